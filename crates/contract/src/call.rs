@@ -1,0 +1,53 @@
+//! What a model asks for, before anything about it is believed.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{CallId, ToolName};
+
+/// A request to run a tool, as the model wrote it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolCall {
+    /// Pairs the call with its output.
+    pub id: CallId,
+    /// A name or alias of a tool; not yet known to exist.
+    pub name: ToolName,
+    /// What the tool is to work on.
+    pub input: Input,
+}
+
+/// The input of a call, unparsed: a model's JSON may be broken, and history keeps what it really said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Input {
+    /// JSON text for a function tool.
+    Json(String),
+    /// Plain text for a freeform tool, such as a patch.
+    Text(String),
+}
+
+/// Which of the two inputs a call carries; its output must go back in the same kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InputKind {
+    /// A function call.
+    Json,
+    /// A freeform call.
+    Text,
+}
+
+impl Input {
+    /// The kind of this input.
+    pub fn kind(&self) -> InputKind {
+        match self {
+            Self::Json(_) => InputKind::Json,
+            Self::Text(_) => InputKind::Text,
+        }
+    }
+
+    /// The text of either kind.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Json(text) | Self::Text(text) => text,
+        }
+    }
+}

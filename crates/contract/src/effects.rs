@@ -1,0 +1,120 @@
+//! What a call would do, said before it is done.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// What a call would touch. A tool that cannot know says the widest thing.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Effects {
+    /// Paths it would read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reads: Vec<PathBuf>,
+    /// Paths it would create, change or delete.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub writes: Vec<PathBuf>,
+    /// What it would reach over the network.
+    #[serde(default, skip_serializing_if = "Network::is_none")]
+    pub network: Network,
+    /// The program it would start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<CommandLine>,
+}
+
+impl Effects {
+    /// Nothing outside the tool itself.
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// Anything at all: for tools that cannot tell.
+    pub fn unknown() -> Self {
+        Self { reads: vec!["/".into()], writes: vec!["/".into()], network: Network::Any, command: None }
+    }
+
+    /// Reads one path.
+    pub fn read(path: impl Into<PathBuf>) -> Self {
+        Self { reads: vec![path.into()], ..Self::default() }
+    }
+
+    /// Writes one path.
+    pub fn write(path: impl Into<PathBuf>) -> Self {
+        Self { writes: vec![path.into()], ..Self::default() }
+    }
+
+    /// Starts a program, which may then do anything the sandbox lets it.
+    pub fn command(command: CommandLine) -> Self {
+        Self { command: Some(command), ..Self::default() }
+    }
+
+    /// Whether the call may change something: such a call runs alone, and needs more than a yes by default.
+    pub fn may_change(&self) -> bool {
+        !self.writes.is_empty() || self.command.is_some() || self.network != Network::None
+    }
+}
+
+/// How much of the network a call would use.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Network {
+    /// None.
+    #[default]
+    None,
+    /// Any host.
+    Any,
+}
+
+impl Network {
+    /// Whether no network is used.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "the shape serde's skip_serializing_if wants")]
+    fn is_none(&self) -> bool {
+        *self == Self::None
+    }
+}
+
+/// A program with its arguments, as it would be executed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommandLine {
+    /// Program and arguments.
+    pub argv: Vec<String>,
+    /// Directory to run in, if the call names one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<PathBuf>,
+}
+
+impl CommandLine {
+    /// The command as one line a person could paste into a shell.
+    pub fn display(&self) -> String {
+        self.argv.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// Quotes a word for a POSIX shell, only where it needs it.
+fn quote(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%^".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_shown_so_that_it_can_be_pasted() {
+        let argv = ["bash", "-lc", "echo 'hi' && ls", ""].map(str::to_owned).to_vec();
+        let line = CommandLine { argv, cwd: None };
+        assert_eq!(line.display(), r"bash -lc 'echo '\''hi'\'' && ls' ''");
+    }
+
+    #[test]
+    fn only_reading_changes_nothing() {
+        assert!(!Effects::none().may_change());
+        assert!(!Effects::read("/etc/hosts").may_change());
+        assert!(Effects::write("a").may_change());
+        assert!(Effects::unknown().may_change());
+        assert!(Effects { network: Network::Any, ..Effects::none() }.may_change());
+    }
+}

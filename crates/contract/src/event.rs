@@ -1,0 +1,167 @@
+//! What front ends and logs are shown while work goes on.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{CallId, Effects, Outcome, Refusal, ThreadId, ToolCall, Usage, grant::millis};
+
+/// Takes events. Implemented by front ends and recorders; called from anywhere. Must not block, and cannot steer.
+pub trait EventSink: Send + Sync {
+    /// Takes one event.
+    fn emit(&self, event: &Event);
+}
+
+/// Drops every event.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Silent;
+
+impl EventSink for Silent {
+    fn emit(&self, _event: &Event) {}
+}
+
+/// Something that happened. What a tool printed or a model wrote is shaped before it gets here.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "event")]
+pub enum Event {
+    /// A thread was begun or taken up again.
+    ThreadStarted {
+        /// Its id, for `exec resume`.
+        thread: ThreadId,
+    },
+    /// The user's request is being worked on.
+    TurnStarted,
+    /// A piece of the model's answer.
+    TextDelta {
+        /// The piece.
+        text: String,
+    },
+    /// A piece of the model's reasoning.
+    ReasoningDelta {
+        /// The piece.
+        text: String,
+    },
+    /// A complete message of the model.
+    Message {
+        /// Its text.
+        text: String,
+    },
+    /// A complete piece of reasoning, or its summary.
+    Reasoning {
+        /// Its text.
+        text: String,
+    },
+    /// The model's server searched the web by itself.
+    WebSearch {
+        /// The server's id for it.
+        id: String,
+        /// What was looked for.
+        query: String,
+    },
+    /// A call passed the gate and is about to run.
+    CallStarted {
+        /// The call.
+        call: ToolCall,
+        /// What it will do.
+        effects: Effects,
+    },
+    /// A piece of a running call's output.
+    CallOutput {
+        /// The call.
+        id: CallId,
+        /// The piece, as text.
+        text: String,
+    },
+    /// A call has its outcome; it may never have started.
+    CallEnded {
+        /// The call.
+        call: ToolCall,
+        /// What it would have done, where that much is known.
+        effects: Effects,
+        /// How it ended.
+        outcome: Box<Outcome>,
+    },
+    /// The model changed its plan.
+    PlanUpdated(Plan),
+    /// The model's server failed and is tried again.
+    Retrying {
+        /// Which try comes next.
+        attempt: u32,
+        /// How many there are.
+        of: u32,
+        /// How long we wait first.
+        #[serde(rename = "delay_ms", with = "millis")]
+        delay: Duration,
+        /// What went wrong.
+        reason: String,
+    },
+    /// Something a person should know.
+    Warning {
+        /// What.
+        message: String,
+    },
+    /// The model has answered.
+    TurnCompleted {
+        /// What it cost.
+        usage: Usage,
+        /// Calls nobody allowed.
+        refusals: Vec<Refusal>,
+    },
+    /// The turn ended without an answer.
+    TurnFailed {
+        /// Why, in one line.
+        message: String,
+        /// What it cost.
+        usage: Usage,
+        /// Calls nobody allowed.
+        refusals: Vec<Refusal>,
+    },
+}
+
+impl Event {
+    /// Whether the session file keeps it: pieces of what is kept whole elsewhere are left out.
+    pub fn is_kept(&self) -> bool {
+        matches!(
+            self,
+            Self::PlanUpdated(_)
+                | Self::Retrying { .. }
+                | Self::Warning { .. }
+                | Self::TurnStarted
+                | Self::TurnCompleted { .. }
+                | Self::TurnFailed { .. }
+        )
+    }
+}
+
+/// The model's plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Plan {
+    /// Why it changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub explanation: Option<String>,
+    /// The steps, in order.
+    pub plan: Vec<PlanStep>,
+}
+
+/// One step of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PlanStep {
+    /// What is to be done.
+    pub step: String,
+    /// How far it is.
+    pub status: PlanStatus,
+}
+
+/// How far a step is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub enum PlanStatus {
+    /// Not begun.
+    Pending,
+    /// Being worked on.
+    InProgress,
+    /// Done.
+    Completed,
+}

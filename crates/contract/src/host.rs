@@ -1,0 +1,170 @@
+//! The machine as a tool may use it.
+
+use std::{collections::BTreeMap, io, path::PathBuf, time::Duration};
+
+use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
+
+use crate::{BoxFuture, Confinement, Effects, Grant};
+
+/// A machine held to one [`Grant`]. Implemented by `host` (and by fakes in tests), used by tools through
+/// [`Cx`](crate::Cx). An implementation must never do more than the grant it was made from.
+pub trait Host: Send + Sync {
+    /// Runs a command to its end, its time limit, or cancellation; the whole process group is gone afterwards.
+    /// `output` sees the bytes as they come, in order, and must not block.
+    fn run<'a>(
+        &'a self,
+        command: &'a Command,
+        cancel: &'a CancellationToken,
+        output: &'a (dyn Fn(&[u8]) + Send + Sync),
+    ) -> BoxFuture<'a, Result<Finished, HostError>>;
+
+    /// What is really enforced.
+    fn confinement(&self) -> Confinement;
+}
+
+/// Turns a grant into a host. Implemented by `host`, called by the orchestrator; never weaker than asked.
+pub trait Sandbox: Send + Sync {
+    /// A host held to this grant, or the reason why it cannot be enforced.
+    fn confine(&self, grant: &Grant) -> Result<std::sync::Arc<dyn Host>, ConfineError>;
+}
+
+/// A program to run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Command {
+    /// Program and arguments; not a shell line.
+    pub argv: Vec<String>,
+    /// Working directory, relative to the grant's.
+    pub cwd: Option<PathBuf>,
+    /// Variables set on top of the host's own environment for children.
+    pub env: BTreeMap<String, String>,
+    /// Wall time; the grant's default where absent.
+    pub time_limit: Option<Duration>,
+}
+
+/// How a command went.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finished {
+    /// How it ended.
+    pub exit: Exit,
+    /// Standard output and error in the order they were written, at most the grant's limit: if longer, the first and
+    /// the last part.
+    pub output: Vec<u8>,
+    /// Where in `output` the first part ends and how many bytes are missing there.
+    pub gap: Option<(usize, u64)>,
+    /// Wall time.
+    pub duration: Duration,
+}
+
+/// How a process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Exit {
+    /// By itself, with this code.
+    Code(i32),
+    /// By a signal it did not get from us.
+    Signal(i32),
+    /// We killed it when its time was up.
+    TimedOut,
+    /// We killed it because the call was cancelled.
+    Cancelled,
+}
+
+impl Exit {
+    /// The code a shell would report; 124 for a time-out.
+    pub fn code(self) -> i32 {
+        match self {
+            Self::Code(code) => code,
+            Self::Signal(signal) => 128 + signal,
+            Self::TimedOut => 124,
+            Self::Cancelled => 130,
+        }
+    }
+}
+
+/// Why the host could not do what a tool asked.
+#[derive(Debug, thiserror::Error)]
+pub enum HostError {
+    /// The command names no program.
+    #[error("the command is empty")]
+    EmptyCommand,
+    /// An argument, variable or path holds a NUL byte.
+    #[error("the command contains a NUL byte")]
+    Nul,
+    /// The working directory cannot be used.
+    #[error("cannot use `{path}` as the working directory")]
+    Cwd {
+        /// The directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The program could not be started.
+    #[error("cannot start `{program}`")]
+    Spawn {
+        /// The program.
+        program: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The running program could not be followed.
+    #[error("lost track of `{program}`")]
+    Wait {
+        /// The program.
+        program: String,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// Why a grant cannot be enforced here.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfineError {
+    /// This machine or this build has no way to do it.
+    #[error("cannot enforce `{asked:?}` here: {reason}")]
+    Unsupported {
+        /// What the grant asks for.
+        asked: Confinement,
+        /// What is missing.
+        reason: String,
+    },
+}
+
+/// Something the sandbox stopped.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Denial {
+    /// Who stopped it.
+    pub layer: Layer,
+    /// What was stopped.
+    pub what: String,
+    /// What would have to be granted.
+    pub need: Effects,
+    /// How sure we are.
+    pub proof: Proof,
+}
+
+/// Who stopped something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Layer {
+    /// The sandbox could not be set up, so nothing ran.
+    Setup,
+    /// Access to a path.
+    Files,
+    /// Access to the network.
+    Network,
+    /// A system call.
+    SystemCall,
+    /// A limit on resources.
+    Limit,
+}
+
+/// How a denial is known. Text can only make us suspect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Proof {
+    /// Seen by the layer that denied it.
+    Observed,
+    /// Guessed from what the program printed.
+    Suspected,
+}

@@ -1,0 +1,93 @@
+//! What is written down before and after anything happens.
+
+use std::{io, path::PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{CallId, Effects, Event, Item, Outcome, ThreadId, ToolName};
+
+/// Writes a session down. Implemented by `record`, called by the agent and the runtime. When `append` returns, the
+/// record survives the death of this process. After one failure every later append fails: a session that cannot be
+/// written down must not go on.
+pub trait Journal: Send + Sync {
+    /// Appends one record.
+    fn append(&self, record: &Record<'_>) -> Result<(), JournalError>;
+}
+
+/// Why a record could not be written.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("cannot write the session file `{path}`: {kind}")]
+pub struct JournalError {
+    /// The session file.
+    pub path: PathBuf,
+    /// What the system said.
+    pub kind: io::ErrorKind,
+}
+
+/// One line of a session file.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "snake_case", tag = "type", content = "payload")]
+pub enum Record<'a> {
+    /// The first line.
+    SessionMeta(&'a SessionMeta),
+    /// What holds for the turn that begins.
+    TurnContext(&'a TurnContext),
+    /// An item entered the history. Outputs of calls come as `Outcome` and `Outputs` instead.
+    Item(&'a Item),
+    /// A call passed the gate and is about to act.
+    Intent(&'a Intent),
+    /// A call ended.
+    Outcome {
+        /// The call.
+        call: &'a CallId,
+        /// How.
+        outcome: &'a Outcome,
+    },
+    /// The outputs of these calls entered the history, in this order.
+    Outputs {
+        /// The calls.
+        calls: &'a [CallId],
+    },
+    /// Something happened (see [`Event::is_kept`]).
+    Event(&'a Event),
+}
+
+/// Where a session began.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionMeta {
+    /// The thread.
+    pub id: ThreadId,
+    /// Where it was started.
+    pub cwd: PathBuf,
+    /// The version of Windlass that began it.
+    pub version: String,
+    /// The model's instructions, fixed for the thread so that its prompt stays the same.
+    pub instructions: String,
+}
+
+/// What holds for one turn.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TurnContext {
+    /// Working directory.
+    pub cwd: PathBuf,
+    /// Provider of the model.
+    pub provider: String,
+    /// Model.
+    pub model: String,
+    /// Sandbox and approval settings, as configured.
+    pub policy: Value,
+}
+
+/// What is about to happen, written before it does.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Intent {
+    /// The call.
+    pub call: CallId,
+    /// Its tool.
+    pub tool: ToolName,
+    /// What it will do.
+    pub effects: Effects,
+    /// Who let it.
+    pub decision: String,
+}

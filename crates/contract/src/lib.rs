@@ -1,0 +1,44 @@
+//! The nouns and traits of Windlass.
+//!
+//! A model asks for a [`ToolCall`]. The router turns it into something [`Ready`] that can say its [`Effects`].
+//! The gate answers with a [`Grant`] or a refusal, a [`Sandbox`] turns the grant into a confined [`Host`], the tool
+//! acts through that host, and every way this can end is an [`Outcome`].
+//!
+//! This crate opens nothing, spawns nothing, and reads neither the clock nor the environment.
+
+mod approval;
+mod call;
+mod effects;
+mod event;
+mod grant;
+mod host;
+mod id;
+mod item;
+mod journal;
+mod meta;
+mod model;
+mod outcome;
+mod schema;
+mod spec;
+mod tool;
+
+use std::{future::Future, pin::Pin};
+
+pub use approval::{Answer, Approver, Question};
+pub use call::{Input, InputKind, ToolCall};
+pub use effects::{CommandLine, Effects, Network};
+pub use event::{Event, EventSink, Plan, PlanStatus, PlanStep, Silent};
+pub use grant::{Confinement, Grant, Limits};
+pub use host::{Command, ConfineError, Denial, Exit, Finished, Host, HostError, Layer, Proof, Sandbox};
+pub use id::{CallId, ThreadId, ToolName};
+pub use item::{Body, Cached, Content, Item, Raw, Role};
+pub use journal::{Intent, Journal, JournalError, Record, SessionMeta, TurnContext};
+pub use meta::{Category, Example, Format, Meta};
+pub use model::{ModelClient, ModelError, ModelEvent, ModelInfo, ModelStream, Prompt, Retry, Usage};
+pub use outcome::{CommandFacts, Facts, Outcome, Receipt, Refusal, Status, Verdict};
+pub use schema::{Profile, Schema, SchemaError};
+pub use spec::{Grammar, SpecKind, ToolSpec, WebSearch};
+pub use tool::{AnyTool, Cx, ErrorKind, FnTool, Output, Ready, Tool, ToolError, erase, tool};
+
+/// The boxed future of every object-safe trait here.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -1,0 +1,93 @@
+//! What is known about a tool beside its schema.
+
+use serde::Serialize;
+
+/// What a tool says about itself, for lists, ranking and scheduling.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Meta {
+    /// Where it belongs in a list.
+    pub category: Category,
+    /// Calls that show its use.
+    pub examples: Vec<Example>,
+    /// What must hold for it to work, in words.
+    pub constraints: Vec<String>,
+    /// What it may change, in words for a person; the effects of a call are what counts.
+    pub side_effects: Vec<String>,
+    /// What it gives back, in words.
+    pub returns: String,
+    /// Whether calls that change nothing may overlap with others.
+    pub parallel: bool,
+    /// Other names it answers to. They are callable, never advertised.
+    pub aliases: Vec<&'static str>,
+    /// How its result is written for the model.
+    pub format: Format,
+}
+
+impl Default for Meta {
+    fn default() -> Self {
+        Self {
+            category: Category::Other,
+            examples: Vec::new(),
+            constraints: Vec::new(),
+            side_effects: Vec::new(),
+            returns: String::new(),
+            parallel: true,
+            aliases: Vec::new(),
+            format: Format::Plain,
+        }
+    }
+}
+
+/// A call that shows a tool's use.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Example {
+    /// What is wanted, in words.
+    pub request: &'static str,
+    /// The input that does it.
+    pub input: &'static str,
+}
+
+/// What a tool is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Category {
+    /// Runs programs.
+    Execution,
+    /// Reads and changes files.
+    Files,
+    /// Looks things up outside.
+    Web,
+    /// Keeps the agent's own house.
+    Planning,
+    /// Exists for tests.
+    Testing,
+    /// Anything else.
+    Other,
+}
+
+impl Category {
+    /// Its heading.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Execution => "Execution",
+            Self::Files => "Files",
+            Self::Web => "Web",
+            Self::Planning => "Planning",
+            Self::Testing => "Testing",
+            Self::Other => "Other",
+        }
+    }
+}
+
+/// How a result is written for the model. Models of this family know all three.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Format {
+    /// The content itself.
+    #[default]
+    Plain,
+    /// `{"output":"…","metadata":{"exit_code":0,"duration_seconds":0.1}}`
+    Structured,
+    /// `Exit code: 0`, `Wall time: 0.1 seconds`, `Output:`, then the output.
+    Freeform,
+}

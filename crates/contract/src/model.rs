@@ -1,0 +1,289 @@
+//! How a model is spoken to, without saying which.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{BoxFuture, Cached, Item, ThreadId, ToolSpec};
+
+/// Speaks to one model. Implemented by `model` (and by fakes in tests), called by the turn loop.
+pub trait ModelClient: Send + Sync {
+    /// Which model this is and what it can do.
+    fn info(&self) -> &ModelInfo;
+
+    /// Sends a prompt. Failures that cost nothing to repeat are repeated inside; what comes back is an answer that has
+    /// begun, or an error worth showing. Dropping the future or the stream ends the request.
+    fn open<'a>(&'a self, prompt: Prompt<'a>) -> BoxFuture<'a, Result<Box<dyn ModelStream>, ModelError>>;
+}
+
+/// An answer as it arrives.
+pub trait ModelStream: Send {
+    /// The next event; `None` after [`ModelEvent::Completed`] or an error.
+    fn next(&mut self) -> BoxFuture<'_, Option<Result<ModelEvent, ModelError>>>;
+}
+
+/// Which model answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelInfo {
+    /// The configured provider.
+    pub provider: String,
+    /// The model's name.
+    pub model: String,
+    /// The wire it speaks.
+    pub wire: &'static str,
+    /// How often a broken stream is begun again.
+    pub stream_retries: u32,
+}
+
+/// Everything the model is told in one request.
+#[derive(Debug, Clone, Copy)]
+pub struct Prompt<'a> {
+    /// The conversation; servers use it to find their cache.
+    pub thread: &'a ThreadId,
+    /// Standing instructions.
+    pub instructions: &'a str,
+    /// The conversation so far. Only ever grows at the end.
+    pub history: &'a [Cached<Item>],
+    /// The tools on offer, in a fixed order.
+    pub tools: &'a Cached<Vec<ToolSpec>>,
+    /// Whether the model may ask for several calls at once.
+    pub parallel_calls: bool,
+    /// The shape the final answer must have.
+    pub output_schema: Option<&'a Value>,
+}
+
+/// A step of an answer.
+#[derive(Debug, Clone)]
+pub enum ModelEvent {
+    /// A piece of the answer's text.
+    TextDelta(String),
+    /// A piece of reasoning.
+    ReasoningDelta(String),
+    /// A complete item. A call among them may be run at once; a call that was cut off never gets here.
+    Item(Item),
+    /// The answer is complete.
+    Completed {
+        /// What it cost, where the server says so.
+        usage: Option<Usage>,
+        /// The server wants to go on although no tool was called.
+        more: bool,
+    },
+    /// Worth telling a person, not worth stopping for.
+    Notice(String),
+}
+
+/// What answers cost, in tokens.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Read by the model.
+    pub input_tokens: u64,
+    /// Of those, found in the server's cache.
+    pub cached_input_tokens: u64,
+    /// Written by the model.
+    pub output_tokens: u64,
+    /// Of those, reasoning.
+    pub reasoning_output_tokens: u64,
+}
+
+impl Usage {
+    /// Read and written together.
+    pub fn total(&self) -> u64 {
+        self.input_tokens.saturating_add(self.output_tokens)
+    }
+}
+
+impl std::ops::AddAssign for Usage {
+    fn add_assign(&mut self, more: Self) {
+        self.input_tokens = self.input_tokens.saturating_add(more.input_tokens);
+        self.cached_input_tokens = self.cached_input_tokens.saturating_add(more.cached_input_tokens);
+        self.output_tokens = self.output_tokens.saturating_add(more.output_tokens);
+        self.reasoning_output_tokens =
+            self.reasoning_output_tokens.saturating_add(more.reasoning_output_tokens);
+    }
+}
+
+/// Why a model did not answer. Each message is one line that names the cause and what to do.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ModelError {
+    /// The key's variable is not set.
+    #[error("no API key: set the environment variable `{variable}`{hint}")]
+    MissingKey {
+        /// The variable.
+        variable: String,
+        /// More to do, from the provider's configuration.
+        hint: String,
+    },
+    /// The configuration of the provider cannot work.
+    #[error("provider `{provider}` cannot be used: {problem}")]
+    Provider {
+        /// The provider.
+        provider: String,
+        /// What is wrong and what to do.
+        problem: String,
+    },
+    /// The server could not be reached.
+    #[error("cannot reach {url}: {cause}; is the server running, and is `base_url` right?")]
+    Unreachable {
+        /// Where we looked.
+        url: String,
+        /// What went wrong.
+        cause: String,
+    },
+    /// The server does not know us.
+    #[error("{url} refused the API key (HTTP {status}): {message}; check `{variable}`")]
+    Unauthorized {
+        /// Where.
+        url: String,
+        /// 401 or 403.
+        status: u16,
+        /// What the server said.
+        message: String,
+        /// Where the key comes from.
+        variable: String,
+    },
+    /// The server wants fewer requests.
+    #[error("the server is limiting requests (HTTP 429): {message}")]
+    RateLimited {
+        /// What the server said.
+        message: String,
+        /// How long it wants us to wait.
+        retry_after: Option<Duration>,
+    },
+    /// The account has nothing left.
+    #[error("the account's quota is used up: {message}; check its plan and billing")]
+    QuotaExceeded {
+        /// What the server said.
+        message: String,
+    },
+    /// The conversation no longer fits.
+    #[error(
+        "the conversation is longer than the model's context window; start a new session or use a larger model"
+    )]
+    ContextWindowExceeded,
+    /// The server has too much to do.
+    #[error("the model's server is overloaded: {message}")]
+    Overloaded {
+        /// What the server said.
+        message: String,
+        /// How long it wants us to wait.
+        retry_after: Option<Duration>,
+    },
+    /// The server rejects what we sent.
+    #[error("the server rejected the request (HTTP {status}): {message}")]
+    InvalidRequest {
+        /// Its status.
+        status: u16,
+        /// What it said.
+        message: String,
+    },
+    /// A status we have no better word for.
+    #[error("{url} answered HTTP {status}: {message}")]
+    Status {
+        /// Where.
+        url: String,
+        /// Its status.
+        status: u16,
+        /// What it said.
+        message: String,
+        /// How long it wants us to wait.
+        retry_after: Option<Duration>,
+    },
+    /// The server answered something that is not a stream of events.
+    #[error(
+        "{url} did not answer with an event stream but with {found}; is `base_url` right, and `wire_api`?"
+    )]
+    NotAStream {
+        /// Where.
+        url: String,
+        /// What it was.
+        found: String,
+    },
+    /// The server reported a failure inside the stream.
+    #[error("the model's server failed: {message}")]
+    Failed {
+        /// What it said.
+        message: String,
+        /// How long it wants us to wait.
+        retry_after: Option<Duration>,
+    },
+    /// The stream broke.
+    #[error("the answer broke off: {cause}")]
+    StreamBroken {
+        /// How.
+        cause: String,
+    },
+    /// Nothing came for too long.
+    #[error("the server sent nothing for {} s; a slow model may need a larger `stream_idle_timeout_ms`", .after.as_secs_f32())]
+    Idle {
+        /// How long we waited.
+        after: Duration,
+    },
+    /// One event was larger than we take.
+    #[error("the server sent an event of more than {limit_bytes} bytes")]
+    TooLarge {
+        /// The limit.
+        limit_bytes: usize,
+    },
+    /// The answer was cut by a limit; nothing half-said was run.
+    #[error(
+        "the answer was cut off by the server ({reason}); raise its output or context limit, or ask for less"
+    )]
+    Cut {
+        /// Which limit.
+        reason: String,
+    },
+    /// The wire cannot express what was asked.
+    #[error("{what} is not possible over `wire_api = \"{wire}\"`")]
+    Unsupported {
+        /// What.
+        what: String,
+        /// The wire.
+        wire: &'static str,
+    },
+    /// A script has no answer left, or cannot be read.
+    #[error("script `{path}`: {problem}")]
+    Script {
+        /// The script.
+        path: String,
+        /// What is wrong.
+        problem: String,
+    },
+}
+
+/// Whether a failed request is worth another try.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Retry {
+    /// It would fail again.
+    Never,
+    /// Yes, after our own delay.
+    Backoff,
+    /// Yes, after the server's delay.
+    After(Duration),
+}
+
+impl ModelError {
+    /// Whether another try makes sense.
+    pub fn retry(&self) -> Retry {
+        let after = |delay: &Option<Duration>| delay.map_or(Retry::Backoff, Retry::After);
+        match self {
+            Self::Unreachable { .. } | Self::StreamBroken { .. } | Self::Idle { .. } => Retry::Backoff,
+            Self::Failed { retry_after, .. }
+            | Self::RateLimited { retry_after, .. }
+            | Self::Overloaded { retry_after, .. } => after(retry_after),
+            Self::Status { status, retry_after, .. } if *status >= 500 => after(retry_after),
+            Self::Status { .. }
+            | Self::MissingKey { .. }
+            | Self::Provider { .. }
+            | Self::Unauthorized { .. }
+            | Self::QuotaExceeded { .. }
+            | Self::ContextWindowExceeded
+            | Self::InvalidRequest { .. }
+            | Self::NotAStream { .. }
+            | Self::TooLarge { .. }
+            | Self::Cut { .. }
+            | Self::Unsupported { .. }
+            | Self::Script { .. } => Retry::Never,
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! How a call ended. Every end is an [`Outcome`]; running a call cannot fail in any other way.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{CallId, Confinement, Content, Denial, Exit, ToolName, grant::millis};
+
+/// The one result of a call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// How it ended.
+    pub status: Status,
+    /// What the model is told, already cleaned and cut.
+    pub content: Vec<Content>,
+    /// The result as data, where the tool has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Value>,
+    /// What was observed.
+    #[serde(default, skip_serializing_if = "Facts::is_none")]
+    pub facts: Facts,
+    /// Whether it did what was asked, judged from the facts.
+    pub verdict: Verdict,
+    /// How it was decided, held and run.
+    pub receipt: Receipt,
+}
+
+impl Outcome {
+    /// All text of the content, one part per line.
+    pub fn text(&self) -> String {
+        Content::join(&self.content)
+    }
+}
+
+/// The six ends of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// It ran and did what it does.
+    Success,
+    /// It ran and failed, or its input was wrong.
+    Error,
+    /// Its time was up.
+    Timeout,
+    /// Someone, or the policy for everyone, said no; or it was cancelled. It did not finish.
+    Rejected,
+    /// The system or the sandbox stopped it.
+    PermissionDenied,
+    /// There is no such tool.
+    NotFound,
+}
+
+impl Status {
+    /// The name used on every wire and screen.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Success => "success",
+            Self::Error => "error",
+            Self::Timeout => "timeout",
+            Self::Rejected => "rejected",
+            Self::PermissionDenied => "permission_denied",
+            Self::NotFound => "not_found",
+        }
+    }
+}
+
+/// What was observed while a call ran: numbers and codes, never prose.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Facts {
+    /// Nothing beyond the content.
+    #[default]
+    None,
+    /// A command ran.
+    Command(CommandFacts),
+}
+
+impl Facts {
+    fn is_none(&self) -> bool {
+        *self == Self::None
+    }
+}
+
+/// What was observed of a command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommandFacts {
+    /// How it ended.
+    pub exit: Exit,
+    /// How long it ran.
+    #[serde(rename = "duration_ms", with = "millis")]
+    pub duration: Duration,
+    /// How much it printed, kept or not.
+    pub output_bytes: u64,
+}
+
+/// Whether a call did what was asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// Yes or no.
+    pub success: bool,
+    /// Why, one line each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<String>,
+}
+
+/// How a call was decided, held and run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Receipt {
+    /// What really held it; absent if it never ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confinement: Option<Confinement>,
+    /// Who let it run, or who did not.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub decision: String,
+    /// Time from the router to the verdict.
+    #[serde(rename = "duration_ms", with = "millis")]
+    pub duration: Duration,
+    /// What the sandbox stopped.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub denials: Vec<Denial>,
+    /// Set if nobody said yes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refusal: Option<String>,
+}
+
+/// A call that nobody allowed, as reported at the end of a turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    /// The call.
+    pub call: CallId,
+    /// Its tool.
+    pub tool: ToolName,
+    /// Why it was refused.
+    pub reason: String,
+    /// Whether a later call of the same tool succeeded.
+    pub made_up_for: bool,
+}

@@ -1,0 +1,142 @@
+//! JSON Schema for parameters: what we accept from others, and the two forms we send on.
+
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value, json};
+
+mod check;
+mod faithful;
+mod lossy;
+mod typed;
+
+/// How deep a schema, or a value checked against one, may be nested.
+const MAX_DEPTH: usize = 64;
+
+/// A parameter schema that is known to be understood: its root is an object, every `$ref` resolves, and nothing is
+/// nested without end. Keys are in alphabetical order, so the same schema is always the same bytes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Schema(Map<String, Value>);
+
+/// Which form of a schema a server is sent.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Profile {
+    /// Everything the schema says: enums, unions, references, integers.
+    #[default]
+    Faithful,
+    /// Types, descriptions and required parameters only, for servers that stumble over more.
+    Lossy,
+}
+
+/// Why a schema cannot be used. The tool that brought it is left out; the others go on.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SchemaError {
+    /// The root is not an object.
+    #[error("parameters must be a JSON Schema of type `object`, found {found}")]
+    NotAnObject {
+        /// What it is.
+        found: String,
+    },
+    /// A keyword has a value of the wrong kind.
+    #[error("`{keyword}` at `{path}` must be {expected}")]
+    Keyword {
+        /// The keyword.
+        keyword: String,
+        /// Where, as a JSON pointer.
+        path: String,
+        /// What it must be.
+        expected: &'static str,
+    },
+    /// A reference leads nowhere.
+    #[error("`$ref` at `{path}` points to `{target}`, which is not in the schema")]
+    Dangling {
+        /// Where, as a JSON pointer.
+        path: String,
+        /// The reference.
+        target: String,
+    },
+    /// Nested beyond all reason.
+    #[error("nested more than {MAX_DEPTH} deep")]
+    TooDeep,
+}
+
+impl Schema {
+    /// Takes a schema from outside, keeping all it says.
+    pub fn new(schema: &Value) -> Result<Self, SchemaError> {
+        faithful::root(schema).map(Self)
+    }
+
+    /// The schema of a Rust type, without what only a Rust compiler cares about, and the type's doc comment.
+    pub(crate) fn of<T: schemars::JsonSchema>() -> Result<(Self, String), SchemaError> {
+        let (schema, description) = typed::schema_of::<T>();
+        Self::new(&schema).map(|schema| (schema, description))
+    }
+
+    /// The form to send.
+    pub fn project(&self, profile: Profile) -> Value {
+        match profile {
+            Profile::Faithful => Value::Object(self.0.clone()),
+            Profile::Lossy => lossy::project(&self.0),
+        }
+    }
+
+    /// Everything in which a value does not fit, each with the path it is about. Checks what decides whether a call
+    /// makes sense: types, required members, enums, unknown members.
+    pub fn check(&self, value: &Value) -> Vec<String> {
+        check::check(&self.0, value)
+    }
+
+    /// Parameter names with their schemas, in order.
+    pub fn properties(&self) -> impl Iterator<Item = (&str, &Value)> {
+        let properties = self.0.get("properties").and_then(Value::as_object);
+        properties.into_iter().flatten().map(|(name, schema)| (name.as_str(), schema))
+    }
+
+    /// Whether a parameter must be given.
+    pub fn requires(&self, name: &str) -> bool {
+        let required = self.0.get("required").and_then(Value::as_array);
+        required.is_some_and(|names| names.iter().any(|each| each == name))
+    }
+}
+
+impl Default for Schema {
+    /// An object without parameters.
+    fn default() -> Self {
+        let empty = json!({"type": "object", "properties": {}, "additionalProperties": false});
+        Self(empty.as_object().cloned().unwrap_or_default())
+    }
+}
+
+impl Serialize for Schema {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(to)
+    }
+}
+
+/// The type a schema without `type` must mean, judged by the other keywords it uses.
+fn infer_type(schema: &Map<String, Value>) -> Option<&'static str> {
+    const HINTS: [(&str, &[&str]); 4] = [
+        ("object", &["properties", "required", "additionalProperties", "patternProperties"]),
+        ("array", &["items", "prefixItems", "minItems", "maxItems"]),
+        ("string", &["enum", "const", "format", "pattern", "minLength", "maxLength"]),
+        ("number", &["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"]),
+    ];
+    HINTS.iter().find(|(_, keys)| keys.iter().any(|key| schema.contains_key(*key))).map(|(kind, _)| *kind)
+}
+
+/// The name of a JSON value's kind, for messages.
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_f64() => "number",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,175 @@
+//! The faithful form: what a schema says, minus what no server needs, plus what every server demands.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+use super::{MAX_DEPTH, SchemaError, infer_type, kind_of};
+
+/// Keywords whose value is one schema.
+const ONE: [&str; 6] = ["items", "additionalProperties", "not", "if", "then", "else"];
+/// Keywords whose value is a list of schemas.
+const LIST: [&str; 4] = ["anyOf", "oneOf", "allOf", "prefixItems"];
+/// Keywords whose value is a map of schemas.
+const MAPS: [&str; 3] = ["properties", "patternProperties", "$defs"];
+/// Keywords about the document, not about the value.
+const DROPPED: [&str; 4] = ["$schema", "$id", "$comment", "title"];
+
+/// Normalises a whole schema.
+pub(super) fn root(schema: &Value) -> Result<Map<String, Value>, SchemaError> {
+    let not_an_object = |found: String| SchemaError::NotAnObject { found };
+    let given = schema.as_object().ok_or_else(|| not_an_object(kind_of(schema).to_owned()))?;
+    match given.get("type") {
+        None => {}
+        Some(Value::String(kind)) if kind == "object" => {}
+        Some(Value::Array(kinds)) if kinds.iter().any(|kind| kind == "object") => {}
+        Some(other) => return Err(not_an_object(format!("type {other}"))),
+    }
+    let mut walk = Walk { definitions: definitions(given)?, used: BTreeSet::new() };
+    let mut out = walk.object(given, "", 0)?;
+    out.insert("type".into(), json!("object"));
+    out.entry("properties").or_insert_with(|| json!({}));
+    walk.attach(&mut out)?;
+    Ok(out)
+}
+
+/// The definitions of a schema under their modern name.
+fn definitions(schema: &Map<String, Value>) -> Result<Map<String, Value>, SchemaError> {
+    let mut all = Map::new();
+    for keyword in ["definitions", "$defs"] {
+        let Some(value) = schema.get(keyword) else { continue };
+        let map = value.as_object().ok_or_else(|| wrong(keyword, "", "an object"))?;
+        all.extend(map.iter().map(|(name, schema)| (name.clone(), schema.clone())));
+    }
+    Ok(all)
+}
+
+struct Walk {
+    definitions: Map<String, Value>,
+    /// Definitions some reference leads to; the others are left out.
+    used: BTreeSet<String>,
+}
+
+impl Walk {
+    fn schema(&mut self, schema: &Value, path: &str, depth: usize) -> Result<Value, SchemaError> {
+        match schema {
+            Value::Bool(true) => Ok(json!({})),
+            Value::Bool(false) => Ok(json!({"not": {}})),
+            Value::Object(map) => self.object(map, path, depth).map(Value::Object),
+            _ => Err(wrong("schema", path, "an object or a boolean")),
+        }
+    }
+
+    fn object(
+        &mut self,
+        schema: &Map<String, Value>,
+        path: &str,
+        depth: usize,
+    ) -> Result<Map<String, Value>, SchemaError> {
+        if depth > MAX_DEPTH {
+            return Err(SchemaError::TooDeep);
+        }
+        let mut out = Map::new();
+        for (keyword, value) in schema {
+            let here = format!("{path}/{keyword}");
+            match keyword.as_str() {
+                "definitions" | "$defs" => {}
+                name if DROPPED.contains(&name) => {}
+                "const" => {
+                    out.entry("enum").or_insert_with(|| json!([value]));
+                }
+                "$ref" => {
+                    out.insert("$ref".into(), self.reference(value, path)?.into());
+                }
+                name if ONE.contains(&name) && !(name == "additionalProperties" && value.is_boolean()) => {
+                    out.insert(name.into(), self.schema(value, &here, depth + 1)?);
+                }
+                name if LIST.contains(&name) => {
+                    let list = value.as_array().ok_or_else(|| wrong(name, path, "a list of schemas"))?;
+                    let each = list.iter().map(|schema| self.schema(schema, &here, depth + 1));
+                    out.insert(name.into(), each.collect::<Result<Value, _>>()?);
+                }
+                name if MAPS.contains(&name) => {
+                    let map = value.as_object().ok_or_else(|| wrong(name, path, "an object"))?;
+                    out.insert(name.into(), Value::Object(self.map(map, &here, depth + 1)?));
+                }
+                "required" | "enum" if !value.is_array() => return Err(wrong(keyword, path, "a list")),
+                "type" if !is_type(value) => {
+                    return Err(wrong("type", path, "the name of a JSON type, or a list of them"));
+                }
+                _ => {
+                    out.insert(keyword.clone(), value.clone());
+                }
+            }
+        }
+        demands(&mut out);
+        Ok(out)
+    }
+
+    fn map(
+        &mut self,
+        map: &Map<String, Value>,
+        path: &str,
+        depth: usize,
+    ) -> Result<Map<String, Value>, SchemaError> {
+        let each = map.iter().map(|(name, schema)| {
+            self.schema(schema, &format!("{path}/{name}"), depth).map(|schema| (name.clone(), schema))
+        });
+        each.collect()
+    }
+
+    /// Checks a reference and notes its target.
+    fn reference(&mut self, value: &Value, path: &str) -> Result<String, SchemaError> {
+        let target = value.as_str().ok_or_else(|| wrong("$ref", path, "a string"))?;
+        if target == "#" {
+            return Ok(target.to_owned());
+        }
+        let name = target.strip_prefix("#/$defs/").or_else(|| target.strip_prefix("#/definitions/"));
+        let name = name.filter(|name| self.definitions.contains_key(*name));
+        let dangling = || SchemaError::Dangling { path: path.to_owned(), target: target.to_owned() };
+        let name = name.ok_or_else(dangling)?;
+        self.used.insert(name.to_owned());
+        Ok(format!("#/$defs/{name}"))
+    }
+
+    /// Adds the definitions that are used, and those they use in turn.
+    fn attach(&mut self, out: &mut Map<String, Value>) -> Result<(), SchemaError> {
+        let mut done = Map::new();
+        while let Some(name) = self.used.iter().find(|name| !done.contains_key(*name)).cloned() {
+            let schema = self.definitions.get(&name).cloned().unwrap_or_default();
+            let schema = self.schema(&schema, &format!("/$defs/{name}"), 1)?;
+            done.insert(name, schema);
+        }
+        if !done.is_empty() {
+            out.insert("$defs".into(), Value::Object(done));
+        }
+        Ok(())
+    }
+}
+
+/// Adds what servers refuse to do without.
+fn demands(schema: &mut Map<String, Value>) {
+    if !schema.contains_key("type")
+        && let Some(kind) = infer_type(schema).filter(|kind| matches!(*kind, "object" | "array"))
+    {
+        schema.insert("type".into(), json!(kind));
+    }
+    match schema.get("type").and_then(Value::as_str) {
+        Some("object") => schema.entry("properties").or_insert_with(|| json!({})),
+        Some("array") if !schema.contains_key("prefixItems") => {
+            schema.entry("items").or_insert_with(|| json!({}))
+        }
+        _ => return,
+    };
+}
+
+fn is_type(value: &Value) -> bool {
+    const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "object", "array", "null"];
+    let known = |value: &Value| value.as_str().is_some_and(|name| TYPES.contains(&name));
+    known(value) || value.as_array().is_some_and(|list| !list.is_empty() && list.iter().all(known))
+}
+
+fn wrong(keyword: &str, path: &str, expected: &'static str) -> SchemaError {
+    let path = if path.is_empty() { "/" } else { path };
+    SchemaError::Keyword { keyword: keyword.to_owned(), path: path.to_owned(), expected }
+}

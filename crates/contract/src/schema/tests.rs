@@ -1,0 +1,230 @@
+//! Tests of the schema forms.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+
+fn lossy(schema: &Value) -> Value {
+    Schema::new(schema).unwrap().project(Profile::Lossy)
+}
+
+#[test]
+fn the_faithful_form_keeps_what_a_schema_says() {
+    let schema = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Search",
+        "type": "object",
+        "properties": {
+            "mode": {"enum": ["a", "b"], "description": "Which."},
+            "count": {"type": "integer", "minimum": 1},
+            "note": {"type": ["string", "null"]},
+            "kind": {"const": "x"},
+            "node": {"$ref": "#/definitions/Node"},
+            "either": {"anyOf": [{"type": "string"}, {"type": "number"}]}
+        },
+        "required": ["mode"],
+        "definitions": {
+            "Node": {"properties": {"next": {"$ref": "#/definitions/Node"}}},
+            "Unused": {"type": "string"}
+        }
+    });
+    assert_eq!(
+        Schema::new(&schema).unwrap().project(Profile::Faithful),
+        json!({
+            "type": "object",
+            "properties": {
+                "mode": {"enum": ["a", "b"], "description": "Which."},
+                "count": {"type": "integer", "minimum": 1},
+                "note": {"type": ["string", "null"]},
+                "kind": {"enum": ["x"]},
+                "node": {"$ref": "#/$defs/Node"},
+                "either": {"anyOf": [{"type": "string"}, {"type": "number"}]}
+            },
+            "required": ["mode"],
+            "$defs": {"Node": {"type": "object", "properties": {"next": {"$ref": "#/$defs/Node"}}}}
+        })
+    );
+}
+
+#[test]
+fn the_lossy_form_keeps_types_descriptions_and_required() {
+    let schema = json!({
+        "properties": {
+            "any": true,
+            "count": {"type": "integer", "default": 3},
+            "choice": {"enum": ["a"]},
+            "list": {"type": "array"},
+            "bound": {"minimum": 3},
+            "deep": {"properties": {"x": {"type": ["null", "boolean"]}}, "additionalProperties": {"type": "integer"}},
+            "union": {"anyOf": [{"type": "number"}]},
+            "pairs": {"prefixItems": [{"type": "string"}]}
+        },
+        "required": ["count"]
+    });
+    assert_eq!(
+        lossy(&schema),
+        json!({
+            "type": "object",
+            "properties": {
+                "any": {"type": "string"},
+                "count": {"type": "number"},
+                "choice": {"type": "string"},
+                "list": {"type": "array", "items": {"type": "string"}},
+                "bound": {"type": "number"},
+                "deep": {"type": "object", "properties": {"x": {"type": "boolean"}}, "additionalProperties": {"type": "number"}},
+                "union": {"type": "string"},
+                "pairs": {"type": "array", "items": {"type": "string"}}
+            },
+            "required": ["count"]
+        })
+    );
+}
+
+#[test]
+fn a_schema_without_properties_still_has_the_key_servers_demand() {
+    assert_eq!(lossy(&json!({})), json!({"type": "object", "properties": {}}));
+}
+
+#[test]
+fn what_cannot_be_understood_says_where_and_why() {
+    let problem = |schema: Value| Schema::new(&schema).unwrap_err().to_string();
+    assert_eq!(
+        problem(json!({"type": "string"})),
+        "parameters must be a JSON Schema of type `object`, found type \"string\""
+    );
+    assert_eq!(problem(json!([])), "parameters must be a JSON Schema of type `object`, found array");
+    assert_eq!(
+        problem(json!({"properties": {"a": {"$ref": "#/$defs/Gone"}}})),
+        "`$ref` at `/properties/a` points to `#/$defs/Gone`, which is not in the schema"
+    );
+    assert_eq!(problem(json!({"properties": []})), "`properties` at `/` must be an object");
+    assert_eq!(
+        problem(json!({"properties": {"a": {"type": "strnig"}}})),
+        "`type` at `/properties/a` must be the name of a JSON type, or a list of them"
+    );
+    let deep = (0..200).fold(json!({"type": "string"}), |inner, _| json!({"type": "array", "items": inner}));
+    assert_eq!(problem(json!({"properties": {"a": deep}})), "nested more than 64 deep");
+}
+
+#[test]
+fn checking_names_every_problem_with_its_path() {
+    let schema = Schema::new(&json!({
+        "properties": {
+            "path": {"type": "string"},
+            "limit": {"type": "integer"},
+            "mode": {"enum": ["fast", "slow"]},
+            "list": {"type": "array", "items": {"type": "string"}},
+            "either": {"anyOf": [{"type": "string"}, {"type": "null"}]}
+        },
+        "required": ["path"],
+        "additionalProperties": false
+    }))
+    .unwrap();
+    assert_eq!(
+        schema.check(&json!({"path": "a", "limit": 3.0, "mode": "fast", "list": ["x"], "either": null})),
+        [""; 0]
+    );
+    assert_eq!(
+        schema.check(&json!({"limit": 1.5, "mode": "mid", "list": ["x", 2], "either": 3, "extra": 1})),
+        [
+            "`arguments.path` is missing",
+            "`arguments.either` fits none of the forms it may have",
+            "`arguments.extra` is not known",
+            "`arguments.limit` must be integer, found number",
+            "`arguments.list[1]` must be string, found integer",
+            r#"`arguments.mode` must be one of "fast", "slow", found "mid""#,
+        ]
+    );
+    assert_eq!(schema.check(&json!([])), ["`arguments` must be object, found array"]);
+}
+
+#[test]
+fn a_type_becomes_a_schema_a_model_can_read() {
+    /// Count things.
+    ///
+    /// Not for
+    /// anything else.
+    #[derive(schemars::JsonSchema)]
+    #[expect(dead_code, reason = "only its schema is used")]
+    struct Args {
+        /// Where to
+        /// look.
+        path: std::path::PathBuf,
+        /// How many.
+        limit: Option<u32>,
+        mode: Option<Mode>,
+    }
+    #[derive(schemars::JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    #[expect(dead_code, reason = "only its schema is used")]
+    enum Mode {
+        Fast,
+        VerySlow,
+    }
+    let (schema, description) = Schema::of::<Args>().unwrap();
+    assert_eq!(description, "Count things.\n\nNot for anything else.");
+    assert_eq!(
+        schema.project(Profile::Faithful),
+        json!({
+            "type": "object",
+            "properties": {
+                "path": {"type": "string", "description": "Where to look."},
+                "limit": {"type": "integer", "description": "How many."},
+                "mode": {"type": "string", "enum": ["fast", "very_slow"]}
+            },
+            "required": ["path"],
+            "additionalProperties": false
+        })
+    );
+}
+
+/// Values that look like schemas, right and wrong.
+fn schema_like() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(json!(null)),
+        any::<bool>().prop_map(|value| json!(value)),
+        any::<i32>().prop_map(|value| json!(value)),
+        prop::sample::select(vec!["string", "integer", "object", "array", "#", "#/$defs/a", "a"])
+            .prop_map(|text| json!(text)),
+    ];
+    let keyword = prop::sample::select(vec![
+        "type",
+        "properties",
+        "items",
+        "anyOf",
+        "enum",
+        "required",
+        "$ref",
+        "$defs",
+        "const",
+        "additionalProperties",
+        "a",
+    ]);
+    leaf.prop_recursive(6, 64, 6, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::Array),
+            prop::collection::btree_map(keyword.clone().prop_map(str::to_owned), inner, 0..6)
+                .prop_map(|map| Value::Object(map.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn normalising_twice_is_normalising_once(value in schema_like()) {
+        if let Ok(schema) = Schema::new(&value) {
+            let once = schema.project(Profile::Faithful);
+            prop_assert_eq!(Schema::new(&once).unwrap().project(Profile::Faithful), once);
+            let lossy = schema.project(Profile::Lossy);
+            prop_assert_eq!(Schema::new(&lossy).unwrap().project(Profile::Lossy), lossy);
+        }
+    }
+
+    #[test]
+    fn checking_never_panics_or_hangs(schema in schema_like(), value in schema_like()) {
+        if let Ok(schema) = Schema::new(&schema) {
+            schema.check(&value);
+        }
+    }
+}

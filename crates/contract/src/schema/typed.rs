@@ -1,0 +1,86 @@
+//! The schema of a Rust type, as a model should see it.
+
+use serde_json::{Map, Value, json};
+
+/// The type's schema and its doc comment.
+pub(super) fn schema_of<T: schemars::JsonSchema>() -> (Value, String) {
+    let settings = schemars::generate::SchemaSettings::draft2020_12().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    });
+    let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
+    let description = schema.as_object_mut().and_then(|root| root.remove("description"));
+    if schema.get("type").is_none() && schema.as_object().is_some_and(Map::is_empty) {
+        // `serde_json::Value` as arguments: anything goes, and the tool is expected to bring its own schema.
+        schema = json!({"type": "object", "properties": {}});
+    }
+    tidy(&mut schema);
+    (schema, description.and_then(|text| text.as_str().map(unwrap_lines)).unwrap_or_default())
+}
+
+/// Closes objects, and drops what only Rust knows: number widths, and `null` for parameters that may be left out.
+fn tidy(schema: &mut Value) {
+    match schema {
+        Value::Array(list) => list.iter_mut().for_each(tidy),
+        Value::Object(map) => {
+            if let Some(Value::String(text)) = map.get_mut("description") {
+                *text = unwrap_lines(text);
+            }
+            if map
+                .get("format")
+                .and_then(Value::as_str)
+                .is_some_and(|name| name.starts_with(['u', 'i', 'f', 'd']))
+            {
+                map.remove("format");
+                map.remove("minimum")
+                    .filter(|least| *least != json!(0))
+                    .map(|least| map.insert("minimum".into(), least));
+            }
+            let required = map.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
+            if let Some(Value::Object(properties)) = map.get_mut("properties") {
+                for (name, schema) in properties.iter_mut() {
+                    if !required.iter().any(|each| each == name) {
+                        drop_null(schema);
+                    }
+                }
+                map.entry("additionalProperties").or_insert(json!(false));
+            }
+            map.values_mut().for_each(tidy);
+        }
+        _ => {}
+    }
+}
+
+/// `["string", "null"]` to `"string"`, `anyOf [X, null]` to `X`, and no `default: null`.
+fn drop_null(schema: &mut Value) {
+    let Some(map) = schema.as_object_mut() else { return };
+    if map.get("default").is_some_and(Value::is_null) {
+        map.remove("default");
+    }
+    if let Some(Value::Array(kinds)) = map.get_mut("type") {
+        kinds.retain(|kind| kind != "null");
+        if let [kind] = kinds.as_slice() {
+            let kind = kind.clone();
+            map.insert("type".into(), kind);
+        }
+    }
+    if let Some(Value::Array(values)) = map.get_mut("enum") {
+        values.retain(|value| !value.is_null());
+    }
+    if let Some(Value::Array(choices)) = map.get_mut("anyOf") {
+        choices.retain(|choice| choice.get("type").is_none_or(|kind| kind != "null"));
+        if let [Value::Object(only)] = choices.as_slice() {
+            let only = only.clone();
+            map.remove("anyOf");
+            for (key, value) in only {
+                map.entry(key).or_insert(value);
+            }
+        }
+    }
+}
+
+/// Joins the lines a doc comment was wrapped into; a blank line stays a paragraph break.
+fn unwrap_lines(text: &str) -> String {
+    let paragraphs = text.split("\n\n").map(|paragraph| paragraph.lines().collect::<Vec<_>>().join(" "));
+    paragraphs.collect::<Vec<_>>().join("\n\n")
+}

@@ -1,0 +1,61 @@
+//! Tests of preparing calls.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::*;
+
+/// Repeat a word.
+#[derive(Clone, Debug, PartialEq, serde::Deserialize, JsonSchema)]
+struct Args {
+    word: String,
+    times: Option<u8>,
+}
+
+fn repeat() -> Arc<dyn AnyTool> {
+    Arc::new(tool("repeat", |_: &Args| Effects::none(), |args: Args, _| async move { Ok(args.word.into()) }))
+}
+
+fn problem(tool: Arc<dyn AnyTool>, input: &Input) -> String {
+    tool.prepare(input).err().expect("must not be accepted").message
+}
+
+#[test]
+fn broken_arguments_are_told_in_known_words_with_their_place() {
+    assert_eq!(
+        problem(repeat(), &Input::Json(r#"{"word":"a","times":"b"}"#.into())),
+        "failed to parse function arguments: invalid type: string \"b\", expected u8 at line 1 column 23 (at `times`)"
+    );
+    assert!(
+        problem(repeat(), &Input::Json("{".into())).starts_with("failed to parse function arguments: EOF")
+    );
+    assert!(
+        problem(repeat(), &Input::Json("{} {}".into())).starts_with("failed to parse function arguments: ")
+    );
+    assert!(problem(repeat(), &Input::Json(r#"{"word":"a"} x"#.into())).contains("trailing characters"));
+}
+
+#[test]
+fn a_wrong_kind_of_input_is_told_not_fatal() {
+    assert_eq!(problem(repeat(), &Input::Text("x".into())), "tool repeat invoked with incompatible payload");
+}
+
+#[test]
+fn a_tool_with_a_schema_of_its_own_names_all_problems_at_once() {
+    let tool = tool("t", |_: &Value| Effects::none(), |_: Value, _| async { Ok("".into()) }).schema(
+        json!({"properties": {"a": {"type": "string"}, "b": {"type": "integer"}}, "required": ["a"]}),
+    );
+    let tool: Arc<dyn AnyTool> = Arc::new(tool);
+    assert_eq!(
+        problem(tool, &Input::Json(r#"{"b":"x"}"#.into())),
+        "failed to parse function arguments: `arguments.a` is missing; `arguments.b` must be integer, found string"
+    );
+}
+
+#[test]
+fn no_arguments_at_all_mean_an_empty_object() {
+    let tool: Arc<dyn AnyTool> =
+        Arc::new(tool("t", |_: &Value| Effects::none(), |_: Value, _| async { Ok("".into()) }));
+    assert!(tool.prepare(&Input::Json("  ".into())).is_ok());
+}

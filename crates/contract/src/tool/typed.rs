@@ -1,0 +1,48 @@
+//! From a [`Tool`] with its own arguments type to an [`AnyTool`].
+
+use std::sync::Arc;
+
+use super::{AnyTool, Cx, Output, Ready, Tool, ToolError, parse};
+use crate::{BoxFuture, Effects, Input, Meta, Schema, SchemaError, SpecKind, ToolName, ToolSpec};
+
+/// Hides a tool's arguments type, so that tools fit in one list.
+pub fn erase<T: Tool>(tool: T) -> Arc<dyn AnyTool> {
+    Arc::new(Typed(tool))
+}
+
+struct Typed<T>(T);
+
+impl<T: Tool> AnyTool for Typed<T> {
+    fn name(&self) -> ToolName {
+        T::NAME.into()
+    }
+
+    fn spec(&self) -> Result<ToolSpec, SchemaError> {
+        let (parameters, description) = Schema::of::<T::Args>()?;
+        Ok(ToolSpec { name: self.name(), description, kind: SpecKind::Function { parameters } })
+    }
+
+    fn meta(&self) -> Meta {
+        self.0.meta()
+    }
+
+    fn prepare(self: Arc<Self>, input: &Input) -> Result<Box<dyn Ready>, ToolError> {
+        let args = parse(&self.name(), input)?;
+        Ok(Box::new(TypedCall { tool: self, args }))
+    }
+}
+
+struct TypedCall<T: Tool> {
+    tool: Arc<Typed<T>>,
+    args: T::Args,
+}
+
+impl<T: Tool> Ready for TypedCall<T> {
+    fn effects(&self) -> Effects {
+        self.tool.0.effects(&self.args)
+    }
+
+    fn run<'a>(&'a self, cx: &'a Cx) -> BoxFuture<'a, Result<Output, ToolError>> {
+        Box::pin(self.tool.0.call(&self.args, cx))
+    }
+}

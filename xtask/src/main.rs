@@ -1,0 +1,3 @@
+//! To be filled in the next commits.
+
+fn main() {}
