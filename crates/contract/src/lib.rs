@@ -18,6 +18,7 @@ mod journal;
 mod meta;
 mod model;
 mod outcome;
+mod policy;
 mod schema;
 mod spec;
 mod tool;
@@ -36,6 +37,7 @@ pub use journal::{Intent, Journal, JournalError, Record, SessionMeta, TurnContex
 pub use meta::{Category, Example, Format, Meta};
 pub use model::{ModelClient, ModelError, ModelEvent, ModelInfo, ModelStream, Prompt, Retry, Usage};
 pub use outcome::{CommandFacts, Facts, Outcome, Receipt, Refusal, Status, Verdict};
+pub use policy::{ApprovalPolicy, SandboxMode};
 pub use schema::{Profile, Schema, SchemaError};
 pub use spec::{Grammar, SpecKind, ToolSpec, WebSearch};
 pub use tool::{AnyTool, Cx, ErrorKind, FnTool, Output, Ready, Tool, ToolError, erase, tool};

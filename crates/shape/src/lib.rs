@@ -1,1 +1,13 @@
-//! To be filled in the next commits.
+//! What comes back from a tool: cut to size, judged, and written the way its reader wants it.
+//!
+//! Pure: bytes and facts in, an [`Outcome`](windlass_contract::Outcome) out. Nothing enters history, events or
+//! screens without passing through [`Shaper::shape`].
+
+mod cut;
+mod judge;
+mod render;
+mod shaper;
+
+pub use cut::Budget;
+pub use render::{json, markdown, text};
+pub use shaper::{Failure, Shaper};

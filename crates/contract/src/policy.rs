@@ -1,0 +1,55 @@
+//! The two settings a person chooses: when to be asked, and how tightly things are held.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// When a person is asked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ApprovalPolicy {
+    /// Before everything that is not known to be harmless.
+    Untrusted,
+    /// When the sandbox has stopped something.
+    OnFailure,
+    /// When the model asks for more than the sandbox allows.
+    #[default]
+    OnRequest,
+    /// Never: what would need a question is refused.
+    Never,
+}
+
+/// How tightly things are held.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SandboxMode {
+    /// Nothing may be written, no network.
+    #[default]
+    ReadOnly,
+    /// The workspace and a private temporary directory may be written, no network.
+    WorkspaceWrite,
+    /// No sandbox at all: everything runs with the rights of the user.
+    DangerFullAccess,
+}
+
+impl SandboxMode {
+    /// The name used in configuration and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ReadOnly => "read-only",
+            Self::WorkspaceWrite => "workspace-write",
+            Self::DangerFullAccess => "danger-full-access",
+        }
+    }
+}
+
+impl ApprovalPolicy {
+    /// The name used in configuration and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Untrusted => "untrusted",
+            Self::OnFailure => "on-failure",
+            Self::OnRequest => "on-request",
+            Self::Never => "never",
+        }
+    }
+}

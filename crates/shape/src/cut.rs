@@ -1,0 +1,98 @@
+//! Cutting long text to a budget: the start and the end are kept, the middle is counted.
+
+/// How much of an output the model is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Budget {
+    /// So many bytes.
+    Bytes(usize),
+    /// So many tokens, at four bytes each.
+    Tokens(usize),
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self::Bytes(10_000)
+    }
+}
+
+const BYTES_PER_TOKEN: usize = 4;
+
+impl Budget {
+    fn bytes(self) -> usize {
+        match self {
+            Self::Bytes(bytes) => bytes,
+            Self::Tokens(tokens) => tokens.saturating_mul(BYTES_PER_TOKEN),
+        }
+    }
+
+    /// The text cut to this budget, or `None` if it fits. The marker itself is not counted.
+    pub(crate) fn cut(self, text: &str) -> Option<String> {
+        let budget = self.bytes();
+        if text.len() <= budget {
+            return None;
+        }
+        let head = floor_boundary(text, budget / 2);
+        let tail = ceil_boundary(text, text.len() - (budget - budget / 2));
+        let removed = &text[head..tail];
+        let marker = match self {
+            Self::Bytes(_) => format!("…{} chars truncated…", removed.chars().count()),
+            Self::Tokens(_) => {
+                format!("…{} tokens truncated…", (text.len() - budget).div_ceil(BYTES_PER_TOKEN))
+            }
+        };
+        Some(format!("{}{marker}{}", &text[..head], &text[tail..]))
+    }
+}
+
+fn floor_boundary(text: &str, mut at: usize) -> usize {
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+fn ceil_boundary(text: &str, mut at: usize) -> usize {
+    while !text.is_char_boundary(at) {
+        at += 1;
+    }
+    at
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn what_fits_is_left_alone() {
+        assert_eq!(Budget::Bytes(5).cut("12345"), None);
+        assert_eq!(Budget::Tokens(2).cut("12345678"), None);
+    }
+
+    #[test]
+    fn the_marker_counts_what_is_gone() {
+        assert_eq!(Budget::Bytes(4).cut("ab-----yz").unwrap(), "ab…5 chars truncated…yz");
+        assert_eq!(Budget::Tokens(1).cut("ab------yz").unwrap(), "ab…2 tokens truncated…yz");
+        assert_eq!(Budget::Bytes(0).cut("abc").unwrap(), "…3 chars truncated…");
+    }
+
+    #[test]
+    fn characters_are_never_split() {
+        assert_eq!(Budget::Bytes(4).cut("aé—éz").unwrap(), "a…3 chars truncated…z");
+    }
+
+    proptest! {
+        #[test]
+        fn a_cut_is_bounded_and_keeps_both_ends(text in ".{0,400}", budget in 0usize..100) {
+            if let Some(cut) = Budget::Bytes(budget).cut(&text) {
+                let (head, rest) = cut.split_once('…').unwrap();
+                let tail = rest.rsplit_once('…').unwrap().1;
+                prop_assert!(text.starts_with(head) && text.ends_with(tail));
+                prop_assert!(head.len() + tail.len() <= budget);
+            } else {
+                prop_assert!(text.len() <= budget);
+            }
+        }
+    }
+}

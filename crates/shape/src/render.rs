@@ -1,0 +1,96 @@
+//! An outcome for people and programs: text, JSON, Markdown. What the model gets is in the outcome already.
+
+use serde_json::{Value, json};
+use windlass_contract::{Exit, Facts, Outcome, ToolName};
+
+/// The content alone, as a person at a terminal wants it.
+pub fn text(outcome: &Outcome) -> String {
+    outcome.text()
+}
+
+/// Everything, as data: status, data, error, time, metadata.
+pub fn json(tool: &ToolName, outcome: &Outcome) -> Value {
+    let failed = !outcome.verdict.success;
+    json!({
+        "tool": tool,
+        "status": outcome.status,
+        "success": outcome.verdict.success,
+        "content": outcome.content,
+        "data": outcome.data,
+        "error": failed.then(|| outcome.verdict.reasons.join("; ")),
+        "duration_ms": u64::try_from(outcome.receipt.duration.as_millis()).unwrap_or(u64::MAX),
+        "facts": outcome.facts,
+        "verdict": outcome.verdict,
+        "receipt": outcome.receipt,
+    })
+}
+
+/// Everything, for a report or an issue.
+pub fn markdown(tool: &ToolName, outcome: &Outcome) -> String {
+    let success = if outcome.verdict.success { "yes".to_owned() } else { outcome.verdict.reasons.join("; ") };
+    let mut rows = vec![("Success", success)];
+    if let Facts::Command(command) = &outcome.facts {
+        rows.push(("Exit", exit(command.exit)));
+        rows.push(("Output", format!("{} bytes", command.output_bytes)));
+    }
+    rows.push(("Time", format!("{} ms", outcome.receipt.duration.as_millis())));
+    if let Some(confinement) = outcome.receipt.confinement {
+        rows.push(("Confinement", format!("{confinement:?}")));
+    }
+    let rows = rows.iter().map(|(name, value)| format!("- **{name}**: {value}\n")).collect::<String>();
+    let text = outcome.text();
+    let fence = fence_for(&text);
+    let newline = if text.ends_with('\n') { "" } else { "\n" };
+    format!("## `{tool}`: {}\n\n{rows}\n{fence}\n{text}{newline}{fence}\n", outcome.status.name())
+}
+
+fn exit(exit: Exit) -> String {
+    match exit {
+        Exit::Code(code) => format!("code {code}"),
+        Exit::Signal(signal) => format!("signal {signal}"),
+        Exit::TimedOut => "time was up".to_owned(),
+        Exit::Cancelled => "cancelled".to_owned(),
+    }
+}
+
+/// A fence longer than any run of backticks in the text, so that the text cannot end it.
+fn fence_for(text: &str) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    "`".repeat(longest.max(2) + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_contract::{Content, Output, Receipt};
+
+    use super::*;
+    use crate::Shaper;
+
+    #[test]
+    fn markdown_cannot_be_broken_out_of() {
+        let output = Output::from("```\nrm -rf /\n```");
+        let outcome =
+            Shaper::default().shape(windlass_contract::Format::Plain, Ok(output), Receipt::default());
+        let page = markdown(&"t".into(), &outcome);
+        assert_eq!(
+            page,
+            "## `t`: success\n\n- **Success**: yes\n- **Time**: 0 ms\n\n````\n```\nrm -rf /\n```\n````\n"
+        );
+    }
+
+    #[test]
+    fn json_has_status_data_error_time_and_metadata() {
+        let output =
+            Output { content: vec![Content::Text("hi".into())], data: Some(json!([1])), facts: Facts::None };
+        let outcome =
+            Shaper::default().shape(windlass_contract::Format::Plain, Ok(output), Receipt::default());
+        assert_eq!(
+            json(&"t".into(), &outcome),
+            json!({
+                "tool": "t", "status": "success", "success": true, "content": [{"text": "hi"}], "data": [1],
+                "error": null, "duration_ms": 0, "facts": {"kind": "none"},
+                "verdict": {"success": true}, "receipt": {"duration_ms": 0}
+            })
+        );
+    }
+}
