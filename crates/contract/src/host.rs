@@ -85,6 +85,12 @@ impl Exit {
 /// Why the host could not do what a tool asked.
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
+    /// The grant covers no program at all.
+    #[error("may not start `{program}`: the call declared that it starts nothing")]
+    NotGranted {
+        /// The program.
+        program: String,
+    },
     /// The command names no program.
     #[error("the command is empty")]
     EmptyCommand,

@@ -10,6 +10,8 @@ mod approval;
 mod call;
 mod effects;
 mod event;
+#[cfg(feature = "fakes")]
+pub mod fakes;
 mod grant;
 mod host;
 mod id;

@@ -1,1 +1,20 @@
-//! To be filled in the next commits.
+//! How a call becomes an outcome.
+//!
+//! [`Toolbox::run`] is the whole way in one function: route, ask the tool what it would do, look before leaping, pass
+//! the gate, write down the intent, act, shape. [`Batch`] runs many of them: together where that is harmless, alone
+//! where it is not. Only traits are seen here, so all of it is tested with fakes.
+
+mod batch;
+mod gate;
+mod orchestrator;
+mod preflight;
+mod registry;
+mod router;
+mod stop;
+mod toolbox;
+
+pub use batch::Batch;
+pub use gate::{Gate, Policy};
+pub use registry::{DefinitionError, DefinitionErrors, Quarantined, Registered, Registry, RegistryBuilder};
+pub use stop::{Reason, Stop};
+pub use toolbox::{Prepared, Toolbox};

@@ -1,0 +1,97 @@
+//! Stand-ins for the tests of crates that see traits only. No process, no file, no network.
+
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicBool, Ordering},
+};
+
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    BoxFuture, Command, ConfineError, Confinement, Event, EventSink, Exit, Finished, Grant, Host, HostError,
+    Journal, JournalError, Record, Sandbox,
+};
+
+/// A journal in memory.
+#[derive(Debug, Default)]
+pub struct MemoryJournal {
+    lines: Mutex<Vec<Value>>,
+    broken: AtomicBool,
+}
+
+impl MemoryJournal {
+    /// Every record so far, as it would be written.
+    pub fn lines(&self) -> Vec<Value> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The types of the records so far.
+    pub fn types(&self) -> Vec<String> {
+        self.lines().iter().filter_map(|line| line["type"].as_str().map(str::to_owned)).collect()
+    }
+
+    /// Makes every later append fail.
+    pub fn break_down(&self) {
+        self.broken.store(true, Ordering::SeqCst);
+    }
+}
+
+impl Journal for MemoryJournal {
+    fn append(&self, record: &Record<'_>) -> Result<(), JournalError> {
+        let line = serde_json::to_value(record).unwrap_or_default();
+        if self.broken.load(Ordering::SeqCst) || line.is_null() {
+            return Err(JournalError { path: "memory".into(), kind: std::io::ErrorKind::StorageFull });
+        }
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+        Ok(())
+    }
+}
+
+/// Keeps every event.
+#[derive(Debug, Default)]
+pub struct Watcher(Mutex<Vec<Event>>);
+
+impl Watcher {
+    /// Every event so far.
+    pub fn events(&self) -> Vec<Event> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl EventSink for Watcher {
+    fn emit(&self, event: &Event) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(event.clone());
+    }
+}
+
+/// A machine on which every command prints its words and ends with 0.
+#[derive(Debug, Clone, Copy)]
+pub struct EchoMachine;
+
+impl Sandbox for EchoMachine {
+    fn confine(&self, grant: &Grant) -> Result<Arc<dyn Host>, ConfineError> {
+        Ok(Arc::new(EchoHost(grant.confinement())))
+    }
+}
+
+struct EchoHost(Confinement);
+
+impl Host for EchoHost {
+    fn run<'a>(
+        &'a self,
+        command: &'a Command,
+        _cancel: &'a CancellationToken,
+        output: &'a (dyn Fn(&[u8]) + Send + Sync),
+    ) -> BoxFuture<'a, Result<Finished, HostError>> {
+        Box::pin(async move {
+            let text = format!("{}\n", command.argv.join(" ")).into_bytes();
+            output(&text);
+            Ok(Finished { exit: Exit::Code(0), output: text, gap: None, duration: std::time::Duration::ZERO })
+        })
+    }
+
+    fn confinement(&self) -> Confinement {
+        self.0
+    }
+}

@@ -1,0 +1,92 @@
+//! Many calls at once: those that change nothing overlap, one that may change something runs alone.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::Arc,
+};
+
+use tokio::task::JoinSet;
+use windlass_contract::{Outcome, ToolCall};
+
+use crate::{Prepared, Stop, Toolbox};
+
+/// The calls of one answer. Strictly first come, first served: a call waits for those before it that it must not
+/// overlap with, never for those after it. Dropping a batch drops its calls.
+#[derive(Debug)]
+pub struct Batch {
+    toolbox: Arc<Toolbox>,
+    stop: Stop,
+    calls: Vec<ToolCall>,
+    outcomes: HashMap<usize, Outcome>,
+    waiting: VecDeque<(usize, Prepared)>,
+    running: JoinSet<(usize, Outcome)>,
+    /// Whether the one call that is running must be alone.
+    alone: bool,
+}
+
+impl Batch {
+    /// An empty batch.
+    pub fn new(toolbox: Arc<Toolbox>, stop: Stop) -> Self {
+        Self {
+            toolbox,
+            stop,
+            calls: Vec::new(),
+            outcomes: HashMap::new(),
+            waiting: VecDeque::new(),
+            running: JoinSet::new(),
+            alone: false,
+        }
+    }
+
+    /// Adds a call and starts it, if its turn has come.
+    pub fn submit(&mut self, call: ToolCall) {
+        let at = self.calls.len();
+        self.calls.push(call.clone());
+        self.waiting.push_back((at, self.toolbox.prepare(call)));
+        self.start_what_may_start();
+    }
+
+    /// Whether every call has its outcome.
+    pub fn is_idle(&self) -> bool {
+        self.running.is_empty() && self.waiting.is_empty()
+    }
+
+    /// Waits for one call to end and starts what waited for it. Returns at once when idle. Safe to drop and call again.
+    pub async fn step(&mut self) {
+        let Some(joined) = self.running.join_next().await else { return };
+        if let Ok((at, outcome)) = joined {
+            self.outcomes.insert(at, outcome);
+        }
+        if self.running.is_empty() {
+            self.alone = false;
+        }
+        self.start_what_may_start();
+    }
+
+    /// Waits for all calls, and gives them back in the order they came, each with its one outcome.
+    pub async fn finish(mut self) -> Vec<(ToolCall, Outcome)> {
+        while !self.is_idle() {
+            self.step().await;
+        }
+        let (mut outcomes, toolbox) = (self.outcomes, self.toolbox);
+        let mut outcome = |at| outcomes.remove(&at).unwrap_or_else(|| toolbox.lost());
+        self.calls.into_iter().enumerate().map(|(at, call)| (call, outcome(at))).collect()
+    }
+
+    fn start_what_may_start(&mut self) {
+        while let Some((_, next)) = self.waiting.front() {
+            let overlaps = next.overlaps();
+            let blocked = if overlaps { self.alone } else { !self.running.is_empty() };
+            if blocked {
+                return;
+            }
+            let Some((at, prepared)) = self.waiting.pop_front() else { return };
+            self.alone = !overlaps;
+            let (toolbox, stop) = (Arc::clone(&self.toolbox), self.stop.clone());
+            self.running.spawn(async move { (at, toolbox.run(prepared, &stop).await) });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

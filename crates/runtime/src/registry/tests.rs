@@ -1,0 +1,77 @@
+//! Tests of building a registry.
+
+use serde_json::{Value, json};
+use windlass_contract::{Effects, Example, FnTool, tool};
+
+use super::*;
+
+fn named(name: &str, schema: Value) -> FnTool<Value> {
+    tool(name, |_: &Value| Effects::none(), |_: Value, _| async { Ok("".into()) })
+        .description("Does it.")
+        .schema(schema)
+}
+
+fn with_meta(name: &str, meta: Meta) -> Arc<dyn AnyTool> {
+    Arc::new(named(name, json!({"type": "object"})).meta(meta))
+}
+
+#[test]
+fn all_mistakes_are_reported_together_with_the_names_of_their_tools() {
+    let example = Example { request: "do it", input: r#"{"x":1}"# };
+    let errors = Registry::builder()
+        .tool(Arc::new(named("bad name", json!({"type": "object"})).description(" ")))
+        .tool(Arc::new(named("a", json!({"properties": {"x": {"default": 1}}, "required": ["x"]}))))
+        .tool(Arc::new(named("b", json!({"type": "string"}))))
+        .tool(with_meta("c", Meta { aliases: vec!["d"], ..Meta::default() }))
+        .tool(with_meta("d", Meta::default()))
+        .tool(Arc::new(
+            named("e", json!({"properties": {"x": {"type": "string"}}}))
+                .meta(Meta { examples: vec![example], ..Meta::default() }),
+        ))
+        .build()
+        .unwrap_err();
+    assert_eq!(
+        errors.to_string().lines().collect::<Vec<_>>(),
+        [
+            "tool `bad name`: the name must be 1 to 64 letters, digits, `_` or `-`",
+            "tool `bad name`: there is no description, and a model cannot guess what the tool is for",
+            "tool `a`: parameter `x` is required and has a default; it can only be one of them",
+            "tool `b`: parameters must be a JSON Schema of type `object`, found type \"string\"",
+            "tool `d`: the name `d` is taken",
+            "tool `e`: an example does not work: failed to parse function arguments: `arguments.x` must be string, found integer",
+        ]
+    );
+}
+
+#[test]
+fn a_foreign_tool_that_cannot_be_understood_is_left_out_alone() {
+    let registry = Registry::builder()
+        .tool(Arc::new(named("own", json!({"type": "object"}))))
+        .foreign(Arc::new(named("z", json!({"type": "object"}))))
+        .foreign(Arc::new(named("m", json!({"properties": {"a": {"$ref": "#/gone"}}}))))
+        .foreign(Arc::new(named("b", json!({"type": "object"}))))
+        .build()
+        .unwrap();
+    let names: Vec<_> = registry.specs().into_iter().map(|spec| spec.name).collect();
+    assert_eq!(names, ["own".into(), "b".into(), "z".into()]);
+    assert_eq!(
+        registry.quarantined(),
+        [Quarantined {
+            name: "m".into(),
+            reason: "`$ref` at `/properties/a` points to `#/gone`, which is not in the schema".into()
+        }]
+    );
+}
+
+#[test]
+fn aliases_and_hidden_tools_are_callable_but_not_advertised() {
+    let registry = Registry::builder()
+        .tool(with_meta("shell", Meta { aliases: vec!["container.exec"], ..Meta::default() }))
+        .hidden(with_meta("old", Meta::default()))
+        .build()
+        .unwrap();
+    assert_eq!(registry.specs().len(), 1);
+    assert_eq!(registry.find("container.exec").unwrap().spec.name, "shell".into());
+    assert!(registry.find("old").is_some());
+    assert!(registry.find("unknown").is_none());
+}

@@ -1,0 +1,146 @@
+//! One call, from the model's words to its outcome.
+
+use std::{fmt, sync::Arc, time::Instant};
+
+use windlass_contract::{
+    Effects, Event, EventSink, Format, Intent, Journal, Outcome, Output, Ready, Receipt, Record, Sandbox,
+    ToolCall, ToolError,
+};
+use windlass_shape::{Failure, Shaper};
+
+use crate::{Gate, Registry, Stop, orchestrator, preflight, router};
+
+/// Everything a call passes through. The parts are traits or data; [`run`](Self::run) is the order.
+pub struct Toolbox {
+    /// Which tools there are.
+    pub registry: Registry,
+    /// Who may do what.
+    pub gate: Gate,
+    /// What makes it so.
+    pub sandbox: Arc<dyn Sandbox>,
+    /// What the model gets to see of a result.
+    pub shaper: Shaper,
+    /// What is written down.
+    pub journal: Arc<dyn Journal>,
+    /// Who watches.
+    pub events: Arc<dyn EventSink>,
+}
+
+impl fmt::Debug for Toolbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Toolbox").field("registry", &self.registry).finish_non_exhaustive()
+    }
+}
+
+/// A call that was routed: it knows its effects, or already why it cannot run.
+pub struct Prepared {
+    call: ToolCall,
+    format: Format,
+    effects: Effects,
+    overlaps: bool,
+    ready: Result<Box<dyn Ready>, Failure>,
+    began: Instant,
+}
+
+impl fmt::Debug for Prepared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Prepared")
+            .field("call", &self.call)
+            .field("effects", &self.effects)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Prepared {
+    /// The call.
+    pub fn call(&self) -> &ToolCall {
+        &self.call
+    }
+
+    /// What it would do; nothing, if its input made no sense.
+    pub fn effects(&self) -> &Effects {
+        &self.effects
+    }
+
+    /// Whether it may run beside others.
+    pub(crate) fn overlaps(&self) -> bool {
+        self.overlaps
+    }
+}
+
+impl Toolbox {
+    /// Routes a call. Cheap and without effects, so that a batch can be ordered before any of it runs.
+    pub fn prepare(&self, call: ToolCall) -> Prepared {
+        let began = Instant::now();
+        let routed = router::route(&self.registry, &call);
+        let format = routed.tool.map_or(Format::Plain, |tool| tool.meta.format);
+        let (effects, ready) = match routed.ready {
+            Ok((ready, effects)) => (effects, Ok(ready)),
+            Err(failure) => (Effects::none(), Err(failure)),
+        };
+        let overlaps = routed.tool.is_none_or(|tool| tool.meta.parallel) && !effects.may_change();
+        Prepared { call, format, effects, overlaps, ready, began }
+    }
+
+    /// Runs a call. Every way this can end is an outcome; it is on record and announced before it is returned.
+    pub async fn run(&self, prepared: Prepared, stop: &Stop) -> Outcome {
+        let Prepared { call, format, effects, ready, began, .. } = prepared;
+        let mut receipt = Receipt::default();
+        let result = match ready {
+            Ok(ready) => self.pass(&call, &effects, &*ready, &mut receipt, stop).await,
+            Err(failure) => Err(failure),
+        };
+        receipt.duration = began.elapsed();
+        let outcome = self.shaper.shape(format, result, receipt);
+        let record = Record::Outcome { call: &call.id, outcome: &outcome };
+        if let Err(error) = self.journal.append(&record) {
+            // The turn loop writes next, meets the same error, and ends the turn.
+            tracing::error!(call.id = %call.id, %error, "the outcome is not on record");
+        }
+        tracing::info!(call.id = %call.id, tool.name = %call.name, status = outcome.status.name(), "call ended");
+        self.events.emit(&Event::CallEnded { call, effects, outcome: Box::new(outcome.clone()) });
+        outcome
+    }
+
+    /// The way of a call that makes sense, step by step. Each step can end it.
+    async fn pass(
+        &self,
+        call: &ToolCall,
+        effects: &Effects,
+        ready: &dyn Ready,
+        receipt: &mut Receipt,
+        stop: &Stop,
+    ) -> Result<Output, Failure> {
+        if stop.reason().is_some() {
+            return Err(orchestrator::aborted(stop));
+        }
+        preflight::check(call, effects).map_err(Failure::Tool)?;
+        let admission = self.gate.admit(call, effects).await?;
+        receipt.decision.clone_from(&admission.decision);
+        self.intend(call, effects, admission.decision)?;
+        self.events.emit(&Event::CallStarted { call: call.clone(), effects: effects.clone() });
+        let (held, result) =
+            orchestrator::attempt(&*self.sandbox, &admission.grant, (call, ready), &self.events, stop).await;
+        receipt.confinement = held;
+        result
+    }
+
+    /// Journal first: what is not written down does not happen.
+    fn intend(&self, call: &ToolCall, effects: &Effects, decision: String) -> Result<(), Failure> {
+        let intent =
+            Intent { call: call.id.clone(), tool: call.name.clone(), effects: effects.clone(), decision };
+        self.journal.append(&Record::Intent(&intent)).map_err(|error| {
+            Failure::Tool(
+                ToolError::failed("not run, because it could not be written down first").with_source(error),
+            )
+        })
+    }
+
+    /// The outcome of a call whose own was lost through a fault of ours.
+    pub(crate) fn lost(&self) -> Outcome {
+        let error = ToolError::failed(
+            "the outcome of this call was lost by an internal error; it may have had effects",
+        );
+        self.shaper.shape(Format::Plain, Err(Failure::Tool(error)), Receipt::default())
+    }
+}
