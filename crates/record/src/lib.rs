@@ -1,1 +1,42 @@
-//! To be filled in the next commits.
+//! What happened: one append-only JSONL file per session, the truth from which a session is taken up again.
+//!
+//! A session lives in `HOME/sessions/YYYY/MM/DD/ID.jsonl`; its date is inside its id, so an id finds its file without a
+//! search. The caller names the home directory: this crate reads no environment and writes nowhere else.
+//!
+//! ```
+//! use windlass_contract::{Item, Journal, Record, Role, SessionMeta};
+//! use windlass_record::{SessionFile, Which, new_thread_id};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let home = tempfile::tempdir()?;
+//! # let home = home.path();
+//! let id = new_thread_id();
+//! let meta = SessionMeta {
+//!     id: id.clone(),
+//!     cwd: "/project".into(),
+//!     version: "0.1.0".into(),
+//!     instructions: "Be brief.".into(),
+//! };
+//! let file = SessionFile::create(home, &meta)?;
+//! file.append(&Record::Item(&Item::message(Role::User, "hello")))?;
+//! drop(file);
+//!
+//! let (_file, session) = SessionFile::resume(home, &Which::Id(id))?;
+//! assert_eq!(session.meta, meta);
+//! assert_eq!(session.history.len(), 1);
+//! # Ok(())
+//! # }
+//! ```
+
+mod error;
+mod journal;
+mod line;
+mod place;
+mod repair;
+mod replay;
+
+pub use error::SessionError;
+pub use journal::{SessionFile, Which};
+pub use place::{Entry, list, new_thread_id};
+pub use repair::{Repair, Substitute};
+pub use replay::{Session, load};

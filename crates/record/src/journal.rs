@@ -1,0 +1,157 @@
+//! The session file while it is being written.
+
+use std::{
+    fs::{DirBuilder, File, OpenOptions, TryLockError},
+    io::{self, BufReader, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
+};
+
+use jiff::Timestamp;
+use windlass_contract::{Journal, JournalError, Record, SessionMeta, ThreadId};
+
+use crate::{
+    Session, SessionError,
+    error::cannot,
+    line, place,
+    replay::{Replayed, replay},
+};
+
+/// A session file, open for writing. While it is, no other process can open it so.
+///
+/// Every record is one `write` to a file opened for appending, so a record that was appended survives the death of this
+/// process. It is not flushed to the disk each time: that would protect against the death of the whole machine, at
+/// more than a hundred times the cost (`examples/append_cost.rs`). After such a death the file may lack its last
+/// records, and loads all the same.
+#[derive(Debug)]
+pub struct SessionFile {
+    path: PathBuf,
+    writer: Mutex<Writer>,
+}
+
+/// Which session to take up again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Which {
+    /// This one.
+    Id(ThreadId),
+    /// The newest that was started in this directory, so that a session of another project is never taken up by accident.
+    LastIn(PathBuf),
+    /// The newest, wherever it was started.
+    Last,
+}
+
+impl SessionFile {
+    /// Begins a session.
+    pub fn create(home: &Path, meta: &SessionMeta) -> Result<Self, SessionError> {
+        let path = place::path_of(home, meta.id.as_str())?;
+        if let Some(day) = path.parent() {
+            DirBuilder::new().recursive(true).mode(0o700).create(day).map_err(cannot("create", day))?;
+        }
+        let file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(&path);
+        let file = file.map_err(cannot("create", &path))?;
+        lock(&file, &path)?;
+        let session = Self::over(file, path);
+        session.append(&Record::SessionMeta(meta))?;
+        Ok(session)
+    }
+
+    /// Takes up a session. What [`Session::repaired`] reports is also mended in the file, as far as it can be.
+    pub fn resume(home: &Path, which: &Which) -> Result<(Self, Session), SessionError> {
+        let path = find(home, which)?;
+        let file = OpenOptions::new().read(true).append(true).open(&path);
+        let file = file.map_err(|source| match (source.kind(), which) {
+            (io::ErrorKind::NotFound, Which::Id(id)) => {
+                SessionError::NotFound { id: id.to_string(), path: path.clone() }
+            }
+            _ => cannot("open", &path)(source),
+        })?;
+        lock(&file, &path)?;
+        let replayed = replay(&path, BufReader::new(&file))?;
+        // A torn line must go before anything is appended to it.
+        file.set_len(replayed.whole_bytes).map_err(cannot("mend", &path))?;
+        let session = Self::over(file, path);
+        session.mend(&replayed)?;
+        Ok((session, replayed.session))
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn over(file: File, path: PathBuf) -> Self {
+        Self { path, writer: Mutex::new(Writer { file, line: Vec::new(), failed: None }) }
+    }
+
+    /// Writes down the outputs that were given to calls without one, so that they stay what they are.
+    fn mend(&self, replayed: &Replayed) -> Result<(), JournalError> {
+        if replayed.settled.is_empty() {
+            return Ok(());
+        }
+        for (call, substitute) in &replayed.settled {
+            if let Some(outcome) = &substitute.outcome() {
+                self.append(&Record::Outcome { call, outcome })?;
+            }
+        }
+        let calls: Vec<_> = replayed.settled.iter().map(|(call, _)| call.clone()).collect();
+        self.append(&Record::Outputs { calls: &calls })
+    }
+}
+
+impl Journal for SessionFile {
+    fn append(&self, record: &Record<'_>) -> Result<(), JournalError> {
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let kind = match writer.failed {
+            Some(kind) => kind,
+            None => match writer.append(record) {
+                Ok(()) => return Ok(()),
+                Err(error) => error.kind(),
+            },
+        };
+        writer.failed = Some(kind);
+        Err(JournalError { path: self.path.clone(), kind })
+    }
+}
+
+#[derive(Debug)]
+struct Writer {
+    file: File,
+    /// Kept between records to spare allocations.
+    line: Vec<u8>,
+    /// Set for good by the first failure: the file may end in half a line, and nothing may follow that.
+    failed: Option<io::ErrorKind>,
+}
+
+impl Writer {
+    /// How large a buffer is kept for the next record.
+    const KEPT_BYTES: usize = 64 * 1024;
+
+    fn append(&mut self, record: &Record<'_>) -> io::Result<()> {
+        self.line.clear();
+        self.line.shrink_to(Self::KEPT_BYTES);
+        line::write(record, Timestamp::now(), &mut self.line)?;
+        self.file.write_all(&self.line)
+    }
+}
+
+fn find(home: &Path, which: &Which) -> Result<PathBuf, SessionError> {
+    match which {
+        Which::Id(id) => place::path_of(home, id.as_str()),
+        Which::LastIn(cwd) => place::newest(home, |entry| entry.cwd == *cwd)?
+            .ok_or_else(|| SessionError::NoneIn { cwd: cwd.clone() }),
+        Which::Last => {
+            place::newest(home, |_| true)?.ok_or_else(|| SessionError::NoneYet { home: home.to_owned() })
+        }
+    }
+}
+
+fn lock(file: &File, path: &Path) -> Result<(), SessionError> {
+    file.try_lock().map_err(|error| match error {
+        TryLockError::WouldBlock => SessionError::Busy { path: path.to_owned() },
+        TryLockError::Error(source) => cannot("lock", path)(source),
+    })
+}
+
+#[cfg(test)]
+mod tests;

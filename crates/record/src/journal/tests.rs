@@ -1,0 +1,138 @@
+//! Creating, locking, resuming, and what happens when the disk says no.
+
+use std::{fs, os::unix::fs::PermissionsExt};
+
+use tempfile::TempDir;
+use windlass_contract::{Body, Input, Item, Role, ToolCall};
+
+use super::*;
+use crate::{list, load, new_thread_id};
+
+fn meta(cwd: &str) -> SessionMeta {
+    SessionMeta { id: new_thread_id(), cwd: cwd.into(), version: "0".into(), instructions: "be brief".into() }
+}
+
+fn home() -> TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+fn call(id: &str) -> Item {
+    Body::Call(ToolCall { id: id.into(), name: "shell".into(), input: Input::Text("ls".into()) }).into()
+}
+
+#[test]
+fn nobody_else_can_read_a_session() {
+    let home = home();
+    let file = SessionFile::create(home.path(), &meta("/w")).unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(file.path()), 0o600);
+    for directory in file.path().ancestors().skip(1).take(4) {
+        assert_eq!(mode(directory), 0o700, "{}", directory.display());
+    }
+}
+
+#[test]
+fn a_session_in_use_cannot_be_resumed_by_another() {
+    let home = home();
+    let meta = meta("/w");
+    let file = SessionFile::create(home.path(), &meta).unwrap();
+    let which = Which::Id(meta.id.clone());
+    let error = SessionFile::resume(home.path(), &which).unwrap_err();
+    assert!(matches!(&error, SessionError::Busy { path } if path == file.path()), "{error}");
+    drop(file);
+    SessionFile::resume(home.path(), &which).unwrap();
+}
+
+#[test]
+fn a_session_is_begun_only_once() {
+    let home = home();
+    let meta = meta("/w");
+    drop(SessionFile::create(home.path(), &meta).unwrap());
+    let error = SessionFile::create(home.path(), &meta).unwrap_err();
+    assert!(matches!(error, SessionError::Io { action: "create", .. }), "{error}");
+}
+
+#[test]
+fn resuming_mends_the_file_for_good() {
+    let home = home();
+    let meta = meta("/w");
+    let file = SessionFile::create(home.path(), &meta).unwrap();
+    file.append(&Record::Item(&call("a"))).unwrap();
+    file.append(&Record::Item(&call("b"))).unwrap();
+    let path = file.path().to_owned();
+    drop(file);
+    fs::OpenOptions::new().append(true).open(&path).unwrap().write_all(b"{\"timesta").unwrap();
+
+    let (file, mended) = SessionFile::resume(home.path(), &Which::Id(meta.id)).unwrap();
+    assert_eq!(mended.repaired.len(), 3);
+    file.append(&Record::Item(&Item::message(Role::User, "go on"))).unwrap();
+
+    let again = load(&path).unwrap();
+    assert_eq!(again.repaired, []);
+    let bodies = |items: &[Item]| items.iter().map(|item| item.body.clone()).collect::<Vec<_>>();
+    assert_eq!(bodies(&again.history[..4]), bodies(&mended.history));
+    assert_eq!(again.history.len(), 5);
+}
+
+#[test]
+fn the_last_session_is_the_newest_here_or_anywhere() {
+    let home = home();
+    let (old, here, elsewhere) = (meta("/here"), meta("/here"), meta("/elsewhere"));
+    for meta in [&old, &here, &elsewhere] {
+        SessionFile::create(home.path(), meta).unwrap();
+    }
+    let id = |which| SessionFile::resume(home.path(), &which).unwrap().1.meta.id;
+    assert_eq!(id(Which::LastIn("/here".into())), here.id);
+    assert_eq!(id(Which::Last), elsewhere.id);
+    assert_eq!(id(Which::Id(old.id.clone())), old.id);
+    let ids: Vec<_> = list(home.path()).unwrap().into_iter().map(|entry| entry.id).collect();
+    assert_eq!(ids, [elsewhere.id, here.id, old.id]);
+}
+
+#[test]
+fn strange_files_among_the_sessions_are_passed_over() {
+    let home = home();
+    let meta = meta("/w");
+    let file = SessionFile::create(home.path(), &meta).unwrap();
+    let day = file.path().parent().unwrap();
+    fs::write(day.join("notes.txt"), "hi").unwrap();
+    fs::write(day.join(format!("{}.jsonl", new_thread_id())), "").unwrap();
+    fs::write(home.path().join("sessions/README"), "hi").unwrap();
+    let ids: Vec<_> = list(home.path()).unwrap().into_iter().map(|entry| entry.id).collect();
+    assert_eq!(ids, [meta.id]);
+}
+
+#[test]
+fn a_missing_session_is_an_error_that_says_what_is_missing() {
+    let home = home();
+    let resume = |which| SessionFile::resume(home.path(), &which).unwrap_err();
+    assert!(matches!(resume(Which::Last), SessionError::NoneYet { .. }));
+    assert!(matches!(resume(Which::LastIn("/w".into())), SessionError::NoneIn { .. }));
+    assert!(matches!(resume(Which::Id(new_thread_id())), SessionError::NotFound { .. }));
+    assert!(matches!(resume(Which::Id("last".into())), SessionError::BadId { .. }));
+    assert_eq!(list(home.path()).unwrap(), []);
+}
+
+#[test]
+fn after_one_failure_every_append_fails_the_same_way() {
+    let home = home();
+    let path = home.path().join("file");
+    fs::write(&path, "").unwrap();
+    // Opened for reading only, so that the first write fails; afterwards the same session is given a file that works.
+    let session = SessionFile::over(File::open(&path).unwrap(), path.clone());
+    let item = Item::message(Role::User, "hi");
+    let first = session.append(&Record::Item(&item)).unwrap_err();
+    session.writer.lock().unwrap().file = OpenOptions::new().append(true).open(&path).unwrap();
+    let second = session.append(&Record::Item(&item)).unwrap_err();
+    assert_eq!((&first.path, first.kind), (&second.path, second.kind));
+    assert_eq!(fs::read(&path).unwrap(), b"");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_named_as_the_cause() {
+    let full = OpenOptions::new().append(true).open("/dev/full").unwrap();
+    let session = SessionFile::over(full, "/dev/full".into());
+    let error = session.append(&Record::Item(&call("a"))).unwrap_err();
+    assert_eq!(error.to_string(), "cannot write the session file `/dev/full`: no storage space");
+}

@@ -1,0 +1,171 @@
+//! One line of a session file: how it is written and how it is read back.
+
+use std::{
+    borrow::Cow,
+    io::{self, BufRead, Write},
+};
+
+use jiff::Timestamp;
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::value::RawValue;
+use windlass_contract::{CallId, Content, Item, Record, SessionMeta, TurnContext};
+
+/// What a line says, as far as a session is rebuilt from it.
+pub(crate) enum Line {
+    Meta(SessionMeta),
+    Context(TurnContext),
+    Item(Item),
+    Intent(CallId),
+    Outcome(CallId, Vec<Content>),
+    Outputs(Vec<CallId>),
+    Event,
+}
+
+impl Line {
+    /// Reads a line, or says in a few words why it makes no sense.
+    pub(crate) fn parse(text: &[u8]) -> Result<Self, String> {
+        #[derive(Deserialize)]
+        struct Envelope<'a> {
+            #[serde(borrow, rename = "type")]
+            kind: Cow<'a, str>,
+            // Raw: items hold raw JSON themselves, which survives no other intermediate form.
+            #[serde(borrow)]
+            payload: &'a RawValue,
+        }
+        #[derive(Deserialize)]
+        struct Intent {
+            call: CallId,
+        }
+        #[derive(Deserialize)]
+        struct Outcome {
+            call: CallId,
+            outcome: Told,
+        }
+        #[derive(Deserialize)]
+        struct Told {
+            content: Vec<Content>,
+        }
+        #[derive(Deserialize)]
+        struct Outputs {
+            calls: Vec<CallId>,
+        }
+
+        let line: Envelope = serde_json::from_slice(text).map_err(|error| problem("line", &error))?;
+        let payload = line.payload;
+        match line.kind.as_ref() {
+            "session_meta" => read(payload).map(Self::Meta),
+            "turn_context" => read(payload).map(Self::Context),
+            "item" => read(payload).map(Self::Item),
+            "intent" => read(payload).map(|Intent { call }| Self::Intent(call)),
+            "outcome" => read(payload).map(|Outcome { call, outcome }| Self::Outcome(call, outcome.content)),
+            "outputs" => read(payload).map(|Outputs { calls }| Self::Outputs(calls)),
+            "event" => Ok(Self::Event),
+            other => Err(format!("`{}` is no type of record this version knows", other.escape_debug())),
+        }
+    }
+}
+
+fn read<T: DeserializeOwned>(payload: &RawValue) -> Result<T, String> {
+    serde_json::from_str(payload.get()).map_err(|error| problem("payload", &error))
+}
+
+/// A parser's complaint without its line number, which is always 1 and would be taken for one of the file.
+fn problem(what: &str, error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" at line ").next().unwrap_or_default();
+    format!("the {what} makes no sense, {text} at column {}", error.column())
+}
+
+/// Writes a record as one line, its end included.
+pub(crate) fn write(record: &Record<'_>, now: Timestamp, into: &mut Vec<u8>) -> io::Result<()> {
+    write!(into, r#"{{"timestamp":"{now:.3}""#)?;
+    // A record is an object; its opening brace becomes the comma after the timestamp.
+    let brace = into.len();
+    serde_json::to_writer(&mut *into, record)?;
+    into[brace] = b',';
+    // A provider's raw JSON may be spread over lines. Inside JSON a bare line break is only ever white space.
+    into[brace..].iter_mut().filter(|byte| matches!(byte, b'\n' | b'\r')).for_each(|byte| *byte = b' ');
+    into.push(b'\n');
+    Ok(())
+}
+
+/// The lines of a file, one at a time, so that memory is needed for the longest only.
+pub(crate) struct Lines<R> {
+    from: R,
+    text: Vec<u8>,
+    /// The number of the line that was read last.
+    pub(crate) number: usize,
+    /// How many bytes the whole lines so far take.
+    pub(crate) whole_bytes: u64,
+}
+
+/// The next line of a file.
+pub(crate) enum Next<'a> {
+    /// A whole line.
+    Whole(&'a [u8]),
+    /// The last line, without its end.
+    Torn,
+    /// There is none.
+    End,
+}
+
+impl<R: BufRead> Lines<R> {
+    pub(crate) fn new(from: R) -> Self {
+        Self { from, text: Vec::new(), number: 0, whole_bytes: 0 }
+    }
+
+    pub(crate) fn next(&mut self) -> io::Result<Next<'_>> {
+        self.text.clear();
+        let bytes = self.from.read_until(b'\n', &mut self.text)?;
+        if bytes == 0 {
+            return Ok(Next::End);
+        }
+        self.number += 1;
+        if self.text.last() != Some(&b'\n') {
+            return Ok(Next::Torn);
+        }
+        self.whole_bytes += bytes as u64;
+        Ok(Next::Whole(&self.text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::value::RawValue;
+    use windlass_contract::{Body, Raw};
+
+    use super::*;
+
+    fn written(record: &Record<'_>) -> String {
+        let mut line = Vec::new();
+        write(record, Timestamp::UNIX_EPOCH, &mut line).unwrap();
+        String::from_utf8(line).unwrap()
+    }
+
+    #[test]
+    fn a_line_is_the_time_and_the_record() {
+        let calls = [CallId::from("a")];
+        assert_eq!(
+            written(&Record::Outputs { calls: &calls }),
+            "{\"timestamp\":\"1970-01-01T00:00:00.000Z\",\"type\":\"outputs\",\"payload\":{\"calls\":[\"a\"]}}\n"
+        );
+    }
+
+    #[test]
+    fn raw_json_with_line_breaks_stays_on_one_line() {
+        let json = RawValue::from_string("{\n\"a\":\r\n\"x\\ny\"}".into()).unwrap();
+        let item = Item { body: Body::Other, raw: Some(Raw { wire: "chat".into(), json }) };
+        let line = written(&Record::Item(&item));
+        assert_eq!(line.matches('\n').count(), 1);
+        let Ok(Line::Item(back)) = Line::parse(line.as_bytes()) else { panic!("{line}") };
+        let value =
+            |item: Item| serde_json::from_str::<serde_json::Value>(item.raw.unwrap().json.get()).unwrap();
+        assert_eq!(value(back), value(item));
+    }
+
+    #[test]
+    fn a_problem_names_the_column_and_no_second_line_number() {
+        let Err(problem) = Line::parse(b"{\"type\":\"item\"}\n") else { panic!("parsed") };
+        assert_eq!(problem, "the line makes no sense, missing field `payload` at column 15");
+    }
+}

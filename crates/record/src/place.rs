@@ -1,0 +1,151 @@
+//! Where sessions are kept, and how they are found.
+
+use std::{
+    fs::{self, File},
+    io::{self, BufReader},
+    path::{Path, PathBuf},
+};
+
+use jiff::Timestamp;
+use uuid::Uuid;
+use windlass_contract::ThreadId;
+
+use crate::{SessionError, error::cannot, line::Lines, replay};
+
+/// A session on disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Its thread.
+    pub id: ThreadId,
+    /// Its file.
+    pub path: PathBuf,
+    /// Where it was started.
+    pub cwd: PathBuf,
+    /// When it was started.
+    pub started: Timestamp,
+}
+
+/// Every session below `home`, newest first. A file without a whole first line is left out: nothing happened in it.
+pub fn list(home: &Path) -> Result<Vec<Entry>, SessionError> {
+    newest_first(home)?.into_iter().filter_map(|file| file.entry().transpose()).collect()
+}
+
+/// The newest session for which `wanted` holds.
+pub(crate) fn newest(home: &Path, wanted: impl Fn(&Entry) -> bool) -> Result<Option<PathBuf>, SessionError> {
+    for file in newest_first(home)? {
+        if let Some(entry) = file.entry()?.filter(&wanted) {
+            return Ok(Some(entry.path));
+        }
+    }
+    Ok(None)
+}
+
+/// A new id. It holds the time, so ids sort by age.
+pub fn new_thread_id() -> ThreadId {
+    Uuid::now_v7().to_string().into()
+}
+
+/// The file of a thread, whether or not it exists.
+pub(crate) fn path_of(home: &Path, id: &str) -> Result<PathBuf, SessionError> {
+    let (uuid, started) = parse(id).ok_or_else(|| SessionError::BadId { id: id.to_owned() })?;
+    // The id is written anew: `id` may be upper case or in braces, and must never be trusted as a path.
+    Ok(sessions(home).join(started.strftime("%Y/%m/%d").to_string()).join(format!("{uuid}.jsonl")))
+}
+
+fn sessions(home: &Path) -> PathBuf {
+    home.join("sessions")
+}
+
+fn parse(id: &str) -> Option<(Uuid, Timestamp)> {
+    let uuid = Uuid::try_parse(id).ok().filter(|uuid| uuid.get_version_num() == 7)?;
+    let (seconds, nanoseconds) = uuid.get_timestamp()?.to_unix();
+    let started = Timestamp::new(i64::try_from(seconds).ok()?, i32::try_from(nanoseconds).ok()?).ok()?;
+    Some((uuid, started))
+}
+
+/// A file that is called like a session.
+struct Candidate {
+    id: Uuid,
+    started: Timestamp,
+    path: PathBuf,
+}
+
+impl Candidate {
+    fn at(path: PathBuf) -> Option<Self> {
+        let (id, started) = parse(path.file_name()?.to_str()?.strip_suffix(".jsonl")?)?;
+        Some(Self { id, started, path })
+    }
+
+    fn entry(self) -> Result<Option<Entry>, SessionError> {
+        let file = File::open(&self.path).map_err(cannot("open", &self.path))?;
+        match replay::meta(&self.path, &mut Lines::new(BufReader::new(file))) {
+            Ok(meta) => {
+                let id = self.id.to_string().into();
+                Ok(Some(Entry { id, path: self.path, cwd: meta.cwd, started: self.started }))
+            }
+            Err(SessionError::NoMeta { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn newest_first(home: &Path) -> Result<Vec<Candidate>, SessionError> {
+    let mut level = vec![sessions(home)];
+    // Year, month, day.
+    for _ in 0..3 {
+        level = inside(&level)?;
+    }
+    let mut found: Vec<_> = inside(&level)?.into_iter().filter_map(Candidate::at).collect();
+    found.sort_by_key(|file| std::cmp::Reverse(file.id));
+    Ok(found)
+}
+
+/// Everything in these directories. What is not a directory (or is gone by now) has nothing in it.
+fn inside(directories: &[PathBuf]) -> Result<Vec<PathBuf>, SessionError> {
+    let mut found = Vec::new();
+    for directory in directories {
+        let entries = match fs::read_dir(directory) {
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                continue;
+            }
+            entries => entries.map_err(cannot("list", directory))?,
+        };
+        for entry in entries {
+            found.push(entry.map_err(cannot("list", directory))?.path());
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_names_its_file_by_its_own_date() {
+        // 2026-11-15T12:00:00Z.
+        let id = Uuid::new_v7(uuid::Timestamp::from_unix(uuid::NoContext, 1_794_744_000, 0)).to_string();
+        let expected = PathBuf::from(format!("/h/sessions/2026/11/15/{id}.jsonl"));
+        assert_eq!(path_of(Path::new("/h"), &id).unwrap(), expected);
+        assert_eq!(path_of(Path::new("/h"), &id.to_uppercase()).unwrap(), expected);
+    }
+
+    #[test]
+    fn what_is_not_a_version_7_id_is_refused() {
+        for id in ["", "../../etc/passwd", "67e55044-10b1-426f-9247-bb680e5fe0c8", "last"] {
+            assert!(matches!(path_of(Path::new("/h"), id), Err(SessionError::BadId { .. })), "{id}");
+        }
+    }
+
+    #[test]
+    fn an_id_from_beyond_the_calendar_is_refused_without_a_panic() {
+        let id = "ffffffff-ffff-7fff-bfff-ffffffffffff";
+        assert!(matches!(path_of(Path::new("/h"), id), Err(SessionError::BadId { .. })));
+    }
+
+    #[test]
+    fn ids_sort_by_age() {
+        let ids: Vec<_> = (0..100).map(|_| new_thread_id()).collect();
+        assert!(ids.is_sorted());
+    }
+}

@@ -1,0 +1,268 @@
+//! What a session is rebuilt to, record by record.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::json;
+use windlass_contract::{
+    Effects, Event, Facts, Input, Intent, Outcome, Receipt, Record, Role, Status, ToolCall, Usage, Verdict,
+};
+
+use super::*;
+use crate::line;
+
+/// A session file in memory.
+struct Script(Vec<u8>);
+
+impl Script {
+    fn new() -> Self {
+        let meta = SessionMeta {
+            id: "t".into(),
+            cwd: "/w".into(),
+            version: "0".into(),
+            instructions: "be\nbrief".into(),
+        };
+        Self(Vec::new()).with(&Record::SessionMeta(&meta))
+    }
+
+    fn with(mut self, record: &Record<'_>) -> Self {
+        line::write(record, Timestamp::UNIX_EPOCH, &mut self.0).unwrap();
+        self
+    }
+
+    fn user(self, text: &str) -> Self {
+        self.with(&Record::Item(&Item::message(Role::User, text)))
+    }
+
+    fn turn(self, model: &str) -> Self {
+        self.with(&Record::TurnContext(&context(model)))
+    }
+
+    fn call(self, id: &str) -> Self {
+        self.with(&Record::Item(&call(id)))
+    }
+
+    fn intent(self, id: &str) -> Self {
+        let intent = Intent {
+            call: id.into(),
+            tool: "shell".into(),
+            effects: Effects::unknown(),
+            decision: "allowed".into(),
+        };
+        self.with(&Record::Intent(&intent))
+    }
+
+    fn outcome(self, id: &str, text: &str) -> Self {
+        let outcome = Outcome {
+            status: Status::Success,
+            content: vec![Content::Text(text.into())],
+            data: Some(json!({"rows": [1, 2]})),
+            facts: Facts::None,
+            verdict: Verdict { success: true, reasons: Vec::new() },
+            receipt: Receipt { duration: Duration::from_millis(3), ..Receipt::default() },
+        };
+        self.with(&Record::Outcome { call: &id.into(), outcome: &outcome })
+    }
+
+    fn outputs(self, ids: &[&str]) -> Self {
+        let calls: Vec<CallId> = ids.iter().map(|id| (*id).into()).collect();
+        self.with(&Record::Outputs { calls: &calls })
+    }
+
+    fn raw(mut self, text: &str) -> Self {
+        self.0.extend_from_slice(text.as_bytes());
+        self
+    }
+
+    fn load(&self) -> Session {
+        replay(Path::new("file"), self.0.as_slice()).unwrap().session
+    }
+}
+
+fn call(id: &str) -> Item {
+    Body::Call(ToolCall { id: id.into(), name: "shell".into(), input: Input::Json("{}".into()) }).into()
+}
+
+fn context(model: &str) -> TurnContext {
+    TurnContext {
+        cwd: "/w".into(),
+        provider: "p".into(),
+        model: model.into(),
+        policy: json!({"sandbox_mode": "read-only"}),
+    }
+}
+
+fn output(id: &str, text: &str) -> Body {
+    Body::Output { call: id.into(), input: InputKind::Json, content: vec![Content::Text(text.into())] }
+}
+
+fn noted(id: &str, substitute: Substitute) -> Body {
+    output(id, &substitute.outcome().unwrap().text())
+}
+
+fn missing(id: &str, substitute: Substitute) -> Repair {
+    Repair::MissingOutput { call: id.into(), substitute }
+}
+
+fn bodies(session: &Session) -> Vec<Body> {
+    session.history.iter().map(|item| item.body.clone()).collect()
+}
+
+#[test]
+fn a_whole_session_loads_as_it_was() {
+    let done = Event::TurnCompleted { usage: Usage::default(), refusals: Vec::new() };
+    let session = Script::new()
+        .turn("one")
+        .user("hi")
+        .call("a")
+        .call("b")
+        .intent("a")
+        .intent("b")
+        .outcome("b", "B")
+        .outcome("a", "A")
+        .outputs(&["a", "b"])
+        .with(&Record::Event(&done))
+        .turn("two")
+        .load();
+    let user = Item::message(Role::User, "hi").body;
+    assert_eq!(bodies(&session), [user, call("a").body, call("b").body, output("a", "A"), output("b", "B")]);
+    assert_eq!(session.context, Some(context("two")));
+    assert_eq!(session.meta.instructions, "be\nbrief");
+    assert_eq!(session.repaired, []);
+}
+
+#[test]
+fn calls_cut_off_by_the_end_of_the_program_get_their_outputs_in_call_order() {
+    let session = Script::new().call("new").call("running").call("ended").intent("ended").intent("running");
+    let session = session.outcome("ended", "real").load();
+    assert_eq!(
+        bodies(&session)[3..],
+        [
+            noted("new", Substitute::NotStarted),
+            noted("running", Substitute::Unknown),
+            output("ended", "real")
+        ]
+    );
+    assert_eq!(
+        session.repaired,
+        [
+            missing("new", Substitute::NotStarted),
+            missing("running", Substitute::Unknown),
+            missing("ended", Substitute::Recorded)
+        ]
+    );
+}
+
+#[test]
+fn only_what_the_file_lacks_is_left_to_be_written() {
+    let script = Script::new().call("a").intent("a").outcome("a", "A").outputs(&["a"]).call("b");
+    let replayed = replay(Path::new("file"), script.0.as_slice()).unwrap();
+    assert_eq!(replayed.settled, [("b".into(), Substitute::NotStarted)]);
+}
+
+#[test]
+fn a_torn_last_line_is_left_out_and_does_not_count_as_damage() {
+    let whole = Script::new().call("a").0.len() as u64;
+    let script = Script::new().call("a").raw(r#"{"timestamp":"x","type":"intent","payl"#);
+    let replayed = replay(Path::new("file"), script.0.as_slice()).unwrap();
+    assert_eq!(replayed.whole_bytes, whole);
+    assert_eq!(
+        replayed.session.repaired,
+        [Repair::TornLine { line: 3 }, missing("a", Substitute::NotStarted)]
+    );
+}
+
+#[test]
+fn a_last_line_that_only_lacks_its_end_is_torn_too() {
+    let mut script = Script::new().user("hi");
+    script.0.pop();
+    assert_eq!(script.load().repaired, [Repair::TornLine { line: 2 }]);
+}
+
+#[test]
+fn a_broken_line_in_the_middle_is_skipped_and_reported() {
+    let session = Script::new().user("one").raw("\0\0\0\n").raw("{}\n").user("two").load();
+    assert_eq!(session.history.len(), 2);
+    let lines: Vec<_> = session.repaired.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        lines,
+        [
+            "line 3 is left out: the line makes no sense, expected value at column 1",
+            "line 4 is left out: the line makes no sense, missing field `type` at column 2",
+        ]
+    );
+}
+
+#[test]
+fn where_lines_are_missing_a_call_is_not_said_to_be_unstarted() {
+    let session = Script::new().call("a").raw("garbage\n").load();
+    assert_eq!(bodies(&session)[1..], [noted("a", Substitute::Lost)]);
+}
+
+#[test]
+fn a_record_of_a_newer_version_is_skipped_and_reported() {
+    let session =
+        Script::new().raw("{\"timestamp\":\"\",\"type\":\"dream\",\"payload\":[]}\n").user("hi").load();
+    assert_eq!(session.history.len(), 1);
+    let problem = "`dream` is no type of record this version knows".to_owned();
+    assert_eq!(session.repaired, [Repair::SkippedLine { line: 2, problem }]);
+}
+
+#[test]
+fn an_output_whose_outcome_is_gone_stays_in_its_place() {
+    let session = Script::new().call("a").outputs(&["a"]).user("next").load();
+    assert_eq!(bodies(&session)[1], noted("a", Substitute::Lost));
+    assert_eq!(session.repaired, [missing("a", Substitute::Lost)]);
+}
+
+#[test]
+fn outputs_without_calls_are_dropped() {
+    let stray: Item = output("ghost", "boo").into();
+    let session = Script::new().outcome("x", "X").outputs(&["x"]).with(&Record::Item(&stray)).load();
+    assert_eq!(session.history.len(), 0);
+    assert_eq!(
+        session.repaired,
+        [Repair::StrayOutput { call: "x".into() }, Repair::StrayOutput { call: "ghost".into() }]
+    );
+}
+
+#[test]
+fn a_lost_list_of_outputs_is_made_up_before_the_next_turn() {
+    let session =
+        Script::new().call("a").intent("a").outcome("a", "A").raw("{\n").turn("two").user("next").load();
+    assert_eq!(bodies(&session)[1..], [output("a", "A"), Item::message(Role::User, "next").body]);
+}
+
+#[test]
+fn an_id_that_comes_back_is_another_call() {
+    let script = Script::new().call("0").outcome("0", "first").outputs(&["0"]);
+    let session = script.call("0").outcome("0", "second").outputs(&["0"]).load();
+    assert_eq!(bodies(&session)[1], output("0", "first"));
+    assert_eq!(bodies(&session)[3], output("0", "second"));
+    assert_eq!(session.repaired, []);
+}
+
+#[test]
+fn two_calls_with_one_id_have_two_outputs() {
+    let session =
+        Script::new().call("0").call("0").outcome("0", "A").outcome("0", "B").outputs(&["0", "0"]).load();
+    assert_eq!(bodies(&session)[2..], [output("0", "A"), output("0", "B")]);
+}
+
+#[test]
+fn a_file_that_does_not_begin_with_a_session_is_an_error_that_says_so() {
+    let problem = |text: &str| replay(Path::new("f.jsonl"), text.as_bytes()).err().unwrap().to_string();
+    let whole = String::from_utf8(Script::new().user("hi").0).unwrap();
+    let (first, second) = whole.split_once('\n').unwrap();
+    for (text, expected) in [
+        ("", "the file is empty"),
+        (first, "it was cut short"),
+        (second, "its type is not `session_meta`"),
+        ("<html>\n", "the line makes no sense, expected value at column 1"),
+    ] {
+        let message = format!(
+            "`f.jsonl`, line 1: not the beginning of a session ({expected}); the file cannot be resumed"
+        );
+        assert_eq!(problem(text), message);
+    }
+}
