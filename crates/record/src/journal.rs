@@ -21,9 +21,9 @@ use crate::{
 /// A session file, open for writing. While it is, no other process can open it so.
 ///
 /// Every record is one `write` to a file opened for appending, so a record that was appended survives the death of this
-/// process. It is not flushed to the disk each time: that would protect against the death of the whole machine, at
-/// more than a hundred times the cost (`examples/append_cost.rs`). After such a death the file may lack its last
-/// records, and loads all the same.
+/// process. It is not flushed to the disk: that would help only against the death of the whole machine, and costs 155 µs
+/// on a fast virtual disk and milliseconds on a real one, against 1 µs for a record of 200 bytes (`benches/append.rs`).
+/// After such a death the file may lack its last records, and loads all the same.
 #[derive(Debug)]
 pub struct SessionFile {
     path: PathBuf,

@@ -1,0 +1,52 @@
+//! What it costs to write a session down, and what flushing to the disk would cost:
+//! `cargo bench -p windlass-record [-- DIRECTORY]`, the directory being on the disk to measure.
+
+use std::{
+    env,
+    error::Error,
+    fs::File,
+    io::{self, Write},
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+use windlass_contract::{Item, Journal, Record, Role, SessionMeta};
+use windlass_record::{SessionFile, load, new_thread_id};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let below = env::args_os().skip(1).map(PathBuf::from).find(|path| path.is_dir());
+    let home = tempfile::tempdir_in(below.unwrap_or_else(env::temp_dir))?;
+    let meta = SessionMeta {
+        id: new_thread_id(),
+        cwd: "/".into(),
+        version: "0".into(),
+        instructions: "x".repeat(10_000),
+    };
+    let session = SessionFile::create(home.path(), &meta)?;
+    let flushed = File::open(session.path())?;
+    let mut out = io::stdout();
+
+    for bytes in [200, 10_000, 1_000_000] {
+        let item = Item::message(Role::User, "y".repeat(bytes));
+        let append = || session.append(&Record::Item(&item));
+        let plain = mean(100, || append().map_err(Into::into))?;
+        let flushing = mean(20, || append().map_err(Into::into).and_then(|()| Ok(flushed.sync_data()?)))?;
+        writeln!(out, "append {bytes:>9} bytes: {plain:>10.1?}, flushed to the disk {flushing:>10.1?}")?;
+    }
+    let bytes = session.path().metadata()?.len();
+    let start = Instant::now();
+    load(session.path())?;
+    writeln!(out, "load   {bytes:>9} bytes: {:>10.1?}", start.elapsed())?;
+    Ok(())
+}
+
+fn mean(
+    times: u32,
+    mut what: impl FnMut() -> Result<(), Box<dyn Error>>,
+) -> Result<Duration, Box<dyn Error>> {
+    let start = Instant::now();
+    for _ in 0..times {
+        what()?;
+    }
+    Ok(start.elapsed() / times)
+}
