@@ -1,0 +1,144 @@
+//! A command in the form the system takes: checked, looked up, and written as C strings before anything is started.
+
+use std::{
+    collections::BTreeMap,
+    ffi::CString,
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+};
+
+use windlass_contract::{Command, HostError};
+
+/// Where programs are looked for if the environment has no `PATH`.
+const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// A program that could be started.
+#[derive(Debug)]
+pub(crate) struct Program {
+    /// Where it may be, in order. Which of them exists is left to the system, so that nothing can change in between.
+    pub(crate) candidates: Vec<CString>,
+    /// Its name and arguments.
+    pub(crate) argv: Vec<CString>,
+    /// Its variables, as `NAME=value`.
+    pub(crate) env: Vec<CString>,
+    /// Its working directory.
+    pub(crate) cwd: CString,
+    name: String,
+    directory: PathBuf,
+}
+
+impl Program {
+    /// Checks a command. Its own variables go before the machine's, its directory starts at `base`.
+    pub(crate) fn new(
+        command: &Command,
+        environment: &BTreeMap<String, String>,
+        base: &Path,
+    ) -> Result<Self, HostError> {
+        let name = command.argv.first().filter(|name| !name.is_empty()).ok_or(HostError::EmptyCommand)?;
+        let inherited = environment.iter().filter(|(key, _)| !command.env.contains_key(*key));
+        let variables: Vec<_> = inherited.chain(&command.env).collect();
+        let path = variables.iter().find(|(key, _)| *key == "PATH").map_or(DEFAULT_PATH, |(_, value)| value);
+        let directory = command.cwd.as_ref().map_or_else(|| base.to_owned(), |cwd| base.join(cwd));
+        Ok(Self {
+            candidates: candidates(name, path).map(c_string).collect::<Result<_, _>>()?,
+            argv: command.argv.iter().map(|word| c_string(word.as_str())).collect::<Result<_, _>>()?,
+            env: variables
+                .iter()
+                .map(|(key, value)| c_string(format!("{key}={value}")))
+                .collect::<Result<_, _>>()?,
+            cwd: c_string(directory.as_os_str().as_bytes())?,
+            name: name.clone(),
+            directory,
+        })
+    }
+
+    /// The program as the command named it.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its working directory.
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
+    }
+}
+
+/// A name with a slash is a path; any other is looked for in each directory of `PATH`, where an empty entry means the
+/// working directory.
+fn candidates<'a>(name: &'a str, path: &'a str) -> impl Iterator<Item = String> + 'a {
+    let is_path = name.contains('/');
+    let own = is_path.then(|| name.to_owned());
+    let found = path.split(':').filter(move |_| !is_path).map(move |directory| match directory {
+        "" => format!("./{name}"),
+        directory => format!("{directory}/{name}"),
+    });
+    own.into_iter().chain(found)
+}
+
+fn c_string(bytes: impl Into<Vec<u8>>) -> Result<CString, HostError> {
+    CString::new(bytes).map_err(|_| HostError::Nul)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command(argv: &[&str]) -> Command {
+        Command {
+            argv: argv.iter().map(ToString::to_string).collect(),
+            cwd: None,
+            env: BTreeMap::new(),
+            time_limit: None,
+        }
+    }
+
+    fn text(strings: &[CString]) -> Vec<&str> {
+        strings.iter().map(|string| string.to_str().unwrap()).collect()
+    }
+
+    #[test]
+    fn a_bare_name_is_looked_for_in_the_childs_path() {
+        let environment = BTreeMap::from([("PATH".to_owned(), "/a::/b".to_owned())]);
+        let program = Program::new(&command(&["x", "y"]), &environment, Path::new("/w")).unwrap();
+        assert_eq!(text(&program.candidates), ["/a/x", "./x", "/b/x"]);
+        assert_eq!(text(&program.argv), ["x", "y"]);
+    }
+
+    #[test]
+    fn a_name_with_a_slash_is_a_path() {
+        let program = Program::new(&command(&["bin/x"]), &BTreeMap::new(), Path::new("/w")).unwrap();
+        assert_eq!(text(&program.candidates), ["bin/x"]);
+    }
+
+    #[test]
+    fn the_commands_own_variables_win_and_its_directory_starts_at_the_grants() {
+        let environment =
+            BTreeMap::from([("A".to_owned(), "1".to_owned()), ("B".to_owned(), "2".to_owned())]);
+        let mut command = command(&["x"]);
+        command.env.insert("A".to_owned(), "3".to_owned());
+        command.cwd = Some("sub".into());
+        let program = Program::new(&command, &environment, Path::new("/w")).unwrap();
+        assert_eq!(text(&program.env), ["B=2", "A=3"]);
+        assert_eq!(program.cwd.to_str().unwrap(), "/w/sub");
+    }
+
+    #[test]
+    fn nul_bytes_are_refused_wherever_they_are() {
+        let environment = BTreeMap::from([("A".to_owned(), "x\0".to_owned())]);
+        let base = Path::new("/w");
+        assert!(matches!(Program::new(&command(&["x"]), &environment, base), Err(HostError::Nul)));
+        assert!(matches!(Program::new(&command(&["x\0"]), &BTreeMap::new(), base), Err(HostError::Nul)));
+        assert!(matches!(Program::new(&command(&["x", "\0"]), &BTreeMap::new(), base), Err(HostError::Nul)));
+        let mut command = command(&["x"]);
+        command.cwd = Some("a\0b".into());
+        assert!(matches!(Program::new(&command, &BTreeMap::new(), base), Err(HostError::Nul)));
+    }
+
+    #[test]
+    fn a_command_without_a_program_is_refused() {
+        for argv in [&[][..], &[""][..]] {
+            let result = Program::new(&command(argv), &BTreeMap::new(), Path::new("/w"));
+            assert!(matches!(result, Err(HostError::EmptyCommand)));
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! Real processes, run through the host as a tool would.
+#![expect(clippy::unwrap_used, reason = "in the helpers of a test, too, a failed unwrap is a failed test")]
+
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    pin::Pin,
+    sync::{
+        Arc, Mutex,
+        mpsc::{self, Receiver},
+    },
+    task::{Context, Waker},
+    thread,
+    time::Duration,
+};
+
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+use windlass_contract::{
+    Command, Confinement, Effects, Exit, Finished, Grant, Host, HostError, Limits, Sandbox,
+};
+use windlass_host::Machine;
+
+/// Far more than any of these commands needs: whoever gets here hangs.
+const FOREVER: Duration = Duration::from_secs(60);
+
+struct Place {
+    directory: TempDir,
+    host: Arc<dyn Host>,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self::with(Confinement::Unconfined)
+    }
+
+    fn with(confinement: Confinement) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let environment = BTreeMap::from([("PATH".to_owned(), "/usr/bin:/bin".to_owned())]);
+        let limits = Limits { default_time: FOREVER, ..Limits::default() };
+        let grant = Grant::issue(directory.path().to_owned(), &Effects::none(), limits, confinement);
+        let host = Machine::new(environment).confine(&grant).unwrap();
+        Self { directory, host }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    async fn run(&self, command: Command) -> Result<Finished, HostError> {
+        self.host.run(&command, &CancellationToken::new(), &|_| {}).await
+    }
+
+    /// Runs a shell script that must end by itself; its exit and output.
+    async fn script(&self, script: &str) -> (Exit, String) {
+        let finished = self.run(sh(script)).await.unwrap();
+        (finished.exit, String::from_utf8(finished.output).unwrap())
+    }
+
+    /// Makes the named pipe `tether` and tells when every process that held it open for writing is gone.
+    fn tether(&self) -> Receiver<()> {
+        let path = self.path("tether");
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        let (gone, told) = mpsc::channel();
+        thread::spawn(move || {
+            fs::read(path).unwrap();
+            gone.send(()).unwrap();
+        });
+        told
+    }
+}
+
+fn command(argv: &[&str]) -> Command {
+    let argv = argv.iter().map(ToString::to_string).collect();
+    Command { argv, cwd: None, env: BTreeMap::new(), time_limit: None }
+}
+
+fn sh(script: &str) -> Command {
+    command(&["sh", "-c", script])
+}
+
+/// Holds the tether, leaves a grandchild that does too, says so, and stays.
+fn tethered() -> Command {
+    sh("exec 3>tether; sleep 300 & echo ready; sleep 300")
+}
+
+fn error_kind(result: Result<Finished, HostError>) -> io::ErrorKind {
+    match result.unwrap_err() {
+        HostError::Cwd { source, .. } | HostError::Spawn { source, .. } => source.kind(),
+        other => panic!("not an error of the start: {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn the_exit_code_is_the_programs() {
+    let place = Place::new();
+    assert_eq!(place.script("exit 7").await, (Exit::Code(7), String::new()));
+    assert_eq!(place.run(command(&["true"])).await.unwrap().exit, Exit::Code(0));
+}
+
+#[tokio::test]
+async fn both_outputs_arrive_in_the_order_they_were_written() {
+    let script = "for i in 1 2 3; do echo out $i; echo err $i >&2; done";
+    let (_, output) = Place::new().script(script).await;
+    assert_eq!(output, "out 1\nerr 1\nout 2\nerr 2\nout 3\nerr 3\n");
+}
+
+#[tokio::test]
+async fn death_by_a_signal_is_told() {
+    assert_eq!(Place::new().script("echo a; kill -SEGV $$").await, (Exit::Signal(11), "a\n".to_owned()));
+}
+
+#[tokio::test]
+async fn when_time_is_up_grandchildren_die_too() {
+    let place = Place::new();
+    let gone = place.tether();
+    let time_limit = Some(Duration::from_millis(300));
+    let finished = place.run(Command { time_limit, ..tethered() }).await.unwrap();
+    assert_eq!(finished.exit, Exit::TimedOut);
+    assert!(finished.duration >= Duration::from_millis(300));
+    gone.recv_timeout(FOREVER).unwrap();
+}
+
+#[tokio::test]
+async fn cancelling_kills_the_whole_group_and_keeps_what_was_said() {
+    let place = Place::new();
+    let gone = place.tether();
+    let cancel = CancellationToken::new();
+    let finished = place.host.run(&tethered(), &cancel, &|_| cancel.cancel()).await.unwrap();
+    assert_eq!((finished.exit, finished.output), (Exit::Cancelled, b"ready\n".to_vec()));
+    gone.recv_timeout(FOREVER).unwrap();
+}
+
+#[tokio::test]
+async fn dropping_the_call_kills_the_whole_group() {
+    let place = Place::new();
+    let gone = place.tether();
+    let ready = tokio::sync::Notify::new();
+    let (command, cancel) = (tethered(), CancellationToken::new());
+    let output = |_: &[u8]| ready.notify_one();
+    tokio::select! {
+        result = place.host.run(&command, &cancel, &output) => panic!("ended: {result:?}"),
+        () = ready.notified() => {}
+    }
+    gone.recv_timeout(FOREVER).unwrap();
+}
+
+#[tokio::test]
+async fn a_background_process_neither_holds_the_call_nor_survives_it() {
+    let place = Place::new();
+    let gone = place.tether();
+    let (exit, output) = place.script("sleep 300 3>tether & echo started; : <tether").await;
+    assert_eq!((exit, output), (Exit::Code(0), "started\n".to_owned()));
+    gone.recv_timeout(FOREVER).unwrap();
+}
+
+#[tokio::test]
+async fn a_call_cancelled_before_it_began_starts_nothing() {
+    let place = Place::new();
+    let cancel = CancellationToken::new();
+    cancel.cancel();
+    let finished = place.host.run(&sh("touch made"), &cancel, &|_| {}).await.unwrap();
+    assert_eq!(finished.exit, Exit::Cancelled);
+    assert!(!place.path("made").exists());
+}
+
+#[tokio::test]
+async fn huge_output_is_seen_whole_and_kept_in_bounds() {
+    let place = Place::new();
+    let seen = Mutex::new(0);
+    let command = sh("printf HEAD; head -c 50000000 /dev/zero; printf TAIL");
+    let finished = place
+        .host
+        .run(&command, &CancellationToken::new(), &|bytes| *seen.lock().unwrap() += bytes.len())
+        .await
+        .unwrap();
+    let kept = Limits::default().output_bytes;
+    assert_eq!(*seen.lock().unwrap(), 50_000_008);
+    assert_eq!(finished.output.len(), kept);
+    assert_eq!(finished.gap, Some((kept / 2, 50_000_008 - kept as u64)));
+    assert!(finished.output.starts_with(b"HEAD\0") && finished.output.ends_with(b"\0TAIL"));
+}
+
+#[tokio::test]
+async fn bytes_that_are_not_text_survive() {
+    let finished = Place::new().run(sh(r"printf '\377\0\376'")).await.unwrap();
+    assert_eq!(finished.output, b"\xff\0\xfe");
+}
+
+#[tokio::test]
+async fn the_environment_is_what_was_given_and_nothing_else() {
+    let env = BTreeMap::from([("GREETING".to_owned(), "hello there".to_owned())]);
+    let finished = Place::new().run(Command { env, ..command(&["env"]) }).await.unwrap();
+    assert_eq!(String::from_utf8(finished.output).unwrap(), "PATH=/usr/bin:/bin\nGREETING=hello there\n");
+}
+
+#[tokio::test]
+async fn standard_input_is_empty() {
+    let finished = Place::new().run(command(&["cat"])).await.unwrap();
+    assert_eq!((finished.exit, finished.output), (Exit::Code(0), Vec::new()));
+}
+
+#[tokio::test]
+async fn signals_are_back_at_their_defaults() {
+    // Rust ignores SIGPIPE; a program that inherits that complains instead of ending.
+    assert_eq!(Place::new().script("yes | head -n 1").await, (Exit::Code(0), "y\n".to_owned()));
+    let (_, blocked) = Place::new().script("grep SigBlk /proc/self/status").await;
+    assert_eq!(blocked, "SigBlk:\t0000000000000000\n");
+}
+
+#[tokio::test]
+async fn directories_and_programs_start_at_the_grants_directory() {
+    let place = Place::new();
+    fs::create_dir(place.path("sub")).unwrap();
+    fs::write(place.path("sub/hello"), "#!/bin/sh\npwd -P\n").unwrap();
+    fs::set_permissions(place.path("sub/hello"), PermissionsExt::from_mode(0o755)).unwrap();
+    let finished = place.run(Command { cwd: Some("sub".into()), ..command(&["./hello"]) }).await.unwrap();
+    let expected = place.path("sub").canonicalize().unwrap();
+    assert_eq!(Path::new(String::from_utf8(finished.output).unwrap().trim_end()), expected);
+}
+
+#[tokio::test]
+async fn a_directory_that_cannot_be_used_is_named() {
+    let place = Place::new();
+    fs::write(place.path("file"), "").unwrap();
+    for (name, kind) in [("missing", io::ErrorKind::NotFound), ("file", io::ErrorKind::NotADirectory)] {
+        let result = place.run(Command { cwd: Some(name.into()), ..command(&["true"]) }).await;
+        assert!(
+            matches!(&result, Err(HostError::Cwd { path, .. }) if *path == place.path(name)),
+            "{result:?}"
+        );
+        assert_eq!(error_kind(result), kind);
+    }
+}
+
+#[tokio::test]
+async fn a_program_that_cannot_be_started_is_named_with_the_reason() {
+    let place = Place::new();
+    fs::write(place.path("plain"), "echo hi").unwrap();
+    fs::write(place.path("broken"), "no program at all").unwrap();
+    fs::set_permissions(place.path("broken"), PermissionsExt::from_mode(0o755)).unwrap();
+    let long = "x".repeat(3 * 1024 * 1024);
+
+    let missing = place.run(command(&["no-such-program"])).await;
+    assert!(matches!(&missing, Err(HostError::Spawn { program, .. }) if program == "no-such-program"));
+    assert_eq!(error_kind(missing), io::ErrorKind::NotFound);
+    assert_eq!(error_kind(place.run(command(&["./missing"])).await), io::ErrorKind::NotFound);
+    assert_eq!(error_kind(place.run(command(&["./plain"])).await), io::ErrorKind::PermissionDenied);
+    assert_eq!(error_kind(place.run(command(&["true", &long])).await), io::ErrorKind::ArgumentListTooLong);
+    let Err(HostError::Spawn { source, .. }) = place.run(command(&["./broken"])).await else { panic!() };
+    assert_eq!(source.raw_os_error(), Some(libc::ENOEXEC));
+}
+
+#[tokio::test]
+async fn a_call_that_declared_to_start_nothing_starts_nothing() {
+    let place = Place::with(Confinement::InProcess);
+    let result = place.run(sh("touch made")).await;
+    assert!(matches!(result, Err(HostError::NotGranted { program }) if program == "sh"));
+    assert!(!place.path("made").exists());
+    assert_eq!(place.host.confinement(), Confinement::InProcess);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_commands_at_once_do_not_mix() {
+    let place = Arc::new(Place::new());
+    let calls: Vec<_> = (0..40)
+        .map(|number| {
+            let place = Arc::clone(&place);
+            tokio::spawn(async move { place.script(&format!("echo {number}; exit {number}")).await })
+        })
+        .collect();
+    for (number, call) in calls.into_iter().enumerate() {
+        let code = i32::try_from(number).unwrap();
+        assert_eq!(call.await.unwrap(), (Exit::Code(code), format!("{number}\n")));
+    }
+}
+
+#[tokio::test]
+async fn a_command_does_not_depend_on_the_thread_that_asked_for_it() {
+    let place = Place::new();
+    assert!(std::process::Command::new("mkfifo").arg(place.path("go")).status().unwrap().success());
+    let (command, cancel) = (sh("read line <go; echo $line"), CancellationToken::new());
+    let mut call = place.host.run(&command, &cancel, &|_| {});
+    let runtime = tokio::runtime::Handle::current();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let _runtime = runtime.enter();
+            assert!(Pin::new(&mut call).poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        });
+    });
+    // Opening the pipe waits for the command, so it runs by now, and the thread is gone.
+    fs::write(place.path("go"), "on\n").unwrap();
+    let finished = call.await.unwrap();
+    assert_eq!((finished.exit, finished.output), (Exit::Code(0), b"on\n".to_vec()));
+}
