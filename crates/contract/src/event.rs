@@ -54,8 +54,6 @@ pub enum Event {
     },
     /// The model's server searched the web by itself.
     WebSearch {
-        /// The server's id for it.
-        id: String,
         /// What was looked for.
         query: String,
     },

@@ -38,7 +38,7 @@ pub use item::{Body, Cached, Content, Item, Raw, Role};
 pub use journal::{Intent, Journal, JournalError, Record, SessionMeta, TurnContext};
 pub use meta::{Category, Example, Format, Meta};
 pub use model::{ModelClient, ModelError, ModelEvent, ModelInfo, ModelStream, Prompt, Retry, Usage};
-pub use outcome::{CommandFacts, Facts, Outcome, Receipt, Refusal, Status, Verdict};
+pub use outcome::{CommandFacts, Facts, Outcome, Receipt, Refusal, Status, Verdict, View};
 pub use policy::{ApprovalPolicy, SandboxMode};
 pub use schema::{Profile, Schema, SchemaError};
 pub use spec::{Grammar, SpecKind, ToolSpec, WebSearch};

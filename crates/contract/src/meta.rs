@@ -1,6 +1,6 @@
 //! What is known about a tool beside its schema.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What a tool says about itself, for lists, ranking and scheduling.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -80,7 +80,7 @@ impl Category {
 }
 
 /// How a result is written for the model. Models of this family know all three.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Format {
     /// The content itself.

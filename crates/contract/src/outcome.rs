@@ -5,15 +5,21 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{CallId, Confinement, Content, Denial, Exit, ToolName, grant::millis};
+use crate::{CallId, Confinement, Content, Denial, Exit, Format, ToolName, grant::millis};
+
+mod for_model;
 
 /// The one result of a call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// How it ended.
     pub status: Status,
-    /// What the model is told, already cleaned and cut.
+    /// What came of it, already cleaned and cut. [`for_model`](Self::for_model) writes it the way the tool's models
+    /// know.
     pub content: Vec<Content>,
+    /// How a model is shown the content.
+    #[serde(default, skip_serializing_if = "View::is_default")]
+    pub view: View,
     /// The result as data, where the tool has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
@@ -30,6 +36,22 @@ impl Outcome {
     /// All text of the content, one part per line.
     pub fn text(&self) -> String {
         Content::join(&self.content)
+    }
+}
+
+/// How a model is shown a result.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct View {
+    /// The form its tool uses.
+    pub format: Format,
+    /// How many lines there were, if some were cut.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total_lines: Option<u64>,
+}
+
+impl View {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
     }
 }
 

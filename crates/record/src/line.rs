@@ -39,11 +39,7 @@ impl Line {
         #[derive(Deserialize)]
         struct Outcome {
             call: CallId,
-            outcome: Told,
-        }
-        #[derive(Deserialize)]
-        struct Told {
-            content: Vec<Content>,
+            outcome: windlass_contract::Outcome,
         }
         #[derive(Deserialize)]
         struct Outputs {
@@ -57,7 +53,9 @@ impl Line {
             "turn_context" => read(payload).map(Self::Context),
             "item" => read(payload).map(Self::Item),
             "intent" => read(payload).map(|Intent { call }| Self::Intent(call)),
-            "outcome" => read(payload).map(|Outcome { call, outcome }| Self::Outcome(call, outcome.content)),
+            "outcome" => {
+                read(payload).map(|Outcome { call, outcome }| Self::Outcome(call, outcome.for_model()))
+            }
             "outputs" => read(payload).map(|Outputs { calls }| Self::Outputs(calls)),
             "event" => Ok(Self::Event),
             other => Err(format!("`{}` is no type of record this version knows", other.escape_debug())),

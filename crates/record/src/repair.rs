@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use windlass_contract::{CallId, Content, Facts, Outcome, Receipt, Status, Verdict};
+use windlass_contract::{CallId, Content, Facts, Outcome, Receipt, Status, Verdict, View};
 
 /// Something that was not as it should be in a session file. Its text is one line for a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,6 +69,7 @@ impl Substitute {
         Some(Outcome {
             status: Status::Error,
             content: vec![Content::Text(note.to_owned())],
+            view: View::default(),
             data: None,
             facts: Facts::None,
             verdict: Verdict { success: false, reasons: vec![reason.to_owned()] },

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use windlass_contract::{
     Body, CallId, Content, Effects, Facts, Input, Intent, Item, Journal, Outcome, Receipt, Record, Role,
-    SessionMeta, Status, ThreadId, ToolCall, TurnContext, Verdict,
+    SessionMeta, Status, ThreadId, ToolCall, TurnContext, Verdict, View,
 };
 use windlass_record::{Repair, SessionError, SessionFile, Which, load, new_thread_id};
 
@@ -125,6 +125,7 @@ fn write_answer(file: &SessionFile, lengths: &[usize], number: usize) -> usize {
         let outcome = Outcome {
             status: Status::Success,
             content: vec![Content::Text(format!("{id}: {}", "é".repeat(*length)))],
+            view: View::default(),
             data: None,
             facts: Facts::None,
             verdict: Verdict { success: true, reasons: Vec::new() },

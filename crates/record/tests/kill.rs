@@ -11,7 +11,7 @@ use std::{
 
 use windlass_contract::{
     Body, Content, Effects, Facts, Input, Intent, Item, Journal, Outcome, Receipt, Record, SessionMeta,
-    Status, ToolCall, Verdict,
+    Status, ToolCall, Verdict, View,
 };
 use windlass_record::{SessionFile, Which, load, new_thread_id};
 
@@ -89,6 +89,7 @@ fn long_outcome() -> Outcome {
     Outcome {
         status: Status::Success,
         content: vec![Content::Text("output ".repeat(20_000))],
+        view: View::default(),
         data: None,
         facts: Facts::None,
         verdict: Verdict { success: true, reasons: Vec::new() },

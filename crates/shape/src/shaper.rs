@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use windlass_contract::{
-    CommandFacts, Content, ErrorKind, Exit, Facts, Format, Outcome, Output, Receipt, Status, ToolError,
+    CommandFacts, Content, ErrorKind, Exit, Facts, Format, Outcome, Output, Receipt, Status, ToolError, View,
 };
 
 use crate::{Budget, judge::judge};
@@ -29,95 +29,63 @@ pub enum Failure {
 }
 
 impl Shaper {
-    /// Makes an outcome: cuts, writes in the tool's format, judges.
+    /// Makes an outcome: cuts what is too long and judges.
     pub fn shape(&self, format: Format, result: Result<Output, Failure>, mut receipt: Receipt) -> Outcome {
-        match result {
-            Ok(output) => self.output(format, output, receipt),
+        let (status, output) = match result {
+            Ok(output) => (status_of(&output.facts), output),
             Err(failure) => {
-                let (status, text) = match failure {
-                    Failure::NotFound(text) => (Status::NotFound, text),
-                    Failure::Aborted(why) => (Status::Rejected, aborted(format, &why, receipt.duration)),
-                    Failure::Refused(reason) => {
-                        receipt.refusal = Some(reason.clone());
-                        (Status::Rejected, reason)
-                    }
-                    Failure::Tool(error) => match error.kind {
-                        ErrorKind::BadInput | ErrorKind::Failed => (Status::Error, error.message),
-                        ErrorKind::Cancelled => {
-                            (Status::Rejected, aborted(format, &error.message, receipt.duration))
-                        }
-                        ErrorKind::Denied(denial) => {
-                            receipt.denials.push(*denial);
-                            (Status::PermissionDenied, error.message)
-                        }
-                    },
-                };
-                let content = vec![Content::Text(self.fit(text))];
-                let verdict = judge(status, &Facts::None);
-                Outcome { status, content, data: None, facts: Facts::None, verdict, receipt }
+                let (status, text) = explain(failure, format, &mut receipt);
+                (status, Output::from(text))
             }
-        }
-    }
-
-    fn output(&self, format: Format, output: Output, receipt: Receipt) -> Outcome {
+        };
         let Output { content, data, facts } = output;
-        let status = match &facts {
-            Facts::Command(CommandFacts { exit: Exit::TimedOut, .. }) => Status::Timeout,
-            Facts::Command(CommandFacts { exit: Exit::Cancelled, .. }) => Status::Rejected,
-            _ => Status::Success,
-        };
-        let content = match (&facts, format) {
-            (Facts::Command(command), Format::Structured) => {
-                vec![self.structured(command, &Content::join(&content))]
-            }
-            (Facts::Command(command), Format::Freeform) => {
-                vec![self.freeform(command, &Content::join(&content))]
-            }
-            _ => content.into_iter().map(|part| self.part(part)).collect(),
-        };
         let verdict = judge(status, &facts);
-        Outcome { status, content, data, facts, verdict, receipt }
+        let (content, total_lines) = self.fit(content);
+        Outcome { status, content, view: View { format, total_lines }, data, facts, verdict, receipt }
     }
 
-    fn part(&self, part: Content) -> Content {
-        match part {
-            Content::Text(text) => Content::Text(self.fit(text)),
+    /// Cuts each text to the budget; the number of lines there were tells that something is gone.
+    fn fit(&self, content: Vec<Content>) -> (Vec<Content>, Option<u64>) {
+        let mut total_lines = None;
+        let mut fit = |part| match part {
+            Content::Text(text) => Content::Text(match self.budget.cut(&text) {
+                Some(cut) => {
+                    total_lines = u64::try_from(text.lines().count()).ok();
+                    cut
+                }
+                None => text,
+            }),
             image @ Content::Image(_) => image,
-        }
-    }
-
-    fn fit(&self, text: String) -> String {
-        self.budget.cut(&text).unwrap_or(text)
-    }
-
-    /// One JSON object with the output and how it ended.
-    fn structured(&self, command: &CommandFacts, output: &str) -> Content {
-        let output = match self.budget.cut(output) {
-            Some(cut) => format!("Total output lines: {}\n\n{cut}", output.lines().count()),
-            None => output.to_owned(),
         };
-        // Written by hand so that the keys come in the order models of this family are used to.
-        let output = serde_json::Value::from(output);
-        let (code, seconds) = (command.exit.code(), f64::from(tenths(command.duration)));
-        let metadata = format!(r#"{{"exit_code":{code},"duration_seconds":{seconds:?}}}"#);
-        Content::Text(format!(r#"{{"output":{output},"metadata":{metadata}}}"#))
+        (content.into_iter().map(&mut fit).collect(), total_lines)
     }
+}
 
-    /// A few header lines, then the output.
-    fn freeform(&self, command: &CommandFacts, output: &str) -> Content {
-        let mut lines = vec![
-            format!("Exit code: {}", command.exit.code()),
-            format!("Wall time: {} seconds", tenths(command.duration)),
-        ];
-        let cut = self.budget.cut(output);
-        let shown = cut.as_deref().unwrap_or(output);
-        let total = output.lines().count();
-        if shown.lines().count() != total {
-            lines.push(format!("Total output lines: {total}"));
+fn status_of(facts: &Facts) -> Status {
+    match facts {
+        Facts::Command(CommandFacts { exit: Exit::TimedOut, .. }) => Status::Timeout,
+        Facts::Command(CommandFacts { exit: Exit::Cancelled, .. }) => Status::Rejected,
+        Facts::Command(_) | Facts::None => Status::Success,
+    }
+}
+
+/// What the model is told of a call without output. Refusals and denials go on the receipt too.
+fn explain(failure: Failure, format: Format, receipt: &mut Receipt) -> (Status, String) {
+    match failure {
+        Failure::NotFound(text) => (Status::NotFound, text),
+        Failure::Aborted(why) => (Status::Rejected, aborted(format, &why, receipt.duration)),
+        Failure::Refused(reason) => {
+            receipt.refusal = Some(reason.clone());
+            (Status::Rejected, reason)
         }
-        lines.push("Output:".to_owned());
-        lines.push(shown.to_owned());
-        Content::Text(lines.join("\n"))
+        Failure::Tool(error) => match error.kind {
+            ErrorKind::BadInput | ErrorKind::Failed => (Status::Error, error.message),
+            ErrorKind::Cancelled => (Status::Rejected, aborted(format, &error.message, receipt.duration)),
+            ErrorKind::Denied(denial) => {
+                receipt.denials.push(*denial);
+                (Status::PermissionDenied, error.message)
+            }
+        },
     }
 }
 
@@ -130,67 +98,38 @@ fn aborted(format: Format, why: &str, after: Duration) -> String {
     }
 }
 
-/// A time rounded to tenths of a second.
-fn tenths(time: Duration) -> Tenths {
-    Tenths(u32::try_from(time.as_millis().saturating_add(50) / 100).unwrap_or(u32::MAX))
-}
-
-/// A number of tenths of a second.
-#[derive(Clone, Copy)]
-struct Tenths(u32);
-
-impl From<Tenths> for f64 {
-    fn from(tenths: Tenths) -> Self {
-        Self::from(tenths.0) / 10.0
-    }
-}
-
-impl std::fmt::Display for Tenths {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}", f64::from(*self))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn command(exit: Exit, millis: u64) -> Facts {
-        Facts::Command(CommandFacts { exit, duration: Duration::from_millis(millis), output_bytes: 3 })
+    fn command(exit: Exit) -> Facts {
+        Facts::Command(CommandFacts { exit, duration: Duration::ZERO, output_bytes: 3 })
     }
 
-    fn shape(format: Format, facts: Facts, text: &str) -> Outcome {
+    fn shape(facts: Facts, text: &str) -> Outcome {
         let output = Output { content: vec![Content::Text(text.into())], data: None, facts };
-        Shaper { budget: Budget::Bytes(8) }.shape(format, Ok(output), Receipt::default())
+        Shaper { budget: Budget::Bytes(8) }.shape(Format::Freeform, Ok(output), Receipt::default())
     }
 
     #[test]
-    fn the_structured_form_is_what_models_know() {
-        let outcome = shape(Format::Structured, command(Exit::Code(0), 12), "a\"b\n");
-        assert_eq!(
-            outcome.text(),
-            r#"{"output":"a\"b\n","metadata":{"exit_code":0,"duration_seconds":0.0}}"#
-        );
-        assert!(outcome.verdict.success);
+    fn a_cut_output_remembers_how_many_lines_it_had() {
+        let outcome = shape(command(Exit::Code(0)), "1\n2\n3\n4\n5\n6\n");
+        assert_eq!(outcome.text(), "1\n2\n…4 chars truncated…5\n6\n");
+        assert_eq!(outcome.view.total_lines, Some(6));
+        assert_eq!(shape(command(Exit::Code(0)), "1\n").view.total_lines, None);
     }
 
     #[test]
-    fn the_freeform_form_counts_lines_only_when_some_are_gone() {
-        let outcome = shape(Format::Freeform, command(Exit::Code(3), 1049), "ok\n");
-        assert_eq!(outcome.text(), "Exit code: 3\nWall time: 1 seconds\nOutput:\nok\n");
+    fn a_command_that_fails_ran_but_did_not_succeed() {
+        let outcome = shape(command(Exit::Code(3)), "");
+        assert_eq!((outcome.status, outcome.verdict.success), (Status::Success, false));
         assert_eq!(outcome.verdict.reasons, ["the command ended with exit code 3"]);
-        let outcome = shape(Format::Freeform, command(Exit::Code(0), 80), "1\n2\n3\n4\n5\n6\n");
-        assert_eq!(
-            outcome.text(),
-            "Exit code: 0\nWall time: 0.1 seconds\nTotal output lines: 6\nOutput:\n1\n2\n…4 chars truncated…5\n6\n"
-        );
     }
 
     #[test]
-    fn a_time_out_is_its_own_status_with_exit_code_124() {
-        let outcome = shape(Format::Structured, command(Exit::TimedOut, 2000), "x");
+    fn a_time_out_is_its_own_status() {
+        let outcome = shape(command(Exit::TimedOut), "x");
         assert_eq!((outcome.status, outcome.verdict.success), (Status::Timeout, false));
-        assert!(outcome.text().contains(r#""exit_code":124"#));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde_json::json;
 use windlass_contract::{
     Effects, Event, Facts, Input, Intent, Outcome, Receipt, Record, Role, Status, ToolCall, Usage, Verdict,
+    View,
 };
 
 use super::*;
@@ -56,6 +57,7 @@ impl Script {
         let outcome = Outcome {
             status: Status::Success,
             content: vec![Content::Text(text.into())],
+            view: View::default(),
             data: Some(json!({"rows": [1, 2]})),
             facts: Facts::None,
             verdict: Verdict { success: true, reasons: Vec::new() },

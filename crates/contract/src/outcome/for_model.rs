@@ -1,0 +1,94 @@
+//! A result in the forms models of this family were trained on.
+
+use std::time::Duration;
+
+use super::{CommandFacts, Facts, Outcome};
+use crate::{Content, Format};
+
+impl Outcome {
+    /// What the model is told.
+    pub fn for_model(&self) -> Vec<Content> {
+        match (&self.facts, self.view.format) {
+            (Facts::Command(command), Format::Structured) => vec![self.structured(command)],
+            (Facts::Command(command), Format::Freeform) => vec![self.freeform(command)],
+            (Facts::None | Facts::Command(_), _) => self.content.clone(),
+        }
+    }
+
+    /// One JSON object with the output and how it ended.
+    fn structured(&self, command: &CommandFacts) -> Content {
+        let text = self.text();
+        let output = match self.view.total_lines {
+            Some(lines) => format!("Total output lines: {lines}\n\n{text}"),
+            None => text,
+        };
+        // Written by hand so that the keys come in the order models are used to.
+        let output = serde_json::Value::from(output);
+        let (code, seconds) = (command.exit.code(), tenths(command.duration));
+        let metadata = format!(r#"{{"exit_code":{code},"duration_seconds":{seconds:?}}}"#);
+        Content::Text(format!(r#"{{"output":{output},"metadata":{metadata}}}"#))
+    }
+
+    /// A few header lines, then the output.
+    fn freeform(&self, command: &CommandFacts) -> Content {
+        let (code, seconds, text) = (command.exit.code(), tenths(command.duration), self.text());
+        let shown = u64::try_from(text.lines().count()).unwrap_or(u64::MAX);
+        let total = self.view.total_lines.filter(|total| *total != shown);
+        let total = total.map(|lines| format!("Total output lines: {lines}\n")).unwrap_or_default();
+        Content::Text(format!("Exit code: {code}\nWall time: {seconds} seconds\n{total}Output:\n{text}"))
+    }
+}
+
+/// Seconds, rounded to one decimal.
+fn tenths(time: Duration) -> f64 {
+    let tenths = u32::try_from(time.as_millis().saturating_add(50) / 100).unwrap_or(u32::MAX);
+    f64::from(tenths) / 10.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Exit, Outcome, Receipt, Status, Verdict, View};
+
+    fn told(format: Format, exit: Exit, millis: u64, text: &str, total_lines: Option<u64>) -> String {
+        let command = CommandFacts { exit, duration: Duration::from_millis(millis), output_bytes: 3 };
+        let outcome = Outcome {
+            status: Status::Success,
+            content: vec![Content::Text(text.into())],
+            view: View { format, total_lines },
+            data: None,
+            facts: Facts::Command(command),
+            verdict: Verdict { success: true, reasons: Vec::new() },
+            receipt: Receipt::default(),
+        };
+        Content::join(&outcome.for_model())
+    }
+
+    #[test]
+    fn the_structured_form_is_what_models_know() {
+        assert_eq!(
+            told(Format::Structured, Exit::Code(0), 12, "a\"b\n", None),
+            r#"{"output":"a\"b\n","metadata":{"exit_code":0,"duration_seconds":0.0}}"#
+        );
+        assert_eq!(
+            told(Format::Structured, Exit::TimedOut, 2000, "x", Some(9)),
+            r#"{"output":"Total output lines: 9\n\nx","metadata":{"exit_code":124,"duration_seconds":2.0}}"#
+        );
+    }
+
+    #[test]
+    fn the_freeform_form_counts_lines_only_when_some_are_gone() {
+        assert_eq!(
+            told(Format::Freeform, Exit::Code(3), 1049, "ok\n", None),
+            "Exit code: 3\nWall time: 1 seconds\nOutput:\nok\n"
+        );
+        assert_eq!(
+            told(Format::Freeform, Exit::Code(0), 80, "1\n…\n6\n", Some(6)),
+            "Exit code: 0\nWall time: 0.1 seconds\nTotal output lines: 6\nOutput:\n1\n…\n6\n"
+        );
+        assert_eq!(
+            told(Format::Freeform, Exit::Code(0), 0, "a…b", Some(1)),
+            "Exit code: 0\nWall time: 0 seconds\nOutput:\na…b"
+        );
+    }
+}
