@@ -1,1 +1,20 @@
-//! To be filled in the next commits.
+//! The turn loop: calls out, outputs back, until the model answers.
+//!
+//! [`Agent::builder`] wires everything together; `turn.rs` is the loop and sees only a model client and a toolbox.
+
+mod agent;
+mod announce;
+mod builder;
+mod context;
+mod error;
+mod family;
+mod history;
+mod refusals;
+mod toolset;
+mod turn;
+
+pub use agent::{Agent, TurnReport};
+pub use builder::{AgentBuilder, BuildError};
+pub use error::AgentError;
+pub use family::{Family, ShellKind};
+pub use toolset::Toolset;

@@ -1,1 +1,67 @@
-//! To be filled in the next commits.
+//! Windlass: the tool-calling runtime for AI agents.
+//!
+//! A model asks for tools; Windlass routes, decides, contains, runs, cleans, judges, records and answers. This crate is
+//! the front door: everything an embedding program needs is re-exported here, and nothing else is in it.
+//!
+//! ```
+//! use windlass::{Agent, Output, ToolError, tool};
+//!
+//! /// Add two numbers.
+//! #[tool(pure)]
+//! async fn add(
+//!     /// The first.
+//!     a: f64,
+//!     /// The second.
+//!     b: f64,
+//! ) -> Result<Output, ToolError> {
+//!     Ok((a + b).to_string().into())
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let script = r#"{"turns": [
+//!     {"calls": [{"name": "add", "arguments": {"a": 2, "b": 3}}]},
+//!     {"text": "The sum is 5."}
+//! ]}"#;
+//! let model = windlass::model::scripted(script)?;
+//! let mut agent = Agent::builder().model(model).tool(add()).build()?;
+//! assert_eq!(agent.ask("What is two and three?").await?, "The sum is 5.");
+//! # Ok(())
+//! # }
+//! ```
+
+pub use windlass_agent::{Agent, AgentBuilder, AgentError, BuildError, Family, ShellKind, Toolset, TurnReport};
+pub use windlass_contract::{
+    Answer, AnyTool, ApprovalPolicy, Approver, BoxFuture, CallId, Category, CommandFacts, CommandLine, Confinement,
+    Content, Cx, Effects, ErrorKind, Event, EventSink, Example, Exit, Facts, Format, Host, Input, Item, Limits, Meta,
+    ModelClient, ModelError, Network, Outcome, Output, Plan, PlanStatus, PlanStep, Profile, Question, Ready, Receipt,
+    Refusal, Role, SandboxMode, Schema, SchemaError, Silent, SpecKind, Status, ThreadId, Tool, ToolCall, ToolError,
+    ToolName, ToolSpec, Usage, Verdict, WebSearch, erase, tool as tool_from,
+};
+pub use windlass_macros::tool;
+pub use windlass_runtime::{
+    Batch, Budget, DefinitionErrors, Gate, Policy, Quarantined, Reason, Registered, Registry, Shaper, Stop, Toolbox,
+};
+
+/// How models are spoken to.
+pub mod model {
+    pub use windlass_model::*;
+}
+
+/// What is written down.
+pub mod record {
+    pub use windlass_record::*;
+}
+
+/// How results are written for people and programs.
+pub mod render {
+    pub use windlass_shape::{json, markdown, text};
+}
+
+/// What the code made by `#[tool]` refers to. Not for people.
+#[doc(hidden)]
+pub mod __macro {
+    pub use schemars;
+    pub use serde;
+    pub use windlass_contract::*;
+}

@@ -1,0 +1,150 @@
+//! A conversation with a model that may use tools.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use serde_json::Value;
+use windlass_contract::{
+    Body, Cached, Content, Event, EventSink, Item, Journal, JournalError, ModelClient, ModelInfo, Record,
+    Refusal, Role, ThreadId, ToolSpec, TurnContext, Usage,
+};
+use windlass_runtime::{Reason, Stop, Toolbox};
+
+use crate::{
+    AgentBuilder, AgentError,
+    history::History,
+    refusals::Refusals,
+    turn::{Fixed, Turn},
+};
+
+/// A conversation. Made by [`Agent::builder`]; each [`run`](Self::run) is one turn of it.
+pub struct Agent {
+    pub(crate) thread: ThreadId,
+    pub(crate) model: Arc<dyn ModelClient>,
+    pub(crate) toolbox: Arc<Toolbox>,
+    pub(crate) journal: Arc<dyn Journal>,
+    pub(crate) events: Arc<dyn EventSink>,
+    pub(crate) history: History,
+    pub(crate) instructions: String,
+    pub(crate) tools: Cached<Vec<ToolSpec>>,
+    pub(crate) parallel_calls: bool,
+    pub(crate) output_schema: Option<Value>,
+    pub(crate) context: TurnContext,
+    pub(crate) time_limit: Option<Duration>,
+    pub(crate) token_limit: Option<u64>,
+}
+
+impl fmt::Debug for Agent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Agent").field("thread", &self.thread).finish_non_exhaustive()
+    }
+}
+
+/// How a turn went, to the end.
+#[derive(Debug)]
+pub struct TurnReport {
+    /// The model's answer, or why there is none.
+    pub end: Result<String, AgentError>,
+    /// What it cost.
+    pub usage: Usage,
+    /// Calls nobody allowed.
+    pub refusals: Vec<Refusal>,
+}
+
+impl Agent {
+    /// Begins to put an agent together.
+    pub fn builder() -> AgentBuilder {
+        AgentBuilder::default()
+    }
+
+    /// The conversation's id, by which it can be taken up again.
+    pub fn thread(&self) -> &ThreadId {
+        &self.thread
+    }
+
+    /// Which model answers.
+    pub fn model(&self) -> &ModelInfo {
+        self.model.info()
+    }
+
+    /// The tools and what stands around them, for calls without a model.
+    pub fn toolbox(&self) -> &Arc<Toolbox> {
+        &self.toolbox
+    }
+
+    /// Asks one thing and waits for the answer.
+    pub async fn ask(&mut self, text: &str) -> Result<String, AgentError> {
+        self.run(vec![Content::Text(text.to_owned())], &Stop::default()).await.end
+    }
+
+    /// Runs one turn. `stop` ends it early; then too every call has its output, and the conversation can go on later.
+    pub async fn run(&mut self, input: Vec<Content>, stop: &Stop) -> TurnReport {
+        self.events.emit(&Event::TurnStarted);
+        if let Err(error) = self.open(input) {
+            return self.report(Err(error.into()), Usage::default(), Vec::new());
+        }
+        let time_limit = self.time_limit;
+        let mut turn = Turn {
+            model: &*self.model,
+            toolbox: &self.toolbox,
+            events: &*self.events,
+            history: &mut self.history,
+            fixed: Fixed {
+                thread: &self.thread,
+                instructions: &self.instructions,
+                tools: &self.tools,
+                parallel_calls: self.parallel_calls,
+                output_schema: self.output_schema.as_ref(),
+            },
+            stop,
+            token_limit: self.token_limit,
+            usage: Usage::default(),
+            refusals: Refusals::default(),
+            answer: String::new(),
+        };
+        let end = within(time_limit, stop, turn.run()).await;
+        let Turn { usage, refusals, answer, .. } = turn;
+        let end = end.map(|()| answer);
+        if let Err(AgentError::Stopped(reason)) = &end {
+            self.leave_word(*reason);
+        }
+        self.report(end, usage, refusals.list())
+    }
+
+    fn open(&mut self, input: Vec<Content>) -> Result<(), JournalError> {
+        self.journal.append(&Record::TurnContext(&self.context))?;
+        self.history.push(Body::Message { role: Role::User, content: input }.into())
+    }
+
+    /// Tells the model, when the conversation goes on, that the turn before was cut short.
+    fn leave_word(&mut self, reason: Reason) {
+        let text = format!(
+            "<turn_aborted>\nThe turn before this message was ended early ({}). Tools that were running may have done \
+             only part of their work; look before repeating it.\n</turn_aborted>",
+            reason.message()
+        );
+        if let Err(error) = self.history.push(Item::message(Role::User, text)) {
+            tracing::error!(%error, "the end of the turn is not on record");
+        }
+    }
+
+    fn report(&self, end: Result<String, AgentError>, usage: Usage, refusals: Vec<Refusal>) -> TurnReport {
+        self.events.emit(&match &end {
+            Ok(_) => Event::TurnCompleted { usage, refusals: refusals.clone() },
+            Err(error) => Event::TurnFailed { message: error.to_string(), usage, refusals: refusals.clone() },
+        });
+        TurnReport { end, usage, refusals }
+    }
+}
+
+/// Runs a turn and stops it when its time is up. The turn itself then ends in order.
+async fn within<T>(limit: Option<Duration>, stop: &Stop, turn: impl Future<Output = T>) -> T {
+    let mut turn = std::pin::pin!(turn);
+    let Some(limit) = limit else { return turn.await };
+    tokio::select! {
+        end = &mut turn => end,
+        () = tokio::time::sleep(limit) => {
+            stop.stop(Reason::TimeLimit);
+            turn.await
+        }
+    }
+}

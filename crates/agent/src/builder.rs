@@ -1,0 +1,251 @@
+//! Puts an agent together. The one file that names concrete types.
+
+use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc, time::Duration};
+
+use serde_json::{Value, json};
+use windlass_contract::{
+    AnyTool, ApprovalPolicy, Approver, Event, EventSink, Item, Journal, JournalError, Limits, ModelClient,
+    Record, SandboxMode, SessionMeta, Silent, ThreadId, TurnContext,
+};
+use windlass_host::Machine;
+use windlass_record::{Repair, SessionError, SessionFile, Which, new_thread_id};
+use windlass_runtime::{Budget, DefinitionErrors, Gate, Policy, Registry, Shaper, Toolbox};
+
+use crate::{
+    Agent, Family, Toolset,
+    announce::Announcer,
+    context::{INSTRUCTIONS, opening},
+    history::History,
+    toolset::register_own,
+};
+
+/// Collects what an agent is made of. Only a model is needed; everything else has a careful default: nothing is
+/// written down, nobody is asked, and nothing that would need a sandbox runs.
+pub struct AgentBuilder {
+    model: Option<Arc<dyn ModelClient>>,
+    tools: Vec<Arc<dyn AnyTool>>,
+    builtin: Option<Toolset>,
+    policy: Policy,
+    approver: Option<Arc<dyn Approver>>,
+    events: Arc<dyn EventSink>,
+    environment: BTreeMap<String, String>,
+    home: Option<PathBuf>,
+    resume: Option<Which>,
+    instructions: Option<String>,
+    developer_instructions: Option<String>,
+    output_schema: Option<Value>,
+    budget: Option<Budget>,
+    parallel_calls: Option<bool>,
+    time_limit: Option<Duration>,
+    token_limit: Option<u64>,
+}
+
+impl Default for AgentBuilder {
+    fn default() -> Self {
+        Self {
+            model: None,
+            tools: Vec::new(),
+            builtin: None,
+            policy: Policy {
+                cwd: "/".into(),
+                approval: ApprovalPolicy::Never,
+                sandbox: SandboxMode::default(),
+                limits: Limits::default(),
+            },
+            approver: None,
+            events: Arc::new(Silent),
+            environment: BTreeMap::new(),
+            home: None,
+            resume: None,
+            instructions: None,
+            developer_instructions: None,
+            output_schema: None,
+            budget: None,
+            parallel_calls: None,
+            time_limit: None,
+            token_limit: None,
+        }
+    }
+}
+
+impl fmt::Debug for AgentBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AgentBuilder").field("policy", &self.policy).finish_non_exhaustive()
+    }
+}
+
+/// Why there is no agent.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// No model was given.
+    #[error("an agent needs a model")]
+    NoModel,
+    /// Tools are defined wrongly.
+    #[error("{0}")]
+    Tools(#[from] DefinitionErrors),
+    /// The session cannot be begun or taken up again.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// The session cannot be written down.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+}
+
+macro_rules! setters {
+    ($($(#[$doc:meta])* $name:ident($value:ident: $type:ty) = $to:expr;)*) => {
+        $($(#[$doc])* #[must_use] pub fn $name(mut self, $value: $type) -> Self { self.$name = $to; self })*
+    };
+}
+
+impl AgentBuilder {
+    setters! {
+        /// The model that answers.
+        model(client: Arc<dyn ModelClient>) = Some(client);
+        /// Offers built-in tools.
+        builtin(toolset: Toolset) = Some(toolset);
+        /// Working directory, approval, sandbox and limits.
+        policy(policy: Policy) = policy;
+        /// Who is asked.
+        approver(approver: Arc<dyn Approver>) = Some(approver);
+        /// Who watches.
+        events(sink: Arc<dyn EventSink>) = sink;
+        /// The environment of programs that tools start; nothing else is passed on.
+        environment(variables: BTreeMap<String, String>) = variables;
+        /// The directory below which the session is written down. Without one, nothing is.
+        home(directory: PathBuf) = Some(directory);
+        /// Takes up an earlier session instead of beginning one.
+        resume(which: Which) = Some(which);
+        /// Replaces the standing instructions.
+        instructions(text: String) = Some(text);
+        /// Adds instructions of the program around the agent.
+        developer_instructions(text: String) = Some(text);
+        /// The shape the final answer must have, as a JSON Schema.
+        output_schema(schema: Value) = Some(schema);
+        /// How much of a tool's output the model is given.
+        budget(budget: Budget) = Some(budget);
+        /// Whether the model may ask for several calls at once.
+        parallel_calls(allowed: bool) = Some(allowed);
+        /// How long a turn may take.
+        time_limit(limit: Duration) = Some(limit);
+        /// How many tokens a turn may use.
+        token_limit(tokens: u64) = Some(tokens);
+    }
+
+    /// Adds a tool.
+    #[must_use]
+    pub fn tool(mut self, tool: Arc<dyn AnyTool>) -> Self {
+        self.tools.push(tool);
+        self
+    }
+
+    /// The tools alone, for calls without a model. Nothing is written down.
+    pub fn toolbox(self) -> Result<Toolbox, DefinitionErrors> {
+        let events = Arc::clone(&self.events);
+        self.into_toolbox(Arc::new(Forgetful), events, Budget::default())
+    }
+
+    /// Puts it all together.
+    pub fn build(mut self) -> Result<Agent, BuildError> {
+        let model = self.model.take().ok_or(BuildError::NoModel)?;
+        let info = model.info().clone();
+        let family = Family::of(&info.model);
+        let begun = self.begin()?;
+        let journal = begun.journal;
+        let events: Arc<dyn EventSink> =
+            Arc::new(Announcer { journal: Arc::clone(&journal), front: Arc::clone(&self.events) });
+        let mut history = History::new(begun.history, Arc::clone(&journal));
+        begun.opening.into_iter().try_for_each(|item| history.push(item))?;
+        events.emit(&Event::ThreadStarted { thread: begun.thread.clone() });
+        begun.repairs.iter().for_each(|repair| events.emit(&Event::Warning { message: repair.to_string() }));
+        let Policy { cwd, approval, sandbox, .. } = &self.policy;
+        let policy = json!({"approval_policy": approval, "sandbox_mode": sandbox});
+        let context = TurnContext { cwd: cwd.clone(), provider: info.provider, model: info.model, policy };
+        let parallel_calls = self.parallel_calls.unwrap_or(family.parallel_calls);
+        let (output_schema, time_limit, token_limit) =
+            (self.output_schema.take(), self.time_limit, self.token_limit);
+        let toolbox = self.into_toolbox(Arc::clone(&journal), Arc::clone(&events), family.budget)?;
+        Ok(Agent {
+            thread: begun.thread,
+            model,
+            tools: toolbox.registry.specs().into(),
+            toolbox: Arc::new(toolbox),
+            journal,
+            events,
+            history,
+            instructions: begun.instructions,
+            parallel_calls,
+            output_schema,
+            context,
+            time_limit,
+            token_limit,
+        })
+    }
+
+    fn into_toolbox(
+        self,
+        journal: Arc<dyn Journal>,
+        events: Arc<dyn EventSink>,
+        budget: Budget,
+    ) -> Result<Toolbox, DefinitionErrors> {
+        let registry = self.builtin.iter().fold(Registry::builder(), |registry, set| set.register(registry));
+        Ok(Toolbox {
+            registry: register_own(registry, self.tools).build()?,
+            gate: Gate::new(self.policy, self.approver),
+            sandbox: Arc::new(Machine::new(self.environment)),
+            shaper: Shaper { budget: self.budget.unwrap_or(budget) },
+            journal,
+            events,
+        })
+    }
+
+    /// Begins a session, or takes one up.
+    fn begin(&self) -> Result<Begun, BuildError> {
+        if let (Some(home), Some(which)) = (&self.home, &self.resume) {
+            let (file, session) = SessionFile::resume(home, which)?;
+            return Ok(Begun {
+                thread: session.meta.id,
+                instructions: session.meta.instructions,
+                journal: Arc::new(file),
+                history: session.history,
+                repairs: session.repaired,
+                opening: Vec::new(),
+            });
+        }
+        let thread = new_thread_id();
+        let instructions = self.instructions.clone().unwrap_or_else(|| INSTRUCTIONS.to_owned());
+        let journal: Arc<dyn Journal> = match &self.home {
+            None => Arc::new(Forgetful),
+            Some(home) => {
+                let version = env!("CARGO_PKG_VERSION").to_owned();
+                let cwd = self.policy.cwd.clone();
+                let meta =
+                    SessionMeta { id: thread.clone(), cwd, version, instructions: instructions.clone() };
+                Arc::new(SessionFile::create(home, &meta)?)
+            }
+        };
+        let shell = self.builtin.clone().unwrap_or_default().shell_program;
+        let opening = opening(&self.policy, &shell, self.developer_instructions.as_deref());
+        Ok(Begun { thread, instructions, journal, history: Vec::new(), repairs: Vec::new(), opening })
+    }
+}
+
+/// A session at its beginning.
+struct Begun {
+    thread: ThreadId,
+    instructions: String,
+    journal: Arc<dyn Journal>,
+    /// On record already.
+    history: Vec<Item>,
+    repairs: Vec<Repair>,
+    /// Not yet on record.
+    opening: Vec<Item>,
+}
+
+/// Writes nothing down.
+struct Forgetful;
+
+impl Journal for Forgetful {
+    fn append(&self, _record: &Record<'_>) -> Result<(), JournalError> {
+        Ok(())
+    }
+}

@@ -1,0 +1,18 @@
+//! Why a turn ended without an answer.
+
+use windlass_contract::{JournalError, ModelError};
+use windlass_runtime::Reason;
+
+/// Why a turn ended without an answer. A failed tool is not among them: that is a result the model deals with.
+#[derive(Debug, thiserror::Error)]
+pub enum AgentError {
+    /// The model did not answer.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// The session could not be written down, so it must not go on.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// The turn was stopped.
+    #[error("{}", .0.message())]
+    Stopped(Reason),
+}

@@ -1,0 +1,92 @@
+//! What is known about a model from its name: which tools it was trained on, and how much it can read.
+
+use windlass_runtime::Budget;
+
+/// The shell tool a model is offered. The others stay callable, for models with old habits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ShellKind {
+    /// `shell`: program and arguments as a list.
+    Shell,
+    /// `shell_command`: one line for a shell.
+    ShellCommand,
+    /// `local_shell`: known to the model without a schema.
+    LocalShell,
+    /// None.
+    Disabled,
+}
+
+/// Traits of a family of models.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Family {
+    /// The shell tool it knows best.
+    pub shell: ShellKind,
+    /// Whether it may ask for several calls at once.
+    pub parallel_calls: bool,
+    /// How much of an output it is given.
+    pub budget: Budget,
+    /// Tokens it can read, where known.
+    pub context_window: Option<u64>,
+}
+
+const BYTES: Budget = Budget::Bytes(10_000);
+const TOKENS: Budget = Budget::Tokens(10_000);
+
+/// Prefix of a model's name and its traits; the first that fits counts, so longer prefixes come first.
+#[rustfmt::skip]
+const FAMILIES: &[(&str, Family)] = &[
+    ("o3",                family(ShellKind::Shell,        false, BYTES,  Some(200_000))),
+    ("o4-mini",           family(ShellKind::Shell,        false, BYTES,  Some(200_000))),
+    ("codex-mini-latest", family(ShellKind::LocalShell,   false, BYTES,  Some(200_000))),
+    ("gpt-4.1",           family(ShellKind::Shell,        false, BYTES,  Some(1_047_576))),
+    ("gpt-4o",            family(ShellKind::Shell,        false, BYTES,  Some(128_000))),
+    ("gpt-3.5",           family(ShellKind::Shell,        false, BYTES,  Some(16_385))),
+    ("gpt-oss",           family(ShellKind::Shell,        false, BYTES,  Some(96_000))),
+    ("gpt-5.2-codex",     family(ShellKind::ShellCommand, true,  TOKENS, Some(272_000))),
+    ("gpt-5.1-codex",     family(ShellKind::ShellCommand, false, TOKENS, Some(272_000))),
+    ("gpt-5-codex",       family(ShellKind::ShellCommand, false, TOKENS, Some(272_000))),
+    ("gpt-5.",            family(ShellKind::ShellCommand, true,  BYTES,  Some(272_000))),
+    ("gpt-5",             family(ShellKind::Shell,        false, BYTES,  Some(272_000))),
+];
+
+/// A model nobody here knows. One line for a shell is what every model has seen; a list of arguments is not.
+const UNKNOWN: Family = family(ShellKind::ShellCommand, true, BYTES, None);
+
+const fn family(
+    shell: ShellKind,
+    parallel_calls: bool,
+    budget: Budget,
+    context_window: Option<u64>,
+) -> Family {
+    Family { shell, parallel_calls, budget, context_window }
+}
+
+impl Family {
+    /// The family of a model. A provider's prefix (`openai/gpt-5`) does not count.
+    pub fn of(model: &str) -> Self {
+        let name = model.rsplit('/').next().unwrap_or(model);
+        FAMILIES.iter().find(|(prefix, _)| name.starts_with(prefix)).map_or(UNKNOWN, |(_, family)| *family)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_prefix_counts() {
+        assert_eq!(Family::of("gpt-5").shell, ShellKind::Shell);
+        assert_eq!(Family::of("gpt-5.1").shell, ShellKind::ShellCommand);
+        assert_eq!(Family::of("gpt-5.1-codex-max").budget, TOKENS);
+        assert_eq!(Family::of("openai/gpt-4o-mini").context_window, Some(128_000));
+        assert_eq!(Family::of("codex-mini-latest").shell, ShellKind::LocalShell);
+        assert_eq!(Family::of("qwen2.5-coder"), UNKNOWN);
+    }
+
+    #[test]
+    fn no_prefix_hides_a_longer_one_behind_it() {
+        for (at, (prefix, _)) in FAMILIES.iter().enumerate() {
+            let hidden = FAMILIES[at + 1..].iter().find(|(later, _)| later.starts_with(prefix));
+            assert_eq!(hidden.map(|(name, _)| name), None, "hidden by {prefix}");
+        }
+    }
+}

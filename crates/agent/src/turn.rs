@@ -1,0 +1,162 @@
+//! One turn: from what the user said to the model's answer.
+
+use std::{sync::Arc, time::Duration};
+
+use windlass_contract::{
+    Body, Cached, Content, Event, EventSink, Item, ModelClient, ModelError, ModelEvent, Prompt, Retry, Role,
+    ThreadId, ToolSpec, Usage,
+};
+use windlass_runtime::{Batch, Reason, Stop, Toolbox};
+
+use crate::{AgentError, history::History, refusals::Refusals};
+
+/// What a turn works with.
+pub(crate) struct Turn<'a> {
+    pub(crate) model: &'a dyn ModelClient,
+    pub(crate) toolbox: &'a Arc<Toolbox>,
+    pub(crate) events: &'a dyn EventSink,
+    pub(crate) history: &'a mut History,
+    pub(crate) fixed: Fixed<'a>,
+    pub(crate) stop: &'a Stop,
+    pub(crate) token_limit: Option<u64>,
+    pub(crate) usage: Usage,
+    pub(crate) refusals: Refusals,
+    pub(crate) answer: String,
+}
+
+/// What is the same in every request of a thread.
+#[derive(Clone, Copy)]
+pub(crate) struct Fixed<'a> {
+    pub(crate) thread: &'a ThreadId,
+    pub(crate) instructions: &'a str,
+    pub(crate) tools: &'a Cached<Vec<ToolSpec>>,
+    pub(crate) parallel_calls: bool,
+    pub(crate) output_schema: Option<&'a serde_json::Value>,
+}
+
+impl Turn<'_> {
+    /// Goes on until the model has nothing more to ask for.
+    pub(crate) async fn run(&mut self) -> Result<(), AgentError> {
+        while self.sample().await? {
+            if self.token_limit.is_some_and(|limit| self.usage.total() >= limit) {
+                return Err(AgentError::Stopped(Reason::TokenLimit));
+            }
+        }
+        Ok(())
+    }
+
+    /// One answer, with as many tries as the provider is worth. Tells whether there is more to come.
+    async fn sample(&mut self) -> Result<bool, AgentError> {
+        let tries = self.model.info().stream_retries;
+        for attempt in 1..=tries {
+            match self.listen().await {
+                Err(AgentError::Model(error)) if error.retry() != Retry::Never => {
+                    self.pause(attempt, &error).await?;
+                }
+                heard => return heard,
+            }
+        }
+        self.listen().await
+    }
+
+    /// Hears one answer out. Calls run while the rest of it still arrives. Whatever becomes of the stream, every call
+    /// that was asked for is finished and has its output in history before anything else is said: that is why a call
+    /// never runs twice.
+    async fn listen(&mut self) -> Result<bool, AgentError> {
+        let mut batch = Batch::new(Arc::clone(self.toolbox), self.stop.clone());
+        let heard = self.hear(&mut batch).await;
+        let done = batch.finish().await;
+        done.iter().for_each(|(call, outcome)| self.refusals.note(call, outcome));
+        self.history.answer(&done)?;
+        heard.map(|more| more || !done.is_empty())
+    }
+
+    async fn hear(&mut self, batch: &mut Batch) -> Result<bool, AgentError> {
+        let Fixed { thread, instructions, tools, parallel_calls, output_schema } = self.fixed;
+        let history = self.history.entries();
+        let prompt = Prompt { thread, instructions, history, tools, parallel_calls, output_schema };
+        let mut stream = tokio::select! {
+            opened = self.model.open(prompt) => opened?,
+            reason = self.stop.stopped() => return Err(AgentError::Stopped(reason)),
+        };
+        // What was said since the last call. If the stream breaks it is forgotten, because it will be said again.
+        let mut unsaid = Vec::new();
+        loop {
+            let event = tokio::select! {
+                reason = self.stop.stopped() => return Err(AgentError::Stopped(reason)),
+                event = stream.next() => event,
+                () = batch.step(), if !batch.is_idle() => continue,
+            };
+            match event {
+                Some(Ok(ModelEvent::TextDelta(text))) => self.events.emit(&Event::TextDelta { text }),
+                Some(Ok(ModelEvent::ReasoningDelta(text))) => {
+                    self.events.emit(&Event::ReasoningDelta { text })
+                }
+                Some(Ok(ModelEvent::Notice(message))) => self.events.emit(&Event::Warning { message }),
+                Some(Ok(ModelEvent::Item(Item { body: Body::Call(call), raw }))) => {
+                    self.say(&mut unsaid)?;
+                    let item = Item { body: Body::Call(call.clone()), raw };
+                    batch.submit(self.history.push_call(call, item)?);
+                }
+                Some(Ok(ModelEvent::Item(item))) => unsaid.push(item),
+                Some(Ok(ModelEvent::Completed { usage, more })) => {
+                    self.say(&mut unsaid)?;
+                    self.usage += usage.unwrap_or_default();
+                    return Ok(more);
+                }
+                Some(Err(error)) => return Err(error.into()),
+                None => {
+                    return Err(
+                        ModelError::StreamBroken { cause: "it ended without a word".to_owned() }.into()
+                    );
+                }
+            }
+        }
+    }
+
+    /// Makes items history and announces them.
+    fn say(&mut self, items: &mut Vec<Item>) -> Result<(), AgentError> {
+        for item in items.drain(..) {
+            match &item.body {
+                Body::Message { role: Role::Assistant, content } => {
+                    let text = Content::join(content);
+                    self.answer.clone_from(&text);
+                    self.events.emit(&Event::Message { text });
+                }
+                Body::Reasoning { summary, text } => {
+                    let text = if summary.is_empty() { text.join("\n") } else { summary.join("\n") };
+                    self.events.emit(&Event::Reasoning { text });
+                }
+                Body::WebSearch { query } => {
+                    self.events.emit(&Event::WebSearch { query: query.clone() });
+                }
+                Body::Message { .. } | Body::Call(_) | Body::Output { .. } | Body::Other => {}
+            }
+            self.history.push(item)?;
+        }
+        Ok(())
+    }
+
+    /// Waits before another try, as long as the server or good manners ask.
+    async fn pause(&self, attempt: u32, error: &ModelError) -> Result<(), AgentError> {
+        let delay = match error.retry() {
+            Retry::After(delay) => delay,
+            Retry::Backoff | Retry::Never => backoff(attempt),
+        };
+        let of = self.model.info().stream_retries;
+        self.events.emit(&Event::Retrying { attempt, of, delay, reason: error.to_string() });
+        tokio::select! {
+            () = tokio::time::sleep(delay) => Ok(()),
+            reason = self.stop.stopped() => Err(AgentError::Stopped(reason)),
+        }
+    }
+}
+
+/// 200 ms, doubled with every attempt, a tenth more or less so that many clients do not come back together.
+fn backoff(attempt: u32) -> Duration {
+    let base = Duration::from_millis(200).saturating_mul(2_u32.saturating_pow(attempt.saturating_sub(1)));
+    base.mul_f32(0.9 + 0.2 * fastrand::f32())
+}
+
+#[cfg(test)]
+mod tests;

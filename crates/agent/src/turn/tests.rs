@@ -1,0 +1,293 @@
+//! Tests of the turn loop against a model that says what it is told to. Nothing leaves the process.
+
+use std::sync::{
+    Mutex,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use serde_json::{Value, json};
+use windlass_contract::{
+    ApprovalPolicy, BoxFuture, CommandLine, Effects, Input, Journal, Limits, ModelInfo, ModelStream, Output,
+    SandboxMode,
+    fakes::{EchoMachine, MemoryJournal, Watcher},
+    tool,
+};
+use windlass_runtime::{Gate, Policy, Registry, Shaper};
+
+use windlass_contract::ToolCall;
+
+use super::*;
+
+/// Plays one list of events per request, and keeps what it was sent.
+struct FakeModel {
+    info: ModelInfo,
+    answers: Mutex<std::collections::VecDeque<Vec<Step>>>,
+    heard: Mutex<Vec<Vec<Value>>>,
+}
+
+/// What the fake model does next.
+enum Step {
+    Event(ModelEvent),
+    Fail(ModelError),
+    /// Says nothing more.
+    Hang,
+    /// Waits until so many calls have run.
+    AfterCalls(Arc<AtomicUsize>, usize),
+}
+
+struct FakeStream(std::vec::IntoIter<Step>);
+
+impl ModelClient for FakeModel {
+    fn info(&self) -> &ModelInfo {
+        &self.info
+    }
+
+    fn open<'a>(&'a self, prompt: Prompt<'a>) -> BoxFuture<'a, Result<Box<dyn ModelStream>, ModelError>> {
+        let history = prompt.history.iter().map(|entry| serde_json::to_value(&entry.get().body).unwrap());
+        self.heard.lock().unwrap().push(history.collect());
+        let steps = self.answers.lock().unwrap().pop_front().expect("a request too many");
+        Box::pin(async { Ok(Box::new(FakeStream(steps.into_iter())) as Box<dyn ModelStream>) })
+    }
+}
+
+impl ModelStream for FakeStream {
+    fn next(&mut self) -> BoxFuture<'_, Option<Result<ModelEvent, ModelError>>> {
+        Box::pin(async {
+            loop {
+                match self.0.next() {
+                    Some(Step::Event(event)) => return Some(Ok(event)),
+                    Some(Step::Fail(error)) => return Some(Err(error)),
+                    Some(Step::Hang) => std::future::pending().await,
+                    Some(Step::AfterCalls(ran, count)) => {
+                        while ran.load(Ordering::SeqCst) < count {
+                            tokio::task::yield_now().await;
+                        }
+                    }
+                    None => return None,
+                }
+            }
+        })
+    }
+}
+
+struct World {
+    model: FakeModel,
+    journal: Arc<MemoryJournal>,
+    watcher: Arc<Watcher>,
+    ran: Arc<AtomicUsize>,
+    stop: Stop,
+    sandbox: SandboxMode,
+}
+
+struct Ended {
+    result: Result<(), AgentError>,
+    answer: String,
+    usage: Usage,
+    refusals: Vec<windlass_contract::Refusal>,
+}
+
+impl World {
+    fn new(answers: impl IntoIterator<Item = Vec<Step>>) -> Self {
+        let info = ModelInfo { provider: "fake".into(), model: "m".into(), wire: "fake", stream_retries: 2 };
+        let answers = Mutex::new(answers.into_iter().collect());
+        Self {
+            model: FakeModel { info, answers, heard: Mutex::default() },
+            journal: Arc::default(),
+            watcher: Arc::default(),
+            ran: Arc::default(),
+            stop: Stop::default(),
+            sandbox: SandboxMode::DangerFullAccess,
+        }
+    }
+
+    async fn turn(&self) -> Ended {
+        let ran = Arc::clone(&self.ran);
+        let count = tool(
+            "count",
+            |_: &Value| Effects::command(CommandLine { argv: vec!["count".into()], cwd: None }),
+            move |_: Value, _| {
+                let number = ran.fetch_add(1, Ordering::SeqCst) + 1;
+                async move { Ok(Output::from(format!("ran {number}"))) }
+            },
+        );
+        let hang = tool("hang", |_: &Value| Effects::none(), |_: Value, _| std::future::pending());
+        let registry = Registry::builder()
+            .tool(Arc::new(count.description("Counts.")))
+            .tool(Arc::new(hang.description("Hangs.")))
+            .build()
+            .unwrap();
+        let policy = Policy {
+            cwd: "/".into(),
+            approval: ApprovalPolicy::Never,
+            sandbox: self.sandbox,
+            limits: Limits::default(),
+        };
+        let toolbox = Arc::new(Toolbox {
+            registry,
+            gate: Gate::new(policy, None),
+            sandbox: Arc::new(EchoMachine),
+            shaper: Shaper::default(),
+            journal: Arc::clone(&self.journal) as Arc<dyn Journal>,
+            events: Arc::clone(&self.watcher) as _,
+        });
+        let mut history = History::new(Vec::new(), Arc::clone(&self.journal) as Arc<dyn Journal>);
+        history.push(Item::message(Role::User, "go")).unwrap();
+        let (thread, tools) = ("t".into(), toolbox.registry.specs().into());
+        let fixed = Fixed {
+            thread: &thread,
+            instructions: "",
+            tools: &tools,
+            parallel_calls: true,
+            output_schema: None,
+        };
+        let mut turn = Turn {
+            model: &self.model,
+            toolbox: &toolbox,
+            events: &*self.watcher,
+            history: &mut history,
+            fixed,
+            stop: &self.stop,
+            token_limit: Some(1000),
+            usage: Usage::default(),
+            refusals: Refusals::default(),
+            answer: String::new(),
+        };
+        let result = turn.run().await;
+        let Turn { answer, usage, refusals, .. } = turn;
+        Ended { result, answer, usage, refusals: refusals.list() }
+    }
+
+    /// What the model was sent with its n-th request, in short.
+    fn heard(&self, request: usize) -> Vec<String> {
+        let heard = self.model.heard.lock().unwrap();
+        let short = |body: &Value| match body["kind"].as_str().unwrap() {
+            "call" => format!("call {}", body["id"].as_str().unwrap()),
+            "output" => format!(
+                "{} -> {}",
+                body["call"].as_str().unwrap(),
+                body["content"][0]["text"].as_str().unwrap()
+            ),
+            "message" => format!(
+                "{}: {}",
+                body["role"].as_str().unwrap(),
+                body["content"][0]["text"].as_str().unwrap()
+            ),
+            other => other.to_owned(),
+        };
+        heard[request].iter().map(short).collect()
+    }
+}
+
+fn call(id: &str, name: &str) -> Step {
+    let call = ToolCall { id: id.into(), name: name.into(), input: Input::Json("{}".into()) };
+    Step::Event(ModelEvent::Item(Body::Call(call).into()))
+}
+
+fn says(text: &str) -> Step {
+    Step::Event(ModelEvent::Item(Item::message(Role::Assistant, text)))
+}
+
+fn done(tokens: u64) -> Step {
+    let usage = Usage { input_tokens: tokens, ..Usage::default() };
+    Step::Event(ModelEvent::Completed { usage: Some(usage), more: false })
+}
+
+fn broken() -> Step {
+    Step::Fail(ModelError::StreamBroken { cause: "on purpose".into() })
+}
+
+#[tokio::test]
+async fn calls_go_out_and_outputs_come_back_until_the_model_answers() {
+    let world = World::new([
+        vec![says("let me see"), call("c1", "count"), call("c2", "count"), done(5)],
+        vec![says("two"), done(7)],
+    ]);
+    let ended = world.turn().await;
+    ended.result.unwrap();
+    assert_eq!((ended.answer.as_str(), ended.usage.input_tokens), ("two", 12));
+    assert_eq!(
+        world.heard(1),
+        ["user: go", "assistant: let me see", "call c1", "call c2", "c1 -> ran 1", "c2 -> ran 2"]
+    );
+}
+
+#[tokio::test]
+async fn a_call_starts_while_the_stream_goes_on() {
+    let world = World::new([]);
+    let steps = vec![call("c1", "count"), Step::AfterCalls(Arc::clone(&world.ran), 1), done(0)];
+    world.model.answers.lock().unwrap().extend([steps, vec![says("ok"), done(0)]]);
+    assert_eq!(world.turn().await.answer, "ok");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_breaks_after_a_call_never_runs_it_twice() {
+    let world = World::new([
+        vec![call("c1", "count"), says("half a thought"), broken()],
+        vec![says("done"), done(0)],
+    ]);
+    let ended = world.turn().await;
+    ended.result.unwrap();
+    assert_eq!(world.ran.load(Ordering::SeqCst), 1);
+    assert_eq!(world.heard(1), ["user: go", "call c1", "c1 -> ran 1"]);
+    let retries = world.watcher.events().into_iter().filter(|event| matches!(event, Event::Retrying { .. }));
+    assert_eq!(retries.count(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_keeps_breaking_ends_the_turn_with_its_reason() {
+    let world = World::new([vec![broken()], vec![broken()], vec![broken()]]);
+    let error = world.turn().await.result.unwrap_err();
+    assert_eq!(error.to_string(), "the answer broke off: on purpose");
+}
+
+#[tokio::test]
+async fn what_would_fail_again_is_not_tried_again() {
+    let world = World::new([vec![Step::Fail(ModelError::ContextWindowExceeded)]]);
+    assert!(matches!(world.turn().await.result, Err(AgentError::Model(ModelError::ContextWindowExceeded))));
+}
+
+#[tokio::test]
+async fn an_id_that_was_used_before_gets_a_new_one() {
+    let world = World::new([
+        vec![call("0", "count"), done(0)],
+        vec![call("0", "count"), done(0)],
+        vec![says("ok"), done(0)],
+    ]);
+    world.turn().await.result.unwrap();
+    assert_eq!(world.heard(2), ["user: go", "call 0", "0 -> ran 1", "call 0-2", "0-2 -> ran 2"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_interrupt_leaves_every_call_with_its_output() {
+    let world = World::new([vec![call("c1", "hang"), call("c2", "count"), Step::Hang]]);
+    let interrupt = async {
+        tokio::task::yield_now().await;
+        world.stop.stop(Reason::Interrupted);
+    };
+    let (ended, ()) = tokio::join!(world.turn(), interrupt);
+    assert!(matches!(ended.result, Err(AgentError::Stopped(Reason::Interrupted))));
+    assert_eq!(world.ran.load(Ordering::SeqCst), 0, "a waiting call must not start");
+    let outputs = world.journal.lines().into_iter().filter(|line| line["type"] == "outputs");
+    assert_eq!(
+        outputs.map(|line| line["payload"]["calls"].clone()).collect::<Vec<_>>(),
+        [json!(["c1", "c2"])]
+    );
+}
+
+#[tokio::test]
+async fn a_turn_ends_when_its_tokens_are_used() {
+    let world = World::new([vec![call("c1", "count"), done(1000)]]);
+    let ended = world.turn().await;
+    assert!(matches!(ended.result, Err(AgentError::Stopped(Reason::TokenLimit))));
+}
+
+#[tokio::test]
+async fn refusals_are_listed_until_the_same_tool_succeeds() {
+    let answers = || [vec![call("c1", "count"), done(0)], vec![says("no"), done(0)]];
+    let world = World { sandbox: SandboxMode::ReadOnly, ..World::new(answers()) };
+    let refusals = world.turn().await.refusals;
+    assert_eq!(refusals.len(), 1);
+    assert!(!refusals[0].made_up_for);
+    assert!(refusals[0].reason.contains("danger-full-access"));
+    assert_eq!(World::new(answers()).turn().await.refusals, []);
+}
