@@ -1,1 +1,100 @@
-//! To be filled in the next commits.
+//! How models are spoken to: the Responses API, Chat Completions, and scripts.
+//!
+//! A [`Provider`] says where a model is served; [`connect`] makes a [`ModelClient`] of it. Only this crate knows a
+//! provider's JSON. It reads no environment (keys come through a function the caller gives) and no file but a script.
+//!
+//! ```
+//! use windlass_contract::{Cached, Item, ModelEvent, Prompt, Role};
+//! use windlass_model::{Options, Provider, WireApi, connect};
+//!
+//! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+//! # let directory = tempfile::tempdir()?;
+//! # let script = directory.path().join("hello.json");
+//! std::fs::write(&script, r#"{"turns": [{"text": "Hello!"}]}"#)?;
+//! let provider = Provider { wire_api: WireApi::Scripted, script: Some(script), ..Provider::default() };
+//! let client = connect("mine", &provider, Options::default(), &|name| std::env::var(name).ok())?;
+//!
+//! let mut answer = client
+//!     .open(Prompt {
+//!         thread: &"019a8b2c".into(),
+//!         instructions: "Be brief.",
+//!         history: &[Cached::new(Item::message(Role::User, "Hi"))],
+//!         tools: &Cached::new(vec![]),
+//!         parallel_calls: false,
+//!         output_schema: None,
+//!     })
+//!     .await?;
+//! let mut text = String::new();
+//! while let Some(event) = answer.next().await {
+//!     if let ModelEvent::TextDelta(piece) = event? {
+//!         text += &piece;
+//!     }
+//! }
+//! assert_eq!(text, "Hello!");
+//! # Ok::<_, Box<dyn std::error::Error>>(())
+//! # })?;
+//! # Ok::<_, Box<dyn std::error::Error>>(())
+//! ```
+
+mod answer;
+mod calls;
+mod failure;
+mod http;
+mod json;
+mod provider;
+mod responses;
+mod scripted;
+mod sse;
+mod usage;
+
+use std::sync::Arc;
+
+use windlass_contract::{ModelClient, ModelError, ModelInfo};
+
+pub use provider::{Provider, Secret, WireApi, presets};
+
+/// The name servers know the wanted shape of an answer by.
+const OUTPUT_SCHEMA_NAME: &str = "codex_output_schema";
+
+/// What is asked of a model, whoever serves it. What is `None` is left to the server.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Options {
+    /// The model's name.
+    pub model: String,
+    /// How hard it thinks, such as `low` or `high`.
+    pub reasoning_effort: Option<String>,
+    /// How its thoughts are summed up, such as `auto` or `none`.
+    pub reasoning_summary: Option<String>,
+    /// How much it says, such as `low` or `high`.
+    pub verbosity: Option<String>,
+    /// The most it may write in one answer.
+    pub max_output_tokens: Option<u64>,
+}
+
+/// Makes a client for a provider. Sends nothing yet; `env` looks up environment variables.
+pub fn connect(
+    id: &str,
+    provider: &Provider,
+    options: Options,
+    env: &dyn Fn(&str) -> Option<String>,
+) -> Result<Arc<dyn ModelClient>, ModelError> {
+    let info = ModelInfo {
+        provider: id.to_owned(),
+        model: options.model.clone(),
+        wire: provider.wire_api.name(),
+        stream_retries: provider.stream_retries(),
+    };
+    Ok(match provider.wire_api {
+        WireApi::Responses => Arc::new(responses::Responses::new(info, provider, options, env)?),
+        WireApi::Chat => {
+            return Err(ModelError::Unsupported { what: "a conversation".to_owned(), wire: "chat" });
+        }
+        WireApi::Scripted => {
+            let script = provider.script.as_deref().ok_or_else(|| ModelError::Provider {
+                provider: id.to_owned(),
+                problem: "it has no `script`; name a JSON file of model turns".to_owned(),
+            })?;
+            Arc::new(scripted::Scripted::new(info, script)?)
+        }
+    })
+}

@@ -1,0 +1,50 @@
+//! Ids of calls. They pair calls with outputs over a whole session, so each must be given once only, whatever servers
+//! do: some leave them out, and some count from zero in every answer.
+
+use std::collections::HashSet;
+
+use windlass_contract::{Body, Cached, CallId, Item};
+
+/// The ids that are taken.
+#[derive(Debug, Default)]
+pub(crate) struct CallIds(HashSet<CallId>);
+
+impl CallIds {
+    /// The ids of a conversation so far.
+    pub(crate) fn of(history: &[Cached<Item>]) -> Self {
+        let ids = history.iter().filter_map(|item| match &item.get().body {
+            Body::Call(call) => Some(call.id.clone()),
+            _ => None,
+        });
+        Self(ids.collect())
+    }
+
+    /// The id for a call: the one the server gave, unless it is blank or taken; then a new one made from it.
+    pub(crate) fn claim(&mut self, given: &str) -> CallId {
+        let mut id = CallId::from(given);
+        while id.as_str().is_empty() || self.0.contains(&id) {
+            let stem = if given.is_empty() { "call" } else { given };
+            id = format!("{stem}-{:08x}", fastrand::u32(..)).into();
+        }
+        self.0.insert(id.clone());
+        id
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_contract::{Input, ToolCall};
+
+    use super::*;
+
+    #[test]
+    fn an_id_is_kept_once_and_changed_when_it_comes_again() {
+        let call = ToolCall { id: "call_0".into(), name: "t".into(), input: Input::Json(String::new()) };
+        let history = [Cached::new(Item::from(Body::Call(call)))];
+        let mut ids = CallIds::of(&history);
+        assert_eq!(ids.claim("call_1").as_str(), "call_1");
+        let ids: Vec<_> = ["call_0", "call_1", "", ""].into_iter().map(|given| ids.claim(given)).collect();
+        assert!(ids[0].as_str().starts_with("call_0-") && ids[1].as_str().starts_with("call_1-"));
+        assert!(ids[2].as_str().starts_with("call-") && ids[2] != ids[3]);
+    }
+}

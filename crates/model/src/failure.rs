@@ -1,0 +1,241 @@
+//! What a server says when it fails, in the body of an answer or inside a stream, as one of our errors.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use windlass_contract::ModelError;
+
+/// How much of a server's message is kept.
+const MESSAGE_CHARS: usize = 500;
+
+/// A failure as a server reports it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Failure {
+    /// What it says, on one line.
+    pub(crate) message: String,
+    /// Its `code` and `type`, whichever are words.
+    words: Vec<String>,
+    /// Its `code`, if that is an HTTP status.
+    status: Option<u16>,
+}
+
+/// What a failure means, judged by the words servers use.
+enum Meaning {
+    ContextWindow,
+    Quota,
+    Rejected,
+    Overloaded,
+    RateLimit,
+    Unknown,
+}
+
+impl Failure {
+    /// Finds the error in a JSON value. Servers put it under `error` (an object or a text), `detail` or `message`;
+    /// one wraps it in a list.
+    pub(crate) fn find(value: &Value) -> Option<Self> {
+        match value {
+            Value::Array(list) => list.first().and_then(Self::find),
+            Value::Object(map) => match (map.get("error"), map.get("detail"), map.get("message")) {
+                (Some(error), ..) if !error.is_null() => Some(Self::of(error)),
+                (_, Some(detail), _) => Some(Self::of(detail)),
+                (.., Some(Value::String(_))) => Some(Self::of(value)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Reads an error object, or a text that stands for one.
+    pub(crate) fn of(error: &Value) -> Self {
+        let text = |name| error.get(name).and_then(Value::as_str);
+        let message = text("message").or(error.as_str()).map_or_else(|| error.to_string(), str::to_owned);
+        let code = error.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
+        Self {
+            message: one_line(&message),
+            words: [text("code"), text("type")].into_iter().flatten().map(str::to_owned).collect(),
+            status: code.filter(|code| (400..600).contains(code)),
+        }
+    }
+
+    /// A failure of which nothing but a line of text is known.
+    pub(crate) fn saying(message: String) -> Self {
+        Self { message, ..Self::default() }
+    }
+
+    /// The error for an answer with this status.
+    pub(crate) fn with_status(self, url: &str, status: u16, retry_after: Option<Duration>) -> ModelError {
+        let retry_after = retry_after.or_else(|| self.asks_to_wait());
+        let message = self.message.clone();
+        match (self.meaning(), status) {
+            (Meaning::ContextWindow, _) => ModelError::ContextWindowExceeded,
+            (Meaning::Quota, _) | (_, 402) => ModelError::QuotaExceeded { message },
+            (Meaning::Overloaded, _) | (_, 529) => ModelError::Overloaded { message, retry_after },
+            (_, 429) => ModelError::RateLimited { message, retry_after },
+            (_, 400 | 413 | 422) => ModelError::InvalidRequest { status, message },
+            _ => ModelError::Status { url: url.to_owned(), status, message, retry_after },
+        }
+    }
+
+    /// The error for a stream that was going well until now.
+    pub(crate) fn in_stream(self) -> ModelError {
+        let retry_after = self.asks_to_wait();
+        let message = self.message.clone();
+        match (self.meaning(), self.status) {
+            (Meaning::ContextWindow, _) => ModelError::ContextWindowExceeded,
+            (Meaning::Quota, _) | (_, Some(402)) => ModelError::QuotaExceeded { message },
+            (Meaning::Overloaded, _) | (_, Some(503 | 529)) => {
+                ModelError::Overloaded { message, retry_after }
+            }
+            (Meaning::RateLimit, _) | (_, Some(429)) => ModelError::RateLimited { message, retry_after },
+            (_, Some(status @ 400..=499)) => ModelError::InvalidRequest { status, message },
+            (Meaning::Rejected, _) => ModelError::InvalidRequest { status: 400, message },
+            (Meaning::Unknown, _) => ModelError::Failed { message, retry_after },
+        }
+    }
+
+    fn meaning(&self) -> Meaning {
+        let meaning = |word: &String| match word.as_str() {
+            "context_length_exceeded" | "exceed_context_size_error" => Some(Meaning::ContextWindow),
+            "insufficient_quota"
+            | "usage_limit_reached"
+            | "usage_not_included"
+            | "billing_hard_limit_reached" => Some(Meaning::Quota),
+            "invalid_prompt"
+            | "bio_policy"
+            | "cyber_policy"
+            | "misalignment_policy_violation"
+            | "invalid_request_error" => Some(Meaning::Rejected),
+            "server_is_overloaded" | "slow_down" | "overloaded_error" => Some(Meaning::Overloaded),
+            "rate_limit_exceeded" | "rate_limit_error" => Some(Meaning::RateLimit),
+            _ => None,
+        };
+        // vLLM says it in words only.
+        if self.message.contains("maximum context length") {
+            return Meaning::ContextWindow;
+        }
+        self.words.iter().find_map(meaning).unwrap_or(Meaning::Unknown)
+    }
+
+    /// "try again in 1.5s", "in 20 ms", "in 3 seconds", "in 1m30s": how long the message asks us to wait.
+    fn asks_to_wait(&self) -> Option<Duration> {
+        const PHRASE: &str = "try again in";
+        let lower = self.message.to_ascii_lowercase();
+        let mut rest = lower.split_once(PHRASE)?.1.trim_start();
+        let mut seconds = None;
+        loop {
+            let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+            let Ok(number) = rest[..digits].trim_end_matches('.').parse::<f64>() else { break };
+            let after = rest[digits..].trim_start();
+            let letters = after.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(after.len());
+            let unit = match &after[..letters] {
+                "s" | "sec" | "second" | "seconds" => 1.0,
+                "ms" => 0.001,
+                "m" | "min" | "minute" | "minutes" => 60.0,
+                "h" | "hour" | "hours" => 3600.0,
+                _ => break,
+            };
+            seconds = Some(seconds.unwrap_or(0.0) + number * unit);
+            rest = after[letters..].trim_start();
+        }
+        seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+    }
+}
+
+/// A server's text on one line, without control characters, cut where it gets long.
+pub(crate) fn one_line(text: &str) -> String {
+    let words = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
+    let mut line = String::new();
+    for word in words {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+        if let Some((cut, _)) = line.char_indices().nth(MESSAGE_CHARS) {
+            line.truncate(cut);
+            line.push('…');
+            break;
+        }
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn message(value: &Value) -> Option<String> {
+        Failure::find(value).map(|failure| failure.message)
+    }
+
+    #[test]
+    fn the_message_is_found_wherever_servers_put_it() {
+        let found = Some("no such model".to_owned());
+        assert_eq!(message(&json!({"error": {"message": "no such  model", "code": 404}})), found);
+        assert_eq!(message(&json!({"error": "no such\nmodel"})), found);
+        assert_eq!(message(&json!({"detail": "no such model"})), found);
+        assert_eq!(message(&json!({"object": "error", "message": "no such model"})), found);
+        assert_eq!(message(&json!([{"error": {"message": "no such model"}}])), found);
+        assert_eq!(message(&json!({"error": {"oops": 1}})).as_deref(), Some(r#"{"oops":1}"#));
+        assert_eq!(message(&json!({"error": null, "id": "r1"})), None);
+        assert_eq!(message(&json!("text")), None);
+    }
+
+    #[test]
+    fn words_and_statuses_decide_what_a_failure_in_a_stream_means() {
+        let error = |value: Value| Failure::of(&value).in_stream();
+        let message = || "m".to_owned();
+        assert_eq!(error(json!({"code": "context_length_exceeded"})), ModelError::ContextWindowExceeded);
+        assert_eq!(
+            error(json!({"code": 400, "type": "exceed_context_size_error", "message": "m"})),
+            ModelError::ContextWindowExceeded
+        );
+        assert_eq!(
+            error(json!({"code": "insufficient_quota", "message": "m"})),
+            ModelError::QuotaExceeded { message: message() }
+        );
+        assert_eq!(
+            error(json!({"code": "slow_down", "message": "m"})),
+            ModelError::Overloaded { message: message(), retry_after: None }
+        );
+        assert_eq!(
+            error(json!({"code": "invalid_prompt", "message": "m"})),
+            ModelError::InvalidRequest { status: 400, message: message() }
+        );
+        assert_eq!(
+            error(json!({"code": 500, "type": "server_error", "message": "m"})),
+            ModelError::Failed { message: message(), retry_after: None }
+        );
+        assert_eq!(
+            error(json!({"code": "rate_limit_exceeded", "message": "Try again in 1.5s."})),
+            ModelError::RateLimited {
+                message: "Try again in 1.5s.".to_owned(),
+                retry_after: Some(Duration::from_millis(1500))
+            }
+        );
+    }
+
+    #[test]
+    fn a_delay_is_read_from_the_message() {
+        let wait = |text: &str| Failure::of(&json!(text)).asks_to_wait();
+        assert_eq!(wait("Please TRY AGAIN IN 11.054s. Visit …"), Some(Duration::from_millis(11054)));
+        assert_eq!(wait("try again in 28ms"), Some(Duration::from_millis(28)));
+        assert_eq!(wait("try again in 3 seconds"), Some(Duration::from_secs(3)));
+        assert_eq!(wait("try again in 1m30s"), Some(Duration::from_secs(90)));
+        assert_eq!(wait("try again in a moment"), None);
+        assert_eq!(wait("try again in 99999999999999999999999999999 hours"), None);
+        assert_eq!(wait("no"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn a_message_is_always_one_short_line(text in "\\PC{0,900}|[ a\n\r\t\u{1b}]{0,900}") {
+            let line = one_line(&text);
+            prop_assert!(line.chars().count() <= MESSAGE_CHARS + 1);
+            prop_assert!(!line.contains(char::is_control));
+            Failure::of(&json!(format!("try again in {text}"))).asks_to_wait();
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! One server, spoken to over one kept-alive connection: sending, repeating what costs nothing to repeat, and telling
+//! a stream of events from everything else a server may answer.
+
+use std::{error::Error, net::IpAddr, sync::Arc, time::Duration};
+
+use reqwest::{
+    Client, Request, Response, Url,
+    header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
+};
+use rustls::{ClientConfig, RootCertStore, crypto};
+use tokio::time::{sleep, timeout};
+use windlass_contract::{ModelError, Retry, ThreadId};
+
+use crate::Provider;
+
+mod events;
+mod refusal;
+
+pub(crate) use events::Events;
+
+/// A connection that takes longer is not going to be made.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
+/// The first delay between two tries; each further one is twice as long.
+const FIRST_BACKOFF: Duration = Duration::from_millis(200);
+/// The longest delay anyone sits through without being told. A server that wants more is reported at once.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+
+/// The end point of a provider.
+#[derive(Debug)]
+pub(crate) struct Http {
+    client: Client,
+    url: Url,
+    headers: HeaderMap,
+    retries: u32,
+    idle: Duration,
+    names: Names,
+}
+
+/// What errors call things.
+#[derive(Debug, Clone)]
+struct Names {
+    /// The address, without its query: that may hold a key.
+    url: String,
+    /// Where the key comes from.
+    key: String,
+}
+
+impl Http {
+    /// Makes everything ready; connects to nothing.
+    pub(crate) fn new(
+        id: &str,
+        provider: &Provider,
+        path: &str,
+        env: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, ModelError> {
+        let unusable = |problem: String| ModelError::Provider { provider: id.to_owned(), problem };
+        let url = endpoint(provider, path).map_err(unusable)?;
+        let mut shown = url.clone();
+        shown.set_query(None);
+        let key = match (provider.key_variable(), &provider.experimental_bearer_token) {
+            (Some(variable), _) => variable.to_owned(),
+            (None, Some(_)) => format!("model_providers.{id}.experimental_bearer_token"),
+            (None, None) => format!("model_providers.{id}.env_key"),
+        };
+        Ok(Self {
+            client: client(&url).map_err(|error| unusable(root_cause(error.as_ref())))?,
+            headers: headers(id, provider, env)?,
+            retries: provider.request_retries(),
+            idle: provider.idle(),
+            names: Names { url: shown.into(), key },
+            url,
+        })
+    }
+
+    /// Sends a body until an answer begins, or until it makes no sense to try again.
+    pub(crate) async fn post(&self, thread: &ThreadId, body: String) -> Result<Events, ModelError> {
+        let request = self.request(thread, body)?;
+        let mut attempt = 0;
+        loop {
+            let error = match self.attempt(&request).await {
+                Ok(events) => return Ok(events),
+                Err(error) => error,
+            };
+            let Some(delay) = self.delay(&error, attempt) else { return Err(error) };
+            attempt += 1;
+            tracing::warn!(%error, attempt, of = self.retries, ?delay, "the request is sent again");
+            sleep(delay).await;
+        }
+    }
+
+    fn request(&self, thread: &ThreadId, body: String) -> Result<Request, ModelError> {
+        let mut headers = self.headers.clone();
+        if let Ok(thread) = HeaderValue::from_str(thread.as_str()) {
+            headers.entry("session_id").or_insert(thread);
+        }
+        let request = self.client.post(self.url.clone()).headers(headers).body(body).build();
+        request.map_err(|error| self.unreachable(&error))
+    }
+
+    async fn attempt(&self, request: &Request) -> Result<Events, ModelError> {
+        let sent = timeout(self.idle, self.send(request)).await;
+        let response = sent.map_err(|_| ModelError::Idle { after: self.idle })?;
+        let response = response.map_err(|error| self.unreachable(&error))?;
+        refusal::events_of(response, self.idle, &self.names).await
+    }
+
+    /// A kept connection that the server has closed in the meantime shows so only on its next use. Hence the second
+    /// try at once, which is no retry of a failure.
+    async fn send(&self, request: &Request) -> Result<Response, reqwest::Error> {
+        #[expect(clippy::expect_used, reason = "only a streamed body cannot be copied, and ours is text")]
+        let copy = || request.try_clone().expect("a request whose body is text");
+        match self.client.execute(copy()).await {
+            Err(error) if !error.is_connect() => {
+                tracing::debug!(error = root_cause(&error), "the connection was stale");
+                self.client.execute(copy()).await
+            }
+            sent => sent,
+        }
+    }
+
+    fn delay(&self, error: &ModelError, attempt: u32) -> Option<Duration> {
+        if attempt >= self.retries || matches!(error, ModelError::Idle { .. }) {
+            return None;
+        }
+        match error.retry() {
+            Retry::Never => None,
+            Retry::After(delay) => Some(delay).filter(|delay| *delay <= LONGEST_WAIT),
+            Retry::Backoff => Some(backoff(attempt)),
+        }
+    }
+
+    fn unreachable(&self, error: &reqwest::Error) -> ModelError {
+        ModelError::Unreachable { url: self.names.url.clone(), cause: root_cause(error) }
+    }
+}
+
+fn endpoint(provider: &Provider, path: &str) -> Result<Url, String> {
+    let base = provider.base_url.as_deref().ok_or("it has no `base_url`")?;
+    let mut url = Url::parse(base).map_err(|error| format!("`base_url` is not an address: {error}"))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(format!("`base_url` begins with `{}:`; use http or https", url.scheme()));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("`base_url` holds a password; use `env_key` or `env_http_headers`".to_owned());
+    }
+    let segments = url.path_segments_mut();
+    segments.map_err(|()| "`base_url` takes no path")?.pop_if_empty().extend(path.split('/'));
+    if !provider.query_params.is_empty() {
+        let pairs = provider.query_params.iter().map(|(name, value)| (name, value.reveal()));
+        url.query_pairs_mut().extend_pairs(pairs);
+    }
+    Ok(url)
+}
+
+fn headers(
+    id: &str,
+    provider: &Provider,
+    env: &dyn Fn(&str) -> Option<String>,
+) -> Result<HeaderMap, ModelError> {
+    let bad = |what: &str| ModelError::Provider {
+        provider: id.to_owned(),
+        problem: format!("{what} has characters a header cannot carry"),
+    };
+    let set = |name: &str| env(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
+    let secret = |what: &str, value: &str| {
+        let mut value = HeaderValue::from_str(value).map_err(|_| bad(what))?;
+        value.set_sensitive(true);
+        Ok::<_, ModelError>(value)
+    };
+    let mut headers = HeaderMap::new();
+    headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    if let Some(key) = key(provider, &set)? {
+        headers.insert(AUTHORIZATION, secret("the API key", &format!("Bearer {key}"))?);
+    }
+    let given = provider.http_headers.iter().map(|(name, value)| (name, Some(value.reveal().to_owned())));
+    let from_env = provider.env_http_headers.iter().map(|(name, variable)| (name, set(variable)));
+    for (name, value) in given.chain(from_env) {
+        if let Some(value) = value {
+            let value = secret(&format!("header `{name}`"), &value)?;
+            headers
+                .insert(HeaderName::try_from(name).map_err(|_| bad(&format!("the name `{name}`")))?, value);
+        }
+    }
+    Ok(headers)
+}
+
+/// The key to send, if any. One the provider needs and nobody has given is an error before anything is sent.
+fn key(provider: &Provider, set: &dyn Fn(&str) -> Option<String>) -> Result<Option<String>, ModelError> {
+    let token = provider.experimental_bearer_token.as_ref().map(|token| token.reveal().to_owned());
+    let Some(variable) = provider.key_variable() else { return Ok(token) };
+    let missing = || ModelError::MissingKey {
+        variable: variable.to_owned(),
+        hint: provider.env_key_instructions.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default(),
+    };
+    set(variable).or(token).ok_or_else(missing).map(Some)
+}
+
+/// For `http:` the client gets an empty set of roots, because the default reads and parses the system's bundle (8 ms
+/// at a peer, for nothing). Redirects are not followed: they would take the key to a place nobody configured.
+fn client(url: &Url) -> Result<Client, Box<dyn Error + Send + Sync>> {
+    let builder = Client::builder()
+        .user_agent(concat!("windlass/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(CONNECT_TIMEOUT)
+        .redirect(reqwest::redirect::Policy::none());
+    let builder = if is_loopback(url) { builder.no_proxy() } else { builder };
+    let builder = if url.scheme() == "https" {
+        // The losing side of a race finds the winner's provider, which is as good.
+        let _ = crypto::ring::default_provider().install_default();
+        builder
+    } else {
+        let config = ClientConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()))
+            .with_safe_default_protocol_versions()?
+            .with_root_certificates(RootCertStore::empty())
+            .with_no_client_auth();
+        builder.tls_backend_preconfigured(config)
+    };
+    Ok(builder.build()?)
+}
+
+fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// 200 ms, 400 ms, 800 ms …, each a little off so that many clients do not come back in step.
+fn backoff(attempt: u32) -> Duration {
+    let delay = FIRST_BACKOFF.saturating_mul(2_u32.saturating_pow(attempt)).min(LONGEST_WAIT);
+    delay.mul_f64(0.9 + 0.2 * fastrand::f64())
+}
+
+/// The innermost error: the outer ones say "error sending request" in various ways.
+fn root_cause(error: &(dyn Error + 'static)) -> String {
+    let mut cause = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    crate::failure::one_line(&cause.to_string())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,258 @@
+//! Answers that are not a stream of events, each as the error that says what it was.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use jiff::fmt::rfc2822::DateTimeParser;
+use reqwest::{
+    Response, StatusCode,
+    header::{CONTENT_TYPE, HeaderMap, LOCATION, RETRY_AFTER},
+};
+use serde_json::Value;
+use tokio::time::timeout;
+use windlass_contract::ModelError;
+
+use super::{Events, Names, root_cause};
+use crate::failure::{Failure, one_line};
+
+/// How much of such an answer is read.
+const BODY_LIMIT_BYTES: usize = 64 * 1024;
+/// How much of a page is quoted.
+const QUOTE_CHARS: usize = 60;
+
+/// The events of an answer, or what it was instead.
+pub(super) async fn events_of(
+    mut response: Response,
+    idle: Duration,
+    names: &Names,
+) -> Result<Events, ModelError> {
+    if response.status().is_success() && is_event_stream(response.headers()) {
+        return Events::new(response, &[], idle);
+    }
+    // Some servers stream under another content type. The first byte tells: pages and JSON begin with one of these,
+    // events do not.
+    let mut body = Vec::new();
+    read(&mut response, &mut body, 1, idle).await?;
+    let begins = body.trim_ascii_start().first();
+    if response.status().is_success() && begins.is_some_and(|byte| !b"<{[".contains(byte)) {
+        return Events::new(response, &body, idle);
+    }
+    read(&mut response, &mut body, BODY_LIMIT_BYTES, idle).await?;
+    Err(refusal(response.status(), response.headers(), &body, names))
+}
+
+fn is_event_stream(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream")
+}
+
+/// Reads until there are `enough` bytes or no more. A body that breaks off still says something.
+async fn read(
+    response: &mut Response,
+    body: &mut Vec<u8>,
+    enough: usize,
+    idle: Duration,
+) -> Result<(), ModelError> {
+    let all = async {
+        while body.len() < enough {
+            match response.chunk().await {
+                Ok(Some(bytes)) => body.extend_from_slice(&bytes),
+                Ok(None) => break,
+                Err(error) => {
+                    tracing::debug!(error = root_cause(&error), "the answer broke off");
+                    break;
+                }
+            }
+        }
+    };
+    let read = timeout(idle, all).await.map_err(|_| ModelError::Idle { after: idle });
+    body.truncate(enough.max(BODY_LIMIT_BYTES));
+    read
+}
+
+fn refusal(status: StatusCode, headers: &HeaderMap, body: &[u8], names: &Names) -> ModelError {
+    let text = String::from_utf8_lossy(body);
+    let text = text.trim();
+    let url = names.url.clone();
+    let json = serde_json::from_str::<Value>(text).ok();
+    let failure = json.as_ref().and_then(Failure::find);
+    let page = text.starts_with('<').then(|| title(text));
+    let code = status.as_u16();
+    match (code, failure, page) {
+        (200..=299, Some(failure), _) => failure.in_stream(),
+        (200..=299, None, Some(page)) => {
+            ModelError::NotAStream { url, found: format!("the web page {page}") }
+        }
+        (200..=299, None, None) => ModelError::NotAStream { url, found: describe(text, json.is_some()) },
+        (300..=399, ..) => {
+            let to = headers.get(LOCATION).map(|to| one_line(&String::from_utf8_lossy(to.as_bytes())));
+            let to = to.map(|to| format!(" to {to}")).unwrap_or_default();
+            ModelError::NotAStream { url, found: format!("a redirect{to} (HTTP {code})") }
+        }
+        (401 | 403, failure, page) => {
+            let message =
+                failure.map(|failure| failure.message).or(page).unwrap_or_else(|| said(text, status));
+            ModelError::Unauthorized { url, status: code, message, variable: names.key.clone() }
+        }
+        (400..=428 | 430..=499, None, Some(page)) => {
+            ModelError::NotAStream { url, found: format!("HTTP {code} and the web page {page}") }
+        }
+        (_, failure, page) => {
+            let plain = || Failure::saying(page.unwrap_or_else(|| said(text, status)));
+            failure.unwrap_or_else(plain).with_status(&url, code, retry_after(headers))
+        }
+    }
+}
+
+/// The text of an answer, or the status in words if there is none.
+fn said(text: &str, status: StatusCode) -> String {
+    match one_line(text) {
+        line if line.is_empty() => status.canonical_reason().unwrap_or("no explanation").to_owned(),
+        line => line,
+    }
+}
+
+fn describe(text: &str, is_json: bool) -> String {
+    match (text.is_empty(), is_json) {
+        (true, _) => "nothing".to_owned(),
+        (_, true) => "one JSON document".to_owned(),
+        _ => quote(text),
+    }
+}
+
+/// What a page calls itself, or how it begins.
+fn title(page: &str) -> String {
+    let lower = page.to_ascii_lowercase();
+    let begin = lower.find("<title").and_then(|at| Some(at + lower[at..].find('>')? + 1));
+    let inside = begin.and_then(|begin| Some(&page[begin..begin + lower[begin..].find('<')?]));
+    match inside.map(str::trim) {
+        Some(title) if !title.is_empty() => quote(title),
+        _ => quote(&without_tags(page)),
+    }
+}
+
+fn without_tags(page: &str) -> String {
+    page.split('<')
+        .map(|piece| piece.split_once('>').map_or(piece, |(_, text)| text))
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+fn quote(text: &str) -> String {
+    let line = one_line(text);
+    match line.char_indices().nth(QUOTE_CHARS) {
+        Some((cut, _)) => format!("“{}…”", &line[..cut]),
+        None => format!("“{line}”"),
+    }
+}
+
+/// How long the server wants us to wait: milliseconds, seconds or a date.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
+    if let Some(milliseconds) = text("retry-after-ms").and_then(|text| text.parse().ok()) {
+        return Some(Duration::from_millis(milliseconds));
+    }
+    let given = text(RETRY_AFTER.as_str())?;
+    if let Ok(seconds) = given.parse::<f64>() {
+        return Duration::try_from_secs_f64(seconds).ok();
+    }
+    let at = DateTimeParser::new().parse_timestamp(given).ok()?;
+    let at = UNIX_EPOCH + Duration::from_secs(u64::try_from(at.as_second()).ok()?);
+    Some(at.duration_since(SystemTime::now()).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names() -> Names {
+        Names { url: "http://x/v1/responses".to_owned(), key: "KEY".to_owned() }
+    }
+
+    fn message(status: u16, body: &str) -> String {
+        refusal(StatusCode::from_u16(status).unwrap(), &HeaderMap::new(), body.as_bytes(), &names())
+            .to_string()
+    }
+
+    #[test]
+    fn each_answer_becomes_one_line_that_names_the_cause() {
+        let html = "<!doctype html><HTML><Title>\n Welcome to nginx! </Title></HTML>";
+        let rows = [
+            (
+                200,
+                html,
+                "http://x/v1/responses did not answer with an event stream but with the web page “Welcome to nginx!”; is `base_url` right, and `wire_api`?",
+            ),
+            (
+                200,
+                "<p>Hello <b>there</b>",
+                "http://x/v1/responses did not answer with an event stream but with the web page “Hello there”; is `base_url` right, and `wire_api`?",
+            ),
+            (
+                200,
+                r#"{"id":"r1","output":[]}"#,
+                "http://x/v1/responses did not answer with an event stream but with one JSON document; is `base_url` right, and `wire_api`?",
+            ),
+            (
+                200,
+                "",
+                "http://x/v1/responses did not answer with an event stream but with nothing; is `base_url` right, and `wire_api`?",
+            ),
+            (200, r#"{"error":"out of memory"}"#, "the model's server failed: out of memory"),
+            (
+                404,
+                html,
+                "http://x/v1/responses did not answer with an event stream but with HTTP 404 and the web page “Welcome to nginx!”; is `base_url` right, and `wire_api`?",
+            ),
+            (
+                401,
+                r#"{"error":{"message":"bad\nkey"}}"#,
+                "http://x/v1/responses refused the API key (HTTP 401): bad key; check `KEY`",
+            ),
+            (403, "", "http://x/v1/responses refused the API key (HTTP 403): Forbidden; check `KEY`"),
+            (
+                400,
+                r#"{"error":{"message":"bad image"}}"#,
+                "the server rejected the request (HTTP 400): bad image",
+            ),
+            (402, "{}", "the account's quota is used up: {}; check its plan and billing"),
+            (404, r#"{"error":{"message":"no model"}}"#, "http://x/v1/responses answered HTTP 404: no model"),
+            (
+                429,
+                r#"{"error":{"message":"slow down"}}"#,
+                "the server is limiting requests (HTTP 429): slow down",
+            ),
+            (
+                429,
+                r#"{"error":{"message":"pay","code":"insufficient_quota"}}"#,
+                "the account's quota is used up: pay; check its plan and billing",
+            ),
+            (502, html, "http://x/v1/responses answered HTTP 502: “Welcome to nginx!”"),
+            (500, "", "http://x/v1/responses answered HTTP 500: Internal Server Error"),
+            (599, "", "http://x/v1/responses answered HTTP 599: no explanation"),
+            (
+                308,
+                "",
+                "http://x/v1/responses did not answer with an event stream but with a redirect (HTTP 308); is `base_url` right, and `wire_api`?",
+            ),
+        ];
+        for (status, body, expected) in rows {
+            assert_eq!(message(status, body), expected, "{status} {body}");
+        }
+    }
+
+    #[test]
+    fn a_delay_is_read_in_all_three_notations() {
+        let after = |name: &'static str, value: &str| {
+            retry_after(&HeaderMap::from_iter([(name.parse().unwrap(), value.parse().unwrap())]))
+        };
+        assert_eq!(after("retry-after", "7"), Some(Duration::from_secs(7)));
+        assert_eq!(after("retry-after", "0.5"), Some(Duration::from_millis(500)));
+        assert_eq!(after("retry-after-ms", "250"), Some(Duration::from_millis(250)));
+        assert_eq!(after("retry-after", "Wed, 21 Oct 2015 07:28:00 GMT"), Some(Duration::ZERO));
+        let far = after("retry-after", "Fri, 01 Jan 2100 00:00:00 GMT").unwrap();
+        assert!(far > Duration::from_secs(365 * 24 * 3600));
+        for nonsense in ["soon", "-1", "1e999", "NaN", ""] {
+            assert_eq!(after("retry-after", nonsense), None, "{nonsense}");
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! JSON text put together from parts that are already text, so that nothing is written twice.
+
+use std::borrow::Cow;
+
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{MapAccess, Visitor},
+};
+use serde_json::value::RawValue;
+
+/// A value as JSON text.
+pub(crate) fn text_of(value: &(impl Serialize + ?Sized)) -> String {
+    #[expect(
+        clippy::expect_used,
+        reason = "strings, numbers, lists and maps with string keys can all be written"
+    )]
+    serde_json::to_string(value).expect("JSON of our own types")
+}
+
+/// An object under construction.
+#[derive(Debug)]
+pub(crate) struct Object(String);
+
+impl Object {
+    pub(crate) fn with_capacity(bytes: usize) -> Self {
+        let mut text = String::with_capacity(bytes);
+        text.push('{');
+        Self(text)
+    }
+
+    /// Adds a member whose value is JSON text already.
+    pub(crate) fn raw(&mut self, name: &str, json: &str) {
+        self.raw_parts(name, |text| text.push_str(json));
+    }
+
+    /// Adds a member whose value is written by `write`, as JSON text.
+    pub(crate) fn raw_parts(&mut self, name: &str, write: impl FnOnce(&mut String)) {
+        if self.0.len() > 1 {
+            self.0.push(',');
+        }
+        self.0.push_str(&text_of(name));
+        self.0.push(':');
+        write(&mut self.0);
+    }
+
+    /// Adds a member.
+    pub(crate) fn member(&mut self, name: &str, value: &(impl Serialize + ?Sized)) {
+        self.raw(name, &text_of(value));
+    }
+
+    pub(crate) fn finish(mut self) -> String {
+        self.0.push('}');
+        self.0
+    }
+}
+
+/// An object without one of its members; all others keep their exact text. What is not an object stays as it is.
+pub(crate) fn without(json: &RawValue, member: &str) -> String {
+    others(json, member).map_or_else(|| json.get().to_owned(), Object::finish)
+}
+
+/// An object with one member set; all others keep their exact text. What is not an object stays as it is.
+pub(crate) fn with(json: &RawValue, member: &str, value: &(impl Serialize + ?Sized)) -> Box<RawValue> {
+    let changed = others(json, member).and_then(|mut object| {
+        object.member(member, value);
+        RawValue::from_string(object.finish()).ok()
+    });
+    changed.unwrap_or_else(|| json.to_owned())
+}
+
+fn others(json: &RawValue, member: &str) -> Option<Object> {
+    let members: Members<'_> = serde_json::from_str(json.get()).ok()?;
+    let mut object = Object::with_capacity(json.get().len());
+    for (name, value) in members.0 {
+        if name != member {
+            object.raw(&name, value.get());
+        }
+    }
+    Some(object)
+}
+
+/// Reads a member that may be missing, null or of a wrong type: each counts as not there, because a server's slip in
+/// one field is no reason to lose the others.
+pub(crate) fn lenient<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    from: D,
+) -> Result<Option<T>, D::Error> {
+    <&RawValue>::deserialize(from).map(|json| serde_json::from_str(json.get()).ok())
+}
+
+/// The members of an object, in their order, each with the text of its value.
+struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Each;
+        impl<'de> Visitor<'de> for Each {
+            type Value = Members<'de>;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some((name, value)) = map.next_entry::<Name<'de>, &RawValue>()? {
+                    members.push((name.0, value));
+                }
+                Ok(Members(members))
+            }
+        }
+        from.deserialize_map(Each)
+    }
+}
+
+/// A name, borrowed unless it has escapes in it.
+#[derive(Deserialize)]
+struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn taking_a_member_out_leaves_the_text_of_the_others_alone() {
+        let json = r#"{ "b" : 1.50, "id":"x", "a\n":{"id": 2,  "z":[ ]}, "n":1e400 }"#;
+        let json: Box<RawValue> = serde_json::from_str(json).unwrap();
+        assert_eq!(without(&json, "id"), r#"{"b":1.50,"a\n":{"id": 2,  "z":[ ]},"n":1e400}"#);
+        assert_eq!(without(serde_json::from_str("[ 1]").unwrap(), "id"), "[ 1]");
+        assert_eq!(with(&json, "b", "x").get(), r#"{"id":"x","a\n":{"id": 2,  "z":[ ]},"n":1e400,"b":"x"}"#);
+    }
+
+    #[test]
+    fn an_object_is_put_together_from_text_and_values() {
+        let mut object = Object::with_capacity(0);
+        object.member("a\"b", &[1, 2]);
+        object.raw("c", "{ }");
+        assert_eq!(object.finish(), r#"{"a\"b":[1,2],"c":{ }}"#);
+        assert_eq!(Object::with_capacity(0).finish(), "{}");
+    }
+}

@@ -1,0 +1,246 @@
+//! Where a model is served, as a user configures it.
+
+use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use windlass_contract::Profile;
+
+/// The most retries a configuration can ask for.
+const MOST_RETRIES: u32 = 100;
+
+/// A server that answers as a model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Provider {
+    /// A name for people. `azure` (in any case) also makes the server keep answers, which Azure demands.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// Where the API begins, such as `https://api.openai.com/v1`; `/responses` or `/chat/completions` is added.
+    /// A server on this machine is reached directly; any other through `HTTP_PROXY`, `HTTPS_PROXY` or `ALL_PROXY`
+    /// if they are set and `NO_PROXY` does not name it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base_url: Option<String>,
+    /// The environment variable that holds the API key. Without it no key is sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub env_key: Option<String>,
+    /// What a user without a key is told to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub env_key_instructions: Option<String>,
+    /// The API key itself. Prefer `env_key`: configuration files get copied.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub experimental_bearer_token: Option<Secret>,
+    /// Which protocol the server speaks.
+    pub wire_api: WireApi,
+    /// Added to the query of every request, such as Azure's `api-version`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub query_params: BTreeMap<String, Secret>,
+    /// Added to the headers of every request; they win over ours.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub http_headers: BTreeMap<String, Secret>,
+    /// Headers whose values are environment variables; one that is not set or empty is left out.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub env_http_headers: BTreeMap<String, String>,
+    /// How often a request that failed before its answer began is sent again; at most 100.
+    pub request_max_retries: u32,
+    /// How often an answer that broke off is asked for again; at most 100.
+    pub stream_max_retries: u32,
+    /// How long the server may send nothing at all, in milliseconds, before it is given up.
+    pub stream_idle_timeout_ms: u64,
+    /// How much of a tool's parameter schema the server is sent: `faithful`, or `lossy` for servers that stumble.
+    pub tool_schemas: Profile,
+    /// For `wire_api = "scripted"`: the JSON file with the answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub script: Option<PathBuf>,
+    /// Reads the key from `OPENAI_API_KEY` unless `env_key` names another variable.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub requires_openai_auth: bool,
+}
+
+impl Default for Provider {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            base_url: None,
+            env_key: None,
+            env_key_instructions: None,
+            experimental_bearer_token: None,
+            wire_api: WireApi::Responses,
+            query_params: BTreeMap::new(),
+            http_headers: BTreeMap::new(),
+            env_http_headers: BTreeMap::new(),
+            request_max_retries: 4,
+            stream_max_retries: 5,
+            stream_idle_timeout_ms: 300_000,
+            tool_schemas: Profile::Faithful,
+            script: None,
+            requires_openai_auth: false,
+        }
+    }
+}
+
+impl Provider {
+    /// The variable the key comes from, if the provider needs one.
+    pub(crate) fn key_variable(&self) -> Option<&str> {
+        self.env_key.as_deref().or(self.requires_openai_auth.then_some("OPENAI_API_KEY"))
+    }
+
+    pub(crate) fn request_retries(&self) -> u32 {
+        self.request_max_retries.min(MOST_RETRIES)
+    }
+
+    pub(crate) fn stream_retries(&self) -> u32 {
+        self.stream_max_retries.min(MOST_RETRIES)
+    }
+
+    pub(crate) fn idle(&self) -> Duration {
+        Duration::from_millis(self.stream_idle_timeout_ms)
+    }
+
+    /// Whether this is Azure's flavour of the Responses API, which works on stored answers only.
+    pub(crate) fn is_azure(&self) -> bool {
+        const HOSTS: [&str; 6] = [
+            "openai.azure.",
+            "cognitiveservices.azure.",
+            "aoai.azure.",
+            "azure-api.",
+            "azurefd.",
+            "windows.net/openai",
+        ];
+        let url = self.base_url.as_deref().unwrap_or_default().to_ascii_lowercase();
+        self.name.eq_ignore_ascii_case("azure") || HOSTS.iter().any(|host| url.contains(host))
+    }
+}
+
+/// Protocols a model can be spoken to by.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WireApi {
+    /// OpenAI's Responses API.
+    #[default]
+    Responses,
+    /// OpenAI's Chat Completions API, which most other servers speak.
+    Chat,
+    /// Answers read from the file named by `script`; no server at all.
+    Scripted,
+}
+
+impl WireApi {
+    /// The name used in configuration, in [`windlass_contract::ModelInfo`] and for items kept to the letter.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Responses => "responses",
+            Self::Chat => "chat",
+            Self::Scripted => "scripted",
+        }
+    }
+}
+
+/// Text that debug output does not show. Serialising writes it as it is, because a configuration must survive that;
+/// whoever shows a configuration to a person hides it.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Secret(String);
+
+impl Secret {
+    /// The text itself, to be sent and never shown.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&str> for Secret {
+    fn from(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("<secret>")
+    }
+}
+
+/// The providers everyone has without configuring any, by id.
+pub fn presets() -> BTreeMap<String, Provider> {
+    let served = |name: &str, wire_api, base_url: &str, env_key: Option<&str>| Provider {
+        name: name.to_owned(),
+        wire_api,
+        base_url: Some(base_url.to_owned()),
+        env_key: env_key.map(str::to_owned),
+        ..Provider::default()
+    };
+    let (chat, responses) = (WireApi::Chat, WireApi::Responses);
+    let scripted = Provider { name: "Script".to_owned(), wire_api: WireApi::Scripted, ..Provider::default() };
+    let openai = served("OpenAI", responses, "https://api.openai.com/v1", Some("OPENAI_API_KEY"));
+    let openrouter = served("OpenRouter", chat, "https://openrouter.ai/api/v1", Some("OPENROUTER_API_KEY"));
+    let all = [
+        ("openai", openai),
+        ("openrouter", openrouter),
+        ("ollama", served("Ollama", chat, "http://localhost:11434/v1", None)),
+        ("lmstudio", served("LM Studio", chat, "http://localhost:1234/v1", None)),
+        ("llama.cpp", served("llama.cpp", chat, "http://localhost:8080/v1", None)),
+        ("vllm", served("vLLM", chat, "http://localhost:8000/v1", None)),
+        ("scripted", scripted),
+    ];
+    all.into_iter().map(|(id, provider)| (id.to_owned(), provider)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_empty_table_is_a_provider_with_the_documented_defaults() {
+        let provider: Provider = serde_json::from_value(json!({})).unwrap();
+        assert_eq!(provider, Provider::default());
+        assert_eq!(provider.wire_api, WireApi::Responses);
+        assert_eq!((provider.request_max_retries, provider.stream_max_retries), (4, 5));
+        assert_eq!(provider.idle(), Duration::from_secs(300));
+    }
+
+    #[test]
+    fn an_unknown_key_is_an_error_that_lists_the_known_ones() {
+        let error = serde_json::from_value::<Provider>(json!({"base_ulr": "x"})).unwrap_err().to_string();
+        assert!(error.contains("unknown field `base_ulr`") && error.contains("`base_url`"), "{error}");
+    }
+
+    #[test]
+    fn debug_output_shows_no_secret() {
+        let provider = Provider {
+            experimental_bearer_token: Some("sk-hidden-1".into()),
+            http_headers: [("api-key".to_owned(), "sk-hidden-2".into())].into(),
+            query_params: [("key".to_owned(), "sk-hidden-3".into())].into(),
+            ..Provider::default()
+        };
+        let shown = format!("{provider:?}");
+        assert!(!shown.contains("hidden"), "{shown}");
+        assert!(shown.contains("api-key"));
+    }
+
+    #[test]
+    fn retries_are_capped() {
+        let provider = Provider { request_max_retries: 5000, stream_max_retries: 101, ..Provider::default() };
+        assert_eq!((provider.request_retries(), provider.stream_retries()), (100, 100));
+    }
+
+    #[test]
+    fn azure_is_recognised_by_name_and_by_address() {
+        let at = |url: &str| Provider { base_url: Some(url.to_owned()), ..Provider::default() };
+        assert!(at("https://me.openai.azure.com/openai").is_azure());
+        assert!(at("https://x.windows.net/openai").is_azure());
+        assert!(Provider { name: "AZURE".to_owned(), ..Provider::default() }.is_azure());
+        assert!(!at("https://api.openai.com/v1").is_azure());
+    }
+
+    #[test]
+    fn every_preset_survives_a_configuration_file() {
+        let presets = presets();
+        let text = serde_json::to_string(&presets).unwrap();
+        assert_eq!(serde_json::from_str::<BTreeMap<String, Provider>>(&text).unwrap(), presets);
+        let ids: Vec<_> = presets.keys().map(String::as_str).collect();
+        assert_eq!(ids, ["llama.cpp", "lmstudio", "ollama", "openai", "openrouter", "scripted", "vllm"]);
+    }
+}

@@ -1,0 +1,186 @@
+//! The Responses API.
+
+use std::fmt;
+
+use serde::Serialize;
+use serde_json::Value;
+use windlass_contract::{
+    BoxFuture, Cached, ModelClient, ModelError, ModelInfo, ModelStream, Profile, Prompt, SpecKind, ToolSpec,
+    WebSearch,
+};
+
+use crate::{Options, Provider, answer::Answer, calls::CallIds, http::Http, json};
+
+mod stream;
+mod wire;
+
+use stream::Decoder;
+use wire::ItemIds;
+
+/// Speaks the Responses API.
+pub(crate) struct Responses {
+    info: ModelInfo,
+    options: Options,
+    profile: Profile,
+    ids: ItemIds,
+    http: Http,
+}
+
+impl Responses {
+    pub(crate) fn new(
+        info: ModelInfo,
+        provider: &Provider,
+        options: Options,
+        env: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, ModelError> {
+        let http = Http::new(&info.provider, provider, "responses", env)?;
+        let ids = if provider.is_azure() { ItemIds::Sent } else { ItemIds::LeftOut };
+        Ok(Self { info, options, profile: provider.tool_schemas, ids, http })
+    }
+
+    /// The request. History and tools are spliced in as text that was written once.
+    fn body(&self, prompt: &Prompt<'_>) -> String {
+        let input = wire::input(prompt.history, self.ids);
+        let mut body = json::Object::with_capacity(input.len() + 4096);
+        body.member("model", &self.options.model);
+        if !prompt.instructions.is_empty() {
+            body.member("instructions", prompt.instructions);
+        }
+        body.raw("input", &input);
+        if !prompt.tools.get().is_empty() {
+            body.raw("tools", &tools(prompt.tools, self.profile));
+            body.member("tool_choice", "auto");
+            body.member("parallel_tool_calls", &prompt.parallel_calls);
+        }
+        let reasoning = Reasoning::of(&self.options);
+        let include: &[&str] = if reasoning.is_some() { &["reasoning.encrypted_content"] } else { &[] };
+        if let Some(reasoning) = reasoning {
+            body.member("reasoning", &reasoning);
+        }
+        body.member("store", &(self.ids == ItemIds::Sent));
+        body.member("stream", &true);
+        body.member("include", include);
+        body.member("prompt_cache_key", prompt.thread);
+        if let Some(limit) = self.options.max_output_tokens {
+            body.member("max_output_tokens", &limit);
+        }
+        if let Some(text) = Text::of(&self.options, prompt.output_schema) {
+            body.member("text", &text);
+        }
+        body.finish()
+    }
+}
+
+impl ModelClient for Responses {
+    fn info(&self) -> &ModelInfo {
+        &self.info
+    }
+
+    fn open<'a>(&'a self, prompt: Prompt<'a>) -> BoxFuture<'a, Result<Box<dyn ModelStream>, ModelError>> {
+        Box::pin(async move {
+            let events = self.http.post(prompt.thread, self.body(&prompt)).await?;
+            let decoder = Decoder::new(CallIds::of(prompt.history));
+            Ok(Box::new(Answer::new(events, decoder)) as Box<dyn ModelStream>)
+        })
+    }
+}
+
+impl fmt::Debug for Responses {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Responses").field("info", &self.info).finish_non_exhaustive()
+    }
+}
+
+#[derive(Serialize)]
+struct Reasoning<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effort: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary: Option<&'a str>,
+}
+
+impl<'a> Reasoning<'a> {
+    fn of(options: &'a Options) -> Option<Self> {
+        let summary = options.reasoning_summary.as_deref().filter(|summary| *summary != "none");
+        let effort = options.reasoning_effort.as_deref();
+        (effort.is_some() || summary.is_some()).then_some(Self { effort, summary })
+    }
+}
+
+#[derive(Serialize)]
+struct Text<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verbosity: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    format: Option<Format<'a>>,
+}
+
+#[derive(Serialize)]
+struct Format<'a> {
+    r#type: &'static str,
+    name: &'static str,
+    strict: bool,
+    schema: &'a Value,
+}
+
+impl<'a> Text<'a> {
+    fn of(options: &'a Options, schema: Option<&'a Value>) -> Option<Self> {
+        let verbosity = options.verbosity.as_deref();
+        let format = schema.map(|schema| Format {
+            r#type: "json_schema",
+            name: crate::OUTPUT_SCHEMA_NAME,
+            strict: true,
+            schema,
+        });
+        (verbosity.is_some() || format.is_some()).then_some(Self { verbosity, format })
+    }
+}
+
+/// A tool as this wire offers it.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Tool<'a> {
+    Function { name: &'a str, description: &'a str, strict: bool, parameters: Value },
+    LocalShell,
+    WebSearch { external_web_access: bool },
+    Custom { name: &'a str, description: &'a str, format: GrammarFormat<'a> },
+}
+
+#[derive(Serialize)]
+struct GrammarFormat<'a> {
+    r#type: &'static str,
+    syntax: &'a str,
+    definition: &'a str,
+}
+
+fn tools(tools: &Cached<Vec<ToolSpec>>, profile: Profile) -> std::borrow::Cow<'_, str> {
+    let key = match profile {
+        Profile::Faithful => "responses",
+        Profile::Lossy => "responses, lossy",
+    };
+    tools.encoded(key, |tools| {
+        json::text_of(&tools.iter().map(|tool| offer(tool, profile)).collect::<Vec<_>>())
+    })
+}
+
+fn offer(spec: &ToolSpec, profile: Profile) -> Tool<'_> {
+    let (name, description) = (spec.name.as_str(), spec.description.as_str());
+    match &spec.kind {
+        SpecKind::Function { parameters } => {
+            Tool::Function { name, description, strict: false, parameters: parameters.project(profile) }
+        }
+        SpecKind::LocalShell => Tool::LocalShell,
+        SpecKind::WebSearch(reach) => Tool::WebSearch { external_web_access: *reach == WebSearch::Live },
+        SpecKind::Custom { grammar } => {
+            let (syntax, definition) = (grammar.syntax.as_str(), grammar.definition.as_str());
+            Tool::Custom {
+                name,
+                description,
+                format: GrammarFormat { r#type: "grammar", syntax, definition },
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

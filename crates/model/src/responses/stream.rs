@@ -1,0 +1,295 @@
+//! The events of the Responses API.
+//!
+//! Items are known by their ids. Everything else about their order is optional, because real servers leave it out:
+//! `output_index`, `sequence_number`, the `done` events, even `response.output`.
+
+use std::collections::VecDeque;
+
+use serde::Deserialize;
+use serde_json::{Value, json, value::RawValue};
+use windlass_contract::{Body, ModelError, ModelEvent, Usage};
+
+use super::wire::Received;
+use crate::{answer, calls::CallIds, failure::Failure, json::lenient, sse::Event, usage::Tokens};
+
+/// Turns this wire's events into the model's.
+#[derive(Debug)]
+pub(super) struct Decoder {
+    ids: CallIds,
+    /// Items that have begun and were not delivered, in order.
+    open: Vec<Open>,
+    delivered: Vec<Received>,
+    completed: bool,
+}
+
+/// An item that has begun.
+#[derive(Debug)]
+struct Open {
+    kind: String,
+    id: String,
+    index: Option<u64>,
+    /// As it was when it began.
+    json: Box<RawValue>,
+    /// What has been added since: the text of a message, the arguments of a call.
+    text: String,
+}
+
+#[derive(Deserialize)]
+struct Envelope {
+    #[serde(default, rename = "type", deserialize_with = "lenient")]
+    kind: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
+    item: Option<Box<RawValue>>,
+    #[serde(default, deserialize_with = "lenient")]
+    item_id: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
+    output_index: Option<u64>,
+    #[serde(default, deserialize_with = "lenient")]
+    summary_index: Option<u64>,
+    #[serde(default, deserialize_with = "lenient")]
+    delta: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
+    arguments: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
+    input: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
+    response: Option<Response>,
+}
+
+#[derive(Default, Deserialize)]
+struct Response {
+    #[serde(default, deserialize_with = "lenient")]
+    status: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
+    output: Option<Vec<Box<RawValue>>>,
+    #[serde(default, deserialize_with = "lenient")]
+    usage: Option<Tokens>,
+    #[serde(default, deserialize_with = "lenient")]
+    incomplete_details: Option<Incomplete>,
+    #[serde(default, deserialize_with = "lenient")]
+    error: Option<Value>,
+    #[serde(default, deserialize_with = "lenient")]
+    end_turn: Option<bool>,
+}
+
+#[derive(Deserialize)]
+struct Incomplete {
+    #[serde(default, deserialize_with = "lenient")]
+    reason: Option<String>,
+}
+
+impl answer::Decoder for Decoder {
+    fn take(&mut self, event: &Event, out: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
+        let Ok(mut envelope) = serde_json::from_str::<Envelope>(&event.data) else {
+            // `[DONE]`, or nonsense. If something is missing because of it, the end of the stream will say so.
+            tracing::debug!(bytes = event.data.len(), "an event that is not JSON is skipped");
+            return Ok(());
+        };
+        let kind = envelope.kind.take().unwrap_or_else(|| event.name.clone());
+        match kind.as_str() {
+            "response.output_item.added" => self.begin(envelope),
+            "response.output_text.delta" | "response.refusal.delta" => {
+                self.text("message", envelope, out, ModelEvent::TextDelta);
+            }
+            "response.reasoning_text.delta" => {
+                self.text("reasoning", envelope, out, ModelEvent::ReasoningDelta);
+            }
+            "response.reasoning_summary_text.delta" => {
+                out.extend(envelope.delta.map(ModelEvent::ReasoningDelta));
+            }
+            "response.reasoning_summary_part.added" if envelope.summary_index.unwrap_or(0) > 0 => {
+                out.push_back(ModelEvent::ReasoningDelta("\n\n".to_owned()));
+            }
+            "response.function_call_arguments.delta" => self.append("function_call", &envelope),
+            "response.custom_tool_call_input.delta" => self.append("custom_tool_call", &envelope),
+            "response.function_call_arguments.done" => self.replace("function_call", &envelope),
+            "response.custom_tool_call_input.done" => self.replace("custom_tool_call", &envelope),
+            "response.output_item.done" => self.finish(envelope, out),
+            "response.completed" | "response.done" => {
+                return self.complete(envelope.response.unwrap_or_default(), out);
+            }
+            "response.incomplete" => return Err(cut(&envelope.response.unwrap_or_default())),
+            "response.failed" => return Err(failed(envelope.response)),
+            "error" | "" => return error(&event.data, &kind),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, how: Result<(), ModelError>, _: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
+        let cause = || "stream closed before response.completed".to_owned();
+        if self.completed { Ok(()) } else { how.and(Err(ModelError::StreamBroken { cause: cause() })) }
+    }
+}
+
+impl Decoder {
+    pub(super) fn new(ids: CallIds) -> Self {
+        Self { ids, open: Vec::new(), delivered: Vec::new(), completed: false }
+    }
+
+    fn begin(&mut self, envelope: Envelope) {
+        #[derive(Deserialize)]
+        struct Begun {
+            r#type: String,
+            #[serde(default, deserialize_with = "lenient")]
+            id: Option<String>,
+        }
+        let Some(json) = envelope.item else { return };
+        let Ok(begun) = serde_json::from_str::<Begun>(json.get()) else { return };
+        let id = begun.id.or(envelope.item_id).unwrap_or_default();
+        self.open.push(Open {
+            kind: begun.r#type,
+            id,
+            index: envelope.output_index,
+            json,
+            text: String::new(),
+        });
+    }
+
+    fn text(
+        &mut self,
+        kind: &str,
+        envelope: Envelope,
+        out: &mut VecDeque<ModelEvent>,
+        event: fn(String) -> ModelEvent,
+    ) {
+        self.append(kind, &envelope);
+        out.extend(envelope.delta.map(event));
+    }
+
+    fn append(&mut self, kind: &str, envelope: &Envelope) {
+        if let Some(open) = self.find(kind, envelope) {
+            open.text.push_str(envelope.delta.as_deref().unwrap_or_default());
+        }
+    }
+
+    fn replace(&mut self, kind: &str, envelope: &Envelope) {
+        let whole = envelope.arguments.as_ref().or(envelope.input.as_ref()).cloned();
+        if let (Some(open), Some(whole)) = (self.find(kind, envelope), whole) {
+            open.text = whole;
+        }
+    }
+
+    fn find(&mut self, kind: &str, envelope: &Envelope) -> Option<&mut Open> {
+        let id = envelope.item_id.as_deref().unwrap_or_default();
+        self.position(kind, id, envelope.output_index).map(|at| &mut self.open[at])
+    }
+
+    /// The item an event is about: by its id, else by its index, else the last of its kind.
+    fn position(&self, kind: &str, id: &str, index: Option<u64>) -> Option<usize> {
+        let by_id = self.open.iter().rposition(|open| !id.is_empty() && open.id == id);
+        let by_index = || self.open.iter().rposition(|open| index.is_some() && open.index == index);
+        let last = || self.open.iter().rposition(|open| open.kind == kind);
+        by_id.or_else(by_index).or_else(last)
+    }
+
+    fn finish(&mut self, envelope: Envelope, out: &mut VecDeque<ModelEvent>) {
+        let Some(json) = envelope.item else { return };
+        let received = Received::parse(json);
+        let known = self.open.iter().rposition(|open| !open.id.is_empty() && open.id == received.id);
+        let at = envelope.output_index;
+        let known = known.or_else(|| self.open.iter().rposition(|open| at.is_some() && open.index == at));
+        if let Some(at) = known {
+            self.open.remove(at);
+        }
+        if !self.delivered.iter().any(|before| before.is(&received)) {
+            self.deliver(received, out);
+        }
+    }
+
+    fn complete(&mut self, response: Response, out: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
+        match response.status.as_deref() {
+            Some("incomplete") => return Err(cut(&response)),
+            Some("failed" | "cancelled") => return Err(failed(Some(response))),
+            _ => {}
+        }
+        // Items whose `done` never came: the final list has them, or what was collected since they began.
+        let open = std::mem::take(&mut self.open).into_iter().map(Open::close);
+        for json in response.output.unwrap_or_default().into_iter().chain(open) {
+            let received = Received::parse(json);
+            if !self.delivered.iter().any(|before| before.is(&received) || before.says_the_same_as(&received))
+            {
+                self.deliver(received, out);
+            }
+        }
+        self.completed = true;
+        let usage = response.usage.map(Usage::from);
+        out.push_back(ModelEvent::Completed { usage, more: response.end_turn == Some(false) });
+        Ok(())
+    }
+
+    fn deliver(&mut self, received: Received, out: &mut VecDeque<ModelEvent>) {
+        if received.cut {
+            return;
+        }
+        out.push_back(ModelEvent::Item(received.clone().into_item(|given| self.ids.claim(given))));
+        self.delivered.push(received);
+    }
+}
+
+impl Open {
+    /// The item with all that was added to it.
+    fn close(self) -> Box<RawValue> {
+        let part = |kind: &str| json!([{"type": kind, "text": self.text}]);
+        match self.kind.as_str() {
+            _ if self.text.is_empty() => self.json,
+            "function_call" => crate::json::with(&self.json, "arguments", &self.text),
+            "custom_tool_call" => crate::json::with(&self.json, "input", &self.text),
+            "message" => crate::json::with(&self.json, "content", &part("output_text")),
+            "reasoning" => crate::json::with(&self.json, "content", &part("reasoning_text")),
+            _ => self.json,
+        }
+    }
+}
+
+impl Received {
+    /// Whether both are the same item, by their ids.
+    fn is(&self, other: &Self) -> bool {
+        match (self.call_id.as_str(), other.call_id.as_str()) {
+            ("", _) | (_, "") => !self.id.is_empty() && self.id == other.id,
+            (mine, theirs) => mine == theirs,
+        }
+    }
+
+    /// Whether both say the same under ids that cannot tell. Some servers give an item a new id in the final list.
+    fn says_the_same_as(&self, other: &Self) -> bool {
+        if !self.call_id.is_empty() && !other.call_id.is_empty() {
+            return false;
+        }
+        match (&self.item.body, &other.item.body) {
+            (Body::Call(_), Body::Call(_)) => self.call() == other.call(),
+            (Body::Other, Body::Other) => self.raw_text() == other.raw_text(),
+            (mine, theirs) => mine == theirs,
+        }
+    }
+
+    fn raw_text(&self) -> Option<&str> {
+        self.item.raw.as_ref().map(|raw| raw.json.get())
+    }
+}
+
+fn cut(response: &Response) -> ModelError {
+    let reason = response.incomplete_details.as_ref().and_then(|details| details.reason.clone());
+    ModelError::Cut { reason: reason.unwrap_or_else(|| "no reason given".to_owned()) }
+}
+
+fn failed(response: Option<Response>) -> ModelError {
+    let error = response.and_then(|response| response.error).filter(|error| !error.is_null());
+    error.map_or_else(
+        || ModelError::Failed { message: "no reason given".to_owned(), retry_after: None },
+        |error| Failure::of(&error).in_stream(),
+    )
+}
+
+/// An error without the usual envelope. Anything else without a type is skipped.
+fn error(data: &str, kind: &str) -> Result<(), ModelError> {
+    let value: Value = serde_json::from_str(data).unwrap_or_default();
+    match Failure::find(&value) {
+        Some(failure) if kind == "error" || value.get("error").is_some() => Err(failure.in_stream()),
+        _ if kind == "error" => Err(Failure::of(&value).in_stream()),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

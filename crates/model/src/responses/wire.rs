@@ -1,0 +1,313 @@
+//! Items as the Responses API writes them, to ours and back.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, value::RawValue};
+use windlass_contract::{
+    Body, Cached, CallId, Content, Input, InputKind, Item, Raw, Role, ToolCall, ToolName,
+};
+
+use crate::{WireApi, json};
+
+/// Whether items go back with the ids the server gave them. A server that keeps no answers does not know its ids
+/// again, and refuses them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ItemIds {
+    Sent,
+    LeftOut,
+}
+
+/// An item as it came, with what tells whether it came before.
+#[derive(Debug, Clone)]
+pub(super) struct Received {
+    pub(super) id: String,
+    /// Empty if the server gave none.
+    pub(super) call_id: String,
+    /// The server says it is unfinished.
+    pub(super) cut: bool,
+    pub(super) item: Item,
+}
+
+impl Received {
+    /// Reads an item. What cannot be understood is kept for its sender.
+    pub(super) fn parse(json: Box<RawValue>) -> Self {
+        let head: Head = serde_json::from_str(json.get()).unwrap_or_default();
+        let call_id = head.call_id.unwrap_or_default();
+        let body = body(&head.kind.unwrap_or_default(), &call_id, json.get()).unwrap_or(Body::Other);
+        Self {
+            id: head.id.unwrap_or_default(),
+            call_id,
+            cut: head.status.as_deref() == Some("incomplete"),
+            item: Item { body, raw: Some(Raw { wire: WireApi::Responses.name().into(), json }) },
+        }
+    }
+
+    /// The item under the id its call was given in the end. If that is not the one in the server's JSON, the JSON
+    /// would no longer fit the output, so the item is written anew from its body.
+    pub(super) fn into_item(mut self, claim: impl FnOnce(&str) -> CallId) -> Item {
+        if let Body::Call(call) = &mut self.item.body {
+            let given = if self.call_id.is_empty() { &self.id } else { &self.call_id };
+            call.id = claim(given);
+            if call.id.as_str() != self.call_id {
+                self.item.raw = None;
+            }
+        }
+        self.item
+    }
+
+    /// The tool and input of a call.
+    pub(super) fn call(&self) -> Option<(&ToolName, &Input)> {
+        match &self.item.body {
+            Body::Call(call) => Some((&call.name, &call.input)),
+            _ => None,
+        }
+    }
+}
+
+#[derive(Default, Deserialize)]
+struct Head {
+    #[serde(default, rename = "type", deserialize_with = "json::lenient")]
+    kind: Option<String>,
+    #[serde(default, deserialize_with = "json::lenient")]
+    id: Option<String>,
+    #[serde(default, deserialize_with = "json::lenient")]
+    call_id: Option<String>,
+    #[serde(default, deserialize_with = "json::lenient")]
+    status: Option<String>,
+}
+
+/// What an item says in our words; `None` if we have none for it.
+fn body(kind: &str, call_id: &str, text: &str) -> Option<Body> {
+    let call = |name: String, input| Body::Call(ToolCall { id: call_id.into(), name: name.into(), input });
+    match kind {
+        "message" => serde_json::from_str::<Message>(text).ok().map(|message| Body::Message {
+            role: message.role,
+            content: match message.content {
+                Value::Array(parts) => parts.iter().filter_map(content).collect(),
+                Value::String(text) => vec![Content::Text(text)],
+                _ => vec![],
+            },
+        }),
+        "reasoning" => serde_json::from_str::<Reasoning>(text).ok().map(|reasoning| Body::Reasoning {
+            summary: texts(reasoning.summary.as_ref()),
+            text: texts(reasoning.content.as_ref()),
+        }),
+        "function_call" => serde_json::from_str::<Called>(text).ok().map(|called| {
+            // A server that sends an object where a string belongs means the object's text.
+            let arguments = match called.arguments.unwrap_or_default() {
+                Value::String(text) => text,
+                Value::Null => String::new(),
+                other => other.to_string(),
+            };
+            call(called.name.unwrap_or_default(), Input::Json(arguments))
+        }),
+        "custom_tool_call" => serde_json::from_str::<Called>(text).ok().map(|called| {
+            call(called.name.unwrap_or_default(), Input::Text(called.input.unwrap_or_default()))
+        }),
+        "local_shell_call" => serde_json::from_str::<ShellCall>(text)
+            .ok()
+            .map(|shell| call("local_shell".to_owned(), Input::Json(shell.arguments()))),
+        "web_search_call" => serde_json::from_str::<Search>(text)
+            .ok()
+            .map(|search| Body::WebSearch { query: query(&search.action.unwrap_or_default()) }),
+        _ => None,
+    }
+}
+
+#[derive(Deserialize)]
+struct Message {
+    role: Role,
+    #[serde(default)]
+    content: Value,
+}
+
+#[derive(Deserialize)]
+struct Reasoning {
+    #[serde(default, deserialize_with = "json::lenient")]
+    summary: Option<Vec<Value>>,
+    #[serde(default, deserialize_with = "json::lenient")]
+    content: Option<Vec<Value>>,
+}
+
+#[derive(Deserialize)]
+struct Called {
+    #[serde(default, deserialize_with = "json::lenient")]
+    name: Option<String>,
+    #[serde(default, deserialize_with = "json::lenient")]
+    arguments: Option<Value>,
+    #[serde(default, deserialize_with = "json::lenient")]
+    input: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct ShellCall {
+    #[serde(default)]
+    action: Value,
+}
+
+impl ShellCall {
+    /// Nonsense is passed on as it is: the tool tells the model what is wrong with it.
+    fn arguments(self) -> String {
+        let understood = ShellAction::deserialize(&self.action);
+        understood.map_or_else(|_| self.action.to_string(), |action| json::text_of(&action))
+    }
+}
+
+/// What a hosted shell call asks for, in the words of the `shell` tool. `env` and `user` are ignored.
+#[derive(Deserialize, Serialize)]
+struct ShellAction {
+    command: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    timeout_ms: Option<u64>,
+    #[serde(default, rename(deserialize = "working_directory"), skip_serializing_if = "Option::is_none")]
+    workdir: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Search {
+    #[serde(default, deserialize_with = "json::lenient")]
+    action: Option<Value>,
+}
+
+fn query(action: &Value) -> String {
+    let text = |name| action.get(name).and_then(Value::as_str);
+    let queries = action.get("queries").and_then(Value::as_array);
+    let queries =
+        queries.map(|queries| queries.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", "));
+    match (text("query"), queries, text("pattern"), text("url")) {
+        (Some(query), ..) => query.to_owned(),
+        (_, Some(queries), ..) => queries,
+        (.., Some(pattern), Some(url)) => format!("{pattern} in {url}"),
+        (.., url) => url.unwrap_or_default().to_owned(),
+    }
+}
+
+fn content(part: &Value) -> Option<Content> {
+    let text = |name| part.get(name).and_then(Value::as_str).map(str::to_owned);
+    match part.get("type")?.as_str()? {
+        "output_text" | "input_text" | "text" => text("text").map(Content::Text),
+        "refusal" => text("refusal").map(Content::Text),
+        "input_image" => text("image_url").map(Content::Image),
+        _ => None,
+    }
+}
+
+fn texts(parts: Option<&Vec<Value>>) -> Vec<String> {
+    let text = |part: &Value| part.get("text").and_then(Value::as_str).map(str::to_owned);
+    parts.into_iter().flatten().filter_map(text).collect()
+}
+
+/// A history as the JSON of a request's `input`.
+pub(super) fn input(history: &[Cached<Item>], ids: ItemIds) -> String {
+    let key = match ids {
+        ItemIds::LeftOut => "responses",
+        ItemIds::Sent => "responses, with ids",
+    };
+    let mut input = String::from("[");
+    for item in history {
+        let text = item.encoded(key, |item| encode(item, ids));
+        if !text.is_empty() {
+            if input.len() > 1 {
+                input.push(',');
+            }
+            input.push_str(&text);
+        }
+    }
+    input.push(']');
+    input
+}
+
+/// An item as JSON; nothing if the server could not make use of it.
+fn encode(item: &Item, ids: ItemIds) -> String {
+    match &item.raw {
+        Some(raw) if raw.wire == WireApi::Responses.name() => send_back(item, &raw.json, ids),
+        _ => wire(&item.body).map(|wire| json::text_of(&wire)).unwrap_or_default(),
+    }
+}
+
+fn send_back(item: &Item, raw: &RawValue, ids: ItemIds) -> String {
+    match ids {
+        ItemIds::Sent => raw.get().to_owned(),
+        ItemIds::LeftOut if is_unreadable(item, raw) => String::new(),
+        ItemIds::LeftOut => json::without(raw, "id"),
+    }
+}
+
+/// Reasoning that came without its encrypted form is known to its server by its id alone. Without that nothing is
+/// left to read, and servers refuse it.
+fn is_unreadable(item: &Item, raw: &RawValue) -> bool {
+    #[derive(Default, Deserialize)]
+    struct Sealed {
+        #[serde(default, deserialize_with = "json::lenient")]
+        encrypted_content: Option<String>,
+    }
+    let sealed: Sealed = serde_json::from_str(raw.get()).unwrap_or_default();
+    matches!(&item.body, Body::Reasoning { text, .. } if text.is_empty())
+        && sealed.encrypted_content.is_none()
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Wire<'a> {
+    Message { role: Role, content: Vec<Part<'a>> },
+    FunctionCall { name: &'a str, arguments: &'a str, call_id: &'a CallId },
+    CustomToolCall { call_id: &'a CallId, name: &'a str, input: &'a str },
+    FunctionCallOutput { call_id: &'a CallId, output: Told<'a> },
+    CustomToolCallOutput { call_id: &'a CallId, output: Told<'a> },
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Part<'a> {
+    InputText { text: &'a str },
+    InputImage { image_url: &'a str },
+    OutputText { text: &'a str },
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Told<'a> {
+    Text(&'a str),
+    Parts(Vec<Part<'a>>),
+}
+
+/// A body in this wire's words. Reasoning and the like mean something to the server they came from, and to no other.
+fn wire(body: &Body) -> Option<Wire<'_>> {
+    match body {
+        Body::Message { role, content } => {
+            let content: Vec<_> = content.iter().filter_map(|content| part(*role, content)).collect();
+            (!content.is_empty()).then_some(Wire::Message { role: *role, content })
+        }
+        Body::Call(ToolCall { id, name, input }) => Some(match input {
+            Input::Json(arguments) => Wire::FunctionCall { name: name.as_str(), arguments, call_id: id },
+            Input::Text(input) => Wire::CustomToolCall { call_id: id, name: name.as_str(), input },
+        }),
+        Body::Output { call, input, content } => {
+            let output = told(content);
+            Some(match input {
+                InputKind::Json => Wire::FunctionCallOutput { call_id: call, output },
+                InputKind::Text => Wire::CustomToolCallOutput { call_id: call, output },
+            })
+        }
+        Body::Reasoning { .. } | Body::WebSearch { .. } | Body::Other => None,
+    }
+}
+
+fn told(content: &[Content]) -> Told<'_> {
+    match content {
+        [] => Told::Text(""),
+        [Content::Text(text)] => Told::Text(text),
+        parts => Told::Parts(parts.iter().filter_map(|content| part(Role::User, content)).collect()),
+    }
+}
+
+fn part(role: Role, content: &Content) -> Option<Part<'_>> {
+    match (role, content) {
+        (Role::Assistant, Content::Text(text)) => Some(Part::OutputText { text }),
+        (Role::Assistant, Content::Image(_)) => None,
+        (_, Content::Text(text)) => Some(Part::InputText { text }),
+        (_, Content::Image(url)) => Some(Part::InputImage { image_url: url }),
+    }
+}
+
+#[cfg(test)]
+mod tests;

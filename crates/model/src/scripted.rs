@@ -1,0 +1,222 @@
+//! A model that answers from a file, for tests, demos and bug reports. No server, no clock, no chance.
+#![doc = include_str!("../../../docs/scripts.md")]
+
+use std::{collections::VecDeque, fs, path::Path, sync::Mutex};
+
+use serde::Deserialize;
+use serde_json::Value;
+use windlass_contract::{
+    Body, BoxFuture, Cached, Content, Input, Item, ModelClient, ModelError, ModelEvent, ModelInfo,
+    ModelStream, Prompt, Raw, Role, ToolCall,
+};
+
+use crate::WireApi;
+
+/// Into how many pieces a text is cut.
+const PIECES: usize = 4;
+
+/// Plays a script.
+#[derive(Debug)]
+pub(crate) struct Scripted {
+    info: ModelInfo,
+    path: String,
+    turns: Vec<Turn>,
+    /// Turns that leave no trace in history, because they only fail: where they begin and how many were played.
+    failures: Mutex<(usize, usize)>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Script {
+    turns: Vec<Turn>,
+}
+
+/// One answer.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(try_from = "TurnFields")]
+struct Turn {
+    bodies: Vec<Said>,
+    end: End,
+}
+
+#[derive(Debug, Clone)]
+enum Said {
+    Reasoning(String),
+    Text(String),
+    Call(Call),
+}
+
+#[derive(Debug, Clone)]
+enum End {
+    Completed,
+    Error(String),
+    Broken(String),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TurnFields {
+    reasoning: Option<String>,
+    text: Option<String>,
+    #[serde(default)]
+    calls: Vec<Call>,
+    error: Option<String>,
+    broken: Option<String>,
+}
+
+impl TryFrom<TurnFields> for Turn {
+    type Error = &'static str;
+
+    fn try_from(fields: TurnFields) -> Result<Self, Self::Error> {
+        let reasoning = fields.reasoning.map(Said::Reasoning);
+        let text = fields.text.map(Said::Text);
+        let calls = fields.calls.into_iter().map(Said::Call);
+        let bodies: Vec<_> = reasoning.into_iter().chain(text).chain(calls).collect();
+        let end = match (fields.error, fields.broken) {
+            (Some(_), Some(_)) => return Err("a turn ends in `error` or in `broken`, not in both"),
+            (Some(message), None) => End::Error(message),
+            (None, Some(cause)) => End::Broken(cause),
+            (None, None) if bodies.is_empty() => {
+                return Err("a turn needs at least one of `reasoning`, `text`, `calls`, `error`, `broken`");
+            }
+            (None, None) => End::Completed,
+        };
+        Ok(Self { bodies, end })
+    }
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(try_from = "CallFields")]
+struct Call {
+    name: String,
+    input: Input,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CallFields {
+    name: String,
+    arguments: Option<Value>,
+    input: Option<String>,
+}
+
+impl TryFrom<CallFields> for Call {
+    type Error = &'static str;
+
+    fn try_from(fields: CallFields) -> Result<Self, Self::Error> {
+        let input = match (fields.arguments, fields.input) {
+            (Some(Value::String(text)), None) => Input::Json(text),
+            (Some(arguments), None) => Input::Json(arguments.to_string()),
+            (None, Some(text)) => Input::Text(text),
+            _ => return Err("a call needs either `arguments` or `input`"),
+        };
+        Ok(Self { name: fields.name, input })
+    }
+}
+
+impl Scripted {
+    pub(crate) fn new(info: ModelInfo, path: &Path) -> Result<Self, ModelError> {
+        let shown = path.display().to_string();
+        let problem = |problem: String| ModelError::Script { path: shown.clone(), problem };
+        let text = fs::read_to_string(path).map_err(|error| problem(format!("cannot be read: {error}")))?;
+        let script: Script = serde_json::from_str(&text).map_err(|error| problem(error.to_string()))?;
+        Ok(Self { info, path: shown, turns: script.turns, failures: Mutex::default() })
+    }
+
+    /// The turn that comes next: the one after the last that left something in history, so that a resumed session
+    /// goes on where it was, or after the failures played since.
+    fn next(&self, history: &[Cached<Item>]) -> Result<(usize, &Turn), ModelError> {
+        let begin = history.iter().rev().find_map(|item| played(item.get())).map_or(0, |last| last + 1);
+        let mut failures = self.failures.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if failures.0 != begin {
+            *failures = (begin, 0);
+        }
+        let number = begin + failures.1;
+        let turn = self.turns.get(number).ok_or_else(|| ModelError::Script {
+            path: self.path.clone(),
+            problem: format!("it has {} turns, and the model was asked for one more", self.turns.len()),
+        })?;
+        if turn.bodies.is_empty() {
+            failures.1 += 1;
+        }
+        Ok((number, turn))
+    }
+}
+
+/// The number of the turn an item came from.
+fn played(item: &Item) -> Option<usize> {
+    #[derive(Deserialize)]
+    struct Mark {
+        turn: usize,
+    }
+    let raw = item.raw.as_ref().filter(|raw| raw.wire == WireApi::Scripted.name())?;
+    serde_json::from_str::<Mark>(raw.json.get()).ok().map(|mark| mark.turn)
+}
+
+impl Turn {
+    fn events(&self, number: usize) -> Playback {
+        let mut events = VecDeque::new();
+        for (place, said) in self.bodies.iter().enumerate() {
+            let body = match said {
+                Said::Reasoning(text) => {
+                    events.extend(pieces(text).map(|piece| Ok(ModelEvent::ReasoningDelta(piece))));
+                    Body::Reasoning { summary: vec![text.clone()], text: vec![] }
+                }
+                Said::Text(text) => {
+                    events.extend(pieces(text).map(|piece| Ok(ModelEvent::TextDelta(piece))));
+                    Body::Message { role: Role::Assistant, content: vec![Content::Text(text.clone())] }
+                }
+                Said::Call(call) => Body::Call(ToolCall {
+                    id: format!("call_{number}_{place}").into(),
+                    name: call.name.as_str().into(),
+                    input: call.input.clone(),
+                }),
+            };
+            events.push_back(Ok(ModelEvent::Item(Item { body, raw: mark(number) })));
+        }
+        events.push_back(match &self.end {
+            End::Completed => Ok(ModelEvent::Completed { usage: None, more: false }),
+            End::Error(message) => Err(ModelError::InvalidRequest { status: 400, message: message.clone() }),
+            End::Broken(cause) => Err(ModelError::StreamBroken { cause: cause.clone() }),
+        });
+        Playback(events)
+    }
+}
+
+fn mark(number: usize) -> Option<Raw> {
+    let json = serde_json::value::to_raw_value(&serde_json::json!({"turn": number})).ok()?;
+    Some(Raw { wire: WireApi::Scripted.name().into(), json })
+}
+
+/// A text in a few pieces, as a server would send it.
+fn pieces(text: &str) -> impl Iterator<Item = String> {
+    let chars: Vec<char> = text.chars().collect();
+    let size = chars.len().div_ceil(PIECES).max(1);
+    chars.chunks(size).map(|piece| piece.iter().collect()).collect::<Vec<String>>().into_iter()
+}
+
+impl ModelClient for Scripted {
+    fn info(&self) -> &ModelInfo {
+        &self.info
+    }
+
+    fn open<'a>(&'a self, prompt: Prompt<'a>) -> BoxFuture<'a, Result<Box<dyn ModelStream>, ModelError>> {
+        Box::pin(async move {
+            let (number, turn) = self.next(prompt.history)?;
+            Ok(Box::new(turn.events(number)) as Box<dyn ModelStream>)
+        })
+    }
+}
+
+/// What is left of an answer.
+#[derive(Debug)]
+struct Playback(VecDeque<Result<ModelEvent, ModelError>>);
+
+impl ModelStream for Playback {
+    fn next(&mut self) -> BoxFuture<'_, Option<Result<ModelEvent, ModelError>>> {
+        Box::pin(async move { self.0.pop_front() })
+    }
+}
+
+#[cfg(test)]
+mod tests;
