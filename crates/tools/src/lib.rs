@@ -1,1 +1,97 @@
-//! To be filled in the next commits.
+//! The built-in tools, one file each. A new one is a `mod` line and a line in [`builtin`].
+
+mod command;
+#[cfg(test)]
+mod fakes;
+mod local_shell;
+mod shell;
+mod shell_command;
+mod test_sync_tool;
+mod update_plan;
+mod web_search;
+
+use std::{path::Path, sync::Arc};
+
+use windlass_contract::{AnyTool, WebSearch, erase};
+
+/// Every built-in tool, in the order models of this family are told about them. `shell` is the program that reads the
+/// lines given to `shell_command`; without a `search` the model's server is not offered one.
+pub fn builtin(shell: &Path, search: Option<WebSearch>) -> Vec<Arc<dyn AnyTool>> {
+    let tools = [
+        Some(erase(shell::Shell)),
+        Some(local_shell::local_shell()),
+        Some(erase(shell_command::ShellCommand::new(shell))),
+        Some(erase(update_plan::UpdatePlan)),
+        search.map(web_search::web_search),
+        Some(erase(test_sync_tool::TestSync::default())),
+    ];
+    tools.into_iter().flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_contract::{Category, Format, Input, SpecKind};
+
+    use super::*;
+
+    fn all() -> Vec<Arc<dyn AnyTool>> {
+        builtin(Path::new("/bin/sh"), Some(WebSearch::Live))
+    }
+
+    #[test]
+    fn the_order_never_changes_because_prompts_are_cached() {
+        let names: Vec<_> = all().iter().map(|tool| tool.name().to_string()).collect();
+        assert_eq!(
+            names,
+            ["shell", "local_shell", "shell_command", "update_plan", "web_search", "test_sync_tool"]
+        );
+        let without = builtin(Path::new("/bin/sh"), None);
+        assert!(without.iter().all(|tool| tool.name().as_str() != "web_search"));
+    }
+
+    #[test]
+    fn every_tool_says_what_it_is_for_and_its_examples_work() {
+        for tool in all() {
+            let (name, meta, spec) = (tool.name(), tool.meta(), tool.spec().unwrap());
+            assert!(!spec.description.is_empty(), "{name} has no description");
+            assert!(meta.category != Category::Other && !meta.returns.is_empty(), "{name} says too little");
+            assert!(
+                !meta.examples.is_empty() || matches!(spec.kind, SpecKind::WebSearch(_)),
+                "{name}: no example"
+            );
+            for example in meta.examples {
+                let input = Input::Json(example.input.to_owned());
+                assert!(Arc::clone(&tool).prepare(&input).is_ok(), "{name}: {}", example.input);
+                if let SpecKind::Function { parameters } = &spec.kind {
+                    let value = serde_json::from_str(example.input).unwrap();
+                    assert_eq!(parameters.check(&value), Vec::<String>::new(), "{name}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn only_commands_may_change_something_and_only_they_have_a_form_of_their_own() {
+        for tool in all() {
+            let (name, meta) = (tool.name(), tool.meta());
+            let expected = match name.as_str() {
+                "shell" | "local_shell" => (Category::Execution, Format::Structured, false),
+                "shell_command" => (Category::Execution, Format::Freeform, false),
+                "update_plan" => (Category::Planning, Format::Plain, false),
+                "web_search" => (Category::Web, Format::Plain, false),
+                _ => (Category::Testing, Format::Plain, true),
+            };
+            assert_eq!((meta.category, meta.format, meta.parallel), expected, "{name}");
+            for example in meta.examples {
+                let ready = Arc::clone(&tool).prepare(&Input::Json(example.input.to_owned())).unwrap();
+                assert_eq!(ready.effects().may_change(), meta.category == Category::Execution, "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn container_exec_is_another_name_for_shell() {
+        let aliases: Vec<_> = all().iter().flat_map(|tool| tool.meta().aliases).collect();
+        assert_eq!(aliases, ["container.exec"]);
+    }
+}

@@ -1,0 +1,143 @@
+//! What the shell tools share: running a command and saying in words what went wrong.
+
+use std::{
+    collections::BTreeMap, io, num::NonZeroU64, path::Path, sync::Mutex, sync::PoisonError, time::Duration,
+};
+
+use windlass_contract::{
+    Category, Command, CommandFacts, CommandLine, Content, Cx, Effects, Exit, Facts, Finished, Format,
+    HostError, Meta, Output, ToolError,
+};
+
+use live::Live;
+
+mod live;
+mod text;
+
+/// What running a command would do: nobody can tell, so whoever decides gets to see the command.
+pub(crate) fn effects(argv: &[String], workdir: Option<&Path>) -> Effects {
+    Effects::command(CommandLine { argv: argv.to_vec(), cwd: workdir.map(Path::to_owned) })
+}
+
+/// What the shell tools have in common; examples are their own.
+pub(crate) fn meta(format: Format) -> Meta {
+    Meta {
+        category: Category::Execution,
+        examples: Vec::new(),
+        constraints: vec![
+            "standard input is empty".to_owned(),
+            "background processes end with the call".to_owned(),
+        ],
+        side_effects: vec!["whatever the command does".to_owned()],
+        returns:
+            "standard output and error in the order they were written, the exit code and the time it took"
+                .to_owned(),
+        parallel: false,
+        aliases: Vec::new(),
+        format,
+    }
+}
+
+/// Runs a command. An exit code other than zero is a result like any other.
+pub(crate) async fn run(
+    argv: &[String],
+    workdir: Option<&Path>,
+    timeout_ms: Option<NonZeroU64>,
+    cx: &Cx,
+) -> Result<Output, ToolError> {
+    let command = Command {
+        argv: argv.to_vec(),
+        cwd: workdir.map(Path::to_owned),
+        env: BTreeMap::new(),
+        time_limit: timeout_ms.map(|limit| Duration::from_millis(limit.get())),
+    };
+    let live = Mutex::new(Live::new(cx));
+    let lock = || live.lock().unwrap_or_else(PoisonError::into_inner);
+    let finished = cx.host.run(&command, &cx.cancel, &|bytes| lock().push(bytes)).await;
+    lock().flush();
+    finished.map_err(in_words).and_then(|finished| result(&finished))
+}
+
+fn result(finished: &Finished) -> Result<Output, ToolError> {
+    let text = text::of(finished);
+    let text = match finished.exit {
+        Exit::Code(_) => text,
+        Exit::TimedOut => {
+            format!("command timed out after {} milliseconds\n{text}", finished.duration.as_millis())
+        }
+        Exit::Signal(signal) => return Err(ended_by(signal, &text)),
+        Exit::Cancelled => return Err(ToolError::cancelled()),
+    };
+    let missing = finished.gap.map_or(0, |(_, missing)| missing);
+    let facts = CommandFacts {
+        exit: finished.exit,
+        duration: finished.duration,
+        output_bytes: finished.output.len() as u64 + missing,
+    };
+    Ok(Output { content: vec![Content::Text(text)], data: None, facts: Facts::Command(facts) })
+}
+
+/// A program that was killed has often said why before.
+fn ended_by(signal: i32, output: &str) -> ToolError {
+    let meaning = match signal {
+        4 => " (SIGILL): it has code this machine cannot run",
+        6 => " (SIGABRT): it gave up by itself",
+        7 | 10 | 11 => " (SIGSEGV or SIGBUS): it crashed on a bad memory access",
+        8 => " (SIGFPE): it crashed on an arithmetic error, such as a division by zero",
+        9 => " (SIGKILL): something else killed it, often because memory ran out; try with less at once",
+        15 => " (SIGTERM): something else told it to end",
+        _ => "",
+    };
+    ToolError::failed(format!(
+        "execution error: the command was ended by signal {signal}{meaning}\nOutput:\n{output}"
+    ))
+}
+
+/// An error of the host as the model should read it: what, where, what to do.
+fn in_words(error: HostError) -> ToolError {
+    let message = match &error {
+        HostError::EmptyCommand => {
+            return ToolError::bad_input("`command` is empty: give a program and its arguments");
+        }
+        HostError::Nul => return ToolError::bad_input("the command contains a NUL byte: leave it out"),
+        HostError::NotGranted { .. } => error.to_string(),
+        HostError::Cwd { source, .. } => {
+            let problem = match source.kind() {
+                io::ErrorKind::NotFound => "it does not exist".to_owned(),
+                io::ErrorKind::NotADirectory => "it is not a directory".to_owned(),
+                io::ErrorKind::PermissionDenied => "access is denied".to_owned(),
+                _ => source.to_string(),
+            };
+            format!("{error}: {problem}; set `workdir` to an existing directory")
+        }
+        HostError::Spawn { program, source } => cannot_start(program, source),
+        HostError::Wait { source, .. } => {
+            format!("{error}: {source}; its outcome is unknown, so look before you run it again")
+        }
+    };
+    ToolError::failed(format!("execution error: {message}")).with_source(error)
+}
+
+fn cannot_start(program: &str, source: &io::Error) -> String {
+    match source.kind() {
+        io::ErrorKind::NotFound if program.contains('/') => format!(
+            "`{program}` does not exist, or the interpreter its first line names does not; check the path, which is \
+             relative to `workdir`"
+        ),
+        io::ErrorKind::NotFound => format!(
+            "program `{program}` was not found in any directory of PATH; check its name, give its full path, or \
+             install it"
+        ),
+        io::ErrorKind::PermissionDenied => format!(
+            "`{program}` may not be executed; if it is a script, start it through its interpreter, such as \
+             `sh {program}`, or make it executable first"
+        ),
+        io::ErrorKind::ArgumentListTooLong => format!(
+            "the arguments for `{program}` are longer than the system takes; pass them in a file, or in several calls"
+        ),
+        _ => format!("cannot start `{program}`: {source}"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,187 @@
+//! The three shell tools on a scripted machine.
+
+use std::{sync::Arc, time::Duration};
+
+use windlass_contract::{AnyTool, ErrorKind, Event, Input, erase};
+
+use super::*;
+use crate::{
+    fakes::{Desk, finished},
+    local_shell::local_shell,
+    shell::Shell,
+    shell_command::ShellCommand,
+};
+
+fn shell_command() -> Arc<dyn AnyTool> {
+    erase(ShellCommand::new(Path::new("/bin/zsh")))
+}
+
+fn command(argv: &[&str], cwd: Option<&str>, limit_ms: Option<u64>) -> Command {
+    Command {
+        argv: argv.iter().map(ToString::to_string).collect(),
+        cwd: cwd.map(Into::into),
+        env: BTreeMap::new(),
+        time_limit: limit_ms.map(Duration::from_millis),
+    }
+}
+
+/// What the tool asks of the machine, and what it said it would do.
+async fn asks(tool: Arc<dyn AnyTool>, input: &str) -> Command {
+    let desk = Desk::new(&[], Ok(finished(Exit::Code(0), b"")));
+    let effects = Arc::clone(&tool).prepare(&Input::Json(input.to_owned())).unwrap().effects();
+    desk.call(tool, input).await.unwrap();
+    let [command] = desk.asked().try_into().unwrap();
+    let said = CommandLine { argv: command.argv.clone(), cwd: command.cwd.clone() };
+    assert_eq!(effects, Effects::command(said), "what is asked for must be what was declared");
+    command
+}
+
+async fn answers(answer: Result<Finished, HostError>) -> Result<Output, ToolError> {
+    Desk::new(&[], answer).call(erase(Shell), r#"{"command":["x"]}"#).await
+}
+
+async fn complains(error: HostError) -> (ErrorKind, String) {
+    let error = answers(Err(error)).await.unwrap_err();
+    (error.kind, error.message)
+}
+
+fn spawn_error(program: &str, kind: io::ErrorKind) -> HostError {
+    HostError::Spawn { program: program.to_owned(), source: kind.into() }
+}
+
+#[tokio::test]
+async fn shell_runs_the_arguments_as_they_are() {
+    let input = r#"{"command":["ls","a b"],"workdir":"sub","timeout_ms":500}"#;
+    assert_eq!(asks(erase(Shell), input).await, command(&["ls", "a b"], Some("sub"), Some(500)));
+    let input = r#"{"command":["ls"],"timeout":7,"justification":"ignored","workdir":null}"#;
+    assert_eq!(asks(erase(Shell), input).await, command(&["ls"], None, Some(7)));
+}
+
+#[tokio::test]
+async fn local_shell_runs_like_shell_and_ignores_user_and_variables() {
+    let input = r#"{"command":["ls"],"working_directory":"/w","timeout_ms":5,"env":{"A":"1"},"user":"root"}"#;
+    assert_eq!(asks(local_shell(), input).await, command(&["ls"], Some("/w"), Some(5)));
+    assert_eq!(
+        asks(local_shell(), r#"{"command":["ls"],"workdir":"w"}"#).await,
+        command(&["ls"], Some("w"), None)
+    );
+}
+
+#[tokio::test]
+async fn shell_command_gives_the_line_to_the_users_shell() {
+    let plain = asks(shell_command(), r#"{"command":"a && b"}"#).await;
+    assert_eq!(plain, command(&["/bin/zsh", "-c", "a && b"], None, None));
+    let login = asks(shell_command(), r#"{"command":"a","login":true}"#).await;
+    assert_eq!(login, command(&["/bin/zsh", "-lc", "a"], None, None));
+}
+
+#[test]
+fn a_time_limit_of_zero_makes_no_sense() {
+    let error =
+        erase(Shell).prepare(&Input::Json(r#"{"command":["x"],"timeout_ms":0}"#.into())).err().unwrap();
+    assert_eq!(error.kind, ErrorKind::BadInput);
+    assert!(error.message.ends_with("(at `timeout_ms`)"), "{error}");
+}
+
+#[tokio::test]
+async fn an_exit_code_is_a_result_like_any_other() {
+    let facts = CommandFacts { exit: Exit::Code(3), duration: Duration::from_millis(1500), output_bytes: 3 };
+    let expected = Output { facts: Facts::Command(facts), ..Output::from("no\n") };
+    assert_eq!(answers(Ok(finished(Exit::Code(3), b"no\n"))).await.unwrap(), expected);
+}
+
+#[tokio::test]
+async fn a_time_out_is_said_before_what_was_printed_until_then() {
+    let output = answers(Ok(finished(Exit::TimedOut, b"half"))).await.unwrap();
+    assert_eq!(output.content, [Content::Text("command timed out after 1500 milliseconds\nhalf".into())]);
+    assert!(matches!(output.facts, Facts::Command(CommandFacts { exit: Exit::TimedOut, .. })));
+}
+
+#[tokio::test]
+async fn what_was_not_kept_is_counted() {
+    let cut = Finished { gap: Some((2, 96)), ..finished(Exit::Code(0), b"abcd") };
+    let output = answers(Ok(cut)).await.unwrap();
+    assert_eq!(output.content, [Content::Text("ab\n... 96 bytes omitted ...\ncd".into())]);
+    assert!(matches!(output.facts, Facts::Command(CommandFacts { output_bytes: 100, .. })));
+}
+
+#[tokio::test]
+async fn a_cancelled_command_is_a_cancelled_call() {
+    let error = answers(Ok(finished(Exit::Cancelled, b"x"))).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Cancelled);
+}
+
+#[tokio::test]
+async fn a_crash_is_an_error_that_keeps_the_last_words() {
+    let error = answers(Ok(finished(Exit::Signal(6), b"assertion failed"))).await.unwrap_err();
+    assert_eq!(
+        error.message,
+        "execution error: the command was ended by signal 6 (SIGABRT): it gave up by itself\nOutput:\nassertion failed"
+    );
+}
+
+#[tokio::test]
+async fn what_could_not_be_started_is_explained_with_what_to_do() {
+    let cases = [
+        (
+            spawn_error("cargoo", io::ErrorKind::NotFound),
+            "program `cargoo` was not found in any directory of PATH",
+        ),
+        (spawn_error("./run", io::ErrorKind::NotFound), "`./run` does not exist, or the interpreter"),
+        (spawn_error("./run", io::ErrorKind::PermissionDenied), "`./run` may not be executed"),
+        (spawn_error("ls", io::ErrorKind::ArgumentListTooLong), "the arguments for `ls` are longer"),
+        (spawn_error("ls", io::ErrorKind::OutOfMemory), "cannot start `ls`: out of memory"),
+        (
+            HostError::Cwd { path: "/w/no".into(), source: io::ErrorKind::NotFound.into() },
+            "cannot use `/w/no` as the working directory: it does not exist; set `workdir`",
+        ),
+        (
+            HostError::Cwd { path: "/w/file".into(), source: io::ErrorKind::NotADirectory.into() },
+            "cannot use `/w/file` as the working directory: it is not a directory; set `workdir`",
+        ),
+        (
+            HostError::Wait { program: "x".into(), source: io::ErrorKind::NotFound.into() },
+            "lost track of `x`: entity not found; its outcome is unknown",
+        ),
+    ];
+    for (error, expected) in cases {
+        let (kind, message) = complains(error).await;
+        assert_eq!(kind, ErrorKind::Failed);
+        assert!(message.starts_with(&format!("execution error: {expected}")), "{message}");
+    }
+}
+
+#[tokio::test]
+async fn a_command_that_makes_no_sense_is_bad_input() {
+    assert_eq!(complains(HostError::EmptyCommand).await.0, ErrorKind::BadInput);
+    assert_eq!(complains(HostError::Nul).await.0, ErrorKind::BadInput);
+}
+
+fn shown(desk: &Desk) -> Vec<String> {
+    let text = |event: Event| match event {
+        Event::CallOutput { id, text } if id.as_str() == "call-1" => text,
+        other => panic!("unexpected: {other:?}"),
+    };
+    desk.events().into_iter().map(text).collect()
+}
+
+async fn show(pieces: &[&[u8]]) -> Vec<String> {
+    let desk = Desk::new(pieces, Ok(finished(Exit::Code(0), b"")));
+    desk.call(erase(Shell), r#"{"command":["x"]}"#).await.unwrap();
+    shown(&desk)
+}
+
+#[tokio::test]
+async fn output_is_shown_as_it_comes_and_characters_stay_whole() {
+    assert_eq!(show(&[b"a\xc3", b"\xb6b", b"\xe2\x82", b"\xac"]).await, ["a", "öb", "€"]);
+    assert_eq!(show(&[b"a\xff", b"b\xc3"]).await, ["a\u{fffd}", "b", "\u{fffd}"]);
+}
+
+#[tokio::test]
+async fn no_more_is_shown_than_anyone_could_read() {
+    let many: Vec<&[u8]> = vec![b"x"; 10_050];
+    assert_eq!(show(&many).await.len(), 10_000);
+    let chunk = vec![b'x'; 300_000];
+    let large: Vec<&[u8]> = vec![&chunk; 5];
+    assert_eq!(show(&large).await.concat().len(), 1024 * 1024);
+}

@@ -1,0 +1,71 @@
+//! `local_shell`: the shell tool some models know natively. It has no schema of ours and runs exactly like `shell`.
+
+use std::{num::NonZeroU64, path::PathBuf, sync::Arc};
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use windlass_contract::{
+    AnyTool, Cx, Effects, Example, Format, Input, Meta, Output, Ready, SchemaError, SpecKind, Tool,
+    ToolError, ToolName, ToolSpec, erase,
+};
+
+use crate::command;
+
+/// Makes the tool.
+pub(crate) fn local_shell() -> Arc<dyn AnyTool> {
+    Arc::new(Native(erase(LocalShell)))
+}
+
+/// What a native call carries. It may also name a user and variables: we run as who we are, with the environment the
+/// person chose.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Args {
+    command: Vec<String>,
+    #[serde(alias = "workdir")]
+    working_directory: Option<PathBuf>,
+    #[serde(alias = "timeout")]
+    timeout_ms: Option<NonZeroU64>,
+}
+
+struct LocalShell;
+
+impl Tool for LocalShell {
+    const NAME: &'static str = "local_shell";
+    type Args = Args;
+
+    fn effects(&self, args: &Args) -> Effects {
+        command::effects(&args.command, args.working_directory.as_deref())
+    }
+
+    async fn call(&self, args: &Args, cx: &Cx) -> Result<Output, ToolError> {
+        command::run(&args.command, args.working_directory.as_deref(), args.timeout_ms, cx).await
+    }
+
+    fn meta(&self) -> Meta {
+        let example = Example { request: "list the files here", input: r#"{"command":["ls","-la"]}"# };
+        Meta { examples: vec![example], ..command::meta(Format::Structured) }
+    }
+}
+
+/// The tool with the spec models know it by.
+struct Native(Arc<dyn AnyTool>);
+
+impl AnyTool for Native {
+    fn name(&self) -> ToolName {
+        self.0.name()
+    }
+
+    fn spec(&self) -> Result<ToolSpec, SchemaError> {
+        let description =
+            "Run a program on this machine; returns what it printed and its exit code.".to_owned();
+        Ok(ToolSpec { name: self.name(), description, kind: SpecKind::LocalShell })
+    }
+
+    fn meta(&self) -> Meta {
+        self.0.meta()
+    }
+
+    fn prepare(self: Arc<Self>, input: &Input) -> Result<Box<dyn Ready>, ToolError> {
+        Arc::clone(&self.0).prepare(input)
+    }
+}

@@ -1,0 +1,55 @@
+//! `shell`: runs a program with its arguments, no shell in between unless the model names one.
+
+use std::{num::NonZeroU64, path::PathBuf};
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use windlass_contract::{Cx, Effects, Example, Format, Meta, Output, Tool, ToolError};
+
+use crate::command;
+
+/// Run a program; returns what it printed and its exit code.
+///
+/// `command` is a list of arguments that is executed as it stands. No shell looks at it: for pipes, redirections,
+/// wildcards or `&&`, use `["bash", "-c", "..."]`. Set `workdir` rather than calling `cd`. Standard input is empty, so do
+/// not start anything that waits for a person (editors, pagers, prompts); pass options such as `--yes` instead. Processes
+/// left in the background are killed when the call ends. Do not use it to say something to the user.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct Args {
+    /// The program and its arguments.
+    command: Vec<String>,
+    /// The directory to run in, absolute or relative to the workspace. Default: the workspace.
+    workdir: Option<PathBuf>,
+    /// After how many milliseconds the command and everything it started are killed. Default: 10000.
+    #[serde(alias = "timeout")]
+    timeout_ms: Option<NonZeroU64>,
+}
+
+pub(crate) struct Shell;
+
+impl Tool for Shell {
+    const NAME: &'static str = "shell";
+    type Args = Args;
+
+    fn effects(&self, args: &Args) -> Effects {
+        command::effects(&args.command, args.workdir.as_deref())
+    }
+
+    async fn call(&self, args: &Args, cx: &Cx) -> Result<Output, ToolError> {
+        command::run(&args.command, args.workdir.as_deref(), args.timeout_ms, cx).await
+    }
+
+    fn meta(&self) -> Meta {
+        Meta {
+            examples: vec![
+                Example { request: "list the files here", input: r#"{"command":["ls","-la"]}"# },
+                Example {
+                    request: "count the Rust files below src",
+                    input: r#"{"command":["bash","-c","find src -name '*.rs' | wc -l"]}"#,
+                },
+            ],
+            aliases: vec!["container.exec"],
+            ..command::meta(Format::Structured)
+        }
+    }
+}

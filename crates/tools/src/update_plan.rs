@@ -1,0 +1,105 @@
+//! `update_plan`: the model keeps the person informed about its plan.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use windlass_contract::{
+    Category, Cx, Effects, Event, Example, Meta, Output, Plan, PlanStatus, PlanStep, Tool, ToolError,
+};
+
+/// Show the user your plan for the task and how far you are.
+///
+/// Send the whole plan each time, as short steps in order. Keep exactly one step `in_progress` until all are
+/// `completed`, and update the plan as soon as a step is done or the plan changes. Do not use it for a task of one or
+/// two steps, and do not repeat the plan in your answer: the user sees it.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct Args {
+    /// Why the plan changed, in a sentence.
+    explanation: Option<String>,
+    /// All steps, in order.
+    plan: Vec<Step>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Step {
+    /// What is to be done, in a few words.
+    step: String,
+    status: Status,
+}
+
+/// As in the event; kept apart because comments on the variants would make a long-winded schema.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(description = "How far it is.")]
+enum Status {
+    Pending,
+    InProgress,
+    Completed,
+}
+
+pub(crate) struct UpdatePlan;
+
+impl Tool for UpdatePlan {
+    const NAME: &'static str = "update_plan";
+    type Args = Args;
+
+    fn effects(&self, _args: &Args) -> Effects {
+        Effects::none()
+    }
+
+    async fn call(&self, args: &Args, cx: &Cx) -> Result<Output, ToolError> {
+        cx.events.emit(&Event::PlanUpdated(args.plan()));
+        Ok("Plan updated".into())
+    }
+
+    fn meta(&self) -> Meta {
+        let input = r#"{"plan":[{"step":"Find the bug","status":"in_progress"},{"step":"Fix it","status":"pending"}]}"#;
+        Meta {
+            category: Category::Planning,
+            examples: vec![Example { request: "begin with the first of two steps", input }],
+            returns: "a confirmation".to_owned(),
+            parallel: false,
+            ..Meta::default()
+        }
+    }
+}
+
+impl Args {
+    fn plan(&self) -> Plan {
+        let steps = self.plan.iter().map(|step| PlanStep {
+            step: step.step.clone(),
+            status: match step.status {
+                Status::Pending => PlanStatus::Pending,
+                Status::InProgress => PlanStatus::InProgress,
+                Status::Completed => PlanStatus::Completed,
+            },
+        });
+        Plan { explanation: self.explanation.clone(), plan: steps.collect() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_contract::erase;
+
+    use super::*;
+    use crate::fakes::Desk;
+
+    #[tokio::test]
+    async fn a_plan_is_passed_on_as_it_was_sent() {
+        let desk = Desk::idle();
+        let input = r#"{"explanation":"why","plan":[{"step":"a","status":"completed"},{"step":"b","status":"in_progress"},{"step":"c","status":"pending"}]}"#;
+        let output = desk.call(erase(UpdatePlan), input).await.unwrap();
+        assert_eq!(output, "Plan updated".into());
+        let [Event::PlanUpdated(plan)] = &desk.events()[..] else { panic!("{:?}", desk.events()) };
+        assert_eq!(serde_json::to_string(plan).unwrap(), input);
+    }
+
+    #[tokio::test]
+    async fn a_step_without_a_known_status_is_not_accepted() {
+        let desk = Desk::idle();
+        let error =
+            desk.call(erase(UpdatePlan), r#"{"plan":[{"step":"a","status":"soon"}]}"#).await.unwrap_err();
+        assert!(error.message.contains("unknown variant `soon`"), "{error}");
+        assert!(desk.events().is_empty());
+    }
+}

@@ -1,0 +1,56 @@
+//! `web_search`: a search the model's server does by itself. There is nothing to run here.
+
+use std::sync::Arc;
+
+use windlass_contract::{
+    AnyTool, Category, Input, Meta, Ready, SchemaError, SpecKind, ToolError, ToolName, ToolSpec, WebSearch,
+};
+
+/// Makes the tool.
+pub(crate) fn web_search(reach: WebSearch) -> Arc<dyn AnyTool> {
+    Arc::new(Hosted(reach))
+}
+
+struct Hosted(WebSearch);
+
+impl AnyTool for Hosted {
+    fn name(&self) -> ToolName {
+        "web_search".into()
+    }
+
+    fn spec(&self) -> Result<ToolSpec, SchemaError> {
+        let description = "Search the web; done by the model's server.".to_owned();
+        Ok(ToolSpec { name: self.name(), description, kind: SpecKind::WebSearch(self.0) })
+    }
+
+    fn meta(&self) -> Meta {
+        Meta {
+            category: Category::Web,
+            constraints: vec!["runs on the model's server, if that offers it".to_owned()],
+            side_effects: vec!["what is searched for leaves this machine".to_owned()],
+            returns: "what was found, to the model alone".to_owned(),
+            parallel: false,
+            ..Meta::default()
+        }
+    }
+
+    fn prepare(self: Arc<Self>, _input: &Input) -> Result<Box<dyn Ready>, ToolError> {
+        Err(ToolError::bad_input(
+            "web_search runs on the model's server and cannot be called here; if the server offers no search, go on \
+             without it",
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_that_reaches_us_is_told_that_there_is_nothing_to_run() {
+        let tool = web_search(WebSearch::Cached);
+        assert_eq!(tool.spec().unwrap().kind, SpecKind::WebSearch(WebSearch::Cached));
+        let error = tool.prepare(&Input::Json("{}".into())).err().unwrap();
+        assert!(error.message.starts_with("web_search runs on the model's server"));
+    }
+}
