@@ -66,7 +66,9 @@ impl Turn<'_> {
         let mut batch = Batch::new(Arc::clone(self.toolbox), self.stop.clone());
         let heard = self.hear(&mut batch).await;
         let done = batch.finish().await;
-        done.iter().for_each(|(call, outcome)| self.refusals.note(call, outcome));
+        for (call, outcome) in &done {
+            self.refusals.note(call, outcome);
+        }
         self.history.answer(&done)?;
         heard.map(|more| more || !done.is_empty())
     }
@@ -90,7 +92,7 @@ impl Turn<'_> {
             match event {
                 Some(Ok(ModelEvent::TextDelta(text))) => self.events.emit(&Event::TextDelta { text }),
                 Some(Ok(ModelEvent::ReasoningDelta(text))) => {
-                    self.events.emit(&Event::ReasoningDelta { text })
+                    self.events.emit(&Event::ReasoningDelta { text });
                 }
                 Some(Ok(ModelEvent::Notice(message))) => self.events.emit(&Event::Warning { message }),
                 Some(Ok(ModelEvent::Item(Item { body: Body::Call(call), raw }))) => {

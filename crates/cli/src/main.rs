@@ -1,3 +1,88 @@
-//! To be filled in the next commits.
+//! The program: commands, configuration, questions, screen. The only crate that prints.
 
-fn main() {}
+mod args;
+mod call;
+mod config;
+mod exec;
+mod exit;
+mod jsonl;
+mod problem;
+mod screen;
+mod settings;
+mod setup;
+mod tools;
+
+use std::{
+    io::{self, Write},
+    process::ExitCode,
+};
+
+use clap::Parser;
+
+use crate::{
+    args::{Cli, Command},
+    problem::Problem,
+};
+
+fn main() -> ExitCode {
+    let command = match Cli::try_parse() {
+        Ok(cli) => cli.command,
+        Err(error) => return usage(&error),
+    };
+    logging();
+    let end = match command {
+        Command::Exec(exec) => exec::run(*exec),
+        Command::Call(call) => call::run(call),
+        Command::Tools(tools) => tools::run(tools),
+        Command::Config(config) => settings::run(config),
+    };
+    match end {
+        Ok(exit) => exit.into(),
+        Err(problem) => {
+            note(&format!("error: {}", problem.message));
+            problem.exit.into()
+        }
+    }
+}
+
+/// Help and version are answers; everything else is wrong usage.
+fn usage(error: &clap::Error) -> ExitCode {
+    // Nobody to tell if the terminal is gone.
+    let _gone = error.print();
+    if error.use_stderr() { exit::Exit::Usage.into() } else { exit::Exit::Done.into() }
+}
+
+/// Logs go to stderr, for whoever asks with `WINDLASS_LOG=info`.
+fn logging() {
+    if let Ok(filter) = std::env::var("WINDLASS_LOG") {
+        let filter = tracing_subscriber::EnvFilter::new(filter);
+        tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).init();
+    }
+}
+
+/// One line for a person, on stderr.
+pub(crate) fn note(text: &str) {
+    // Nobody to tell if stderr is gone.
+    let _gone = io::stderr().lock().write_all(format!("{text}\n").as_bytes());
+}
+
+/// Waiting is all this program does, so one thread is enough for it.
+pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, Problem> {
+    let built = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    built.map_err(|error| Problem::failed(format!("cannot start: {error}")))
+}
+
+/// Waits for Ctrl-C or a request to end.
+pub(crate) async fn signal() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let heard = |kind| async move {
+        match signal(kind) {
+            Ok(mut signal) => drop(signal.recv().await),
+            Err(_) => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        () = heard(SignalKind::interrupt()) => {}
+        () = heard(SignalKind::terminate()) => {}
+    }
+}

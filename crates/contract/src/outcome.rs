@@ -61,7 +61,7 @@ impl View {
 pub enum Status {
     /// It ran and did what it does.
     Success,
-    /// It ran and failed, or its input was wrong.
+    /// It ran and failed (a command: with another code than 0), or its input was wrong.
     Error,
     /// Its time was up.
     Timeout,

@@ -4,20 +4,15 @@ use windlass_contract::{Exit, Facts, Status, Verdict};
 
 /// Judges a call.
 pub(crate) fn judge(status: Status, facts: &Facts) -> Verdict {
-    match (status, facts) {
-        (Status::Success, Facts::Command(command)) if command.exit != Exit::Code(0) => {
-            failed(match command.exit {
-                Exit::Code(code) => format!("the command ended with exit code {code}"),
-                Exit::Signal(signal) => format!("the command was ended by signal {signal}"),
-                Exit::TimedOut => "the command's time was up".to_owned(),
-                Exit::Cancelled => "the command was cancelled".to_owned(),
-            })
-        }
-        (Status::Success, _) => Verdict { success: true, reasons: Vec::new() },
-        (status, _) => failed(format!("the call ended with status {}", status.name())),
-    }
-}
-
-fn failed(reason: String) -> Verdict {
+    let reason = match (status, facts) {
+        (Status::Success, _) => return Verdict { success: true, reasons: Vec::new() },
+        (_, Facts::Command(command)) => match command.exit {
+            Exit::Code(code) => format!("the command ended with exit code {code}"),
+            Exit::Signal(signal) => format!("the command was ended by signal {signal}"),
+            Exit::TimedOut => "the command's time was up".to_owned(),
+            Exit::Cancelled => "the command was cancelled".to_owned(),
+        },
+        (status, Facts::None) => format!("the call ended with status {}", status.name()),
+    };
     Verdict { success: false, reasons: vec![reason] }
 }

@@ -65,7 +65,8 @@ fn status_of(facts: &Facts) -> Status {
     match facts {
         Facts::Command(CommandFacts { exit: Exit::TimedOut, .. }) => Status::Timeout,
         Facts::Command(CommandFacts { exit: Exit::Cancelled, .. }) => Status::Rejected,
-        Facts::Command(_) | Facts::None => Status::Success,
+        Facts::Command(CommandFacts { exit: Exit::Code(0), .. }) | Facts::None => Status::Success,
+        Facts::Command(CommandFacts { exit: Exit::Code(_) | Exit::Signal(_), .. }) => Status::Error,
     }
 }
 
@@ -120,9 +121,9 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_fails_ran_but_did_not_succeed() {
+    fn a_command_that_ends_with_another_code_than_0_failed() {
         let outcome = shape(command(Exit::Code(3)), "");
-        assert_eq!((outcome.status, outcome.verdict.success), (Status::Success, false));
+        assert_eq!((outcome.status, outcome.verdict.success), (Status::Error, false));
         assert_eq!(outcome.verdict.reasons, ["the command ended with exit code 3"]);
     }
 

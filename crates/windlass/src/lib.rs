@@ -38,7 +38,7 @@ pub use windlass_contract::{
     Refusal, Role, SandboxMode, Schema, SchemaError, Silent, SpecKind, Status, ThreadId, Tool, ToolCall, ToolError,
     ToolName, ToolSpec, Usage, Verdict, WebSearch, erase, tool as tool_from,
 };
-pub use windlass_macros::tool;
+//MACRO pub use windlass_macros::tool;
 pub use windlass_runtime::{
     Batch, Budget, DefinitionErrors, Gate, Policy, Quarantined, Reason, Registered, Registry, Shaper, Stop, Toolbox,
 };

@@ -1,0 +1,253 @@
+//! The command line. Its `--help` is the reference, so every doc comment here is user documentation.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use windlass::{ApprovalPolicy, SandboxMode};
+
+/// The tool-calling runtime for AI agents: a model asks for tools; Windlass decides, runs, records and answers.
+#[derive(Debug, Parser)]
+#[command(name = "windlass", version, propagate_version = true, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run an agent until it answers: progress on stderr, the answer on stdout.
+    #[command(visible_alias = "e", after_help = EXIT_CODES)]
+    Exec(Box<Exec>),
+    /// Run one tool through the whole pipeline, without a model.
+    #[command(after_help = EXIT_CODES)]
+    Call(Call),
+    /// See which tools there are.
+    #[command(subcommand)]
+    Tools(Tools),
+    /// See and check the configuration.
+    #[command(subcommand)]
+    Config(Config),
+}
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    done
+  1    the turn or the call failed
+  2    wrong usage or configuration
+  3    a call was refused because nobody could approve it, and nothing later made up for it
+  4    a limit on time or tokens was reached
+  130  interrupted";
+
+/// Settings that every command takes.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct Common {
+    /// Set a configuration key, as in `-c model_reasoning_effort="high"`. May be repeated; the last one counts.
+    #[arg(short = 'c', long = "config", value_name = "KEY=VALUE", global = true)]
+    pub(crate) config: Vec<String>,
+    /// How tightly commands are held.
+    #[arg(short = 's', long, value_name = "MODE", value_enum, global = true)]
+    pub(crate) sandbox: Option<Sandbox>,
+    /// When to ask a person.
+    #[arg(short = 'a', long = "ask-for-approval", value_name = "POLICY", value_enum, global = true)]
+    pub(crate) approval: Option<Approval>,
+    /// No sandbox and no questions. Only for machines that are themselves a sandbox.
+    #[arg(
+        long = "dangerously-bypass-approvals-and-sandbox",
+        alias = "yolo",
+        conflicts_with_all = ["sandbox", "approval"],
+        global = true
+    )]
+    pub(crate) bypass: bool,
+    /// Work in this directory.
+    #[arg(short = 'C', long = "cd", value_name = "DIR", global = true)]
+    pub(crate) cd: Option<PathBuf>,
+}
+
+/// Run an agent until it answers.
+#[derive(Debug, Args)]
+pub(crate) struct Exec {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    #[command(flatten)]
+    pub(crate) options: ExecOptions,
+    /// What to do. Without it, or with `-`, it is read from stdin; with it, stdin is never read.
+    pub(crate) prompt: Option<String>,
+    #[command(subcommand)]
+    pub(crate) action: Option<ExecAction>,
+}
+
+#[derive(Debug, Clone, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
+pub(crate) struct ExecOptions {
+    /// Print one JSON event per line on stdout, and nothing else.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// The same for client libraries that take every exit code but 0 for a crash: a completed turn exits with 0.
+    #[arg(long, hide = true, global = true)]
+    pub(crate) experimental_json: bool,
+    /// With --json: also print every piece of text and output as it arrives.
+    #[arg(long, global = true)]
+    pub(crate) deltas: bool,
+    /// Which model.
+    #[arg(short = 'm', long, value_name = "MODEL", global = true)]
+    pub(crate) model: Option<String>,
+    /// Which provider, as named in the configuration or built in: openai, ollama, lmstudio, llama.cpp, vllm,
+    /// openrouter, scripted.
+    #[arg(short = 'p', long = "provider", value_name = "NAME", global = true)]
+    pub(crate) provider: Option<String>,
+    /// Play back a script instead of asking a model (see docs/scripts.md).
+    #[arg(long, value_name = "FILE", conflicts_with = "provider", global = true)]
+    pub(crate) script: Option<PathBuf>,
+    /// Another directory the agent may write to.
+    #[arg(long = "add-dir", value_name = "DIR", global = true)]
+    pub(crate) add_dir: Vec<PathBuf>,
+    /// A JSON Schema the final answer must fit.
+    #[arg(long = "output-schema", value_name = "FILE", global = true)]
+    pub(crate) output_schema: Option<PathBuf>,
+    /// Write the final answer to this file as well.
+    #[arg(short = 'o', long = "output-last-message", value_name = "FILE", global = true)]
+    pub(crate) output_last_message: Option<PathBuf>,
+    /// An image to show the model. May be repeated.
+    #[arg(short = 'i', long = "image", value_name = "FILE", global = true)]
+    pub(crate) image: Vec<PathBuf>,
+    /// End the turn after so many seconds (exit code 4).
+    #[arg(long, value_name = "SECONDS", global = true)]
+    pub(crate) time_limit: Option<u64>,
+    /// End the turn after so many tokens (exit code 4).
+    #[arg(long, value_name = "TOKENS", global = true)]
+    pub(crate) token_limit: Option<u64>,
+    /// Accepted for compatibility: Windlass does not need a git repository to be safe.
+    #[arg(long = "skip-git-repo-check", hide = true, global = true)]
+    pub(crate) _skip_git_repo_check: bool,
+    /// Accepted for compatibility.
+    #[arg(long = "thread-source", hide = true, value_name = "NAME", global = true)]
+    pub(crate) _thread_source: Option<String>,
+    /// Accepted for compatibility.
+    #[arg(long = "cyber-access-program", hide = true, value_name = "NAME", global = true)]
+    pub(crate) _cyber_access_program: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ExecAction {
+    /// Go on with an earlier session.
+    Resume {
+        /// The session; `thread.started` and the line on stderr say it.
+        session: Option<String>,
+        /// What to do next. Without it, or with `-`, it is read from stdin.
+        prompt: Option<String>,
+        /// The newest session of this directory.
+        #[arg(long)]
+        last: bool,
+    },
+}
+
+/// Run one tool through the whole pipeline, without a model.
+#[derive(Debug, Args)]
+pub(crate) struct Call {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// The tool, by name or alias.
+    pub(crate) name: String,
+    /// Its arguments as JSON (freeform tools: as text). Without it, or with `-`, read from stdin.
+    pub(crate) input: Option<String>,
+    /// Print the whole result as JSON.
+    #[arg(long, conflicts_with = "markdown")]
+    pub(crate) json: bool,
+    /// Print the whole result as Markdown.
+    #[arg(long)]
+    pub(crate) markdown: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Tools {
+    /// Every tool in one line.
+    List {
+        #[command(flatten)]
+        common: Common,
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// All there is to know about one tool.
+    Show {
+        #[command(flatten)]
+        common: Common,
+        /// The tool, by name or alias.
+        name: String,
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// All tools by category, for a model or a person to read.
+    Manifest {
+        #[command(flatten)]
+        common: Common,
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Config {
+    /// Every key with its value.
+    Show {
+        #[command(flatten)]
+        common: Common,
+        /// Say where each value comes from.
+        #[arg(long)]
+        origin: bool,
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// The JSON Schema of the configuration file.
+    Schema,
+    /// Where the configuration file is.
+    Path,
+}
+
+/// The sandbox modes, as flags spell them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Sandbox {
+    /// Nothing may be written, no network.
+    ReadOnly,
+    /// The workspace may be written, no network.
+    WorkspaceWrite,
+    /// No sandbox at all.
+    DangerFullAccess,
+}
+
+impl From<Sandbox> for SandboxMode {
+    fn from(mode: Sandbox) -> Self {
+        match mode {
+            Sandbox::ReadOnly => Self::ReadOnly,
+            Sandbox::WorkspaceWrite => Self::WorkspaceWrite,
+            Sandbox::DangerFullAccess => Self::DangerFullAccess,
+        }
+    }
+}
+
+/// The approval policies, as flags spell them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Approval {
+    /// Before everything that is not known to be harmless.
+    Untrusted,
+    /// When the sandbox has stopped something.
+    OnFailure,
+    /// When the model asks for more than the sandbox allows.
+    OnRequest,
+    /// Never.
+    Never,
+}
+
+impl From<Approval> for ApprovalPolicy {
+    fn from(policy: Approval) -> Self {
+        match policy {
+            Approval::Untrusted => Self::Untrusted,
+            Approval::OnFailure => Self::OnFailure,
+            Approval::OnRequest => Self::OnRequest,
+            Approval::Never => Self::Never,
+        }
+    }
+}

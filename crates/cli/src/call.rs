@@ -1,0 +1,102 @@
+//! `windlass call`: one tool through the whole pipeline, without a model.
+
+use std::{
+    io::{self, IsTerminal, Write},
+    sync::Arc,
+};
+
+use windlass::{
+    Answer, Approver, BoxFuture, Input, Outcome, Question, Reason, SpecKind, Status, Stop, ToolCall, render,
+};
+
+use crate::{args::Call, exec::from_stdin, exit::Exit, problem::Problem, screen::visible, setup::Setup};
+
+/// Runs the command.
+pub(crate) fn run(args: Call) -> Result<Exit, Problem> {
+    let setup = Setup::for_tools(&args.common)?;
+    let toolbox = setup.tools().approver(Arc::new(Terminal)).toolbox();
+    let toolbox = toolbox.map_err(|errors| Problem::usage(errors.to_string()))?;
+    let text = match args.input {
+        Some(text) if text != "-" => text,
+        Some(_) => from_stdin("the input")?,
+        None if io::stdin().is_terminal() => String::new(),
+        None => from_stdin("the input")?,
+    };
+    let freeform = toolbox
+        .registry
+        .find(&args.name)
+        .is_some_and(|tool| matches!(tool.spec.kind, SpecKind::Custom { .. }));
+    let input = if freeform { Input::Text(text) } else { Input::Json(text) };
+    let name: windlass::ToolName = args.name.as_str().into();
+    let call = ToolCall { id: "call".into(), name: name.clone(), input };
+    let stop = Stop::default();
+    let outcome = crate::runtime()?.block_on(async {
+        let interrupts = tokio::spawn({
+            let stop = stop.clone();
+            async move {
+                crate::signal().await;
+                stop.stop(Reason::Interrupted);
+            }
+        });
+        let outcome = toolbox.run(toolbox.prepare(call), &stop).await;
+        interrupts.abort();
+        outcome
+    });
+    let shown = if args.json {
+        format!("{:#}\n", render::json(&name, &outcome))
+    } else if args.markdown {
+        render::markdown(&name, &outcome)
+    } else {
+        terminated(render::text(&outcome))
+    };
+    let written = io::stdout().lock().write_all(shown.as_bytes());
+    written.map_err(|error| Problem::failed(format!("cannot write the result: {error}")))?;
+    Ok(exit_of(&outcome, &stop))
+}
+
+fn terminated(text: String) -> String {
+    if text.is_empty() || text.ends_with('\n') { text } else { format!("{text}\n") }
+}
+
+fn exit_of(outcome: &Outcome, stop: &Stop) -> Exit {
+    match outcome.status {
+        _ if stop.reason().is_some() => Exit::Interrupted,
+        _ if outcome.verdict.success => Exit::Done,
+        Status::Rejected if outcome.receipt.refusal.is_some() => Exit::Refused,
+        Status::Timeout => Exit::Limit,
+        Status::NotFound => Exit::Usage,
+        Status::Success | Status::Error | Status::Rejected | Status::PermissionDenied => Exit::Failed,
+    }
+}
+
+/// Asks at the terminal, if there is one.
+struct Terminal;
+
+impl Approver for Terminal {
+    fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Answer> {
+        Box::pin(async move { ask(question) })
+    }
+}
+
+/// Blocks, which is fine: nothing else goes on while a single call waits for its answer.
+fn ask(question: &Question) -> Answer {
+    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+        return Answer::Unavailable;
+    }
+    let what =
+        question.effects.command.as_ref().map_or_else(|| format!("{:?}", question.effects), |c| c.display());
+    let text = format!(
+        "{} wants to run:\n  {}\n({})\nAllow it once? [y/N] ",
+        question.tool,
+        visible(&what),
+        question.reason
+    );
+    let mut line = String::new();
+    let asked =
+        io::stderr().lock().write_all(text.as_bytes()).and_then(|()| io::stdin().read_line(&mut line));
+    match asked {
+        Ok(_) if matches!(line.trim(), "y" | "Y" | "yes") => Answer::Once,
+        Ok(0) | Err(_) => Answer::Unavailable,
+        Ok(_) => Answer::Deny(String::new()),
+    }
+}

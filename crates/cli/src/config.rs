@@ -1,0 +1,180 @@
+//! Configuration: every key there is, and how files, variables and options become one set of values.
+//!
+//! The doc comment of a field is its user documentation: it is the JSON Schema that `windlass config schema` prints and
+//! that `docs/config.schema.json` holds. Known keys, types and the "did you mean" of an error are all derived from it.
+
+use std::{collections::BTreeMap, num::NonZeroU64, path::PathBuf};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use windlass::{
+    ApprovalPolicy, SandboxMode,
+    model::{Provider, presets},
+};
+
+mod environment;
+mod key;
+mod known;
+mod layer;
+mod load;
+mod problem;
+mod show;
+
+pub(crate) use environment::{Inherit, ShellEnvironmentPolicy};
+pub(crate) use known::schema;
+pub(crate) use layer::Origin;
+pub(crate) use load::{Flag, Loaded, Sources, file, home, load};
+pub(crate) use problem::ConfigError;
+pub(crate) use show::{Format, show};
+
+/// The configuration of Windlass, read from `config.toml` in its home directory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Config {
+    /// The model to use, by the name its provider has for it.
+    pub(crate) model: Option<String>,
+    /// The provider of the model: a key of `model_providers`.
+    pub(crate) model_provider: Option<String>,
+    /// Where models are served, by name. Some are built in (`openai`, `openrouter`, `ollama`, `lmstudio`, `llama.cpp`,
+    /// `vllm`, `scripted`); a table of the same name changes only the keys it sets.
+    pub(crate) model_providers: BTreeMap<String, Provider>,
+    /// Where the built-in provider `openai` is reached; the same as `model_providers.openai.base_url`, and wins over it.
+    pub(crate) openai_base_url: Option<String>,
+    /// How much the model is to think: `none`, `minimal`, `low`, `medium`, `high`, `xhigh`, or what else its server
+    /// understands. Unset means the server's choice.
+    pub(crate) model_reasoning_effort: Option<String>,
+    /// How the model is to summarise its reasoning. Unset means the server's choice.
+    pub(crate) model_reasoning_summary: Option<ReasoningSummary>,
+    /// How much the model is to write. Unset means the server's choice.
+    pub(crate) model_verbosity: Option<Verbosity>,
+    /// The most tokens one answer of the model may have. Unset means the server's choice.
+    pub(crate) model_max_output_tokens: Option<NonZeroU64>,
+    /// A file whose text replaces the built-in instructions of the model.
+    pub(crate) model_instructions_file: Option<PathBuf>,
+    /// Instructions given to the model in addition to its own.
+    pub(crate) developer_instructions: Option<String>,
+    /// Whether the model may ask for several tool calls at once. Unset means what is known to work for the model.
+    pub(crate) parallel_tool_calls: Option<bool>,
+    /// When a person is asked.
+    pub(crate) approval_policy: ApprovalPolicy,
+    /// How tightly tools are held.
+    pub(crate) sandbox_mode: SandboxMode,
+    /// What `sandbox_mode = "workspace-write"` allows. Has no effect yet.
+    pub(crate) sandbox_workspace_write: WorkspaceWrite,
+    /// The environment of the programs that tools start.
+    pub(crate) shell_environment_policy: ShellEnvironmentPolicy,
+    /// Which shell tool the model is offered.
+    pub(crate) shell_tool: ShellTool,
+    /// Whether the model's server may search the web. Only the Responses API can.
+    pub(crate) web_search: WebSearch,
+    /// The most tokens of one tool's output that the model is given; the middle of a longer one is left out. Unset
+    /// means what is known to work for the model.
+    pub(crate) tool_output_token_limit: Option<NonZeroU64>,
+    /// The longest a turn may take, in seconds. Unset means no limit.
+    pub(crate) turn_time_limit_sec: Option<NonZeroU64>,
+    /// The most tokens a turn may use. Unset means no limit.
+    pub(crate) turn_token_limit: Option<NonZeroU64>,
+    /// Accepted for clients of other agents. Has no effect: reasoning is shown whenever the server sends it.
+    pub(crate) show_raw_agent_reasoning: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            model: None,
+            model_provider: None,
+            model_providers: presets(),
+            openai_base_url: None,
+            model_reasoning_effort: None,
+            model_reasoning_summary: None,
+            model_verbosity: None,
+            model_max_output_tokens: None,
+            model_instructions_file: None,
+            developer_instructions: None,
+            parallel_tool_calls: None,
+            approval_policy: ApprovalPolicy::default(),
+            sandbox_mode: SandboxMode::default(),
+            sandbox_workspace_write: WorkspaceWrite::default(),
+            shell_environment_policy: ShellEnvironmentPolicy::default(),
+            shell_tool: ShellTool::default(),
+            web_search: WebSearch::default(),
+            tool_output_token_limit: None,
+            turn_time_limit_sec: None,
+            turn_token_limit: None,
+            show_raw_agent_reasoning: false,
+        }
+    }
+}
+
+/// What may be written and reached under `sandbox_mode = "workspace-write"`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct WorkspaceWrite {
+    /// Directories that may be written beside the workspace.
+    pub(crate) writable_roots: Vec<PathBuf>,
+    /// Whether the network may be used.
+    pub(crate) network_access: bool,
+    /// Whether the directory named by `TMPDIR` may not be written.
+    pub(crate) exclude_tmpdir_env_var: bool,
+    /// Whether `/tmp` may not be written.
+    pub(crate) exclude_slash_tmp: bool,
+}
+
+/// How reasoning is summarised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ReasoningSummary {
+    /// As the model sees fit.
+    Auto,
+    /// In a few words.
+    Concise,
+    /// At length.
+    Detailed,
+    /// Not at all.
+    None,
+}
+
+/// How much a model writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Verbosity {
+    /// Little.
+    Low,
+    /// As usual.
+    Medium,
+    /// Much.
+    High,
+}
+
+/// Which shell tool a model is offered.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ShellTool {
+    /// The one its family knows best.
+    #[default]
+    Auto,
+    /// `shell`: a program and its arguments as a list.
+    Shell,
+    /// `shell_command`: one line for a shell.
+    ShellCommand,
+    /// `local_shell`: known to some models without a schema.
+    LocalShell,
+    /// None.
+    Disabled,
+}
+
+/// How far the model's server may search the web.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum WebSearch {
+    /// The live web.
+    Live,
+    /// What the server has stored.
+    Cached,
+    /// Not at all.
+    #[default]
+    Disabled,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,314 @@
+//! The keys there are, taken from the schema of [`Config`], so that nothing is listed twice.
+
+use schemars::schema_for;
+use serde::Deserialize;
+use serde_json::{Map, Value as Json};
+use toml::{Table, Value};
+
+use super::{Config, key::Key, show::is_secret};
+
+/// The JSON Schema of the configuration file.
+pub(crate) fn schema() -> Json {
+    let mut schema = schema_for!(Config).to_value();
+    drop_null_defaults(&mut schema);
+    schema
+}
+
+/// TOML has no null: a key without a default is simply not there.
+fn drop_null_defaults(schema: &mut Json) {
+    if let Json::Object(map) = schema {
+        map.retain(|key, value| key != "default" || !value.is_null());
+        map.values_mut().for_each(drop_null_defaults);
+    }
+}
+
+/// All that is known about keys.
+pub(super) struct Known {
+    schema: Json,
+}
+
+/// What is wrong with a setting.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Complaint {
+    pub(super) about: Part,
+    pub(super) message: String,
+}
+
+/// The part of a setting that is wrong.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    /// The name at this place of its key.
+    Name(usize),
+    /// Its value.
+    Value,
+}
+
+impl Known {
+    pub(super) fn new() -> Self {
+        Self { schema: schema() }
+    }
+
+    /// Whether a key exists and may have this value.
+    pub(super) fn check(&self, key: &Key, value: &Value) -> Result<(), Complaint> {
+        let mut at = self.resolve(&self.schema);
+        for (depth, name) in key.names().iter().enumerate() {
+            let Some(table) = Shape::of(at) else { return Err(not_a_table(key, depth)) };
+            at = match table.child(name) {
+                Some(child) => self.resolve(child),
+                None => return Err(self.unknown(key, depth)),
+            };
+        }
+        let fits = match (Shape::of(at), value) {
+            (Some(_), Value::Table(_)) => true,
+            (Some(_), _) => false,
+            (None, _) => Config::deserialize(nested(key, value)).is_ok(),
+        };
+        if fits { Ok(()) } else { Err(wrong_value(key, value, &self.expected(at))) }
+    }
+
+    fn unknown(&self, key: &Key, depth: usize) -> Complaint {
+        let name = &key.names()[depth];
+        let table = self.pattern(&key.up_to(depth));
+        let nearest = self.all().into_iter().min_by_key(|(other_table, other)| {
+            let elsewhere = *other_table != table;
+            let letters = distance(name, other);
+            let far = letters > name.len() / 3 && !other.contains(name.as_str());
+            // A key of another table counts if it is spelt the same, or nearly so.
+            (far, far && elsewhere, letters + usize::from(elsewhere))
+        });
+        let hint = nearest.map(|(table, name)| format!("; did you mean `{}`?", table.child(name)));
+        let message = format!("unknown key `{}`{}", key.up_to(depth + 1), hint.unwrap_or_default());
+        Complaint { about: Part::Name(depth), message }
+    }
+
+    /// Every key, as its table and its name.
+    fn all(&self) -> Vec<(Key, String)> {
+        let mut found = Vec::new();
+        let mut tables = vec![(Key::root(), self.resolve(&self.schema))];
+        while let Some((key, schema)) = tables.pop() {
+            let Some(shape) = Shape::of(schema) else { continue };
+            for (name, child) in shape.properties.into_iter().flatten() {
+                found.push((key.clone(), name.clone()));
+                tables.push((key.child(name), self.resolve(child)));
+            }
+            tables.extend(shape.any.map(|child| (key.child(ANY), self.resolve(child))));
+        }
+        found
+    }
+
+    /// A key with the names of a user's own choice replaced by a stand-in.
+    fn pattern(&self, key: &Key) -> Key {
+        let mut at = self.resolve(&self.schema);
+        let mut pattern = Key::root();
+        for name in key.names() {
+            let shape = Shape::of(at);
+            let free = shape.as_ref().is_some_and(|shape| shape.any.is_some());
+            pattern = pattern.child(if free { ANY } else { name });
+            at = shape.and_then(|shape| shape.child(name)).map_or(at, |child| self.resolve(child));
+        }
+        pattern
+    }
+
+    /// Follows references, and looks past the null that an optional key may be.
+    fn resolve<'a>(&'a self, schema: &'a Json) -> &'a Json {
+        let target = schema.get("$ref").and_then(Json::as_str).and_then(|path| path.strip_prefix('#'));
+        if let Some(target) = target.and_then(|path| self.schema.pointer(path)) {
+            return self.resolve(target);
+        }
+        let choices = schema.get("anyOf").and_then(Json::as_array);
+        let real = choices.and_then(|choices| choices.iter().find(|choice| choice["type"] != "null"));
+        real.map_or(schema, |choice| self.resolve(choice))
+    }
+
+    /// What a value must be, in words.
+    fn expected(&self, schema: &Json) -> String {
+        let choices = schema.get("oneOf").or(schema.get("enum")).and_then(Json::as_array);
+        if let Some(choices) = choices {
+            let names = choices.iter().filter_map(|choice| choice.get("const").unwrap_or(choice).as_str());
+            return format!(
+                "one of {}",
+                names.map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ")
+            );
+        }
+        let is = |kind: &str| match &schema["type"] {
+            Json::Array(kinds) => kinds.iter().any(|each| each == kind),
+            one => one == kind,
+        };
+        match schema.get("minimum").and_then(Json::as_u64) {
+            _ if is("array") => {
+                format!("a list, each entry {}", self.expected(self.resolve(&schema["items"])))
+            }
+            _ if is("object") => "a table".to_owned(),
+            _ if is("boolean") => "true or false".to_owned(),
+            Some(least) if is("integer") => format!("a whole number, at least {least}"),
+            _ if is("integer") => "a whole number".to_owned(),
+            _ => "text in quotes".to_owned(),
+        }
+    }
+}
+
+/// Stands for a name of the user's choice, such as a provider's.
+const ANY: &str = "NAME";
+
+/// The inside of a table.
+struct Shape<'a> {
+    /// Its keys.
+    properties: Option<&'a Map<String, Json>>,
+    /// What any other name leads to.
+    any: Option<&'a Json>,
+}
+
+impl<'a> Shape<'a> {
+    /// None if this is not a table.
+    fn of(schema: &'a Json) -> Option<Self> {
+        let properties = schema.get("properties").and_then(Json::as_object);
+        let any = schema.get("additionalProperties").filter(|any| any.is_object());
+        (properties.is_some() || any.is_some()).then_some(Self { properties, any })
+    }
+
+    fn child(&self, name: &str) -> Option<&'a Json> {
+        self.properties.and_then(|known| known.get(name)).or(self.any)
+    }
+}
+
+/// A document with one setting.
+pub(super) fn nested(key: &Key, value: &Value) -> Value {
+    let wrap = |inner: Value, name: &String| Value::Table(Table::from_iter([(name.clone(), inner)]));
+    key.names().iter().rev().fold(value.clone(), wrap)
+}
+
+fn not_a_table(key: &Key, depth: usize) -> Complaint {
+    let message = format!("`{}` is a single value and has no key `{}`", key.up_to(depth), key.names()[depth]);
+    Complaint { about: Part::Name(depth), message }
+}
+
+fn wrong_value(key: &Key, value: &Value, expected: &str) -> Complaint {
+    /// How much of a value is repeated.
+    const SHOWN: usize = 60;
+    let kind = value.type_str();
+    let shown = value.to_string();
+    let secret = is_secret(key);
+    let found =
+        if secret || shown.chars().count() > SHOWN { kind.to_owned() } else { format!("{kind} {shown}") };
+    Complaint { about: Part::Value, message: format!("`{key}` must be {expected}; found {found}") }
+}
+
+/// In how many letters two names differ, an exchange of neighbours counting as one.
+fn distance(one: &str, other: &str) -> usize {
+    let fold = |text: &str| text.chars().take(64).flat_map(char::to_lowercase).collect::<Vec<_>>();
+    let (one, other) = (fold(one), fold(other));
+    let mut before: Vec<usize> = Vec::new();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for i in 1..=one.len() {
+        let mut next = vec![i];
+        for j in 1..=other.len() {
+            let same = one[i - 1] == other[j - 1];
+            let mut cost = (row[j - 1] + usize::from(!same)).min(row[j] + 1).min(next[j - 1] + 1);
+            if i > 1 && j > 1 && one[i - 1] == other[j - 2] && one[i - 2] == other[j - 1] {
+                cost = cost.min(before[j - 2] + 1);
+            }
+            next.push(cost);
+        }
+        before = std::mem::replace(&mut row, next);
+    }
+    row[other.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn complaint(setting: &str) -> String {
+        let (key, value) = setting.split_once('=').unwrap();
+        let key = Key::parse(key).unwrap();
+        let value = value.trim().parse().unwrap();
+        Known::new().check(&key, &value).map_or_else(|complaint| complaint.message, |()| "fine".to_owned())
+    }
+
+    #[test]
+    fn an_unknown_key_is_answered_with_the_nearest_one() {
+        for (setting, expected) in [
+            ("modle = 1", "unknown key `modle`; did you mean `model`?"),
+            ("sandbox-mode = 1", "unknown key `sandbox-mode`; did you mean `sandbox_mode`?"),
+            (
+                "sandbox_workspace_write.network = true",
+                "unknown key `sandbox_workspace_write.network`; did you mean `sandbox_workspace_write.network_access`?",
+            ),
+            (
+                "model_providers.mine.base_ulr = 1",
+                "unknown key `model_providers.mine.base_ulr`; did you mean `model_providers.NAME.base_url`?",
+            ),
+            (
+                "network_access = true",
+                "unknown key `network_access`; did you mean `sandbox_workspace_write.network_access`?",
+            ),
+            ("base_url = 1", "unknown key `base_url`; did you mean `model_providers.NAME.base_url`?"),
+        ] {
+            assert_eq!(complaint(setting), expected);
+        }
+    }
+
+    #[test]
+    fn a_wrong_value_is_answered_with_what_is_expected() {
+        for (setting, expected) in [
+            ("model = 4", "`model` must be text in quotes; found integer 4"),
+            (
+                "sandbox_mode = 'none'",
+                r#"`sandbox_mode` must be one of "read-only", "workspace-write", "danger-full-access"; found string "none""#,
+            ),
+            (
+                "model_verbosity = true",
+                r#"`model_verbosity` must be one of "low", "medium", "high"; found boolean true"#,
+            ),
+            (
+                "sandbox_workspace_write.network_access = 'yes'",
+                r#"`sandbox_workspace_write.network_access` must be true or false; found string "yes""#,
+            ),
+            ("sandbox_workspace_write = 3", "`sandbox_workspace_write` must be a table; found integer 3"),
+            (
+                "sandbox_workspace_write.writable_roots = '/a'",
+                "`sandbox_workspace_write.writable_roots` must be a list, each entry text in quotes; found string \"/a\"",
+            ),
+            (
+                "turn_token_limit = 0",
+                "`turn_token_limit` must be a whole number, at least 1; found integer 0",
+            ),
+            (
+                "model_providers.x.stream_max_retries = -1",
+                "`model_providers.x.stream_max_retries` must be a whole number, at least 0; found integer -1",
+            ),
+            ("model.name = 'x'", "`model` is a single value and has no key `name`"),
+        ] {
+            assert_eq!(complaint(setting), expected);
+        }
+    }
+
+    #[test]
+    fn what_may_be_a_secret_is_not_repeated() {
+        assert_eq!(
+            complaint("model_providers.x.experimental_bearer_token = 12345"),
+            "`model_providers.x.experimental_bearer_token` must be text in quotes; found integer"
+        );
+    }
+
+    #[test]
+    fn tables_with_names_of_ones_own_take_any_name() {
+        assert_eq!(complaint("shell_environment_policy.set.ANYTHING = 'x'"), "fine");
+        assert_eq!(complaint("model_providers.x = {}"), "fine");
+        assert_eq!(complaint("model_providers.x.http_headers.x-y = 'z'"), "fine");
+    }
+
+    #[test]
+    fn distances_count_letters() {
+        for (one, other, expected) in [
+            ("", "", 0),
+            ("", "abc", 3),
+            ("modle", "model", 1),
+            ("kitten", "sitting", 3),
+            ("MODEL", "model", 0),
+        ] {
+            assert_eq!(distance(one, other), expected, "{one} {other}");
+            assert_eq!(distance(other, one), expected, "{other} {one}");
+        }
+    }
+}

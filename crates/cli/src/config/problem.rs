@@ -1,0 +1,111 @@
+//! What is wrong with a configuration, where, and what to do.
+
+use std::{error::Error, fmt, ops::Range};
+
+/// Everything that is wrong with a configuration, found in one go.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct ConfigError {
+    pub(super) problems: Vec<Problem>,
+}
+
+impl Error for ConfigError {}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, problem) in self.problems.iter().enumerate() {
+            let line_break = if at == 0 { "" } else { "\n" };
+            write!(f, "{line_break}{problem}")?;
+        }
+        Ok(())
+    }
+}
+
+impl From<Problem> for ConfigError {
+    fn from(problem: Problem) -> Self {
+        Self { problems: vec![problem] }
+    }
+}
+
+/// One thing that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Problem {
+    /// The file, variable or option it is in.
+    pub(super) source: String,
+    /// Where in the file.
+    pub(super) excerpt: Option<Excerpt>,
+    /// What is wrong and what to do.
+    pub(super) message: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { source, excerpt, message } = self;
+        let Some(Excerpt { line, column, text, marks }) = excerpt else {
+            return write!(f, "{source}: {message}");
+        };
+        let (before, marks) = (" ".repeat(column - 1), "^".repeat(*marks));
+        write!(f, "{source}:{line}:{column}: {message}\n    {text}\n    {before}{marks}")
+    }
+}
+
+/// A line of a file with something marked in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Excerpt {
+    /// The number of the line, from 1.
+    pub(super) line: usize,
+    /// Where the mark begins, from 1.
+    column: usize,
+    text: String,
+    /// How long the mark is.
+    marks: usize,
+}
+
+impl Excerpt {
+    /// How much of a line is shown.
+    const WIDTH: usize = 160;
+
+    /// Marks a span of a file, as far as it is on its first line.
+    pub(super) fn new(file: &str, span: &Range<usize>) -> Self {
+        let start = floor(file, span.start);
+        let line_start = file[..start].rfind('\n').map_or(0, |at| at + 1);
+        let line = file[line_start..].lines().next().unwrap_or_default();
+        let end = floor(file, span.end).min(line_start + line.len()).max(start);
+        // One cell per character, whatever it is, so that the mark stands below what it marks.
+        let plain = |c: char| if c.is_control() { ' ' } else { c };
+        Self {
+            line: file[..start].matches('\n').count() + 1,
+            column: file[line_start..start].chars().count() + 1,
+            text: line.chars().take(Self::WIDTH).map(plain).collect(),
+            marks: file[start..end].chars().count().clamp(1, Self::WIDTH),
+        }
+    }
+}
+
+/// The nearest place at or before `offset` where the text can be cut.
+fn floor(text: &str, offset: usize) -> usize {
+    (0..=offset.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mark_stands_below_what_it_marks() {
+        let text = "a = 1\n\tü = \"x\"\n";
+        let at = text.find("\"x\"").unwrap();
+        let excerpt = Some(Excerpt::new(text, &(at..at + 3)));
+        let problem = Problem { source: "c.toml".to_owned(), excerpt, message: "no".to_owned() };
+        assert_eq!(problem.to_string(), "c.toml:2:6: no\n     ü = \"x\"\n         ^^^");
+    }
+
+    #[test]
+    fn no_span_is_too_odd_to_be_shown() {
+        let text = "ü = 1\r\nb";
+        for (start, end) in (0..12).flat_map(|start| (0..12).map(move |end| (start, end))) {
+            let excerpt = Excerpt::new(text, &(start..end));
+            assert!(excerpt.column >= 1 && excerpt.marks >= 1, "{excerpt:?}");
+        }
+        assert_eq!(Excerpt::new("", &(0..0)), Excerpt { line: 1, column: 1, text: String::new(), marks: 1 });
+    }
+}

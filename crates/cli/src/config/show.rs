@@ -1,0 +1,72 @@
+//! What is in effect, for people and programs. Secrets are not shown.
+
+use std::fmt::Write;
+
+use serde_json::{Map, Value as Json, json};
+use toml::Value;
+
+use super::{
+    Loaded, Origin,
+    environment::looks_secret,
+    key::Key,
+    layer::{Setting, flattened},
+};
+
+/// How a configuration is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// TOML, one line for each key.
+    Toml,
+    /// The same, with a comment that says where the value comes from.
+    TomlWithOrigins,
+    /// An object with the value and the origin of each key.
+    Json,
+}
+
+/// Every value in effect, defaults included, sorted by key.
+pub(crate) fn show(loaded: &Loaded, format: Format) -> String {
+    let mut settings = effective(loaded);
+    settings.sort_by(|one, other| one.key.cmp(&other.key));
+    match format {
+        Format::Toml | Format::TomlWithOrigins => {
+            settings.iter().fold(String::new(), |text, setting| text + &line(loaded, setting, format))
+        }
+        Format::Json => {
+            let entry = |setting: &Setting| {
+                let origin = loaded.origin(&setting.key).to_string();
+                (setting.key.to_string(), json!({"value": setting.value, "origin": origin}))
+            };
+            let all: Map<String, Json> = settings.iter().map(entry).collect();
+            format!("{:#}\n", Json::Object(all))
+        }
+    }
+}
+
+fn effective(loaded: &Loaded) -> Vec<Setting> {
+    // A configuration came from TOML, so it can be written as TOML; what could not would be shown as nothing.
+    let whole = Value::try_from(&loaded.config).unwrap_or_else(|_| Value::Table(toml::Table::new()));
+    let mut settings = flattened(Key::root(), whole, &Origin::Default);
+    settings.iter_mut().filter(|setting| is_secret(&setting.key)).for_each(|setting| {
+        setting.value = Value::from("<hidden>");
+    });
+    settings
+}
+
+fn line(loaded: &Loaded, Setting { key, value, .. }: &Setting, format: Format) -> String {
+    let mut line = format!("{key} = {value}");
+    if format == Format::TomlWithOrigins {
+        let _ = write!(line, "  # {}", loaded.origin(key));
+    }
+    line + "\n"
+}
+
+/// Whether a value is not for everyone's eyes: keys of providers, whatever is sent along with requests, and variables
+/// for programs that are called like a secret.
+pub(super) fn is_secret(key: &Key) -> bool {
+    let names: Vec<_> = key.names().iter().map(String::as_str).collect();
+    match names[..] {
+        ["model_providers", _, "experimental_bearer_token" | "http_headers" | "query_params", ..] => true,
+        ["shell_environment_policy", "set", name] => looks_secret(name),
+        _ => false,
+    }
+}

@@ -1,0 +1,1 @@
+//! Layers, errors and what is shown.

@@ -1,0 +1,184 @@
+//! `windlass exec`: one turn of an agent, without anyone at the terminal.
+
+use std::{
+    io::{self, IsTerminal, Read, Write},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use base64::{Engine, prelude::BASE64_STANDARD};
+use serde_json::Value;
+use windlass::{
+    Agent, AgentBuilder, AgentError, Content, EventSink, Reason, Stop, TurnReport, record::Which,
+};
+
+use crate::{
+    args::{Exec, ExecAction, ExecOptions},
+    exit::Exit,
+    jsonl::Jsonl,
+    problem::Problem,
+    screen::Screen,
+    setup::Setup,
+};
+
+/// The largest prompt or image that is read.
+const MAX_INPUT_BYTES: u64 = 32 * 1024 * 1024;
+
+/// Runs the command.
+pub(crate) fn run(exec: Exec) -> Result<Exit, Problem> {
+    let Exec { common, options, prompt, action } = exec;
+    let setup = Setup::for_exec(&common, &options)?;
+    let (resume, prompt) = match action {
+        None => (None, prompt),
+        Some(ExecAction::Resume { session, prompt, last }) => which(&setup, session, prompt, last)?,
+    };
+    let content = content(prompt, &options.image)?;
+    let stop = Stop::default();
+    let json = options.json || options.experimental_json;
+    let events: Arc<dyn EventSink> =
+        if json { Arc::new(Jsonl::new(options.deltas, stop.clone())) } else { Arc::new(Screen::new()) };
+    let mut builder = setup.agent()?.events(events);
+    if let Some(which) = resume {
+        builder = builder.resume(which);
+    }
+    if let Some(path) = &options.output_schema {
+        builder = builder.output_schema(schema(path)?);
+    }
+    let report = crate::runtime()?.block_on(turn(builder, content, stop, json))?;
+    finish(&report, &options, json)
+}
+
+/// Which session to go on with. `resume --last PROMPT` has its prompt where otherwise the session is.
+fn which(
+    setup: &Setup,
+    session: Option<String>,
+    prompt: Option<String>,
+    last: bool,
+) -> Result<(Option<Which>, Option<String>), Problem> {
+    match (session, last) {
+        (Some(session), false) => Ok((Some(Which::Id(session.as_str().into())), prompt)),
+        (session, true) => Ok((Some(Which::LastIn(setup.cwd.clone())), session.or(prompt))),
+        (None, false) => {
+            Err(Problem::usage("which session? give its id, or --last for the newest of this directory"))
+        }
+    }
+}
+
+async fn turn(
+    builder: AgentBuilder,
+    content: Vec<Content>,
+    stop: Stop,
+    json: bool,
+) -> Result<TurnReport, Problem> {
+    let mut agent: Agent = builder.build().map_err(|error| Problem::build(&error))?;
+    if !json {
+        // One line that says who answers.
+        crate::note(&format!("model {} ({})", agent.model().model, agent.model().provider));
+    }
+    let interrupts = tokio::spawn(interrupts(stop.clone()));
+    let report = agent.run(content, &stop).await;
+    interrupts.abort();
+    Ok(report)
+}
+
+/// The first Ctrl-C or request to end stops the turn in order; the second ends the process.
+async fn interrupts(stop: Stop) {
+    loop {
+        crate::signal().await;
+        if stop.reason().is_some() {
+            std::process::exit(130);
+        }
+        stop.stop(Reason::Interrupted);
+    }
+}
+
+fn finish(report: &TurnReport, options: &ExecOptions, json: bool) -> Result<Exit, Problem> {
+    let answer = match &report.end {
+        Ok(answer) => answer,
+        Err(AgentError::Stopped(Reason::Interrupted)) => return Ok(Exit::Interrupted),
+        Err(AgentError::Stopped(Reason::TimeLimit | Reason::TokenLimit)) => return Ok(Exit::Limit),
+        Err(AgentError::Model(_) | AgentError::Journal(_)) => return Ok(Exit::Failed),
+    };
+    if let Some(path) = &options.output_last_message {
+        std::fs::write(path, answer)
+            .map_err(|error| Problem::file("cannot write the answer to", path, &error))?;
+    }
+    if !json {
+        let newline = if answer.ends_with('\n') || answer.is_empty() { "" } else { "\n" };
+        let written = write!(io::stdout().lock(), "{answer}{newline}");
+        written.map_err(|error| Problem::failed(format!("cannot write the answer: {error}")))?;
+    }
+    let refused = report.refusals.iter().any(|refusal| !refusal.made_up_for);
+    Ok(if refused && !options.experimental_json { Exit::Refused } else { Exit::Done })
+}
+
+/// What the user says: the prompt, and the images with it.
+fn content(prompt: Option<String>, images: &[PathBuf]) -> Result<Vec<Content>, Problem> {
+    let text = match prompt {
+        Some(text) if text != "-" => text,
+        Some(_) | None => from_stdin("the prompt")?,
+    };
+    if text.trim().is_empty() && images.is_empty() {
+        return Err(Problem::usage("the prompt is empty; give it as an argument or on stdin"));
+    }
+    let images = images.iter().map(|path| image(path));
+    std::iter::once(Ok(Content::Text(text))).chain(images).collect()
+}
+
+/// Everything on stdin, as text.
+pub(crate) fn from_stdin(what: &str) -> Result<String, Problem> {
+    let stdin = io::stdin();
+    if stdin.is_terminal() {
+        crate::note(&format!("reading {what} from stdin; end it with Ctrl-D"));
+    }
+    let mut bytes = Vec::new();
+    let read = stdin.lock().take(MAX_INPUT_BYTES + 1).read_to_end(&mut bytes);
+    read.map_err(|error| Problem::usage(format!("cannot read {what} from stdin: {error}")))?;
+    if bytes.len() as u64 > MAX_INPUT_BYTES {
+        return Err(Problem::usage(format!("{what} on stdin is longer than {MAX_INPUT_BYTES} bytes")));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        Problem::usage(format!("{what} on stdin is not UTF-8 text (byte {at})"))
+    })
+}
+
+/// An image file as a data URL. Its kind is told by its first bytes, not by its name.
+fn image(path: &Path) -> Result<Content, Problem> {
+    let bytes = read_file(path, "the image")?;
+    let kind = match bytes.as_slice() {
+        [0x89, b'P', b'N', b'G', ..] => "png",
+        [0xff, 0xd8, 0xff, ..] => "jpeg",
+        [b'G', b'I', b'F', b'8', ..] => "gif",
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => "webp",
+        _ => {
+            return Err(Problem::usage(format!("`{}` is not a PNG, JPEG, GIF or WebP image", path.display())));
+        }
+    };
+    Ok(Content::Image(format!("data:image/{kind};base64,{}", BASE64_STANDARD.encode(bytes))))
+}
+
+fn schema(path: &Path) -> Result<Value, Problem> {
+    let bytes = read_file(path, "the output schema")?;
+    let schema: Value = serde_json::from_slice(&bytes).map_err(|error| {
+        Problem::usage(format!("the output schema `{}` is not JSON: {error}", path.display()))
+    })?;
+    if schema.is_object() {
+        return Ok(schema);
+    }
+    Err(Problem::usage(format!("the output schema `{}` must be a JSON object", path.display())))
+}
+
+fn read_file(path: &Path, what: &str) -> Result<Vec<u8>, Problem> {
+    let file = |error: &io::Error| Problem::file(&format!("cannot read {what}"), path, error);
+    let opened = std::fs::File::open(path).map_err(|error| file(&error))?;
+    let mut bytes = Vec::new();
+    opened.take(MAX_INPUT_BYTES + 1).read_to_end(&mut bytes).map_err(|error| file(&error))?;
+    if bytes.len() as u64 > MAX_INPUT_BYTES {
+        return Err(Problem::usage(format!(
+            "{what} `{}` is larger than {MAX_INPUT_BYTES} bytes",
+            path.display()
+        )));
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,216 @@
+//! One JSON event per line on stdout, in the names and shapes clients of this family know. Fields of our own are added,
+//! none is renamed.
+
+use std::{
+    collections::HashMap,
+    io::{self, Write},
+    sync::{Mutex, PoisonError},
+};
+
+use serde_json::{Map, Value, json};
+use windlass::{
+    CallId, Effects, Event, EventSink, Facts, Outcome, Plan, PlanStatus, Reason, Status, Stop, ToolCall,
+    Usage,
+};
+
+/// Writes events as lines.
+pub(crate) struct Jsonl {
+    state: Mutex<State>,
+    deltas: bool,
+    /// Stopped when nobody reads any more.
+    stop: Stop,
+}
+
+#[derive(Default)]
+struct State {
+    items: u64,
+    /// Items of calls that have begun and not ended.
+    open: HashMap<CallId, String>,
+    /// The plan's item and what it last said.
+    plan: Option<(String, Value)>,
+}
+
+impl State {
+    fn next_id(&mut self) -> String {
+        let id = format!("item_{}", self.items);
+        self.items += 1;
+        id
+    }
+}
+
+impl EventSink for Jsonl {
+    fn emit(&self, event: &Event) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let lines = self.lines(&mut state, event);
+        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        let mut out = io::stdout().lock();
+        if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() {
+            self.stop.stop(Reason::Interrupted);
+        }
+    }
+}
+
+impl Jsonl {
+    pub(crate) fn new(deltas: bool, stop: Stop) -> Self {
+        Self { state: Mutex::default(), deltas, stop }
+    }
+
+    fn lines(&self, state: &mut State, event: &Event) -> Vec<Value> {
+        let completed = |state: &mut State, kind: &str, fields: Value| {
+            vec![line("item.completed", json!({"item": item(&state.next_id(), kind, fields)}))]
+        };
+        match event {
+            Event::ThreadStarted { thread } => vec![line("thread.started", json!({"thread_id": thread}))],
+            Event::TurnStarted => vec![line("turn.started", json!({}))],
+            Event::Message { text } => completed(state, "agent_message", json!({"text": text})),
+            Event::Reasoning { text } => completed(state, "reasoning", json!({"text": text})),
+            Event::WebSearch { query } => completed(state, "web_search", json!({"query": query})),
+            Event::Warning { message } => completed(state, "error", json!({"message": message})),
+            Event::Retrying { attempt, of, reason, .. } => completed(
+                state,
+                "error",
+                json!({"message": format!("Reconnecting... {attempt}/{of} ({reason})")}),
+            ),
+            Event::CallStarted { call, effects } => started(state, call, effects),
+            Event::CallEnded { call, effects, outcome } => ended(state, call, effects, outcome),
+            Event::PlanUpdated(plan) => vec![planned(state, plan)],
+            Event::TextDelta { text } | Event::ReasoningDelta { text } if self.deltas => {
+                vec![line("item.delta", json!({"delta": text}))]
+            }
+            Event::CallOutput { id, text } if self.deltas => {
+                vec![line("item.delta", json!({"item_id": state.open.get(id), "delta": text}))]
+            }
+            Event::TextDelta { .. } | Event::ReasoningDelta { .. } | Event::CallOutput { .. } => Vec::new(),
+            Event::TurnCompleted { usage, refusals } => {
+                let end = line("turn.completed", json!({"usage": cost(usage), "refusals": refusals}));
+                plan_done(state).into_iter().chain([end]).collect()
+            }
+            Event::TurnFailed { message, usage, refusals } => {
+                let fields =
+                    json!({"error": {"message": message}, "usage": cost(usage), "refusals": refusals});
+                plan_done(state).into_iter().chain([line("turn.failed", fields)]).collect()
+            }
+        }
+    }
+}
+
+fn line(kind: &str, fields: Value) -> Value {
+    tagged(&[("type", kind)], fields)
+}
+
+fn item(id: &str, kind: &str, fields: Value) -> Value {
+    tagged(&[("id", id), ("type", kind)], fields)
+}
+
+fn tagged(tags: &[(&str, &str)], fields: Value) -> Value {
+    let mut map: Map<String, Value> =
+        tags.iter().map(|(key, value)| ((*key).to_owned(), json!(value))).collect();
+    if let Value::Object(fields) = fields {
+        map.extend(fields);
+    }
+    Value::Object(map)
+}
+
+/// Both old and new names of what clients count.
+fn cost(usage: &Usage) -> Value {
+    json!({
+        "input_tokens": usage.input_tokens,
+        "cached_input_tokens": usage.cached_input_tokens,
+        "cache_write_input_tokens": 0,
+        "output_tokens": usage.output_tokens,
+        "reasoning_output_tokens": usage.reasoning_output_tokens,
+    })
+}
+
+fn started(state: &mut State, call: &ToolCall, effects: &Effects) -> Vec<Value> {
+    if shown_as_plan(call) {
+        return Vec::new();
+    }
+    let id = state.next_id();
+    state.open.insert(call.id.clone(), id.clone());
+    let (kind, mut fields) = describe(call, effects);
+    fields["status"] = json!("in_progress");
+    vec![line("item.started", json!({"item": item(&id, kind, fields)}))]
+}
+
+fn ended(state: &mut State, call: &ToolCall, effects: &Effects, outcome: &Outcome) -> Vec<Value> {
+    let known = state.open.remove(&call.id);
+    if shown_as_plan(call) && outcome.verdict.success {
+        return Vec::new();
+    }
+    let id = known.unwrap_or_else(|| state.next_id());
+    let (kind, mut fields) = describe(call, effects);
+    fields["status"] = json!(match outcome.status {
+        _ if outcome.verdict.success => "completed",
+        Status::Rejected if outcome.receipt.refusal.is_some() => "declined",
+        _ => "failed",
+    });
+    if kind == "command_execution" {
+        fields["aggregated_output"] = json!(outcome.text());
+        if let Facts::Command(command) = &outcome.facts {
+            fields["exit_code"] = json!(command.exit.code());
+        }
+    } else if outcome.verdict.success {
+        let content: Vec<_> = outcome.content.iter().map(block).collect();
+        fields["result"] = json!({"content": content, "structured_content": outcome.data});
+    } else {
+        fields["error"] = json!({"message": outcome.text()});
+    }
+    fields["outcome"] =
+        json!({"status": outcome.status, "verdict": outcome.verdict, "receipt": outcome.receipt});
+    vec![line("item.completed", json!({"item": item(&id, kind, fields)}))]
+}
+
+/// A command, or a tool of any other kind in the one shape clients have for it.
+fn describe(call: &ToolCall, effects: &Effects) -> (&'static str, Value) {
+    if let Some(command) = &effects.command {
+        let fields = json!({"command": command.display(), "aggregated_output": "", "exit_code": null, "tool": call.name});
+        return ("command_execution", fields);
+    }
+    let text = call.input.as_str();
+    let arguments = serde_json::from_str(text).unwrap_or_else(|_| json!(text));
+    let fields = json!({
+        "server": "windlass", "tool": call.name, "arguments": arguments, "result": null, "error": null
+    });
+    ("mcp_tool_call", fields)
+}
+
+/// A content block as MCP writes it, which is what clients parse here.
+fn block(content: &windlass::Content) -> Value {
+    match content {
+        windlass::Content::Text(text) => json!({"type": "text", "text": text}),
+        windlass::Content::Image(url) => {
+            match url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,")) {
+                Some((kind, data)) => json!({"type": "image", "mimeType": kind, "data": data}),
+                None => json!({"type": "resource_link", "name": "image", "uri": url}),
+            }
+        }
+    }
+}
+
+/// A plan has an item of its own, so the call that changed it is not shown twice.
+fn shown_as_plan(call: &ToolCall) -> bool {
+    call.name.as_str() == "update_plan"
+}
+
+fn planned(state: &mut State, plan: &Plan) -> Value {
+    let steps = plan
+        .plan
+        .iter()
+        .map(|step| json!({"text": step.step, "completed": step.status == PlanStatus::Completed}));
+    let fields = json!({"items": steps.collect::<Vec<_>>()});
+    let (kind, id) = match &state.plan {
+        Some((id, _)) => ("item.updated", id.clone()),
+        None => ("item.started", state.next_id()),
+    };
+    let shown = item(&id, "todo_list", fields);
+    state.plan = Some((id, shown.clone()));
+    line(kind, json!({"item": shown}))
+}
+
+fn plan_done(state: &mut State) -> Option<Value> {
+    state.plan.take().map(|(_, shown)| line("item.completed", json!({"item": shown})))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,129 @@
+//! Tests of the shapes clients parse.
+
+use std::time::Duration;
+
+use windlass::{CommandFacts, CommandLine, Content, Exit, Input, PlanStep, Receipt, Refusal, Verdict, View};
+
+use super::*;
+
+fn show(events: &[Event]) -> Vec<Value> {
+    let jsonl = Jsonl::new(false, Stop::default());
+    let mut state = State::default();
+    events.iter().flat_map(|event| jsonl.lines(&mut state, event)).collect()
+}
+
+fn call(name: &str, input: &str) -> ToolCall {
+    ToolCall { id: name.into(), name: name.into(), input: Input::Json(input.into()) }
+}
+
+fn outcome(status: Status, facts: Facts, success: bool, refusal: Option<&str>) -> Box<Outcome> {
+    Box::new(Outcome {
+        status,
+        content: vec![Content::Text("a\n".into())],
+        view: View::default(),
+        data: None,
+        facts,
+        verdict: Verdict { success, reasons: Vec::new() },
+        receipt: Receipt { refusal: refusal.map(str::to_owned), ..Receipt::default() },
+    })
+}
+
+#[test]
+fn a_turn_with_a_command_looks_as_clients_expect() {
+    let effects =
+        Effects::command(CommandLine { argv: ["bash", "-c", "ls x"].map(str::to_owned).to_vec(), cwd: None });
+    let facts =
+        Facts::Command(CommandFacts { exit: Exit::Code(2), duration: Duration::ZERO, output_bytes: 2 });
+    let lines = show(&[
+        Event::ThreadStarted { thread: "t1".into() },
+        Event::TurnStarted,
+        Event::CallStarted { call: call("shell", "{}"), effects: effects.clone() },
+        Event::CallEnded {
+            call: call("shell", "{}"),
+            effects,
+            outcome: outcome(Status::Success, facts, false, None),
+        },
+        Event::Message { text: "done".into() },
+        Event::TurnCompleted { usage: Usage { input_tokens: 3, ..Usage::default() }, refusals: Vec::new() },
+    ]);
+    let outcome = json!({"status": "success", "verdict": {"success": false}, "receipt": {"duration_ms": 0}});
+    assert_eq!(
+        lines,
+        [
+            json!({"type": "thread.started", "thread_id": "t1"}),
+            json!({"type": "turn.started"}),
+            json!({"type": "item.started", "item": {
+                "id": "item_0", "type": "command_execution", "command": "bash -c 'ls x'", "aggregated_output": "",
+                "exit_code": null, "status": "in_progress", "tool": "shell"
+            }}),
+            json!({"type": "item.completed", "item": {
+                "id": "item_0", "type": "command_execution", "command": "bash -c 'ls x'", "aggregated_output": "a\n",
+                "exit_code": 2, "status": "failed", "tool": "shell", "outcome": outcome
+            }}),
+            json!({"type": "item.completed", "item": {"id": "item_1", "type": "agent_message", "text": "done"}}),
+            json!({"type": "turn.completed", "refusals": [], "usage": {
+                "input_tokens": 3, "cached_input_tokens": 0, "cache_write_input_tokens": 0, "output_tokens": 0,
+                "reasoning_output_tokens": 0
+            }}),
+        ]
+    );
+}
+
+#[test]
+fn a_refused_command_is_declined_and_listed_at_the_end() {
+    let effects = Effects::command(CommandLine { argv: vec!["rm".into()], cwd: None });
+    let refused = outcome(Status::Rejected, Facts::None, false, Some("no"));
+    let refusal =
+        Refusal { call: "shell".into(), tool: "shell".into(), reason: "no".into(), made_up_for: false };
+    let lines = show(&[
+        Event::CallEnded { call: call("shell", "{}"), effects, outcome: refused },
+        Event::TurnFailed { message: "x".into(), usage: Usage::default(), refusals: vec![refusal] },
+    ]);
+    assert_eq!(lines[0]["item"]["status"], "declined");
+    assert_eq!(lines[1]["error"]["message"], "x");
+    assert_eq!(
+        lines[1]["refusals"],
+        json!([{"call": "shell", "tool": "shell", "reason": "no", "made_up_for": false}])
+    );
+}
+
+#[test]
+fn a_plan_is_one_item_from_first_word_to_last() {
+    let plan = |status| {
+        Event::PlanUpdated(Plan { explanation: None, plan: vec![PlanStep { step: "look".into(), status }] })
+    };
+    let lines = show(&[
+        plan(PlanStatus::Pending),
+        Event::CallEnded {
+            call: call("update_plan", "{}"),
+            effects: Effects::none(),
+            outcome: outcome(Status::Success, Facts::None, true, None),
+        },
+        plan(PlanStatus::Completed),
+        Event::TurnCompleted { usage: Usage::default(), refusals: Vec::new() },
+    ]);
+    let shown: Vec<_> =
+        lines[..3].iter().map(|line| (&line["type"], &line["item"]["id"], &line["item"]["items"])).collect();
+    let step = |completed| json!([{"text": "look", "completed": completed}]);
+    assert_eq!(
+        shown,
+        [
+            (&json!("item.started"), &json!("item_0"), &step(false)),
+            (&json!("item.updated"), &json!("item_0"), &step(true)),
+            (&json!("item.completed"), &json!("item_0"), &step(true)),
+        ]
+    );
+}
+
+#[test]
+fn any_other_tool_takes_the_shape_of_a_remote_one() {
+    let ok = outcome(Status::Success, Facts::None, true, None);
+    let lines =
+        show(&[Event::CallEnded { call: call("add", r#"{"a":1}"#), effects: Effects::none(), outcome: ok }]);
+    let item = &lines[0]["item"];
+    assert_eq!((&item["type"], &item["arguments"]), (&json!("mcp_tool_call"), &json!({"a": 1})));
+    assert_eq!(
+        item["result"],
+        json!({"content": [{"type": "text", "text": "a\n"}], "structured_content": null})
+    );
+}

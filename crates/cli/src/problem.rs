@@ -1,0 +1,54 @@
+//! What went wrong, for a person: what, where, and what to do.
+
+use std::{io, path::Path};
+
+use windlass::BuildError;
+
+use crate::exit::Exit;
+
+/// A problem that ends the program.
+#[derive(Debug)]
+pub(crate) struct Problem {
+    pub(crate) exit: Exit,
+    /// What is wrong, in as many lines as it takes; the first says it all.
+    pub(crate) message: String,
+}
+
+impl Problem {
+    /// The command line or the configuration is wrong.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self { exit: Exit::Usage, message: message.into() }
+    }
+
+    /// Something did not work.
+    pub(crate) fn failed(message: impl Into<String>) -> Self {
+        Self { exit: Exit::Failed, message: message.into() }
+    }
+
+    /// A file named on the command line cannot be used.
+    pub(crate) fn file(what: &str, path: &Path, error: &io::Error) -> Self {
+        Self::usage(format!("{what} `{}`: {error}", path.display()))
+    }
+
+    /// There is no agent.
+    pub(crate) fn build(error: &BuildError) -> Self {
+        match error {
+            BuildError::Journal(_) => Self::failed(chain(error)),
+            BuildError::NoModel | BuildError::Tools(_) | BuildError::Session(_) => Self::usage(chain(error)),
+        }
+    }
+}
+
+/// An error with what caused it, on one line.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.ends_with(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
+        source = cause.source();
+    }
+    text
+}

@@ -1,0 +1,186 @@
+//! Progress on stderr for a person. Stdout is left to the answer.
+
+use std::io::{self, IsTerminal, Write};
+
+use windlass::{Effects, Event, EventSink, Facts, Outcome, Plan, PlanStatus, Refusal, Status, ToolCall};
+
+/// How many lines of a failed call's output are shown.
+const SHOWN_LINES: usize = 12;
+
+/// Shows what happens.
+pub(crate) struct Screen {
+    style: Style,
+}
+
+impl Screen {
+    pub(crate) fn new() -> Self {
+        Self { style: Style::detect() }
+    }
+
+    #[expect(clippy::unused_self, reason = "reads as what it does")]
+    fn show(&self, text: &str) {
+        // Nobody to tell if stderr is gone.
+        let _gone = io::stderr().lock().write_all(format!("{text}\n").as_bytes());
+    }
+}
+
+impl EventSink for Screen {
+    fn emit(&self, event: &Event) {
+        let style = &self.style;
+        match event {
+            Event::CallStarted { call, effects } => {
+                self.show(&format!("{} {}", style.bold("•"), title(call, effects)))
+            }
+            Event::CallEnded { call, effects, outcome } => self.show(&ending(style, call, effects, outcome)),
+            Event::Reasoning { text } => {
+                if let Some(first) = text.lines().find(|line| !line.trim().is_empty()) {
+                    self.show(&style.dim(&visible(first)));
+                }
+            }
+            Event::WebSearch { query } => {
+                self.show(&format!("{} web search: {}", style.bold("•"), visible(query)))
+            }
+            Event::PlanUpdated(plan) => self.show(&plan_text(plan)),
+            Event::Retrying { attempt, of, reason, delay } => {
+                let wait = delay.as_secs_f32();
+                self.show(
+                    &style.yellow(&format!("retrying in {wait:.1} s ({attempt}/{of}): {}", visible(reason))),
+                );
+            }
+            Event::Warning { message } => self.show(&style.yellow(&format!("warning: {}", visible(message)))),
+            Event::TurnCompleted { usage, refusals } => {
+                refusals.iter().for_each(|refusal| self.show(&style.yellow(&refused(refusal))));
+                let (read, written) = (usage.input_tokens, usage.output_tokens);
+                if usage.total() > 0 {
+                    self.show(&style.dim(&format!("tokens: {read} in, {written} out")));
+                }
+            }
+            Event::TurnFailed { message, refusals, .. } => {
+                refusals.iter().for_each(|refusal| self.show(&style.yellow(&refused(refusal))));
+                self.show(&style.red(&format!("error: {}", visible(message))));
+            }
+            // What the model says on its way is progress; its last message is the answer and goes to stdout.
+            Event::ThreadStarted { thread } => self.show(&style.dim(&format!("session {thread}"))),
+            Event::TurnStarted
+            | Event::Message { .. }
+            | Event::TextDelta { .. }
+            | Event::ReasoningDelta { .. }
+            | Event::CallOutput { .. } => {}
+        }
+    }
+}
+
+fn title(call: &ToolCall, effects: &Effects) -> String {
+    match &effects.command {
+        // The whole command, whatever its length: what is not shown could be anything.
+        Some(command) => format!("{} {}", call.name, visible(&command.display())),
+        None => format!("{} {}", call.name, visible(&shortened(call.input.as_str(), 200))),
+    }
+}
+
+fn ending(style: &Style, call: &ToolCall, effects: &Effects, outcome: &Outcome) -> String {
+    let seconds = outcome.receipt.duration.as_secs_f32();
+    let how = match (&outcome.facts, outcome.status) {
+        (Facts::Command(command), Status::Success | Status::Error) => format!("exit {}", command.exit.code()),
+        (_, status) => status.name().replace('_', " "),
+    };
+    if outcome.verdict.success {
+        return format!("  {} {how}, {seconds:.1} s", style.green("ok"));
+    }
+    let text = outcome.text();
+    let lines: Vec<_> = text.lines().collect();
+    let skipped = lines.len().saturating_sub(SHOWN_LINES);
+    let tail = lines[skipped..].iter().map(|line| format!("\n  | {}", visible(line))).collect::<String>();
+    let more = if skipped > 0 { format!("\n  | … {skipped} lines more") } else { String::new() };
+    let begun = if outcome.receipt.confinement.is_none() {
+        format!("{} {}\n", style.bold("•"), title(call, effects))
+    } else {
+        String::new()
+    };
+    format!("{begun}  {} {how}, {seconds:.1} s{more}{tail}", style.red("failed"))
+}
+
+fn refused(refusal: &Refusal) -> String {
+    let made_up = if refusal.made_up_for { " (a later call made up for it)" } else { "" };
+    format!("refused: {}: {}{made_up}", refusal.tool, visible(&refusal.reason))
+}
+
+fn plan_text(plan: &Plan) -> String {
+    let steps = plan.plan.iter().map(|step| {
+        let mark = match step.status {
+            PlanStatus::Pending => " ",
+            PlanStatus::InProgress => ">",
+            PlanStatus::Completed => "x",
+        };
+        format!("\n  [{mark}] {}", visible(&step.step))
+    });
+    format!("plan:{}", steps.collect::<String>())
+}
+
+fn shortened(text: &str, limit: usize) -> String {
+    if text.chars().count() <= limit {
+        return text.to_owned();
+    }
+    text.chars().take(limit).chain(['…']).collect()
+}
+
+/// Text with control and direction characters made visible, so that nothing can rewrite the screen or pose as
+/// something else.
+pub(crate) fn visible(text: &str) -> String {
+    let hidden = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+    };
+    text.chars()
+        .flat_map(|c| if hidden(c) { c.escape_default().collect::<Vec<_>>() } else { vec![c] })
+        .collect()
+}
+
+/// Colours, only on a terminal that wants them.
+struct Style {
+    colour: bool,
+}
+
+impl Style {
+    fn detect() -> Self {
+        Self {
+            colour: io::stderr().is_terminal()
+                && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+        }
+    }
+
+    fn paint(&self, code: &str, text: &str) -> String {
+        if self.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+
+    fn bold(&self, text: &str) -> String {
+        self.paint("1", text)
+    }
+
+    fn dim(&self, text: &str) -> String {
+        self.paint("2", text)
+    }
+
+    fn red(&self, text: &str) -> String {
+        self.paint("31", text)
+    }
+
+    fn green(&self, text: &str) -> String {
+        self.paint("32", text)
+    }
+
+    fn yellow(&self, text: &str) -> String {
+        self.paint("33", text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_hidden_stays_hidden() {
+        assert_eq!(visible("ls\u{202e}\x1b[2K\r\n"), "ls\\u{202e}\\u{1b}[2K\\r\\n");
+        assert_eq!(visible("größe 文件"), "größe 文件");
+    }
+}

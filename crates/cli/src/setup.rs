@@ -1,0 +1,280 @@
+//! From the command line, the environment and the configuration to the parts of an agent. The only file that reads the
+//! environment.
+
+use std::{
+    collections::BTreeMap,
+    env, fs, io,
+    num::NonZeroU64,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use serde::Serialize;
+use toml::Value;
+use windlass::{
+    Agent, AgentBuilder, ApprovalPolicy, Budget, Family, Limits, ModelClient, Policy, SandboxMode, ShellKind,
+    Toolset, WebSearch,
+    model::{self, Options},
+};
+
+use crate::{
+    args::{Common, ExecOptions},
+    config::{self, Config, Flag, Loaded, Sources},
+    problem::Problem,
+};
+
+/// The model of the `openai` provider, where none is named.
+const DEFAULT_OPENAI_MODEL: &str = "gpt-5.2-codex";
+
+/// Everything that is settled before anything runs.
+pub(crate) struct Setup {
+    pub(crate) loaded: Loaded,
+    pub(crate) home: PathBuf,
+    pub(crate) cwd: PathBuf,
+}
+
+impl Setup {
+    /// For commands without a model.
+    pub(crate) fn for_tools(common: &Common) -> Result<Self, Problem> {
+        Self::load(common, Vec::new())
+    }
+
+    /// For an agent.
+    pub(crate) fn for_exec(common: &Common, options: &ExecOptions) -> Result<Self, Problem> {
+        Self::load(common, exec_flags(options)?)
+    }
+
+    fn load(common: &Common, flags: Vec<Flag>) -> Result<Self, Problem> {
+        let cwd = working_directory(common.cd.as_deref())?;
+        let home = home_in(&cwd)?;
+        let flags: Vec<_> = common_flags(common).into_iter().chain(flags).collect();
+        let sources =
+            Sources { home: &home, cwd: &cwd, variable: &variable, overrides: &common.config, flags: &flags };
+        let loaded = config::load(&sources).map_err(|error| Problem::usage(error.to_string()))?;
+        Ok(Self { loaded, home, cwd })
+    }
+
+    fn config(&self) -> &Config {
+        &self.loaded.config
+    }
+
+    /// An agent, but for its model's tools: see [`agent`](Self::agent).
+    pub(crate) fn tools(&self) -> AgentBuilder {
+        let model = self.model_name().unwrap_or_default();
+        self.with_tools(&Family::of(&model), self.config().approval_policy)
+    }
+
+    /// An agent. Nobody is asked: this is for runs without a person.
+    pub(crate) fn agent(&self) -> Result<AgentBuilder, Problem> {
+        let config = self.config();
+        let client = self.client()?;
+        let family = Family::of(&client.info().model);
+        let mut builder =
+            self.with_tools(&family, ApprovalPolicy::Never).model(client).home(self.home.clone());
+        if let Some(path) = &config.model_instructions_file {
+            let text = fs::read_to_string(path);
+            builder = builder.instructions(
+                text.map_err(|error| Problem::file("cannot read the instructions", path, &error))?,
+            );
+        }
+        if let Some(text) = &config.developer_instructions {
+            builder = builder.developer_instructions(text.clone());
+        }
+        if let Some(allowed) = config.parallel_tool_calls {
+            builder = builder.parallel_calls(allowed);
+        }
+        if let Some(seconds) = config.turn_time_limit_sec {
+            builder = builder.time_limit(Duration::from_secs(seconds.get()));
+        }
+        if let Some(tokens) = config.turn_token_limit {
+            builder = builder.token_limit(tokens.get());
+        }
+        Ok(builder)
+    }
+
+    fn with_tools(&self, family: &Family, approval: ApprovalPolicy) -> AgentBuilder {
+        let config = self.config();
+        let policy = Policy {
+            cwd: self.cwd.clone(),
+            approval,
+            sandbox: config.sandbox_mode,
+            limits: Limits::default(),
+        };
+        let toolset = Toolset {
+            shell: match config.shell_tool {
+                config::ShellTool::Auto => family.shell,
+                config::ShellTool::Shell => ShellKind::Shell,
+                config::ShellTool::ShellCommand => ShellKind::ShellCommand,
+                config::ShellTool::LocalShell => ShellKind::LocalShell,
+                config::ShellTool::Disabled => ShellKind::Disabled,
+            },
+            shell_program: shell_program(),
+            web_search: match config.web_search {
+                config::WebSearch::Live => Some(WebSearch::Live),
+                config::WebSearch::Cached => Some(WebSearch::Cached),
+                config::WebSearch::Disabled => None,
+            },
+        };
+        let environment = config.child_environment(variables());
+        let mut builder = Agent::builder().policy(policy).builtin(toolset).environment(environment);
+        if let Some(tokens) = config.tool_output_token_limit {
+            builder = builder.budget(Budget::Tokens(usize::try_from(tokens.get()).unwrap_or(usize::MAX)));
+        }
+        builder
+    }
+
+    fn provider_id(&self) -> &str {
+        self.config().model_provider.as_deref().unwrap_or("openai")
+    }
+
+    fn model_name(&self) -> Option<String> {
+        let default = match self.provider_id() {
+            "openai" => Some(DEFAULT_OPENAI_MODEL),
+            "scripted" => Some("scripted"),
+            _ => None,
+        };
+        self.config().model.clone().or_else(|| default.map(str::to_owned))
+    }
+
+    fn client(&self) -> Result<Arc<dyn ModelClient>, Problem> {
+        let (config, id) = (self.config(), self.provider_id());
+        let Some(mut provider) = config.model_providers.get(id).cloned() else {
+            let known: Vec<_> = config.model_providers.keys().map(String::as_str).collect();
+            return Err(Problem::usage(format!(
+                "there is no provider `{id}`; there are {}",
+                known.join(", ")
+            )));
+        };
+        if let Some(url) = config.openai_base_url.as_ref().filter(|_| id == "openai") {
+            provider.base_url = Some(url.clone());
+        }
+        let model = self.model_name().ok_or_else(|| {
+            Problem::usage(format!(
+                "which model of `{id}`? give it with `--model`, or set `model` in the configuration"
+            ))
+        })?;
+        let options = Options {
+            model,
+            reasoning_effort: config.model_reasoning_effort.clone(),
+            reasoning_summary: config.model_reasoning_summary.and_then(spelled),
+            verbosity: config.model_verbosity.and_then(spelled),
+            max_output_tokens: config.model_max_output_tokens.map(NonZeroU64::get),
+        };
+        model::connect(id, &provider, options, &key).map_err(|error| Problem::usage(error.to_string()))
+    }
+}
+
+/// The home directory of Windlass.
+pub(crate) fn home() -> Result<PathBuf, Problem> {
+    home_in(&working_directory(None)?)
+}
+
+fn home_in(cwd: &Path) -> Result<PathBuf, Problem> {
+    config::home(&variable, cwd).map_err(|error| Problem::usage(error.to_string()))
+}
+
+/// Options of every command that stand for a key.
+fn common_flags(common: &Common) -> Vec<Flag> {
+    let set = |name, key, value: &str| Flag { name, key, value: Value::String(value.to_owned()) };
+    let mut flags = Vec::new();
+    if let Some(mode) = common.sandbox {
+        flags.push(set("--sandbox", "sandbox_mode", SandboxMode::from(mode).name()));
+    }
+    if let Some(policy) = common.approval {
+        flags.push(set("--ask-for-approval", "approval_policy", ApprovalPolicy::from(policy).name()));
+    }
+    if common.bypass {
+        let name = "--dangerously-bypass-approvals-and-sandbox";
+        flags.push(set(name, "sandbox_mode", SandboxMode::DangerFullAccess.name()));
+        flags.push(set(name, "approval_policy", ApprovalPolicy::Never.name()));
+    }
+    flags
+}
+
+/// Options of `exec` that stand for a key.
+fn exec_flags(options: &ExecOptions) -> Result<Vec<Flag>, Problem> {
+    let mut flags = Vec::new();
+    let mut set = |name, key, value| flags.push(Flag { name, key, value });
+    if let Some(model) = &options.model {
+        set("--model", "model", Value::String(model.clone()));
+    }
+    if let Some(provider) = &options.provider {
+        set("--provider", "model_provider", Value::String(provider.clone()));
+    }
+    if let Some(path) = &options.script {
+        set("--script", "model_provider", Value::String("scripted".to_owned()));
+        set("--script", "model_providers", within("scripted", within("script", text("--script", path)?)));
+    }
+    if !options.add_dir.is_empty() {
+        let roots = options.add_dir.iter().map(|path| text("--add-dir", path)).collect::<Result<_, _>>()?;
+        set("--add-dir", "sandbox_workspace_write", within("writable_roots", Value::Array(roots)));
+    }
+    let number = |name, limit: u64| {
+        i64::try_from(limit)
+            .map(Value::Integer)
+            .map_err(|_| Problem::usage(format!("{name}: {limit} is too large")))
+    };
+    if let Some(seconds) = options.time_limit {
+        set("--time-limit", "turn_time_limit_sec", number("--time-limit", seconds)?);
+    }
+    if let Some(tokens) = options.token_limit {
+        set("--token-limit", "turn_token_limit", number("--token-limit", tokens)?);
+    }
+    Ok(flags)
+}
+
+/// A table with one key.
+fn within(key: &str, value: Value) -> Value {
+    Value::Table([(key.to_owned(), value)].into_iter().collect())
+}
+
+fn text(flag: &str, path: &Path) -> Result<Value, Problem> {
+    let text =
+        path.to_str().ok_or_else(|| Problem::usage(format!("{flag}: `{}` is not UTF-8", path.display())))?;
+    Ok(Value::String(text.to_owned()))
+}
+
+/// A choice as the configuration, and every server, spells it.
+fn spelled(choice: impl Serialize) -> Option<String> {
+    serde_json::to_value(choice).ok()?.as_str().map(str::to_owned)
+}
+
+/// Where work happens: an existing directory, with links resolved.
+fn working_directory(cd: Option<&Path>) -> Result<PathBuf, Problem> {
+    let path = cd.map_or_else(env::current_dir, |path| Ok(path.to_owned()));
+    let path = path.map_err(|error| Problem::usage(format!("there is no working directory: {error}")))?;
+    let real = path
+        .canonicalize()
+        .and_then(|real| if real.is_dir() { Ok(real) } else { Err(io::ErrorKind::NotADirectory.into()) });
+    real.map_err(|error| Problem::file("cannot work in", &path, &error))
+}
+
+/// The user's shell, if it is one that reads POSIX command lines.
+fn shell_program() -> PathBuf {
+    let usual = ["bash", "zsh", "sh", "dash", "ksh"];
+    let own = env::var_os("SHELL").map(PathBuf::from);
+    let own = own.filter(|path| {
+        path.is_absolute() && path.file_name().is_some_and(|name| usual.iter().any(|each| name == *each))
+    });
+    let candidates = own.into_iter().chain(["/bin/bash", "/usr/bin/bash", "/bin/sh"].map(PathBuf::from));
+    candidates.into_iter().find(|path| path.exists()).unwrap_or_else(|| "/bin/sh".into())
+}
+
+/// The environment, as far as it is text.
+fn variables() -> BTreeMap<String, String> {
+    env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect()
+}
+
+fn variable(name: &str) -> Option<String> {
+    env::var(name).ok()
+}
+
+/// A variable that may hold a key. Client libraries of this family hand theirs over in a variable of their own, which
+/// then counts more than whatever the user's shell happens to hold.
+fn key(name: &str) -> Option<String> {
+    let handed_over = (name == "OPENAI_API_KEY").then(|| variable("CODEX_API_KEY")).flatten();
+    handed_over.or_else(|| variable(name)).filter(|value| !value.is_empty())
+}

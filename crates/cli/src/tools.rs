@@ -1,0 +1,143 @@
+//! `windlass tools`: which tools there are.
+
+use std::{
+    collections::BTreeMap,
+    io::{self, Write},
+};
+
+use serde_json::{Value, json};
+use windlass::{Category, Registered, Registry, SpecKind, Toolbox};
+
+use crate::{
+    args::{Common, Tools},
+    exit::Exit,
+    problem::Problem,
+    setup::Setup,
+};
+
+/// Runs the command.
+pub(crate) fn run(args: Tools) -> Result<Exit, Problem> {
+    let shown = match args {
+        Tools::List { common, json } => list(&toolbox(&common)?.registry, json),
+        Tools::Manifest { common, json } => manifest(&toolbox(&common)?.registry, json),
+        Tools::Show { common, name, json } => show(&toolbox(&common)?.registry, &name, json)?,
+    };
+    let written = io::stdout().lock().write_all(shown.as_bytes());
+    written.map_err(|error| Problem::failed(format!("cannot write the list: {error}")))?;
+    Ok(Exit::Done)
+}
+
+fn toolbox(common: &Common) -> Result<Toolbox, Problem> {
+    Setup::for_tools(common)?.tools().toolbox().map_err(|errors| Problem::usage(errors.to_string()))
+}
+
+fn list(registry: &Registry, json: bool) -> String {
+    if json {
+        return pretty(&Value::from(registry.tools().iter().map(summary).collect::<Vec<_>>()));
+    }
+    let width = registry.tools().iter().map(|tool| tool.spec.name.as_str().len()).max().unwrap_or(0);
+    let rows = registry.tools().iter().map(|tool| {
+        let hidden = if tool.advertised { "" } else { " (callable, not offered)" };
+        format!("{:width$}  {}{hidden}\n", tool.spec.name.as_str(), first_line(tool))
+    });
+    let left_out = registry
+        .quarantined()
+        .iter()
+        .map(|tool| format!("{:width$}  left out: {}\n", tool.name.as_str(), tool.reason));
+    rows.chain(left_out).collect()
+}
+
+fn show(registry: &Registry, name: &str, json: bool) -> Result<String, Problem> {
+    let Some(tool) = registry.find(name) else {
+        let names: Vec<_> = registry.tools().iter().map(|tool| tool.spec.name.to_string()).collect();
+        return Err(Problem::usage(format!("there is no tool `{name}`; there are {}", names.join(", "))));
+    };
+    Ok(if json { pretty(&full(tool)) } else { describe(tool, "#") })
+}
+
+fn manifest(registry: &Registry, json: bool) -> String {
+    let mut by_category: BTreeMap<Category, Vec<&Registered>> = BTreeMap::new();
+    for tool in registry.tools().iter().filter(|tool| tool.advertised) {
+        by_category.entry(tool.meta.category).or_default().push(tool);
+    }
+    if json {
+        let categories = by_category.iter().map(|(category, tools)| {
+            json!({"category": category, "tools": tools.iter().map(|tool| full(tool)).collect::<Vec<_>>()})
+        });
+        return pretty(&Value::from(categories.collect::<Vec<_>>()));
+    }
+    let sections = by_category.iter().map(|(category, tools)| {
+        let tools: String = tools.iter().map(|tool| describe(tool, "###")).collect();
+        format!("## {}\n\n{tools}", category.title())
+    });
+    format!("# Tools\n\n{}", sections.collect::<String>())
+}
+
+fn first_line(tool: &Registered) -> &str {
+    match &tool.spec.kind {
+        SpecKind::WebSearch(_) => "Search the web (done by the model's server).",
+        _ => tool
+            .spec
+            .description
+            .split(". ")
+            .next()
+            .unwrap_or_default()
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .trim_end_matches('.'),
+    }
+}
+
+fn summary(tool: &Registered) -> Value {
+    json!({
+        "name": tool.spec.name,
+        "description": first_line(tool),
+        "category": tool.meta.category,
+        "advertised": tool.advertised,
+        "aliases": tool.meta.aliases,
+    })
+}
+
+fn full(tool: &Registered) -> Value {
+    json!({"spec": tool.spec, "meta": tool.meta, "advertised": tool.advertised})
+}
+
+/// A tool as a page of Markdown.
+fn describe(tool: &Registered, heading: &str) -> String {
+    let mut out = format!("{heading} {}\n\n{}\n", tool.spec.name, tool.spec.description);
+    let mut list = |title: &str, rows: Vec<String>| {
+        if !rows.is_empty() {
+            out.push_str(&format!("\n{title}:\n"));
+            rows.iter().for_each(|row| out.push_str(&format!("- {row}\n")));
+        }
+    };
+    if let SpecKind::Function { parameters } = &tool.spec.kind {
+        let rows =
+            parameters.properties().map(|(name, schema)| parameter(name, schema, parameters.requires(name)));
+        list("Parameters", rows.collect());
+    }
+    let meta = &tool.meta;
+    list("Returns", Some(&meta.returns).filter(|text| !text.is_empty()).cloned().into_iter().collect());
+    list("Constraints", meta.constraints.clone());
+    list("Side effects", meta.side_effects.clone());
+    list(
+        "Examples",
+        meta.examples.iter().map(|example| format!("{}: `{}`", example.request, example.input)).collect(),
+    );
+    list("Also answers to", meta.aliases.iter().map(|alias| format!("`{alias}`")).collect());
+    out.push('\n');
+    out
+}
+
+fn parameter(name: &str, schema: &Value, required: bool) -> String {
+    let kind = schema.get("type").map(|kind| kind.to_string().replace('"', "")).unwrap_or_default();
+    let must = if required { ", required" } else { "" };
+    let text = schema.get("description").and_then(Value::as_str).unwrap_or_default();
+    let default = schema.get("default").map(|value| format!(" Default: {value}.")).unwrap_or_default();
+    format!("`{name}` ({kind}{must}): {text}{default}")
+}
+
+fn pretty(value: &Value) -> String {
+    format!("{value:#}\n")
+}
