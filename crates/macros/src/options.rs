@@ -1,0 +1,130 @@
+//! What stands in the parentheses of `#[tool(…)]`.
+
+use proc_macro2::Span;
+use syn::{
+    Error, Expr, Ident, LitBool, LitStr, Result, Token, parenthesized,
+    parse::{Parse, ParseStream},
+    punctuated::Punctuated,
+};
+
+const EFFECTS: &str =
+    "one of: `pure`; any of `reads(parameter)`, `writes(parameter)` and `network`; `effects = function`";
+
+/// The options of a tool.
+pub(crate) struct Options {
+    pub(crate) effects: Effects,
+    pub(crate) name: Option<LitStr>,
+    pub(crate) category: Option<Ident>,
+    pub(crate) aliases: Vec<LitStr>,
+    pub(crate) parallel: Option<LitBool>,
+}
+
+/// What the tool does to the world.
+pub(crate) enum Effects {
+    Pure,
+    Declared(Declared),
+    Function(Box<Expr>),
+}
+
+/// Effects listed one by one.
+#[derive(Default)]
+pub(crate) struct Declared {
+    pub(crate) reads: Vec<Ident>,
+    pub(crate) writes: Vec<Ident>,
+    pub(crate) network: bool,
+}
+
+impl Parse for Options {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        let mut raw = Raw::default();
+        while !input.is_empty() {
+            raw.option(input)?;
+            if !input.is_empty() {
+                input.parse::<Token![,]>()?;
+            }
+        }
+        raw.check()
+    }
+}
+
+/// The options as they were written, before it is known that they fit together.
+#[derive(Default)]
+struct Raw {
+    pure: Option<Span>,
+    declared: Option<Declared>,
+    function: Option<Expr>,
+    name: Option<LitStr>,
+    category: Option<Ident>,
+    aliases: Vec<LitStr>,
+    parallel: Option<LitBool>,
+}
+
+impl Raw {
+    fn option(&mut self, input: ParseStream<'_>) -> Result<()> {
+        let key: Ident = input.parse()?;
+        match key.to_string().as_str() {
+            "pure" => once(&key, &mut self.pure, key.span())?,
+            "network" => self.declared.get_or_insert_default().network = true,
+            "reads" => self.declared.get_or_insert_default().reads.extend(names(&key, input)?),
+            "writes" => self.declared.get_or_insert_default().writes.extend(names(&key, input)?),
+            "effects" => once(&key, &mut self.function, value(input)?)?,
+            "name" => once(&key, &mut self.name, value(input)?)?,
+            "category" => once(&key, &mut self.category, value(input)?)?,
+            "alias" => self.aliases.push(value(input)?),
+            "parallel" => once(&key, &mut self.parallel, value(input)?)?,
+            _ => {
+                let known = "`name`, `category`, `alias`, `parallel`";
+                return Err(Error::new(
+                    key.span(),
+                    format!("unknown option `{key}`; options are {known}, and for the effects {EFFECTS}"),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn check(self) -> Result<Options> {
+        let effects = match (self.pure, self.declared, self.function) {
+            (Some(_), None, None) => Effects::Pure,
+            (None, Some(declared), None) => Effects::Declared(declared),
+            (None, None, Some(function)) => Effects::Function(Box::new(function)),
+            (None, None, None) => {
+                return Err(Error::new(
+                    Span::call_site(),
+                    format!("a tool must say what it does to the world, by {EFFECTS}"),
+                ));
+            }
+            (pure, _, function) => {
+                let span = pure.or_else(|| function.as_ref().map(syn::spanned::Spanned::span));
+                let span = span.unwrap_or_else(Span::call_site);
+                return Err(Error::new(span, format!("these effects contradict each other; say {EFFECTS}")));
+            }
+        };
+        let Self { name, category, aliases, parallel, .. } = self;
+        Ok(Options { effects, name, category, aliases, parallel })
+    }
+}
+
+fn value<T: Parse>(input: ParseStream<'_>) -> Result<T> {
+    input.parse::<Token![=]>()?;
+    input.parse()
+}
+
+/// The parameters in the parentheses after `reads` or `writes`.
+fn names(key: &Ident, input: ParseStream<'_>) -> Result<Punctuated<Ident, Token![,]>> {
+    let nothing = || Error::new(key.span(), format!("name the parameters that are paths: `{key}(path)`"));
+    if !input.peek(syn::token::Paren) {
+        return Err(nothing());
+    }
+    let inner;
+    parenthesized!(inner in input);
+    let names = Punctuated::parse_terminated(&inner)?;
+    if names.is_empty() { Err(nothing()) } else { Ok(names) }
+}
+
+fn once<T>(key: &Ident, place: &mut Option<T>, value: T) -> Result<()> {
+    match place.replace(value) {
+        None => Ok(()),
+        Some(_) => Err(Error::new(key.span(), format!("`{key}` is given twice"))),
+    }
+}
