@@ -20,16 +20,16 @@ mod load;
 mod problem;
 mod show;
 
-pub(crate) use environment::{Inherit, ShellEnvironmentPolicy};
 pub(crate) use known::schema;
-pub(crate) use layer::Origin;
 pub(crate) use load::{Flag, Loaded, Sources, file, home, load};
-pub(crate) use problem::ConfigError;
 pub(crate) use show::{Format, show};
+
+use environment::ShellEnvironmentPolicy;
 
 /// The configuration of Windlass, read from `config.toml` in its home directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[schemars(title = "Configuration of Windlass")]
 pub(crate) struct Config {
     /// The model to use, by the name its provider has for it.
     pub(crate) model: Option<String>,

@@ -72,8 +72,9 @@ impl Known {
         let nearest = self.all().into_iter().min_by_key(|(other_table, other)| {
             let elsewhere = *other_table != table;
             let letters = distance(name, other);
-            let far = letters > name.len() / 3 && !other.contains(name.as_str());
-            // A key of another table counts if it is spelt the same, or nearly so.
+            let part = name.len() > 2 && other.contains(name.as_str());
+            let far = !part && letters > name.len() / 3;
+            // A key of another table counts only if it is spelt nearly the same.
             (far, far && elsewhere, letters + usize::from(elsewhere))
         });
         let hint = nearest.map(|(table, name)| format!("; did you mean `{}`?", table.child(name)));
@@ -82,7 +83,7 @@ impl Known {
     }
 
     /// Every key, as its table and its name.
-    fn all(&self) -> Vec<(Key, String)> {
+    pub(super) fn all(&self) -> Vec<(Key, String)> {
         let mut found = Vec::new();
         let mut tables = vec![(Key::root(), self.resolve(&self.schema))];
         while let Some((key, schema)) = tables.pop() {

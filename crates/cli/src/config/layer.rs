@@ -16,6 +16,7 @@ use super::{
     known::{Complaint, Part},
     load::Flag,
     problem::{Excerpt, Problem},
+    show::is_secret,
 };
 
 /// Where a value comes from.
@@ -43,9 +44,8 @@ impl fmt::Display for Origin {
         match self {
             Self::Default => f.write_str("default"),
             Self::File { path, line } => write!(f, "{}:{line}", path.display()),
-            Self::Variable(name) => f.write_str(name),
+            Self::Variable(name) | Self::Flag(name) => f.write_str(name),
             Self::Override => f.write_str("-c"),
-            Self::Flag(name) => f.write_str(name),
         }
     }
 }
@@ -72,13 +72,14 @@ pub(super) type Read = Vec<Result<Setting, Problem>>;
 impl Setting {
     /// The complaint about this setting as a problem of its source.
     pub(super) fn problem(&self, Complaint { about, message }: Complaint) -> Problem {
-        let excerpt = self.marks.as_ref().map(|marks| match about {
-            Part::Name(at) => marks.names[at].clone(),
-            Part::Value => marks.value.clone(),
+        let excerpt = self.marks.as_ref().and_then(|marks| match about {
+            Part::Name(at) => marks.names.get(at).cloned(),
+            Part::Value => Some(marks.value.clone()).filter(|_| !is_secret(&self.key)),
         });
-        let source = match &self.origin {
-            Origin::File { path, .. } => path.display().to_string(),
-            other => other.to_string(),
+        let source = match (&self.origin, &excerpt) {
+            // The excerpt says which line.
+            (Origin::File { path, .. }, Some(_)) => path.display().to_string(),
+            (other, _) => other.to_string(),
         };
         Problem { source, excerpt, message }
     }
@@ -137,10 +138,11 @@ impl Document<'_> {
                 origin: Origin::File { path: self.path.to_owned(), line },
                 marks: Some(Marks { names, value: mark }),
             }),
-            Err(error) => Err(Problem {
+            // The text is TOML already; all that can go wrong is a number larger than TOML has.
+            Err(_) => Err(Problem {
                 source: self.path.display().to_string(),
                 excerpt: Some(mark),
-                message: format!("`{key}`: {}", error.message()),
+                message: format!("`{key}`: the number is out of range"),
             }),
         });
     }

@@ -9,11 +9,11 @@ use serde::Deserialize;
 use toml::{Table, Value};
 
 use super::{
-    Config, ConfigError, Origin,
+    Config,
     key::Key,
     known::Known,
-    layer::{Setting, flattened, from_file, from_flags, from_overrides, from_variables},
-    problem::Problem,
+    layer::{Origin, Setting, flattened, from_file, from_flags, from_overrides, from_variables},
+    problem::{ConfigError, Problem},
 };
 
 /// What a configuration is made from.
@@ -95,7 +95,7 @@ pub(crate) fn load(sources: &Sources<'_>) -> Result<Loaded, ConfigError> {
             Err(problem) => problems.push(problem),
         }
     }
-    if problems.is_empty() { merged.finish() } else { Err(ConfigError { problems }) }
+    if problems.is_empty() { merged.finish() } else { Err(ConfigError::new(problems)) }
 }
 
 /// What has been set so far.
@@ -110,9 +110,9 @@ impl Merged {
     fn defaults() -> Result<Self, ConfigError> {
         let defaults = Value::try_from(Config::default()).map_err(|error| inconsistent(&error))?;
         let mut merged = Self::default();
-        flattened(Key::root(), defaults, &Origin::Default)
-            .into_iter()
-            .for_each(|setting| merged.put(setting));
+        for setting in flattened(Key::root(), defaults, &Origin::Default) {
+            merged.put(setting);
+        }
         Ok(merged)
     }
 

@@ -5,7 +5,15 @@ use std::{error::Error, fmt, ops::Range};
 /// Everything that is wrong with a configuration, found in one go.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ConfigError {
-    pub(super) problems: Vec<Problem>,
+    problems: Vec<Problem>,
+}
+
+impl ConfigError {
+    /// Problems of the file come in the order of its lines, the others as they are.
+    pub(super) fn new(mut problems: Vec<Problem>) -> Self {
+        problems.sort_by_key(|problem| problem.excerpt.as_ref().map_or(usize::MAX, |excerpt| excerpt.line));
+        Self { problems }
+    }
 }
 
 impl Error for ConfigError {}

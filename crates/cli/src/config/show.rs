@@ -1,15 +1,13 @@
 //! What is in effect, for people and programs. Secrets are not shown.
 
-use std::fmt::Write;
-
 use serde_json::{Map, Value as Json, json};
 use toml::Value;
 
 use super::{
-    Loaded, Origin,
+    Loaded,
     environment::looks_secret,
     key::Key,
-    layer::{Setting, flattened},
+    layer::{Origin, Setting, flattened},
 };
 
 /// How a configuration is shown.
@@ -46,18 +44,35 @@ fn effective(loaded: &Loaded) -> Vec<Setting> {
     // A configuration came from TOML, so it can be written as TOML; what could not would be shown as nothing.
     let whole = Value::try_from(&loaded.config).unwrap_or_else(|_| Value::Table(toml::Table::new()));
     let mut settings = flattened(Key::root(), whole, &Origin::Default);
-    settings.iter_mut().filter(|setting| is_secret(&setting.key)).for_each(|setting| {
-        setting.value = Value::from("<hidden>");
-    });
+    settings.iter_mut().for_each(hide);
     settings
 }
 
+/// One line of TOML. Of the values there are, each is also TOML when written as JSON, and then takes one line only.
 fn line(loaded: &Loaded, Setting { key, value, .. }: &Setting, format: Format) -> String {
-    let mut line = format!("{key} = {value}");
-    if format == Format::TomlWithOrigins {
-        let _ = write!(line, "  # {}", loaded.origin(key));
+    let value = json!(value);
+    match format {
+        Format::TomlWithOrigins => format!("{key} = {value}  # {}\n", loaded.origin(key)),
+        Format::Toml | Format::Json => format!("{key} = {value}\n"),
     }
-    line + "\n"
+}
+
+fn hide(setting: &mut Setting) {
+    if is_secret(&setting.key) {
+        setting.value = Value::from(HIDDEN);
+    } else if let Some(url) = setting.value.as_str().and_then(without_password) {
+        setting.value = Value::from(url);
+    }
+}
+
+const HIDDEN: &str = "<hidden>";
+
+/// A URL that holds a password, without it.
+fn without_password(url: &str) -> Option<String> {
+    let (scheme, rest) = url.split_once("://")?;
+    let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let (_, host) = authority.rsplit_once('@')?;
+    Some(format!("{scheme}://{HIDDEN}@{host}{path}"))
 }
 
 /// Whether a value is not for everyone's eyes: keys of providers, whatever is sent along with requests, and variables
