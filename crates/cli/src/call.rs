@@ -6,7 +6,8 @@ use std::{
 };
 
 use windlass::{
-    Answer, Approver, BoxFuture, Input, Outcome, Question, Reason, SpecKind, Status, Stop, ToolCall, render,
+    Answer, Approver, BoxFuture, CommandLine, Input, Outcome, Question, Reason, SpecKind, Status, Stop,
+    ToolCall, render,
 };
 
 use crate::{args::Call, exec::from_stdin, exit::Exit, problem::Problem, screen::visible, setup::Setup};
@@ -18,9 +19,8 @@ pub(crate) fn run(args: Call) -> Result<Exit, Problem> {
     let toolbox = toolbox.map_err(|errors| Problem::usage(errors.to_string()))?;
     let text = match args.input {
         Some(text) if text != "-" => text,
-        Some(_) => from_stdin("the input")?,
         None if io::stdin().is_terminal() => String::new(),
-        None => from_stdin("the input")?,
+        Some(_) | None => from_stdin("the input")?,
     };
     let freeform = toolbox
         .registry
@@ -83,8 +83,11 @@ fn ask(question: &Question) -> Answer {
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
         return Answer::Unavailable;
     }
-    let what =
-        question.effects.command.as_ref().map_or_else(|| format!("{:?}", question.effects), |c| c.display());
+    let what = question
+        .effects
+        .command
+        .as_ref()
+        .map_or_else(|| format!("{:?}", question.effects), CommandLine::display);
     let text = format!(
         "{} wants to run:\n  {}\n({})\nAllow it once? [y/N] ",
         question.tool,

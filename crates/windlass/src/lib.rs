@@ -36,9 +36,9 @@ pub use windlass_contract::{
     Content, Cx, Effects, ErrorKind, Event, EventSink, Example, Exit, Facts, Format, Host, Input, Item, Limits, Meta,
     ModelClient, ModelError, Network, Outcome, Output, Plan, PlanStatus, PlanStep, Profile, Question, Ready, Receipt,
     Refusal, Role, SandboxMode, Schema, SchemaError, Silent, SpecKind, Status, ThreadId, Tool, ToolCall, ToolError,
-    ToolName, ToolSpec, Usage, Verdict, WebSearch, erase, tool as tool_from,
+    ToolName, ToolSpec, Usage, Verdict, View, WebSearch, erase, tool as tool_from,
 };
-//MACRO pub use windlass_macros::tool;
+pub use windlass_macros::tool;
 pub use windlass_runtime::{
     Batch, Budget, DefinitionErrors, Gate, Policy, Quarantined, Reason, Registered, Registry, Shaper, Stop, Toolbox,
 };

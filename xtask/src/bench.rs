@@ -1,0 +1,98 @@
+//! How fast and how small the release binary is, beside the floor of the same machine in the same minute.
+//!
+//! Numbers are reported, never asserted: a busy machine must not fail a build. `docs/performance.md` keeps them.
+
+mod process;
+mod server;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use process::Cost;
+use server::Server;
+
+const RUNS: usize = 15;
+const CALLS: usize = 300;
+
+/// Measures and reports.
+pub(crate) fn run(root: &Path) -> Result<String, Vec<String>> {
+    let binary = root.join("target/release/windlass");
+    if !binary.exists() {
+        return Err(vec!["build it first: cargo build --release".to_owned()]);
+    }
+    let mut rows = vec!["| what | wall ms | CPU ms | peak MB |".to_owned(), "|---|---|---|---|".to_owned()];
+    rows.push(row("floor: `true`", &repeat(|| process::run(Path::new("/bin/true"), &[], root))?));
+    rows.push(row("`windlass --version`", &repeat(|| process::run(&binary, &["--version"], root))?));
+    for wire in ["responses", "chat"] {
+        let cost = repeat(|| Ok(session(&binary, wire, 0)?.0))?;
+        rows.push(row(&format!("one turn of text, {wire}, loopback"), &cost));
+    }
+    let (cost, gaps, connections) = session(&binary, "responses", CALLS)?;
+    rows.push(row(&format!("{CALLS} calls of `true`"), &cost));
+    let early = median(gaps[5..35].to_vec());
+    let late = median(gaps[gaps.len() - 30..].to_vec());
+    let shell = repeat(|| process::run(Path::new("/bin/bash"), &["-c", "true"], root))?;
+    let size = fs::metadata(&binary).map_or(0, |file| file.len());
+    let packages =
+        fs::read_to_string(root.join("Cargo.lock")).unwrap_or_default().matches("[[package]]").count();
+    rows.push(String::new());
+    rows.push(format!(
+        "client time per call, early {:.2} ms, late {:.2} ms ({:.2}x); floor `bash -c true` {:.2} ms; {connections} connection(s)",
+        millis(early),
+        millis(late),
+        late.as_secs_f64() / early.as_secs_f64(),
+        millis(shell.wall),
+    ));
+    rows.push(format!("binary {:.1} MB, {packages} packages in Cargo.lock", size as f64 / 1e6));
+    Ok(rows.join("\n"))
+}
+
+/// One session of so many calls: its cost, the time the client took for each, and the connections it opened.
+fn session(binary: &Path, wire: &str, calls: usize) -> Result<(Cost, Vec<Duration>, usize), Vec<String>> {
+    let server = Server::start(calls).map_err(|error| vec![format!("cannot listen: {error}")])?;
+    let home = std::env::temp_dir().join(format!("windlass-bench-{}-{}", std::process::id(), server.port));
+    let provider = format!(
+        r#"model_providers.bench={{base_url="http://127.0.0.1:{}/v1", wire_api="{wire}"}}"#,
+        server.port
+    );
+    let home_variable = home.to_string_lossy().into_owned();
+    let arguments =
+        ["exec", "--json", "-s", "danger-full-access", "-m", "bench", "-p", "bench", "-c", &provider, "go"];
+    let cost =
+        process::run_with(binary, &arguments, &[("WINDLASS_HOME", &home_variable)], &PathBuf::from("/"));
+    // The directory holds nothing but this session.
+    let _gone = fs::remove_dir_all(&home);
+    let (gaps, connections) = server.stop();
+    if gaps.len() != calls {
+        return Err(vec![format!("the session made {} of {calls} calls", gaps.len())]);
+    }
+    Ok((cost?, gaps, connections))
+}
+
+fn repeat(mut once: impl FnMut() -> Result<Cost, Vec<String>>) -> Result<Cost, Vec<String>> {
+    let costs = (0..RUNS).map(|_| once()).collect::<Result<Vec<_>, _>>()?;
+    let of = |part: fn(&Cost) -> Duration| median(costs.iter().map(part).collect());
+    let peak_kb = costs.iter().map(|cost| cost.peak_kb).max().unwrap_or(0);
+    Ok(Cost { wall: of(|cost| cost.wall), cpu: of(|cost| cost.cpu), peak_kb })
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times[times.len() / 2]
+}
+
+fn row(name: &str, cost: &Cost) -> String {
+    format!(
+        "| {name} | {:.1} | {:.1} | {:.1} |",
+        millis(cost.wall),
+        millis(cost.cpu),
+        cost.peak_kb as f64 / 1024.0
+    )
+}
+
+fn millis(time: Duration) -> f64 {
+    time.as_secs_f64() * 1000.0
+}
