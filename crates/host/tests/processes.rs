@@ -33,15 +33,8 @@ struct Place {
 
 impl Place {
     fn new() -> Self {
-        Self::with(Confinement::Unconfined)
-    }
-
-    fn with(confinement: Confinement) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let environment = BTreeMap::from([("PATH".to_owned(), "/usr/bin:/bin".to_owned())]);
-        let limits = Limits { default_time: FOREVER, ..Limits::default() };
-        let grant = Grant::issue(directory.path().to_owned(), &Effects::none(), limits, confinement);
-        let host = Machine::new(environment).confine(&grant).unwrap();
+        let host = host(directory.path(), Confinement::Unconfined);
         Self { directory, host }
     }
 
@@ -59,10 +52,15 @@ impl Place {
         (finished.exit, String::from_utf8(finished.output).unwrap())
     }
 
+    fn named_pipe(&self, name: &str) -> PathBuf {
+        let path = self.path(name);
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        path
+    }
+
     /// Makes the named pipe `tether` and tells when every process that held it open for writing is gone.
     fn tether(&self) -> Receiver<()> {
-        let path = self.path("tether");
-        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        let path = self.named_pipe("tether");
         let (gone, told) = mpsc::channel();
         thread::spawn(move || {
             fs::read(path).unwrap();
@@ -70,6 +68,13 @@ impl Place {
         });
         told
     }
+}
+
+fn host(directory: &Path, confinement: Confinement) -> Arc<dyn Host> {
+    let environment = BTreeMap::from([("PATH".to_owned(), "/usr/bin:/bin".to_owned())]);
+    let limits = Limits { default_time: FOREVER, ..Limits::default() };
+    let grant = Grant::issue(directory.to_owned(), &Effects::none(), limits, confinement);
+    Machine::new(environment).confine(&grant).unwrap()
 }
 
 fn command(argv: &[&str]) -> Command {
@@ -255,11 +260,12 @@ async fn a_program_that_cannot_be_started_is_named_with_the_reason() {
 
 #[tokio::test]
 async fn a_call_that_declared_to_start_nothing_starts_nothing() {
-    let place = Place::with(Confinement::InProcess);
-    let result = place.run(sh("touch made")).await;
+    let directory = tempfile::tempdir().unwrap();
+    let host = host(directory.path(), Confinement::InProcess);
+    let result = host.run(&sh("touch made"), &CancellationToken::new(), &|_| {}).await;
     assert!(matches!(result, Err(HostError::NotGranted { program }) if program == "sh"));
-    assert!(!place.path("made").exists());
-    assert_eq!(place.host.confinement(), Confinement::InProcess);
+    assert!(!directory.path().join("made").exists());
+    assert_eq!(host.confinement(), Confinement::InProcess);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -280,7 +286,7 @@ async fn many_commands_at_once_do_not_mix() {
 #[tokio::test]
 async fn a_command_does_not_depend_on_the_thread_that_asked_for_it() {
     let place = Place::new();
-    assert!(std::process::Command::new("mkfifo").arg(place.path("go")).status().unwrap().success());
+    let go = place.named_pipe("go");
     let (command, cancel) = (sh("read line <go; echo $line"), CancellationToken::new());
     let mut call = place.host.run(&command, &cancel, &|_| {});
     let runtime = tokio::runtime::Handle::current();
@@ -291,7 +297,36 @@ async fn a_command_does_not_depend_on_the_thread_that_asked_for_it() {
         });
     });
     // Opening the pipe waits for the command, so it runs by now, and the thread is gone.
-    fs::write(place.path("go"), "on\n").unwrap();
+    fs::write(go, "on\n").unwrap();
     let finished = call.await.unwrap();
     assert_eq!((finished.exit, finished.output), (Exit::Code(0), b"on\n".to_vec()));
+}
+
+/// Where the process that gets killed works; set for that process only.
+const DOOMED: &str = "WINDLASS_TEST_DOOMED";
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_command_dies_with_the_process_that_started_it() {
+    let place = Place::new();
+    let gone = place.tether();
+    let up = place.named_pipe("up");
+    let mut doomed = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "the_process_that_gets_killed", "--ignored"])
+        .env(DOOMED, place.directory.path())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    assert_eq!(fs::read_to_string(up).unwrap(), "up\n");
+    doomed.kill().unwrap();
+    doomed.wait().unwrap();
+    gone.recv_timeout(FOREVER).unwrap();
+}
+
+#[ignore = "the other half of `a_command_dies_with_the_process_that_started_it`, which runs it"]
+#[tokio::test]
+async fn the_process_that_gets_killed() {
+    let host = host(Path::new(&std::env::var(DOOMED).unwrap()), Confinement::Unconfined);
+    let command = sh("exec 3>tether; echo up >up; exec sleep 300");
+    host.run(&command, &CancellationToken::new(), &|_| {}).await.unwrap();
 }

@@ -14,6 +14,9 @@ use live::Live;
 mod live;
 mod text;
 
+/// ENOEXEC, which the standard library has no kind for; the same number on every Unix.
+const NOT_A_PROGRAM: i32 = 8;
+
 /// What running a command would do: nobody can tell, so whoever decides gets to see the command.
 pub(crate) fn effects(argv: &[String], workdir: Option<&Path>) -> Effects {
     Effects::command(CommandLine { argv: argv.to_vec(), cwd: workdir.map(Path::to_owned) })
@@ -134,6 +137,10 @@ fn cannot_start(program: &str, source: &io::Error) -> String {
         ),
         io::ErrorKind::ArgumentListTooLong => format!(
             "the arguments for `{program}` are longer than the system takes; pass them in a file, or in several calls"
+        ),
+        _ if source.raw_os_error() == Some(NOT_A_PROGRAM) => format!(
+            "`{program}` is neither a program for this machine nor a script whose first line names its interpreter; \
+             start a script through its interpreter, such as `sh {program}`"
         ),
         _ => format!("cannot start `{program}`: {source}"),
     }

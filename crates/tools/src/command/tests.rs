@@ -132,6 +132,10 @@ async fn what_could_not_be_started_is_explained_with_what_to_do() {
         (spawn_error("ls", io::ErrorKind::ArgumentListTooLong), "the arguments for `ls` are longer"),
         (spawn_error("ls", io::ErrorKind::OutOfMemory), "cannot start `ls`: out of memory"),
         (
+            HostError::Spawn { program: "./run".into(), source: io::Error::from_raw_os_error(NOT_A_PROGRAM) },
+            "`./run` is neither a program for this machine nor a script",
+        ),
+        (
             HostError::Cwd { path: "/w/no".into(), source: io::ErrorKind::NotFound.into() },
             "cannot use `/w/no` as the working directory: it does not exist; set `workdir`",
         ),
