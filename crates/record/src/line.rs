@@ -8,7 +8,9 @@ use std::{
 use jiff::Timestamp;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
-use windlass_contract::{CallId, Content, Item, Record, SessionMeta, TurnContext};
+use windlass_contract::{
+    CallId, Content, Facts, Item, Outcome, Receipt, Record, SessionMeta, Status, TurnContext, Verdict, View,
+};
 
 /// What a line says, as far as a session is rebuilt from it.
 pub(crate) enum Line {
@@ -37,9 +39,9 @@ impl Line {
             call: CallId,
         }
         #[derive(Deserialize)]
-        struct Outcome {
+        struct Ended {
             call: CallId,
-            outcome: windlass_contract::Outcome,
+            outcome: Told,
         }
         #[derive(Deserialize)]
         struct Outputs {
@@ -54,12 +56,32 @@ impl Line {
             "item" => read(payload).map(Self::Item),
             "intent" => read(payload).map(|Intent { call }| Self::Intent(call)),
             "outcome" => {
-                read(payload).map(|Outcome { call, outcome }| Self::Outcome(call, outcome.for_model()))
+                read(payload).map(|Ended { call, outcome }| Self::Outcome(call, outcome.for_model()))
             }
             "outputs" => read(payload).map(|Outputs { calls }| Self::Outputs(calls)),
             "event" => Ok(Self::Event),
             other => Err(format!("`{}` is no type of record this version knows", other.escape_debug())),
         }
+    }
+}
+
+/// The part of an outcome that decides what the model is told. The rest is not read: a tool's data may be nested deeper
+/// than a parser goes, and must not cost the result.
+#[derive(Deserialize)]
+struct Told {
+    status: Status,
+    content: Vec<Content>,
+    #[serde(default)]
+    view: View,
+    #[serde(default)]
+    facts: Facts,
+}
+
+impl Told {
+    fn for_model(self) -> Vec<Content> {
+        let Self { status, content, view, facts } = self;
+        let verdict = Verdict { success: status == Status::Success, reasons: Vec::new() };
+        Outcome { status, content, view, data: None, facts, verdict, receipt: Receipt::default() }.for_model()
     }
 }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::json;
 use windlass_contract::{
-    Effects, Event, Facts, Input, Intent, Outcome, Receipt, Record, Role, Status, ToolCall, Usage, Verdict,
-    View,
+    CommandFacts, Effects, Event, Exit, Facts, Format, Input, Intent, Outcome, Receipt, Record, Role, Status,
+    ToolCall, Usage, Verdict, View,
 };
 
 use super::*;
@@ -54,16 +54,7 @@ impl Script {
     }
 
     fn outcome(self, id: &str, text: &str) -> Self {
-        let outcome = Outcome {
-            status: Status::Success,
-            content: vec![Content::Text(text.into())],
-            view: View::default(),
-            data: Some(json!({"rows": [1, 2]})),
-            facts: Facts::None,
-            verdict: Verdict { success: true, reasons: Vec::new() },
-            receipt: Receipt { duration: Duration::from_millis(3), ..Receipt::default() },
-        };
-        self.with(&Record::Outcome { call: &id.into(), outcome: &outcome })
+        self.with(&Record::Outcome { call: &id.into(), outcome: &outcome(text) })
     }
 
     fn outputs(self, ids: &[&str]) -> Self {
@@ -78,6 +69,18 @@ impl Script {
 
     fn load(&self) -> Session {
         replay(Path::new("file"), self.0.as_slice()).unwrap().session
+    }
+}
+
+fn outcome(text: &str) -> Outcome {
+    Outcome {
+        status: Status::Success,
+        content: vec![Content::Text(text.into())],
+        view: View::default(),
+        data: Some(json!({"rows": [1, 2]})),
+        facts: Facts::None,
+        verdict: Verdict { success: true, reasons: Vec::new() },
+        receipt: Receipt { duration: Duration::from_millis(3), ..Receipt::default() },
     }
 }
 
@@ -131,6 +134,30 @@ fn a_whole_session_loads_as_it_was() {
     assert_eq!(session.context, Some(context("two")));
     assert_eq!(session.meta.instructions, "be\nbrief");
     assert_eq!(session.repaired, []);
+}
+
+#[test]
+fn an_output_comes_back_in_the_form_the_model_was_told() {
+    let facts =
+        CommandFacts { exit: Exit::Code(3), duration: Duration::from_micros(1_234_567), output_bytes: 2 };
+    let outcome = Outcome {
+        view: View { format: Format::Structured, total_lines: Some(9) },
+        facts: Facts::Command(facts),
+        ..outcome("ok")
+    };
+    let record = Record::Outcome { call: &"a".into(), outcome: &outcome };
+    let session = Script::new().call("a").with(&record).outputs(&["a"]).load();
+    let content = outcome.for_model();
+    assert_eq!(bodies(&session)[1], Body::Output { call: "a".into(), input: InputKind::Json, content });
+}
+
+#[test]
+fn data_nested_as_deep_as_json_goes_does_not_cost_the_result() {
+    let data = serde_json::from_str(&format!("{}{}", "[".repeat(127), "]".repeat(127))).unwrap();
+    let outcome = Outcome { data: Some(data), ..outcome("A") };
+    let record = Record::Outcome { call: &"a".into(), outcome: &outcome };
+    let session = Script::new().call("a").with(&record).outputs(&["a"]).load();
+    assert_eq!(bodies(&session)[1], output("a", "A"));
 }
 
 #[test]
