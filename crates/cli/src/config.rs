@@ -38,7 +38,7 @@ pub(crate) struct Config {
     /// Where models are served, by name. Some are built in (`openai`, `openrouter`, `ollama`, `lmstudio`, `llama.cpp`,
     /// `vllm`, `scripted`); a table of the same name changes only the keys it sets.
     pub(crate) model_providers: BTreeMap<String, Provider>,
-    /// Where the built-in provider `openai` is reached; the same as `model_providers.openai.base_url`, and wins over it.
+    /// Where the built-in provider `openai` is reached: a short way to set `model_providers.openai.base_url`.
     pub(crate) openai_base_url: Option<String>,
     /// How much the model is to think: `none`, `minimal`, `low`, `medium`, `high`, `xhigh`, or what else its server
     /// understands. Unset means the server's choice.

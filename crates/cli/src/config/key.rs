@@ -43,6 +43,12 @@ impl Key {
     }
 }
 
+impl<const N: usize> From<[&str; N]> for Key {
+    fn from(names: [&str; N]) -> Self {
+        Self(names.map(str::to_owned).to_vec())
+    }
+}
+
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, name) in self.0.iter().enumerate() {

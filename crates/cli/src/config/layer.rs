@@ -161,7 +161,7 @@ const VARIABLES: [(&str, &str); 5] = [
 pub(super) fn from_variables(variable: &dyn Fn(&str) -> Option<String>) -> Read {
     let set = |(name, key): (&'static str, &str)| {
         let value = variable(name).filter(|value| !value.is_empty())?;
-        let (key, value, origin) = (Key::root().child(key), Value::String(value), Origin::Variable(name));
+        let (key, value, origin) = (Key::from([key]), Value::String(value), Origin::Variable(name));
         Some(Ok(Setting { key, value, origin, marks: None }))
     };
     VARIABLES.into_iter().filter_map(set).collect()
@@ -191,9 +191,7 @@ fn from_override(text: &str) -> Read {
 /// What other options said.
 pub(super) fn from_flags(flags: &[Flag]) -> Read {
     let set = |flag: &Flag| {
-        flattened(Key::root().child(flag.key), flag.value.clone(), &Origin::Flag(flag.name))
-            .into_iter()
-            .map(Ok)
+        flattened(Key::from([flag.key]), flag.value.clone(), &Origin::Flag(flag.name)).into_iter().map(Ok)
     };
     flags.iter().flat_map(set).collect()
 }

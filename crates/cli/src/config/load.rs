@@ -116,8 +116,15 @@ impl Merged {
         Ok(merged)
     }
 
-    fn put(&mut self, setting: Setting) {
-        let Setting { key, value, origin, .. } = setting;
+    fn put(&mut self, Setting { key, value, origin, .. }: Setting) {
+        // A short way to say where the provider `openai` is; what a more important source says in full still wins.
+        if key == Key::from(["openai_base_url"]) {
+            self.set(Key::from(["model_providers", "openai", "base_url"]), value.clone(), origin.clone());
+        }
+        self.set(key, value, origin);
+    }
+
+    fn set(&mut self, key: Key, value: Value, origin: Origin) {
         let Some((name, tables)) = key.names().split_last() else { return };
         let mut table = &mut self.values;
         for name in tables {
@@ -127,35 +134,21 @@ impl Merged {
             };
             table = inner;
         }
-        match value {
-            Value::Table(_) => drop(table.entry(name).or_insert(value)),
-            value => drop(table.insert(name.clone(), value)),
+        if !value.is_table() || !table.contains_key(name) {
+            table.insert(name.clone(), value);
         }
         self.origins.insert(key, origin);
     }
 
     fn finish(self) -> Result<Loaded, ConfigError> {
         let config = Config::deserialize(self.values).map_err(|error| inconsistent(&error))?;
-        let mut loaded = Loaded { config, origins: self.origins };
-        loaded.place_openai();
-        Ok(loaded)
+        Ok(Loaded { config, origins: self.origins })
     }
 }
 
 /// For what cannot happen while every default is valid and every setting is checked; the tests see to that.
 fn inconsistent(error: &dyn std::error::Error) -> ConfigError {
     Problem { source: "configuration".to_owned(), excerpt: None, message: error.to_string() }.into()
-}
-
-impl Loaded {
-    /// `openai_base_url` is a short way to say where the provider `openai` is.
-    fn place_openai(&mut self) {
-        let Some(url) = &self.config.openai_base_url else { return };
-        let openai = self.config.model_providers.entry("openai".to_owned()).or_default();
-        openai.base_url = Some(url.clone());
-        let origin = self.origin(&Key::root().child("openai_base_url")).clone();
-        self.origins.insert(Key::root().child("model_providers").child("openai").child("base_url"), origin);
-    }
 }
 
 /// Keys that hold paths; `*` is a name of the user's choice.

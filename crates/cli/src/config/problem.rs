@@ -48,10 +48,10 @@ pub(super) struct Problem {
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { source, excerpt, message } = self;
-        let Some(Excerpt { line, column, text, marks }) = excerpt else {
+        let Some(Excerpt { line, column, text, indent, marks }) = excerpt else {
             return write!(f, "{source}: {message}");
         };
-        let (before, marks) = (" ".repeat(column - 1), "^".repeat(*marks));
+        let (before, marks) = (" ".repeat(*indent), "^".repeat(*marks));
         write!(f, "{source}:{line}:{column}: {message}\n    {text}\n    {before}{marks}")
     }
 }
@@ -63,7 +63,10 @@ pub(super) struct Excerpt {
     pub(super) line: usize,
     /// Where the mark begins, from 1.
     column: usize,
+    /// The line, or the part of a very long one around the mark.
     text: String,
+    /// Where the mark begins in that text, from 0.
+    indent: usize,
     /// How long the mark is.
     marks: usize,
 }
@@ -78,13 +81,16 @@ impl Excerpt {
         let line_start = file[..start].rfind('\n').map_or(0, |at| at + 1);
         let line = file[line_start..].lines().next().unwrap_or_default();
         let end = floor(file, span.end).min(line_start + line.len()).max(start);
+        let before = file[line_start..start].chars().count();
+        let skipped = before.saturating_sub(Self::WIDTH / 2);
         // One cell per character, whatever it is, so that the mark stands below what it marks.
         let plain = |c: char| if c.is_control() { ' ' } else { c };
         Self {
             line: file[..start].matches('\n').count() + 1,
-            column: file[line_start..start].chars().count() + 1,
-            text: line.chars().take(Self::WIDTH).map(plain).collect(),
-            marks: file[start..end].chars().count().clamp(1, Self::WIDTH),
+            column: before + 1,
+            text: line.chars().skip(skipped).take(Self::WIDTH).map(plain).collect(),
+            indent: before - skipped,
+            marks: file[start..end].chars().count().clamp(1, Self::WIDTH / 2),
         }
     }
 }
@@ -114,6 +120,15 @@ mod tests {
             let excerpt = Excerpt::new(text, &(start..end));
             assert!(excerpt.column >= 1 && excerpt.marks >= 1, "{excerpt:?}");
         }
-        assert_eq!(Excerpt::new("", &(0..0)), Excerpt { line: 1, column: 1, text: String::new(), marks: 1 });
+        let empty = Excerpt { line: 1, column: 1, text: String::new(), indent: 0, marks: 1 };
+        assert_eq!(Excerpt::new("", &(0..0)), empty);
+    }
+
+    #[test]
+    fn of_a_very_long_line_only_the_part_around_the_mark_is_shown() {
+        let text = format!("{}x{}", " ".repeat(100_000), " ".repeat(100_000));
+        let excerpt = Excerpt::new(&text, &(100_000..200_001));
+        assert_eq!((excerpt.column, excerpt.indent, excerpt.marks), (100_001, 80, 80));
+        assert_eq!(excerpt.text.trim_end(), format!("{}x", " ".repeat(80)));
     }
 }

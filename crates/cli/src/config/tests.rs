@@ -149,15 +149,17 @@ fn a_provider_of_ones_own_may_be_all_default() {
 }
 
 #[test]
-fn openai_base_url_moves_the_built_in_provider() {
+fn openai_base_url_moves_the_built_in_provider_unless_a_more_important_source_does() {
+    let address = |user: &User| {
+        let loaded = user.load().unwrap();
+        shown(&loaded, Format::TomlWithOrigins, "model_providers.openai.base_url").concat()
+    };
     let user = User::new()
-        .file("[model_providers.openai]\nbase_url = 'http://other'")
-        .says("openai_base_url=http://here");
-    let loaded = user.load().unwrap();
-    assert_eq!(
-        shown(&loaded, Format::TomlWithOrigins, "model_providers.openai.base_url"),
-        [r#"model_providers.openai.base_url = "http://here"  # -c"#]
-    );
+        .file("[model_providers.openai]\nbase_url = 'http://file'")
+        .variable("OPENAI_BASE_URL", "http://variable");
+    assert_eq!(address(&user), r#"model_providers.openai.base_url = "http://variable"  # OPENAI_BASE_URL"#);
+    let user = user.says("model_providers.openai.base_url=http://here");
+    assert_eq!(address(&user), r#"model_providers.openai.base_url = "http://here"  # -c"#);
 }
 
 #[test]
