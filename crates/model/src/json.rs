@@ -84,7 +84,8 @@ fn others(json: &RawValue, member: &str) -> Option<Object> {
 pub(crate) fn lenient<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     from: D,
 ) -> Result<Option<T>, D::Error> {
-    <&RawValue>::deserialize(from).map(|json| serde_json::from_str(json.get()).ok())
+    let json = <&RawValue>::deserialize(from)?.get();
+    Ok(if json == "null" { None } else { serde_json::from_str(json).ok() })
 }
 
 /// The members of an object, in their order, each with the text of its value.

@@ -38,6 +38,7 @@
 
 mod answer;
 mod calls;
+mod chat;
 mod failure;
 mod http;
 mod json;
@@ -86,9 +87,7 @@ pub fn connect(
     };
     Ok(match provider.wire_api {
         WireApi::Responses => Arc::new(responses::Responses::new(info, provider, options, env)?),
-        WireApi::Chat => {
-            return Err(ModelError::Unsupported { what: "a conversation".to_owned(), wire: "chat" });
-        }
+        WireApi::Chat => Arc::new(chat::Chat::new(info, provider, options, env)?),
         WireApi::Scripted => {
             let script = provider.script.as_deref().ok_or_else(|| ModelError::Provider {
                 provider: id.to_owned(),

@@ -21,7 +21,7 @@ pub(crate) struct Scripted {
     info: ModelInfo,
     path: String,
     turns: Vec<Turn>,
-    /// Turns that leave no trace in history, because they only fail: where they begin and how many were played.
+    /// Turns that failed, which may leave no trace in history: after which turn they came, and how many.
     failures: Mutex<(usize, usize)>,
 }
 
@@ -136,7 +136,7 @@ impl Scripted {
             path: self.path.clone(),
             problem: format!("it has {} turns, and the model was asked for one more", self.turns.len()),
         })?;
-        if turn.bodies.is_empty() {
+        if !matches!(turn.end, End::Completed) {
             failures.1 += 1;
         }
         Ok((number, turn))

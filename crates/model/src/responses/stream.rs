@@ -274,7 +274,7 @@ fn cut(response: &Response) -> ModelError {
 }
 
 fn failed(response: Option<Response>) -> ModelError {
-    let error = response.and_then(|response| response.error).filter(|error| !error.is_null());
+    let error = response.and_then(|response| response.error);
     error.map_or_else(
         || ModelError::Failed { message: "no reason given".to_owned(), retry_after: None },
         |error| Failure::of(&error).in_stream(),

@@ -93,9 +93,8 @@ fn body(kind: &str, call_id: &str, text: &str) -> Option<Body> {
         }),
         "function_call" => serde_json::from_str::<Called>(text).ok().map(|called| {
             // A server that sends an object where a string belongs means the object's text.
-            let arguments = match called.arguments.unwrap_or_default() {
+            let arguments = match called.arguments.unwrap_or("".into()) {
                 Value::String(text) => text,
-                Value::Null => String::new(),
                 other => other.to_string(),
             };
             call(called.name.unwrap_or_default(), Input::Json(arguments))

@@ -1,0 +1,142 @@
+//! The Chat Completions API, which most servers of local models speak.
+
+use std::{borrow::Cow, collections::HashSet, fmt};
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use windlass_contract::{
+    BoxFuture, Cached, ModelClient, ModelError, ModelInfo, ModelStream, Profile, Prompt, SpecKind, ToolSpec,
+};
+
+use crate::{Options, Provider, answer::Answer, calls::CallIds, http::Http, json};
+
+mod messages;
+mod stream;
+
+/// The parameter that carries the text for a freeform tool: this wire knows functions only.
+const FREEFORM: &str = "input";
+
+/// Speaks Chat Completions.
+pub(crate) struct Chat {
+    info: ModelInfo,
+    options: Options,
+    profile: Profile,
+    /// What the server calls a limit on its output. OpenAI has renamed it, and others have not followed.
+    limit_name: &'static str,
+    http: Http,
+}
+
+impl Chat {
+    pub(crate) fn new(
+        info: ModelInfo,
+        provider: &Provider,
+        options: Options,
+        env: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, ModelError> {
+        let http = Http::new(&info.provider, provider, "chat/completions", env)?;
+        let is_openai = provider.base_url.as_ref().is_some_and(|url| url.contains("//api.openai.com"));
+        let limit_name =
+            if is_openai || provider.is_azure() { "max_completion_tokens" } else { "max_tokens" };
+        Ok(Self { info, options, profile: provider.tool_schemas, limit_name, http })
+    }
+
+    /// The request. History and tools are spliced in as text that was written once.
+    fn body(&self, prompt: &Prompt<'_>) -> String {
+        let messages = messages::encode(prompt.instructions, prompt.history);
+        let mut body = json::Object::with_capacity(messages.len() + 4096);
+        body.member("model", &self.options.model);
+        body.raw("messages", &messages);
+        body.member("stream", &true);
+        body.member("stream_options", &json!({"include_usage": true}));
+        let tools = tools(prompt.tools, self.profile);
+        if tools != "[]" {
+            body.raw("tools", &tools);
+            if prompt.parallel_calls {
+                body.member("parallel_tool_calls", &true);
+            }
+        }
+        if let Some(effort) = &self.options.reasoning_effort {
+            body.member("reasoning_effort", effort);
+        }
+        if let Some(verbosity) = &self.options.verbosity {
+            body.member("verbosity", verbosity);
+        }
+        if let Some(limit) = self.options.max_output_tokens {
+            body.member(self.limit_name, &limit);
+        }
+        if let Some(schema) = prompt.output_schema {
+            let schema = json!({"name": crate::OUTPUT_SCHEMA_NAME, "strict": true, "schema": schema});
+            body.member("response_format", &json!({"type": "json_schema", "json_schema": schema}));
+        }
+        body.finish()
+    }
+}
+
+impl ModelClient for Chat {
+    fn info(&self) -> &ModelInfo {
+        &self.info
+    }
+
+    fn open<'a>(&'a self, prompt: Prompt<'a>) -> BoxFuture<'a, Result<Box<dyn ModelStream>, ModelError>> {
+        Box::pin(async move {
+            let events = self.http.post(prompt.thread, self.body(&prompt)).await?;
+            let decoder = stream::Decoder::new(CallIds::of(prompt.history), freeform(prompt.tools.get()));
+            Ok(Box::new(Answer::new(events, decoder)) as Box<dyn ModelStream>)
+        })
+    }
+}
+
+impl fmt::Debug for Chat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Chat").field("info", &self.info).finish_non_exhaustive()
+    }
+}
+
+/// A tool as this wire offers it.
+#[derive(Serialize)]
+#[serde(tag = "type", content = "function", rename_all = "snake_case")]
+enum Tool<'a> {
+    Function { name: &'a str, description: &'a str, parameters: Value },
+}
+
+fn tools(tools: &Cached<Vec<ToolSpec>>, profile: Profile) -> Cow<'_, str> {
+    let key = match profile {
+        Profile::Faithful => "chat",
+        Profile::Lossy => "chat, lossy",
+    };
+    tools.encoded(key, |tools| {
+        json::text_of(&tools.iter().filter_map(|tool| offer(tool, profile)).collect::<Vec<_>>())
+    })
+}
+
+/// What this wire can express of a tool. The hosted kinds need a server that knows them.
+fn offer(spec: &ToolSpec, profile: Profile) -> Option<Tool<'_>> {
+    let (name, description) = (spec.name.as_str(), spec.description.as_str());
+    match &spec.kind {
+        SpecKind::Function { parameters } => {
+            let parameters = parameters.project(profile);
+            Some(Tool::Function { name, description, parameters })
+        }
+        SpecKind::Custom { grammar } => {
+            let about =
+                format!("The text, which fits this {} grammar:\n{}", grammar.syntax, grammar.definition);
+            let parameters = json!({
+                "type": "object",
+                "properties": {FREEFORM: {"type": "string", "description": about}},
+                "required": [FREEFORM],
+                "additionalProperties": false
+            });
+            Some(Tool::Function { name, description, parameters })
+        }
+        SpecKind::LocalShell | SpecKind::WebSearch(_) => None,
+    }
+}
+
+/// The tools whose calls are to arrive as text.
+fn freeform(tools: &[ToolSpec]) -> HashSet<String> {
+    let custom = tools.iter().filter(|tool| matches!(tool.kind, SpecKind::Custom { .. }));
+    custom.map(|tool| tool.name.to_string()).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,211 @@
+//! Tests of messages.
+
+use proptest::prelude::*;
+use serde_json::value::to_raw_value;
+use windlass_contract::{InputKind, Raw};
+
+use super::*;
+
+fn say(role: Role, text: &str) -> Item {
+    Item::message(role, text)
+}
+
+fn think(text: &str) -> Item {
+    Body::Reasoning { summary: vec![], text: vec![text.to_owned()] }.into()
+}
+
+fn call(id: &str) -> Item {
+    Body::Call(ToolCall { id: id.into(), name: "f".into(), input: Input::Json("{}".to_owned()) }).into()
+}
+
+fn output(id: &str) -> Item {
+    let content = vec![Content::Text(format!("out {id}"))];
+    Body::Output { call: id.into(), input: InputKind::Json, content }.into()
+}
+
+fn raw(mut item: Item, json: &Value) -> Item {
+    item.raw = Some(Raw { wire: "chat".into(), json: to_raw_value(json).unwrap() });
+    item
+}
+
+fn cached(items: Vec<Item>) -> Vec<Cached<Item>> {
+    items.into_iter().map(Cached::new).collect()
+}
+
+fn messages(items: Vec<Item>) -> Value {
+    serde_json::from_str(&encode("", &cached(items))).unwrap()
+}
+
+fn wire_call(id: &str) -> Value {
+    json!({"id": id, "type": "function", "function": {"name": "f", "arguments": "{}"}})
+}
+
+#[test]
+fn what_a_model_said_in_one_go_is_one_message() {
+    assert_eq!(
+        messages(vec![
+            say(Role::User, "go"),
+            say(Role::Assistant, "I \"will\"\n"),
+            call("c1"),
+            call("c2"),
+            output("c1"),
+            output("c2"),
+            call("c3"),
+            output("c3"),
+            say(Role::Assistant, "done"),
+        ]),
+        json!([
+            {"role": "user", "content": "go"},
+            {"role": "assistant", "content": "I \"will\"\n", "tool_calls": [wire_call("c1"), wire_call("c2")]},
+            {"role": "tool", "tool_call_id": "c1", "content": "out c1"},
+            {"role": "tool", "tool_call_id": "c2", "content": "out c2"},
+            {"role": "assistant", "content": null, "tool_calls": [wire_call("c3")]},
+            {"role": "tool", "tool_call_id": "c3", "content": "out c3"},
+            {"role": "assistant", "content": "done"}
+        ])
+    );
+}
+
+#[test]
+fn text_after_a_call_never_comes_between_the_call_and_its_output() {
+    assert_eq!(
+        messages(vec![say(Role::Assistant, "a"), call("c1"), say(Role::Assistant, "b"), output("c1")]),
+        json!([
+            {"role": "assistant", "content": "a\nb", "tool_calls": [wire_call("c1")]},
+            {"role": "tool", "tool_call_id": "c1", "content": "out c1"}
+        ])
+    );
+}
+
+#[test]
+fn a_text_said_twice_in_a_row_is_sent_once() {
+    let twice = vec![say(Role::Assistant, "a"), say(Role::Assistant, "a"), say(Role::Assistant, "b")];
+    assert_eq!(messages(twice), json!([{"role": "assistant", "content": "a\nb"}]));
+}
+
+#[test]
+fn instructions_come_first_and_developers_speak_as_the_system() {
+    let text = encode("be brief", &cached(vec![say(Role::Developer, "d"), say(Role::System, "s")]));
+    assert_eq!(
+        serde_json::from_str::<Value>(&text).unwrap(),
+        json!([
+            {"role": "system", "content": "be brief"},
+            {"role": "system", "content": "d"},
+            {"role": "system", "content": "s"}
+        ])
+    );
+}
+
+#[test]
+fn thoughts_go_along_until_the_user_speaks_again() {
+    let first = || {
+        vec![
+            say(Role::User, "go"),
+            think("hm"),
+            raw(think("so"), &json!({"reasoning_content": "so"})),
+            call("c1"),
+            output("c1"),
+            raw(think("well"), &json!({"reasoning_content": "well"})),
+            say(Role::Assistant, "ok"),
+        ]
+    };
+    let with = messages(first());
+    assert_eq!(with[1]["reasoning"], "hm\nso");
+    assert_eq!(with[3]["reasoning_content"], "well");
+    let mut later = first();
+    later.push(say(Role::User, "more"));
+    assert_eq!(
+        messages(later),
+        json!([
+            {"role": "user", "content": "go"},
+            {"role": "assistant", "content": null, "tool_calls": [wire_call("c1")]},
+            {"role": "tool", "tool_call_id": "c1", "content": "out c1"},
+            {"role": "assistant", "content": "ok"},
+            {"role": "user", "content": "more"}
+        ])
+    );
+    let blank = vec![think("  "), think(""), say(Role::Assistant, "x")];
+    assert_eq!(messages(blank), json!([{"role": "assistant", "content": "x"}]));
+    assert_eq!(messages(vec![think("alone")]), json!([]));
+}
+
+#[test]
+fn images_make_parts_and_texts_alone_do_not() {
+    let content = vec![Content::Text("a".into()), Content::Text("b".into())];
+    let both = vec![Content::Text("a".into()), Content::Image("data:x".into())];
+    let parts = json!([{"type": "text", "text": "a"}, {"type": "image_url", "image_url": {"url": "data:x"}}]);
+    let tool = Body::Output { call: "c".into(), input: InputKind::Text, content: both.clone() };
+    assert_eq!(
+        messages(vec![
+            Body::Message { role: Role::User, content }.into(),
+            Body::Message { role: Role::User, content: both.clone() }.into(),
+            tool.into(),
+            Body::Message { role: Role::Assistant, content: both }.into(),
+        ]),
+        json!([
+            {"role": "user", "content": "a\nb"},
+            {"role": "user", "content": parts},
+            {"role": "tool", "tool_call_id": "c", "content": parts},
+            {"role": "assistant", "content": "a"}
+        ])
+    );
+}
+
+#[test]
+fn a_call_goes_back_as_it_came_and_one_of_another_wire_from_its_body() {
+    let signed = json!({"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}, "extra_content": {"sig": "s"}});
+    let mut foreign = raw(call("c2"), &json!({"type": "function_call"}));
+    foreign.raw.as_mut().unwrap().wire = "responses".into();
+    let text = Input::Text("line\n\"q\"".to_owned());
+    let freeform = Body::Call(ToolCall { id: "c3".into(), name: "p".into(), input: text });
+    let sent = messages(vec![raw(call("c1"), &signed), foreign, freeform.into()]);
+    let patch = json!({"id": "c3", "type": "function", "function": {"name": "p", "arguments": "{\"input\":\"line\\n\\\"q\\\"\"}"}});
+    assert_eq!(sent[0]["tool_calls"], json!([signed, wire_call("c2"), patch]));
+}
+
+#[test]
+fn what_this_wire_cannot_express_is_left_out() {
+    let search = Body::WebSearch { query: "q".to_owned() };
+    assert_eq!(messages(vec![search.into(), Body::Other.into()]), json!([]));
+}
+
+fn any_item() -> impl Strategy<Value = Item> {
+    prop_oneof![
+        "[a\"\\\\\n é]{0,4}".prop_map(|text| say(Role::Assistant, &text)),
+        "[a\"\n ]{0,4}".prop_map(|text| think(&text)),
+        "[a-c]".prop_map(|id| call(&id)),
+        "[a-c]".prop_map(|id| output(&id)),
+        Just(Item::from(Body::Other)),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn messages_are_always_json_and_only_the_last_may_change_while_a_turn_goes_on(
+        items in prop::collection::vec(any_item(), 0..12),
+        more in prop::collection::vec(any_item(), 0..4),
+    ) {
+        let mut history = cached(items);
+        let before: Vec<Value> = serde_json::from_str(&encode("i", &history)).unwrap();
+        history.extend(cached(more));
+        let after: Vec<Value> = serde_json::from_str(&encode("i", &history)).unwrap();
+        prop_assert!(after.len() >= before.len());
+        let settled = before.len().saturating_sub(1);
+        prop_assert_eq!(&after[..settled], &before[..settled]);
+        let again: Vec<Value> = serde_json::from_str(&encode("i", &history)).unwrap();
+        prop_assert_eq!(after, again);
+    }
+
+    #[test]
+    fn a_request_after_outputs_begins_with_the_bytes_of_the_one_before(
+        items in prop::collection::vec(any_item(), 0..12),
+        more in prop::collection::vec(any_item(), 0..6),
+    ) {
+        let mut history = cached(items);
+        history.push(output("z").into());
+        let before = encode("i", &history);
+        history.extend(cached(more));
+        let after = encode("i", &history);
+        prop_assert!(after.starts_with(before.strip_suffix(']').unwrap()));
+    }
+}

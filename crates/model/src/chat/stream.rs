@@ -1,0 +1,331 @@
+//! The chunks of a chat answer.
+
+use std::collections::{HashSet, VecDeque};
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json, value::to_raw_value};
+use windlass_contract::{Body, Content, Input, Item, ModelError, ModelEvent, Raw, Role, ToolCall, Usage};
+
+use super::{
+    FREEFORM,
+    messages::{REASONING, REASONING_CONTENT},
+};
+use crate::{WireApi, answer, calls::CallIds, failure::Failure, json::lenient, sse::Event, usage::Tokens};
+
+/// Turns this wire's chunks into the model's events.
+#[derive(Debug)]
+pub(super) struct Decoder {
+    ids: CallIds,
+    freeform: HashSet<String>,
+    /// Thoughts that were not delivered, and the field they came in.
+    reasoning: (&'static str, String),
+    /// Text that was not delivered.
+    text: String,
+    slots: Vec<Slot>,
+    /// The slot that was added to last.
+    last: usize,
+    /// The answer comes in pieces.
+    streams: bool,
+    usage: Option<Usage>,
+    finished: bool,
+}
+
+/// A call under construction.
+#[derive(Debug, Default)]
+struct Slot {
+    index: Option<u64>,
+    id: String,
+    name: String,
+    arguments: String,
+    /// Fields we do not know, of the call and of its function. Some servers sign calls there and want that back.
+    more: Map<String, Value>,
+    function_more: Map<String, Value>,
+    delivered: bool,
+}
+
+#[derive(Deserialize)]
+struct Chunk {
+    #[serde(default, deserialize_with = "lenient")]
+    choices: Option<Vec<Choice>>,
+    #[serde(default, deserialize_with = "lenient")]
+    usage: Option<Tokens>,
+    #[serde(default, deserialize_with = "lenient")]
+    error: Option<Value>,
+    #[serde(default, deserialize_with = "lenient")]
+    object: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Choice {
+    #[serde(default, deserialize_with = "lenient")]
+    delta: Option<Delta>,
+    #[serde(default, deserialize_with = "lenient")]
+    message: Option<Delta>,
+    #[serde(default, deserialize_with = "lenient")]
+    finish_reason: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+struct Delta {
+    #[serde(default, deserialize_with = "lenient")]
+    content: Option<Value>,
+    #[serde(default, deserialize_with = "lenient")]
+    refusal: Option<Value>,
+    #[serde(default, deserialize_with = "lenient")]
+    reasoning: Option<Value>,
+    #[serde(default, deserialize_with = "lenient")]
+    reasoning_content: Option<Value>,
+    #[serde(default, deserialize_with = "lenient")]
+    tool_calls: Option<Vec<Map<String, Value>>>,
+}
+
+impl answer::Decoder for Decoder {
+    fn take(&mut self, event: &Event, out: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
+        if matches!(event.data.trim(), "[DONE]" | "DONE") {
+            self.complete(out);
+            return Ok(());
+        }
+        let Ok(chunk) = serde_json::from_str::<Chunk>(&event.data) else {
+            tracing::debug!(bytes = event.data.len(), "a chunk that is not JSON is skipped");
+            return Ok(());
+        };
+        if chunk.error.is_some() || chunk.object.as_deref() == Some("error") || event.name == "error" {
+            let value: Value = serde_json::from_str(&event.data).unwrap_or_default();
+            return Err(Failure::find(&value).unwrap_or_else(|| Failure::of(&value)).in_stream());
+        }
+        self.usage = chunk.usage.map(Usage::from).or(self.usage);
+        match chunk.choices.and_then(|choices| choices.into_iter().next()) {
+            Some(choice) if !self.finished => self.choice(choice, out),
+            _ => Ok(()),
+        }
+    }
+
+    fn end(&mut self, how: Result<(), ModelError>, out: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
+        if self.finished {
+            self.complete(out);
+            return Ok(());
+        }
+        how.and(Err(ModelError::StreamBroken { cause: "stream closed before finish_reason".to_owned() }))
+    }
+}
+
+impl Decoder {
+    pub(super) fn new(ids: CallIds, freeform: HashSet<String>) -> Self {
+        Self {
+            ids,
+            freeform,
+            reasoning: (REASONING, String::new()),
+            text: String::new(),
+            slots: Vec::new(),
+            last: 0,
+            streams: false,
+            usage: None,
+            finished: false,
+        }
+    }
+
+    fn choice(&mut self, choice: Choice, out: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
+        // A whole message instead of pieces, from servers that do not stream; at the end of pieces it repeats them.
+        let message = choice.message.filter(|_| !self.streams);
+        self.streams |= choice.delta.is_some();
+        let delta = choice.delta.or(message).unwrap_or_default();
+        let thought = |field, value: Option<Value>| (field, text_of(value.as_ref()));
+        let thoughts =
+            [thought(REASONING_CONTENT, delta.reasoning_content), thought(REASONING, delta.reasoning)];
+        if let Some((field, thought)) = thoughts.into_iter().find(|(_, thought)| !thought.is_empty()) {
+            self.flush_text(out);
+            self.reasoning.0 = field;
+            self.reasoning.1.push_str(&thought);
+            out.push_back(ModelEvent::ReasoningDelta(thought));
+        }
+        let text = text_of(delta.content.as_ref()) + &text_of(delta.refusal.as_ref());
+        if !text.is_empty() {
+            self.flush_reasoning(out);
+            self.text.push_str(&text);
+            out.push_back(ModelEvent::TextDelta(text));
+        }
+        for entry in delta.tool_calls.unwrap_or_default() {
+            self.flush_reasoning(out);
+            self.flush_text(out);
+            self.add(entry, out);
+        }
+        match choice.finish_reason.as_deref() {
+            None | Some("") => Ok(()),
+            Some(reason @ ("length" | "content_filter")) => {
+                Err(ModelError::Cut { reason: reason.to_owned() })
+            }
+            Some("error") => {
+                Err(ModelError::Failed { message: "no reason given".to_owned(), retry_after: None })
+            }
+            Some(_) => {
+                self.finish(out);
+                Ok(())
+            }
+        }
+    }
+
+    /// Adds a piece of a call to its slot.
+    fn add(&mut self, mut entry: Map<String, Value>, out: &mut VecDeque<ModelEvent>) {
+        let mut function = match entry.remove("function") {
+            Some(Value::Object(function)) => function,
+            _ => Map::new(),
+        };
+        let text = |value: Option<Value>| match value {
+            Some(Value::String(text)) => text,
+            None | Some(Value::Null) => String::new(),
+            // A server that sends an object where a string belongs means the object's text.
+            Some(other) => other.to_string(),
+        };
+        let (name, arguments) = (text(function.remove("name")), text(function.remove("arguments")));
+        let (index, id) = (entry.remove("index").and_then(|index| index.as_u64()), text(entry.remove("id")));
+        entry.remove("type");
+        self.last = match self.position(index, &id, &name, &arguments) {
+            Some(at) => at,
+            None => self.begin(index, out),
+        };
+        let slot = &mut self.slots[self.last];
+        take_once(&mut slot.id, id);
+        take_once(&mut slot.name, name);
+        slot.arguments.push_str(&arguments);
+        slot.more.extend(entry);
+        slot.function_more.extend(function);
+    }
+
+    /// The slot a piece belongs to: by its index, else by its id, else the last one.
+    fn position(&self, index: Option<u64>, id: &str, name: &str, arguments: &str) -> Option<usize> {
+        let is_same = |slot: &Slot| id.is_empty() || slot.id.is_empty() || slot.id == id;
+        match index {
+            // Some servers number every call 0 and tell them apart by id.
+            Some(_) => {
+                self.slots.iter().rposition(|slot| slot.index == index).filter(|at| is_same(&self.slots[*at]))
+            }
+            None if !id.is_empty() => self.slots.iter().rposition(|slot| slot.id == id),
+            // A second call without any number: the first is complete, and here is a name again.
+            None => {
+                let begins = !name.is_empty() && !arguments.is_empty();
+                self.slots.get(self.last).filter(|slot| !(begins && slot.is_complete())).map(|_| self.last)
+            }
+        }
+    }
+
+    /// Opens a slot. Those before it that are whole will not change any more.
+    fn begin(&mut self, index: Option<u64>, out: &mut VecDeque<ModelEvent>) -> usize {
+        for at in 0..self.slots.len() {
+            if !self.slots[at].delivered && !self.slots[at].is_complete() {
+                break;
+            }
+            self.deliver(at, out);
+        }
+        self.slots.push(Slot { index, ..Slot::default() });
+        self.slots.len() - 1
+    }
+
+    fn deliver(&mut self, at: usize, out: &mut VecDeque<ModelEvent>) {
+        let slot = &mut self.slots[at];
+        if slot.delivered || slot.name.is_empty() {
+            return;
+        }
+        slot.delivered = true;
+        let given = match slot.id.as_str() {
+            "" => format!("tool-call-{}", slot.index.unwrap_or(at as u64)),
+            id => id.to_owned(),
+        };
+        let id = self.ids.claim(&given);
+        let raw = slot.raw(id.as_str());
+        let input = if self.freeform.contains(&slot.name) {
+            Input::Text(freeform(&slot.arguments))
+        } else {
+            Input::Json(slot.arguments.clone())
+        };
+        let call = ToolCall { id, name: slot.name.as_str().into(), input };
+        out.push_back(ModelEvent::Item(Item { body: Body::Call(call), raw }));
+    }
+
+    fn finish(&mut self, out: &mut VecDeque<ModelEvent>) {
+        self.finished = true;
+        self.flush_reasoning(out);
+        self.flush_text(out);
+        for at in 0..self.slots.len() {
+            self.deliver(at, out);
+        }
+    }
+
+    fn complete(&mut self, out: &mut VecDeque<ModelEvent>) {
+        if !self.finished {
+            self.finish(out);
+        }
+        out.push_back(ModelEvent::Completed { usage: self.usage, more: false });
+    }
+
+    fn flush_reasoning(&mut self, out: &mut VecDeque<ModelEvent>) {
+        let (field, text) = (self.reasoning.0, std::mem::take(&mut self.reasoning.1));
+        if !text.trim().is_empty() {
+            let raw = raw(&json!({field: text}));
+            let body = Body::Reasoning { summary: vec![], text: vec![text] };
+            out.push_back(ModelEvent::Item(Item { body, raw }));
+        }
+    }
+
+    fn flush_text(&mut self, out: &mut VecDeque<ModelEvent>) {
+        let text = std::mem::take(&mut self.text);
+        if !text.trim().is_empty() {
+            let body = Body::Message { role: Role::Assistant, content: vec![Content::Text(text)] };
+            out.push_back(ModelEvent::Item(body.into()));
+        }
+    }
+}
+
+impl Slot {
+    /// Whether the arguments are a whole object, to which nothing can be added.
+    fn is_complete(&self) -> bool {
+        serde_json::from_str::<Map<String, Value>>(&self.arguments).is_ok()
+    }
+
+    /// The call as the server wrote it, if it wrote more than we know.
+    fn raw(&self, id: &str) -> Option<Raw> {
+        if self.more.is_empty() && self.function_more.is_empty() {
+            return None;
+        }
+        let mut function = self.function_more.clone();
+        function.insert("name".to_owned(), self.name.as_str().into());
+        function.insert("arguments".to_owned(), self.arguments.as_str().into());
+        let mut call = self.more.clone();
+        call.insert("id".to_owned(), id.into());
+        call.insert("type".to_owned(), "function".into());
+        call.insert("function".to_owned(), function.into());
+        raw(&Value::Object(call))
+    }
+}
+
+fn raw(json: &Value) -> Option<Raw> {
+    Some(Raw { wire: WireApi::Chat.name().into(), json: to_raw_value(json).ok()? })
+}
+
+fn take_once(to: &mut String, text: String) {
+    if to.is_empty() {
+        *to = text;
+    }
+}
+
+/// The text in the arguments of a freeform tool. If they make no sense the tool shall see what the model wrote.
+fn freeform(arguments: &str) -> String {
+    let text =
+        serde_json::from_str::<Map<String, Value>>(arguments).ok().and_then(|mut map| map.remove(FREEFORM));
+    match text {
+        Some(Value::String(text)) => text,
+        _ => arguments.to_owned(),
+    }
+}
+
+/// The text of a value that should be a string: a list of parts with `text`, or an object with `text` or `content`.
+fn text_of(value: Option<&Value>) -> String {
+    match value {
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Array(parts)) => parts.iter().map(|part| text_of(Some(part))).collect(),
+        Some(Value::Object(map)) => text_of(map.get("text").or(map.get("content"))),
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests;
