@@ -3,6 +3,30 @@
 //! [`Machine`] turns a grant into a host. What a host runs is held in a session of its own: at the end of a call,
 //! whatever the end was, every process in that session's group is killed. A process left in the background dies
 //! with the call that started it.
+//!
+//! ```
+//! use std::collections::BTreeMap;
+//!
+//! use tokio_util::sync::CancellationToken;
+//! use windlass_contract::{Command, Confinement, Effects, Exit, Grant, Limits, Sandbox};
+//! use windlass_host::Machine;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let machine = Machine::new(BTreeMap::from([("PATH".to_owned(), "/usr/bin:/bin".to_owned())]));
+//! // In a session this is the gate's privilege.
+//! let grant = Grant::issue("/".into(), &Effects::none(), Limits::default(), Confinement::Unconfined);
+//! let command = Command {
+//!     argv: vec!["echo".to_owned(), "hello".to_owned()],
+//!     cwd: None,
+//!     env: BTreeMap::new(),
+//!     time_limit: None,
+//! };
+//! let finished = machine.confine(&grant)?.run(&command, &CancellationToken::new(), &|_| {}).await?;
+//! assert_eq!((finished.exit, &finished.output[..]), (Exit::Code(0), &b"hello\n"[..]));
+//! # Ok(())
+//! # }
+//! ```
 
 mod capture;
 mod keeper;

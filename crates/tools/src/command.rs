@@ -1,7 +1,12 @@
 //! What the shell tools share: running a command and saying in words what went wrong.
 
 use std::{
-    collections::BTreeMap, io, num::NonZeroU64, path::Path, sync::Mutex, sync::PoisonError, time::Duration,
+    collections::BTreeMap,
+    io,
+    num::NonZeroU64,
+    path::Path,
+    sync::{Mutex, PoisonError},
+    time::Duration,
 };
 
 use windlass_contract::{

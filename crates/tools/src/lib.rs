@@ -1,4 +1,10 @@
 //! The built-in tools, one file each. A new one is a `mod` line and a line in [`builtin`].
+//!
+//! ```
+//! let tools = windlass_tools::builtin("/bin/bash".as_ref(), None);
+//! let names: Vec<String> = tools.iter().map(|tool| tool.name().to_string()).collect();
+//! assert_eq!(names, ["shell", "local_shell", "shell_command", "update_plan", "test_sync_tool"]);
+//! ```
 
 mod command;
 #[cfg(test)]
