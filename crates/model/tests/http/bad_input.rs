@@ -1,0 +1,215 @@
+//! Servers that misbehave. Each ends in one line that names the cause; none in a panic, a hang or a half call.
+
+use windlass_model::{Options, Provider, WireApi, connect};
+
+use crate::{
+    ask::{ask, client, provider},
+    server::{Reply, Server, Step, chunk},
+    talk::{CHAT_OK, OK, RESPONSES_OK},
+};
+
+/// Both wires against the same reply.
+async fn both(reply: impl Fn(&'static [&'static str]) -> Reply) -> [Vec<String>; 2] {
+    let mut seen = Vec::new();
+    for (wire, events) in [(WireApi::Responses, RESPONSES_OK), (WireApi::Chat, CHAT_OK)] {
+        let server = Server::start([reply(events)]).await;
+        let lines = ask(client(&provider(&server.url, wire)).as_ref()).await;
+        seen.push(lines.into_iter().map(|line| line.replace(&server.url, "URL")).collect());
+    }
+    [seen.remove(0), seen.remove(0)]
+}
+
+/// A stream with something odd in front of the real answer.
+fn odd(first: &'static [u8]) -> impl Fn(&'static [&'static str]) -> Reply {
+    move |events| {
+        let mut reply = Reply::begun(&[]).then(chunk(first));
+        reply.0.extend(Reply::events(events).0.into_iter().skip(1));
+        reply
+    }
+}
+
+#[tokio::test]
+async fn malformed_events_are_skipped() {
+    let nonsense = b"\n\n\n:\n: comment\nretry: x\nid\nevent\nnonsense\ndata\n\ndata: \n\ndata:nope\ndata\n\n\xEF\xBB\xBFdata: {}\n\n";
+    assert_eq!(both(odd(nonsense)).await, [OK, OK]);
+}
+
+#[tokio::test]
+async fn truncated_json_is_skipped() {
+    assert_eq!(
+        both(odd(b"data: {\"type\":\"response.output_it\n\ndata: {\"choices\":[{\"delta\"\n\n")).await,
+        [OK, OK]
+    );
+}
+
+#[tokio::test]
+async fn wrong_types_are_skipped() {
+    let wrong = br#"data: {"type":"response.output_text.delta","delta":{"a":1},"item_id":5}
+
+data: {"type":7,"choices":{"0":"x"},"usage":"a lot","response":[]}
+
+data: {"choices":[{"delta":{"content":7,"tool_calls":{"a":1},"reasoning":[1]},"finish_reason":{}}]}
+
+data: [1,"two",null]
+
+data: "text"
+
+data: 12
+
+"#;
+    assert_eq!(both(odd(wrong)).await, [OK, OK]);
+}
+
+#[tokio::test]
+async fn unknown_events_and_fields_are_ignored() {
+    let unknown = b"event: response.from_the_future\ndata: {\"type\":\"response.from_the_future\",\"new\":{\"deep\":[1]},\"choices\":[{\"delta\":{\"new\":1},\"new\":2}]}\n\n";
+    assert_eq!(both(odd(unknown)).await, [OK, OK]);
+}
+
+#[tokio::test]
+async fn invalid_utf_8_is_replaced() {
+    let invalid: &[u8] = b"data: {\"type\":\"response.output_text.delta\",\"delta\":\"a\xFF\xC3\"}\n\n";
+    let [responses, _] = both(odd(invalid)).await;
+    assert_eq!(responses, [&["text a\u{FFFD}\u{FFFD}"], &OK[..]].concat());
+}
+
+#[tokio::test]
+async fn an_event_of_50_megabytes_is_refused() {
+    let expected = ["error: the server sent an event of more than 16777216 bytes"];
+    let huge = |_: &'static [&'static str]| {
+        let mut reply =
+            Reply::begun(&[]).then(chunk(b"data: {\"type\":\"response.output_text.delta\",\"delta\":\""));
+        reply.0.extend((0..50).map(|_| chunk(&vec![b'x'; 1024 * 1024])));
+        reply.then(chunk(b"\"}\n\n"))
+    };
+    assert_eq!(both(huge).await, [expected, expected]);
+}
+
+#[tokio::test]
+async fn a_server_that_hangs_is_given_up_before_and_after_its_first_byte() {
+    let hang = [
+        Reply(vec![Step::Hang]),
+        Reply::begun(&[]).then(Step::Hang),
+        Reply::begun(&RESPONSES_OK[..1]).then(Step::Hang),
+        Reply(vec![Step::Send(b"HTTP/1.1 500 Oh\r\ncontent-length: 9\r\n\r\n".to_vec()), Step::Hang]),
+    ];
+    for reply in hang {
+        let server = Server::start([reply]).await;
+        let provider = Provider {
+            stream_idle_timeout_ms: 50,
+            request_max_retries: 4,
+            ..provider(&server.url, WireApi::Responses)
+        };
+        let lines = ask(client(&provider).as_ref()).await;
+        let expected = "error: the server sent nothing for 0.05 s; a slow model may need a larger `stream_idle_timeout_ms`";
+        assert_eq!(lines.last().unwrap(), expected);
+        assert_eq!(server.requests().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_stops_early_is_broken_off() {
+    let closed = |events: &'static [&'static str]| Reply::events(&events[..1]);
+    let [responses, chat] = both(closed).await;
+    assert_eq!(
+        responses,
+        ["text ok", "error: the answer broke off: stream closed before response.completed"]
+    );
+    assert_eq!(chat, ["text ok", "error: the answer broke off: stream closed before finish_reason"]);
+    let cut = |events: &'static [&'static str]| Reply::begun(&events[..1]).then(Step::Close);
+    for lines in both(cut).await {
+        assert_eq!(lines[0], "text ok");
+        assert!(lines[1].starts_with("error: the answer broke off: "), "{lines:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_always_hangs_up_is_told_as_such() {
+    for lines in both(|_| Reply(vec![Step::Close])).await {
+        assert!(lines[0].starts_with("error: cannot reach URL/"), "{lines:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_web_page_is_called_one() {
+    let page = "<!DOCTYPE html><html><head><title>Sign in</title></head></html>";
+    for kind in ["content-type: text/html\r\n", ""] {
+        let [responses, chat] = both(|_| Reply::plain("200 OK", kind, page)).await;
+        let expected = |path: &str| {
+            format!(
+                "error: URL/{path} did not answer with an event stream but with the web page “Sign in”; is `base_url` right, and `wire_api`?"
+            )
+        };
+        assert_eq!((responses, chat), (vec![expected("responses")], vec![expected("chat/completions")]));
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_is_not_streamed_is_called_one() {
+    let body = r#"{"id":"r1","object":"response","output":[]}"#;
+    for lines in both(|_| Reply::plain("200 OK", "content-type: application/json\r\n", body)).await {
+        assert!(lines[0].contains("but with one JSON document"), "{lines:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_refused_key_names_where_it_came_from() {
+    let body = r#"{"error":{"message":"Incorrect API key provided.","code":"invalid_api_key"}}"#;
+    let server = Server::start([Reply::plain("401 Unauthorized", "", body)]).await;
+    let mut provider = provider(&server.url, WireApi::Responses);
+    provider.env_key = Some("MY_KEY".to_owned());
+    let client = connect("test", &provider, Options::default(), &|_| Some("wrong".to_owned())).unwrap();
+    let expected = format!(
+        "error: {}/responses refused the API key (HTTP 401): Incorrect API key provided.; check `MY_KEY`",
+        server.url
+    );
+    assert_eq!(ask(client.as_ref()).await, [expected]);
+}
+
+#[tokio::test]
+async fn an_error_inside_the_stream_is_told_however_it_is_written() {
+    let untyped = r#"{"error":{"code":500,"message":"cannot parse\ntool call","type":"server_error"}}"#;
+    let error = "error: the model's server failed: cannot parse tool call";
+    for lines in both(|_| Reply::begun(&[untyped]).then(Step::Hang)).await {
+        assert_eq!(lines, [error]);
+    }
+    for lines in both(|_| Reply::plain("200 OK", "content-type: application/json\r\n", untyped)).await {
+        assert_eq!(lines, [error]);
+    }
+}
+
+#[tokio::test]
+async fn a_cut_by_length_never_yields_a_call() {
+    let responses: &[&str] = &[
+        r#"{"type":"response.output_item.added","item":{"type":"function_call","id":"f","call_id":"c1","name":"f","arguments":""}}"#,
+        r#"{"type":"response.function_call_arguments.delta","item_id":"f","delta":"{}"}"#,
+        r#"{"type":"response.incomplete","response":{"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"}}}"#,
+    ];
+    let chat: &[&str] = &[
+        r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c1","function":{"name":"f","arguments":"{}"}}]}}]}"#,
+        r#"{"choices":[{"delta":{},"finish_reason":"length"}]}"#,
+        "[DONE]",
+    ];
+    for (wire, events) in [(WireApi::Responses, responses), (WireApi::Chat, chat)] {
+        let server = Server::start([Reply::events(events)]).await;
+        let lines = ask(client(&provider(&server.url, wire)).as_ref()).await;
+        assert_eq!(lines.len(), 1, "{lines:?}");
+        assert!(lines[0].starts_with("error: the answer was cut off by the server ("), "{lines:?}");
+    }
+}
+
+#[tokio::test]
+async fn every_way_to_say_done_is_understood() {
+    let responses = [RESPONSES_OK, &["[DONE]"]].concat();
+    let old = RESPONSES_OK[2].replace("response.completed", "response.done");
+    for events in [responses, vec![RESPONSES_OK[0], RESPONSES_OK[1], &old]] {
+        let server = Server::start([Reply::events(&events)]).await;
+        assert_eq!(ask(client(&provider(&server.url, WireApi::Responses)).as_ref()).await, OK);
+    }
+    let bare: Vec<&str> = CHAT_OK.iter().map(|data| if *data == "[DONE]" { "DONE" } else { data }).collect();
+    let without = &CHAT_OK[..3];
+    for events in [&bare, without] {
+        let server = Server::start([Reply::events(events)]).await;
+        assert_eq!(ask(client(&provider(&server.url, WireApi::Chat)).as_ref()).await, OK);
+    }
+}

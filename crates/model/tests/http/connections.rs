@@ -1,0 +1,143 @@
+//! Connections: kept, lost, and asked for again.
+
+use windlass_model::{Provider, WireApi};
+
+use crate::{
+    ask::{ask, client, provider},
+    server::{Reply, Server, Step},
+    talk::{CHAT_OK, OK, RESPONSES_OK},
+};
+
+#[tokio::test]
+async fn one_connection_serves_many_requests() {
+    for (wire, reply) in [(WireApi::Responses, RESPONSES_OK), (WireApi::Chat, CHAT_OK)] {
+        let server = Server::start((0..5).map(|_| Reply::events(reply))).await;
+        let client = client(&provider(&server.url, wire));
+        for _ in 0..5 {
+            assert_eq!(ask(client.as_ref()).await, OK);
+        }
+        assert_eq!((server.requests().len(), server.connections()), (5, 1));
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_does_not_cost_the_connection() {
+    let busy = Reply::plain(
+        "404 Not Found",
+        "content-type: application/json\r\n",
+        r#"{"error":{"message":"no model"}}"#,
+    );
+    let server = Server::start([busy, Reply::events(RESPONSES_OK)]).await;
+    let client = client(&provider(&server.url, WireApi::Responses));
+    let url = format!("{}/responses", server.url);
+    assert_eq!(ask(client.as_ref()).await, [format!("error: {url} answered HTTP 404: no model")]);
+    assert_eq!(ask(client.as_ref()).await, OK);
+    assert_eq!(server.connections(), 1);
+}
+
+#[tokio::test]
+async fn a_stale_connection_is_replaced_at_once_even_without_retries() {
+    // The server takes the second request on the old connection and hangs up without a word.
+    let stale = || Reply(vec![Step::Close]);
+    let server = Server::start([Reply::events(RESPONSES_OK), stale(), Reply::events(RESPONSES_OK)]).await;
+    let client = client(&provider(&server.url, WireApi::Responses));
+    assert_eq!(ask(client.as_ref()).await, OK);
+    assert_eq!(ask(client.as_ref()).await, OK);
+    assert_eq!((server.requests().len(), server.connections()), (3, 2));
+}
+
+#[tokio::test]
+async fn a_connection_the_server_closed_meanwhile_is_no_problem() {
+    let server =
+        Server::start([Reply::events(RESPONSES_OK).then(Step::Close), Reply::events(RESPONSES_OK)]).await;
+    let client = client(&provider(&server.url, WireApi::Responses));
+    assert_eq!(ask(client.as_ref()).await, OK);
+    assert_eq!(ask(client.as_ref()).await, OK);
+    assert_eq!(server.connections(), 2);
+}
+
+#[tokio::test]
+async fn a_server_that_never_ends_its_transfer_only_loses_its_connection() {
+    let server =
+        Server::start([Reply::begun(RESPONSES_OK).then(Step::Hang), Reply::events(RESPONSES_OK)]).await;
+    let client = client(&provider(&server.url, WireApi::Responses));
+    assert_eq!(ask(client.as_ref()).await, OK);
+    assert_eq!(ask(client.as_ref()).await, OK);
+    assert_eq!(server.connections(), 2);
+}
+
+#[tokio::test]
+async fn a_server_error_is_tried_again() {
+    let fails = || Reply::plain("500 Internal Server Error", "", "");
+    let server = Server::start([fails(), Reply::events(RESPONSES_OK)]).await;
+    let provider = Provider { request_max_retries: 1, ..provider(&server.url, WireApi::Responses) };
+    assert_eq!(ask(client(&provider).as_ref()).await, OK);
+    assert_eq!(server.requests().len(), 2);
+}
+
+#[tokio::test]
+async fn retries_end_and_the_last_error_is_told() {
+    let fails = || Reply::plain("502 Bad Gateway", "", "<html><title>Bad gateway</title></html>");
+    let server = Server::start([fails(), fails(), fails()]).await;
+    let provider = Provider { request_max_retries: 1, ..provider(&server.url, WireApi::Chat) };
+    let expected = format!("error: {}/chat/completions answered HTTP 502: “Bad gateway”", server.url);
+    assert_eq!(ask(client(&provider).as_ref()).await, [expected]);
+    assert_eq!(server.requests().len(), 2);
+}
+
+#[tokio::test]
+async fn a_limited_request_is_sent_again_after_the_servers_delay() {
+    let limited = |after: &str| {
+        Reply::plain(
+            "429 Too Many Requests",
+            &format!("retry-after: {after}\r\n"),
+            r#"{"error":{"message":"slow down"}}"#,
+        )
+    };
+    let server = Server::start([limited("0.01"), Reply::events(CHAT_OK)]).await;
+    let wait = Provider { request_max_retries: 1, ..provider(&server.url, WireApi::Chat) };
+    assert_eq!(ask(client(&wait).as_ref()).await, OK);
+    let server = Server::start([limited("3600"), Reply::events(CHAT_OK)]).await;
+    let wait = Provider { request_max_retries: 1, ..provider(&server.url, WireApi::Chat) };
+    let expected = "error: the server is limiting requests (HTTP 429): slow down";
+    assert_eq!(ask(client(&wait).as_ref()).await, [expected], "nobody waits an hour unasked");
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn a_used_up_quota_is_told_at_once() {
+    let body = r#"{"error":{"message":"pay first","type":"insufficient_quota","code":"insufficient_quota"}}"#;
+    let server = Server::start([
+        Reply::plain("429 Too Many Requests", "retry-after: 0\r\n", body),
+        Reply::events(CHAT_OK),
+    ])
+    .await;
+    let provider = Provider { request_max_retries: 4, ..provider(&server.url, WireApi::Chat) };
+    let expected = "error: the account's quota is used up: pay first; check its plan and billing";
+    assert_eq!(ask(client(&provider).as_ref()).await, [expected]);
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_named_with_the_cause() {
+    let url = {
+        let server = Server::start([]).await;
+        server.url.clone()
+    };
+    // The listener is gone once its task has been dropped.
+    tokio::task::yield_now().await;
+    let line = ask(client(&provider(&url, WireApi::Responses)).as_ref()).await.remove(0);
+    let cause = line.strip_prefix(&format!("error: cannot reach {url}/responses: ")).unwrap();
+    assert!(cause.starts_with("Connection refused"), "{line}");
+    assert!(cause.ends_with("; is the server running, and is `base_url` right?"), "{line}");
+}
+
+#[tokio::test]
+async fn a_redirect_is_not_followed_with_the_key() {
+    let elsewhere = Server::start([Reply::events(RESPONSES_OK)]).await;
+    let moved = format!("location: {}/responses\r\n", elsewhere.url);
+    let server = Server::start([Reply::plain("307 Temporary Redirect", &moved, "")]).await;
+    let lines = ask(client(&provider(&server.url, WireApi::Responses)).as_ref()).await;
+    assert!(lines[0].contains(&format!("a redirect to {}/responses (HTTP 307)", elsewhere.url)), "{lines:?}");
+    assert_eq!(elsewhere.requests().len(), 0);
+}
