@@ -58,7 +58,9 @@ impl Substitute {
             ),
             Self::NotStarted => (
                 "the program ended before the call was started",
-                "The program ended before this call was started; it had no effects. Repeat it if it is still needed.",
+                // Not "it had no effects": when the whole machine dies, the last records may be lost (see `SessionFile`).
+                "The program ended before this call was started, as far as the session file tells. Repeat it if it is \
+                 still needed.",
             ),
             Self::Lost => (
                 "the outcome was lost from the session file",

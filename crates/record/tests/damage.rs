@@ -181,8 +181,8 @@ fn expected(prefix: &[u8]) -> Vec<(String, String)> {
 
 const UNKNOWN: &str = "The program ended while this call was running, so its outcome is unknown. It may have had \
     effects, in part or in full. It was not run again. Check what it may have changed before repeating it.";
-const NOT_STARTED: &str =
-    "The program ended before this call was started; it had no effects. Repeat it if it is still needed.";
+const NOT_STARTED: &str = "The program ended before this call was started, as far as the session file tells. Repeat \
+    it if it is still needed.";
 
 #[test]
 fn a_file_that_is_not_there_is_named() {
