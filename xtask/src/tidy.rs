@@ -12,7 +12,7 @@ use serde_json::Value;
 pub(crate) fn run(root: &Path) -> Result<String, Vec<String>> {
     let sources = sources(root);
     let mut problems = edges(root);
-    problems.extend(sources.iter().flat_map(|source| source.problems()));
+    problems.extend(sources.iter().flat_map(Source::problems));
     problems.extend(walk(root));
     problems.extend(documented(root));
     if problems.is_empty() { Ok(format!("tidy: {} files", sources.len())) } else { Err(problems) }
@@ -136,7 +136,11 @@ fn collect(folder: &Path, into: &mut Vec<PathBuf>) {
 /// Every file that the walk of ARCHITECTURE.md names must exist.
 fn walk(root: &Path) -> Vec<String> {
     let page = read(&root.join("ARCHITECTURE.md"));
-    let named = page.split('`').skip(1).step_by(2).filter(|word| word.ends_with(".rs") && word.contains('/'));
+    let named = page
+        .split('`')
+        .skip(1)
+        .step_by(2)
+        .filter(|word| Path::new(word).extension().is_some_and(|it| it == "rs") && word.contains('/'));
     let missing = named.filter(|word| {
         let (krate, file) = word.split_once('/').unwrap_or_default();
         !root.join("crates").join(krate).join("src").join(file).exists()

@@ -1,4 +1,4 @@
-//! What is known about a model from its name: which tools it was trained on, and how much it can read.
+//! What is known about a model from its name: which tools it was trained on, and what it can do.
 
 use windlass_runtime::Budget;
 
@@ -24,8 +24,8 @@ pub struct Family {
     pub parallel_calls: bool,
     /// How much of an output it is given.
     pub budget: Budget,
-    /// Tokens it can read, where known.
-    pub context_window: Option<u64>,
+    /// Whether it thinks before it answers, and can sum its thoughts up.
+    pub reasoning: bool,
 }
 
 const BYTES: Budget = Budget::Bytes(10_000);
@@ -34,30 +34,25 @@ const TOKENS: Budget = Budget::Tokens(10_000);
 /// Prefix of a model's name and its traits; the first that fits counts, so longer prefixes come first.
 #[rustfmt::skip]
 const FAMILIES: &[(&str, Family)] = &[
-    ("o3",                family(ShellKind::Shell,        false, BYTES,  Some(200_000))),
-    ("o4-mini",           family(ShellKind::Shell,        false, BYTES,  Some(200_000))),
-    ("codex-mini-latest", family(ShellKind::LocalShell,   false, BYTES,  Some(200_000))),
-    ("gpt-4.1",           family(ShellKind::Shell,        false, BYTES,  Some(1_047_576))),
-    ("gpt-4o",            family(ShellKind::Shell,        false, BYTES,  Some(128_000))),
-    ("gpt-3.5",           family(ShellKind::Shell,        false, BYTES,  Some(16_385))),
-    ("gpt-oss",           family(ShellKind::Shell,        false, BYTES,  Some(96_000))),
-    ("gpt-5.2-codex",     family(ShellKind::ShellCommand, true,  TOKENS, Some(272_000))),
-    ("gpt-5.1-codex",     family(ShellKind::ShellCommand, false, TOKENS, Some(272_000))),
-    ("gpt-5-codex",       family(ShellKind::ShellCommand, false, TOKENS, Some(272_000))),
-    ("gpt-5.",            family(ShellKind::ShellCommand, true,  BYTES,  Some(272_000))),
-    ("gpt-5",             family(ShellKind::Shell,        false, BYTES,  Some(272_000))),
+    ("o3",                family(ShellKind::Shell,        false, BYTES,  true)),
+    ("o4-mini",           family(ShellKind::Shell,        false, BYTES,  true)),
+    ("codex-mini-latest", family(ShellKind::LocalShell,   false, BYTES,  true)),
+    ("gpt-4.1",           family(ShellKind::Shell,        false, BYTES,  false)),
+    ("gpt-4o",            family(ShellKind::Shell,        false, BYTES,  false)),
+    ("gpt-3.5",           family(ShellKind::Shell,        false, BYTES,  false)),
+    ("gpt-oss",           family(ShellKind::Shell,        false, BYTES,  false)),
+    ("gpt-5.2-codex",     family(ShellKind::ShellCommand, true,  TOKENS, true)),
+    ("gpt-5.1-codex",     family(ShellKind::ShellCommand, false, TOKENS, true)),
+    ("gpt-5-codex",       family(ShellKind::ShellCommand, false, TOKENS, true)),
+    ("gpt-5.",            family(ShellKind::ShellCommand, true,  BYTES,  true)),
+    ("gpt-5",             family(ShellKind::Shell,        false, BYTES,  true)),
 ];
 
 /// A model nobody here knows. One line for a shell is what every model has seen; a list of arguments is not.
-const UNKNOWN: Family = family(ShellKind::ShellCommand, true, BYTES, None);
+const UNKNOWN: Family = family(ShellKind::ShellCommand, true, BYTES, false);
 
-const fn family(
-    shell: ShellKind,
-    parallel_calls: bool,
-    budget: Budget,
-    context_window: Option<u64>,
-) -> Family {
-    Family { shell, parallel_calls, budget, context_window }
+const fn family(shell: ShellKind, parallel_calls: bool, budget: Budget, reasoning: bool) -> Family {
+    Family { shell, parallel_calls, budget, reasoning }
 }
 
 impl Family {
@@ -77,7 +72,7 @@ mod tests {
         assert_eq!(Family::of("gpt-5").shell, ShellKind::Shell);
         assert_eq!(Family::of("gpt-5.1").shell, ShellKind::ShellCommand);
         assert_eq!(Family::of("gpt-5.1-codex-max").budget, TOKENS);
-        assert_eq!(Family::of("openai/gpt-4o-mini").context_window, Some(128_000));
+        assert!(!Family::of("openai/gpt-4o-mini").reasoning);
         assert_eq!(Family::of("codex-mini-latest").shell, ShellKind::LocalShell);
         assert_eq!(Family::of("qwen2.5-coder"), UNKNOWN);
     }

@@ -154,10 +154,15 @@ impl Setup {
                 "which model of `{id}`? give it with `--model`, or set `model` in the configuration"
             ))
         })?;
+        // A model that thinks is asked for a summary of its thoughts, which also makes its server hand the thoughts
+        // themselves over, sealed, so that they are not lost from one request to the next.
+        let summary = config.model_reasoning_summary;
+        let summary =
+            summary.or_else(|| Family::of(&model).reasoning.then_some(config::ReasoningSummary::Auto));
         let options = Options {
             model,
             reasoning_effort: config.model_reasoning_effort.clone(),
-            reasoning_summary: config.model_reasoning_summary.and_then(spelled),
+            reasoning_summary: summary.and_then(spelled),
             verbosity: config.model_verbosity.and_then(spelled),
             max_output_tokens: config.model_max_output_tokens.map(NonZeroU64::get),
         };
