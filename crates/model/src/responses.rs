@@ -79,7 +79,7 @@ impl ModelClient for Responses {
     fn open<'a>(&'a self, prompt: Prompt<'a>) -> BoxFuture<'a, Result<Box<dyn ModelStream>, ModelError>> {
         Box::pin(async move {
             let events = self.http.post(prompt.thread, self.body(&prompt)).await?;
-            let decoder = Decoder::new(CallIds::of(prompt.history));
+            let decoder = Decoder::new(CallIds::of(prompt.history), self.options.max_output_tokens);
             Ok(Box::new(Answer::new(events, decoder)) as Box<dyn ModelStream>)
         })
     }

@@ -3,11 +3,11 @@
 //! Items are known by their ids. Everything else about their order is optional, because real servers leave it out:
 //! `output_index`, `sequence_number`, the `done` events, even `response.output`.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, mem};
 
-use serde::Deserialize;
+use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Value, json, value::RawValue};
-use windlass_contract::{Body, ModelError, ModelEvent, Usage};
+use windlass_contract::{Body, Input, ModelError, ModelEvent, Usage};
 
 use super::wire::Received;
 use crate::{answer, calls::CallIds, failure::Failure, json::lenient, sse::Event, usage::Tokens};
@@ -16,9 +16,13 @@ use crate::{answer, calls::CallIds, failure::Failure, json::lenient, sse::Event,
 #[derive(Debug)]
 pub(super) struct Decoder {
     ids: CallIds,
+    /// How much the server was allowed to write.
+    limit_tokens: Option<u64>,
     /// Items that have begun and were not delivered, in order.
     open: Vec<Open>,
     delivered: Vec<Received>,
+    /// Calls that are done and yet not whole. Only the end of the answer tells what to make of them.
+    unfinished: Vec<Received>,
     completed: bool,
 }
 
@@ -123,8 +127,15 @@ impl answer::Decoder for Decoder {
 }
 
 impl Decoder {
-    pub(super) fn new(ids: CallIds) -> Self {
-        Self { ids, open: Vec::new(), delivered: Vec::new(), completed: false }
+    pub(super) fn new(ids: CallIds, limit_tokens: Option<u64>) -> Self {
+        Self {
+            ids,
+            limit_tokens,
+            open: Vec::new(),
+            delivered: Vec::new(),
+            unfinished: Vec::new(),
+            completed: false,
+        }
     }
 
     fn begin(&mut self, envelope: Envelope) {
@@ -192,7 +203,9 @@ impl Decoder {
         if let Some(at) = known {
             self.open.remove(at);
         }
-        if !self.delivered.iter().any(|before| before.is(&received)) {
+        if received.is_unfinished() {
+            self.unfinished.push(received);
+        } else if !self.delivered.iter().any(|before| before.is(&received)) {
             self.deliver(received, out);
         }
     }
@@ -203,17 +216,30 @@ impl Decoder {
             Some("failed" | "cancelled") => return Err(failed(Some(response))),
             _ => {}
         }
+        let usage = response.usage.map(Usage::from);
+        let limit =
+            self.limit_tokens.filter(|limit| usage.is_some_and(|usage| usage.output_tokens >= *limit));
         // Items whose `done` never came: the final list has them, or what was collected since they began.
-        let open = std::mem::take(&mut self.open).into_iter().map(Open::close);
-        for json in response.output.unwrap_or_default().into_iter().chain(open) {
-            let received = Received::parse(json);
-            if !self.delivered.iter().any(|before| before.is(&received) || before.says_the_same_as(&received))
+        let listed = response.output.unwrap_or_default().into_iter();
+        let open = mem::take(&mut self.open).into_iter().filter_map(Open::close);
+        let left: Vec<_> =
+            listed.chain(open).map(Received::parse).chain(mem::take(&mut self.unfinished)).collect();
+        for received in left {
+            if self.delivered.iter().any(|before| before.is(&received) || before.says_the_same_as(&received))
             {
-                self.deliver(received, out);
+                continue;
             }
+            if limit.is_some() && received.is_unfinished() {
+                return Err(ModelError::Cut { reason: "max_output_tokens".to_owned() });
+            }
+            self.deliver(received, out);
+        }
+        if let Some(limit) = limit {
+            out.push_back(ModelEvent::Notice(format!(
+                "the answer used all of its {limit} tokens and may be cut short"
+            )));
         }
         self.completed = true;
-        let usage = response.usage.map(Usage::from);
         out.push_back(ModelEvent::Completed { usage, more: response.end_turn == Some(false) });
         Ok(())
     }
@@ -228,21 +254,29 @@ impl Decoder {
 }
 
 impl Open {
-    /// The item with all that was added to it.
-    fn close(self) -> Box<RawValue> {
+    /// The item with all that was added to it. One that says something is nothing if nothing was said.
+    fn close(self) -> Option<Box<RawValue>> {
         let part = |kind: &str| json!([{"type": kind, "text": self.text}]);
-        match self.kind.as_str() {
+        Some(match self.kind.as_str() {
+            "message" | "reasoning" if self.text.is_empty() => return None,
             _ if self.text.is_empty() => self.json,
             "function_call" => crate::json::with(&self.json, "arguments", &self.text),
             "custom_tool_call" => crate::json::with(&self.json, "input", &self.text),
             "message" => crate::json::with(&self.json, "content", &part("output_text")),
             "reasoning" => crate::json::with(&self.json, "content", &part("reasoning_text")),
             _ => self.json,
-        }
+        })
     }
 }
 
 impl Received {
+    /// Whether it is a call whose arguments stop in the middle. Either the model forgot to close them, or the server
+    /// ran into a limit and does not say so: llama.cpp calls such a call, and the whole answer, completed.
+    fn is_unfinished(&self) -> bool {
+        matches!(self.call(), Some((_, Input::Json(text))) if !text.trim().is_empty()
+            && serde_json::from_str::<IgnoredAny>(text).is_err_and(|error| error.is_eof()))
+    }
+
     /// Whether both are the same item, by their ids.
     fn is(&self, other: &Self) -> bool {
         match (self.call_id.as_str(), other.call_id.as_str()) {

@@ -12,7 +12,11 @@ fn play(events: &[Value]) -> Vec<String> {
 }
 
 fn play_raw(events: &[(&str, String)]) -> Vec<String> {
-    let mut decoder = Decoder::new(CallIds::default());
+    play_limited(events, None)
+}
+
+fn play_limited(events: &[(&str, String)], limit_tokens: Option<u64>) -> Vec<String> {
+    let mut decoder = Decoder::new(CallIds::default(), limit_tokens);
     let mut out = VecDeque::new();
     let events = events.iter().map(|(name, data)| Event { name: (*name).to_owned(), data: data.clone() });
     let mut lines = Vec::new();
@@ -202,7 +206,7 @@ fn two_equal_calls_under_two_ids_are_two_calls() {
 fn an_id_that_history_has_already_is_changed() {
     let earlier = call("f1", "c1", "{}");
     let history = [Received::parse(serde_json::value::to_raw_value(&earlier).unwrap()).item.into()];
-    let mut decoder = Decoder::new(CallIds::of(&history));
+    let mut decoder = Decoder::new(CallIds::of(&history), None);
     let mut out = VecDeque::new();
     decoder.take(&Event { name: String::new(), data: done(&earlier).to_string() }, &mut out).unwrap();
     let line = show(out.pop_front().unwrap());
@@ -233,6 +237,46 @@ fn a_cut_answer_keeps_its_whole_items_and_never_gives_a_half_call() {
         let begun = [done(&call("f1", "c1", "{}")), added(&call("f2", "c2", "")), done(&half), last];
         assert_eq!(play(&begun), ["call c1 f {}", error]);
     }
+}
+
+#[test]
+fn a_half_call_that_its_server_calls_completed_is_not_given_out_if_the_limit_was_reached() {
+    let half = call("f1", "c1", "{\"city\": \"Os");
+    let usage = json!({"input_tokens": 1, "output_tokens": 14});
+    let events = [
+        added(&call("f1", "c1", "")),
+        done(&half),
+        completed(&json!({"status": "completed", "output": [half], "usage": usage})),
+    ];
+    let events: Vec<_> = events.iter().map(|event| ("", event.to_string())).collect();
+    let lines = play_limited(&events, Some(14));
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(
+        lines[0].starts_with("error: the answer was cut off by the server (max_output_tokens)"),
+        "{lines:?}"
+    );
+    let slip = ["call c1 f {\"city\": \"Os", "completed Some((1, 14))"];
+    assert_eq!(play_limited(&events, Some(15)), slip, "the model forgot to close it, and is told so");
+    assert_eq!(play_limited(&events, None), slip);
+}
+
+#[test]
+fn an_answer_that_used_up_its_limit_comes_with_a_warning() {
+    let usage = json!({"input_tokens": 1, "output_tokens": 8});
+    let events = [done(&message("m", "Sure, I")), completed(&json!({"usage": usage}))];
+    let events: Vec<_> = events.iter().map(|event| ("", event.to_string())).collect();
+    let warning = "the answer used all of its 8 tokens and may be cut short";
+    assert_eq!(play_limited(&events, Some(8)), ["message \"Sure, I\"", warning, "completed Some((1, 8))"]);
+}
+
+#[test]
+fn an_item_that_began_and_never_said_anything_is_none() {
+    let lines = play(&[
+        added(&message("m", "")),
+        added(&json!({"type": "reasoning", "id": "r"})),
+        completed(&json!({})),
+    ]);
+    assert_eq!(lines, ["completed None"]);
 }
 
 #[test]
