@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use windlass_contract::{Body, Cached, CallId, Item, Journal, JournalError, Outcome, Record, ToolCall};
+use windlass_contract::{Body, Cached, CallId, Item, Journal, JournalError, Outcome, Record, Role, ToolCall};
 
 /// The conversation, written down as it grows.
 pub(crate) struct History {
@@ -12,8 +12,19 @@ pub(crate) struct History {
 }
 
 impl History {
-    /// Takes up a conversation that is on record already.
+    /// Takes up a conversation that is on record already. Thoughts that led to nothing, because the process was killed
+    /// between writing them down and what came of them, are left out: servers refuse thoughts without an end.
     pub(crate) fn new(items: Vec<Item>, journal: Arc<dyn Journal>) -> Self {
+        let mut loose = true;
+        let kept = items.into_iter().rev().filter(|item| match item.body {
+            Body::Reasoning { .. } => !loose,
+            ref other => {
+                loose = matches!(other, Body::Message { role: Role::User, .. });
+                true
+            }
+        });
+        let mut items: Vec<_> = kept.collect();
+        items.reverse();
         let calls = items.iter().filter_map(|item| match &item.body {
             Body::Call(call) => Some(call.id.clone()),
             _ => None,
@@ -62,5 +73,32 @@ impl History {
             Cached::new(Body::Output { call: call.id.clone(), input: call.input.kind(), content }.into())
         }));
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_contract::fakes::MemoryJournal;
+
+    use super::*;
+
+    #[test]
+    fn thoughts_that_led_to_nothing_are_left_out_of_a_resumed_conversation() {
+        let thought =
+            |text: &str| Item::from(Body::Reasoning { summary: vec![text.into()], text: Vec::new() });
+        let items = vec![
+            thought("kept"),
+            Item::message(Role::Assistant, "hi"),
+            thought("loose"),
+            Item::message(Role::User, "again"),
+            thought("loose"),
+            thought("loose"),
+        ];
+        let history = History::new(items, Arc::new(MemoryJournal::default()));
+        let thoughts = history.entries().iter().filter_map(|entry| match &entry.get().body {
+            Body::Reasoning { summary, .. } => Some(summary.join("")),
+            _ => None,
+        });
+        assert_eq!(thoughts.collect::<Vec<_>>(), ["kept"]);
     }
 }

@@ -9,6 +9,8 @@ use windlass::{ApprovalPolicy, SandboxMode};
 #[derive(Debug, Parser)]
 #[command(name = "windlass", version, propagate_version = true, arg_required_else_help = true)]
 pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) common: Common,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -66,8 +68,6 @@ pub(crate) struct Common {
 /// Run an agent until it answers.
 #[derive(Debug, Args)]
 pub(crate) struct Exec {
-    #[command(flatten)]
-    pub(crate) common: Common,
     #[command(flatten)]
     pub(crate) options: ExecOptions,
     /// What to do. Without it, or with `-`, it is read from stdin; with it, stdin is never read.
@@ -144,8 +144,6 @@ pub(crate) enum ExecAction {
 /// Run one tool through the whole pipeline, without a model.
 #[derive(Debug, Args)]
 pub(crate) struct Call {
-    #[command(flatten)]
-    pub(crate) common: Common,
     /// The tool, by name or alias.
     pub(crate) name: String,
     /// Its arguments as JSON (freeform tools: as text). Without it, or with `-`, read from stdin.
@@ -162,16 +160,12 @@ pub(crate) struct Call {
 pub(crate) enum Tools {
     /// Every tool in one line.
     List {
-        #[command(flatten)]
-        common: Common,
         /// As JSON.
         #[arg(long)]
         json: bool,
     },
     /// All there is to know about one tool.
     Show {
-        #[command(flatten)]
-        common: Common,
         /// The tool, by name or alias.
         name: String,
         /// As JSON.
@@ -180,8 +174,6 @@ pub(crate) enum Tools {
     },
     /// All tools by category, for a model or a person to read.
     Manifest {
-        #[command(flatten)]
-        common: Common,
         /// As JSON.
         #[arg(long)]
         json: bool,
@@ -192,8 +184,6 @@ pub(crate) enum Tools {
 pub(crate) enum Config {
     /// Every key with its value.
     Show {
-        #[command(flatten)]
-        common: Common,
         /// Say where each value comes from.
         #[arg(long)]
         origin: bool,

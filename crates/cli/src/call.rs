@@ -10,11 +10,18 @@ use windlass::{
     ToolCall, render,
 };
 
-use crate::{args::Call, exec::from_stdin, exit::Exit, problem::Problem, screen::visible, setup::Setup};
+use crate::{
+    args::{Call, Common},
+    exec::from_stdin,
+    exit::Exit,
+    problem::Problem,
+    screen::visible,
+    setup::Setup,
+};
 
 /// Runs the command.
-pub(crate) fn run(args: Call) -> Result<Exit, Problem> {
-    let setup = Setup::for_tools(&args.common)?;
+pub(crate) fn run(common: &Common, args: Call) -> Result<Exit, Problem> {
+    let setup = Setup::for_tools(common)?;
     let toolbox = setup.tools().approver(Arc::new(Terminal)).toolbox();
     let toolbox = toolbox.map_err(|errors| Problem::usage(errors.to_string()))?;
     let text = match args.input {

@@ -13,7 +13,7 @@ use windlass::{
 };
 
 use crate::{
-    args::{Exec, ExecAction, ExecOptions},
+    args::{Common, Exec, ExecAction, ExecOptions},
     exit::Exit,
     jsonl::Jsonl,
     problem::Problem,
@@ -25,9 +25,9 @@ use crate::{
 const MAX_INPUT_BYTES: u64 = 32 * 1024 * 1024;
 
 /// Runs the command.
-pub(crate) fn run(exec: Exec) -> Result<Exit, Problem> {
-    let Exec { common, options, prompt, action } = exec;
-    let setup = Setup::for_exec(&common, &options)?;
+pub(crate) fn run(common: &Common, exec: Exec) -> Result<Exit, Problem> {
+    let Exec { options, prompt, action } = exec;
+    let setup = Setup::for_exec(common, &options)?;
     let (resume, prompt) = match action {
         None => (None, prompt),
         Some(ExecAction::Resume { session, prompt, last }) => which(&setup, session, prompt, last)?,
@@ -152,7 +152,10 @@ fn image(path: &Path) -> Result<Content, Problem> {
         [b'G', b'I', b'F', b'8', ..] => "gif",
         [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => "webp",
         _ => {
-            return Err(Problem::usage(format!("`{}` is not a PNG, JPEG, GIF or WebP image", path.display())));
+            return Err(Problem::usage(format!(
+                "`{}` is not a PNG, JPEG, GIF or WebP image",
+                path.display()
+            )));
         }
     };
     Ok(Content::Image(format!("data:image/{kind};base64,{}", BASE64_STANDARD.encode(bytes))))

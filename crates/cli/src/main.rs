@@ -25,16 +25,16 @@ use crate::{
 };
 
 fn main() -> ExitCode {
-    let command = match Cli::try_parse() {
-        Ok(cli) => cli.command,
+    let Cli { common, command } = match Cli::try_parse() {
+        Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
     logging();
     let end = match command {
-        Command::Exec(exec) => exec::run(*exec),
-        Command::Call(call) => call::run(call),
-        Command::Tools(tools) => tools::run(tools),
-        Command::Config(config) => settings::run(config),
+        Command::Exec(exec) => exec::run(&common, *exec),
+        Command::Call(call) => call::run(&common, call),
+        Command::Tools(tools) => tools::run(&common, tools),
+        Command::Config(config) => settings::run(&common, &config),
     };
     match end {
         Ok(exit) => exit.into(),

@@ -24,6 +24,14 @@ impl Screen {
     }
 }
 
+impl Screen {
+    fn show_all(&self, refusals: &[Refusal]) {
+        for refusal in refusals {
+            self.show(&self.style.yellow(&refused(refusal)));
+        }
+    }
+}
+
 impl EventSink for Screen {
     fn emit(&self, event: &Event) {
         let style = &self.style;
@@ -49,14 +57,14 @@ impl EventSink for Screen {
             }
             Event::Warning { message } => self.show(&style.yellow(&format!("warning: {}", visible(message)))),
             Event::TurnCompleted { usage, refusals } => {
-                refusals.iter().for_each(|refusal| self.show(&style.yellow(&refused(refusal))));
+                self.show_all(refusals);
                 let (read, written) = (usage.input_tokens, usage.output_tokens);
                 if usage.total() > 0 {
                     self.show(&style.dim(&format!("tokens: {read} in, {written} out")));
                 }
             }
             Event::TurnFailed { message, refusals, .. } => {
-                refusals.iter().for_each(|refusal| self.show(&style.yellow(&refused(refusal))));
+                self.show_all(refusals);
                 self.show(&style.red(&format!("error: {}", visible(message))));
             }
             // What the model says on its way is progress; its last message is the answer and goes to stdout.

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use crate::{
-    args::Config,
+    args::{Common, Config},
     config::{self, Format},
     exit::Exit,
     problem::Problem,
@@ -11,15 +11,15 @@ use crate::{
 };
 
 /// Runs the command.
-pub(crate) fn run(args: Config) -> Result<Exit, Problem> {
+pub(crate) fn run(common: &Common, args: &Config) -> Result<Exit, Problem> {
     let shown = match args {
-        Config::Show { common, origin, json } => {
-            let format = match (json, origin) {
+        Config::Show { origin, json } => {
+            let format = match (*json, *origin) {
                 (true, _) => Format::Json,
                 (false, false) => Format::Toml,
                 (false, true) => Format::TomlWithOrigins,
             };
-            config::show(&Setup::for_tools(&common)?.loaded, format)
+            config::show(&Setup::for_tools(common)?.loaded, format)
         }
         Config::Schema => format!("{:#}\n", config::schema()),
         Config::Path => format!("{}\n", config::file(&setup::home()?).display()),

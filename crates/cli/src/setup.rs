@@ -139,16 +139,13 @@ impl Setup {
 
     fn client(&self) -> Result<Arc<dyn ModelClient>, Problem> {
         let (config, id) = (self.config(), self.provider_id());
-        let Some(mut provider) = config.model_providers.get(id).cloned() else {
+        let Some(provider) = config.model_providers.get(id) else {
             let known: Vec<_> = config.model_providers.keys().map(String::as_str).collect();
             return Err(Problem::usage(format!(
                 "there is no provider `{id}`; there are {}",
                 known.join(", ")
             )));
         };
-        if let Some(url) = config.openai_base_url.as_ref().filter(|_| id == "openai") {
-            provider.base_url = Some(url.clone());
-        }
         let model = self.model_name().ok_or_else(|| {
             Problem::usage(format!(
                 "which model of `{id}`? give it with `--model`, or set `model` in the configuration"
@@ -166,7 +163,7 @@ impl Setup {
             verbosity: config.model_verbosity.and_then(spelled),
             max_output_tokens: config.model_max_output_tokens.map(NonZeroU64::get),
         };
-        model::connect(id, &provider, options, &key).map_err(|error| Problem::usage(error.to_string()))
+        model::connect(id, provider, options, &key).map_err(|error| Problem::usage(error.to_string()))
     }
 }
 
@@ -252,7 +249,12 @@ fn working_directory(cd: Option<&Path>) -> Result<PathBuf, Problem> {
     let real = path
         .canonicalize()
         .and_then(|real| if real.is_dir() { Ok(real) } else { Err(io::ErrorKind::NotADirectory.into()) });
-    real.map_err(|error| Problem::file("cannot work in", &path, &error))
+    let real = real.map_err(|error| Problem::file("cannot work in", &path, &error))?;
+    // Session files and prompts are text, and a directory that cannot be named in them cannot be worked in.
+    let named = real.to_str().is_some();
+    named
+        .then_some(real)
+        .ok_or_else(|| Problem::usage(format!("the name of `{}` is not UTF-8", path.display())))
 }
 
 /// The user's shell, if it is one that reads POSIX command lines.

@@ -16,11 +16,11 @@ use crate::{
 };
 
 /// Runs the command.
-pub(crate) fn run(args: Tools) -> Result<Exit, Problem> {
+pub(crate) fn run(common: &Common, args: Tools) -> Result<Exit, Problem> {
     let shown = match args {
-        Tools::List { common, json } => list(&toolbox(&common)?.registry, json),
-        Tools::Manifest { common, json } => manifest(&toolbox(&common)?.registry, json),
-        Tools::Show { common, name, json } => show(&toolbox(&common)?.registry, &name, json)?,
+        Tools::List { json } => list(&toolbox(common)?.registry, json),
+        Tools::Manifest { json } => manifest(&toolbox(common)?.registry, json),
+        Tools::Show { name, json } => show(&toolbox(common)?.registry, &name, json)?,
     };
     let written = io::stdout().lock().write_all(shown.as_bytes());
     written.map_err(|error| Problem::failed(format!("cannot write the list: {error}")))?;
@@ -109,7 +109,7 @@ fn describe(tool: &Registered, heading: &str) -> String {
     let mut list = |title: &str, rows: Vec<String>| {
         if !rows.is_empty() {
             out.push_str(&format!("\n{title}:\n"));
-            rows.iter().for_each(|row| out.push_str(&format!("- {row}\n")));
+            out.push_str(&rows.iter().map(|row| format!("- {row}\n")).collect::<String>());
         }
     };
     if let SpecKind::Function { parameters } = &tool.spec.kind {
