@@ -97,3 +97,10 @@ pub fn connect(
         }
     })
 }
+
+/// A model that plays a script given as text, for tests and demos (see `docs/scripts.md`).
+pub fn scripted(script: &str) -> Result<Arc<dyn ModelClient>, ModelError> {
+    let wire = WireApi::Scripted.name();
+    let info = ModelInfo { provider: wire.to_owned(), model: wire.to_owned(), wire, stream_retries: 0 };
+    Ok(Arc::new(scripted::Scripted::parse(info, "the script".to_owned(), script)?))
+}

@@ -117,10 +117,18 @@ impl TryFrom<CallFields> for Call {
 impl Scripted {
     pub(crate) fn new(info: ModelInfo, path: &Path) -> Result<Self, ModelError> {
         let shown = path.display().to_string();
-        let problem = |problem: String| ModelError::Script { path: shown.clone(), problem };
-        let text = fs::read_to_string(path).map_err(|error| problem(format!("cannot be read: {error}")))?;
-        let script: Script = serde_json::from_str(&text).map_err(|error| problem(error.to_string()))?;
-        Ok(Self { info, path: shown, turns: script.turns, failures: Mutex::default() })
+        let unread =
+            |error| ModelError::Script { path: shown.clone(), problem: format!("cannot be read: {error}") };
+        let text = fs::read_to_string(path).map_err(unread)?;
+        Self::parse(info, shown, &text)
+    }
+
+    /// Reads a script; `path` is what errors call it.
+    pub(crate) fn parse(info: ModelInfo, path: String, text: &str) -> Result<Self, ModelError> {
+        match serde_json::from_str::<Script>(text) {
+            Ok(script) => Ok(Self { info, path, turns: script.turns, failures: Mutex::default() }),
+            Err(error) => Err(ModelError::Script { path, problem: error.to_string() }),
+        }
     }
 
     /// The turn that comes next: the one after the last that left something in history, so that a resumed session

@@ -30,17 +30,21 @@
 //! # }
 //! ```
 
-pub use windlass_agent::{Agent, AgentBuilder, AgentError, BuildError, Family, ShellKind, Toolset, TurnReport};
+pub use windlass_agent::{
+    Agent, AgentBuilder, AgentError, BuildError, Family, ShellKind, Toolset, TurnReport,
+};
 pub use windlass_contract::{
-    Answer, AnyTool, ApprovalPolicy, Approver, BoxFuture, CallId, Category, CommandFacts, CommandLine, Confinement,
-    Content, Cx, Effects, ErrorKind, Event, EventSink, Example, Exit, Facts, Format, Host, Input, Item, Limits, Meta,
-    ModelClient, ModelError, Network, Outcome, Output, Plan, PlanStatus, PlanStep, Profile, Question, Ready, Receipt,
-    Refusal, Role, SandboxMode, Schema, SchemaError, Silent, SpecKind, Status, ThreadId, Tool, ToolCall, ToolError,
-    ToolName, ToolSpec, Usage, Verdict, View, WebSearch, erase, tool as tool_from,
+    Answer, AnyTool, ApprovalPolicy, Approver, Body, BoxFuture, CallId, Category, CommandFacts, CommandLine,
+    Confinement, Content, Cx, Effects, ErrorKind, Event, EventSink, Example, Exit, Facts, Format, Host,
+    Input, Item, Limits, Meta, ModelClient, ModelError, Network, Outcome, Output, Plan, PlanStatus, PlanStep,
+    Profile, Question, Ready, Receipt, Refusal, Role, SandboxMode, Schema, SchemaError, Silent, SpecKind,
+    Status, ThreadId, Tool, ToolCall, ToolError, ToolName, ToolSpec, Usage, Verdict, View, WebSearch, erase,
+    tool as tool_from,
 };
 pub use windlass_macros::tool;
 pub use windlass_runtime::{
-    Batch, Budget, DefinitionErrors, Gate, Policy, Quarantined, Reason, Registered, Registry, Shaper, Stop, Toolbox,
+    Batch, Budget, DefinitionErrors, Gate, Policy, Quarantined, Reason, Registered, Registry, Shaper, Stop,
+    Toolbox,
 };
 
 /// How models are spoken to.
