@@ -42,7 +42,7 @@ impl EventSink for Jsonl {
     fn emit(&self, event: &Event) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let lines = self.lines(&mut state, event);
-        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        let text: String = lines.iter().map(|line| format!("{}\n", ordered(line))).collect();
         let mut out = io::stdout().lock();
         if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() {
             self.stop.stop(Reason::Interrupted);
@@ -109,6 +109,16 @@ fn tagged(tags: &[(&str, &str)], fields: Value) -> Value {
         map.extend(fields);
     }
     Value::Object(map)
+}
+
+/// An object as text with its names first, where a person looks and where the simplest of clients search.
+fn ordered(value: &Value) -> String {
+    let Value::Object(map) = value else { return value.to_string() };
+    let rank = |key: &str| ["id", "type", "item"].iter().position(|each| *each == key).unwrap_or(usize::MAX);
+    let mut members: Vec<_> = map.iter().collect();
+    members.sort_by_key(|(key, _)| rank(key));
+    let text = |(key, value): (&String, &Value)| format!("{}:{}", json!(key), ordered(value));
+    format!("{{{}}}", members.into_iter().map(text).collect::<Vec<_>>().join(","))
 }
 
 /// Both old and new names of what clients count.

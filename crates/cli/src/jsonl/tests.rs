@@ -127,3 +127,17 @@ fn any_other_tool_takes_the_shape_of_a_remote_one() {
         json!({"content": [{"type": "text", "text": "a\n"}], "structured_content": null})
     );
 }
+
+#[test]
+fn names_come_first_and_nothing_is_lost() {
+    let line = line(
+        "item.completed",
+        json!({"item": item("item_0", "error", json!({"message": "a", "code": [{"b": 1}]}))}),
+    );
+    let text = ordered(&line);
+    assert!(
+        text.starts_with(r#"{"type":"item.completed","item":{"id":"item_0","type":"error","code""#),
+        "{text}"
+    );
+    assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), line);
+}
