@@ -16,7 +16,6 @@ pub(crate) trait Decoder: Send {
 }
 
 /// An answer on its way.
-#[derive(Debug)]
 pub(crate) struct Answer<D> {
     events: Events,
     decoder: D,

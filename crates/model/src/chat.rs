@@ -1,6 +1,6 @@
 //! The Chat Completions API, which most servers of local models speak.
 
-use std::{borrow::Cow, collections::HashSet, fmt};
+use std::{borrow::Cow, collections::HashSet};
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -83,12 +83,6 @@ impl ModelClient for Chat {
             let decoder = stream::Decoder::new(CallIds::of(prompt.history), freeform(prompt.tools.get()));
             Ok(Box::new(Answer::new(events, decoder)) as Box<dyn ModelStream>)
         })
-    }
-}
-
-impl fmt::Debug for Chat {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Chat").field("info", &self.info).finish_non_exhaustive()
     }
 }
 

@@ -25,8 +25,7 @@ const FIRST_BACKOFF: Duration = Duration::from_millis(200);
 /// The longest delay anyone sits through without being told. A server that wants more is reported at once.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
-/// The end point of a provider.
-#[derive(Debug)]
+/// The end point of a provider. Not for debug output: its address and its headers hold keys.
 pub(crate) struct Http {
     client: Client,
     url: Url,
@@ -94,13 +93,13 @@ impl Http {
             headers.entry("session_id").or_insert(thread);
         }
         let request = self.client.post(self.url.clone()).headers(headers).body(body).build();
-        request.map_err(|error| self.unreachable(&error))
+        request.map_err(|error| self.unreachable(error))
     }
 
     async fn attempt(&self, request: &Request) -> Result<Events, ModelError> {
         let sent = timeout(self.idle, self.send(request)).await;
         let response = sent.map_err(|_| ModelError::Idle { after: self.idle })?;
-        let response = response.map_err(|error| self.unreachable(&error))?;
+        let response = response.map_err(|error| self.unreachable(error))?;
         refusal::events_of(response, self.idle, &self.names).await
     }
 
@@ -111,7 +110,7 @@ impl Http {
         let copy = || request.try_clone().expect("a request whose body is text");
         match self.client.execute(copy()).await {
             Err(error) if !error.is_connect() => {
-                tracing::debug!(error = root_cause(&error), "the connection was stale");
+                tracing::debug!(error = cause(error), "the connection was stale");
                 self.client.execute(copy()).await
             }
             sent => sent,
@@ -129,8 +128,8 @@ impl Http {
         }
     }
 
-    fn unreachable(&self, error: &reqwest::Error) -> ModelError {
-        ModelError::Unreachable { url: self.names.url.clone(), cause: root_cause(error) }
+    fn unreachable(&self, error: reqwest::Error) -> ModelError {
+        ModelError::Unreachable { url: self.names.url.clone(), cause: cause(error) }
     }
 }
 
@@ -197,7 +196,7 @@ fn key(provider: &Provider, set: &dyn Fn(&str) -> Option<String>) -> Result<Opti
 }
 
 /// For `http:` the client gets an empty set of roots, because the default reads and parses the system's bundle (8 ms
-/// at a peer, for nothing). Redirects are not followed: they would take the key to a place nobody configured.
+/// at a peer, for nothing); a proxy in between must be an `http:` one, too. Redirects are not followed: they would take the key to a place nobody configured.
 fn client(url: &Url) -> Result<Client, Box<dyn Error + Send + Sync>> {
     let builder = Client::builder()
         .user_agent(concat!("windlass/", env!("CARGO_PKG_VERSION")))
@@ -227,6 +226,11 @@ fn is_loopback(url: &Url) -> bool {
 fn backoff(attempt: u32) -> Duration {
     let delay = FIRST_BACKOFF.saturating_mul(2_u32.saturating_pow(attempt)).min(LONGEST_WAIT);
     delay.mul_f64(0.9 + 0.2 * fastrand::f64())
+}
+
+/// What went wrong, without the address: its query may hold a key.
+fn cause(error: reqwest::Error) -> String {
+    root_cause(&error.without_url())
 }
 
 /// The innermost error: the outer ones say "error sending request" in various ways.

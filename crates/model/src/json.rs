@@ -79,13 +79,22 @@ fn others(json: &RawValue, member: &str) -> Option<Object> {
     Some(object)
 }
 
-/// Reads a member that may be missing, null or of a wrong type: each counts as not there, because a server's slip in
-/// one field is no reason to lose the others.
-pub(crate) fn lenient<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
-    from: D,
-) -> Result<Option<T>, D::Error> {
-    let json = <&RawValue>::deserialize(from)?.get();
-    Ok(if json == "null" { None } else { serde_json::from_str(json).ok() })
+/// A member that may be missing, null or of a wrong type. Each counts as not there, because a server's slip in one
+/// field is no reason to lose the others. Structs of these are marked `#[serde(default)]`.
+#[derive(Debug)]
+pub(crate) struct Maybe<T>(pub(crate) Option<T>);
+
+impl<T> Default for Maybe<T> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Maybe<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let json = <&RawValue>::deserialize(from)?.get();
+        Ok(Self(if json == "null" { None } else { serde_json::from_str(json).ok() }))
+    }
 }
 
 /// The members of an object, in their order, each with the text of its value.

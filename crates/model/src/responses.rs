@@ -1,7 +1,5 @@
 //! The Responses API.
 
-use std::fmt;
-
 use serde::Serialize;
 use serde_json::Value;
 use windlass_contract::{
@@ -82,12 +80,6 @@ impl ModelClient for Responses {
             let decoder = Decoder::new(CallIds::of(prompt.history), self.options.max_output_tokens);
             Ok(Box::new(Answer::new(events, decoder)) as Box<dyn ModelStream>)
         })
-    }
-}
-
-impl fmt::Debug for Responses {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Responses").field("info", &self.info).finish_non_exhaustive()
     }
 }
 

@@ -3,46 +3,42 @@
 use serde::Deserialize;
 use windlass_contract::Usage;
 
-use crate::json::lenient;
+use crate::json::Maybe;
 
 /// Token counts as a server writes them.
 #[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 pub(crate) struct Tokens {
-    #[serde(default, rename = "input_tokens", alias = "prompt_tokens", deserialize_with = "lenient")]
-    input: Option<u64>,
-    #[serde(
-        default,
-        rename = "input_tokens_details",
-        alias = "prompt_tokens_details",
-        deserialize_with = "lenient"
-    )]
-    input_details: Option<Details>,
-    #[serde(default, rename = "output_tokens", alias = "completion_tokens", deserialize_with = "lenient")]
-    output: Option<u64>,
-    #[serde(
-        default,
-        rename = "output_tokens_details",
-        alias = "completion_tokens_details",
-        deserialize_with = "lenient"
-    )]
-    output_details: Option<Details>,
+    #[serde(rename = "input_tokens", alias = "prompt_tokens")]
+    input: Maybe<u64>,
+    #[serde(rename = "input_tokens_details", alias = "prompt_tokens_details")]
+    input_details: Maybe<Details>,
+    #[serde(rename = "output_tokens", alias = "completion_tokens")]
+    output: Maybe<u64>,
+    #[serde(rename = "output_tokens_details", alias = "completion_tokens_details")]
+    output_details: Maybe<Details>,
 }
 
 #[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 struct Details {
-    #[serde(default, rename = "cached_tokens", deserialize_with = "lenient")]
-    cached: Option<u64>,
-    #[serde(default, rename = "reasoning_tokens", deserialize_with = "lenient")]
-    reasoning: Option<u64>,
+    #[serde(rename = "cached_tokens")]
+    cached: Maybe<u64>,
+    #[serde(rename = "reasoning_tokens")]
+    reasoning: Maybe<u64>,
 }
 
 impl From<Tokens> for Usage {
     fn from(tokens: Tokens) -> Self {
         Self {
-            input_tokens: tokens.input.unwrap_or(0),
-            cached_input_tokens: tokens.input_details.and_then(|details| details.cached).unwrap_or(0),
-            output_tokens: tokens.output.unwrap_or(0),
-            reasoning_output_tokens: tokens.output_details.and_then(|details| details.reasoning).unwrap_or(0),
+            input_tokens: tokens.input.0.unwrap_or(0),
+            cached_input_tokens: tokens.input_details.0.and_then(|details| details.cached.0).unwrap_or(0),
+            output_tokens: tokens.output.0.unwrap_or(0),
+            reasoning_output_tokens: tokens
+                .output_details
+                .0
+                .and_then(|details| details.reasoning.0)
+                .unwrap_or(0),
         }
     }
 }

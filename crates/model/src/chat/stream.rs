@@ -10,7 +10,7 @@ use super::{
     FREEFORM,
     messages::{REASONING, REASONING_CONTENT},
 };
-use crate::{WireApi, answer, calls::CallIds, failure::Failure, json::lenient, sse::Event, usage::Tokens};
+use crate::{WireApi, answer, calls::CallIds, failure::Failure, json::Maybe, sse::Event, usage::Tokens};
 
 /// Turns this wire's chunks into the model's events.
 #[derive(Debug)]
@@ -43,40 +43,31 @@ struct Slot {
     delivered: bool,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Chunk {
-    #[serde(default, deserialize_with = "lenient")]
-    choices: Option<Vec<Choice>>,
-    #[serde(default, deserialize_with = "lenient")]
-    usage: Option<Tokens>,
-    #[serde(default, deserialize_with = "lenient")]
-    error: Option<Value>,
-    #[serde(default, deserialize_with = "lenient")]
-    object: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Choice {
-    #[serde(default, deserialize_with = "lenient")]
-    delta: Option<Delta>,
-    #[serde(default, deserialize_with = "lenient")]
-    message: Option<Delta>,
-    #[serde(default, deserialize_with = "lenient")]
-    finish_reason: Option<String>,
+    choices: Maybe<Vec<Choice>>,
+    usage: Maybe<Tokens>,
+    error: Maybe<Value>,
+    object: Maybe<String>,
 }
 
 #[derive(Default, Deserialize)]
+#[serde(default)]
+struct Choice {
+    delta: Maybe<Delta>,
+    message: Maybe<Delta>,
+    finish_reason: Maybe<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Delta {
-    #[serde(default, deserialize_with = "lenient")]
-    content: Option<Value>,
-    #[serde(default, deserialize_with = "lenient")]
-    refusal: Option<Value>,
-    #[serde(default, deserialize_with = "lenient")]
-    reasoning: Option<Value>,
-    #[serde(default, deserialize_with = "lenient")]
-    reasoning_content: Option<Value>,
-    #[serde(default, deserialize_with = "lenient")]
-    tool_calls: Option<Vec<Map<String, Value>>>,
+    content: Maybe<Value>,
+    refusal: Maybe<Value>,
+    reasoning: Maybe<Value>,
+    reasoning_content: Maybe<Value>,
+    tool_calls: Maybe<Vec<Map<String, Value>>>,
 }
 
 impl answer::Decoder for Decoder {
@@ -89,12 +80,12 @@ impl answer::Decoder for Decoder {
             tracing::debug!(bytes = event.data.len(), "a chunk that is not JSON is skipped");
             return Ok(());
         };
-        if chunk.error.is_some() || chunk.object.as_deref() == Some("error") || event.name == "error" {
+        if chunk.error.0.is_some() || chunk.object.0.as_deref() == Some("error") || event.name == "error" {
             let value: Value = serde_json::from_str(&event.data).unwrap_or_default();
             return Err(Failure::find(&value).unwrap_or_else(|| Failure::of(&value)).in_stream());
         }
-        self.usage = chunk.usage.map(Usage::from).or(self.usage);
-        match chunk.choices.and_then(|choices| choices.into_iter().next()) {
+        self.usage = chunk.usage.0.map(Usage::from).or(self.usage);
+        match chunk.choices.0.and_then(|choices| choices.into_iter().next()) {
             Some(choice) if !self.finished => self.choice(choice, out),
             _ => Ok(()),
         }
@@ -126,30 +117,30 @@ impl Decoder {
 
     fn choice(&mut self, choice: Choice, out: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
         // A whole message instead of pieces, from servers that do not stream; at the end of pieces it repeats them.
-        let message = choice.message.filter(|_| !self.streams);
-        self.streams |= choice.delta.is_some();
-        let delta = choice.delta.or(message).unwrap_or_default();
+        let message = choice.message.0.filter(|_| !self.streams);
+        self.streams |= choice.delta.0.is_some();
+        let delta = choice.delta.0.or(message).unwrap_or_default();
         let thought = |field, value: Option<Value>| (field, text_of(value.as_ref()));
         let thoughts =
-            [thought(REASONING_CONTENT, delta.reasoning_content), thought(REASONING, delta.reasoning)];
+            [thought(REASONING_CONTENT, delta.reasoning_content.0), thought(REASONING, delta.reasoning.0)];
         if let Some((field, thought)) = thoughts.into_iter().find(|(_, thought)| !thought.is_empty()) {
             self.flush_text(out);
             self.reasoning.0 = field;
             self.reasoning.1.push_str(&thought);
             out.push_back(ModelEvent::ReasoningDelta(thought));
         }
-        let text = text_of(delta.content.as_ref()) + &text_of(delta.refusal.as_ref());
+        let text = text_of(delta.content.0.as_ref()) + &text_of(delta.refusal.0.as_ref());
         if !text.is_empty() {
             self.flush_reasoning(out);
             self.text.push_str(&text);
             out.push_back(ModelEvent::TextDelta(text));
         }
-        for entry in delta.tool_calls.unwrap_or_default() {
+        for entry in delta.tool_calls.0.unwrap_or_default() {
             self.flush_reasoning(out);
             self.flush_text(out);
             self.add(entry, out);
         }
-        match choice.finish_reason.as_deref() {
+        match choice.finish_reason.0.as_deref() {
             None | Some("") => Ok(()),
             Some(reason @ ("length" | "content_filter")) => {
                 Err(ModelError::Cut { reason: reason.to_owned() })

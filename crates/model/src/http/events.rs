@@ -6,7 +6,7 @@ use reqwest::Response;
 use tokio::time::timeout;
 use windlass_contract::ModelError;
 
-use super::root_cause;
+use super::cause;
 use crate::sse::{Event, Parser};
 
 /// The most bytes one answer may have. A long one, 100,000 tokens with 300 bytes of framing each, has a quarter of it.
@@ -15,7 +15,6 @@ const ANSWER_LIMIT_BYTES: usize = 128 * 1024 * 1024;
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// A stream of events. Dropping it ends the request.
-#[derive(Debug)]
 pub(crate) struct Events {
     response: Response,
     parser: Parser,
@@ -44,7 +43,7 @@ impl Events {
             }
             let chunk = timeout(self.idle, self.response.chunk()).await;
             let chunk = chunk.map_err(|_| ModelError::Idle { after: self.idle })?;
-            let chunk = chunk.map_err(|error| ModelError::StreamBroken { cause: root_cause(&error) })?;
+            let chunk = chunk.map_err(|error| ModelError::StreamBroken { cause: cause(error) })?;
             if let Some(bytes) = chunk {
                 self.take(&bytes)?;
             } else {

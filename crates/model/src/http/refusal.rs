@@ -11,7 +11,7 @@ use serde_json::Value;
 use tokio::time::timeout;
 use windlass_contract::ModelError;
 
-use super::{Events, Names, root_cause};
+use super::{Events, Names, cause};
 use crate::failure::{Failure, one_line};
 
 /// How much of such an answer is read.
@@ -58,7 +58,7 @@ async fn read(
                 Ok(Some(bytes)) => body.extend_from_slice(&bytes),
                 Ok(None) => break,
                 Err(error) => {
-                    tracing::debug!(error = root_cause(&error), "the answer broke off");
+                    tracing::debug!(error = cause(error), "the answer broke off");
                     break;
                 }
             }
@@ -95,6 +95,11 @@ fn refusal(status: StatusCode, headers: &HeaderMap, body: &[u8], names: &Names) 
         }
         (400..=428 | 430..=499, None, Some(page)) => {
             ModelError::NotAStream { url, found: format!("HTTP {code} and the web page {page}") }
+        }
+        // Mostly a wrong address or wire, unless the server says it is the model that it cannot find.
+        (404 | 405, failure, _) if !text.to_ascii_lowercase().contains("model") => {
+            let message = failure.map_or_else(|| said(text, status), |failure| failure.message);
+            ModelError::NotAStream { url, found: format!("HTTP {code} ({message})") }
         }
         (_, failure, page) => {
             let plain = || Failure::saying(page.unwrap_or_else(|| said(text, status)));

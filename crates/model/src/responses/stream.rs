@@ -9,8 +9,8 @@ use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Value, json, value::RawValue};
 use windlass_contract::{Body, Input, ModelError, ModelEvent, Usage};
 
-use super::wire::Received;
-use crate::{answer, calls::CallIds, failure::Failure, json::lenient, sse::Event, usage::Tokens};
+use super::wire::{Head, Received};
+use crate::{answer, calls::CallIds, failure::Failure, json::Maybe, sse::Event, usage::Tokens};
 
 /// Turns this wire's events into the model's.
 #[derive(Debug)]
@@ -23,7 +23,6 @@ pub(super) struct Decoder {
     delivered: Vec<Received>,
     /// Calls that are done and yet not whole. Only the end of the answer tells what to make of them.
     unfinished: Vec<Received>,
-    completed: bool,
 }
 
 /// An item that has begun.
@@ -38,48 +37,36 @@ struct Open {
     text: String,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Envelope {
-    #[serde(default, rename = "type", deserialize_with = "lenient")]
-    kind: Option<String>,
-    #[serde(default, deserialize_with = "lenient")]
-    item: Option<Box<RawValue>>,
-    #[serde(default, deserialize_with = "lenient")]
-    item_id: Option<String>,
-    #[serde(default, deserialize_with = "lenient")]
-    output_index: Option<u64>,
-    #[serde(default, deserialize_with = "lenient")]
-    summary_index: Option<u64>,
-    #[serde(default, deserialize_with = "lenient")]
-    delta: Option<String>,
-    #[serde(default, deserialize_with = "lenient")]
-    arguments: Option<String>,
-    #[serde(default, deserialize_with = "lenient")]
-    input: Option<String>,
-    #[serde(default, deserialize_with = "lenient")]
-    response: Option<Response>,
+    #[serde(rename = "type")]
+    kind: Maybe<String>,
+    item: Maybe<Box<RawValue>>,
+    item_id: Maybe<String>,
+    output_index: Maybe<u64>,
+    summary_index: Maybe<u64>,
+    delta: Maybe<String>,
+    arguments: Maybe<String>,
+    input: Maybe<String>,
+    response: Maybe<Response>,
 }
 
 #[derive(Default, Deserialize)]
+#[serde(default)]
 struct Response {
-    #[serde(default, deserialize_with = "lenient")]
-    status: Option<String>,
-    #[serde(default, deserialize_with = "lenient")]
-    output: Option<Vec<Box<RawValue>>>,
-    #[serde(default, deserialize_with = "lenient")]
-    usage: Option<Tokens>,
-    #[serde(default, deserialize_with = "lenient")]
-    incomplete_details: Option<Incomplete>,
-    #[serde(default, deserialize_with = "lenient")]
-    error: Option<Value>,
-    #[serde(default, deserialize_with = "lenient")]
-    end_turn: Option<bool>,
+    status: Maybe<String>,
+    output: Maybe<Vec<Box<RawValue>>>,
+    usage: Maybe<Tokens>,
+    incomplete_details: Maybe<Incomplete>,
+    error: Maybe<Value>,
+    end_turn: Maybe<bool>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Incomplete {
-    #[serde(default, deserialize_with = "lenient")]
-    reason: Option<String>,
+    reason: Maybe<String>,
 }
 
 impl answer::Decoder for Decoder {
@@ -89,7 +76,7 @@ impl answer::Decoder for Decoder {
             tracing::debug!(bytes = event.data.len(), "an event that is not JSON is skipped");
             return Ok(());
         };
-        let kind = envelope.kind.take().unwrap_or_else(|| event.name.clone());
+        let kind = envelope.kind.0.take().unwrap_or_else(|| event.name.clone());
         match kind.as_str() {
             "response.output_item.added" => self.begin(envelope),
             "response.output_text.delta" | "response.refusal.delta" => {
@@ -99,9 +86,9 @@ impl answer::Decoder for Decoder {
                 self.text("reasoning", envelope, out, ModelEvent::ReasoningDelta);
             }
             "response.reasoning_summary_text.delta" => {
-                out.extend(envelope.delta.map(ModelEvent::ReasoningDelta));
+                out.extend(envelope.delta.0.map(ModelEvent::ReasoningDelta));
             }
-            "response.reasoning_summary_part.added" if envelope.summary_index.unwrap_or(0) > 0 => {
+            "response.reasoning_summary_part.added" if envelope.summary_index.0.unwrap_or(0) > 0 => {
                 out.push_back(ModelEvent::ReasoningDelta("\n\n".to_owned()));
             }
             "response.function_call_arguments.delta" => self.append("function_call", &envelope),
@@ -110,10 +97,10 @@ impl answer::Decoder for Decoder {
             "response.custom_tool_call_input.done" => self.replace("custom_tool_call", &envelope),
             "response.output_item.done" => self.finish(envelope, out),
             "response.completed" | "response.done" => {
-                return self.complete(envelope.response.unwrap_or_default(), out);
+                return self.complete(envelope.response.0.unwrap_or_default(), out);
             }
-            "response.incomplete" => return Err(cut(&envelope.response.unwrap_or_default())),
-            "response.failed" => return Err(failed(envelope.response)),
+            "response.incomplete" => return Err(cut(&envelope.response.0.unwrap_or_default())),
+            "response.failed" => return Err(failed(envelope.response.0)),
             "error" | "" => return error(&event.data, &kind),
             _ => {}
         }
@@ -121,40 +108,21 @@ impl answer::Decoder for Decoder {
     }
 
     fn end(&mut self, how: Result<(), ModelError>, _: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
-        let cause = || "stream closed before response.completed".to_owned();
-        if self.completed { Ok(()) } else { how.and(Err(ModelError::StreamBroken { cause: cause() })) }
+        how.and(Err(ModelError::StreamBroken { cause: "stream closed before response.completed".to_owned() }))
     }
 }
 
 impl Decoder {
     pub(super) fn new(ids: CallIds, limit_tokens: Option<u64>) -> Self {
-        Self {
-            ids,
-            limit_tokens,
-            open: Vec::new(),
-            delivered: Vec::new(),
-            unfinished: Vec::new(),
-            completed: false,
-        }
+        Self { ids, limit_tokens, open: Vec::new(), delivered: Vec::new(), unfinished: Vec::new() }
     }
 
     fn begin(&mut self, envelope: Envelope) {
-        #[derive(Deserialize)]
-        struct Begun {
-            r#type: String,
-            #[serde(default, deserialize_with = "lenient")]
-            id: Option<String>,
-        }
-        let Some(json) = envelope.item else { return };
-        let Ok(begun) = serde_json::from_str::<Begun>(json.get()) else { return };
-        let id = begun.id.or(envelope.item_id).unwrap_or_default();
-        self.open.push(Open {
-            kind: begun.r#type,
-            id,
-            index: envelope.output_index,
-            json,
-            text: String::new(),
-        });
+        let Some(json) = envelope.item.0 else { return };
+        let head = Head::of(&json);
+        let id = head.id.0.or(envelope.item_id.0).unwrap_or_default();
+        let kind = head.kind.0.unwrap_or_default();
+        self.open.push(Open { kind, id, index: envelope.output_index.0, json, text: String::new() });
     }
 
     fn text(
@@ -165,25 +133,25 @@ impl Decoder {
         event: fn(String) -> ModelEvent,
     ) {
         self.append(kind, &envelope);
-        out.extend(envelope.delta.map(event));
+        out.extend(envelope.delta.0.map(event));
     }
 
     fn append(&mut self, kind: &str, envelope: &Envelope) {
         if let Some(open) = self.find(kind, envelope) {
-            open.text.push_str(envelope.delta.as_deref().unwrap_or_default());
+            open.text.push_str(envelope.delta.0.as_deref().unwrap_or_default());
         }
     }
 
     fn replace(&mut self, kind: &str, envelope: &Envelope) {
-        let whole = envelope.arguments.as_ref().or(envelope.input.as_ref()).cloned();
+        let whole = envelope.arguments.0.as_ref().or(envelope.input.0.as_ref()).cloned();
         if let (Some(open), Some(whole)) = (self.find(kind, envelope), whole) {
             open.text = whole;
         }
     }
 
     fn find(&mut self, kind: &str, envelope: &Envelope) -> Option<&mut Open> {
-        let id = envelope.item_id.as_deref().unwrap_or_default();
-        self.position(kind, id, envelope.output_index).map(|at| &mut self.open[at])
+        let id = envelope.item_id.0.as_deref().unwrap_or_default();
+        self.position(kind, id, envelope.output_index.0).map(|at| &mut self.open[at])
     }
 
     /// The item an event is about: by its id, else by its index, else the last of its kind.
@@ -195,10 +163,10 @@ impl Decoder {
     }
 
     fn finish(&mut self, envelope: Envelope, out: &mut VecDeque<ModelEvent>) {
-        let Some(json) = envelope.item else { return };
+        let Some(json) = envelope.item.0 else { return };
         let received = Received::parse(json);
         let known = self.open.iter().rposition(|open| !open.id.is_empty() && open.id == received.id);
-        let at = envelope.output_index;
+        let at = envelope.output_index.0;
         let known = known.or_else(|| self.open.iter().rposition(|open| at.is_some() && open.index == at));
         if let Some(at) = known {
             self.open.remove(at);
@@ -211,16 +179,16 @@ impl Decoder {
     }
 
     fn complete(&mut self, response: Response, out: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
-        match response.status.as_deref() {
+        match response.status.0.as_deref() {
             Some("incomplete") => return Err(cut(&response)),
             Some("failed" | "cancelled") => return Err(failed(Some(response))),
             _ => {}
         }
-        let usage = response.usage.map(Usage::from);
+        let usage = response.usage.0.map(Usage::from);
         let limit =
             self.limit_tokens.filter(|limit| usage.is_some_and(|usage| usage.output_tokens >= *limit));
         // Items whose `done` never came: the final list has them, or what was collected since they began.
-        let listed = response.output.unwrap_or_default().into_iter();
+        let listed = response.output.0.unwrap_or_default().into_iter();
         let open = mem::take(&mut self.open).into_iter().filter_map(Open::close);
         let left: Vec<_> =
             listed.chain(open).map(Received::parse).chain(mem::take(&mut self.unfinished)).collect();
@@ -239,8 +207,7 @@ impl Decoder {
                 "the answer used all of its {limit} tokens and may be cut short"
             )));
         }
-        self.completed = true;
-        out.push_back(ModelEvent::Completed { usage, more: response.end_turn == Some(false) });
+        out.push_back(ModelEvent::Completed { usage, more: response.end_turn.0 == Some(false) });
         Ok(())
     }
 
@@ -303,12 +270,12 @@ impl Received {
 }
 
 fn cut(response: &Response) -> ModelError {
-    let reason = response.incomplete_details.as_ref().and_then(|details| details.reason.clone());
+    let reason = response.incomplete_details.0.as_ref().and_then(|details| details.reason.0.clone());
     ModelError::Cut { reason: reason.unwrap_or_else(|| "no reason given".to_owned()) }
 }
 
 fn failed(response: Option<Response>) -> ModelError {
-    let error = response.and_then(|response| response.error);
+    let error = response.and_then(|response| response.error.0);
     error.map_or_else(
         || ModelError::Failed { message: "no reason given".to_owned(), retry_after: None },
         |error| Failure::of(&error).in_stream(),

@@ -6,7 +6,10 @@ use windlass_contract::{
     Body, Cached, CallId, Content, Input, InputKind, Item, Raw, Role, ToolCall, ToolName,
 };
 
-use crate::{WireApi, json};
+use crate::{
+    WireApi,
+    json::{self, Maybe},
+};
 
 /// Whether items go back with the ids the server gave them. A server that keeps no answers does not know its ids
 /// again, and refuses them.
@@ -30,13 +33,13 @@ pub(super) struct Received {
 impl Received {
     /// Reads an item. What cannot be understood is kept for its sender.
     pub(super) fn parse(json: Box<RawValue>) -> Self {
-        let head: Head = serde_json::from_str(json.get()).unwrap_or_default();
-        let call_id = head.call_id.unwrap_or_default();
-        let body = body(&head.kind.unwrap_or_default(), &call_id, json.get()).unwrap_or(Body::Other);
+        let head = Head::of(&json);
+        let call_id = head.call_id.0.unwrap_or_default();
+        let body = body(&head.kind.0.unwrap_or_default(), &call_id, json.get()).unwrap_or(Body::Other);
         Self {
-            id: head.id.unwrap_or_default(),
+            id: head.id.0.unwrap_or_default(),
             call_id,
-            cut: head.status.as_deref() == Some("incomplete"),
+            cut: head.status.0.as_deref() == Some("incomplete"),
             item: Item { body, raw: Some(Raw { wire: WireApi::Responses.name().into(), json }) },
         }
     }
@@ -63,16 +66,21 @@ impl Received {
     }
 }
 
+/// What tells items apart.
 #[derive(Default, Deserialize)]
-struct Head {
-    #[serde(default, rename = "type", deserialize_with = "json::lenient")]
-    kind: Option<String>,
-    #[serde(default, deserialize_with = "json::lenient")]
-    id: Option<String>,
-    #[serde(default, deserialize_with = "json::lenient")]
-    call_id: Option<String>,
-    #[serde(default, deserialize_with = "json::lenient")]
-    status: Option<String>,
+#[serde(default)]
+pub(super) struct Head {
+    #[serde(rename = "type")]
+    pub(super) kind: Maybe<String>,
+    pub(super) id: Maybe<String>,
+    call_id: Maybe<String>,
+    status: Maybe<String>,
+}
+
+impl Head {
+    pub(super) fn of(json: &RawValue) -> Self {
+        serde_json::from_str(json.get()).unwrap_or_default()
+    }
 }
 
 /// What an item says in our words; `None` if we have none for it.
@@ -88,26 +96,26 @@ fn body(kind: &str, call_id: &str, text: &str) -> Option<Body> {
             },
         }),
         "reasoning" => serde_json::from_str::<Reasoning>(text).ok().map(|reasoning| Body::Reasoning {
-            summary: texts(reasoning.summary.as_ref()),
-            text: texts(reasoning.content.as_ref()),
+            summary: texts(reasoning.summary.0.as_ref()),
+            text: texts(reasoning.content.0.as_ref()),
         }),
         "function_call" => serde_json::from_str::<Called>(text).ok().map(|called| {
             // A server that sends an object where a string belongs means the object's text.
-            let arguments = match called.arguments.unwrap_or("".into()) {
+            let arguments = match called.arguments.0.unwrap_or("".into()) {
                 Value::String(text) => text,
                 other => other.to_string(),
             };
-            call(called.name.unwrap_or_default(), Input::Json(arguments))
+            call(called.name.0.unwrap_or_default(), Input::Json(arguments))
         }),
         "custom_tool_call" => serde_json::from_str::<Called>(text).ok().map(|called| {
-            call(called.name.unwrap_or_default(), Input::Text(called.input.unwrap_or_default()))
+            call(called.name.0.unwrap_or_default(), Input::Text(called.input.0.unwrap_or_default()))
         }),
         "local_shell_call" => serde_json::from_str::<ShellCall>(text)
             .ok()
             .map(|shell| call("local_shell".to_owned(), Input::Json(shell.arguments()))),
         "web_search_call" => serde_json::from_str::<Search>(text)
             .ok()
-            .map(|search| Body::WebSearch { query: query(&search.action.unwrap_or_default()) }),
+            .map(|search| Body::WebSearch { query: query(&search.action.0.unwrap_or_default()) }),
         _ => None,
     }
 }
@@ -119,22 +127,19 @@ struct Message {
     content: Value,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Reasoning {
-    #[serde(default, deserialize_with = "json::lenient")]
-    summary: Option<Vec<Value>>,
-    #[serde(default, deserialize_with = "json::lenient")]
-    content: Option<Vec<Value>>,
+    summary: Maybe<Vec<Value>>,
+    content: Maybe<Vec<Value>>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Called {
-    #[serde(default, deserialize_with = "json::lenient")]
-    name: Option<String>,
-    #[serde(default, deserialize_with = "json::lenient")]
-    arguments: Option<Value>,
-    #[serde(default, deserialize_with = "json::lenient")]
-    input: Option<String>,
+    name: Maybe<String>,
+    arguments: Maybe<Value>,
+    input: Maybe<String>,
 }
 
 #[derive(Deserialize)]
@@ -161,10 +166,10 @@ struct ShellAction {
     workdir: Option<String>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Search {
-    #[serde(default, deserialize_with = "json::lenient")]
-    action: Option<Value>,
+    action: Maybe<Value>,
 }
 
 fn query(action: &Value) -> String {
@@ -235,13 +240,13 @@ fn send_back(item: &Item, raw: &RawValue, ids: ItemIds) -> String {
 /// left to read, and servers refuse it.
 fn is_unreadable(item: &Item, raw: &RawValue) -> bool {
     #[derive(Default, Deserialize)]
+    #[serde(default)]
     struct Sealed {
-        #[serde(default, deserialize_with = "json::lenient")]
-        encrypted_content: Option<String>,
+        encrypted_content: Maybe<String>,
     }
     let sealed: Sealed = serde_json::from_str(raw.get()).unwrap_or_default();
     matches!(&item.body, Body::Reasoning { text, .. } if text.is_empty())
-        && sealed.encrypted_content.is_none()
+        && sealed.encrypted_content.0.is_none()
 }
 
 #[derive(Serialize)]

@@ -90,8 +90,7 @@ async fn a_resumed_session_goes_on_where_it_was() {
     let saved = serde_json::to_string(history[0].get()).unwrap();
     let mut history: Vec<Cached<Item>> = vec![serde_json::from_str::<Item>(&saved).unwrap().into()];
     let played = ask(&script(text).unwrap(), &mut history).await;
-    assert_eq!(played.last(), Some(&Ok("completed".to_owned())));
-    assert!(played.contains(&Ok("text two".to_owned()).map(|_: String| "text t".to_owned())));
+    assert_eq!(played, ok(&["text t", "text w", "text o", "message", "completed"]));
 }
 
 #[tokio::test]
@@ -112,6 +111,14 @@ async fn a_failure_is_played_once_and_the_next_try_gets_the_next_turn() {
         [broken("reset")],
         "a new conversation begins at the beginning"
     );
+}
+
+#[tokio::test]
+async fn a_failed_turn_that_nobody_kept_is_not_played_again() {
+    let model = script(r#"{"turns": [{"text": "x", "broken": "gone"}, {"text": "y"}]}"#).unwrap();
+    let broken = Err(ModelError::StreamBroken { cause: "gone".to_owned() });
+    assert_eq!(ask(&model, &mut vec![]).await.last(), Some(&broken));
+    assert_eq!(ask(&model, &mut vec![]).await, ok(&["text y", "message", "completed"]));
 }
 
 #[test]

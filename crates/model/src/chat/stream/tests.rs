@@ -20,13 +20,10 @@ fn play_text(chunks: &[String]) -> Vec<String> {
     let (mut decoder, mut out, mut lines) = (decoder(), VecDeque::new(), Vec::new());
     for data in chunks {
         let step = decoder.take(&Event { name: String::new(), data: data.clone() }, &mut out);
-        let ended = out.iter().any(|event| matches!(event, ModelEvent::Completed { .. }));
+        let is_over = step.is_err() || matches!(out.back(), Some(ModelEvent::Completed { .. }));
         lines.extend(out.drain(..).map(show));
-        if let Err(error) = step {
-            lines.push(format!("error: {error}"));
-            return lines;
-        }
-        if ended {
+        lines.extend(step.err().map(|error| format!("error: {error}")));
+        if is_over {
             return lines;
         }
     }

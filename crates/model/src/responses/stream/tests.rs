@@ -22,15 +22,15 @@ fn play_limited(events: &[(&str, String)], limit_tokens: Option<u64>) -> Vec<Str
     let mut lines = Vec::new();
     for event in events {
         let step = decoder.take(&event, &mut out);
+        let is_over = step.is_err() || matches!(out.back(), Some(ModelEvent::Completed { .. }));
         lines.extend(out.drain(..).map(show));
-        if let Err(error) = step {
-            lines.push(format!("error: {error}"));
+        lines.extend(step.err().map(|error| format!("error: {error}")));
+        if is_over {
             return lines;
         }
     }
-    if let Err(error) = decoder.end(Ok(()), &mut out) {
-        lines.push(format!("error: {error}"));
-    }
+    let end = decoder.end(Ok(()), &mut out);
+    lines.extend(end.err().map(|error| format!("error: {error}")));
     lines
 }
 
