@@ -57,6 +57,12 @@ impl Failure {
         }
     }
 
+    /// The error an event of a stream reports.
+    pub(crate) fn in_event(data: &str) -> ModelError {
+        let value: Value = serde_json::from_str(data).unwrap_or_default();
+        Self::find(&value).unwrap_or_else(|| Self::of(&value)).in_stream()
+    }
+
     /// A failure of which nothing but a line of text is known.
     pub(crate) fn saying(message: String) -> Self {
         Self { message, ..Self::default() }

@@ -1,7 +1,8 @@
 //! How models are spoken to: the Responses API, Chat Completions, and scripts.
 //!
 //! A [`Provider`] says where a model is served; [`connect`] makes a [`ModelClient`] of it. Only this crate knows a
-//! provider's JSON. It reads no environment (keys come through a function the caller gives) and no file but a script.
+//! provider's JSON. It reads no file but a script, and nothing from the environment but the proxy variables: keys come
+//! through a function the caller gives.
 //!
 //! ```
 //! use windlass_contract::{Cached, Item, ModelEvent, Prompt, Role};

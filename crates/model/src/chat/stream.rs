@@ -81,8 +81,7 @@ impl answer::Decoder for Decoder {
             return Ok(());
         };
         if chunk.error.0.is_some() || chunk.object.0.as_deref() == Some("error") || event.name == "error" {
-            let value: Value = serde_json::from_str(&event.data).unwrap_or_default();
-            return Err(Failure::find(&value).unwrap_or_else(|| Failure::of(&value)).in_stream());
+            return Err(Failure::in_event(&event.data));
         }
         self.usage = chunk.usage.0.map(Usage::from).or(self.usage);
         match chunk.choices.0.and_then(|choices| choices.into_iter().next()) {

@@ -50,6 +50,7 @@ struct Envelope {
     arguments: Maybe<String>,
     input: Maybe<String>,
     response: Maybe<Response>,
+    error: Maybe<Value>,
 }
 
 #[derive(Default, Deserialize)]
@@ -101,7 +102,9 @@ impl answer::Decoder for Decoder {
             }
             "response.incomplete" => return Err(cut(&envelope.response.0.unwrap_or_default())),
             "response.failed" => return Err(failed(envelope.response.0)),
-            "error" | "" => return error(&event.data, &kind),
+            "error" => return Err(Failure::in_event(&event.data)),
+            // llama.cpp reports errors without any type.
+            "" if envelope.error.0.is_some() => return Err(Failure::in_event(&event.data)),
             _ => {}
         }
         Ok(())
@@ -280,16 +283,6 @@ fn failed(response: Option<Response>) -> ModelError {
         || ModelError::Failed { message: "no reason given".to_owned(), retry_after: None },
         |error| Failure::of(&error).in_stream(),
     )
-}
-
-/// An error without the usual envelope. Anything else without a type is skipped.
-fn error(data: &str, kind: &str) -> Result<(), ModelError> {
-    let value: Value = serde_json::from_str(data).unwrap_or_default();
-    match Failure::find(&value) {
-        Some(failure) if kind == "error" || value.get("error").is_some() => Err(failure.in_stream()),
-        _ if kind == "error" => Err(Failure::of(&value).in_stream()),
-        _ => Ok(()),
-    }
 }
 
 #[cfg(test)]
