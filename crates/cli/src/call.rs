@@ -3,17 +3,20 @@
 use std::{
     io::{self, IsTerminal, Write},
     sync::Arc,
+    thread,
 };
 
+use tokio::sync::oneshot;
 use windlass::{
-    Answer, Approver, BoxFuture, CommandLine, Input, Outcome, Question, Reason, SpecKind, Status, Stop,
-    ToolCall, render,
+    Answer, Approver, BoxFuture, CommandLine, Input, Outcome, Question, SpecKind, Status, Stop, ToolCall,
+    render,
 };
 
 use crate::{
     args::{Call, Common},
     exec::from_stdin,
     exit::Exit,
+    interrupts,
     problem::Problem,
     screen::visible,
     setup::Setup,
@@ -22,7 +25,8 @@ use crate::{
 /// Runs the command.
 pub(crate) fn run(common: &Common, args: Call) -> Result<Exit, Problem> {
     let setup = Setup::for_tools(common)?;
-    let toolbox = setup.tools().approver(Arc::new(Terminal)).toolbox();
+    let stop = Stop::default();
+    let toolbox = setup.tools().approver(Arc::new(Terminal { stop: stop.clone() })).toolbox();
     let toolbox = toolbox.map_err(|errors| Problem::usage(errors.to_string()))?;
     let text = match args.input {
         Some(text) if text != "-" => text,
@@ -36,19 +40,8 @@ pub(crate) fn run(common: &Common, args: Call) -> Result<Exit, Problem> {
     let input = if freeform { Input::Text(text) } else { Input::Json(text) };
     let name: windlass::ToolName = args.name.as_str().into();
     let call = ToolCall { id: "call".into(), name: name.clone(), input };
-    let stop = Stop::default();
-    let outcome = crate::runtime()?.block_on(async {
-        let interrupts = tokio::spawn({
-            let stop = stop.clone();
-            async move {
-                crate::signal().await;
-                stop.stop(Reason::Interrupted);
-            }
-        });
-        let outcome = toolbox.run(toolbox.prepare(call), &stop).await;
-        interrupts.abort();
-        outcome
-    });
+    interrupts::watch(stop.clone())?;
+    let outcome = crate::runtime()?.block_on(toolbox.run(toolbox.prepare(call), &stop));
     let shown = if args.json {
         format!("{:#}\n", render::json(&name, &outcome))
     } else if args.markdown {
@@ -77,30 +70,34 @@ fn exit_of(outcome: &Outcome, stop: &Stop) -> Exit {
 }
 
 /// Asks at the terminal, if there is one.
-struct Terminal;
+struct Terminal {
+    stop: Stop,
+}
 
 impl Approver for Terminal {
     fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Answer> {
-        Box::pin(async move { ask(question) })
+        Box::pin(async move {
+            if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+                return Answer::Unavailable;
+            }
+            let text = in_words(question);
+            let (answer, given) = oneshot::channel();
+            // A thread, because nothing else can be left while it waits for a person. It ends with the process.
+            thread::spawn(move || answer.send(ask(&text)));
+            tokio::select! {
+                given = given => given.unwrap_or(Answer::Unavailable),
+                _reason = self.stop.stopped() => Answer::Unavailable,
+            }
+        })
     }
 }
 
-/// Blocks, which is fine: nothing else goes on while a single call waits for its answer.
-fn ask(question: &Question) -> Answer {
-    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
-        return Answer::Unavailable;
-    }
-    let what = question
-        .effects
-        .command
-        .as_ref()
-        .map_or_else(|| format!("{:?}", question.effects), CommandLine::display);
-    let text = format!(
-        "{} wants to run:\n  {}\n({})\nAllow it once? [y/N] ",
-        question.tool,
-        visible(&what),
-        question.reason
-    );
+fn in_words(Question { tool, effects, reason, .. }: &Question) -> String {
+    let what = effects.command.as_ref().map_or_else(|| format!("{effects:?}"), CommandLine::display);
+    format!("{tool} wants to run:\n  {}\n({reason})\nAllow it once? [y/N] ", visible(&what))
+}
+
+fn ask(text: &str) -> Answer {
     let mut line = String::new();
     let asked =
         io::stderr().lock().write_all(text.as_bytes()).and_then(|()| io::stdin().read_line(&mut line));

@@ -15,6 +15,7 @@ use windlass::{
 use crate::{
     args::{Common, Exec, ExecAction, ExecOptions},
     exit::Exit,
+    interrupts,
     jsonl::Jsonl,
     problem::Problem,
     screen::Screen,
@@ -44,7 +45,8 @@ pub(crate) fn run(common: &Common, exec: Exec) -> Result<Exit, Problem> {
     if let Some(path) = &options.output_schema {
         builder = builder.output_schema(schema(path)?);
     }
-    let report = crate::runtime()?.block_on(turn(builder, content, stop, json))?;
+    interrupts::watch(stop.clone())?;
+    let report = crate::runtime()?.block_on(turn(builder, content, &stop, json))?;
     finish(&report, &options, json)
 }
 
@@ -67,7 +69,7 @@ fn which(
 async fn turn(
     builder: AgentBuilder,
     content: Vec<Content>,
-    stop: Stop,
+    stop: &Stop,
     json: bool,
 ) -> Result<TurnReport, Problem> {
     let mut agent: Agent = builder.build().map_err(|error| Problem::build(&error))?;
@@ -75,21 +77,7 @@ async fn turn(
         // One line that says who answers.
         crate::note(&format!("model {} ({})", agent.model().model, agent.model().provider));
     }
-    let interrupts = tokio::spawn(interrupts(stop.clone()));
-    let report = agent.run(content, &stop).await;
-    interrupts.abort();
-    Ok(report)
-}
-
-/// The first Ctrl-C or request to end stops the turn in order; the second ends the process.
-async fn interrupts(stop: Stop) {
-    loop {
-        crate::signal().await;
-        if stop.reason().is_some() {
-            std::process::exit(130);
-        }
-        stop.stop(Reason::Interrupted);
-    }
+    Ok(agent.run(content, stop).await)
 }
 
 fn finish(report: &TurnReport, options: &ExecOptions, json: bool) -> Result<Exit, Problem> {

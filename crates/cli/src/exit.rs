@@ -19,15 +19,26 @@ pub(crate) enum Exit {
     Interrupted,
 }
 
+impl Exit {
+    fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::Refused => 3,
+            Self::Limit => 4,
+            Self::Interrupted => 130,
+        }
+    }
+
+    /// Ends the process here and now.
+    pub(crate) fn now(self) -> ! {
+        std::process::exit(self.code().into())
+    }
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        Self::from(match exit {
-            Exit::Done => 0,
-            Exit::Failed => 1,
-            Exit::Usage => 2,
-            Exit::Refused => 3,
-            Exit::Limit => 4,
-            Exit::Interrupted => 130,
-        })
+        Self::from(exit.code())
     }
 }

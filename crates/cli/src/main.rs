@@ -5,6 +5,7 @@ mod call;
 mod config;
 mod exec;
 mod exit;
+mod interrupts;
 mod jsonl;
 mod problem;
 mod screen;
@@ -70,19 +71,4 @@ pub(crate) fn note(text: &str) {
 pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, Problem> {
     let built = tokio::runtime::Builder::new_current_thread().enable_all().build();
     built.map_err(|error| Problem::failed(format!("cannot start: {error}")))
-}
-
-/// Waits for Ctrl-C or a request to end.
-pub(crate) async fn signal() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let heard = |kind| async move {
-        match signal(kind) {
-            Ok(mut signal) => drop(signal.recv().await),
-            Err(_) => std::future::pending().await,
-        }
-    };
-    tokio::select! {
-        () = heard(SignalKind::interrupt()) => {}
-        () = heard(SignalKind::terminate()) => {}
-    }
 }

@@ -1,0 +1,40 @@
+//! Ctrl-C and requests to end.
+
+use std::{io, thread};
+
+use tokio::{
+    runtime::Builder,
+    signal::unix::{SignalKind, signal},
+};
+use windlass::{Reason, Stop};
+
+use crate::{exit::Exit, problem::Problem};
+
+/// Watches from now on: the first signal stops the work in order, the second ends the process.
+///
+/// The thread for it is never joined, it ends with the process. It is a thread of its own because everything else may
+/// be waiting in a write for a reader that never comes, and then nothing else could hear the second signal.
+pub(crate) fn watch(stop: Stop) -> Result<(), Problem> {
+    start(stop).map_err(|error| Problem::failed(format!("cannot watch for Ctrl-C: {error}")))
+}
+
+fn start(stop: Stop) -> io::Result<()> {
+    let runtime = Builder::new_current_thread().enable_io().build()?;
+    let inside = runtime.enter();
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    drop(inside);
+    let watch = async move {
+        loop {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+            if stop.reason().is_some() {
+                Exit::Interrupted.now();
+            }
+            stop.stop(Reason::Interrupted);
+        }
+    };
+    thread::Builder::new().name("windlass-signals".to_owned()).spawn(move || runtime.block_on(watch))?;
+    Ok(())
+}
