@@ -87,14 +87,14 @@ fn finish(report: &TurnReport, options: &ExecOptions, json: bool) -> Result<Exit
         Err(AgentError::Stopped(Reason::TimeLimit | Reason::TokenLimit)) => return Ok(Exit::Limit),
         Err(AgentError::Model(_) | AgentError::Journal(_)) => return Ok(Exit::Failed),
     };
-    if let Some(path) = &options.output_last_message {
-        std::fs::write(path, answer)
-            .map_err(|error| Problem::file("cannot write the answer to", path, &error))?;
-    }
     if !json {
         let newline = if answer.ends_with('\n') || answer.is_empty() { "" } else { "\n" };
         let written = write!(io::stdout().lock(), "{answer}{newline}");
         written.map_err(|error| Problem::failed(format!("cannot write the answer: {error}")))?;
+    }
+    if let Some(path) = &options.output_last_message {
+        std::fs::write(path, answer)
+            .map_err(|error| Problem::file("cannot write the answer to", path, &error))?;
     }
     let refused = report.refusals.iter().any(|refusal| !refusal.made_up_for);
     Ok(if refused && !options.experimental_json { Exit::Refused } else { Exit::Done })
