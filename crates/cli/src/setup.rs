@@ -65,13 +65,20 @@ impl Setup {
         self.with_tools(&Family::of(&model), self.config().approval_policy)
     }
 
-    /// An agent. Nobody is asked: this is for runs without a person.
+    /// An agent for runs without a person.
     pub(crate) fn agent(&self) -> Result<AgentBuilder, Problem> {
         let config = self.config();
         let client = self.client()?;
         let family = Family::of(&client.info().model);
-        let mut builder =
-            self.with_tools(&family, ApprovalPolicy::Never).model(client).home(self.home.clone());
+        // Nobody can be asked, so every policy means never, but for the one that wants a question before anything at
+        // all: there, never would allow what the user kept to themselves.
+        let approval = match config.approval_policy {
+            ApprovalPolicy::Untrusted => ApprovalPolicy::Untrusted,
+            ApprovalPolicy::OnFailure | ApprovalPolicy::OnRequest | ApprovalPolicy::Never => {
+                ApprovalPolicy::Never
+            }
+        };
+        let mut builder = self.with_tools(&family, approval).model(client).home(self.home.clone());
         if let Some(path) = &config.model_instructions_file {
             let text = fs::read_to_string(path);
             builder = builder.instructions(
