@@ -1,11 +1,12 @@
-//! Ids of calls. They pair calls with outputs over a whole session, so each must be given once only, whatever servers
-//! do: some leave them out, and some count from zero in every answer.
+//! What both wires must know about calls: which ids are taken, and which arguments can be sent.
 
-use std::collections::HashSet;
+use std::{borrow::Cow, collections::HashSet};
 
+use serde_json::{Map, Value, json};
 use windlass_contract::{Body, Cached, CallId, Item};
 
-/// The ids that are taken.
+/// The ids that are taken. They pair calls with outputs over a whole session, so each must be given once only, whatever
+/// servers do: some leave them out, and some count from zero in every answer.
 #[derive(Debug, Default)]
 pub(crate) struct CallIds(HashSet<CallId>);
 
@@ -31,6 +32,23 @@ impl CallIds {
     }
 }
 
+/// Whether arguments are a whole JSON object.
+pub(crate) fn is_object(arguments: &str) -> bool {
+    serde_json::from_str::<Map<String, Value>>(arguments).is_ok()
+}
+
+/// Arguments as every server can read them. Those that write calls into a prompt parse the arguments first, and refuse
+/// the whole conversation, again and again, for one slip of the model: llama.cpp with HTTP 500, even for no arguments.
+pub(crate) fn readable(arguments: &str) -> Cow<'_, str> {
+    if arguments.trim().is_empty() {
+        "{}".into()
+    } else if is_object(arguments) {
+        arguments.into()
+    } else {
+        json!({"invalid_arguments": arguments}).to_string().into()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use windlass_contract::{Input, ToolCall};
@@ -46,5 +64,13 @@ mod tests {
         let ids: Vec<_> = ["call_0", "call_1", "", ""].into_iter().map(|given| ids.claim(given)).collect();
         assert!(ids[0].as_str().starts_with("call_0-") && ids[1].as_str().starts_with("call_1-"));
         assert!(ids[2].as_str().starts_with("call-") && ids[2] != ids[3]);
+    }
+
+    #[test]
+    fn a_models_slip_is_sent_as_an_object_that_shows_it() {
+        assert_eq!(readable(" "), "{}");
+        assert_eq!(readable("{ \"a\": 1 }"), "{ \"a\": 1 }");
+        assert_eq!(readable("{\"a\": \"Os"), r#"{"invalid_arguments":"{\"a\": \"Os"}"#);
+        assert_eq!(readable("[1]"), r#"{"invalid_arguments":"[1]"}"#);
     }
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use windlass_contract::{Body, Cached, CallId, Content, Input, Item, Role, ToolCall};
 
 use super::FREEFORM;
-use crate::{WireApi, json};
+use crate::{WireApi, calls::readable, json};
 
 /// The field thoughts go in unless they came in another.
 pub(super) const REASONING: &str = "reasoning";
@@ -157,8 +157,8 @@ fn field(item: &Item) -> &'static str {
 
 fn called(call: &ToolCall) -> String {
     let arguments = match &call.input {
-        Input::Json(text) => text.clone(),
-        Input::Text(text) => json!({FREEFORM: text}).to_string(),
+        Input::Json(text) => readable(text),
+        Input::Text(text) => json!({FREEFORM: text}).to_string().into(),
     };
     json::text_of(&json!({
         "id": call.id,

@@ -10,7 +10,14 @@ use super::{
     FREEFORM,
     messages::{REASONING, REASONING_CONTENT},
 };
-use crate::{WireApi, answer, calls::CallIds, failure::Failure, json::Maybe, sse::Event, usage::Tokens};
+use crate::{
+    WireApi, answer,
+    calls::{CallIds, is_object, readable},
+    failure::Failure,
+    json::Maybe,
+    sse::Event,
+    usage::Tokens,
+};
 
 /// Turns this wire's chunks into the model's events.
 #[derive(Debug)]
@@ -268,7 +275,7 @@ impl Decoder {
 impl Slot {
     /// Whether the arguments are a whole object, to which nothing can be added.
     fn is_complete(&self) -> bool {
-        serde_json::from_str::<Map<String, Value>>(&self.arguments).is_ok()
+        is_object(&self.arguments)
     }
 
     /// The call as the server wrote it, if it wrote more than we know.
@@ -278,7 +285,7 @@ impl Slot {
         }
         let mut function = self.function_more.clone();
         function.insert("name".to_owned(), self.name.as_str().into());
-        function.insert("arguments".to_owned(), self.arguments.as_str().into());
+        function.insert("arguments".to_owned(), readable(&self.arguments).into());
         let mut call = self.more.clone();
         call.insert("id".to_owned(), id.into());
         call.insert("type".to_owned(), "function".into());

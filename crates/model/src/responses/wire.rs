@@ -1,5 +1,7 @@
 //! Items as the Responses API writes them, to ours and back.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 use windlass_contract::{
@@ -8,6 +10,7 @@ use windlass_contract::{
 
 use crate::{
     WireApi,
+    calls::{is_object, readable},
     json::{self, Maybe},
 };
 
@@ -232,7 +235,18 @@ fn send_back(item: &Item, raw: &RawValue, ids: ItemIds) -> String {
     match ids {
         ItemIds::Sent => raw.get().to_owned(),
         ItemIds::LeftOut if is_unreadable(item, raw) => String::new(),
-        ItemIds::LeftOut => json::without(raw, "id"),
+        ItemIds::LeftOut => json::without(&with_readable_arguments(item, raw), "id"),
+    }
+}
+
+/// The one change beside the id: arguments that are not JSON would cost the whole conversation at some servers.
+fn with_readable_arguments<'a>(item: &Item, raw: &'a RawValue) -> Cow<'a, RawValue> {
+    let is_function = || Head::of(raw).kind.0.as_deref() == Some("function_call");
+    match &item.body {
+        Body::Call(ToolCall { input: Input::Json(text), .. }) if !is_object(text) && is_function() => {
+            Cow::Owned(json::with(raw, "arguments", &readable(text)))
+        }
+        _ => Cow::Borrowed(raw),
     }
 }
 
@@ -253,7 +267,7 @@ fn is_unreadable(item: &Item, raw: &RawValue) -> bool {
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Wire<'a> {
     Message { role: Role, content: Vec<Part<'a>> },
-    FunctionCall { name: &'a str, arguments: &'a str, call_id: &'a CallId },
+    FunctionCall { name: &'a str, arguments: Cow<'a, str>, call_id: &'a CallId },
     CustomToolCall { call_id: &'a CallId, name: &'a str, input: &'a str },
     FunctionCallOutput { call_id: &'a CallId, output: Told<'a> },
     CustomToolCallOutput { call_id: &'a CallId, output: Told<'a> },
@@ -282,7 +296,9 @@ fn wire(body: &Body) -> Option<Wire<'_>> {
             (!content.is_empty()).then_some(Wire::Message { role: *role, content })
         }
         Body::Call(ToolCall { id, name, input }) => Some(match input {
-            Input::Json(arguments) => Wire::FunctionCall { name: name.as_str(), arguments, call_id: id },
+            Input::Json(text) => {
+                Wire::FunctionCall { name: name.as_str(), arguments: readable(text), call_id: id }
+            }
             Input::Text(input) => Wire::CustomToolCall { call_id: id, name: name.as_str(), input },
         }),
         Body::Output { call, input, content } => {

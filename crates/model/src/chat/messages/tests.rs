@@ -164,6 +164,17 @@ fn a_call_goes_back_as_it_came_and_one_of_another_wire_from_its_body() {
 }
 
 #[test]
+fn arguments_no_server_could_read_are_shown_in_an_object() {
+    let broken = |text: &str| {
+        let input = Input::Json(text.to_owned());
+        let call = Body::Call(ToolCall { id: "c".into(), name: "f".into(), input });
+        messages(vec![call.into()])[0]["tool_calls"][0]["function"]["arguments"].clone()
+    };
+    assert_eq!(broken(""), "{}");
+    assert_eq!(broken("{\"a"), r#"{"invalid_arguments":"{\"a"}"#);
+}
+
+#[test]
 fn what_this_wire_cannot_express_is_left_out() {
     let search = Body::WebSearch { query: "q".to_owned() };
     assert_eq!(messages(vec![search.into(), Body::Other.into()]), json!([]));

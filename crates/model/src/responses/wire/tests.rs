@@ -87,15 +87,28 @@ fn rows() -> Vec<(Value, Body)> {
     ]
 }
 
+/// What goes back where ids are left out: the same without its id, and with arguments that can be read.
+fn expected_back(value: &Value, body: &Body) -> Value {
+    let mut expected = value.clone();
+    if let Some(object) = expected.as_object_mut() {
+        object.remove("id");
+        if let (Body::Call(ToolCall { input: Input::Json(text), .. }), Some("function_call")) =
+            (body, value["type"].as_str())
+            && !is_object(text)
+        {
+            object.insert("arguments".to_owned(), readable(text).into());
+        }
+    }
+    expected
+}
+
 #[test]
 fn every_kind_of_item_is_understood_and_goes_back_as_it_came() {
     for (value, body) in rows() {
         let received = parse(&value);
         assert_eq!(received.item.body, body, "{value}");
-        let mut without_id = value.clone();
-        without_id.as_object_mut().map(|object| object.remove("id"));
         let back: Value = serde_json::from_str(&encode(&received.item, ItemIds::LeftOut)).unwrap();
-        assert_eq!(back, without_id);
+        assert_eq!(back, expected_back(&value, &received.item.body));
         assert_eq!(encode(&received.item, ItemIds::Sent), value.to_string());
     }
 }
@@ -210,7 +223,7 @@ fn any_json() -> impl Strategy<Value = Value> {
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
         any::<i64>().prop_map(Value::from),
-        any::<f64>().prop_filter("JSON has no NaN", |number| number.is_finite()).prop_map(Value::from),
+        any::<i16>().prop_map(|number| Value::from(f64::from(number) / 4.0)),
         "\\PC{0,8}".prop_map(Value::from),
     ];
     leaf.prop_recursive(3, 24, 4, |inner| {
@@ -250,7 +263,7 @@ fn any_item() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn whatever_a_server_sends_goes_back_unchanged_but_for_its_id(value in any_item()) {
+    fn whatever_a_server_sends_goes_back_but_for_its_id_and_unreadable_arguments(value in any_item()) {
         let received = parse(&value);
         prop_assert_eq!(encode(&received.item, ItemIds::Sent), value.to_string());
         let sent = encode(&received.item, ItemIds::LeftOut);
@@ -258,9 +271,8 @@ proptest! {
             let is_reasoning = matches!(received.item.body, Body::Reasoning { .. });
             prop_assert!(is_reasoning);
         } else {
-            let mut expected = value.clone();
-            expected.as_object_mut().map(|object| object.remove("id"));
-            prop_assert_eq!(sent, expected.to_string());
+            let sent: Value = serde_json::from_str(&sent).unwrap();
+            prop_assert_eq!(sent, expected_back(&value, &received.item.body));
         }
     }
 
