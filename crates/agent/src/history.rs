@@ -1,13 +1,12 @@
 //! The conversation so far: it only grows at the end, and every call in it is followed by exactly one output.
 
-use std::{collections::HashSet, sync::Arc};
+use std::sync::Arc;
 
-use windlass_contract::{Body, Cached, CallId, Item, Journal, JournalError, Outcome, Record, Role, ToolCall};
+use windlass_contract::{Body, Cached, Item, Journal, JournalError, Outcome, Record, Role, ToolCall};
 
 /// The conversation, written down as it grows.
 pub(crate) struct History {
     entries: Vec<Cached<Item>>,
-    calls: HashSet<CallId>,
     journal: Arc<dyn Journal>,
 }
 
@@ -25,11 +24,7 @@ impl History {
         });
         let mut items: Vec<_> = kept.collect();
         items.reverse();
-        let calls = items.iter().filter_map(|item| match &item.body {
-            Body::Call(call) => Some(call.id.clone()),
-            _ => None,
-        });
-        Self { calls: calls.collect(), entries: items.into_iter().map(Cached::new).collect(), journal }
+        Self { entries: items.into_iter().map(Cached::new).collect(), journal }
     }
 
     /// What the model is sent.
@@ -42,23 +37,6 @@ impl History {
         self.journal.append(&Record::Item(&item))?;
         self.entries.push(item.into());
         Ok(())
-    }
-
-    /// Adds a call, and gives it back with the id it has here. Some servers number their calls anew in every answer;
-    /// an id that was used before would pair the call with an old output, so it is changed.
-    pub(crate) fn push_call(&mut self, call: ToolCall, mut item: Item) -> Result<ToolCall, JournalError> {
-        let mut unique = call;
-        let original = unique.id.clone();
-        let mut number = 2;
-        while !self.calls.insert(unique.id.clone()) {
-            unique.id = format!("{original}-{number}").into();
-            number += 1;
-        }
-        if unique.id != original {
-            item = Body::Call(unique.clone()).into();
-        }
-        self.push(item)?;
-        Ok(unique)
     }
 
     /// Adds the outputs of calls, in call order. Their content is on record already, with their outcomes.

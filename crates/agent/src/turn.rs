@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use windlass_contract::{
-    Body, Cached, Content, Event, EventSink, Item, ModelClient, ModelError, ModelEvent, Prompt, Retry, Role,
-    ThreadId, ToolSpec, Usage,
+    Body, Cached, Content, Event, EventSink, Item, ModelClient, ModelError, ModelEvent, ModelStream, Prompt,
+    Role, ThreadId, ToolSpec, Usage,
 };
 use windlass_runtime::{Batch, Reason, Stop, Toolbox};
 
@@ -48,23 +48,38 @@ impl Turn<'_> {
     /// One answer, with as many tries as the provider is worth. Tells whether there is more to come.
     async fn sample(&mut self) -> Result<bool, AgentError> {
         let tries = self.model.info().stream_retries;
-        for attempt in 1..=tries {
-            match self.listen().await {
-                Err(AgentError::Model(error)) if error.retry() != Retry::Never => {
-                    self.pause(attempt, &error).await?;
-                }
+        let mut failed = 0;
+        loop {
+            // The client has tried as often as makes sense by itself, so a failure to open is final.
+            let stream = self.open().await?;
+            let error = match self.listen(stream).await {
+                Err(AgentError::Model(error)) => error,
                 heard => return heard,
+            };
+            failed += 1;
+            match error.retry().delay(failed, fastrand::f64()) {
+                Some(delay) if failed <= tries => self.pause(failed, delay, &error).await?,
+                _ => return Err(error.into()),
             }
         }
-        self.listen().await
+    }
+
+    async fn open(&self) -> Result<Box<dyn ModelStream>, AgentError> {
+        let Fixed { thread, instructions, tools, parallel_calls, output_schema } = self.fixed;
+        let history = self.history.entries();
+        let prompt = Prompt { thread, instructions, history, tools, parallel_calls, output_schema };
+        tokio::select! {
+            opened = self.model.open(prompt) => Ok(opened?),
+            reason = self.stop.stopped() => Err(AgentError::Stopped(reason)),
+        }
     }
 
     /// Hears one answer out. Calls run while the rest of it still arrives. Whatever becomes of the stream, every call
     /// that was asked for is finished and has its output in history before anything else is said: that is why a call
     /// never runs twice.
-    async fn listen(&mut self) -> Result<bool, AgentError> {
+    async fn listen(&mut self, stream: Box<dyn ModelStream>) -> Result<bool, AgentError> {
         let mut batch = Batch::new(Arc::clone(self.toolbox), self.stop.clone());
-        let heard = self.hear(&mut batch).await;
+        let heard = self.hear(stream, &mut batch).await;
         let done = batch.finish().await;
         for (call, outcome) in &done {
             self.refusals.note(call, outcome);
@@ -73,14 +88,11 @@ impl Turn<'_> {
         heard.map(|more| more || !done.is_empty())
     }
 
-    async fn hear(&mut self, batch: &mut Batch) -> Result<bool, AgentError> {
-        let Fixed { thread, instructions, tools, parallel_calls, output_schema } = self.fixed;
-        let history = self.history.entries();
-        let prompt = Prompt { thread, instructions, history, tools, parallel_calls, output_schema };
-        let mut stream = tokio::select! {
-            opened = self.model.open(prompt) => opened?,
-            reason = self.stop.stopped() => return Err(AgentError::Stopped(reason)),
-        };
+    async fn hear(
+        &mut self,
+        mut stream: Box<dyn ModelStream>,
+        batch: &mut Batch,
+    ) -> Result<bool, AgentError> {
         // What was said since the last call. If the stream breaks it is forgotten, because it will be said again.
         let mut unsaid = Vec::new();
         loop {
@@ -95,12 +107,17 @@ impl Turn<'_> {
                     self.events.emit(&Event::ReasoningDelta { text });
                 }
                 Some(Ok(ModelEvent::Notice(message))) => self.events.emit(&Event::Warning { message }),
-                Some(Ok(ModelEvent::Item(Item { body: Body::Call(call), raw }))) => {
-                    self.say(&mut unsaid)?;
-                    let item = Item { body: Body::Call(call.clone()), raw };
-                    batch.submit(self.history.push_call(call, item)?);
+                Some(Ok(ModelEvent::Item(item))) => {
+                    let call = match &item.body {
+                        Body::Call(call) => Some(call.clone()),
+                        _ => None,
+                    };
+                    unsaid.push(item);
+                    if let Some(call) = call {
+                        self.say(&mut unsaid)?;
+                        batch.submit(call);
+                    }
                 }
-                Some(Ok(ModelEvent::Item(item))) => unsaid.push(item),
                 Some(Ok(ModelEvent::Completed { usage, more })) => {
                     self.say(&mut unsaid)?;
                     self.usage += usage.unwrap_or_default();
@@ -139,12 +156,8 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Waits before another try, as long as the server or good manners ask.
-    async fn pause(&self, attempt: u32, error: &ModelError) -> Result<(), AgentError> {
-        let delay = match error.retry() {
-            Retry::After(delay) => delay,
-            Retry::Backoff | Retry::Never => backoff(attempt),
-        };
+    /// Waits before another try.
+    async fn pause(&self, attempt: u32, delay: Duration, error: &ModelError) -> Result<(), AgentError> {
         let of = self.model.info().stream_retries;
         self.events.emit(&Event::Retrying { attempt, of, delay, reason: error.to_string() });
         tokio::select! {
@@ -152,12 +165,6 @@ impl Turn<'_> {
             reason = self.stop.stopped() => Err(AgentError::Stopped(reason)),
         }
     }
-}
-
-/// 200 ms, doubled with every attempt, a tenth more or less so that many clients do not come back together.
-fn backoff(attempt: u32) -> Duration {
-    let base = Duration::from_millis(200).saturating_mul(2_u32.saturating_pow(attempt.saturating_sub(1)));
-    base.mul_f32(0.9 + 0.2 * fastrand::f32())
 }
 
 #[cfg(test)]

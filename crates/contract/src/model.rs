@@ -17,7 +17,8 @@ pub trait ModelClient: Send + Sync {
     fn open<'a>(&'a self, prompt: Prompt<'a>) -> BoxFuture<'a, Result<Box<dyn ModelStream>, ModelError>>;
 }
 
-/// An answer as it arrives.
+/// An answer as it arrives. Each call in it has an id that is not blank and that no earlier call of the history has, so
+/// that outputs can be paired with it.
 pub trait ModelStream: Send {
     /// The next event; `None` after [`ModelEvent::Completed`] or an error.
     fn next(&mut self) -> BoxFuture<'_, Option<Result<ModelEvent, ModelError>>>;
@@ -262,6 +263,26 @@ pub enum Retry {
     After(Duration),
 }
 
+/// The first delay between two tries; each further one is twice as long.
+const FIRST_DELAY: Duration = Duration::from_millis(200);
+/// The longest delay anyone sits through. A server that wants more is reported at once: a person may have another one.
+const LONGEST_DELAY: Duration = Duration::from_secs(60);
+
+impl Retry {
+    /// How long to wait before the next try, if there is to be one, after so many that failed. `chance` is a random
+    /// number below 1, which spreads many clients a tenth to either side.
+    pub fn delay(self, failed: u32, chance: f64) -> Option<Duration> {
+        match self {
+            Self::Never => None,
+            Self::After(delay) => Some(delay).filter(|delay| *delay <= LONGEST_DELAY),
+            Self::Backoff => {
+                let doubled = 2_u32.saturating_pow(failed.saturating_sub(1));
+                Some(FIRST_DELAY.saturating_mul(doubled).min(LONGEST_DELAY).mul_f64(0.9 + 0.2 * chance))
+            }
+        }
+    }
+}
+
 impl ModelError {
     /// Whether another try makes sense.
     pub fn retry(&self) -> Retry {
@@ -285,5 +306,23 @@ impl ModelError {
             | Self::Unsupported { .. }
             | Self::Script { .. } => Retry::Never,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn delays_double_within_a_tenth_and_stay_bounded() {
+        let millis = |failed, chance| Retry::Backoff.delay(failed, chance).map(|delay| delay.as_millis());
+        assert_eq!(
+            [millis(1, 0.0), millis(1, 0.5), millis(2, 0.5), millis(4, 0.5)],
+            [180, 200, 400, 1600].map(Some)
+        );
+        assert_eq!(millis(99, 0.5), Some(60_000));
+        assert_eq!(Retry::Never.delay(1, 0.5), None);
+        assert_eq!(Retry::After(Duration::from_secs(7)).delay(1, 0.5), Some(Duration::from_secs(7)));
+        assert_eq!(Retry::After(Duration::from_secs(61)).delay(1, 0.5), None);
     }
 }

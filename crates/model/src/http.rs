@@ -9,7 +9,7 @@ use reqwest::{
 };
 use rustls::{ClientConfig, RootCertStore, crypto};
 use tokio::time::{sleep, timeout};
-use windlass_contract::{ModelError, Retry, ThreadId};
+use windlass_contract::{ModelError, ThreadId};
 
 use crate::Provider;
 
@@ -20,10 +20,6 @@ pub(crate) use events::Events;
 
 /// A connection that takes longer is not going to be made.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
-/// The first delay between two tries; each further one is twice as long.
-const FIRST_BACKOFF: Duration = Duration::from_millis(200);
-/// The longest delay anyone sits through without being told. A server that wants more is reported at once.
-const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 /// The end point of a provider. Not for debug output: its address and its headers hold keys.
 pub(crate) struct Http {
@@ -74,15 +70,15 @@ impl Http {
     /// Sends a body until an answer begins, or until it makes no sense to try again.
     pub(crate) async fn post(&self, thread: &ThreadId, body: String) -> Result<Events, ModelError> {
         let request = self.request(thread, body)?;
-        let mut attempt = 0;
+        let mut failed = 0;
         loop {
             let error = match self.attempt(&request).await {
                 Ok(events) => return Ok(events),
                 Err(error) => error,
             };
-            let Some(delay) = self.delay(&error, attempt) else { return Err(error) };
-            attempt += 1;
-            tracing::warn!(%error, attempt, of = self.retries, ?delay, "the request is sent again");
+            failed += 1;
+            let Some(delay) = self.delay(&error, failed) else { return Err(error) };
+            tracing::warn!(%error, failed, of = self.retries, ?delay, "the request is sent again");
             sleep(delay).await;
         }
     }
@@ -117,15 +113,12 @@ impl Http {
         }
     }
 
-    fn delay(&self, error: &ModelError, attempt: u32) -> Option<Duration> {
-        if attempt >= self.retries || matches!(error, ModelError::Idle { .. }) {
+    /// A server that said nothing for that long is not asked again here.
+    fn delay(&self, error: &ModelError, failed: u32) -> Option<Duration> {
+        if failed > self.retries || matches!(error, ModelError::Idle { .. }) {
             return None;
         }
-        match error.retry() {
-            Retry::Never => None,
-            Retry::After(delay) => Some(delay).filter(|delay| *delay <= LONGEST_WAIT),
-            Retry::Backoff => Some(backoff(attempt)),
-        }
+        error.retry().delay(failed, fastrand::f64())
     }
 
     fn unreachable(&self, error: reqwest::Error) -> ModelError {
@@ -220,12 +213,6 @@ fn client(url: &Url) -> Result<Client, Box<dyn Error + Send + Sync>> {
 fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
-}
-
-/// 200 ms, 400 ms, 800 ms …, each a little off so that many clients do not come back in step.
-fn backoff(attempt: u32) -> Duration {
-    let delay = FIRST_BACKOFF.saturating_mul(2_u32.saturating_pow(attempt)).min(LONGEST_WAIT);
-    delay.mul_f64(0.9 + 0.2 * fastrand::f64())
 }
 
 /// What went wrong, without the address: its query may hold a key.

@@ -246,15 +246,18 @@ async fn what_would_fail_again_is_not_tried_again() {
     assert!(matches!(world.turn().await.result, Err(AgentError::Model(ModelError::ContextWindowExceeded))));
 }
 
-#[tokio::test]
-async fn an_id_that_was_used_before_gets_a_new_one() {
-    let world = World::new([
-        vec![call("0", "count"), done(0)],
-        vec![call("0", "count"), done(0)],
-        vec![says("ok"), done(0)],
-    ]);
-    world.turn().await.result.unwrap();
-    assert_eq!(world.heard(2), ["user: go", "call 0", "0 -> ran 1", "call 0-2", "0-2 -> ran 2"]);
+#[tokio::test(start_paused = true)]
+async fn a_wait_is_as_long_as_the_server_says_unless_nobody_would_sit_through_it() {
+    let limited = |seconds| {
+        let retry_after = Some(Duration::from_secs(seconds));
+        vec![Step::Fail(ModelError::RateLimited { message: "slow down".into(), retry_after })]
+    };
+    let begun = tokio::time::Instant::now();
+    let world = World::new([limited(60), vec![says("ok"), done(0)]]);
+    assert_eq!(world.turn().await.answer, "ok");
+    assert_eq!(begun.elapsed(), Duration::from_secs(60));
+    let world = World::new([limited(61)]);
+    assert!(matches!(world.turn().await.result, Err(AgentError::Model(ModelError::RateLimited { .. }))));
 }
 
 #[tokio::test(start_paused = true)]
