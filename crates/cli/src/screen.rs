@@ -1,6 +1,9 @@
 //! Progress on stderr for a person. Stdout is left to the answer.
 
-use std::io::{self, IsTerminal, Write};
+use std::{
+    io::{self, IsTerminal, Write},
+    sync::{Mutex, PoisonError},
+};
 
 use windlass::{Effects, Event, EventSink, Facts, Outcome, Plan, PlanStatus, Refusal, Status, ToolCall};
 
@@ -10,11 +13,13 @@ const SHOWN_LINES: usize = 12;
 /// Shows what happens.
 pub(crate) struct Screen {
     style: Style,
+    /// What the model said last. The last word of all is the answer, which goes to stdout; the others are progress.
+    said: Mutex<Option<String>>,
 }
 
 impl Screen {
     pub(crate) fn new() -> Self {
-        Self { style: Style::detect() }
+        Self { style: Style::detect(), said: Mutex::default() }
     }
 
     #[expect(clippy::unused_self, reason = "reads as what it does")]
@@ -35,6 +40,12 @@ impl Screen {
 impl EventSink for Screen {
     fn emit(&self, event: &Event) {
         let style = &self.style;
+        if !is_piece(event) {
+            let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(text) = said.take().filter(|_| !matches!(event, Event::TurnCompleted { .. })) {
+                text.lines().for_each(|line| self.show(&visible(line)));
+            }
+        }
         match event {
             Event::CallStarted { call, effects } => {
                 self.show(&format!("{} {}", style.bold("•"), title(call, effects)))
@@ -67,15 +78,21 @@ impl EventSink for Screen {
                 self.show_all(refusals);
                 self.show(&style.red(&format!("error: {}", visible(message))));
             }
-            // What the model says on its way is progress; its last message is the answer and goes to stdout.
+            Event::Message { text } => {
+                *self.said.lock().unwrap_or_else(PoisonError::into_inner) = Some(text.clone());
+            }
             Event::ThreadStarted { thread } => self.show(&style.dim(&format!("session {thread}"))),
             Event::TurnStarted
-            | Event::Message { .. }
             | Event::TextDelta { .. }
             | Event::ReasoningDelta { .. }
             | Event::CallOutput { .. } => {}
         }
     }
+}
+
+/// Whether something is only a part of what will be shown whole.
+fn is_piece(event: &Event) -> bool {
+    matches!(event, Event::TextDelta { .. } | Event::ReasoningDelta { .. } | Event::CallOutput { .. })
 }
 
 fn title(call: &ToolCall, effects: &Effects) -> String {
