@@ -13,8 +13,8 @@ use std::{
 use serde::Serialize;
 use toml::Value;
 use windlass::{
-    Agent, AgentBuilder, ApprovalPolicy, Budget, Family, Limits, ModelClient, Policy, SandboxMode, ShellKind,
-    Toolset, WebSearch,
+    Agent, AgentBuilder, ApprovalPolicy, Budget, Family, Limits, ModelClient, ModelError, Policy,
+    SandboxMode, ShellKind, Toolset, WebSearch,
     model::{self, Options},
 };
 
@@ -170,7 +170,13 @@ impl Setup {
             verbosity: config.model_verbosity.and_then(spelled),
             max_output_tokens: config.model_max_output_tokens.map(NonZeroU64::get),
         };
-        model::connect(id, provider, options, &key).map_err(|error| Problem::usage(error.to_string()))
+        model::connect(id, provider, options, &key).map_err(|error| {
+            // Whoever has not chosen a provider may not know that there are others.
+            let chosen = config.model_provider.is_some() || !matches!(error, ModelError::MissingKey { .. });
+            let hint =
+                if chosen { "" } else { ", or choose another provider with `--provider`, such as ollama" };
+            Problem::usage(format!("{error}{hint}"))
+        })
     }
 }
 

@@ -48,11 +48,14 @@ fn list(registry: &Registry, json: bool) -> String {
 }
 
 fn show(registry: &Registry, name: &str, json: bool) -> Result<String, Problem> {
-    let Some(tool) = registry.find(name) else {
-        let names: Vec<_> = registry.tools().iter().map(|tool| tool.spec.name.to_string()).collect();
-        return Err(Problem::usage(format!("there is no tool `{name}`; there are {}", names.join(", "))));
-    };
+    let tool = registry.find(name).ok_or_else(|| Problem::usage(unknown(registry, name)))?;
     Ok(if json { pretty(&full(tool)) } else { describe(tool, "#") })
+}
+
+/// What to say of a name no tool has.
+pub(crate) fn unknown(registry: &Registry, name: &str) -> String {
+    let names: Vec<_> = registry.tools().iter().map(|tool| tool.spec.name.to_string()).collect();
+    format!("there is no tool `{name}`; there are {}", names.join(", "))
 }
 
 fn manifest(registry: &Registry, json: bool) -> String {
