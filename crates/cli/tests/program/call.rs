@@ -1,0 +1,159 @@
+//! `windlass call`: one tool without a model.
+
+use serde_json::{Value, json};
+
+use crate::support::{Ended, FULL_ACCESS, Running, User};
+
+fn call(user: &User, args: &[&str]) -> Ended {
+    user.run(&[&["call"], args].concat())
+}
+
+fn call_freely(user: &User, args: &[&str]) -> Ended {
+    call(user, &[args, &FULL_ACCESS].concat())
+}
+
+#[test]
+fn the_exit_code_tells_how_a_call_ended() {
+    let user = User::new();
+    let cases = [
+        (r#"{"command":"echo hi"}"#, 0, "hi\n"),
+        (r#"{"command":"echo no; exit 7"}"#, 1, "no\n"),
+        (r#"{"command":"no-such-program-anywhere"}"#, 1, "no-such-program-anywhere"),
+        (r#"{"command":"sleep 60","timeout_ms":1}"#, 4, "command timed out after"),
+        (r#"{"command":"kill -9 $$"}"#, 1, "SIGKILL"),
+        (r#"{"command":7}"#, 1, "failed to parse function arguments: invalid type: integer `7`"),
+        (r"{}", 1, "failed to parse function arguments: missing field `command`"),
+        (r#"{"command":"echo "#, 1, "failed to parse function arguments"),
+        (r#"{"command":""} trailing"#, 1, "failed to parse function arguments: trailing characters"),
+        (r#"{"command":"a\u0000b"}"#, 1, "the command contains a NUL byte"),
+        (r#"{"command":"true","workdir":"/no/such/place"}"#, 1, "/no/such/place"),
+    ];
+    for (input, code, said) in cases {
+        let ended = call_freely(&user, &["shell_command", input]);
+        ended.assert_code(code);
+        assert!(ended.stdout.contains(said), "{input}: {ended:#?}");
+        assert_eq!(ended.stderr, "", "{input}");
+    }
+}
+
+#[test]
+fn an_unknown_tool_is_wrong_usage() {
+    let ended = call(&User::new(), &["shell_comand", "{}"]);
+    ended.assert_code(2);
+    assert!(ended.stdout.contains("unsupported call: shell_comand"), "{ended:#?}");
+}
+
+#[test]
+fn without_full_access_a_command_is_refused_and_says_how_to_allow_it() {
+    let user = User::new();
+    for mode in [&[][..], &["--sandbox", "workspace-write"], &["--sandbox", "read-only"]] {
+        let ended = call(&user, &[&["shell_command", r#"{"command":"touch here"}"#], mode].concat());
+        ended.assert_code(3);
+        assert!(ended.stdout.contains("--sandbox danger-full-access"), "{ended:#?}");
+        assert!(!user.work().join("here").exists());
+    }
+}
+
+#[test]
+fn a_question_nobody_can_answer_is_a_no() {
+    let user = User::new();
+    let ended = call_freely(
+        &user,
+        &["shell_command", r#"{"command":"touch here"}"#, "--ask-for-approval", "untrusted"],
+    );
+    ended.assert_code(3);
+    assert!(ended.stdout.contains("nobody is there to approve it"), "{ended:#?}");
+    assert!(!user.work().join("here").exists());
+}
+
+#[test]
+fn the_input_comes_from_stdin_if_it_is_not_an_argument() {
+    let user = User::new();
+    for args in [&["call", "update_plan"][..], &["call", "update_plan", "-"]] {
+        let ended = user.run_with_input(args, br#"{"plan":[{"step":"look","status":"pending"}]}"#);
+        ended.assert_code(0);
+        assert_eq!(ended.stdout, "Plan updated\n");
+    }
+    let ended = user.run_with_input(&["call", "update_plan"], b"\xff\xfe");
+    ended.assert_code(2);
+    assert_eq!(ended.stderr, "error: the input on stdin is not UTF-8 text (byte 0)\n");
+}
+
+#[test]
+fn aliases_are_callable() {
+    let ended = call_freely(&User::new(), &["container.exec", r#"{"command":["echo","hi"]}"#]);
+    ended.assert_code(0);
+    assert_eq!(ended.stdout, "hi\n");
+}
+
+#[test]
+fn json_holds_the_whole_result() {
+    let ended = call_freely(&User::new(), &["shell_command", r#"{"command":"echo no; exit 3"}"#, "--json"]);
+    ended.assert_code(1);
+    let mut result: Value = serde_json::from_str(&ended.stdout).unwrap();
+    result["duration_ms"] = json!(0);
+    result["facts"]["duration_ms"] = json!(0);
+    result["receipt"]["duration_ms"] = json!(0);
+    let reason = "the command ended with exit code 3";
+    let expected = json!({
+        "tool": "shell_command",
+        "status": "error",
+        "success": false,
+        "content": [{"text": "no\n"}],
+        "data": null,
+        "error": reason,
+        "duration_ms": 0,
+        "facts": {"kind": "command", "exit": {"code": 3}, "duration_ms": 0, "output_bytes": 3},
+        "verdict": {"success": false, "reasons": [reason]},
+        "receipt": {
+            "confinement": "unconfined", "decision": "the sandbox mode is `danger-full-access`", "duration_ms": 0
+        },
+    });
+    assert_eq!(result, expected);
+}
+
+#[test]
+fn markdown_is_a_report() {
+    let ended =
+        call_freely(&User::new(), &["shell_command", r#"{"command":"echo '```'; exit 3"}"#, "--markdown"]);
+    ended.assert_code(1);
+    let text = ended.stdout.split("- **Time**").next().unwrap();
+    assert_eq!(
+        text,
+        "## `shell_command`: error\n\n- **Success**: the command ended with exit code 3\n- **Exit**: code 3\n\
+         - **Output**: 4 bytes\n"
+    );
+    assert!(ended.stdout.ends_with("\n````\n```\n````\n"), "{ended:#?}");
+}
+
+#[test]
+fn text_json_and_markdown_cannot_be_mixed() {
+    call(&User::new(), &["update_plan", "{}", "--json", "--markdown"]).assert_code(2);
+}
+
+#[test]
+fn a_secret_of_the_caller_stays_with_the_caller() {
+    let user = User::new();
+    let input = r#"{"command":"env"}"#;
+    let mut program = user.program(&["call", "shell_command", input, "--sandbox", "danger-full-access"]);
+    program.env("OPENAI_API_KEY", "sk-1").env("MY_TOKEN", "sk-2").env("CODEX_API_KEY", "sk-3");
+    program.env("PLAIN", "shown");
+    let ended = Running::start(program).end();
+    ended.assert_code(0);
+    assert!(ended.stdout.contains("PLAIN=shown") && !ended.stdout.contains("sk-"), "{ended:#?}");
+}
+
+#[test]
+fn an_interrupted_call_ends_with_130_and_leaves_nothing_running() {
+    let user = User::new();
+    let (started, held) = (user.named_pipe("started"), user.named_pipe("held"));
+    let gone = held.listen();
+    let input = r#"{"command":"exec 3> held; echo > started; sleep 60","timeout_ms":60000}"#;
+    let running = user.start(&[&["call", "shell_command", input], &FULL_ACCESS[..]].concat());
+    started.hear();
+    running.signal("INT");
+    let ended = running.end();
+    ended.assert_code(130);
+    assert!(ended.stdout.contains("aborted by user"), "{ended:#?}");
+    gone.wait();
+}

@@ -1,0 +1,221 @@
+//! `windlass exec` against a server, over both wires.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+
+use crate::support::{FULL_ACCESS, Reply, Request, Running, Server, Step, User, Wire, chunk, command};
+
+/// A user whose model says these things.
+fn user_of(wire: Wire, answers: impl IntoIterator<Item = Reply>) -> (User, Server) {
+    let (user, server) = (User::new(), Server::start(answers));
+    user.use_server(&server, wire);
+    (user, server)
+}
+
+#[test]
+fn the_answer_alone_is_on_stdout_and_the_next_request_holds_the_output() {
+    for wire in Wire::BOTH {
+        let (user, server) =
+            user_of(wire, [wire.asks(&[command("c1", "echo hi; exit 3")]), wire.says("It said hi.")]);
+        let ended = user.run(&[&["exec", "do it"], &FULL_ACCESS[..]].concat());
+        ended.assert_code(0);
+        assert_eq!(ended.stdout, "It said hi.\n");
+        let stderr: Vec<_> = ended.stderr.lines().filter(|line| !line.starts_with("session ")).collect();
+        assert_eq!(
+            stderr,
+            [
+                "model m (test)",
+                "• shell_command /bin/sh -c 'echo hi; exit 3'",
+                "  failed exit 3, 0.0 s",
+                "  | hi",
+                "tokens: 10 in, 4 out",
+            ]
+        );
+        let requests = server.requests();
+        assert_eq!(requests.iter().map(Request::path).collect::<Vec<_>>(), [wire.path(); 2]);
+        assert_eq!(wire.outputs(&requests[1]), [("c1", "Exit code: 3\nWall time: 0 seconds\nOutput:\nhi\n")]);
+    }
+}
+
+#[test]
+fn each_request_begins_with_the_one_before_it_and_uses_the_same_connection() {
+    for wire in Wire::BOTH {
+        let ask = |id| wire.asks(&[command(id, "true")]);
+        let (user, server) = user_of(wire, [ask("c1"), ask("c2"), wire.says("ok")]);
+        user.run(&[&["exec", "do it"], &FULL_ACCESS[..]].concat()).assert_code(0);
+        let requests = server.requests();
+        for pair in requests.windows(2) {
+            let (before, after) = (wire.conversation(&pair[0]), wire.conversation(&pair[1]));
+            assert_eq!(&after[..before.len()], before);
+            assert_eq!(pair[0].body["tools"], pair[1].body["tools"]);
+        }
+        assert_eq!((requests.len(), server.connections()), (3, 1));
+    }
+}
+
+#[test]
+fn an_id_that_a_server_uses_twice_does_not_mix_up_two_calls() {
+    for wire in Wire::BOTH {
+        let ask = |line| wire.asks(&[command("c1", line)]);
+        let (user, server) = user_of(wire, [ask("echo first"), ask("echo second"), wire.says("ok")]);
+        user.run(&[&["exec", "do it"], &FULL_ACCESS[..]].concat()).assert_code(0);
+        let requests = server.requests();
+        let outputs = wire.outputs(&requests[2]);
+        assert_eq!(outputs.len(), 2);
+        assert_ne!(outputs[0].0, outputs[1].0);
+        assert!(outputs[0].1.contains("first") && outputs[1].1.contains("second"), "{outputs:?}");
+        assert_eq!(wire.outputs(&requests[1])[0], outputs[0]);
+    }
+}
+
+#[test]
+fn a_call_runs_while_the_rest_of_the_answer_still_arrives() {
+    let wire = Wire::Responses;
+    let heard = Arc::new(Notify::new());
+    let begun = Wire::begins(&wire.calls(&[command("c1", "echo ran > started")]));
+    let rest = wire.done().into_iter().map(|event| chunk(format!("data: {event}\n\n").as_bytes()));
+    let reply = rest.fold(begun.then(Step::Wait(Arc::clone(&heard))), Reply::then).then(Step::Close);
+    let (user, _server) = user_of(wire, [reply, wire.says("ok")]);
+    let started = user.named_pipe("started");
+    let running = user.start(&[&["exec", "do it"], &FULL_ACCESS[..]].concat());
+    assert_eq!(started.hear(), "ran\n");
+    heard.notify_one();
+    running.end().assert_code(0);
+}
+
+#[test]
+fn the_key_goes_to_its_server_and_nowhere_else() {
+    let wire = Wire::Responses;
+    let server = Server::start([wire.asks(&[command("c1", "env")]), wire.says("ok")]);
+    let user = User::new();
+    let url = format!("openai_base_url=\"{}\"", server.url());
+    let mut program = user.program(&[&["exec", "--json", "-c", &url, "do it"], &FULL_ACCESS[..]].concat());
+    program.env("OPENAI_API_KEY", "sk-user").env("CODEX_API_KEY", "sk-handed-over");
+    let ended = Running::start(program).end();
+    ended.assert_code(0);
+    let requests = server.requests();
+    assert_eq!(requests[0].header("authorization"), Some("Bearer sk-handed-over"));
+    let files: String = user.sessions().iter().map(|path| std::fs::read_to_string(path).unwrap()).collect();
+    for text in [&ended.stdout, &ended.stderr, &files, &requests[1].body.to_string()] {
+        assert!(!text.contains("sk-"), "{text}");
+    }
+}
+
+#[test]
+fn an_image_and_an_output_schema_reach_the_server() {
+    let png = b"\x89PNG\r\n\x1a\nrest";
+    for wire in Wire::BOTH {
+        let (user, server) = user_of(wire, [wire.says("{}")]);
+        let image = user.file("dot.jpg", png);
+        let schema = user.file("schema.json", r#"{"type":"object","properties":{}}"#);
+        user.run(&["exec", "--image", &image, "--output-schema", &schema, "look"]).assert_code(0);
+        let body = &server.requests()[0].body;
+        assert!(body.to_string().contains("data:image/png;base64,iVBORw0KGgpyZXN0"), "{body:#}");
+        let format = match wire {
+            Wire::Responses => &body["text"]["format"]["schema"],
+            Wire::Chat => &body["response_format"]["json_schema"]["schema"],
+        };
+        assert_eq!(*format, json!({"type": "object", "properties": {}}), "{body:#}");
+    }
+}
+
+#[test]
+fn files_that_are_not_what_they_should_be_are_wrong_usage() {
+    let user = User::new();
+    let script = user.script(&json!([{"text": "ok"}]));
+    let text = user.file("text.png", "no image");
+    let broken = user.file("broken.json", "{");
+    let list = user.file("list.json", "[]");
+    let cases: [(&[&str], &str); 8] = [
+        (&["--image", &text], "`{}` is not a PNG, JPEG, GIF or WebP image"),
+        (&["--image", "/no/such.png"], "cannot read the image `/no/such.png`"),
+        (&["--output-schema", &broken], "is not JSON"),
+        (&["--output-schema", &list], "must be a JSON object"),
+        (&["--output-schema", "/no/such"], "cannot read the output schema `/no/such`"),
+        (&["--cd", "/no/such"], "cannot work in `/no/such`"),
+        (&["--script", &broken], "broken.json`"),
+        (&["--provider", "nowhere"], "there is no provider `nowhere`; there are "),
+    ];
+    for (args, said) in cases {
+        let script = if args[0] == "--script" || args[0] == "--provider" {
+            &[][..]
+        } else {
+            &["--script", script.as_str()]
+        };
+        let ended = user.run(&[&["exec"], args, script, &["hi"]].concat());
+        ended.assert_code(2);
+        let said = said.replace("{}", &text);
+        assert!(ended.stderr.starts_with("error: ") && ended.stderr.contains(&said), "{args:?}: {ended:#?}");
+        assert_eq!((ended.stderr.lines().count(), ended.stdout.as_str()), (1, ""), "{args:?}: {ended:#?}");
+    }
+    assert!(user.sessions().is_empty());
+}
+
+#[test]
+fn the_last_message_goes_to_a_file_too() {
+    let user = User::new();
+    let script = user
+        .script(&json!([{"text": "first", "calls": [{"name": "nope", "arguments": {}}]}, {"text": "last"}]));
+    let ended = user.run(&["exec", "--script", &script, "-o", "answer.txt", "hi"]);
+    ended.assert_code(0);
+    assert_eq!((ended.stdout.as_str(), user.read("answer.txt").as_str()), ("last\n", "last"));
+}
+
+#[test]
+fn an_answer_whose_file_cannot_be_written_is_still_printed() {
+    let user = User::new();
+    let script = user.script(&json!([{"text": "the answer"}]));
+    let ended = user.run(&["exec", "--script", &script, "-o", "/no/such/place", "hi"]);
+    ended.assert_code(2);
+    assert_eq!(ended.stdout, "the answer\n");
+    assert!(ended.last_word().contains("cannot write the answer to `/no/such/place`"), "{ended:#?}");
+}
+
+#[test]
+fn the_work_happens_where_the_user_says() {
+    let user = User::new();
+    std::fs::create_dir(user.work().join("below")).unwrap();
+    let pwd = json!({"name": "shell_command", "arguments": {"command": "pwd > here"}});
+    let script = user.script(&json!([{"calls": [pwd]}, {"text": "ok"}]));
+    user.run(&[&["exec", "--script", &script, "--cd", "below", "hi"], &FULL_ACCESS[..]].concat())
+        .assert_code(0);
+    assert_eq!(user.read("below/here"), format!("{}/below\n", user.work().display()));
+}
+
+#[test]
+fn hidden_characters_of_a_model_cannot_rewrite_the_screen() {
+    let user = User::new();
+    let sneaky = json!({"name": "shell_command", "arguments": {"command": "true \u{1b}[2K\u{202e}\r"}});
+    let script = user.script(&json!([{"reasoning": "a\u{1b}]0;b", "calls": [sneaky]}, {"text": "ok"}]));
+    let ended = user.run(&[&["exec", "--script", &script, "hi"], &FULL_ACCESS[..]].concat());
+    ended.assert_code(0);
+    let hidden = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
+    assert!(!ended.stderr.contains(hidden), "{ended:#?}");
+}
+
+#[test]
+fn sixteen_calls_that_change_nothing_run_together() {
+    let meet = json!({"barrier": {"id": "all", "participants": 16, "timeout_ms": 60_000}});
+    let calls: Vec<Value> = (0..16).map(|_| json!({"name": "test_sync_tool", "arguments": meet})).collect();
+    let user = User::new();
+    let script = user.script(&json!([{"calls": calls}, {"text": "ok"}]));
+    let ended = user.run(&["exec", "--json", "--script", &script, "hi"]);
+    ended.assert_code(0);
+    let completed = ended.events().iter().filter(|event| event["item"]["status"] == "completed").count();
+    assert_eq!(completed, 16, "{ended:#?}");
+}
+
+#[test]
+fn two_commands_never_overlap_and_keep_their_order() {
+    let user = User::new();
+    // Each takes the lock, or says that someone else has it.
+    let command = |name: &str| format!("mkdir lock || echo taken >> log; echo {name} >> log; rmdir lock");
+    let names: Vec<_> = (0..8).map(|number| format!("n{number}")).collect();
+    let calls =
+        names.iter().map(|name| json!({"name": "shell_command", "arguments": {"command": command(name)}}));
+    let script = user.script(&json!([{"calls": calls.collect::<Vec<_>>()}, {"text": "ok"}]));
+    user.run(&[&["exec", "--script", &script, "hi"], &FULL_ACCESS[..]].concat()).assert_code(0);
+    assert_eq!(user.read("log"), names.join("\n") + "\n");
+}

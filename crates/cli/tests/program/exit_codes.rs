@@ -1,0 +1,95 @@
+//! The exit codes of `windlass exec`: each of them, and what goes with it.
+
+use serde_json::json;
+
+use crate::support::{FULL_ACCESS, Reply, Server, Step, User, Wire, command};
+
+#[test]
+fn a_failed_turn_is_1() {
+    let user = User::new();
+    let script = user.script(&json!([{"error": "not today"}]));
+    let ended = user.run(&["exec", "--script", &script, "hi"]);
+    ended.assert_code(1);
+    assert_eq!(ended.stdout, "");
+    assert_eq!(ended.last_word(), "error: the server rejected the request (HTTP 400): not today");
+}
+
+#[test]
+fn a_failed_command_is_the_models_business() {
+    let user = User::new();
+    let fail = json!({"name": "shell_command", "arguments": {"command": "false"}});
+    let script = user.script(&json!([{"calls": [fail]}, {"text": "it failed"}]));
+    user.run(&[&["exec", "--script", &script, "hi"], &FULL_ACCESS[..]].concat()).assert_code(0);
+}
+
+#[test]
+fn a_refused_call_is_3_and_says_how_to_allow_it() {
+    let user = User::new();
+    let touch = json!({"name": "shell_command", "arguments": {"command": "touch here"}});
+    let script = user.script(&json!([{"calls": [touch]}, {"text": "I may not."}]));
+    for mode in [&[][..], &["--sandbox", "workspace-write"]] {
+        let ended = user.run(&[&["exec", "--script", &script, "hi"], mode].concat());
+        ended.assert_code(3);
+        assert_eq!(ended.stdout, "I may not.\n");
+        assert!(ended.last_word().contains("--sandbox danger-full-access"), "{ended:#?}");
+        assert!(!user.work().join("here").exists());
+    }
+}
+
+#[test]
+fn headless_means_nobody_is_asked_whatever_the_policy() {
+    let user = User::new();
+    let touch = json!({"name": "shell_command", "arguments": {"command": "touch here"}});
+    let script = user.script(&json!([{"calls": [touch]}, {"text": "ok"}]));
+    let args = ["exec", "--script", &script, "hi", "--ask-for-approval", "untrusted"];
+    user.run(&[&args, &FULL_ACCESS[..]].concat()).assert_code(3);
+    assert!(!user.work().join("here").exists());
+}
+
+#[test]
+fn a_time_limit_is_4_and_every_call_has_its_output() {
+    let wire = Wire::Responses;
+    let server = Server::start([wire.asks(&[command("c1", "sleep 60")])]);
+    let user = User::new();
+    user.use_server(&server, wire);
+    let ended = user.run(&[&["exec", "--time-limit", "1", "hi"], &FULL_ACCESS[..]].concat());
+    ended.assert_code(4);
+    assert_eq!(ended.last_word(), "error: aborted: the turn's time limit was reached");
+    let outputs = user.records().into_iter().find(|record| record["type"] == "outputs").unwrap();
+    assert_eq!(outputs["payload"], json!({"calls": ["c1"]}));
+}
+
+#[test]
+fn a_time_limit_holds_against_a_server_that_hangs() {
+    for answer in [Reply(vec![Step::Hang]), Reply::begun(&[]).then(Step::Hang)] {
+        let server = Server::start([answer]);
+        let user = User::new();
+        user.use_server(&server, Wire::Responses);
+        user.run(&["exec", "--time-limit", "1", "hi"]).assert_code(4);
+    }
+}
+
+#[test]
+fn a_token_limit_is_4_once_it_is_reached_and_not_before() {
+    for (limit, code) in [("7", 4), ("8", 0)] {
+        let wire = Wire::Responses;
+        let server =
+            Server::start([wire.asks(&[("c1", "update_plan", json!({"plan": []}))]), wire.says("ok")]);
+        let user = User::new();
+        user.use_server(&server, wire);
+        let ended = user.run(&["exec", "--token-limit", limit, "hi"]);
+        ended.assert_code(code);
+    }
+}
+
+#[test]
+fn what_cannot_be_written_down_does_not_happen() {
+    let user = User::new();
+    std::fs::write(user.home().join("sessions"), "in the way").unwrap();
+    let touch = json!({"name": "shell_command", "arguments": {"command": "touch here"}});
+    let script = user.script(&json!([{"calls": [touch]}, {"text": "ok"}]));
+    let ended = user.run(&[&["exec", "--script", &script, "hi"], &FULL_ACCESS[..]].concat());
+    assert!(matches!(ended.code, Some(1 | 2)), "{ended:#?}");
+    assert!(ended.stderr.contains("sessions"), "{ended:#?}");
+    assert!(!user.work().join("here").exists());
+}

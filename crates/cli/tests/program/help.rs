@@ -1,0 +1,66 @@
+//! The reference on the command line.
+
+use crate::support::User;
+
+const COMMANDS: [&[&str]; 12] = [
+    &[],
+    &["exec"],
+    &["exec", "resume"],
+    &["call"],
+    &["tools"],
+    &["tools", "list"],
+    &["tools", "show"],
+    &["tools", "manifest"],
+    &["config"],
+    &["config", "show"],
+    &["config", "schema"],
+    &["config", "path"],
+];
+
+#[test]
+fn the_reference_is_what_it_was_when_it_was_last_read() {
+    let user = User::new();
+    let pages = COMMANDS.iter().map(|command| {
+        let ended = user.run(&[command, &["--help"][..]].concat());
+        ended.assert_code(0);
+        assert_eq!(ended.stderr, "");
+        format!("$ windlass {}\n{}\n", [command, &["--help"][..]].concat().join(" "), ended.stdout)
+    });
+    insta::assert_snapshot!("reference", pages.collect::<String>());
+}
+
+#[test]
+fn every_command_is_in_the_reference() {
+    let user = User::new();
+    for command in COMMANDS {
+        let page = user.run(&[command, &["--help"][..]].concat()).stdout;
+        let listed = page.split_once("\nCommands:\n").map_or("", |(_, rest)| rest);
+        let listed = listed.lines().take_while(|line| !line.is_empty());
+        for name in listed.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help") {
+            let path = [command, &[name][..]].concat();
+            assert!(COMMANDS.contains(&&path[..]), "{path:?} is not in the reference");
+        }
+    }
+}
+
+#[test]
+fn the_version_is_an_answer_and_a_mistake_is_not() {
+    let user = User::new();
+    let version = user.run(&["--version"]);
+    version.assert_code(0);
+    assert_eq!(version.stdout, format!("windlass {}\n", env!("CARGO_PKG_VERSION")));
+    let cases = [
+        (&[][..], "Usage: windlass"),
+        (&["exce"], "'exec'"),
+        (&["exec", "--modle", "x"], "--model"),
+        (&["exec", "--sandbox", "none", "hi"], "danger-full-access"),
+        (&["exec", "--time-limit", "soon", "hi"], "--time-limit"),
+        (&["exec", "--json", "--script", "a", "--provider", "b", "hi"], "--provider"),
+        (&["exec", "--yolo", "--sandbox", "read-only", "hi"], "--sandbox"),
+    ];
+    for (args, said) in cases {
+        let ended = user.run(args);
+        ended.assert_code(2);
+        assert!(ended.stderr.contains(said) && ended.stdout.is_empty(), "{args:?}: {ended:#?}");
+    }
+}

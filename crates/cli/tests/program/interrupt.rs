@@ -1,0 +1,99 @@
+//! Ctrl-C and requests to end, at bad moments.
+
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use crate::support::{FOREVER, FULL_ACCESS, Reply, Server, Step, User, Wire, signal};
+
+/// A turn with two commands; the first says that it runs and then takes too long.
+fn user_with_a_long_command() -> (User, String) {
+    let user = User::new();
+    let command =
+        |line: &str| json!({"name": "shell_command", "arguments": {"command": line, "timeout_ms": 60_000}});
+    let calls = [command("exec 3> held; echo > started; sleep 60"), command("touch second")];
+    let script = user.script(&json!([{"calls": calls}, {"text": "going on"}]));
+    (user, script)
+}
+
+#[test]
+fn a_signal_ends_the_turn_in_order_and_every_call_has_its_output() {
+    for name in ["INT", "TERM"] {
+        let (user, script) = user_with_a_long_command();
+        let gone = user.named_pipe("held").listen();
+        let started = user.named_pipe("started");
+        let running = user.start(&[&["exec", "--script", &script, "hi"], &FULL_ACCESS[..]].concat());
+        started.hear();
+        running.signal(name);
+        let ended = running.end();
+        ended.assert_code(130);
+        assert_eq!((ended.stdout.as_str(), ended.last_word()), ("", "error: aborted by user"));
+        gone.wait();
+        assert!(!user.work().join("second").exists());
+        let outputs: Vec<Value> =
+            user.records().into_iter().filter(|record| record["type"] == "outputs").collect();
+        assert_eq!(outputs.len(), 1);
+        assert_eq!(outputs[0]["payload"], json!({"calls": ["call_0_0", "call_0_1"]}));
+        let ended = user.run(&["exec", "--script", &script, "resume", "--last", "go on"]);
+        ended.assert_code(0);
+        assert_eq!(ended.stdout, "going on\n");
+    }
+}
+
+#[test]
+fn an_interrupted_turn_is_a_failed_one_to_programs() {
+    let (user, script) = user_with_a_long_command();
+    let _gone = user.named_pipe("held").listen();
+    let started = user.named_pipe("started");
+    let running = user.start(&[&["exec", "--json", "--script", &script, "hi"], &FULL_ACCESS[..]].concat());
+    started.hear();
+    running.signal("INT");
+    let ended = running.end();
+    ended.assert_code(130);
+    let events = ended.events();
+    let last = events.last().unwrap();
+    assert_eq!(
+        (&last["type"], &last["error"]["message"]),
+        (&json!("turn.failed"), &json!("aborted by user"))
+    );
+    let failed = events.iter().filter(|event| event["item"]["status"] == "failed").count();
+    assert_eq!(failed, 2, "{events:#?}");
+}
+
+#[test]
+fn a_server_that_hangs_can_be_interrupted() {
+    for reply in [Reply(vec![Step::Hang]), Reply::begun(&[]).then(Step::Hang)] {
+        let server = Server::start([reply]);
+        let user = User::new();
+        user.use_server(&server, Wire::Responses);
+        let mut running = user.start(&["exec", "hi"]);
+        running.until_stderr("model m (test)");
+        running.signal("INT");
+        running.end().assert_code(130);
+    }
+}
+
+#[test]
+fn a_second_signal_ends_at_once_even_when_nobody_reads_the_output() {
+    let user = User::new();
+    // More than a pipe holds, in pieces: the program waits for a reader that never comes.
+    let flood =
+        json!({"name": "shell_command", "arguments": {"command": "echo > started; yes | head -c 1000000"}});
+    let script = user.script(&json!([{"calls": [flood]}, {"text": "ok"}]));
+    let started = user.named_pipe("started");
+    let (_reader, writer) = std::io::pipe().unwrap();
+    let mut program = user
+        .program(&[&["exec", "--json", "--deltas", "--script", &script, "hi"], &FULL_ACCESS[..]].concat());
+    let mut child = program.stdout(writer).spawn().unwrap();
+    drop(program);
+    started.hear();
+    let begun = Instant::now();
+    let status = loop {
+        assert!(begun.elapsed() < FOREVER, "it cannot be interrupted");
+        signal(&child, "INT");
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+    };
+    assert_eq!(status.code(), Some(130));
+}

@@ -1,0 +1,31 @@
+//! The program as a user runs it: the real binary, real servers on loopback, real processes. One file per subject.
+
+// `cfg(test)` lets helpers unwrap as tests do.
+#[cfg(test)]
+mod bad_servers;
+#[cfg(test)]
+mod call;
+#[cfg(test)]
+mod config;
+#[cfg(test)]
+mod events;
+#[cfg(test)]
+mod exec;
+#[cfg(test)]
+mod exit_codes;
+#[cfg(test)]
+mod help;
+#[cfg(test)]
+mod interrupt;
+#[cfg(test)]
+mod kill;
+#[cfg(test)]
+mod pipes;
+#[cfg(test)]
+mod prompt;
+#[cfg(test)]
+mod resume;
+#[cfg(test)]
+mod support;
+#[cfg(test)]
+mod tools;

@@ -1,0 +1,79 @@
+//! Where the prompt of `windlass exec` comes from.
+
+use std::process::Stdio;
+
+use serde_json::json;
+
+use crate::support::{Running, Server, User, Wire};
+
+/// What the model was told last by the user.
+fn asked(server: &Server) -> String {
+    let requests = server.requests();
+    let conversation = Wire::Responses.conversation(&requests[0]);
+    conversation.last().unwrap()["content"][0]["text"].as_str().unwrap().to_owned()
+}
+
+fn user_with_server() -> (User, Server) {
+    let (user, server) = (User::new(), Server::start([Wire::Responses.says("ok")]));
+    user.use_server(&server, Wire::Responses);
+    (user, server)
+}
+
+#[test]
+fn with_an_argument_stdin_is_never_read() {
+    let (user, server) = user_with_server();
+    let (reader, writer) = std::io::pipe().unwrap();
+    let mut program = user.program(&["exec", "from the argument"]);
+    program.stdin(Stdio::from(reader));
+    Running::start(program).end().assert_code(0);
+    // Open until here: whoever had waited for its end would still do so.
+    drop(writer);
+    assert_eq!(asked(&server), "from the argument");
+}
+
+#[test]
+fn without_an_argument_or_with_a_dash_it_is_read_from_stdin() {
+    for args in [&["exec"][..], &["exec", "-"]] {
+        let (user, server) = user_with_server();
+        user.run_with_input(args, "from stdin: größe\n".as_bytes()).assert_code(0);
+        assert_eq!(asked(&server), "from stdin: größe\n");
+    }
+}
+
+#[test]
+fn a_prompt_that_is_none_is_wrong_usage_and_begins_nothing() {
+    let user = User::new();
+    let script = user.script(&json!([{"text": "ok"}]));
+    let empty = "error: the prompt is empty; give it as an argument or on stdin\n";
+    let cases: [(&[&str], &[u8], &str); 5] = [
+        (&[], b"", empty),
+        (&["-"], b" \n\t", empty),
+        (&[""], b"not read", empty),
+        (&[" "], b"not read", empty),
+        (&[], b"ab\xffcd", "error: the prompt on stdin is not UTF-8 text (byte 2)\n"),
+    ];
+    for (prompt, input, said) in cases {
+        let ended = user.run_with_input(&[&["exec", "--script", &script], prompt].concat(), input);
+        ended.assert_code(2);
+        assert_eq!((ended.stderr.as_str(), ended.stdout.as_str()), (said, ""), "{prompt:?}");
+    }
+    assert!(user.sessions().is_empty());
+}
+
+#[test]
+fn a_prompt_larger_than_any_is_refused() {
+    let user = User::new();
+    let script = user.script(&json!([{"text": "ok"}]));
+    let ended = user.run_with_input(&["exec", "--script", &script], &vec![b'a'; 33 * 1024 * 1024]);
+    ended.assert_code(2);
+    assert!(ended.stderr.contains("longer than"), "{ended:#?}");
+}
+
+#[test]
+fn a_prompt_that_looks_like_a_command_or_an_option_can_be_given_behind_two_dashes() {
+    for prompt in ["resume", "--json", "help"] {
+        let (user, server) = user_with_server();
+        user.run(&["exec", "--", prompt]).assert_code(0);
+        assert_eq!(asked(&server), prompt);
+    }
+}

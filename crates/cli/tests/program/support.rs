@@ -1,0 +1,9 @@
+//! What every test needs: a user with the program, and a server that says what it is told to say.
+
+mod server;
+mod user;
+mod wire;
+
+pub(crate) use server::{Reply, Request, Server, Step, chunk};
+pub(crate) use user::{Ended, FOREVER, FULL_ACCESS, Running, User, lines, signal};
+pub(crate) use wire::{Wire, command};

@@ -1,0 +1,140 @@
+//! What a model says, as either wire writes it, and what it is told.
+
+use serde_json::{Value, json};
+
+use super::{Reply, Request};
+
+/// The two wires.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wire {
+    Responses,
+    Chat,
+}
+
+/// A call: its id, its tool and its arguments.
+pub(crate) type Call = (&'static str, &'static str, Value);
+
+/// A call of the shell.
+pub(crate) fn command(id: &'static str, command: &str) -> Call {
+    (id, "shell_command", json!({"command": command, "timeout_ms": 60_000}))
+}
+
+impl Wire {
+    pub(crate) const BOTH: [Self; 2] = [Self::Responses, Self::Chat];
+
+    /// Its name in the configuration.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Responses => "responses",
+            Self::Chat => "chat",
+        }
+    }
+
+    /// Where its requests go.
+    pub(crate) fn path(self) -> &'static str {
+        match self {
+            Self::Responses => "/v1/responses",
+            Self::Chat => "/v1/chat/completions",
+        }
+    }
+
+    /// The model says something and is done.
+    pub(crate) fn says(self, text: &str) -> Reply {
+        whole(&[self.text(text), self.done()].concat())
+    }
+
+    /// The model asks for tools.
+    pub(crate) fn asks(self, calls: &[Call]) -> Reply {
+        whole(&[self.calls(calls), self.done()].concat())
+    }
+
+    /// The beginning of a stream: these events and no end.
+    pub(crate) fn begins(events: &[String]) -> Reply {
+        Reply::begun(&events.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    /// The events of a text.
+    pub(crate) fn text(self, text: &str) -> Vec<String> {
+        match self {
+            Self::Responses => {
+                let content = json!([{"type": "output_text", "text": text}]);
+                vec![item(&json!({"type": "message", "id": "msg", "role": "assistant", "content": content}))]
+            }
+            Self::Chat => vec![chunk(&json!({"role": "assistant", "content": text}), None)],
+        }
+    }
+
+    /// The events of some calls.
+    pub(crate) fn calls(self, calls: &[Call]) -> Vec<String> {
+        let responses = |(id, name, arguments): &Call| {
+            item(
+                &json!({"type": "function_call", "call_id": id, "name": name, "arguments": arguments.to_string()}),
+            )
+        };
+        let chat = |(at, (id, name, arguments)): (usize, &Call)| {
+            let function = json!({"name": name, "arguments": arguments.to_string()});
+            json!({"index": at, "id": id, "type": "function", "function": function})
+        };
+        match self {
+            Self::Responses => calls.iter().map(responses).collect(),
+            Self::Chat => {
+                let calls: Vec<_> = calls.iter().enumerate().map(chat).collect();
+                vec![chunk(&json!({"tool_calls": calls}), Some("tool_calls"))]
+            }
+        }
+    }
+
+    /// The end of an answer that cost 7 tokens: 5 in, 2 of them from the cache, and 2 out.
+    pub(crate) fn done(self) -> Vec<String> {
+        match self {
+            Self::Responses => {
+                let usage = json!({"input_tokens": 5, "input_tokens_details": {"cached_tokens": 2}, "output_tokens": 2});
+                vec![
+                    json!({"type": "response.completed", "response": {"id": "r", "usage": usage}})
+                        .to_string(),
+                ]
+            }
+            Self::Chat => {
+                let usage = json!({"prompt_tokens": 5, "prompt_tokens_details": {"cached_tokens": 2}, "completion_tokens": 2});
+                let usage = json!({"choices": [], "usage": usage}).to_string();
+                vec![chunk(&json!({}), Some("stop")), usage, "[DONE]".to_owned()]
+            }
+        }
+    }
+
+    /// The conversation in a request: items here, messages there.
+    pub(crate) fn conversation(self, request: &Request) -> &[Value] {
+        let name = match self {
+            Self::Responses => "input",
+            Self::Chat => "messages",
+        };
+        request.body[name].as_array().unwrap()
+    }
+
+    /// The outputs of calls in a request: id and text, in order.
+    pub(crate) fn outputs(self, request: &Request) -> Vec<(&str, &str)> {
+        let output = |item: &'_ Value| match self {
+            Self::Responses => item["type"] == "function_call_output",
+            Self::Chat => item["role"] == "tool",
+        };
+        let (id, text) = match self {
+            Self::Responses => ("call_id", "output"),
+            Self::Chat => ("tool_call_id", "content"),
+        };
+        let found = self.conversation(request).iter().filter(|item| output(item));
+        found.map(|item| (item[id].as_str().unwrap(), item[text].as_str().unwrap())).collect()
+    }
+}
+
+/// A stream of these events, to its end.
+fn whole(events: &[String]) -> Reply {
+    Reply::events(&events.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+fn item(item: &Value) -> String {
+    json!({"type": "response.output_item.done", "item": item}).to_string()
+}
+
+fn chunk(delta: &Value, finish_reason: Option<&str>) -> String {
+    json!({"choices": [{"index": 0, "delta": delta, "finish_reason": finish_reason}]}).to_string()
+}

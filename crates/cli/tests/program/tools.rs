@@ -1,0 +1,86 @@
+//! `windlass tools`: which tools there are.
+
+use serde_json::Value;
+
+use crate::support::User;
+
+fn json(user: &User, args: &[&str]) -> Value {
+    let ended = user.run(args);
+    ended.assert_code(0);
+    serde_json::from_str(&ended.stdout).unwrap()
+}
+
+#[test]
+fn the_list_has_every_tool_and_says_which_are_offered() {
+    let ended = User::new().run(&["tools", "list"]);
+    ended.assert_code(0);
+    insta::assert_snapshot!(ended.stdout, @r"
+    shell           Run a program; returns what it printed and its exit code (callable, not offered)
+    local_shell     Run a program on this machine; returns what it printed and its exit code (callable, not offered)
+    shell_command   Run a command line in the user's shell; returns its exit code and what it printed
+    update_plan     Show the user your plan for the task and how far you are
+    test_sync_tool  Wait, and meet other calls at a barrier (callable, not offered)
+    ");
+}
+
+#[test]
+fn the_list_depends_on_the_model_and_the_configuration() {
+    let user = User::new();
+    let offered = |args: &[&str]| {
+        let list = json(&user, &[&["tools", "list", "--json"], args].concat());
+        let offered = list.as_array().unwrap().iter().filter(|tool| tool["advertised"] == true);
+        offered.map(|tool| tool["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(offered(&["-c", "model=\"gpt-5\""]), ["shell", "update_plan"]);
+    assert_eq!(offered(&["-c", "model=\"codex-mini-latest\""]), ["local_shell", "update_plan"]);
+    assert_eq!(offered(&["-c", "shell_tool=\"disabled\""]), ["update_plan"]);
+    assert_eq!(
+        offered(&["-c", "web_search=\"live\"", "-c", "shell_tool=\"shell\""]),
+        ["shell", "update_plan", "web_search"]
+    );
+}
+
+#[test]
+fn a_disabled_shell_cannot_be_called_under_any_name() {
+    let user = User::new();
+    for name in ["shell", "shell_command", "local_shell", "container.exec"] {
+        let settings = ["-c", "shell_tool=\"disabled\"", "--sandbox", "danger-full-access"];
+        user.run(&[&["call", name, r#"{"command":["true"]}"#], &settings[..]].concat()).assert_code(2);
+    }
+}
+
+#[test]
+fn one_tool_is_shown_by_name_or_alias() {
+    let user = User::new();
+    let shell = user.run(&["tools", "show", "shell"]);
+    shell.assert_code(0);
+    assert!(shell.stdout.starts_with("# shell\n\nRun a program;"), "{shell:#?}");
+    for part in ["\nParameters:\n- `command` (array, required): ", "\nExamples:\n", "- `container.exec`\n"] {
+        assert!(shell.stdout.contains(part), "{part}: {shell:#?}");
+    }
+    assert_eq!(user.run(&["tools", "show", "container.exec"]), shell);
+    assert_eq!(json(&user, &["tools", "show", "shell", "--json"])["spec"]["name"], "shell");
+}
+
+#[test]
+fn an_unknown_tool_is_wrong_usage_that_names_the_known_ones() {
+    let ended = User::new().run(&["tools", "show", "nope"]);
+    ended.assert_code(2);
+    assert_eq!(
+        ended.stderr,
+        "error: there is no tool `nope`; there are shell, local_shell, shell_command, update_plan, test_sync_tool\n"
+    );
+}
+
+#[test]
+fn the_manifest_has_what_is_offered_by_category_and_is_always_the_same() {
+    let user = User::new();
+    let manifest = user.run(&["tools", "manifest"]);
+    manifest.assert_code(0);
+    let headings: Vec<_> = manifest.stdout.lines().filter(|line| line.starts_with('#')).collect();
+    assert_eq!(headings, ["# Tools", "## Execution", "### shell_command", "## Planning", "### update_plan"]);
+    assert_eq!(user.run(&["tools", "manifest"]), manifest);
+    let categories = json(&user, &["tools", "manifest", "--json"]);
+    let names = categories.as_array().unwrap().iter().map(|each| &each["tools"][0]["spec"]["name"]);
+    assert_eq!(names.collect::<Vec<_>>(), ["shell_command", "update_plan"]);
+}
