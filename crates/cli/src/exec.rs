@@ -18,7 +18,7 @@ use crate::{
     interrupts,
     jsonl::Jsonl,
     problem::Problem,
-    screen::Screen,
+    screen::{Screen, visible},
     setup::Setup,
 };
 
@@ -88,9 +88,7 @@ fn finish(report: &TurnReport, options: &ExecOptions, json: bool) -> Result<Exit
         Err(AgentError::Model(_) | AgentError::Journal(_)) => return Ok(Exit::Failed),
     };
     if !json {
-        let newline = if answer.ends_with('\n') || answer.is_empty() { "" } else { "\n" };
-        let written = write!(io::stdout().lock(), "{answer}{newline}");
-        written.map_err(|error| Problem::failed(format!("cannot write the answer: {error}")))?;
+        print(answer).map_err(|error| Problem::failed(format!("cannot write the answer: {error}")))?;
     }
     if let Some(path) = &options.output_last_message {
         std::fs::write(path, answer)
@@ -100,17 +98,28 @@ fn finish(report: &TurnReport, options: &ExecOptions, json: bool) -> Result<Exit
     Ok(if refused && !options.experimental_json { Exit::Refused } else { Exit::Done })
 }
 
+/// Prints the answer: as it is for programs, and on a terminal so that it cannot give the terminal orders.
+fn print(answer: &str) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    if stdout.is_terminal() {
+        return answer.lines().try_for_each(|line| writeln!(stdout, "{}", visible(line)));
+    }
+    let newline = if answer.ends_with('\n') || answer.is_empty() { "" } else { "\n" };
+    write!(stdout, "{answer}{newline}")
+}
+
 /// What the user says: the prompt, and the images with it.
 fn content(prompt: Option<String>, images: &[PathBuf]) -> Result<Vec<Content>, Problem> {
     let text = match prompt {
         Some(text) if text != "-" => text,
         Some(_) | None => from_stdin("the prompt")?,
     };
-    if text.trim().is_empty() && images.is_empty() {
+    let text = Some(text).filter(|text| !text.trim().is_empty());
+    if text.is_none() && images.is_empty() {
         return Err(Problem::usage("the prompt is empty; give it as an argument or on stdin"));
     }
     let images = images.iter().map(|path| image(path));
-    std::iter::once(Ok(Content::Text(text))).chain(images).collect()
+    text.into_iter().map(|text| Ok(Content::Text(text))).chain(images).collect()
 }
 
 /// Everything on stdin, as text.

@@ -96,11 +96,13 @@ fn is_piece(event: &Event) -> bool {
 }
 
 fn title(call: &ToolCall, effects: &Effects) -> String {
-    match &effects.command {
+    // The name, too, is only what a model said: there need not be such a tool.
+    let name = call.name.as_str();
+    visible(&match &effects.command {
         // The whole command, whatever its length: what is not shown could be anything.
-        Some(command) => format!("{} {}", call.name, visible(&command.display())),
-        None => format!("{} {}", call.name, visible(&shortened(call.input.as_str(), 200))),
-    }
+        Some(command) => format!("{name} {}", command.display()),
+        None => format!("{} {}", shortened(name, 64), shortened(call.input.as_str(), 200)),
+    })
 }
 
 fn ending(style: &Style, call: &ToolCall, effects: &Effects, outcome: &Outcome) -> String {
@@ -127,7 +129,7 @@ fn ending(style: &Style, call: &ToolCall, effects: &Effects, outcome: &Outcome) 
 
 fn refused(refusal: &Refusal) -> String {
     let made_up = if refusal.made_up_for { " (a later call made up for it)" } else { "" };
-    format!("refused: {}: {}{made_up}", refusal.tool, visible(&refusal.reason))
+    visible(&format!("refused: {}: {}{made_up}", refusal.tool, refusal.reason))
 }
 
 fn plan_text(plan: &Plan) -> String {
@@ -153,7 +155,7 @@ fn shortened(text: &str, limit: usize) -> String {
 /// something else.
 pub(crate) fn visible(text: &str) -> String {
     let hidden = |c: char| {
-        c.is_control()
+        (c.is_control() && c != '\t')
             || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
     };
     text.chars()
@@ -206,6 +208,6 @@ mod tests {
     #[test]
     fn nothing_hidden_stays_hidden() {
         assert_eq!(visible("ls\u{202e}\x1b[2K\r\n"), "ls\\u{202e}\\u{1b}[2K\\r\\n");
-        assert_eq!(visible("größe 文件"), "größe 文件");
+        assert_eq!(visible("größe\t文件"), "größe\t文件");
     }
 }

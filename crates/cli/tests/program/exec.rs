@@ -187,12 +187,34 @@ fn the_work_happens_where_the_user_says() {
 #[test]
 fn hidden_characters_of_a_model_cannot_rewrite_the_screen() {
     let user = User::new();
-    let sneaky = json!({"name": "shell_command", "arguments": {"command": "true \u{1b}[2K\u{202e}\r"}});
-    let script = user.script(&json!([{"reasoning": "a\u{1b}]0;b", "calls": [sneaky]}, {"text": "ok"}]));
+    let sneaky = "\u{1b}[2K\u{202e}\r";
+    let shell = json!({"name": "shell_command", "arguments": {"command": format!("true {sneaky}")}});
+    let unknown = json!({"name": sneaky, "arguments": {"a": sneaky}});
+    let script = user.script(&json!([
+        {"reasoning": sneaky, "text": sneaky, "calls": [shell, unknown]}, {"text": "half", "broken": sneaky},
+        {"error": sneaky}
+    ]));
     let ended = user.run(&[&["exec", "--script", &script, "hi"], &FULL_ACCESS[..]].concat());
-    ended.assert_code(0);
+    ended.assert_code(1);
     let hidden = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
     assert!(!ended.stderr.contains(hidden), "{ended:#?}");
+}
+
+#[test]
+fn an_answer_for_a_program_is_left_as_it_is() {
+    let user = User::new();
+    let script = user.script(&json!([{"text": "\u{1b}[1mbold\u{1b}[0m\ttab"}]));
+    assert_eq!(user.run(&["exec", "--script", &script, "hi"]).stdout, "\u{1b}[1mbold\u{1b}[0m\ttab\n");
+}
+
+#[test]
+fn an_answer_on_a_terminal_cannot_give_it_orders() {
+    let user = User::new();
+    let script = user.script(&json!([{"text": "one\u{1b}]0;title\u{7}\ntwo"}]));
+    let line = format!("exec --script {script} hi 2> /dev/null");
+    let ended = Running::start(user.program_on_a_terminal(&line)).end();
+    ended.assert_code(0);
+    assert_eq!(ended.stdout.replace('\r', ""), "one\\u{1b}]0;title\\u{7}\ntwo\n");
 }
 
 #[test]

@@ -77,12 +77,27 @@ impl User {
         ));
     }
 
-    /// The program, not yet started. It inherits nothing of the test's environment.
+    /// The program, not yet started.
     pub(crate) fn program(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_windlass"));
-        command.args(args).current_dir(self.work()).env_clear().stdin(Stdio::null());
-        command.env("PATH", std::env::var_os("PATH").unwrap());
-        command.env("SHELL", "/bin/sh").env("HOME", self.root.path()).env("WINDLASS_HOME", self.home());
+        let mut command = self.command(env!("CARGO_BIN_EXE_windlass"));
+        command.args(args);
+        command
+    }
+
+    /// The program as a line for a shell at a terminal, not yet started. Both outputs come out of the terminal.
+    pub(crate) fn program_on_a_terminal(&self, line: &str) -> Command {
+        let mut command = self.command("script");
+        let line = format!("'{}' {line}", env!("CARGO_BIN_EXE_windlass"));
+        command.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
+        command
+    }
+
+    /// A program that inherits nothing of the test's environment.
+    fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.current_dir(self.work()).stdin(Stdio::null()).env_clear();
+        command.env("PATH", std::env::var_os("PATH").unwrap()).env("SHELL", "/bin/sh");
+        command.env("HOME", self.root.path()).env("WINDLASS_HOME", self.home());
         command
     }
 
@@ -162,6 +177,11 @@ impl Running {
     /// Waits for a line on stderr that holds this text.
     pub(crate) fn until_stderr(&mut self, text: &str) -> String {
         self.stderr.until(text)
+    }
+
+    /// Waits for a line on stdout that holds this text.
+    pub(crate) fn until_stdout(&mut self, text: &str) -> String {
+        self.stdout.until(text)
     }
 
     /// The next line on stdout, if there is one.
