@@ -18,7 +18,10 @@ use std::{
     process::ExitCode,
 };
 
-use clap::Parser;
+use clap::{
+    Parser,
+    error::{ContextKind, ContextValue},
+};
 
 use crate::{
     args::{Cli, Command},
@@ -50,7 +53,18 @@ fn main() -> ExitCode {
 fn usage(error: &clap::Error) -> ExitCode {
     // Nobody to tell if the terminal is gone.
     let _gone = error.print();
+    if has_prompt_in_pieces(error) {
+        note("\ntip: a prompt of several words is one argument; put it in quotes");
+    }
     if error.use_stderr() { exit::Exit::Usage.into() } else { exit::Exit::Done.into() }
+}
+
+/// Whether a beginner wrote `windlass exec fix the bug`.
+fn has_prompt_in_pieces(error: &clap::Error) -> bool {
+    let word =
+        [ContextKind::InvalidSubcommand, ContextKind::InvalidArg].iter().find_map(|kind| error.get(*kind));
+    let is_word = matches!(word, Some(ContextValue::String(word)) if !word.starts_with('-'));
+    is_word && std::env::args_os().skip(1).any(|arg| arg == "exec" || arg == "e")
 }
 
 /// Logs go to stderr, for whoever asks with `WINDLASS_LOG=info`.

@@ -186,6 +186,9 @@ pub(crate) fn home() -> Result<PathBuf, Problem> {
 }
 
 fn home_in(cwd: &Path) -> Result<PathBuf, Problem> {
+    if env::var_os("WINDLASS_HOME").is_some_and(|home| home.to_str().is_none()) {
+        return Err(Problem::usage("WINDLASS_HOME is not UTF-8; move the directory to a path that is"));
+    }
     config::home(&variable, cwd).map_err(|error| Problem::usage(error.to_string()))
 }
 

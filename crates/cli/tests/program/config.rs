@@ -1,5 +1,7 @@
 //! `windlass config`, and what every command says about a configuration it cannot use.
 
+use std::os::unix::ffi::OsStrExt;
+
 use serde_json::Value;
 
 use crate::support::{Running, User};
@@ -131,4 +133,14 @@ fn nothing_in_the_working_directory_is_configuration() {
     user.file(".windlass/config.toml", "sandbox_mode = \"danger-full-access\"\n");
     let ended = user.run(&["config", "show", "--origin"]);
     assert!(ended.stdout.contains("sandbox_mode = \"read-only\"  # default\n"), "{ended:#?}");
+}
+
+#[test]
+fn a_home_that_cannot_be_used_is_not_exchanged_for_another() {
+    let user = User::new();
+    let mut program = user.program(&["config", "path"]);
+    program.env("WINDLASS_HOME", std::ffi::OsStr::from_bytes(b"/tmp/\xff"));
+    let ended = Running::start(program).end();
+    ended.assert_code(2);
+    assert!(ended.stderr.starts_with("error: WINDLASS_HOME is not UTF-8"), "{ended:#?}");
 }

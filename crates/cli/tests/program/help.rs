@@ -52,6 +52,7 @@ fn the_version_is_an_answer_and_a_mistake_is_not() {
     let cases = [
         (&[][..], "Usage: windlass"),
         (&["exce"], "'exec'"),
+        (&["exec", "fix", "the", "bug"], "a prompt of several words is one argument; put it in quotes"),
         (&["exec", "--modle", "x"], "--model"),
         (&["exec", "--sandbox", "none", "hi"], "danger-full-access"),
         (&["exec", "--time-limit", "soon", "hi"], "--time-limit"),

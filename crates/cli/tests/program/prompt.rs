@@ -77,3 +77,14 @@ fn a_prompt_that_looks_like_a_command_or_an_option_can_be_given_behind_two_dashe
         assert_eq!(asked(&server), prompt);
     }
 }
+
+#[test]
+fn an_image_may_come_without_words() {
+    let (user, server) = user_with_server();
+    let image = user.file("dot.png", b"\x89PNG\r\n\x1a\n");
+    user.run_with_input(&["exec", "--image", &image], b"").assert_code(0);
+    let requests = server.requests();
+    let content = &Wire::Responses.conversation(&requests[0]).last().unwrap()["content"];
+    assert_eq!(content.as_array().unwrap().len(), 1);
+    assert_eq!(content[0]["type"], "input_image");
+}
