@@ -1,5 +1,7 @@
 //! `windlass call`: one tool without a model.
 
+use std::process::Stdio;
+
 use serde_json::{Value, json};
 
 use crate::support::{Ended, FULL_ACCESS, Running, User};
@@ -64,6 +66,23 @@ fn a_question_nobody_can_answer_is_a_no() {
     ended.assert_code(3);
     assert!(ended.stdout.contains("nobody is there to approve it"), "{ended:#?}");
     assert!(!user.work().join("here").exists());
+}
+
+#[test]
+fn a_person_at_the_terminal_is_asked_and_obeyed() {
+    let line = "call shell_command '{\"command\":\"touch here\"}' --sandbox danger-full-access -a untrusted";
+    // The last is Ctrl-C.
+    for (answer, code, ran) in [("y\n", 0, true), ("n\n", 3, false), ("\n", 3, false), ("\u{3}", 130, false)]
+    {
+        let user = User::new();
+        let mut program = user.program_on_a_terminal(line);
+        program.stdin(Stdio::piped());
+        let mut running = Running::start(program);
+        running.until_stdout("/bin/sh -c 'touch here'");
+        running.until_stdout("the approval policy is `untrusted`");
+        running.feed(answer.as_bytes()).end().assert_code(code);
+        assert_eq!(user.work().join("here").exists(), ran, "{answer:?}");
+    }
 }
 
 #[test]
