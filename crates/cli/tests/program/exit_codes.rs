@@ -52,7 +52,7 @@ fn a_time_limit_is_4_and_every_call_has_its_output() {
     let server = Server::start([wire.asks(&[command("c1", "sleep 60")])]);
     let user = User::new();
     user.use_server(&server, wire);
-    let ended = user.run(&[&["exec", "--time-limit", "1", "hi"], &FULL_ACCESS[..]].concat());
+    let ended = user.run(&[&["exec", "--time-limit", "3", "hi"], &FULL_ACCESS[..]].concat());
     ended.assert_code(4);
     assert_eq!(ended.last_word(), "error: aborted: the turn's time limit was reached");
     let outputs = user.records().into_iter().find(|record| record["type"] == "outputs").unwrap();

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Reply, Request};
+use super::{Reply, Request, Step};
 
 /// The two wires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,24 +111,29 @@ impl Wire {
         request.body[name].as_array().unwrap()
     }
 
-    /// The outputs of calls in a request: id and text, in order.
-    pub(crate) fn outputs(self, request: &Request) -> Vec<(&str, &str)> {
-        let output = |item: &'_ Value| match self {
-            Self::Responses => item["type"] == "function_call_output",
-            Self::Chat => item["role"] == "tool",
+    /// The outputs of calls in a request: id and text without the time it took, in order.
+    pub(crate) fn outputs(self, request: &Request) -> Vec<(&str, String)> {
+        let (kind, id, text) = match self {
+            Self::Responses => (("type", "function_call_output"), "call_id", "output"),
+            Self::Chat => (("role", "tool"), "tool_call_id", "content"),
         };
-        let (id, text) = match self {
-            Self::Responses => ("call_id", "output"),
-            Self::Chat => ("tool_call_id", "content"),
+        let outputs = self.conversation(request).iter().filter(|item| item[kind.0] == kind.1);
+        let timeless = |text: &Value| {
+            let lines = text.as_str().unwrap().lines().filter(|line| !line.starts_with("Wall time: "));
+            lines.collect::<Vec<_>>().join("\n")
         };
-        let found = self.conversation(request).iter().filter(|item| output(item));
-        found.map(|item| (item[id].as_str().unwrap(), item[text].as_str().unwrap())).collect()
+        outputs.map(|item| (item[id].as_str().unwrap(), timeless(&item[text]))).collect()
     }
 }
 
-/// A stream of these events, to its end.
+/// A stream of these events, to its end, in one piece: a client that has all it needs does not wait for the rest.
 fn whole(events: &[String]) -> Reply {
-    Reply::events(&events.iter().map(String::as_str).collect::<Vec<_>>())
+    let Reply(steps) = Reply::events(&events.iter().map(String::as_str).collect::<Vec<_>>());
+    let bytes = steps.into_iter().flat_map(|step| match step {
+        Step::Send(bytes) => bytes,
+        _ => Vec::new(),
+    });
+    Reply(vec![Step::Send(bytes.collect())])
 }
 
 fn item(item: &Value) -> String {
