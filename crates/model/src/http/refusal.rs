@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use jiff::fmt::rfc2822::DateTimeParser;
 use reqwest::{
-    Response, StatusCode,
+    Response, StatusCode, Url,
     header::{CONTENT_TYPE, HeaderMap, LOCATION, RETRY_AFTER},
 };
 use serde_json::Value;
@@ -84,8 +84,7 @@ fn refusal(status: StatusCode, headers: &HeaderMap, body: &[u8], names: &Names) 
         }
         (200..=299, None, None) => ModelError::NotAStream { url, found: describe(text, json.is_some()) },
         (300..=399, ..) => {
-            let to = headers.get(LOCATION).map(|to| one_line(&String::from_utf8_lossy(to.as_bytes())));
-            let to = to.map(|to| format!(" to {to}")).unwrap_or_default();
+            let to = destination(headers, &url).map(|to| format!(" to {to}")).unwrap_or_default();
             ModelError::NotAStream { url, found: format!("a redirect{to} (HTTP {code})") }
         }
         (401 | 403, failure, page) => {
@@ -106,6 +105,17 @@ fn refusal(status: StatusCode, headers: &HeaderMap, body: &[u8], names: &Names) 
             failure.unwrap_or_else(plain).with_status(&url, code, retry_after(headers))
         }
     }
+}
+
+/// Where a redirect leads, without what may be a key: servers copy the query they were asked with.
+fn destination(headers: &HeaderMap, from: &str) -> Option<String> {
+    let location = headers.get(LOCATION)?.to_str().ok()?;
+    let mut to = Url::parse(from).ok()?.join(location).ok()?;
+    to.set_query(None);
+    to.set_fragment(None);
+    to.set_username("").ok()?;
+    to.set_password(None).ok()?;
+    Some(one_line(to.as_str()))
 }
 
 /// The text of an answer, or the status in words if there is none.
@@ -242,6 +252,24 @@ mod tests {
         ];
         for (status, body, expected) in rows {
             assert_eq!(message(status, body), expected, "{status} {body}");
+        }
+    }
+
+    #[test]
+    fn a_redirect_shows_where_it_leads_and_no_key() {
+        let rows = [
+            ("https://y.example/v2/responses?api-key=sk-1#sk-2", " to https://y.example/v2/responses"),
+            ("https://me:sk-1@y.example/v2", " to https://y.example/v2"),
+            ("//sk-1@y.example", " to http://y.example/"),
+            ("/login?key=sk-1", " to http://x/login"),
+            ("?key=sk-1", " to http://x/v1/responses"),
+            ("mailto:sk-1@y.example", ""),
+            ("http://[sk-1", ""),
+        ];
+        for (location, to) in rows {
+            let headers = HeaderMap::from_iter([(LOCATION, location.parse().unwrap())]);
+            let error = refusal(StatusCode::TEMPORARY_REDIRECT, &headers, b"", &names()).to_string();
+            assert!(error.contains(&format!("but with a redirect{to} (HTTP 307);")), "{location}: {error}");
         }
     }
 
