@@ -111,6 +111,7 @@ impl Agent {
     }
 
     fn open(&mut self, input: Vec<Content>) -> Result<(), JournalError> {
+        self.history.settle()?;
         self.journal.append(&Record::TurnContext(&self.context))?;
         self.history.push(Body::Message { role: Role::User, content: input }.into())
     }

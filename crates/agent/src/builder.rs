@@ -1,6 +1,12 @@
 //! Puts an agent together. The one file that names concrete types.
 
-use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    fmt,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use serde_json::{Value, json};
 use windlass_contract::{
@@ -9,14 +15,13 @@ use windlass_contract::{
 };
 use windlass_host::Machine;
 use windlass_record::{Repair, SessionError, SessionFile, Which, new_thread_id};
-use windlass_runtime::{Budget, DefinitionErrors, Gate, Policy, Registry, Shaper, Toolbox};
+use windlass_runtime::{Budget, DefinitionErrors, Gate, Policy, Registry, RegistryBuilder, Shaper, Toolbox};
 
 use crate::{
     Agent, Family, Toolset,
     announce::Announcer,
-    context::{INSTRUCTIONS, opening},
+    context::{INSTRUCTIONS, opening, surroundings},
     history::History,
-    toolset::register_own,
 };
 
 /// Collects what an agent is made of. Only a model is needed; everything else has a careful default: nothing is
@@ -83,6 +88,9 @@ pub enum BuildError {
     /// Tools are defined wrongly.
     #[error("{0}")]
     Tools(#[from] DefinitionErrors),
+    /// There is nowhere to resume from.
+    #[error("to resume a session, say below which directory it was written down")]
+    ResumeWithoutHome,
     /// The session cannot be begun or taken up again.
     #[error(transparent)]
     Session(#[from] SessionError),
@@ -139,9 +147,9 @@ impl AgentBuilder {
     }
 
     /// The tools alone, for calls without a model. Nothing is written down.
-    pub fn toolbox(self) -> Result<Toolbox, DefinitionErrors> {
-        let events = Arc::clone(&self.events);
-        self.into_toolbox(Arc::new(Forgetful), events, Budget::default())
+    pub fn toolbox(mut self) -> Result<Toolbox, DefinitionErrors> {
+        let (registry, events) = (self.registry()?, Arc::clone(&self.events));
+        Ok(self.around(registry, Arc::new(Forgetful), events, Budget::default()))
     }
 
     /// Puts it all together.
@@ -149,7 +157,15 @@ impl AgentBuilder {
         let model = self.model.take().ok_or(BuildError::NoModel)?;
         let info = model.info().clone();
         let family = Family::of(&info.model);
-        let begun = self.begin()?;
+        // Before anything is written down: a session must not be left behind by a mistake in a tool.
+        let registry = self.registry()?;
+        let context = TurnContext {
+            cwd: self.policy.cwd.clone(),
+            provider: info.provider,
+            model: info.model,
+            policy: json!({"approval_policy": self.policy.approval, "sandbox_mode": self.policy.sandbox}),
+        };
+        let begun = self.begin(&context)?;
         let journal = begun.journal;
         let events: Arc<dyn EventSink> =
             Arc::new(Announcer { journal: Arc::clone(&journal), front: Arc::clone(&self.events) });
@@ -157,63 +173,80 @@ impl AgentBuilder {
         begun.opening.into_iter().try_for_each(|item| history.push(item))?;
         events.emit(&Event::ThreadStarted { thread: begun.thread.clone() });
         begun.repairs.iter().for_each(|repair| events.emit(&Event::Warning { message: repair.to_string() }));
-        let Policy { cwd, approval, sandbox, .. } = &self.policy;
-        let policy = json!({"approval_policy": approval, "sandbox_mode": sandbox});
-        let context = TurnContext { cwd: cwd.clone(), provider: info.provider, model: info.model, policy };
-        let parallel_calls = self.parallel_calls.unwrap_or(family.parallel_calls);
-        let (output_schema, time_limit, token_limit) =
-            (self.output_schema.take(), self.time_limit, self.token_limit);
-        let toolbox = self.into_toolbox(Arc::clone(&journal), Arc::clone(&events), family.budget)?;
         Ok(Agent {
             thread: begun.thread,
             model,
-            tools: toolbox.registry.specs().into(),
-            toolbox: Arc::new(toolbox),
+            tools: registry.specs().into(),
+            parallel_calls: self.parallel_calls.unwrap_or(family.parallel_calls),
+            output_schema: self.output_schema.take(),
+            time_limit: self.time_limit,
+            token_limit: self.token_limit,
+            toolbox: Arc::new(self.around(
+                registry,
+                Arc::clone(&journal),
+                Arc::clone(&events),
+                family.budget,
+            )),
             journal,
             events,
             history,
             instructions: begun.instructions,
-            parallel_calls,
-            output_schema,
             context,
-            time_limit,
-            token_limit,
         })
     }
 
-    fn into_toolbox(
+    /// All tools, checked.
+    fn registry(&mut self) -> Result<Registry, DefinitionErrors> {
+        let builtin = self.builtin.iter().fold(Registry::builder(), |registry, set| set.register(registry));
+        std::mem::take(&mut self.tools).into_iter().fold(builtin, RegistryBuilder::tool).build()
+    }
+
+    /// What stands around the tools.
+    fn around(
         self,
+        registry: Registry,
         journal: Arc<dyn Journal>,
         events: Arc<dyn EventSink>,
         budget: Budget,
-    ) -> Result<Toolbox, DefinitionErrors> {
-        let registry = self.builtin.iter().fold(Registry::builder(), |registry, set| set.register(registry));
-        Ok(Toolbox {
-            registry: register_own(registry, self.tools).build()?,
+    ) -> Toolbox {
+        Toolbox {
+            registry,
             gate: Gate::new(self.policy, self.approver),
             sandbox: Arc::new(Machine::new(self.environment)),
             shaper: Shaper { budget: self.budget.unwrap_or(budget) },
             journal,
             events,
-        })
+        }
     }
 
     /// Begins a session, or takes one up.
-    fn begin(&self) -> Result<Begun, BuildError> {
-        if let (Some(home), Some(which)) = (&self.home, &self.resume) {
-            let (file, session) = SessionFile::resume(home, which)?;
-            return Ok(Begun {
-                thread: session.meta.id,
-                instructions: session.meta.instructions,
-                journal: Arc::new(file),
-                history: session.history,
-                repairs: session.repaired,
-                opening: Vec::new(),
-            });
+    fn begin(&self, context: &TurnContext) -> Result<Begun, BuildError> {
+        match (&self.home, &self.resume) {
+            (None, Some(_)) => Err(BuildError::ResumeWithoutHome),
+            (Some(home), Some(which)) => self.take_up(home, which, context),
+            (home, None) => self.start(home.as_deref()),
         }
+    }
+
+    fn take_up(&self, home: &Path, which: &Which, context: &TurnContext) -> Result<Begun, BuildError> {
+        let (file, session) = SessionFile::resume(home, which)?;
+        let same =
+            session.context.is_some_and(|then| then.cwd == context.cwd && then.policy == context.policy);
+        let opening = if same { Vec::new() } else { vec![surroundings(&self.policy, &self.shell())] };
+        Ok(Begun {
+            thread: session.meta.id,
+            instructions: session.meta.instructions,
+            journal: Arc::new(file),
+            history: session.history,
+            repairs: session.repaired,
+            opening,
+        })
+    }
+
+    fn start(&self, home: Option<&Path>) -> Result<Begun, BuildError> {
         let thread = new_thread_id();
         let instructions = self.instructions.clone().unwrap_or_else(|| INSTRUCTIONS.to_owned());
-        let journal: Arc<dyn Journal> = match &self.home {
+        let journal: Arc<dyn Journal> = match home {
             None => Arc::new(Forgetful),
             Some(home) => {
                 let version = env!("CARGO_PKG_VERSION").to_owned();
@@ -223,9 +256,12 @@ impl AgentBuilder {
                 Arc::new(SessionFile::create(home, &meta)?)
             }
         };
-        let shell = self.builtin.clone().unwrap_or_default().shell_program;
-        let opening = opening(&self.policy, &shell, self.developer_instructions.as_deref());
+        let opening = opening(&self.policy, &self.shell(), self.developer_instructions.as_deref());
         Ok(Begun { thread, instructions, journal, history: Vec::new(), repairs: Vec::new(), opening })
+    }
+
+    fn shell(&self) -> PathBuf {
+        self.builtin.clone().unwrap_or_default().shell_program
     }
 }
 

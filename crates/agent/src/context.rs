@@ -18,14 +18,19 @@ You are Windlass, an agent that works on the user's machine by calling tools.
 
 /// The first items of a conversation.
 pub(crate) fn opening(policy: &Policy, shell: &Path, developer: Option<&str>) -> Vec<Item> {
+    let developer = developer.map(|text| Item::message(Role::Developer, text));
+    developer.into_iter().chain([surroundings(policy, shell)]).collect()
+}
+
+/// Where the model works and under which rules; said again when a resumed conversation goes on under others.
+pub(crate) fn surroundings(policy: &Policy, shell: &Path) -> Item {
     let shell = shell.file_name().map_or_else(|| shell.to_string_lossy(), |name| name.to_string_lossy());
-    let surroundings = format!(
+    let text = format!(
         "<environment_context>\n  <cwd>{}</cwd>\n  <approval_policy>{}</approval_policy>\n  \
          <sandbox_mode>{}</sandbox_mode>\n  <shell>{shell}</shell>\n</environment_context>",
         policy.cwd.display(),
         policy.approval.name(),
         policy.sandbox.name(),
     );
-    let developer = developer.map(|text| Item::message(Role::Developer, text));
-    developer.into_iter().chain([Item::message(Role::User, surroundings)]).collect()
+    Item::message(Role::User, text)
 }

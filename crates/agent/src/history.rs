@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use windlass_contract::{Body, Cached, Item, Journal, JournalError, Outcome, Record, Role, ToolCall};
+use windlass_record::Substitute;
 
 /// The conversation, written down as it grows.
 pub(crate) struct History {
@@ -37,6 +38,25 @@ impl History {
         self.journal.append(&Record::Item(&item))?;
         self.entries.push(item.into());
         Ok(())
+    }
+
+    /// Gives every call that has no output one that says that nobody knows what came of it. There is one only if a
+    /// turn was dropped while its calls were running.
+    pub(crate) fn settle(&mut self) -> Result<(), JournalError> {
+        let mut open: Vec<ToolCall> = Vec::new();
+        for entry in &self.entries {
+            match &entry.get().body {
+                Body::Call(call) => open.push(call.clone()),
+                Body::Output { call, .. } => open.retain(|each| each.id != *call),
+                _ => {}
+            }
+        }
+        let Some(outcome) = Substitute::Unknown.outcome() else { return Ok(()) };
+        let settled: Vec<_> = open.into_iter().map(|call| (call, outcome.clone())).collect();
+        for (call, outcome) in &settled {
+            self.journal.append(&Record::Outcome { call: &call.id, outcome })?;
+        }
+        self.answer(&settled)
     }
 
     /// Adds the outputs of calls, in call order. Their content is on record already, with their outcomes.

@@ -1,8 +1,8 @@
 //! Which built-in tools a session has, and which of them the model is told about.
 
-use std::{path::PathBuf, sync::Arc};
+use std::path::PathBuf;
 
-use windlass_contract::{AnyTool, WebSearch};
+use windlass_contract::WebSearch;
 use windlass_runtime::RegistryBuilder;
 
 use crate::ShellKind;
@@ -41,9 +41,4 @@ impl Toolset {
         }
         registry
     }
-}
-
-/// Adds tools of the embedding program.
-pub(crate) fn register_own(registry: RegistryBuilder, tools: Vec<Arc<dyn AnyTool>>) -> RegistryBuilder {
-    tools.into_iter().fold(registry, RegistryBuilder::tool)
 }

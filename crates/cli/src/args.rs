@@ -98,7 +98,7 @@ pub(crate) struct ExecOptions {
     /// Play back a script instead of asking a model (see docs/scripts.md).
     #[arg(long, value_name = "FILE", conflicts_with = "provider", global = true)]
     pub(crate) script: Option<PathBuf>,
-    /// Another directory the agent may write to.
+    /// Another directory the agent may write to, once there is a sandbox that could keep it from writing there.
     #[arg(long = "add-dir", value_name = "DIR", global = true)]
     pub(crate) add_dir: Vec<PathBuf>,
     /// A JSON Schema the final answer must fit.

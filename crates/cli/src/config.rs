@@ -43,7 +43,7 @@ pub(crate) struct Config {
     /// How much the model is to think: `none`, `minimal`, `low`, `medium`, `high`, `xhigh`, or what else its server
     /// understands. Unset means the server's choice.
     pub(crate) model_reasoning_effort: Option<String>,
-    /// How the model is to summarise its reasoning. Unset means the server's choice.
+    /// How the model is to summarise its reasoning. Unset means `auto` for models known to reason, and nothing for others.
     pub(crate) model_reasoning_summary: Option<ReasoningSummary>,
     /// How much the model is to write. Unset means the server's choice.
     pub(crate) model_verbosity: Option<Verbosity>,

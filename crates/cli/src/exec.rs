@@ -31,7 +31,10 @@ pub(crate) fn run(common: &Common, exec: Exec) -> Result<Exit, Problem> {
     let setup = Setup::for_exec(common, &options)?;
     let (resume, prompt) = match action {
         None => (None, prompt),
-        Some(ExecAction::Resume { session, prompt, last }) => which(&setup, session, prompt, last)?,
+        Some(ExecAction::Resume { session, prompt: after, last }) => {
+            let (which, unused) = which(&setup, session, last)?;
+            (Some(which), only([prompt, unused, after])?)
+        }
     };
     let content = content(prompt, &options.image)?;
     let stop = Stop::default();
@@ -50,19 +53,23 @@ pub(crate) fn run(common: &Common, exec: Exec) -> Result<Exit, Problem> {
     finish(&report, &options, json)
 }
 
-/// Which session to go on with. `resume --last PROMPT` has its prompt where otherwise the session is.
-fn which(
-    setup: &Setup,
-    session: Option<String>,
-    prompt: Option<String>,
-    last: bool,
-) -> Result<(Option<Which>, Option<String>), Problem> {
+/// Which session to go on with. `resume --last PROMPT` has its prompt where otherwise the session is, so that comes back.
+fn which(setup: &Setup, session: Option<String>, last: bool) -> Result<(Which, Option<String>), Problem> {
     match (session, last) {
-        (Some(session), false) => Ok((Some(Which::Id(session.as_str().into())), prompt)),
-        (session, true) => Ok((Some(Which::LastIn(setup.cwd.clone())), session.or(prompt))),
+        (Some(session), false) => Ok((Which::Id(session.as_str().into()), None)),
+        (session, true) => Ok((Which::LastIn(setup.cwd.clone()), session)),
         (None, false) => {
             Err(Problem::usage("which session? give its id, or --last for the newest of this directory"))
         }
+    }
+}
+
+/// The prompt, wherever it was given.
+fn only(prompts: [Option<String>; 3]) -> Result<Option<String>, Problem> {
+    let mut given = prompts.into_iter().flatten();
+    match (given.next(), given.next()) {
+        (prompt, None) => Ok(prompt),
+        (_, Some(second)) => Err(Problem::usage(format!("there are two prompts; the second is `{second}`"))),
     }
 }
 

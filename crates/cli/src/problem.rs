@@ -2,7 +2,7 @@
 
 use std::{io, path::Path};
 
-use windlass::BuildError;
+use windlass::{BuildError, record::SessionError};
 
 use crate::exit::Exit;
 
@@ -33,8 +33,14 @@ impl Problem {
     /// There is no agent.
     pub(crate) fn build(error: &BuildError) -> Self {
         match error {
-            BuildError::Journal(_) => Self::failed(chain(error)),
-            BuildError::NoModel | BuildError::Tools(_) | BuildError::Session(_) => Self::usage(chain(error)),
+            BuildError::Journal(_)
+            | BuildError::Session(SessionError::Io { .. } | SessionError::Journal { .. }) => {
+                Self::failed(chain(error))
+            }
+            BuildError::NoModel
+            | BuildError::Tools(_)
+            | BuildError::ResumeWithoutHome
+            | BuildError::Session(_) => Self::usage(chain(error)),
         }
     }
 }

@@ -7,8 +7,9 @@ use std::{
 
 use windlass::{Effects, Event, EventSink, Facts, Outcome, Plan, PlanStatus, Refusal, Status, ToolCall};
 
-/// How many lines of a failed call's output are shown.
-const SHOWN_LINES: usize = 12;
+/// How many lines of a command's output are shown.
+const LINES_OF_SUCCESS: usize = 5;
+const LINES_OF_FAILURE: usize = 12;
 
 /// Shows what happens.
 pub(crate) struct Screen {
@@ -111,20 +112,28 @@ fn ending(style: &Style, call: &ToolCall, effects: &Effects, outcome: &Outcome) 
         (Facts::Command(command), Status::Success | Status::Error) => format!("exit {}", command.exit.code()),
         (_, status) => status.name().replace('_', " "),
     };
-    if outcome.verdict.success {
-        return format!("  {} {how}, {seconds:.1} s", style.green("ok"));
-    }
-    let text = outcome.text();
-    let lines: Vec<_> = text.lines().collect();
-    let skipped = lines.len().saturating_sub(SHOWN_LINES);
-    let tail = lines[skipped..].iter().map(|line| format!("\n  | {}", visible(line))).collect::<String>();
-    let more = if skipped > 0 { format!("\n  | … {skipped} lines more") } else { String::new() };
+    let (mark, most) = if outcome.verdict.success {
+        (style.green("ok"), LINES_OF_SUCCESS)
+    } else {
+        (style.red("failed"), LINES_OF_FAILURE)
+    };
     let begun = if outcome.receipt.confinement.is_none() {
         format!("{} {}\n", style.bold("•"), title(call, effects))
     } else {
         String::new()
     };
-    format!("{begun}  {} {how}, {seconds:.1} s{more}{tail}", style.red("failed"))
+    // What a tool without a command gives back is for the model; its success says enough to a person.
+    let silent = outcome.verdict.success && effects.command.is_none();
+    let output = if silent { String::new() } else { tail(&outcome.text(), most) };
+    format!("{begun}  {mark} {how}, {seconds:.1} s{output}")
+}
+
+/// The last lines of an output, and how many came before them.
+fn tail(text: &str, most: usize) -> String {
+    let lines: Vec<_> = text.lines().collect();
+    let skipped = lines.len().saturating_sub(most);
+    let shown = lines[skipped..].iter().map(|line| format!("\n  | {}", visible(line))).collect::<String>();
+    if skipped > 0 { format!("\n  | … {skipped} lines more{shown}") } else { shown }
 }
 
 fn refused(refusal: &Refusal) -> String {

@@ -1,5 +1,4 @@
-//! From the command line, the environment and the configuration to the parts of an agent. The only file that reads the
-//! environment.
+//! From the command line, the environment and the configuration to the parts of an agent.
 
 use std::{
     collections::BTreeMap,
@@ -15,7 +14,7 @@ use toml::Value;
 use windlass::{
     Agent, AgentBuilder, ApprovalPolicy, Budget, Family, Limits, ModelClient, ModelError, Policy,
     SandboxMode, ShellKind, Toolset, WebSearch,
-    model::{self, Options},
+    model::{self, Options, WireApi},
 };
 
 use crate::{
@@ -110,6 +109,9 @@ impl Setup {
         };
         let toolset = Toolset {
             shell: match config.shell_tool {
+                config::ShellTool::Auto if self.speaks_responses() => family.shell,
+                // Over other wires there is no tool without a schema, and none that the server runs.
+                config::ShellTool::Auto if family.shell == ShellKind::LocalShell => ShellKind::ShellCommand,
                 config::ShellTool::Auto => family.shell,
                 config::ShellTool::Shell => ShellKind::Shell,
                 config::ShellTool::ShellCommand => ShellKind::ShellCommand,
@@ -118,6 +120,7 @@ impl Setup {
             },
             shell_program: shell_program(),
             web_search: match config.web_search {
+                _ if !self.speaks_responses() => None,
                 config::WebSearch::Live => Some(WebSearch::Live),
                 config::WebSearch::Cached => Some(WebSearch::Cached),
                 config::WebSearch::Disabled => None,
@@ -129,6 +132,12 @@ impl Setup {
             builder = builder.budget(Budget::Tokens(usize::try_from(tokens.get()).unwrap_or(usize::MAX)));
         }
         builder
+    }
+
+    /// Whether the provider's wire has tools beyond functions.
+    fn speaks_responses(&self) -> bool {
+        let provider = self.config().model_providers.get(self.provider_id());
+        provider.is_none_or(|provider| provider.wire_api == WireApi::Responses)
     }
 
     fn provider_id(&self) -> &str {

@@ -21,7 +21,8 @@ impl EventSink for Silent {
     fn emit(&self, _event: &Event) {}
 }
 
-/// Something that happened. What a tool printed or a model wrote is shaped before it gets here.
+/// Something that happened. Results are shaped before they get here; pieces of a running command's output
+/// ([`CallOutput`](Self::CallOutput)) are as it printed them, and only for those who ask for them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "event")]
 pub enum Event {

@@ -132,7 +132,7 @@ pub struct Receipt {
     /// What really held it; absent if it never ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confinement: Option<Confinement>,
-    /// Who let it run, or who did not.
+    /// Who let it run; empty if nobody did.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub decision: String,
     /// Time from the router to the verdict.

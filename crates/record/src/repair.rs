@@ -48,7 +48,7 @@ pub enum Substitute {
 
 impl Substitute {
     /// The outcome to write down and to tell the model; none if there is a real one.
-    pub(crate) fn outcome(self) -> Option<Outcome> {
+    pub fn outcome(self) -> Option<Outcome> {
         let (reason, note) = match self {
             Self::Recorded => return None,
             Self::Unknown => (

@@ -10,6 +10,10 @@ use windlass_contract::{Outcome, ToolCall};
 
 use crate::{Prepared, Stop, Toolbox};
 
+/// How many calls run at once. More would not be faster, and a model that asks for a thousand must not get a thousand
+/// processes.
+const MOST_AT_ONCE: usize = 32;
+
 /// The calls of one answer. Strictly first come, first served: a call waits for those before it that it must not
 /// overlap with, never for those after it. Dropping a batch drops its calls.
 #[derive(Debug)]
@@ -76,7 +80,8 @@ impl Batch {
     fn start_what_may_start(&mut self) {
         while let Some((_, next)) = self.waiting.front() {
             let overlaps = next.overlaps();
-            let blocked = if overlaps { self.alone } else { !self.running.is_empty() };
+            let room = self.running.len() < MOST_AT_ONCE;
+            let blocked = if overlaps { self.alone || !room } else { !self.running.is_empty() };
             if blocked {
                 return;
             }

@@ -47,7 +47,10 @@ pub(crate) async fn attempt(
         Some(Ok(Ok(output))) => Ok(output),
         Some(Ok(Err(error))) if error.kind == ErrorKind::Cancelled => Err(aborted(stop)),
         Some(Ok(Err(error))) => Err(Failure::Tool(error)),
-        Some(Err(_panic)) => {
+        Some(Err(panic)) => {
+            let said = panic.downcast_ref::<&str>().map(ToString::to_string);
+            let said = said.or_else(|| panic.downcast_ref::<String>().cloned());
+            tracing::error!(call.id = %call.id, tool.name = %call.name, panic = said, "the tool crashed");
             Err(Failure::Tool(ToolError::failed("the tool crashed; this is a bug in the tool")))
         }
         None => Err(aborted(stop)),

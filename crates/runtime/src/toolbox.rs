@@ -39,7 +39,6 @@ pub struct Prepared {
     effects: Effects,
     overlaps: bool,
     ready: Result<Box<dyn Ready>, Failure>,
-    began: Instant,
 }
 
 impl fmt::Debug for Prepared {
@@ -71,7 +70,6 @@ impl Prepared {
 impl Toolbox {
     /// Routes a call. Cheap and without effects, so that a batch can be ordered before any of it runs.
     pub fn prepare(&self, call: ToolCall) -> Prepared {
-        let began = Instant::now();
         let routed = router::route(&self.registry, &call);
         let format = routed.tool.map_or(Format::Plain, |tool| tool.meta.format);
         let (effects, ready) = match routed.ready {
@@ -79,17 +77,23 @@ impl Toolbox {
             Err(failure) => (Effects::none(), Err(failure)),
         };
         let overlaps = routed.tool.is_none_or(|tool| tool.meta.parallel) && !effects.may_change();
-        Prepared { call, format, effects, overlaps, ready, began }
+        Prepared { call, format, effects, overlaps, ready }
     }
 
     /// Runs a call. Every way this can end is an outcome; it is on record and announced before it is returned.
     pub async fn run(&self, prepared: Prepared, stop: &Stop) -> Outcome {
-        let Prepared { call, format, effects, ready, began, .. } = prepared;
+        let began = Instant::now();
+        let Prepared { call, format, effects, ready, .. } = prepared;
         let mut receipt = Receipt::default();
         let result = match ready {
             Ok(ready) => self.pass(&call, &effects, &*ready, &mut receipt, stop).await,
             Err(failure) => Err(failure),
         };
+        if let Err(Failure::Tool(error)) = &result {
+            // The model reads the message; where it came from is for whoever runs this.
+            let source = std::error::Error::source(error).map(ToString::to_string);
+            tracing::warn!(call.id = %call.id, tool.name = %call.name, %error, source, "the tool failed");
+        }
         receipt.duration = began.elapsed();
         let outcome = self.shaper.shape(format, result, receipt);
         let record = Record::Outcome { call: &call.id, outcome: &outcome };
@@ -111,11 +115,13 @@ impl Toolbox {
         receipt: &mut Receipt,
         stop: &Stop,
     ) -> Result<Output, Failure> {
-        if stop.reason().is_some() {
-            return Err(orchestrator::aborted(stop));
-        }
         preflight::check(call, effects).map_err(Failure::Tool)?;
-        let admission = self.gate.admit(call, effects).await?;
+        let admission = tokio::select! {
+            biased;
+            // A question may wait for a person; a stopped turn must not wait with it, nor start what comes of it.
+            _reason = stop.stopped() => return Err(orchestrator::aborted(stop)),
+            admitted = self.gate.admit(call, effects) => admitted?,
+        };
         receipt.decision.clone_from(&admission.decision);
         self.intend(call, effects, admission.decision)?;
         self.events.emit(&Event::CallStarted { call: call.clone(), effects: effects.clone() });

@@ -25,6 +25,14 @@ impl Budget {
         }
     }
 
+    /// What is left of it after a text.
+    pub(crate) fn less(self, text: &str) -> Self {
+        match self {
+            Self::Bytes(bytes) => Self::Bytes(bytes.saturating_sub(text.len())),
+            Self::Tokens(tokens) => Self::Tokens(tokens.saturating_sub(text.len().div_ceil(BYTES_PER_TOKEN))),
+        }
+    }
+
     /// The text cut to this budget, or `None` if it fits. The marker itself is not counted.
     pub(crate) fn cut(self, text: &str) -> Option<String> {
         let budget = self.bytes();

@@ -44,20 +44,28 @@ impl Shaper {
         Outcome { status, content, view: View { format, total_lines }, data, facts, verdict, receipt }
     }
 
-    /// Cuts each text to the budget; the number of lines there were tells that something is gone.
+    /// Cuts texts to the budget, which they share; the number of lines there were tells that something is gone.
     fn fit(&self, content: Vec<Content>) -> (Vec<Content>, Option<u64>) {
-        let mut total_lines = None;
-        let mut fit = |part| match part {
-            Content::Text(text) => Content::Text(match self.budget.cut(&text) {
-                Some(cut) => {
-                    total_lines = u64::try_from(text.lines().count()).ok();
-                    cut
+        let (mut left, mut total_lines, mut omitted) = (Some(self.budget), None, 0);
+        let mut kept = Vec::new();
+        for part in content {
+            match (part, left) {
+                (Content::Text(text), Some(budget)) => {
+                    let cut = budget.cut(&text);
+                    left = cut.is_none().then(|| budget.less(&text));
+                    if cut.is_some() {
+                        total_lines = u64::try_from(text.lines().count()).ok();
+                    }
+                    kept.push(Content::Text(cut.unwrap_or(text)));
                 }
-                None => text,
-            }),
-            image @ Content::Image(_) => image,
-        };
-        (content.into_iter().map(&mut fit).collect(), total_lines)
+                (Content::Text(_), None) => omitted += 1,
+                (image @ Content::Image(_), _) => kept.push(image),
+            }
+        }
+        if omitted > 0 {
+            kept.push(Content::Text(format!("[omitted {omitted} text items ...]")));
+        }
+        (kept, total_lines)
     }
 }
 
@@ -118,6 +126,16 @@ mod tests {
         assert_eq!(outcome.text(), "1\n2\n…4 chars truncated…5\n6\n");
         assert_eq!(outcome.view.total_lines, Some(6));
         assert_eq!(shape(command(Exit::Code(0)), "1\n").view.total_lines, None);
+    }
+
+    #[test]
+    fn texts_share_one_budget_and_what_no_longer_fits_is_counted() {
+        let parts = ["1234", "12345678", "x", "y"].map(|text| Content::Text(text.into())).to_vec();
+        let output = Output { content: parts, ..Output::default() };
+        let outcome =
+            Shaper { budget: Budget::Bytes(8) }.shape(Format::Plain, Ok(output), Receipt::default());
+        let texts = ["1234", "12…4 chars truncated…78", "[omitted 2 text items ...]"];
+        assert_eq!(outcome.content, texts.map(|text| Content::Text(text.into())));
     }
 
     #[test]

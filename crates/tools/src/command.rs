@@ -73,7 +73,7 @@ fn result(finished: &Finished) -> Result<Output, ToolError> {
         Exit::TimedOut => {
             format!("command timed out after {} milliseconds\n{text}", finished.duration.as_millis())
         }
-        Exit::Signal(signal) => return Err(ended_by(signal, &text)),
+        Exit::Signal(signal) => ended_by(signal, &text),
         Exit::Cancelled => return Err(ToolError::cancelled()),
     };
     let missing = finished.gap.map_or(0, |(_, missing)| missing);
@@ -86,7 +86,7 @@ fn result(finished: &Finished) -> Result<Output, ToolError> {
 }
 
 /// A program that was killed has often said why before.
-fn ended_by(signal: i32, output: &str) -> ToolError {
+fn ended_by(signal: i32, output: &str) -> String {
     let meaning = match signal {
         4 => " (SIGILL): it has code this machine cannot run",
         6 => " (SIGABRT): it gave up by itself",
@@ -96,9 +96,7 @@ fn ended_by(signal: i32, output: &str) -> ToolError {
         15 => " (SIGTERM): something else told it to end",
         _ => "",
     };
-    ToolError::failed(format!(
-        "execution error: the command was ended by signal {signal}{meaning}\nOutput:\n{output}"
-    ))
+    format!("execution error: the command was ended by signal {signal}{meaning}\nOutput:\n{output}")
 }
 
 /// An error of the host as the model should read it: what, where, what to do.

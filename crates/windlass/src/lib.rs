@@ -34,12 +34,13 @@ pub use windlass_agent::{
     Agent, AgentBuilder, AgentError, BuildError, Family, ShellKind, Toolset, TurnReport,
 };
 pub use windlass_contract::{
-    Answer, AnyTool, ApprovalPolicy, Approver, Body, BoxFuture, CallId, Category, CommandFacts, CommandLine,
-    Confinement, Content, Cx, Effects, ErrorKind, Event, EventSink, Example, Exit, Facts, Format, Host,
-    Input, Item, Limits, Meta, ModelClient, ModelError, Network, Outcome, Output, Plan, PlanStatus, PlanStep,
-    Profile, Question, Ready, Receipt, Refusal, Role, SandboxMode, Schema, SchemaError, Silent, SpecKind,
-    Status, ThreadId, Tool, ToolCall, ToolError, ToolName, ToolSpec, Usage, Verdict, View, WebSearch, erase,
-    tool as tool_from,
+    Answer, AnyTool, ApprovalPolicy, Approver, Body, BoxFuture, Cached, CallId, Category, Command,
+    CommandFacts, CommandLine, Confinement, Content, Cx, Effects, ErrorKind, Event, EventSink, Example, Exit,
+    Facts, Finished, Format, Host, HostError, Input, InputKind, Item, Limits, Meta, ModelClient, ModelError,
+    ModelEvent, ModelInfo, ModelStream, Network, Outcome, Output, Plan, PlanStatus, PlanStep, Profile,
+    Prompt, Question, Raw, Ready, Receipt, Refusal, Retry, Role, Sandbox, SandboxMode, Schema, SchemaError,
+    Silent, SpecKind, Status, ThreadId, Tool, ToolCall, ToolError, ToolName, ToolSpec, Usage, Verdict, View,
+    WebSearch, erase, tool as tool_from,
 };
 pub use windlass_macros::tool;
 pub use windlass_runtime::{

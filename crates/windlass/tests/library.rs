@@ -63,14 +63,9 @@ async fn a_tool_from_an_attribute_and_one_from_closures_work_side_by_side() {
     assert_eq!(agent.ask("go").await.unwrap(), "done");
     let thread = agent.thread().clone();
     drop(agent);
-    let listed = windlass::record::list(home.path()).unwrap();
-    assert_eq!(listed[0].id, thread);
-    let session = windlass::record::load(&listed[0].path).unwrap();
-    let outputs = session.history.iter().filter_map(|item| match &item.body {
-        windlass::Body::Output { content, .. } => Some(Content::join(content)),
-        _ => None,
-    });
-    let outputs: Vec<_> = outputs.collect();
+    let session = load_only(home.path());
+    assert_eq!(session.meta.id, thread);
+    let outputs = outputs(&session);
     assert_eq!(outputs[0], "8");
     assert!(outputs[1].starts_with("failed to parse function arguments: "), "{}", outputs[1]);
     assert_eq!(outputs[2], "HEY");
@@ -113,6 +108,84 @@ async fn with_full_access_a_command_runs_with_the_environment_it_was_given() {
         .unwrap();
     assert_eq!(agent.ask("go").await.unwrap(), "ran");
     assert_eq!(*seen.0.lock().unwrap(), ["hello\n"]);
+}
+
+#[tokio::test]
+async fn a_turn_that_was_dropped_leaves_no_call_without_an_output() {
+    let script = r#"{"turns": [{"calls": [{"name": "hang", "arguments": {}}]}, {"text": "well"}]}"#;
+    let hang = tool_from(
+        "hang",
+        |_: &serde_json::Value| Effects::none(),
+        |_: serde_json::Value, _| async { std::future::pending().await },
+    );
+    let home = tempfile::tempdir().unwrap();
+    let mut agent = Agent::builder()
+        .model(windlass::model::scripted(script).unwrap())
+        .tool(Arc::new(hang.description("Never end.")))
+        .home(home.path().to_owned())
+        .build()
+        .unwrap();
+    let dropped = tokio::time::timeout(std::time::Duration::from_millis(50), agent.ask("go")).await;
+    assert!(dropped.is_err());
+    assert_eq!(agent.ask("go on").await.unwrap(), "well");
+    drop(agent);
+    let session = load_only(home.path());
+    assert_eq!(session.repaired, []);
+    let outputs = outputs(&session);
+    assert_eq!(outputs.len(), 1);
+    assert!(outputs[0].contains("its outcome is unknown"), "{}", outputs[0]);
+}
+
+#[tokio::test]
+async fn a_resumed_session_is_told_when_the_rules_have_changed() {
+    let script = r#"{"turns": [{"text": "a"}, {"text": "b"}, {"text": "c"}]}"#;
+    let home = tempfile::tempdir().unwrap();
+    for sandbox in [SandboxMode::ReadOnly, SandboxMode::DangerFullAccess, SandboxMode::DangerFullAccess] {
+        let policy =
+            Policy { cwd: "/".into(), approval: ApprovalPolicy::Never, sandbox, limits: Limits::default() };
+        let mut builder = Agent::builder()
+            .model(windlass::model::scripted(script).unwrap())
+            .policy(policy)
+            .home(home.path().to_owned());
+        if !windlass::record::list(home.path()).unwrap().is_empty() {
+            builder = builder.resume(windlass::record::Which::Last);
+        }
+        builder.build().unwrap().ask("go").await.unwrap();
+    }
+    let session = load_only(home.path());
+    let told = session.history.iter().filter_map(|item| match &item.body {
+        windlass::Body::Message { content, .. } => Some(Content::join(content)),
+        _ => None,
+    });
+    let told: Vec<_> = told.filter(|text| text.contains("<sandbox_mode>")).collect();
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told[0].contains("read-only") && told[1].contains("danger-full-access"), "{told:?}");
+}
+
+#[test]
+fn there_is_nothing_to_resume_without_a_home_and_no_session_is_left_by_a_mistake() {
+    let model = || windlass::model::scripted(r#"{"turns": [{"text": "a"}]}"#).unwrap();
+    let nowhere = Agent::builder().model(model()).resume(windlass::record::Which::Last).build();
+    assert!(matches!(nowhere, Err(windlass::BuildError::ResumeWithoutHome)));
+    let home = tempfile::tempdir().unwrap();
+    let twice =
+        Agent::builder().model(model()).tool(multiply()).tool(multiply()).home(home.path().to_owned());
+    assert!(matches!(twice.build(), Err(windlass::BuildError::Tools(_))));
+    assert_eq!(windlass::record::list(home.path()).unwrap().len(), 0);
+}
+
+fn load_only(home: &std::path::Path) -> windlass::record::Session {
+    let listed = windlass::record::list(home).unwrap_or_default();
+    assert_eq!(listed.len(), 1);
+    windlass::record::load(&listed[0].path).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn outputs(session: &windlass::record::Session) -> Vec<String> {
+    let outputs = session.history.iter().filter_map(|item| match &item.body {
+        windlass::Body::Output { content, .. } => Some(Content::join(content)),
+        _ => None,
+    });
+    outputs.collect()
 }
 
 /// Keeps what calls gave back.

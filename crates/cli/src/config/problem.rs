@@ -2,6 +2,8 @@
 
 use std::{error::Error, fmt, ops::Range};
 
+use super::environment::looks_secret;
+
 /// Everything that is wrong with a configuration, found in one go.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ConfigError {
@@ -83,12 +85,19 @@ impl Excerpt {
         let end = floor(file, span.end).min(line_start + line.len()).max(start);
         let before = file[line_start..start].chars().count();
         let skipped = before.saturating_sub(Self::WIDTH / 2);
+        // Whoever misspells the name of a key, or forgets its quotes, must not find the key in a log.
+        let is_number = |value: &str| value.trim().chars().all(|c| c.is_ascii_digit());
+        let secret =
+            line.find('=').map(|at| at + 1).filter(|at| looks_secret(line) && !is_number(&line[*at..]));
+        let value = secret.unwrap_or(line.len());
+        let hidden = line[value..].chars().map(|c| if c.is_alphanumeric() { '*' } else { c });
+        let line = line[..value].chars().chain(hidden);
         // One cell per character, whatever it is, so that the mark stands below what it marks.
         let plain = |c: char| if c.is_control() { ' ' } else { c };
         Self {
             line: file[..start].matches('\n').count() + 1,
             column: before + 1,
-            text: line.chars().skip(skipped).take(Self::WIDTH).map(plain).collect(),
+            text: line.skip(skipped).take(Self::WIDTH).map(plain).collect(),
             indent: before - skipped,
             marks: file[start..end].chars().count().clamp(1, Self::WIDTH / 2),
         }
@@ -103,6 +112,13 @@ fn floor(text: &str, offset: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_that_may_hold_a_key_is_shown_without_it() {
+        let file = "api_key = \"sk-live 12\"\n";
+        assert_eq!(Excerpt::new(file, &(0..7)).text, "api_key = \"**-**** **\"");
+        assert_eq!(Excerpt::new("model = \"x1\"", &(0..5)).text, "model = \"x1\"");
+    }
 
     #[test]
     fn the_mark_stands_below_what_it_marks() {

@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use super::{CommandFacts, Facts, Outcome};
-use crate::{Content, Format};
+use crate::{Content, Exit, Format};
 
 impl Outcome {
     /// What the model is told.
     pub fn for_model(&self) -> Vec<Content> {
         match (&self.facts, self.view.format) {
+            // Not an exit code to put in a header; the tool has said what happened.
+            (Facts::Command(CommandFacts { exit: Exit::Signal(_), .. }), _) => self.content.clone(),
             (Facts::Command(command), Format::Structured) => vec![self.structured(command)],
             (Facts::Command(command), Format::Freeform) => vec![self.freeform(command)],
             (Facts::None | Facts::Command(_), _) => self.content.clone(),
@@ -48,7 +50,7 @@ fn tenths(time: Duration) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Exit, Outcome, Receipt, Status, Verdict, View};
+    use crate::{Outcome, Receipt, Status, Verdict, View};
 
     fn told(format: Format, exit: Exit, millis: u64, text: &str, total_lines: Option<u64>) -> String {
         let command = CommandFacts { exit, duration: Duration::from_millis(millis), output_bytes: 3 };

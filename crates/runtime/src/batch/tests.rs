@@ -185,3 +185,35 @@ async fn what_cannot_be_written_down_is_not_done() {
     assert_eq!(world.log(), [""; 0]);
     assert_eq!(done[0].2, "not run, because it could not be written down first");
 }
+
+/// Never answers.
+struct Nobody;
+
+impl windlass_contract::Approver for Nobody {
+    fn ask<'a>(
+        &'a self,
+        _: &'a windlass_contract::Question,
+    ) -> windlass_contract::BoxFuture<'a, windlass_contract::Answer> {
+        Box::pin(std::future::pending())
+    }
+}
+
+#[tokio::test]
+async fn a_stopped_turn_does_not_wait_for_an_answer() {
+    let world = World::new();
+    let mut batch = world.batch();
+    let toolbox = Arc::get_mut(&mut batch.toolbox).unwrap();
+    let policy = Policy {
+        cwd: "/".into(),
+        approval: ApprovalPolicy::Untrusted,
+        sandbox: SandboxMode::DangerFullAccess,
+        limits: Limits::default(),
+    };
+    toolbox.gate = Gate::new(policy, Some(Arc::new(Nobody)));
+    batch.submit(call("a", "write"));
+    tokio::task::yield_now().await;
+    world.stop.stop(Reason::Interrupted);
+    let done = results(batch).await;
+    assert_eq!(done[0].1, Status::Rejected);
+    assert_eq!(world.log(), [""; 0]);
+}

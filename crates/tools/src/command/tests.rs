@@ -112,12 +112,13 @@ async fn a_cancelled_command_is_a_cancelled_call() {
 }
 
 #[tokio::test]
-async fn a_crash_is_an_error_that_keeps_the_last_words() {
-    let error = answers(Ok(finished(Exit::Signal(6), b"assertion failed"))).await.unwrap_err();
+async fn a_crash_keeps_its_facts_and_the_last_words() {
+    let output = answers(Ok(finished(Exit::Signal(6), b"assertion failed"))).await.unwrap();
     assert_eq!(
-        error.message,
+        Content::join(&output.content),
         "execution error: the command was ended by signal 6 (SIGABRT): it gave up by itself\nOutput:\nassertion failed"
     );
+    assert!(matches!(output.facts, Facts::Command(CommandFacts { exit: Exit::Signal(6), .. })));
 }
 
 #[tokio::test]
