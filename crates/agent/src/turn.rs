@@ -1,10 +1,10 @@
 //! One turn: from what the user said to the model's answer.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use windlass_contract::{
-    Body, Cached, Content, Event, EventSink, Item, ModelClient, ModelError, ModelEvent, ModelStream, Prompt,
-    Role, ThreadId, ToolSpec, Usage,
+    Body, Cached, Content, Event, EventSink, Item, ModelClient, ModelError, ModelEvent, ModelInfo,
+    ModelStream, Prompt, Role, ThreadId, ToolSpec, Usage,
 };
 use windlass_runtime::{Batch, Reason, Stop, Toolbox};
 
@@ -34,6 +34,12 @@ pub(crate) struct Fixed<'a> {
     pub(crate) output_schema: Option<&'a serde_json::Value>,
 }
 
+/// How often something failed, and how often it may be tried again.
+struct Tries {
+    failed: u32,
+    retries: u32,
+}
+
 impl Turn<'_> {
     /// Goes on until the model has nothing more to ask for.
     pub(crate) async fn run(&mut self) -> Result<(), AgentError> {
@@ -47,20 +53,22 @@ impl Turn<'_> {
 
     /// One answer, with as many tries as the provider is worth. Tells whether there is more to come.
     async fn sample(&mut self) -> Result<bool, AgentError> {
-        let tries = self.model.info().stream_retries;
-        let mut failed = 0;
+        let ModelInfo { request_retries, stream_retries, .. } = *self.model.info();
+        let mut requests = Tries { failed: 0, retries: request_retries };
+        let mut streams = Tries { failed: 0, retries: stream_retries };
         loop {
-            // The client has tried as often as makes sense by itself, so a failure to open is final.
-            let stream = self.open().await?;
-            let error = match self.listen(stream).await {
-                Err(AgentError::Model(error)) => error,
-                heard => return heard,
+            let (error, tries) = match self.open().await {
+                Ok(stream) => match self.listen(stream).await {
+                    Err(AgentError::Model(error)) => (error, &mut streams),
+                    heard => return heard,
+                },
+                // Nobody sits through that silence again for a server that has not said a word.
+                Err(AgentError::Model(error)) if !matches!(error, ModelError::Idle { .. }) => {
+                    (error, &mut requests)
+                }
+                Err(error) => return Err(error),
             };
-            failed += 1;
-            match error.retry().delay(failed, fastrand::f64()) {
-                Some(delay) if failed <= tries => self.pause(failed, delay, &error).await?,
-                _ => return Err(error.into()),
-            }
+            self.pause(tries, error).await?;
         }
     }
 
@@ -156,9 +164,12 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Waits before another try.
-    async fn pause(&self, attempt: u32, delay: Duration, error: &ModelError) -> Result<(), AgentError> {
-        let of = self.model.info().stream_retries;
+    /// Waits for another try, if one is left and makes sense after this error.
+    async fn pause(&self, tries: &mut Tries, error: ModelError) -> Result<(), AgentError> {
+        tries.failed += 1;
+        let Tries { failed: attempt, retries: of } = *tries;
+        let delay = error.retry().delay(attempt, fastrand::f64()).filter(|_| attempt <= of);
+        let Some(delay) = delay else { return Err(error.into()) };
         self.events.emit(&Event::Retrying { attempt, of, delay, reason: error.to_string() });
         tokio::select! {
             () = tokio::time::sleep(delay) => Ok(()),

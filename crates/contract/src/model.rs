@@ -12,8 +12,8 @@ pub trait ModelClient: Send + Sync {
     /// Which model this is and what it can do.
     fn info(&self) -> &ModelInfo;
 
-    /// Sends a prompt. Failures that cost nothing to repeat are repeated inside; what comes back is an answer that has
-    /// begun, or an error worth showing. Dropping the future or the stream ends the request.
+    /// Sends a prompt, once. What comes back is an answer that has begun, or why none did; whether that is worth another
+    /// try is for the caller to decide (see [`ModelError::retry`]). Dropping the future or the stream ends the request.
     fn open<'a>(&'a self, prompt: Prompt<'a>) -> BoxFuture<'a, Result<Box<dyn ModelStream>, ModelError>>;
 }
 
@@ -33,7 +33,9 @@ pub struct ModelInfo {
     pub model: String,
     /// The wire it speaks.
     pub wire: &'static str,
-    /// How often a broken stream is begun again.
+    /// How often a request for one answer is sent again because the answer did not begin.
+    pub request_retries: u32,
+    /// How often one answer is asked for again because it broke off.
     pub stream_retries: u32,
 }
 

@@ -1,5 +1,5 @@
-//! One server, spoken to over one kept-alive connection: sending, repeating what costs nothing to repeat, and telling
-//! a stream of events from everything else a server may answer.
+//! One server, spoken to over one kept-alive connection: sending, and telling a stream of events from everything else a
+//! server may answer. A failure is told, not repeated: the turn loop decides that, and says so.
 
 use std::{error::Error, net::IpAddr, sync::Arc, time::Duration};
 
@@ -8,7 +8,7 @@ use reqwest::{
     header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
 };
 use rustls::{ClientConfig, RootCertStore, crypto};
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 use windlass_contract::{ModelError, ThreadId};
 
 use crate::Provider;
@@ -26,7 +26,6 @@ pub(crate) struct Http {
     client: Client,
     url: Url,
     headers: HeaderMap,
-    retries: u32,
     idle: Duration,
     names: Names,
 }
@@ -60,27 +59,19 @@ impl Http {
         Ok(Self {
             client: client(&url).map_err(|error| unusable(root_cause(error.as_ref())))?,
             headers: headers(id, provider, env)?,
-            retries: provider.request_retries(),
             idle: provider.idle(),
             names: Names { url: shown.into(), key },
             url,
         })
     }
 
-    /// Sends a body until an answer begins, or until it makes no sense to try again.
+    /// Sends a body and waits for its answer to begin.
     pub(crate) async fn post(&self, thread: &ThreadId, body: String) -> Result<Events, ModelError> {
         let request = self.request(thread, body)?;
-        let mut failed = 0;
-        loop {
-            let error = match self.attempt(&request).await {
-                Ok(events) => return Ok(events),
-                Err(error) => error,
-            };
-            failed += 1;
-            let Some(delay) = self.delay(&error, failed) else { return Err(error) };
-            tracing::warn!(%error, failed, of = self.retries, ?delay, "the request is sent again");
-            sleep(delay).await;
-        }
+        let sent = timeout(self.idle, self.send(&request)).await;
+        let response = sent.map_err(|_| ModelError::Idle { after: self.idle })?;
+        let response = response.map_err(|error| self.unreachable(error))?;
+        refusal::events_of(response, self.idle, &self.names).await
     }
 
     fn request(&self, thread: &ThreadId, body: String) -> Result<Request, ModelError> {
@@ -90,13 +81,6 @@ impl Http {
         }
         let request = self.client.post(self.url.clone()).headers(headers).body(body).build();
         request.map_err(|error| self.unreachable(error))
-    }
-
-    async fn attempt(&self, request: &Request) -> Result<Events, ModelError> {
-        let sent = timeout(self.idle, self.send(request)).await;
-        let response = sent.map_err(|_| ModelError::Idle { after: self.idle })?;
-        let response = response.map_err(|error| self.unreachable(error))?;
-        refusal::events_of(response, self.idle, &self.names).await
     }
 
     /// A kept connection that the server has closed in the meantime shows so only on its next use. Hence the second
@@ -111,14 +95,6 @@ impl Http {
             }
             sent => sent,
         }
-    }
-
-    /// A server that said nothing for that long is not asked again here.
-    fn delay(&self, error: &ModelError, failed: u32) -> Option<Duration> {
-        if failed > self.retries || matches!(error, ModelError::Idle { .. }) {
-            return None;
-        }
-        error.retry().delay(failed, fastrand::f64())
     }
 
     fn unreachable(&self, error: reqwest::Error) -> ModelError {

@@ -84,6 +84,7 @@ pub fn connect(
         provider: id.to_owned(),
         model: options.model.clone(),
         wire: provider.wire_api.name(),
+        request_retries: provider.request_retries(),
         stream_retries: provider.stream_retries(),
     };
     Ok(match provider.wire_api {
@@ -102,6 +103,12 @@ pub fn connect(
 /// A model that plays a script given as text, for tests and demos (see `docs/scripts.md`).
 pub fn scripted(script: &str) -> Result<Arc<dyn ModelClient>, ModelError> {
     let wire = WireApi::Scripted.name();
-    let info = ModelInfo { provider: wire.to_owned(), model: wire.to_owned(), wire, stream_retries: 0 };
+    let info = ModelInfo {
+        provider: wire.to_owned(),
+        model: wire.to_owned(),
+        wire,
+        request_retries: 0,
+        stream_retries: 0,
+    };
     Ok(Arc::new(scripted::Scripted::parse(info, "the script".to_owned(), script)?))
 }

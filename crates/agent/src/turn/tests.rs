@@ -1,8 +1,11 @@
 //! Tests of the turn loop against a model that says what it is told to. Nothing leaves the process.
 
-use std::sync::{
-    Mutex,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    sync::{
+        Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
 
 use serde_json::{Value, json};
@@ -29,6 +32,8 @@ struct FakeModel {
 enum Step {
     Event(ModelEvent),
     Fail(ModelError),
+    /// As the first step: fails before the answer begins.
+    Refuse(ModelError),
     /// Says nothing more.
     Hang,
     /// Waits until so many calls have run.
@@ -46,7 +51,12 @@ impl ModelClient for FakeModel {
         let history = prompt.history.iter().map(|entry| serde_json::to_value(&entry.get().body).unwrap());
         self.heard.lock().unwrap().push(history.collect());
         let steps = self.answers.lock().unwrap().pop_front().expect("a request too many");
-        Box::pin(async { Ok(Box::new(FakeStream(steps.into_iter())) as Box<dyn ModelStream>) })
+        Box::pin(async {
+            match steps.first() {
+                Some(Step::Refuse(error)) => Err(error.clone()),
+                _ => Ok(Box::new(FakeStream(steps.into_iter())) as Box<dyn ModelStream>),
+            }
+        })
     }
 }
 
@@ -56,7 +66,7 @@ impl ModelStream for FakeStream {
             loop {
                 match self.0.next() {
                     Some(Step::Event(event)) => return Some(Ok(event)),
-                    Some(Step::Fail(error)) => return Some(Err(error)),
+                    Some(Step::Fail(error) | Step::Refuse(error)) => return Some(Err(error)),
                     Some(Step::Hang) => std::future::pending().await,
                     Some(Step::AfterCalls(ran, count)) => {
                         while ran.load(Ordering::SeqCst) < count {
@@ -88,7 +98,13 @@ struct Ended {
 
 impl World {
     fn new(answers: impl IntoIterator<Item = Vec<Step>>) -> Self {
-        let info = ModelInfo { provider: "fake".into(), model: "m".into(), wire: "fake", stream_retries: 2 };
+        let info = ModelInfo {
+            provider: "fake".into(),
+            model: "m".into(),
+            wire: "fake",
+            request_retries: 3,
+            stream_retries: 2,
+        };
         let answers = Mutex::new(answers.into_iter().collect());
         Self {
             model: FakeModel { info, answers, heard: Mutex::default() },
@@ -157,6 +173,20 @@ impl World {
         Ended { result, answer, usage, refusals: refusals.list() }
     }
 
+    /// The tries that were announced, as which of how many, with their reasons.
+    fn retries(&self) -> Vec<(u32, u32, String)> {
+        let retries = self.watcher.events().into_iter().filter_map(|event| match event {
+            Event::Retrying { attempt, of, reason, .. } => Some((attempt, of, reason)),
+            _ => None,
+        });
+        retries.collect()
+    }
+
+    /// How many requests the model was sent.
+    fn requests(&self) -> usize {
+        self.model.heard.lock().unwrap().len()
+    }
+
     /// What the model was sent with its n-th request, in short.
     fn heard(&self, request: usize) -> Vec<String> {
         let heard = self.model.heard.lock().unwrap();
@@ -196,6 +226,14 @@ fn broken() -> Step {
     Step::Fail(ModelError::StreamBroken { cause: "on purpose".into() })
 }
 
+fn unreachable() -> ModelError {
+    ModelError::Unreachable { url: "URL".into(), cause: "on purpose".into() }
+}
+
+fn refused() -> Vec<Step> {
+    vec![Step::Refuse(unreachable())]
+}
+
 #[tokio::test]
 async fn calls_go_out_and_outputs_come_back_until_the_model_answers() {
     let world = World::new([
@@ -229,8 +267,7 @@ async fn a_stream_that_breaks_after_a_call_never_runs_it_twice() {
     ended.result.unwrap();
     assert_eq!(world.ran.load(Ordering::SeqCst), 1);
     assert_eq!(world.heard(1), ["user: go", "call c1", "c1 -> ran 1"]);
-    let retries = world.watcher.events().into_iter().filter(|event| matches!(event, Event::Retrying { .. }));
-    assert_eq!(retries.count(), 1);
+    assert_eq!(world.retries().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -247,17 +284,50 @@ async fn what_would_fail_again_is_not_tried_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wait_is_as_long_as_the_server_says_unless_nobody_would_sit_through_it() {
-    let limited = |seconds| {
-        let retry_after = Some(Duration::from_secs(seconds));
-        vec![Step::Fail(ModelError::RateLimited { message: "slow down".into(), retry_after })]
-    };
-    let begun = tokio::time::Instant::now();
-    let world = World::new([limited(60), vec![says("ok"), done(0)]]);
+async fn requests_and_streams_have_tries_of_their_own_and_each_try_is_announced() {
+    let world = World::new([
+        refused(),
+        refused(),
+        vec![broken()],
+        refused(),
+        vec![broken()],
+        vec![says("ok"), done(0)],
+    ]);
     assert_eq!(world.turn().await.answer, "ok");
-    assert_eq!(begun.elapsed(), Duration::from_secs(60));
-    let world = World::new([limited(61)]);
-    assert!(matches!(world.turn().await.result, Err(AgentError::Model(ModelError::RateLimited { .. }))));
+    let (down, broke) = (unreachable().to_string(), "the answer broke off: on purpose".to_owned());
+    assert_eq!(
+        world.retries(),
+        [(1, 3, down.clone()), (2, 3, down.clone()), (1, 2, broke.clone()), (3, 3, down), (2, 2, broke),]
+    );
+    let world = World::new([refused(), refused(), refused(), refused()]);
+    let error = world.turn().await.result.unwrap_err();
+    assert_eq!((error.to_string(), world.retries().len()), (unreachable().to_string(), 3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn silence_is_sat_through_again_only_if_the_server_had_begun_to_answer() {
+    let idle = || ModelError::Idle { after: Duration::from_secs(300) };
+    let world = World::new([vec![Step::Refuse(idle())]]);
+    assert!(matches!(world.turn().await.result, Err(AgentError::Model(ModelError::Idle { .. }))));
+    assert_eq!((world.requests(), world.retries()), (1, vec![]));
+    let world = World::new([vec![Step::Fail(idle())], vec![says("ok"), done(0)]]);
+    assert_eq!(world.turn().await.answer, "ok");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_is_as_long_as_the_server_says_unless_nobody_would_sit_through_it() {
+    for step in [Step::Fail, Step::Refuse] {
+        let limited = |seconds| {
+            let retry_after = Some(Duration::from_secs(seconds));
+            vec![step(ModelError::RateLimited { message: "slow down".into(), retry_after })]
+        };
+        let begun = tokio::time::Instant::now();
+        let world = World::new([limited(60), vec![says("ok"), done(0)]]);
+        assert_eq!(world.turn().await.answer, "ok");
+        assert_eq!(begun.elapsed(), Duration::from_secs(60));
+        let world = World::new([limited(61)]);
+        assert!(matches!(world.turn().await.result, Err(AgentError::Model(ModelError::RateLimited { .. }))));
+    }
 }
 
 #[tokio::test(start_paused = true)]

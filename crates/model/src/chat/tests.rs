@@ -5,7 +5,13 @@ use windlass_contract::{Grammar, Item, Role, Schema, ThreadId, WebSearch};
 use super::*;
 
 fn client(base_url: &str, options: Options) -> Chat {
-    let info = ModelInfo { provider: "p".into(), model: "m".into(), wire: "chat", stream_retries: 0 };
+    let info = ModelInfo {
+        provider: "p".into(),
+        model: "m".into(),
+        wire: "chat",
+        request_retries: 0,
+        stream_retries: 0,
+    };
     let provider = Provider { base_url: Some(base_url.to_owned()), ..Provider::default() };
     Chat::new(info, &provider, options, &|_| None).unwrap()
 }

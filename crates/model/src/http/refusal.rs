@@ -177,6 +177,8 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
 
 #[cfg(test)]
 mod tests {
+    use windlass_contract::Retry;
+
     use super::*;
 
     fn names() -> Names {
@@ -270,6 +272,15 @@ mod tests {
             let headers = HeaderMap::from_iter([(LOCATION, location.parse().unwrap())]);
             let error = refusal(StatusCode::TEMPORARY_REDIRECT, &headers, b"", &names()).to_string();
             assert!(error.contains(&format!("but with a redirect{to} (HTTP 307);")), "{location}: {error}");
+        }
+    }
+
+    #[test]
+    fn the_servers_delay_comes_with_the_error() {
+        let headers = HeaderMap::from_iter([(RETRY_AFTER, "7".parse().unwrap())]);
+        for status in [429, 500, 503, 529] {
+            let error = refusal(StatusCode::from_u16(status).unwrap(), &headers, b"", &names());
+            assert_eq!(error.retry(), Retry::After(Duration::from_secs(7)), "{error}");
         }
     }
 

@@ -92,19 +92,3 @@ fn only_addresses_of_this_machine_count_as_loopback() {
         assert!(!is_loopback(&Url::parse(url).unwrap()), "{url}");
     }
 }
-
-#[test]
-fn only_failures_worth_it_are_tried_again_and_only_if_the_wait_is_short() {
-    let http = Http::new("mine", &provider("http://x"), "responses", &nothing).unwrap();
-    let limited = |seconds| ModelError::RateLimited {
-        message: String::new(),
-        retry_after: Some(Duration::from_secs(seconds)),
-    };
-    assert_eq!(http.delay(&limited(60), 1), Some(Duration::from_secs(60)));
-    assert_eq!(http.delay(&limited(61), 1), None);
-    assert_eq!(http.delay(&limited(1), 5), None);
-    assert_eq!(http.delay(&ModelError::QuotaExceeded { message: String::new() }, 1), None);
-    assert_eq!(http.delay(&ModelError::Idle { after: Duration::ZERO }, 1), None);
-    let unreachable = ModelError::Unreachable { url: String::new(), cause: String::new() };
-    assert!(http.delay(&unreachable, 4).is_some());
-}

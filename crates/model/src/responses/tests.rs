@@ -6,7 +6,13 @@ use windlass_contract::{Grammar, Item, Role, Schema, ThreadId};
 use super::*;
 
 fn client(provider: &Provider, options: Options) -> Responses {
-    let info = ModelInfo { provider: "p".into(), model: "m".into(), wire: "responses", stream_retries: 0 };
+    let info = ModelInfo {
+        provider: "p".into(),
+        model: "m".into(),
+        wire: "responses",
+        request_retries: 0,
+        stream_retries: 0,
+    };
     let provider = Provider { base_url: Some("http://x/v1".to_owned()), ..provider.clone() };
     Responses::new(info, &provider, options, &|_| None).unwrap()
 }

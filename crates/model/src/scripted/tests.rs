@@ -9,7 +9,13 @@ use super::*;
 fn script(text: &str) -> Result<Scripted, ModelError> {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(text.as_bytes()).unwrap();
-    let info = ModelInfo { provider: "s".into(), model: "m".into(), wire: "scripted", stream_retries: 0 };
+    let info = ModelInfo {
+        provider: "s".into(),
+        model: "m".into(),
+        wire: "scripted",
+        request_retries: 0,
+        stream_retries: 0,
+    };
     Scripted::new(info, file.path())
 }
 
@@ -139,7 +145,13 @@ fn a_script_that_makes_no_sense_says_where_and_what_is_allowed() {
 
 #[test]
 fn a_missing_script_is_named() {
-    let info = ModelInfo { provider: "s".into(), model: "m".into(), wire: "scripted", stream_retries: 0 };
+    let info = ModelInfo {
+        provider: "s".into(),
+        model: "m".into(),
+        wire: "scripted",
+        request_retries: 0,
+        stream_retries: 0,
+    };
     let error = Scripted::new(info, Path::new("no/such.json")).unwrap_err().to_string();
     assert_eq!(error, "script `no/such.json`: cannot be read: No such file or directory (os error 2)");
 }

@@ -9,13 +9,7 @@ use windlass_model::{Options, Provider, WireApi, connect};
 
 /// A provider at an address that does not wait long for anything.
 pub(crate) fn provider(url: &str, wire_api: WireApi) -> Provider {
-    Provider {
-        base_url: Some(url.to_owned()),
-        wire_api,
-        request_max_retries: 0,
-        stream_idle_timeout_ms: 5000,
-        ..Provider::default()
-    }
+    Provider { base_url: Some(url.to_owned()), wire_api, stream_idle_timeout_ms: 5000, ..Provider::default() }
 }
 
 pub(crate) fn client(provider: &Provider) -> Arc<dyn ModelClient> {

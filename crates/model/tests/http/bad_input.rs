@@ -95,11 +95,7 @@ async fn a_server_that_hangs_is_given_up_before_and_after_its_first_byte() {
     ];
     for reply in hang {
         let server = Server::start([reply]).await;
-        let provider = Provider {
-            stream_idle_timeout_ms: 50,
-            request_max_retries: 4,
-            ..provider(&server.url, WireApi::Responses)
-        };
+        let provider = Provider { stream_idle_timeout_ms: 50, ..provider(&server.url, WireApi::Responses) };
         let lines = ask(client(&provider).as_ref()).await;
         let expected = "error: the server sent nothing for 0.05 s; a slow model may need a larger `stream_idle_timeout_ms`";
         assert_eq!(lines.last().unwrap(), expected);

@@ -1,6 +1,6 @@
-//! Connections: kept, lost, and asked for again.
+//! Connections: kept, lost and replaced.
 
-use windlass_model::{Provider, WireApi};
+use windlass_model::WireApi;
 
 use crate::{
     ask::{ask, client, provider},
@@ -36,7 +36,7 @@ async fn a_refusal_does_not_cost_the_connection() {
 }
 
 #[tokio::test]
-async fn a_stale_connection_is_replaced_at_once_even_without_retries() {
+async fn a_stale_connection_is_replaced_at_once() {
     // The server takes the second request on the old connection and hangs up without a word.
     let stale = || Reply(vec![Step::Close]);
     let server = Server::start([Reply::events(RESPONSES_OK), stale(), Reply::events(RESPONSES_OK)]).await;
@@ -67,55 +67,29 @@ async fn a_server_that_never_ends_its_transfer_only_loses_its_connection() {
 }
 
 #[tokio::test]
-async fn a_server_error_is_tried_again() {
-    let fails = || Reply::plain("500 Internal Server Error", "", "");
-    let server = Server::start([fails(), Reply::events(RESPONSES_OK)]).await;
-    let provider = Provider { request_max_retries: 1, ..provider(&server.url, WireApi::Responses) };
-    assert_eq!(ask(client(&provider).as_ref()).await, OK);
-    assert_eq!(server.requests().len(), 2);
-}
-
-#[tokio::test]
-async fn retries_end_and_the_last_error_is_told() {
-    let fails = || Reply::plain("502 Bad Gateway", "", "<html><title>Bad gateway</title></html>");
-    let server = Server::start([fails(), fails(), fails()]).await;
-    let provider = Provider { request_max_retries: 1, ..provider(&server.url, WireApi::Chat) };
-    let expected = format!("error: {}/chat/completions answered HTTP 502: “Bad gateway”", server.url);
-    assert_eq!(ask(client(&provider).as_ref()).await, [expected]);
-    assert_eq!(server.requests().len(), 2);
-}
-
-#[tokio::test]
-async fn a_limited_request_is_sent_again_after_the_servers_delay() {
-    let limited = |after: &str| {
-        Reply::plain(
+async fn a_failure_is_told_and_not_repeated() {
+    let said = r#"{"error":{"message":"not now"}}"#;
+    for (status, headers, expected) in [
+        ("500 Internal Server Error", "", "URL/chat/completions answered HTTP 500: not now"),
+        (
             "429 Too Many Requests",
-            &format!("retry-after: {after}\r\n"),
-            r#"{"error":{"message":"slow down"}}"#,
-        )
-    };
-    let server = Server::start([limited("0.01"), Reply::events(CHAT_OK)]).await;
-    let wait = Provider { request_max_retries: 1, ..provider(&server.url, WireApi::Chat) };
-    assert_eq!(ask(client(&wait).as_ref()).await, OK);
-    let server = Server::start([limited("3600"), Reply::events(CHAT_OK)]).await;
-    let wait = Provider { request_max_retries: 1, ..provider(&server.url, WireApi::Chat) };
-    let expected = "error: the server is limiting requests (HTTP 429): slow down";
-    assert_eq!(ask(client(&wait).as_ref()).await, [expected], "nobody waits an hour unasked");
-    assert_eq!(server.requests().len(), 1);
+            "retry-after: 0\r\n",
+            "the server is limiting requests (HTTP 429): not now",
+        ),
+    ] {
+        let server = Server::start([Reply::plain(status, headers, said), Reply::events(CHAT_OK)]).await;
+        let lines = ask(client(&provider(&server.url, WireApi::Chat)).as_ref()).await;
+        assert_eq!(lines, [format!("error: {expected}").replace("URL", &server.url)]);
+        assert_eq!(server.requests().len(), 1);
+    }
 }
 
 #[tokio::test]
-async fn a_used_up_quota_is_told_at_once() {
+async fn a_used_up_quota_is_called_one() {
     let body = r#"{"error":{"message":"pay first","type":"insufficient_quota","code":"insufficient_quota"}}"#;
-    let server = Server::start([
-        Reply::plain("429 Too Many Requests", "retry-after: 0\r\n", body),
-        Reply::events(CHAT_OK),
-    ])
-    .await;
-    let provider = Provider { request_max_retries: 4, ..provider(&server.url, WireApi::Chat) };
+    let server = Server::start([Reply::plain("429 Too Many Requests", "retry-after: 0\r\n", body)]).await;
     let expected = "error: the account's quota is used up: pay first; check its plan and billing";
-    assert_eq!(ask(client(&provider).as_ref()).await, [expected]);
-    assert_eq!(server.requests().len(), 1);
+    assert_eq!(ask(client(&provider(&server.url, WireApi::Chat)).as_ref()).await, [expected]);
 }
 
 #[tokio::test]
