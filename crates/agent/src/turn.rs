@@ -141,25 +141,15 @@ impl Turn<'_> {
         }
     }
 
-    /// Makes items history and announces them.
+    /// Makes items history, and announces each once it is.
     fn say(&mut self, items: &mut Vec<Item>) -> Result<(), AgentError> {
         for item in items.drain(..) {
-            match &item.body {
-                Body::Message { role: Role::Assistant, content } => {
-                    let text = Content::join(content);
-                    self.answer.clone_from(&text);
-                    self.events.emit(&Event::Message { text });
-                }
-                Body::Reasoning { summary, text } => {
-                    let text = if summary.is_empty() { text.join("\n") } else { summary.join("\n") };
-                    self.events.emit(&Event::Reasoning { text });
-                }
-                Body::WebSearch { query } => {
-                    self.events.emit(&Event::WebSearch { query: query.clone() });
-                }
-                Body::Message { .. } | Body::Call(_) | Body::Output { .. } | Body::Other => {}
-            }
+            let news = news(&item.body);
             self.history.push(item)?;
+            if let Some(Event::Message { text }) = &news {
+                self.answer.clone_from(text);
+            }
+            news.iter().for_each(|event| self.events.emit(event));
         }
         Ok(())
     }
@@ -175,6 +165,21 @@ impl Turn<'_> {
             () = tokio::time::sleep(delay) => Ok(()),
             reason = self.stop.stopped() => Err(AgentError::Stopped(reason)),
         }
+    }
+}
+
+/// What there is to announce about an item. Calls announce themselves.
+fn news(body: &Body) -> Option<Event> {
+    match body {
+        Body::Message { role: Role::Assistant, content } => {
+            Some(Event::Message { text: Content::join(content) })
+        }
+        Body::Reasoning { summary, text } => {
+            let text = if summary.is_empty() { text.join("\n") } else { summary.join("\n") };
+            Some(Event::Reasoning { text })
+        }
+        Body::WebSearch { query } => Some(Event::WebSearch { query: query.clone() }),
+        Body::Message { .. } | Body::Call(_) | Body::Output { .. } | Body::Other => None,
     }
 }
 

@@ -36,6 +36,8 @@ enum Step {
     Refuse(ModelError),
     /// Says nothing more.
     Hang,
+    /// The session can no longer be written down.
+    BreakJournal(Arc<MemoryJournal>),
     /// Waits until so many calls have run.
     AfterCalls(Arc<AtomicUsize>, usize),
 }
@@ -68,6 +70,7 @@ impl ModelStream for FakeStream {
                     Some(Step::Event(event)) => return Some(Ok(event)),
                     Some(Step::Fail(error) | Step::Refuse(error)) => return Some(Err(error)),
                     Some(Step::Hang) => std::future::pending().await,
+                    Some(Step::BreakJournal(journal)) => journal.break_down(),
                     Some(Step::AfterCalls(ran, count)) => {
                         while ran.load(Ordering::SeqCst) < count {
                             tokio::task::yield_now().await;
@@ -255,6 +258,23 @@ async fn a_call_starts_while_the_stream_goes_on() {
     let steps = vec![call("c1", "count"), Step::AfterCalls(Arc::clone(&world.ran), 1), done(0)];
     world.model.answers.lock().unwrap().extend([steps, vec![says("ok"), done(0)]]);
     assert_eq!(world.turn().await.answer, "ok");
+}
+
+#[tokio::test]
+async fn what_is_not_on_record_is_not_announced() {
+    let world = World::new([]);
+    let steps = vec![
+        says("kept"),
+        call("c1", "count"),
+        Step::BreakJournal(Arc::clone(&world.journal)),
+        says("lost"),
+        done(0),
+    ];
+    world.model.answers.lock().unwrap().push_back(steps);
+    assert!(matches!(world.turn().await.result, Err(AgentError::Journal(_))));
+    let events = world.watcher.events();
+    let messages: Vec<_> = events.iter().filter(|event| matches!(event, Event::Message { .. })).collect();
+    assert_eq!(messages, [&Event::Message { text: "kept".into() }]);
 }
 
 #[tokio::test(start_paused = true)]
