@@ -48,6 +48,10 @@ impl Turn<'_> {
                 return Err(AgentError::Stopped(Reason::TokenLimit));
             }
         }
+        if self.answer.is_empty() {
+            let message = "the model ended its turn without an answer".to_owned();
+            self.events.emit(&Event::Warning { message });
+        }
         Ok(())
     }
 
@@ -101,6 +105,8 @@ impl Turn<'_> {
         mut stream: Box<dyn ModelStream>,
         batch: &mut Batch,
     ) -> Result<bool, AgentError> {
+        // What was said before a call is a remark, not the answer to what came of it.
+        self.answer.clear();
         // What was said since the last call. If the stream breaks it is forgotten, because it will be said again.
         let mut unsaid = Vec::new();
         loop {
@@ -146,7 +152,9 @@ impl Turn<'_> {
         for item in items.drain(..) {
             let news = news(&item.body);
             self.history.push(item)?;
-            if let Some(Event::Message { text }) = &news {
+            if let Some(Event::Message { text }) = &news
+                && !text.trim().is_empty()
+            {
                 self.answer.clone_from(text);
             }
             news.iter().for_each(|event| self.events.emit(event));

@@ -260,6 +260,23 @@ async fn a_call_starts_while_the_stream_goes_on() {
     assert_eq!(world.turn().await.answer, "ok");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_remark_before_a_call_is_never_the_answer() {
+    let asks = |last| vec![says("Let me look."), call("c1", "count"), last];
+    let no_answer = Event::Warning { message: "the model ended its turn without an answer".into() };
+    for (ending, answer) in
+        [(vec![done(0)], ""), (vec![says(" \n"), done(0)], ""), (vec![says("one"), says(""), done(0)], "one")]
+    {
+        let world = World::new([asks(done(0)), ending]);
+        let ended = world.turn().await;
+        ended.result.unwrap();
+        assert_eq!(ended.answer, answer);
+        assert_eq!(world.watcher.events().contains(&no_answer), answer.is_empty());
+    }
+    let world = World::new([asks(broken()), vec![done(0)]]);
+    assert_eq!(world.turn().await.answer, "");
+}
+
 #[tokio::test]
 async fn what_is_not_on_record_is_not_announced() {
     let world = World::new([]);
