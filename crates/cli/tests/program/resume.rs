@@ -59,6 +59,29 @@ fn a_session_goes_on_over_the_other_wire() {
 }
 
 #[test]
+fn the_model_is_told_when_a_session_goes_on_elsewhere_or_under_other_rules() {
+    let (user, server) = user_with_a_session(Wire::Responses, &["second", "third", "fourth"]);
+    let id = session_id(&user);
+    fs::create_dir(user.work().join("elsewhere")).unwrap();
+    let elsewhere = user.work().join("elsewhere");
+    let cases: [(&[&str], Option<String>); 3] = [
+        (&FULL_ACCESS, None),
+        (&[], Some("<sandbox_mode>read-only</sandbox_mode>".to_owned())),
+        (&["--cd", "elsewhere"], Some(format!("<cwd>{}</cwd>", elsewhere.display()))),
+    ];
+    for (options, told) in cases {
+        user.run(&[&["exec", "resume", &id, "go on"], options].concat()).assert_code(0);
+        let requests = server.requests();
+        let conversation = Wire::Responses.conversation(requests.last().unwrap());
+        let before = conversation[conversation.len() - 2].to_string();
+        match told {
+            Some(told) => assert!(before.contains(&told), "{told}: {before}"),
+            None => assert!(before.contains("first"), "{before}"),
+        }
+    }
+}
+
+#[test]
 fn the_prompt_comes_from_stdin_here_too() {
     let (user, server) = user_with_a_session(Wire::Responses, &["second", "third"]);
     let id = session_id(&user);
