@@ -191,11 +191,11 @@ impl Decoder {
         let limit =
             self.limit_tokens.filter(|limit| usage.is_some_and(|usage| usage.output_tokens >= *limit));
         // Items whose `done` never came: the final list has them, or what was collected since they began.
-        let listed = response.output.0.unwrap_or_default().into_iter();
-        let open = mem::take(&mut self.open).into_iter().filter_map(Open::close);
-        let left: Vec<_> =
-            listed.chain(open).map(Received::parse).chain(mem::take(&mut self.unfinished)).collect();
-        for received in left {
+        let listed = response.output.0.unwrap_or_default().into_iter().map(Received::parse);
+        let listed = without_renamed(listed.collect(), &self.delivered);
+        let open = mem::take(&mut self.open).into_iter().filter_map(Open::close).map(Received::parse);
+        let begun = without_renamed(open.chain(mem::take(&mut self.unfinished)).collect(), &listed);
+        for received in listed.into_iter().chain(begun) {
             if self.delivered.iter().any(|before| before.is(&received) || before.says_the_same_as(&received))
             {
                 continue;
@@ -255,7 +255,8 @@ impl Received {
         }
     }
 
-    /// Whether both say the same under ids that cannot tell. Some servers give an item a new id in the final list.
+    /// Whether both say the same under ids that cannot tell. Some servers give an item a new id in the final list;
+    /// for calls, [`without_renamed`] knows more.
     fn says_the_same_as(&self, other: &Self) -> bool {
         if !self.call_id.is_empty() && !other.call_id.is_empty() {
             return false;
@@ -270,6 +271,19 @@ impl Received {
     fn raw_text(&self) -> Option<&str> {
         self.item.raw.as_ref().map(|raw| raw.json.get())
     }
+}
+
+/// Leaves out the calls that are known under another id, because some servers make up new ones for the final list. A
+/// known call stands for itself alone if its id comes again, and for one other call if not: two equal calls stay two.
+fn without_renamed(mut items: Vec<Received>, known: &[Received]) -> Vec<Received> {
+    let is_in = |list: &[Received], item: &Received| list.iter().any(|each| each.is(item));
+    let mut lost: Vec<_> =
+        known.iter().filter(|known| known.call().is_some() && !is_in(&items, known)).collect();
+    items.retain(|item| {
+        let renamed = lost.iter().position(|lost| lost.call() == item.call() && !is_in(known, item));
+        renamed.map(|at| lost.swap_remove(at)).is_none()
+    });
+    items
 }
 
 fn cut(response: &Response) -> ModelError {

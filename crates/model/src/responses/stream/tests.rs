@@ -203,6 +203,37 @@ fn two_equal_calls_under_two_ids_are_two_calls() {
 }
 
 #[test]
+fn a_call_that_the_final_list_has_under_a_new_id_does_not_run_again() {
+    let list = |ids: &[&str]| {
+        let calls: Vec<_> = ids.iter().map(|id| call(&format!("item {id}"), id, "{}")).collect();
+        completed(&json!({"output": calls}))
+    };
+    let once = ["call c1 f {}", "completed None"];
+    assert_eq!(play(&[done(&call("f1", "c1", "{}")), list(&["x1"])]), once);
+    let both = [done(&call("f1", "c1", "{}")), done(&call("f2", "c2", "{}"))];
+    let twice = ["call c1 f {}", "call c2 f {}", "completed None"];
+    for ids in [&["c1", "c2"], &["c1", "x2"], &["x1", "c2"], &["x1", "x2"]] {
+        assert_eq!(play(&[&both[..], &[list(ids)]].concat()), twice, "{ids:?}");
+    }
+    // The list has one call more than the stream.
+    assert_eq!(play(&[both[0].clone(), list(&["c1", "c2"])]), twice);
+    assert_eq!(play(&[both[0].clone(), list(&["x1", "c2"])]), twice);
+    // Its `done` never came.
+    let begun = [
+        added(&call("f1", "c1", "")),
+        json!({"type": "response.function_call_arguments.delta", "item_id": "f1", "delta": "{}"}),
+    ];
+    assert_eq!(play(&[&begun[..], &[list(&["c1"])]].concat()), once);
+    assert_eq!(play(&[&begun[..], &[list(&["x1"])]].concat()), ["call x1 f {}", "completed None"]);
+    // Another input is another call.
+    let other = call("f2", "x1", "{\"a\":1}");
+    assert_eq!(
+        play(&[both[0].clone(), completed(&json!({"output": [other]}))]),
+        ["call c1 f {}", "call x1 f {\"a\":1}", "completed None"]
+    );
+}
+
+#[test]
 fn an_id_that_history_has_already_is_changed() {
     let earlier = call("f1", "c1", "{}");
     let history = [Received::parse(serde_json::value::to_raw_value(&earlier).unwrap()).item.into()];
