@@ -7,11 +7,11 @@ use serde_json::{Map, Value, json};
 use super::{MAX_DEPTH, SchemaError, infer_type, kind_of};
 
 /// Keywords whose value is one schema.
-const ONE: [&str; 6] = ["items", "additionalProperties", "not", "if", "then", "else"];
+pub(super) const ONE: [&str; 6] = ["items", "additionalProperties", "not", "if", "then", "else"];
 /// Keywords whose value is a list of schemas.
-const LIST: [&str; 4] = ["anyOf", "oneOf", "allOf", "prefixItems"];
+pub(super) const LIST: [&str; 4] = ["anyOf", "oneOf", "allOf", "prefixItems"];
 /// Keywords whose value is a map of schemas.
-const MAPS: [&str; 3] = ["properties", "patternProperties", "$defs"];
+pub(super) const MAPS: [&str; 3] = ["properties", "patternProperties", "$defs"];
 /// Keywords about the document, not about the value.
 const DROPPED: [&str; 4] = ["$schema", "$id", "$comment", "title"];
 

@@ -179,6 +179,75 @@ fn a_type_becomes_a_schema_a_model_can_read() {
     );
 }
 
+#[test]
+fn only_number_widths_are_dropped_from_the_formats_of_a_type() {
+    #[derive(schemars::JsonSchema)]
+    #[expect(dead_code, reason = "only its schema is used")]
+    struct Args {
+        #[schemars(extend("format" = "uri"))]
+        address: String,
+        #[schemars(extend("format" = "int64"))]
+        big: String,
+        #[schemars(extend("format" = "unix-time"))]
+        at: u64,
+        ip: std::net::Ipv4Addr,
+        share: f64,
+        counts: Vec<Option<u32>>,
+        size: usize,
+        more: std::num::NonZeroU8,
+    }
+    let (schema, _) = Schema::of::<Args>().unwrap();
+    let properties: Value =
+        schema.properties().map(|(name, schema)| (name.to_owned(), schema.clone())).collect();
+    assert_eq!(
+        properties,
+        json!({
+            "address": {"type": "string", "format": "uri"},
+            "big": {"type": "string", "format": "int64"},
+            "at": {"type": "integer", "format": "unix-time", "minimum": 0},
+            "ip": {"type": "string", "format": "ipv4"},
+            "share": {"type": "number"},
+            "counts": {"type": "array", "items": {"type": ["integer", "null"]}},
+            "size": {"type": "integer"},
+            "more": {"type": "integer", "minimum": 1, "maximum": 255}
+        })
+    );
+}
+
+#[test]
+fn a_parameter_may_be_called_like_a_keyword() {
+    #[derive(Default, serde::Serialize, schemars::JsonSchema)]
+    struct Inner {
+        format: Option<String>,
+    }
+    #[derive(schemars::JsonSchema)]
+    #[expect(dead_code, reason = "only its schema is used")]
+    struct Args {
+        properties: Inner,
+        required: Option<bool>,
+        #[schemars(extend("default" = {"properties": {"format": "double"}, "type": "number", "format": "double"}))]
+        items: Option<serde_json::Value>,
+    }
+    let (schema, _) = Schema::of::<Args>().unwrap();
+    assert_eq!(
+        schema.project(Profile::Faithful),
+        json!({
+            "type": "object",
+            "properties": {
+                "properties": {
+                    "type": "object",
+                    "properties": {"format": {"type": "string"}},
+                    "additionalProperties": false
+                },
+                "required": {"type": "boolean"},
+                "items": {"default": {"properties": {"format": "double"}, "type": "number", "format": "double"}}
+            },
+            "required": ["properties"],
+            "additionalProperties": false
+        })
+    );
+}
+
 /// Values that look like schemas, right and wrong.
 fn schema_like() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![

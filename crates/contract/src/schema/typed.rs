@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
+use super::faithful::{LIST, MAPS, ONE};
+
 /// The type's schema and its doc comment.
 pub(super) fn schema_of<T: schemars::JsonSchema>() -> (Value, String) {
     let settings = schemars::generate::SchemaSettings::draft2020_12().with(|settings| {
@@ -20,35 +22,44 @@ pub(super) fn schema_of<T: schemars::JsonSchema>() -> (Value, String) {
 
 /// Closes objects, and drops what only Rust knows: number widths, and `null` for parameters that may be left out.
 fn tidy(schema: &mut Value) {
-    match schema {
-        Value::Array(list) => list.iter_mut().for_each(tidy),
-        Value::Object(map) => {
-            if let Some(Value::String(text)) = map.get_mut("description") {
-                *text = unwrap_lines(text);
-            }
-            if map
-                .get("format")
-                .and_then(Value::as_str)
-                .is_some_and(|name| name.starts_with(['u', 'i', 'f', 'd']))
-            {
-                map.remove("format");
-                map.remove("minimum")
-                    .filter(|least| *least != json!(0))
-                    .map(|least| map.insert("minimum".into(), least));
-            }
-            let required = map.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
-            if let Some(Value::Object(properties)) = map.get_mut("properties") {
-                for (name, schema) in properties.iter_mut() {
-                    if !required.iter().any(|each| each == name) {
-                        drop_null(schema);
-                    }
-                }
-                map.entry("additionalProperties").or_insert(json!(false));
-            }
-            map.values_mut().for_each(tidy);
-        }
-        _ => {}
+    let Some(map) = schema.as_object_mut() else { return };
+    if let Some(Value::String(text)) = map.get_mut("description") {
+        *text = unwrap_lines(text);
     }
+    if has_width(map) {
+        map.remove("format");
+        if map.get("minimum").is_some_and(|least| *least == json!(0)) {
+            map.remove("minimum");
+        }
+    }
+    let required = map.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
+    if let Some(Value::Object(properties)) = map.get_mut("properties") {
+        let optional = properties.iter_mut().filter(|(name, _)| !required.iter().any(|each| each == *name));
+        optional.for_each(|(_, schema)| drop_null(schema));
+        map.entry("additionalProperties").or_insert(json!(false));
+    }
+    // By keyword, because not every object in a schema is one: a parameter may be called `properties`.
+    for (keyword, value) in map {
+        match (keyword.as_str(), value) {
+            (name, value) if ONE.contains(&name) => tidy(value),
+            (name, Value::Array(list)) if LIST.contains(&name) => list.iter_mut().for_each(tidy),
+            (name, Value::Object(schemas)) if MAPS.contains(&name) => schemas.values_mut().for_each(tidy),
+            _ => {}
+        }
+    }
+}
+
+/// Whether `format` says how wide a number is, as in `uint32` or `double`. Of other types it is worth keeping.
+fn has_width(schema: &Map<String, Value>) -> bool {
+    let is_number = |kind: &Value| kind == "integer" || kind == "number";
+    let kind = schema.get("type");
+    let numeric =
+        kind.is_some_and(|kind| kind.as_array().map_or(is_number(kind), |all| all.iter().any(is_number)));
+    let format = schema.get("format").and_then(Value::as_str).unwrap_or_default();
+    let bits = format.strip_prefix('u').unwrap_or(format).strip_prefix("int");
+    numeric
+        && (matches!(format, "float" | "double")
+            || bits.is_some_and(|bits| bits.parse::<u8>().is_ok() || bits.is_empty()))
 }
 
 /// `["string", "null"]` to `"string"`, `anyOf [X, null]` to `X`, and no `default: null`.
