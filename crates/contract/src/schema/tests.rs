@@ -216,7 +216,8 @@ fn only_number_widths_are_dropped_from_the_formats_of_a_type() {
 
 #[test]
 fn a_parameter_may_be_called_like_a_keyword() {
-    #[derive(Default, serde::Serialize, schemars::JsonSchema)]
+    #[derive(schemars::JsonSchema)]
+    #[expect(dead_code, reason = "only its schema is used")]
     struct Inner {
         format: Option<String>,
     }

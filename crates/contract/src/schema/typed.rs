@@ -4,6 +4,12 @@ use serde_json::{Map, Value, json};
 
 use super::faithful::{LIST, MAPS, ONE};
 
+/// What `schemars` says about numbers.
+const WIDTHS: [&str; 14] = [
+    "int", "int8", "int16", "int32", "int64", "int128", "uint", "uint8", "uint16", "uint32", "uint64",
+    "uint128", "float", "double",
+];
+
 /// The type's schema and its doc comment.
 pub(super) fn schema_of<T: schemars::JsonSchema>() -> (Value, String) {
     let settings = schemars::generate::SchemaSettings::draft2020_12().with(|settings| {
@@ -49,17 +55,15 @@ fn tidy(schema: &mut Value) {
     }
 }
 
-/// Whether `format` says how wide a number is, as in `uint32` or `double`. Of other types it is worth keeping.
+/// Whether `format` says how wide a number is. Any other format is worth keeping.
 fn has_width(schema: &Map<String, Value>) -> bool {
     let is_number = |kind: &Value| kind == "integer" || kind == "number";
-    let kind = schema.get("type");
-    let numeric =
-        kind.is_some_and(|kind| kind.as_array().map_or(is_number(kind), |all| all.iter().any(is_number)));
-    let format = schema.get("format").and_then(Value::as_str).unwrap_or_default();
-    let bits = format.strip_prefix('u').unwrap_or(format).strip_prefix("int");
-    numeric
-        && (matches!(format, "float" | "double")
-            || bits.is_some_and(|bits| bits.parse::<u8>().is_ok() || bits.is_empty()))
+    let numeric = match schema.get("type") {
+        Some(Value::Array(kinds)) => kinds.iter().any(is_number),
+        Some(kind) => is_number(kind),
+        None => false,
+    };
+    numeric && schema.get("format").and_then(Value::as_str).is_some_and(|format| WIDTHS.contains(&format))
 }
 
 /// `["string", "null"]` to `"string"`, `anyOf [X, null]` to `X`, and no `default: null`.
