@@ -236,14 +236,6 @@ pub enum ModelError {
         /// Which limit.
         reason: String,
     },
-    /// The wire cannot express what was asked.
-    #[error("{what} is not possible over `wire_api = \"{wire}\"`")]
-    Unsupported {
-        /// What.
-        what: String,
-        /// The wire.
-        wire: &'static str,
-    },
     /// A script has no answer left, or cannot be read.
     #[error("script `{path}`: {problem}")]
     Script {
@@ -305,7 +297,6 @@ impl ModelError {
             | Self::NotAStream { .. }
             | Self::TooLarge { .. }
             | Self::Cut { .. }
-            | Self::Unsupported { .. }
             | Self::Script { .. } => Retry::Never,
         }
     }
