@@ -146,7 +146,7 @@ pub enum ModelError {
         variable: String,
     },
     /// The server wants fewer requests.
-    #[error("the server is limiting requests (HTTP 429): {message}")]
+    #[error("the server is limiting requests (HTTP 429): {message}; try again later")]
     RateLimited {
         /// What the server said.
         message: String,
@@ -165,7 +165,7 @@ pub enum ModelError {
     )]
     ContextWindowExceeded,
     /// The server has too much to do.
-    #[error("the model's server is overloaded: {message}")]
+    #[error("the model's server is overloaded: {message}; try again later")]
     Overloaded {
         /// What the server said.
         message: String,
@@ -173,7 +173,9 @@ pub enum ModelError {
         retry_after: Option<Duration>,
     },
     /// The server rejects what we sent.
-    #[error("the server rejected the request (HTTP {status}): {message}")]
+    #[error(
+        "the server rejected the request (HTTP {status}): {message}; check the input and the provider's settings"
+    )]
     InvalidRequest {
         /// Its status.
         status: u16,
@@ -181,7 +183,7 @@ pub enum ModelError {
         message: String,
     },
     /// A status we have no better word for.
-    #[error("{url} answered HTTP {status}: {message}")]
+    #[error("{url} answered HTTP {status}: {message}; {}", advice(*.status))]
     Status {
         /// Where.
         url: String,
@@ -203,7 +205,7 @@ pub enum ModelError {
         found: String,
     },
     /// The server reported a failure inside the stream.
-    #[error("the model's server failed: {message}")]
+    #[error("the model's server failed: {message}; try again later, or check the server's log")]
     Failed {
         /// What it said.
         message: String,
@@ -211,7 +213,7 @@ pub enum ModelError {
         retry_after: Option<Duration>,
     },
     /// The stream broke.
-    #[error("the answer broke off: {cause}")]
+    #[error("the answer broke off: {cause}; check the server and the connection to it")]
     StreamBroken {
         /// How.
         cause: String,
@@ -222,9 +224,13 @@ pub enum ModelError {
         /// How long we waited.
         after: Duration,
     },
-    /// One event was larger than we take.
-    #[error("the server sent an event of more than {limit_bytes} bytes")]
+    /// The server sent more than we take.
+    #[error(
+        "the server sent {what} of more than {limit_bytes} bytes; check the server's log, or ask for less at once"
+    )]
     TooLarge {
+        /// What was too large, with its article.
+        what: &'static str,
         /// The limit.
         limit_bytes: usize,
     },
@@ -244,6 +250,15 @@ pub enum ModelError {
         /// What is wrong.
         problem: String,
     },
+}
+
+/// What to do about a status.
+fn advice(status: u16) -> &'static str {
+    if status >= 500 {
+        "try again later, or check the server's log"
+    } else {
+        "check the model's name and the provider's settings"
+    }
 }
 
 /// Whether a failed request is worth another try.
@@ -305,6 +320,44 @@ impl ModelError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_failure_says_what_to_do_about_it() {
+        let (message, retry_after) = (|| "m".to_owned(), None);
+        let status =
+            |status| ModelError::Status { url: "URL".into(), status, message: message(), retry_after };
+        let rows = [
+            (
+                ModelError::RateLimited { message: message(), retry_after },
+                "the server is limiting requests (HTTP 429): m; try again later",
+            ),
+            (
+                ModelError::Overloaded { message: message(), retry_after },
+                "the model's server is overloaded: m; try again later",
+            ),
+            (
+                ModelError::InvalidRequest { status: 400, message: message() },
+                "the server rejected the request (HTTP 400): m; check the input and the provider's settings",
+            ),
+            (status(404), "URL answered HTTP 404: m; check the model's name and the provider's settings"),
+            (status(500), "URL answered HTTP 500: m; try again later, or check the server's log"),
+            (
+                ModelError::Failed { message: message(), retry_after },
+                "the model's server failed: m; try again later, or check the server's log",
+            ),
+            (
+                ModelError::StreamBroken { cause: message() },
+                "the answer broke off: m; check the server and the connection to it",
+            ),
+            (
+                ModelError::TooLarge { what: "an event", limit_bytes: 8 },
+                "the server sent an event of more than 8 bytes; check the server's log, or ask for less at once",
+            ),
+        ];
+        for (error, expected) in rows {
+            assert_eq!(error.to_string(), expected);
+        }
+    }
 
     #[test]
     fn delays_double_within_a_tenth_and_stay_bounded() {

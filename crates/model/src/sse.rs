@@ -115,7 +115,7 @@ impl Parser {
     fn check(&self, line_bytes: usize) -> Result<(), ModelError> {
         let held = self.data.len() + line_bytes;
         let limit_bytes = self.limit_bytes;
-        if held > limit_bytes { Err(ModelError::TooLarge { limit_bytes }) } else { Ok(()) }
+        if held > limit_bytes { Err(ModelError::TooLarge { what: "an event", limit_bytes }) } else { Ok(()) }
     }
 }
 
@@ -179,7 +179,7 @@ mod tests {
         let fails = |stream: &[u8]| {
             let (mut parser, mut out) = (Parser::with_limit(16), VecDeque::new());
             let failed = stream.chunks(3).find_map(|chunk| parser.feed(chunk, &mut out).err());
-            failed == Some(ModelError::TooLarge { limit_bytes: 16 })
+            failed == Some(ModelError::TooLarge { what: "an event", limit_bytes: 16 })
         };
         assert!(fails(b"data: 12345678901234567890\n\n"));
         assert!(fails(b"data: 1234567\ndata: 1234567\ndata: 1234567\n\n"));

@@ -311,7 +311,10 @@ async fn a_stream_that_breaks_after_a_call_never_runs_it_twice() {
 async fn a_stream_that_keeps_breaking_ends_the_turn_with_its_reason() {
     let world = World::new([vec![broken()], vec![broken()], vec![broken()]]);
     let error = world.turn().await.result.unwrap_err();
-    assert_eq!(error.to_string(), "the answer broke off: on purpose");
+    assert_eq!(
+        error.to_string(),
+        "the answer broke off: on purpose; check the server and the connection to it"
+    );
 }
 
 #[tokio::test]
@@ -331,7 +334,10 @@ async fn requests_and_streams_have_tries_of_their_own_and_each_try_is_announced(
         vec![says("ok"), done(0)],
     ]);
     assert_eq!(world.turn().await.answer, "ok");
-    let (down, broke) = (unreachable().to_string(), "the answer broke off: on purpose".to_owned());
+    let (down, broke) = (
+        unreachable().to_string(),
+        "the answer broke off: on purpose; check the server and the connection to it".to_owned(),
+    );
     assert_eq!(
         world.retries(),
         [(1, 3, down.clone()), (2, 3, down.clone()), (1, 2, broke.clone()), (3, 3, down), (2, 2, broke),]

@@ -114,10 +114,12 @@ fn a_failed_turn_ends_with_an_event_that_says_why() {
         json!({"type": "thread.started", "thread_id": "THREAD"}),
         json!({"type": "turn.started"}),
         json!({"type": "item.completed", "item": {
-            "id": "item_0", "type": "error", "message": "Reconnecting... 1/5 (the answer broke off: gone)"
+            "id": "item_0", "type": "error",
+            "message": "Reconnecting... 1/5 (the answer broke off: gone; check the server and the connection to it)"
         }}),
         json!({
-            "type": "turn.failed", "error": {"message": "the server rejected the request (HTTP 400): not today"},
+            "type": "turn.failed",
+            "error": {"message": "the server rejected the request (HTTP 400): not today; check the input and the provider's settings"},
             "usage": usage(0, 0, 0), "refusals": []
         }),
     ];

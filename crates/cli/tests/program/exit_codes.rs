@@ -11,7 +11,10 @@ fn a_failed_turn_is_1() {
     let ended = user.run(&["exec", "--script", &script, "hi"]);
     ended.assert_code(1);
     assert_eq!(ended.stdout, "");
-    assert_eq!(ended.last_word(), "error: the server rejected the request (HTTP 400): not today");
+    assert_eq!(
+        ended.last_word(),
+        "error: the server rejected the request (HTTP 400): not today; check the input and the provider's settings"
+    );
 }
 
 #[test]

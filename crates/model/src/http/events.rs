@@ -56,7 +56,7 @@ impl Events {
     fn take(&mut self, bytes: &[u8]) -> Result<(), ModelError> {
         self.received_bytes = self.received_bytes.saturating_add(bytes.len());
         if self.received_bytes > ANSWER_LIMIT_BYTES {
-            return Err(ModelError::TooLarge { limit_bytes: ANSWER_LIMIT_BYTES });
+            return Err(ModelError::TooLarge { what: "an answer", limit_bytes: ANSWER_LIMIT_BYTES });
         }
         self.parser.feed(bytes, &mut self.ready)
     }

@@ -214,7 +214,11 @@ mod tests {
                 "",
                 "http://x/v1/responses did not answer with an event stream but with nothing; is `base_url` right, and `wire_api`?",
             ),
-            (200, r#"{"error":"out of memory"}"#, "the model's server failed: out of memory"),
+            (
+                200,
+                r#"{"error":"out of memory"}"#,
+                "the model's server failed: out of memory; try again later, or check the server's log",
+            ),
             (
                 404,
                 html,
@@ -229,23 +233,39 @@ mod tests {
             (
                 400,
                 r#"{"error":{"message":"bad image"}}"#,
-                "the server rejected the request (HTTP 400): bad image",
+                "the server rejected the request (HTTP 400): bad image; check the input and the provider's settings",
             ),
             (402, "{}", "the account's quota is used up: {}; check its plan and billing"),
-            (404, r#"{"error":{"message":"no model"}}"#, "http://x/v1/responses answered HTTP 404: no model"),
+            (
+                404,
+                r#"{"error":{"message":"no model"}}"#,
+                "http://x/v1/responses answered HTTP 404: no model; check the model's name and the provider's settings",
+            ),
             (
                 429,
                 r#"{"error":{"message":"slow down"}}"#,
-                "the server is limiting requests (HTTP 429): slow down",
+                "the server is limiting requests (HTTP 429): slow down; try again later",
             ),
             (
                 429,
                 r#"{"error":{"message":"pay","code":"insufficient_quota"}}"#,
                 "the account's quota is used up: pay; check its plan and billing",
             ),
-            (502, html, "http://x/v1/responses answered HTTP 502: “Welcome to nginx!”"),
-            (500, "", "http://x/v1/responses answered HTTP 500: Internal Server Error"),
-            (599, "", "http://x/v1/responses answered HTTP 599: no explanation"),
+            (
+                502,
+                html,
+                "http://x/v1/responses answered HTTP 502: “Welcome to nginx!”; try again later, or check the server's log",
+            ),
+            (
+                500,
+                "",
+                "http://x/v1/responses answered HTTP 500: Internal Server Error; try again later, or check the server's log",
+            ),
+            (
+                599,
+                "",
+                "http://x/v1/responses answered HTTP 599: no explanation; try again later, or check the server's log",
+            ),
             (
                 308,
                 "",

@@ -75,7 +75,9 @@ async fn invalid_utf_8_is_replaced() {
 
 #[tokio::test]
 async fn an_event_of_50_megabytes_is_refused() {
-    let expected = ["error: the server sent an event of more than 16777216 bytes"];
+    let expected = [
+        "error: the server sent an event of more than 16777216 bytes; check the server's log, or ask for less at once",
+    ];
     let huge = |_: &'static [&'static str]| {
         let mut reply =
             Reply::begun(&[]).then(chunk(b"data: {\"type\":\"response.output_text.delta\",\"delta\":\""));
@@ -109,9 +111,18 @@ async fn an_answer_that_stops_early_is_broken_off() {
     let [responses, chat] = both(closed).await;
     assert_eq!(
         responses,
-        ["text ok", "error: the answer broke off: stream closed before response.completed"]
+        [
+            "text ok",
+            "error: the answer broke off: stream closed before response.completed; check the server and the connection to it"
+        ]
     );
-    assert_eq!(chat, ["text ok", "error: the answer broke off: stream closed before finish_reason"]);
+    assert_eq!(
+        chat,
+        [
+            "text ok",
+            "error: the answer broke off: stream closed before finish_reason; check the server and the connection to it"
+        ]
+    );
     let cut = |events: &'static [&'static str]| Reply::begun(&events[..1]).then(Step::Close);
     for lines in both(cut).await {
         assert_eq!(lines[0], "text ok");
@@ -165,7 +176,7 @@ async fn a_refused_key_names_where_it_came_from() {
 #[tokio::test]
 async fn an_error_inside_the_stream_is_told_however_it_is_written() {
     let untyped = r#"{"error":{"code":500,"message":"cannot parse\ntool call","type":"server_error"}}"#;
-    let error = "error: the model's server failed: cannot parse tool call";
+    let error = "error: the model's server failed: cannot parse tool call; try again later, or check the server's log";
     for lines in both(|_| Reply::begun(&[untyped]).then(Step::Hang)).await {
         assert_eq!(lines, [error]);
     }

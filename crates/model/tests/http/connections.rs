@@ -30,7 +30,12 @@ async fn a_refusal_does_not_cost_the_connection() {
     let server = Server::start([busy, Reply::events(RESPONSES_OK)]).await;
     let client = client(&provider(&server.url, WireApi::Responses));
     let url = format!("{}/responses", server.url);
-    assert_eq!(ask(client.as_ref()).await, [format!("error: {url} answered HTTP 404: no model")]);
+    assert_eq!(
+        ask(client.as_ref()).await,
+        [format!(
+            "error: {url} answered HTTP 404: no model; check the model's name and the provider's settings"
+        )]
+    );
     assert_eq!(ask(client.as_ref()).await, OK);
     assert_eq!(server.connections(), 1);
 }
@@ -70,11 +75,15 @@ async fn a_server_that_never_ends_its_transfer_only_loses_its_connection() {
 async fn a_failure_is_told_and_not_repeated() {
     let said = r#"{"error":{"message":"not now"}}"#;
     for (status, headers, expected) in [
-        ("500 Internal Server Error", "", "URL/chat/completions answered HTTP 500: not now"),
+        (
+            "500 Internal Server Error",
+            "",
+            "URL/chat/completions answered HTTP 500: not now; try again later, or check the server's log",
+        ),
         (
             "429 Too Many Requests",
             "retry-after: 0\r\n",
-            "the server is limiting requests (HTTP 429): not now",
+            "the server is limiting requests (HTTP 429): not now; try again later",
         ),
     ] {
         let server = Server::start([Reply::plain(status, headers, said), Reply::events(CHAT_OK)]).await;

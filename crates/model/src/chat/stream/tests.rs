@@ -225,7 +225,7 @@ fn a_cut_answer_keeps_its_whole_calls_and_never_gives_the_last_one() {
 #[test]
 fn an_answer_that_only_stops_is_broken_and_gives_nothing_half() {
     let call = json!([{"index": 0, "id": "a", "function": {"name": "f", "arguments": "{}"}}]);
-    let broken = "error: the answer broke off: stream closed before finish_reason";
+    let broken = "error: the answer broke off: stream closed before finish_reason; check the server and the connection to it";
     assert_eq!(play(&[calls(&call)]), [broken]);
     assert_eq!(play(&[]), [broken]);
     assert_eq!(play(&[calls(&call), done()]), ["call a f Json(\"{}\")", "completed None"]);
@@ -240,9 +240,15 @@ fn errors_inside_the_stream_are_told() {
         json!({"object": "error", "message": "boom"}),
     ];
     for row in rows {
-        assert_eq!(play(&[row]), ["error: the model's server failed: boom"]);
+        assert_eq!(
+            play(&[row]),
+            ["error: the model's server failed: boom; try again later, or check the server's log"]
+        );
     }
-    assert_eq!(play(&[finish("error")]), ["error: the model's server failed: no reason given"]);
+    assert_eq!(
+        play(&[finish("error")]),
+        ["error: the model's server failed: no reason given; try again later, or check the server's log"]
+    );
 }
 
 #[test]

@@ -315,25 +315,33 @@ fn failures_are_told_in_every_form_servers_use() {
     let failed = json!({"type": "response.failed", "response": {"error": {"code": "insufficient_quota", "message": "pay"}}});
     assert_eq!(play(&[failed]), ["error: the account's quota is used up: pay; check its plan and billing"]);
     let untyped = json!({"error": {"code": 500, "message": "failed to parse", "type": "server_error"}});
-    assert_eq!(play(&[untyped]), ["error: the model's server failed: failed to parse"]);
+    assert_eq!(
+        play(&[untyped]),
+        ["error: the model's server failed: failed to parse; try again later, or check the server's log"]
+    );
     let typed = json!({"type": "error", "code": "server_error", "message": "boom"});
-    assert_eq!(play(&[typed]), ["error: the model's server failed: boom"]);
+    assert_eq!(
+        play(&[typed]),
+        ["error: the model's server failed: boom; try again later, or check the server's log"]
+    );
     let nested = json!({"type": "error", "error": {"code": "context_length_exceeded"}});
     assert!(play(&[nested])[0].contains("context window"));
     assert_eq!(
         play_raw(&[("error", r#"{"message":"boom"}"#.to_owned())]),
-        ["error: the model's server failed: boom"]
+        ["error: the model's server failed: boom; try again later, or check the server's log"]
     );
     let bare = json!({"type": "response.failed"});
-    assert_eq!(play(&[bare]), ["error: the model's server failed: no reason given"]);
-    assert!(
-        play(&[completed(&json!({"status": "failed", "error": {"message": "late"}}))])[0].ends_with("late")
+    assert_eq!(
+        play(&[bare]),
+        ["error: the model's server failed: no reason given; try again later, or check the server's log"]
     );
+    let late = completed(&json!({"status": "failed", "error": {"message": "late"}}));
+    assert!(play(&[late])[0].starts_with("error: the model's server failed: late;"));
 }
 
 #[test]
 fn an_end_without_completed_is_a_break() {
-    let broken = "error: the answer broke off: stream closed before response.completed";
+    let broken = "error: the answer broke off: stream closed before response.completed; check the server and the connection to it";
     assert_eq!(play(&[]), [broken]);
     assert_eq!(play(&[done(&call("f1", "c1", "{}"))]), ["call c1 f {}", broken]);
     assert_eq!(play_raw(&[("", "[DONE]".to_owned()), ("", "{\"type\": \"respon".to_owned())]), [broken]);
