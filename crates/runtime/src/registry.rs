@@ -69,8 +69,15 @@ impl Registry {
 /// Collects tools. Nothing is checked before [`build`](Self::build), which then says all that is wrong at once.
 #[derive(Default)]
 pub struct RegistryBuilder {
-    own: Vec<(Arc<dyn AnyTool>, bool)>,
+    own: Vec<(Arc<dyn AnyTool>, Offer)>,
     foreign: Vec<Arc<dyn AnyTool>>,
+}
+
+/// Whether a model is told about a tool.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Offer {
+    Advertised,
+    Hidden,
 }
 
 impl fmt::Debug for RegistryBuilder {
@@ -83,14 +90,14 @@ impl RegistryBuilder {
     /// Adds a tool. A mistake in its definition is an error of the program.
     #[must_use]
     pub fn tool(mut self, tool: Arc<dyn AnyTool>) -> Self {
-        self.own.push((tool, true));
+        self.own.push((tool, Offer::Advertised));
         self
     }
 
     /// Adds a tool that is callable, but not advertised.
     #[must_use]
     pub fn hidden(mut self, tool: Arc<dyn AnyTool>) -> Self {
-        self.own.push((tool, false));
+        self.own.push((tool, Offer::Hidden));
         self
     }
 
@@ -105,8 +112,8 @@ impl RegistryBuilder {
     pub fn build(mut self) -> Result<Registry, DefinitionErrors> {
         let mut registry = Registry { tools: Vec::new(), names: HashMap::new(), quarantined: Vec::new() };
         let mut errors = Vec::new();
-        for (tool, advertised) in self.own {
-            if let Err(problems) = registry.admit(&tool, advertised) {
+        for (tool, offer) in self.own {
+            if let Err(problems) = registry.admit(&tool, offer) {
                 errors.extend(
                     problems.into_iter().map(|problem| DefinitionError { tool: tool.name(), problem }),
                 );
@@ -115,7 +122,7 @@ impl RegistryBuilder {
         // Servers list their tools in any order; ours must not change because theirs does.
         self.foreign.sort_by_key(|tool| tool.name());
         for tool in self.foreign {
-            if let Err(problems) = registry.admit(&tool, true) {
+            if let Err(problems) = registry.admit(&tool, Offer::Advertised) {
                 let reason = problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("; ");
                 registry.quarantined.push(Quarantined { name: tool.name(), reason });
             }
@@ -126,28 +133,24 @@ impl RegistryBuilder {
 
 impl Registry {
     /// Takes a tool in, or says everything that is wrong with it.
-    fn admit(&mut self, tool: &Arc<dyn AnyTool>, advertised: bool) -> Result<(), Vec<Problem>> {
+    fn admit(&mut self, tool: &Arc<dyn AnyTool>, offer: Offer) -> Result<(), Vec<Problem>> {
         let (name, meta) = (tool.name(), tool.meta());
-        let spec = tool.spec().map_err(|error| vec![Problem::Schema(error)])?;
         let mut problems = Vec::new();
         if !is_name(name.as_str()) {
             problems.push(Problem::Name);
         }
         let aliases = meta.aliases.iter().map(|alias| ToolName::from(*alias));
-        let names: Vec<_> = std::iter::once(name.clone()).chain(aliases).collect();
+        let names: Vec<_> = std::iter::once(name).chain(aliases).collect();
         problems
             .extend(names.iter().filter(|name| self.names.contains_key(*name)).cloned().map(Problem::Taken));
-        if spec.description.trim().is_empty()
-            && !matches!(spec.kind, SpecKind::LocalShell | SpecKind::WebSearch(_))
-        {
-            problems.push(Problem::NoDescription);
+        let spec = tool.spec();
+        match &spec {
+            Ok(spec) => problems.extend(problems_of(tool, spec, &meta)),
+            Err(error) => problems.push(Problem::Schema(error.clone())),
         }
-        problems.extend(required_with_default(&spec.kind).map(Problem::RequiredWithDefault));
-        problems.extend(broken_examples(tool, &spec.kind, &meta));
-        if !problems.is_empty() {
-            return Err(problems);
-        }
+        let Some(spec) = spec.ok().filter(|_| problems.is_empty()) else { return Err(problems) };
         self.names.extend(names.into_iter().map(|name| (name, self.tools.len())));
+        let advertised = offer == Offer::Advertised;
         self.tools.push(Registered { spec, meta, advertised, tool: Arc::clone(tool) });
         Ok(())
     }
@@ -156,6 +159,19 @@ impl Registry {
 /// A name every provider accepts.
 fn is_name(name: &str) -> bool {
     (1..=64).contains(&name.len()) && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c))
+}
+
+/// What is wrong with what a tool says about itself.
+fn problems_of(tool: &Arc<dyn AnyTool>, spec: &ToolSpec, meta: &Meta) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    if spec.description.trim().is_empty()
+        && !matches!(spec.kind, SpecKind::LocalShell | SpecKind::WebSearch(_))
+    {
+        problems.push(Problem::NoDescription);
+    }
+    problems.extend(required_with_default(&spec.kind).map(Problem::RequiredWithDefault));
+    problems.extend(broken_examples(tool, &spec.kind, meta));
+    problems
 }
 
 fn required_with_default(kind: &SpecKind) -> impl Iterator<Item = String> {

@@ -19,10 +19,12 @@ fn with_meta(name: &str, meta: Meta) -> Arc<dyn AnyTool> {
 fn all_mistakes_are_reported_together_with_the_names_of_their_tools() {
     let example = Example { request: "do it", input: r#"{"x":1}"# };
     let errors = Registry::builder()
+        .tool(with_meta("c", Meta { aliases: vec!["d"], ..Meta::default() }))
         .tool(Arc::new(named("bad name", json!({"type": "object"})).description(" ")))
         .tool(Arc::new(named("a", json!({"properties": {"x": {"default": 1}}, "required": ["x"]}))))
-        .tool(Arc::new(named("b", json!({"type": "string"}))))
-        .tool(with_meta("c", Meta { aliases: vec!["d"], ..Meta::default() }))
+        .tool(Arc::new(
+            named("b/c", json!({"type": "string"})).meta(Meta { aliases: vec!["c"], ..Meta::default() }),
+        ))
         .tool(with_meta("d", Meta::default()))
         .tool(Arc::new(
             named("e", json!({"properties": {"x": {"type": "string"}}}))
@@ -36,7 +38,9 @@ fn all_mistakes_are_reported_together_with_the_names_of_their_tools() {
             "tool `bad name`: the name must be 1 to 64 letters, digits, `_` or `-`",
             "tool `bad name`: there is no description, and a model cannot guess what the tool is for",
             "tool `a`: parameter `x` is required and has a default; it can only be one of them",
-            "tool `b`: parameters must be a JSON Schema of type `object`, found type \"string\"",
+            "tool `b/c`: the name must be 1 to 64 letters, digits, `_` or `-`",
+            "tool `b/c`: the name `c` is taken",
+            "tool `b/c`: parameters must be a JSON Schema of type `object`, found type \"string\"",
             "tool `d`: the name `d` is taken",
             "tool `e`: an example does not work: failed to parse function arguments: `arguments.x` must be string, found integer",
         ]
