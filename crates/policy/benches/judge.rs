@@ -1,0 +1,3 @@
+//! How long one judgement takes.
+
+fn main() {}

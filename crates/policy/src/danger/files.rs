@@ -1,0 +1,248 @@
+//! Files, directories and disks that would be lost.
+
+use super::{Call, Danger};
+use crate::{
+    path::Places,
+    secret,
+    shell::{Redirect, RedirectKind},
+    wrapper::base_name,
+};
+
+/// Directories without which a machine or a person is lost. `*` is one name.
+const VITAL: &[&str] = &[
+    "/",
+    "/bin",
+    "/bin/*",
+    "/boot",
+    "/boot/*",
+    "/dev",
+    "/dev/*",
+    "/etc",
+    "/etc/*",
+    "/home",
+    "/home/*",
+    "/lib",
+    "/lib/*",
+    "/lib64",
+    "/lib64/*",
+    "/media",
+    "/mnt",
+    "/opt",
+    "/proc",
+    "/proc/*",
+    "/root",
+    "/sbin",
+    "/sbin/*",
+    "/srv",
+    "/sys",
+    "/sys/*",
+    "/usr",
+    "/usr/*",
+    "/var",
+    "/var/lib",
+    "/var/log",
+    "/Users",
+    "/Users/*",
+    "/System",
+    "/System/*",
+    "/Library",
+    "/Applications",
+    "~",
+];
+
+/// Beginnings of paths that belong to the system.
+const SYSTEM: &[&str] = &[
+    "/etc/",
+    "/usr/",
+    "/bin/",
+    "/sbin/",
+    "/boot/",
+    "/lib/",
+    "/lib64/",
+    "/sys/",
+    "/proc/",
+    "/dev/",
+    "/var/spool/cron",
+];
+
+/// Files that run, or decide what runs, later.
+const LATER: &[&str] = &[
+    ".bashrc",
+    ".bash_profile",
+    ".bash_login",
+    ".bash_logout",
+    ".profile",
+    ".zshrc",
+    ".zshenv",
+    ".zprofile",
+    ".zlogin",
+    ".inputrc",
+    ".gitconfig",
+    ".git/config",
+    ".git/hooks",
+    ".git/info/attributes",
+    ".vscode",
+    ".envrc",
+    ".mcp.json",
+    ".config/autostart",
+    ".config/systemd",
+    "launchagents",
+    "authorized_keys",
+];
+
+/// What a command would do to files.
+pub(super) fn find(call: &Call<'_>) -> Option<Danger> {
+    match call.program {
+        "rm" => remove(call),
+        "find" => find_and_delete(call),
+        "chmod" | "chown" | "chgrp" => change_mode(call),
+        "mv" => move_away(call),
+        "dd" => copy_blocks(call),
+        "fdisk" | "sfdisk" | "parted" | "gdisk" => partition(call),
+        "tee" => call.operands().find_map(|path| write(path, call.places)),
+        "cp" | "install" | "ln" => call.operands().last().and_then(|path| write(path, call.places)),
+        program if program == "mkfs" || program.starts_with("mkfs.") => {
+            Some(Danger::never(format!("`{program}` erases a file system")))
+        }
+        _ => None,
+    }
+}
+
+fn remove(call: &Call<'_>) -> Option<Danger> {
+    if call.has("--no-preserve-root") {
+        return Some(Danger::never("`rm --no-preserve-root` is for deleting everything"));
+    }
+    let recursive = call.has_any(&["-r", "-R", "--recursive"]);
+    if !recursive {
+        let everything = call.operands().any(|path| matches!(path, "*" | "./*" | "."));
+        let system = call.operands().find_map(|path| write(path, call.places));
+        return system.or_else(|| {
+            everything.then(|| Danger::ask("`rm` would delete every file here").instead("name the files"))
+        });
+    }
+    if let Some(path) = call.operands().find(|path| is_vital(path, call.places)) {
+        return Some(Danger::never(format!("`rm -r {path}` deletes what a machine or a person lives on")));
+    }
+    Some(Danger::ask("`rm -r` deletes whole directories").instead("mv them away, or name the files"))
+}
+
+fn find_and_delete(call: &Call<'_>) -> Option<Danger> {
+    let runs = call.texts().zip(call.texts().skip(1)).any(|(action, program)| {
+        matches!(action, "-exec" | "-execdir" | "-ok" | "-okdir")
+            && matches!(base_name(program), "rm" | "shred" | "unlink" | "truncate")
+    });
+    if !runs && !call.texts().any(|text| text == "-delete") {
+        return None;
+    }
+    let mut starts = call.texts().take_while(|text| !text.starts_with(['-', '(', '!']));
+    Some(match starts.find(|path| is_vital(path, call.places)) {
+        Some(path) => {
+            Danger::never(format!("`find {path}` would delete what a machine or a person lives on"))
+        }
+        None => {
+            Danger::ask("`find` would delete whatever it finds").instead("-print first, to see what that is")
+        }
+    })
+}
+
+fn change_mode(call: &Call<'_>) -> Option<Danger> {
+    let program = call.program;
+    if call.has_any(&["-R", "--recursive"]) {
+        if let Some(path) = call.operands().skip(1).find(|path| is_vital(path, call.places)) {
+            return Some(Danger::never(format!("`{program} -R {path}` takes a machine apart")));
+        }
+        let what = format!("`{program} -R` changes whole directories, and nothing remembers how they were");
+        return Some(Danger::ask(what).instead("name the files"));
+    }
+    let mode = call.operands().next().unwrap_or_default();
+    let sets_user = program == "chmod"
+        && ((mode.contains('s') && mode.contains(['+', '=']))
+            || (mode.len() == 4 && mode.starts_with(['2', '4', '6'])));
+    sets_user.then(|| Danger::ask("`chmod` would let a program run with the rights of its owner"))
+}
+
+fn move_away(call: &Call<'_>) -> Option<Danger> {
+    let operands: Vec<_> = call.operands().collect();
+    let (target, sources) = operands.split_last()?;
+    match sources.iter().find(|path| is_vital(path, call.places)) {
+        Some(path) => {
+            Some(Danger::never(format!("`mv {path}` takes away what a machine or a person lives on")))
+        }
+        None => write(target, call.places),
+    }
+}
+
+fn copy_blocks(call: &Call<'_>) -> Option<Danger> {
+    call.texts().filter_map(|text| text.strip_prefix("of=")).find_map(|path| write(path, call.places))
+}
+
+fn partition(call: &Call<'_>) -> Option<Danger> {
+    let lists = call.has_any(&["-l", "--list", "-d", "--dump"]) || call.texts().any(|text| text == "print");
+    let device = call.operands().any(|path| path.starts_with("/dev/"));
+    (device && !lists).then(|| Danger::never(format!("`{}` changes the partitions of a disk", call.program)))
+}
+
+/// What a redirection would overwrite.
+pub(super) fn redirection(redirect: &Redirect, places: &Places) -> Option<Danger> {
+    match redirect.kind {
+        RedirectKind::Write | RedirectKind::Append => write(&redirect.target.text, places),
+        RedirectKind::Read | RedirectKind::Descriptor | RedirectKind::Text => None,
+    }
+}
+
+/// What writing to a path would mean.
+fn write(path: &str, places: &Places) -> Option<Danger> {
+    let paths: Vec<_> = places.resolve(path).collect();
+    let find = |test: fn(&str) -> bool| paths.iter().find(|path| test(path));
+    if find(is_disk).is_some() {
+        return Some(Danger::never(format!("writing to `{path}` destroys what is on a disk")));
+    }
+    if find(|path| path == "/proc/sysrq-trigger").is_some() {
+        return Some(Danger::never("writing to `/proc/sysrq-trigger` stops the machine"));
+    }
+    if find(is_harmless_device).is_some() {
+        return None;
+    }
+    if find(|path| SYSTEM.iter().any(|directory| path.starts_with(directory))).is_some() {
+        return Some(Danger::ask(format!("`{path}` belongs to the system")));
+    }
+    if secret::in_names(path, places).is_some() || find(runs_later).is_some() {
+        return Some(Danger::ask(format!("`{path}` decides what runs, or who may, later on")));
+    }
+    None
+}
+
+fn is_disk(path: &str) -> bool {
+    const NAMES: &[&str] = &[
+        "sd", "hd", "vd", "xvd", "nvme", "mmcblk", "disk", "rdisk", "loop", "dm-", "md", "mapper/", "mem",
+        "kmem", "port",
+    ];
+    path.strip_prefix("/dev/").is_some_and(|device| NAMES.iter().any(|name| device.starts_with(name)))
+}
+
+fn is_harmless_device(path: &str) -> bool {
+    matches!(path, "/dev/null" | "/dev/stdout" | "/dev/stderr" | "/dev/tty" | "/dev/zero" | "/dev/full")
+        || path.starts_with("/dev/fd/")
+        || path.starts_with("/dev/shm/")
+}
+
+fn runs_later(path: &str) -> bool {
+    let path = format!("/{}/", path.to_lowercase());
+    LATER.iter().any(|name| path.contains(&format!("/{name}/")))
+}
+
+/// Whether a path is one nobody can do without, or everything in one.
+fn is_vital(path: &str, places: &Places) -> bool {
+    places.resolve(path).any(|path| {
+        let inside = |end: &&str| path.strip_suffix(*end);
+        let path = match ["/*", "/.*"].iter().find_map(inside) {
+            Some("") => "/",
+            Some(directory) => directory,
+            None => &path,
+        };
+        VITAL.iter().any(|vital| {
+            vital.split('/').count() == path.split('/').count()
+                && vital.split('/').zip(path.split('/')).all(|(vital, part)| vital == part || vital == "*")
+        })
+    })
+}

@@ -1,0 +1,198 @@
+//! What comes in from the network and is run, and what goes out that should not.
+
+use super::{Call, Danger};
+use crate::{
+    path::Places,
+    secret,
+    shell::{Joined, Script, Simple},
+    wrapper::{self, Inner, base_name, is_shell},
+};
+
+/// What a command would do over the network, by its own words.
+pub(super) fn find(call: &Call<'_>) -> Option<Danger> {
+    match call.program {
+        "nc" | "ncat" | "netcat" => {
+            let gives_shell = call.has_any(&["-e", "-c", "--exec", "--sh-exec", "--lua-exec"]);
+            gives_shell.then(shell_for_others)
+        }
+        "socat" => {
+            let mut texts = call.texts().map(str::to_lowercase);
+            texts.any(|text| text.contains("exec:") || text.contains("system:")).then(shell_for_others)
+        }
+        _ => sends(call),
+    }
+}
+
+fn shell_for_others() -> Danger {
+    Danger::never("this opens a shell for someone else over the network")
+}
+
+/// Files that are secrets, as what an upload is made from.
+fn sends(call: &Call<'_>) -> Option<Danger> {
+    let uploads: Vec<_> = match call.program {
+        "curl" => values(call, "dFT", &["--data", "--form", "--upload-file", "--json", "--url-query"]),
+        "wget" => values(call, "", &["--post-file", "--body-file", "--post-data", "--body-data"]),
+        "scp" | "rsync" | "rclone" | "sftp" | "http" | "https" | "xh" => call.operands().collect(),
+        _ => return None,
+    };
+    let secret = uploads.into_iter().find(|text| {
+        text.split(['@', '<', '=', ';']).any(|part| secret::in_contents(part, true, call.places).is_some())
+    });
+    secret.map(|text| Danger::never(format!("this sends `{text}`, which may hold secrets, away")))
+}
+
+/// Values of short and long options, attached or not. A long name also stands for those that begin with it.
+fn values<'a>(call: &Call<'a>, short: &str, long: &[&str]) -> Vec<&'a str> {
+    let mut found = Vec::new();
+    let mut texts = call.texts();
+    while let Some(text) = texts.next() {
+        if let Some((name, value)) = text.split_once('=').filter(|(name, _)| name.starts_with("--")) {
+            if long.iter().any(|each| name.starts_with(each)) {
+                found.push(value);
+            }
+        } else if text.starts_with("--") {
+            if long.iter().any(|each| text.starts_with(each)) {
+                found.extend(texts.next());
+            }
+        } else if let Some(bundle) = text.strip_prefix('-')
+            && let Some(at) = bundle.find(|letter| short.contains(letter))
+        {
+            let attached = bundle.get(at + 1..).filter(|value| !value.is_empty());
+            found.extend(attached.or_else(|| texts.next()));
+        }
+    }
+    found
+}
+
+/// What the place of a command in its script adds: what it is fed, and by whom.
+pub(super) fn in_place(script: &Script, at: usize, places: &Places) -> Option<Danger> {
+    let simple = script.commands.get(at)?;
+    let inner = script.commands.get(simple.inner.clone()).unwrap_or_default();
+    let fed_by = feeders(script, at);
+    let reverse_shell = simple.redirects.iter().any(|redirect| {
+        let target = redirect.target.text.as_str();
+        target.starts_with("/dev/tcp/") || target.starts_with("/dev/udp/")
+    });
+    if reverse_shell {
+        let what = "this talks to another machine past every tool for that";
+        return Some(if runs_scripts(simple) { shell_for_others() } else { Danger::ask(what) });
+    }
+    if runs_scripts(simple) {
+        if fed_by.iter().copied().chain(inner).any(is_download) {
+            return Some(
+                Danger::never("this runs whatever a server sends, unseen")
+                    .instead("download it to a file, read it, then run it"),
+            );
+        }
+        if !fed_by.is_empty() && reads_stdin(simple) {
+            return Some(
+                Danger::ask("this runs whatever another command prints").instead("look at it first"),
+            );
+        }
+    }
+    if is_sender(simple) {
+        let secrets = fed_by.iter().copied().chain(inner).any(|simple| shows_secrets(simple, places));
+        if secrets {
+            return Some(Danger::never("this sends secrets away"));
+        }
+        if fed_by.iter().any(|simple| runs_scripts(simple)) {
+            return Some(shell_for_others());
+        }
+    }
+    None
+}
+
+/// The commands whose output a command reads: all before it in its pipeline, and those in a group there.
+fn feeders(script: &Script, at: usize) -> Vec<&Simple> {
+    let piped = |at: usize| script.commands.get(at).is_some_and(|simple| simple.joined == Joined::Piped);
+    if !piped(at) {
+        return Vec::new();
+    }
+    // Where a group ends is not kept: everything before the pipe may be in it.
+    let first = if script.is_clear() { (0..at).rev().find(|at| !piped(*at)).unwrap_or(0) } else { 0 };
+    script.commands.get(first..at).unwrap_or_default().iter().collect()
+}
+
+/// The program of a command, behind the wrappers around it.
+fn programs(simple: &Simple) -> Vec<&str> {
+    let mut words = &simple.words[..];
+    let mut programs = Vec::new();
+    // Bounded: each turn leaves fewer words.
+    while let Some(program) = words.first() {
+        programs.push(base_name(&program.text));
+        let inner = wrapper::open(words).into_iter().find_map(|inner| match inner {
+            Inner::Words { range, .. } => Some(range),
+            Inner::Script { .. } => None,
+        });
+        match inner {
+            Some(range) if !range.is_empty() => words = words.get(range).unwrap_or_default(),
+            _ => break,
+        }
+    }
+    programs
+}
+
+fn is_download(simple: &Simple) -> bool {
+    let is = |name: &&str| {
+        matches!(
+            *name,
+            "curl" | "wget" | "fetch" | "aria2c" | "http" | "https" | "xh" | "lynx" | "w3m" | "lwp-request"
+        )
+    };
+    programs(simple).iter().any(is)
+}
+
+fn is_sender(simple: &Simple) -> bool {
+    let is = |name: &&str| {
+        matches!(
+            *name,
+            "curl"
+                | "wget"
+                | "nc"
+                | "ncat"
+                | "netcat"
+                | "socat"
+                | "ssh"
+                | "telnet"
+                | "ftp"
+                | "http"
+                | "https"
+                | "xh"
+                | "mail"
+        )
+    };
+    programs(simple).iter().any(is)
+}
+
+fn runs_scripts(simple: &Simple) -> bool {
+    let is = |name: &&str| {
+        is_shell(name)
+            || matches!(
+                *name,
+                "eval" | "source" | "." | "python" | "python2" | "python3" | "perl" | "ruby" | "node" | "php"
+            )
+    };
+    programs(simple).iter().any(is)
+}
+
+/// Whether an interpreter has nothing but its input to run.
+fn reads_stdin(simple: &Simple) -> bool {
+    let program = programs(simple).len();
+    let arguments = simple.words.iter().skip(program).map(|word| word.text.as_str());
+    arguments.into_iter().all(|text| text.starts_with('-') && !text.contains('c') && !text.contains('e'))
+        || simple.words.iter().any(|word| matches!(word.text.as_str(), "-s" | "-"))
+}
+
+fn shows_secrets(simple: &Simple, places: &Places) -> bool {
+    let environment = matches!(
+        simple.program().map(base_name),
+        Some("env" | "printenv" | "export" | "set" | "declare" | "typeset" | "compgen")
+    );
+    let named =
+        simple.words.iter().skip(1).any(|word| secret::in_contents(&word.text, word.glob, places).is_some());
+    let read = simple
+        .redirects
+        .iter()
+        .any(|redirect| secret::in_contents(&redirect.target.text, redirect.target.glob, places).is_some());
+    environment || named || read
+}

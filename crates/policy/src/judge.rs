@@ -1,0 +1,332 @@
+//! From a command line to what is known about it.
+
+use windlass_contract::CommandLine;
+
+use crate::{
+    Access, Class, Danger, FileUse, Judgement, Part, Reason, Rule, Rules, Ruling, Severity, Unclear, What,
+    danger, known,
+    path::Places,
+    secret,
+    shell::{Dialect, Redirect, RedirectKind, Script, Simple, Word},
+    wrapper::{self, Inner, base_name},
+};
+
+/// How deep programs may run programs. Nobody nests more by hand.
+const MAX_DEPTH: usize = 8;
+
+/// How many programs one command may run. More can hide anything among them.
+const MAX_PARTS: usize = 256;
+
+/// Variables that only change how things look.
+const HARMLESS_VARIABLES: &[&str] = &[
+    "LC_ALL",
+    "LC_COLLATE",
+    "LC_CTYPE",
+    "LC_NUMERIC",
+    "LC_TIME",
+    "LANG",
+    "LANGUAGE",
+    "TZ",
+    "NO_COLOR",
+    "FORCE_COLOR",
+    "CLICOLOR",
+    "COLUMNS",
+    "LINES",
+    "CI",
+    "NODE_ENV",
+    "RUST_BACKTRACE",
+    "RUST_LOG",
+    "CARGO_TERM_COLOR",
+    "PYTHONUNBUFFERED",
+    "PYTHONDONTWRITEBYTECODE",
+];
+
+/// Says what is known about a command. Reads nothing but its arguments.
+pub fn judge(command: &CommandLine, rules: &Rules) -> Judgement {
+    let mut judge = Judge {
+        rules,
+        places: Places::starting(command.cwd.as_deref()),
+        parts: Vec::new(),
+        unclear: Vec::new(),
+        files: Vec::new(),
+    };
+    let words: Vec<_> = command.argv.iter().map(|word| Word::literal(word)).collect();
+    match wrapper::open(&words).pop() {
+        // The shell that a tool runs every line in is not worth a word.
+        Some(Inner::Script { text, dialect, plain: true }) => judge.script(&text, dialect, &Via::default()),
+        _ => judge.words(words),
+    };
+    judge.finish()
+}
+
+struct Judge<'a> {
+    rules: &'a Rules,
+    places: Places,
+    parts: Vec<Part>,
+    unclear: Vec<Unclear>,
+    files: Vec<FileUse>,
+}
+
+/// What is around a command.
+#[derive(Clone, Default)]
+struct Via<'a> {
+    programs: Vec<String>,
+    /// The rule that allows the wrapper together with what it runs.
+    allowed: Option<&'a Rule>,
+}
+
+/// What a command runs besides its own program.
+#[derive(Clone, Copy)]
+struct Runs {
+    class: Class,
+    /// The program around it adds nothing.
+    plain: bool,
+}
+
+impl<'a> Judge<'a> {
+    /// A command that no shell reads.
+    fn words(&mut self, words: Vec<Word>) -> Class {
+        self.unclear.extend(words.iter().find_map(|word| Unclear::hidden(&word.text)));
+        self.script_of(&single(words), &Via::default())
+    }
+
+    fn script(&mut self, text: &str, dialect: Dialect, via: &Via<'a>) -> Class {
+        let script = Script::parse(text, dialect);
+        self.unclear.extend(script.unclear.iter().cloned());
+        let class = self.script_of(&script, via);
+        if script.is_clear() { class } else { class.max(Class::Ordinary) }
+    }
+
+    fn script_of(&mut self, script: &Script, via: &Via<'a>) -> Class {
+        if via.programs.len() > MAX_DEPTH {
+            self.unclear.push(Unclear::new(What::TooDeep, "programs that run programs"));
+            return Class::Dangerous;
+        }
+        (0..script.commands.len()).map(|at| self.command(script, at, via)).max().unwrap_or(Class::Safe)
+    }
+
+    /// Judges one command and what it runs. Its own part comes before theirs.
+    fn command(&mut self, script: &Script, at: usize, via: &Via<'a>) -> Class {
+        let Some(simple) = script.commands.get(at) else { return Class::Ordinary };
+        if self.parts.len() >= MAX_PARTS {
+            self.unclear.push(Unclear::new(What::TooHard, "more programs than are looked at"));
+            return Class::Dangerous;
+        }
+        let own = self.parts.len();
+        self.parts.push(Part {
+            argv: simple.words.iter().map(|word| word.text.clone()).collect(),
+            via: via.programs.clone(),
+            class: Class::Ordinary,
+            reason: Reason::Wrapper,
+            facts: facts(simple),
+        });
+        let rule = self.rules.find(&simple.words);
+        let runs = self.inner(script, at, via, rule);
+        let place = danger::of_place(script, at, &self.places);
+        let (class, reason) = self.weigh(simple, rule.or(via.allowed), place, runs);
+        (self.parts[own].class, self.parts[own].reason) = (class, reason);
+        self.files.extend(simple.redirects.iter().filter_map(file_use));
+        self.follow(simple);
+        class.max(runs.map_or(Class::Safe, |runs| runs.class))
+    }
+
+    /// The class of a command by itself: the strictest word counts.
+    fn weigh(
+        &self,
+        simple: &Simple,
+        rule: Option<&Rule>,
+        place: Option<Danger>,
+        runs: Option<Runs>,
+    ) -> (Class, Reason) {
+        let own = danger::of_command(&simple.words, &self.places);
+        let never = |danger: &&Danger| danger.severity == Severity::Never;
+        if let Some(danger) = own.iter().chain(&place).find(never) {
+            return (Class::Forbidden, Reason::Danger(danger.clone()));
+        }
+        let ruled = |ruling| rule.filter(|rule| rule.decision == ruling).cloned().map(Reason::Rule);
+        if let Some(forbidden) = ruled(Ruling::Forbid) {
+            return (Class::Forbidden, forbidden);
+        }
+        if let Some(asked) = ruled(Ruling::Ask) {
+            return (Class::Dangerous, asked);
+        }
+        let trouble = trouble(simple, &self.places);
+        let allowed = ruled(Ruling::Allow).filter(|_| trouble.is_none() && !adds_options(simple));
+        // Whoever allowed `git push` did not think of `git push --force`; who allowed that did.
+        let meant = |rule: &Rule| {
+            let prefix = simple.words.get(..rule.prefix.len()).unwrap_or_default();
+            danger::of_command(prefix, &self.places).is_some()
+        };
+        let lifted = allowed.is_some() && rule.is_some_and(meant);
+        if let Some(danger) = place.or(own.filter(|_| !lifted)) {
+            return (Class::Dangerous, Reason::Danger(danger));
+        }
+        match (allowed, trouble, runs) {
+            (Some(allowed), ..) => (Class::Safe, allowed),
+            (None, Some(why), _) => (Class::Ordinary, Reason::NotKnown { why }),
+            (None, None, Some(Runs { class, plain: true })) => (class.min(Class::Ordinary), Reason::Wrapper),
+            (None, None, _) => match known::check(&simple.words, &self.places) {
+                Ok(()) => (Class::Safe, Reason::Known),
+                Err(why) => (Class::Ordinary, Reason::NotKnown { why }),
+            },
+        }
+    }
+
+    /// Judges what a command runs besides its own program.
+    fn inner(&mut self, script: &Script, at: usize, via: &Via<'a>, rule: Option<&'a Rule>) -> Option<Runs> {
+        let simple = script.commands.get(at)?;
+        let mut runs: Option<Runs> = None;
+        for inner in wrapper::open(&simple.words).into_iter().chain(input(script, at)) {
+            let mut within = Via { programs: via.programs.clone(), allowed: None };
+            within.programs.extend(simple.program().map(|program| base_name(program).to_owned()));
+            let (class, plain) = match inner {
+                Inner::Script { text, dialect, plain } => (self.script(&text, dialect, &within), plain),
+                Inner::Words { range, plain } => {
+                    // A rule that names the inner program has thought of it.
+                    within.allowed =
+                        rule.filter(|rule| rule.decision == Ruling::Allow && rule.prefix.len() > range.start);
+                    let words = simple.words.get(range).unwrap_or_default().to_vec();
+                    (self.script_of(&single(words), &within), plain)
+                }
+            };
+            runs = Some(match runs {
+                Some(runs) => Runs { class: class.max(runs.class), plain: plain && runs.plain },
+                None => Runs { class, plain },
+            });
+        }
+        runs
+    }
+
+    /// Follows a `cd`.
+    fn follow(&mut self, simple: &Simple) {
+        if !matches!(simple.program(), Some("cd" | "pushd")) {
+            return;
+        }
+        let target = simple.words.iter().skip(1).find(|word| !word.text.starts_with('-'));
+        let target = target.map_or("~", |word| word.text.as_str());
+        if !self.places.enter(target) {
+            self.unclear.push(Unclear::new(What::TooHard, target));
+        }
+    }
+
+    fn finish(self) -> Judgement {
+        let Self { parts, mut unclear, files, .. } = self;
+        unclear.dedup();
+        let strictest = parts.iter().rev().max_by_key(|part| part.class);
+        let (mut class, mut why) = match strictest {
+            Some(part) => (part.class, explain(part)),
+            None => (Class::Ordinary, "there is nothing to run".to_owned()),
+        };
+        let limit = unclear.iter().find(|unclear| unclear.what.is_over_a_limit());
+        let written = files.iter().find(|file| file.access != Access::Read);
+        if let Some(limit) = limit.filter(|_| class < Class::Dangerous) {
+            (class, why) = (Class::Dangerous, format!("{limit}: do it in smaller steps"));
+        } else if let Some(unclear) = unclear.first().filter(|_| class == Class::Safe) {
+            (class, why) = (Class::Ordinary, unclear.to_string());
+        } else if let Some(file) = written.filter(|_| class == Class::Safe) {
+            (class, why) = (Class::Ordinary, format!("it writes `{}`", file.path));
+        }
+        let by_rule = |part: &Part| matches!(part.reason, Reason::Rule(_));
+        let leaves = |part: &Part| match &part.reason {
+            Reason::Rule(rule) => rule.escape_sandbox,
+            reason => *reason == Reason::Wrapper,
+        };
+        let safe = class == Class::Safe;
+        let changes_nothing = safe && !parts.iter().any(by_rule);
+        let escape_sandbox = safe && parts.iter().any(by_rule) && parts.iter().all(leaves);
+        Judgement { class, why, parts, unclear, files, changes_nothing, escape_sandbox }
+    }
+}
+
+/// One command, as a script.
+fn single(words: Vec<Word>) -> Script {
+    Script { commands: vec![Simple::of(words)], unclear: Vec::new() }
+}
+
+fn explain(part: &Part) -> String {
+    let program = part.argv.first().map(String::as_str).unwrap_or_default();
+    match &part.reason {
+        Reason::NotKnown { why } => format!("`{program}` is not known to be harmless: {why}"),
+        Reason::Known | Reason::Wrapper => format!("`{program}` is {}", part.reason),
+        Reason::Rule(_) | Reason::Danger(_) => part.reason.to_string(),
+    }
+}
+
+/// A script that a shell reads as its input.
+fn input(script: &Script, at: usize) -> Option<Inner> {
+    let simple = script.commands.get(at)?;
+    let shell = wrapper::is_shell(base_name(simple.program()?));
+    if !shell || simple.words.iter().skip(1).any(|word| !word.text.starts_with('-')) {
+        return None;
+    }
+    let before = at.checked_sub(1).and_then(|before| script.commands.get(before));
+    let printed = before.filter(|before| matches!(before.program(), Some("echo" | "printf")));
+    let printed = printed.map(|before| {
+        before.words.iter().skip(1).map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ")
+    });
+    let text = simple.here.clone().or(printed)?;
+    Some(Inner::Script { text, dialect: Dialect::Bash, plain: false })
+}
+
+/// What keeps a command from being harmless whatever its program is.
+fn trouble(simple: &Simple, places: &Places) -> Option<String> {
+    if let Some(unclear) = simple.words.iter().find_map(|word| Some(Unclear::new(word.unclear?, &word.text)))
+    {
+        return Some(unclear.to_string());
+    }
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-+.,:/@=".contains(c);
+    let harmful = simple.assignments.iter().find(|assignment| {
+        let value = &assignment.value;
+        !HARMLESS_VARIABLES.contains(&assignment.name.as_str())
+            || value.unclear.is_some()
+            || value.text.starts_with('/')
+            || !value.text.chars().all(plain)
+    });
+    if let Some(assignment) = harmful {
+        return Some(format!("it sets `{}`, which may change what runs", assignment.name));
+    }
+    if simple.words.is_empty() {
+        return Some("it changes the shell itself".to_owned());
+    }
+    simple.redirects.iter().find_map(|redirect| match redirect.kind {
+        RedirectKind::Read => secret::in_contents(&redirect.target.text, redirect.target.glob, places),
+        RedirectKind::Write | RedirectKind::Append | RedirectKind::Descriptor | RedirectKind::Text => None,
+    })
+}
+
+/// Whether a wildcard may bring options that no rule has seen.
+fn adds_options(simple: &Simple) -> bool {
+    simple.words.iter().any(Word::could_be_an_option)
+}
+
+/// What is worth telling a person about a command besides its words.
+fn facts(simple: &Simple) -> Vec<String> {
+    let assignments = simple.assignments.iter().map(|each| format!("sets {}={}", each.name, each.value.text));
+    let redirects = simple.redirects.iter().filter_map(file_use).map(|file| {
+        let does = match file.access {
+            Access::Read => "reads",
+            Access::Write => "writes",
+            Access::Append => "appends to",
+        };
+        format!("{does} `{}`", file.path)
+    });
+    let wild = simple.words.iter().filter(|word| word.glob);
+    let wild = wild.map(|word| format!("`{}` stands for the names that match", word.text));
+    assignments.chain(redirects).chain(wild).collect()
+}
+
+/// The file of a redirection; none if it is no file, or nothing stays in it.
+fn file_use(redirect: &Redirect) -> Option<FileUse> {
+    let access = match redirect.kind {
+        RedirectKind::Read => Access::Read,
+        RedirectKind::Write => Access::Write,
+        RedirectKind::Append => Access::Append,
+        RedirectKind::Descriptor | RedirectKind::Text => return None,
+    };
+    let target = &redirect.target;
+    let clear = target.unclear.is_none() && !target.glob;
+    (target.text != "/dev/null").then(|| FileUse { path: target.text.clone(), access, clear })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,154 @@
+//! Commands that are known to be harmless, whoever asks for them: they change nothing and show no secrets.
+//!
+//! `commands.txt` is the list. A command that is not on it, or has an option that is not, may be harmless all the same;
+//! it is just not known.
+
+mod find;
+mod git;
+mod grammar;
+mod sed;
+mod special;
+mod table;
+
+use grammar::{Arguments, Grammar, Shows, Sweep, Trait};
+
+use crate::{path::Places, secret, shell::Word};
+
+/// Directories only the system's own programs are in. Not `/usr/local/bin`: on some systems anyone may write there.
+const SYSTEM: &[&str] = &["/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/"];
+
+/// Programs that may be asked for their version. Not those that first look for another version of themselves to run, as
+/// a file in the working directory says (cargo, rustc, go), and none that is a script of the project.
+const VERSIONED: &[&str] = &[
+    "node",
+    "python",
+    "python3",
+    "ruby",
+    "perl",
+    "php",
+    "java",
+    "javac",
+    "gcc",
+    "g++",
+    "cc",
+    "clang",
+    "make",
+    "cmake",
+    "ninja",
+    "bash",
+    "zsh",
+    "docker",
+    "curl",
+    "wget",
+    "tar",
+    "openssl",
+    "ssh",
+    "awk",
+    "gawk",
+    "sqlite3",
+    "psql",
+    "rustup",
+    "deno",
+    "bun",
+    "lua",
+    "ghc",
+    "gh",
+    "kubectl",
+    "helm",
+    "terraform",
+];
+
+/// Why a command is not known to be harmless; nothing if it is. All its words must be clear.
+pub(crate) fn check(words: &[Word], places: &Places) -> Result<(), String> {
+    let (program, arguments) = words.split_first().ok_or("there is no program")?;
+    let name = system_name(program)
+        .ok_or_else(|| format!("`{}` is not in a directory of the system", program.text))?;
+    if let [only] = arguments
+        && asks_about_itself(name, &only.text)
+    {
+        return Ok(());
+    }
+    if name == "git" {
+        return git::check(arguments, places);
+    }
+    let grammar =
+        table::find(name).ok_or_else(|| format!("`{name}` is not on the list of harmless programs"))?;
+    run_through(grammar, name, arguments, places)
+}
+
+/// The name of a program that is looked up, or is in a directory of the system.
+pub(crate) fn system_name(program: &Word) -> Option<&str> {
+    let text = program.text.as_str();
+    if program.glob || program.home || program.unclear.is_some() {
+        return None;
+    }
+    let name = SYSTEM.iter().find_map(|directory| text.strip_prefix(directory)).unwrap_or(text);
+    (!name.contains('/')).then_some(name)
+}
+
+/// `--version` and `--help`, alone.
+fn asks_about_itself(name: &str, argument: &str) -> bool {
+    let external = table::find(name).is_some_and(|grammar| !grammar.operands.are(Trait::Words));
+    match argument {
+        "--version" => external || name == "git" || VERSIONED.contains(&name),
+        "--help" => external,
+        _ => false,
+    }
+}
+
+/// Reads arguments by their grammar and looks at each.
+fn run_through(grammar: &Grammar, name: &str, words: &[Word], places: &Places) -> Result<(), String> {
+    let arguments = grammar.sort(words)?;
+    let operands = &grammar.operands;
+    if let Some(max) = operands.max {
+        let wildcard = arguments.operands.iter().any(|word| word.glob);
+        if arguments.operands.len() > max || wildcard {
+            return Err(format!("it has more than the {max} operands that are harmless"));
+        }
+    }
+    for word in &arguments.operands {
+        let text = word.text.as_str();
+        if operands.are(Trait::Plus) && !text.starts_with('+') {
+            return Err(format!("`{text}` would be set"));
+        }
+        if operands.are(Trait::NoAt) && (text.starts_with('@') || word.could_be_an_option()) {
+            return Err(format!("`{text}` stands for the contents of a file"));
+        }
+    }
+    secrets(grammar, &arguments, places)?;
+    if operands.are(Trait::Check) { special::check(name, &arguments, places) } else { Ok(()) }
+}
+
+/// Looks at everything that may be a file.
+fn secrets(grammar: &Grammar, arguments: &Arguments<'_>, places: &Places) -> Result<(), String> {
+    let operands = &grammar.operands;
+    let found = |secret: Option<String>| secret.map_or(Ok(()), Err);
+    let look = |text: &str, glob: bool| match operands.shows {
+        Shows::Contents => found(secret::in_contents(text, glob, places)),
+        Shows::Names => found(secret::in_names(text, places)),
+        // What a wildcard finds is shown by anything that shows its arguments.
+        Shows::Nothing if glob => found(secret::in_names(text, places)),
+        Shows::Nothing => Ok(()),
+    };
+    let pattern_given = arguments.has(&["e", "regexp", "expression", "files", "type-list"]);
+    let files = &arguments.operands[..];
+    let files = if operands.pattern && !pattern_given { files.get(1..).unwrap_or_default() } else { files };
+    files.iter().try_for_each(|word| look(&word.text, word.glob))?;
+    let values = arguments.options.iter().filter(|(name, _)| !matches!(*name, "e" | "regexp" | "expression"));
+    values.filter_map(|(_, value)| *value).try_for_each(|value| look(value, false))?;
+    let sweeps = match &operands.sweep {
+        Sweep::Never => false,
+        Sweep::Always => true,
+        Sweep::With(options) => arguments.has(options),
+    };
+    if !sweeps {
+        return Ok(());
+    }
+    if files.is_empty() {
+        return found(secret::in_everything_below(".", places));
+    }
+    files.iter().try_for_each(|word| found(secret::in_everything_below(&word.text, places)))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,42 @@
+//! `find`: starting points, then an expression. Only what tests and prints is listed.
+
+use crate::{path::Places, secret, shell::Word};
+
+/// Options and tests without a value, operators, and actions that print.
+const ALONE: &str = "-H -L -P -a -and -o -or -not ! ( ) , -daystart -depth -d -empty -executable -false -follow \
+                     -ignore_readdir_race -ls -mount -nogroup -nouser -print -print0 -prune -quit -readable -true -writable \
+                     -xdev -O0 -O1 -O2 -O3";
+
+/// Options and tests with one value, and `-printf`, which prints.
+const VALUED: &str = "-amin -anewer -atime -cmin -cnewer -ctime -fstype -gid -group -ilname -iname -inum -ipath -iregex \
+                      -iwholename -links -lname -maxdepth -mindepth -mmin -mtime -name -newer -newerat -newerct -newermt -path \
+                      -perm -printf -regex -regextype -samefile -size -type -uid -used -user -wholename -xtype";
+
+/// Why a `find` is not harmless.
+pub(super) fn check(words: &[&Word], places: &Places) -> Result<(), String> {
+    let is = |list: &str, word: &str| list.split_whitespace().any(|each| each == word);
+    let mut words = words.iter();
+    let mut expression = false;
+    while let Some(word) = words.next() {
+        let text = word.text.as_str();
+        if is(ALONE, text) {
+            expression |= !matches!(text, "-H" | "-L" | "-P");
+        } else if is(VALUED, text) {
+            expression = true;
+            let value = words.next().ok_or_else(|| format!("`{text}` has no value"))?;
+            if value.glob {
+                return Err(format!("`{}` may become more than one word; quote it", value.text));
+            }
+            if let Some(secret) = secret::in_contents(&value.text, true, places) {
+                return Err(secret);
+            }
+        } else if expression || text.starts_with('-') || word.could_be_an_option() {
+            return Err(format!(
+                "`{text}` is not known to be harmless (-exec and -ok run programs, -delete and -f… write)"
+            ));
+        } else if let Some(secret) = secret::in_names(text, places) {
+            return Err(secret);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,57 @@
+//! `git`: what it only shows, in the repository it is called in.
+//!
+//! git runs programs that its configuration names (`core.fsmonitor`, filters, `diff.external`, textconv). That
+//! configuration is the user's own and the repository's `.git/config`, which the sandbox keeps commands from writing; no
+//! file of a checkout can set it. So these commands are harmless where they are started, and no more known as soon as
+//! another repository or another configuration is chosen: by an option before the subcommand, a variable, or a `cd`.
+
+use super::{grammar::Arguments, run_through, table};
+use crate::{path::Places, shell::Word};
+
+/// Why a `git` is not harmless.
+pub(super) fn check(words: &[Word], places: &Places) -> Result<(), String> {
+    if places.have_changed() {
+        return Err("git obeys the configuration of the repository it is in, and there was a `cd`".to_owned());
+    }
+    let globals =
+        words.iter().take_while(|word| matches!(word.text.as_str(), "--no-pager" | "--no-optional-locks"));
+    let words = words.get(globals.count()..).unwrap_or_default();
+    let (subcommand, arguments) = words.split_first().ok_or("it has no subcommand")?;
+    let name = format!("git {}", subcommand.text);
+    let grammar =
+        table::find(&name).ok_or_else(|| format!("`{name}` is not on the list of harmless programs"))?;
+    if arguments.iter().any(|word| word.text.contains("%G")) {
+        return Err("`%G` in a format runs gpg".to_owned());
+    }
+    run_through(grammar, &name, arguments, places)
+}
+
+/// Subcommands that list, or do something else, depending on their operands.
+pub(super) fn check_operands(name: &str, arguments: &Arguments<'_>) -> Result<(), String> {
+    let operands: Vec<_> = arguments.operands.iter().map(|word| word.text.as_str()).collect();
+    let listing = match name {
+        "git branch" => operands.is_empty() || arguments.has(&["list"]),
+        "git tag" => operands.is_empty() || arguments.has(&["l", "list"]),
+        "git remote" => matches!(operands[..], [] | ["get-url", _]),
+        "git stash" => matches!(operands[..], ["list" | "show", ..]),
+        "git worktree" => operands == ["list"],
+        "git reflog" => !matches!(operands[..], ["expire" | "delete" | "drop" | "write" | "exists", ..]),
+        "git config" => match operands[..] {
+            [key] | ["get", key] => return harmless_key(key),
+            _ => false,
+        },
+        _ => false,
+    };
+    if listing { Ok(()) } else { Err("with these operands it may change something".to_owned()) }
+}
+
+/// Configuration may hold secrets; these keys do not.
+fn harmless_key(key: &str) -> Result<(), String> {
+    const SECTIONS: &[&str] =
+        &["user.", "core.", "branch.", "remote.", "init.", "pull.", "push.", "merge.", "color."];
+    const SECRETS: &[&str] = &["header", "token", "password", "proxy", "credential", "key"];
+    let key = key.to_lowercase();
+    let known = SECTIONS.iter().any(|section| key.starts_with(section));
+    let secret = SECRETS.iter().any(|secret| key.contains(secret));
+    if known && !secret { Ok(()) } else { Err(format!("`{key}` may be a secret")) }
+}

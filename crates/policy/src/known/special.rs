@@ -1,0 +1,164 @@
+//! Commands whose options are not all there is to say.
+
+use super::{find, git, grammar::Arguments, sed};
+use crate::{path::Places, secret};
+
+/// What the grammar of a command cannot say. `name` is one that the table marks with `check`.
+pub(super) fn check(name: &str, arguments: &Arguments<'_>, places: &Places) -> Result<(), String> {
+    match name {
+        "find" => find::check(&arguments.operands, places),
+        "sed" => sed::check(arguments),
+        "printf" => printf(arguments),
+        "test" => test(&texts(arguments)),
+        "[" => match texts(arguments).split_last() {
+            Some((&"]", expression)) => test(expression),
+            _ => Err("`[` without `]`".to_owned()),
+        },
+        "cd" => cd(arguments, places),
+        "command" => {
+            if arguments.has(&["v", "V"]) {
+                Ok(())
+            } else {
+                Err("it runs another program".to_owned())
+            }
+        }
+        "grep" | "egrep" | "fgrep" | "rg" => search(arguments),
+        "jq" => jq(arguments),
+        "ps" => ps(arguments),
+        _ => git::check_operands(name, arguments),
+    }
+}
+
+fn texts<'a>(arguments: &Arguments<'a>) -> Vec<&'a str> {
+    arguments.operands.iter().map(|word| word.text.as_str()).collect()
+}
+
+/// Formats of text are harmless, formats of numbers if they get numbers: zsh computes what it is given there.
+fn printf(arguments: &Arguments<'_>) -> Result<(), String> {
+    let words = texts(arguments);
+    let (format, values) = words.split_first().ok_or("it has no format")?;
+    if format.starts_with('-') {
+        return Err("`-v` sets a variable".to_owned());
+    }
+    if arguments.operands.iter().any(|word| word.glob) {
+        return Err("names that are not known go into its format".to_owned());
+    }
+    let mut conversions = format.split('%').skip(1);
+    while let Some(conversion) = conversions.next() {
+        let kind = conversion.trim_start_matches(|c: char| c.is_ascii_digit() || "-+ #.'".contains(c));
+        match kind.chars().next() {
+            // `%%`: the next piece is plain text.
+            None if conversion.is_empty() => drop(conversions.next()),
+            Some('s' | 'b' | 'q' | 'c') => {}
+            Some('d' | 'i' | 'u' | 'o' | 'x' | 'X' | 'f' | 'F' | 'e' | 'g') => {
+                if !values.iter().all(|value| is_plain(value)) {
+                    return Err("a number in its format may compute what it is given".to_owned());
+                }
+            }
+            _ => return Err(format!("its conversion `%{conversion}` is not known to be harmless")),
+        }
+    }
+    Ok(())
+}
+
+/// Nothing that a shell could compute.
+fn is_plain(value: &str) -> bool {
+    !value.contains(['[', '$', '`', '('])
+}
+
+/// A test of files and strings. `-v` and `-R` look a variable up, and run what is in the brackets of its name.
+fn test(words: &[&str]) -> Result<(), String> {
+    const UNARY: &str = "-b -c -d -e -f -g -h -k -L -n -p -r -s -S -u -w -x -z -O -G -N";
+    const BINARY: &str = "= == != -nt -ot -ef -a -o ! ( )";
+    const NUMBERS: &str = "-eq -ne -lt -le -gt -ge";
+    let is = |list: &str, word: &str| list.split(' ').any(|each| each == word);
+    for (at, word) in words.iter().enumerate() {
+        if is(NUMBERS, word) {
+            let number = |at: usize| words.get(at).is_some_and(|side| side.parse::<i64>().is_ok());
+            if at == 0 || !number(at - 1) || !number(at + 1) {
+                return Err(format!("`{word}` may compute what it is given"));
+            }
+        } else if word.starts_with('-')
+            && !is(UNARY, word)
+            && !is(BINARY, word)
+            && word.parse::<i64>().is_err()
+        {
+            return Err(format!("its operator `{word}` is not known to be harmless"));
+        }
+    }
+    Ok(())
+}
+
+/// One directory that is known, and none with secrets.
+fn cd(arguments: &Arguments<'_>, places: &Places) -> Result<(), String> {
+    match arguments.operands[..] {
+        [] => Ok(()),
+        [word] if word.glob || word.text.starts_with(['-', '+']) => {
+            Err(format!("where `{}` leads is not known", word.text))
+        }
+        [word] => secret::in_names(&word.text, places).map_or(Ok(()), Err),
+        _ => Err("it has more than one directory".to_owned()),
+    }
+}
+
+/// A search for what secrets look like finds them wherever they are.
+fn search(arguments: &Arguments<'_>) -> Result<(), String> {
+    const LOOKS: &[&str] = &[
+        "private key",
+        "private.*key",
+        "akia",
+        "asia[",
+        "aws_secret",
+        "secret_access",
+        "ghp_",
+        "gho_",
+        "github_pat",
+        "glpat-",
+        "xox",
+        "sk-",
+        "sk_live",
+        "aiza",
+        "eyj",
+        "-----begin",
+        "_authtoken",
+        "bearer ",
+    ];
+    let given = arguments.options.iter().filter(|(name, _)| matches!(*name, "e" | "regexp"));
+    let mut patterns: Vec<_> = given.filter_map(|(_, value)| *value).collect();
+    if patterns.is_empty() {
+        patterns.extend(arguments.operands.first().map(|word| word.text.as_str()));
+    }
+    let found = patterns.into_iter().find(|pattern| {
+        let pattern = pattern.to_lowercase();
+        LOOKS.iter().any(|look| pattern.contains(look))
+    });
+    found.map_or(Ok(()), |pattern| Err(format!("`{pattern}` looks for secrets")))
+}
+
+/// Programs of jq can read the environment and other programs.
+fn jq(arguments: &Arguments<'_>) -> Result<(), String> {
+    const READS: &[&str] =
+        &["env", "ENV", "import", "include", "modulemeta", "input_filename", "get_search_list"];
+    let filter = arguments.operands.first().map(|word| word.text.as_str()).unwrap_or_default();
+    if arguments.operands.first().is_some_and(|word| word.glob) {
+        return Err("its filter is not known".to_owned());
+    }
+    let names = filter.split(|c: char| !c.is_alphanumeric() && c != '_');
+    match names.into_iter().find(|name| READS.contains(name)) {
+        Some(name) => Err(format!("`{name}` in its filter may read more than the input")),
+        None => Ok(()),
+    }
+}
+
+/// `ps e` and some columns show the environment of processes.
+fn ps(arguments: &Arguments<'_>) -> Result<(), String> {
+    let letters = |word: &str| word.bytes().all(|byte| b"aAflhjLmNrsSTuvwxX".contains(&byte));
+    if let Some(word) = texts(arguments).into_iter().find(|word| !letters(word)) {
+        return Err(format!("`{word}` may show environments"));
+    }
+    let columns = arguments.options.iter().filter_map(|(_, value)| *value);
+    match columns.into_iter().find(|value| value.to_lowercase().contains("env")) {
+        Some(column) => Err(format!("`{column}` shows environments")),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,45 @@
+//! What a command line would do: shell parsing, harmless and dangerous commands, rules. Pure: no I/O, no clock, no
+//! environment.
+//!
+//! A command's text is never the boundary; the sandbox is. Text only settles whether a question can be skipped, so what is
+//! not understood is never safe.
+//!
+//! ```
+//! use windlass_contract::CommandLine;
+//! use windlass_policy::{Class, RuleFile, Rules, Trust, judge};
+//!
+//! # fn main() -> Result<(), windlass_policy::RuleError> {
+//! let shell = |line: &str| CommandLine { argv: ["bash", "-lc", line].map(str::to_owned).to_vec(), cwd: None };
+//! let text = r#"
+//!     [[rule]]
+//!     prefix = ["cargo", ["check", "test"]]
+//!     decision = "allow"
+//! "#;
+//! let rules = Rules::load(&[RuleFile { name: "my.toml", text, trust: Trust::User }])?;
+//!
+//! assert_eq!(judge(&shell("git status | head -5"), &rules).class, Class::Safe);
+//! assert_eq!(judge(&shell("cargo test 2>&1 | tail -20"), &rules).class, Class::Safe);
+//! assert_eq!(judge(&shell("cargo test $(curl example.org)"), &rules).class, Class::Ordinary);
+//! assert_eq!(judge(&shell("sudo git reset --hard"), &rules).class, Class::Dangerous);
+//! assert_eq!(judge(&shell("rm -rf \"$HOME\""), &rules).class, Class::Forbidden);
+//! # Ok(())
+//! # }
+//! ```
+
+mod danger;
+mod decision;
+mod judge;
+mod judgement;
+mod known;
+mod path;
+mod rules;
+mod secret;
+mod shell;
+mod wrapper;
+
+pub use danger::{Danger, Severity};
+pub use decision::Decision;
+pub use judge::judge;
+pub use judgement::{Access, Class, FileUse, Judgement, Part, Reason};
+pub use rules::{Rule, RuleError, RuleFile, Rules, Ruling, Trust};
+pub use shell::{Unclear, What};

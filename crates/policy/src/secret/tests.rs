@@ -1,0 +1,102 @@
+use std::path::Path;
+
+use super::*;
+
+fn shows(path: &str) -> bool {
+    in_contents(path, is_wild(path), &Places::starting(None)).is_some()
+}
+
+#[test]
+fn secrets_are_known_by_their_places() {
+    for path in [
+        "~/.ssh/id_rsa",
+        "$HOME/.aws/credentials",
+        "/home/u/.config/gh/hosts.yml",
+        "../../.ssh/known_hosts",
+        "/etc/shadow",
+        "/etc/../etc/shadow",
+        "~/.SSH/ID_RSA",
+        ".env",
+        "app/.env.production",
+        "prod.env",
+        "server.pem",
+        "config/master.key",
+        "/proc/self/environ",
+        "/proc/1/../1/environ",
+        "/dev/sda",
+        "/dev/tcp/1.2.3.4/80",
+        "/run/secrets/db",
+        "~/.bash_history",
+        "HEAD:.env",
+        "credentials.json",
+        "terraform.tfstate",
+        ".ssh/*",
+        "~/.s*/id*",
+        "*.p?m",
+        ".e*",
+        "id_*",
+        "~/*",
+        "/etc/*",
+        "/*",
+        "../*",
+        "*secret*.yml",
+    ] {
+        assert!(shows(path), "{path}");
+    }
+}
+
+#[test]
+fn everyday_files_are_no_secrets() {
+    for path in [
+        "README.md",
+        "src/main.rs",
+        "src/token.rs",
+        "secrets.py",
+        "credentials.ts",
+        "docs/env.md",
+        ".env.example",
+        "id_rsa.pub",
+        "*.rs",
+        "*",
+        "src/*",
+        "README*",
+        "*.json",
+        "/etc/os-release",
+        "/etc/hosts",
+        "/proc/cpuinfo",
+        "/dev/null",
+        "~/projects/x/a.txt",
+        "../other/a.txt",
+        "HEAD~3",
+        "monkey.txt",
+        "environment.yml",
+    ] {
+        assert!(!shows(path), "{path}");
+    }
+}
+
+#[test]
+fn reading_everything_below_a_home_directory_finds_secrets() {
+    let somewhere = Places::starting(None);
+    for path in [
+        "/",
+        "~",
+        "$HOME",
+        "/home",
+        "/home/u",
+        "/root",
+        "..",
+        "../..",
+        "/etc",
+        "~/.config",
+        "/proc",
+        "a/../..",
+    ] {
+        assert!(in_everything_below(path, &somewhere).is_some(), "{path}");
+    }
+    for path in [".", "src", "../other", "/home/u/project", "/usr/include", "~/project"] {
+        assert!(in_everything_below(path, &somewhere).is_none(), "{path}");
+    }
+    let home = Places::starting(Some(Path::new("/home/u")));
+    assert!(in_everything_below(".", &home).is_some());
+}

@@ -1,0 +1,137 @@
+//! Whether a name, or a wildcard for names, could be one of ours.
+
+/// Whether a name is a wildcard.
+pub(super) fn is_wild(part: &str) -> bool {
+    part.contains(['*', '?', '['])
+}
+
+/// Whether some name fits both. A lone `*` in a command is no search for anything in particular, and a wildcard at the
+/// start of a name finds none that begins with a dot.
+pub(super) fn overlap(part: &str, pattern: &str) -> bool {
+    if !is_wild(part) {
+        return fits(part.as_bytes(), pattern.as_bytes());
+    }
+    let only_stars = part.bytes().all(|byte| byte == b'*');
+    let dot_needed = pattern.starts_with('.') && part.starts_with(['*', '?', '[']);
+    !only_stars && !dot_needed && meet(&atoms(part), &atoms(pattern))
+}
+
+/// Whether a plain name fits a pattern: go on, and after a mismatch let the last `*` take one more.
+fn fits(name: &[u8], pattern: &[u8]) -> bool {
+    let (mut at, mut on) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    while at < name.len() {
+        match pattern.get(on) {
+            Some(b'*') => {
+                star = Some((at, on));
+                on += 1;
+            }
+            Some(byte) if *byte == b'?' || *byte == name[at] => {
+                at += 1;
+                on += 1;
+            }
+            _ => match &mut star {
+                Some((from, star_on)) => {
+                    *from += 1;
+                    at = *from;
+                    on = *star_on + 1;
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern.get(on..).unwrap_or_default().iter().all(|byte| *byte == b'*')
+}
+
+/// A pattern, one atom for each character it stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Atom {
+    Exactly(char),
+    One,
+    Any,
+}
+
+fn atoms(pattern: &str) -> Vec<Atom> {
+    let mut atoms = Vec::new();
+    let mut chars = pattern.chars();
+    while let Some(c) = chars.next() {
+        let atom = match c {
+            '*' => Atom::Any,
+            '?' => Atom::One,
+            '[' => {
+                let rest = chars.as_str();
+                // The first character of a set may be the one that ends others.
+                match rest.char_indices().skip(1).find(|(_, c)| *c == ']') {
+                    Some((close, _)) => {
+                        chars = rest.get(close + 1..).unwrap_or_default().chars();
+                        Atom::One
+                    }
+                    None => Atom::Exactly(c),
+                }
+            }
+            c => Atom::Exactly(c),
+        };
+        atoms.push(atom);
+    }
+    atoms
+}
+
+/// Whether two patterns have a name in common: where in `b` one can be after each atom of `a`.
+fn meet(a: &[Atom], b: &[Atom]) -> bool {
+    let pass_stars = |reached: &mut [bool]| {
+        for at in 0..b.len() {
+            reached[at + 1] |= reached[at] && b[at] == Atom::Any;
+        }
+    };
+    let mut reached = vec![false; b.len() + 1];
+    reached[0] = true;
+    pass_stars(&mut reached);
+    for atom in a {
+        let mut next = vec![false; b.len() + 1];
+        for at in (0..=b.len()).filter(|at| reached[*at]) {
+            match (atom, b.get(at)) {
+                (Atom::Any, _) => next[at..].fill(true),
+                (_, Some(Atom::Any)) => next[at] = true,
+                (Atom::Exactly(x), Some(Atom::Exactly(y))) if x != y => {}
+                (_, Some(_)) => next[at + 1] = true,
+                (_, None) => {}
+            }
+        }
+        pass_stars(&mut next);
+        reached = next;
+    }
+    reached[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wildcard_meets_what_it_could_find() {
+        for (part, pattern) in [
+            (".ssh", ".ssh"),
+            (".s*", ".ssh"),
+            (".[rs]sh", ".ssh"),
+            ("id_*", "id_rsa"),
+            ("*rsa", "id_rsa"),
+            ("?d_r?a", "id_rsa"),
+            (".env.local", ".env.*"),
+            (".e*", ".env.*"),
+            ("p?m", "pem"),
+        ] {
+            assert!(overlap(part, pattern), "{part} {pattern}");
+        }
+        for (part, pattern) in [
+            ("*", "id_rsa"),
+            ("**", ".ssh"),
+            ("*ssh", ".ssh"),
+            ("id_*x", "id_rsa"),
+            ("idx", "id_rsa"),
+            (".envx", ".env.*"),
+            ("", ".env"),
+        ] {
+            assert!(!overlap(part, pattern), "{part} {pattern}");
+        }
+    }
+}

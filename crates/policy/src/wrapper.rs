@@ -1,0 +1,333 @@
+//! Programs that run another program: what they would run, as facts of their own.
+//!
+//! A wrapper that is not listed is not opened, and is simply a program nobody knows.
+
+use std::ops::Range;
+
+use crate::{
+    known::system_name,
+    shell::{Dialect, Word},
+};
+
+/// Something a command would run.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Inner {
+    /// These of its words are a command. The wrapper adds nothing to it if `plain`.
+    Words { range: Range<usize>, plain: bool },
+    /// A text is a script. The shell adds nothing to it if `plain`.
+    Script { text: String, dialect: Dialect, plain: bool },
+}
+
+/// A program that takes options, perhaps other things, and then a command.
+struct Wrapper {
+    name: &'static str,
+    /// Options with a value: letters, and long names.
+    short: &'static str,
+    long: &'static str,
+    /// How many operands come before the command.
+    operands: usize,
+    /// Whether it changes nothing about what the command does.
+    plain: bool,
+}
+
+const WRAPPERS: &[Wrapper] = &[
+    // Harmless around what is harmless: they only limit or measure.
+    wrapper("timeout", "ks", "kill-after signal", 1).plain(),
+    wrapper("time", "", "", 0).plain(),
+    wrapper("nice", "n", "adjustment", 0),
+    wrapper("ionice", "cnpPu", "class classdata pid", 0),
+    wrapper("nohup", "", "", 0),
+    wrapper("setsid", "", "", 0),
+    wrapper("stdbuf", "ioe", "input output error", 0),
+    wrapper("unbuffer", "", "", 0),
+    wrapper("caffeinate", "tw", "", 0),
+    wrapper("chrt", "", "", 1),
+    wrapper("taskset", "", "", 1),
+    wrapper("prlimit", "p", "pid", 0),
+    wrapper("firejail", "", "", 0),
+    wrapper("fakeroot", "ils", "", 0),
+    wrapper("proxychains", "f", "", 0),
+    wrapper("proxychains4", "f", "", 0),
+    wrapper("systemd-run", "puHMt", "property unit host machine description", 0),
+    wrapper("unshare", "RGSwl", "root wd setgid setuid", 0),
+    wrapper("nsenter", "tSGrw", "target setuid setgid", 0),
+    wrapper("chroot", "", "userspec groups", 1),
+    wrapper("watch", "ndq", "interval", 0),
+    wrapper("strace", "aeEIoOpPsSuUX", "attach trace output user", 0),
+    wrapper("ltrace", "aeEonpsSux", "output", 0),
+    // Run as someone else.
+    wrapper("sudo", "ugpCrtThDRU", "user group prompt close-from role type host chdir chroot other-user", 0),
+    wrapper("doas", "uC", "", 0),
+    wrapper("runuser", "ugG", "user group supp-group", 0),
+    wrapper("pkexec", "", "user", 0),
+    wrapper("env", "uCS", "unset chdir split-string", 0),
+    // The shell's own.
+    wrapper("command", "", "", 0),
+    wrapper("builtin", "", "", 0),
+    wrapper("exec", "a", "", 0),
+    wrapper("coproc", "", "", 0),
+    wrapper("noglob", "", "", 0),
+    wrapper("nocorrect", "", "", 0),
+    wrapper("busybox", "", "", 0),
+    wrapper("toybox", "", "", 0),
+    // Many times, with more words.
+    wrapper("xargs", "adEILnPsR", "arg-file delimiter eof replace max-lines max-args max-procs max-chars", 0),
+    wrapper("parallel", "jIS", "jobs sshlogin", 0),
+    wrapper("flock", "wEc", "timeout conflict-exit-code command", 1),
+    wrapper("entr", "", "", 0),
+    wrapper("ssh", "bcDEeFIiJLlmOopQRSWw", "", 1),
+    wrapper("script", "cEIoOmB", "command", 0),
+];
+
+const fn wrapper(name: &'static str, short: &'static str, long: &'static str, operands: usize) -> Wrapper {
+    Wrapper { name, short, long, operands, plain: false }
+}
+
+impl Wrapper {
+    const fn plain(mut self) -> Self {
+        self.plain = true;
+        self
+    }
+
+    fn inner(&self, words: &[Word], start: usize) -> Inner {
+        // These put their words together again and give them to a shell.
+        if matches!(self.name, "watch" | "parallel" | "ssh") {
+            let text = joined(words.get(start..).unwrap_or_default());
+            return Inner::Script { text, dialect: Dialect::Bash, plain: false };
+        }
+        let plain = self.plain && is_plain_call(self.name, words, start);
+        Inner::Words { range: start..words.len(), plain }
+    }
+
+    /// Where the command begins.
+    fn start(&self, words: &[Word]) -> usize {
+        let mut at = 1;
+        let mut operands = self.operands;
+        while let Some(word) = words.get(at) {
+            let text = word.text.as_str();
+            at += 1;
+            if text == "--" {
+                return at + operands;
+            } else if let Some(long) = text.strip_prefix("--") {
+                let valued = self.long.split(' ').any(|each| each == long);
+                at += usize::from(valued);
+            } else if text.len() > 1 && text.starts_with('-') {
+                // A value follows if the last letter of the bundle takes one.
+                let last = text.chars().next_back().filter(|letter| self.short.contains(*letter));
+                at += usize::from(last.is_some());
+            } else if is_assignment(text) && matches!(self.name, "env" | "sudo" | "doas") {
+            } else if operands > 0 {
+                operands -= 1;
+            } else {
+                return at - 1;
+            }
+        }
+        words.len()
+    }
+}
+
+/// Everything a command would run besides its own program.
+pub(crate) fn open(words: &[Word]) -> Vec<Inner> {
+    let Some(program) = words.first() else { return Vec::new() };
+    let name = base_name(&program.text);
+    let mut inner = Vec::new();
+    if let Some(script) = shell(name, words) {
+        inner.push(script);
+    }
+    if let Some(wrapper) = WRAPPERS.iter().find(|wrapper| wrapper.name == name) {
+        let start = wrapper.start(words);
+        if start < words.len() {
+            inner.push(wrapper.inner(words, start));
+        }
+    }
+    inner.extend(scripts(name, words));
+    inner.extend(actions(name, words));
+    inner
+}
+
+/// Whether a program is there to run others.
+pub(crate) fn is_wrapper(name: &str) -> bool {
+    WRAPPERS.iter().any(|wrapper| wrapper.name == name) || matches!(name, "su" | "ssh")
+}
+
+/// The name of a program without its directory.
+pub(crate) fn base_name(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or(program)
+}
+
+/// Whether a word reads `NAME=value`.
+fn is_assignment(text: &str) -> bool {
+    text.split_once('=').is_some_and(|(name, _)| {
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    })
+}
+
+/// `timeout 5 ls`, `time ls`, and no options: their grammars are not worth a table.
+fn is_plain_call(name: &str, words: &[Word], start: usize) -> bool {
+    let known = words.first().and_then(system_name) == Some(name);
+    let seconds = |word: &Word| {
+        let number = word.text.trim_end_matches(['s', 'm', 'h']);
+        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+    };
+    known && words.get(1..start).is_some_and(|before| before.iter().all(seconds))
+}
+
+/// Which shell reads scripts how.
+fn dialect(name: &str) -> Option<Dialect> {
+    match name {
+        "bash" | "zsh" => Some(Dialect::Bash),
+        "sh" | "dash" | "ksh" | "ash" | "mksh" => Some(Dialect::Posix),
+        _ => None,
+    }
+}
+
+/// Whether a program reads scripts for a shell.
+pub(crate) fn is_shell(name: &str) -> bool {
+    dialect(name).is_some() || matches!(name, "fish" | "csh" | "tcsh" | "rbash" | "pwsh")
+}
+
+/// `bash -c SCRIPT`. It is plain with no other options than these: read login files, stop at errors.
+fn shell(name: &str, words: &[Word]) -> Option<Inner> {
+    if !is_shell(name) {
+        return None;
+    }
+    let known = dialect(name).filter(|_| words.first().and_then(system_name) == Some(name));
+    let mut plain = known.is_some();
+    let mut words = words.iter().skip(1);
+    let mut reads_script = false;
+    while let Some(word) = words.next() {
+        match word.text.strip_prefix('-') {
+            Some(letters) if !letters.is_empty() => {
+                let long = letters.starts_with('-');
+                plain &= !long && letters.bytes().all(|byte| b"leuco".contains(&byte));
+                reads_script |= !long && letters.contains('c');
+                if !long && letters.ends_with('o') {
+                    plain &= words.next().is_some_and(|option| option.text == "pipefail");
+                }
+            }
+            _ if reads_script => {
+                plain &= word.unclear.is_none() && !word.glob && !word.home && words.next().is_none();
+                let dialect = known.unwrap_or(Dialect::Bash);
+                return Some(Inner::Script { text: word.text.clone(), dialect, plain });
+            }
+            _ => return None,
+        }
+    }
+    None
+}
+
+/// Texts that some programs give to a shell.
+fn scripts(name: &str, words: &[Word]) -> Option<Inner> {
+    let text = |at: usize| words.get(at).map(|word| word.text.clone());
+    let after = |options: &[&str]| {
+        let at = words.iter().position(|word| options.contains(&word.text.as_str()))?;
+        text(at + 1)
+    };
+    let subcommand = |at: usize| words.get(at).map(|word| word.text.as_str());
+    let text = match (name, subcommand(1)) {
+        ("eval", _) => joined(words.get(1..)?),
+        ("trap", Some(first)) if !first.starts_with('-') => text(1)?,
+        ("su" | "runuser" | "script" | "flock", _) => after(&["-c", "--command", "--session-command"])?,
+        ("env", _) => after(&["-S", "--split-string"])?,
+        ("git", Some("submodule")) if subcommand(2) == Some("foreach") => joined(words.get(3..)?),
+        ("git", Some("rebase")) => after(&["-x", "--exec"])?,
+        ("git", Some("bisect")) if subcommand(2) == Some("run") => joined(words.get(3..)?),
+        _ => return None,
+    };
+    Some(Inner::Script { text, dialect: Dialect::Bash, plain: false })
+}
+
+fn joined(words: &[Word]) -> String {
+    words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ")
+}
+
+/// `find -exec … ;` and the like.
+fn actions(name: &str, words: &[Word]) -> Vec<Inner> {
+    let starts: &[&str] = match name {
+        "find" => &["-exec", "-execdir", "-ok", "-okdir"],
+        "fd" | "fdfind" => &["-x", "-X", "--exec", "--exec-batch"],
+        _ => return Vec::new(),
+    };
+    let is_start = |word: &Word| starts.contains(&word.text.as_str());
+    let begins = words.iter().enumerate().filter(|(_, word)| is_start(word)).map(|(at, _)| at + 1);
+    let ends = |begin: usize| {
+        let rest = words.get(begin..).unwrap_or_default();
+        begin + rest.iter().position(|word| matches!(word.text.as_str(), ";" | "+")).unwrap_or(rest.len())
+    };
+    begins.map(|begin| Inner::Words { range: begin..ends(begin), plain: false }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shell::Script;
+
+    /// What is run inside, as text; plain ones marked.
+    fn opened(source: &str) -> Vec<String> {
+        let script = Script::parse(source, Dialect::Bash);
+        let words = &script.commands[0].words;
+        let show = |inner| match inner {
+            Inner::Words { range, plain } => {
+                format!("{}{}", joined(&words[range]), if plain { "!" } else { "" })
+            }
+            Inner::Script { text, plain, .. } => format!("'{text}'{}", if plain { "!" } else { "" }),
+        };
+        open(words).into_iter().map(show).collect()
+    }
+
+    #[test]
+    fn the_command_inside_is_found() {
+        for (source, inner) in [
+            ("sudo -u root -- rm x", "rm x"),
+            ("sudo -nu root A=1 rm x", "rm x"),
+            ("env -i A=1 B=2 rm x", "rm x"),
+            ("nice -n 5 rm x", "rm x"),
+            ("xargs -0 -n 1 rm x", "rm x"),
+            ("xargs -I{} rm {}", "rm {}"),
+            ("find . -name y -exec rm x \\;", "rm x"),
+            ("fd -e rs -x rm x", "rm x"),
+            ("busybox rm x", "rm x"),
+            ("stdbuf -oL rm x", "rm x"),
+            ("exec -a y rm x", "rm x"),
+            ("/usr/bin/sudo rm x", "rm x"),
+            ("timeout -k 5 10 rm x", "rm x"),
+            ("timeout 10s rm x", "rm x!"),
+            ("time rm x", "rm x!"),
+            ("chroot /y rm x", "rm x"),
+        ] {
+            assert_eq!(opened(source), [inner], "{source}");
+        }
+    }
+
+    #[test]
+    fn scripts_inside_are_found() {
+        for (source, inner) in [
+            ("bash -c 'rm x'", "'rm x'!"),
+            ("bash -lc 'rm x'", "'rm x'!"),
+            ("bash -euo pipefail -c 'rm x'", "'rm x'!"),
+            ("/bin/sh -c 'rm x'", "'rm x'!"),
+            ("./bash -c 'rm x'", "'rm x'"),
+            ("bash -xc 'rm x'", "'rm x'"),
+            ("bash -c 'rm x' y", "'rm x'"),
+            ("bash --norc -c 'rm x'", "'rm x'"),
+            ("fish -c 'rm x'", "'rm x'"),
+            ("eval rm x", "'rm x'"),
+            ("trap 'rm x' EXIT", "'rm x'"),
+            ("su root -c 'rm x'", "'rm x'"),
+            ("git submodule foreach rm x", "'rm x'"),
+            ("watch -n 5 'rm x'", "'rm x'"),
+            ("ssh -p 22 host rm x", "'rm x'"),
+        ] {
+            assert_eq!(opened(source), [inner], "{source}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_a_wrapper_is_not_opened() {
+        for source in
+            ["mytool rm x", "bash script.sh", "bash -i", "bash", "sudo", "env A=1", "find . -name rm"]
+        {
+            assert!(opened(source).is_empty(), "{source}");
+        }
+    }
+}
