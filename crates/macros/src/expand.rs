@@ -5,7 +5,7 @@ use quote::{quote, quote_spanned};
 use syn::{Error, Ident, Result, Type, ext::IdentExt};
 
 use crate::{
-    options::{Declared, Effects, Options},
+    options::{About, Declared, Effects, Example, Options},
     signature::{Context, Parameter, Signature},
 };
 
@@ -24,7 +24,7 @@ pub(crate) fn expand(options: TokenStream, function: TokenStream) -> TokenStream
 
 fn tool(options: &Options, signature: &Signature) -> Result<TokenStream> {
     let Signature { docs, attributes, visibility, name, parameters, returns, body, .. } = signature;
-    let tool_name = options.name.as_ref().map_or_else(|| name.unraw().to_string(), syn::LitStr::value);
+    let tool_name = options.about.name.as_ref().map_or_else(|| name.unraw().to_string(), syn::LitStr::value);
     let fields = parameters.iter().map(|Parameter { attributes, pattern, kind }| {
         let name = &pattern.ident;
         quote!(#(#attributes)* #name: #kind)
@@ -36,7 +36,7 @@ fn tool(options: &Options, signature: &Signature) -> Result<TokenStream> {
     let effects = effects(&options.effects, signature, &args)?;
     let context = signature.context.as_ref().map(|context| bind(context, &cx));
     let statements = &body.stmts;
-    let meta = meta(options);
+    let meta = meta(&options.about);
     Ok(quote! {
         #(#docs)*
         #(#attributes)*
@@ -123,15 +123,21 @@ fn paths(names: &[Ident], signature: &Signature, args: &Ident) -> Result<TokenSt
     Ok(quote!(::std::iter::empty() #(#each)* .collect()))
 }
 
-fn meta(options: &Options) -> TokenStream {
-    let Options { category, aliases, parallel, .. } = options;
-    let category = category.iter();
-    let parallel = parallel.iter();
+fn meta(about: &About) -> TokenStream {
+    let About { category, aliases, parallel, constraints, side_effects, returns, .. } = about;
+    let (category, parallel, returns) = (category.iter(), parallel.iter(), returns.iter());
+    let examples = about.examples.iter().map(|Example { request, input }| {
+        quote!(::windlass::__macro::Example { request: #request, input: #input })
+    });
     quote! {
         ::windlass::__macro::Meta {
             #(category: ::windlass::__macro::Category::#category,)*
             #(parallel: #parallel,)*
             aliases: ::std::vec![#(#aliases),*],
+            examples: ::std::vec![#(#examples),*],
+            constraints: ::std::vec![#(::std::string::String::from(#constraints)),*],
+            side_effects: ::std::vec![#(::std::string::String::from(#side_effects)),*],
+            #(returns: ::std::string::String::from(#returns),)*
             ..::windlass::__macro::Meta::default()
         }
     }

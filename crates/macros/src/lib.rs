@@ -15,7 +15,7 @@ use proc_macro::TokenStream;
 /// # use windlass_contract::{Cx, Output, ToolError};
 /// # use windlass_macros::tool;
 /// /// Count the lines of a text file. Not for binary files.
-/// #[tool(reads(path), category = Files)]
+/// #[tool(reads(path), category = Files, returns = "the number", example("How long is a.txt?", r#"{"path": "a.txt"}"#))]
 /// async fn count_lines(
 ///     /// The file, absolute or relative to the workspace.
 ///     path: PathBuf,
@@ -46,8 +46,18 @@ use proc_macro::TokenStream;
 ///   or `Vec` of paths.
 /// - `effects = function`, which is given a reference to each parameter, in order, and returns `Effects`.
 ///
-/// May be said: `name = "…"` (otherwise the function's), `category = Files`, `alias = "…"` (more than once),
-/// `parallel = false`.
+/// May be said:
+///
+/// - `name = "…"`: what the model calls it, otherwise the function's name.
+/// - `alias = "…"`, any number of times: another name it answers to.
+/// - `category = Files`: where it belongs in a list.
+/// - `parallel = false`: its calls never overlap with others.
+/// - `example("what is wanted", r#"{"path": "a.txt"}"#)`, any number of times: a call that shows its use. The input is
+///   tried when the tool is registered.
+/// - `constraint = "…"`, any number of times: what must hold for it to work.
+/// - `side_effect = "…"`, any number of times: what it may change, in words for a person. Decisions are made by the
+///   effects above, never by these words.
+/// - `returns = "…"`: what it gives back.
 #[proc_macro_attribute]
 pub fn tool(options: TokenStream, function: TokenStream) -> TokenStream {
     expand::expand(options.into(), function.into()).into()

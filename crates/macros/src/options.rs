@@ -13,10 +13,26 @@ const EFFECTS: &str =
 /// The options of a tool.
 pub(crate) struct Options {
     pub(crate) effects: Effects,
+    pub(crate) about: About,
+}
+
+/// What is said about a tool beside its effects.
+#[derive(Default)]
+pub(crate) struct About {
     pub(crate) name: Option<LitStr>,
     pub(crate) category: Option<Ident>,
     pub(crate) aliases: Vec<LitStr>,
     pub(crate) parallel: Option<LitBool>,
+    pub(crate) examples: Vec<Example>,
+    pub(crate) constraints: Vec<LitStr>,
+    pub(crate) side_effects: Vec<LitStr>,
+    pub(crate) returns: Option<LitStr>,
+}
+
+/// A call that shows the tool's use.
+pub(crate) struct Example {
+    pub(crate) request: LitStr,
+    pub(crate) input: LitStr,
 }
 
 /// What the tool does to the world.
@@ -53,10 +69,7 @@ struct Raw {
     pure: Option<Span>,
     declared: Option<Declared>,
     function: Option<Expr>,
-    name: Option<LitStr>,
-    category: Option<Ident>,
-    aliases: Vec<LitStr>,
-    parallel: Option<LitBool>,
+    about: About,
 }
 
 impl Raw {
@@ -68,12 +81,16 @@ impl Raw {
             "reads" => self.declared.get_or_insert_default().reads.extend(names(&key, input)?),
             "writes" => self.declared.get_or_insert_default().writes.extend(names(&key, input)?),
             "effects" => once(&key, &mut self.function, value(input)?)?,
-            "name" => once(&key, &mut self.name, value(input)?)?,
-            "category" => once(&key, &mut self.category, value(input)?)?,
-            "alias" => self.aliases.push(value(input)?),
-            "parallel" => once(&key, &mut self.parallel, value(input)?)?,
+            "name" => once(&key, &mut self.about.name, value(input)?)?,
+            "category" => once(&key, &mut self.about.category, value(input)?)?,
+            "alias" => self.about.aliases.push(value(input)?),
+            "parallel" => once(&key, &mut self.about.parallel, value(input)?)?,
+            "example" => self.about.examples.push(example(&key, input)?),
+            "constraint" => self.about.constraints.push(value(input)?),
+            "side_effect" => self.about.side_effects.push(value(input)?),
+            "returns" => once(&key, &mut self.about.returns, value(input)?)?,
             _ => {
-                let known = "`name`, `category`, `alias`, `parallel`";
+                let known = "`name`, `category`, `alias`, `parallel`, `example`, `constraint`, `side_effect`, `returns`";
                 return Err(Error::new(
                     key.span(),
                     format!("unknown option `{key}`; options are {known}, and for the effects {EFFECTS}"),
@@ -100,8 +117,7 @@ impl Raw {
                 return Err(Error::new(span, format!("these effects contradict each other; say {EFFECTS}")));
             }
         };
-        let Self { name, category, aliases, parallel, .. } = self;
-        Ok(Options { effects, name, category, aliases, parallel })
+        Ok(Options { effects, about: self.about })
     }
 }
 
@@ -120,6 +136,21 @@ fn names(key: &Ident, input: ParseStream<'_>) -> Result<Punctuated<Ident, Token!
     parenthesized!(inner in input);
     let names = Punctuated::parse_terminated(&inner)?;
     if names.is_empty() { Err(nothing()) } else { Ok(names) }
+}
+
+/// What is wanted and the input that does it, in the parentheses after `example`.
+fn example(key: &Ident, input: ParseStream<'_>) -> Result<Example> {
+    let parts = if input.peek(syn::token::Paren) {
+        let inner;
+        parenthesized!(inner in input);
+        Punctuated::<LitStr, Token![,]>::parse_terminated(&inner)?.into_iter().collect()
+    } else {
+        Vec::new()
+    };
+    let [request, input] = <[LitStr; 2]>::try_from(parts).map_err(|_| {
+        Error::new(key.span(), "say what is wanted and the input that does it: `example(\"…\", r#\"{…}\"#)`")
+    })?;
+    Ok(Example { request, input })
 }
 
 fn once<T>(key: &Ident, place: &mut Option<T>, value: T) -> Result<()> {

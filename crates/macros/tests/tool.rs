@@ -11,8 +11,8 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    AnyTool, Category, Confinement, Cx, Effects, ErrorKind, Grant, Input, Limits, Network, Output, Profile,
-    Sandbox, Silent, SpecKind, ToolError, fakes::EchoMachine,
+    AnyTool, Category, Confinement, Cx, Effects, ErrorKind, Example, Grant, Input, Limits, Meta, Network,
+    Output, Profile, Sandbox, Silent, SpecKind, ToolError, fakes::EchoMachine,
 };
 use windlass_macros::tool;
 
@@ -52,7 +52,22 @@ fn two() -> u8 {
 }
 
 /// Everything the attribute can do.
-#[tool(reads(from, extra), writes(to), network, name = "transfer", category = Files, alias = "cp", alias = "mv", parallel = false)]
+#[tool(
+    reads(from, extra),
+    writes(to),
+    network,
+    name = "transfer",
+    category = Files,
+    alias = "cp",
+    alias = "mv",
+    parallel = false,
+    example("Copy a to b.", r#"{"from": "a", "to": "b", "mode": "copy"}"#),
+    example("Move a to b.", r#"{"from": "a", "to": "b", "mode": "move"}"#,),
+    constraint = "There is something to copy.",
+    constraint = "There is room for it.",
+    side_effect = "What was at the other end is gone.",
+    returns = "what was done"
+)]
 async fn every_option(
     from: String,
     to: PathBuf,
@@ -132,7 +147,24 @@ async fn every_option_does_what_it_says() {
     let tool = every_option();
     let meta = tool.meta();
     assert_eq!(tool.name().as_str(), "transfer");
-    assert_eq!((meta.category, meta.parallel, meta.aliases), (Category::Files, false, vec!["cp", "mv"]));
+    let example = |request, input| Example { request, input };
+    assert_eq!(
+        meta,
+        Meta {
+            category: Category::Files,
+            examples: vec![
+                example("Copy a to b.", r#"{"from": "a", "to": "b", "mode": "copy"}"#),
+                example("Move a to b.", r#"{"from": "a", "to": "b", "mode": "move"}"#),
+            ],
+            constraints: vec!["There is something to copy.".into(), "There is room for it.".into()],
+            side_effects: vec!["What was at the other end is gone.".into()],
+            returns: "what was done".into(),
+            parallel: false,
+            aliases: vec!["cp", "mv"],
+            ..Meta::default()
+        }
+    );
+    assert_eq!(add().meta(), Meta::default());
     let input = r#"{"from":"a","to":"b","extra":["c","d"],"mode":"move"}"#;
     let (effects, output) = call(tool, input).await.unwrap();
     let reads = ["a", "c", "d"].map(PathBuf::from).to_vec();

@@ -64,6 +64,16 @@ fn unknown_and_repeated_options_are_named() {
     );
     assert_eq!(complaint(quote!(pure, name = "a", name = "b"), good()), "`name` is given twice");
     assert_eq!(complaint(quote!(pure, pure), good()), "`pure` is given twice");
+    assert_eq!(complaint(quote!(pure, returns = "a", returns = "b"), good()), "`returns` is given twice");
+}
+
+#[test]
+fn an_example_has_a_request_and_an_input() {
+    let expected = "say what is wanted and the input that does it: `example(\"…\", r#\"{…}\"#)`";
+    for options in [quote!(example), quote!(example()), quote!(example("a")), quote!(example("a", "b", "c"))]
+    {
+        assert_eq!(complaint(quote!(pure, #options), good()), expected);
+    }
 }
 
 #[test]
