@@ -3,7 +3,7 @@
 use std::{error::Error, fmt, future::Future, sync::Arc};
 
 use schemars::JsonSchema;
-use serde::de::DeserializeOwned;
+use serde::{Deserializer, de::DeserializeOwned};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -177,14 +177,24 @@ fn parse<A: DeserializeOwned>(name: &ToolName, input: &Input) -> Result<A, ToolE
     let Input::Json(text) = input else { return Err(ToolError::wrong_payload(name)) };
     let text = if text.trim().is_empty() { "{}" } else { text };
     let mut json = serde_json::Deserializer::from_str(text);
-    let parsed = serde_path_to_error::deserialize(&mut json).map_err(|error| {
+    let args = read(&mut json)?;
+    json.end().map(|()| args).map_err(|error| unparsed(&error.to_string()))
+}
+
+/// Reads arguments from JSON, as text or as a value. A problem is told with its place.
+fn read<'de, A: DeserializeOwned>(
+    json: impl Deserializer<'de, Error = serde_json::Error>,
+) -> Result<A, ToolError> {
+    serde_path_to_error::deserialize(json).map_err(|error| {
         let path = error.path().to_string();
         let at = if path == "." { String::new() } else { format!(" (at `{path}`)") };
-        format!("{}{at}", error.into_inner())
-    });
-    parsed
-        .and_then(|args| json.end().map(|()| args).map_err(|error| error.to_string()))
-        .map_err(|problem| ToolError::bad_input(format!("failed to parse function arguments: {problem}")))
+        unparsed(&format!("{}{at}", error.into_inner()))
+    })
+}
+
+/// The error for arguments that make no sense.
+fn unparsed(problem: &str) -> ToolError {
+    ToolError::bad_input(format!("failed to parse function arguments: {problem}"))
 }
 
 #[cfg(test)]

@@ -49,7 +49,7 @@ async fn a_tool_from_an_attribute_and_one_from_closures_work_side_by_side() {
             Ok(Output::from(args["word"].as_str().unwrap_or_default().to_uppercase()))
         },
     );
-    let shout = shout.description("Say it loudly.").schema(serde_json::json!({
+    let shout = shout.description("Say it loudly.").schema(&serde_json::json!({
         "type": "object", "properties": {"word": {"type": "string"}}, "required": ["word"]
     }));
     let home = tempfile::tempdir().unwrap();

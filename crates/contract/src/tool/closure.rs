@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{AnyTool, Cx, Output, Ready, ToolError, parse};
+use super::{AnyTool, Cx, Output, Ready, ToolError, parse, read, unparsed};
 use crate::{BoxFuture, Effects, Input, Meta, Schema, SchemaError, SpecKind, ToolName, ToolSpec};
 
 type EffectsFn<A> = dyn Fn(&A) -> Effects + Send + Sync;
@@ -48,7 +48,8 @@ where
 pub struct FnTool<A> {
     name: ToolName,
     description: Option<String>,
-    schema: Option<Value>,
+    /// Understood when it is given; what is wrong with it is told by `spec`.
+    schema: Option<Result<Schema, SchemaError>>,
     meta: Meta,
     effects: Box<EffectsFn<A>>,
     call: Box<CallFn<A>>,
@@ -65,8 +66,8 @@ impl<A> FnTool<A> {
     /// Replaces the schema, for arguments only known at run time (`A` is then mostly [`Value`]). Calls are checked
     /// against it before they are parsed.
     #[must_use]
-    pub fn schema(mut self, schema: Value) -> Self {
-        self.schema = Some(schema);
+    pub fn schema(mut self, schema: &Value) -> Self {
+        self.schema = Some(Schema::new(schema));
         self
     }
 
@@ -91,7 +92,7 @@ impl<A: DeserializeOwned + JsonSchema + Clone + Send + Sync + 'static> AnyTool f
 
     fn spec(&self) -> Result<ToolSpec, SchemaError> {
         let (typed, comment) = Schema::of::<A>()?;
-        let parameters = self.schema.as_ref().map_or(Ok(typed), Schema::new)?;
+        let parameters = self.schema.clone().unwrap_or(Ok(typed))?;
         let description = self.description.clone().unwrap_or(comment);
         Ok(ToolSpec { name: self.name.clone(), description, kind: SpecKind::Function { parameters } })
     }
@@ -101,16 +102,22 @@ impl<A: DeserializeOwned + JsonSchema + Clone + Send + Sync + 'static> AnyTool f
     }
 
     fn prepare(self: Arc<Self>, input: &Input) -> Result<Box<dyn Ready>, ToolError> {
-        if let Some(schema) = self.schema.as_ref().map(Schema::new).transpose().ok().flatten() {
-            let problems = schema.check(&parse(&self.name, input)?);
-            if !problems.is_empty() {
-                let problems = problems.join("; ");
-                return Err(ToolError::bad_input(format!("failed to parse function arguments: {problems}")));
+        let args = match &self.schema {
+            None => parse(&self.name, input)?,
+            Some(Ok(schema)) => checked(schema, parse(&self.name, input)?)?,
+            Some(Err(error)) => {
+                let message = format!("tool {} cannot be called: {error}", self.name);
+                return Err(ToolError::failed(message));
             }
-        }
-        let args = parse(&self.name, input)?;
+        };
         Ok(Box::new(FnCall { tool: self, args }))
     }
+}
+
+/// Arguments that fit a schema, as the tool wants them.
+fn checked<A: DeserializeOwned>(schema: &Schema, value: Value) -> Result<A, ToolError> {
+    let problems = schema.check(&value);
+    if problems.is_empty() { read(value) } else { Err(unparsed(&problems.join("; "))) }
 }
 
 struct FnCall<A> {

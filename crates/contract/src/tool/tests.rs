@@ -44,13 +44,37 @@ fn a_wrong_kind_of_input_is_told_not_fatal() {
 #[test]
 fn a_tool_with_a_schema_of_its_own_names_all_problems_at_once() {
     let tool = tool("t", |_: &Value| Effects::none(), |_: Value, _| async { Ok("".into()) }).schema(
-        json!({"properties": {"a": {"type": "string"}, "b": {"type": "integer"}}, "required": ["a"]}),
+        &json!({"properties": {"a": {"type": "string"}, "b": {"type": "integer"}}, "required": ["a"]}),
     );
     let tool: Arc<dyn AnyTool> = Arc::new(tool);
     assert_eq!(
         problem(tool, &Input::Json(r#"{"b":"x"}"#.into())),
         "failed to parse function arguments: `arguments.a` is missing; `arguments.b` must be integer, found string"
     );
+}
+
+#[test]
+fn arguments_that_fit_the_schema_must_still_fit_the_type() {
+    let call = |input: &str| {
+        let repeat =
+            tool("repeat", |_: &Args| Effects::none(), |args: Args, _| async move { Ok(args.word.into()) });
+        Arc::new(repeat.schema(&json!({}))).prepare(&Input::Json(input.into()))
+    };
+    assert!(call(r#"{"word":"a"}"#).is_ok());
+    assert_eq!(
+        call(r#"{"word":"a","times":300}"#).err().unwrap().message,
+        "failed to parse function arguments: invalid value: integer `300`, expected u8 (at `times`)"
+    );
+    assert!(call("{").err().unwrap().message.starts_with("failed to parse function arguments: EOF"));
+}
+
+#[test]
+fn a_schema_that_cannot_be_understood_is_told_and_nothing_is_called() {
+    let tool = tool("t", |_: &Value| Effects::none(), |_: Value, _| async { Ok("".into()) });
+    let tool: Arc<dyn AnyTool> = Arc::new(tool.schema(&json!([])));
+    let why = "parameters must be a JSON Schema of type `object`, found array";
+    assert_eq!(tool.spec().unwrap_err().to_string(), why);
+    assert_eq!(problem(tool, &Input::Json("{}".into())), format!("tool t cannot be called: {why}"));
 }
 
 #[test]

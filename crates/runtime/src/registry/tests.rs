@@ -5,14 +5,14 @@ use windlass_contract::{Effects, Example, FnTool, tool};
 
 use super::*;
 
-fn named(name: &str, schema: Value) -> FnTool<Value> {
+fn named(name: &str, schema: &Value) -> FnTool<Value> {
     tool(name, |_: &Value| Effects::none(), |_: Value, _| async { Ok("".into()) })
         .description("Does it.")
         .schema(schema)
 }
 
 fn with_meta(name: &str, meta: Meta) -> Arc<dyn AnyTool> {
-    Arc::new(named(name, json!({"type": "object"})).meta(meta))
+    Arc::new(named(name, &json!({"type": "object"})).meta(meta))
 }
 
 #[test]
@@ -20,14 +20,14 @@ fn all_mistakes_are_reported_together_with_the_names_of_their_tools() {
     let example = Example { request: "do it", input: r#"{"x":1}"# };
     let errors = Registry::builder()
         .tool(with_meta("c", Meta { aliases: vec!["d"], ..Meta::default() }))
-        .tool(Arc::new(named("bad name", json!({"type": "object"})).description(" ")))
-        .tool(Arc::new(named("a", json!({"properties": {"x": {"default": 1}}, "required": ["x"]}))))
+        .tool(Arc::new(named("bad name", &json!({"type": "object"})).description(" ")))
+        .tool(Arc::new(named("a", &json!({"properties": {"x": {"default": 1}}, "required": ["x"]}))))
         .tool(Arc::new(
-            named("b/c", json!({"type": "string"})).meta(Meta { aliases: vec!["c"], ..Meta::default() }),
+            named("b/c", &json!({"type": "string"})).meta(Meta { aliases: vec!["c"], ..Meta::default() }),
         ))
         .tool(with_meta("d", Meta::default()))
         .tool(Arc::new(
-            named("e", json!({"properties": {"x": {"type": "string"}}}))
+            named("e", &json!({"properties": {"x": {"type": "string"}}}))
                 .meta(Meta { examples: vec![example], ..Meta::default() }),
         ))
         .build()
@@ -50,10 +50,10 @@ fn all_mistakes_are_reported_together_with_the_names_of_their_tools() {
 #[test]
 fn a_foreign_tool_that_cannot_be_understood_is_left_out_alone() {
     let registry = Registry::builder()
-        .tool(Arc::new(named("own", json!({"type": "object"}))))
-        .foreign(Arc::new(named("z", json!({"type": "object"}))))
-        .foreign(Arc::new(named("m", json!({"properties": {"a": {"$ref": "#/gone"}}}))))
-        .foreign(Arc::new(named("b", json!({"type": "object"}))))
+        .tool(Arc::new(named("own", &json!({"type": "object"}))))
+        .foreign(Arc::new(named("z", &json!({"type": "object"}))))
+        .foreign(Arc::new(named("m", &json!({"properties": {"a": {"$ref": "#/gone"}}}))))
+        .foreign(Arc::new(named("b", &json!({"type": "object"}))))
         .build()
         .unwrap();
     let names: Vec<_> = registry.specs().into_iter().map(|spec| spec.name).collect();
