@@ -152,12 +152,13 @@ impl Turn<'_> {
         for item in items.drain(..) {
             let news = news(&item.body);
             self.history.push(item)?;
-            if let Some(Event::Message { text }) = &news
+            let Some(event) = news else { continue };
+            if let Event::Message { text } = &event
                 && !text.trim().is_empty()
             {
                 self.answer.clone_from(text);
             }
-            news.iter().for_each(|event| self.events.emit(event));
+            self.events.emit(&event);
         }
         Ok(())
     }
