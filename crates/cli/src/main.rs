@@ -41,7 +41,7 @@ fn main() -> ExitCode {
         Command::Call(call) => call::run(&common, call),
         Command::Tools(tools) => tools::run(&common, tools),
         Command::Config(config) => settings::run(&common, &config),
-        Command::Doctor { json } => doctor::run(&common, json),
+        Command::Doctor { json } => doctor::run(json),
         Command::Sandbox(args) => return finish(sandbox::run(&common, &args)),
     };
     finish(end)
