@@ -3,11 +3,13 @@
 mod args;
 mod call;
 mod config;
+mod doctor;
 mod exec;
 mod exit;
 mod interrupts;
 mod jsonl;
 mod problem;
+mod sandbox;
 mod screen;
 mod settings;
 mod setup;
@@ -39,7 +41,14 @@ fn main() -> ExitCode {
         Command::Call(call) => call::run(&common, call),
         Command::Tools(tools) => tools::run(&common, tools),
         Command::Config(config) => settings::run(&common, &config),
+        Command::Doctor { json } => doctor::run(json),
+        Command::Sandbox(args) => return finish(sandbox::run(&common, &args)),
     };
+    finish(end)
+}
+
+/// Says what went wrong, if something has.
+fn finish(end: Result<impl Into<ExitCode>, Problem>) -> ExitCode {
     match end {
         Ok(exit) => exit.into(),
         Err(problem) => {

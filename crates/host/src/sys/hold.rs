@@ -1,0 +1,212 @@
+//! What a child does to itself before it becomes the command: limits, privileges, Landlock, the filter.
+
+use std::{
+    ffi::{CStr, c_int, c_ulong},
+    os::fd::RawFd,
+    ptr,
+};
+
+use super::landlock::{self, Handled, last_errno};
+use crate::{blueprint::Writable, seccomp::Instruction};
+
+/// What the child is to be held to. The parent keeps what the slices point to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Hold<'a> {
+    pub(crate) rlimits: &'a [(u32, u64)],
+    pub(crate) files: Files<'a>,
+    pub(crate) filter: &'a [Instruction],
+    pub(crate) listens: bool,
+    pub(crate) canary: Canary<'a>,
+}
+
+/// What the child tries when it is held, and must fail at: then the walls really stand.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Canary<'a> {
+    /// A file the user could make and a held command must not.
+    pub(crate) file: Option<&'a CStr>,
+    /// How the network must be out of reach.
+    pub(crate) network: Reach,
+}
+
+/// How far a held command must not come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// It may use the network.
+    Granted,
+    /// It can make no internet socket.
+    NoSocket,
+    /// It is in a network of its own: not in the one with this number.
+    NotIn(u64),
+}
+
+/// How Landlock's rules come about.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Files<'a> {
+    /// Here, because some of the places are made here, too.
+    Made(Handled, &'a [Writable]),
+    /// Beforehand.
+    Given(RawFd),
+    /// Not at all: this kernel has no Landlock, and mounts hold the files.
+    Mounts,
+}
+
+/// What could not be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Part {
+    Limits = 0,
+    Privileges = 1,
+    Landlock = 2,
+    Filter = 3,
+    CanaryWrote = 4,
+    CanaryReached = 5,
+}
+
+impl Part {
+    /// A part by its number, in words.
+    pub(super) fn describe(number: u16) -> &'static str {
+        match number {
+            0 => "setting limits",
+            1 => "giving up privileges",
+            2 => "Landlock",
+            3 => "filtering system calls",
+            4 => "the test that a forbidden file cannot be written",
+            _ => "the test that the network cannot be reached",
+        }
+    }
+}
+
+/// Applies everything; gives the listener of the filter, or -1.
+pub(super) fn apply(hold: &Hold<'_>) -> Result<RawFd, (Part, c_int)> {
+    limit(hold.rlimits).map_err(|errno| (Part::Limits, errno))?;
+    give_up_privileges().map_err(|errno| (Part::Privileges, errno))?;
+    restrict_files(hold.files).map_err(|errno| (Part::Landlock, errno))?;
+    let listener = filter(hold.filter, hold.listens).map_err(|errno| (Part::Filter, errno))?;
+    try_the_walls(hold.canary)?;
+    Ok(listener)
+}
+
+/// Trusts no layer above: does what must not work, and takes it as a failure if it does.
+fn try_the_walls(canary: Canary<'_>) -> Result<(), (Part, c_int)> {
+    if let Some(file) = canary.file {
+        // SAFETY: a C string; the descriptor, if there is one, is of no use to anybody.
+        unsafe {
+            let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
+            if libc::open(file.as_ptr(), flags, 0o600) >= 0 {
+                libc::unlink(file.as_ptr());
+                return Err((Part::CanaryWrote, libc::EPERM));
+            }
+        }
+    }
+    // SAFETY: numbers, a constant C string, and a local that lives across the call.
+    let reached = unsafe {
+        match canary.network {
+            Reach::Granted => false,
+            Reach::NoSocket => libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0) >= 0,
+            Reach::NotIn(network) => {
+                let mut found: libc::stat = std::mem::zeroed();
+                libc::stat(c"/proc/self/ns/net".as_ptr(), &raw mut found) < 0 || found.st_ino == network
+            }
+        }
+    };
+    if reached { Err((Part::CanaryReached, libc::EPERM)) } else { Ok(()) }
+}
+
+fn limit(limits: &[(u32, u64)]) -> Result<(), c_int> {
+    for (what, most) in limits {
+        // SAFETY: all zeros is a valid value; both structures are locals that live across the calls.
+        let set = unsafe {
+            let mut limit: libc::rlimit = std::mem::zeroed();
+            libc::getrlimit(*what, &raw mut limit);
+            let most = (*most).min(limit.rlim_max);
+            // At the first of the two a process gets a signal that says what for; at the second it is killed.
+            let last = if *what == libc::RLIMIT_CPU { most.saturating_add(1).min(limit.rlim_max) } else { most };
+            let limit = libc::rlimit { rlim_cur: most, rlim_max: last };
+            libc::setrlimit(*what, &raw const limit)
+        };
+        if set < 0 {
+            return Err(last_errno());
+        }
+    }
+    Ok(())
+}
+
+#[repr(C)]
+struct CapabilityHeader {
+    version: u32,
+    pid: c_int,
+}
+
+/// No capability, no way to one, no key of the user's, and no core dump that tells more than the command knows.
+fn give_up_privileges() -> Result<(), c_int> {
+    const JOIN_SESSION_KEYRING: c_int = 1;
+    const LAST_CAPABILITY: c_ulong = 63;
+    /// Root is a user like any other, and cannot change that: no-root and no-setuid-fixup, each locked.
+    const NO_ROOT: c_ulong = 0b1111;
+    // SAFETY: numbers, null pointers, and locals that live across the calls.
+    unsafe {
+        // Without keyrings in the kernel there is nothing to leave behind.
+        libc::syscall(libc::SYS_keyctl, JOIN_SESSION_KEYRING, ptr::null::<u8>());
+        let powerful = libc::geteuid() == 0 || has_capabilities();
+        for capability in 0..=LAST_CAPABILITY {
+            // Those that do not exist fail, and so do all where there is no right to; the check is below.
+            libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0);
+        }
+        if powerful && libc::prctl(libc::PR_SET_SECUREBITS, NO_ROOT, 0, 0, 0) < 0 && libc::geteuid() == 0 {
+            return Err(last_errno());
+        }
+        libc::prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+        let header = CapabilityHeader { version: 0x2008_0522, pid: 0 };
+        let none = [0_u32; 6];
+        if libc::syscall(libc::SYS_capset, &raw const header, none.as_ptr()) < 0 {
+            return Err(last_errno());
+        }
+        if libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 {
+            return Err(last_errno());
+        }
+    }
+    if has_capabilities() { Err(libc::EPERM) } else { Ok(()) }
+}
+
+/// Whether this thread may do anything an ordinary user may not.
+fn has_capabilities() -> bool {
+    let header = CapabilityHeader { version: 0x2008_0522, pid: 0 };
+    let mut sets = [0_u32; 6];
+    // SAFETY: locals of the sizes this version has, which live across the call.
+    let got = unsafe { libc::syscall(libc::SYS_capget, &raw const header, sets.as_mut_ptr()) };
+    got < 0 || sets.iter().any(|set| *set != 0)
+}
+
+fn restrict_files(files: Files<'_>) -> Result<(), c_int> {
+    match files {
+        Files::Mounts => Ok(()),
+        Files::Given(set) => landlock::enforce(set),
+        Files::Made(handled, places) => {
+            let set = landlock::begin(handled)?;
+            for place in places {
+                landlock::allow_writing(set, handled, place)?;
+            }
+            landlock::enforce(set)
+        }
+    }
+}
+
+#[repr(C)]
+struct FilterProgram {
+    length: u16,
+    instructions: *const Instruction,
+}
+
+fn filter(instructions: &[Instruction], listens: bool) -> Result<RawFd, c_int> {
+    const SET_FILTER: c_int = 1;
+    const NEW_LISTENER: c_int = 1 << 3;
+    let length = u16::try_from(instructions.len()).map_err(|_| libc::E2BIG)?;
+    let program = FilterProgram { length, instructions: instructions.as_ptr() };
+    let flags = if listens { NEW_LISTENER } else { 0 };
+    // SAFETY: the program is a local that lives across the call, and its pointer and length are a slice's.
+    let set = unsafe { libc::syscall(libc::SYS_seccomp, SET_FILTER, flags, &raw const program) };
+    match RawFd::try_from(set) {
+        Ok(listener) if set >= 0 => Ok(if listens { listener } else { -1 }),
+        _ => Err(last_errno()),
+    }
+}
