@@ -10,8 +10,8 @@ use std::{
 
 use serde_json::{Value, json};
 use windlass_contract::{
-    AnyTool, ApprovalPolicy, Approver, Event, EventSink, Item, Journal, JournalError, Limits, ModelClient,
-    Record, SandboxMode, SessionMeta, Silent, ThreadId, TurnContext, Walls,
+    AnyTool, Approver, Event, EventSink, Item, Journal, JournalError, ModelClient, Record, SessionMeta,
+    Silent, ThreadId, TurnContext,
 };
 use windlass_host::Machine;
 use windlass_record::{Repair, SessionError, SessionFile, Which, new_thread_id};
@@ -51,13 +51,7 @@ impl Default for AgentBuilder {
             model: None,
             tools: Vec::new(),
             builtin: None,
-            policy: Policy {
-                cwd: "/".into(),
-                approval: ApprovalPolicy::Never,
-                sandbox: SandboxMode::default(),
-                walls: Walls::default(),
-                limits: Limits::default(),
-            },
+            policy: Policy::default(),
             approver: None,
             events: Arc::new(Silent),
             environment: BTreeMap::new(),

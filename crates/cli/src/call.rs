@@ -95,9 +95,22 @@ impl Approver for Terminal {
     }
 }
 
-fn in_words(Question { tool, effects, reason, .. }: &Question) -> String {
+/// The whole question: nothing is cut, and nothing can pose as something else.
+fn in_words(question: &Question) -> String {
+    let Question { tool, effects, cwd, reason, unclear, leaves_sandbox, .. } = question;
     let what = effects.command.as_ref().map_or_else(|| format!("{effects:?}"), CommandLine::display);
-    format!("{tool} wants to run:\n  {}\n({reason})\nAllow it once? [y/N] ", visible(&what))
+    let mut lines = vec![
+        format!("{tool} wants to run:"),
+        format!("  {}", visible(&what)),
+        format!("in {}", visible(&cwd.to_string_lossy())),
+        format!("because: {}", visible(reason)),
+    ];
+    let said = effects.escalation.as_ref().and_then(|escalation| escalation.justification.as_deref());
+    lines.extend(said.map(|text| format!("the model says: {}", visible(text))));
+    lines.extend(unclear.iter().map(|what| format!("unclear: {}", visible(what))));
+    let held = if *leaves_sandbox { "WITHOUT the sandbox" } else { "as the sandbox mode says" };
+    lines.push(format!("A yes lets this one command run once, {held}."));
+    format!("{}\nAllow it? [y/N] ", lines.join("\n"))
 }
 
 fn ask(text: &str) -> Answer {

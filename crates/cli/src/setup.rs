@@ -12,7 +12,7 @@ use std::{
 use serde::Serialize;
 use toml::Value;
 use windlass::{
-    Agent, AgentBuilder, ApprovalPolicy, Budget, Family, Limits, ModelClient, ModelError, Network, Policy,
+    Agent, AgentBuilder, ApprovalPolicy, Budget, Family, ModelClient, ModelError, Network, Policy,
     SandboxMode, ShellKind, Toolset, Walls, WebSearch,
     model::{self, Options, WireApi},
 };
@@ -141,7 +141,7 @@ impl Setup {
             approval,
             sandbox: self.config().sandbox_mode,
             walls: self.walls(),
-            limits: Limits::default(),
+            ..Policy::default()
         }
     }
 

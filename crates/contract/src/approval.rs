@@ -1,5 +1,7 @@
 //! Asking a person.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{BoxFuture, CallId, Effects, ToolName};
@@ -11,7 +13,7 @@ pub trait Approver: Send + Sync {
     fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Answer>;
 }
 
-/// A question about one call.
+/// A question about one call. Everything in it is shown, nothing is cut.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Question {
     /// The call.
@@ -20,8 +22,16 @@ pub struct Question {
     pub tool: ToolName,
     /// What it would do.
     pub effects: Effects,
+    /// Where it would do it.
+    pub cwd: PathBuf,
     /// Why it is asked.
     pub reason: String,
+    /// What could not be told from the command's text.
+    pub unclear: Vec<String>,
+    /// Whether a yes lets it run without the sandbox.
+    pub leaves_sandbox: bool,
+    /// What a yes for the session would cover: the same again, to the letter.
+    pub keys: Vec<String>,
 }
 
 /// What the person said.
@@ -30,8 +40,12 @@ pub struct Question {
 pub enum Answer {
     /// Yes, this once.
     Once,
+    /// Yes, and the same again for the rest of the session.
+    Session,
     /// No, with a word to the model.
     Deny(String),
+    /// No, and stop the turn.
+    Abort,
     /// Nobody is there to answer.
     Unavailable,
 }

@@ -19,6 +19,20 @@ pub struct Effects {
     /// The program it would start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<CommandLine>,
+    /// The model wants the program to run without the sandbox. A request, never a decision.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub escalation: Option<Escalation>,
+}
+
+/// A model's wish to leave the sandbox.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Escalation {
+    /// Why, in its own words. Shown to the person, believed by nobody.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub justification: Option<String>,
+    /// The beginning of commands it would like to run without being asked again. A suggestion.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub prefix_rule: Vec<String>,
 }
 
 impl Effects {
@@ -29,7 +43,7 @@ impl Effects {
 
     /// Anything at all: for tools that cannot tell.
     pub fn unknown() -> Self {
-        Self { reads: vec!["/".into()], writes: vec!["/".into()], network: Network::Any, command: None }
+        Self { reads: vec!["/".into()], writes: vec!["/".into()], network: Network::Any, ..Self::default() }
     }
 
     /// Reads one path.

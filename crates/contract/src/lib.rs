@@ -29,7 +29,7 @@ use std::{future::Future, pin::Pin};
 
 pub use approval::{Answer, Approver, Question};
 pub use call::{Input, InputKind, ToolCall};
-pub use effects::{CommandLine, Effects, Network};
+pub use effects::{CommandLine, Effects, Escalation, Network};
 pub use event::{Event, EventSink, Plan, PlanStatus, PlanStep, Silent};
 pub use grant::{Confinement, Grant, Held, Limits, Quota, Rung, Walls};
 pub use host::{Command, ConfineError, Denial, Exit, Finished, Host, HostError, Layer, Proof, Sandbox};

@@ -3,15 +3,24 @@
 use std::{fmt, path::PathBuf, sync::Arc};
 
 use windlass_contract::{
-    Answer, ApprovalPolicy, Approver, Confinement, Effects, Grant, Limits, Network, Question, SandboxMode,
-    ToolCall, Walls,
+    Answer, ApprovalPolicy, Approver, CommandLine, Confinement, Effects, Grant, Limits, Network, Question,
+    SandboxMode, ToolCall, Walls,
 };
+use windlass_policy::{Judgement, Rules, judge};
 use windlass_shape::Failure;
+
+use crate::{Reason, Stop};
+use matrix::{Ruling, Wish, ruling};
+use memory::Memory;
+
+mod matrix;
+mod memory;
 
 /// Decides about calls, and asks where it may not decide alone.
 pub struct Gate {
     policy: Policy,
     approver: Option<Arc<dyn Approver>>,
+    memory: Memory,
 }
 
 /// What a person has settled beforehand.
@@ -28,6 +37,25 @@ pub struct Policy {
     pub walls: Walls,
     /// How much a call may use.
     pub limits: Limits,
+    /// What is allowed, asked about and forbidden by name.
+    pub rules: Rules,
+    /// Whether commands run beside each other although they may change something.
+    pub parallel_commands: bool,
+}
+
+impl Default for Policy {
+    /// Nothing may be written, and nobody is asked.
+    fn default() -> Self {
+        Self {
+            cwd: "/".into(),
+            approval: ApprovalPolicy::Never,
+            sandbox: SandboxMode::ReadOnly,
+            walls: Walls::default(),
+            limits: Limits::default(),
+            rules: Rules::default(),
+            parallel_commands: false,
+        }
+    }
 }
 
 impl Policy {
@@ -62,7 +90,7 @@ pub(crate) struct Admission {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Decision {
     Run { confinement: Confinement, why: String },
-    Ask { confinement: Confinement, reason: String },
+    Ask { confinement: Confinement, reason: String, unclear: Vec<String> },
     Refuse { reason: String },
 }
 
@@ -75,64 +103,147 @@ impl fmt::Debug for Gate {
 impl Gate {
     /// A gate; without an approver, whatever would need a question is refused.
     pub fn new(policy: Policy, approver: Option<Arc<dyn Approver>>) -> Self {
-        Self { policy, approver }
+        Self { policy, approver, memory: Memory::default() }
+    }
+
+    /// Whether a call that runs this command may run beside others.
+    pub(crate) fn overlaps(&self, command: &CommandLine) -> bool {
+        self.policy.parallel_commands || self.judge(command).changes_nothing
     }
 
     /// Lets a call through, or says why not.
-    pub(crate) async fn admit(&self, call: &ToolCall, effects: &Effects) -> Result<Admission, Failure> {
-        match self.decide(effects) {
-            Decision::Run { confinement, why } => Ok(self.grant(effects, confinement, why)),
-            Decision::Refuse { reason } => Err(Failure::Refused(reason)),
-            Decision::Ask { confinement, reason } => match self.ask(call, effects, reason).await {
-                Ok(()) => Ok(self.grant(effects, confinement, "approved once".to_owned())),
-                Err(reason) => Err(Failure::Refused(reason)),
-            },
-        }
+    pub(crate) async fn admit(
+        &self,
+        call: &ToolCall,
+        effects: &Effects,
+        stop: &Stop,
+    ) -> Result<Admission, Failure> {
+        let (confinement, decision) = match self.decide(effects) {
+            Decision::Run { confinement, why } => (confinement, why),
+            Decision::Refuse { reason } => return Err(Failure::Refused(reason)),
+            Decision::Ask { confinement, reason, unclear } => {
+                let question = self.question(call, effects, &confinement, reason, unclear);
+                (confinement, self.ask(&question, stop).await?)
+            }
+        };
+        let Policy { cwd, limits, .. } = &self.policy;
+        Ok(Admission { grant: Grant::issue(cwd.clone(), effects, limits.clone(), confinement), decision })
     }
 
     fn decide(&self, effects: &Effects) -> Decision {
         if !effects.may_change() && effects.reads.is_empty() {
             return Decision::Run { confinement: Confinement::InProcess, why: "touches nothing".to_owned() };
         }
+        match &effects.command {
+            Some(command) => self.decide_command(command, effects),
+            None => self.decide_without_command(),
+        }
+    }
+
+    fn decide_command(&self, command: &CommandLine, effects: &Effects) -> Decision {
+        let Policy { approval, sandbox, .. } = self.policy;
+        let judgement = self.judge(command);
+        let wish = if effects.escalation.is_some() { Wish::Escalated } else { Wish::Contained };
         let confinement = self.policy.confinement();
-        let mode = self.policy.sandbox.name();
-        if matches!(confinement, Confinement::Walls(_)) && effects.command.is_none() {
-            return Decision::Refuse {
+        let unclear = || judgement.unclear.iter().map(ToString::to_string).collect();
+        match ruling(approval, sandbox, judgement.class, wish) {
+            Ruling::Run => Decision::Run { confinement, why: judgement.why },
+            Ruling::Ask => Decision::Ask { confinement, unclear: unclear(), reason: judgement.why },
+            Ruling::AskToLeave => {
+                let reason = "the model wants to run this without the sandbox".to_owned();
+                Decision::Ask { confinement: Confinement::Unconfined, unclear: unclear(), reason }
+            }
+            Ruling::Refuse => Decision::Refuse { reason: format!("refused: {}", judgement.why) },
+            Ruling::RefuseWish => {
+                let policy = match approval {
+                    ApprovalPolicy::Untrusted => "UnlessTrusted",
+                    ApprovalPolicy::OnFailure => "OnFailure",
+                    ApprovalPolicy::OnRequest => "OnRequest",
+                    ApprovalPolicy::Never => "Never",
+                };
+                // To the letter what models of this family were trained to read.
+                let reason = format!(
+                    "approval policy is {policy}; reject command — you should not ask for escalated permissions if the \
+                     approval policy is {policy}"
+                );
+                Decision::Refuse { reason }
+            }
+        }
+    }
+
+    /// A tool that acts by itself can be held by no kernel.
+    fn decide_without_command(&self) -> Decision {
+        let (confinement, mode) = (self.policy.confinement(), self.policy.sandbox.name());
+        match (&confinement, self.policy.approval) {
+            (Confinement::Walls(_), _) => Decision::Refuse {
                 reason: format!(
                     "refused: sandbox mode `{mode}` holds commands, and this tool acts without one; only the user can \
                      allow it, with `--sandbox danger-full-access`"
                 ),
-            };
-        }
-        match self.policy.approval {
-            ApprovalPolicy::Untrusted => {
-                let reason = format!("the approval policy is `untrusted`; the sandbox mode is `{mode}`");
-                Decision::Ask { confinement, reason }
+            },
+            (_, ApprovalPolicy::Untrusted) => {
+                let reason = "the approval policy is `untrusted`".to_owned();
+                Decision::Ask { confinement, reason, unclear: Vec::new() }
             }
             _ => Decision::Run { confinement, why: format!("the sandbox mode is `{mode}`") },
         }
     }
 
-    async fn ask(&self, call: &ToolCall, effects: &Effects, reason: String) -> Result<(), String> {
-        let (call, tool) = (call.id.clone(), call.name.clone());
-        let question = Question { call, tool, effects: effects.clone(), reason };
-        let answer = match &self.approver {
-            Some(approver) => approver.ask(&question).await,
-            None => Answer::Unavailable,
-        };
-        match answer {
-            Answer::Once => Ok(()),
-            Answer::Deny(message) if message.is_empty() => Err("rejected by user".to_owned()),
-            Answer::Deny(message) => Err(format!("rejected by user: {message}")),
-            Answer::Unavailable => {
-                Err(format!("refused: nobody is there to approve it ({})", question.reason))
-            }
+    fn judge(&self, command: &CommandLine) -> Judgement {
+        judge(command, &self.policy.rules)
+    }
+
+    fn question(
+        &self,
+        call: &ToolCall,
+        effects: &Effects,
+        confinement: &Confinement,
+        reason: String,
+        unclear: Vec<String>,
+    ) -> Question {
+        let cwd = effects.command.as_ref().and_then(|command| command.cwd.as_deref());
+        let cwd = cwd.map_or_else(|| self.policy.cwd.clone(), |cwd| self.policy.cwd.join(cwd));
+        let leaves_sandbox =
+            *confinement == Confinement::Unconfined && self.policy.sandbox != SandboxMode::DangerFullAccess;
+        // The same command, in the same place, held the same way.
+        let argv = effects.command.as_ref().map(|command| &command.argv);
+        let key = serde_json::json!([call.name, argv, cwd, leaves_sandbox, effects.writes]);
+        Question {
+            call: call.id.clone(),
+            tool: call.name.clone(),
+            effects: effects.clone(),
+            cwd,
+            reason,
+            unclear,
+            leaves_sandbox,
+            keys: vec![key.to_string()],
         }
     }
 
-    fn grant(&self, effects: &Effects, confinement: Confinement, decision: String) -> Admission {
-        let Policy { cwd, limits, .. } = &self.policy;
-        Admission { grant: Grant::issue(cwd.clone(), effects, limits.clone(), confinement), decision }
+    /// Asks, and says who decided.
+    async fn ask(&self, question: &Question, stop: &Stop) -> Result<String, Failure> {
+        if self.memory.allows(&question.keys) {
+            return Ok("approved for the session".to_owned());
+        }
+        let answer = match &self.approver {
+            Some(approver) => self.memory.ask(&**approver, question).await,
+            None => Answer::Unavailable,
+        };
+        match answer {
+            Answer::Once => Ok("approved once".to_owned()),
+            Answer::Session => Ok("approved for the session".to_owned()),
+            Answer::Abort => {
+                stop.stop(Reason::Interrupted);
+                Err(Failure::Aborted(Reason::Interrupted.message().to_owned()))
+            }
+            Answer::Deny(message) if message.is_empty() => {
+                Err(Failure::Refused("rejected by user".to_owned()))
+            }
+            Answer::Deny(message) => Err(Failure::Refused(format!("rejected by user: {message}"))),
+            Answer::Unavailable => {
+                Err(Failure::Refused(format!("refused: nobody is there to approve it ({})", question.reason)))
+            }
+        }
     }
 }
 
@@ -152,18 +263,18 @@ mod tests {
 
     fn gate(sandbox: SandboxMode, approval: ApprovalPolicy, answer: Option<Answer>) -> Gate {
         let walls = Walls { writable: vec!["/more".into()], network: Network::Any, ..Walls::default() };
-        let policy = Policy { cwd: "/w".into(), approval, sandbox, walls, limits: Limits::default() };
+        let policy = Policy { cwd: "/w".into(), approval, sandbox, walls, ..Policy::default() };
         Gate::new(policy, answer.map(|answer| Arc::new(Says(answer)) as Arc<dyn Approver>))
     }
 
     fn command() -> Effects {
-        Effects::command(CommandLine { argv: vec!["ls".into()], cwd: None })
+        Effects::command(CommandLine { argv: vec!["make".into()], cwd: None })
     }
 
     async fn admit(gate: Gate, effects: Effects) -> Result<Confinement, String> {
         let input = windlass_contract::Input::Json(String::new());
         let call = ToolCall { id: "c".into(), name: "t".into(), input };
-        match gate.admit(&call, &effects).await {
+        match gate.admit(&call, &effects, &Stop::default()).await {
             Ok(admission) => Ok(admission.grant.confinement().clone()),
             Err(Failure::Refused(reason)) => Err(reason),
             Err(other) => panic!("{other:?}"),

@@ -76,7 +76,10 @@ impl Toolbox {
             Ok((ready, effects)) => (effects, Ok(ready)),
             Err(failure) => (Effects::none(), Err(failure)),
         };
-        let overlaps = routed.tool.is_none_or(|tool| tool.meta.parallel) && !effects.may_change();
+        let overlaps = match &effects.command {
+            Some(command) => self.gate.overlaps(command),
+            None => routed.tool.is_none_or(|tool| tool.meta.parallel) && !effects.may_change(),
+        };
         Prepared { call, format, effects, overlaps, ready }
     }
 
@@ -120,7 +123,7 @@ impl Toolbox {
             biased;
             // A question may wait for a person; a stopped turn must not wait with it, nor start what comes of it.
             _reason = stop.stopped() => return Err(orchestrator::aborted(stop)),
-            admitted = self.gate.admit(call, effects) => admitted?,
+            admitted = self.gate.admit(call, effects, stop) => admitted?,
         };
         receipt.decision.clone_from(&admission.decision);
         self.intend(call, effects, admission.decision)?;

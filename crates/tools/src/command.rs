@@ -9,9 +9,11 @@ use std::{
     time::Duration,
 };
 
+use schemars::JsonSchema;
+use serde::Deserialize;
 use windlass_contract::{
-    Category, Command, CommandFacts, CommandLine, Content, Cx, Denial, Effects, ErrorKind, Exit, Facts,
-    Finished, Format, HostError, Layer, Meta, Output, Proof, ToolError,
+    Category, Command, CommandFacts, CommandLine, Content, Cx, Denial, Effects, ErrorKind, Escalation, Exit,
+    Facts, Finished, Format, HostError, Layer, Meta, Output, Proof, ToolError,
 };
 
 use live::Live;
@@ -23,8 +25,39 @@ mod text;
 const NOT_A_PROGRAM: i32 = 8;
 
 /// What running a command would do: nobody can tell, so whoever decides gets to see the command.
-pub(crate) fn effects(argv: &[String], workdir: Option<&Path>) -> Effects {
-    Effects::command(CommandLine { argv: argv.to_vec(), cwd: workdir.map(Path::to_owned) })
+pub(crate) fn effects(argv: &[String], workdir: Option<&Path>, permissions: &Permissions) -> Effects {
+    let command = CommandLine { argv: argv.to_vec(), cwd: workdir.map(Path::to_owned) };
+    Effects { escalation: permissions.escalation(), ..Effects::command(command) }
+}
+
+/// The parameters by which a model asks to leave the sandbox.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+pub(crate) struct Permissions {
+    /// `require_escalated` asks the user to let this command run without the sandbox. Only for a command that cannot
+    /// work inside it, such as one that needs the network; expect a no. Default: `use_default`.
+    sandbox_permissions: Option<SandboxPermissions>,
+    /// With `require_escalated`: one question to the user that says why.
+    justification: Option<String>,
+    /// With `require_escalated`: the beginning of commands like this one that the user could allow for good, as a list
+    /// of words.
+    prefix_rule: Option<Vec<String>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum SandboxPermissions {
+    UseDefault,
+    RequireEscalated,
+}
+
+impl Permissions {
+    fn escalation(&self) -> Option<Escalation> {
+        let wanted = self.sandbox_permissions == Some(SandboxPermissions::RequireEscalated);
+        wanted.then(|| Escalation {
+            justification: self.justification.clone(),
+            prefix_rule: self.prefix_rule.clone().unwrap_or_default(),
+        })
+    }
 }
 
 /// What the shell tools have in common; examples are their own.

@@ -34,7 +34,7 @@ impl Tool for LocalShell {
     type Args = Args;
 
     fn effects(&self, args: &Args) -> Effects {
-        command::effects(&args.command, args.working_directory.as_deref())
+        command::effects(&args.command, args.working_directory.as_deref(), &command::Permissions::default())
     }
 
     async fn call(&self, args: &Args, cx: &Cx) -> Result<Output, ToolError> {

@@ -23,6 +23,8 @@ pub(crate) struct Args {
     /// After how many milliseconds the command and everything it started are killed. Default: 10000.
     #[serde(alias = "timeout")]
     timeout_ms: Option<NonZeroU64>,
+    #[serde(flatten)]
+    permissions: command::Permissions,
 }
 
 pub(crate) struct Shell;
@@ -32,7 +34,7 @@ impl Tool for Shell {
     type Args = Args;
 
     fn effects(&self, args: &Args) -> Effects {
-        command::effects(&args.command, args.workdir.as_deref())
+        command::effects(&args.command, args.workdir.as_deref(), &args.permissions)
     }
 
     async fn call(&self, args: &Args, cx: &Cx) -> Result<Output, ToolError> {

@@ -28,6 +28,8 @@ pub(crate) struct Args {
     /// Whether the shell reads its login files first. Only needed if something is missing from the environment; it is
     /// slower. Default: false.
     login: Option<bool>,
+    #[serde(flatten)]
+    permissions: command::Permissions,
 }
 
 pub(crate) struct ShellCommand {
@@ -51,7 +53,7 @@ impl Tool for ShellCommand {
     type Args = Args;
 
     fn effects(&self, args: &Args) -> Effects {
-        command::effects(&self.argv(args), args.workdir.as_deref())
+        command::effects(&self.argv(args), args.workdir.as_deref(), &args.permissions)
     }
 
     async fn call(&self, args: &Args, cx: &Cx) -> Result<Output, ToolError> {

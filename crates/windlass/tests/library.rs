@@ -6,8 +6,8 @@ use std::{
 };
 
 use windlass::{
-    Agent, ApprovalPolicy, Content, Effects, Limits, Output, Policy, SandboxMode, Stop, ToolError, Toolset,
-    tool, tool_from,
+    Agent, ApprovalPolicy, Content, Effects, Output, Policy, SandboxMode, Stop, ToolError, Toolset, tool,
+    tool_from,
 };
 
 /// Multiply two numbers.
@@ -95,7 +95,7 @@ async fn with_full_access_a_command_runs_with_the_environment_it_was_given() {
         cwd: "/".into(),
         approval: ApprovalPolicy::Never,
         sandbox: SandboxMode::DangerFullAccess,
-        limits: Limits::default(),
+        ..Policy::default()
     };
     let seen = Arc::new(Outputs::default());
     let mut agent = Agent::builder()
@@ -142,7 +142,7 @@ async fn a_resumed_session_is_told_when_the_rules_have_changed() {
     let home = tempfile::tempdir().unwrap();
     for sandbox in [SandboxMode::ReadOnly, SandboxMode::DangerFullAccess, SandboxMode::DangerFullAccess] {
         let policy =
-            Policy { cwd: "/".into(), approval: ApprovalPolicy::Never, sandbox, limits: Limits::default() };
+            Policy { cwd: "/".into(), approval: ApprovalPolicy::Never, sandbox, ..Policy::default() };
         let mut builder = Agent::builder()
             .model(windlass::model::scripted(script).unwrap())
             .policy(policy)

@@ -10,8 +10,8 @@ use std::{
 
 use serde_json::{Value, json};
 use windlass_contract::{
-    ApprovalPolicy, BoxFuture, CommandLine, Effects, Input, Journal, Limits, ModelInfo, ModelStream, Output,
-    SandboxMode, Walls,
+    ApprovalPolicy, BoxFuture, CommandLine, Effects, Input, Journal, ModelInfo, ModelStream, Output,
+    SandboxMode,
     fakes::{EchoMachine, MemoryJournal, Watcher},
     tool,
 };
@@ -116,7 +116,6 @@ impl World {
             ran: Arc::default(),
             stop: Stop::default(),
             sandbox: SandboxMode::DangerFullAccess,
-            walls: Walls::default(),
         }
     }
 
@@ -140,8 +139,7 @@ impl World {
             cwd: "/".into(),
             approval: ApprovalPolicy::Never,
             sandbox: self.sandbox,
-            walls: Walls::default(),
-            limits: Limits::default(),
+            ..Policy::default()
         };
         let toolbox = Arc::new(Toolbox {
             registry,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::Value;
 use tokio::sync::Notify;
 use windlass_contract::{
-    ApprovalPolicy, Effects, Event, Input, Journal, Limits, Output, SandboxMode, Status, ToolError, Walls,
+    ApprovalPolicy, Effects, Event, Input, Journal, Output, SandboxMode, Status, ToolError,
     fakes::{EchoMachine, MemoryJournal, Watcher},
     tool,
 };
@@ -76,8 +76,7 @@ impl World {
             cwd: "/".into(),
             approval: ApprovalPolicy::Never,
             sandbox: SandboxMode::DangerFullAccess,
-            walls: Walls::default(),
-            limits: Limits::default(),
+            ..Policy::default()
         };
         let toolbox = Toolbox {
             registry,
@@ -208,7 +207,7 @@ async fn a_stopped_turn_does_not_wait_for_an_answer() {
         cwd: "/".into(),
         approval: ApprovalPolicy::Untrusted,
         sandbox: SandboxMode::DangerFullAccess,
-        limits: Limits::default(),
+        ..Policy::default()
     };
     toolbox.gate = Gate::new(policy, Some(Arc::new(Nobody)));
     batch.submit(call("a", "write"));

@@ -1,0 +1,136 @@
+//! What a person has said before, and what they are being asked right now.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use tokio::sync::OnceCell;
+use windlass_contract::{Answer, Approver, Question};
+
+/// Remembers answers for as long as the session lasts.
+#[derive(Debug, Default)]
+pub(crate) struct Memory(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// What may be done again without a question.
+    allowed: HashSet<String>,
+    /// Questions nobody has answered yet, by what they are about.
+    pending: HashMap<Vec<String>, Arc<OnceCell<Answer>>>,
+}
+
+impl Memory {
+    /// Whether everything a call is about was allowed for the session before.
+    pub(crate) fn allows(&self, keys: &[String]) -> bool {
+        let state = self.state();
+        !keys.is_empty() && keys.iter().all(|key| state.allowed.contains(key))
+    }
+
+    /// Asks, unless the same is being asked already: then its answer counts for both.
+    pub(crate) async fn ask(&self, approver: &dyn Approver, question: &Question) -> Answer {
+        let keys = question.keys.clone();
+        let cell = Arc::clone(self.state().pending.entry(keys.clone()).or_default());
+        let answer = cell.get_or_init(|| approver.ask(question)).await.clone();
+        let mut state = self.state();
+        if answer == Answer::Session {
+            state.allowed.extend(keys.iter().cloned());
+        }
+        // The next question about it is a new one; a question that came in the meantime keeps its place.
+        if state.pending.get(&keys).is_some_and(|pending| Arc::ptr_eq(pending, &cell)) {
+            state.pending.remove(&keys);
+        }
+        answer
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use tokio::sync::Notify;
+    use windlass_contract::{BoxFuture, Effects};
+
+    use super::*;
+
+    /// Answers when told to, and counts how often it was asked.
+    struct Person {
+        answer: Answer,
+        asked: AtomicUsize,
+        ready: Notify,
+    }
+
+    impl Person {
+        fn who_says(answer: Answer) -> Self {
+            Self { answer, asked: AtomicUsize::new(0), ready: Notify::new() }
+        }
+    }
+
+    impl Approver for Person {
+        fn ask<'a>(&'a self, _: &'a Question) -> BoxFuture<'a, Answer> {
+            Box::pin(async {
+                self.asked.fetch_add(1, Ordering::SeqCst);
+                self.ready.notified().await;
+                self.answer.clone()
+            })
+        }
+    }
+
+    fn question(keys: &[&str]) -> Question {
+        Question {
+            call: "c".into(),
+            tool: "t".into(),
+            effects: Effects::none(),
+            cwd: "/".into(),
+            reason: String::new(),
+            unclear: Vec::new(),
+            leaves_sandbox: false,
+            keys: keys.iter().map(|key| (*key).to_owned()).collect(),
+        }
+    }
+
+    #[tokio::test]
+    async fn twins_are_answered_together_and_once_means_once() {
+        let (memory, person) = (Memory::default(), Person::who_says(Answer::Once));
+        let question = question(&["a"]);
+        let answer = async {
+            tokio::task::yield_now().await;
+            person.ready.notify_one();
+        };
+        let (one, other, ()) =
+            tokio::join!(memory.ask(&person, &question), memory.ask(&person, &question), answer);
+        assert_eq!((one, other, person.asked.load(Ordering::SeqCst)), (Answer::Once, Answer::Once, 1));
+        assert!(!memory.allows(&["a".to_owned()]));
+        person.ready.notify_one();
+        memory.ask(&person, &question).await;
+        assert_eq!(person.asked.load(Ordering::SeqCst), 2);
+    }
+
+    #[tokio::test]
+    async fn for_the_session_all_of_it_must_have_been_allowed() {
+        let (memory, person) = (Memory::default(), Person::who_says(Answer::Session));
+        person.ready.notify_one();
+        memory.ask(&person, &question(&["a", "b"])).await;
+        let allows =
+            |keys: &[&str]| memory.allows(&keys.iter().map(|key| (*key).to_owned()).collect::<Vec<_>>());
+        assert!(allows(&["a"]) && allows(&["b", "a"]));
+        assert!(!allows(&["a", "c"]) && !allows(&[]));
+    }
+
+    #[tokio::test]
+    async fn a_question_that_was_dropped_can_be_asked_again() {
+        let (memory, person) = (Memory::default(), Person::who_says(Answer::Once));
+        let question = question(&["a"]);
+        tokio::select! {
+            biased;
+            _answer = memory.ask(&person, &question) => panic!("nobody has answered"),
+            () = tokio::task::yield_now() => {}
+        }
+        person.ready.notify_one();
+        assert_eq!(memory.ask(&person, &question).await, Answer::Once);
+    }
+}
