@@ -7,6 +7,7 @@ mod exec;
 mod exit;
 mod interrupts;
 mod jsonl;
+mod policy;
 mod problem;
 mod screen;
 mod settings;
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
         Command::Call(call) => call::run(&common, call),
         Command::Tools(tools) => tools::run(&common, tools),
         Command::Config(config) => settings::run(&common, &config),
+        Command::Policy(policy) => policy::run(&common, policy),
     };
     match end {
         Ok(exit) => exit.into(),
