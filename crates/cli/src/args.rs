@@ -38,6 +38,9 @@ pub(crate) enum Command {
     /// See and check the configuration.
     #[command(subcommand)]
     Config(Config),
+    /// See what would happen to a command, and why.
+    #[command(subcommand)]
+    Policy(Policy),
 }
 
 const SANDBOX_EXIT_CODES: &str = "\
@@ -66,7 +69,14 @@ pub(crate) struct Common {
     #[arg(short = 's', long, value_name = "MODE", value_enum, global = true)]
     pub(crate) sandbox: Option<Sandbox>,
     /// When to ask a person.
-    #[arg(short = 'a', long = "ask-for-approval", value_name = "POLICY", value_enum, global = true)]
+    #[arg(
+        short = 'a',
+        long = "ask-for-approval",
+        alias = "approval",
+        value_name = "POLICY",
+        value_enum,
+        global = true
+    )]
     pub(crate) approval: Option<Approval>,
     /// No sandbox and no questions. Only for machines that are themselves a sandbox.
     #[arg(
@@ -240,6 +250,43 @@ pub(crate) enum Config {
     Schema,
     /// Where the configuration file is.
     Path,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Policy {
+    /// Take a command apart, and say what would be decided about it.
+    Explain {
+        /// The command line, as one argument.
+        command: String,
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Decide about many commands, one line each.
+    ///
+    /// `{"id", "cmd"}` on stdin becomes `{"id", "decision", "why"}` on stdout; a decision is `safe`, `prompt` or
+    /// `forbidden`. A line that makes no sense is answered with `prompt` and reported on stderr; then the exit code is 1.
+    Classify {
+        /// One JSON object per line, in and out; there is no other format.
+        #[arg(long, required = true)]
+        jsonl: bool,
+    },
+    /// Check a table of commands and the decisions they must get.
+    ///
+    /// Decisions are `safe`, `prompt` and `forbidden`. The exit code is 1 if one is different.
+    Test {
+        /// TOML with `[[case]]`, or JSON lines (`.jsonl`); each with `command` and `decision`.
+        file: PathBuf,
+    },
+    /// Propose rules from what was approved before.
+    Suggest {
+        /// Only from this session.
+        #[arg(long, value_name = "ID")]
+        session: Option<String>,
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 /// The sandbox modes, as flags spell them.

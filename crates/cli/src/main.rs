@@ -8,6 +8,7 @@ mod exec;
 mod exit;
 mod interrupts;
 mod jsonl;
+mod policy;
 mod problem;
 mod sandbox;
 mod screen;
@@ -43,6 +44,7 @@ fn main() -> ExitCode {
         Command::Config(config) => settings::run(&common, &config),
         Command::Doctor { json } => doctor::run(json),
         Command::Sandbox(args) => return finish(sandbox::run(&common, &args)),
+        Command::Policy(policy) => policy::run(&common, policy),
     };
     finish(end)
 }

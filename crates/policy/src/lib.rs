@@ -35,6 +35,7 @@ mod path;
 mod rules;
 mod secret;
 mod shell;
+mod suggest;
 mod wrapper;
 
 pub use danger::{Danger, Severity};
@@ -43,3 +44,4 @@ pub use judge::judge;
 pub use judgement::{Access, Class, FileUse, Judgement, Part, Reason};
 pub use rules::{Rule, RuleError, RuleFile, Rules, Ruling, Trust};
 pub use shell::{Unclear, What};
+pub use suggest::{Suggestion, suggest};

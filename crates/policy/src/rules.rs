@@ -120,5 +120,11 @@ impl Rule {
     }
 }
 
+/// Whether nobody could mean to allow everything that begins with these words.
+pub(crate) fn is_too_wide(prefix: &[String]) -> bool {
+    let prefix: Vec<_> = prefix.iter().map(|word| vec![word.clone()]).collect();
+    wide::find(&prefix).is_some()
+}
+
 #[cfg(test)]
 mod tests;

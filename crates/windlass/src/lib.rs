@@ -59,6 +59,11 @@ pub mod model {
     pub use windlass_model::*;
 }
 
+/// What a command line would do.
+pub mod policy {
+    pub use windlass_policy::*;
+}
+
 /// What is written down.
 pub mod record {
     pub use windlass_record::*;

@@ -2,7 +2,7 @@
 
 use crate::support::User;
 
-const COMMANDS: [&[&str]; 12] = [
+const COMMANDS: [&[&str]; 17] = [
     &[],
     &["exec"],
     &["exec", "resume"],
@@ -15,6 +15,11 @@ const COMMANDS: [&[&str]; 12] = [
     &["config", "show"],
     &["config", "schema"],
     &["config", "path"],
+    &["policy"],
+    &["policy", "explain"],
+    &["policy", "classify"],
+    &["policy", "test"],
+    &["policy", "suggest"],
 ];
 
 #[test]

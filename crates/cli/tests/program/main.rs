@@ -22,6 +22,8 @@ mod kill;
 #[cfg(test)]
 mod pipes;
 #[cfg(test)]
+mod policy;
+#[cfg(test)]
 mod prompt;
 #[cfg(test)]
 mod resume;

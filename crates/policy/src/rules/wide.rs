@@ -64,7 +64,6 @@ const BARE: &[&str] = &[
     "deno eval",
     "go run",
     "cmd",
-    "make -f",
     "tar",
     "eval",
     "source",
@@ -135,7 +134,8 @@ fn reason(words: &[Word]) -> Option<&'static str> {
     if wrapper::is_wrapper(program) {
         return Some("it runs any program");
     }
-    BARE.contains(&shown(words).as_str()).then_some("it does very different things, also harmful ones")
+    let named: Vec<_> = words.iter().filter(|word| !word.text.starts_with('-')).cloned().collect();
+    BARE.contains(&shown(&named).as_str()).then_some("it does very different things, also harmful ones")
 }
 
 fn shown(words: &[Word]) -> String {

@@ -1,0 +1,74 @@
+//! `windlass policy explain`: one command, taken apart.
+
+use serde_json::json;
+use windlass::{
+    CommandLine, SandboxMode,
+    policy::{Class, Decision, Judgement, Part},
+};
+
+use super::{Judge, print, shell};
+use crate::{exit::Exit, problem::Problem, screen::visible, setup::Setup};
+
+pub(super) fn run(setup: &Setup, command: &str, json: bool) -> Result<Exit, Problem> {
+    let judge = Judge::new(setup)?;
+    let (decision, judgement) =
+        judge.decide(&CommandLine { argv: shell(command), cwd: Some(setup.cwd.clone()) });
+    let mode = setup.loaded.config.sandbox_mode;
+    let held = held(mode, &judgement);
+    if json {
+        let value = json!({
+            "command": command,
+            "approval_policy": judge.approval.name(),
+            "sandbox_mode": mode.name(),
+            "decision": decision,
+            "sandbox": held,
+            "judgement": judgement,
+        });
+        print(&format!("{value:#}\n"))?;
+        return Ok(Exit::Done);
+    }
+    let mut out = format!("{}: {}\n", says(decision, judgement.class), visible(&judgement.why));
+    for (at, part) in judgement.parts.iter().enumerate() {
+        out.push_str(&format!("\n{}. {}\n", at + 1, described(part)));
+    }
+    if !judgement.unclear.is_empty() {
+        out.push_str("\nUnclear, so it may do more than that:\n");
+        judgement
+            .unclear
+            .iter()
+            .for_each(|unclear| out.push_str(&format!("- {}\n", visible(&unclear.to_string()))));
+    }
+    out.push_str(&format!("\nApproval policy: {}\nSandbox: {held}\n", judge.approval.name()));
+    print(&out)?;
+    Ok(Exit::Done)
+}
+
+fn says(decision: Decision, class: Class) -> &'static str {
+    match (decision, class) {
+        (Decision::Run, Class::Safe) => "runs without a question",
+        (Decision::Run, _) => "runs without a question, held by the sandbox alone",
+        (Decision::Ask, _) => "a question",
+        (Decision::Refuse, _) => "refused",
+    }
+}
+
+fn described(part: &Part) -> String {
+    let line = CommandLine { argv: part.argv.clone(), cwd: None }.display();
+    let via = if part.via.is_empty() { String::new() } else { format!(" (through {})", part.via.join(", ")) };
+    let facts: String = part.facts.iter().map(|fact| format!("\n   {}", visible(fact))).collect();
+    let line = if line.is_empty() { "(no program)".to_owned() } else { visible(&line) };
+    format!("{line}{via}\n   {}: {}{facts}", part.class.name(), visible(&part.reason.to_string()))
+}
+
+/// What would hold the command once it runs.
+fn held(mode: SandboxMode, judgement: &Judgement) -> String {
+    let what = match mode {
+        SandboxMode::ReadOnly => "nothing may be written, no network",
+        SandboxMode::WorkspaceWrite => {
+            "the workspace and a private temporary directory may be written, no network"
+        }
+        SandboxMode::DangerFullAccess => "none, it has all rights of the user",
+    };
+    let leaves = if judgement.escape_sandbox { "; the rules let this command leave it" } else { "" };
+    format!("{}: {what}{leaves}", mode.name())
+}

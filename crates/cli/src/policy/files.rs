@@ -1,0 +1,61 @@
+//! Where rules are: the user's, and those of the project.
+
+use std::{
+    fs, io,
+    io::Read,
+    path::{Path, PathBuf},
+};
+
+use windlass::policy::{RuleFile, Rules, Trust};
+
+use crate::{problem::Problem, setup::Setup};
+
+/// The largest file of rules that is read.
+const MAX_BYTES: u64 = 1024 * 1024;
+
+/// All rules in force: `rules/*.toml` of the user's home of Windlass, then `.windlass/rules/*.toml` of the project.
+pub(super) fn rules(setup: &Setup) -> Result<Rules, Problem> {
+    let own = setup.home.join("rules");
+    let project = project_root(&setup.cwd).join(".windlass").join("rules");
+    let mut files = read(&own, Trust::User)?;
+    // Who works in the home directory has no project there.
+    if project != own {
+        files.extend(read(&project, Trust::Project)?);
+    }
+    let files: Vec<_> =
+        files.iter().map(|(name, text, trust)| RuleFile { name, text, trust: *trust }).collect();
+    Rules::load(&files).map_err(|error| Problem::usage(error.to_string()))
+}
+
+/// The nearest directory upwards with a repository in it, or the directory itself.
+fn project_root(cwd: &Path) -> &Path {
+    cwd.ancestors().find(|directory| directory.join(".git").exists()).unwrap_or(cwd)
+}
+
+fn read(directory: &Path, trust: Trust) -> Result<Vec<(String, String, Trust)>, Problem> {
+    let mut paths = match fs::read_dir(directory) {
+        Ok(entries) => {
+            entries.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<Vec<PathBuf>>>()
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+    .map_err(|error| Problem::file("cannot list the rules in", directory, &error))?;
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
+    paths.sort();
+    let text = |path: PathBuf| {
+        let text = whole(&path).map_err(|error| Problem::file("cannot read the rules", &path, &error))?;
+        Ok((path.display().to_string(), text, trust))
+    };
+    paths.into_iter().map(text).collect()
+}
+
+/// A text file of a size that makes sense.
+pub(super) fn whole(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    fs::File::open(path)?.take(MAX_BYTES + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_BYTES {
+        return Err(io::Error::other(format!("it has more than {MAX_BYTES} bytes")));
+    }
+    Ok(text)
+}

@@ -1,0 +1,154 @@
+//! `windlass policy suggest`: rules from what was approved before.
+
+use std::{
+    fs::File,
+    io::{self, BufRead, BufReader, Read},
+    path::Path,
+};
+
+use serde::Deserialize;
+use serde_json::json;
+use windlass::{
+    CommandLine, Effects,
+    policy::{Suggestion, suggest},
+    record,
+};
+
+use super::{files, print};
+use crate::{exit::Exit, problem::Problem, screen::visible, setup::Setup};
+
+/// How many sessions are looked at, newest first.
+const MAX_SESSIONS: usize = 100;
+
+/// The longest record that is looked at. A command is never longer.
+const MAX_LINE_BYTES: u64 = 1024 * 1024;
+
+/// Commands on record.
+#[derive(Default)]
+struct Recorded {
+    approved: Vec<CommandLine>,
+    all: Vec<CommandLine>,
+}
+
+pub(super) fn run(setup: &Setup, session: Option<&str>, json: bool) -> Result<Exit, Problem> {
+    let sessions = record::list(&setup.home).map_err(|error| Problem::failed(error.to_string()))?;
+    let chosen: Vec<_> = match session {
+        Some(id) => sessions.iter().filter(|entry| entry.id.as_str() == id).collect(),
+        None => sessions.iter().take(MAX_SESSIONS).collect(),
+    };
+    if let (Some(id), true) = (session, chosen.is_empty()) {
+        return Err(Problem::usage(format!("there is no session `{id}`")));
+    }
+    let mut recorded = Recorded::default();
+    for entry in chosen {
+        let read = File::open(&entry.path).and_then(|file| recorded.read(BufReader::new(file)));
+        read.map_err(|error| Problem::file("cannot read the session", &entry.path, &error))?;
+    }
+    let suggestions = new_ones(setup, suggest(&recorded.approved, &recorded.all))?;
+    let shown = match (json, &suggestions[..]) {
+        (true, suggestions) => format!("{:#}\n", json!(suggestions)),
+        (false, []) if recorded.approved.is_empty() => "no approvals are on record yet\n".to_owned(),
+        (false, []) => "no rule would have spared a question\n".to_owned(),
+        (false, suggestions) => suggestions.iter().map(described).chain([hint(&setup.home)]).collect(),
+    };
+    print(&shown)?;
+    Ok(Exit::Done)
+}
+
+/// Those that the rules in force do not cover yet.
+fn new_ones(setup: &Setup, suggestions: Vec<Suggestion>) -> Result<Vec<Suggestion>, Problem> {
+    let rules = files::rules(setup)?;
+    let covered = |suggestion: &Suggestion| {
+        rules.iter().any(|rule| {
+            rule.prefix.len() <= suggestion.prefix.len()
+                && rule.prefix.iter().zip(&suggestion.prefix).all(|(names, word)| names.contains(word))
+        })
+    };
+    Ok(suggestions.into_iter().filter(|suggestion| !covered(suggestion)).collect())
+}
+
+impl Recorded {
+    /// Takes the commands of a session file. What makes no sense there is not an approval.
+    fn read(&mut self, mut file: impl BufRead) -> io::Result<()> {
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            if file.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line)? == 0 {
+                return Ok(());
+            }
+            self.take(&line);
+        }
+    }
+
+    fn take(&mut self, line: &[u8]) {
+        #[derive(Deserialize)]
+        struct Record {
+            #[serde(rename = "type")]
+            kind: String,
+            payload: Intent,
+        }
+        #[derive(Deserialize)]
+        struct Intent {
+            effects: Effects,
+            decision: String,
+        }
+        let Ok(record) = serde_json::from_slice::<Record>(line) else { return };
+        let Some(command) = record.payload.effects.command.filter(|_| record.kind == "intent") else {
+            return;
+        };
+        if record.payload.decision.starts_with("approved") {
+            self.approved.push(command.clone());
+        }
+        self.all.push(command);
+    }
+}
+
+fn described(suggestion: &Suggestion) -> String {
+    let list = |title: &str, lines: &[String]| {
+        let lines: String = lines.iter().map(|line| format!("#   {}\n", visible(line))).collect();
+        if lines.is_empty() { String::new() } else { format!("# {title}\n{lines}") }
+    };
+    format!(
+        "{}{}# It allows {}.\n{}\n",
+        list("It covers what you approved:", &suggestion.covers),
+        list("It would also have let pass:", &suggestion.also),
+        visible(&suggestion.explanation),
+        suggestion.to_toml()
+    )
+}
+
+fn hint(home: &Path) -> String {
+    format!("# Put what you want into a file such as {}\n", home.join("rules").join("own.toml").display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn approvals_are_taken_from_a_session_file() {
+        let intent = |decision: &str, line: &str| {
+            json!({"timestamp": "t", "type": "intent", "payload": {
+                "call": "c", "tool": "shell_command", "decision": decision,
+                "effects": {"command": {"argv": ["/bin/bash", "-c", line]}},
+            }})
+        };
+        let file = [
+            json!({"type": "session_meta", "payload": {}}).to_string(),
+            intent("approved once", "cargo test -p a").to_string(),
+            "torn".to_owned(),
+            intent("the sandbox mode is `danger-full-access`", "cargo test -p b").to_string(),
+        ]
+        .join("\n");
+        let mut recorded = Recorded::default();
+        recorded.read(file.as_bytes()).unwrap();
+        assert_eq!((recorded.approved.len(), recorded.all.len()), (1, 2));
+        let suggestions = suggest(&recorded.approved, &recorded.all);
+        assert_eq!(
+            suggestions.iter().map(described).collect::<String>(),
+            "# It covers what you approved:\n#   cargo test -p a\n# It allows every command that begins with \
+             `cargo test -p a`, whatever words follow.\n[[rule]]\nprefix = [\"cargo\", \"test\", \"-p\", \"a\"]\n\
+             decision = \"allow\"\nmatch = [\"cargo test -p a\"]\n\n"
+        );
+    }
+}
