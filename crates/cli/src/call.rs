@@ -26,7 +26,7 @@ use crate::{
 pub(crate) fn run(common: &Common, args: Call) -> Result<Exit, Problem> {
     let setup = Setup::for_tools(common)?;
     let stop = Stop::default();
-    let toolbox = setup.tools().approver(Arc::new(Terminal { stop: stop.clone() })).toolbox();
+    let toolbox = setup.tools()?.approver(Arc::new(Terminal { stop: stop.clone() })).toolbox();
     let toolbox = toolbox.map_err(|errors| Problem::usage(errors.to_string()))?;
     let text = match args.input {
         Some(text) if text != "-" => text,

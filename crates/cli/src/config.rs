@@ -67,6 +67,9 @@ pub(crate) struct Config {
     pub(crate) shell_tool: ShellTool,
     /// Whether the model's server may search the web. Only the Responses API can.
     pub(crate) web_search: WebSearch,
+    /// Whether commands run beside each other even if they may change something. Commands known to change nothing
+    /// always do.
+    pub(crate) parallel_commands: bool,
     /// The most tokens of one tool's output that the model is given; the middle of a longer one is left out. Unset
     /// means what is known to work for the model.
     pub(crate) tool_output_token_limit: Option<NonZeroU64>,
@@ -98,6 +101,7 @@ impl Default for Config {
             shell_environment_policy: ShellEnvironmentPolicy::default(),
             shell_tool: ShellTool::default(),
             web_search: WebSearch::default(),
+            parallel_commands: false,
             tool_output_token_limit: None,
             turn_time_limit_sec: None,
             turn_token_limit: None,

@@ -6,6 +6,8 @@ mod files;
 mod suggest;
 mod table;
 
+pub(crate) use files::rules;
+
 use std::io::{self, Write};
 
 use windlass::{
@@ -39,7 +41,7 @@ struct Judge {
 
 impl Judge {
     fn new(setup: &Setup) -> Result<Self, Problem> {
-        let rules = files::rules(setup)?;
+        let rules = rules(setup)?;
         rules.notes().iter().for_each(|text| crate::note(&format!("note: {text}")));
         Ok(Self { rules, approval: setup.loaded.config.approval_policy })
     }

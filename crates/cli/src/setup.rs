@@ -20,6 +20,7 @@ use windlass::{
 use crate::{
     args::{Common, ExecOptions},
     config::{self, Config, Flag, Loaded, Sources},
+    policy,
     problem::Problem,
 };
 
@@ -59,7 +60,7 @@ impl Setup {
     }
 
     /// An agent, but for its model's tools: see [`agent`](Self::agent).
-    pub(crate) fn tools(&self) -> AgentBuilder {
+    pub(crate) fn tools(&self) -> Result<AgentBuilder, Problem> {
         let model = self.model_name().unwrap_or_default();
         self.with_tools(&Family::of(&model), self.config().approval_policy)
     }
@@ -77,7 +78,7 @@ impl Setup {
                 ApprovalPolicy::Never
             }
         };
-        let mut builder = self.with_tools(&family, approval).model(client).home(self.home.clone());
+        let mut builder = self.with_tools(&family, approval)?.model(client).home(self.home.clone());
         if let Some(path) = &config.model_instructions_file {
             let text = fs::read_to_string(path);
             builder = builder.instructions(
@@ -99,9 +100,10 @@ impl Setup {
         Ok(builder)
     }
 
-    fn with_tools(&self, family: &Family, approval: ApprovalPolicy) -> AgentBuilder {
+    fn with_tools(&self, family: &Family, approval: ApprovalPolicy) -> Result<AgentBuilder, Problem> {
         let config = self.config();
-        let policy = self.policy(approval);
+        let rules = policy::rules(self)?;
+        let policy = Policy { rules, parallel_commands: config.parallel_commands, ..self.policy(approval) };
         let toolset = Toolset {
             shell: match config.shell_tool {
                 config::ShellTool::Auto if self.speaks_responses() => family.shell,
@@ -125,7 +127,7 @@ impl Setup {
         if let Some(tokens) = config.tool_output_token_limit {
             builder = builder.budget(Budget::Tokens(usize::try_from(tokens.get()).unwrap_or(usize::MAX)));
         }
-        builder
+        Ok(builder)
     }
 
     /// Whether the provider's wire has tools beyond functions.

@@ -28,7 +28,7 @@ pub(crate) fn run(common: &Common, args: Tools) -> Result<Exit, Problem> {
 }
 
 fn toolbox(common: &Common) -> Result<Toolbox, Problem> {
-    Setup::for_tools(common)?.tools().toolbox().map_err(|errors| Problem::usage(errors.to_string()))
+    Setup::for_tools(common)?.tools()?.toolbox().map_err(|errors| Problem::usage(errors.to_string()))
 }
 
 fn list(registry: &Registry, json: bool) -> String {

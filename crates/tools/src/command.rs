@@ -35,7 +35,8 @@ pub(crate) fn effects(argv: &[String], workdir: Option<&Path>, permissions: &Per
 pub(crate) struct Permissions {
     /// `require_escalated` asks the user to let this command run without the sandbox. Only for a command that cannot
     /// work inside it, such as one that needs the network; expect a no. Default: `use_default`.
-    sandbox_permissions: Option<SandboxPermissions>,
+    #[serde(rename = "sandbox_permissions")]
+    wanted: Option<SandboxPermissions>,
     /// With `require_escalated`: one question to the user that says why.
     justification: Option<String>,
     /// With `require_escalated`: the beginning of commands like this one that the user could allow for good, as a list
@@ -52,7 +53,7 @@ enum SandboxPermissions {
 
 impl Permissions {
     fn escalation(&self) -> Option<Escalation> {
-        let wanted = self.sandbox_permissions == Some(SandboxPermissions::RequireEscalated);
+        let wanted = self.wanted == Some(SandboxPermissions::RequireEscalated);
         wanted.then(|| Escalation {
             justification: self.justification.clone(),
             prefix_rule: self.prefix_rule.clone().unwrap_or_default(),

@@ -14,7 +14,7 @@ use crate::{problem::Problem, setup::Setup};
 const MAX_BYTES: u64 = 1024 * 1024;
 
 /// All rules in force: `rules/*.toml` of the user's home of Windlass, then `.windlass/rules/*.toml` of the project.
-pub(super) fn rules(setup: &Setup) -> Result<Rules, Problem> {
+pub(crate) fn rules(setup: &Setup) -> Result<Rules, Problem> {
     let own = setup.home.join("rules");
     let project = project_root(&setup.cwd).join(".windlass").join("rules");
     let mut files = read(&own, Trust::User)?;
