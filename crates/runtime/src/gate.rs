@@ -6,7 +6,7 @@ use windlass_contract::{
     Answer, ApprovalPolicy, Approver, CommandLine, Confinement, Effects, Grant, Limits, Network, Question,
     SandboxMode, ToolCall, Walls,
 };
-use windlass_policy::{Judgement, Rules, judge};
+use windlass_policy::{Class, Judgement, Rules, judge};
 use windlass_shape::Failure;
 
 use crate::{Reason, Stop};
@@ -147,7 +147,12 @@ impl Gate {
         let confinement = self.policy.confinement();
         let unclear = || judgement.unclear.iter().map(ToString::to_string).collect();
         match ruling(approval, sandbox, judgement.class, wish) {
-            Ruling::Run => Decision::Run { confinement, why: judgement.why },
+            Ruling::Run if judgement.class == Class::Safe => {
+                Decision::Run { confinement, why: judgement.why }
+            }
+            Ruling::Run => {
+                Decision::Run { confinement, why: format!("the sandbox mode is `{}`", sandbox.name()) }
+            }
             Ruling::Ask => Decision::Ask { confinement, unclear: unclear(), reason: judgement.why },
             Ruling::AskToLeave => {
                 let reason = "the model wants to run this without the sandbox".to_owned();

@@ -72,18 +72,24 @@ async fn a_tool_from_an_attribute_and_one_from_closures_work_side_by_side() {
 }
 
 #[tokio::test]
-async fn without_a_word_about_it_no_command_runs() {
-    let script = r#"{"turns": [
-        {"calls": [{"name": "shell_command", "arguments": {"command": "echo hi"}}]}, {"text": "refused"}
-    ]}"#;
+async fn without_a_word_about_it_a_command_can_change_nothing() {
+    let place = tempfile::tempdir().unwrap();
+    let planted = place.path().join("planted");
+    let command = format!("touch {}", planted.display());
+    let script = serde_json::json!({"turns": [
+        {"calls": [{"name": "shell_command", "arguments": {"command": command}}]}, {"text": "well"}
+    ]});
+    let seen = Arc::new(Outputs::default());
     let mut agent = Agent::builder()
-        .model(windlass::model::scripted(script).unwrap())
+        .model(windlass::model::scripted(&script.to_string()).unwrap())
         .builtin(Toolset::default())
+        .environment([("PATH".to_owned(), "/usr/bin:/bin".to_owned())].into())
+        .events(Arc::clone(&seen) as _)
         .build()
         .unwrap();
-    let report = agent.run(vec![Content::Text("go".into())], &Stop::default()).await;
-    assert_eq!(report.end.unwrap(), "refused");
-    assert_eq!(report.refusals.len(), 1);
+    assert_eq!(agent.ask("go").await.unwrap(), "well");
+    assert_eq!(seen.0.lock().unwrap().len(), 1);
+    assert!(!planted.exists());
 }
 
 #[tokio::test]

@@ -10,8 +10,7 @@ use std::{
 
 use serde_json::{Value, json};
 use windlass_contract::{
-    ApprovalPolicy, BoxFuture, CommandLine, Effects, Input, Journal, ModelInfo, ModelStream, Output,
-    SandboxMode,
+    ApprovalPolicy, BoxFuture, Effects, Input, Journal, ModelInfo, ModelStream, Output, SandboxMode,
     fakes::{EchoMachine, MemoryJournal, Watcher},
     tool,
 };
@@ -123,7 +122,7 @@ impl World {
         let ran = Arc::clone(&self.ran);
         let count = tool(
             "count",
-            |_: &Value| Effects::command(CommandLine { argv: vec!["count".into()], cwd: None }),
+            |_: &Value| Effects::write("x"),
             move |_: Value, _| {
                 let number = ran.fetch_add(1, Ordering::SeqCst) + 1;
                 async move { Ok(Output::from(format!("ran {number}"))) }

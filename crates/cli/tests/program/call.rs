@@ -46,14 +46,20 @@ fn an_unknown_tool_is_wrong_usage() {
 }
 
 #[test]
-fn without_full_access_a_command_is_refused_and_says_how_to_allow_it() {
+fn a_command_writes_only_where_its_sandbox_mode_lets_it() {
     let user = User::new();
-    for mode in [&[][..], &["--sandbox", "workspace-write"], &["--sandbox", "read-only"]] {
-        let ended = call(&user, &[&["shell_command", r#"{"command":"touch here"}"#], mode].concat());
-        ended.assert_code(3);
-        assert!(ended.stdout.contains("--sandbox danger-full-access"), "{ended:#?}");
-        assert!(!user.work().join("here").exists());
+    for (mode, code) in [("read-only", 1), ("workspace-write", 0)] {
+        let ended = call(&user, &["shell_command", r#"{"command":"touch here"}"#, "--sandbox", mode]);
+        ended.assert_code(code);
+        assert_eq!(user.work().join("here").exists(), code == 0, "{ended:#?}");
     }
+}
+
+#[test]
+fn what_cannot_be_undone_is_refused_where_nobody_can_be_asked() {
+    let ended = call(&User::new(), &["shell_command", r#"{"command":"git push --force origin main"}"#]);
+    ended.assert_code(3);
+    assert!(ended.stdout.starts_with("refused: nobody is there to approve it"), "{ended:#?}");
 }
 
 #[test]
@@ -79,7 +85,7 @@ fn a_person_at_the_terminal_is_asked_and_obeyed() {
         program.stdin(Stdio::piped());
         let mut running = Running::start(program);
         running.until_stdout("/bin/sh -c 'touch here'");
-        running.until_stdout("the approval policy is `untrusted`");
+        running.until_stdout("Allow it? [y/N]");
         running.feed(answer.as_bytes()).end().assert_code(code);
         assert_eq!(user.work().join("here").exists(), ran, "{answer:?}");
     }
@@ -125,7 +131,8 @@ fn json_holds_the_whole_result() {
         "facts": {"kind": "command", "exit": {"code": 3}, "duration_ms": 0, "output_bytes": 3},
         "verdict": {"success": false, "reasons": [reason]},
         "receipt": {
-            "confinement": "unconfined", "decision": "the sandbox mode is `danger-full-access`", "duration_ms": 0
+            "held": {"rung": "unconfined", "network": "any", "writable": ["/"]},
+            "decision": "the sandbox mode is `danger-full-access`", "duration_ms": 0
         },
     });
     assert_eq!(result, expected);

@@ -26,16 +26,15 @@ fn a_failed_command_is_the_models_business() {
 }
 
 #[test]
-fn a_refused_call_is_3_and_says_how_to_allow_it() {
+fn a_refused_call_is_3_and_says_why() {
     let user = User::new();
-    let touch = json!({"name": "shell_command", "arguments": {"command": "touch here"}});
-    let script = user.script(&json!([{"calls": [touch]}, {"text": "I may not."}]));
+    let push = json!({"name": "shell_command", "arguments": {"command": "git push --force"}});
+    let script = user.script(&json!([{"calls": [push]}, {"text": "I may not."}]));
     for mode in [&[][..], &["--sandbox", "workspace-write"]] {
         let ended = user.run(&[&["exec", "--script", &script, "hi"], mode].concat());
         ended.assert_code(3);
         assert_eq!(ended.stdout, "I may not.\n");
-        assert!(ended.last_word().contains("--sandbox danger-full-access"), "{ended:#?}");
-        assert!(!user.work().join("here").exists());
+        assert!(ended.last_word().contains("overwrites or deletes what is on the server"), "{ended:#?}");
     }
 }
 

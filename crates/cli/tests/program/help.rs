@@ -2,7 +2,7 @@
 
 use crate::support::User;
 
-const COMMANDS: [&[&str]; 17] = [
+const COMMANDS: [&[&str]; 19] = [
     &[],
     &["exec"],
     &["exec", "resume"],
@@ -20,6 +20,8 @@ const COMMANDS: [&[&str]; 17] = [
     &["policy", "classify"],
     &["policy", "test"],
     &["policy", "suggest"],
+    &["sandbox"],
+    &["doctor"],
 ];
 
 #[test]
