@@ -2,7 +2,7 @@
 
 use crate::support::User;
 
-const COMMANDS: [&[&str]; 12] = [
+const COMMANDS: [&[&str]; 14] = [
     &[],
     &["exec"],
     &["exec", "resume"],
@@ -11,6 +11,8 @@ const COMMANDS: [&[&str]; 12] = [
     &["tools", "list"],
     &["tools", "show"],
     &["tools", "manifest"],
+    &["sandbox"],
+    &["doctor"],
     &["config"],
     &["config", "show"],
     &["config", "schema"],

@@ -25,6 +25,7 @@ mod pipes;
 mod prompt;
 #[cfg(test)]
 mod resume;
+mod sandbox;
 #[cfg(test)]
 mod support;
 #[cfg(test)]
