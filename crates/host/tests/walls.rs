@@ -2,6 +2,7 @@
 #![expect(clippy::print_stderr, reason = "what is skipped is said aloud")]
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "in the helpers of a test, too, a failed unwrap is a failed test")]
+#![expect(clippy::print_stderr, reason = "what is skipped is said aloud")]
 
 use std::{
     collections::BTreeMap,
