@@ -25,7 +25,7 @@ fn main() {
     };
     let place = tempfile::tempdir_in("/var/tmp").unwrap();
     let walls = || Confinement::Walls(Walls { writable: vec![place.path().to_owned()], ..Walls::default() });
-    let free = host(machine(), Confinement::Unconfined);
+    let free = host(&machine(), Confinement::Unconfined);
     let run = |argv: &[&str]| run_in(&free, argv);
     for ballast_mb in [0, 200] {
         let ballast = vec![1_u8; ballast_mb << 20];
@@ -34,8 +34,8 @@ fn main() {
         drop(ballast);
     }
     for (rung, host) in [
-        ("namespaces", host(machine(), walls())),
-        ("landlock", host(machine().without_namespaces(), walls())),
+        ("namespaces", host(&machine(), walls())),
+        ("landlock", host(&machine().without_namespaces(), walls())),
     ] {
         let confined = format!("  Host::run behind walls, {rung}, true");
         compare("  posix_spawn and wait, true", &plain, &confined, &|| run_in(&host, &["/bin/true"]));
@@ -49,7 +49,7 @@ fn machine() -> Machine {
     Machine::new(BTreeMap::from([("PATH".to_owned(), "/usr/bin:/bin".to_owned())]))
 }
 
-fn host(machine: Machine, confinement: Confinement) -> Arc<dyn Host> {
+fn host(machine: &Machine, confinement: Confinement) -> Arc<dyn Host> {
     let grant = Grant::issue("/".into(), &Effects::none(), Limits::default(), confinement);
     machine.confine(&grant).unwrap()
 }

@@ -1,5 +1,4 @@
 //! Attacks on the sandbox and everyday work in it, on every rung this machine has. Effects are checked from outside.
-#![expect(clippy::print_stderr, reason = "what is skipped is said aloud")]
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "in the helpers of a test, too, a failed unwrap is a failed test")]
 #![expect(clippy::print_stderr, reason = "what is skipped is said aloud")]

@@ -6,8 +6,7 @@ use std::{
 };
 
 use windlass::{
-    Agent, ApprovalPolicy, Content, Effects, Output, Policy, SandboxMode, Stop, ToolError, Toolset, tool,
-    tool_from,
+    Agent, ApprovalPolicy, Content, Effects, Output, Policy, SandboxMode, ToolError, Toolset, tool, tool_from,
 };
 
 /// Multiply two numbers.
