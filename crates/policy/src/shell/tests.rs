@@ -1,3 +1,5 @@
+//! Tests of this module.
+
 use super::*;
 
 /// Commands as lists of words; unclear ones marked.
