@@ -11,7 +11,7 @@ use std::{
 use serde_json::{Value, json};
 use windlass_contract::{
     AnyTool, ApprovalPolicy, Approver, Event, EventSink, Item, Journal, JournalError, Limits, ModelClient,
-    Record, SandboxMode, SessionMeta, Silent, ThreadId, TurnContext,
+    Record, SandboxMode, SessionMeta, Silent, ThreadId, TurnContext, Walls,
 };
 use windlass_host::Machine;
 use windlass_record::{Repair, SessionError, SessionFile, Which, new_thread_id};
@@ -55,6 +55,7 @@ impl Default for AgentBuilder {
                 cwd: "/".into(),
                 approval: ApprovalPolicy::Never,
                 sandbox: SandboxMode::default(),
+                walls: Walls::default(),
                 limits: Limits::default(),
             },
             approver: None,

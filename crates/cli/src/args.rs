@@ -26,6 +26,15 @@ pub(crate) enum Command {
     /// See which tools there are.
     #[command(subcommand)]
     Tools(Tools),
+    /// Run any command in the sandbox: input, output and exit code are its own.
+    #[command(after_help = SANDBOX_EXIT_CODES)]
+    Sandbox(SandboxRun),
+    /// See what this machine can enforce, and what to do about the rest.
+    Doctor {
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
     /// See and check the configuration.
     #[command(subcommand)]
     Config(Config),
@@ -33,6 +42,13 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Policy(Policy),
 }
+
+const SANDBOX_EXIT_CODES: &str = "\
+Exit codes are the command's own, 128 and the number of the signal that ended it, or:
+  124  it took longer than wall_s
+  125  the sandbox could not be set up, and nothing ran
+  126  it could not be started
+  127  it was not found";
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -164,6 +180,35 @@ pub(crate) struct Call {
     /// Print the whole result as Markdown.
     #[arg(long)]
     pub(crate) markdown: bool,
+}
+
+/// Run any command in the sandbox.
+#[derive(Debug, Args)]
+pub(crate) struct SandboxRun {
+    /// How tightly it is held. The default is the configured sandbox mode.
+    #[arg(long, value_name = "MODE", value_enum, conflicts_with = "sandbox")]
+    pub(crate) policy: Option<Sandbox>,
+    /// The workspace: where it starts and, with workspace-write, what it may write.
+    #[arg(long, value_name = "DIR", conflicts_with = "cd")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// Another directory it may write (with workspace-write). May be repeated.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) writable: Vec<PathBuf>,
+    /// A file or directory it may not read. May be repeated.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) deny_read: Vec<PathBuf>,
+    /// A limit: pids, mem_mb, fsize_mb, disk_mb, out_kb, cpu_s, wall_s or nofile. May be repeated.
+    #[arg(long, value_name = "NAME=NUMBER")]
+    pub(crate) limit: Vec<String>,
+    /// Let it use the network.
+    #[arg(long)]
+    pub(crate) network: bool,
+    /// Write how it was held and what was denied as JSON: to a file, to a descriptor by its number, or to stderr.
+    #[arg(long, value_name = "FILE|NUMBER", num_args = 0..=1, require_equals = true, default_missing_value = "2")]
+    pub(crate) json: Option<String>,
+    /// The command and its arguments, after `--`.
+    #[arg(required = true, last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
 }
 
 #[derive(Debug, Subcommand)]

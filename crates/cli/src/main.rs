@@ -3,12 +3,14 @@
 mod args;
 mod call;
 mod config;
+mod doctor;
 mod exec;
 mod exit;
 mod interrupts;
 mod jsonl;
 mod policy;
 mod problem;
+mod sandbox;
 mod screen;
 mod settings;
 mod setup;
@@ -41,7 +43,14 @@ fn main() -> ExitCode {
         Command::Tools(tools) => tools::run(&common, tools),
         Command::Config(config) => settings::run(&common, &config),
         Command::Policy(policy) => policy::run(&common, policy),
+        Command::Doctor { json } => doctor::run(&common, json),
+        Command::Sandbox(args) => return finish(sandbox::run(&common, &args)),
     };
+    finish(end)
+}
+
+/// Says what went wrong, if something has.
+fn finish(end: Result<impl Into<ExitCode>, Problem>) -> ExitCode {
     match end {
         Ok(exit) => exit.into(),
         Err(problem) => {

@@ -117,7 +117,7 @@ fn ending(style: &Style, call: &ToolCall, effects: &Effects, outcome: &Outcome) 
     } else {
         (style.red("failed"), LINES_OF_FAILURE)
     };
-    let begun = if outcome.receipt.confinement.is_none() {
+    let begun = if outcome.receipt.held.is_none() {
         format!("{} {}\n", style.bold("•"), title(call, effects))
     } else {
         String::new()

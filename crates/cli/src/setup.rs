@@ -12,8 +12,8 @@ use std::{
 use serde::Serialize;
 use toml::Value;
 use windlass::{
-    Agent, AgentBuilder, ApprovalPolicy, Budget, Family, Limits, ModelClient, ModelError, Policy,
-    SandboxMode, ShellKind, Toolset, WebSearch,
+    Agent, AgentBuilder, ApprovalPolicy, Budget, Family, Limits, ModelClient, ModelError, Network, Policy,
+    SandboxMode, ShellKind, Toolset, Walls, WebSearch,
     model::{self, Options, WireApi},
 };
 
@@ -101,12 +101,7 @@ impl Setup {
 
     fn with_tools(&self, family: &Family, approval: ApprovalPolicy) -> AgentBuilder {
         let config = self.config();
-        let policy = Policy {
-            cwd: self.cwd.clone(),
-            approval,
-            sandbox: config.sandbox_mode,
-            limits: Limits::default(),
-        };
+        let policy = self.policy(approval);
         let toolset = Toolset {
             shell: match config.shell_tool {
                 config::ShellTool::Auto if self.speaks_responses() => family.shell,
@@ -126,8 +121,7 @@ impl Setup {
                 config::WebSearch::Disabled => None,
             },
         };
-        let environment = config.child_environment(variables());
-        let mut builder = Agent::builder().policy(policy).builtin(toolset).environment(environment);
+        let mut builder = Agent::builder().policy(policy).builtin(toolset).environment(self.environment());
         if let Some(tokens) = config.tool_output_token_limit {
             builder = builder.budget(Budget::Tokens(usize::try_from(tokens.get()).unwrap_or(usize::MAX)));
         }
@@ -138,6 +132,34 @@ impl Setup {
     fn speaks_responses(&self) -> bool {
         let provider = self.config().model_providers.get(self.provider_id());
         provider.is_none_or(|provider| provider.wire_api == WireApi::Responses)
+    }
+
+    /// What a person has settled beforehand.
+    pub(crate) fn policy(&self, approval: ApprovalPolicy) -> Policy {
+        Policy {
+            cwd: self.cwd.clone(),
+            approval,
+            sandbox: self.config().sandbox_mode,
+            walls: self.walls(),
+            limits: Limits::default(),
+        }
+    }
+
+    /// The environment of programs.
+    pub(crate) fn environment(&self) -> BTreeMap<String, String> {
+        self.config().child_environment(variables())
+    }
+
+    /// What the configuration lets commands do beside.
+    fn walls(&self) -> Walls {
+        let allowed = &self.config().sandbox_workspace_write;
+        Walls {
+            writable: allowed.writable_roots.iter().map(|root| self.cwd.join(root)).collect(),
+            // Our own credentials and sessions are nobody's business but ours.
+            unreadable: vec![self.home.clone()],
+            readable_again: Vec::new(),
+            network: if allowed.network_access { Network::Any } else { Network::None },
+        }
     }
 
     fn provider_id(&self) -> &str {

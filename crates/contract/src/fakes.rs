@@ -9,8 +9,8 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    BoxFuture, Command, ConfineError, Confinement, Event, EventSink, Exit, Finished, Grant, Host, HostError,
-    Journal, JournalError, Record, Sandbox,
+    BoxFuture, Command, ConfineError, Confinement, Event, EventSink, Exit, Finished, Grant, Held, Host,
+    HostError, Journal, JournalError, Record, Rung, Sandbox,
 };
 
 /// A journal in memory.
@@ -71,11 +71,16 @@ pub struct EchoMachine;
 
 impl Sandbox for EchoMachine {
     fn confine(&self, grant: &Grant) -> Result<Arc<dyn Host>, ConfineError> {
-        Ok(Arc::new(EchoHost(grant.confinement())))
+        let rung = match grant.confinement() {
+            Confinement::InProcess => Rung::InProcess,
+            Confinement::Unconfined => Rung::Unconfined,
+            Confinement::Walls(_) => Rung::Namespaces,
+        };
+        Ok(Arc::new(EchoHost(rung)))
     }
 }
 
-struct EchoHost(Confinement);
+struct EchoHost(Rung);
 
 impl Host for EchoHost {
     fn run<'a>(
@@ -87,11 +92,18 @@ impl Host for EchoHost {
         Box::pin(async move {
             let text = format!("{}\n", command.argv.join(" ")).into_bytes();
             output(&text);
-            Ok(Finished { exit: Exit::Code(0), output: text, gap: None, duration: std::time::Duration::ZERO })
+            Ok(Finished {
+                exit: Exit::Code(0),
+                output: text,
+                gap: None,
+                duration: std::time::Duration::ZERO,
+                killed: Vec::new(),
+                denials: Vec::new(),
+            })
         })
     }
 
-    fn confinement(&self) -> Confinement {
-        self.0
+    fn held(&self) -> Held {
+        Held::by(self.0)
     }
 }

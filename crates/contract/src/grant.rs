@@ -44,19 +44,98 @@ impl Grant {
     }
 
     /// What the kernel must enforce. A sandbox that cannot do exactly this refuses.
-    pub fn confinement(&self) -> Confinement {
-        self.confinement
+    pub fn confinement(&self) -> &Confinement {
+        &self.confinement
     }
 }
 
-/// How tightly a call is held.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// How tightly a call must be held.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Confinement {
     /// The call starts no process and touches nothing outside this program: there is nothing to confine.
     InProcess,
     /// Runs with the rights of the user, because the user said so.
     Unconfined,
+    /// Whatever it starts is held by the kernel.
+    Walls(Walls),
+}
+
+/// What the kernel must hold a command to. Everything not named here may be read and not written; which names are
+/// protected inside what may be written, and which files are secrets by default, the host knows.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Walls {
+    /// Directories that may be written, with all that is in them. The private temporary directory needs no mention.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub writable: Vec<PathBuf>,
+    /// Files and directories that may not even be read, beside the secrets the host knows of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unreadable: Vec<PathBuf>,
+    /// Secrets the host would hide that may be read all the same.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub readable_again: Vec<PathBuf>,
+    /// What may be reached.
+    #[serde(default)]
+    pub network: Network,
+}
+
+/// What really held a call. Never less than its grant asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Held {
+    /// By which means.
+    pub rung: Rung,
+    /// What could be written, the private temporary directory aside.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub writable: Vec<PathBuf>,
+    /// What could be reached.
+    #[serde(default)]
+    pub network: Network,
+    /// How much could be used.
+    #[serde(default, skip_serializing_if = "Quota::is_none")]
+    pub quota: Quota,
+    /// What one might expect to be held and is not, one line each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_covered: Vec<String>,
+}
+
+impl Held {
+    /// Held by nothing but this rung's own nature.
+    pub fn by(rung: Rung) -> Self {
+        let (writable, network) = match rung {
+            Rung::Unconfined => (vec!["/".into()], Network::Any),
+            _ => (Vec::new(), Network::None),
+        };
+        Self { rung, writable, network, quota: Quota::default(), not_covered: Vec::new() }
+    }
+}
+
+/// The means by which a call can be held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rung {
+    /// Nothing was started.
+    InProcess,
+    /// Nothing held it.
+    Unconfined,
+    /// Linux: namespaces, mounts, Landlock and seccomp.
+    Namespaces,
+    /// Linux: Landlock and seccomp.
+    Landlock,
+    /// macOS: Seatbelt.
+    Seatbelt,
+}
+
+impl Rung {
+    /// The name used on every wire and screen.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::InProcess => "in-process",
+            Self::Unconfined => "unconfined",
+            Self::Namespaces => "namespaces",
+            Self::Landlock => "landlock",
+            Self::Seatbelt => "seatbelt",
+        }
+    }
 }
 
 /// How much a call may use.
@@ -67,11 +146,44 @@ pub struct Limits {
     pub default_time: Duration,
     /// Bytes of output kept in memory, half from the start and half from the end.
     pub output_bytes: usize,
+    /// What the kernel counts.
+    #[serde(default)]
+    pub quota: Quota,
+}
+
+/// How much a command and everything it starts may use. What is absent is not limited.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Quota {
+    /// Memory of all its processes together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
+    /// Processes and threads at the same time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processes: Option<u64>,
+    /// Seconds of processor time, each process for itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_seconds: Option<u64>,
+    /// The size of any one file it writes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file_bytes: Option<u64>,
+    /// What all its processes write to files together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk_bytes: Option<u64>,
+    /// Open files, each process for itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open_files: Option<u64>,
+}
+
+impl Quota {
+    /// Whether nothing is limited.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { default_time: Duration::from_secs(10), output_bytes: 1024 * 1024 }
+        Self { default_time: Duration::from_secs(10), output_bytes: 1024 * 1024, quota: Quota::default() }
     }
 }
 

@@ -5,12 +5,12 @@ use std::{collections::BTreeMap, io, path::PathBuf, time::Duration};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use crate::{BoxFuture, Confinement, Effects, Grant};
+use crate::{BoxFuture, Confinement, Effects, Grant, Held};
 
 /// A machine held to one [`Grant`]. Implemented by `host` (and by fakes in tests), used by tools through
 /// [`Cx`](crate::Cx). An implementation must never do more than the grant it was made from.
 pub trait Host: Send + Sync {
-    /// Runs a command to its end, its time limit, or cancellation; the whole process group is gone afterwards.
+    /// Runs a command to its end, its time limit, or cancellation; the whole process tree is gone afterwards.
     /// `output` sees the bytes as they come, in order, and must not block.
     fn run<'a>(
         &'a self,
@@ -20,7 +20,7 @@ pub trait Host: Send + Sync {
     ) -> BoxFuture<'a, Result<Finished, HostError>>;
 
     /// What is really enforced.
-    fn confinement(&self) -> Confinement;
+    fn held(&self) -> Held;
 }
 
 /// Turns a grant into a host. Implemented by `host`, called by the orchestrator; never weaker than asked.
@@ -54,6 +54,10 @@ pub struct Finished {
     pub gap: Option<(usize, u64)>,
     /// Wall time.
     pub duration: Duration,
+    /// What was still running at the end and was killed, by name.
+    pub killed: Vec<String>,
+    /// What the sandbox stopped, as far as it is known.
+    pub denials: Vec<Denial>,
 }
 
 /// How a process ended.
@@ -113,6 +117,16 @@ pub enum HostError {
         /// What the system said.
         source: io::Error,
     },
+    /// The walls could not be put up, so nothing ran.
+    #[error("cannot confine `{program}`: {step} failed; `windlass doctor` says what this machine can do")]
+    Confine {
+        /// The program.
+        program: String,
+        /// What could not be done.
+        step: String,
+        /// What the system said.
+        source: io::Error,
+    },
     /// The running program could not be followed.
     #[error("lost track of `{program}`")]
     Wait {
@@ -127,10 +141,10 @@ pub enum HostError {
 #[derive(Debug, thiserror::Error)]
 pub enum ConfineError {
     /// This machine or this build has no way to do it.
-    #[error("cannot enforce `{asked:?}` here: {reason}")]
+    #[error("commands cannot be confined here: {reason}; `windlass doctor` says what is missing")]
     Unsupported {
         /// What the grant asks for.
-        asked: Confinement,
+        asked: Box<Confinement>,
         /// What is missing.
         reason: String,
     },
@@ -141,8 +155,10 @@ pub enum ConfineError {
 pub struct Denial {
     /// Who stopped it.
     pub layer: Layer,
-    /// What was stopped.
+    /// What was stopped: a path, a host, a system call, a resource.
     pub what: String,
+    /// The rule that stopped it.
+    pub rule: String,
     /// What would have to be granted.
     pub need: Effects,
     /// How sure we are.

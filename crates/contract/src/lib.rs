@@ -31,7 +31,7 @@ pub use approval::{Answer, Approver, Question};
 pub use call::{Input, InputKind, ToolCall};
 pub use effects::{CommandLine, Effects, Network};
 pub use event::{Event, EventSink, Plan, PlanStatus, PlanStep, Silent};
-pub use grant::{Confinement, Grant, Limits};
+pub use grant::{Confinement, Grant, Held, Limits, Quota, Rung, Walls};
 pub use host::{Command, ConfineError, Denial, Exit, Finished, Host, HostError, Layer, Proof, Sandbox};
 pub use id::{CallId, ThreadId, ToolName};
 pub use item::{Body, Cached, Content, Item, Raw, Role};

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{CallId, Confinement, Content, Denial, Exit, Format, ToolName, grant::millis};
+use crate::{CallId, Content, Denial, Exit, Format, Held, ToolName, grant::millis};
 
 mod for_model;
 
@@ -114,6 +114,12 @@ pub struct CommandFacts {
     pub duration: Duration,
     /// How much it printed, kept or not.
     pub output_bytes: u64,
+    /// What was still running at its end and was killed, by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub killed: Vec<String>,
+    /// What the sandbox stopped. The shaper moves it to the receipt.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub denials: Vec<Denial>,
 }
 
 /// Whether a call did what was asked.
@@ -131,7 +137,7 @@ pub struct Verdict {
 pub struct Receipt {
     /// What really held it; absent if it never ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub confinement: Option<Confinement>,
+    pub held: Option<Held>,
     /// Who let it run; empty if nobody did.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub decision: String,

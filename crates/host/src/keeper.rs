@@ -5,9 +5,7 @@
 //! start.
 
 use std::{
-    fs::File,
     io,
-    os::fd::OwnedFd,
     sync::{
         Arc, Mutex, PoisonError,
         mpsc::{self, Receiver, RecvTimeoutError, Sender},
@@ -17,11 +15,14 @@ use std::{
 };
 
 use tokio::sync::oneshot;
-use windlass_contract::{Exit, HostError};
+use windlass_contract::{Denial, Exit, Held, HostError};
 
 use crate::{
+    enclosure::{Enclosed, Enclosure},
+    inspect,
     program::Program,
-    sys::{self, Pid, StartError, Started},
+    protect::Protection,
+    sys::{Pid, StartError, Started, Stdio, confined::LastWords},
 };
 
 /// How long the thread waits before it looks again after killed children that are still dying.
@@ -35,23 +36,32 @@ pub(crate) struct Keeper {
 
 #[derive(Debug)]
 enum Job {
-    Start { program: Box<Program>, output: OwnedFd, jobs: Sender<Job>, reply: Reply },
-    Bury(Pid),
+    Start { order: Box<Order>, jobs: Sender<Job>, reply: Reply },
+    Inspect { protection: Box<Protection>, reply: oneshot::Sender<Vec<Denial>> },
+    Bury(Pid, Option<Box<Protection>>),
+}
+
+/// What is to be started, and behind what.
+#[derive(Debug)]
+pub(crate) struct Order {
+    pub(crate) program: Program,
+    pub(crate) stdio: Stdio,
+    pub(crate) enclosure: Enclosure,
 }
 
 type Reply = oneshot::Sender<Result<Child, HostError>>;
 
 impl Keeper {
-    /// Starts a program that writes to `output`.
-    pub(crate) async fn start(&self, program: Program, output: OwnedFd) -> Result<Child, HostError> {
-        let name = program.name().to_owned();
+    /// Starts a program.
+    pub(crate) async fn start(&self, order: Order) -> Result<Child, HostError> {
+        let name = order.program.name().to_owned();
         let lost = |source| HostError::Spawn { program: name, source };
         let (reply, answer) = oneshot::channel();
         let jobs = match self.jobs() {
             Ok(jobs) => jobs,
             Err(error) => return Err(lost(error)),
         };
-        let job = Job::Start { program: Box::new(program), output, jobs: jobs.clone(), reply };
+        let job = Job::Start { order: Box::new(order), jobs: jobs.clone(), reply };
         match jobs.send(job) {
             Ok(()) => answer.await.unwrap_or_else(|_| Err(lost(io::ErrorKind::BrokenPipe.into()))),
             Err(_) => Err(lost(io::ErrorKind::BrokenPipe.into())),
@@ -72,20 +82,29 @@ impl Keeper {
 
 /// The thread's work.
 fn keep(inbox: &Receiver<Job>) {
-    let mut dying: Vec<Pid> = Vec::new();
+    let mut dying: Vec<(Pid, Option<Box<Protection>>)> = Vec::new();
     loop {
-        dying.retain(|pid| matches!(pid.try_collect(), Ok(None)));
+        dying.retain(|(pid, protection)| {
+            let stays = matches!(pid.try_collect(), Ok(None));
+            if let (false, Some(protection)) = (stays, protection) {
+                // Nobody is left to be told; the names themselves tell.
+                drop(inspect::inspect(protection));
+            }
+            stays
+        });
         let job = if dying.is_empty() {
             inbox.recv().map_err(|_| RecvTimeoutError::Disconnected)
         } else {
             inbox.recv_timeout(BURIAL_ROUND)
         };
         match job {
-            Ok(Job::Start { program, output, jobs, reply }) => {
+            Ok(Job::Start { order, jobs, reply }) => {
                 // If the caller is gone, the child comes back here, and dropping it kills it.
-                drop(reply.send(start(&program, output, jobs)));
+                drop(reply.send(start(*order, jobs)));
             }
-            Ok(Job::Bury(pid)) => dying.push(pid),
+            // If nobody waits for the answer, what was found is still put right.
+            Ok(Job::Inspect { protection, reply }) => drop(reply.send(inspect::inspect(&protection))),
+            Ok(Job::Bury(pid, protection)) => dying.push((pid, protection)),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) if dying.is_empty() => return,
             Err(RecvTimeoutError::Disconnected) => thread::sleep(BURIAL_ROUND),
@@ -93,16 +112,16 @@ fn keep(inbox: &Receiver<Job>) {
     }
 }
 
-fn start(program: &Program, output: OwnedFd, jobs: Sender<Job>) -> Result<Child, HostError> {
-    let input = File::open("/dev/null").map_err(StartError::Program);
-    match input.and_then(|input| sys::start(program, input.into(), output)) {
-        Ok(started) => Ok(Child { started, jobs, collected: false }),
-        Err(StartError::Directory(source)) => {
-            Err(HostError::Cwd { path: program.directory().to_owned(), source })
+fn start(order: Order, jobs: Sender<Job>) -> Result<Child, HostError> {
+    let Order { program, stdio, enclosure } = order;
+    let (name, directory) = (program.name().to_owned(), program.directory().to_owned());
+    match enclosure.start(&program, stdio) {
+        Ok(Enclosed { started, held, protection }) => {
+            Ok(Child { started, held, protection, jobs, collected: false })
         }
-        Err(StartError::Program(source)) => {
-            Err(HostError::Spawn { program: program.name().to_owned(), source })
-        }
+        Err(StartError::Directory(source)) => Err(HostError::Cwd { path: directory, source }),
+        Err(StartError::Confine(step, source)) => Err(HostError::Confine { program: name, step, source }),
+        Err(StartError::Program(source)) => Err(HostError::Spawn { program: name, source }),
     }
 }
 
@@ -110,8 +129,18 @@ fn start(program: &Program, output: OwnedFd, jobs: Sender<Job>) -> Result<Child,
 #[derive(Debug)]
 pub(crate) struct Child {
     started: Started,
+    held: Held,
+    protection: Option<Protection>,
     jobs: Sender<Job>,
     collected: bool,
+}
+
+/// How a child ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    /// Absent if it is still dying.
+    pub(crate) exit: Option<Exit>,
+    pub(crate) words: LastWords,
 }
 
 impl Child {
@@ -125,20 +154,47 @@ impl Child {
         self.started.pid.kill_group();
     }
 
+    /// What holds it.
+    pub(crate) fn held(&self) -> &Held {
+        &self.held
+    }
+
+    /// Asks the child to end, and everything with it where it has an init of its own.
+    pub(crate) fn ask_to_end(&self) {
+        self.started.pid.ask_to_end();
+    }
+
     /// How it ended, if it has.
-    pub(crate) fn collect(mut self) -> io::Result<Option<Exit>> {
-        let exit = self.started.pid.try_collect();
-        self.collected = !matches!(exit, Ok(None));
-        exit
+    pub(crate) fn collect(&mut self) -> io::Result<Ended> {
+        let exit = self.started.pid.try_collect()?;
+        self.collected = exit.is_some();
+        let words = match &mut self.started.last_words {
+            Some(pipe) if exit.is_some() => LastWords::hear(pipe),
+            _ => LastWords::default(),
+        };
+        Ok(Ended { exit: words.exit.or(exit), words })
+    }
+
+    /// Looks at what the child must not have touched, and puts right what it has. To be called when it is gone.
+    pub(crate) async fn inspect(&mut self) -> Vec<Denial> {
+        let Some(protection) = self.protection.take() else { return Vec::new() };
+        let (reply, answer) = oneshot::channel();
+        // Without the thread nothing could have been started.
+        drop(self.jobs.send(Job::Inspect { protection: Box::new(protection), reply }));
+        answer.await.unwrap_or_default()
     }
 }
 
 impl Drop for Child {
     fn drop(&mut self) {
+        let protection = self.protection.take().map(Box::new);
         if !self.collected {
             self.kill_group();
             // Fails only if the thread has panicked, and then nobody is left to tell.
-            drop(self.jobs.send(Job::Bury(self.started.pid)));
+            drop(self.jobs.send(Job::Bury(self.started.pid, protection)));
+        } else if let Some(protection) = protection {
+            let (reply, _nobody) = oneshot::channel();
+            drop(self.jobs.send(Job::Inspect { protection, reply }));
         }
     }
 }

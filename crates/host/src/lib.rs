@@ -28,11 +28,23 @@
 //! # }
 //! ```
 
+mod attached;
+mod blueprint;
 mod capture;
+mod denials;
+mod enclosure;
+mod fence;
+mod git;
+mod inspect;
 mod keeper;
 mod machine;
 mod process;
 mod program;
+mod protect;
+mod seccomp;
+mod secrets;
 mod sys;
+mod temporary;
 
+pub use attached::{Attached, Streams};
 pub use machine::Machine;

@@ -1,38 +1,119 @@
 //! From a grant to a host.
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    BoxFuture, Command, ConfineError, Confinement, Finished, Grant, Host, HostError, Limits, Sandbox,
+    BoxFuture, Command, ConfineError, Confinement, Finished, Grant, Held, Host, HostError, Limits, Rung, Sandbox,
 };
 
-use crate::{keeper::Keeper, process, program::Program};
+use crate::{
+    attached::{Attached, Streams},
+    enclosure::{Enclosure, Ladder, Site},
+    keeper::Keeper,
+    process,
+    program::Program,
+    temporary::Temporary,
+};
+
+/// What keeps programs from waiting for a person, set unless it is set already.
+const NOBODY_IS_THERE: [(&str, &str); 4] = [
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GCM_INTERACTIVE", "never"),
+    ("SSH_ASKPASS_REQUIRE", "never"),
+    ("DEBIAN_FRONTEND", "noninteractive"),
+];
 
 /// This machine. Children get the environment it was made with, and nothing from this process's own.
 #[derive(Debug, Clone)]
 pub struct Machine {
     environment: Arc<BTreeMap<String, String>>,
     keeper: Keeper,
+    ladder: Arc<Ladder>,
+    temporary: Arc<Temporary>,
 }
 
 impl Machine {
-    /// A machine whose children see exactly these variables.
+    /// A machine whose children see exactly these variables, beside a few that say that nobody is there to ask. What
+    /// confined ones leave in their temporary directory stays for the next, and goes with the machine.
     pub fn new(environment: BTreeMap<String, String>) -> Self {
-        Self { environment: Arc::new(environment), keeper: Keeper::default() }
+        Self::with_temporary(environment, Temporary::new(true))
+    }
+
+    /// A machine for a single command, which forgets its temporary files at once.
+    pub fn for_one_command(environment: BTreeMap<String, String>) -> Self {
+        Self::with_temporary(environment, Temporary::new(false))
+    }
+
+    fn with_temporary(mut environment: BTreeMap<String, String>, temporary: Temporary) -> Self {
+        for (name, value) in NOBODY_IS_THERE {
+            environment.entry(name.to_owned()).or_insert_with(|| value.to_owned());
+        }
+        Self {
+            environment: Arc::new(environment),
+            keeper: Keeper::default(),
+            ladder: Arc::default(),
+            temporary: Arc::new(temporary),
+        }
+    }
+
+    /// The same machine without namespaces: what commands would be held by where the system has none.
+    #[must_use]
+    pub fn without_namespaces(self) -> Self {
+        self.ladder.without_namespaces("left out on request");
+        self
+    }
+
+    /// Runs a command with this process's own standard input, output and error.
+    pub async fn run_attached(
+        &self,
+        grant: &Grant,
+        command: &Command,
+        streams: Streams,
+        cancel: &CancellationToken,
+    ) -> Result<Attached, HostError> {
+        let program = Program::new(command, &self.environment, grant.cwd())?;
+        let time_limit = command.time_limit.unwrap_or(Duration::MAX);
+        streams.run(program, self.enclosure(grant), time_limit, &self.keeper, cancel).await
+    }
+
+    fn enclosure(&self, grant: &Grant) -> Enclosure {
+        let variable = |name: &str| self.environment.get(name).map(PathBuf::from);
+        match grant.confinement() {
+            Confinement::InProcess | Confinement::Unconfined => Enclosure::Open,
+            Confinement::Walls(walls) => Enclosure::Walls(Arc::new(Site {
+                walls: walls.clone(),
+                limits: grant.limits().clone(),
+                cwd: grant.cwd().clone(),
+                home: variable("HOME"),
+                agent_socket: variable("SSH_AUTH_SOCK"),
+                ladder: Arc::clone(&self.ladder),
+                temporary: Arc::clone(&self.temporary),
+            })),
+        }
     }
 }
 
 impl Sandbox for Machine {
     fn confine(&self, grant: &Grant) -> Result<Arc<dyn Host>, ConfineError> {
-        Ok(match grant.confinement() {
-            Confinement::InProcess => Arc::new(Nothing),
-            Confinement::Unconfined => Arc::new(Unconfined {
-                machine: self.clone(),
-                cwd: grant.cwd().clone(),
-                limits: grant.limits().clone(),
-            }),
-        })
+        let held = match grant.confinement() {
+            Confinement::InProcess => return Ok(Arc::new(Nothing)),
+            Confinement::Unconfined => Held::by(Rung::Unconfined),
+            // Corrected once a command has run: which rung holds is found out by using it.
+            Confinement::Walls(_) => Held::by(Rung::Namespaces),
+        };
+        Ok(Arc::new(Commands {
+            machine: self.clone(),
+            cwd: grant.cwd().clone(),
+            limits: grant.limits().clone(),
+            enclosure: self.enclosure(grant),
+            held: Mutex::new(held),
+        }))
     }
 }
 
@@ -50,19 +131,21 @@ impl Host for Nothing {
         Box::pin(async { Err(HostError::NotGranted { program }) })
     }
 
-    fn confinement(&self) -> Confinement {
-        Confinement::InProcess
+    fn held(&self) -> Held {
+        Held::by(Rung::InProcess)
     }
 }
 
-/// Runs with the rights of the user.
-struct Unconfined {
+/// Runs commands, held as the grant says.
+struct Commands {
     machine: Machine,
     cwd: PathBuf,
     limits: Limits,
+    enclosure: Enclosure,
+    held: Mutex<Held>,
 }
 
-impl Host for Unconfined {
+impl Host for Commands {
     fn run<'a>(
         &'a self,
         command: &'a Command,
@@ -72,15 +155,20 @@ impl Host for Unconfined {
         Box::pin(async move {
             let run = process::Run {
                 program: Program::new(command, &self.machine.environment, &self.cwd)?,
+                enclosure: self.enclosure.clone(),
                 time_limit: command.time_limit.unwrap_or(self.limits.default_time),
                 output_limit_bytes: self.limits.output_bytes,
                 output,
             };
-            run.complete(&self.machine.keeper, cancel).await
+            let (finished, held) = run.complete(&self.machine.keeper, cancel).await?;
+            if let Some(held) = held {
+                *self.held.lock().unwrap_or_else(PoisonError::into_inner) = held;
+            }
+            Ok(finished)
         })
     }
 
-    fn confinement(&self) -> Confinement {
-        Confinement::Unconfined
+    fn held(&self) -> Held {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

@@ -1,6 +1,7 @@
 //! One command from its start to its end: capture, time limit, cancellation, and nothing left behind.
 
 use std::{
+    fs::File,
     io,
     os::fd::OwnedFd,
     pin::pin,
@@ -9,12 +10,15 @@ use std::{
 
 use tokio::{io::AsyncReadExt, net::unix::pipe, time};
 use tokio_util::sync::CancellationToken;
-use windlass_contract::{Exit, Finished, HostError};
+use windlass_contract::{Denial, Exit, Finished, Held, HostError};
 
 use crate::{
     capture::HeadTail,
-    keeper::{Child, Keeper},
+    denials,
+    enclosure::Enclosure,
+    keeper::{Child, Ended, Keeper, Order},
     program::Program,
+    sys::Stdio,
 };
 
 /// How much is read at once: what a pipe holds by default.
@@ -24,47 +28,93 @@ const CHUNK_BYTES: usize = 64 * 1024;
 /// `make > >(tee log)` must. Nobody else pays for it: without them the pipe is closed.
 const SETTLING_TIME: Duration = Duration::from_millis(50);
 
+/// How long a command that was asked to end may take. The first process of a sandbox keeps a shorter time of its own.
+const GRACE: Duration = Duration::from_millis(300);
+
 /// How long a killed command is waited for. It needs more only if it is stuck in the kernel.
 const DYING_TIME: Duration = Duration::from_secs(2);
 
 /// A command that is about to run.
 pub(crate) struct Run<'a> {
     pub(crate) program: Program,
+    pub(crate) enclosure: Enclosure,
     pub(crate) time_limit: Duration,
     pub(crate) output_limit_bytes: usize,
     pub(crate) output: &'a (dyn Fn(&[u8]) + Send + Sync),
 }
 
 impl Run<'_> {
-    /// Runs it until it has ended by itself or must end. Dropping the future kills the whole group, too.
+    /// Runs it until it has ended by itself or must end. Dropping the future kills the whole tree, too.
     pub(crate) async fn complete(
         self,
         keeper: &Keeper,
         cancel: &CancellationToken,
-    ) -> Result<Finished, HostError> {
+    ) -> Result<(Finished, Option<Held>), HostError> {
         let name = self.program.name().to_owned();
-        let (reader, writer) = pipe().map_err(|source| HostError::Spawn { program: name.clone(), source })?;
+        let lost = |source| HostError::Spawn { program: name.clone(), source };
+        let (reader, writer) = pipe().map_err(lost)?;
+        let error = writer.try_clone().map_err(lost)?;
+        let input = File::open("/dev/null").map_err(lost)?.into();
+        let stdio = Stdio { input, output: writer, error };
         let mut capture = Capture::new(reader, self.output_limit_bytes, self.output);
-        let begun = Instant::now();
-        let mut stop = pin!(stop(self.time_limit, cancel));
-        let child = tokio::select! {
-            biased;
-            forced = &mut stop => return Ok(capture.finish(forced, begun.elapsed())),
-            child = keeper.start(self.program, writer) => child?,
-        };
-        let lost = |source| HostError::Wait { program: name.clone(), source };
-        let forced = tokio::select! {
-            biased;
-            forced = &mut stop => Some(forced),
-            ended = follow(&child, &mut capture) => {
-                ended.map_err(lost)?;
-                None
-            }
-        };
-        let duration = begun.elapsed();
-        let exit = wind_up(child, &mut capture, forced).await.map_err(lost)?;
-        Ok(capture.finish(exit, duration))
+        let order = Order { program: self.program, stdio, enclosure: self.enclosure };
+        let end = attend(order, self.time_limit, keeper, cancel, Some(&mut capture)).await?;
+        let (output, gap) = capture.kept.finish();
+        let mut denials = end.denials;
+        if let Some(held) = &end.held {
+            denials.extend(denials::suspect(end.exit, &output, held));
+        }
+        let finished = Finished { exit: end.exit, output, gap, duration: end.duration, killed: end.killed, denials };
+        Ok((finished, end.held))
     }
+}
+
+/// How a command went, its output aside.
+#[derive(Debug)]
+pub(crate) struct End {
+    pub(crate) exit: Exit,
+    pub(crate) duration: Duration,
+    pub(crate) killed: Vec<String>,
+    pub(crate) denials: Vec<Denial>,
+    /// Absent if it was stopped before it began.
+    pub(crate) held: Option<Held>,
+}
+
+/// Starts a command and stays with it to its end.
+pub(crate) async fn attend(
+    order: Order,
+    time_limit: Duration,
+    keeper: &Keeper,
+    cancel: &CancellationToken,
+    mut capture: Option<&mut Capture<'_>>,
+) -> Result<End, HostError> {
+    let name = order.program.name().to_owned();
+    let begun = Instant::now();
+    let mut stop = pin!(stop(time_limit, cancel));
+    let mut child = tokio::select! {
+        biased;
+        exit = &mut stop => {
+            let duration = begun.elapsed();
+            return Ok(End { exit, duration, killed: Vec::new(), denials: Vec::new(), held: None });
+        }
+        child = keeper.start(order) => child?,
+    };
+    let lost = |source| HostError::Wait { program: name.clone(), source };
+    let forced = tokio::select! {
+        biased;
+        forced = &mut stop => Some(forced),
+        ended = follow(&child, capture.as_deref_mut()) => {
+            ended.map_err(lost)?;
+            None
+        }
+    };
+    let duration = begun.elapsed();
+    let ended = wind_up(&mut child, capture, forced).await.map_err(lost)?;
+    let exit = forced.or(ended.exit).ok_or_else(|| lost(io::ErrorKind::WouldBlock.into()))?;
+    let mut denials = denials::observed(exit, &ended.words);
+    denials.extend(child.inspect().await);
+    let held = Some(child.held().clone());
+    Ok(End { exit, duration, killed: ended.words.killed, denials, held })
 }
 
 /// The pipe for all output; only our end knows how not to block.
@@ -83,7 +133,8 @@ async fn stop(time_limit: Duration, cancel: &CancellationToken) -> Exit {
 }
 
 /// Reads until the child has ended, which may be before or after it has closed its outputs.
-async fn follow(child: &Child, capture: &mut Capture<'_>) -> io::Result<()> {
+async fn follow(child: &Child, capture: Option<&mut Capture<'_>>) -> io::Result<()> {
+    let Some(capture) = capture else { return child.ended().await };
     let mut ended = pin!(child.ended());
     tokio::select! {
         biased;
@@ -93,25 +144,33 @@ async fn follow(child: &Child, capture: &mut Capture<'_>) -> io::Result<()> {
     ended.await
 }
 
-/// Takes what is left to read, and leaves no process behind.
-async fn wind_up(child: Child, capture: &mut Capture<'_>, forced: Option<Exit>) -> io::Result<Exit> {
+/// Takes what is left to read, and leaves no process behind: everyone is asked to end, and after a grace killed.
+async fn wind_up(
+    child: &mut Child,
+    capture: Option<&mut Capture<'_>>,
+    forced: Option<Exit>,
+) -> io::Result<Ended> {
     if forced.is_some() {
-        child.kill_group();
-        if let Ok(ended) = time::timeout(DYING_TIME, child.ended()).await {
-            ended?;
+        child.ask_to_end();
+        if time::timeout(GRACE, child.ended()).await.is_err() {
+            child.kill_group();
+            if let Ok(ended) = time::timeout(DYING_TIME, child.ended()).await {
+                ended?;
+            }
         }
     }
-    if let Ok(read) = time::timeout(SETTLING_TIME, capture.read_to_end()).await {
+    if let Some(capture) = capture
+        && let Ok(read) = time::timeout(SETTLING_TIME, capture.read_to_end()).await
+    {
         read?;
     }
     // Before the child is collected: its number, and with it the group's, might pass to others afterwards.
     child.kill_group();
-    let exit = child.collect()?;
-    forced.or(exit).ok_or_else(|| io::ErrorKind::WouldBlock.into())
+    child.collect()
 }
 
 /// What a command writes: passed on as it comes, and kept within bounds.
-struct Capture<'a> {
+pub(crate) struct Capture<'a> {
     pipe: pipe::Receiver,
     chunk: Box<[u8]>,
     kept: HeadTail,
@@ -133,10 +192,5 @@ impl<'a> Capture<'a> {
             (self.output)(bytes);
             self.kept.push(bytes);
         }
-    }
-
-    fn finish(self, exit: Exit, duration: Duration) -> Finished {
-        let (output, gap) = self.kept.finish();
-        Finished { exit, output, gap, duration }
     }
 }

@@ -2,9 +2,11 @@
 
 use std::{
     collections::BTreeMap,
-    ffi::CString,
+    ffi::{CString, c_char},
+    io,
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
+    ptr,
 };
 
 use windlass_contract::{Command, HostError};
@@ -13,7 +15,7 @@ use windlass_contract::{Command, HostError};
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// A program that could be started.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Program {
     /// Where it may be, in order. Which of them exists is left to the system, so that nothing can change in between.
     pub(crate) candidates: Vec<CString>,
@@ -52,6 +54,23 @@ impl Program {
         })
     }
 
+    /// The same program with some variables set, or taken away.
+    pub(crate) fn with(&self, changes: &BTreeMap<&str, Option<String>>) -> io::Result<Self> {
+        let name = |variable: &CString| variable.as_bytes().split(|byte| *byte == b'=').next().map(<[u8]>::to_vec);
+        let kept = self.env.iter().filter(|variable| {
+            name(variable).is_none_or(|name| !changes.keys().any(|change| change.as_bytes() == name))
+        });
+        let set = changes.iter().filter_map(|(name, value)| Some(format!("{name}={}", value.as_ref()?)));
+        let set = set.map(CString::new).collect::<Result<Vec<_>, _>>()?;
+        Ok(Self { env: kept.cloned().chain(set).collect(), ..self.clone() })
+    }
+
+    /// The same as lists of pointers that end in null. Valid as long as this is.
+    pub(crate) fn pointers(&self) -> Pointers {
+        let list = |strings: &[CString]| strings.iter().map(|s| s.as_ptr()).chain([ptr::null()]).collect();
+        Pointers { candidates: list(&self.candidates), argv: list(&self.argv), env: list(&self.env) }
+    }
+
     /// The program as the command named it.
     pub(crate) fn name(&self) -> &str {
         &self.name
@@ -61,6 +80,14 @@ impl Program {
     pub(crate) fn directory(&self) -> &Path {
         &self.directory
     }
+}
+
+/// Pointers to the strings of a [`Program`].
+#[derive(Debug)]
+pub(crate) struct Pointers {
+    pub(crate) candidates: Vec<*const c_char>,
+    pub(crate) argv: Vec<*const c_char>,
+    pub(crate) env: Vec<*const c_char>,
 }
 
 /// A name with a slash is a path; any other is looked for in each directory of `PATH`, where an empty entry means the

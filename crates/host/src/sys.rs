@@ -1,4 +1,5 @@
-//! System calls: starting a child, killing its group, collecting its end. All `unsafe` of the project is in this file.
+//! System calls: starting a child, killing its group, collecting its end. All `unsafe` of the project is in this file
+//! and those below it.
 //!
 //! On Linux the child borrows this process's memory until it calls `exec`, as with `vfork`. A `fork` copies page
 //! tables instead, and that grows with the process that forks: 0.2 ms more than `posix_spawn` for a small one, 4 ms
@@ -11,8 +12,8 @@ use std::{
     os::fd::{AsFd, FromRawFd},
 };
 use std::{
-    ffi::{CString, c_char, c_int},
-    io::{self, Read},
+    ffi::{c_char, c_int},
+    io::{self, PipeReader, Read},
     mem,
     os::fd::{AsRawFd, OwnedFd, RawFd},
     ptr,
@@ -22,7 +23,25 @@ use std::{
 use tokio::io::{Interest, unix::AsyncFd};
 use windlass_contract::Exit;
 
-use crate::program::Program;
+use crate::program::{Pointers, Program};
+
+#[cfg(target_os = "linux")]
+pub(crate) mod confined;
+#[cfg(target_os = "linux")]
+pub(crate) mod hold;
+#[cfg(target_os = "linux")]
+mod init;
+#[cfg(target_os = "linux")]
+mod keyhole;
+#[cfg(target_os = "linux")]
+pub(crate) mod landlock;
+#[cfg(target_os = "linux")]
+mod mounts;
+
+#[cfg(target_os = "linux")]
+use crate::blueprint::Step;
+#[cfg(target_os = "linux")]
+use hold::{Hold, Part};
 
 /// Signals are numbered from 1 to this.
 #[cfg(target_os = "linux")]
@@ -37,6 +56,9 @@ pub(crate) struct Started {
     /// Readable once the child has ended.
     #[cfg(target_os = "linux")]
     ended: OwnedFd,
+    /// Where the first process of a sandbox leaves word of how it went.
+    #[cfg(target_os = "linux")]
+    pub(crate) last_words: Option<PipeReader>,
 }
 
 impl Started {
@@ -57,11 +79,35 @@ impl Started {
     }
 }
 
+/// The three standard descriptors of a child.
+#[derive(Debug)]
+pub(crate) struct Stdio {
+    pub(crate) input: OwnedFd,
+    pub(crate) output: OwnedFd,
+    pub(crate) error: OwnedFd,
+}
+
+impl Stdio {
+    /// The same descriptors once more, for another try.
+    pub(crate) fn try_clone(&self) -> io::Result<Self> {
+        let Self { input, output, error } = self;
+        Ok(Self { input: input.try_clone()?, output: output.try_clone()?, error: error.try_clone()? })
+    }
+
+    /// Moves them out of the way of the numbers they are to get.
+    fn above_standard(self) -> io::Result<Self> {
+        let Self { input, output, error } = self;
+        Ok(Self { input: above_standard(input)?, output: above_standard(output)?, error: above_standard(error)? })
+    }
+}
+
 /// Why a child did not come to run its program.
 #[derive(Debug)]
 pub(crate) enum StartError {
     /// It could not go to its working directory.
     Directory(io::Error),
+    /// It could not be confined, in this step.
+    Confine(String, io::Error),
     /// Anything else.
     Program(io::Error),
 }
@@ -72,30 +118,43 @@ impl From<io::Error> for StartError {
     }
 }
 
-/// Starts a program in a session of its own, with `input` as standard input and `output` as both outputs, and no other
-/// descriptor. On Linux the child is killed when the calling thread ends.
-pub(crate) fn start(program: &Program, input: OwnedFd, output: OwnedFd) -> Result<Started, StartError> {
-    let (mut reports, report) = io::pipe()?;
-    let (input, output, report) =
-        (above_standard(input)?, above_standard(output)?, above_standard(report.into())?);
-    let pointers = |strings: &[CString]| -> Vec<*const c_char> {
-        strings.iter().map(|string| string.as_ptr()).chain([ptr::null()]).collect()
-    };
-    let (candidates, argv, env) =
-        (pointers(&program.candidates), pointers(&program.argv), pointers(&program.env));
+/// Starts a program in a session of its own, with the given descriptors and no others. On Linux the child is killed
+/// when the calling thread ends.
+pub(crate) fn start(
+    program: &Program,
+    stdio: Stdio,
+    #[cfg(target_os = "linux")] hold: Option<Hold<'_>>,
+) -> Result<Started, StartError> {
+    let stdio = stdio.above_standard()?;
+    let (mut reports, report) = report_pipe()?;
+    let pointers = program.pointers();
     let plan = Plan {
-        candidates: candidates.as_ptr(),
-        argv: argv.as_ptr(),
-        env: env.as_ptr(),
-        cwd: program.cwd.as_ptr(),
-        input: input.as_raw_fd(),
-        output: output.as_raw_fd(),
-        report: report.as_raw_fd(),
-        parent: std::process::id().cast_signed(),
-        open_files: open_file_limit(),
+        #[cfg(target_os = "linux")]
+        hold,
+        ..plan(program, &pointers, &stdio, report.as_raw_fd())
     };
     let started = without_signals(|| split(&plan))?;
-    drop((input, output, report));
+    drop((stdio, report));
+    hear(
+        started,
+        &mut reports,
+        #[cfg(target_os = "linux")]
+        &[],
+    )
+}
+
+/// A pipe whose writing end stays out of the way of the standard descriptors.
+fn report_pipe() -> io::Result<(PipeReader, OwnedFd)> {
+    let (reader, writer) = io::pipe()?;
+    Ok((reader, above_standard(writer.into())?))
+}
+
+/// Waits until the child has become its program, or says why it has not.
+fn hear(
+    started: Started,
+    reports: &mut PipeReader,
+    #[cfg(target_os = "linux")] steps: &[Step],
+) -> Result<Started, StartError> {
     let mut message = [0; 8];
     match reports.read_exact(&mut message) {
         // The last writing end was closed by a successful `exec`.
@@ -106,56 +165,150 @@ pub(crate) fn start(program: &Program, input: OwnedFd, output: OwnedFd) -> Resul
             Err(error.into())
         }
         Ok(()) => {
+            started.pid.kill_group();
             started.pid.collect(0)?;
-            Err(Failure::read(message))
+            let failure = Failure::read(message);
+            #[cfg(target_os = "linux")]
+            return Err(failure.explain(steps));
+            #[cfg(not(target_os = "linux"))]
+            Err(failure.explain())
         }
     }
 }
 
 /// Everything the child needs, prepared beforehand. The pointers are valid until [`start`] has heard from the child.
-struct Plan {
+struct Plan<'a> {
     candidates: *const *const c_char,
     argv: *const *const c_char,
     env: *const *const c_char,
     cwd: *const c_char,
     input: RawFd,
     output: RawFd,
+    error: RawFd,
     report: RawFd,
+    /// Whose death ends the child; 0 where the kernel sees to it.
     parent: libc::pid_t,
     open_files: c_int,
+    #[cfg(target_os = "linux")]
+    hold: Option<Hold<'a>>,
+    #[cfg(not(target_os = "linux"))]
+    hold: std::marker::PhantomData<&'a ()>,
+}
+
+fn plan<'a>(program: &Program, pointers: &Pointers, stdio: &Stdio, report: RawFd) -> Plan<'a> {
+    Plan {
+        candidates: pointers.candidates.as_ptr(),
+        argv: pointers.argv.as_ptr(),
+        env: pointers.env.as_ptr(),
+        cwd: program.cwd.as_ptr(),
+        input: stdio.input.as_raw_fd(),
+        output: stdio.output.as_raw_fd(),
+        error: stdio.error.as_raw_fd(),
+        report,
+        parent: std::process::id().cast_signed(),
+        open_files: open_file_limit(),
+        #[cfg(target_os = "linux")]
+        hold: None,
+        #[cfg(not(target_os = "linux"))]
+        hold: std::marker::PhantomData,
+    }
 }
 
 /// What went wrong in the child, as it is sent to the parent.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Failure {
-    in_directory: bool,
+    kind: u8,
+    detail: u16,
     errno: c_int,
 }
 
 impl Failure {
-    fn last(in_directory: bool) -> Self {
-        Self { in_directory, errno: io::Error::last_os_error().raw_os_error().unwrap_or(0) }
+    const PROGRAM: u8 = 0;
+    const DIRECTORY: u8 = 1;
+    const HOLD: u8 = 2;
+    const MOUNT: u8 = 3;
+    const USER: u8 = 4;
+    const LOOPBACK: u8 = 5;
+
+    fn program(errno: c_int) -> Self {
+        Self { kind: Self::PROGRAM, detail: 0, errno }
+    }
+
+    fn last(kind: u8) -> Self {
+        Self { kind, detail: 0, errno: io::Error::last_os_error().raw_os_error().unwrap_or(0) }
     }
 
     fn write(self) -> [u8; 8] {
-        let [a, b, c, d] = self.errno.to_ne_bytes();
-        [u8::from(self.in_directory), 0, 0, 0, a, b, c, d]
+        let mut message = [self.kind; 8];
+        message[2..4].copy_from_slice(&self.detail.to_ne_bytes());
+        message[4..].copy_from_slice(&self.errno.to_ne_bytes());
+        message
     }
 
-    fn read(message: [u8; 8]) -> StartError {
-        let [in_directory, _, _, _, a, b, c, d] = message;
-        let error = io::Error::from_raw_os_error(c_int::from_ne_bytes([a, b, c, d]));
-        if in_directory == 0 { StartError::Program(error) } else { StartError::Directory(error) }
+    fn read(message: [u8; 8]) -> Self {
+        let [kind, _, low, high, errno @ ..] = message;
+        Self { kind, detail: u16::from_ne_bytes([low, high]), errno: c_int::from_ne_bytes(errno) }
+    }
+
+    /// Sends it and ends the child.
+    fn send(self, report: RawFd) -> ! {
+        let message = self.write();
+        // SAFETY: the message is a local that lives across the call.
+        unsafe {
+            libc::write(report, message.as_ptr().cast(), message.len());
+            libc::_exit(127)
+        }
+    }
+
+    fn explain(self, #[cfg(target_os = "linux")] steps: &[Step]) -> StartError {
+        let error = io::Error::from_raw_os_error(self.errno);
+        #[cfg(target_os = "linux")]
+        if let Some(step) = self.step(steps) {
+            return StartError::Confine(step, error);
+        }
+        if self.kind == Self::DIRECTORY { StartError::Directory(error) } else { StartError::Program(error) }
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Failure {
+    fn hold((part, errno): (Part, c_int)) -> Self {
+        Self { kind: Self::HOLD, detail: part as u16, errno }
+    }
+
+    fn mount(step: usize, errno: c_int) -> Self {
+        Self { kind: Self::MOUNT, detail: u16::try_from(step).unwrap_or(u16::MAX), errno }
+    }
+
+    fn user(errno: c_int) -> Self {
+        Self { kind: Self::USER, detail: 0, errno }
+    }
+
+    fn loopback(errno: c_int) -> Self {
+        Self { kind: Self::LOOPBACK, detail: 0, errno }
+    }
+
+    /// What could not be done, if it belongs to confining.
+    fn step(self, steps: &[Step]) -> Option<String> {
+        match self.kind {
+            Self::HOLD => Some(Part::describe(self.detail).to_owned()),
+            Self::MOUNT => Some(
+                steps.get(usize::from(self.detail)).map_or_else(|| "mounting".to_owned(), Step::describe),
+            ),
+            Self::USER => Some("becoming the same user in a user namespace".to_owned()),
+            Self::LOOPBACK => Some("switching the loopback network on".to_owned()),
+            _ => None,
+        }
     }
 }
 
 /// Makes the child. It shares our memory and we stand still until it calls `exec` or ends.
 #[cfg(target_os = "linux")]
-fn split(plan: &Plan) -> io::Result<Started> {
+fn split(plan: &Plan<'_>) -> io::Result<Started> {
     extern "C" fn main(plan: *mut c_void) -> c_int {
         // SAFETY: `plan` is the one passed to `clone` below, which outlives this child's use of it because the
         // parent's thread is suspended until then.
-        unsafe { become_program(&*plan.cast::<Plan>()) }
+        unsafe { become_program(&*plan.cast::<Plan<'_>>(), &mut -1) }
     }
     // 64 KiB. The child's deepest frame is a few hundred bytes, and no handler can run on top of it. Of u128, for
     // the alignment stacks need.
@@ -181,18 +334,18 @@ fn split(plan: &Plan) -> io::Result<Started> {
     }
     // SAFETY: the kernel has just made this descriptor for us, and nobody else knows of it.
     let ended = unsafe { OwnedFd::from_raw_fd(ended) };
-    Ok(Started { pid: Pid(pid), ended })
+    Ok(Started { pid: Pid(pid), ended, last_words: None })
 }
 
 /// Makes the child, with a copy of our memory.
 #[cfg(not(target_os = "linux"))]
-fn split(plan: &Plan) -> io::Result<Started> {
+fn split(plan: &Plan<'_>) -> io::Result<Started> {
     // SAFETY: the child calls nothing but `become_program`, which is safe after `fork` in a process with threads
     // because it only makes calls that are safe in signal handlers.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         // SAFETY: this is the child, and it has its own copy of everything `plan` points to.
-        0 => unsafe { become_program(plan) },
+        0 => unsafe { become_program(plan, &mut -1) },
         pid => Ok(Started { pid: Pid(pid) }),
     }
 }
@@ -203,21 +356,19 @@ fn split(plan: &Plan) -> io::Result<Started> {
 ///
 /// To be called in a fresh child only, with all signals blocked. The pointers of `plan` must be what their names say:
 /// C strings, and lists of them that end in a null pointer.
-unsafe fn become_program(plan: &Plan) -> ! {
-    // SAFETY: passed on from the caller. `write` gets the address and length of an array that lives across the call.
+unsafe fn become_program(plan: &Plan<'_>, listener: &mut RawFd) -> ! {
+    // SAFETY: passed on from the caller.
     unsafe {
-        let Err(failure) = prepare(plan).and_then(|()| execute(plan));
-        let message = failure.write();
-        libc::write(plan.report, message.as_ptr().cast(), message.len());
-        libc::_exit(127)
+        let Err(failure) = prepare(plan).and_then(|()| hold(plan, listener)).and_then(|()| execute(plan));
+        failure.send(plan.report)
     }
 }
 
 /// # Safety
 ///
 /// As for [`become_program`].
-unsafe fn prepare(plan: &Plan) -> Result<(), Failure> {
-    let check = |result: c_int| if result < 0 { Err(Failure::last(false)) } else { Ok(()) };
+unsafe fn prepare(plan: &Plan<'_>) -> Result<(), Failure> {
+    let check = |result: c_int| if result < 0 { Err(Failure::last(Failure::PROGRAM)) } else { Ok(()) };
     // SAFETY: only numbers are passed, except for `cwd`, which is a C string by the caller's word.
     unsafe {
         check(libc::setsid())?;
@@ -225,10 +376,24 @@ unsafe fn prepare(plan: &Plan) -> Result<(), Failure> {
         default_signals();
         check(libc::dup2(plan.input, 0))?;
         check(libc::dup2(plan.output, 1))?;
-        check(libc::dup2(plan.output, 2))?;
+        check(libc::dup2(plan.error, 2))?;
         close_others_on_exec(plan.open_files);
-        if libc::chdir(plan.cwd) < 0 { Err(Failure::last(true)) } else { Ok(()) }
+        if libc::chdir(plan.cwd) < 0 { Err(Failure::last(Failure::DIRECTORY)) } else { Ok(()) }
     }
+}
+
+/// Confines the child, if it is to be. From here on it can do nothing but become its program.
+#[cfg(target_os = "linux")]
+fn hold(plan: &Plan<'_>, listener: &mut RawFd) -> Result<(), Failure> {
+    if let Some(hold) = &plan.hold {
+        *listener = hold::apply(hold).map_err(Failure::hold)?;
+    }
+    Ok(())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn hold(_plan: &Plan<'_>, _listener: &mut RawFd) -> Result<(), Failure> {
+    Ok(())
 }
 
 /// Tries each candidate, by the rules of `execvp`: a missing one is passed over, one without permission too, but is
@@ -237,15 +402,15 @@ unsafe fn prepare(plan: &Plan) -> Result<(), Failure> {
 /// # Safety
 ///
 /// As for [`become_program`].
-unsafe fn execute(plan: &Plan) -> Result<std::convert::Infallible, Failure> {
-    let mut failure = Failure { in_directory: false, errno: libc::ENOENT };
+unsafe fn execute(plan: &Plan<'_>) -> Result<std::convert::Infallible, Failure> {
+    let mut failure = Failure::program(libc::ENOENT);
     let mut candidate = plan.candidates;
     // SAFETY: `candidates`, `argv` and `env` are lists of C strings that end in a null pointer, by the caller's word;
     // `candidate` moves on only from an element that is not that end.
     unsafe {
         while !(*candidate).is_null() {
             libc::execve(*candidate, plan.argv, plan.env);
-            let this = Failure::last(false);
+            let this = Failure::last(Failure::PROGRAM);
             match this.errno {
                 libc::ENOENT | libc::ENOTDIR => {}
                 libc::EACCES => failure = this,
@@ -263,7 +428,7 @@ fn die_with_parent(parent: libc::pid_t) {
     // SAFETY: both calls take and give numbers only.
     unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-        if libc::getppid() != parent {
+        if parent != 0 && libc::getppid() != parent {
             libc::_exit(127);
         }
     }
@@ -342,6 +507,12 @@ impl Pid {
         unsafe { libc::killpg(self.0, libc::SIGKILL) };
     }
 
+    /// Asks the child to end. The first process of a sandbox passes it on to everyone.
+    pub(crate) fn ask_to_end(self) {
+        // SAFETY: takes numbers only; the number is the child's as long as it is not collected.
+        unsafe { libc::kill(self.0, libc::SIGTERM) };
+    }
+
     /// How the child ended, if it has. Gives its number back to the system.
     pub(crate) fn try_collect(self) -> io::Result<Option<Exit>> {
         self.collect(libc::WNOHANG)
@@ -408,7 +579,9 @@ mod tests {
         let command = Command { argv, cwd: None, env: BTreeMap::new(), time_limit: None };
         let program = Program::new(&command, &BTreeMap::new(), Path::new("/")).unwrap();
         let (mut reader, writer) = io::pipe().unwrap();
-        let started = start(&program, File::open("/dev/null").unwrap().into(), writer.into()).unwrap();
+        let null = || OwnedFd::from(File::open("/dev/null").unwrap());
+        let stdio = Stdio { input: null(), output: writer.into(), error: null() };
+        let started = start(&program, stdio, None).unwrap();
         let mut seen = String::new();
         reader.read_to_string(&mut seen).unwrap();
         assert_eq!(started.pid.collect(0).unwrap(), Some(Exit::Code(0)));

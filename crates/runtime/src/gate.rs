@@ -3,7 +3,8 @@
 use std::{fmt, path::PathBuf, sync::Arc};
 
 use windlass_contract::{
-    Answer, ApprovalPolicy, Approver, Confinement, Effects, Grant, Limits, Question, SandboxMode, ToolCall,
+    Answer, ApprovalPolicy, Approver, Confinement, Effects, Grant, Limits, Network, Question, SandboxMode,
+    ToolCall, Walls,
 };
 use windlass_shape::Failure;
 
@@ -22,8 +23,30 @@ pub struct Policy {
     pub approval: ApprovalPolicy,
     /// How tightly things are held.
     pub sandbox: SandboxMode,
+    /// What commands may do beside: directories to write and the network count in `workspace-write` only, what may
+    /// not be read counts in every mode but full access.
+    pub walls: Walls,
     /// How much a call may use.
     pub limits: Limits,
+}
+
+impl Policy {
+    /// What a command is held to.
+    fn confinement(&self) -> Confinement {
+        let Walls { writable, unreadable, readable_again, network } = self.walls.clone();
+        let (writable, network) = match self.sandbox {
+            SandboxMode::DangerFullAccess => return Confinement::Unconfined,
+            SandboxMode::ReadOnly => (Vec::new(), Network::None),
+            SandboxMode::WorkspaceWrite => ([self.cwd.clone()].into_iter().chain(writable).collect(), network),
+        };
+        Confinement::Walls(Walls { writable, unreadable, readable_again, network })
+    }
+
+    /// The grant for a command that a person starts themselves: nobody needs to be asked, and it is held as the
+    /// sandbox mode says.
+    pub fn grant_to_person(&self) -> Grant {
+        Grant::issue(self.cwd.clone(), &Effects::none(), self.limits.clone(), self.confinement())
+    }
 }
 
 /// A grant and who gave it.
@@ -69,22 +92,22 @@ impl Gate {
         if !effects.may_change() && effects.reads.is_empty() {
             return Decision::Run { confinement: Confinement::InProcess, why: "touches nothing".to_owned() };
         }
-        match (self.policy.sandbox, self.policy.approval) {
-            (SandboxMode::DangerFullAccess, ApprovalPolicy::Untrusted) => Decision::Ask {
-                confinement: Confinement::Unconfined,
-                reason: "the approval policy is `untrusted` and nothing would confine this call".to_owned(),
-            },
-            (SandboxMode::DangerFullAccess, _) => Decision::Run {
-                confinement: Confinement::Unconfined,
-                why: "the sandbox mode is `danger-full-access`".to_owned(),
-            },
-            (mode @ (SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite), _) => Decision::Refuse {
+        let confinement = self.policy.confinement();
+        let mode = self.policy.sandbox.name();
+        if matches!(confinement, Confinement::Walls(_)) && effects.command.is_none() {
+            return Decision::Refuse {
                 reason: format!(
-                    "refused: sandbox mode `{}` cannot be enforced by this version, and nothing runs with less than \
-                     was asked for; only the user can allow it, with `--sandbox danger-full-access`",
-                    mode.name()
+                    "refused: sandbox mode `{mode}` holds commands, and this tool acts without one; only the user can \
+                     allow it, with `--sandbox danger-full-access`"
                 ),
-            },
+            };
+        }
+        match self.policy.approval {
+            ApprovalPolicy::Untrusted => {
+                let reason = format!("the approval policy is `untrusted`; the sandbox mode is `{mode}`");
+                Decision::Ask { confinement, reason }
+            }
+            _ => Decision::Run { confinement, why: format!("the sandbox mode is `{mode}`") },
         }
     }
 
@@ -126,7 +149,8 @@ mod tests {
     }
 
     fn gate(sandbox: SandboxMode, approval: ApprovalPolicy, answer: Option<Answer>) -> Gate {
-        let policy = Policy { cwd: "/w".into(), approval, sandbox, limits: Limits::default() };
+        let walls = Walls { writable: vec!["/more".into()], network: Network::Any, ..Walls::default() };
+        let policy = Policy { cwd: "/w".into(), approval, sandbox, walls, limits: Limits::default() };
         Gate::new(policy, answer.map(|answer| Arc::new(Says(answer)) as Arc<dyn Approver>))
     }
 
@@ -138,7 +162,7 @@ mod tests {
         let input = windlass_contract::Input::Json(String::new());
         let call = ToolCall { id: "c".into(), name: "t".into(), input };
         match gate.admit(&call, &effects).await {
-            Ok(admission) => Ok(admission.grant.confinement()),
+            Ok(admission) => Ok(admission.grant.confinement().clone()),
             Err(Failure::Refused(reason)) => Err(reason),
             Err(other) => panic!("{other:?}"),
         }
@@ -153,10 +177,20 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_command_is_refused_where_its_sandbox_cannot_be_enforced() {
+    async fn a_command_is_held_to_what_its_sandbox_mode_allows() {
+        let held = |sandbox| admit(gate(sandbox, ApprovalPolicy::Never, None), command());
+        let read_only = held(SandboxMode::ReadOnly).await;
+        assert_eq!(read_only, Ok(Confinement::Walls(Walls::default())));
+        let writable = vec!["/w".into(), "/more".into()];
+        let walls = Walls { writable, network: Network::Any, ..Walls::default() };
+        assert_eq!(held(SandboxMode::WorkspaceWrite).await, Ok(Confinement::Walls(walls)));
+    }
+
+    #[tokio::test]
+    async fn what_acts_without_a_command_is_refused_where_only_commands_can_be_held() {
         for sandbox in [SandboxMode::ReadOnly, SandboxMode::WorkspaceWrite] {
-            let reason =
-                admit(gate(sandbox, ApprovalPolicy::Never, Some(Answer::Once)), command()).await.unwrap_err();
+            let gate = gate(sandbox, ApprovalPolicy::Never, Some(Answer::Once));
+            let reason = admit(gate, Effects::unknown()).await.unwrap_err();
             assert!(reason.contains("--sandbox danger-full-access"), "{reason}");
         }
     }

@@ -4,8 +4,7 @@ use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures_util::FutureExt;
 use windlass_contract::{
-    Confinement, Cx, Denial, ErrorKind, EventSink, Grant, Layer, Output, Proof, Ready, Sandbox, ToolCall,
-    ToolError,
+    Cx, Denial, ErrorKind, EventSink, Grant, Held, Layer, Output, Proof, Ready, Sandbox, ToolCall, ToolError,
 };
 use windlass_shape::Failure;
 
@@ -14,20 +13,25 @@ use crate::Stop;
 /// How long a stopped tool may take to wind up before it is dropped.
 const GRACE: Duration = Duration::from_millis(100);
 
-/// Confines, then acts. The confinement that really held comes back beside the result.
+/// Confines, then acts. What really held it comes back beside the result.
 pub(crate) async fn attempt(
     sandbox: &dyn Sandbox,
     grant: &Grant,
     (call, ready): (&ToolCall, &dyn Ready),
     events: &Arc<dyn EventSink>,
     stop: &Stop,
-) -> (Option<Confinement>, Result<Output, Failure>) {
+) -> (Option<Held>, Result<Output, Failure>) {
     let host = match sandbox.confine(grant) {
         Ok(host) => host,
         Err(error) => {
             let need = ready.effects();
-            let denial =
-                Denial { layer: Layer::Setup, what: error.to_string(), need, proof: Proof::Observed };
+            let denial = Denial {
+                layer: Layer::Setup,
+                what: error.to_string(),
+                rule: "nothing runs with less than was asked for".to_owned(),
+                need,
+                proof: Proof::Observed,
+            };
             let kind = ErrorKind::Denied(Box::new(denial));
             return (
                 None,
@@ -39,8 +43,7 @@ pub(crate) async fn attempt(
             );
         }
     };
-    let confinement = host.confinement();
-    let cx = Cx { id: call.id.clone(), host, cancel: stop.token(), events: Arc::clone(events) };
+    let cx = Cx { id: call.id.clone(), host: Arc::clone(&host), cancel: stop.token(), events: Arc::clone(events) };
     // A panic in one tool ends that call, not the session.
     let work = AssertUnwindSafe(ready.run(&cx)).catch_unwind();
     let result = match until_stopped(work, stop).await {
@@ -55,7 +58,7 @@ pub(crate) async fn attempt(
         }
         None => Err(aborted(stop)),
     };
-    (Some(confinement), result)
+    (Some(host.held()), result)
 }
 
 /// The work's result, or `None` if it was stopped and did not end by itself within the grace.

@@ -127,7 +127,7 @@ impl Toolbox {
         self.events.emit(&Event::CallStarted { call: call.clone(), effects: effects.clone() });
         let (held, result) =
             orchestrator::attempt(&*self.sandbox, &admission.grant, (call, ready), &self.events, stop).await;
-        receipt.confinement = held;
+        receipt.held = held;
         result
     }
 

@@ -34,8 +34,8 @@ pub fn markdown(tool: &ToolName, outcome: &Outcome) -> String {
         rows.push(("Output", format!("{} bytes", command.output_bytes)));
     }
     rows.push(("Time", format!("{} ms", outcome.receipt.duration.as_millis())));
-    if let Some(confinement) = outcome.receipt.confinement {
-        rows.push(("Confinement", format!("{confinement:?}")));
+    if let Some(held) = &outcome.receipt.held {
+        rows.push(("Held by", held.rung.name().to_owned()));
     }
     let rows = rows.iter().map(|(name, value)| format!("- **{name}**: {value}\n")).collect::<String>();
     let text = outcome.text();

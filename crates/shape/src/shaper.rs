@@ -38,7 +38,10 @@ impl Shaper {
                 (status, Output::from(text))
             }
         };
-        let Output { content, data, facts } = output;
+        let Output { content, data, mut facts } = output;
+        if let Facts::Command(command) = &mut facts {
+            receipt.denials.append(&mut command.denials);
+        }
         let verdict = judge(status, &facts);
         let (content, total_lines) = self.fit(content);
         Outcome { status, content, view: View { format, total_lines }, data, facts, verdict, receipt }
@@ -112,7 +115,13 @@ mod tests {
     use super::*;
 
     fn command(exit: Exit) -> Facts {
-        Facts::Command(CommandFacts { exit, duration: Duration::ZERO, output_bytes: 3 })
+        Facts::Command(CommandFacts {
+            exit,
+            duration: Duration::ZERO,
+            output_bytes: 3,
+            killed: Vec::new(),
+            denials: Vec::new(),
+        })
     }
 
     fn shape(facts: Facts, text: &str) -> Outcome {

@@ -10,8 +10,8 @@ use std::{
 };
 
 use windlass_contract::{
-    Category, Command, CommandFacts, CommandLine, Content, Cx, Effects, Exit, Facts, Finished, Format,
-    HostError, Meta, Output, ToolError,
+    Category, Command, CommandFacts, CommandLine, Content, Cx, Denial, Effects, ErrorKind, Exit, Facts,
+    Finished, Format, HostError, Layer, Meta, Output, Proof, ToolError,
 };
 
 use live::Live;
@@ -63,11 +63,11 @@ pub(crate) async fn run(
     let lock = || live.lock().unwrap_or_else(PoisonError::into_inner);
     let finished = cx.host.run(&command, &cx.cancel, &|bytes| lock().push(bytes)).await;
     lock().flush();
-    finished.map_err(in_words).and_then(|finished| result(&finished))
+    finished.map_err(in_words).and_then(result)
 }
 
-fn result(finished: &Finished) -> Result<Output, ToolError> {
-    let text = text::of(finished);
+fn result(finished: Finished) -> Result<Output, ToolError> {
+    let text = text::of(&finished);
     let text = match finished.exit {
         Exit::Code(_) => text,
         Exit::TimedOut => {
@@ -81,6 +81,8 @@ fn result(finished: &Finished) -> Result<Output, ToolError> {
         exit: finished.exit,
         duration: finished.duration,
         output_bytes: finished.output.len() as u64 + missing,
+        killed: finished.killed,
+        denials: finished.denials,
     };
     Ok(Output { content: vec![Content::Text(text)], data: None, facts: Facts::Command(facts) })
 }
@@ -107,6 +109,7 @@ fn in_words(error: HostError) -> ToolError {
         }
         HostError::Nul => return ToolError::bad_input("the command contains a NUL byte: leave it out"),
         HostError::NotGranted { .. } => error.to_string(),
+        HostError::Confine { source, .. } => return not_confined(format!("{error}: {source}"), error),
         HostError::Cwd { source, .. } => {
             let problem = match source.kind() {
                 io::ErrorKind::NotFound => "it does not exist".to_owned(),
@@ -122,6 +125,18 @@ fn in_words(error: HostError) -> ToolError {
         }
     };
     ToolError::failed(format!("execution error: {message}")).with_source(error)
+}
+
+/// Nothing ran, because it could not be held as it was to be.
+fn not_confined(message: String, error: HostError) -> ToolError {
+    let denial = Denial {
+        layer: Layer::Setup,
+        what: message.clone(),
+        rule: "nothing runs with less than was asked for".to_owned(),
+        need: Effects::none(),
+        proof: Proof::Observed,
+    };
+    ToolError { kind: ErrorKind::Denied(Box::new(denial)), message, source: Some(Box::new(error)) }
 }
 
 fn cannot_start(program: &str, source: &io::Error) -> String {

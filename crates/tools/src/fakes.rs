@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    AnyTool, BoxFuture, Command, Confinement, Cx, Event, Exit, Finished, Host, HostError, Input, Output,
+    AnyTool, BoxFuture, Command, Cx, Event, Exit, Finished, Held, Host, HostError, Input, Output, Rung,
     ToolError, fakes::Watcher,
 };
 
@@ -46,7 +46,14 @@ impl Desk {
 
 /// An end with this output, after 1.5 seconds.
 pub(crate) fn finished(exit: Exit, output: &[u8]) -> Finished {
-    Finished { exit, output: output.to_vec(), gap: None, duration: std::time::Duration::from_millis(1500) }
+    Finished {
+        exit,
+        output: output.to_vec(),
+        gap: None,
+        duration: std::time::Duration::from_millis(1500),
+        killed: Vec::new(),
+        denials: Vec::new(),
+    }
 }
 
 struct Script {
@@ -69,7 +76,7 @@ impl Host for Script {
         Box::pin(async { self.answer.lock().unwrap().take().expect("only one command is scripted") })
     }
 
-    fn confinement(&self) -> Confinement {
-        Confinement::Unconfined
+    fn held(&self) -> Held {
+        Held::by(Rung::Unconfined)
     }
 }

@@ -35,18 +35,23 @@ pub use windlass_agent::{
 };
 pub use windlass_contract::{
     Answer, AnyTool, ApprovalPolicy, Approver, Body, BoxFuture, Cached, CallId, Category, Command,
-    CommandFacts, CommandLine, Confinement, Content, Cx, Effects, ErrorKind, Event, EventSink, Example, Exit,
-    Facts, Finished, Format, Host, HostError, Input, InputKind, Item, Limits, Meta, ModelClient, ModelError,
-    ModelEvent, ModelInfo, ModelStream, Network, Outcome, Output, Plan, PlanStatus, PlanStep, Profile,
-    Prompt, Question, Raw, Ready, Receipt, Refusal, Retry, Role, Sandbox, SandboxMode, Schema, SchemaError,
-    Silent, SpecKind, Status, ThreadId, Tool, ToolCall, ToolError, ToolName, ToolSpec, Usage, Verdict, View,
-    WebSearch, erase, tool as tool_from,
+    CommandFacts, CommandLine, ConfineError, Confinement, Content, Cx, Denial, Effects, ErrorKind, Event,
+    EventSink, Example, Exit, Facts, Finished, Format, Grant, Held, Host, HostError, Input, InputKind, Item,
+    Layer, Limits, Meta, ModelClient, ModelError, ModelEvent, ModelInfo, ModelStream, Network, Outcome, Output,
+    Plan, PlanStatus, PlanStep, Profile, Prompt, Proof, Question, Quota, Raw, Ready, Receipt, Refusal, Retry,
+    Role, Rung, Sandbox, SandboxMode, Schema, SchemaError, Silent, SpecKind, Status, ThreadId, Tool, ToolCall,
+    ToolError, ToolName, ToolSpec, Usage, Verdict, View, Walls, WebSearch, erase, tool as tool_from,
 };
 pub use windlass_macros::tool;
 pub use windlass_runtime::{
     Batch, Budget, DefinitionErrors, Gate, Policy, Quarantined, Reason, Registered, Registry, Shaper, Stop,
     Toolbox,
 };
+
+/// The machine: processes and confinement.
+pub mod host {
+    pub use windlass_host::*;
+}
 
 /// How models are spoken to.
 pub mod model {

@@ -11,7 +11,7 @@ use std::{
 use serde_json::{Value, json};
 use windlass_contract::{
     ApprovalPolicy, BoxFuture, CommandLine, Effects, Input, Journal, Limits, ModelInfo, ModelStream, Output,
-    SandboxMode,
+    SandboxMode, Walls,
     fakes::{EchoMachine, MemoryJournal, Watcher},
     tool,
 };
@@ -116,6 +116,7 @@ impl World {
             ran: Arc::default(),
             stop: Stop::default(),
             sandbox: SandboxMode::DangerFullAccess,
+            walls: Walls::default(),
         }
     }
 
@@ -139,6 +140,7 @@ impl World {
             cwd: "/".into(),
             approval: ApprovalPolicy::Never,
             sandbox: self.sandbox,
+            walls: Walls::default(),
             limits: Limits::default(),
         };
         let toolbox = Arc::new(Toolbox {

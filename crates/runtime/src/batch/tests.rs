@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::Value;
 use tokio::sync::Notify;
 use windlass_contract::{
-    ApprovalPolicy, Effects, Event, Input, Journal, Limits, Output, SandboxMode, Status, ToolError,
+    ApprovalPolicy, Effects, Event, Input, Journal, Limits, Output, SandboxMode, Status, ToolError, Walls,
     fakes::{EchoMachine, MemoryJournal, Watcher},
     tool,
 };
@@ -76,6 +76,7 @@ impl World {
             cwd: "/".into(),
             approval: ApprovalPolicy::Never,
             sandbox: SandboxMode::DangerFullAccess,
+            walls: Walls::default(),
             limits: Limits::default(),
         };
         let toolbox = Toolbox {

@@ -85,7 +85,13 @@ fn a_time_limit_of_zero_makes_no_sense() {
 
 #[tokio::test]
 async fn an_exit_code_is_a_result_like_any_other() {
-    let facts = CommandFacts { exit: Exit::Code(3), duration: Duration::from_millis(1500), output_bytes: 3 };
+    let facts = CommandFacts {
+        exit: Exit::Code(3),
+        duration: Duration::from_millis(1500),
+        output_bytes: 3,
+        killed: Vec::new(),
+        denials: Vec::new(),
+    };
     let expected = Output { facts: Facts::Command(facts), ..Output::from("no\n") };
     assert_eq!(answers(Ok(finished(Exit::Code(3), b"no\n"))).await.unwrap(), expected);
 }

@@ -1,0 +1,136 @@
+//! A command on this process's own standard descriptors, for a person who wants to run something confined.
+
+use std::{
+    fs::File,
+    io::{self, PipeReader, Read, Write},
+    os::fd::{AsFd, OwnedFd},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+use tokio_util::sync::CancellationToken;
+use windlass_contract::{Denial, Effects, Exit, Held, HostError, Layer, Proof};
+
+use crate::{
+    enclosure::Enclosure,
+    keeper::{Keeper, Order},
+    process,
+    program::Program,
+    sys::Stdio,
+};
+
+/// How the standard descriptors are passed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Streams {
+    /// As they are.
+    Inherited,
+    /// The outputs through this process, which ends the command when they exceed so many bytes together.
+    Limited(u64),
+}
+
+/// How a command on our own descriptors went.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attached {
+    /// How it ended.
+    pub exit: Exit,
+    /// Wall time.
+    pub duration: Duration,
+    /// What was still running at the end and was killed, by name.
+    pub killed: Vec<String>,
+    /// What the sandbox is known to have stopped.
+    pub denials: Vec<Denial>,
+    /// What held it; absent if it was stopped before it began.
+    pub held: Option<Held>,
+}
+
+impl Streams {
+    pub(crate) async fn run(
+        self,
+        program: Program,
+        enclosure: Enclosure,
+        time_limit: Duration,
+        keeper: &Keeper,
+        cancel: &CancellationToken,
+    ) -> Result<Attached, HostError> {
+        let name = program.name().to_owned();
+        // Ours alone to cancel when the output is too long.
+        let stop = cancel.child_token();
+        let (stdio, relay) = self.open(&stop).map_err(|source| HostError::Spawn { program: name, source })?;
+        let order = Order { program, stdio, enclosure };
+        let end = process::attend(order, time_limit, keeper, &stop, None).await?;
+        let mut denials = end.denials;
+        if relay.finish() {
+            denials.push(Denial {
+                layer: Layer::Limit,
+                what: "output".to_owned(),
+                rule: "the limit on output was reached, and the command was ended".to_owned(),
+                need: Effects::none(),
+                proof: Proof::Observed,
+            });
+        }
+        Ok(Attached { exit: end.exit, duration: end.duration, killed: end.killed, denials, held: end.held })
+    }
+
+    fn open(self, stop: &CancellationToken) -> io::Result<(Stdio, Relay)> {
+        let input = copy(io::stdin().as_fd().try_clone_to_owned(), File::open("/dev/null"))?;
+        let [out, err] = [io::stdout().as_fd().try_clone_to_owned(), io::stderr().as_fd().try_clone_to_owned()];
+        let sink = || File::options().write(true).open("/dev/null");
+        let (out, err) = (copy(out, sink())?, copy(err, sink())?);
+        let Self::Limited(limit_bytes) = self else {
+            return Ok((Stdio { input, output: out, error: err }, Relay::default()));
+        };
+        let left = Arc::new(AtomicU64::new(limit_bytes));
+        let mut relay = Relay { left: Arc::clone(&left), threads: Vec::new(), limited: true };
+        let mut through = |to: OwnedFd| -> io::Result<OwnedFd> {
+            let (reader, writer) = io::pipe()?;
+            let (left, stop) = (Arc::clone(&left), stop.clone());
+            relay.threads.push(thread::spawn(move || pump(reader, File::from(to), &left, &stop)));
+            Ok(writer.into())
+        };
+        let stdio = Stdio { input, output: through(out)?, error: through(err)? };
+        Ok((stdio, relay))
+    }
+}
+
+/// A descriptor that is closed here is replaced by nothing at all.
+fn copy(own: io::Result<OwnedFd>, instead: io::Result<File>) -> io::Result<OwnedFd> {
+    own.or_else(|_| instead.map(OwnedFd::from))
+}
+
+/// Threads that pass output on.
+#[derive(Debug, Default)]
+struct Relay {
+    left: Arc<AtomicU64>,
+    threads: Vec<JoinHandle<()>>,
+    limited: bool,
+}
+
+impl Relay {
+    /// Waits until all that was written is passed on; whether it was too much. The command is gone by now, so the pipes
+    /// are at their end.
+    fn finish(self) -> bool {
+        for thread in self.threads {
+            // A thread that panicked has nothing more to pass on.
+            drop(thread.join());
+        }
+        self.limited && self.left.load(Ordering::SeqCst) == 0
+    }
+}
+
+/// Passes on what may be, and ends the command when it wants more.
+fn pump(mut from: PipeReader, mut to: File, left: &AtomicU64, stop: &CancellationToken) {
+    let mut chunk = [0; 16 * 1024];
+    while let Ok(read @ 1..) = from.read(&mut chunk) {
+        let wanted = read as u64;
+        let before = left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| Some(left.saturating_sub(wanted)));
+        let allowed = before.unwrap_or(0).min(wanted);
+        let passed = usize::try_from(allowed).unwrap_or(read);
+        if to.write_all(&chunk[..passed]).is_err() || allowed < wanted {
+            return stop.cancel();
+        }
+    }
+}

@@ -1,0 +1,364 @@
+//! Walls in the form the system takes: everything a child needs to confine itself, worked out before it exists.
+//!
+//! What is here runs in the parent and may allocate. [`sys`](crate::sys) carries it out in the child and may not.
+
+use std::{
+    ffi::CString,
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+};
+
+use windlass_contract::{Network, Quota, Walls};
+
+use crate::{
+    protect::Protection,
+    seccomp::{self, Instruction, Processes, Scope, Sockets},
+    secrets,
+};
+
+/// How many directories can be carried over into a new view of the files.
+pub(crate) const HELD_LIMIT: usize = 60;
+
+/// Devices every program may use.
+const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
+
+/// Places of daemons that would act for whoever asks them. Hidden even where the network may be used.
+#[rustfmt::skip]
+const DAEMONS: &[&str] = &[
+    "/run/docker.sock",        // starts containers as root
+    "/run/containerd",
+    "/run/podman",
+    "/run/crio",
+    "/run/dbus",               // the system's services
+    "/run/systemd/private",
+    "/run/user",               // the session's services, keyrings and agents
+    "/run/libvirt",
+    "/run/snapd.socket",
+    "/run/lxd.socket",
+];
+
+/// One step on the way to a view of the files that holds a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Takes hold of a tree of mounts as it is now.
+    Hold { path: CString, slot: usize },
+    /// Makes every mount read-only.
+    AllReadOnly,
+    /// Puts a held tree at a path.
+    Place { slot: usize, path: CString },
+    /// A fresh file system in memory.
+    Memory { path: CString, options: CString },
+    /// Terminals of the command's own.
+    Terminals { path: CString },
+    /// Only the command's own processes.
+    Processes { path: CString },
+    /// A directory, if it is not there.
+    Directory { path: CString, mode: u32 },
+    /// An empty file.
+    File { path: CString, mode: u32 },
+    /// A link.
+    Link { path: CString, target: CString },
+    /// A mount point that keeps what it is: it cannot be renamed or removed.
+    Pin { path: CString },
+    /// The same, and nothing in it can change.
+    Fix { path: CString },
+    /// Puts something else, unreadable, in the place of a path.
+    Cover { path: CString, with: CString },
+    /// Makes one mount read-only.
+    Seal { path: CString },
+}
+
+impl Step {
+    /// What is done, for an error.
+    pub(crate) fn describe(&self) -> String {
+        let (what, path) = match self {
+            Self::AllReadOnly => return "making all mounts read-only".to_owned(),
+            Self::Hold { path, .. } => ("carrying over", path),
+            Self::Place { path, .. } => ("placing", path),
+            Self::Memory { path, .. } => ("mounting memory at", path),
+            Self::Terminals { path } => ("mounting terminals at", path),
+            Self::Processes { path } => ("mounting processes at", path),
+            Self::Directory { path, .. } | Self::File { path, .. } | Self::Link { path, .. } => ("making", path),
+            Self::Pin { path } => ("pinning", path),
+            Self::Fix { path } => ("protecting", path),
+            Self::Cover { path, .. } => ("hiding", path),
+            Self::Seal { path } => ("sealing", path),
+        };
+        format!("{what} `{}`", path.to_string_lossy())
+    }
+}
+
+/// A place that Landlock lets a command write to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Writable {
+    pub(crate) path: CString,
+    pub(crate) is_directory: bool,
+}
+
+/// What is counted while a command runs. Zero means no limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Watch {
+    pub(crate) memory_bytes: u64,
+    pub(crate) processes: u64,
+    pub(crate) disk_bytes: u64,
+}
+
+/// Everything a child needs to put itself behind walls with namespaces.
+#[derive(Debug)]
+pub(crate) struct Blueprint {
+    pub(crate) steps: Vec<Step>,
+    pub(crate) writable: Vec<Writable>,
+    pub(crate) filter: Vec<Instruction>,
+    pub(crate) own_network: bool,
+    pub(crate) rlimits: Vec<(u32, u64)>,
+    pub(crate) watch: Watch,
+    pub(crate) protection: Protection,
+    pub(crate) not_covered: Vec<String>,
+}
+
+/// Why walls cannot be drawn.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Impossible(pub(crate) String);
+
+/// What a machine knows when it draws walls.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ground<'a> {
+    pub(crate) home: Option<&'a Path>,
+    pub(crate) cwd: &'a Path,
+    pub(crate) temporary: Option<&'a Path>,
+    pub(crate) sockets: Option<&'a Path>,
+}
+
+impl Blueprint {
+    /// Draws walls for the rung with namespaces.
+    pub(crate) fn draw(walls: &Walls, quota: &Quota, ground: Ground<'_>) -> Result<Self, Impossible> {
+        let roots = roots(walls)?;
+        let mut protection = Protection::of(&roots);
+        let mut writable_trees = roots.clone();
+        writable_trees.extend(protection.also_writable.iter().cloned());
+        let mut not_covered = Vec::new();
+        let hidden = hidden(walls, ground, &writable_trees, &mut not_covered);
+        for path in &hidden {
+            if let Some(root) = writable_trees.iter().find(|root| path.starts_with(root)) {
+                let above = path.ancestors().skip(1).take_while(|above| above != root);
+                protection.pinned.extend(above.map(Path::to_owned));
+            }
+        }
+        let mut drawing = Drawing::default();
+        let size = quota.disk_bytes.map_or_else(String::new, |bytes| format!(",size={bytes}"));
+        drawing.files(&writable_trees, ground, &size)?;
+        drawing.inside(&protection, &hidden)?;
+        let own_network = walls.network == Network::None;
+        let sockets = Sockets::Watched;
+        if !own_network {
+            not_covered.push("which hosts are reached: the network was granted as a whole".to_owned());
+        }
+        if quota.processes.is_some() || quota.memory_bytes.is_some() || quota.disk_bytes.is_some() {
+            not_covered.push(
+                "a burst within 5 ms: memory, processes and disk are counted every 5 ms, and what is over is killed"
+                    .to_owned(),
+            );
+        }
+        Ok(Self {
+            steps: drawing.steps,
+            writable: landlock_rules(&writable_trees)?,
+            filter: seccomp::filter(Scope { sockets, processes: Processes::Own }),
+            own_network,
+            rlimits: rlimits(quota, quota.processes),
+            watch: Watch {
+                memory_bytes: quota.memory_bytes.unwrap_or(0),
+                processes: quota.processes.unwrap_or(0),
+                disk_bytes: quota.disk_bytes.unwrap_or(0),
+            },
+            protection,
+            not_covered,
+        })
+    }
+}
+
+/// The directories that may be written: real ones, by their real names.
+pub(crate) fn roots(walls: &Walls) -> Result<Vec<PathBuf>, Impossible> {
+    let mut roots = Vec::new();
+    for path in &walls.writable {
+        let real = path
+            .canonicalize()
+            .map_err(|error| Impossible(format!("`{}` cannot be a writable root: {error}", path.display())))?;
+        if real.parent().is_none() {
+            return Err(Impossible("`/` cannot be a writable root; that is `danger-full-access`".to_owned()));
+        }
+        roots.push(real);
+    }
+    roots.sort();
+    roots.dedup();
+    Ok(roots)
+}
+
+/// What may not be read and exists, without what lies inside something else that may not.
+pub(crate) fn hidden(walls: &Walls, ground: Ground<'_>, roots: &[PathBuf], not_covered: &mut Vec<String>) -> Vec<PathBuf> {
+    let again: Vec<_> = walls.readable_again.iter().filter_map(|path| path.canonicalize().ok()).collect();
+    let by_default = ground.home.into_iter().flat_map(secrets::below);
+    let daemons = DAEMONS.iter().map(PathBuf::from).chain(ground.sockets.map(Path::to_owned));
+    let default: Vec<_> = by_default
+        .chain(daemons)
+        .filter_map(|path| path.canonicalize().ok())
+        .filter(|path| !again.contains(path))
+        .collect();
+    let asked = walls.unreadable.iter().filter_map(|path| path.canonicalize().ok());
+    let mut all: Vec<_> = default.into_iter().chain(asked).collect();
+    all.sort();
+    all.dedup();
+    let mut kept: Vec<PathBuf> = Vec::new();
+    for path in all {
+        if roots.iter().any(|root| root.starts_with(&path)) || ground.cwd.starts_with(&path) {
+            not_covered.push(format!("reading `{}`: the command works inside it", path.display()));
+        } else if !kept.iter().any(|above| path.starts_with(above)) {
+            kept.push(path);
+        }
+    }
+    kept
+}
+
+/// Limits the kernel keeps for each process.
+pub(crate) fn rlimits(quota: &Quota, processes: Option<u64>) -> Vec<(u32, u64)> {
+    let limits = [
+        (libc::RLIMIT_CORE, Some(0)),
+        (libc::RLIMIT_CPU, quota.cpu_seconds),
+        (libc::RLIMIT_FSIZE, quota.file_bytes),
+        (libc::RLIMIT_NOFILE, quota.open_files),
+        (libc::RLIMIT_NPROC, processes),
+    ];
+    limits.into_iter().filter_map(|(what, limit)| Some((what, limit?))).collect()
+}
+
+fn landlock_rules(trees: &[PathBuf]) -> Result<Vec<Writable>, Impossible> {
+    let tree = |path: &Path| Ok(Writable { path: c(path)?, is_directory: true });
+    let mut rules = trees.iter().map(|path| tree(path)).collect::<Result<Vec<_>, Impossible>>()?;
+    for path in ["/tmp", "/dev/shm", "/dev/pts"] {
+        rules.push(tree(Path::new(path))?);
+    }
+    for device in DEVICES {
+        rules.push(Writable { path: c(Path::new("/dev").join(device))?, is_directory: false });
+    }
+    Ok(rules)
+}
+
+/// Collects steps.
+#[derive(Debug, Default)]
+struct Drawing {
+    steps: Vec<Step>,
+}
+
+impl Drawing {
+    /// The view from afar: what is held, what is new, what is read-only.
+    fn files(&mut self, trees: &[PathBuf], ground: Ground<'_>, size: &str) -> Result<(), Impossible> {
+        let mut held: Vec<(PathBuf, PathBuf)> =
+            DEVICES.iter().map(|name| Path::new("/dev").join(name)).map(|path| (path.clone(), path)).collect();
+        let devices = held.len();
+        if let Some(temporary) = ground.temporary.filter(|_| size.is_empty()) {
+            held.push((temporary.to_owned(), "/tmp".into()));
+        }
+        let own_tmp = held.len() == devices;
+        // What lies in the system's own /tmp disappears behind the private one, unless the command works there.
+        let works = Some(ground.cwd.to_owned())
+            .filter(|cwd| cwd.starts_with("/tmp") && !trees.iter().any(|tree| cwd.starts_with(tree)));
+        held.extend(works.iter().chain(trees).map(|tree| (tree.clone(), tree.clone())));
+        if held.len() > HELD_LIMIT {
+            return Err(Impossible(format!("more than {HELD_LIMIT} directories are to be carried over")));
+        }
+        for (slot, (path, _)) in held.iter().enumerate() {
+            self.steps.push(Step::Hold { path: c(path)?, slot });
+        }
+        self.steps.push(Step::AllReadOnly);
+        if own_tmp {
+            self.memory("/tmp", &format!("mode=1777{size}"))?;
+        }
+        self.devices(size)?;
+        self.steps.push(Step::Processes { path: c("/proc")? });
+        for (slot, (_, path)) in held.iter().enumerate() {
+            if path.starts_with("/tmp") && path != Path::new("/tmp") {
+                for above in directories_between(Path::new("/tmp"), path) {
+                    self.steps.push(Step::Directory { path: c(above)?, mode: 0o755 });
+                }
+            }
+            self.steps.push(Step::Place { slot, path: c(path)? });
+        }
+        if works.is_some() {
+            self.steps.push(Step::Seal { path: c(ground.cwd)? });
+        }
+        Ok(())
+    }
+
+    fn memory(&mut self, path: &str, options: &str) -> Result<(), Impossible> {
+        self.steps.push(Step::Memory { path: c(path)?, options: c(options)? });
+        Ok(())
+    }
+
+    /// A `/dev` with what every program may use, and nothing else.
+    fn devices(&mut self, size: &str) -> Result<(), Impossible> {
+        self.memory("/dev", "mode=755")?;
+        for device in DEVICES {
+            self.steps.push(Step::File { path: c(Path::new("/dev").join(device))?, mode: 0o666 });
+        }
+        for (name, target) in [
+            ("fd", "/proc/self/fd"),
+            ("stdin", "/proc/self/fd/0"),
+            ("stdout", "/proc/self/fd/1"),
+            ("stderr", "/proc/self/fd/2"),
+            ("ptmx", "pts/ptmx"),
+        ] {
+            self.steps.push(Step::Link { path: c(Path::new("/dev").join(name))?, target: c(target)? });
+        }
+        for name in ["/dev/pts", "/dev/shm"] {
+            self.steps.push(Step::Directory { path: c(name)?, mode: 0o755 });
+        }
+        self.steps.push(Step::File { path: c(HIDDEN_FILE)?, mode: 0 });
+        self.steps.push(Step::Directory { path: c(HIDDEN_DIRECTORY)?, mode: 0 });
+        self.steps.push(Step::Terminals { path: c("/dev/pts")? });
+        self.memory("/dev/shm", &format!("mode=1777{size}"))
+    }
+
+    /// The view from near: what must not change or be seen inside what may be written.
+    fn inside(&mut self, protection: &Protection, hidden: &[PathBuf]) -> Result<(), Impossible> {
+        for path in &protection.pinned {
+            self.steps.push(Step::Pin { path: c(path)? });
+        }
+        for path in &protection.fixed {
+            self.steps.push(Step::Fix { path: c(path)? });
+        }
+        let visible = |path: &&PathBuf| {
+            let in_tmp = path.starts_with("/tmp");
+            let in_tree = self.steps.iter().any(|step| match step {
+                Step::Place { path: place, .. } => place.as_bytes() != b"/tmp" && path.starts_with(as_path(place)),
+                _ => false,
+            });
+            !in_tmp || in_tree
+        };
+        let hidden: Vec<_> = hidden.iter().filter(visible).collect();
+        for path in hidden {
+            let with = if path.is_dir() { HIDDEN_DIRECTORY } else { HIDDEN_FILE };
+            self.steps.push(Step::Cover { path: c(path)?, with: c(with)? });
+        }
+        self.steps.push(Step::Seal { path: c("/dev")? });
+        Ok(())
+    }
+}
+
+/// What is put in the place of what may not be read.
+const HIDDEN_FILE: &str = "/dev/.hidden-file";
+const HIDDEN_DIRECTORY: &str = "/dev/.hidden-directory";
+
+fn directories_between<'a>(top: &Path, path: &'a Path) -> Vec<&'a Path> {
+    let mut between: Vec<_> = path.ancestors().take_while(|above| *above != top).collect();
+    between.reverse();
+    between
+}
+
+fn as_path(string: &CString) -> &Path {
+    Path::new(std::ffi::OsStr::from_bytes(string.as_bytes()))
+}
+
+fn c(path: impl AsRef<Path>) -> Result<CString, Impossible> {
+    let path = path.as_ref();
+    CString::new(path.as_os_str().as_bytes())
+        .map_err(|_| Impossible(format!("`{}` contains a NUL byte", path.display())))
+}

@@ -1,0 +1,101 @@
+//! What the sandbox stopped: seen where it was stopped, or guessed from what the command printed.
+
+use std::path::{Path, PathBuf};
+
+use windlass_contract::{Denial, Effects, Exit, Held, Layer, Network, Proof, Rung};
+
+use crate::sys::confined::LastWords;
+
+/// How much of the end of an output is read. Programs complain last.
+const READ_BYTES: usize = 16 * 1024;
+
+/// How many guesses are told.
+const TOLD: usize = 5;
+
+/// What programs say when the kernel does not let them touch a file.
+const ABOUT_FILES: [&str; 4] =
+    ["Read-only file system", "Permission denied", "Operation not permitted", "Device or resource busy"];
+
+/// What programs say when they reach nobody.
+const ABOUT_NETWORK: [&str; 6] = [
+    "Network is unreachable",
+    "Could not resolve host",
+    "Temporary failure in name resolution",
+    "Name or service not known",
+    "EAI_AGAIN",
+    "Address family not supported",
+];
+
+/// What the first process of a sandbox and the way of dying tell for certain.
+pub(crate) fn observed(exit: Exit, words: &LastWords) -> Vec<Denial> {
+    let limit = |what: &str| Denial {
+        layer: Layer::Limit,
+        what: what.to_owned(),
+        rule: format!("the limit on {what} was reached, and the command was ended"),
+        need: Effects::none(),
+        proof: Proof::Observed,
+    };
+    let by_signal = match exit {
+        Exit::Signal(libc::SIGXCPU) => Some("processor time"),
+        Exit::Signal(libc::SIGXFSZ) => Some("file size"),
+        _ => None,
+    };
+    let refused = words.refused.as_ref().map(|path| Denial {
+        layer: Layer::Network,
+        what: path.clone(),
+        rule: "a command may connect to local sockets of its own only".to_owned(),
+        need: Effects { network: Network::Any, ..Effects::none() },
+        proof: Proof::Observed,
+    });
+    words.over.into_iter().chain(by_signal).map(limit).chain(refused).collect()
+}
+
+/// What a failed command's last words hint at. A path counts only if the walls would really not let it be written.
+pub(crate) fn suspect(exit: Exit, output: &[u8], held: &Held) -> Vec<Denial> {
+    if exit == Exit::Code(0) || matches!(held.rung, Rung::Unconfined | Rung::InProcess) {
+        return Vec::new();
+    }
+    let end = &output[output.len().saturating_sub(READ_BYTES)..];
+    let text = String::from_utf8_lossy(end);
+    let mut found: Vec<Denial> = Vec::new();
+    for line in text.lines().rev() {
+        let denial = about_file(line, held).or_else(|| about_network(line, held));
+        if let Some(denial) = denial.filter(|denial| !found.contains(denial)) {
+            found.push(denial);
+        }
+        if found.len() == TOLD {
+            break;
+        }
+    }
+    found.reverse();
+    found
+}
+
+fn about_file(line: &str, held: &Held) -> Option<Denial> {
+    let complaint = ABOUT_FILES.iter().find(|complaint| line.contains(**complaint))?;
+    let path = paths(line).find(|path| !held.writable.iter().any(|root| path.starts_with(root)))?;
+    Some(Denial {
+        layer: Layer::Files,
+        what: path.display().to_string(),
+        rule: format!("outside what may be written; the command said `{complaint}`"),
+        need: Effects::write(path),
+        proof: Proof::Suspected,
+    })
+}
+
+fn about_network(line: &str, held: &Held) -> Option<Denial> {
+    let complaint = ABOUT_NETWORK.iter().find(|complaint| line.contains(**complaint))?;
+    (held.network == Network::None).then(|| Denial {
+        layer: Layer::Network,
+        what: line.trim().chars().take(200).collect(),
+        rule: format!("the network is off; the command said `{complaint}`"),
+        need: Effects { network: Network::Any, ..Effects::none() },
+        proof: Proof::Suspected,
+    })
+}
+
+/// Absolute paths in a line, without what programs put around them.
+fn paths(line: &str) -> impl Iterator<Item = PathBuf> + '_ {
+    let around = |c: char| c.is_whitespace() || "'\"`()[]<>:,;".contains(c) || c == '\u{2018}' || c == '\u{2019}';
+    line.split(around).filter(|word| word.len() > 1 && word.starts_with('/')).map(|word| Path::new(word).to_owned())
+}

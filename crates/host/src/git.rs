@@ -1,0 +1,139 @@
+//! How git lays out its files, as far as it matters who may change them.
+
+use std::{
+    collections::VecDeque,
+    fs,
+    path::{Path, PathBuf},
+};
+
+pub(crate) mod config;
+
+/// How much of a small file is read.
+const SMALL_FILE_BYTES: u64 = 64 * 1024;
+
+/// The largest index that is read. One entry takes about 100 bytes.
+const INDEX_BYTES: u64 = 256 * 1024 * 1024;
+
+/// How many directories of a workspace are looked into for repositories nobody mentions. A bound, so that the size of
+/// the workspace does not matter; looking into one takes some 10 µs.
+const LOOKED_INTO: usize = 48;
+
+/// The git directory a `.git` leads to: itself, or what the file or link that it is names.
+pub(crate) fn directory(dot_git: &Path) -> Option<PathBuf> {
+    let found = fs::metadata(dot_git).ok()?;
+    if found.is_dir() {
+        return dot_git.canonicalize().ok();
+    }
+    let text = small(dot_git)?;
+    let target = text.strip_prefix("gitdir:")?.trim();
+    dot_git.parent()?.join(target).canonicalize().ok()
+}
+
+/// The directory a linked worktree shares with the others.
+pub(crate) fn common(directory: &Path) -> Option<PathBuf> {
+    let text = small(&directory.join("commondir"))?;
+    directory.join(text.trim()).canonicalize().ok()
+}
+
+/// Whether a git directory elsewhere says itself that this worktree is its own. Whoever can write here can point
+/// anywhere; only git, or the user, can make the other end point back.
+pub(crate) fn belongs(directory: &Path, dot_git: &Path) -> bool {
+    let back = small(&directory.join("gitdir")).map(|text| PathBuf::from(text.trim()));
+    back.and_then(|back| back.canonicalize().ok()).is_some_and(|back| dot_git.canonicalize().is_ok_and(|own| own == back))
+}
+
+/// Whether a directory is itself what a `.git` usually is.
+pub(crate) fn is_bare(directory: &Path) -> bool {
+    directory.join("HEAD").exists() && directory.join("objects").is_dir() && directory.join("refs").is_dir()
+}
+
+/// The git directories inside another: of submodules and of linked worktrees.
+pub(crate) fn inner(directory: &Path) -> impl Iterator<Item = PathBuf> {
+    ["modules", "worktrees"].into_iter().flat_map(move |kind| entries(&directory.join(kind)))
+}
+
+fn entries(directory: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path())
+}
+
+/// Directories with a `.git` of their own, not far below a root.
+pub(crate) fn nested(root: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut waiting = VecDeque::from([root.to_owned()]);
+    for _ in 0..LOOKED_INTO {
+        let Some(directory) = waiting.pop_front() else { break };
+        let Ok(listing) = fs::read_dir(&directory) else { continue };
+        // A huge directory holds files, not repositories.
+        for entry in listing.flatten().take(256) {
+            let name = entry.file_name();
+            if name == ".git" && directory != root {
+                found.push(directory.clone());
+            } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) && name != ".git" {
+                waiting.push_back(entry.path());
+            }
+        }
+    }
+    found
+}
+
+/// Where the index says that other repositories are checked out. Git looks into them by itself.
+pub(crate) fn gitlinks(directory: &Path) -> Vec<PathBuf> {
+    let path = directory.join("index");
+    let small_enough = fs::metadata(&path).is_ok_and(|found| found.len() <= INDEX_BYTES);
+    let bytes = if small_enough { fs::read(&path).unwrap_or_default() } else { Vec::new() };
+    parse_gitlinks(&bytes).unwrap_or_default()
+}
+
+/// Reads an index of version 2, 3 or 4 up to its last entry; of a broken one, nothing.
+fn parse_gitlinks(index: &[u8]) -> Option<Vec<PathBuf>> {
+    /// The mode of an entry that is a repository.
+    const GITLINK: u32 = 0o160_000;
+    let word = |at: usize| Some(u32::from_be_bytes(index.get(at..at + 4)?.try_into().ok()?));
+    if index.get(..4)? != b"DIRC" {
+        return None;
+    }
+    let (version, count) = (word(4)?, word(8)?);
+    let mut found = Vec::new();
+    let mut name: Vec<u8> = Vec::new();
+    let mut at = 12;
+    for _ in 0..count {
+        let begin = at;
+        let mode = word(begin + 24)?;
+        let flags = u16::from_be_bytes(index.get(begin + 60..begin + 62)?.try_into().ok()?);
+        at = begin + if flags & 0x4000 != 0 { 64 } else { 62 };
+        if version == 4 {
+            let (dropped, length) = varint(index.get(at..)?)?;
+            at += length;
+            name.truncate(name.len().checked_sub(dropped)?);
+        } else {
+            name.clear();
+        }
+        let rest = index.get(at..)?;
+        let end = rest.iter().position(|byte| *byte == 0)?;
+        name.extend_from_slice(&rest[..end]);
+        at = if version == 4 { at + end + 1 } else { begin + ((at + end - begin) / 8 + 1) * 8 };
+        if mode == GITLINK {
+            found.push(PathBuf::from(String::from_utf8(name.clone()).ok()?));
+        }
+    }
+    Some(found)
+}
+
+/// A number in git's variable length, and how many bytes it took.
+fn varint(bytes: &[u8]) -> Option<(usize, usize)> {
+    let mut value = 0_usize;
+    for (index, byte) in bytes.iter().enumerate().take(8) {
+        value = (value << 7) | usize::from(byte & 0x7f);
+        if byte & 0x80 == 0 {
+            return Some((value, index + 1));
+        }
+        value += 1;
+    }
+    None
+}
+
+/// The text of a file that is a line or two.
+fn small(path: &Path) -> Option<String> {
+    let found = fs::metadata(path).ok()?;
+    (found.is_file() && found.len() <= SMALL_FILE_BYTES).then(|| fs::read_to_string(path).ok())?
+}

@@ -1,0 +1,196 @@
+//! What is looked at when a command and all it started are gone: names that must not have appeared, links that must
+//! still lead where they led, repositories that must not run what the command has written into them.
+//!
+//! Nothing is lost: what must not stay is renamed. Nothing is followed: what is renamed or rewritten is the thing
+//! itself, inside the directories that commands may write.
+
+use std::{
+    fs, io,
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+};
+
+use windlass_contract::{Denial, Effects, Layer, Proof};
+
+use crate::{
+    git::{self, config},
+    protect::Protection,
+};
+
+/// What is added to a name that must not stay.
+const ASIDE: &str = "windlass-refused";
+
+/// How deep repositories in repositories are followed.
+const DEPTH: usize = 4;
+
+/// Puts right what is not as it must be, and tells of it.
+pub(crate) fn inspect(protection: &Protection) -> Vec<Denial> {
+    let mut inspection = Inspection { protection, denials: Vec::new() };
+    for (path, saved) in &protection.saved {
+        inspection.restore(path, saved);
+    }
+    for path in &protection.absent {
+        if path.symlink_metadata().is_ok() {
+            inspection.move_aside(path, "this name is protected and did not exist before");
+        }
+    }
+    for (path, target) in &protection.links {
+        inspection.restore_link(path, target);
+    }
+    for path in &protection.open {
+        inspection.new_repository(path);
+    }
+    for repository in &protection.repositories {
+        inspection.linked(repository, DEPTH);
+    }
+    for root in &protection.roots {
+        for nested in git::nested(root) {
+            inspection.new_repository(&nested.join(".git"));
+        }
+    }
+    inspection.denials
+}
+
+struct Inspection<'a> {
+    protection: &'a Protection,
+    denials: Vec<Denial>,
+}
+
+impl Inspection<'_> {
+    fn tell(&mut self, path: &Path, rule: String) {
+        self.denials.push(Denial {
+            layer: Layer::Files,
+            what: path.display().to_string(),
+            rule,
+            need: Effects::write(path),
+            proof: Proof::Observed,
+        });
+    }
+
+    fn move_aside(&mut self, path: &Path, why: &str) {
+        let rule = match move_aside(path) {
+            Ok(aside) => format!("{why}; it was moved to `{}`", aside.display()),
+            Err(error) => format!("{why}; it could NOT be moved aside ({error}): look at it before you use it"),
+        };
+        self.tell(path, rule);
+    }
+
+    fn restore_link(&mut self, path: &Path, target: &Path) {
+        if fs::read_link(path).is_ok_and(|now| now == target) {
+            return;
+        }
+        if path.symlink_metadata().is_ok() {
+            self.move_aside(path, "this link is protected and was replaced");
+        }
+        if let Err(error) = symlink(target, path) {
+            self.tell(path, format!("this link is protected and could not be put back: {error}"));
+        }
+    }
+
+    /// Puts a file back that the rung could not protect.
+    fn restore(&mut self, path: &Path, saved: &[u8]) {
+        let found = path.symlink_metadata();
+        let same = found.is_ok_and(|found| found.is_file()) && fs::read(path).is_ok_and(|now| now == saved);
+        if same {
+            return;
+        }
+        if path.symlink_metadata().is_ok() {
+            self.move_aside(path, "this file is protected and was changed");
+        }
+        let above = path.parent().map_or(Ok(()), fs::create_dir_all);
+        if let Err(error) = above.and_then(|()| fs::write(path, saved)) {
+            self.tell(path, format!("this file is protected and could not be put back: {error}"));
+        }
+    }
+
+    /// Whether a path is, with all links followed, inside what commands may write.
+    fn inside(&self, path: &Path) -> bool {
+        path.canonicalize().is_ok_and(|real| self.protection.roots.iter().any(|root| real.starts_with(root)))
+    }
+
+    /// A `.git` that may have been made by the command.
+    fn new_repository(&mut self, dot_git: &Path) {
+        if let Some(directory) = git::directory(dot_git) {
+            self.clean(&directory, DEPTH);
+        }
+        let Some(top) = dot_git.parent() else { return };
+        if git::is_bare(top) && !self.protection.repositories.contains(top) {
+            self.move_aside(&top.join("HEAD"), "with it this directory would count as a git repository");
+        }
+    }
+
+    /// Makes a repository that was not there before harmless. Those that were are protected already.
+    fn clean(&mut self, directory: &Path, depth: usize) {
+        if self.protection.repositories.contains(directory) || !self.inside(directory) || depth == 0 {
+            return;
+        }
+        self.clean_hooks(&directory.join("hooks"));
+        for name in ["config", "config.worktree"] {
+            self.clean_config(&directory.join(name));
+        }
+        let linked = git::common(directory).is_some();
+        if directory.join("commondir").symlink_metadata().is_ok() && !linked {
+            self.move_aside(&directory.join("commondir"), "it would send git elsewhere for its settings");
+        }
+        if let Some(common) = git::common(directory) {
+            self.clean(&common, depth - 1);
+        }
+        for inner in git::inner(directory).take(256) {
+            self.clean(&inner, depth - 1);
+        }
+        self.linked(directory, depth - 1);
+    }
+
+    /// Repositories that an index names: git looks into them by itself.
+    fn linked(&mut self, directory: &Path, depth: usize) {
+        let Some(top) = directory.parent() else { return };
+        for link in git::gitlinks(directory) {
+            if let Some(inner) = git::directory(&top.join(link).join(".git")) {
+                self.clean(&inner, depth);
+            }
+        }
+    }
+
+    fn clean_hooks(&mut self, hooks: &Path) {
+        let Ok(found) = hooks.symlink_metadata() else { return };
+        if !found.is_dir() {
+            return self.move_aside(hooks, "git would run the programs it leads to");
+        }
+        let moved = format!(".{ASIDE}");
+        for entry in fs::read_dir(hooks).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            if !name.ends_with(".sample") && !name.contains(&moved) {
+                self.move_aside(&entry.path(), "git would run it");
+            }
+        }
+    }
+
+    fn clean_config(&mut self, path: &Path) {
+        let Ok(found) = path.symlink_metadata() else { return };
+        let text = if found.is_file() { fs::read(path).ok() } else { None };
+        let Some(cleaned) = text.as_deref().map(config::harmless) else {
+            return self.move_aside(path, "git's settings must be a file of their own");
+        };
+        if Some(&cleaned) == text.as_ref() {
+            return;
+        }
+        self.move_aside(path, "it holds settings by which git may run programs; the others were kept");
+        if let Err(error) = fs::write(path, cleaned) {
+            self.tell(path, format!("the harmless settings could not be kept: {error}"));
+        }
+    }
+}
+
+/// Renames something, whatever it is, to a name that is free.
+fn move_aside(path: &Path) -> io::Result<PathBuf> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    for number in 0..1000 {
+        let suffix = if number == 0 { ASIDE.to_owned() } else { format!("{ASIDE}-{number}") };
+        let aside = path.with_file_name(format!("{name}.{suffix}"));
+        if aside.symlink_metadata().is_err() {
+            return fs::rename(path, &aside).map(|()| aside);
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}

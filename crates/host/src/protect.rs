@@ -1,0 +1,203 @@
+//! Names that must not change hands: what stands there makes other programs of the user run code.
+//!
+//! A protected path that exists is covered by a read-only mount. One that does not exist cannot be, so it is looked at
+//! again when the command and all it started are gone: what has appeared there is moved aside
+//! ([`inspect`](crate::inspect)).
+
+use std::{
+    collections::BTreeSet,
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use crate::git;
+
+/// In every directory that may be written, each with who runs what it says.
+#[rustfmt::skip]
+const IN_ROOT: &[(&str, &str)] = &[
+    (".windlass", "our own settings for this project"),
+    (".codex", "another agent's settings, with commands"),
+    (".claude", "another agent's settings, with commands"),
+    (".gemini", "another agent's settings, with commands"),
+    (".agents", "settings several agents read"),
+    (".mcp.json", "servers that agents start"),
+    (".cursor", "an editor's settings, with commands"),
+    (".vscode", "tasks an editor runs when the folder is opened"),
+    (".idea", "tasks an editor runs"),
+    (".envrc", "direnv runs it on entering the directory"),
+    (".bashrc", "shells run it when they start"),
+    (".bash_profile", "shells run it when they start"),
+    (".bash_login", "shells run it when they start"),
+    (".bash_logout", "shells run it when they end"),
+    (".profile", "shells run it when they start"),
+    (".zshrc", "shells run it when they start"),
+    (".zshenv", "shells run it when they start"),
+    (".zprofile", "shells run it when they start"),
+    (".zlogin", "shells run it when they start"),
+    (".config/fish", "shells run it when they start"),
+    (".config/autostart", "desktops run it when they start"),
+    (".config/systemd", "the system runs it when the user logs in"),
+    (".gitconfig", "git runs programs it names"),
+    (".config/git/config", "git runs programs it names"),
+    (".ssh", "who may log in, and commands ssh runs"),
+];
+
+/// In every git directory. `commondir` would send git elsewhere for all the others.
+#[rustfmt::skip]
+const IN_GIT: &[(&str, &str)] = &[
+    ("config", "names programs for hooks, filters, pagers, file watching"),
+    ("config.worktree", "the same, for one worktree"),
+    ("hooks", "programs git runs"),
+    ("info/attributes", "sends files through filters"),
+    ("commondir", "where git looks for all of these"),
+];
+
+/// How many repositories below a git directory's `modules` and `worktrees` are looked after.
+const INNER_LIMIT: usize = 256;
+
+/// How many files of a protected directory are remembered, and how large ones.
+const SAVED_FILES: usize = 64;
+const SAVED_BYTES: u64 = 1024 * 1024;
+
+/// What is protected in some directories.
+#[derive(Debug, Default)]
+pub(crate) struct Protection {
+    /// Exists, and must stay as it is.
+    pub(crate) fixed: BTreeSet<PathBuf>,
+    /// Must stay where it is, though what is in it may change.
+    pub(crate) pinned: BTreeSet<PathBuf>,
+    /// What commands must be able to write although no root holds it: the repository a linked worktree belongs to.
+    pub(crate) also_writable: BTreeSet<PathBuf>,
+    /// Does not exist, and must not afterwards.
+    pub(crate) absent: BTreeSet<PathBuf>,
+    /// Links as they are, and must be afterwards: nothing can be mounted on a link.
+    pub(crate) links: Vec<(PathBuf, PathBuf)>,
+    /// Git directories that are protected.
+    pub(crate) repositories: BTreeSet<PathBuf>,
+    /// Places where a repository may be made, and then is cleaned.
+    pub(crate) open: BTreeSet<PathBuf>,
+    /// What may be written.
+    pub(crate) roots: Vec<PathBuf>,
+    /// Files to put back, where nothing keeps them from being changed.
+    pub(crate) saved: Vec<(PathBuf, Vec<u8>)>,
+}
+
+impl Protection {
+    /// Looks at the roots. Costs the same however many files they hold.
+    pub(crate) fn of(roots: &[PathBuf]) -> Self {
+        let mut protection = Self { roots: roots.to_vec(), ..Self::default() };
+        for root in roots {
+            for (name, _) in IN_ROOT {
+                protection.name(&root.join(name), root);
+            }
+            protection.repository(root, root);
+            for nested in git::nested(root) {
+                protection.repository(&nested, root);
+            }
+        }
+        protection
+    }
+
+    /// Remembers what protected files hold, for a rung that cannot keep them from being changed.
+    pub(crate) fn save(&mut self) {
+        for path in &self.fixed {
+            let inner = fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
+            let files = inner.take(SAVED_FILES).chain([path.clone()]);
+            for file in files {
+                let small = fs::symlink_metadata(&file)
+                    .is_ok_and(|found| found.is_file() && found.len() <= SAVED_BYTES);
+                if let (true, Ok(bytes)) = (small, fs::read(&file)) {
+                    self.saved.push((file, bytes));
+                }
+            }
+        }
+    }
+
+    /// Protects one name below `root`, and pins the directories between.
+    fn name(&mut self, path: &Path, root: &Path) {
+        match fs::symlink_metadata(path) {
+            Ok(found) if found.is_symlink() => {
+                if let Ok(target) = fs::read_link(path) {
+                    self.links.push((path.to_owned(), target));
+                }
+                if let Ok(real) = path.canonicalize() {
+                    self.fixed.insert(real);
+                }
+            }
+            Ok(_) => {
+                self.pin_between(path, root);
+                self.fixed.insert(path.to_owned());
+            }
+            Err(_) => {
+                self.absent.insert(path.to_owned());
+            }
+        }
+    }
+
+    /// A directory that is moved takes its mounts along, and leaves its name free for another.
+    fn pin_between(&mut self, path: &Path, root: &Path) {
+        let above = path.ancestors().skip(1).take_while(|above| *above != root && above.starts_with(root));
+        self.pinned.extend(above.map(Path::to_owned));
+    }
+
+    /// Protects the repository whose worktree is `top`, if there is one, and else the place for one.
+    fn repository(&mut self, top: &Path, root: &Path) {
+        let dot_git = top.join(".git");
+        match fs::symlink_metadata(&dot_git) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                self.open.insert(dot_git);
+                if git::is_bare(top) {
+                    self.git_directory(top, root);
+                }
+                return;
+            }
+            Err(_) => return,
+            Ok(found) if found.is_symlink() => {
+                if let Ok(target) = fs::read_link(&dot_git) {
+                    self.links.push((dot_git.clone(), target));
+                }
+            }
+            Ok(found) if found.is_dir() => {
+                self.pin_between(&dot_git, root);
+                self.pinned.insert(dot_git.clone());
+            }
+            Ok(_) => {
+                self.pin_between(&dot_git, root);
+                self.fixed.insert(dot_git.clone());
+            }
+        }
+        let Some(directory) = git::directory(&dot_git) else { return };
+        if !directory.starts_with(root) && git::belongs(&directory, &dot_git) {
+            self.also_writable.insert(git::common(&directory).unwrap_or_else(|| directory.clone()));
+        }
+        self.git_directory(&directory, root);
+        if let Some(common) = git::common(&directory) {
+            self.git_directory(&common, root);
+        }
+    }
+
+    fn git_directory(&mut self, directory: &Path, root: &Path) {
+        if !self.repositories.insert(directory.to_owned()) {
+            return;
+        }
+        let base = if directory.starts_with(root) { root } else { directory };
+        if directory != root {
+            self.pin_between(directory, base);
+            self.pinned.insert(directory.to_owned());
+        }
+        for (name, _) in IN_GIT {
+            self.name(&directory.join(name), base);
+        }
+        for inner in git::inner(directory).take(INNER_LIMIT) {
+            for (name, _) in IN_GIT {
+                // A worktree's own directory has a `commondir`, which git made.
+                self.name(&inner.join(name), base);
+            }
+        }
+        for linked in git::gitlinks(directory) {
+            if let Some(top) = directory.parent() {
+                self.repository(&top.join(linked), root);
+            }
+        }
+    }
+}

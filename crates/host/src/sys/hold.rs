@@ -1,0 +1,157 @@
+//! What a child does to itself before it becomes the command: limits, privileges, Landlock, the filter.
+
+use std::{
+    ffi::{c_int, c_ulong},
+    os::fd::RawFd,
+    ptr,
+};
+
+use super::landlock::{self, Handled, last_errno};
+use crate::{blueprint::Writable, seccomp::Instruction};
+
+/// What the child is to be held to. The parent keeps what the slices point to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Hold<'a> {
+    pub(crate) rlimits: &'a [(u32, u64)],
+    pub(crate) files: Files<'a>,
+    pub(crate) filter: &'a [Instruction],
+    pub(crate) listens: bool,
+}
+
+/// How Landlock's rules come about.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Files<'a> {
+    /// Here, because some of the places are made here, too.
+    Made(Handled, &'a [Writable]),
+    /// Beforehand.
+    Given(RawFd),
+    /// Not at all: this kernel has no Landlock, and mounts hold the files.
+    Mounts,
+}
+
+/// What could not be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Part {
+    Limits = 0,
+    Privileges = 1,
+    Landlock = 2,
+    Filter = 3,
+}
+
+impl Part {
+    /// A part by its number, in words.
+    pub(super) fn describe(number: u16) -> &'static str {
+        match number {
+            0 => "setting limits",
+            1 => "giving up privileges",
+            2 => "Landlock",
+            _ => "filtering system calls",
+        }
+    }
+}
+
+/// Applies everything; gives the listener of the filter, or -1.
+pub(super) fn apply(hold: &Hold<'_>) -> Result<RawFd, (Part, c_int)> {
+    limit(hold.rlimits).map_err(|errno| (Part::Limits, errno))?;
+    give_up_privileges().map_err(|errno| (Part::Privileges, errno))?;
+    restrict_files(hold.files).map_err(|errno| (Part::Landlock, errno))?;
+    filter(hold.filter, hold.listens).map_err(|errno| (Part::Filter, errno))
+}
+
+fn limit(limits: &[(u32, u64)]) -> Result<(), c_int> {
+    for (what, most) in limits {
+        // SAFETY: all zeros is a valid value; both structures are locals that live across the calls.
+        let set = unsafe {
+            let mut limit: libc::rlimit = std::mem::zeroed();
+            libc::getrlimit(*what, &raw mut limit);
+            let most = (*most).min(limit.rlim_max);
+            let limit = libc::rlimit { rlim_cur: most, rlim_max: most };
+            libc::setrlimit(*what, &raw const limit)
+        };
+        if set < 0 {
+            return Err(last_errno());
+        }
+    }
+    Ok(())
+}
+
+#[repr(C)]
+struct CapabilityHeader {
+    version: u32,
+    pid: c_int,
+}
+
+/// No capability, no way to one, no key of the user's, and no core dump that tells more than the command knows.
+fn give_up_privileges() -> Result<(), c_int> {
+    const JOIN_SESSION_KEYRING: c_int = 1;
+    const LAST_CAPABILITY: c_ulong = 63;
+    /// Root is a user like any other, and cannot change that: no-root and no-setuid-fixup, each locked.
+    const NO_ROOT: c_ulong = 0b1111;
+    // SAFETY: numbers, null pointers, and locals that live across the calls.
+    unsafe {
+        // Without keyrings in the kernel there is nothing to leave behind.
+        libc::syscall(libc::SYS_keyctl, JOIN_SESSION_KEYRING, ptr::null::<u8>());
+        let powerful = libc::geteuid() == 0 || has_capabilities();
+        for capability in 0..=LAST_CAPABILITY {
+            // Those that do not exist fail, and so do all where there is no right to; the check is below.
+            libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0);
+        }
+        if powerful && libc::prctl(libc::PR_SET_SECUREBITS, NO_ROOT, 0, 0, 0) < 0 && libc::geteuid() == 0 {
+            return Err(last_errno());
+        }
+        libc::prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+        let header = CapabilityHeader { version: 0x2008_0522, pid: 0 };
+        let none = [0_u32; 6];
+        if libc::syscall(libc::SYS_capset, &raw const header, none.as_ptr()) < 0 {
+            return Err(last_errno());
+        }
+        if libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 {
+            return Err(last_errno());
+        }
+    }
+    if has_capabilities() { Err(libc::EPERM) } else { Ok(()) }
+}
+
+/// Whether this thread may do anything an ordinary user may not.
+fn has_capabilities() -> bool {
+    let header = CapabilityHeader { version: 0x2008_0522, pid: 0 };
+    let mut sets = [0_u32; 6];
+    // SAFETY: locals of the sizes this version has, which live across the call.
+    let got = unsafe { libc::syscall(libc::SYS_capget, &raw const header, sets.as_mut_ptr()) };
+    got < 0 || sets.iter().any(|set| *set != 0)
+}
+
+fn restrict_files(files: Files<'_>) -> Result<(), c_int> {
+    match files {
+        Files::Mounts => Ok(()),
+        Files::Given(set) => landlock::enforce(set),
+        Files::Made(handled, places) => {
+            let set = landlock::begin(handled)?;
+            for place in places {
+                landlock::allow_writing(set, handled, place)?;
+            }
+            landlock::enforce(set)
+        }
+    }
+}
+
+#[repr(C)]
+struct FilterProgram {
+    length: u16,
+    instructions: *const Instruction,
+}
+
+fn filter(instructions: &[Instruction], listens: bool) -> Result<RawFd, c_int> {
+    const SET_FILTER: c_int = 1;
+    const NEW_LISTENER: c_int = 1 << 3;
+    let length = u16::try_from(instructions.len()).map_err(|_| libc::E2BIG)?;
+    let program = FilterProgram { length, instructions: instructions.as_ptr() };
+    let flags = if listens { NEW_LISTENER } else { 0 };
+    // SAFETY: the program is a local that lives across the call, and its pointer and length are a slice's.
+    let set = unsafe { libc::syscall(libc::SYS_seccomp, SET_FILTER, flags, &raw const program) };
+    match RawFd::try_from(set) {
+        Ok(listener) if set >= 0 => Ok(if listens { listener } else { -1 }),
+        _ => Err(last_errno()),
+    }
+}

@@ -1,0 +1,315 @@
+//! The first process of a sandbox: waits for the command, buries orphans, counts what is used, answers at the keyhole.
+//! When it ends, the kernel kills everything else in its process namespace, wherever it has hidden.
+//!
+//! Like all code of the child, it allocates nothing and takes no locks.
+
+use std::{
+    ffi::{c_char, c_int},
+    mem,
+    os::fd::RawFd,
+};
+
+use super::keyhole::{self, Network, Verdict, write_path};
+use crate::blueprint::Watch;
+
+/// How long what the command left behind may go on, as the `tee` in `make > >(tee log)` must.
+const SETTLING_MILLIS: i64 = 50;
+
+/// How long a command that was told to end may take.
+const GRACE_MILLIS: i64 = 200;
+
+/// How often what is used is counted.
+const COUNTING_MILLIS: i64 = 5;
+
+/// How many of those that had to be killed are named.
+pub(super) const NAMED: usize = 8;
+
+/// The longest name of a process, with a zero.
+pub(super) const NAME_BYTES: usize = 16;
+
+/// What the parent is told at the end. Smaller than what a pipe takes at once.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(super) struct Last {
+    /// How the command ended, as `wait` says it.
+    pub(super) status: c_int,
+    /// Which limit it met: see [`Over`].
+    pub(super) over: u32,
+    /// How many connections were refused; and the first of them.
+    pub(super) refused: u32,
+    pub(super) refused_path: [u8; 128],
+    /// How many were killed in the end; and the names of the first.
+    pub(super) killed: u32,
+    pub(super) names: [[u8; NAME_BYTES]; NAMED],
+}
+
+/// Limits that are counted here.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Over {
+    Nothing = 0,
+    Memory = 1,
+    Processes = 2,
+    Disk = 3,
+}
+
+/// What the init process works with.
+pub(super) struct Init {
+    pub(super) command: libc::pid_t,
+    pub(super) listener: RawFd,
+    pub(super) network: Network,
+    pub(super) last_words: RawFd,
+    pub(super) watch: Watch,
+}
+
+impl Init {
+    /// Looks after the sandbox until the command and what it left behind are gone or must go.
+    pub(super) fn run(&self) -> ! {
+        // SAFETY: all zeros is a valid value of this plain structure.
+        let mut last: Last = unsafe { mem::zeroed() };
+        let signals = signals();
+        let counts = self.watch != Watch::default();
+        let mut deadline = i64::MAX;
+        loop {
+            let now = now();
+            let left = if counts { COUNTING_MILLIS } else { i64::MAX }.min(deadline.saturating_sub(now));
+            let mut waiting = [event(signals), event(self.listener)];
+            // SAFETY: the array lives across the call and has that many elements; one of -1 is ignored.
+            unsafe { libc::poll(waiting.as_mut_ptr(), 2, c_int::try_from(left.max(0)).unwrap_or(-1)) };
+            if waiting[0].revents != 0 && told_to_end(signals) {
+                // SAFETY: takes numbers only; -1 is everyone in this namespace but us.
+                unsafe { libc::kill(-1, libc::SIGTERM) };
+                deadline = deadline.min(now.saturating_add(GRACE_MILLIS));
+            }
+            if waiting[1].revents & libc::POLLIN != 0 {
+                self.answer(&mut last);
+            }
+            match self.bury(&mut last.status) {
+                Buried::All => break,
+                Buried::Command => deadline = deadline.min(now.saturating_add(SETTLING_MILLIS)),
+                Buried::Others => {}
+            }
+            if counts {
+                last.over = self.count() as u32;
+            }
+            if last.over != 0 || now >= deadline {
+                break;
+            }
+        }
+        survivors(&mut last);
+        // SAFETY: the structure is a local that lives across the call.
+        unsafe {
+            libc::write(self.last_words, (&raw const last).cast(), mem::size_of::<Last>());
+            libc::_exit(0)
+        }
+    }
+
+    fn answer(&self, last: &mut Last) {
+        if let Verdict::Refused(address) = keyhole::answer(self.listener, self.network) {
+            if last.refused == 0 {
+                last.refused_path = address;
+            }
+            last.refused += 1;
+        }
+    }
+
+    /// Collects everyone who has ended.
+    fn bury(&self, status: &mut c_int) -> Buried {
+        let mut buried = Buried::Others;
+        loop {
+            let mut how = 0;
+            // SAFETY: `how` lives across the call.
+            match unsafe { libc::waitpid(-1, &raw mut how, libc::WNOHANG | libc::__WALL) } {
+                0 => return buried,
+                -1 => return Buried::All,
+                pid if pid == self.command => {
+                    *status = how;
+                    buried = Buried::Command;
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Adds up what all processes use.
+    fn count(&self) -> Over {
+        let (mut memory, mut processes, mut written) = (0_u64, 0_u64, 0_u64);
+        each_process(|pid| {
+            processes += 1;
+            if self.watch.memory_bytes > 0 {
+                memory += number_in(pid, b"/statm", |text| nth_number(text, 1)) * 4096;
+            }
+            if self.watch.disk_bytes > 0 {
+                written += number_in(pid, b"/io", |text| number_after(text, b"\nwrite_bytes: "));
+            }
+        });
+        let over = |used, limit| limit > 0 && used > limit;
+        if over(memory, self.watch.memory_bytes) {
+            Over::Memory
+        } else if over(processes, self.watch.processes) {
+            Over::Processes
+        } else if over(written, self.watch.disk_bytes) {
+            Over::Disk
+        } else {
+            Over::Nothing
+        }
+    }
+}
+
+enum Buried {
+    Command,
+    Others,
+    All,
+}
+
+fn now() -> i64 {
+    // SAFETY: all zeros is a valid value, and it lives across the call.
+    unsafe {
+        let mut time: libc::timespec = mem::zeroed();
+        libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time);
+        time.tv_sec * 1000 + time.tv_nsec / 1_000_000
+    }
+}
+
+fn event(descriptor: RawFd) -> libc::pollfd {
+    libc::pollfd { fd: descriptor, events: libc::POLLIN, revents: 0 }
+}
+
+/// A descriptor that tells of ended children and of the wish that we end. All signals are held back already.
+fn signals() -> RawFd {
+    // SAFETY: all zeros is a valid set to be emptied; it lives across the calls.
+    unsafe {
+        let mut set: libc::sigset_t = mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        libc::sigaddset(&raw mut set, libc::SIGCHLD);
+        libc::sigaddset(&raw mut set, libc::SIGTERM);
+        libc::signalfd(-1, &raw const set, libc::SFD_NONBLOCK | libc::SFD_CLOEXEC)
+    }
+}
+
+/// Empties the descriptor; whether we are to end.
+fn told_to_end(signals: RawFd) -> bool {
+    let mut told = false;
+    loop {
+        // SAFETY: all zeros is a valid value, and it lives across the call.
+        let signal = unsafe {
+            let mut info: libc::signalfd_siginfo = mem::zeroed();
+            let size = mem::size_of::<libc::signalfd_siginfo>();
+            if libc::read(signals, (&raw mut info).cast(), size) <= 0 {
+                return told;
+            }
+            info.ssi_signo
+        };
+        told |= signal == libc::SIGTERM.cast_unsigned();
+    }
+}
+
+/// Writes down who is still there.
+fn survivors(last: &mut Last) {
+    each_process(|pid| {
+        if let Some(name) = usize::try_from(last.killed).ok().and_then(|index| last.names.get_mut(index)) {
+            read_file(pid, b"/comm", |text| {
+                let length = text.iter().position(|byte| *byte == b'\n').unwrap_or(text.len()).min(NAME_BYTES - 1);
+                name[..length].copy_from_slice(&text[..length]);
+            });
+        }
+        last.killed += 1;
+    });
+}
+
+/// Visits every process but this one that has not ended.
+fn each_process(mut visit: impl FnMut(u32)) {
+    let mut buffer = [0_u64; 1024];
+    // SAFETY: a constant C string.
+    let directory = unsafe { libc::open(c"/proc".as_ptr(), libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC) };
+    if directory < 0 {
+        return;
+    }
+    loop {
+        let size = mem::size_of_val(&buffer);
+        // SAFETY: the buffer is a local of that size.
+        let read = unsafe { libc::syscall(libc::SYS_getdents64, directory, buffer.as_mut_ptr(), size) };
+        let Some(read) = usize::try_from(read).ok().filter(|read| *read > 0) else { break };
+        // SAFETY: the kernel has filled that many bytes, and any bytes are valid.
+        let mut entries = unsafe { std::slice::from_raw_parts(buffer.as_ptr().cast::<u8>(), read) };
+        // An entry is: inode 8, offset 8, length 2, kind 1, name.
+        while let Some(length) = entries.get(16..18).map(|bytes| usize::from(u16::from_ne_bytes([bytes[0], bytes[1]]))) {
+            let name = entries.get(19..length).unwrap_or_default();
+            if let Some(pid) = number(name).filter(|pid| *pid > 1)
+                && let Ok(pid) = u32::try_from(pid)
+                && !is_over(pid)
+            {
+                visit(pid);
+            }
+            entries = entries.get(length..).unwrap_or_default();
+        }
+    }
+    // SAFETY: it was opened above and is used no more.
+    unsafe { libc::close(directory) };
+}
+
+/// Whether a process has ended and only waits to be collected.
+fn is_over(pid: u32) -> bool {
+    let mut over = true;
+    read_file(pid, b"/stat", |text| {
+        let name_end = text.iter().rposition(|byte| *byte == b')').unwrap_or(0);
+        over = matches!(text.get(name_end + 2), Some(b'Z' | b'X') | None);
+    });
+    over
+}
+
+fn number_in(pid: u32, file: &[u8], pick: impl Fn(&[u8]) -> Option<u64>) -> u64 {
+    let mut found = 0;
+    read_file(pid, file, |text| found = pick(text).unwrap_or(0));
+    found
+}
+
+/// Shows the beginning of a small file about a process. One that is gone shows nothing.
+fn read_file(pid: u32, file: &[u8], show: impl FnOnce(&[u8])) {
+    let mut path = [0_u8; 40];
+    write_path(&mut path[..39], b"/proc/", pid, file);
+    let mut text = [0_u8; 512];
+    // SAFETY: the path ends in a zero, since its array is longer; the buffer is a local of that length.
+    let read = unsafe {
+        let descriptor = libc::open(path.as_ptr().cast::<c_char>(), libc::O_RDONLY | libc::O_CLOEXEC);
+        if descriptor < 0 {
+            return;
+        }
+        let read = libc::read(descriptor, text.as_mut_ptr().cast(), text.len());
+        libc::close(descriptor);
+        read
+    };
+    if let Some(text) = usize::try_from(read).ok().and_then(|read| text.get(..read)) {
+        show(text);
+    }
+}
+
+/// The number at the beginning of a text, if it begins with one.
+fn number(text: &[u8]) -> Option<u64> {
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit());
+    let mut value = None;
+    for digit in digits {
+        value = Some(value.unwrap_or(0_u64).wrapping_mul(10).wrapping_add(u64::from(digit - b'0')));
+    }
+    value
+}
+
+/// The number after so many spaces.
+fn nth_number(text: &[u8], spaces: usize) -> Option<u64> {
+    let mut rest = text;
+    for _ in 0..spaces {
+        let space = rest.iter().position(|byte| *byte == b' ')?;
+        rest = rest.get(space + 1..)?;
+    }
+    number(rest)
+}
+
+fn number_after(text: &[u8], label: &[u8]) -> Option<u64> {
+    let at = text.windows(label.len()).position(|window| window == label)?;
+    number(text.get(at + label.len()..)?)
+}
+
+/// Marks this process as one whose memory nobody may look at: it is a copy of the parent's.
+pub(super) fn keep_memory_private() {
+    // SAFETY: takes numbers only.
+    unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) };
+}
