@@ -44,6 +44,7 @@ fn main() -> ExitCode {
         Command::Config(config) => settings::run(&common, &config),
         Command::Policy(policy) => policy::run(&common, policy),
         Command::Doctor { json } => doctor::run(&common, json),
+        Command::Doctor { json } => doctor::run(json),
         Command::Sandbox(args) => return finish(sandbox::run(&common, &args)),
     };
     finish(end)

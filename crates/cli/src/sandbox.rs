@@ -9,15 +9,15 @@ use std::{
 };
 
 use serde_json::json;
-use tokio_util::sync::CancellationToken;
 use windlass::{
-    ApprovalPolicy, Command, HostError, Network,
+    ApprovalPolicy, Command, HostError, Network, Stop,
     host::{Attached, Machine, Streams},
 };
 
 use crate::{
     args::{Common, SandboxRun},
     exit::Exit,
+    interrupts,
     problem::{Problem, chain},
     setup::Setup,
 };
@@ -55,25 +55,18 @@ pub(crate) fn run(common: &Common, args: &SandboxRun) -> Result<ExitCode, Proble
     };
     let machine = Machine::for_one_command(setup.environment());
     let streams = limits.output_bytes.map_or(Streams::Inherited, Streams::Limited);
-    let cancel = CancellationToken::new();
+    let stop = Stop::default();
+    interrupts::watch(stop.clone())?;
     let grant = policy.grant_to_person();
-    let ran = crate::runtime()?.block_on(async {
-        let interrupts = tokio::spawn({
-            let cancel = cancel.clone();
-            async move {
-                crate::signal().await;
-                cancel.cancel();
-            }
-        });
-        let ran = machine.run_attached(&grant, &command, streams, &cancel).await;
-        interrupts.abort();
-        ran
-    });
+    let ran = crate::runtime()?.block_on(machine.run_attached(&grant, &command, streams, &stop.token()));
     let attached = match ran {
         Ok(attached) => attached,
         Err(error) => return not_run(&error),
     };
-    attached.denials.iter().for_each(|denial| crate::note(&format!("denied: {}: {}", denial.what, denial.rule)));
+    attached
+        .denials
+        .iter()
+        .for_each(|denial| crate::note(&format!("denied: {}: {}", denial.what, denial.rule)));
     if let Some(to) = &args.json {
         write_receipt(to, &attached)?;
     }

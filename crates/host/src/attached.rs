@@ -77,7 +77,8 @@ impl Streams {
 
     fn open(self, stop: &CancellationToken) -> io::Result<(Stdio, Relay)> {
         let input = copy(io::stdin().as_fd().try_clone_to_owned(), File::open("/dev/null"))?;
-        let [out, err] = [io::stdout().as_fd().try_clone_to_owned(), io::stderr().as_fd().try_clone_to_owned()];
+        let [out, err] =
+            [io::stdout().as_fd().try_clone_to_owned(), io::stderr().as_fd().try_clone_to_owned()];
         let sink = || File::options().write(true).open("/dev/null");
         let (out, err) = (copy(out, sink())?, copy(err, sink())?);
         let Self::Limited(limit_bytes) = self else {
@@ -126,7 +127,8 @@ fn pump(mut from: PipeReader, mut to: File, left: &AtomicU64, stop: &Cancellatio
     let mut chunk = [0; 16 * 1024];
     while let Ok(read @ 1..) = from.read(&mut chunk) {
         let wanted = read as u64;
-        let before = left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| Some(left.saturating_sub(wanted)));
+        let before =
+            left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| Some(left.saturating_sub(wanted)));
         let allowed = before.unwrap_or(0).min(wanted);
         let passed = usize::try_from(allowed).unwrap_or(read);
         if to.write_all(&chunk[..passed]).is_err() || allowed < wanted {

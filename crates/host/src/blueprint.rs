@@ -78,7 +78,9 @@ impl Step {
             Self::Memory { path, .. } => ("mounting memory at", path),
             Self::Terminals { path } => ("mounting terminals at", path),
             Self::Processes { path } => ("mounting processes at", path),
-            Self::Directory { path, .. } | Self::File { path, .. } | Self::Link { path, .. } => ("making", path),
+            Self::Directory { path, .. } | Self::File { path, .. } | Self::Link { path, .. } => {
+                ("making", path)
+            }
             Self::Pin { path } => ("pinning", path),
             Self::Fix { path } => ("protecting", path),
             Self::Cover { path, .. } => ("hiding", path),
@@ -110,6 +112,7 @@ pub(crate) struct Blueprint {
     pub(crate) writable: Vec<Writable>,
     pub(crate) filter: Vec<Instruction>,
     pub(crate) own_network: bool,
+    pub(crate) forbidden: Option<CString>,
     pub(crate) rlimits: Vec<(u32, u64)>,
     pub(crate) watch: Watch,
     pub(crate) protection: Protection,
@@ -164,6 +167,7 @@ impl Blueprint {
             writable: landlock_rules(&writable_trees)?,
             filter: seccomp::filter(Scope { sockets, processes: Processes::Own }),
             own_network,
+            forbidden: forbidden_file(&writable_trees),
             rlimits: rlimits(quota, quota.processes),
             watch: Watch {
                 memory_bytes: quota.memory_bytes.unwrap_or(0),
@@ -180,9 +184,9 @@ impl Blueprint {
 pub(crate) fn roots(walls: &Walls) -> Result<Vec<PathBuf>, Impossible> {
     let mut roots = Vec::new();
     for path in &walls.writable {
-        let real = path
-            .canonicalize()
-            .map_err(|error| Impossible(format!("`{}` cannot be a writable root: {error}", path.display())))?;
+        let real = path.canonicalize().map_err(|error| {
+            Impossible(format!("`{}` cannot be a writable root: {error}", path.display()))
+        })?;
         if real.parent().is_none() {
             return Err(Impossible("`/` cannot be a writable root; that is `danger-full-access`".to_owned()));
         }
@@ -194,7 +198,12 @@ pub(crate) fn roots(walls: &Walls) -> Result<Vec<PathBuf>, Impossible> {
 }
 
 /// What may not be read and exists, without what lies inside something else that may not.
-pub(crate) fn hidden(walls: &Walls, ground: Ground<'_>, roots: &[PathBuf], not_covered: &mut Vec<String>) -> Vec<PathBuf> {
+pub(crate) fn hidden(
+    walls: &Walls,
+    ground: Ground<'_>,
+    roots: &[PathBuf],
+    not_covered: &mut Vec<String>,
+) -> Vec<PathBuf> {
     let again: Vec<_> = walls.readable_again.iter().filter_map(|path| path.canonicalize().ok()).collect();
     let by_default = ground.home.into_iter().flat_map(secrets::below);
     let daemons = DAEMONS.iter().map(PathBuf::from).chain(ground.sockets.map(Path::to_owned));
@@ -242,6 +251,13 @@ fn landlock_rules(trees: &[PathBuf]) -> Result<Vec<Writable>, Impossible> {
     Ok(rules)
 }
 
+/// A file that any user could make, and no command may: unless it may write there.
+pub(crate) fn forbidden_file(trees: &[PathBuf]) -> Option<CString> {
+    let place = Path::new("/var/tmp");
+    let free = place.is_dir() && !trees.iter().any(|tree| place.starts_with(tree));
+    free.then(|| c(place.join(format!(".windlass-canary-{}", std::process::id()))).ok()).flatten()
+}
+
 /// Collects steps.
 #[derive(Debug, Default)]
 struct Drawing {
@@ -251,8 +267,11 @@ struct Drawing {
 impl Drawing {
     /// The view from afar: what is held, what is new, what is read-only.
     fn files(&mut self, trees: &[PathBuf], ground: Ground<'_>, size: &str) -> Result<(), Impossible> {
-        let mut held: Vec<(PathBuf, PathBuf)> =
-            DEVICES.iter().map(|name| Path::new("/dev").join(name)).map(|path| (path.clone(), path)).collect();
+        let mut held: Vec<(PathBuf, PathBuf)> = DEVICES
+            .iter()
+            .map(|name| Path::new("/dev").join(name))
+            .map(|path| (path.clone(), path))
+            .collect();
         let devices = held.len();
         if let Some(temporary) = ground.temporary.filter(|_| size.is_empty()) {
             held.push((temporary.to_owned(), "/tmp".into()));
@@ -328,7 +347,9 @@ impl Drawing {
         let visible = |path: &&PathBuf| {
             let in_tmp = path.starts_with("/tmp");
             let in_tree = self.steps.iter().any(|step| match step {
-                Step::Place { path: place, .. } => place.as_bytes() != b"/tmp" && path.starts_with(as_path(place)),
+                Step::Place { path: place, .. } => {
+                    place.as_bytes() != b"/tmp" && path.starts_with(as_path(place))
+                }
                 _ => false,
             });
             !in_tmp || in_tree

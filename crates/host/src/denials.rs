@@ -96,6 +96,9 @@ fn about_network(line: &str, held: &Held) -> Option<Denial> {
 
 /// Absolute paths in a line, without what programs put around them.
 fn paths(line: &str) -> impl Iterator<Item = PathBuf> + '_ {
-    let around = |c: char| c.is_whitespace() || "'\"`()[]<>:,;".contains(c) || c == '\u{2018}' || c == '\u{2019}';
-    line.split(around).filter(|word| word.len() > 1 && word.starts_with('/')).map(|word| Path::new(word).to_owned())
+    let around =
+        |c: char| c.is_whitespace() || "'\"`()[]<>:,;".contains(c) || c == '\u{2018}' || c == '\u{2019}';
+    line.split(around)
+        .filter(|word| word.len() > 1 && word.starts_with('/'))
+        .map(|word| Path::new(word).to_owned())
 }

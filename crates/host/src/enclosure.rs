@@ -124,8 +124,10 @@ impl Site {
     }
 
     fn behind_namespaces(&self, program: &Program, stdio: Stdio) -> Result<Enclosed, StartError> {
-        let temporary = self.temporary.lasting().map_err(|error| confine("making a temporary directory", error))?;
-        let blueprint = Blueprint::draw(&self.walls, &self.limits.quota, self.ground(temporary)).map_err(impossible)?;
+        let temporary =
+            self.temporary.lasting().map_err(|error| confine("making a temporary directory", error))?;
+        let blueprint =
+            Blueprint::draw(&self.walls, &self.limits.quota, self.ground(temporary)).map_err(impossible)?;
         let changes = self.variables(Rung::Namespaces, Path::new("/tmp"));
         let program = program.with(&changes)?;
         let started = confined::start(&program, &blueprint, self.ladder.landlock(), stdio)?;
@@ -134,10 +136,11 @@ impl Site {
     }
 
     fn behind_landlock(&self, program: &Program, stdio: Stdio) -> Result<Enclosed, StartError> {
-        let temporary = self.temporary.path().map_err(|error| confine("making a temporary directory", error))?;
+        let temporary =
+            self.temporary.path().map_err(|error| confine("making a temporary directory", error))?;
         let ground = self.ground(Some(temporary));
-        let fence =
-            Fence::draw(&self.walls, &self.limits.quota, ground, self.ladder.landlock()).map_err(impossible)?;
+        let fence = Fence::draw(&self.walls, &self.limits.quota, ground, self.ladder.landlock())
+            .map_err(impossible)?;
         let program = program.with(&self.variables(Rung::Landlock, temporary))?;
         let started = sys::start(&program, stdio, Some(Hold::from(&fence)))?;
         let held = self.held(Rung::Landlock, fence.not_covered);

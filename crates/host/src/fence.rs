@@ -15,11 +15,11 @@ use std::{
 use windlass_contract::{Network, Quota, Walls};
 
 use crate::{
-    blueprint::{Ground, Impossible, Writable, hidden, rlimits, roots},
+    blueprint::{Ground, Impossible, Writable, forbidden_file, hidden, rlimits, roots},
     protect::Protection,
     seccomp::{self, Instruction, Processes, Scope, Sockets},
     sys::{
-        hold::{Files, Hold},
+        hold::{Canary, Files, Hold, Reach},
         landlock::{self, Handled},
     },
 };
@@ -39,6 +39,8 @@ pub(crate) struct Fence {
     rules: OwnedFd,
     filter: Vec<Instruction>,
     rlimits: Vec<(u32, u64)>,
+    forbidden: Option<CString>,
+    network: Reach,
     pub(crate) protection: Protection,
     pub(crate) not_covered: Vec<String>,
 }
@@ -46,7 +48,8 @@ pub(crate) struct Fence {
 impl<'a> From<&'a Fence> for Hold<'a> {
     fn from(fence: &'a Fence) -> Self {
         let files = Files::Given(fence.rules.as_raw_fd());
-        Self { rlimits: &fence.rlimits, files, filter: &fence.filter, listens: false }
+        let canary = Canary { file: fence.forbidden.as_deref(), network: fence.network };
+        Self { rlimits: &fence.rlimits, files, filter: &fence.filter, listens: false, canary }
     }
 }
 
@@ -82,22 +85,25 @@ impl Fence {
         if quota.memory_bytes.is_some() {
             not_covered.push("memory of all processes together: it is limited for each".to_owned());
         }
-        let sockets = match walls.network {
-            Network::None => Sockets::Pairs,
-            Network::Any => Sockets::Internet,
+        let (sockets, network) = match walls.network {
+            Network::None => (Sockets::Pairs, Reach::NoSocket),
+            Network::Any => (Sockets::Internet, Reach::Granted),
         };
         let memory = quota.memory_bytes.map(|bytes| (libc::RLIMIT_DATA, bytes));
         Ok(Self {
-            rules: rules(&trees, &hidden, ground, version)?,
+            rules: rules(&trees, &hidden, ground, version, walls.network == Network::None)?,
             filter: seccomp::filter(Scope { sockets, processes: Processes::Everyones }),
             rlimits: rlimits(quota, None).into_iter().chain(memory).collect(),
+            forbidden: forbidden_file(&trees),
+            network,
             protection,
             not_covered,
         })
     }
 }
 
-fn not_covered(version: u32) -> Vec<String> {
+/// What this rung leaves open.
+pub(crate) fn not_covered(version: u32) -> Vec<String> {
     let mut lines = vec![
         "modes, owners, times and attributes of the user's files outside the roots can be changed".to_owned(),
         "the command lines of the user's other processes can be read".to_owned(),
@@ -115,14 +121,17 @@ fn rules(
     hidden: &[PathBuf],
     ground: Ground<'_>,
     version: u32,
+    offline: bool,
 ) -> Result<OwnedFd, Impossible> {
     let failed = |errno| {
         Impossible(format!("Landlock's rules cannot be made: {}", std::io::Error::from_raw_os_error(errno)))
     };
-    let handled = Handled::writing(version).and_reading().and_tcp(version);
+    let handled = Handled::writing(version).and_reading();
+    let handled = if offline { handled.and_tcp(version) } else { handled };
     let set = landlock::begin(handled).map_err(failed)?;
     let rules = landlock::own(set);
-    let devices = ["null", "zero", "full", "random", "urandom", "tty"].map(|name| Path::new("/dev").join(name));
+    let devices =
+        ["null", "zero", "full", "random", "urandom", "tty"].map(|name| Path::new("/dev").join(name));
     for (path, is_directory) in trees
         .iter()
         .map(PathBuf::as_path)

@@ -39,7 +39,8 @@ pub(crate) fn common(directory: &Path) -> Option<PathBuf> {
 /// anywhere; only git, or the user, can make the other end point back.
 pub(crate) fn belongs(directory: &Path, dot_git: &Path) -> bool {
     let back = small(&directory.join("gitdir")).map(|text| PathBuf::from(text.trim()));
-    back.and_then(|back| back.canonicalize().ok()).is_some_and(|back| dot_git.canonicalize().is_ok_and(|own| own == back))
+    back.and_then(|back| back.canonicalize().ok())
+        .is_some_and(|back| dot_git.canonicalize().is_ok_and(|own| own == back))
 }
 
 /// Whether a directory is itself what a `.git` usually is.

@@ -70,7 +70,9 @@ impl Inspection<'_> {
     fn move_aside(&mut self, path: &Path, why: &str) {
         let rule = match move_aside(path) {
             Ok(aside) => format!("{why}; it was moved to `{}`", aside.display()),
-            Err(error) => format!("{why}; it could NOT be moved aside ({error}): look at it before you use it"),
+            Err(error) => {
+                format!("{why}; it could NOT be moved aside ({error}): look at it before you use it")
+            }
         };
         self.tell(path, rule);
     }

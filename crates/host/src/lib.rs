@@ -32,6 +32,7 @@ mod attached;
 mod blueprint;
 mod capture;
 mod denials;
+mod doctor;
 mod enclosure;
 mod fence;
 mod git;
@@ -47,4 +48,5 @@ mod sys;
 mod temporary;
 
 pub use attached::{Attached, Streams};
+pub use doctor::{Diagnosis, Missing};
 pub use machine::Machine;

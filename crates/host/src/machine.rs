@@ -9,7 +9,8 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    BoxFuture, Command, ConfineError, Confinement, Finished, Grant, Held, Host, HostError, Limits, Rung, Sandbox,
+    BoxFuture, Command, ConfineError, Confinement, Finished, Grant, Held, Host, HostError, Limits, Rung,
+    Sandbox,
 };
 
 use crate::{
@@ -80,6 +81,10 @@ impl Machine {
         let program = Program::new(command, &self.environment, grant.cwd())?;
         let time_limit = command.time_limit.unwrap_or(Duration::MAX);
         streams.run(program, self.enclosure(grant), time_limit, &self.keeper, cancel).await
+    }
+
+    pub(crate) fn ladder(&self) -> &Ladder {
+        &self.ladder
     }
 
     fn enclosure(&self, grant: &Grant) -> Enclosure {

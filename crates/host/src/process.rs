@@ -64,7 +64,8 @@ impl Run<'_> {
         if let Some(held) = &end.held {
             denials.extend(denials::suspect(end.exit, &output, held));
         }
-        let finished = Finished { exit: end.exit, output, gap, duration: end.duration, killed: end.killed, denials };
+        let finished =
+            Finished { exit: end.exit, output, gap, duration: end.duration, killed: end.killed, denials };
         Ok((finished, end.held))
     }
 }

@@ -56,7 +56,8 @@ impl Program {
 
     /// The same program with some variables set, or taken away.
     pub(crate) fn with(&self, changes: &BTreeMap<&str, Option<String>>) -> io::Result<Self> {
-        let name = |variable: &CString| variable.as_bytes().split(|byte| *byte == b'=').next().map(<[u8]>::to_vec);
+        let name =
+            |variable: &CString| variable.as_bytes().split(|byte| *byte == b'=').next().map(<[u8]>::to_vec);
         let kept = self.env.iter().filter(|variable| {
             name(variable).is_none_or(|name| !changes.keys().any(|change| change.as_bytes() == name))
         });

@@ -173,7 +173,12 @@ pub(crate) fn filter(scope: Scope) -> Vec<Instruction> {
         Sockets::Pairs => program.rule(libc::SYS_socket, Never(EPERM)),
         Sockets::Internet => program.sockets(&[(INET, BOTH_KINDS), (INET6, BOTH_KINDS), (NETLINK, RAW_KIND)]),
         Sockets::Watched => {
-            program.sockets(&[(UNIX, CONNECTED_KINDS), (INET, BOTH_KINDS), (INET6, BOTH_KINDS), (NETLINK, RAW_KIND)]);
+            program.sockets(&[
+                (UNIX, CONNECTED_KINDS),
+                (INET, BOTH_KINDS),
+                (INET6, BOTH_KINDS),
+                (NETLINK, RAW_KIND),
+            ]);
             program.rule(libc::SYS_connect, Ask);
         }
     }

@@ -97,7 +97,11 @@ impl Stdio {
     /// Moves them out of the way of the numbers they are to get.
     fn above_standard(self) -> io::Result<Self> {
         let Self { input, output, error } = self;
-        Ok(Self { input: above_standard(input)?, output: above_standard(output)?, error: above_standard(error)? })
+        Ok(Self {
+            input: above_standard(input)?,
+            output: above_standard(output)?,
+            error: above_standard(error)?,
+        })
     }
 }
 

@@ -37,7 +37,9 @@ impl Policy {
         let (writable, network) = match self.sandbox {
             SandboxMode::DangerFullAccess => return Confinement::Unconfined,
             SandboxMode::ReadOnly => (Vec::new(), Network::None),
-            SandboxMode::WorkspaceWrite => ([self.cwd.clone()].into_iter().chain(writable).collect(), network),
+            SandboxMode::WorkspaceWrite => {
+                ([self.cwd.clone()].into_iter().chain(writable).collect(), network)
+            }
         };
         Confinement::Walls(Walls { writable, unreadable, readable_again, network })
     }

@@ -43,7 +43,8 @@ pub(crate) async fn attempt(
             );
         }
     };
-    let cx = Cx { id: call.id.clone(), host: Arc::clone(&host), cancel: stop.token(), events: Arc::clone(events) };
+    let cx =
+        Cx { id: call.id.clone(), host: Arc::clone(&host), cancel: stop.token(), events: Arc::clone(events) };
     // A panic in one tool ends that call, not the session.
     let work = AssertUnwindSafe(ready.run(&cx)).catch_unwind();
     let result = match until_stopped(work, stop).await {

@@ -52,8 +52,8 @@ impl Stop {
         self.reason.get().copied().unwrap_or(Reason::Interrupted)
     }
 
-    /// For a tool: set when its call is no longer wanted.
-    pub(crate) fn token(&self) -> CancellationToken {
+    /// For what runs: set when it is no longer wanted.
+    pub fn token(&self) -> CancellationToken {
         self.token.child_token()
     }
 }

@@ -32,14 +32,13 @@ fn outcome(status: Status, facts: Facts, success: bool, refusal: Option<&str>) -
 fn a_turn_with_a_command_looks_as_clients_expect() {
     let effects =
         Effects::command(CommandLine { argv: ["bash", "-c", "ls x"].map(str::to_owned).to_vec(), cwd: None });
-    let facts =
-        Facts::Command(CommandFacts {
-            exit: Exit::Code(2),
-            duration: Duration::ZERO,
-            output_bytes: 2,
-            killed: Vec::new(),
-            denials: Vec::new(),
-        });
+    let facts = Facts::Command(CommandFacts {
+        exit: Exit::Code(2),
+        duration: Duration::ZERO,
+        output_bytes: 2,
+        killed: Vec::new(),
+        denials: Vec::new(),
+    });
     let lines = show(&[
         Event::ThreadStarted { thread: "t1".into() },
         Event::TurnStarted,

@@ -35,7 +35,9 @@ pub(crate) fn parse(settings: &[String]) -> Result<Limits, Problem> {
             "nofile" => limits.quota.open_files = Some(number),
             "out_kb" => limits.output_bytes = kilo,
             "wall_s" => limits.wall_seconds = Some(number),
-            _ => return Err(Problem::usage(format!("--limit: there is no limit `{name}`; there are {KNOWN}"))),
+            _ => {
+                return Err(Problem::usage(format!("--limit: there is no limit `{name}`; there are {KNOWN}")));
+            }
         }
     }
     Ok(limits)

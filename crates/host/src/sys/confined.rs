@@ -4,10 +4,13 @@
 use std::{
     collections::BTreeMap,
     ffi::{CStr, CString, c_int, c_long, c_void},
-    fs::File,
+    fs::{self, File},
     io::{self, PipeReader, Read},
     mem,
-    os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
+    os::{
+        fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
+        unix::fs::MetadataExt,
+    },
     path::Path,
     ptr,
 };
@@ -15,9 +18,10 @@ use std::{
 use windlass_contract::Exit;
 
 use super::{
-    Failure, Pid, Plan, StartError, Started, Stdio, become_program, hear, init,
+    Failure, Pid, Plan, StartError, Started, Stdio, become_program, hear,
+    hold::{Canary, Files, Hold, Reach},
+    init,
     init::{Init, Last, NAME_BYTES, Over},
-    hold::{Files, Hold},
     keyhole::Network,
     landlock::{Handled, last_errno},
     mounts, plan, without_signals,
@@ -42,7 +46,9 @@ pub(crate) fn start(
     } else {
         Files::Made(Handled::writing(landlock_version), &blueprint.writable)
     };
-    let hold = Hold { rlimits: &blueprint.rlimits, files, filter: &blueprint.filter, listens: true };
+    let network = if blueprint.own_network { Reach::NotIn(our_network()?) } else { Reach::Granted };
+    let canary = Canary { file: blueprint.forbidden.as_deref(), network };
+    let hold = Hold { rlimits: &blueprint.rlimits, files, filter: &blueprint.filter, listens: true, canary };
     let pointers = program.pointers();
     let plan = plan(program, &pointers, &stdio, report.as_raw_fd());
     let given = [plan.input, plan.output, plan.error];
@@ -96,6 +102,11 @@ struct Confined<'a> {
     gid_map: CString,
     last_words: RawFd,
     stack: *mut c_void,
+}
+
+/// The number of the network this process is in.
+fn our_network() -> io::Result<u64> {
+    Ok(fs::metadata("/proc/self/ns/net")?.ino())
 }
 
 /// The user is the same inside as outside, and nobody else is anybody.
@@ -158,8 +169,14 @@ unsafe fn first_process(confined: &Confined<'_>) -> ! {
         }
         let network = if confined.blueprint.own_network { Network::Own } else { Network::Everyones };
         let last_words = confined.last_words;
-        Init { command: command.pid, listener: command.listener, network, last_words, watch: confined.blueprint.watch }
-            .run()
+        Init {
+            command: command.pid,
+            listener: command.listener,
+            network,
+            last_words,
+            watch: confined.blueprint.watch,
+        }
+        .run()
     }
 }
 

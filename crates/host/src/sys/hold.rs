@@ -1,7 +1,7 @@
 //! What a child does to itself before it becomes the command: limits, privileges, Landlock, the filter.
 
 use std::{
-    ffi::{c_int, c_ulong},
+    ffi::{CStr, c_int, c_ulong},
     os::fd::RawFd,
     ptr,
 };
@@ -16,6 +16,27 @@ pub(crate) struct Hold<'a> {
     pub(crate) files: Files<'a>,
     pub(crate) filter: &'a [Instruction],
     pub(crate) listens: bool,
+    pub(crate) canary: Canary<'a>,
+}
+
+/// What the child tries when it is held, and must fail at: then the walls really stand.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Canary<'a> {
+    /// A file the user could make and a held command must not.
+    pub(crate) file: Option<&'a CStr>,
+    /// How the network must be out of reach.
+    pub(crate) network: Reach,
+}
+
+/// How far a held command must not come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// It may use the network.
+    Granted,
+    /// It can make no internet socket.
+    NoSocket,
+    /// It is in a network of its own: not in the one with this number.
+    NotIn(u64),
 }
 
 /// How Landlock's rules come about.
@@ -37,6 +58,8 @@ pub(crate) enum Part {
     Privileges = 1,
     Landlock = 2,
     Filter = 3,
+    CanaryWrote = 4,
+    CanaryReached = 5,
 }
 
 impl Part {
@@ -46,7 +69,9 @@ impl Part {
             0 => "setting limits",
             1 => "giving up privileges",
             2 => "Landlock",
-            _ => "filtering system calls",
+            3 => "filtering system calls",
+            4 => "the test that a forbidden file cannot be written",
+            _ => "the test that the network cannot be reached",
         }
     }
 }
@@ -56,7 +81,35 @@ pub(super) fn apply(hold: &Hold<'_>) -> Result<RawFd, (Part, c_int)> {
     limit(hold.rlimits).map_err(|errno| (Part::Limits, errno))?;
     give_up_privileges().map_err(|errno| (Part::Privileges, errno))?;
     restrict_files(hold.files).map_err(|errno| (Part::Landlock, errno))?;
-    filter(hold.filter, hold.listens).map_err(|errno| (Part::Filter, errno))
+    let listener = filter(hold.filter, hold.listens).map_err(|errno| (Part::Filter, errno))?;
+    try_the_walls(hold.canary)?;
+    Ok(listener)
+}
+
+/// Trusts no layer above: does what must not work, and takes it as a failure if it does.
+fn try_the_walls(canary: Canary<'_>) -> Result<(), (Part, c_int)> {
+    if let Some(file) = canary.file {
+        // SAFETY: a C string; the descriptor, if there is one, is of no use to anybody.
+        unsafe {
+            let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
+            if libc::open(file.as_ptr(), flags, 0o600) >= 0 {
+                libc::unlink(file.as_ptr());
+                return Err((Part::CanaryWrote, libc::EPERM));
+            }
+        }
+    }
+    // SAFETY: numbers, a constant C string, and a local that lives across the call.
+    let reached = unsafe {
+        match canary.network {
+            Reach::Granted => false,
+            Reach::NoSocket => libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0) >= 0,
+            Reach::NotIn(network) => {
+                let mut found: libc::stat = std::mem::zeroed();
+                libc::stat(c"/proc/self/ns/net".as_ptr(), &raw mut found) < 0 || found.st_ino == network
+            }
+        }
+    };
+    if reached { Err((Part::CanaryReached, libc::EPERM)) } else { Ok(()) }
 }
 
 fn limit(limits: &[(u32, u64)]) -> Result<(), c_int> {

@@ -208,7 +208,8 @@ fn survivors(last: &mut Last) {
     each_process(|pid| {
         if let Some(name) = usize::try_from(last.killed).ok().and_then(|index| last.names.get_mut(index)) {
             read_file(pid, b"/comm", |text| {
-                let length = text.iter().position(|byte| *byte == b'\n').unwrap_or(text.len()).min(NAME_BYTES - 1);
+                let length =
+                    text.iter().position(|byte| *byte == b'\n').unwrap_or(text.len()).min(NAME_BYTES - 1);
                 name[..length].copy_from_slice(&text[..length]);
             });
         }
@@ -220,7 +221,8 @@ fn survivors(last: &mut Last) {
 fn each_process(mut visit: impl FnMut(u32)) {
     let mut buffer = [0_u64; 1024];
     // SAFETY: a constant C string.
-    let directory = unsafe { libc::open(c"/proc".as_ptr(), libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC) };
+    let directory =
+        unsafe { libc::open(c"/proc".as_ptr(), libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC) };
     if directory < 0 {
         return;
     }
@@ -232,7 +234,9 @@ fn each_process(mut visit: impl FnMut(u32)) {
         // SAFETY: the kernel has filled that many bytes, and any bytes are valid.
         let mut entries = unsafe { std::slice::from_raw_parts(buffer.as_ptr().cast::<u8>(), read) };
         // An entry is: inode 8, offset 8, length 2, kind 1, name.
-        while let Some(length) = entries.get(16..18).map(|bytes| usize::from(u16::from_ne_bytes([bytes[0], bytes[1]]))) {
+        while let Some(length) =
+            entries.get(16..18).map(|bytes| usize::from(u16::from_ne_bytes([bytes[0], bytes[1]])))
+        {
             let name = entries.get(19..length).unwrap_or_default();
             if let Some(pid) = number(name).filter(|pid| *pid > 1)
                 && let Ok(pid) = u32::try_from(pid)

@@ -176,13 +176,7 @@ fn family(socket: RawFd) -> Result<c_int, c_int> {
     let mut size: libc::socklen_t = 4;
     // SAFETY: both are locals of the sizes the call expects.
     let got = unsafe {
-        libc::getsockopt(
-            socket,
-            libc::SOL_SOCKET,
-            libc::SO_DOMAIN,
-            (&raw mut family).cast(),
-            &raw mut size,
-        )
+        libc::getsockopt(socket, libc::SOL_SOCKET, libc::SO_DOMAIN, (&raw mut family).cast(), &raw mut size)
     };
     if got < 0 { Err(last_errno()) } else { Ok(family) }
 }
@@ -204,7 +198,8 @@ fn open(thread: u32, path: &[u8]) -> Result<RawFd, c_int> {
     let flags = libc::O_PATH | libc::O_CLOEXEC;
     // SAFETY: both names end in a zero: their arrays are longer than what was put there.
     unsafe {
-        let directory = Descriptor(descriptor_of(libc::c_long::from(libc::open(place.as_ptr().cast(), flags)))?);
+        let directory =
+            Descriptor(descriptor_of(libc::c_long::from(libc::open(place.as_ptr().cast(), flags)))?);
         descriptor_of(libc::c_long::from(libc::openat(directory.0, name.as_ptr().cast(), flags)))
     }
 }
@@ -295,7 +290,9 @@ fn bound_here(inode: u32, device: u32) -> Result<bool, c_int> {
             match kind {
                 // The end of the list, or an error.
                 2 | 3 => return Ok(false),
-                _ if names(rest.get(HEADER_BYTES..length).unwrap_or_default(), inode, device) => return Ok(true),
+                _ if names(rest.get(HEADER_BYTES..length).unwrap_or_default(), inode, device) => {
+                    return Ok(true);
+                }
                 _ => rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default(),
             }
         }
@@ -321,7 +318,10 @@ fn list_request() -> [u8; 40] {
 fn header(bytes: &[u8]) -> Option<(usize, u16)> {
     let length = u32::from_ne_bytes(bytes.get(..4)?.try_into().ok()?);
     let kind = u16::from_ne_bytes(bytes.get(4..6)?.try_into().ok()?);
-    usize::try_from(length).ok().filter(|length| (HEADER_BYTES..=bytes.len()).contains(length)).map(|length| (length, kind))
+    usize::try_from(length)
+        .ok()
+        .filter(|length| (HEADER_BYTES..=bytes.len()).contains(length))
+        .map(|length| (length, kind))
 }
 
 /// Whether a message about a socket says that it is bound to this file.

@@ -79,8 +79,9 @@ impl Handled {
 pub(crate) fn version() -> u32 {
     const VERSION: c_int = 1;
     // SAFETY: with this flag the kernel takes no attributes and answers with a number.
-    let version =
-        unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, ptr::null::<Attributes>(), 0_usize, VERSION) };
+    let version = unsafe {
+        libc::syscall(libc::SYS_landlock_create_ruleset, ptr::null::<Attributes>(), 0_usize, VERSION)
+    };
     u32::try_from(version).unwrap_or(0)
 }
 

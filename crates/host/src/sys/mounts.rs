@@ -33,7 +33,13 @@ pub(super) fn build(steps: &[Step]) -> Result<(), (usize, c_int)> {
     let mut held: [RawFd; HELD_LIMIT] = [-1; HELD_LIMIT];
     // SAFETY: constant strings, no data.
     let private = unsafe {
-        libc::mount(c"none".as_ptr(), c"/".as_ptr(), ptr::null(), libc::MS_REC | libc::MS_PRIVATE, ptr::null())
+        libc::mount(
+            c"none".as_ptr(),
+            c"/".as_ptr(),
+            ptr::null(),
+            libc::MS_REC | libc::MS_PRIVATE,
+            ptr::null(),
+        )
     };
     check(c_long::from(private)).map_err(|errno| (0, errno))?;
     for (number, step) in steps.iter().enumerate() {
@@ -140,8 +146,7 @@ fn mount(
 ) -> Result<(), c_int> {
     let options = options.map_or(ptr::null(), CStr::as_ptr);
     // SAFETY: all are C strings, but for options, which may be null.
-    let mounted =
-        unsafe { libc::mount(from.as_ptr(), path.as_ptr(), kind.as_ptr(), flags, options.cast()) };
+    let mounted = unsafe { libc::mount(from.as_ptr(), path.as_ptr(), kind.as_ptr(), flags, options.cast()) };
     check(c_long::from(mounted)).map(drop)
 }
 

@@ -138,14 +138,13 @@ fn a_whole_session_loads_as_it_was() {
 
 #[test]
 fn an_output_comes_back_in_the_form_the_model_was_told() {
-    let facts =
-        CommandFacts {
-            exit: Exit::Code(3),
-            duration: Duration::from_micros(1_234_567),
-            output_bytes: 2,
-            killed: Vec::new(),
-            denials: Vec::new(),
-        };
+    let facts = CommandFacts {
+        exit: Exit::Code(3),
+        duration: Duration::from_micros(1_234_567),
+        output_bytes: 2,
+        killed: Vec::new(),
+        denials: Vec::new(),
+    };
     let outcome = Outcome {
         view: View { format: Format::Structured, total_lines: Some(9) },
         facts: Facts::Command(facts),
