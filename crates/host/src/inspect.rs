@@ -5,6 +5,8 @@
 //! itself, inside the directories that commands may write.
 
 use std::{
+    collections::BTreeSet,
+    ffi::OsString,
     fs, io,
     os::unix::fs::symlink,
     path::{Path, PathBuf},
@@ -14,7 +16,7 @@ use windlass_contract::{Denial, Effects, Layer, Proof};
 
 use crate::{
     git::{self, config},
-    protect::Protection,
+    protect::{Protection, Saved},
 };
 
 /// What is added to a name that must not stay.
@@ -26,8 +28,11 @@ const DEPTH: usize = 4;
 /// Puts right what is not as it must be, and tells of it.
 pub(crate) fn inspect(protection: &Protection) -> Vec<Denial> {
     let mut inspection = Inspection { protection, denials: Vec::new() };
-    for (path, saved) in &protection.saved {
-        inspection.restore(path, saved);
+    for (path, names) in &protection.listed {
+        inspection.relist(path, names);
+    }
+    for saved in &protection.saved {
+        inspection.restore(saved);
     }
     for path in &protection.absent {
         if path.symlink_metadata().is_ok() {
@@ -89,18 +94,32 @@ impl Inspection<'_> {
         }
     }
 
+    /// Takes out of a protected directory what was not in it before.
+    fn relist(&mut self, path: &Path, names: &BTreeSet<OsString>) {
+        if path.symlink_metadata().is_ok_and(|found| !found.is_dir()) {
+            return self.move_aside(path, "this directory is protected and was replaced");
+        }
+        for entry in fs::read_dir(path).into_iter().flatten().flatten() {
+            if !names.contains(&entry.file_name()) {
+                self.move_aside(&entry.path(), "this directory is protected and did not hold it before");
+            }
+        }
+    }
+
     /// Puts a file back that the rung could not protect.
-    fn restore(&mut self, path: &Path, saved: &[u8]) {
+    fn restore(&mut self, saved: &Saved) {
+        let path = &saved.path;
         let found = path.symlink_metadata();
-        let same = found.is_ok_and(|found| found.is_file()) && fs::read(path).is_ok_and(|now| now == saved);
-        if same {
+        let same = found.as_ref().is_ok_and(|found| found.is_file() && found.permissions() == saved.permissions);
+        if same && fs::read(path).is_ok_and(|now| now == saved.bytes) {
             return;
         }
-        if path.symlink_metadata().is_ok() {
+        if found.is_ok() {
             self.move_aside(path, "this file is protected and was changed");
         }
         let above = path.parent().map_or(Ok(()), fs::create_dir_all);
-        if let Err(error) = above.and_then(|()| fs::write(path, saved)) {
+        let written = above.and_then(|()| fs::write(path, &saved.bytes));
+        if let Err(error) = written.and_then(|()| fs::set_permissions(path, saved.permissions.clone())) {
             self.tell(path, format!("this file is protected and could not be put back: {error}"));
         }
     }

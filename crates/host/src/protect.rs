@@ -6,6 +6,7 @@
 
 use std::{
     collections::BTreeSet,
+    ffi::OsString,
     fs, io,
     path::{Path, PathBuf},
 };
@@ -79,7 +80,17 @@ pub(crate) struct Protection {
     /// What may be written.
     pub(crate) roots: Vec<PathBuf>,
     /// Files to put back, where nothing keeps them from being changed.
-    pub(crate) saved: Vec<(PathBuf, Vec<u8>)>,
+    pub(crate) saved: Vec<Saved>,
+    /// Directories that must hold nothing else, where nothing keeps them from it.
+    pub(crate) listed: Vec<(PathBuf, BTreeSet<OsString>)>,
+}
+
+/// A file as it was.
+#[derive(Debug)]
+pub(crate) struct Saved {
+    pub(crate) path: PathBuf,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) permissions: fs::Permissions,
 }
 
 impl Protection {
@@ -101,13 +112,17 @@ impl Protection {
     /// Remembers what protected files hold, for a rung that cannot keep them from being changed.
     pub(crate) fn save(&mut self) {
         for path in &self.fixed {
-            let inner = fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
-            let files = inner.take(SAVED_FILES).chain([path.clone()]);
-            for file in files {
-                let small = fs::symlink_metadata(&file)
-                    .is_ok_and(|found| found.is_file() && found.len() <= SAVED_BYTES);
-                if let (true, Ok(bytes)) = (small, fs::read(&file)) {
-                    self.saved.push((file, bytes));
+            let names: BTreeSet<_> =
+                fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.file_name()).collect();
+            let files: Vec<_> = names.iter().take(SAVED_FILES).map(|name| path.join(name)).collect();
+            if path.is_dir() {
+                self.listed.push((path.clone(), names));
+            }
+            for file in files.into_iter().chain([path.clone()]) {
+                let found = fs::symlink_metadata(&file);
+                let small = found.ok().filter(|found| found.is_file() && found.len() <= SAVED_BYTES);
+                if let (Some(found), Ok(bytes)) = (small, fs::read(&file)) {
+                    self.saved.push(Saved { path: file, bytes, permissions: found.permissions() });
                 }
             }
         }

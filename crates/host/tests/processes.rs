@@ -19,7 +19,7 @@ use std::{
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Command, Confinement, Effects, Exit, Finished, Grant, Host, HostError, Limits, Sandbox,
+    Command, Confinement, Effects, Exit, Finished, Grant, Held, Host, HostError, Limits, Rung, Sandbox,
 };
 use windlass_host::Machine;
 
@@ -195,10 +195,14 @@ async fn bytes_that_are_not_text_survive() {
 }
 
 #[tokio::test]
-async fn the_environment_is_what_was_given_and_nothing_else() {
+async fn the_environment_is_what_was_given_and_that_nobody_is_there() {
     let env = BTreeMap::from([("GREETING".to_owned(), "hello there".to_owned())]);
     let finished = Place::new().run(Command { env, ..command(&["env"]) }).await.unwrap();
-    assert_eq!(String::from_utf8(finished.output).unwrap(), "PATH=/usr/bin:/bin\nGREETING=hello there\n");
+    assert_eq!(
+        String::from_utf8(finished.output).unwrap(),
+        "DEBIAN_FRONTEND=noninteractive\nGCM_INTERACTIVE=never\nGIT_TERMINAL_PROMPT=0\nPATH=/usr/bin:/bin\n\
+         SSH_ASKPASS_REQUIRE=never\nGREETING=hello there\n"
+    );
 }
 
 #[tokio::test]
@@ -265,7 +269,7 @@ async fn a_call_that_declared_to_start_nothing_starts_nothing() {
     let result = host.run(&sh("touch made"), &CancellationToken::new(), &|_| {}).await;
     assert!(matches!(result, Err(HostError::NotGranted { program }) if program == "sh"));
     assert!(!directory.path().join("made").exists());
-    assert_eq!(host.confinement(), Confinement::InProcess);
+    assert_eq!(host.held(), Held::by(Rung::InProcess));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -119,7 +119,9 @@ fn limit(limits: &[(u32, u64)]) -> Result<(), c_int> {
             let mut limit: libc::rlimit = std::mem::zeroed();
             libc::getrlimit(*what, &raw mut limit);
             let most = (*most).min(limit.rlim_max);
-            let limit = libc::rlimit { rlim_cur: most, rlim_max: most };
+            // At the first of the two a process gets a signal that says what for; at the second it is killed.
+            let last = if *what == libc::RLIMIT_CPU { most.saturating_add(1).min(limit.rlim_max) } else { most };
+            let limit = libc::rlimit { rlim_cur: most, rlim_max: last };
             libc::setrlimit(*what, &raw const limit)
         };
         if set < 0 {

@@ -1,0 +1,558 @@
+//! Attacks on the sandbox and everyday work in it, on every rung this machine has. Effects are checked from outside.
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "in the helpers of a test, too, a failed unwrap is a failed test")]
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::Read,
+    net::TcpListener,
+    os::unix::net::UnixListener,
+    path::{Path, PathBuf},
+    process,
+    time::Duration,
+};
+
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+use windlass_contract::{
+    Command, Confinement, Effects, Exit, Finished, Grant, Held, Host, Layer, Limits, Network, Proof, Quota, Rung,
+    Sandbox, Walls,
+};
+use windlass_host::Machine;
+
+/// Far more than any of these commands needs.
+const FOREVER: Duration = Duration::from_secs(60);
+
+const RUNGS: [Rung; 2] = [Rung::Namespaces, Rung::Landlock];
+
+/// A workspace, a place outside, a home with secrets, and a machine.
+struct World {
+    place: TempDir,
+    machine: Machine,
+}
+
+impl World {
+    /// None, and a word about it, where this machine lacks the rung.
+    fn on(rung: Rung) -> Option<Self> {
+        // Not in /tmp: there is a private one inside, and what is not seen proves nothing.
+        let place = tempfile::tempdir_in("/var/tmp").unwrap();
+        for directory in ["ws", "out", "home/.ssh", "home/.aws"] {
+            fs::create_dir_all(place.path().join(directory)).unwrap();
+        }
+        let world = Self { machine: machine(place.path(), rung), place };
+        world.write("out/victim", "original");
+        world.write("home/.ssh/id", "SECRET");
+        world.write("home/.bashrc", "rc");
+        world.write("ws/file", "data");
+        let found = world.machine.diagnose().rung;
+        if found != Some(rung) {
+            eprintln!("skipped: this machine has no rung `{}`, but {found:?}", rung.name());
+            return None;
+        }
+        Some(world)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.place.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).unwrap();
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap_or_default()
+    }
+
+    fn walls(&self) -> Walls {
+        Walls { writable: vec![self.path("ws")], ..Walls::default() }
+    }
+
+    /// Runs a script in the workspace. `@` in it stands for the place.
+    async fn run(&self, walls: Walls, quota: Quota, script: &str) -> (Finished, Held) {
+        let limits = Limits { default_time: FOREVER, quota, ..Limits::default() };
+        let confinement = Confinement::Walls(walls);
+        let grant = Grant::issue(self.path("ws"), &Effects::none(), limits, confinement);
+        let host = self.machine.confine(&grant).unwrap();
+        let script = script.replace('@', self.place.path().to_str().unwrap());
+        let finished = run(&*host, &script).await;
+        (finished, host.held())
+    }
+
+    async fn script(&self, script: &str) -> (Exit, String) {
+        let (finished, _) = self.run(self.walls(), Quota::default(), script).await;
+        (finished.exit, String::from_utf8_lossy(&finished.output).into_owned())
+    }
+
+    /// What everything outside looks like: names, contents, modes.
+    fn outside(&self) -> Vec<String> {
+        let listed = process::Command::new("sh")
+            .arg("-c")
+            .arg("cd \"$1\" && find out home -printf '%p %m %y %s %T@\\n' -type f -exec cat {} \\; | sort")
+            .arg("sh")
+            .arg(self.place.path())
+            .output()
+            .unwrap();
+        String::from_utf8_lossy(&listed.stdout).lines().map(str::to_owned).collect()
+    }
+}
+
+async fn run(host: &dyn Host, script: &str) -> Finished {
+    let argv = ["bash", "-c", script].map(str::to_owned).to_vec();
+    let command = Command { argv, cwd: None, env: BTreeMap::new(), time_limit: None };
+    host.run(&command, &CancellationToken::new(), &|_| {}).await.unwrap()
+}
+
+fn machine(place: &Path, rung: Rung) -> Machine {
+    let home = place.join("home").to_str().unwrap().to_owned();
+    let variables = [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("HOME", &home), ("GIT_CONFIG_NOSYSTEM", "1")]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let names = ["AUTHOR_NAME", "AUTHOR_EMAIL", "COMMITTER_NAME", "COMMITTER_EMAIL"]
+        .map(|name| (format!("GIT_{name}"), "t".to_owned()));
+    let machine = Machine::for_one_command(variables.into_iter().chain(names).collect());
+    if rung == Rung::Landlock { machine.without_namespaces() } else { machine }
+}
+
+/// Whether a program is there to test with.
+fn have(program: &str) -> bool {
+    let found = process::Command::new("sh").args(["-c", &format!("command -v {program}")]).output().unwrap();
+    if !found.status.success() {
+        eprintln!("skipped: there is no `{program}`");
+    }
+    found.status.success()
+}
+
+/// Ways to change something outside the workspace.
+const WRITES: &[&str] = &[
+    "echo x > @/out/new",
+    "echo x >> @/out/victim",
+    ": > @/out/victim",
+    "truncate -s 0 @/out/victim",
+    "rm -f @/out/victim",
+    "mv @/out/victim stolen",
+    "mv file @/out/file",
+    "mkdir @/out/d",
+    "mkfifo @/out/f",
+    "ln -s @/out/new l && echo x > l",
+    "ln -s @/out d && echo x > d/new",
+    "ln @/out/victim h && echo x >> h",
+    "ln file @/out/h",
+    "cd .. && echo x > out/new",
+    "echo x > /proc/self/cwd/../out/new",
+    "echo x > /proc/self/root/@/out/new",
+    "echo x > /proc/$PPID/cwd/../out/new",
+    "exec 9>@/out/new",
+    "dd if=/dev/zero of=@/out/victim conv=notrunc count=1",
+    "cp file @/home/.bashrc",
+    "echo key >> @/home/.ssh/authorized_keys",
+    "python3 -c 'import os; os.open(\"@/out/new\", os.O_CREAT|os.O_WRONLY)'",
+    "unshare -Urm sh -c 'mount -o remount,rw,bind /; echo x > @/out/new'",
+    "perl -e 'open F, \">>@/out/victim\"; print F 1'",
+];
+
+/// The same for what only mounts can stop.
+const CHANGES: &[&str] = &[
+    "chmod 777 @/out/victim",
+    "chmod u+s @/out/victim",
+    "touch -d 2001-01-01 @/out/victim",
+    "chown $(id -u) @/out/victim; touch -a -m @/out/victim",
+    "setfattr -n user.x -v y @/out/victim",
+    "chattr +d @/out/victim",
+];
+
+#[tokio::test]
+async fn nothing_outside_the_roots_can_be_changed() {
+    for rung in RUNGS {
+        let Some(world) = World::on(rung) else { continue };
+        let before = world.outside();
+        let changes = if rung == Rung::Namespaces { CHANGES } else { &[] };
+        for script in WRITES.iter().chain(changes) {
+            world.script(script).await;
+            assert_eq!(world.outside(), before, "{}: {script}", rung.name());
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_read_only_command_changes_nothing_at_all() {
+    for rung in RUNGS {
+        let Some(world) = World::on(rung) else { continue };
+        let script = "echo x > new; echo x >> file; rm -f file; mkdir d; touch $TMPDIR/t && echo made";
+        let (finished, held) = world.run(Walls::default(), Quota::default(), script).await;
+        assert_eq!(String::from_utf8_lossy(&finished.output).lines().last(), Some("made"), "{}", rung.name());
+        assert_eq!(world.read("ws/file"), "data");
+        assert_eq!(fs::read_dir(world.path("ws")).unwrap().count(), 1);
+        assert_eq!((held.rung, held.writable, held.network), (rung, Vec::new(), Network::None));
+    }
+}
+
+/// Ways to read what may not be read.
+const READS: &[&str] = &[
+    "cat ~/.ssh/id",
+    "ln -s ~/.ssh l; cat l/id",
+    "ln ~/.ssh/id h; cat h",
+    "cat /proc/self/root/@/home/.ssh/id",
+    "cp -r ~/.ssh copy; cat copy/id",
+    "mv ~/.ssh moved; cat moved/id",
+    "mv ~ moved; cat moved/.ssh/id",
+    "chmod -R 777 ~/.ssh; cat ~/.ssh/id",
+    "tar c ~/.ssh | strings",
+    "unshare -Urm sh -c 'umount -l ~/.ssh; cat ~/.ssh/id'",
+    "cd ~/.ssh && cat id",
+    "python3 -c 'print(open(\"@/home/.ssh/id\").read())'",
+];
+
+#[tokio::test]
+async fn secrets_of_the_home_directory_cannot_be_read() {
+    for rung in RUNGS {
+        let Some(world) = World::on(rung) else { continue };
+        for script in READS {
+            let (_, output) = world.script(script).await;
+            assert!(!output.contains("SECRET"), "{}: {script}: {output}", rung.name());
+        }
+        let again = Walls { readable_again: vec![world.path("home/.ssh")], ..world.walls() };
+        let (finished, _) = world.run(again, Quota::default(), "cat ~/.ssh/id").await;
+        assert_eq!(finished.output, b"SECRET", "{}: what is granted can be read", rung.name());
+    }
+}
+
+#[tokio::test]
+async fn what_is_hidden_inside_the_workspace_stays_hidden_wherever_it_is_moved() {
+    let Some(world) = World::on(Rung::Namespaces) else { return };
+    fs::create_dir(world.path("ws/conf")).unwrap();
+    world.write("ws/conf/env", "SECRET");
+    let walls = Walls { unreadable: vec![world.path("ws/conf/env")], ..world.walls() };
+    for script in ["mv conf other; cat other/env", "cat conf/env other/env x/env", "mv other x; ln -s x conf"] {
+        let (finished, _) = world.run(walls.clone(), Quota::default(), script).await;
+        assert!(!String::from_utf8_lossy(&finished.output).contains("SECRET"), "{script}");
+    }
+    assert_eq!(world.read("ws/conf/env"), "SECRET");
+}
+
+#[tokio::test]
+async fn what_the_lower_rung_cannot_hide_it_refuses_to_run() {
+    let Some(world) = World::on(Rung::Landlock) else { return };
+    let walls = Walls { unreadable: vec![world.path("ws/file")], ..world.walls() };
+    let limits = Limits::default();
+    let grant = Grant::issue(world.path("ws"), &Effects::none(), limits, Confinement::Walls(walls));
+    let argv = vec!["true".to_owned()];
+    let command = Command { argv, cwd: None, env: BTreeMap::new(), time_limit: None };
+    let host = world.machine.confine(&grant).unwrap();
+    let error = host.run(&command, &CancellationToken::new(), &|_| {}).await.unwrap_err();
+    assert!(error.to_string().contains("cannot be hidden"), "{error}");
+}
+
+#[tokio::test]
+async fn nobody_outside_can_be_reached() {
+    for rung in RUNGS {
+        let Some(world) = World::on(rung) else { continue };
+        if !have("python3") {
+            return;
+        }
+        let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = tcp.local_addr().unwrap().port();
+        let local = UnixListener::bind(world.path("out/s")).unwrap();
+        let inside = UnixListener::bind(world.path("ws/s")).unwrap();
+        tcp.set_nonblocking(true).unwrap();
+        local.set_nonblocking(true).unwrap();
+        inside.set_nonblocking(true).unwrap();
+        let connect = |family: &str, kind: &str, to: &str| {
+            format!("python3 -c 'import socket as s; c = s.socket(s.AF_{family}, s.SOCK_{kind}); c.connect({to})'")
+        };
+        for script in [
+            format!("exec 3<>/dev/tcp/127.0.0.1/{port}"),
+            connect("INET", "STREAM", &format!("(\"127.0.0.1\", {port})")),
+            connect("INET6", "STREAM", &format!("(\"::ffff:127.0.0.1\", {port})")),
+            connect("UNIX", "STREAM", "\"@/out/s\""),
+            connect("UNIX", "STREAM", "\"../out/s\""),
+            connect("UNIX", "STREAM", "\"s\""),
+            format!("ln -sf @/out/s l; {}", connect("UNIX", "STREAM", "\"l\"")),
+            connect("UNIX", "DGRAM", "\"@/out/s\""),
+        ] {
+            let (exit, output) = world.script(&script).await;
+            assert_ne!(exit, Exit::Code(0), "{}: {script}: {output}", rung.name());
+            assert!(tcp.accept().is_err(), "{}: {script}", rung.name());
+            assert!(local.accept().is_err() && inside.accept().is_err(), "{}: {script}", rung.name());
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_refused_connection_is_told_as_observed() {
+    let Some(world) = World::on(Rung::Namespaces) else { return };
+    if !have("python3") {
+        return;
+    }
+    let _daemon = UnixListener::bind(world.path("out/s")).unwrap();
+    let script = "python3 -c 'import socket as s; s.socket(s.AF_UNIX).connect(\"@/out/s\")'";
+    let (finished, _) = world.run(world.walls(), Quota::default(), script).await;
+    let socket = world.path("out/s").to_str().unwrap().to_owned();
+    let told = finished.denials.iter().find(|denial| denial.layer == Layer::Network).unwrap();
+    assert_eq!((&told.what, told.proof), (&socket, Proof::Observed));
+}
+
+/// Ways to do harm through the kernel; each prints `HARM` if it works.
+const KERNEL: &[&str] = &[
+    "unshare -U true && echo HARM",
+    "unshare -m true && echo HARM",
+    "mount -t tmpfs x . && echo HARM",
+    "chroot / true && echo HARM",
+    "mknod n b 254 0 && echo HARM",
+    "echo 1 > /proc/sys/kernel/domainname && echo HARM",
+    "echo x > /dev/kmsg && echo HARM",
+    "mkdir /sys/fs/cgroup/windlass-test && echo HARM",
+    "head -c1 /dev/vda /dev/sda /dev/nvme0n1 2>/dev/null | grep -q . && echo HARM",
+    "python3 -c 'import ctypes; c = ctypes.CDLL(None); print(\"HARM\" if c.syscall(425, 4, 0) != -1 else 1)'",
+    "python3 -c 'import ctypes; c = ctypes.CDLL(None); print(\"HARM\" if c.syscall(250, 1, 0) != -1 else 1)'",
+    "grep -q 'CapEff:\t0*$' /proc/self/status || echo HARM",
+    "grep -q 'CapBnd:\t0*$' /proc/self/status || test $(id -u) != 0 || echo HARM",
+    "grep -q 'NoNewPrivs:\t1' /proc/self/status || echo HARM",
+];
+
+#[tokio::test]
+async fn the_kernel_does_no_favours() {
+    for rung in RUNGS {
+        let Some(world) = World::on(rung) else { continue };
+        for script in KERNEL {
+            // What is not a matter of walls but of the user's rights needs root to fail at.
+            let (_, output) = world.script(script).await;
+            assert!(!output.contains("HARM"), "{}: {script}: {output}", rung.name());
+        }
+    }
+}
+
+#[tokio::test]
+async fn other_processes_are_neither_seen_nor_touched() {
+    let Some(world) = World::on(Rung::Namespaces) else { return };
+    let mut sleeper = process::Command::new("sleep").arg("300").spawn().unwrap();
+    let id = sleeper.id();
+    let script = format!("kill -9 {id}; renice 5 {id}; cat /proc/{id}/cmdline; ls -d /proc/[0-9]* | wc -l");
+    let (_, output) = world.script(&script).await;
+    assert!(sleeper.try_wait().unwrap().is_none());
+    let seen: u32 = output.lines().last().unwrap().parse().unwrap();
+    assert!(seen < 8, "{output}");
+    sleeper.kill().unwrap();
+    sleeper.wait().unwrap();
+}
+
+#[tokio::test]
+async fn our_own_memory_is_not_the_commands_to_read() {
+    let Some(world) = World::on(Rung::Namespaces) else { return };
+    let script = "head -c1 /proc/1/mem; cat /proc/1/environ /proc/1/maps | head -c1; ls /proc/1/fd /proc/1/root";
+    let (exit, output) = world.script(&format!("{script} && echo HARM")).await;
+    assert_ne!(exit, Exit::Code(0), "{output}");
+    assert!(!output.contains("HARM"), "{output}");
+}
+
+#[tokio::test]
+async fn everything_a_command_starts_dies_with_it_and_is_named() {
+    let Some(world) = World::on(Rung::Namespaces) else { return };
+    assert!(process::Command::new("mkfifo").arg(world.path("ws/tether")).status().unwrap().success());
+    let tether = world.path("ws/tether");
+    let reader = std::thread::spawn(move || {
+        let mut text = String::new();
+        fs::File::open(tether).unwrap().read_to_string(&mut text).unwrap();
+        text
+    });
+    let script = "exec 3>tether; (setsid sh -c 'sleep 300 & sleep 300' &) ; echo begun >&3; exit 4";
+    let (finished, _) = world.run(world.walls(), Quota::default(), script).await;
+    assert_eq!(finished.exit, Exit::Code(4));
+    // The pipe's end comes only when nobody holds it any more.
+    assert_eq!(reader.join().unwrap(), "begun\n");
+    assert!(finished.killed.contains(&"sleep".to_owned()), "{:?}", finished.killed);
+}
+
+#[tokio::test]
+async fn death_by_a_signal_is_told_from_an_exit_code() {
+    for rung in RUNGS {
+        let Some(world) = World::on(rung) else { continue };
+        assert_eq!(world.script("kill -9 $$").await.0, Exit::Signal(9));
+        assert_eq!(world.script("exit 137").await.0, Exit::Code(137));
+    }
+}
+
+#[tokio::test]
+async fn limits_end_what_exceeds_them() {
+    let Some(world) = World::on(Rung::Namespaces) else { return };
+    let none = Quota::default();
+    let mega = Some(16 << 20);
+    let cases = [
+        ("processes", Quota { processes: Some(20), ..none }, "for i in $(seq 60); do sleep 60 & done; wait"),
+        ("memory", Quota { memory_bytes: Some(64 << 20), ..none }, "python3 -c 'b = bytearray(1 << 30); print(1)'"),
+        ("disk", Quota { disk_bytes: mega, ..none }, "for i in $(seq 40); do head -c 4M /dev/zero > f$i; done"),
+        ("processor time", Quota { cpu_seconds: Some(1), ..none }, "exec bash -c 'while :; do :; done'"),
+        ("file size", Quota { file_bytes: mega, ..none }, "exec head -c 64M /dev/zero > big"),
+    ];
+    for (what, quota, script) in cases {
+        let (finished, held) = world.run(world.walls(), quota, script).await;
+        let told: Vec<_> = finished.denials.iter().map(|denial| (denial.layer, denial.what.as_str())).collect();
+        assert_eq!((told, held.quota), (vec![(Layer::Limit, what)], quota), "{:?}", finished.exit);
+    }
+    let quota = Quota { open_files: Some(32), ..none };
+    let script = "exec 40>/dev/null && echo open";
+    let (finished, _) = world.run(world.walls(), quota, script).await;
+    assert!(!String::from_utf8_lossy(&finished.output).contains("open\n"));
+}
+
+/// Makes `touch @/out/pwn` a program, and everything in a git directory that could run it.
+const PLANT: &str = "\
+plant() { mkdir -p $1/hooks; printf '#!/bin/sh\\ntouch @/out/pwn\\n' > @/ws/evil; chmod +x @/ws/evil
+  for h in pre-commit post-commit post-index-change; do cp @/ws/evil $1/hooks/$h; done
+  printf '[core]\\n\\tfsmonitor = @/ws/evil\\n\\thooksPath = @/ws/hk\\n' >> $1/config; mkdir -p @/ws/hk
+  cp @/ws/evil @/ws/hk/pre-commit; }; ";
+
+/// A workspace's state, set up from outside, and an attack on it.
+const PLANTING: &[(&str, &str)] = &[
+    ("git init -q .", "plant .git"),
+    ("git init -q .", "mv .git g; cp -r g .git; plant .git"),
+    ("git init -q .", "rm -rf .git; git init -q .; plant .git"),
+    ("git init -q .", "cp -r .git e; plant e; echo ../e > .git/commondir"),
+    ("git init -q .", "rm -rf .git/hooks; mkdir hk; ln -s ../hk .git/hooks; plant .git"),
+    ("git init -q .; mv .git real; ln -s real .git", "plant real; rm .git; cp -r real .git; plant .git"),
+    ("git init -q .; mv .git real; echo 'gitdir: real' > .git", "plant real; rm -f .git; git init -q .; plant .git"),
+    ("git init -q .; git init -q sub; git -C sub commit -q --allow-empty -m s; git add sub; git commit -qm s",
+     "plant sub/.git; mv sub s2; cp -r s2 sub; plant sub/.git"),
+    ("git init -q ../main; git -C ../main commit -q --allow-empty -m m; rm -rf ../ws/*; git -C ../main worktree add -qf ../ws",
+     "plant ../main/.git; rm -f .git; git init -q .; plant .git"),
+    ("true", "git init -q .; plant .git"),
+    ("true", "git init -q --bare r; echo 'gitdir: r' > .git; git -C r config core.bare false; plant r"),
+    ("true", "git init -q r; plant r/.git; ln -s r/.git .git"),
+    ("true", "git init -q --bare r; mv r/* .; git config -f config core.bare false; git config -f config core.worktree .; plant ."),
+];
+
+#[tokio::test]
+async fn git_of_the_user_runs_nothing_a_command_has_planted() {
+    if !have("git") {
+        return;
+    }
+    for rung in RUNGS {
+        for (setup, attack) in PLANTING {
+            let Some(world) = World::on(rung) else { break };
+            let identity = "export GIT_AUTHOR_NAME=t GIT_AUTHOR_EMAIL=t GIT_COMMITTER_NAME=t GIT_COMMITTER_EMAIL=t; ";
+            let outside = |script: &str| {
+                let script = format!("{identity}{script}");
+                let mut shell = process::Command::new("bash");
+                shell.args(["-c", &script]).current_dir(world.path("ws")).env("HOME", world.path("home"));
+                assert!(shell.output().unwrap().status.success(), "{script}");
+            };
+            outside(setup);
+            world.script(&format!("{PLANT}{attack}")).await;
+            outside("git status; git diff; git commit -q --allow-empty -m user; true");
+            assert!(!world.path("out/pwn").exists(), "{}: {setup}: {attack}", rung.name());
+        }
+    }
+}
+
+#[tokio::test]
+async fn protected_names_cannot_be_made_or_changed() {
+    for rung in RUNGS {
+        let Some(world) = World::on(rung) else { continue };
+        fs::create_dir(world.path("ws/.vscode")).unwrap();
+        world.write("ws/.vscode/tasks.json", "mine");
+        let script = "echo x > .vscode/tasks.json; mv .vscode v; mkdir .vscode; echo x > .vscode/tasks.json
+            mkdir .windlass; echo x > .windlass/config.toml; echo x > .envrc; mkdir e; ln -s e .codex; echo x > .mcp.json";
+        let (finished, _) = world.run(world.walls(), Quota::default(), script).await;
+        assert_eq!(world.read("ws/.vscode/tasks.json"), "mine", "{}", rung.name());
+        for name in [".windlass", ".envrc", ".codex", ".mcp.json"] {
+            assert!(world.path("ws").join(name).symlink_metadata().is_err(), "{}: {name}", rung.name());
+            let told = finished.denials.iter().filter(|denial| denial.proof == Proof::Observed);
+            assert!(told.map(|denial| &denial.what).any(|what| what.ends_with(name)), "{name} is told of");
+            let aside = world.path("ws").join(format!("{name}.windlass-refused"));
+            assert!(aside.symlink_metadata().is_ok(), "{name} is not lost");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_failure_at_the_walls_is_suspected_from_what_was_said() {
+    let Some(world) = World::on(Rung::Namespaces) else { return };
+    let (finished, _) = world.run(world.walls(), Quota::default(), "echo x > @/out/new").await;
+    let told: Vec<_> = finished.denials.iter().map(|denial| (denial.layer, &denial.what, denial.proof)).collect();
+    let path = world.path("out/new").to_str().unwrap().to_owned();
+    assert_eq!(told, [(Layer::Files, &path, Proof::Suspected)]);
+    let (finished, _) = world.run(world.walls(), Quota::default(), "echo '/etc/x: Permission denied'").await;
+    assert_eq!(finished.denials, [], "a command that succeeds was not stopped");
+}
+
+/// Everyday work: program needed, script, and what it must print last.
+const EVERYDAY: &[(&str, &str, &str)] = &[
+    ("bash", "pwd", "@/ws"),
+    ("bash", "diff <(echo a) <(echo a) && echo same", "same"),
+    ("bash", "cat <<E\n$(head -c 200000 /dev/zero | tr '\\0' a)\nE\necho done", "done"),
+    ("bash", "f=$(mktemp) && echo x > $f && cat $f", "x"),
+    ("bash", "echo x > $TMPDIR/y && cat $TMPDIR/y", "x"),
+    ("bash", "(sleep 0.1; echo bg > bg) & wait; cat bg", "bg"),
+    ("bash", "mkfifo p; echo fifo > p & cat p", "fifo"),
+    ("git", "git init -q n && cd n && git config user.name x && git commit -q --allow-empty -m m && git log --format=%s", "m"),
+    ("git", "git init -q . && git add -A && git commit -qm m && echo y >> file && git stash -q && git stash pop -q && git branch b && git worktree add -q wt 2>/dev/null && git -C wt commit -q --allow-empty -m w && git -C wt log -1 --format=%s", "w"),
+    ("git", "git init -q a && git -C a commit -q --allow-empty -m c && git clone -q a b && git -C b log --format=%s", "c"),
+    ("cc", "printf 'int main(){return 0;}' > m.c && cc -o m m.c && ./m && echo built", "built"),
+    ("python3", "python3 -c 'import asyncio as a\nasync def f():\n p = await a.create_subprocess_exec(\"echo\", \"aio\"); await p.wait()\na.run(f())'", "aio"),
+    ("node", "node -e 'require(\"child_process\").exec(\"echo node\", (e, o) => process.stdout.write(o))'", "node"),
+];
+
+/// What needs namespaces.
+const HARDER: &[(&str, &str, &str)] = &[
+    ("python3", "python3 -c 'import multiprocessing as m; print(m.Pool(2).map(abs, [-1]))'", "[1]"),
+    ("bash", "echo x > /tmp/y && cat /tmp/y", "x"),
+    ("python3", "python3 -c 'import socket as s, threading as t\na = s.create_server((\"127.0.0.1\", 0))\nt.Thread(target=lambda: a.accept()[0].sendall(b\"served\")).start()\nprint(s.create_connection(a.getsockname()).recv(9).decode())'", "served"),
+    ("python3", "python3 -c 'import socket as s, threading as t\na = s.socket(s.AF_UNIX); a.bind(\"own\"); a.listen()\nt.Thread(target=lambda: a.accept()[0].sendall(b\"served\")).start()\nc = s.socket(s.AF_UNIX); c.connect(\"own\"); print(c.recv(9).decode())'", "served"),
+    ("python3", "python3 -c 'from multiprocessing import shared_memory as s; m = s.SharedMemory(create=True, size=9); m.unlink(); print(m.size > 8)'", "True"),
+    ("strace", "strace -o t true && grep -c execve t", "1"),
+    ("script", "script -qc 'echo pty' /dev/null", "pty"),
+];
+
+#[tokio::test]
+async fn everyday_work_goes_on() {
+    for rung in RUNGS {
+        let harder = if rung == Rung::Namespaces { HARDER } else { &[] };
+        for (_, script, expected) in EVERYDAY.iter().chain(harder).filter(|(program, ..)| have(program)) {
+            let Some(world) = World::on(rung) else { break };
+            let (exit, output) = world.script(script).await;
+            let expected = expected.replace('@', world.place.path().to_str().unwrap());
+            let last = output.lines().last().unwrap_or_default().trim();
+            assert_eq!((exit, last), (Exit::Code(0), expected.as_str()), "{}: {script}: {output}", rung.name());
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_workspace_in_the_systems_temporary_directory_is_seen() {
+    let Some(world) = World::on(Rung::Namespaces) else { return };
+    let workspace = tempfile::tempdir_in("/tmp").unwrap();
+    let walls = Walls { writable: vec![workspace.path().to_owned()], ..Walls::default() };
+    let script = format!("echo x > {}/made; ls -A /tmp | wc -l", workspace.path().display());
+    let (finished, _) = world.run(walls, Quota::default(), &script).await;
+    assert_eq!(finished.output, b"1\n");
+    assert_eq!(fs::read_to_string(workspace.path().join("made")).unwrap(), "x\n");
+}
+
+#[tokio::test]
+async fn a_machine_keeps_temporary_files_from_one_command_to_the_next() {
+    for rung in RUNGS {
+        let Some(mut world) = World::on(rung) else { continue };
+        let path = ("PATH".to_owned(), "/usr/bin:/bin".to_owned());
+        let machine = Machine::new(BTreeMap::from([path]));
+        world.machine = if rung == Rung::Landlock { machine.without_namespaces() } else { machine };
+        assert_eq!(world.script("echo kept > $TMPDIR/f").await.0, Exit::Code(0));
+        assert_eq!(world.script("cat $TMPDIR/f").await, (Exit::Code(0), "kept\n".to_owned()));
+    }
+}
+
+#[tokio::test]
+async fn a_granted_network_is_the_users_and_files_stay_held() {
+    for rung in RUNGS {
+        let Some(world) = World::on(rung) else { continue };
+        let server = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = server.local_addr().unwrap().port();
+        let walls = Walls { network: Network::Any, ..world.walls() };
+        let script = format!("exec 3<>/dev/tcp/127.0.0.1/{port} && echo x > @/out/new; echo $WINDLASS_SANDBOX");
+        let (finished, _) = world.run(walls, Quota::default(), &script).await;
+        server.set_nonblocking(true).unwrap();
+        assert!(server.accept().is_ok(), "{}", rung.name());
+        assert!(!world.path("out/new").exists());
+        let output = String::from_utf8_lossy(&finished.output);
+        assert_eq!(output.lines().last(), Some(rung.name()));
+    }
+}
