@@ -37,7 +37,8 @@ fn as_text(diagnosis: &Diagnosis) -> String {
     let mut text = format!("commands are held by: {rung}\n");
     if let Some(missing) = &diagnosis.missing {
         text.push_str(&format!("\nno namespaces: {}\n", missing.reason));
-        let remedy = missing.remedy.as_deref().unwrap_or("no remedy is known; the reason is the system's own");
+        let remedy =
+            missing.remedy.as_deref().unwrap_or("no remedy is known; the reason is the system's own");
         text.push_str(&format!("what helps: {remedy}\n"));
     }
     if !diagnosis.layers.is_empty() {
@@ -62,7 +63,10 @@ mod tests {
         let diagnosis = Diagnosis {
             rung: None,
             landlock: 0,
-            missing: Some(Missing { reason: "making namespaces: no".to_owned(), remedy: Some("do this".to_owned()) }),
+            missing: Some(Missing {
+                reason: "making namespaces: no".to_owned(),
+                remedy: Some("do this".to_owned()),
+            }),
             layers: Vec::new(),
             not_covered: vec!["everything".to_owned()],
         };

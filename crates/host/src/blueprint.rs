@@ -19,6 +19,10 @@ use crate::{
 /// How many directories can be carried over into a new view of the files.
 pub(crate) const HELD_LIMIT: usize = 60;
 
+/// How far the kernel's own limit on processes is above the counted one, so that who counts can tell of it. Root has
+/// no limit but the counted one.
+const HEADROOM: u64 = 8;
+
 /// Devices every program may use.
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 
@@ -168,7 +172,7 @@ impl Blueprint {
             filter: seccomp::filter(Scope { sockets, processes: Processes::Own }),
             own_network,
             forbidden: forbidden_file(&writable_trees),
-            rlimits: rlimits(quota, quota.processes),
+            rlimits: rlimits(quota, quota.processes.map(|limit| limit.saturating_add(HEADROOM))),
             watch: Watch {
                 memory_bytes: quota.memory_bytes.unwrap_or(0),
                 processes: quota.processes.unwrap_or(0),

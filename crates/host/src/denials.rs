@@ -102,3 +102,40 @@ fn paths(line: &str) -> impl Iterator<Item = PathBuf> + '_ {
         .filter(|word| word.len() > 1 && word.starts_with('/'))
         .map(|word| Path::new(word).to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn held() -> Held {
+        Held { writable: vec!["/w".into()], ..Held::by(Rung::Namespaces) }
+    }
+
+    fn suspected(output: &str) -> Vec<(Layer, String)> {
+        let found = suspect(Exit::Code(1), output.as_bytes(), &held());
+        found.into_iter().map(|denial| (denial.layer, denial.what)).collect()
+    }
+
+    #[test]
+    fn a_path_is_suspected_only_if_the_walls_hold_it() {
+        let said = "touch: cannot touch '/etc/x': Read-only file system\n";
+        assert_eq!(suspected(said), [(Layer::Files, "/etc/x".to_owned())]);
+        assert_eq!(suspected("sh: /w/script: Permission denied\n"), []);
+        assert_eq!(suspected("cannot open /etc/x: No such file or directory\n"), []);
+    }
+
+    #[test]
+    fn an_unreachable_network_is_suspected_only_where_it_is_off() {
+        let said = "curl: (6) Could not resolve host: example.com";
+        assert_eq!(suspected(said), [(Layer::Network, said.to_owned())]);
+        let online = Held { network: Network::Any, ..held() };
+        assert_eq!(suspect(Exit::Code(1), said.as_bytes(), &online), []);
+    }
+
+    #[test]
+    fn success_and_freedom_raise_no_suspicion() {
+        let said = b"/etc/x: Permission denied";
+        assert_eq!(suspect(Exit::Code(0), said, &held()), []);
+        assert_eq!(suspect(Exit::Code(1), said, &Held::by(Rung::Unconfined)), []);
+    }
+}

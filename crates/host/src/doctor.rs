@@ -88,9 +88,13 @@ fn layers(rung: Option<Rung>, landlock: u32) -> Vec<(&'static str, String)> {
     if rung == Some(Rung::Namespaces) {
         layers.push((
             "mounts",
-            "all read-only but the roots; private /tmp, /dev, /proc; secrets hidden, protected names fixed".to_owned(),
+            "all read-only but the roots; private /tmp, /dev, /proc; secrets hidden, protected names fixed"
+                .to_owned(),
         ));
-        layers.push(("processes", "own process, IPC and host-name namespaces; all die with the command".to_owned()));
+        layers.push((
+            "processes",
+            "own process, IPC and host-name namespaces; all die with the command".to_owned(),
+        ));
         layers.push(("network", "own network with a loopback of its own, unless granted".to_owned()));
         layers.push(("local sockets", "only those the command has bound itself".to_owned()));
     }
@@ -99,9 +103,15 @@ fn layers(rung: Option<Rung>, landlock: u32) -> Vec<(&'static str, String)> {
         layers.push(("Landlock", format!("version {landlock}: writes only in the roots{scopes}")));
     }
     if rung.is_some() {
-        layers.push(("seccomp", "no mounts, namespaces, io_uring, keys, bpf, kernel modules, terminal input".to_owned()));
+        layers.push((
+            "seccomp",
+            "no mounts, namespaces, io_uring, keys, bpf, kernel modules, terminal input".to_owned(),
+        ));
         layers.push(("privileges", "no capabilities, no way to new ones".to_owned()));
-        layers.push(("canary", "before every command a forbidden write and a way to the network are tried".to_owned()));
+        layers.push((
+            "canary",
+            "before every command a forbidden write and a way to the network are tried".to_owned(),
+        ));
     }
     layers
 }

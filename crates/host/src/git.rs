@@ -138,3 +138,70 @@ fn small(path: &Path) -> Option<String> {
     let found = fs::metadata(path).ok()?;
     (found.is_file() && found.len() <= SMALL_FILE_BYTES).then(|| fs::read_to_string(path).ok())?
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn git(directory: &Path, arguments: &[&str]) {
+        let mut git = std::process::Command::new("git");
+        let identity = ["AUTHOR_NAME", "AUTHOR_EMAIL", "COMMITTER_NAME", "COMMITTER_EMAIL"];
+        git.envs(identity.map(|name| (format!("GIT_{name}"), "t"))).env("HOME", directory);
+        assert!(
+            git.args(arguments).current_dir(directory).output().unwrap().status.success(),
+            "{arguments:?}"
+        );
+    }
+
+    #[test]
+    fn repositories_in_an_index_are_found_in_every_version_of_it() {
+        let place = tempfile::tempdir().unwrap();
+        let top = place.path();
+        git(top, &["init", "-q", "."]);
+        git(top, &["init", "-q", "deep/er/sub"]);
+        git(&top.join("deep/er/sub"), &["commit", "-q", "--allow-empty", "-m", "x"]);
+        fs::write(top.join("deep/er/file"), "x").unwrap();
+        fs::write(top.join("zebra"), "x").unwrap();
+        git(top, &["add", "-A"]);
+        for version in ["2", "3", "4"] {
+            git(top, &["update-index", "--index-version", version]);
+            assert_eq!(gitlinks(&top.join(".git")), [Path::new("deep/er/sub")], "version {version}");
+        }
+    }
+
+    #[test]
+    fn nested_repositories_are_found_without_an_index() {
+        let place = tempfile::tempdir().unwrap();
+        fs::create_dir_all(place.path().join("a/b/.git")).unwrap();
+        fs::create_dir_all(place.path().join(".git/c/.git")).unwrap();
+        assert_eq!(nested(place.path()), [place.path().join("a/b")]);
+    }
+
+    #[test]
+    fn a_worktree_belongs_to_a_repository_only_if_both_say_so() {
+        let place = tempfile::tempdir().unwrap();
+        let top = place.path().canonicalize().unwrap();
+        git(&top, &["init", "-q", "main"]);
+        git(&top.join("main"), &["commit", "-q", "--allow-empty", "-m", "x"]);
+        git(&top.join("main"), &["worktree", "add", "-q", "../linked"]);
+        let directory = directory(&top.join("linked/.git")).unwrap();
+        assert_eq!(directory, top.join("main/.git/worktrees/linked"));
+        assert_eq!(common(&directory), Some(top.join("main/.git")));
+        assert!(belongs(&directory, &top.join("linked/.git")));
+        fs::create_dir(top.join("liar")).unwrap();
+        fs::copy(top.join("linked/.git"), top.join("liar/.git")).unwrap();
+        assert!(!belongs(&directory, &top.join("liar/.git")));
+    }
+
+    proptest! {
+        #[test]
+        fn no_index_however_broken_is_fatal(mut bytes in prop::collection::vec(any::<u8>(), 0..200), version in 2_u8..5) {
+            drop(parse_gitlinks(&bytes));
+            let head = [b'D', b'I', b'R', b'C', 0, 0, 0, version, 0, 0, 0, 9];
+            bytes.splice(0..0, head);
+            drop(parse_gitlinks(&bytes));
+        }
+    }
+}

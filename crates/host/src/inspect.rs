@@ -110,7 +110,8 @@ impl Inspection<'_> {
     fn restore(&mut self, saved: &Saved) {
         let path = &saved.path;
         let found = path.symlink_metadata();
-        let same = found.as_ref().is_ok_and(|found| found.is_file() && found.permissions() == saved.permissions);
+        let same =
+            found.as_ref().is_ok_and(|found| found.is_file() && found.permissions() == saved.permissions);
         if same && fs::read(path).is_ok_and(|now| now == saved.bytes) {
             return;
         }

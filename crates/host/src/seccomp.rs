@@ -315,3 +315,115 @@ impl Program {
         self.push(LOAD, 0, 0, NUMBER);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs a filter as the kernel would.
+    fn judge(scope: Scope, architecture: u32, number: i64, arguments: [u32; 3]) -> u32 {
+        let program = filter(scope);
+        let mut loaded = 0_u32;
+        let mut at = 0;
+        loop {
+            let Instruction { code, if_true, if_false, value } = program[at];
+            let jump = |yes: bool| usize::from(if yes { if_true } else { if_false });
+            at += 1;
+            match code {
+                LOAD => {
+                    loaded = match value {
+                        NUMBER => u32::try_from(number).unwrap(),
+                        ARCHITECTURE => architecture,
+                        place => arguments[usize::try_from((place - 16) / 8).unwrap()],
+                    }
+                }
+                AND => loaded &= value,
+                IF_EQUAL => at += jump(loaded == value),
+                IF_AT_LEAST => at += jump(loaded >= value),
+                IF_ANY_BIT => at += jump(loaded & value != 0),
+                RETURN => return value,
+                other => panic!("{other}"),
+            }
+        }
+    }
+
+    const OWN: Scope = Scope { sockets: Sockets::Watched, processes: Processes::Own };
+    const SHARED: Scope = Scope { sockets: Sockets::Pairs, processes: Processes::Everyones };
+    const ONLINE: Scope = Scope { sockets: Sockets::Internet, processes: Processes::Everyones };
+
+    fn call(scope: Scope, number: i64, arguments: [u32; 3]) -> u32 {
+        judge(scope, OUR_ARCHITECTURE, number, arguments)
+    }
+
+    #[test]
+    fn everyday_calls_are_let_through() {
+        for scope in [OWN, SHARED, ONLINE] {
+            for number in
+                [libc::SYS_read, libc::SYS_openat, libc::SYS_execve, libc::SYS_wait4, libc::SYS_futex]
+            {
+                assert_eq!(call(scope, number, [0; 3]), ALLOW);
+            }
+            assert_eq!(call(scope, libc::SYS_clone, [0x11, 0, 0]), ALLOW, "fork");
+            assert_eq!(call(scope, libc::SYS_ioctl, [0, 0x5401, 0]), ALLOW, "asking about a terminal");
+            assert_eq!(call(scope, libc::SYS_socketpair, [UNIX, 1 | 0o2_000_000, 0]), ALLOW);
+        }
+    }
+
+    #[test]
+    fn every_rule_that_always_holds_holds_in_every_scope() {
+        for scope in [OWN, SHARED, ONLINE] {
+            for (number, rule) in ALWAYS.iter().chain(OF_THE_ARCHITECTURE) {
+                let (arguments, errno) = match rule {
+                    Never(errno) => ([0; 3], *errno),
+                    Bits(_, bits, errno) => ([*bits, 0, 0], *errno),
+                    Equals(_, value, errno) => ([0, *value, 0], *errno),
+                    other => panic!("{other:?}"),
+                };
+                assert_eq!(call(scope, *number, arguments), fail(errno), "{number}");
+            }
+        }
+    }
+
+    #[test]
+    fn other_numberings_of_calls_are_no_way_around() {
+        const I386: u32 = 0x4000_0003;
+        assert_eq!(judge(OWN, I386, 359, [INET, 1, 0]), fail(ENOSYS));
+        assert_eq!(call(OWN, i64::from(X32) + 41, [INET, 1, 0]), fail(ENOSYS));
+    }
+
+    #[test]
+    fn sockets_are_what_their_scope_says() {
+        let socket =
+            |scope, family, kind: u32| call(scope, libc::SYS_socket, [family, kind | 0o2_000_000, 0]);
+        for (family, kind, expected) in [
+            (UNIX, 1, [ALLOW, fail(EPERM), fail(EAFNOSUPPORT)]),
+            (UNIX, 2, [fail(EAFNOSUPPORT), fail(EPERM), fail(EAFNOSUPPORT)]),
+            (UNIX, 5, [ALLOW, fail(EPERM), fail(EAFNOSUPPORT)]),
+            (INET, 1, [ALLOW, fail(EPERM), ALLOW]),
+            (INET6, 2, [ALLOW, fail(EPERM), ALLOW]),
+            (INET, 3, [fail(EAFNOSUPPORT), fail(EPERM), fail(EAFNOSUPPORT)]),
+            (NETLINK, 3, [ALLOW, fail(EPERM), ALLOW]),
+            (17, 3, [fail(EAFNOSUPPORT), fail(EPERM), fail(EAFNOSUPPORT)]),
+            (40, 1, [fail(EAFNOSUPPORT), fail(EPERM), fail(EAFNOSUPPORT)]),
+        ] {
+            let judged = [OWN, SHARED, ONLINE].map(|scope| socket(scope, family, kind));
+            assert_eq!(judged, expected, "{family} {kind}");
+        }
+        assert_eq!(
+            call(OWN, libc::SYS_socketpair, [UNIX, 2, 0]),
+            fail(EPERM),
+            "pairs that can send anywhere"
+        );
+        assert_eq!(call(OWN, libc::SYS_connect, [3, 0, 0]), NOTIFY);
+        assert_eq!(call(SHARED, libc::SYS_connect, [3, 0, 0]), ALLOW);
+    }
+
+    #[test]
+    fn among_other_processes_only_oneself_may_be_changed() {
+        assert_eq!(call(SHARED, libc::SYS_prlimit64, [0, 7, 0]), ALLOW);
+        assert_eq!(call(SHARED, libc::SYS_prlimit64, [77, 7, 0]), fail(EPERM));
+        assert_eq!(call(OWN, libc::SYS_prlimit64, [77, 7, 0]), ALLOW);
+        assert_eq!(call(SHARED, libc::SYS_ptrace, [0; 3]), fail(EPERM));
+        assert_eq!(call(OWN, libc::SYS_ptrace, [0; 3]), ALLOW);
+    }
+}

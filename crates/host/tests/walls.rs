@@ -1,6 +1,7 @@
 //! Attacks on the sandbox and everyday work in it, on every rung this machine has. Effects are checked from outside.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "in the helpers of a test, too, a failed unwrap is a failed test")]
+#![expect(clippy::print_stderr, reason = "what is skipped is said aloud")]
 
 use std::{
     collections::BTreeMap,
@@ -16,8 +17,8 @@ use std::{
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Command, Confinement, Effects, Exit, Finished, Grant, Held, Host, Layer, Limits, Network, Proof, Quota, Rung,
-    Sandbox, Walls,
+    Command, Confinement, Effects, Exit, Finished, Grant, Held, Host, Layer, Limits, Network, Proof, Quota,
+    Rung, Sandbox, Walls,
 };
 use windlass_host::Machine;
 
@@ -223,7 +224,8 @@ async fn what_is_hidden_inside_the_workspace_stays_hidden_wherever_it_is_moved()
     fs::create_dir(world.path("ws/conf")).unwrap();
     world.write("ws/conf/env", "SECRET");
     let walls = Walls { unreadable: vec![world.path("ws/conf/env")], ..world.walls() };
-    for script in ["mv conf other; cat other/env", "cat conf/env other/env x/env", "mv other x; ln -s x conf"] {
+    for script in ["mv conf other; cat other/env", "cat conf/env other/env x/env", "mv other x; ln -s x conf"]
+    {
         let (finished, _) = world.run(walls.clone(), Quota::default(), script).await;
         assert!(!String::from_utf8_lossy(&finished.output).contains("SECRET"), "{script}");
     }
@@ -258,7 +260,9 @@ async fn nobody_outside_can_be_reached() {
         local.set_nonblocking(true).unwrap();
         inside.set_nonblocking(true).unwrap();
         let connect = |family: &str, kind: &str, to: &str| {
-            format!("python3 -c 'import socket as s; c = s.socket(s.AF_{family}, s.SOCK_{kind}); c.connect({to})'")
+            format!(
+                "python3 -c 'import socket as s; c = s.socket(s.AF_{family}, s.SOCK_{kind}); c.connect({to})'"
+            )
         };
         for script in [
             format!("exec 3<>/dev/tcp/127.0.0.1/{port}"),
@@ -339,7 +343,8 @@ async fn other_processes_are_neither_seen_nor_touched() {
 #[tokio::test]
 async fn our_own_memory_is_not_the_commands_to_read() {
     let Some(world) = World::on(Rung::Namespaces) else { return };
-    let script = "head -c1 /proc/1/mem; cat /proc/1/environ /proc/1/maps | head -c1; ls /proc/1/fd /proc/1/root";
+    let script =
+        "head -c1 /proc/1/mem; cat /proc/1/environ /proc/1/maps | head -c1; ls /proc/1/fd /proc/1/root";
     let (exit, output) = world.script(&format!("{script} && echo HARM")).await;
     assert_ne!(exit, Exit::Code(0), "{output}");
     assert!(!output.contains("HARM"), "{output}");
@@ -379,14 +384,23 @@ async fn limits_end_what_exceeds_them() {
     let mega = Some(16 << 20);
     let cases = [
         ("processes", Quota { processes: Some(20), ..none }, "for i in $(seq 60); do sleep 60 & done; wait"),
-        ("memory", Quota { memory_bytes: Some(64 << 20), ..none }, "python3 -c 'b = bytearray(1 << 30); print(1)'"),
-        ("disk", Quota { disk_bytes: mega, ..none }, "for i in $(seq 40); do head -c 4M /dev/zero > f$i; done"),
+        (
+            "memory",
+            Quota { memory_bytes: Some(64 << 20), ..none },
+            "python3 -c 'b = bytearray(1 << 30); print(1)'",
+        ),
+        (
+            "disk",
+            Quota { disk_bytes: mega, ..none },
+            "for i in $(seq 40); do head -c 4M /dev/zero > f$i; done",
+        ),
         ("processor time", Quota { cpu_seconds: Some(1), ..none }, "exec bash -c 'while :; do :; done'"),
         ("file size", Quota { file_bytes: mega, ..none }, "exec head -c 64M /dev/zero > big"),
     ];
     for (what, quota, script) in cases {
         let (finished, held) = world.run(world.walls(), quota, script).await;
-        let told: Vec<_> = finished.denials.iter().map(|denial| (denial.layer, denial.what.as_str())).collect();
+        let told: Vec<_> =
+            finished.denials.iter().map(|denial| (denial.layer, denial.what.as_str())).collect();
         assert_eq!((told, held.quota), (vec![(Layer::Limit, what)], quota), "{:?}", finished.exit);
     }
     let quota = Quota { open_files: Some(32), ..none };
@@ -410,15 +424,25 @@ const PLANTING: &[(&str, &str)] = &[
     ("git init -q .", "cp -r .git e; plant e; echo ../e > .git/commondir"),
     ("git init -q .", "rm -rf .git/hooks; mkdir hk; ln -s ../hk .git/hooks; plant .git"),
     ("git init -q .; mv .git real; ln -s real .git", "plant real; rm .git; cp -r real .git; plant .git"),
-    ("git init -q .; mv .git real; echo 'gitdir: real' > .git", "plant real; rm -f .git; git init -q .; plant .git"),
-    ("git init -q .; git init -q sub; git -C sub commit -q --allow-empty -m s; git add sub; git commit -qm s",
-     "plant sub/.git; mv sub s2; cp -r s2 sub; plant sub/.git"),
-    ("git init -q ../main; git -C ../main commit -q --allow-empty -m m; rm -rf ../ws/*; git -C ../main worktree add -qf ../ws",
-     "plant ../main/.git; rm -f .git; git init -q .; plant .git"),
+    (
+        "git init -q .; mv .git real; echo 'gitdir: real' > .git",
+        "plant real; rm -f .git; git init -q .; plant .git",
+    ),
+    (
+        "git init -q .; git init -q sub; git -C sub commit -q --allow-empty -m s; git add sub; git commit -qm s",
+        "plant sub/.git; mv sub s2; cp -r s2 sub; plant sub/.git",
+    ),
+    (
+        "git init -q ../main; git -C ../main commit -q --allow-empty -m m; rm -rf ../ws/*; git -C ../main worktree add -qf ../ws",
+        "plant ../main/.git; rm -f .git; git init -q .; plant .git",
+    ),
     ("true", "git init -q .; plant .git"),
     ("true", "git init -q --bare r; echo 'gitdir: r' > .git; git -C r config core.bare false; plant r"),
     ("true", "git init -q r; plant r/.git; ln -s r/.git .git"),
-    ("true", "git init -q --bare r; mv r/* .; git config -f config core.bare false; git config -f config core.worktree .; plant ."),
+    (
+        "true",
+        "git init -q --bare r; mv r/* .; git config -f config core.bare false; git config -f config core.worktree .; plant .",
+    ),
 ];
 
 #[tokio::test]
@@ -429,7 +453,8 @@ async fn git_of_the_user_runs_nothing_a_command_has_planted() {
     for rung in RUNGS {
         for (setup, attack) in PLANTING {
             let Some(world) = World::on(rung) else { break };
-            let identity = "export GIT_AUTHOR_NAME=t GIT_AUTHOR_EMAIL=t GIT_COMMITTER_NAME=t GIT_COMMITTER_EMAIL=t; ";
+            let identity =
+                "export GIT_AUTHOR_NAME=t GIT_AUTHOR_EMAIL=t GIT_COMMITTER_NAME=t GIT_COMMITTER_EMAIL=t; ";
             let outside = |script: &str| {
                 let script = format!("{identity}{script}");
                 let mut shell = process::Command::new("bash");
@@ -468,7 +493,8 @@ async fn protected_names_cannot_be_made_or_changed() {
 async fn a_failure_at_the_walls_is_suspected_from_what_was_said() {
     let Some(world) = World::on(Rung::Namespaces) else { return };
     let (finished, _) = world.run(world.walls(), Quota::default(), "echo x > @/out/new").await;
-    let told: Vec<_> = finished.denials.iter().map(|denial| (denial.layer, &denial.what, denial.proof)).collect();
+    let told: Vec<_> =
+        finished.denials.iter().map(|denial| (denial.layer, &denial.what, denial.proof)).collect();
     let path = world.path("out/new").to_str().unwrap().to_owned();
     assert_eq!(told, [(Layer::Files, &path, Proof::Suspected)]);
     let (finished, _) = world.run(world.walls(), Quota::default(), "echo '/etc/x: Permission denied'").await;
@@ -484,21 +510,53 @@ const EVERYDAY: &[(&str, &str, &str)] = &[
     ("bash", "echo x > $TMPDIR/y && cat $TMPDIR/y", "x"),
     ("bash", "(sleep 0.1; echo bg > bg) & wait; cat bg", "bg"),
     ("bash", "mkfifo p; echo fifo > p & cat p", "fifo"),
-    ("git", "git init -q n && cd n && git config user.name x && git commit -q --allow-empty -m m && git log --format=%s", "m"),
-    ("git", "git init -q . && git add -A && git commit -qm m && echo y >> file && git stash -q && git stash pop -q && git branch b && git worktree add -q wt 2>/dev/null && git -C wt commit -q --allow-empty -m w && git -C wt log -1 --format=%s", "w"),
-    ("git", "git init -q a && git -C a commit -q --allow-empty -m c && git clone -q a b && git -C b log --format=%s", "c"),
+    (
+        "git",
+        "git init -q n && cd n && git config user.name x && git commit -q --allow-empty -m m && git log --format=%s",
+        "m",
+    ),
+    (
+        "git",
+        "git init -q . && git add -A && git commit -qm m && echo y >> file && git stash -q && git stash pop -q && git branch b && git worktree add -q wt 2>/dev/null && git -C wt commit -q --allow-empty -m w && git -C wt log -1 --format=%s",
+        "w",
+    ),
+    (
+        "git",
+        "git init -q a && git -C a commit -q --allow-empty -m c && git clone -q a b && git -C b log --format=%s",
+        "c",
+    ),
     ("cc", "printf 'int main(){return 0;}' > m.c && cc -o m m.c && ./m && echo built", "built"),
-    ("python3", "python3 -c 'import asyncio as a\nasync def f():\n p = await a.create_subprocess_exec(\"echo\", \"aio\"); await p.wait()\na.run(f())'", "aio"),
-    ("node", "node -e 'require(\"child_process\").exec(\"echo node\", (e, o) => process.stdout.write(o))'", "node"),
+    (
+        "python3",
+        "python3 -c 'import asyncio as a\nasync def f():\n p = await a.create_subprocess_exec(\"echo\", \"aio\"); await p.wait()\na.run(f())'",
+        "aio",
+    ),
+    (
+        "node",
+        "node -e 'require(\"child_process\").exec(\"echo node\", (e, o) => process.stdout.write(o))'",
+        "node",
+    ),
 ];
 
 /// What needs namespaces.
 const HARDER: &[(&str, &str, &str)] = &[
     ("python3", "python3 -c 'import multiprocessing as m; print(m.Pool(2).map(abs, [-1]))'", "[1]"),
     ("bash", "echo x > /tmp/y && cat /tmp/y", "x"),
-    ("python3", "python3 -c 'import socket as s, threading as t\na = s.create_server((\"127.0.0.1\", 0))\nt.Thread(target=lambda: a.accept()[0].sendall(b\"served\")).start()\nprint(s.create_connection(a.getsockname()).recv(9).decode())'", "served"),
-    ("python3", "python3 -c 'import socket as s, threading as t\na = s.socket(s.AF_UNIX); a.bind(\"own\"); a.listen()\nt.Thread(target=lambda: a.accept()[0].sendall(b\"served\")).start()\nc = s.socket(s.AF_UNIX); c.connect(\"own\"); print(c.recv(9).decode())'", "served"),
-    ("python3", "python3 -c 'from multiprocessing import shared_memory as s; m = s.SharedMemory(create=True, size=9); m.unlink(); print(m.size > 8)'", "True"),
+    (
+        "python3",
+        "python3 -c 'import socket as s, threading as t\na = s.create_server((\"127.0.0.1\", 0))\nt.Thread(target=lambda: a.accept()[0].sendall(b\"served\")).start()\nprint(s.create_connection(a.getsockname()).recv(9).decode())'",
+        "served",
+    ),
+    (
+        "python3",
+        "python3 -c 'import socket as s, threading as t\na = s.socket(s.AF_UNIX); a.bind(\"own\"); a.listen()\nt.Thread(target=lambda: a.accept()[0].sendall(b\"served\")).start()\nc = s.socket(s.AF_UNIX); c.connect(\"own\"); print(c.recv(9).decode())'",
+        "served",
+    ),
+    (
+        "python3",
+        "python3 -c 'from multiprocessing import shared_memory as s; m = s.SharedMemory(create=True, size=9); m.unlink(); print(m.size > 8)'",
+        "True",
+    ),
     ("strace", "strace -o t true && grep -c execve t", "1"),
     ("script", "script -qc 'echo pty' /dev/null", "pty"),
 ];
@@ -512,7 +570,12 @@ async fn everyday_work_goes_on() {
             let (exit, output) = world.script(script).await;
             let expected = expected.replace('@', world.place.path().to_str().unwrap());
             let last = output.lines().last().unwrap_or_default().trim();
-            assert_eq!((exit, last), (Exit::Code(0), expected.as_str()), "{}: {script}: {output}", rung.name());
+            assert_eq!(
+                (exit, last),
+                (Exit::Code(0), expected.as_str()),
+                "{}: {script}: {output}",
+                rung.name()
+            );
         }
     }
 }
@@ -547,7 +610,8 @@ async fn a_granted_network_is_the_users_and_files_stay_held() {
         let server = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = server.local_addr().unwrap().port();
         let walls = Walls { network: Network::Any, ..world.walls() };
-        let script = format!("exec 3<>/dev/tcp/127.0.0.1/{port} && echo x > @/out/new; echo $WINDLASS_SANDBOX");
+        let script =
+            format!("exec 3<>/dev/tcp/127.0.0.1/{port} && echo x > @/out/new; echo $WINDLASS_SANDBOX");
         let (finished, _) = world.run(walls, Quota::default(), &script).await;
         server.set_nonblocking(true).unwrap();
         assert!(server.accept().is_ok(), "{}", rung.name());

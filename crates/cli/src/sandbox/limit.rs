@@ -36,7 +36,9 @@ pub(crate) fn parse(settings: &[String]) -> Result<Limits, Problem> {
             "out_kb" => limits.output_bytes = kilo,
             "wall_s" => limits.wall_seconds = Some(number),
             _ => {
-                return Err(Problem::usage(format!("--limit: there is no limit `{name}`; there are {KNOWN}")));
+                return Err(Problem::usage(format!(
+                    "--limit: there is no limit `{name}`; there are {KNOWN}"
+                )));
             }
         }
     }

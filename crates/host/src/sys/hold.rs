@@ -120,7 +120,8 @@ fn limit(limits: &[(u32, u64)]) -> Result<(), c_int> {
             libc::getrlimit(*what, &raw mut limit);
             let most = (*most).min(limit.rlim_max);
             // At the first of the two a process gets a signal that says what for; at the second it is killed.
-            let last = if *what == libc::RLIMIT_CPU { most.saturating_add(1).min(limit.rlim_max) } else { most };
+            let last =
+                if *what == libc::RLIMIT_CPU { most.saturating_add(1).min(limit.rlim_max) } else { most };
             let limit = libc::rlimit { rlim_cur: most, rlim_max: last };
             libc::setrlimit(*what, &raw const limit)
         };

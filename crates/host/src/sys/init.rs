@@ -134,7 +134,7 @@ impl Init {
     fn count(&self) -> Over {
         let (mut memory, mut processes, mut written) = (0_u64, 0_u64, 0_u64);
         each_process(|pid| {
-            processes += 1;
+            processes += number_in(pid, b"/stat", threads).max(1);
             if self.watch.memory_bytes > 0 {
                 memory += number_in(pid, b"/statm", |text| nth_number(text, 1)) * 4096;
             }
@@ -261,6 +261,12 @@ fn is_over(pid: u32) -> bool {
     over
 }
 
+/// How many threads a process has: the twentieth field, of which the second is a name in brackets.
+fn threads(stat: &[u8]) -> Option<u64> {
+    let name_end = stat.iter().rposition(|byte| *byte == b')')?;
+    nth_number(stat.get(name_end + 2..)?, 17)
+}
+
 fn number_in(pid: u32, file: &[u8], pick: impl Fn(&[u8]) -> Option<u64>) -> u64 {
     let mut found = 0;
     read_file(pid, file, |text| found = pick(text).unwrap_or(0));
@@ -316,4 +322,29 @@ fn number_after(text: &[u8], label: &[u8]) -> Option<u64> {
 pub(super) fn keep_memory_private() {
     // SAFETY: takes numbers only.
     unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_found_where_the_kernel_puts_them() {
+        let stat = b"7 (a b) c) S 1 7 7 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 42 0 99 1";
+        assert_eq!(threads(stat), Some(42));
+        assert_eq!(nth_number(b"100 25 3\n", 1), Some(25));
+        assert_eq!(
+            number_after(b"rchar: 1\nwrite_bytes: 4096\ncancelled_write_bytes: 0\n", b"\nwrite_bytes: "),
+            Some(4096)
+        );
+        assert_eq!((number(b"x"), number(b"12/x"), nth_number(b"1", 3)), (None, Some(12), None));
+    }
+
+    #[test]
+    fn paths_with_numbers_are_written_whole_or_cut_between_parts() {
+        let mut path = [0; 40];
+        let length = write_path(&mut path, b"/proc/", 4_294_967_295, b"/comm");
+        assert_eq!(&path[..length], b"/proc/4294967295/comm");
+        assert_eq!(write_path(&mut [0; 8], b"/proc/", 1234, b""), 6);
+    }
 }
