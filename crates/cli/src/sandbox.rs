@@ -61,7 +61,7 @@ pub(crate) fn run(common: &Common, args: &SandboxRun) -> Result<ExitCode, Proble
     let ran = crate::runtime()?.block_on(machine.run_attached(&grant, &command, streams, &stop.token()));
     let attached = match ran {
         Ok(attached) => attached,
-        Err(error) => return not_run(&error),
+        Err(error) => return Ok(not_run(&error)),
     };
     attached
         .denials
@@ -81,14 +81,14 @@ fn absolute(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Problem> {
     paths.iter().map(one).collect()
 }
 
-fn not_run(error: &HostError) -> Result<ExitCode, Problem> {
+fn not_run(error: &HostError) -> ExitCode {
     crate::note(&format!("error: {}", chain(error)));
-    Ok(match error {
+    match error {
         HostError::Confine { .. } | HostError::Wait { .. } => NOT_CONFINED.into(),
         HostError::Spawn { source, .. } if source.kind() == io::ErrorKind::NotFound => NOT_FOUND.into(),
         HostError::Spawn { .. } | HostError::Cwd { .. } => NOT_STARTED.into(),
         HostError::EmptyCommand | HostError::Nul | HostError::NotGranted { .. } => Exit::Usage.into(),
-    })
+    }
 }
 
 fn write_receipt(to: &str, attached: &Attached) -> Result<(), Problem> {

@@ -11,35 +11,47 @@ use std::{
 };
 
 use tokio_util::sync::CancellationToken;
-use windlass_contract::{Command, Confinement, Effects, Grant, Host, Limits, Sandbox};
+use windlass_contract::{Command, Confinement, Effects, Grant, Host, Limits, Sandbox, Walls};
 use windlass_host::Machine;
 
 const ROUNDS: usize = 300;
 
 fn main() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let host = host();
-    let run = |argv: &[&str]| {
+    let run_in = |host: &Arc<dyn Host>, argv: &[&str]| {
         let argv = argv.iter().map(ToString::to_string).collect();
         let command = Command { argv, cwd: None, env: BTreeMap::new(), time_limit: None };
         runtime.block_on(host.run(&command, &CancellationToken::new(), &|_| {})).unwrap();
     };
+    let place = tempfile::tempdir_in("/var/tmp").unwrap();
+    let walls = || Confinement::Walls(Walls { writable: vec![place.path().to_owned()], ..Walls::default() });
+    let free = host(machine(), Confinement::Unconfined);
+    let run = |argv: &[&str]| run_in(&free, argv);
     for ballast_mb in [0, 200] {
         let ballast = vec![1_u8; ballast_mb << 20];
         println!("with {ballast_mb} MB of memory in use");
         compare("  posix_spawn and wait, true", &plain, "  Host::run, true", &|| run(&["/bin/true"]));
         drop(ballast);
     }
+    for (rung, host) in [
+        ("namespaces", host(machine(), walls())),
+        ("landlock", host(machine().without_namespaces(), walls())),
+    ] {
+        let confined = format!("  Host::run behind walls, {rung}, true");
+        compare("  posix_spawn and wait, true", &plain, &confined, &|| run_in(&host, &["/bin/true"]));
+    }
     let begun = Instant::now();
     run(&["head", "-c", "200000000", "/dev/zero"]);
     println!("200 MB of output: {:.0?}", begun.elapsed());
 }
 
-fn host() -> Arc<dyn Host> {
-    let limits = Limits::default();
-    let grant = Grant::issue("/".into(), &Effects::none(), limits, Confinement::Unconfined);
-    let path = ("PATH".to_owned(), "/usr/bin:/bin".to_owned());
-    Machine::new(BTreeMap::from([path])).confine(&grant).unwrap()
+fn machine() -> Machine {
+    Machine::new(BTreeMap::from([("PATH".to_owned(), "/usr/bin:/bin".to_owned())]))
+}
+
+fn host(machine: Machine, confinement: Confinement) -> Arc<dyn Host> {
+    let grant = Grant::issue("/".into(), &Effects::none(), Limits::default(), confinement);
+    machine.confine(&grant).unwrap()
 }
 
 fn plain() {

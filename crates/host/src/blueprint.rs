@@ -11,9 +11,9 @@ use std::{
 use windlass_contract::{Network, Quota, Walls};
 
 use crate::{
+    ground::{Ground, Impossible, hidden, roots},
     protect::Protection,
     seccomp::{self, Instruction, Processes, Scope, Sockets},
-    secrets,
 };
 
 /// How many directories can be carried over into a new view of the files.
@@ -25,21 +25,6 @@ const HEADROOM: u64 = 8;
 
 /// Devices every program may use.
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
-
-/// Places of daemons that would act for whoever asks them. Hidden even where the network may be used.
-#[rustfmt::skip]
-const DAEMONS: &[&str] = &[
-    "/run/docker.sock",        // starts containers as root
-    "/run/containerd",
-    "/run/podman",
-    "/run/crio",
-    "/run/dbus",               // the system's services
-    "/run/systemd/private",
-    "/run/user",               // the session's services, keyrings and agents
-    "/run/libvirt",
-    "/run/snapd.socket",
-    "/run/lxd.socket",
-];
 
 /// One step on the way to a view of the files that holds a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -123,19 +108,6 @@ pub(crate) struct Blueprint {
     pub(crate) not_covered: Vec<String>,
 }
 
-/// Why walls cannot be drawn.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Impossible(pub(crate) String);
-
-/// What a machine knows when it draws walls.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Ground<'a> {
-    pub(crate) home: Option<&'a Path>,
-    pub(crate) cwd: &'a Path,
-    pub(crate) temporary: Option<&'a Path>,
-    pub(crate) sockets: Option<&'a Path>,
-}
-
 impl Blueprint {
     /// Draws walls for the rung with namespaces.
     pub(crate) fn draw(walls: &Walls, quota: &Quota, ground: Ground<'_>) -> Result<Self, Impossible> {
@@ -182,53 +154,6 @@ impl Blueprint {
             not_covered,
         })
     }
-}
-
-/// The directories that may be written: real ones, by their real names.
-pub(crate) fn roots(walls: &Walls) -> Result<Vec<PathBuf>, Impossible> {
-    let mut roots = Vec::new();
-    for path in &walls.writable {
-        let real = path.canonicalize().map_err(|error| {
-            Impossible(format!("`{}` cannot be a writable root: {error}", path.display()))
-        })?;
-        if real.parent().is_none() {
-            return Err(Impossible("`/` cannot be a writable root; that is `danger-full-access`".to_owned()));
-        }
-        roots.push(real);
-    }
-    roots.sort();
-    roots.dedup();
-    Ok(roots)
-}
-
-/// What may not be read and exists, without what lies inside something else that may not.
-pub(crate) fn hidden(
-    walls: &Walls,
-    ground: Ground<'_>,
-    roots: &[PathBuf],
-    not_covered: &mut Vec<String>,
-) -> Vec<PathBuf> {
-    let again: Vec<_> = walls.readable_again.iter().filter_map(|path| path.canonicalize().ok()).collect();
-    let by_default = ground.home.into_iter().flat_map(secrets::below);
-    let daemons = DAEMONS.iter().map(PathBuf::from).chain(ground.sockets.map(Path::to_owned));
-    let default: Vec<_> = by_default
-        .chain(daemons)
-        .filter_map(|path| path.canonicalize().ok())
-        .filter(|path| !again.contains(path))
-        .collect();
-    let asked = walls.unreadable.iter().filter_map(|path| path.canonicalize().ok());
-    let mut all: Vec<_> = default.into_iter().chain(asked).collect();
-    all.sort();
-    all.dedup();
-    let mut kept: Vec<PathBuf> = Vec::new();
-    for path in all {
-        if roots.iter().any(|root| root.starts_with(&path)) || ground.cwd.starts_with(&path) {
-            not_covered.push(format!("reading `{}`: the command works inside it", path.display()));
-        } else if !kept.iter().any(|above| path.starts_with(above)) {
-            kept.push(path);
-        }
-    }
-    kept
 }
 
 /// Limits the kernel keeps for each process.

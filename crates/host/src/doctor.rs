@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use windlass_contract::Rung;
 
-use crate::{Machine, fence};
+use crate::Machine;
 
 /// What this machine can enforce.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,11 +55,14 @@ impl Machine {
         let namespaces = self.ladder().try_namespaces();
         let rung = match &namespaces {
             Ok(()) => Some(Rung::Namespaces),
-            Err(_) if landlock >= fence::NEEDED_VERSION => Some(Rung::Landlock),
+            #[cfg(target_os = "linux")]
+            Err(_) if landlock >= crate::fence::NEEDED_VERSION => Some(Rung::Landlock),
+            Err(_) if cfg!(target_os = "macos") => Some(Rung::Seatbelt),
             Err(_) => None,
         };
         let not_covered = match rung {
-            Some(Rung::Landlock) => fence::not_covered(landlock),
+            #[cfg(target_os = "linux")]
+            Some(Rung::Landlock) => crate::fence::not_covered(landlock),
             Some(_) => vec![
                 "other names of a file that was linked into a root before: writing one writes all".to_owned(),
                 "repositories nested deep in a workspace that its index does not name".to_owned(),

@@ -6,19 +6,28 @@ use std::{
     collections::BTreeMap,
     io,
     path::{Path, PathBuf},
-    sync::{Arc, OnceLock},
+    sync::Arc,
 };
 
 use windlass_contract::{Held, Limits, Network, Rung, Walls};
 
 use crate::{
-    blueprint::{Blueprint, Ground, Impossible},
-    fence::Fence,
+    ground::{Ground, Impossible},
     program::Program,
     protect::Protection,
-    sys::{self, StartError, Started, Stdio, confined, hold::Hold, landlock},
+    sys::{self, StartError, Started, Stdio},
     temporary::Temporary,
 };
+
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(target_os = "macos")]
+mod macos;
+
+#[cfg(target_os = "linux")]
+pub(crate) use linux::Ladder;
+#[cfg(target_os = "macos")]
+pub(crate) use macos::Ladder;
 
 /// What a command is started behind.
 #[derive(Debug, Clone)]
@@ -50,52 +59,17 @@ pub(crate) struct Enclosed {
     pub(crate) protection: Option<Protection>,
 }
 
-/// Which rungs this machine has, found out when it matters.
-#[derive(Debug, Default)]
-pub(crate) struct Ladder {
-    /// Why there are no namespaces, once that is known.
-    no_namespaces: OnceLock<String>,
-    version: OnceLock<u32>,
-}
-
-impl Ladder {
-    /// The version of Landlock; 0 if there is none.
-    pub(crate) fn landlock(&self) -> u32 {
-        *self.version.get_or_init(landlock::version)
-    }
-
-    /// Tries namespaces with nothing in them. The reason, if this machine does not have them.
-    pub(crate) fn try_namespaces(&self) -> Result<(), String> {
-        if let Some(reason) = self.no_namespaces.get() {
-            return Err(reason.clone());
-        }
-        let ground = Ground { home: None, cwd: Path::new("/"), temporary: None, sockets: None };
-        let tried = Blueprint::draw(&Walls::default(), &Limits::default().quota, ground)
-            .map_err(|Impossible(reason)| reason)
-            .and_then(|empty| confined::rehearse(&empty, self.landlock()).map_err(|error| in_words(&error)));
-        tried.map_err(|reason| self.no_namespaces.get_or_init(|| reason).clone())
-    }
-
-    /// Leaves namespaces out, for tests and measurements of the rung below.
-    pub(crate) fn without_namespaces(&self, reason: &str) {
-        // Someone else may have said so before.
-        let _known = self.no_namespaces.set(reason.to_owned());
-    }
-}
-
-fn in_words(error: &StartError) -> String {
-    match error {
-        StartError::Directory(error) | StartError::Program(error) => error.to_string(),
-        StartError::Confine(step, error) => format!("{step}: {error}"),
-    }
-}
-
 impl Enclosure {
     /// Starts a program behind this.
     pub(crate) fn start(&self, program: &Program, stdio: Stdio) -> Result<Enclosed, StartError> {
         match self {
             Self::Open => {
-                let started = sys::start(program, stdio, None)?;
+                let started = sys::start(
+                    program,
+                    stdio,
+                    #[cfg(target_os = "linux")]
+                    None,
+                )?;
                 Ok(Enclosed { started, held: Held::by(Rung::Unconfined), protection: None })
             }
             Self::Walls(site) => site.start(program, stdio),
@@ -104,47 +78,9 @@ impl Enclosure {
 }
 
 impl Site {
-    fn start(&self, program: &Program, stdio: Stdio) -> Result<Enclosed, StartError> {
-        if self.ladder.no_namespaces.get().is_none() {
-            let again = stdio.try_clone()?;
-            match self.behind_namespaces(program, stdio) {
-                // Not this command's fault, perhaps: an empty sandbox tells.
-                Err(StartError::Confine(..)) if self.ladder.try_namespaces().is_err() => {
-                    return self.behind_landlock(program, again);
-                }
-                result => return result,
-            }
-        }
-        self.behind_landlock(program, stdio)
-    }
-
     fn ground<'a>(&'a self, temporary: Option<&'a Path>) -> Ground<'a> {
         let (home, sockets) = (self.home.as_deref(), self.agent_socket.as_deref());
         Ground { home, cwd: &self.cwd, temporary, sockets }
-    }
-
-    fn behind_namespaces(&self, program: &Program, stdio: Stdio) -> Result<Enclosed, StartError> {
-        let temporary =
-            self.temporary.lasting().map_err(|error| confine("making a temporary directory", error))?;
-        let blueprint =
-            Blueprint::draw(&self.walls, &self.limits.quota, self.ground(temporary)).map_err(impossible)?;
-        let changes = self.variables(Rung::Namespaces, Path::new("/tmp"));
-        let program = program.with(&changes)?;
-        let started = confined::start(&program, &blueprint, self.ladder.landlock(), stdio)?;
-        let held = self.held(Rung::Namespaces, blueprint.not_covered);
-        Ok(Enclosed { started, held, protection: Some(blueprint.protection) })
-    }
-
-    fn behind_landlock(&self, program: &Program, stdio: Stdio) -> Result<Enclosed, StartError> {
-        let temporary =
-            self.temporary.path().map_err(|error| confine("making a temporary directory", error))?;
-        let ground = self.ground(Some(temporary));
-        let fence = Fence::draw(&self.walls, &self.limits.quota, ground, self.ladder.landlock())
-            .map_err(impossible)?;
-        let program = program.with(&self.variables(Rung::Landlock, temporary))?;
-        let started = sys::start(&program, stdio, Some(Hold::from(&fence)))?;
-        let held = self.held(Rung::Landlock, fence.not_covered);
-        Ok(Enclosed { started, held, protection: Some(fence.protection) })
     }
 
     fn held(&self, rung: Rung, not_covered: Vec<String>) -> Held {

@@ -15,7 +15,8 @@ use std::{
 use windlass_contract::{Network, Quota, Walls};
 
 use crate::{
-    blueprint::{Ground, Impossible, Writable, forbidden_file, hidden, rlimits, roots},
+    blueprint::{Writable, forbidden_file, rlimits},
+    ground::{Ground, Impossible, hidden, roots},
     protect::Protection,
     seccomp::{self, Instruction, Processes, Scope, Sockets},
     sys::{

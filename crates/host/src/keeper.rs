@@ -22,7 +22,7 @@ use crate::{
     inspect,
     program::Program,
     protect::Protection,
-    sys::{Pid, StartError, Started, Stdio, confined::LastWords},
+    sys::{LastWords, Pid, StartError, Started, Stdio},
 };
 
 /// How long the thread waits before it looks again after killed children that are still dying.
@@ -168,10 +168,7 @@ impl Child {
     pub(crate) fn collect(&mut self) -> io::Result<Ended> {
         let exit = self.started.pid.try_collect()?;
         self.collected = exit.is_some();
-        let words = match &mut self.started.last_words {
-            Some(pipe) if exit.is_some() => LastWords::hear(pipe),
-            _ => LastWords::default(),
-        };
+        let words = if exit.is_some() { self.started.last_words() } else { LastWords::default() };
         Ok(Ended { exit: words.exit.or(exit), words })
     }
 

@@ -29,19 +29,25 @@
 //! ```
 
 mod attached;
+#[cfg(target_os = "linux")]
 mod blueprint;
 mod capture;
 mod denials;
 mod doctor;
 mod enclosure;
+#[cfg(target_os = "linux")]
 mod fence;
 mod git;
+mod ground;
 mod inspect;
 mod keeper;
 mod machine;
 mod process;
 mod program;
 mod protect;
+#[cfg(any(test, target_os = "macos"))]
+mod seatbelt;
+#[cfg(target_os = "linux")]
 mod seccomp;
 mod secrets;
 mod sys;

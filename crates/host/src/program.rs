@@ -66,6 +66,15 @@ impl Program {
         Ok(Self { env: kept.cloned().chain(set).collect(), ..self.clone() })
     }
 
+    /// The same program started by another, which is given these arguments first.
+    #[cfg(target_os = "macos")]
+    pub(crate) fn under(&self, program: &str, arguments: &[String]) -> io::Result<Self> {
+        let before = [program.to_owned()].into_iter().chain(arguments.iter().cloned());
+        let argv = before.map(CString::new).collect::<Result<Vec<_>, _>>()?;
+        let argv = argv.into_iter().chain(self.argv.iter().cloned()).collect();
+        Ok(Self { candidates: vec![CString::new(program)?], argv, ..self.clone() })
+    }
+
     /// The same as lists of pointers that end in null. Valid as long as this is.
     pub(crate) fn pointers(&self) -> Pointers {
         let list = |strings: &[CString]| strings.iter().map(|s| s.as_ptr()).chain([ptr::null()]).collect();

@@ -58,10 +58,22 @@ pub(crate) struct Started {
     ended: OwnedFd,
     /// Where the first process of a sandbox leaves word of how it went.
     #[cfg(target_os = "linux")]
-    pub(crate) last_words: Option<PipeReader>,
+    last_words: Option<PipeReader>,
 }
 
 impl Started {
+    /// What the first process of a sandbox said. To be asked for when it has ended.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn last_words(&mut self) -> LastWords {
+        self.last_words.as_mut().map(confined::last_words).unwrap_or_default()
+    }
+
+    /// Nobody here leaves word.
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn last_words(&mut self) -> LastWords {
+        LastWords::default()
+    }
+
     /// Waits until the child has ended, without collecting it.
     #[cfg(target_os = "linux")]
     pub(crate) async fn ended(&self) -> io::Result<()> {
@@ -77,6 +89,15 @@ impl Started {
         let pid = self.pid;
         tokio::task::spawn_blocking(move || pid.wait()).await?
     }
+}
+
+/// What init said when it ended.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct LastWords {
+    pub(crate) exit: Option<Exit>,
+    pub(crate) over: Option<&'static str>,
+    pub(crate) refused: Option<String>,
+    pub(crate) killed: Vec<String>,
 }
 
 /// The three standard descriptors of a child.

@@ -15,10 +15,8 @@ use std::{
     ptr,
 };
 
-use windlass_contract::Exit;
-
 use super::{
-    Failure, Pid, Plan, StartError, Started, Stdio, become_program, hear,
+    Failure, LastWords, Pid, Plan, StartError, Started, Stdio, become_program, hear,
     hold::{Canary, Files, Hold, Reach},
     init,
     init::{Init, Last, NAME_BYTES, Over},
@@ -291,33 +289,22 @@ unsafe fn fork_command(confined: &Confined<'_>) -> Result<Command, Failure> {
     if pid < 0 { Err(Failure::program(last_errno())) } else { Ok(Command { pid, listener: passed.1 }) }
 }
 
-/// What init said when it ended.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct LastWords {
-    pub(crate) exit: Option<Exit>,
-    pub(crate) over: Option<&'static str>,
-    pub(crate) refused: Option<String>,
-    pub(crate) killed: Vec<String>,
-}
-
-impl LastWords {
-    /// Reads what init wrote. To be called when it has ended: then reading cannot block.
-    pub(crate) fn hear(pipe: &mut PipeReader) -> Self {
-        let mut bytes = [0_u8; mem::size_of::<Last>()];
-        if pipe.read_exact(&mut bytes).is_err() {
-            return Self::default();
-        }
-        // SAFETY: the structure is plain numbers, so any bytes are valid, and the array has its size.
-        let last: Last = unsafe { ptr::read_unaligned(bytes.as_ptr().cast()) };
-        let names = last.names.iter().take(usize::try_from(last.killed).unwrap_or(0));
-        Self {
-            exit: Some(super::exit(last.status)),
-            over: [(Over::Memory, "memory"), (Over::Processes, "processes"), (Over::Disk, "disk")]
-                .into_iter()
-                .find_map(|(over, name)| (over as u32 == last.over).then_some(name)),
-            refused: (last.refused > 0).then(|| address_text(&last.refused_path)),
-            killed: names.map(|name| text(&name[..NAME_BYTES])).collect(),
-        }
+/// Reads what init wrote. To be called when it has ended: then reading cannot block.
+pub(super) fn last_words(pipe: &mut PipeReader) -> LastWords {
+    let mut bytes = [0_u8; mem::size_of::<Last>()];
+    if pipe.read_exact(&mut bytes).is_err() {
+        return LastWords::default();
+    }
+    // SAFETY: the structure is plain numbers, so any bytes are valid, and the array has its size.
+    let last: Last = unsafe { ptr::read_unaligned(bytes.as_ptr().cast()) };
+    let names = last.names.iter().take(usize::try_from(last.killed).unwrap_or(0));
+    LastWords {
+        exit: Some(super::exit(last.status)),
+        over: [(Over::Memory, "memory"), (Over::Processes, "processes"), (Over::Disk, "disk")]
+            .into_iter()
+            .find_map(|(over, name)| (over as u32 == last.over).then_some(name)),
+        refused: (last.refused > 0).then(|| address_text(&last.refused_path)),
+        killed: names.map(|name| text(&name[..NAME_BYTES])).collect(),
     }
 }
 

@@ -1,0 +1,95 @@
+//! The two rungs of Linux: namespaces, and below them Landlock with a filter alone.
+
+use std::{path::Path, sync::OnceLock};
+
+use windlass_contract::{Limits, Rung, Walls};
+
+use super::{Enclosed, Site, confine, impossible};
+use crate::{
+    blueprint::Blueprint,
+    fence::Fence,
+    ground::{Ground, Impossible},
+    program::Program,
+    sys::{self, StartError, Stdio, confined, hold::Hold, landlock},
+};
+
+/// Which rungs this machine has, found out when it matters.
+#[derive(Debug, Default)]
+pub(crate) struct Ladder {
+    /// Why there are no namespaces, once that is known.
+    no_namespaces: OnceLock<String>,
+    version: OnceLock<u32>,
+}
+
+impl Ladder {
+    /// The version of Landlock; 0 if there is none.
+    pub(crate) fn landlock(&self) -> u32 {
+        *self.version.get_or_init(landlock::version)
+    }
+
+    /// Tries namespaces with nothing in them. The reason, if this machine does not have them.
+    pub(crate) fn try_namespaces(&self) -> Result<(), String> {
+        if let Some(reason) = self.no_namespaces.get() {
+            return Err(reason.clone());
+        }
+        let ground = Ground { home: None, cwd: Path::new("/"), temporary: None, sockets: None };
+        let tried = Blueprint::draw(&Walls::default(), &Limits::default().quota, ground)
+            .map_err(|Impossible(reason)| reason)
+            .and_then(|empty| confined::rehearse(&empty, self.landlock()).map_err(|error| in_words(&error)));
+        tried.map_err(|reason| self.no_namespaces.get_or_init(|| reason).clone())
+    }
+
+    /// Leaves namespaces out, for tests and measurements of the rung below.
+    pub(crate) fn without_namespaces(&self, reason: &str) {
+        // Someone else may have said so before.
+        let _known = self.no_namespaces.set(reason.to_owned());
+    }
+}
+
+fn in_words(error: &StartError) -> String {
+    match error {
+        StartError::Directory(error) | StartError::Program(error) => error.to_string(),
+        StartError::Confine(step, error) => format!("{step}: {error}"),
+    }
+}
+
+impl Site {
+    /// Starts a program behind these walls.
+    pub(super) fn start(&self, program: &Program, stdio: Stdio) -> Result<Enclosed, StartError> {
+        if self.ladder.no_namespaces.get().is_none() {
+            let again = stdio.try_clone()?;
+            match self.behind_namespaces(program, stdio) {
+                // Not this command's fault, perhaps: an empty sandbox tells.
+                Err(StartError::Confine(..)) if self.ladder.try_namespaces().is_err() => {
+                    return self.behind_landlock(program, again);
+                }
+                result => return result,
+            }
+        }
+        self.behind_landlock(program, stdio)
+    }
+
+    fn behind_namespaces(&self, program: &Program, stdio: Stdio) -> Result<Enclosed, StartError> {
+        let temporary =
+            self.temporary.lasting().map_err(|error| confine("making a temporary directory", error))?;
+        let blueprint =
+            Blueprint::draw(&self.walls, &self.limits.quota, self.ground(temporary)).map_err(impossible)?;
+        let changes = self.variables(Rung::Namespaces, Path::new("/tmp"));
+        let program = program.with(&changes)?;
+        let started = confined::start(&program, &blueprint, self.ladder.landlock(), stdio)?;
+        let held = self.held(Rung::Namespaces, blueprint.not_covered);
+        Ok(Enclosed { started, held, protection: Some(blueprint.protection) })
+    }
+
+    fn behind_landlock(&self, program: &Program, stdio: Stdio) -> Result<Enclosed, StartError> {
+        let temporary =
+            self.temporary.path().map_err(|error| confine("making a temporary directory", error))?;
+        let ground = self.ground(Some(temporary));
+        let fence = Fence::draw(&self.walls, &self.limits.quota, ground, self.ladder.landlock())
+            .map_err(impossible)?;
+        let program = program.with(&self.variables(Rung::Landlock, temporary))?;
+        let started = sys::start(&program, stdio, Some(Hold::from(&fence)))?;
+        let held = self.held(Rung::Landlock, fence.not_covered);
+        Ok(Enclosed { started, held, protection: Some(fence.protection) })
+    }
+}
