@@ -59,7 +59,7 @@ pub(crate) struct Config {
     pub(crate) approval_policy: ApprovalPolicy,
     /// How tightly tools are held.
     pub(crate) sandbox_mode: SandboxMode,
-    /// What `sandbox_mode = "workspace-write"` allows. Has no effect yet.
+    /// What `sandbox_mode = "workspace-write"` allows.
     pub(crate) sandbox_workspace_write: WorkspaceWrite,
     /// The environment of the programs that tools start.
     pub(crate) shell_environment_policy: ShellEnvironmentPolicy,

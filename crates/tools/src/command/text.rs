@@ -49,7 +49,14 @@ mod tests {
     use super::*;
 
     fn text(output: &[u8], gap: Option<(usize, u64)>) -> String {
-        of(&Finished { exit: Exit::Code(0), output: output.to_vec(), gap, duration: Duration::ZERO })
+        of(&Finished {
+            exit: Exit::Code(0),
+            output: output.to_vec(),
+            gap,
+            duration: Duration::ZERO,
+            killed: Vec::new(),
+            denials: Vec::new(),
+        })
     }
 
     #[test]
