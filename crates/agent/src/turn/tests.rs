@@ -89,7 +89,7 @@ struct World {
     watcher: Arc<Watcher>,
     ran: Arc<AtomicUsize>,
     stop: Stop,
-    sandbox: SandboxMode,
+    approval: ApprovalPolicy,
 }
 
 struct Ended {
@@ -115,8 +115,7 @@ impl World {
             watcher: Arc::default(),
             ran: Arc::default(),
             stop: Stop::default(),
-            sandbox: SandboxMode::DangerFullAccess,
-            walls: Walls::default(),
+            approval: ApprovalPolicy::Never,
         }
     }
 
@@ -138,8 +137,8 @@ impl World {
             .unwrap();
         let policy = Policy {
             cwd: "/".into(),
-            approval: ApprovalPolicy::Never,
-            sandbox: self.sandbox,
+            approval: self.approval,
+            sandbox: SandboxMode::DangerFullAccess,
             walls: Walls::default(),
             limits: Limits::default(),
         };
@@ -402,10 +401,10 @@ async fn a_turn_ends_when_its_tokens_are_used() {
 #[tokio::test]
 async fn refusals_are_listed_until_the_same_tool_succeeds() {
     let answers = || [vec![call("c1", "count"), done(0)], vec![says("no"), done(0)]];
-    let world = World { sandbox: SandboxMode::ReadOnly, ..World::new(answers()) };
+    let world = World { approval: ApprovalPolicy::Untrusted, ..World::new(answers()) };
     let refusals = world.turn().await.refusals;
     assert_eq!(refusals.len(), 1);
     assert!(!refusals[0].made_up_for);
-    assert!(refusals[0].reason.contains("danger-full-access"));
+    assert!(refusals[0].reason.contains("nobody is there to approve it"));
     assert_eq!(World::new(answers()).turn().await.refusals, []);
 }

@@ -48,7 +48,8 @@ fn a_turn_is_told_from_its_beginning_to_its_end() {
             "status": "error",
             "verdict": {"success": false, "reasons": ["the command ended with exit code 3"]},
             "receipt": {
-                "confinement": "unconfined", "decision": "the sandbox mode is `danger-full-access`", "duration_ms": 0
+                "held": {"rung": "unconfined", "writable": ["/"], "network": "any"},
+                "decision": "the sandbox mode is `danger-full-access`", "duration_ms": 0
             }
         });
         let unknown = json!({
@@ -78,7 +79,7 @@ fn the_last_event_lists_what_was_refused() {
     let user = User::new();
     let touch = json!({"name": "shell_command", "arguments": {"command": "touch here"}});
     let script = user.script(&json!([{"calls": [touch]}, {"text": "I may not."}]));
-    let ended = user.run(&["exec", "--json", "--script", &script, "hi"]);
+    let ended = user.run(&["exec", "--json", "--script", &script, "hi", "-a", "untrusted"]);
     ended.assert_code(3);
     let events = ended.events();
     let last = events.last().unwrap();
@@ -95,7 +96,8 @@ fn a_client_library_gets_0_for_a_completed_turn_and_1_for_a_failed_one() {
     let user = User::new();
     let touch = json!({"name": "shell_command", "arguments": {"command": "touch here"}});
     let refused = user.script(&json!([{"calls": [touch]}, {"text": "I may not."}]));
-    let ended = user.run_with_input(&["exec", "--experimental-json", "--script", &refused], b"hi");
+    let ended =
+        user.run_with_input(&["exec", "--experimental-json", "--script", &refused, "-a", "untrusted"], b"hi");
     ended.assert_code(0);
     assert_eq!(ended.events().last().unwrap()["refusals"][0]["tool"], "shell_command");
     let failed = user.script(&json!([{"error": "no"}]));

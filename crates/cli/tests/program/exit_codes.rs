@@ -26,15 +26,15 @@ fn a_failed_command_is_the_models_business() {
 }
 
 #[test]
-fn a_refused_call_is_3_and_says_how_to_allow_it() {
+fn a_refused_call_is_3_and_says_why() {
     let user = User::new();
     let touch = json!({"name": "shell_command", "arguments": {"command": "touch here"}});
     let script = user.script(&json!([{"calls": [touch]}, {"text": "I may not."}]));
     for mode in [&[][..], &["--sandbox", "workspace-write"]] {
-        let ended = user.run(&[&["exec", "--script", &script, "hi"], mode].concat());
+        let ended = user.run(&[&["exec", "--script", &script, "hi", "-a", "untrusted"], mode].concat());
         ended.assert_code(3);
         assert_eq!(ended.stdout, "I may not.\n");
-        assert!(ended.last_word().contains("--sandbox danger-full-access"), "{ended:#?}");
+        assert!(ended.last_word().contains("nobody is there to approve it"), "{ended:#?}");
         assert!(!user.work().join("here").exists());
     }
 }

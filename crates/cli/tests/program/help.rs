@@ -3,6 +3,7 @@
 use crate::support::User;
 
 const COMMANDS: [&[&str]; 17] = [
+const COMMANDS: [&[&str]; 14] = [
     &[],
     &["exec"],
     &["exec", "resume"],
@@ -11,6 +12,8 @@ const COMMANDS: [&[&str]; 17] = [
     &["tools", "list"],
     &["tools", "show"],
     &["tools", "manifest"],
+    &["sandbox"],
+    &["doctor"],
     &["config"],
     &["config", "show"],
     &["config", "schema"],

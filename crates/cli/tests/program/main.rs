@@ -27,6 +27,7 @@ mod policy;
 mod prompt;
 #[cfg(test)]
 mod resume;
+mod sandbox;
 #[cfg(test)]
 mod support;
 #[cfg(test)]

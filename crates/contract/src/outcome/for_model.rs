@@ -53,7 +53,13 @@ mod tests {
     use crate::{Outcome, Receipt, Status, Verdict, View};
 
     fn told(format: Format, exit: Exit, millis: u64, text: &str, total_lines: Option<u64>) -> String {
-        let command = CommandFacts { exit, duration: Duration::from_millis(millis), output_bytes: 3 };
+        let command = CommandFacts {
+            exit,
+            duration: Duration::from_millis(millis),
+            output_bytes: 3,
+            killed: Vec::new(),
+            denials: Vec::new(),
+        };
         let outcome = Outcome {
             status: Status::Success,
             content: vec![Content::Text(text.into())],

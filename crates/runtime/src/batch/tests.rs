@@ -208,6 +208,7 @@ async fn a_stopped_turn_does_not_wait_for_an_answer() {
         cwd: "/".into(),
         approval: ApprovalPolicy::Untrusted,
         sandbox: SandboxMode::DangerFullAccess,
+        walls: Walls::default(),
         limits: Limits::default(),
     };
     toolbox.gate = Gate::new(policy, Some(Arc::new(Nobody)));
