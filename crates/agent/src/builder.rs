@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// Collects what an agent is made of. Only a model is needed; everything else has a careful default: nothing is
-/// written down, nobody is asked, and nothing that would need a sandbox runs.
+/// written down, nobody is asked, and commands can only read.
 pub struct AgentBuilder {
     model: Option<Arc<dyn ModelClient>>,
     tools: Vec<Arc<dyn AnyTool>>,

@@ -7,7 +7,7 @@ use std::{
 
 use windlass::{
     Agent, ApprovalPolicy, Content, Effects, Limits, Output, Policy, SandboxMode, Stop, ToolError, Toolset,
-    tool, tool_from,
+    Walls, tool, tool_from,
 };
 
 /// Multiply two numbers.
@@ -72,18 +72,20 @@ async fn a_tool_from_an_attribute_and_one_from_closures_work_side_by_side() {
 }
 
 #[tokio::test]
-async fn without_a_word_about_it_no_command_runs() {
-    let script = r#"{"turns": [
-        {"calls": [{"name": "shell_command", "arguments": {"command": "echo hi"}}]}, {"text": "refused"}
-    ]}"#;
+async fn without_a_word_about_it_a_command_can_only_read() {
+    let place = tempfile::tempdir_in("/var/tmp").unwrap();
+    let made = place.path().join("made");
+    let command = serde_json::json!({"command": format!("touch {}", made.display())});
+    let script = serde_json::json!({"turns": [
+        {"calls": [{"name": "shell_command", "arguments": command}]}, {"text": "could not"}
+    ]});
     let mut agent = Agent::builder()
-        .model(windlass::model::scripted(script).unwrap())
+        .model(windlass::model::scripted(&script.to_string()).unwrap())
         .builtin(Toolset::default())
         .build()
         .unwrap();
-    let report = agent.run(vec![Content::Text("go".into())], &Stop::default()).await;
-    assert_eq!(report.end.unwrap(), "refused");
-    assert_eq!(report.refusals.len(), 1);
+    assert_eq!(agent.ask("go").await.unwrap(), "could not");
+    assert!(!made.exists());
 }
 
 #[tokio::test]
@@ -95,6 +97,7 @@ async fn with_full_access_a_command_runs_with_the_environment_it_was_given() {
         cwd: "/".into(),
         approval: ApprovalPolicy::Never,
         sandbox: SandboxMode::DangerFullAccess,
+        walls: Walls::default(),
         limits: Limits::default(),
     };
     let seen = Arc::new(Outputs::default());
@@ -141,8 +144,13 @@ async fn a_resumed_session_is_told_when_the_rules_have_changed() {
     let script = r#"{"turns": [{"text": "a"}, {"text": "b"}, {"text": "c"}]}"#;
     let home = tempfile::tempdir().unwrap();
     for sandbox in [SandboxMode::ReadOnly, SandboxMode::DangerFullAccess, SandboxMode::DangerFullAccess] {
-        let policy =
-            Policy { cwd: "/".into(), approval: ApprovalPolicy::Never, sandbox, limits: Limits::default() };
+        let policy = Policy {
+            cwd: "/".into(),
+            approval: ApprovalPolicy::Never,
+            sandbox,
+            walls: Walls::default(),
+            limits: Limits::default(),
+        };
         let mut builder = Agent::builder()
             .model(windlass::model::scripted(script).unwrap())
             .policy(policy)
