@@ -6,8 +6,8 @@ use std::{
 };
 
 use windlass::{
-    Agent, ApprovalPolicy, Content, Effects, Limits, Output, Policy, SandboxMode, Stop, ToolError, Toolset,
-    Walls, tool, tool_from,
+    Agent, ApprovalPolicy, Content, Effects, Limits, Output, Policy, SandboxMode, ToolError, Toolset, Walls,
+    tool, tool_from,
 };
 
 /// Multiply two numbers.
