@@ -43,7 +43,6 @@ fn main() -> ExitCode {
         Command::Tools(tools) => tools::run(&common, tools),
         Command::Config(config) => settings::run(&common, &config),
         Command::Policy(policy) => policy::run(&common, policy),
-        Command::Doctor { json } => doctor::run(&common, json),
         Command::Doctor { json } => doctor::run(json),
         Command::Sandbox(args) => return finish(sandbox::run(&common, &args)),
     };

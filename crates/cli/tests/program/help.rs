@@ -2,8 +2,7 @@
 
 use crate::support::User;
 
-const COMMANDS: [&[&str]; 17] = [
-const COMMANDS: [&[&str]; 14] = [
+const COMMANDS: [&[&str]; 19] = [
     &[],
     &["exec"],
     &["exec", "resume"],
