@@ -45,6 +45,8 @@ fn main() -> ExitCode {
         Command::Doctor { json } => doctor::run(json),
         Command::Sandbox(args) => return finish(sandbox::run(&common, &args)),
         Command::Policy(policy) => policy::run(&common, policy),
+        Command::Doctor { json } => doctor::run(json),
+        Command::Sandbox(args) => return finish(sandbox::run(&common, &args)),
     };
     finish(end)
 }

@@ -11,6 +11,8 @@ const COMMANDS: [&[&str]; 19] = [
     &["tools", "list"],
     &["tools", "show"],
     &["tools", "manifest"],
+    &["sandbox"],
+    &["doctor"],
     &["config"],
     &["config", "show"],
     &["config", "schema"],
