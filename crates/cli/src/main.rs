@@ -42,8 +42,6 @@ fn main() -> ExitCode {
         Command::Call(call) => call::run(&common, call),
         Command::Tools(tools) => tools::run(&common, tools),
         Command::Config(config) => settings::run(&common, &config),
-        Command::Doctor { json } => doctor::run(json),
-        Command::Sandbox(args) => return finish(sandbox::run(&common, &args)),
         Command::Policy(policy) => policy::run(&common, policy),
         Command::Doctor { json } => doctor::run(json),
         Command::Sandbox(args) => return finish(sandbox::run(&common, &args)),

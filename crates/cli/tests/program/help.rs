@@ -22,8 +22,6 @@ const COMMANDS: [&[&str]; 19] = [
     &["policy", "classify"],
     &["policy", "test"],
     &["policy", "suggest"],
-    &["sandbox"],
-    &["doctor"],
 ];
 
 #[test]
