@@ -138,7 +138,8 @@ fn tail(text: &str, most: usize) -> String {
 
 fn refused(refusal: &Refusal) -> String {
     let made_up = if refusal.made_up_for { " (a later call made up for it)" } else { "" };
-    visible(&format!("refused: {}: {}{made_up}", refusal.tool, refusal.reason))
+    let reason = refusal.reason.strip_prefix("refused: ").unwrap_or(&refusal.reason);
+    visible(&format!("refused: {}: {reason}{made_up}", refusal.tool))
 }
 
 fn plan_text(plan: &Plan) -> String {

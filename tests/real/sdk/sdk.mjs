@@ -193,12 +193,19 @@ step("a plan is a list of things to do", async () => {
 });
 
 step("a refused call does not make a completed turn a crash", async () => {
-  says(call("call_1", "shell_command", { command: "touch refused" }));
+  says(call("call_1", "shell_command", { command: "git push --force" }));
   says(message("I may not."));
-  const turn = await codex.startThread({ ...options, sandboxMode: "read-only" }).run("Write it.");
+  const turn = await codex.startThread({ ...options, sandboxMode: "read-only" }).run("Publish it.");
   assert.equal(turn.finalResponse, "I may not.");
   assert.equal(turn.items[0].status, "declined");
-  assert.ok(!fs.existsSync(path.join(work, "refused")));
+});
+
+step("a read-only sandbox lets nothing be written", async () => {
+  says(call("call_1", "shell_command", { command: "touch written" }));
+  says(message("It did not work."));
+  const turn = await codex.startThread({ ...options, sandboxMode: "read-only" }).run("Write it.");
+  assert.equal(turn.items[0].status, "failed");
+  assert.ok(!fs.existsSync(path.join(work, "written")));
 });
 
 step("a failed turn is an error with the server's words", async () => {
