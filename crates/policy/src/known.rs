@@ -21,6 +21,7 @@ const SYSTEM: &[&str] = &["/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/"];
 /// a file in the working directory says (cargo, rustc, go), and none that is a script of the project.
 const VERSIONED: &[&str] = &[
     "node",
+    "npm",
     "python",
     "python3",
     "ruby",
@@ -92,6 +93,9 @@ fn asks_about_itself(name: &str, argument: &str) -> bool {
     match argument {
         "--version" => external || name == "git" || VERSIONED.contains(&name),
         "--help" => external,
+        "-v" => matches!(name, "node" | "npm" | "gcc"),
+        "-V" => matches!(name, "python" | "python3"),
+        "-version" => matches!(name, "java" | "javac"),
         _ => false,
     }
 }

@@ -41,24 +41,28 @@ impl Places {
 
 /// Joins two paths and settles `.` and `..` by their text.
 fn normal(base: &str, path: &str) -> String {
-    let path = path.strip_prefix("$HOME").map_or_else(|| path.to_owned(), |rest| format!("~{rest}"));
-    let own_start = path.starts_with('/') || path == "~" || path.starts_with("~/");
-    let base = if own_start { "" } else { base };
-    let rooted = base.starts_with('/') || (base.is_empty() && path.starts_with('/'));
-    let mut parts: Vec<&str> = Vec::new();
-    for part in base.split('/').chain(path.split('/')) {
-        match part {
-            "" | "." => {}
-            ".." => match parts.last() {
-                Some(&(".." | "~")) => parts.push(part),
-                Some(_) => drop(parts.pop()),
-                None if rooted => {}
-                None => parts.push(part),
-            },
-            _ => parts.push(part),
+    let (home, path) = match path.strip_prefix("$HOME") {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => ("~", rest),
+        _ => ("", path),
+    };
+    let own_start = !home.is_empty() || path.starts_with('/') || path == "~" || path.starts_with("~/");
+    let base = if own_start { home } else { base };
+    let rooted = if base.is_empty() { path.starts_with('/') } else { base.starts_with('/') };
+    let mut out = String::with_capacity(base.len() + path.len() + 1);
+    for part in base.split('/').chain(path.split('/')).filter(|part| !matches!(*part, "" | ".")) {
+        let parent = out.rfind('/').unwrap_or(0);
+        let last = out.get(parent..).unwrap_or_default().trim_start_matches('/');
+        let stays = matches!(last, ".." | "~") || (last.is_empty() && !rooted);
+        if part != ".." || stays {
+            if rooted || !out.is_empty() {
+                out.push('/');
+            }
+            out.push_str(part);
+        } else {
+            out.truncate(parent);
         }
     }
-    format!("{}{}", if rooted { "/" } else { "" }, parts.join("/"))
+    if out.is_empty() && rooted { "/".to_owned() } else { out }
 }
 
 #[cfg(test)]

@@ -88,26 +88,55 @@ impl Rules {
 
     /// The strictest rule for a command; of several, the one with the longest prefix.
     pub(crate) fn find(&self, words: &[Word]) -> Option<&Rule> {
-        let fitting = self.rules.iter().filter(|rule| rule.fits(words));
+        let (program, rest) = words.split_first()?;
+        let program = Program::of(program);
+        let fitting = self.rules.iter().filter(|rule| rule.fits_program(&program) && rule.fits_rest(rest));
         fitting.max_by_key(|rule| (rule.decision, rule.prefix.len()))
     }
 }
 
+/// The names a program goes by.
+struct Program<'a> {
+    /// As it is called; none if that is unclear.
+    literal: Option<&'a str>,
+    /// Without the directory, if that is one of the system's.
+    system: Option<&'a str>,
+    /// Without any directory.
+    base: &'a str,
+}
+
+impl<'a> Program<'a> {
+    fn of(word: &'a Word) -> Self {
+        let literal = is_literal(word).then_some(word.text.as_str());
+        Self { literal, system: system_name(word), base: base_name(&word.text) }
+    }
+}
+
+fn is_literal(word: &Word) -> bool {
+    word.unclear.is_none() && !word.glob
+}
+
 impl Rule {
-    /// Whether a command begins as the rule wants. What forbids also sees a program behind a path.
+    /// Whether a command begins as the rule wants.
     pub(crate) fn fits(&self, words: &[Word]) -> bool {
-        let is_one_of = |names: &[String], text: &str| names.iter().any(|name| name == text);
-        let Some((program, rest)) = self.prefix.split_first() else { return false };
-        let Some((own, words)) = words.split_first() else { return false };
-        let called = match self.decision {
-            Ruling::Allow => system_name(own).is_some_and(|name| is_one_of(program, name)),
-            Ruling::Ask | Ruling::Forbid => is_one_of(program, base_name(&own.text)),
+        let Some((program, rest)) = words.split_first() else { return false };
+        self.fits_program(&Program::of(program)) && self.fits_rest(rest)
+    }
+
+    /// What allows wants a program of the system, or the very path it names; what forbids sees it behind any path.
+    fn fits_program(&self, program: &Program<'_>) -> bool {
+        let Some(names) = self.prefix.first() else { return false };
+        let by_name = match self.decision {
+            Ruling::Allow => program.system,
+            Ruling::Ask | Ruling::Forbid => Some(program.base),
         };
-        let literal = |word: &Word| word.unclear.is_none() && !word.glob;
-        let exactly = literal(own) && is_one_of(program, &own.text);
-        (called || exactly)
-            && words.len() >= rest.len()
-            && rest.iter().zip(words).all(|(names, word)| literal(word) && is_one_of(names, &word.text))
+        names.iter().any(|name| by_name == Some(name) || program.literal == Some(name))
+    }
+
+    fn fits_rest(&self, words: &[Word]) -> bool {
+        let wanted = self.prefix.get(1..).unwrap_or_default();
+        let fits = |(names, word): (&Vec<String>, &Word)| is_literal(word) && names.contains(&word.text);
+        words.len() >= wanted.len() && wanted.iter().zip(words).all(fits)
     }
 
     /// The prefix as a person would write it.

@@ -1,10 +1,14 @@
 //! Places where secrets are kept. Reading them is never safe, whatever reads them.
 
 mod names;
+mod patterns;
 mod wildcard;
 
-use names::{DEVICES, DIRECTORIES, EXTENSIONS, FILES, FRAGMENTS, HARMLESS, NAMED, PROC, WIDE};
-use wildcard::{is_wild, overlap};
+use std::sync::LazyLock;
+
+use names::{DEVICES, EXTENSIONS, FILES, FRAGMENTS, HARMLESS, HIDDEN, NAMED, OTHERS, PROC, WIDE};
+use patterns::Patterns;
+use wildcard::Name;
 
 use crate::path::Places;
 
@@ -12,11 +16,11 @@ use crate::path::Places;
 pub(crate) fn in_contents(text: &str, glob: bool, places: &Places) -> Option<String> {
     let found = candidates(text).find(|path| {
         places.resolve(path).any(|path| {
-            let parts = parts(&path);
-            is_special(&path, &parts)
-                || in_directory(&parts)
-                || is_file(&parts)
-                || (glob && takes_all_of_a_wide_directory(&path))
+            let path = Path::new(&path);
+            path.is_special()
+                || path.is_in_directory()
+                || path.is_file()
+                || (glob && path.takes_all_of_a_wide_directory())
         })
     });
     found.map(|path| format!("`{path}` may hold secrets"))
@@ -24,13 +28,21 @@ pub(crate) fn in_contents(text: &str, glob: bool, places: &Places) -> Option<Str
 
 /// Why listing a directory of this name may show where secrets are.
 pub(crate) fn in_names(text: &str, places: &Places) -> Option<String> {
-    let secret = places.resolve(text).any(|path| in_directory(&parts(&path)));
+    let secret = places.resolve(text).any(|path| {
+        let mut path = Path::new(&path);
+        // All hidden names are no search for any of them.
+        path.names.pop_if(|last| last.is(".*"));
+        path.is_in_directory()
+    });
     secret.then(|| format!("`{text}` is a place for secrets"))
 }
 
 /// Why reading everything below a directory may show a secret.
 pub(crate) fn in_everything_below(text: &str, places: &Places) -> Option<String> {
-    let secret = places.resolve(text).any(|path| is_wide(&path) || in_directory(&parts(&path)));
+    let secret = places.resolve(text).any(|path| {
+        let path = Path::new(&path);
+        path.is_wide() || path.is_in_directory()
+    });
     secret.then(|| format!("there may be secrets somewhere below `{text}`"))
 }
 
@@ -39,72 +51,85 @@ fn candidates(text: &str) -> impl Iterator<Item = &str> {
     std::iter::once(text).chain(text.split([':', '=', ',']).filter(move |part| part.len() < text.len()))
 }
 
-/// The names of a path, in lower case: some systems do not tell the cases apart.
-fn parts(path: &str) -> Vec<String> {
-    path.split('/').filter(|part| !part.is_empty()).map(str::to_lowercase).collect()
+fn names(path: &str) -> impl Iterator<Item = &str> {
+    path.split('/').filter(|name| !name.is_empty())
 }
 
-fn in_directory(parts: &[String]) -> bool {
-    DIRECTORIES.iter().any(|pattern| {
-        let length = pattern.split('/').count();
-        parts.windows(length).any(|window| all_overlap(window, pattern))
-    })
+/// A path that was resolved, by its names.
+struct Path<'a> {
+    rooted: bool,
+    names: Vec<Name<'a>>,
 }
 
-fn is_file(parts: &[String]) -> bool {
-    let Some(name) = parts.last() else { return false };
-    let extension = name.rsplit_once('.').map(|(_, extension)| extension);
-    let is = |known: &[&str]| extension.is_some_and(|own| known.iter().any(|each| overlap(own, each)));
-    if HARMLESS.iter().any(|harmless| Some(*harmless) == extension) {
-        return false;
+impl<'a> Path<'a> {
+    fn new(path: &'a str) -> Self {
+        Self { rooted: path.starts_with('/'), names: names(path).map(Name::new).collect() }
     }
-    let named = if is_wild(name) {
-        FRAGMENTS.iter().any(|fragment| name.contains(fragment))
-    } else {
-        NAMED.iter().any(|pattern| overlap(name, pattern))
-    };
-    named || is(EXTENSIONS) || FILES.iter().any(|pattern| at_the_end(parts, pattern))
-}
 
-fn at_the_end(parts: &[String], pattern: &str) -> bool {
-    let length = pattern.split('/').count();
-    parts.len() >= length && all_overlap(&parts[parts.len() - length..], pattern)
-}
-
-fn all_overlap(parts: &[String], pattern: &str) -> bool {
-    parts.iter().zip(pattern.split('/')).all(|(part, pattern)| overlap(part, pattern))
-}
-
-/// Processes and devices.
-fn is_special(path: &str, parts: &[String]) -> bool {
-    let names: Vec<_> = parts.iter().map(String::as_str).collect();
-    match names[..] {
-        ["proc", ref rest @ ..] if path.starts_with('/') => {
-            !rest.first().is_some_and(|name| PROC.contains(name))
-        }
-        ["dev", ref rest @ ..] if path.starts_with('/') => {
-            !matches!(rest, [device] if DEVICES.contains(device))
-        }
-        _ => false,
+    fn is_in_directory(&self) -> bool {
+        static HIDDEN_ONES: LazyLock<Patterns> = LazyLock::new(|| Patterns::new(HIDDEN));
+        static OTHER_ONES: LazyLock<Patterns> = LazyLock::new(|| Patterns::new(OTHERS));
+        let named = (1..=self.names.len()).map(|end| &self.names[..end]);
+        let mut named = named.filter(|names| names.last().is_some_and(|last| !last.is_wild()));
+        HIDDEN_ONES.fit_a_part_of(&self.names) || named.any(|names| OTHER_ONES.fit_the_end_of(names))
     }
-}
 
-/// `~/*`, `/etc/*`: as good as reading everything there.
-fn takes_all_of_a_wide_directory(path: &str) -> bool {
-    let parts: Vec<_> = path.split('/').collect();
-    let Some(at) = parts.iter().position(|part| matches!(*part, "*" | "**")) else { return false };
-    let directory = parts[..at].join("/");
-    is_wide(if directory.is_empty() && path.starts_with('/') { "/" } else { &directory })
+    fn is_file(&self) -> bool {
+        static FILE_PATTERNS: LazyLock<Patterns> = LazyLock::new(|| Patterns::new(FILES));
+        static NAME_PATTERNS: LazyLock<Patterns> = LazyLock::new(|| Patterns::new(NAMED));
+        let Some(name) = self.names.last() else { return false };
+        let extension = name.extension();
+        if extension.as_ref().is_some_and(|own| !own.is_wild() && HARMLESS.contains(&own.text())) {
+            return false;
+        }
+        let named = if name.is_wild() {
+            FRAGMENTS.iter().any(|fragment| name.text().contains(fragment))
+        } else {
+            NAME_PATTERNS.fit_the_end_of(&self.names)
+        };
+        named
+            || extension.is_some_and(|own| EXTENSIONS.iter().any(|each| own.fits(each)))
+            || FILE_PATTERNS.fit_the_end_of(&self.names)
+    }
+
+    /// Processes and devices.
+    fn is_special(&self) -> bool {
+        let is_one_of = |name: &Name<'_>, known: &[&str]| known.iter().any(|each| name.is(each));
+        match &self.names[..] {
+            [first, rest @ ..] if self.rooted && first.fits("proc") => {
+                !rest.first().is_some_and(|name| is_one_of(name, PROC))
+            }
+            [first, rest @ ..] if self.rooted && first.fits("dev") => {
+                !matches!(rest, [device] if is_one_of(device, DEVICES))
+            }
+            _ => false,
+        }
+    }
+
+    /// `~/*`, `/etc/*`: as good as reading everything there.
+    fn takes_all_of_a_wide_directory(&self) -> bool {
+        let all = self.names.iter().position(|name| name.is("*") || name.is("**"));
+        all.is_some_and(|at| is_wide(self.rooted, &self.names[..at]))
+    }
+
+    fn is_wide(&self) -> bool {
+        is_wide(self.rooted, &self.names)
+    }
 }
 
 /// Whether a directory is so high up that anyone's secrets may be below it.
-fn is_wide(path: &str) -> bool {
-    let path = path.to_lowercase();
-    let named = WIDE.iter().any(|wide| {
-        wide.split('/').count() == path.split('/').count()
-            && wide.split('/').zip(path.split('/')).all(|(wide, part)| wide == "*" || overlap(part, wide))
-    });
-    named || path.split('/').next_back() == Some("..")
+fn is_wide(rooted: bool, names: &[Name<'_>]) -> bool {
+    static WIDE_PATTERNS: LazyLock<Vec<Vec<&str>>> =
+        LazyLock::new(|| WIDE.iter().map(|pattern| pattern.split('/').collect()).collect());
+    let root = rooted.then(|| Name::new(""));
+    let own: Vec<_> = root.iter().chain(names).collect();
+    let climbs = names.last().is_some_and(|last| last.is(".."));
+    climbs
+        || (rooted && names.is_empty())
+        || WIDE_PATTERNS.iter().any(|pattern| {
+            pattern.len() == own.len()
+                && own.iter().zip(pattern).all(|(name, pattern)| *pattern == "*" || name.fits(pattern))
+        })
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! and every byte between two tokens must be white space: where grammar and decoder disagree, the script is unclear.
 
 mod brace;
+mod kind;
 mod tree;
 mod unclear;
 mod word;
@@ -21,7 +22,7 @@ const MAX_BYTES: usize = 128 * 1024;
 pub(crate) enum Dialect {
     /// bash and zsh, as far as they agree.
     Bash,
-    /// sh, dash, ksh: no braces, no `&>`.
+    /// sh and dash: no braces, no `&>`.
     Posix,
 }
 

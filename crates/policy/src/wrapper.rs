@@ -136,7 +136,10 @@ pub(crate) fn open(words: &[Word]) -> Vec<Inner> {
     }
     if let Some(wrapper) = WRAPPERS.iter().find(|wrapper| wrapper.name == name) {
         let start = wrapper.start(words);
-        if start < words.len() {
+        // `command -v` only says where a program is.
+        let asks =
+            name == "command" && words.get(1).is_some_and(|word| matches!(word.text.as_str(), "-v" | "-V"));
+        if start < words.len() && !asks {
             inner.push(wrapper.inner(words, start));
         }
     }
@@ -176,14 +179,15 @@ fn is_plain_call(name: &str, words: &[Word], start: usize) -> bool {
 fn dialect(name: &str) -> Option<Dialect> {
     match name {
         "bash" | "zsh" => Some(Dialect::Bash),
-        "sh" | "dash" | "ksh" | "ash" | "mksh" => Some(Dialect::Posix),
+        "sh" | "dash" => Some(Dialect::Posix),
         _ => None,
     }
 }
 
 /// Whether a program reads scripts for a shell.
 pub(crate) fn is_shell(name: &str) -> bool {
-    dialect(name).is_some() || matches!(name, "fish" | "csh" | "tcsh" | "rbash" | "pwsh")
+    dialect(name).is_some()
+        || matches!(name, "ksh" | "mksh" | "ash" | "fish" | "csh" | "tcsh" | "rbash" | "pwsh")
 }
 
 /// `bash -c SCRIPT`. It is plain with no other options than these: read login files, stop at errors.
@@ -324,9 +328,16 @@ mod tests {
 
     #[test]
     fn what_is_not_a_wrapper_is_not_opened() {
-        for source in
-            ["mytool rm x", "bash script.sh", "bash -i", "bash", "sudo", "env A=1", "find . -name rm"]
-        {
+        for source in [
+            "mytool rm x",
+            "bash script.sh",
+            "bash -i",
+            "bash",
+            "sudo",
+            "env A=1",
+            "find . -name rm",
+            "command -v rm",
+        ] {
             assert!(opened(source).is_empty(), "{source}");
         }
     }

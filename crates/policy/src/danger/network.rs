@@ -4,7 +4,7 @@ use super::{Call, Danger};
 use crate::{
     path::Places,
     secret,
-    shell::{Joined, Script, Simple},
+    shell::{Joined, Redirect, Script, Simple},
     wrapper::{self, Inner, base_name, is_shell},
 };
 
@@ -67,35 +67,39 @@ fn values<'a>(call: &Call<'a>, short: &str, long: &[&str]) -> Vec<&'a str> {
 /// What the place of a command in its script adds: what it is fed, and by whom.
 pub(super) fn in_place(script: &Script, at: usize, places: &Places) -> Option<Danger> {
     let simple = script.commands.get(at)?;
-    let inner = script.commands.get(simple.inner.clone()).unwrap_or_default();
-    let fed_by = feeders(script, at);
-    let reverse_shell = simple.redirects.iter().any(|redirect| {
-        let target = redirect.target.text.as_str();
-        target.starts_with("/dev/tcp/") || target.starts_with("/dev/udp/")
-    });
-    if reverse_shell {
+    let programs = programs(simple);
+    let (interprets, sends) = (programs.iter().any(is_interpreter), programs.iter().any(is_sender));
+    let to_network = |redirect: &Redirect| {
+        ["/dev/tcp/", "/dev/udp/"].iter().any(|device| redirect.target.text.starts_with(device))
+    };
+    if simple.redirects.iter().any(to_network) {
         let what = "this talks to another machine past every tool for that";
-        return Some(if runs_scripts(simple) { shell_for_others() } else { Danger::ask(what) });
+        return Some(if interprets { shell_for_others() } else { Danger::ask(what) });
     }
-    if runs_scripts(simple) {
-        if fed_by.iter().copied().chain(inner).any(is_download) {
+    if !interprets && !sends {
+        return None;
+    }
+    let fed_by = feeders(script, at);
+    let inner = script.commands.get(simple.inner.clone()).unwrap_or_default();
+    let any = |test: fn(&&str) -> bool| fed_by.iter().any(|simple| self::programs(simple).iter().any(test));
+    if interprets {
+        if any(is_download) || inner.iter().any(|simple| self::programs(simple).iter().any(is_download)) {
             return Some(
                 Danger::never("this runs whatever a server sends, unseen")
                     .instead("download it to a file, read it, then run it"),
             );
         }
-        if !fed_by.is_empty() && reads_stdin(simple) {
+        if !fed_by.is_empty() && reads_stdin(simple, programs.len()) {
             return Some(
                 Danger::ask("this runs whatever another command prints").instead("look at it first"),
             );
         }
     }
-    if is_sender(simple) {
-        let secrets = fed_by.iter().copied().chain(inner).any(|simple| shows_secrets(simple, places));
-        if secrets {
+    if sends {
+        if fed_by.iter().copied().chain(inner).any(|simple| shows_secrets(simple, places)) {
             return Some(Danger::never("this sends secrets away"));
         }
-        if fed_by.iter().any(|simple| runs_scripts(simple)) {
+        if any(is_interpreter) {
             return Some(shell_for_others());
         }
     }
@@ -132,53 +136,29 @@ fn programs(simple: &Simple) -> Vec<&str> {
     programs
 }
 
-fn is_download(simple: &Simple) -> bool {
-    let is = |name: &&str| {
-        matches!(
-            *name,
-            "curl" | "wget" | "fetch" | "aria2c" | "http" | "https" | "xh" | "lynx" | "w3m" | "lwp-request"
-        )
-    };
-    programs(simple).iter().any(is)
+fn is_download(name: &&str) -> bool {
+    const NAMES: &[&str] =
+        &["curl", "wget", "fetch", "aria2c", "http", "https", "xh", "lynx", "w3m", "lwp-request"];
+    NAMES.contains(name)
 }
 
-fn is_sender(simple: &Simple) -> bool {
-    let is = |name: &&str| {
-        matches!(
-            *name,
-            "curl"
-                | "wget"
-                | "nc"
-                | "ncat"
-                | "netcat"
-                | "socat"
-                | "ssh"
-                | "telnet"
-                | "ftp"
-                | "http"
-                | "https"
-                | "xh"
-                | "mail"
-        )
-    };
-    programs(simple).iter().any(is)
+fn is_sender(name: &&str) -> bool {
+    const NAMES: &[&str] = &[
+        "curl", "wget", "nc", "ncat", "netcat", "socat", "ssh", "telnet", "ftp", "http", "https", "xh",
+        "mail",
+    ];
+    NAMES.contains(name)
 }
 
-fn runs_scripts(simple: &Simple) -> bool {
-    let is = |name: &&str| {
-        is_shell(name)
-            || matches!(
-                *name,
-                "eval" | "source" | "." | "python" | "python2" | "python3" | "perl" | "ruby" | "node" | "php"
-            )
-    };
-    programs(simple).iter().any(is)
+fn is_interpreter(name: &&str) -> bool {
+    const NAMES: &[&str] =
+        &["eval", "source", ".", "python", "python2", "python3", "perl", "ruby", "node", "php"];
+    is_shell(name) || NAMES.contains(name)
 }
 
-/// Whether an interpreter has nothing but its input to run.
-fn reads_stdin(simple: &Simple) -> bool {
-    let program = programs(simple).len();
-    let arguments = simple.words.iter().skip(program).map(|word| word.text.as_str());
+/// Whether an interpreter, behind so many wrappers, has nothing but its input to run.
+fn reads_stdin(simple: &Simple, programs: usize) -> bool {
+    let arguments = simple.words.iter().skip(programs).map(|word| word.text.as_str());
     arguments.into_iter().all(|text| text.starts_with('-') && !text.contains('c') && !text.contains('e'))
         || simple.words.iter().any(|word| matches!(word.text.as_str(), "-s" | "-"))
 }

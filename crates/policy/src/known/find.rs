@@ -24,8 +24,8 @@ pub(super) fn check(words: &[&Word], places: &Places) -> Result<(), String> {
         } else if is(VALUED, text) {
             expression = true;
             let value = words.next().ok_or_else(|| format!("`{text}` has no value"))?;
-            if value.glob {
-                return Err(format!("`{}` may become more than one word; quote it", value.text));
+            if value.could_be_an_option() {
+                return Err(format!("a name that matches `{}` may be an action; quote it", value.text));
             }
             if let Some(secret) = secret::in_contents(&value.text, true, places) {
                 return Err(secret);

@@ -19,6 +19,8 @@ pub(super) enum Takes {
     Number,
     /// A value only if it is attached.
     Attached,
+    /// A value unless it is the last word.
+    UnlessLast,
 }
 
 /// What the arguments that are no options are.
@@ -137,7 +139,7 @@ impl Grammar {
         let value = match (takes, attached) {
             (Takes::Nothing, Some(_)) => return Err(self.unknown(&format!("--{text}"))),
             (Takes::Nothing | Takes::Attached, None) => None,
-            (Takes::Value | Takes::Number, None) => next(rest),
+            (Takes::Value | Takes::Number | Takes::UnlessLast, None) => next(name, rest)?,
             (_, attached) => attached,
         };
         sorted.options.push((name, check(name, *takes, value)?));
@@ -162,7 +164,10 @@ impl Grammar {
                     continue;
                 }
                 Takes::Attached => attached,
-                Takes::Value | Takes::Number => attached.or_else(|| next(rest)),
+                Takes::Value | Takes::Number | Takes::UnlessLast => match attached {
+                    Some(attached) => Some(attached),
+                    None => next(name, rest)?,
+                },
             };
             sorted.options.push((name, check(name, *takes, value)?));
             break;
@@ -177,19 +182,21 @@ impl Grammar {
     }
 }
 
-/// The next word, as an option's value.
-fn next<'a>(rest: &mut impl Iterator<Item = &'a Word>) -> Option<&'a str> {
-    // A wildcard becomes any number of words, of which only the first is the value.
-    rest.next().map(|word| if word.glob { "-" } else { word.text.as_str() })
+/// The next word, as an option's value: never something that could be an option itself, or several words.
+fn next<'a>(option: &str, rest: &mut impl Iterator<Item = &'a Word>) -> Result<Option<&'a str>, String> {
+    match rest.next() {
+        Some(word) if word.glob || (word.text.starts_with('-') && !is_count(&word.text)) => {
+            Err(format!("`{}` is no value for its option `{option}`", word.text))
+        }
+        word => Ok(word.map(|word| word.text.as_str())),
+    }
 }
 
-/// A value is never something that could be an option itself.
 fn check<'a>(name: &str, takes: Takes, value: Option<&'a str>) -> Result<Option<&'a str>, String> {
     let fits = match (takes, value) {
         (Takes::Number, Some(value)) => is_count(value),
-        (Takes::Value, Some(value)) => !value.starts_with('-'),
         (Takes::Value | Takes::Number, None) => false,
-        (Takes::Nothing | Takes::Attached, _) => true,
+        (Takes::Value, Some(_)) | (Takes::Nothing | Takes::Attached | Takes::UnlessLast, _) => true,
     };
     if fits { Ok(value) } else { Err(format!("the value of its option `{name}` makes no sense")) }
 }

@@ -44,7 +44,7 @@ fn options(groups: &Groups, short: &'static str, long: &'static str, into: &mut 
         }
     }
     for word in long.split_whitespace().filter(|word| *word != "-") {
-        let name = word.trim_end_matches(['=', '#', '?']);
+        let name = word.trim_end_matches(['=', '#', '?', '*']);
         into.long.push((name, takes(word.chars().last())));
     }
 }
@@ -63,6 +63,7 @@ fn takes(sign: Option<char>) -> Takes {
         Some(':' | '=') => Takes::Value,
         Some('#') => Takes::Number,
         Some('?') => Takes::Attached,
+        Some('*') => Takes::UnlessLast,
         _ => Takes::Nothing,
     }
 }

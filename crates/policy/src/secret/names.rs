@@ -1,7 +1,7 @@
 //! The lists. Everything is in lower case.
 
-/// Directories with secrets in them, wherever they are.
-pub(super) const DIRECTORIES: &[&str] = &[
+/// Hidden directories with secrets in them, wherever they are, also when a wildcard would find them.
+pub(super) const HIDDEN: &[&str] = &[
     ".ssh",
     ".aws",
     ".gnupg",
@@ -38,12 +38,16 @@ pub(super) const DIRECTORIES: &[&str] = &[
     ".config/google-chrome",
     ".config/chromium",
     ".config/bravesoftware",
-    "application support/google",
     ".mozilla",
     ".thunderbird",
     ".electrum",
     ".bitcoin",
     ".ethereum",
+];
+
+/// Other directories with secrets in them.
+pub(super) const OTHERS: &[&str] = &[
+    "application support/google",
     "keyrings",
     "keychains",
     "etc/ssl/private",
@@ -65,6 +69,8 @@ pub(super) const FILES: &[&str] = &[
     ".yarnrc.yml",
     ".pypirc",
     ".git-credentials",
+    ".git/config",
+    ".gitconfig",
     ".config/git/credentials",
     ".pgpass",
     ".my.cnf",
@@ -217,7 +223,6 @@ pub(super) const DEVICES: &[&str] = &["null", "zero", "random", "urandom", "stdi
 
 /// Directories so high up that anyone's secrets may be below them. `*` is one name.
 pub(super) const WIDE: &[&str] = &[
-    "/",
     "/home",
     "/home/*",
     "/root",

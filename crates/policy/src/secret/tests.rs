@@ -1,11 +1,9 @@
 //! Tests of this module.
 
-use std::path::Path;
-
 use super::*;
 
 fn shows(path: &str) -> bool {
-    in_contents(path, is_wild(path), &Places::starting(None)).is_some()
+    in_contents(path, path.contains(['*', '?', '[']), &Places::starting(None)).is_some()
 }
 
 #[test]
@@ -99,6 +97,6 @@ fn reading_everything_below_a_home_directory_finds_secrets() {
     for path in [".", "src", "../other", "/home/u/project", "/usr/include", "~/project"] {
         assert!(in_everything_below(path, &somewhere).is_none(), "{path}");
     }
-    let home = Places::starting(Some(Path::new("/home/u")));
+    let home = Places::starting(Some(std::path::Path::new("/home/u")));
     assert!(in_everything_below(".", &home).is_some());
 }

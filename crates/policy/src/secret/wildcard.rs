@@ -1,19 +1,50 @@
 //! Whether a name, or a wildcard for names, could be one of ours.
 
-/// Whether a name is a wildcard.
-pub(super) fn is_wild(part: &str) -> bool {
-    part.contains(['*', '?', '['])
+use std::borrow::Cow;
+
+/// A name in a path, or a wildcard for names. Upper and lower case are the same: some systems do not tell them apart.
+#[derive(Debug)]
+pub(super) struct Name<'a> {
+    text: Cow<'a, str>,
+    wild: bool,
 }
 
-/// Whether some name fits both. A lone `*` in a command is no search for anything in particular, and a wildcard at the
-/// start of a name finds none that begins with a dot.
-pub(super) fn overlap(part: &str, pattern: &str) -> bool {
-    if !is_wild(part) {
-        return fits(part.as_bytes(), pattern.as_bytes());
+impl<'a> Name<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        let upper = text.bytes().any(|byte| byte.is_ascii_uppercase() || !byte.is_ascii());
+        let text = if upper { Cow::Owned(text.to_lowercase()) } else { Cow::Borrowed(text) };
+        Self { wild: text.contains(['*', '?', '[']), text }
     }
-    let only_stars = part.bytes().all(|byte| byte == b'*');
-    let dot_needed = pattern.starts_with('.') && part.starts_with(['*', '?', '[']);
-    !only_stars && !dot_needed && meet(&atoms(part), &atoms(pattern))
+
+    /// Whether it is a wildcard.
+    pub(super) fn is_wild(&self) -> bool {
+        self.wild
+    }
+
+    pub(super) fn is(&self, text: &str) -> bool {
+        self.text == text
+    }
+
+    /// In lower case.
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// What follows the last dot.
+    pub(super) fn extension(&self) -> Option<Name<'_>> {
+        self.text.rsplit_once('.').map(|(_, extension)| Name::new(extension))
+    }
+
+    /// Whether some name fits both. A lone `*` in a command is no search for anything in particular, and a wildcard at
+    /// the start of a name finds none that begins with a dot.
+    pub(super) fn fits(&self, pattern: &str) -> bool {
+        if !self.wild {
+            return fits(self.text.as_bytes(), pattern.as_bytes());
+        }
+        let only_stars = self.text.bytes().all(|byte| byte == b'*');
+        let dot_needed = pattern.starts_with('.') && self.text.starts_with(['*', '?', '[']);
+        !only_stars && !dot_needed && meet(&atoms(&self.text), &atoms(pattern))
+    }
 }
 
 /// Whether a plain name fits a pattern: go on, and after a mismatch let the last `*` take one more.
@@ -120,7 +151,7 @@ mod tests {
             (".e*", ".env.*"),
             ("p?m", "pem"),
         ] {
-            assert!(overlap(part, pattern), "{part} {pattern}");
+            assert!(Name::new(part).fits(pattern), "{part} {pattern}");
         }
         for (part, pattern) in [
             ("*", "id_rsa"),
@@ -131,7 +162,7 @@ mod tests {
             (".envx", ".env.*"),
             ("", ".env"),
         ] {
-            assert!(!overlap(part, pattern), "{part} {pattern}");
+            assert!(!Name::new(part).fits(pattern), "{part} {pattern}");
         }
     }
 }

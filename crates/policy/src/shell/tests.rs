@@ -142,6 +142,17 @@ fn a_line_that_goes_on_is_one_command() {
 }
 
 #[test]
+fn characters_beyond_ascii_are_letters() {
+    assert_eq!(words("cat über.md 日本 '– …'"), [["cat", "über.md", "日本", "– …"]]);
+    // These once ended the process, inside the grammar's scanner.
+    for source in ["echo {😀}", "echo {1..😀}", "{\u{10ffff}", "ls {é..z}"] {
+        Script::parse(source, Dialect::Bash);
+    }
+    // White space for some, a letter for a shell.
+    assert_eq!(unclear("ls\u{a0}x"), [What::Lookalike, What::Hidden]);
+}
+
+#[test]
 fn hostile_input_is_read_in_bounded_time() {
     let deep = "$(".repeat(5000);
     let braces = "{a,".repeat(20_000);

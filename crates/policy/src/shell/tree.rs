@@ -4,12 +4,17 @@
 //! last word. Only its tokens are used, in the order of the source, and commands are put together from them. A node that
 //! is not on the list of literal ones makes the script unclear; its commands are still looked at, for what they might do.
 
-use std::{cell::RefCell, ops::ControlFlow, ops::Range};
+use std::{
+    borrow::Cow,
+    cell::RefCell,
+    ops::{ControlFlow, Range},
+};
 
-use tree_sitter::{Node, ParseOptions, Parser, Tree};
+use tree_sitter::{Node, ParseOptions, Parser, Tree, TreeCursor};
 
 use super::{
     Assignment, Dialect, Joined, Redirect, RedirectKind, Script, Simple, Unclear, What,
+    kind::Kind,
     word::{self, Word},
 };
 
@@ -36,7 +41,7 @@ pub(super) fn read(source: &str, dialect: Dialect) -> Script {
             if root.has_error() {
                 reader.unclear(What::Syntax, root.byte_range());
             }
-            reader.visit(root, Place::Script, 0);
+            reader.visit(&mut root.walk(), Place::Script, 0);
             reader.gap(source.len());
             reader.finish();
         }
@@ -59,9 +64,21 @@ fn parse(source: &str) -> Option<Tree> {
             if progress > MAX_PROGRESS { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let options = ParseOptions::new().progress_callback(&mut watch);
-        let mut bytes = |at: usize, _| source.as_bytes().get(at..).unwrap_or_default();
+        let bytes = masked(source);
+        let mut bytes = |at: usize, _| bytes.get(at..).unwrap_or_default();
         parser.parse_with_options(&mut bytes, None, Some(options))
     })
+}
+
+/// The script as the grammar gets to see it: every byte that is not plain ASCII looks like a letter. To a shell it is one;
+/// the grammar takes some for white space, and its scanner (0.25) reads beyond its tables for `{` before a character
+/// such as an emoji, which ends the process. Places stay the same.
+fn masked(source: &str) -> Cow<'_, [u8]> {
+    let plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t');
+    if source.bytes().all(plain) {
+        return Cow::Borrowed(source.as_bytes());
+    }
+    source.bytes().map(|byte| if plain(byte) { byte } else { b'x' }).collect()
 }
 
 fn new_parser() -> Option<Parser> {
@@ -112,51 +129,52 @@ enum Place {
 }
 
 impl Reader<'_> {
-    fn visit(&mut self, node: Node<'_>, place: Place, depth: usize) {
+    fn visit(&mut self, at: &mut TreeCursor<'_>, place: Place, depth: usize) {
+        let node = at.node();
         if depth > MAX_DEPTH {
             return self.unclear(What::TooDeep, node.byte_range());
         }
         if node.is_missing() {
             return self.unclear(What::Syntax, node.byte_range());
         }
-        match node.kind() {
-            "program" | "list" | "pipeline" | "redirected_statement" | "negated_command" => {
-                self.children(node, Place::Script, depth);
-            }
-            "command" | "declaration_command" | "unset_command" => {
+        match Kind::of(&node) {
+            Kind::Group => self.children(at, Place::Script, depth),
+            Kind::Command => {
                 self.begin(&node);
-                self.children(node, Place::Command, depth);
+                self.children(at, Place::Command, depth);
             }
-            "test_command" => self.test(node, depth),
-            "variable_assignments" => self.children(node, Place::Script, depth),
-            "variable_assignment" => self.assignment(node, place, depth),
-            "file_redirect" | "herestring_redirect" => self.redirect(node, depth),
-            "heredoc_redirect" => self.here_document(node, depth),
-            "heredoc_body" | "heredoc_start" | "heredoc_end" => self.aside(node, depth),
-            "comment" => self.comment(&node),
-            kind if is_word(kind) => match place {
-                Place::Command => self.word(node, depth),
-                Place::Script => self.aside(node, depth),
+            Kind::Test => self.test(at, depth),
+            Kind::Assignment => self.assignment(at, place, depth),
+            Kind::Redirect => self.redirect(at, depth),
+            Kind::HereDocument => self.here_document(at, depth),
+            Kind::HereText => self.aside(at, depth),
+            Kind::Comment => self.comment(&node),
+            Kind::Word | Kind::Substitution => match place {
+                Place::Command => self.word(at, depth),
+                Place::Script => self.aside(at, depth),
             },
-            _ if node.is_named() => self.other(node, place, depth),
-            kind => self.operator(&node, kind, place),
+            Kind::Function => self.other(at, What::Function, place, depth),
+            Kind::Error => self.other(at, What::Syntax, place, depth),
+            Kind::Other => self.other(at, What::ControlFlow, place, depth),
+            Kind::Token => self.operator(&node, place),
         }
     }
 
-    fn children(&mut self, node: Node<'_>, place: Place, depth: usize) {
-        let mut cursor = node.walk();
-        for child in node.children(&mut cursor) {
-            self.visit(child, place, depth + 1);
-        }
+    fn children(&mut self, at: &mut TreeCursor<'_>, place: Place, depth: usize) {
+        each_child(at, |child| self.visit(child, place, depth + 1));
     }
 
     /// A token of the script itself.
-    fn operator(&mut self, node: &Node<'_>, kind: &str, place: Place) {
+    fn operator(&mut self, node: &Node<'_>, place: Place) {
         if place == Place::Command {
             return self.plain_word(node.byte_range());
         }
+        let kind = node.kind();
         // Shells want a space after it; without one it is part of the program's name.
         if kind == "!" {
+            if self.joined == Joined::Piped {
+                self.unclear(What::Syntax, node.byte_range());
+            }
             return self.token(node, Token::Word);
         }
         self.token(node, Token::Operator);
@@ -179,38 +197,35 @@ impl Reader<'_> {
     }
 
     /// `[ … ]` is a program like others, `[[ … ]]` a language of its own.
-    fn test(&mut self, node: Node<'_>, depth: usize) {
+    fn test(&mut self, at: &mut TreeCursor<'_>, depth: usize) {
+        let node = at.node();
         let plain = node.child(0).is_some_and(|first| first.kind() == "[");
         if !plain {
             self.unclear(What::Arithmetic, node.byte_range());
         }
         self.begin(&node);
-        self.children(node, Place::Command, depth);
+        self.children(at, Place::Command, depth);
     }
 
     /// Whatever is not literal. Inside a test, expressions only group words.
-    fn other(&mut self, node: Node<'_>, place: Place, depth: usize) {
+    fn other(&mut self, at: &mut TreeCursor<'_>, what: What, place: Place, depth: usize) {
+        let node = at.node();
         if place == Place::Command {
             return if node.child_count() == 0 {
-                self.word(node, depth)
+                self.word(at, depth)
             } else {
-                self.children(node, place, depth)
+                self.children(at, place, depth)
             };
         }
-        let what = match node.kind() {
-            "function_definition" => What::Function,
-            "ERROR" => What::Syntax,
-            _ => What::ControlFlow,
-        };
         self.unclear(what, node.byte_range());
         self.finish();
-        self.children(node, Place::Script, depth);
+        self.children(at, Place::Script, depth);
         self.finish();
     }
 
-    fn word(&mut self, node: Node<'_>, depth: usize) {
-        self.plain_word(node.byte_range());
-        self.inner(node, depth);
+    fn word(&mut self, at: &mut TreeCursor<'_>, depth: usize) {
+        self.plain_word(at.node().byte_range());
+        self.inner(at, depth);
     }
 
     fn plain_word(&mut self, range: Range<usize>) {
@@ -227,53 +242,59 @@ impl Reader<'_> {
     }
 
     /// A word that is no part of a command, such as what a loop runs over.
-    fn aside(&mut self, node: Node<'_>, depth: usize) {
-        self.inner(node, depth);
-        (self.end, self.last) = (node.end_byte(), Token::Word);
+    fn aside(&mut self, at: &mut TreeCursor<'_>, depth: usize) {
+        self.inner(at, depth);
+        (self.end, self.last) = (at.node().end_byte(), Token::Word);
     }
 
     /// Commands in the substitutions of a word or a text.
-    fn inner(&mut self, node: Node<'_>, depth: usize) {
+    fn inner(&mut self, at: &mut TreeCursor<'_>, depth: usize) {
+        let node = at.node();
         if depth > MAX_DEPTH {
             return self.unclear(What::TooDeep, node.byte_range());
         }
-        if matches!(node.kind(), "command_substitution" | "process_substitution") {
+        if Kind::of(&node) == Kind::Substitution {
             self.unclear(What::Substitution, node.byte_range());
             let outer = (self.draft.take(), self.joined, self.end, self.last);
             (self.joined, self.end, self.last) = (Joined::Apart, node.start_byte(), Token::Operator);
-            self.children(node, Place::Script, depth);
+            self.children(at, Place::Script, depth);
             self.finish();
             (self.draft, self.joined, self.end, self.last) = outer;
-        } else if node.child_count() > 0 {
-            let mut cursor = node.walk();
-            for child in node.children(&mut cursor) {
-                self.inner(child, depth + 1);
-            }
+        } else {
+            each_child(at, |child| self.inner(child, depth + 1));
         }
     }
 
-    fn assignment(&mut self, node: Node<'_>, place: Place, depth: usize) {
+    fn assignment(&mut self, at: &mut TreeCursor<'_>, place: Place, depth: usize) {
         let named = self.draft.as_ref().is_some_and(|draft| !draft.words.is_empty());
         if place == Place::Command && named {
-            return self.word(node, depth);
+            return self.word(at, depth);
         }
+        let node = at.node();
         let (name, value) = (node.child_by_field_name("name"), node.child_by_field_name("value"));
         self.token(&node, Token::Word);
         let name = name.map_or(node.byte_range(), |name| name.byte_range());
         let value = value.map_or(node.end_byte()..node.end_byte(), |value| value.byte_range());
-        let plain = node.child(0).is_some_and(|name| name.kind() == "variable_name");
+        let plain = self.source.get(name.clone()).is_some_and(is_identifier);
         if !plain || self.source.get(name.end..value.start) != Some("=") {
             self.unclear(What::Array, node.byte_range());
         }
         self.open().assignments.push((name, value));
-        self.inner(node, depth);
+        self.inner(at, depth);
     }
 
     /// A redirection, and the words after its target: the grammar takes them for more targets.
-    fn redirect(&mut self, node: Node<'_>, depth: usize) {
-        let mut kind = None;
-        let mut cursor = node.walk();
-        for child in node.children(&mut cursor) {
+    fn redirect(&mut self, at: &mut TreeCursor<'_>, depth: usize) {
+        let node = at.node();
+        let before = self.source.get(..node.start_byte()).unwrap_or_default();
+        let before = before.rsplit([' ', '\t', '\n', ';', '|', '&', '<', '>']).next().unwrap_or_default();
+        // The grammar does not always see that a number, or `{name}`, right before an operator is part of it.
+        if !before.is_empty() && (is_number(before) || before.ends_with('}')) {
+            self.unclear(What::Syntax, node.byte_range());
+        }
+        let mut operator = None;
+        each_child(at, |at| {
+            let child = at.node();
             match child.kind() {
                 "file_descriptor" => {
                     // A word that ends in digits is no descriptor.
@@ -287,68 +308,61 @@ impl Reader<'_> {
                     // `>&-f` is another thing altogether.
                     self.last = Token::Word;
                 }
-                operator if !child.is_named() => {
+                kind if !child.is_named() => {
                     self.token(&child, Token::Operator);
-                    kind = Some(self.redirect_kind(operator, child.byte_range()));
+                    operator = Some(kind);
                     self.open();
                 }
-                _ => match kind.take() {
-                    Some(kind) => self.target(child, kind, depth),
-                    None => self.visit(child, Place::Command, depth + 1),
+                _ => match operator.take() {
+                    Some(operator) => self.target(at, operator, depth),
+                    None => self.visit(at, Place::Command, depth + 1),
                 },
             }
-        }
+        });
     }
 
-    fn target(&mut self, node: Node<'_>, kind: RedirectKind, depth: usize) {
+    fn target(&mut self, at: &mut TreeCursor<'_>, operator: &str, depth: usize) {
+        let node = at.node();
+        let gap = self.source.get(self.end..node.start_byte()).unwrap_or_default();
+        let text = self.source.get(node.byte_range()).unwrap_or_default();
+        let posix = self.dialect == Dialect::Posix;
+        let (kind, certain) = match operator {
+            "<" => (RedirectKind::Read, true),
+            ">" | ">|" => (RedirectKind::Write, true),
+            ">>" => (RedirectKind::Append, true),
+            ">&" => (RedirectKind::Descriptor, !posix || is_number(text)),
+            "<&" => (RedirectKind::Descriptor, is_number(text)),
+            "<<<" => (RedirectKind::Text, !posix),
+            // To a shell without it, this is a command in the background and an empty file.
+            "&>" => (RedirectKind::Write, !posix),
+            "&>>" => (RedirectKind::Append, !posix),
+            _ => (RedirectKind::Write, false),
+        };
+        if !certain || gap.replace("\\\n", "").contains('\n') {
+            self.unclear(What::Syntax, node.byte_range());
+        }
         self.token(&node, Token::Word);
         self.open().redirects.push((kind, node.byte_range()));
-        self.inner(node, depth);
+        self.inner(at, depth);
     }
 
-    fn redirect_kind(&mut self, operator: &str, range: Range<usize>) -> RedirectKind {
-        match operator {
-            "<" => RedirectKind::Read,
-            ">" | ">|" => RedirectKind::Write,
-            ">>" => RedirectKind::Append,
-            ">&" | "<&" => RedirectKind::Descriptor,
-            "<<<" | "&>" | "&>>" => {
-                // To a shell without it, `&>` is a command in the background and an empty file.
-                if self.dialect == Dialect::Posix {
-                    self.unclear(What::Syntax, range);
+    fn here_document(&mut self, at: &mut TreeCursor<'_>, depth: usize) {
+        self.unclear(What::HereDocument, at.node().byte_range());
+        each_child(at, |at| {
+            let child = at.node();
+            if child.kind() == "heredoc_body" {
+                let text = self.source.get(child.byte_range()).unwrap_or_default().to_owned();
+                // The rest of the first line comes before the text and may have ended the command it is for.
+                let ended = self.script.commands.last_mut().map(|command| &mut command.here);
+                match self.draft.as_mut().map(|draft| &mut draft.here).or(ended) {
+                    Some(here) => *here = Some(text),
+                    None => self.open().here = Some(text),
                 }
-                match operator {
-                    "<<<" => RedirectKind::Text,
-                    "&>" => RedirectKind::Write,
-                    _ => RedirectKind::Append,
-                }
+                self.inner(at, depth);
+            } else if child.is_named() {
+                self.visit(at, Place::Script, depth + 1);
             }
-            _ => {
-                self.unclear(What::Syntax, range);
-                RedirectKind::Write
-            }
-        }
-    }
-
-    fn here_document(&mut self, node: Node<'_>, depth: usize) {
-        self.unclear(What::HereDocument, node.byte_range());
-        let mut cursor = node.walk();
-        for child in node.children(&mut cursor) {
-            match child.kind() {
-                "heredoc_body" => {
-                    let text = self.source.get(child.byte_range()).unwrap_or_default().to_owned();
-                    // The rest of the first line comes before the text and may have ended the command it is for.
-                    let ended = self.script.commands.last_mut().map(|command| &mut command.here);
-                    match self.draft.as_mut().map(|draft| &mut draft.here).or(ended) {
-                        Some(here) => *here = Some(text),
-                        None => self.open().here = Some(text),
-                    }
-                    self.inner(child, depth);
-                }
-                _ if child.is_named() => self.visit(child, Place::Script, depth + 1),
-                _ => {}
-            }
-        }
+        });
     }
 
     /// A comment reaches to the end of its line and begins where a word could.
@@ -453,32 +467,31 @@ fn single(source: &str, words: Vec<Word>) -> Word {
 
 /// `>&1` copies a descriptor, `>& f` writes a file.
 fn descriptor_or_file(kind: RedirectKind, target: &Word) -> RedirectKind {
-    let digits = target.text.bytes().all(|byte| byte.is_ascii_digit());
-    if kind == RedirectKind::Descriptor && !digits { RedirectKind::Write } else { kind }
+    if kind == RedirectKind::Descriptor && !is_number(&target.text) { RedirectKind::Write } else { kind }
 }
 
-fn is_word(kind: &str) -> bool {
-    matches!(
-        kind,
-        "word"
-            | "command_name"
-            | "string"
-            | "raw_string"
-            | "number"
-            | "concatenation"
-            | "simple_expansion"
-            | "expansion"
-            | "command_substitution"
-            | "process_substitution"
-            | "ansi_c_string"
-            | "translated_string"
-            | "brace_expression"
-            | "arithmetic_expansion"
-            | "variable_name"
-            | "test_operator"
-            | "regex"
-            | "extglob_pattern"
-            | "array"
-            | "subscript"
-    )
+/// Digits, or nothing.
+fn is_number(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Whether a variable can be called so.
+fn is_identifier(text: &str) -> bool {
+    !text.is_empty()
+        && !text.starts_with(|c: char| c.is_ascii_digit())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+/// Goes through the children of a node, and back to it.
+fn each_child<'t>(at: &mut TreeCursor<'t>, mut visit: impl FnMut(&mut TreeCursor<'t>)) {
+    if !at.goto_first_child() {
+        return;
+    }
+    loop {
+        visit(at);
+        if !at.goto_next_sibling() {
+            break;
+        }
+    }
+    at.goto_parent();
 }
