@@ -96,7 +96,8 @@ pub(super) fn in_place(script: &Script, at: usize, places: &Places) -> Option<Da
         }
     }
     if sends {
-        if fed_by.iter().copied().chain(inner).any(|simple| shows_secrets(simple, places)) {
+        let fed_secrets = fed_by.iter().copied().chain(inner).any(|simple| shows_secrets(simple, places));
+        if fed_secrets || reads_secrets(simple, places) {
             return Some(Danger::never("this sends secrets away"));
         }
         if any(is_interpreter) {
@@ -170,9 +171,10 @@ fn shows_secrets(simple: &Simple, places: &Places) -> bool {
     );
     let named =
         simple.words.iter().skip(1).any(|word| secret::in_contents(&word.text, word.glob, places).is_some());
-    let read = simple
-        .redirects
-        .iter()
-        .any(|redirect| secret::in_contents(&redirect.target.text, redirect.target.glob, places).is_some());
-    environment || named || read
+    environment || named || reads_secrets(simple, places)
+}
+
+fn reads_secrets(simple: &Simple, places: &Places) -> bool {
+    let targets = simple.redirects.iter().map(|redirect| &redirect.target);
+    targets.into_iter().any(|target| secret::in_contents(&target.text, target.glob, places).is_some())
 }

@@ -144,7 +144,7 @@ fn a_line_that_goes_on_is_one_command() {
 #[test]
 fn characters_beyond_ascii_are_letters() {
     assert_eq!(words("cat über.md 日本 '– …'"), [["cat", "über.md", "日本", "– …"]]);
-    // These once ended the process, inside the grammar's scanner.
+    // The third would end the process if the grammar's scanner saw it.
     for source in ["echo {😀}", "echo {1..😀}", "{\u{10ffff}", "ls {é..z}"] {
         Script::parse(source, Dialect::Bash);
     }

@@ -70,9 +70,9 @@ fn parse(source: &str) -> Option<Tree> {
     })
 }
 
-/// The script as the grammar gets to see it: every byte that is not plain ASCII looks like a letter. To a shell it is one;
-/// the grammar takes some for white space, and its scanner (0.25) reads beyond its tables for `{` before a character
-/// such as an emoji, which ends the process. Places stay the same.
+/// The script as the grammar gets to see it: every byte that is not plain ASCII looks like a letter, which it is to a shell.
+/// The grammar takes some of them for white space, and its scanner (0.25.1) looks characters up in a table without asking
+/// whether they are in it: `{` before U+10FFFF ends the process. Places stay the same.
 fn masked(source: &str) -> Cow<'_, [u8]> {
     let plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t');
     if source.bytes().all(plain) {
@@ -313,6 +313,8 @@ impl Reader<'_> {
                     operator = Some(kind);
                     self.open();
                 }
+                // The grammar does not know `<>`: one half of it is an error.
+                _ if child.is_error() => operator = operator.take().or(Some("<>")),
                 _ => match operator.take() {
                     Some(operator) => self.target(at, operator, depth),
                     None => self.visit(at, Place::Command, depth + 1),
