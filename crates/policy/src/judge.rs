@@ -7,7 +7,7 @@ use crate::{
     danger, known,
     path::Places,
     secret,
-    shell::{Dialect, Redirect, RedirectKind, Script, Simple, Word},
+    shell::{Assignment, Dialect, Redirect, RedirectKind, Script, Simple, Word},
     wrapper::{self, Inner, base_name},
 };
 
@@ -16,6 +16,9 @@ const MAX_DEPTH: usize = 8;
 
 /// How many programs one command may run. More can hide anything among them.
 const MAX_PARTS: usize = 256;
+
+/// How much of what is unclear is told. One thing is enough to decide.
+const MAX_UNCLEAR: usize = 32;
 
 /// Variables that only change how things look.
 const HARMLESS_VARIABLES: &[&str] = &[
@@ -211,7 +214,6 @@ impl<'a> Judge<'a> {
 
     fn finish(self) -> Judgement {
         let Self { parts, mut unclear, files, .. } = self;
-        unclear.dedup();
         let strictest = parts.iter().rev().max_by_key(|part| part.class);
         let (mut class, mut why) = match strictest {
             Some(part) => (part.class, explain(part)),
@@ -226,6 +228,8 @@ impl<'a> Judge<'a> {
         } else if let Some(file) = written.filter(|_| class == Class::Safe) {
             (class, why) = (Class::Ordinary, format!("it writes `{}`", file.path));
         }
+        unclear.dedup();
+        unclear.truncate(MAX_UNCLEAR);
         let by_rule = |part: &Part| matches!(part.reason, Reason::Rule(_));
         let leaves = |part: &Part| match &part.reason {
             Reason::Rule(rule) => rule.escape_sandbox,
@@ -274,15 +278,7 @@ fn trouble(simple: &Simple, places: &Places) -> Option<String> {
     {
         return Some(unclear.to_string());
     }
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_-+.,:/@=".contains(c);
-    let harmful = simple.assignments.iter().find(|assignment| {
-        let value = &assignment.value;
-        !HARMLESS_VARIABLES.contains(&assignment.name.as_str())
-            || value.unclear.is_some()
-            || value.text.starts_with('/')
-            || !value.text.chars().all(plain)
-    });
-    if let Some(assignment) = harmful {
+    if let Some(assignment) = simple.assignments.iter().find(|assignment| !is_harmless(assignment)) {
         return Some(format!("it sets `{}`, which may change what runs", assignment.name));
     }
     if simple.words.is_empty() {
@@ -292,6 +288,14 @@ fn trouble(simple: &Simple, places: &Places) -> Option<String> {
         RedirectKind::Read => secret::in_contents(&redirect.target.text, redirect.target.glob, places),
         RedirectKind::Write | RedirectKind::Append | RedirectKind::Descriptor | RedirectKind::Text => None,
     })
+}
+
+/// Whether a variable only changes how things look. None of their values is a path, but for zones such as `Europe/Rome`.
+fn is_harmless(assignment: &Assignment) -> bool {
+    let Assignment { name, value } = assignment;
+    let zone = name == "TZ" && !value.text.starts_with('/') && !value.text.contains("..");
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-+.,@=".contains(c) || (c == '/' && zone);
+    HARMLESS_VARIABLES.contains(&name.as_str()) && value.unclear.is_none() && value.text.chars().all(plain)
 }
 
 /// Whether a wildcard may bring options that no rule has seen.

@@ -27,8 +27,6 @@ const VERSIONED: &[&str] = &[
     "ruby",
     "perl",
     "php",
-    "java",
-    "javac",
     "gcc",
     "g++",
     "cc",
@@ -95,7 +93,6 @@ fn asks_about_itself(name: &str, argument: &str) -> bool {
         "--help" => external,
         "-v" => matches!(name, "node" | "npm" | "gcc"),
         "-V" => matches!(name, "python" | "python3"),
-        "-version" => matches!(name, "java" | "javac"),
         _ => false,
     }
 }

@@ -9,6 +9,7 @@ pub(super) fn check(name: &str, arguments: &Arguments<'_>, places: &Places) -> R
         "find" => find::check(&arguments.operands, places),
         "sed" => sed::check(arguments),
         "printf" => printf(arguments),
+        "sleep" => sleep(arguments),
         "test" => test(&texts(arguments)),
         "[" => match texts(arguments).split_last() {
             Some((&"]", expression)) => test(expression),
@@ -46,6 +47,9 @@ fn printf(arguments: &Arguments<'_>) -> Result<(), String> {
     let mut conversions = format.split('%').skip(1);
     while let Some(conversion) = conversions.next() {
         let kind = conversion.trim_start_matches(|c: char| c.is_ascii_digit() || "-+ #.'".contains(c));
+        if conversion.len() - kind.len() > 8 {
+            return Err(format!("its conversion `%{conversion}` prints more than anyone reads"));
+        }
         match kind.chars().next() {
             // `%%`: the next piece is plain text.
             None if conversion.is_empty() => drop(conversions.next()),
@@ -59,6 +63,17 @@ fn printf(arguments: &Arguments<'_>) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Not for ever, and not for hours.
+fn sleep(arguments: &Arguments<'_>) -> Result<(), String> {
+    let short = |text: &&str| {
+        let seconds = text.strip_suffix('s').unwrap_or(text);
+        seconds.len() <= 4
+            && !seconds.is_empty()
+            && seconds.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+    };
+    if texts(arguments).iter().all(short) { Ok(()) } else { Err("it waits too long".to_owned()) }
 }
 
 /// Nothing that a shell could compute.

@@ -69,6 +69,12 @@ pub(super) const FILES: &[&str] = &[
     ".yarnrc.yml",
     ".pypirc",
     ".git-credentials",
+    ".bashrc",
+    ".bash_profile",
+    ".profile",
+    ".zshrc",
+    ".zshenv",
+    ".zprofile",
     ".git/config",
     ".gitconfig",
     ".config/git/credentials",
@@ -219,7 +225,7 @@ pub(super) const PROC: &[&str] = &[
 ];
 
 /// What may be read below `/dev`.
-pub(super) const DEVICES: &[&str] = &["null", "zero", "random", "urandom", "stdin"];
+pub(super) const DEVICES: &[&str] = &["null", "stdin"];
 
 /// Directories so high up that anyone's secrets may be below them. `*` is one name.
 pub(super) const WIDE: &[&str] = &[

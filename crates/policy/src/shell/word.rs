@@ -67,7 +67,7 @@ fn scan(source: &str) -> Result<Vec<Char>, What> {
             '`' => return Err(What::Substitution),
             '<' | '>' if chars.peek() == Some(&'(') => return Err(What::Substitution),
             '#' if out.is_empty() => return Err(What::Syntax),
-            '=' if out.is_empty() => return Err(What::Equals),
+            '=' if out.is_empty() && !matches!(source, "=" | "==") => return Err(What::Equals),
             c if is_plain(c) => out.push(Char::plain(c)),
             c if c.is_ascii() => return Err(What::Syntax),
             _ => return Err(What::Lookalike),
