@@ -4,7 +4,9 @@
 //! and every byte between two tokens must be white space: where grammar and decoder disagree, the script is unclear.
 
 mod brace;
+mod draft;
 mod kind;
+mod parser;
 mod tree;
 mod unclear;
 mod word;
@@ -109,6 +111,14 @@ impl Simple {
     /// A command whose words are given, not read.
     pub(crate) fn of(words: Vec<Word>) -> Self {
         Self { words, ..Self::default() }
+    }
+
+    /// Which of its words are unclear.
+    pub(crate) fn unclear(&self) -> impl Iterator<Item = Unclear> {
+        let values = self.assignments.iter().map(|assignment| &assignment.value);
+        let targets = self.redirects.iter().map(|redirect| &redirect.target);
+        let words = self.words.iter().chain(values).chain(targets);
+        words.filter_map(|word| Some(Unclear::new(word.unclear?, &word.text)))
     }
 
     /// The program's name, if it has one.

@@ -4,26 +4,19 @@
 //! last word. Only its tokens are used, in the order of the source, and commands are put together from them. A node that
 //! is not on the list of literal ones makes the script unclear; its commands are still looked at, for what they might do.
 
-use std::{
-    borrow::Cow,
-    cell::RefCell,
-    ops::{ControlFlow, Range},
-};
+use std::ops::Range;
 
-use tree_sitter::{Node, ParseOptions, Parser, Tree, TreeCursor};
+use tree_sitter::{Node, TreeCursor};
 
 use super::{
-    Assignment, Dialect, Joined, Redirect, RedirectKind, Script, Simple, Unclear, What,
+    Dialect, Joined, RedirectKind, Script, Unclear, What,
+    draft::{Draft, is_number},
     kind::Kind,
-    word::{self, Word},
+    parser::parse,
 };
 
 /// How deep a tree is followed. A long chain of `&&` is one level per command.
 const MAX_DEPTH: usize = 200;
-
-/// How often the parser may report that it is still at work, once per hundred steps. Plain scripts need one step per
-/// two or three bytes; a script of 128 KiB that needs more than this is tangled on purpose.
-const MAX_PROGRESS: usize = 4000;
 
 pub(super) fn read(source: &str, dialect: Dialect) -> Script {
     let mut reader = Reader {
@@ -50,42 +43,6 @@ pub(super) fn read(source: &str, dialect: Dialect) -> Script {
     reader.script
 }
 
-fn parse(source: &str) -> Option<Tree> {
-    thread_local! {
-        static PARSER: RefCell<Option<Parser>> = RefCell::new(new_parser());
-    }
-    PARSER.with_borrow_mut(|parser| {
-        let parser = parser.as_mut()?;
-        // A parser that was stopped would go on where it was.
-        parser.reset();
-        let mut progress = 0;
-        let mut watch = |_: &_| {
-            progress += 1;
-            if progress > MAX_PROGRESS { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        };
-        let options = ParseOptions::new().progress_callback(&mut watch);
-        let bytes = masked(source);
-        let mut bytes = |at: usize, _| bytes.get(at..).unwrap_or_default();
-        parser.parse_with_options(&mut bytes, None, Some(options))
-    })
-}
-
-/// The script as the grammar gets to see it: every byte that is not plain ASCII looks like a letter, which it is to a shell.
-/// The grammar takes some of them for white space, and its scanner (0.25.1) looks characters up in a table without asking
-/// whether they are in it: `{` before U+10FFFF ends the process. Places stay the same.
-fn masked(source: &str) -> Cow<'_, [u8]> {
-    let plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t');
-    if source.bytes().all(plain) {
-        return Cow::Borrowed(source.as_bytes());
-    }
-    source.bytes().map(|byte| if plain(byte) { byte } else { b'x' }).collect()
-}
-
-fn new_parser() -> Option<Parser> {
-    let mut parser = Parser::new();
-    parser.set_language(&tree_sitter_bash::LANGUAGE.into()).ok().map(|()| parser)
-}
-
 /// Puts commands together, token by token.
 struct Reader<'a> {
     source: &'a str,
@@ -97,17 +54,6 @@ struct Reader<'a> {
     /// Where the last token ended.
     end: usize,
     last: Token,
-}
-
-/// A command so far, its words still as places in the source.
-#[derive(Default)]
-struct Draft {
-    joined: Joined,
-    assignments: Vec<(Range<usize>, Range<usize>)>,
-    words: Vec<Range<usize>>,
-    redirects: Vec<(RedirectKind, Range<usize>)>,
-    here: Option<String>,
-    first_inner: usize,
 }
 
 /// What a token is to its neighbours.
@@ -137,7 +83,14 @@ impl Reader<'_> {
         if node.is_missing() {
             return self.unclear(What::Syntax, node.byte_range());
         }
-        match Kind::of(&node) {
+        let kind = Kind::of(&node);
+        // The grammar finds whole commands between `[` and `]`, where a shell sees words.
+        if place == Place::Command
+            && matches!(kind, Kind::Group | Kind::Command | Kind::Test | Kind::Function)
+        {
+            self.unclear(What::Syntax, node.byte_range());
+        }
+        match kind {
             Kind::Group => self.children(at, Place::Script, depth),
             Kind::Command => {
                 self.begin(&node);
@@ -421,29 +374,8 @@ impl Reader<'_> {
     /// Ends the command that is being put together, if there is one.
     fn finish(&mut self) {
         let Some(draft) = self.draft.take() else { return };
-        let text = |range: &Range<usize>| self.source.get(range.clone()).unwrap_or_default();
-        let decode = |range: &Range<usize>| word::decode(text(range), self.dialect);
-        let assignments = draft.assignments.iter().map(|(name, value)| Assignment {
-            name: text(name).to_owned(),
-            value: single(text(value), decode(value)),
-        });
-        let redirects = draft.redirects.iter().map(|(kind, target)| {
-            let target = single(text(target), decode(target));
-            Redirect { kind: descriptor_or_file(*kind, &target), target }
-        });
-        let simple = Simple {
-            assignments: assignments.collect(),
-            redirects: redirects.collect(),
-            words: draft.words.iter().flat_map(decode).collect(),
-            joined: draft.joined,
-            here: draft.here,
-            inner: draft.first_inner..self.script.commands.len(),
-        };
-        let assigned = simple.assignments.iter().map(|assignment| &assignment.value);
-        let targets = simple.redirects.iter().map(|redirect| &redirect.target);
-        let found = simple.words.iter().chain(assigned).chain(targets);
-        let found: Vec<_> = found.filter_map(|word| Some(Unclear::new(word.unclear?, &word.text))).collect();
-        self.script.unclear.extend(found);
+        let simple = draft.decode(self.source, self.dialect, self.script.commands.len());
+        self.script.unclear.extend(simple.unclear());
         self.script.commands.push(simple);
     }
 
@@ -454,27 +386,6 @@ impl Reader<'_> {
             self.script.unclear.push(unclear);
         }
     }
-}
-
-/// The word of a place that takes exactly one.
-fn single(source: &str, words: Vec<Word>) -> Word {
-    let several = Word { text: source.to_owned(), unclear: Some(What::Brace), ..Word::default() };
-    let mut words = words.into_iter();
-    match (words.next(), words.next()) {
-        (None, None) => Word::default(),
-        (Some(word), None) => word,
-        _ => several,
-    }
-}
-
-/// `>&1` copies a descriptor, `>& f` writes a file.
-fn descriptor_or_file(kind: RedirectKind, target: &Word) -> RedirectKind {
-    if kind == RedirectKind::Descriptor && !is_number(&target.text) { RedirectKind::Write } else { kind }
-}
-
-/// Digits, or nothing.
-fn is_number(text: &str) -> bool {
-    text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Whether a variable can be called so.
