@@ -41,8 +41,9 @@ fn printf(arguments: &Arguments<'_>) -> Result<(), String> {
     if format.starts_with('-') {
         return Err("`-v` sets a variable".to_owned());
     }
-    if arguments.operands.iter().any(|word| word.glob) {
-        return Err("names that are not known go into its format".to_owned());
+    let is_wild = |at: usize| arguments.operands.get(at).is_some_and(|word| word.glob);
+    if is_wild(0) {
+        return Err("its format is not known".to_owned());
     }
     let mut conversions = format.split('%').skip(1);
     while let Some(conversion) = conversions.next() {
@@ -55,7 +56,7 @@ fn printf(arguments: &Arguments<'_>) -> Result<(), String> {
             None if conversion.is_empty() => drop(conversions.next()),
             Some('s' | 'b' | 'q' | 'c') => {}
             Some('d' | 'i' | 'u' | 'o' | 'x' | 'X' | 'f' | 'F' | 'e' | 'g') => {
-                if !values.iter().all(|value| is_plain(value)) {
+                if !values.iter().enumerate().all(|(at, value)| is_plain(value) && !is_wild(at + 1)) {
                     return Err("a number in its format may compute what it is given".to_owned());
                 }
             }

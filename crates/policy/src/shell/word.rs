@@ -1,5 +1,7 @@
 //! One word of a script, decoded as a shell would.
 
+use std::{iter::Peekable, str::Chars};
+
 use super::{
     Dialect, What,
     brace::{self, Char},
@@ -63,6 +65,8 @@ fn scan(source: &str) -> Result<Vec<Char>, What> {
                 Some(escaped) => out.push(Char::quoted(escaped)),
                 None => return Err(What::Syntax),
             },
+            // At the end of a word it begins nothing.
+            '$' if chars.peek().is_none() && !out.is_empty() => out.push(Char::quoted(c)),
             '$' => return Err(dollar(&mut chars)),
             '`' => return Err(What::Substitution),
             '<' | '>' if chars.peek() == Some(&'(') => return Err(What::Substitution),
@@ -76,11 +80,14 @@ fn scan(source: &str) -> Result<Vec<Char>, What> {
     Ok(out)
 }
 
-fn double_quoted(chars: &mut impl Iterator<Item = char>, out: &mut Vec<Char>) -> Result<(), What> {
+fn double_quoted(chars: &mut Peekable<Chars<'_>>, out: &mut Vec<Char>) -> Result<(), What> {
     loop {
         match chars.next() {
             Some('"') => return Ok(()),
-            // Two dialects could disagree about a `$` that begins nothing.
+            // Before these it begins nothing, in any shell.
+            Some('$') if matches!(chars.peek(), Some('"' | ' ' | '/' | '|' | ')' | '.' | ',')) => {
+                out.push(Char::quoted('$'));
+            }
             Some('$') => return Err(What::Expansion),
             Some('`') => return Err(What::Substitution),
             Some('\\') => match chars.next() {
