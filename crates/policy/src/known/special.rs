@@ -130,23 +130,29 @@ fn search(arguments: &Arguments<'_>) -> Result<(), String> {
         "gho_",
         "github_pat",
         "glpat-",
-        "xox",
-        "sk-",
+        "xoxb",
+        "xoxp",
+        "sk-ant",
+        "sk-proj",
         "sk_live",
         "aiza",
-        "eyj",
+        "eyjh",
         "-----begin",
         "_authtoken",
-        "bearer ",
     ];
+    // Everything, hidden files included, is no search either.
+    const ALL: &[&str] = &["", ".", ".*", "^", "$", "..*", ".+", "^.*$"];
+    let hidden =
+        ["r", "R", "recursive", "dereference-recursive", ".", "u", "hidden", "unrestricted", "no-ignore"];
     let given = arguments.options.iter().filter(|(name, _)| matches!(*name, "e" | "regexp"));
     let mut patterns: Vec<_> = given.filter_map(|(_, value)| *value).collect();
     if patterns.is_empty() {
         patterns.extend(arguments.operands.first().map(|word| word.text.as_str()));
     }
+    let wide = arguments.has(&hidden);
     let found = patterns.into_iter().find(|pattern| {
-        let pattern = pattern.to_lowercase();
-        LOOKS.iter().any(|look| pattern.contains(look))
+        let lower = pattern.to_lowercase();
+        LOOKS.iter().any(|look| lower.contains(look)) || (wide && ALL.contains(pattern))
     });
     found.map_or(Ok(()), |pattern| Err(format!("`{pattern}` looks for secrets")))
 }

@@ -15,6 +15,12 @@ pub(super) const HIDDEN: &[&str] = &[
     ".fly",
     ".netlify",
     ".vercel",
+    ".ngrok2",
+    ".purple",
+    ".putty",
+    ".subversion/auth",
+    ".config/filezilla",
+    ".config/ngrok",
     // Agents, this one first.
     ".windlass",
     ".codex",
@@ -103,8 +109,15 @@ pub(super) const FILES: &[&str] = &[
     ".m2/settings*.xml",
     ".gradle/gradle.properties",
     ".composer/auth.json",
-    ".subversion/auth",
     ".vnc/passwd",
+    ".bundle/config",
+    ".nuget/nuget.config",
+    ".terraformrc",
+    ".rclone.conf",
+    ".curlrc",
+    ".wgetrc",
+    ".msmtprc",
+    ".fetchmailrc",
     "id_rsa",
     "id_dsa",
     "id_ecdsa",
@@ -119,6 +132,7 @@ pub(super) const FILES: &[&str] = &[
     "etc/passwd-",
     "etc/sudoers",
     "etc/master.passwd",
+    "etc/environment",
     "fish_history",
     "wallet.dat",
 ];
@@ -141,17 +155,26 @@ pub(super) const EXTENSIONS: &[&str] = &[
     "tfvars",
     "ovpn",
     "kubeconfig",
+    "keychain",
+    "keychain-db",
+    "pgp",
+    "psafe3",
+    "env",
 ];
 
 /// Files that are secrets if they are called exactly so: `*.json` is no search for them.
 pub(super) const NAMED: &[&str] = &[
-    "*.env",
     "*.tfstate.backup",
     "id_rsa*",
     "id_dsa*",
     "id_ecdsa*",
     "id_ed25519*",
     "ssh_host_*",
+    "authorized_keys",
+    "secring.*",
+    "sasl_passwd",
+    "debian.cnf",
+    "ngrok.yml",
     "krb5cc_*",
     "credentials",
     "credentials.*",
@@ -194,7 +217,7 @@ pub(super) const NAMED: &[&str] = &[
 
 /// Fragments that make a wildcard a search for secrets.
 pub(super) const FRAGMENTS: &[&str] =
-    &["cred", "secret", "passw", "token", "api_key", "apikey", "_rsa", "ssh_host", "shadow"];
+    &["cred", "secret", "passw", "token", "api_key", "apikey", "_rsa", "ssh_host", "shadow", "env"];
 
 /// Endings of what only looks secret: half a pair, an example, the source of a program, a page about it.
 pub(super) const HARMLESS: &[&str] = &[
