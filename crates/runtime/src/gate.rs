@@ -194,8 +194,15 @@ impl Gate {
         }
     }
 
+    /// Judged where it would run: what `.` stands for decides whether a search goes through secrets.
     fn judge(&self, command: &CommandLine) -> Judgement {
-        judge(command, &self.policy.rules)
+        let placed = CommandLine { argv: command.argv.clone(), cwd: Some(self.place_of(command)) };
+        judge(&placed, &self.policy.rules)
+    }
+
+    /// Where a command would run.
+    fn place_of(&self, command: &CommandLine) -> PathBuf {
+        command.cwd.as_ref().map_or_else(|| self.policy.cwd.clone(), |cwd| self.policy.cwd.join(cwd))
     }
 
     fn question(
@@ -206,8 +213,10 @@ impl Gate {
         reason: String,
         unclear: Vec<String>,
     ) -> Question {
-        let cwd = effects.command.as_ref().and_then(|command| command.cwd.as_deref());
-        let cwd = cwd.map_or_else(|| self.policy.cwd.clone(), |cwd| self.policy.cwd.join(cwd));
+        let cwd = effects
+            .command
+            .as_ref()
+            .map_or_else(|| self.policy.cwd.clone(), |command| self.place_of(command));
         let leaves_sandbox =
             *confinement == Confinement::Unconfined && self.policy.sandbox != SandboxMode::DangerFullAccess;
         // The same command, in the same place, held the same way.
@@ -317,6 +326,23 @@ mod tests {
     async fn full_access_runs_a_command_unconfined() {
         let gate = gate(SandboxMode::DangerFullAccess, ApprovalPolicy::Never, None);
         assert_eq!(admit(gate, command()).await, Ok(Confinement::Unconfined));
+    }
+
+    #[tokio::test]
+    async fn a_command_is_judged_where_it_would_run() {
+        let search = |cwd: Option<&str>| {
+            let argv = ["grep", "-r", "key", "."].map(str::to_owned).to_vec();
+            Effects::command(CommandLine { argv, cwd: cwd.map(Into::into) })
+        };
+        let at = |home: &str| {
+            let policy =
+                Policy { cwd: home.into(), approval: ApprovalPolicy::Untrusted, ..Policy::default() };
+            Gate::new(policy, None)
+        };
+        assert!(admit(at("/home/me/project"), search(None)).await.is_ok());
+        assert!(admit(at("/home/me"), search(None)).await.is_err());
+        assert!(admit(at("/home/me/project"), search(Some(".."))).await.is_err());
+        assert!(admit(at("/home/me"), search(Some("project"))).await.is_ok());
     }
 
     #[tokio::test]
