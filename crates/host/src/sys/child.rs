@@ -1,0 +1,181 @@
+//! What runs in a child between its making and its program: no allocation, no locks, no panics.
+
+use std::{
+    ffi::{c_char, c_int},
+    mem,
+    os::fd::{AsRawFd, RawFd},
+    ptr,
+};
+
+#[cfg(target_os = "linux")]
+use super::hold::{self, Hold};
+use super::{Stdio, failure::Failure};
+use crate::program::{Pointers, Program};
+
+/// Signals are numbered from 1 to this.
+#[cfg(target_os = "linux")]
+const LAST_SIGNAL: c_int = 64;
+#[cfg(not(target_os = "linux"))]
+const LAST_SIGNAL: c_int = 31;
+
+/// Everything the child needs, prepared beforehand. The pointers are valid until [`start`](super::start) has heard from
+/// the child.
+pub(super) struct Plan<'a> {
+    pub(super) candidates: *const *const c_char,
+    pub(super) argv: *const *const c_char,
+    pub(super) env: *const *const c_char,
+    pub(super) cwd: *const c_char,
+    pub(super) input: RawFd,
+    pub(super) output: RawFd,
+    pub(super) error: RawFd,
+    pub(super) report: RawFd,
+    /// Whose death ends the child; 0 where the kernel sees to it.
+    pub(super) parent: libc::pid_t,
+    pub(super) open_files: c_int,
+    #[cfg(target_os = "linux")]
+    pub(super) hold: Option<Hold<'a>>,
+    #[cfg(not(target_os = "linux"))]
+    pub(super) hold: std::marker::PhantomData<&'a ()>,
+}
+
+pub(super) fn plan<'a>(program: &Program, pointers: &Pointers, stdio: &Stdio, report: RawFd) -> Plan<'a> {
+    Plan {
+        candidates: pointers.candidates.as_ptr(),
+        argv: pointers.argv.as_ptr(),
+        env: pointers.env.as_ptr(),
+        cwd: program.cwd.as_ptr(),
+        input: stdio.input.as_raw_fd(),
+        output: stdio.output.as_raw_fd(),
+        error: stdio.error.as_raw_fd(),
+        report,
+        parent: std::process::id().cast_signed(),
+        open_files: open_file_limit(),
+        #[cfg(target_os = "linux")]
+        hold: None,
+        #[cfg(not(target_os = "linux"))]
+        hold: std::marker::PhantomData,
+    }
+}
+
+/// Turns the child into the program, or reports why not and ends it.
+///
+/// # Safety
+///
+/// To be called in a fresh child only, with all signals blocked. The pointers of `plan` must be what their names say:
+/// C strings, and lists of them that end in a null pointer.
+pub(super) unsafe fn become_program(plan: &Plan<'_>, listener: &mut RawFd) -> ! {
+    // SAFETY: passed on from the caller.
+    unsafe {
+        let Err(failure) = prepare(plan).and_then(|()| hold(plan, listener)).and_then(|()| execute(plan));
+        failure.send(plan.report)
+    }
+}
+
+/// # Safety
+///
+/// As for [`become_program`].
+unsafe fn prepare(plan: &Plan<'_>) -> Result<(), Failure> {
+    let check = |result: c_int| if result < 0 { Err(Failure::last(Failure::PROGRAM)) } else { Ok(()) };
+    // SAFETY: only numbers are passed, except for `cwd`, which is a C string by the caller's word.
+    unsafe {
+        check(libc::setsid())?;
+        die_with_parent(plan.parent);
+        default_signals();
+        check(libc::dup2(plan.input, 0))?;
+        check(libc::dup2(plan.output, 1))?;
+        check(libc::dup2(plan.error, 2))?;
+        close_others_on_exec(plan.open_files);
+        if libc::chdir(plan.cwd) < 0 { Err(Failure::last(Failure::DIRECTORY)) } else { Ok(()) }
+    }
+}
+
+/// Confines the child, if it is to be. From here on it can do nothing but become its program.
+#[cfg(target_os = "linux")]
+fn hold(plan: &Plan<'_>, listener: &mut RawFd) -> Result<(), Failure> {
+    if let Some(hold) = &plan.hold {
+        *listener = hold::apply(hold).map_err(Failure::hold)?;
+    }
+    Ok(())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn hold(_plan: &Plan<'_>, _listener: &mut RawFd) -> Result<(), Failure> {
+    Ok(())
+}
+
+/// Tries each candidate, by the rules of `execvp`: a missing one is passed over, one without permission too, but is
+/// what we complain about in the end.
+///
+/// # Safety
+///
+/// As for [`become_program`].
+unsafe fn execute(plan: &Plan<'_>) -> Result<std::convert::Infallible, Failure> {
+    let mut failure = Failure::program(libc::ENOENT);
+    let mut candidate = plan.candidates;
+    // SAFETY: `candidates`, `argv` and `env` are lists of C strings that end in a null pointer, by the caller's word;
+    // `candidate` moves on only from an element that is not that end.
+    unsafe {
+        while !(*candidate).is_null() {
+            libc::execve(*candidate, plan.argv, plan.env);
+            let this = Failure::last(Failure::PROGRAM);
+            match this.errno {
+                libc::ENOENT | libc::ENOTDIR => {}
+                libc::EACCES => failure = this,
+                _ => return Err(this),
+            }
+            candidate = candidate.add(1);
+        }
+    }
+    Err(failure)
+}
+
+/// Has the kernel kill the child when the thread that made it is gone, and ends it at once if it already is.
+#[cfg(target_os = "linux")]
+fn die_with_parent(parent: libc::pid_t) {
+    // SAFETY: both calls take and give numbers only.
+    unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        if parent != 0 && libc::getppid() != parent {
+            libc::_exit(127);
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn die_with_parent(_parent: libc::pid_t) {}
+
+/// Undoes what this process does with signals: handlers would run in shared memory, and `exec` keeps both ignored
+/// signals (Rust ignores SIGPIPE) and blocked ones.
+fn default_signals() {
+    // SAFETY: all zeros is a valid `sigaction`, whose handler is then SIG_DFL, and `sigemptyset` makes a valid set;
+    // the pointers are to locals that live across the calls. Signals that cannot be set fail without effect.
+    unsafe {
+        let action: libc::sigaction = mem::zeroed();
+        for signal in 1..=LAST_SIGNAL {
+            libc::sigaction(signal, &raw const action, ptr::null_mut());
+        }
+        let mut none: libc::sigset_t = mem::zeroed();
+        libc::sigemptyset(&raw mut none);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const none, ptr::null_mut());
+    }
+}
+
+/// Rust opens everything so that `exec` closes it, but a C library in the same process may not.
+fn close_others_on_exec(open_files: c_int) {
+    // SAFETY: `close_range` takes numbers only; marking descriptors in the child's own table changes nothing here.
+    #[cfg(target_os = "linux")]
+    if unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) } == 0 {
+        return;
+    }
+    for descriptor in 3..open_files {
+        // SAFETY: only numbers; a descriptor that is not open fails without effect.
+        unsafe { libc::fcntl(descriptor, libc::F_SETFD, libc::FD_CLOEXEC) };
+    }
+}
+
+/// One more than the highest descriptor this process can have.
+fn open_file_limit() -> c_int {
+    // SAFETY: takes and gives a number.
+    let limit = unsafe { libc::sysconf(libc::_SC_OPEN_MAX) };
+    c_int::try_from(limit).unwrap_or(c_int::MAX)
+}

@@ -1,0 +1,113 @@
+//! Why a child did not come to run its program: what it sends, and what that means.
+
+use std::{ffi::c_int, io, os::fd::RawFd};
+
+#[cfg(target_os = "linux")]
+use super::hold::Part;
+#[cfg(target_os = "linux")]
+use crate::blueprint::Step;
+
+/// Why a child did not come to run its program.
+#[derive(Debug)]
+pub(crate) enum StartError {
+    /// It could not go to its working directory.
+    Directory(io::Error),
+    /// It could not be confined, in this step.
+    Confine(String, io::Error),
+    /// Anything else.
+    Program(io::Error),
+}
+
+impl From<io::Error> for StartError {
+    fn from(error: io::Error) -> Self {
+        Self::Program(error)
+    }
+}
+
+/// What went wrong in the child, as it is sent to the parent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Failure {
+    kind: u8,
+    detail: u16,
+    pub(super) errno: c_int,
+}
+
+impl Failure {
+    pub(super) const PROGRAM: u8 = 0;
+    pub(super) const DIRECTORY: u8 = 1;
+    const HOLD: u8 = 2;
+    const MOUNT: u8 = 3;
+    const USER: u8 = 4;
+    const LOOPBACK: u8 = 5;
+
+    pub(super) fn program(errno: c_int) -> Self {
+        Self { kind: Self::PROGRAM, detail: 0, errno }
+    }
+
+    pub(super) fn last(kind: u8) -> Self {
+        Self { kind, detail: 0, errno: io::Error::last_os_error().raw_os_error().unwrap_or(0) }
+    }
+
+    fn write(self) -> [u8; 8] {
+        let mut message = [self.kind; 8];
+        message[2..4].copy_from_slice(&self.detail.to_ne_bytes());
+        message[4..].copy_from_slice(&self.errno.to_ne_bytes());
+        message
+    }
+
+    pub(super) fn read(message: [u8; 8]) -> Self {
+        let [kind, _, low, high, errno @ ..] = message;
+        Self { kind, detail: u16::from_ne_bytes([low, high]), errno: c_int::from_ne_bytes(errno) }
+    }
+
+    /// Sends it and ends the child.
+    pub(super) fn send(self, report: RawFd) -> ! {
+        let message = self.write();
+        // SAFETY: the message is a local that lives across the call.
+        unsafe {
+            libc::write(report, message.as_ptr().cast(), message.len());
+            libc::_exit(127)
+        }
+    }
+
+    pub(super) fn explain(self, #[cfg(target_os = "linux")] steps: &[Step]) -> StartError {
+        let error = io::Error::from_raw_os_error(self.errno);
+        #[cfg(target_os = "linux")]
+        if let Some(step) = self.step(steps) {
+            return StartError::Confine(step, error);
+        }
+        if self.kind == Self::DIRECTORY { StartError::Directory(error) } else { StartError::Program(error) }
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Failure {
+    pub(super) fn hold((part, errno): (Part, c_int)) -> Self {
+        Self { kind: Self::HOLD, detail: part as u16, errno }
+    }
+
+    pub(super) fn mount(step: usize, errno: c_int) -> Self {
+        Self { kind: Self::MOUNT, detail: u16::try_from(step).unwrap_or(u16::MAX), errno }
+    }
+
+    pub(super) fn user(errno: c_int) -> Self {
+        Self { kind: Self::USER, detail: 0, errno }
+    }
+
+    pub(super) fn loopback(errno: c_int) -> Self {
+        Self { kind: Self::LOOPBACK, detail: 0, errno }
+    }
+
+    /// What could not be done, if it belongs to confining.
+    fn step(self, steps: &[Step]) -> Option<String> {
+        match self.kind {
+            Self::HOLD => Some(Part::describe(self.detail).to_owned()),
+            Self::MOUNT => Some(
+                steps.get(usize::from(self.detail)).map_or_else(|| "mounting".to_owned(), Step::describe),
+            ),
+            Self::USER => Some("becoming the same user in a user namespace".to_owned()),
+            Self::LOOPBACK => Some("switching the loopback network on".to_owned()),
+            _ => None,
+        }
+    }
+}
