@@ -298,6 +298,9 @@ pub(crate) enum Sandbox {
     WorkspaceWrite,
     /// No sandbox at all.
     DangerFullAccess,
+    /// No sandbox of ours: something outside already holds everything.
+    #[value(name = "external-sandbox", alias = "external")]
+    External,
 }
 
 impl From<Sandbox> for SandboxMode {
@@ -306,6 +309,7 @@ impl From<Sandbox> for SandboxMode {
             Sandbox::ReadOnly => Self::ReadOnly,
             Sandbox::WorkspaceWrite => Self::WorkspaceWrite,
             Sandbox::DangerFullAccess => Self::DangerFullAccess,
+            Sandbox::External => Self::External,
         }
     }
 }

@@ -11,8 +11,8 @@ pub(crate) use files::rules;
 use std::io::{self, Write};
 
 use windlass::{
-    ApprovalPolicy, CommandLine,
-    policy::{Decision, Judgement, Rules, judge},
+    ApprovalPolicy, CommandLine, SandboxMode,
+    policy::{Judgement, Rules, Ruling, Wish, judge, ruling},
 };
 
 use crate::{
@@ -37,23 +37,25 @@ pub(crate) fn run(common: &Common, args: Policy) -> Result<Exit, Problem> {
 struct Judge {
     rules: Rules,
     approval: ApprovalPolicy,
+    sandbox: SandboxMode,
 }
 
 impl Judge {
     fn new(setup: &Setup) -> Result<Self, Problem> {
         let rules = rules(setup)?;
         rules.notes().iter().for_each(|text| crate::note(&format!("note: {text}")));
-        Ok(Self { rules, approval: setup.loaded.config.approval_policy })
+        let config = &setup.loaded.config;
+        Ok(Self { rules, approval: config.approval_policy, sandbox: config.sandbox_mode })
     }
 
     /// Decides about a line of shell in some project: where it runs is not said.
-    fn line(&self, line: &str) -> (Decision, Judgement) {
+    fn line(&self, line: &str) -> (Ruling, Judgement) {
         self.decide(&CommandLine { argv: shell(line), cwd: None })
     }
 
-    fn decide(&self, command: &CommandLine) -> (Decision, Judgement) {
+    fn decide(&self, command: &CommandLine) -> (Ruling, Judgement) {
         let judgement = judge(command, &self.rules);
-        (judgement.class.decide(self.approval), judgement)
+        (ruling(self.approval, self.sandbox, judgement.class, Wish::Contained), judgement)
     }
 }
 
@@ -63,11 +65,11 @@ fn shell(line: &str) -> Vec<String> {
 }
 
 /// A decision as tables of commands spell it.
-fn word(decision: Decision) -> &'static str {
-    match decision {
-        Decision::Run => "safe",
-        Decision::Ask => "prompt",
-        Decision::Refuse => "forbidden",
+fn word(ruling: Ruling) -> &'static str {
+    match ruling {
+        Ruling::Run => "safe",
+        Ruling::Ask | Ruling::AskToLeave => "prompt",
+        Ruling::Refuse | Ruling::RefuseWish => "forbidden",
     }
 }
 

@@ -74,6 +74,7 @@ impl Sandbox for EchoMachine {
         let rung = match grant.confinement() {
             Confinement::InProcess => Rung::InProcess,
             Confinement::Unconfined => Rung::Unconfined,
+            Confinement::External(_) => Rung::External,
             Confinement::Walls(_) => Rung::Namespaces,
         };
         Ok(Arc::new(EchoHost(rung)))

@@ -57,6 +57,9 @@ pub enum Confinement {
     InProcess,
     /// Runs with the rights of the user, because the user said so.
     Unconfined,
+    /// Runs with the rights of this process, because the user said that something outside holds it, and what that lets
+    /// it reach.
+    External(Network),
     /// Whatever it starts is held by the kernel.
     Walls(Walls),
 }
@@ -102,10 +105,19 @@ impl Held {
     /// Held by nothing but this rung's own nature.
     pub fn by(rung: Rung) -> Self {
         let (writable, network) = match rung {
-            Rung::Unconfined => (vec!["/".into()], Network::Any),
-            _ => (Vec::new(), Network::None),
+            Rung::Unconfined | Rung::External => (vec!["/".into()], Network::Any),
+            Rung::InProcess | Rung::Namespaces | Rung::Landlock | Rung::Seatbelt => {
+                (Vec::new(), Network::None)
+            }
         };
         Self { rung, writable, network, quota: Quota::default(), not_covered: Vec::new() }
+    }
+
+    /// Held by something outside that nobody here has looked at.
+    pub fn externally(network: Network) -> Self {
+        let unknown =
+            "what holds this process from outside: the user vouches for it, nothing here has checked it";
+        Self { network, not_covered: vec![unknown.to_owned()], ..Self::by(Rung::External) }
     }
 }
 
@@ -117,6 +129,8 @@ pub enum Rung {
     InProcess,
     /// Nothing held it.
     Unconfined,
+    /// Something outside, as the user says.
+    External,
     /// Linux: namespaces, mounts, Landlock and seccomp.
     Namespaces,
     /// Linux: Landlock and seccomp.
@@ -131,6 +145,7 @@ impl Rung {
         match self {
             Self::InProcess => "in-process",
             Self::Unconfined => "unconfined",
+            Self::External => "external",
             Self::Namespaces => "namespaces",
             Self::Landlock => "landlock",
             Self::Seatbelt => "seatbelt",

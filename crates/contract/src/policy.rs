@@ -29,6 +29,10 @@ pub enum SandboxMode {
     WorkspaceWrite,
     /// No sandbox at all: everything runs with the rights of the user.
     DangerFullAccess,
+    /// No sandbox of ours, because something outside (a container, a virtual machine) already holds everything: commands
+    /// run with the rights of this process. Results say so, and repeat what was said about the network.
+    #[serde(rename = "external-sandbox", alias = "external")]
+    External,
 }
 
 impl SandboxMode {
@@ -38,6 +42,7 @@ impl SandboxMode {
             Self::ReadOnly => "read-only",
             Self::WorkspaceWrite => "workspace-write",
             Self::DangerFullAccess => "danger-full-access",
+            Self::External => "external-sandbox",
         }
     }
 }

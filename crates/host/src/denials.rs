@@ -52,7 +52,7 @@ pub(crate) fn observed(exit: Exit, words: &LastWords) -> Vec<Denial> {
 
 /// What a failed command's last words hint at. A path counts only if the walls would really not let it be written.
 pub(crate) fn suspect(exit: Exit, output: &[u8], held: &Held) -> Vec<Denial> {
-    if exit == Exit::Code(0) || matches!(held.rung, Rung::Unconfined | Rung::InProcess) {
+    if exit == Exit::Code(0) || matches!(held.rung, Rung::Unconfined | Rung::External | Rung::InProcess) {
         return Vec::new();
     }
     let end = &output[output.len().saturating_sub(READ_BYTES)..];

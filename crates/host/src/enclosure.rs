@@ -34,6 +34,8 @@ pub(crate) use macos::Ladder;
 pub(crate) enum Enclosure {
     /// Nothing.
     Open,
+    /// Nothing of ours; what holds this process lets it reach this.
+    External(Network),
     /// Walls.
     Walls(Arc<Site>),
 }
@@ -63,18 +65,35 @@ impl Enclosure {
     /// Starts a program behind this.
     pub(crate) fn start(&self, program: &Program, stdio: Stdio) -> Result<Enclosed, StartError> {
         match self {
-            Self::Open => {
-                let started = sys::start(
-                    program,
-                    stdio,
-                    #[cfg(target_os = "linux")]
-                    None,
-                )?;
-                Ok(Enclosed { started, held: Held::by(Rung::Unconfined), protection: None })
+            Self::Open => open(program, stdio, Held::by(Rung::Unconfined)),
+            Self::External(network) => {
+                let program = program.with(&told(Rung::External, *network))?;
+                open(&program, stdio, Held::externally(*network))
             }
             Self::Walls(site) => site.start(program, stdio),
         }
     }
+}
+
+fn open(program: &Program, stdio: Stdio, held: Held) -> Result<Enclosed, StartError> {
+    let started = sys::start(
+        program,
+        stdio,
+        #[cfg(target_os = "linux")]
+        None,
+    )?;
+    Ok(Enclosed { started, held, protection: None })
+}
+
+/// What a program finds in its environment about what holds it: a value, or that there must be none.
+fn told(rung: Rung, network: Network) -> BTreeMap<&'static str, Option<String>> {
+    let offline = (network == Network::None).then(|| "1".to_owned());
+    BTreeMap::from([
+        ("WINDLASS_SANDBOX", Some(rung.name().to_owned())),
+        ("WINDLASS_SANDBOX_NETWORK_DISABLED", offline.clone()),
+        // For programs that know the best-known agent.
+        ("CODEX_SANDBOX_NETWORK_DISABLED", offline),
+    ])
 }
 
 impl Site {
@@ -88,18 +107,14 @@ impl Site {
         Held { rung, writable: writable.clone(), network: *network, quota: self.limits.quota, not_covered }
     }
 
-    /// What a confined program finds in its environment: a value, or that there must be none.
+    /// What a program behind walls finds in its environment: a value, or that there must be none.
     fn variables(&self, rung: Rung, temporary: &Path) -> BTreeMap<&'static str, Option<String>> {
         let temporary = Some(temporary.to_string_lossy().into_owned());
-        let offline = (self.walls.network == Network::None).then(|| "1".to_owned());
-        BTreeMap::from([
+        let mut variables = told(rung, self.walls.network);
+        variables.extend([
             ("TMPDIR", temporary.clone()),
             ("TMP", temporary.clone()),
             ("TEMP", temporary),
-            ("WINDLASS_SANDBOX", Some(rung.name().to_owned())),
-            ("WINDLASS_SANDBOX_NETWORK_DISABLED", offline.clone()),
-            // For programs that know the best-known agent.
-            ("CODEX_SANDBOX_NETWORK_DISABLED", offline),
             // Daemons that are out of reach.
             ("SSH_AUTH_SOCK", None),
             ("DBUS_SESSION_BUS_ADDRESS", None),
@@ -108,7 +123,8 @@ impl Site {
             ("WAYLAND_DISPLAY", None),
             ("XAUTHORITY", None),
             ("GPG_AGENT_INFO", None),
-        ])
+        ]);
+        variables
     }
 }
 

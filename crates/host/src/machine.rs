@@ -91,6 +91,7 @@ impl Machine {
         let variable = |name: &str| self.environment.get(name).map(PathBuf::from);
         match grant.confinement() {
             Confinement::InProcess | Confinement::Unconfined => Enclosure::Open,
+            Confinement::External(network) => Enclosure::External(*network),
             Confinement::Walls(walls) => Enclosure::Walls(Arc::new(Site {
                 walls: walls.clone(),
                 limits: grant.limits().clone(),
@@ -109,6 +110,7 @@ impl Sandbox for Machine {
         let held = match grant.confinement() {
             Confinement::InProcess => return Ok(Arc::new(Nothing)),
             Confinement::Unconfined => Held::by(Rung::Unconfined),
+            Confinement::External(network) => Held::externally(*network),
             // Corrected once a command has run: which rung holds is found out by using it.
             Confinement::Walls(_) => Held::by(Rung::Namespaces),
         };

@@ -19,7 +19,8 @@ use std::{
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Command, Confinement, Effects, Exit, Finished, Grant, Held, Host, HostError, Limits, Rung, Sandbox,
+    Command, Confinement, Effects, Exit, Finished, Grant, Held, Host, HostError, Limits, Network, Rung,
+    Sandbox,
 };
 use windlass_host::Machine;
 
@@ -270,6 +271,17 @@ async fn a_call_that_declared_to_start_nothing_starts_nothing() {
     assert!(matches!(result, Err(HostError::NotGranted { program }) if program == "sh"));
     assert!(!directory.path().join("made").exists());
     assert_eq!(host.held(), Held::by(Rung::InProcess));
+}
+
+#[tokio::test]
+async fn what_is_held_from_outside_is_told_so_and_says_so() {
+    let directory = tempfile::tempdir().unwrap();
+    let told = "echo $WINDLASS_SANDBOX $WINDLASS_SANDBOX_NETWORK_DISABLED";
+    for (network, said) in [(Network::None, "external 1\n"), (Network::Any, "external\n")] {
+        let host = host(directory.path(), Confinement::External(network));
+        let finished = host.run(&sh(told), &CancellationToken::new(), &|_| {}).await.unwrap();
+        assert_eq!((finished.output.as_slice(), host.held()), (said.as_bytes(), Held::externally(network)));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -3,7 +3,7 @@
 use windlass_contract::CommandLine;
 
 use crate::{
-    Access, Class, Danger, FileUse, Judgement, Part, Reason, Rule, Rules, Ruling, Severity, Unclear, What,
+    Access, Action, Class, Danger, FileUse, Judgement, Part, Reason, Rule, Rules, Severity, Unclear, What,
     danger, known,
     path::Places,
     secret,
@@ -147,14 +147,14 @@ impl<'a> Judge<'a> {
             return (Class::Forbidden, Reason::Danger(danger.clone()));
         }
         let ruled = |ruling| rule.filter(|rule| rule.decision == ruling).cloned().map(Reason::Rule);
-        if let Some(forbidden) = ruled(Ruling::Forbid) {
+        if let Some(forbidden) = ruled(Action::Forbid) {
             return (Class::Forbidden, forbidden);
         }
-        if let Some(asked) = ruled(Ruling::Ask) {
+        if let Some(asked) = ruled(Action::Ask) {
             return (Class::Dangerous, asked);
         }
         let trouble = trouble(simple, &self.places);
-        let allowed = ruled(Ruling::Allow).filter(|_| trouble.is_none() && !adds_options(simple));
+        let allowed = ruled(Action::Allow).filter(|_| trouble.is_none() && !adds_options(simple));
         // Whoever allowed `git push` did not think of `git push --force`; who allowed that did.
         let meant = |rule: &Rule| {
             let prefix = simple.words.get(..rule.prefix.len()).unwrap_or_default();
@@ -187,7 +187,7 @@ impl<'a> Judge<'a> {
                 Inner::Words { range, plain } => {
                     // A rule that names the inner program has thought of it.
                     within.allowed =
-                        rule.filter(|rule| rule.decision == Ruling::Allow && rule.prefix.len() > range.start);
+                        rule.filter(|rule| rule.decision == Action::Allow && rule.prefix.len() > range.start);
                     let words = simple.words.get(range).unwrap_or_default().to_vec();
                     (self.script_of(&single(words), &within), plain)
                 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::{Danger, Rule, Ruling, Unclear};
+use crate::{Action, Danger, Rule, Unclear};
 
 /// What is known about a command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -117,9 +117,9 @@ impl fmt::Display for Reason {
             Self::Wrapper => f.write_str("as what it runs"),
             Self::Rule(rule) => {
                 let says = match rule.decision {
-                    Ruling::Allow => "allowed",
-                    Ruling::Ask => "to be asked about",
-                    Ruling::Forbid => "forbidden",
+                    Action::Allow => "allowed",
+                    Action::Ask => "to be asked about",
+                    Action::Forbid => "forbidden",
                 };
                 write!(f, "{says} by the rule `{}` (`{}`, line {})", rule.shown(), rule.file, rule.line)?;
                 rule.justification.as_ref().map_or(Ok(()), |why| write!(f, ": {why}"))

@@ -27,10 +27,10 @@
 //! ```
 
 mod danger;
-mod decision;
 mod judge;
 mod judgement;
 mod known;
+mod matrix;
 mod path;
 mod rules;
 mod secret;
@@ -39,9 +39,9 @@ mod suggest;
 mod wrapper;
 
 pub use danger::{Danger, Severity};
-pub use decision::Decision;
 pub use judge::judge;
 pub use judgement::{Access, Class, FileUse, Judgement, Part, Reason};
-pub use rules::{Rule, RuleError, RuleFile, Rules, Ruling, Trust};
+pub use matrix::{Ruling, Wish, ruling};
+pub use rules::{Action, Rule, RuleError, RuleFile, Rules, Trust};
 pub use shell::{Unclear, What};
 pub use suggest::{Suggestion, suggest};

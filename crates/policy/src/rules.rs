@@ -42,7 +42,7 @@ pub struct Rule {
     /// The words a command must begin with, each with its alternatives.
     pub prefix: Vec<Vec<String>>,
     /// What it says.
-    pub decision: Ruling,
+    pub decision: Action,
     /// Why, for whoever is asked or refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub justification: Option<String>,
@@ -57,7 +57,7 @@ pub struct Rule {
 /// What a rule says about a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Ruling {
+pub enum Action {
     /// It runs without a question.
     Allow,
     /// It is asked about, whatever the approval policy says.
@@ -127,8 +127,8 @@ impl Rule {
     fn fits_program(&self, program: &Program<'_>) -> bool {
         let Some(names) = self.prefix.first() else { return false };
         let by_name = match self.decision {
-            Ruling::Allow => program.system,
-            Ruling::Ask | Ruling::Forbid => Some(program.base),
+            Action::Allow => program.system,
+            Action::Ask | Action::Forbid => Some(program.base),
         };
         names.iter().any(|name| by_name == Some(name) || program.literal == Some(name))
     }

@@ -6,14 +6,12 @@ use windlass_contract::{
     Answer, ApprovalPolicy, Approver, CommandLine, Confinement, Effects, Grant, Limits, Network, Question,
     SandboxMode, ToolCall, Walls,
 };
-use windlass_policy::{Class, Judgement, Rules, judge};
+use windlass_policy::{Class, Judgement, Rules, Ruling, Wish, judge, ruling};
 use windlass_shape::Failure;
 
 use crate::{Reason, Stop};
-use matrix::{Ruling, Wish, ruling};
 use memory::Memory;
 
-mod matrix;
 mod memory;
 
 /// Decides about calls, and asks where it may not decide alone.
@@ -64,6 +62,7 @@ impl Policy {
         let Walls { writable, unreadable, readable_again, network } = self.walls.clone();
         let (writable, network) = match self.sandbox {
             SandboxMode::DangerFullAccess => return Confinement::Unconfined,
+            SandboxMode::External => return Confinement::External(network),
             SandboxMode::ReadOnly => (Vec::new(), Network::None),
             SandboxMode::WorkspaceWrite => {
                 ([self.cwd.clone()].into_iter().chain(writable).collect(), network)
@@ -343,6 +342,12 @@ mod tests {
         assert!(admit(at("/home/me"), search(None)).await.is_err());
         assert!(admit(at("/home/me/project"), search(Some(".."))).await.is_err());
         assert!(admit(at("/home/me"), search(Some("project"))).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn what_is_held_from_outside_keeps_what_was_said_about_the_network() {
+        let gate = gate(SandboxMode::External, ApprovalPolicy::Never, None);
+        assert_eq!(admit(gate, command()).await, Ok(Confinement::External(Network::Any)));
     }
 
     #[tokio::test]

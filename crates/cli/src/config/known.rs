@@ -255,7 +255,7 @@ mod tests {
             ("model = 4", "`model` must be text in quotes; found integer 4"),
             (
                 "sandbox_mode = 'none'",
-                r#"`sandbox_mode` must be one of "read-only", "workspace-write", "danger-full-access"; found string "none""#,
+                r#"`sandbox_mode` must be one of "read-only", "workspace-write", "danger-full-access", "external-sandbox"; found string "none""#,
             ),
             (
                 "model_verbosity = true",

@@ -233,7 +233,7 @@ fn all_problems_are_reported_at_once_each_with_its_place() {
         .says("modell=x")
         .flag("--time-limit", "turn_time_limit_sec", 0);
     insta::assert_snapshot!(user.problem(), @r#"
-    ~/config.toml:1:16: `sandbox_mode` must be one of "read-only", "workspace-write", "danger-full-access"; found string "none"
+    ~/config.toml:1:16: `sandbox_mode` must be one of "read-only", "workspace-write", "danger-full-access", "external-sandbox"; found string "none"
         sandbox_mode = "none"
                        ^^^^^^
     ~/config.toml:2:1: unknown key `modle`; did you mean `model`?

@@ -50,8 +50,8 @@ fn answer_all(
         }
         let answer = match request(&line, whole) {
             Ok(Request { id, cmd }) => {
-                let (decision, judgement) = judge.line(&cmd);
-                json!({"id": id, "decision": word(decision), "why": judgement.why})
+                let (ruling, judgement) = judge.line(&cmd);
+                json!({"id": id, "decision": word(ruling), "why": judgement.why})
             }
             Err((id, problem)) => {
                 bad += 1;
@@ -94,12 +94,13 @@ fn skip_line(input: &mut impl BufRead) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use windlass::{ApprovalPolicy, policy::Rules};
+    use windlass::{ApprovalPolicy, SandboxMode, policy::Rules};
 
     use super::*;
 
     fn answers(input: &[u8]) -> (Vec<Value>, usize) {
-        let judge = Judge { rules: Rules::default(), approval: ApprovalPolicy::Untrusted };
+        let (approval, sandbox) = (ApprovalPolicy::Untrusted, SandboxMode::ReadOnly);
+        let judge = Judge { rules: Rules::default(), approval, sandbox };
         let mut output = Vec::new();
         let bad = answer_all(&judge, &mut BufReader::new(input), &mut output, &|_| {}).unwrap();
         let lines = output.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());

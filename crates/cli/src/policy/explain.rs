@@ -3,7 +3,7 @@
 use serde_json::json;
 use windlass::{
     CommandLine, SandboxMode,
-    policy::{Class, Decision, Judgement, Part},
+    policy::{Class, Judgement, Part, Ruling},
 };
 
 use super::{Judge, print, shell};
@@ -11,23 +11,23 @@ use crate::{exit::Exit, problem::Problem, screen::visible, setup::Setup};
 
 pub(super) fn run(setup: &Setup, command: &str, json: bool) -> Result<Exit, Problem> {
     let judge = Judge::new(setup)?;
-    let (decision, judgement) =
+    let (ruling, judgement) =
         judge.decide(&CommandLine { argv: shell(command), cwd: Some(setup.cwd.clone()) });
-    let mode = setup.loaded.config.sandbox_mode;
+    let mode = judge.sandbox;
     let held = held(mode, &judgement);
     if json {
         let value = json!({
             "command": command,
             "approval_policy": judge.approval.name(),
             "sandbox_mode": mode.name(),
-            "decision": decision,
+            "decision": ruling,
             "sandbox": held,
             "judgement": judgement,
         });
         print(&format!("{value:#}\n"))?;
         return Ok(Exit::Done);
     }
-    let mut out = format!("{}: {}\n", says(decision, judgement.class), visible(&judgement.why));
+    let mut out = format!("{}: {}\n", says(ruling, judgement.class), visible(&judgement.why));
     for (at, part) in judgement.parts.iter().enumerate() {
         out.push_str(&format!("\n{}. {}\n", at + 1, described(part)));
     }
@@ -43,12 +43,12 @@ pub(super) fn run(setup: &Setup, command: &str, json: bool) -> Result<Exit, Prob
     Ok(Exit::Done)
 }
 
-fn says(decision: Decision, class: Class) -> &'static str {
-    match (decision, class) {
-        (Decision::Run, Class::Safe) => "runs without a question",
-        (Decision::Run, _) => "runs without a question, held by the sandbox alone",
-        (Decision::Ask, _) => "a question",
-        (Decision::Refuse, _) => "refused",
+fn says(ruling: Ruling, class: Class) -> &'static str {
+    match (ruling, class) {
+        (Ruling::Run, Class::Safe) => "runs without a question",
+        (Ruling::Run, _) => "runs without a question, held by the sandbox alone",
+        (Ruling::Ask | Ruling::AskToLeave, _) => "a question",
+        (Ruling::Refuse | Ruling::RefuseWish, _) => "refused",
     }
 }
 
@@ -68,6 +68,7 @@ fn held(mode: SandboxMode, judgement: &Judgement) -> String {
             "the workspace and a private temporary directory may be written, no network"
         }
         SandboxMode::DangerFullAccess => "none, it has all rights of the user",
+        SandboxMode::External => "none of ours, only what already holds this process",
     };
     let leaves = if judgement.escape_sandbox { "; the rules let this command leave it" } else { "" };
     format!("{}: {what}{leaves}", mode.name())

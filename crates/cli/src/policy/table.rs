@@ -54,8 +54,8 @@ pub(super) fn run(setup: &Setup, path: &Path) -> Result<Exit, Problem> {
 }
 
 fn failure(judge: &Judge, line: usize, case: &Case) -> Option<String> {
-    let (decision, judgement) = judge.line(&case.command);
-    let (got, wanted) = (word(decision), case.decision.word());
+    let (ruling, judgement) = judge.line(&case.command);
+    let (got, wanted) = (word(ruling), case.decision.word());
     (got != wanted).then(|| {
         let command = visible(&case.command);
         format!("line {line}: {got}, not {wanted}: {command}\n  {}\n", visible(&judgement.why))
@@ -83,12 +83,13 @@ fn from_lines(text: &str) -> Cases {
 
 #[cfg(test)]
 mod tests {
-    use windlass::{ApprovalPolicy, policy::Rules};
+    use windlass::{ApprovalPolicy, SandboxMode, policy::Rules};
 
     use super::*;
 
     fn failures(cases: &Cases) -> Vec<String> {
-        let judge = Judge { rules: Rules::default(), approval: ApprovalPolicy::Untrusted };
+        let (approval, sandbox) = (ApprovalPolicy::Untrusted, SandboxMode::ReadOnly);
+        let judge = Judge { rules: Rules::default(), approval, sandbox };
         let cases = cases.as_ref().unwrap_or_else(|(line, problem)| panic!("line {line}: {problem}"));
         cases.iter().filter_map(|(line, case)| failure(&judge, *line, case)).collect()
     }

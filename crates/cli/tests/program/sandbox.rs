@@ -44,6 +44,21 @@ fn the_receipt_goes_where_it_is_wanted() {
 }
 
 #[test]
+fn where_something_outside_holds_the_command_the_receipt_says_so() {
+    let user = User::new();
+    for name in ["external", "external-sandbox"] {
+        let file = user.work().join(name);
+        let option = format!("--json={}", file.display());
+        user.run(&sandboxed(&["--policy", name, &option], "touch here")).assert_code(0);
+        let receipt: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+        assert_eq!(
+            (&receipt["held"]["rung"], &receipt["held"]["network"]),
+            (&"external".into(), &"none".into())
+        );
+    }
+}
+
+#[test]
 fn limits_end_the_command() {
     let user = User::new();
     user.run(&sandboxed(&["--limit", "wall_s=1"], "trap '' TERM; sleep 60; sleep 60")).assert_code(124);

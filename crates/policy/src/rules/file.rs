@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::{Rule, RuleFile, Rules, Ruling, Trust, wide};
+use super::{Action, Rule, RuleFile, Rules, Trust, wide};
 use crate::shell::{Dialect, Script, Word};
 
 /// Why a file of rules cannot be used.
@@ -96,7 +96,7 @@ struct Raw {
 #[serde(deny_unknown_fields)]
 struct RawRule {
     prefix: Vec<OneOrMore>,
-    decision: Ruling,
+    decision: Action,
     justification: Option<String>,
     #[serde(default, rename = "match")]
     matches: Vec<OneOrMore>,
@@ -124,7 +124,7 @@ pub(super) fn read(file: &RuleFile<'_>, into: &mut Rules) -> Result<(), RuleErro
     for raw in raw.rule {
         let line = line_of(file.text, raw.span().start);
         let rule = rule(file.name, line, raw.into_inner())?;
-        if file.trust == Trust::Project && rule.decision == Ruling::Allow {
+        if file.trust == Trust::Project && rule.decision == Action::Allow {
             let prefix = rule.shown();
             into.notes.push(format!(
                 "`{}`, line {line}: the rule for `{prefix}` is ignored: a project may ask and forbid, only the user may allow",
@@ -155,10 +155,10 @@ fn rule(file: &str, line: usize, raw: RawRule) -> Result<Rule, RuleError> {
     if rule.prefix.is_empty() || rule.prefix.iter().any(Vec::is_empty) {
         return Err(RuleError::EmptyPrefix { file: at(), line });
     }
-    if rule.escape_sandbox && rule.decision != Ruling::Allow {
+    if rule.escape_sandbox && rule.decision != Action::Allow {
         return Err(RuleError::Escape { file: at(), line });
     }
-    if rule.decision == Ruling::Allow
+    if rule.decision == Action::Allow
         && let Some((prefix, reason)) = wide::find(&rule.prefix)
     {
         return Err(RuleError::TooWide { file: at(), line, prefix, reason });

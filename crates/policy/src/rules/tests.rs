@@ -7,7 +7,7 @@ fn load(text: &str, trust: Trust) -> Result<Rules, RuleError> {
     Rules::load(&[RuleFile { name: "r.toml", text, trust }])
 }
 
-fn found(rules: &Rules, source: &str) -> Option<Ruling> {
+fn found(rules: &Rules, source: &str) -> Option<Action> {
     let script = Script::parse(source, Dialect::Bash);
     rules.find(&script.commands[0].words).map(|rule| rule.decision)
 }
@@ -19,9 +19,9 @@ fn rule(prefix: &str, decision: &str) -> String {
 #[test]
 fn a_rule_fits_commands_that_begin_with_its_words() {
     let rules = load(&rule(r#"["git", ["push", "pull"]]"#, "allow"), Trust::User).unwrap();
-    assert_eq!(found(&rules, "git push origin main"), Some(Ruling::Allow));
-    assert_eq!(found(&rules, "'git' pull"), Some(Ruling::Allow));
-    assert_eq!(found(&rules, "/usr/bin/git pull"), Some(Ruling::Allow));
+    assert_eq!(found(&rules, "git push origin main"), Some(Action::Allow));
+    assert_eq!(found(&rules, "'git' pull"), Some(Action::Allow));
+    assert_eq!(found(&rules, "/usr/bin/git pull"), Some(Action::Allow));
     for other in ["git", "git fetch", "git -c a=b push", "./git push", "/tmp/git push", "git p*", "git $x"] {
         assert_eq!(found(&rules, other), None, "{other}");
     }
@@ -31,7 +31,7 @@ fn a_rule_fits_commands_that_begin_with_its_words() {
 fn what_forbids_sees_a_program_behind_any_path() {
     let rules = load(&rule(r#"["curl"]"#, "forbid"), Trust::Project).unwrap();
     for source in ["curl x", "/usr/bin/curl x", "./curl", "/opt/x/curl"] {
-        assert_eq!(found(&rules, source), Some(Ruling::Forbid), "{source}");
+        assert_eq!(found(&rules, source), Some(Action::Forbid), "{source}");
     }
 }
 
@@ -41,8 +41,8 @@ fn the_strictest_rule_wins() {
         + &rule(r#"["git"]"#, "ask")
         + &rule(r#"["git", "push", "-f"]"#, "forbid");
     let rules = load(&text, Trust::User).unwrap();
-    assert_eq!(found(&rules, "git push"), Some(Ruling::Ask));
-    assert_eq!(found(&rules, "git push -f"), Some(Ruling::Forbid));
+    assert_eq!(found(&rules, "git push"), Some(Action::Ask));
+    assert_eq!(found(&rules, "git push -f"), Some(Action::Forbid));
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn a_project_may_only_tighten() {
     let text = rule(r#"["cargo", "test"]"#, "allow") + &rule(r#"["cargo", "run"]"#, "ask");
     let rules = load(&text, Trust::Project).unwrap();
     assert_eq!(found(&rules, "cargo test"), None);
-    assert_eq!(found(&rules, "cargo run"), Some(Ruling::Ask));
+    assert_eq!(found(&rules, "cargo run"), Some(Action::Ask));
     assert_eq!(
         rules.notes(),
         [

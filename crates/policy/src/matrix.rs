@@ -1,11 +1,13 @@
 //! Who decides about a command: the policy alone, or a person. One table, to be read in one look.
 
+use serde::Serialize;
 use windlass_contract::{ApprovalPolicy, SandboxMode};
-use windlass_policy::Class;
+
+use crate::Class;
 
 /// How the model wants a command to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wish {
+pub enum Wish {
     /// As the sandbox mode says.
     Contained,
     /// Without the sandbox. A request, never a decision.
@@ -13,8 +15,9 @@ pub(crate) enum Wish {
 }
 
 /// Who decides.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ruling {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ruling {
     /// It runs as the sandbox mode says.
     Run,
     /// A person decides; then it runs as the sandbox mode says.
@@ -29,10 +32,10 @@ pub(crate) enum Ruling {
 
 /// The ruling for a command.
 #[expect(clippy::match_same_arms, reason = "a table is read row by row")]
-pub(crate) fn ruling(approval: ApprovalPolicy, sandbox: SandboxMode, class: Class, wish: Wish) -> Ruling {
+pub fn ruling(approval: ApprovalPolicy, sandbox: SandboxMode, class: Class, wish: Wish) -> Ruling {
     use ApprovalPolicy::{Never, OnFailure, OnRequest, Untrusted};
     use Class::{Dangerous, Forbidden, Ordinary, Safe};
-    use SandboxMode::{DangerFullAccess, ReadOnly, WorkspaceWrite};
+    use SandboxMode::{DangerFullAccess, External, ReadOnly, WorkspaceWrite};
     use Wish::{Contained, Escalated};
 
     match (wish, class, approval, sandbox) {
@@ -41,9 +44,9 @@ pub(crate) fn ruling(approval: ApprovalPolicy, sandbox: SandboxMode, class: Clas
         // Only where the model may ask for it at all; a command known to be safe is no exception.
         (Escalated, _, Untrusted | OnFailure | Never, _) => Ruling::RefuseWish,
         (Escalated, _, OnRequest, ReadOnly | WorkspaceWrite) => Ruling::AskToLeave,
-        // Without a sandbox there is nothing to leave.
-        (Escalated, Dangerous, OnRequest, DangerFullAccess) => Ruling::Ask,
-        (Escalated, Safe | Ordinary, OnRequest, DangerFullAccess) => Ruling::Run,
+        // Without a sandbox of ours there is nothing to leave.
+        (Escalated, Dangerous, OnRequest, DangerFullAccess | External) => Ruling::Ask,
+        (Escalated, Safe | Ordinary, OnRequest, DangerFullAccess | External) => Ruling::Run,
 
         (Contained, Safe, _, _) => Ruling::Run,
         (Contained, Ordinary, Untrusted, _) => Ruling::Ask,
@@ -62,15 +65,19 @@ mod tests {
         untrusted   read-only           Run Ask Ask    Refuse  RefuseWish RefuseWish RefuseWish Refuse
         untrusted   workspace-write     Run Ask Ask    Refuse  RefuseWish RefuseWish RefuseWish Refuse
         untrusted   danger-full-access  Run Ask Ask    Refuse  RefuseWish RefuseWish RefuseWish Refuse
+        untrusted   external-sandbox    Run Ask Ask    Refuse  RefuseWish RefuseWish RefuseWish Refuse
         on-failure  read-only           Run Run Ask    Refuse  RefuseWish RefuseWish RefuseWish Refuse
         on-failure  workspace-write     Run Run Ask    Refuse  RefuseWish RefuseWish RefuseWish Refuse
         on-failure  danger-full-access  Run Run Ask    Refuse  RefuseWish RefuseWish RefuseWish Refuse
+        on-failure  external-sandbox    Run Run Ask    Refuse  RefuseWish RefuseWish RefuseWish Refuse
         on-request  read-only           Run Run Ask    Refuse  AskToLeave AskToLeave AskToLeave Refuse
         on-request  workspace-write     Run Run Ask    Refuse  AskToLeave AskToLeave AskToLeave Refuse
         on-request  danger-full-access  Run Run Ask    Refuse  Run        Run        Ask        Refuse
+        on-request  external-sandbox    Run Run Ask    Refuse  Run        Run        Ask        Refuse
         never       read-only           Run Run Refuse Refuse  RefuseWish RefuseWish RefuseWish Refuse
         never       workspace-write     Run Run Refuse Refuse  RefuseWish RefuseWish RefuseWish Refuse
         never       danger-full-access  Run Run Refuse Refuse  RefuseWish RefuseWish RefuseWish Refuse
+        never       external-sandbox    Run Run Refuse Refuse  RefuseWish RefuseWish RefuseWish Refuse
     ";
 
     #[test]
@@ -89,6 +96,6 @@ mod tests {
                 cells += 1;
             }
         }
-        assert_eq!(cells, 96);
+        assert_eq!(cells, 128);
     }
 }
