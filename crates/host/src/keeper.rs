@@ -125,7 +125,7 @@ fn start(order: Order, jobs: Sender<Job>) -> Result<Child, HostError> {
     }
 }
 
-/// A running child. Dropped before it was collected, it and its group are killed.
+/// A running child. Dropped before it was collected, it and everything it started are killed.
 #[derive(Debug)]
 pub(crate) struct Child {
     started: Started,
@@ -144,14 +144,14 @@ pub(crate) struct Ended {
 }
 
 impl Child {
-    /// Waits until the child has ended. Its number stays taken, so its group can still be killed.
+    /// Waits until the child has ended. Its number stays taken, so it can still be killed.
     pub(crate) async fn ended(&self) -> io::Result<()> {
         self.started.ended().await
     }
 
-    /// Kills the child, if it still runs, and everything it left behind in its group.
-    pub(crate) fn kill_group(&self) {
-        self.started.pid.kill_group();
+    /// Kills the child, if it still runs, and everything it left behind.
+    pub(crate) fn kill(&self) {
+        self.started.kill();
     }
 
     /// What holds it.
@@ -159,7 +159,7 @@ impl Child {
         &self.held
     }
 
-    /// Asks the child to end, and everything with it where it has an init of its own.
+    /// Asks the child to end, and everything with it.
     pub(crate) fn ask_to_end(&self) {
         self.started.pid.ask_to_end();
     }
@@ -186,7 +186,7 @@ impl Drop for Child {
     fn drop(&mut self) {
         let protection = self.protection.take().map(Box::new);
         if !self.collected {
-            self.kill_group();
+            self.kill();
             // Fails only if the thread has panicked, and then nobody is left to tell.
             drop(self.jobs.send(Job::Bury(self.started.pid, protection)));
         } else if let Some(protection) = protection {

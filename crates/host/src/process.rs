@@ -28,7 +28,7 @@ const CHUNK_BYTES: usize = 64 * 1024;
 /// `make > >(tee log)` must. Nobody else pays for it: without them the pipe is closed.
 const SETTLING_TIME: Duration = Duration::from_millis(50);
 
-/// How long a command that was asked to end may take. The first process of a sandbox keeps a shorter time of its own.
+/// How long a command that was asked to end may take. The first process keeps a shorter time of its own.
 const GRACE: Duration = Duration::from_millis(300);
 
 /// How long a killed command is waited for. It needs more only if it is stuck in the kernel.
@@ -154,7 +154,7 @@ async fn wind_up(
     if forced.is_some() {
         child.ask_to_end();
         if time::timeout(GRACE, child.ended()).await.is_err() {
-            child.kill_group();
+            child.kill();
             if let Ok(ended) = time::timeout(DYING_TIME, child.ended()).await {
                 ended?;
             }
@@ -165,8 +165,8 @@ async fn wind_up(
     {
         read?;
     }
-    // Before the child is collected: its number, and with it the group's, might pass to others afterwards.
-    child.kill_group();
+    // Before the child is collected: its number might pass to others afterwards.
+    child.kill();
     child.collect()
 }
 

@@ -1,30 +1,27 @@
 //! System calls: starting a child, killing its group, collecting its end. All `unsafe` of the project is in this file
 //! and those below it.
 //!
-//! On Linux the child borrows this process's memory until it calls `exec`, as with `vfork`. A `fork` copies page
-//! tables instead, and that grows with the process that forks: 0.2 ms more than `posix_spawn` for a small one, 4 ms
-//! more at 200 MB. What runs in the child is in [`child`].
+//! On Linux there is always a first process between us and the command: the init of its process namespace, or where it
+//! has none, a warden. It is a copy of ours and stays; the command borrows its memory until it calls `exec`, as with
+//! `vfork`. What runs between the two is in [`child`].
 #![expect(unsafe_code, reason = "this is the file the lint sends such code to")]
 
+#[cfg(target_os = "linux")]
+use std::os::fd::AsFd;
 use std::{
     ffi::c_int,
     io::{self, PipeReader, Read},
     mem,
-    os::fd::{AsRawFd, OwnedFd, RawFd},
+    os::fd::{AsRawFd, OwnedFd},
     ptr,
-};
-#[cfg(target_os = "linux")]
-use std::{
-    ffi::c_void,
-    os::fd::{AsFd, FromRawFd},
 };
 
 #[cfg(target_os = "linux")]
 use tokio::io::{Interest, unix::AsyncFd};
 use windlass_contract::Exit;
 
-use crate::program::Program;
-
+#[cfg(not(target_os = "linux"))]
+mod bare;
 mod child;
 #[cfg(target_os = "linux")]
 pub(crate) mod confined;
@@ -40,32 +37,46 @@ pub(crate) mod landlock;
 #[cfg(target_os = "linux")]
 mod mounts;
 mod pid;
+#[cfg(target_os = "linux")]
+mod split;
+#[cfg(target_os = "linux")]
+mod warden;
 
 #[cfg(target_os = "linux")]
 use crate::blueprint::Step;
+#[cfg(not(target_os = "linux"))]
+pub(crate) use bare::start;
 use child::{Plan, become_program, plan};
 use failure::Failure;
 pub(crate) use failure::StartError;
-#[cfg(target_os = "linux")]
-use hold::Hold;
 pub(crate) use pid::Pid;
 #[cfg(target_os = "linux")]
 use pid::exit;
+#[cfg(target_os = "linux")]
+pub(crate) use warden::start;
 
 /// A child that was started and not yet collected, so that its number cannot have passed to another process.
 #[derive(Debug)]
 pub(crate) struct Started {
     pub(crate) pid: Pid,
+    /// What has it and everything it started die.
+    kill_signal: c_int,
     /// Readable once the child has ended.
     #[cfg(target_os = "linux")]
     ended: OwnedFd,
-    /// Where the first process of a sandbox leaves word of how it went.
+    /// Where the first process leaves word of how it went.
     #[cfg(target_os = "linux")]
     last_words: Option<PipeReader>,
 }
 
 impl Started {
-    /// What the first process of a sandbox said. To be asked for when it has ended.
+    /// Kills the child, if it still runs, and everything it left behind: at once, or as soon as who looks after it has
+    /// done so.
+    pub(crate) fn kill(&self) {
+        self.pid.kill_group(self.kill_signal);
+    }
+
+    /// What the first process said. To be asked for when it has ended.
     #[cfg(target_os = "linux")]
     pub(crate) fn last_words(&mut self) -> LastWords {
         self.last_words.as_mut().map(confined::last_words).unwrap_or_default()
@@ -94,7 +105,7 @@ impl Started {
     }
 }
 
-/// What init said when it ended.
+/// What an init or a warden said when it ended.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct LastWords {
     pub(crate) exit: Option<Exit>,
@@ -129,31 +140,6 @@ impl Stdio {
     }
 }
 
-/// Starts a program in a session of its own, with the given descriptors and no others. On Linux the child is killed
-/// when the calling thread ends.
-pub(crate) fn start(
-    program: &Program,
-    stdio: Stdio,
-    #[cfg(target_os = "linux")] hold: Option<Hold<'_>>,
-) -> Result<Started, StartError> {
-    let stdio = stdio.above_standard()?;
-    let (mut reports, report) = report_pipe()?;
-    let pointers = program.pointers();
-    let plan = Plan {
-        #[cfg(target_os = "linux")]
-        hold,
-        ..plan(program, &pointers, &stdio, report.as_raw_fd())
-    };
-    let started = without_signals(|| split(&plan))?;
-    drop((stdio, report));
-    hear(
-        started,
-        &mut reports,
-        #[cfg(target_os = "linux")]
-        &[],
-    )
-}
-
 /// A pipe whose writing end stays out of the way of the standard descriptors.
 fn report_pipe() -> io::Result<(PipeReader, OwnedFd)> {
     let (reader, writer) = io::pipe()?;
@@ -171,12 +157,12 @@ fn hear(
         // The last writing end was closed by a successful `exec`.
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(started),
         Err(error) => {
-            started.pid.kill_group();
+            started.kill();
             started.pid.collect(0)?;
             Err(error.into())
         }
         Ok(()) => {
-            started.pid.kill_group();
+            started.kill();
             started.pid.collect(0)?;
             let failure = Failure::read(message);
             #[cfg(target_os = "linux")]
@@ -184,54 +170,6 @@ fn hear(
             #[cfg(not(target_os = "linux"))]
             Err(failure.explain())
         }
-    }
-}
-
-/// Makes the child. It shares our memory and we stand still until it calls `exec` or ends.
-#[cfg(target_os = "linux")]
-fn split(plan: &Plan<'_>) -> io::Result<Started> {
-    extern "C" fn main(plan: *mut c_void) -> c_int {
-        // SAFETY: `plan` is the one passed to `clone` below, which outlives this child's use of it because the
-        // parent's thread is suspended until then.
-        unsafe { become_program(&*plan.cast::<Plan<'_>>(), &mut -1) }
-    }
-    // 64 KiB. The child's deepest frame is a few hundred bytes, and no handler can run on top of it. Of u128, for
-    // the alignment stacks need.
-    const STACK_LENGTH: usize = 4096;
-    let mut stack = Vec::<u128>::with_capacity(STACK_LENGTH);
-    let mut ended: RawFd = -1;
-    let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_PIDFD | libc::SIGCHLD;
-    // SAFETY: the stack pointer is one past the end of an aligned allocation of STACK_LENGTH, and stacks grow down;
-    // `stack` and `plan` live until `clone` returns, which CLONE_VFORK delays until the child no longer uses our
-    // memory; the child's function never returns; with CLONE_PIDFD the one variadic argument is where the kernel
-    // writes a descriptor, and `ended` has that type.
-    let pid = unsafe {
-        let top = stack.as_mut_ptr().add(STACK_LENGTH).cast();
-        libc::clone(main, top, flags, ptr::from_ref(plan).cast_mut().cast(), &raw mut ended)
-    };
-    if pid < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    if ended < 0 {
-        Pid(pid).kill_group();
-        Pid(pid).collect(0)?;
-        return Err(io::Error::new(io::ErrorKind::Unsupported, "this needs Linux 5.2 or later"));
-    }
-    // SAFETY: the kernel has just made this descriptor for us, and nobody else knows of it.
-    let ended = unsafe { OwnedFd::from_raw_fd(ended) };
-    Ok(Started { pid: Pid(pid), ended, last_words: None })
-}
-
-/// Makes the child, with a copy of our memory.
-#[cfg(not(target_os = "linux"))]
-fn split(plan: &Plan<'_>) -> io::Result<Started> {
-    // SAFETY: the child calls nothing but `become_program`, which is safe after `fork` in a process with threads
-    // because it only makes calls that are safe in signal handlers.
-    match unsafe { libc::fork() } {
-        -1 => Err(io::Error::last_os_error()),
-        // SAFETY: this is the child, and it has its own copy of everything `plan` points to.
-        0 => unsafe { become_program(plan, &mut -1) },
-        pid => Ok(Started { pid: Pid(pid) }),
     }
 }
 
@@ -259,11 +197,12 @@ fn without_signals<T>(act: impl FnOnce() -> T) -> T {
 
 #[cfg(test)]
 mod tests {
-    use std::{collections::BTreeMap, fs::File, path::Path};
+    use std::{collections::BTreeMap, fs::File, os::fd::FromRawFd, path::Path};
 
     use windlass_contract::Command;
 
     use super::*;
+    use crate::program::Program;
 
     #[test]
     fn only_the_three_standard_descriptors_are_passed_on() {
@@ -275,10 +214,11 @@ mod tests {
         let (mut reader, writer) = io::pipe().unwrap();
         let null = || OwnedFd::from(File::open("/dev/null").unwrap());
         let stdio = Stdio { input: null(), output: writer.into(), error: null() };
-        let started = start(&program, stdio, None).unwrap();
+        let mut started = start(&program, stdio, None).unwrap();
         let mut seen = String::new();
         reader.read_to_string(&mut seen).unwrap();
-        assert_eq!(started.pid.collect(0).unwrap(), Some(Exit::Code(0)));
+        started.pid.collect(0).unwrap();
+        assert_eq!(started.last_words().exit, Some(Exit::Code(0)));
         // 3 is the directory `ls` lists.
         assert_eq!(seen, "0\n1\n2\n3\n", "although {leaky:?} is open");
     }

@@ -343,6 +343,7 @@ fn a_command_dies_with_the_process_that_started_it() {
 #[tokio::test]
 async fn the_process_that_gets_killed() {
     let host = host(Path::new(&std::env::var(DOOMED).unwrap()), Confinement::Unconfined);
-    let command = sh("exec 3>tether; echo up >up; exec sleep 300");
+    let command =
+        sh("exec 3>tether; (setsid sh -c 'echo up >up; trap \"\" TERM; sleep 300' &); exec sleep 300");
     host.run(&command, &CancellationToken::new(), &|_| {}).await.unwrap();
 }

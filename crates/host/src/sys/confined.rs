@@ -3,12 +3,12 @@
 
 use std::{
     collections::BTreeMap,
-    ffi::{CStr, CString, c_int, c_long, c_void},
+    ffi::{CStr, CString, c_int},
     fs::{self, File},
     io::{self, PipeReader, Read},
     mem,
     os::{
-        fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
+        fd::{AsRawFd, OwnedFd, RawFd},
         unix::fs::MetadataExt,
     },
     path::Path,
@@ -16,18 +16,17 @@ use std::{
 };
 
 use super::{
-    Failure, LastWords, Pid, Plan, StartError, Started, Stdio, become_program, hear,
+    Failure, LastWords, Plan, StartError, Started, Stdio, hear,
     hold::{Canary, Files, Hold, Reach},
     init,
     init::{Init, Last, NAME_BYTES, Over},
     keyhole::Network,
     landlock::{Handled, last_errno},
-    mounts, plan, without_signals,
+    mounts, plan,
+    split::{Stack, borrow, close_all_but, copy, place_standard},
+    without_signals,
 };
 use crate::{blueprint::Blueprint, program::Program};
-
-/// 64 KiB, of u128 for the alignment stacks need.
-const STACK_LENGTH: usize = 4096;
 
 /// Starts a program behind these walls.
 pub(crate) fn start(
@@ -53,7 +52,6 @@ pub(crate) fn start(
     // By then they are where they belong.
     let plan = Plan { hold: Some(hold), parent: 0, input: 0, output: 1, error: 2, ..plan };
     let (uid_map, gid_map) = identity_maps()?;
-    let mut stack = Vec::<u128>::with_capacity(STACK_LENGTH);
     let confined = Confined {
         plan,
         given,
@@ -61,8 +59,7 @@ pub(crate) fn start(
         uid_map,
         gid_map,
         last_words: last_words.as_raw_fd(),
-        // SAFETY: one past the end of the allocation.
-        stack: unsafe { stack.as_mut_ptr().add(STACK_LENGTH).cast() },
+        stack: Stack::new(),
     };
     let started = without_signals(|| split(&confined, blueprint.own_network));
     let started = started.map_err(|error| StartError::Confine("making namespaces".to_owned(), error))?;
@@ -99,7 +96,7 @@ struct Confined<'a> {
     uid_map: CString,
     gid_map: CString,
     last_words: RawFd,
-    stack: *mut c_void,
+    stack: Stack,
 }
 
 /// The number of the network this process is in.
@@ -115,8 +112,7 @@ fn identity_maps() -> io::Result<(CString, CString)> {
     Ok((map(user)?, map(group)?))
 }
 
-/// Makes the first process, with a copy of our memory, since it outlives the start. Copying the tables of a small
-/// program takes some 0.2 ms.
+/// Makes the first process.
 fn split(confined: &Confined<'_>, own_network: bool) -> io::Result<Started> {
     let network = if own_network { libc::CLONE_NEWNET } else { 0 };
     let flags = libc::CLONE_NEWUSER
@@ -125,21 +121,13 @@ fn split(confined: &Confined<'_>, own_network: bool) -> io::Result<Started> {
         | libc::CLONE_NEWIPC
         | libc::CLONE_NEWUTS
         | libc::CLONE_NEWCGROUP
-        | network
-        | libc::CLONE_PIDFD
-        | libc::SIGCHLD;
-    let mut ended: RawFd = -1;
-    // SAFETY: without CLONE_VM and with no stack this is a `fork`; the one pointer is to where the kernel writes a
-    // descriptor. The child calls nothing but `first_process`, which only makes system calls.
-    let pid = unsafe { libc::syscall(libc::SYS_clone, c_long::from(flags), 0, &raw mut ended, 0, 0) };
-    match pid {
-        -1 => Err(io::Error::last_os_error()),
-        // SAFETY: this is the child, and it has its own copy of everything `confined` points to.
-        0 => unsafe { first_process(confined) },
-        pid => {
-            let pid = Pid(libc::pid_t::try_from(pid).map_err(io::Error::other)?);
-            // SAFETY: the kernel has just made this descriptor for us, and nobody else knows of it.
-            Ok(Started { pid, ended: unsafe { OwnedFd::from_raw_fd(ended) }, last_words: None })
+        | network;
+    // SAFETY: our caller has blocked signals; the copy calls nothing but `first_process`, which only makes system
+    // calls, and has its own copy of everything `confined` points to.
+    unsafe {
+        match copy(flags, libc::SIGKILL)? {
+            Some(started) => Ok(started),
+            None => first_process(confined),
         }
     }
 }
@@ -158,7 +146,7 @@ unsafe fn first_process(confined: &Confined<'_>) -> ! {
             libc::_exit(127);
         }
         libc::setsid();
-        let command = match prepare(confined).and_then(|()| fork_command(confined)) {
+        let command = match prepare(confined).and_then(|()| borrow(plan, &confined.stack)) {
             Ok(command) => command,
             Err(failure) => failure.send(plan.report),
         };
@@ -191,19 +179,8 @@ fn abandoned(report: RawFd) -> bool {
 /// As for [`first_process`].
 unsafe fn prepare(confined: &Confined<'_>) -> Result<(), Failure> {
     let plan = &confined.plan;
-    // SAFETY: numbers only.
-    unsafe {
-        for (from, to) in confined.given.iter().zip(0..) {
-            if libc::dup2(*from, to) < 0 {
-                return Err(Failure::program(last_errno()));
-            }
-        }
-        let (one, other) = (plan.report.cast_unsigned(), confined.last_words.cast_unsigned());
-        let (low, high) = (one.min(other), one.max(other));
-        close_range(3, low.wrapping_sub(1));
-        close_range(low + 1, high.wrapping_sub(1));
-        close_range(high + 1, u32::MAX);
-    }
+    place_standard(confined.given)?;
+    close_all_but([plan.report, confined.last_words]);
     become_the_user(confined).map_err(Failure::user)?;
     init::keep_memory_private();
     mounts::build(&confined.blueprint.steps).map_err(|(step, errno)| Failure::mount(step, errno))?;
@@ -211,14 +188,6 @@ unsafe fn prepare(confined: &Confined<'_>) -> Result<(), Failure> {
         loopback_up().map_err(Failure::loopback)?;
     }
     Ok(())
-}
-
-/// Nothing to close is fine, and so is a kernel without the call: what Rust opened closes on `exec`.
-fn close_range(first: u32, last: u32) {
-    if first <= last {
-        // SAFETY: numbers only; nothing above the standard three is used but what the caller leaves out.
-        unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
-    }
 }
 
 fn become_the_user(confined: &Confined<'_>) -> Result<(), c_int> {
@@ -260,33 +229,6 @@ fn loopback_up() -> Result<(), c_int> {
         libc::close(socket);
         result
     }
-}
-
-struct Command {
-    pid: libc::pid_t,
-    listener: RawFd,
-}
-
-/// Starts the command. It borrows our memory and our descriptors until it calls `exec`: that is how the listener of
-/// its filter comes to us.
-///
-/// # Safety
-///
-/// As for [`first_process`].
-unsafe fn fork_command(confined: &Confined<'_>) -> Result<Command, Failure> {
-    extern "C" fn main(passed: *mut c_void) -> c_int {
-        // SAFETY: it is the pair passed to `clone` below, which stands still until we no longer use it.
-        unsafe {
-            let (plan, listener) = &mut *passed.cast::<(&Plan<'_>, RawFd)>();
-            become_program(plan, listener)
-        }
-    }
-    let mut passed = (&confined.plan, -1);
-    let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_FILES | libc::SIGCHLD;
-    // SAFETY: the stack is one past the end of an aligned allocation that nobody else uses; `passed` and what it points
-    // to live until `clone` returns, which CLONE_VFORK delays until the child no longer uses our memory.
-    let pid = unsafe { libc::clone(main, confined.stack, flags, (&raw mut passed).cast()) };
-    if pid < 0 { Err(Failure::program(last_errno())) } else { Ok(Command { pid, listener: passed.1 }) }
 }
 
 /// Reads what init wrote. To be called when it has ended: then reading cannot block.

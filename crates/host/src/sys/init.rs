@@ -13,10 +13,10 @@ use super::keyhole::{self, Network, Verdict, write_path};
 use crate::blueprint::Watch;
 
 /// How long what the command left behind may go on, as the `tee` in `make > >(tee log)` must.
-const SETTLING_MILLIS: i64 = 50;
+pub(super) const SETTLING_MILLIS: i64 = 50;
 
 /// How long a command that was told to end may take.
-const GRACE_MILLIS: i64 = 200;
+pub(super) const GRACE_MILLIS: i64 = 200;
 
 /// How often what is used is counted.
 const COUNTING_MILLIS: i64 = 5;
@@ -161,7 +161,7 @@ enum Buried {
     All,
 }
 
-fn now() -> i64 {
+pub(super) fn now() -> i64 {
     // SAFETY: all zeros is a valid value, and it lives across the call.
     unsafe {
         let mut time: libc::timespec = mem::zeroed();
@@ -170,12 +170,12 @@ fn now() -> i64 {
     }
 }
 
-fn event(descriptor: RawFd) -> libc::pollfd {
+pub(super) fn event(descriptor: RawFd) -> libc::pollfd {
     libc::pollfd { fd: descriptor, events: libc::POLLIN, revents: 0 }
 }
 
 /// A descriptor that tells of ended children and of the wish that we end. All signals are held back already.
-fn signals() -> RawFd {
+pub(super) fn signals() -> RawFd {
     // SAFETY: all zeros is a valid set to be emptied; it lives across the calls.
     unsafe {
         let mut set: libc::sigset_t = mem::zeroed();
@@ -187,7 +187,7 @@ fn signals() -> RawFd {
 }
 
 /// Empties the descriptor; whether we are to end.
-fn told_to_end(signals: RawFd) -> bool {
+pub(super) fn told_to_end(signals: RawFd) -> bool {
     let mut told = false;
     loop {
         // SAFETY: all zeros is a valid value, and it lives across the call.
@@ -205,20 +205,23 @@ fn told_to_end(signals: RawFd) -> bool {
 
 /// Writes down who is still there.
 fn survivors(last: &mut Last) {
-    each_process(|pid| {
-        if let Some(name) = usize::try_from(last.killed).ok().and_then(|index| last.names.get_mut(index)) {
-            read_file(pid, b"/comm", |text| {
-                let length =
-                    text.iter().position(|byte| *byte == b'\n').unwrap_or(text.len()).min(NAME_BYTES - 1);
-                name[..length].copy_from_slice(&text[..length]);
-            });
-        }
-        last.killed += 1;
-    });
+    each_process(|pid| name_killed(last, pid));
+}
+
+/// Writes down one that is to be killed.
+pub(super) fn name_killed(last: &mut Last, pid: u32) {
+    if let Some(name) = usize::try_from(last.killed).ok().and_then(|index| last.names.get_mut(index)) {
+        read_file(pid, b"/comm", |text| {
+            let length =
+                text.iter().position(|byte| *byte == b'\n').unwrap_or(text.len()).min(NAME_BYTES - 1);
+            name[..length].copy_from_slice(&text[..length]);
+        });
+    }
+    last.killed += 1;
 }
 
 /// Visits every process but this one that has not ended.
-fn each_process(mut visit: impl FnMut(u32)) {
+pub(super) fn each_process(mut visit: impl FnMut(u32)) {
     let mut buffer = [0_u64; 1024];
     // SAFETY: a constant C string.
     let directory =
@@ -261,13 +264,19 @@ fn is_over(pid: u32) -> bool {
     over
 }
 
+/// Whose child a process is: the fourth field.
+pub(super) fn parent_in(stat: &[u8]) -> Option<u64> {
+    let name_end = stat.iter().rposition(|byte| *byte == b')')?;
+    nth_number(stat.get(name_end + 2..)?, 1)
+}
+
 /// How many threads a process has: the twentieth field, of which the second is a name in brackets.
 fn threads(stat: &[u8]) -> Option<u64> {
     let name_end = stat.iter().rposition(|byte| *byte == b')')?;
     nth_number(stat.get(name_end + 2..)?, 17)
 }
 
-fn number_in(pid: u32, file: &[u8], pick: impl Fn(&[u8]) -> Option<u64>) -> u64 {
+pub(super) fn number_in(pid: u32, file: &[u8], pick: impl Fn(&[u8]) -> Option<u64>) -> u64 {
     let mut found = 0;
     read_file(pid, file, |text| found = pick(text).unwrap_or(0));
     found
@@ -331,7 +340,7 @@ mod tests {
     #[test]
     fn numbers_are_found_where_the_kernel_puts_them() {
         let stat = b"7 (a b) c) S 1 7 7 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 42 0 99 1";
-        assert_eq!(threads(stat), Some(42));
+        assert_eq!((threads(stat), parent_in(stat)), (Some(42), Some(1)));
         assert_eq!(nth_number(b"100 25 3\n", 1), Some(25));
         assert_eq!(
             number_after(b"rchar: 1\nwrite_bytes: 4096\ncancelled_write_bytes: 0\n", b"\nwrite_bytes: "),

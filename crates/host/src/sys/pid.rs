@@ -9,11 +9,11 @@ use windlass_contract::Exit;
 pub(crate) struct Pid(pub(super) libc::pid_t);
 
 impl Pid {
-    /// Kills every process of the child's group. A group that is already gone is fine.
-    pub(crate) fn kill_group(self) {
+    /// Sends a signal to every process of the child's group. A group that is already gone is fine.
+    pub(super) fn kill_group(self, signal: c_int) {
         // SAFETY: takes numbers only. The group has the child's number, and that cannot have passed to others while
         // the child is not collected.
-        unsafe { libc::killpg(self.0, libc::SIGKILL) };
+        unsafe { libc::killpg(self.0, signal) };
     }
 
     /// Asks the child to end. The first process of a sandbox passes it on to everyone.

@@ -1,0 +1,257 @@
+//! The process between us and a command that has no process namespace of its own.
+//!
+//! Whoever loses its parent below the warden becomes the warden's child, so however a process has hidden (`setsid`, a
+//! double fork, closed descriptors) it is found and ends with the command, and with us: the warden is told to end when
+//! we are gone. One warden per command, because an orphan does not tell whose it was; and a process of its own, because
+//! the orphans of a program that embeds us are none of our business.
+//!
+//! Like all code of the child, it allocates nothing and takes no locks.
+
+use std::{
+    ffi::c_int,
+    mem,
+    os::fd::{AsRawFd, RawFd},
+};
+
+use super::{
+    Failure, Plan, StartError, Started, Stdio, hear,
+    hold::{Files, Hold},
+    init::{
+        GRACE_MILLIS, Last, SETTLING_MILLIS, each_process, event, keep_memory_private, name_killed, now,
+        number_in, parent_in, signals, told_to_end,
+    },
+    plan, report_pipe,
+    split::{Stack, borrow, close_all_but, copy, place_standard},
+    without_signals,
+};
+use crate::program::Program;
+
+/// How long what was killed is waited for. It needs more only if it is stuck in the kernel, or not ours to kill.
+const DYING_MILLIS: i64 = 2000;
+
+/// How soon the rest is killed again: those who were forked while their parents were killed.
+const ROUND_MILLIS: c_int = 1;
+
+/// No tree of processes is deeper than this; a chain of parents that seems to be was read while it changed.
+const DEPTH_LIMIT: usize = 4096;
+
+/// Starts a program in a session of its own, with the given descriptors and no others, below a warden. The warden ends
+/// it and everything it started when the calling thread ends.
+pub(crate) fn start(program: &Program, stdio: Stdio, hold: Option<Hold<'_>>) -> Result<Started, StartError> {
+    let stdio = stdio.above_standard()?;
+    let (mut reports, report) = report_pipe()?;
+    let (words, last_words) = report_pipe()?;
+    let pointers = program.pointers();
+    let plan = plan(program, &pointers, &stdio, report.as_raw_fd());
+    let (given, parent) = ([plan.input, plan.output, plan.error], plan.parent);
+    // By then they are where they belong.
+    let plan = Plan { hold, parent: 0, input: 0, output: 1, error: 2, ..plan };
+    let (stack, last) = (Stack::new(), last_words.as_raw_fd());
+    // SAFETY: signals are blocked; the copy calls nothing but `first_process`, which only makes system calls.
+    let started = without_signals(|| unsafe {
+        match copy(0, libc::SIGTERM)? {
+            Some(started) => Ok(started),
+            None => first_process(parent, given, &plan, &stack, last),
+        }
+    });
+    let started = started.map_err(StartError::Program)?;
+    drop((stdio, report, last_words));
+    let started = hear(started, &mut reports, &[])?;
+    Ok(Started { last_words: Some(words), ..started })
+}
+
+/// Starts the command and stays with it.
+///
+/// # Safety
+///
+/// To be called in a fresh child only, with all signals blocked.
+unsafe fn first_process(
+    parent: libc::pid_t,
+    given: [RawFd; 3],
+    plan: &Plan<'_>,
+    stack: &Stack,
+    last_words: RawFd,
+) -> ! {
+    stay_with(parent);
+    // SAFETY: passed on from the caller.
+    match place_standard(given).and_then(|()| unsafe { begin(plan, stack, last_words) }) {
+        Ok(command) => Warden { command, last_words }.run(),
+        Err(failure) => failure.send(plan.report),
+    }
+}
+
+/// Becomes the one to whom orphans go, and who is told when the parent's thread ends.
+fn stay_with(parent: libc::pid_t) {
+    // SAFETY: numbers and a constant C string.
+    unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM);
+        if libc::getppid() != parent {
+            libc::_exit(127);
+        }
+        libc::setsid();
+        libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+        libc::prctl(libc::PR_SET_NAME, c"windlass-warden".as_ptr());
+    }
+    keep_memory_private();
+}
+
+/// Starts the command and keeps nothing that is its own.
+///
+/// # Safety
+///
+/// As for [`borrow`].
+unsafe fn begin(plan: &Plan<'_>, stack: &Stack, last_words: RawFd) -> Result<libc::pid_t, Failure> {
+    let rules = match plan.hold {
+        Some(Hold { files: Files::Given(rules), .. }) => rules,
+        _ => -1,
+    };
+    close_all_but([plan.report, last_words, rules]);
+    // SAFETY: passed on from the caller; the rest are numbers.
+    unsafe {
+        let command = borrow(plan, stack)?;
+        for descriptor in [0, 1, 2, plan.report, rules] {
+            libc::close(descriptor);
+        }
+        Ok(command.pid)
+    }
+}
+
+struct Warden {
+    command: libc::pid_t,
+    last_words: RawFd,
+}
+
+impl Warden {
+    /// Waits for the command and what it left behind, and kills what does not end.
+    fn run(&self) -> ! {
+        // SAFETY: all zeros is a valid value of this plain structure.
+        let mut last: Last = unsafe { mem::zeroed() };
+        let signals = signals();
+        let (mut deadline, mut told) = (i64::MAX, false);
+        let left = loop {
+            wait(signals, deadline.saturating_sub(now()));
+            if told_to_end(signals) && !told {
+                told = true;
+                each_descendant(|pid| send(pid, libc::SIGTERM));
+                deadline = deadline.min(now().saturating_add(GRACE_MILLIS));
+            }
+            match self.bury(&mut last.status) {
+                Buried::All => break false,
+                Buried::Command => deadline = deadline.min(now().saturating_add(SETTLING_MILLIS)),
+                Buried::Others => {}
+            }
+            if now() >= deadline {
+                break true;
+            }
+        };
+        if left {
+            each_descendant(|pid| name_killed(&mut last, pid));
+            self.kill(signals, &mut last.status);
+        }
+        // SAFETY: the structure is a local that lives across the call.
+        unsafe {
+            libc::write(self.last_words, (&raw const last).cast(), mem::size_of::<Last>());
+            libc::_exit(0)
+        }
+    }
+
+    /// Kills until nobody is left. One round is not enough: whoever forks while it dies leaves a child to the next.
+    fn kill(&self, signals: RawFd, status: &mut c_int) {
+        let end = now().saturating_add(DYING_MILLIS);
+        loop {
+            each_descendant(|pid| send(pid, libc::SIGKILL));
+            if matches!(self.bury(status), Buried::All) || now() >= end {
+                return;
+            }
+            wait(signals, ROUND_MILLIS.into());
+            told_to_end(signals);
+        }
+    }
+
+    /// Collects everyone who has ended.
+    fn bury(&self, status: &mut c_int) -> Buried {
+        self.end_group_unseen();
+        let mut buried = Buried::Others;
+        loop {
+            let mut how = 0;
+            // SAFETY: `how` lives across the call.
+            match unsafe { libc::waitpid(-1, &raw mut how, libc::WNOHANG | libc::__WALL) } {
+                0 => return buried,
+                -1 => return Buried::All,
+                pid if pid == self.command => {
+                    *status = how;
+                    buried = Buried::Command;
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Without /proc nobody can be found but by the command's group, whose number is only known to be its own until
+    /// the command is collected. So the group ends with the command, at once.
+    fn end_group_unseen(&self) {
+        // SAFETY: all zeros is a valid value, and it lives across the call; the rest are numbers and a C string.
+        unsafe {
+            if libc::access(c"/proc/self/stat".as_ptr(), libc::F_OK) == 0 {
+                return;
+            }
+            let mut info: libc::siginfo_t = mem::zeroed();
+            let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+            libc::waitid(libc::P_PID, self.command.cast_unsigned(), &raw mut info, flags);
+            if info.si_pid() == self.command {
+                libc::kill(-self.command, libc::SIGKILL);
+            }
+        }
+    }
+}
+
+enum Buried {
+    Command,
+    Others,
+    All,
+}
+
+fn wait(signals: RawFd, millis: i64) {
+    let mut waiting = event(signals);
+    // SAFETY: one element, which lives across the call.
+    unsafe { libc::poll(&raw mut waiting, 1, c_int::try_from(millis.max(0)).unwrap_or(-1)) };
+}
+
+/// Visits everyone below this process who has not ended.
+fn each_descendant(mut visit: impl FnMut(u32)) {
+    each_process(|pid| {
+        if is_below_us(pid) {
+            visit(pid);
+        }
+    });
+}
+
+/// Whether the parents of a process lead to this one.
+fn is_below_us(pid: u32) -> bool {
+    let us = std::process::id();
+    let mut above = pid;
+    for _ in 0..DEPTH_LIMIT {
+        above = u32::try_from(number_in(above, b"/stat", parent_in)).unwrap_or(0);
+        if above <= 1 {
+            return false;
+        }
+        if above == us {
+            return true;
+        }
+    }
+    false
+}
+
+/// Sends a signal to a process below us, and to nobody who got its number since it was seen.
+fn send(pid: u32, signal: c_int) {
+    // SAFETY: numbers and a null pointer; the descriptor is closed where it was opened.
+    unsafe {
+        let process = libc::syscall(libc::SYS_pidfd_open, pid, 0);
+        if let Ok(process @ 0..) = c_int::try_from(process) {
+            if is_below_us(pid) {
+                libc::syscall(libc::SYS_pidfd_send_signal, process, signal, std::ptr::null::<u8>(), 0);
+            }
+            libc::close(process);
+        }
+    }
+}
