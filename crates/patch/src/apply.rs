@@ -1,0 +1,237 @@
+//! Puts a patch's chunks into a file's text. What the patch does not change keeps its bytes: context lines that were
+//! matched forgivingly stay as the file has them, every line keeps its ending, a missing final newline stays missing
+//! unless the last line is replaced.
+
+use crate::{
+    Chunk, FileLine, Line, Miss, Pass, Text, Unwritable,
+    seek::{Found, Lost, Seeker},
+};
+
+/// How many other places are told of when a chunk fits several.
+const OTHERS: usize = 4;
+
+/// Applies chunks, which follow each other from top to bottom, and returns the file's new bytes. All or nothing.
+pub fn apply(text: &Text<'_>, chunks: &[Chunk<'_>]) -> Result<Applied, ApplyError> {
+    let lines = text.lines();
+    let seeker = Seeker::new(lines.iter().map(|line| line.text).collect());
+    let mut places = Vec::with_capacity(chunks.len());
+    let mut from = 0;
+    for (index, chunk) in chunks.iter().enumerate() {
+        let place = Search { seeker: &seeker, chunk, index }.place(&mut from)?;
+        places.push(place);
+    }
+    let matches = places.iter().map(|place| place.told.clone()).collect();
+    // Additions at the end may come before chunks further up; sorting is stable, so those at one place stay in order.
+    places.sort_by_key(|place| place.at);
+    Ok(Applied { bytes: text.encode(&written(&lines, &places, text.ending()))?, matches })
+}
+
+/// A changed file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Applied {
+    pub bytes: Vec<u8>,
+    /// One for each chunk, or for each place of an edit, in order.
+    pub matches: Vec<Match>,
+}
+
+/// Where something was put, and how sure that is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Match {
+    /// The line in the file as it was, from 1.
+    pub line: usize,
+    pub pass: Pass,
+    /// Lines where it would have fitted as well (the first place is taken); at most four, and not always looked for.
+    pub others: Vec<usize>,
+    /// Lines to add without lines around them: they went to the end of the file.
+    pub appended: bool,
+}
+
+/// Why chunks could not be applied.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ApplyError {
+    #[error("{}", .0.describe("the file"))]
+    Miss(Box<Miss>),
+    #[error(transparent)]
+    Unwritable(#[from] Unwritable),
+    #[error("finding the places of this patch takes too long: split it, or use lines that occur once")]
+    TooMuchWork,
+}
+
+/// Lines to go in at a place of the file.
+struct Place<'a> {
+    at: usize,
+    lines: Vec<Line<'a>>,
+    told: Match,
+}
+
+/// The search for one chunk's place.
+struct Search<'s, 't, 'a> {
+    seeker: &'s Seeker<'t>,
+    chunk: &'s Chunk<'a>,
+    index: usize,
+}
+
+impl<'a> Search<'_, '_, 'a> {
+    /// Finds the place at or after `from`, and moves `from` past it.
+    fn place(&self, from: &mut usize) -> Result<Place<'a>, ApplyError> {
+        let context = self.past_contexts(from)?;
+        let old: Vec<&str> = self.chunk.old_lines().collect();
+        if old.is_empty() {
+            return Ok(self.at_the_end());
+        }
+        if let Some(found) = self.seek(&old, *from, context)? {
+            *from = found.at + old.len();
+            return Ok(self.placed(found, self.chunk.lines.clone(), &old));
+        }
+        if let Some((&"", shorter)) = old.split_last()
+            && let Some(found) = self.seek(shorter, *from, context)?
+        {
+            *from = found.at + shorter.len();
+            return Ok(self.placed(found, without_last_blank(&self.chunk.lines), shorter));
+        }
+        Err(ApplyError::Miss(Box::new(Miss::of_lines(self.seeker, self.index, self.chunk, *from))))
+    }
+
+    /// Goes past the `@@` lines; returns where the last of them is.
+    fn past_contexts(&self, from: &mut usize) -> Result<Option<usize>, ApplyError> {
+        let mut last = None;
+        for &context in &self.chunk.contexts {
+            match self.seeker.seek(&[context], *from) {
+                Ok(found) => {
+                    last = Some(found.at);
+                    *from = found.at + 1;
+                }
+                Err(Lost::Exhausted) => return Err(ApplyError::TooMuchWork),
+                // Some models write the line numbers of a unified diff here; they say nothing that is needed.
+                Err(Lost::Absent) if is_unified_range(context) => {}
+                Err(Lost::Absent) => {
+                    let miss = Miss::of_context(self.seeker, self.index, context, *from);
+                    return Err(ApplyError::Miss(Box::new(miss)));
+                }
+            }
+        }
+        Ok(last)
+    }
+
+    fn seek(&self, old: &[&str], from: usize, context: Option<usize>) -> Result<Option<Found>, ApplyError> {
+        let seek = |start| {
+            if self.chunk.at_end { self.seeker.seek_end(old, start) } else { self.seeker.seek(old, start) }
+        };
+        let found = match (seek(from), context) {
+            // The chunk repeats its `@@` line as its first line.
+            (Err(Lost::Absent), Some(context)) => seek(context)
+                .and_then(|found| if found.at == context { Ok(found) } else { Err(Lost::Absent) }),
+            (found, _) => found,
+        };
+        match found {
+            Ok(found) => Ok(Some(found)),
+            Err(Lost::Absent) => Ok(None),
+            Err(Lost::Exhausted) => Err(ApplyError::TooMuchWork),
+        }
+    }
+
+    fn placed(&self, found: Found, lines: Vec<Line<'a>>, old: &[&str]) -> Place<'a> {
+        let limit = if self.chunk.at_end { 0 } else { OTHERS };
+        let others = self.seeker.others(old, found, limit).into_iter().map(|at| at + 1).collect();
+        Place {
+            at: found.at,
+            lines,
+            told: Match { line: found.at + 1, pass: found.pass, others, appended: false },
+        }
+    }
+
+    /// Lines with nothing around them go to the end, before an empty last line.
+    fn at_the_end(&self) -> Place<'a> {
+        let lines = self.seeker.lines();
+        let at = lines.len() - usize::from(lines.last() == Some(&""));
+        let told = Match { line: at + 1, pass: Pass::Exact, others: Vec::new(), appended: true };
+        Place { at, lines: self.chunk.lines.clone(), told }
+    }
+}
+
+/// The chunk without its last old line, which is empty, and without an empty last new line.
+fn without_last_blank<'a>(lines: &[Line<'a>]) -> Vec<Line<'a>> {
+    let mut lines = lines.to_vec();
+    if let Some(at) = lines.iter().rposition(|line| !matches!(line, Line::Insert(_))) {
+        match lines[at] {
+            Line::Keep(text) => lines[at] = Line::Insert(text),
+            Line::Remove(_) | Line::Insert(_) => drop(lines.remove(at)),
+        }
+    }
+    let last = lines.iter().rposition(|line| !matches!(line, Line::Remove(_)));
+    if let Some(at) = last.filter(|at| lines[*at] == Line::Insert("")) {
+        lines.remove(at);
+    }
+    lines
+}
+
+/// `-1,5 +1,6 @@`, with or without more behind it.
+fn is_unified_range(context: &str) -> bool {
+    let range = |word: Option<&str>, sign: char| {
+        let digits = word.and_then(|word| word.strip_prefix(sign));
+        digits.is_some_and(|rest| {
+            rest.starts_with(|c: char| c.is_ascii_digit())
+                && rest.bytes().all(|b| b.is_ascii_digit() || b == b',')
+        })
+    };
+    let mut words = context.split_whitespace();
+    range(words.next(), '-') && range(words.next(), '+') && words.next() == Some("@@")
+}
+
+/// The file with its places filled in.
+fn written(lines: &[FileLine<'_>], places: &[Place<'_>], ending: &str) -> String {
+    let size: usize = lines.iter().map(|line| line.text.len() + line.ending.len()).sum();
+    let mut out = Writer { content: String::with_capacity(size + 1024), ending, is_open: false };
+    let mut at = 0;
+    for place in places {
+        let start = place.at.max(at);
+        lines[at..start].iter().for_each(|line| out.keep(*line));
+        at = start;
+        for line in &place.lines {
+            match line {
+                Line::Insert(text) => out.insert(text),
+                Line::Keep(_) => {
+                    lines.get(at).into_iter().for_each(|line| out.keep(*line));
+                    at += 1;
+                }
+                Line::Remove(_) => at += 1,
+            }
+        }
+    }
+    lines[at.min(lines.len())..].iter().for_each(|line| out.keep(*line));
+    out.content
+}
+
+/// Writes line after line.
+struct Writer<'e> {
+    content: String,
+    ending: &'e str,
+    /// The last line written has no ending yet.
+    is_open: bool,
+}
+
+impl Writer<'_> {
+    fn keep(&mut self, line: FileLine<'_>) {
+        self.close();
+        self.content.push_str(line.text);
+        self.content.push_str(line.ending);
+        self.is_open = line.ending.is_empty();
+    }
+
+    fn insert(&mut self, text: &str) {
+        self.close();
+        self.content.push_str(text);
+        self.content.push_str(self.ending);
+    }
+
+    /// A line that was the file's last and is so no longer needs an ending.
+    fn close(&mut self) {
+        if self.is_open {
+            self.content.push_str(self.ending);
+            self.is_open = false;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,296 @@
+//! From a patch's text to a [`Patch`]. As lenient as the models that write patches need, and linear in the text's length.
+//!
+//! Accepted beyond the grammar: blanks around marker and header lines, a here-document or a code fence around the whole, a
+//! first chunk without `@@`, empty lines for empty context lines, several `@@` lines one after the other.
+
+use std::{collections::HashSet, fmt};
+
+use crate::{Chunk, Line, Operation, Patch};
+
+const BEGIN: &str = "*** Begin Patch";
+const END: &str = "*** End Patch";
+const ADD: &str = "*** Add File: ";
+const DELETE: &str = "*** Delete File: ";
+const UPDATE: &str = "*** Update File: ";
+const MOVE: &str = "*** Move to: ";
+const END_OF_FILE: &str = "*** End of File";
+
+/// The longest patch that is read. A model writes thousands of bytes; what is larger is a mistake or an attack.
+pub const LIMIT_BYTES: usize = 16 << 20;
+
+/// Reads a patch.
+pub fn parse(text: &str) -> Result<Patch<'_>, ParseError> {
+    if text.len() > LIMIT_BYTES {
+        return Err(ParseError::TooLarge { bytes: text.len() });
+    }
+    let lines: Vec<&str> = text.trim().lines().collect();
+    let body = match between_markers(&lines) {
+        Ok(body) => body,
+        Err(error) => between_markers(unwrapped(&lines).ok_or_else(|| error.clone())?)?,
+    };
+    let mut reader = Reader { lines: body, at: 0 };
+    let mut operations = Vec::new();
+    while let Some(line) = reader.peek() {
+        operations.push(reader.operation(line)?);
+    }
+    no_path_twice(&operations)?;
+    Ok(Patch { operations })
+}
+
+/// Why a text is not a patch, in the words models of this family know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ParseError {
+    TooLarge { bytes: usize },
+    NoBegin,
+    NoEnd,
+    BadHeader { line: usize, text: String },
+    BadPath { line: usize, path: String, why: &'static str },
+    EmptyUpdate { line: usize, path: String },
+    NoLines { line: usize },
+    NoMarker { line: usize, text: String },
+    BadLine { line: usize, text: String },
+    Repeated { path: String },
+}
+
+impl ParseError {
+    /// The same in the words a command-line program uses.
+    pub fn for_terminal(&self) -> String {
+        match (self, self.line()) {
+            (Self::Repeated { .. }, _) => self.to_string(),
+            (_, Some(line)) => format!("Invalid patch hunk on line {line}: {}", self.reason()),
+            (_, None) => format!("Invalid patch: {}", self.reason()),
+        }
+    }
+
+    fn line(&self) -> Option<usize> {
+        match self {
+            Self::TooLarge { .. } | Self::NoBegin | Self::NoEnd | Self::Repeated { .. } => None,
+            Self::BadHeader { line, .. }
+            | Self::BadPath { line, .. }
+            | Self::EmptyUpdate { line, .. }
+            | Self::NoLines { line }
+            | Self::NoMarker { line, .. }
+            | Self::BadLine { line, .. } => Some(*line),
+        }
+    }
+
+    fn reason(&self) -> String {
+        match self {
+            Self::TooLarge { bytes } => format!(
+                "it has {bytes} bytes and at most {LIMIT_BYTES} are read. Split it into several patches"
+            ),
+            Self::NoBegin => format!("The first line of the patch must be '{BEGIN}'"),
+            Self::NoEnd => format!("The last line of the patch must be '{END}'"),
+            Self::BadHeader { text, .. } => format!(
+                "'{text}' is not a valid hunk header. Valid hunk headers: '{ADD}{{path}}', '{DELETE}{{path}}', \
+                 '{UPDATE}{{path}}'"
+            ),
+            Self::BadPath { path, why, .. } => format!("the path '{path}' {why}"),
+            Self::EmptyUpdate { path, .. } => format!("Update file hunk for path '{path}' is empty"),
+            Self::NoLines { .. } => "Update hunk does not contain any lines".into(),
+            Self::NoMarker { text, .. } => {
+                format!("Expected update hunk to start with a @@ context marker, got: '{text}'")
+            }
+            Self::BadLine { text, .. } => format!(
+                "Unexpected line found in update hunk: '{text}'. Every line should start with ' ' (context line), '+' \
+                 (added line), or '-' (removed line)"
+            ),
+            Self::Repeated { path } => format!("multiple operations target {path}"),
+        }
+    }
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self, self.line()) {
+            (Self::Repeated { .. }, _) => write!(out, "{}", self.reason()),
+            (_, Some(line)) => write!(out, "invalid hunk at line {line}, {}", self.reason()),
+            (_, None) => write!(out, "invalid patch: {}", self.reason()),
+        }
+    }
+}
+
+impl std::error::Error for ParseError {}
+
+/// The lines between the first and the last marker.
+fn between_markers<'l, 'a>(lines: &'l [&'a str]) -> Result<&'l [&'a str], ParseError> {
+    let Some(([first], rest)) = lines.split_at_checked(1) else { return Err(ParseError::NoBegin) };
+    if first.trim() != BEGIN {
+        return Err(ParseError::NoBegin);
+    }
+    match rest.split_last() {
+        Some((last, body)) if last.trim() == END => Ok(body),
+        _ => Err(ParseError::NoEnd),
+    }
+}
+
+/// The lines inside a here-document or a code fence that someone left around the patch.
+fn unwrapped<'l, 'a>(lines: &'l [&'a str]) -> Option<&'l [&'a str]> {
+    let [first, inner @ .., last] = lines else { return None };
+    let heredoc = matches!(*first, "<<EOF" | "<<'EOF'" | "<<\"EOF\"") && last.ends_with("EOF");
+    let fence = first.starts_with("```") && last.trim_end() == "```";
+    ((heredoc || fence) && inner.len() >= 2).then_some(inner)
+}
+
+/// Walks over the lines between the markers.
+struct Reader<'l, 'a> {
+    lines: &'l [&'a str],
+    at: usize,
+}
+
+impl<'a> Reader<'_, 'a> {
+    fn peek(&self) -> Option<&'a str> {
+        self.lines.get(self.at).copied()
+    }
+
+    /// The current line's number in the patch, where `*** Begin Patch` is 1.
+    fn number(&self) -> usize {
+        self.at + 2
+    }
+
+    fn operation(&mut self, header: &'a str) -> Result<Operation<'a>, ParseError> {
+        let line = self.number();
+        let header = header.trim();
+        self.at += 1;
+        if let Some(path) = header.strip_prefix(ADD) {
+            Ok(Operation::Add { path: checked(path, line)?, content: self.added() })
+        } else if let Some(path) = header.strip_prefix(DELETE) {
+            Ok(Operation::Delete { path: checked(path, line)? })
+        } else if let Some(path) = header.strip_prefix(UPDATE) {
+            self.update(checked(path, line)?, line)
+        } else {
+            Err(ParseError::BadHeader { line, text: cut(header) })
+        }
+    }
+
+    fn added(&mut self) -> String {
+        let mut content = String::new();
+        while let Some(text) = self.peek().and_then(|line| line.strip_prefix('+')) {
+            content.push_str(text);
+            content.push('\n');
+            self.at += 1;
+        }
+        content
+    }
+
+    fn update(&mut self, path: &'a str, header: usize) -> Result<Operation<'a>, ParseError> {
+        let mut move_to = None;
+        if let Some(destination) = self.peek().and_then(|line| line.trim_end().strip_prefix(MOVE)) {
+            move_to = Some(checked(destination.trim(), self.number())?);
+            self.at += 1;
+        }
+        let mut chunks = Vec::new();
+        while let Some(line) = self.peek() {
+            if line.trim().is_empty() {
+                self.at += 1;
+            } else if line.starts_with("***") {
+                break;
+            } else {
+                chunks.push(self.chunk(chunks.is_empty())?);
+            }
+        }
+        if chunks.is_empty() && move_to.is_none() {
+            return Err(ParseError::EmptyUpdate { line: header, path: cut(path) });
+        }
+        // Moving a file onto itself is not moving it; taken literally, its removal would come last.
+        let move_to = move_to.filter(|to| normal(to) != normal(path));
+        Ok(Operation::Update { path, move_to, chunks })
+    }
+
+    fn chunk(&mut self, is_first: bool) -> Result<Chunk<'a>, ParseError> {
+        let mut chunk = Chunk::default();
+        let start = self.at;
+        while let Some(context) = self.peek().and_then(marker) {
+            chunk.contexts.extend((!context.is_empty()).then_some(context));
+            self.at += 1;
+        }
+        if self.at == start && !is_first {
+            let text = cut(self.peek().unwrap_or_default());
+            return Err(ParseError::NoMarker { line: self.number(), text });
+        }
+        while let Some(line) = self.peek() {
+            if line.trim_end() == END_OF_FILE && !chunk.lines.is_empty() {
+                chunk.at_end = true;
+                self.at += 1;
+                break;
+            }
+            let Some(line) = prefixed(line) else { break };
+            chunk.lines.push(line);
+            self.at += 1;
+        }
+        if !chunk.lines.is_empty() {
+            return Ok(chunk);
+        }
+        let line = self.number();
+        match self.peek() {
+            None => Err(ParseError::NoLines { line }),
+            Some(text) if text.trim_end() == END_OF_FILE => Err(ParseError::NoLines { line }),
+            Some(text) => Err(ParseError::BadLine { line, text: cut(text) }),
+        }
+    }
+}
+
+/// The text of an `@@` line, empty if there is none.
+fn marker(line: &str) -> Option<&str> {
+    if line.trim_end() == "@@" { Some("") } else { line.strip_prefix("@@ ") }
+}
+
+fn prefixed(line: &str) -> Option<Line<'_>> {
+    match line.as_bytes().first() {
+        None => Some(Line::Keep("")),
+        Some(b' ') => Some(Line::Keep(&line[1..])),
+        Some(b'-') => Some(Line::Remove(&line[1..])),
+        Some(b'+') => Some(Line::Insert(&line[1..])),
+        Some(_) => None,
+    }
+}
+
+fn checked(path: &str, line: usize) -> Result<&str, ParseError> {
+    let refuse = |why| Err(ParseError::BadPath { line, path: cut(path), why });
+    let path = path.trim();
+    if path.contains('\0') {
+        return refuse("contains a NUL character");
+    }
+    if path.contains('\\') {
+        return refuse("has backslashes: write it with '/'");
+    }
+    Ok(path)
+}
+
+fn no_path_twice(operations: &[Operation<'_>]) -> Result<(), ParseError> {
+    let mut seen = HashSet::new();
+    let named = operations.iter().flat_map(|operation| [Some(operation.path()), operation.move_to()]);
+    for path in named.flatten() {
+        if !seen.insert(normal(path)) {
+            return Err(ParseError::Repeated { path: cut(path) });
+        }
+    }
+    Ok(())
+}
+
+/// A path without `.`, doubled slashes and `name/..`: by text alone, so the one who knows the files must look again.
+fn normal(path: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
+    if path.starts_with('/') {
+        parts.push("/");
+    }
+    for part in path.split('/').filter(|part| !matches!(*part, "" | ".")) {
+        match (part, parts.last()) {
+            ("..", Some(&last)) if last != ".." && last != "/" => drop(parts.pop()),
+            _ => parts.push(part),
+        }
+    }
+    parts
+}
+
+/// A line is quoted in an error as far as anyone would read it.
+fn cut(text: &str) -> String {
+    const CHARS: usize = 300;
+    match text.char_indices().nth(CHARS) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,220 @@
+//! A file's bytes as text and back: whatever is not changed comes out as the very bytes that went in.
+
+use std::borrow::Cow;
+
+use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
+use encoding_rs::WINDOWS_1252;
+
+/// How much of a file is looked at to tell text from binary; the same as git's.
+const SNIFFED_BYTES: usize = 8000;
+
+/// How much of a file is looked at to tell one legacy encoding from another, from the first byte that is not UTF-8.
+const GUESSED_BYTES: usize = 1 << 20;
+
+/// A file's content as text, and how to write text back the same way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Text<'a> {
+    content: Cow<'a, str>,
+    encoding: Encoding,
+}
+
+impl<'a> Text<'a> {
+    /// Reads a file's bytes. Only what can be written back byte for byte is text.
+    pub fn decode(bytes: &'a [u8]) -> Result<Self, NotText> {
+        if let Some(rest) = bytes.strip_prefix(b"\xEF\xBB\xBF") {
+            let content = std::str::from_utf8(rest).map_err(|error| NotText::Broken {
+                encoding: "UTF-8 with BOM",
+                at: error.valid_up_to() + 3,
+            })?;
+            return Ok(Self { content: content.into(), encoding: Encoding::Utf8Bom });
+        }
+        // UTF-32 begins like UTF-16 does; nobody keeps source in it, and read as UTF-16 it would be full of NULs.
+        if bytes.starts_with(b"\xFF\xFE\0\0") || bytes.starts_with(b"\0\0\xFE\xFF") {
+            return Err(NotText::Binary);
+        }
+        if let Some(rest) = bytes.strip_prefix(b"\xFF\xFE") {
+            return utf16(rest, Encoding::Utf16Le, u16::from_le_bytes);
+        }
+        if let Some(rest) = bytes.strip_prefix(b"\xFE\xFF") {
+            return utf16(rest, Encoding::Utf16Be, u16::from_be_bytes);
+        }
+        let head = &bytes[..bytes.len().min(SNIFFED_BYTES)];
+        if head.contains(&0) {
+            return Err(NotText::Binary);
+        }
+        match std::str::from_utf8(bytes) {
+            Ok(content) => Ok(Self { content: content.into(), encoding: Encoding::Utf8 }),
+            Err(_) if head.iter().any(|&byte| is_binary_control(byte)) => Err(NotText::Binary),
+            Err(error) => Ok(legacy(bytes, error.valid_up_to())),
+        }
+    }
+
+    pub fn content(&self) -> &str {
+        &self.content
+    }
+
+    pub fn encoding(&self) -> Encoding {
+        self.encoding
+    }
+
+    /// The lines, each with the ending it has: `\n`, `\r\n`, `\r`, or none for a last line without one.
+    pub fn lines(&self) -> Vec<FileLine<'_>> {
+        split_lines(&self.content)
+    }
+
+    /// The ending new lines get: that of the file's first line.
+    pub fn ending(&self) -> &'static str {
+        first_ending(&self.content)
+    }
+
+    /// Writes `content` the way this file is written.
+    pub fn encode(&self, content: &str) -> Result<Vec<u8>, Unwritable> {
+        self.encoding.encode(content)
+    }
+}
+
+/// A line of a file and its ending.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileLine<'t> {
+    pub text: &'t str,
+    pub ending: &'t str,
+}
+
+/// How a file's characters are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Encoding {
+    Utf8,
+    Utf8Bom,
+    Utf16Le,
+    Utf16Be,
+    /// One of the encodings of the web's standard, guessed from the bytes.
+    Legacy(&'static encoding_rs::Encoding),
+}
+
+impl Encoding {
+    /// The name people know it by.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Utf8 => "UTF-8",
+            Self::Utf8Bom => "UTF-8 with BOM",
+            Self::Utf16Le => "UTF-16LE",
+            Self::Utf16Be => "UTF-16BE",
+            Self::Legacy(encoding) => encoding.name(),
+        }
+    }
+
+    /// The bytes of a whole file, byte order mark included.
+    pub fn encode(self, content: &str) -> Result<Vec<u8>, Unwritable> {
+        match self {
+            Self::Utf8 => Ok(content.as_bytes().to_vec()),
+            Self::Utf8Bom => Ok([b"\xEF\xBB\xBF", content.as_bytes()].concat()),
+            Self::Utf16Le => Ok(b"\xFF\xFE"
+                .iter()
+                .copied()
+                .chain(content.encode_utf16().flat_map(u16::to_le_bytes))
+                .collect()),
+            Self::Utf16Be => Ok(b"\xFE\xFF"
+                .iter()
+                .copied()
+                .chain(content.encode_utf16().flat_map(u16::to_be_bytes))
+                .collect()),
+            Self::Legacy(encoding) => match encoding.encode(content) {
+                (bytes, _, false) => Ok(bytes.into_owned()),
+                (_, _, true) => {
+                    Err(Unwritable { character: unmappable(encoding, content), encoding: self.name() })
+                }
+            },
+        }
+    }
+}
+
+/// Why a file is not text.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotText {
+    #[error("it is a binary file")]
+    Binary,
+    #[error("it begins as {encoding} but is broken at byte {at}")]
+    Broken { encoding: &'static str, at: usize },
+}
+
+/// A character the file's encoding does not have.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the file is written in {encoding}, which has no `{character}` (U+{:04X})", u32::from(*.character))]
+pub struct Unwritable {
+    pub character: char,
+    pub encoding: &'static str,
+}
+
+fn utf16<'a>(rest: &[u8], encoding: Encoding, unit: fn([u8; 2]) -> u16) -> Result<Text<'a>, NotText> {
+    let broken = |at: usize| NotText::Broken { encoding: encoding.name(), at };
+    let (pairs, odd) = rest.as_chunks::<2>();
+    let mut content = String::with_capacity(pairs.len());
+    let mut at = 2;
+    for character in char::decode_utf16(pairs.iter().map(|pair| unit(*pair))) {
+        let character = character.map_err(|_| broken(at))?;
+        at += 2 * character.len_utf16();
+        content.push(character);
+    }
+    if !odd.is_empty() {
+        return Err(broken(at));
+    }
+    Ok(Text { content: content.into(), encoding })
+}
+
+/// Guesses, and keeps the guess only if it would give the same bytes back. Windows-1252 always does.
+fn legacy(bytes: &[u8], strange_at: usize) -> Text<'static> {
+    let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
+    detector.feed(&bytes[strange_at..bytes.len().min(strange_at + GUESSED_BYTES)], true);
+    let guess = detector.guess(None, Utf8Detection::Deny);
+    let exact = |encoding: &'static encoding_rs::Encoding| {
+        let content = encoding.decode_without_bom_handling_and_without_replacement(bytes)?.into_owned();
+        (encoding.output_encoding() == encoding && *encoding.encode(&content).0 == *bytes).then_some(content)
+    };
+    let (encoding, content) = match exact(guess) {
+        Some(content) => (guess, content),
+        None => (WINDOWS_1252, WINDOWS_1252.decode_without_bom_handling(bytes).0.into_owned()),
+    };
+    Text { content: content.into(), encoding: Encoding::Legacy(encoding) }
+}
+
+/// Control characters no text has. Tabs, line and page breaks, backspaces and escapes do occur.
+fn is_binary_control(byte: u8) -> bool {
+    matches!(byte, 0..=6 | 14..=26 | 28..=31 | 127)
+}
+
+fn unmappable(encoding: &'static encoding_rs::Encoding, content: &str) -> char {
+    let mut buffer = [0; 4];
+    let strange = content.chars().filter(|character| !character.is_ascii());
+    let mut missing = strange.filter(|character| encoding.encode(character.encode_utf8(&mut buffer)).2);
+    missing.next().unwrap_or(char::REPLACEMENT_CHARACTER)
+}
+
+pub(crate) fn first_ending(content: &str) -> &'static str {
+    match content.find(['\n', '\r']) {
+        Some(at) if content[at..].starts_with("\r\n") => "\r\n",
+        Some(at) if content[at..].starts_with('\r') => "\r",
+        _ => "\n",
+    }
+}
+
+pub(crate) fn split_lines(content: &str) -> Vec<FileLine<'_>> {
+    let mut lines = Vec::with_capacity(content.len() / 32);
+    for piece in content.split_inclusive('\n') {
+        let (mut rest, ending) = match piece.strip_suffix('\n') {
+            Some(line) if line.ends_with('\r') => piece.split_at(line.len() - 1),
+            Some(line) => piece.split_at(line.len()),
+            None => (piece, ""),
+        };
+        while let Some(at) = rest.find('\r') {
+            lines.push(FileLine { text: &rest[..at], ending: &rest[at..=at] });
+            rest = &rest[at + 1..];
+        }
+        if !(rest.is_empty() && ending.is_empty()) {
+            lines.push(FileLine { text: rest, ending });
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests;
