@@ -10,8 +10,8 @@ use std::{
 
 use serde_json::{Value, json};
 use windlass_contract::{
-    AnyTool, Approver, Event, EventSink, Item, Journal, JournalError, ModelClient, Record, SessionMeta,
-    Silent, ThreadId, TurnContext,
+    AnyTool, Approver, Event, EventSink, Item, Journal, JournalError, ModelClient, Record, Rulebook,
+    SessionMeta, Silent, ThreadId, TurnContext,
 };
 use windlass_host::Machine;
 use windlass_record::{Repair, SessionError, SessionFile, Which, new_thread_id};
@@ -32,6 +32,7 @@ pub struct AgentBuilder {
     builtin: Option<Toolset>,
     policy: Policy,
     approver: Option<Arc<dyn Approver>>,
+    rulebook: Option<Arc<dyn Rulebook>>,
     events: Arc<dyn EventSink>,
     environment: BTreeMap<String, String>,
     home: Option<PathBuf>,
@@ -53,6 +54,7 @@ impl Default for AgentBuilder {
             builtin: None,
             policy: Policy::default(),
             approver: None,
+            rulebook: None,
             events: Arc::new(Silent),
             environment: BTreeMap::new(),
             home: None,
@@ -110,6 +112,8 @@ impl AgentBuilder {
         policy(policy: Policy) = policy;
         /// Who is asked.
         approver(approver: Arc<dyn Approver>) = Some(approver);
+        /// Where rules are kept that answers make.
+        rulebook(rulebook: Arc<dyn Rulebook>) = Some(rulebook);
         /// Who watches.
         events(sink: Arc<dyn EventSink>) = sink;
         /// The environment of programs that tools start; nothing else is passed on.
@@ -206,7 +210,7 @@ impl AgentBuilder {
     ) -> Toolbox {
         Toolbox {
             registry,
-            gate: Gate::new(self.policy, self.approver),
+            gate: Gate::new(self.policy, self.approver).with_rulebook(self.rulebook),
             sandbox: Arc::new(Machine::new(self.environment)),
             shaper: Shaper { budget: self.budget.unwrap_or(budget) },
             journal,

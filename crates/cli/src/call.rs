@@ -3,22 +3,17 @@
 use std::{
     io::{self, IsTerminal, Write},
     sync::Arc,
-    thread,
 };
 
-use tokio::sync::oneshot;
-use windlass::{
-    Answer, Approver, BoxFuture, CommandLine, Input, Outcome, Question, SpecKind, Status, Stop, ToolCall,
-    render,
-};
+use windlass::{Input, Outcome, SpecKind, Status, Stop, ToolCall, render};
 
 use crate::{
     args::{Call, Common},
+    ask::Terminal,
     exec::from_stdin,
     exit::Exit,
     interrupts,
     problem::Problem,
-    screen::visible,
     setup::Setup,
 };
 
@@ -69,57 +64,5 @@ fn exit_of(outcome: &Outcome, stop: &Stop) -> Exit {
         Status::Timeout => Exit::Limit,
         Status::NotFound => Exit::Usage,
         Status::Success | Status::Error | Status::Rejected | Status::PermissionDenied => Exit::Failed,
-    }
-}
-
-/// Asks at the terminal, if there is one.
-struct Terminal {
-    stop: Stop,
-}
-
-impl Approver for Terminal {
-    fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Answer> {
-        Box::pin(async move {
-            if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
-                return Answer::Unavailable;
-            }
-            let text = in_words(question);
-            let (answer, given) = oneshot::channel();
-            // A thread, because nothing else can be left while it waits for a person. It ends with the process.
-            thread::spawn(move || answer.send(ask(&text)));
-            tokio::select! {
-                given = given => given.unwrap_or(Answer::Unavailable),
-                _reason = self.stop.stopped() => Answer::Unavailable,
-            }
-        })
-    }
-}
-
-/// The whole question: nothing is cut, and nothing can pose as something else.
-fn in_words(question: &Question) -> String {
-    let Question { tool, effects, cwd, reason, unclear, leaves_sandbox, .. } = question;
-    let what = effects.command.as_ref().map_or_else(|| format!("{effects:?}"), CommandLine::display);
-    let mut lines = vec![
-        format!("{tool} wants to run:"),
-        format!("  {}", visible(&what)),
-        format!("in {}", visible(&cwd.to_string_lossy())),
-        format!("because: {}", visible(reason)),
-    ];
-    let said = effects.escalation.as_ref().and_then(|escalation| escalation.justification.as_deref());
-    lines.extend(said.map(|text| format!("the model says: {}", visible(text))));
-    lines.extend(unclear.iter().map(|what| format!("unclear: {}", visible(what))));
-    let held = if *leaves_sandbox { "WITHOUT the sandbox" } else { "as the sandbox mode says" };
-    lines.push(format!("A yes lets this one command run once, {held}."));
-    format!("{}\nAllow it? [y/N] ", lines.join("\n"))
-}
-
-fn ask(text: &str) -> Answer {
-    let mut line = String::new();
-    let asked =
-        io::stderr().lock().write_all(text.as_bytes()).and_then(|()| io::stdin().read_line(&mut line));
-    match asked {
-        Ok(_) if matches!(line.trim(), "y" | "Y" | "yes") => Answer::Once,
-        Ok(0) | Err(_) => Answer::Unavailable,
-        Ok(_) => Answer::Deny(String::new()),
     }
 }

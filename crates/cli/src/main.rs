@@ -1,6 +1,7 @@
 //! The program: commands, configuration, questions, screen. The only crate that prints.
 
 mod args;
+mod ask;
 mod call;
 mod config;
 mod doctor;

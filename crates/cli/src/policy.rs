@@ -1,12 +1,14 @@
 //! `windlass policy`: what would happen to a command, and why.
 
+mod answers;
 mod classify;
 mod explain;
 mod files;
 mod suggest;
 mod table;
 
-pub(crate) use files::rules;
+pub(crate) use answers::Answers;
+pub(crate) use files::{project_root, rules};
 
 use std::io::{self, Write};
 

@@ -123,7 +123,12 @@ impl Setup {
                 config::WebSearch::Disabled => None,
             },
         };
-        let mut builder = Agent::builder().policy(policy).builtin(toolset).environment(self.environment());
+        let rulebook = policy::Answers::new(&self.home, policy::project_root(&self.cwd));
+        let mut builder = Agent::builder()
+            .policy(policy)
+            .rulebook(Arc::new(rulebook))
+            .builtin(toolset)
+            .environment(self.environment());
         if let Some(tokens) = config.tool_output_token_limit {
             builder = builder.budget(Budget::Tokens(usize::try_from(tokens.get()).unwrap_or(usize::MAX)));
         }

@@ -28,10 +28,55 @@ pub struct Question {
     pub reason: String,
     /// What could not be told from the command's text.
     pub unclear: Vec<String>,
-    /// Whether a yes lets it run without the sandbox.
-    pub leaves_sandbox: bool,
+    /// What a yes allows beyond what the sandbox mode does.
+    pub beyond: Beyond,
     /// What a yes for the session would cover: the same again, to the letter.
     pub keys: Vec<String>,
+    /// The rule that would make this question unnecessary. Without one, there is no yes for longer than the session.
+    pub rule: Option<Offer>,
+}
+
+/// What a yes allows beyond what the sandbox mode does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Beyond {
+    /// Nothing.
+    Nothing,
+    /// Walls moved outwards, and no further.
+    Wider {
+        /// What may be written as well.
+        writable: Vec<PathBuf>,
+        /// Whether the network may be reached as well.
+        network: bool,
+    },
+    /// No sandbox at all.
+    Everything,
+}
+
+/// A rule that an answer could make.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Offer {
+    /// The rule, as a file of rules has it.
+    pub toml: String,
+    /// What it would allow, in one line.
+    pub allows: String,
+}
+
+/// Where a rule made by an answer counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reach {
+    /// In this project.
+    Project,
+    /// Everywhere.
+    Everywhere,
+}
+
+/// Keeps the rules that answers make, for later sessions. Implemented by front ends that have a place for them, called by
+/// the gate only.
+pub trait Rulebook: Send + Sync {
+    /// Keeps a rule. The error is one line for a person.
+    fn keep(&self, reach: Reach, rule: &Offer) -> Result<(), String>;
 }
 
 /// What the person said.
@@ -42,6 +87,10 @@ pub enum Answer {
     Once,
     /// Yes, and the same again for the rest of the session.
     Session,
+    /// Yes, and keep the rule of the question for this project.
+    Project,
+    /// Yes, and keep the rule of the question.
+    Always,
     /// No, with a word to the model.
     Deny(String),
     /// No, and stop the turn.

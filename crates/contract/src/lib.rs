@@ -27,7 +27,7 @@ mod tool;
 
 use std::{future::Future, pin::Pin};
 
-pub use approval::{Answer, Approver, Question};
+pub use approval::{Answer, Approver, Beyond, Offer, Question, Reach, Rulebook};
 pub use call::{Input, InputKind, ToolCall};
 pub use effects::{CommandLine, Effects, Escalation, Network};
 pub use event::{Event, EventSink, Plan, PlanStatus, PlanStep, Silent};

@@ -78,9 +78,14 @@ fn about_file(line: &str, held: &Held) -> Option<Denial> {
         layer: Layer::Files,
         what: path.display().to_string(),
         rule: format!("outside what may be written; the command said `{complaint}`"),
-        need: Effects::write(path),
+        need: Effects::write(directory_of(&path)),
         proof: Proof::Suspected,
     })
+}
+
+/// The directory that would have to be writable: walls stand around directories, and only around those that exist.
+fn directory_of(path: &Path) -> &Path {
+    path.ancestors().find(|directory| directory.is_dir()).unwrap_or(path)
 }
 
 fn about_network(line: &str, held: &Held) -> Option<Denial> {

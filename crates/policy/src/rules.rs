@@ -76,6 +76,12 @@ impl Rules {
         Ok(rules)
     }
 
+    /// Adds the rules of another reading.
+    pub fn add(&mut self, other: Self) {
+        self.rules.extend(other.rules);
+        self.notes.extend(other.notes);
+    }
+
     /// What was left out and why, one line each.
     pub fn notes(&self) -> &[String] {
         &self.notes

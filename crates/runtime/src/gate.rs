@@ -1,76 +1,40 @@
 //! Who may do what. The only place that makes a [`Grant`].
 
-use std::{fmt, path::PathBuf, sync::Arc};
-
-use windlass_contract::{
-    Answer, ApprovalPolicy, Approver, CommandLine, Confinement, Effects, Grant, Limits, Network, Question,
-    SandboxMode, ToolCall, Walls,
+use std::{
+    fmt,
+    path::PathBuf,
+    sync::{Arc, PoisonError, RwLock},
 };
-use windlass_policy::{Class, Judgement, Rules, Ruling, Wish, judge, ruling};
+
+use serde_json::json;
+use windlass_contract::{
+    Answer, ApprovalPolicy, Approver, Beyond, CommandLine, Confinement, Denial, Effects, Grant, Question,
+    Reach, Rulebook, ToolCall,
+};
+use windlass_policy::{Class, Judgement, Leave, RuleFile, Rules, Ruling, Trust, Wish, judge, offer, ruling};
 use windlass_shape::Failure;
 
 use crate::{Reason, Stop};
 use memory::Memory;
 
+mod files;
 mod memory;
+mod policy;
+mod wider;
+
+pub use policy::Policy;
 
 /// Decides about calls, and asks where it may not decide alone.
 pub struct Gate {
     policy: Policy,
+    /// The policy's rules, and those that answers have made since.
+    rules: RwLock<Rules>,
     approver: Option<Arc<dyn Approver>>,
+    rulebook: Option<Arc<dyn Rulebook>>,
     memory: Memory,
 }
 
-/// What a person has settled beforehand.
-#[derive(Debug, Clone)]
-pub struct Policy {
-    /// Where relative paths and commands start.
-    pub cwd: PathBuf,
-    /// When to ask.
-    pub approval: ApprovalPolicy,
-    /// How tightly things are held.
-    pub sandbox: SandboxMode,
-    /// What commands may do beside: directories to write and the network count in `workspace-write` only, what may
-    /// not be read counts in every mode but full access.
-    pub walls: Walls,
-    /// How much a call may use.
-    pub limits: Limits,
-    /// What is allowed, asked about and forbidden by name.
-    pub rules: Rules,
-    /// Whether commands run beside each other although they may change something.
-    pub parallel_commands: bool,
-}
-
-impl Default for Policy {
-    /// Nothing may be written, and nobody is asked.
-    fn default() -> Self {
-        Self {
-            cwd: "/".into(),
-            approval: ApprovalPolicy::Never,
-            sandbox: SandboxMode::ReadOnly,
-            walls: Walls::default(),
-            limits: Limits::default(),
-            rules: Rules::default(),
-            parallel_commands: false,
-        }
-    }
-}
-
 impl Policy {
-    /// What a command is held to.
-    fn confinement(&self) -> Confinement {
-        let Walls { writable, unreadable, readable_again, network } = self.walls.clone();
-        let (writable, network) = match self.sandbox {
-            SandboxMode::DangerFullAccess => return Confinement::Unconfined,
-            SandboxMode::External => return Confinement::External(network),
-            SandboxMode::ReadOnly => (Vec::new(), Network::None),
-            SandboxMode::WorkspaceWrite => {
-                ([self.cwd.clone()].into_iter().chain(writable).collect(), network)
-            }
-        };
-        Confinement::Walls(Walls { writable, unreadable, readable_again, network })
-    }
-
     /// The grant for a command that a person starts themselves: nobody needs to be asked, and it is held as the
     /// sandbox mode says.
     pub fn grant_to_person(&self) -> Grant {
@@ -102,7 +66,15 @@ impl fmt::Debug for Gate {
 impl Gate {
     /// A gate; without an approver, whatever would need a question is refused.
     pub fn new(policy: Policy, approver: Option<Arc<dyn Approver>>) -> Self {
-        Self { policy, approver, memory: Memory::default() }
+        let rules = RwLock::new(policy.rules.clone());
+        Self { policy, rules, approver, rulebook: None, memory: Memory::default() }
+    }
+
+    /// Keeps the rules that answers make beyond the session.
+    #[must_use]
+    pub fn with_rulebook(mut self, rulebook: Option<Arc<dyn Rulebook>>) -> Self {
+        self.rulebook = rulebook;
+        self
     }
 
     /// Whether a call that runs this command may run beside others.
@@ -125,17 +97,46 @@ impl Gate {
                 (confinement, self.ask(&question, stop).await?)
             }
         };
-        let Policy { cwd, limits, .. } = &self.policy;
-        Ok(Admission { grant: Grant::issue(cwd.clone(), effects, limits.clone(), confinement), decision })
+        Ok(Admission { grant: self.grant(effects, confinement), decision })
+    }
+
+    /// Lets a call through once more, and further, after the sandbox has stopped it; `None` if it may not go further.
+    /// Never without a question: what a sandbox has stopped, only a person can let pass.
+    pub(crate) async fn admit_further(
+        &self,
+        call: &ToolCall,
+        effects: &Effects,
+        denials: &[Denial],
+        stop: &Stop,
+    ) -> Result<Option<Admission>, Failure> {
+        // Where the model may ask itself, it is told of the denial and asks; where nobody may be asked, nobody is.
+        let may_ask = matches!(self.policy.approval, ApprovalPolicy::OnFailure | ApprovalPolicy::Untrusted);
+        let Confinement::Walls(walls) = self.policy.confinement() else { return Ok(None) };
+        let Some(confinement) = wider::walls(&walls, denials).filter(|_| may_ask) else { return Ok(None) };
+        let question = self.question(call, effects, &confinement, wider::reason(denials), Vec::new());
+        match self.ask(&question, stop).await {
+            Ok(decision) => Ok(Some(Admission {
+                grant: self.grant(effects, confinement),
+                decision: format!("{decision}, after a denial"),
+            })),
+            // It has a result already, which says what was stopped.
+            Err(Failure::Refused(_)) => Ok(None),
+            Err(other) => Err(other),
+        }
+    }
+
+    fn grant(&self, effects: &Effects, confinement: Confinement) -> Grant {
+        Grant::issue(self.policy.cwd.clone(), effects, self.policy.limits.clone(), confinement)
     }
 
     fn decide(&self, effects: &Effects) -> Decision {
         if !effects.may_change() && effects.reads.is_empty() {
             return Decision::Run { confinement: Confinement::InProcess, why: "touches nothing".to_owned() };
         }
+        let Policy { approval, cwd, .. } = &self.policy;
         match &effects.command {
             Some(command) => self.decide_command(command, effects),
-            None => self.decide_without_command(),
+            None => files::decide(effects, self.policy.confinement(), *approval, cwd),
         }
     }
 
@@ -144,6 +145,12 @@ impl Gate {
         let judgement = self.judge(command);
         let wish = if effects.escalation.is_some() { Wish::Escalated } else { Wish::Contained };
         let confinement = self.policy.confinement();
+        if judgement.escape_sandbox {
+            // The user's own word, so that neither a wish nor a question is needed.
+            let held = matches!(confinement, Confinement::Walls(_));
+            let confinement = if held { Confinement::Unconfined } else { confinement };
+            return Decision::Run { confinement, why: judgement.why };
+        }
         let unclear = || judgement.unclear.iter().map(ToString::to_string).collect();
         match ruling(approval, sandbox, judgement.class, wish) {
             Ruling::Run if judgement.class == Class::Safe => {
@@ -158,45 +165,17 @@ impl Gate {
                 Decision::Ask { confinement: Confinement::Unconfined, unclear: unclear(), reason }
             }
             Ruling::Refuse => Decision::Refuse { reason: format!("refused: {}", judgement.why) },
-            Ruling::RefuseWish => {
-                let policy = match approval {
-                    ApprovalPolicy::Untrusted => "UnlessTrusted",
-                    ApprovalPolicy::OnFailure => "OnFailure",
-                    ApprovalPolicy::OnRequest => "OnRequest",
-                    ApprovalPolicy::Never => "Never",
-                };
-                // To the letter what models of this family were trained to read.
-                let reason = format!(
-                    "approval policy is {policy}; reject command — you should not ask for escalated permissions if the \
-                     approval policy is {policy}"
-                );
-                Decision::Refuse { reason }
-            }
-        }
-    }
-
-    /// A tool that acts by itself can be held by no kernel.
-    fn decide_without_command(&self) -> Decision {
-        let (confinement, mode) = (self.policy.confinement(), self.policy.sandbox.name());
-        match (&confinement, self.policy.approval) {
-            (Confinement::Walls(_), _) => Decision::Refuse {
-                reason: format!(
-                    "refused: sandbox mode `{mode}` holds commands, and this tool acts without one; only the user can \
-                     allow it, with `--sandbox danger-full-access`"
-                ),
-            },
-            (_, ApprovalPolicy::Untrusted) => {
-                let reason = "the approval policy is `untrusted`".to_owned();
-                Decision::Ask { confinement, reason, unclear: Vec::new() }
-            }
-            _ => Decision::Run { confinement, why: format!("the sandbox mode is `{mode}`") },
+            Ruling::RefuseWish => Decision::Refuse { reason: no_wishes(approval) },
         }
     }
 
     /// Judged where it would run: what `.` stands for decides whether a search goes through secrets.
     fn judge(&self, command: &CommandLine) -> Judgement {
-        let placed = CommandLine { argv: command.argv.clone(), cwd: Some(self.place_of(command)) };
-        judge(&placed, &self.policy.rules)
+        judge(&self.placed(command), &self.rules.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn placed(&self, command: &CommandLine) -> CommandLine {
+        CommandLine { argv: command.argv.clone(), cwd: Some(self.place_of(command)) }
     }
 
     /// Where a command would run.
@@ -212,15 +191,26 @@ impl Gate {
         reason: String,
         unclear: Vec<String>,
     ) -> Question {
-        let cwd = effects
-            .command
-            .as_ref()
-            .map_or_else(|| self.policy.cwd.clone(), |command| self.place_of(command));
-        let leaves_sandbox =
-            *confinement == Confinement::Unconfined && self.policy.sandbox != SandboxMode::DangerFullAccess;
-        // The same command, in the same place, held the same way.
-        let argv = effects.command.as_ref().map(|command| &command.argv);
-        let key = serde_json::json!([call.name, argv, cwd, leaves_sandbox, effects.writes]);
+        let beyond = wider::beyond(&self.policy.confinement(), confinement);
+        let command = effects.command.as_ref().map(|command| self.placed(command));
+        let cwd = command.as_ref().and_then(|command| command.cwd.clone());
+        let cwd = cwd.unwrap_or_else(|| self.policy.cwd.clone());
+        // A rule knows the sandbox and no sandbox, nothing between.
+        let leave = match beyond {
+            Beyond::Nothing => Some(Leave::Stay),
+            Beyond::Everything => Some(Leave::Leave),
+            Beyond::Wider { .. } => None,
+        };
+        let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner);
+        let proposed = effects.escalation.as_ref().map_or(&[][..], |escalation| &escalation.prefix_rule);
+        let rule = command.as_ref().zip(leave);
+        let rule = rule.and_then(|(command, leave)| offer(command, &rules, proposed, leave));
+        let keys: Vec<_> = match &command {
+            // The same command, in the same place, held the same way.
+            Some(command) => vec![json!([call.name, command.argv, cwd, beyond])],
+            None if effects.writes.is_empty() => vec![json!([call.name, call.input, beyond])],
+            None => effects.writes.iter().map(|path| json!([cwd.join(path), beyond])).collect(),
+        };
         Question {
             call: call.id.clone(),
             tool: call.name.clone(),
@@ -228,8 +218,9 @@ impl Gate {
             cwd,
             reason,
             unclear,
-            leaves_sandbox,
-            keys: vec![key.to_string()],
+            beyond,
+            keys: keys.iter().map(ToString::to_string).collect(),
+            rule,
         }
     }
 
@@ -245,6 +236,8 @@ impl Gate {
         match answer {
             Answer::Once => Ok("approved once".to_owned()),
             Answer::Session => Ok("approved for the session".to_owned()),
+            Answer::Project => Ok(self.keep(question, Reach::Project)),
+            Answer::Always => Ok(self.keep(question, Reach::Everywhere)),
             Answer::Abort => {
                 stop.stop(Reason::Interrupted);
                 Err(Failure::Aborted(Reason::Interrupted.message().to_owned()))
@@ -258,107 +251,41 @@ impl Gate {
             }
         }
     }
+
+    /// Makes the rule that an answer stands for. Whatever becomes of it, this one call was approved.
+    fn keep(&self, question: &Question, reach: Reach) -> String {
+        let Some(rule) = &question.rule else { return "approved once".to_owned() };
+        let name = match reach {
+            Reach::Project => "approved for the project",
+            Reach::Everywhere => "approved always",
+        };
+        if let Ok(made) = Rules::load(&[RuleFile { name, text: &rule.toml, trust: Trust::User }]) {
+            self.rules.write().unwrap_or_else(PoisonError::into_inner).add(made);
+        }
+        match self.rulebook.as_ref().map(|rulebook| rulebook.keep(reach, rule)) {
+            Some(Ok(())) => name.to_owned(),
+            Some(Err(error)) => {
+                tracing::warn!(%error, "the rule of an answer was not kept");
+                format!("approved for the session; its rule could not be kept: {error}")
+            }
+            None => "approved for the session; there is no place to keep its rule".to_owned(),
+        }
+    }
+}
+
+/// What a model is told that may not ask for more: to the letter what models of this family were trained to read.
+fn no_wishes(approval: ApprovalPolicy) -> String {
+    let policy = match approval {
+        ApprovalPolicy::Untrusted => "UnlessTrusted",
+        ApprovalPolicy::OnFailure => "OnFailure",
+        ApprovalPolicy::OnRequest => "OnRequest",
+        ApprovalPolicy::Never => "Never",
+    };
+    format!(
+        "approval policy is {policy}; reject command — you should not ask for escalated permissions if the approval \
+         policy is {policy}"
+    )
 }
 
 #[cfg(test)]
-mod tests {
-    use windlass_contract::{BoxFuture, CommandLine};
-
-    use super::*;
-
-    struct Says(Answer);
-
-    impl Approver for Says {
-        fn ask<'a>(&'a self, _: &'a Question) -> BoxFuture<'a, Answer> {
-            Box::pin(async { self.0.clone() })
-        }
-    }
-
-    fn gate(sandbox: SandboxMode, approval: ApprovalPolicy, answer: Option<Answer>) -> Gate {
-        let walls = Walls { writable: vec!["/more".into()], network: Network::Any, ..Walls::default() };
-        let policy = Policy { cwd: "/w".into(), approval, sandbox, walls, ..Policy::default() };
-        Gate::new(policy, answer.map(|answer| Arc::new(Says(answer)) as Arc<dyn Approver>))
-    }
-
-    fn command() -> Effects {
-        Effects::command(CommandLine { argv: vec!["make".into()], cwd: None })
-    }
-
-    async fn admit(gate: Gate, effects: Effects) -> Result<Confinement, String> {
-        let input = windlass_contract::Input::Json(String::new());
-        let call = ToolCall { id: "c".into(), name: "t".into(), input };
-        match gate.admit(&call, &effects, &Stop::default()).await {
-            Ok(admission) => Ok(admission.grant.confinement().clone()),
-            Err(Failure::Refused(reason)) => Err(reason),
-            Err(other) => panic!("{other:?}"),
-        }
-    }
-
-    #[tokio::test]
-    async fn what_touches_nothing_runs_under_every_policy() {
-        for sandbox in [SandboxMode::ReadOnly, SandboxMode::WorkspaceWrite, SandboxMode::DangerFullAccess] {
-            let gate = gate(sandbox, ApprovalPolicy::Untrusted, None);
-            assert_eq!(admit(gate, Effects::none()).await, Ok(Confinement::InProcess));
-        }
-    }
-
-    #[tokio::test]
-    async fn a_command_is_held_to_what_its_sandbox_mode_allows() {
-        let held = |sandbox| admit(gate(sandbox, ApprovalPolicy::Never, None), command());
-        let read_only = held(SandboxMode::ReadOnly).await;
-        assert_eq!(read_only, Ok(Confinement::Walls(Walls::default())));
-        let writable = vec!["/w".into(), "/more".into()];
-        let walls = Walls { writable, network: Network::Any, ..Walls::default() };
-        assert_eq!(held(SandboxMode::WorkspaceWrite).await, Ok(Confinement::Walls(walls)));
-    }
-
-    #[tokio::test]
-    async fn what_acts_without_a_command_is_refused_where_only_commands_can_be_held() {
-        for sandbox in [SandboxMode::ReadOnly, SandboxMode::WorkspaceWrite] {
-            let gate = gate(sandbox, ApprovalPolicy::Never, Some(Answer::Once));
-            let reason = admit(gate, Effects::unknown()).await.unwrap_err();
-            assert!(reason.contains("--sandbox danger-full-access"), "{reason}");
-        }
-    }
-
-    #[tokio::test]
-    async fn full_access_runs_a_command_unconfined() {
-        let gate = gate(SandboxMode::DangerFullAccess, ApprovalPolicy::Never, None);
-        assert_eq!(admit(gate, command()).await, Ok(Confinement::Unconfined));
-    }
-
-    #[tokio::test]
-    async fn a_command_is_judged_where_it_would_run() {
-        let search = |cwd: Option<&str>| {
-            let argv = ["grep", "-r", "key", "."].map(str::to_owned).to_vec();
-            Effects::command(CommandLine { argv, cwd: cwd.map(Into::into) })
-        };
-        let at = |home: &str| {
-            let policy =
-                Policy { cwd: home.into(), approval: ApprovalPolicy::Untrusted, ..Policy::default() };
-            Gate::new(policy, None)
-        };
-        assert!(admit(at("/home/me/project"), search(None)).await.is_ok());
-        assert!(admit(at("/home/me"), search(None)).await.is_err());
-        assert!(admit(at("/home/me/project"), search(Some(".."))).await.is_err());
-        assert!(admit(at("/home/me"), search(Some("project"))).await.is_ok());
-    }
-
-    #[tokio::test]
-    async fn what_is_held_from_outside_keeps_what_was_said_about_the_network() {
-        let gate = gate(SandboxMode::External, ApprovalPolicy::Never, None);
-        assert_eq!(admit(gate, command()).await, Ok(Confinement::External(Network::Any)));
-    }
-
-    #[tokio::test]
-    async fn untrusted_asks_and_takes_no_answer_as_a_no() {
-        let untrusted = |answer| gate(SandboxMode::DangerFullAccess, ApprovalPolicy::Untrusted, answer);
-        assert_eq!(admit(untrusted(Some(Answer::Once)), command()).await, Ok(Confinement::Unconfined));
-        let reason = admit(untrusted(Some(Answer::Deny("use git".into()))), command()).await;
-        assert_eq!(reason, Err("rejected by user: use git".into()));
-        for silence in [None, Some(Answer::Unavailable)] {
-            let reason = admit(untrusted(silence), command()).await.unwrap_err();
-            assert!(reason.starts_with("refused: nobody is there to approve it"), "{reason}");
-        }
-    }
-}
+mod tests;

@@ -1,65 +1,117 @@
-//! One attempt at a call that was let through.
+//! A call that was let through: one attempt, and after a denial, one question and one wider attempt.
 
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures_util::FutureExt;
 use windlass_contract::{
-    Cx, Denial, ErrorKind, EventSink, Grant, Held, Layer, Output, Proof, Ready, Sandbox, ToolCall, ToolError,
+    ConfineError, Cx, Denial, Effects, ErrorKind, Event, Exit, Facts, Grant, Intent, Layer, Output, Proof,
+    Ready, Receipt, Record, ToolCall, ToolError,
 };
 use windlass_shape::Failure;
 
-use crate::Stop;
+use crate::{Stop, Toolbox};
 
 /// How long a stopped tool may take to wind up before it is dropped.
 const GRACE: Duration = Duration::from_millis(100);
 
-/// Confines, then acts. What really held it comes back beside the result.
-pub(crate) async fn attempt(
-    sandbox: &dyn Sandbox,
-    grant: &Grant,
-    (call, ready): (&ToolCall, &dyn Ready),
-    events: &Arc<dyn EventSink>,
-    stop: &Stop,
-) -> (Option<Held>, Result<Output, Failure>) {
-    let host = match sandbox.confine(grant) {
-        Ok(host) => host,
-        Err(error) => {
-            let need = ready.effects();
-            let denial = Denial {
-                layer: Layer::Setup,
-                what: error.to_string(),
-                rule: "nothing runs with less than was asked for".to_owned(),
-                need,
-                proof: Proof::Observed,
-            };
-            let kind = ErrorKind::Denied(Box::new(denial));
-            return (
-                None,
-                Err(Failure::Tool(ToolError {
-                    kind,
-                    message: error.to_string(),
-                    source: Some(Box::new(error)),
-                })),
-            );
+/// A call that may act.
+pub(crate) struct Attempt<'a> {
+    pub(crate) toolbox: &'a Toolbox,
+    pub(crate) call: &'a ToolCall,
+    pub(crate) effects: &'a Effects,
+    pub(crate) ready: &'a dyn Ready,
+    pub(crate) stop: &'a Stop,
+}
+
+impl Attempt<'_> {
+    /// Acts within a grant; if the sandbox stops it and a person lets it go further, once more within a wider one. What
+    /// held it, and who decided, goes on the receipt.
+    pub(crate) async fn run(
+        &self,
+        grant: &Grant,
+        decision: String,
+        receipt: &mut Receipt,
+    ) -> Result<Output, Failure> {
+        let Self { toolbox, call, effects, stop, .. } = self;
+        self.intend(decision, receipt)?;
+        toolbox.events.emit(&Event::CallStarted { call: (*call).clone(), effects: (*effects).clone() });
+        let first = self.act(grant, receipt).await;
+        let denials = match &first {
+            Ok(output) => stopped(output),
+            Err(_) => &[],
+        };
+        if denials.is_empty() {
+            return first;
         }
-    };
-    let cx =
-        Cx { id: call.id.clone(), host: Arc::clone(&host), cancel: stop.token(), events: Arc::clone(events) };
-    // A panic in one tool ends that call, not the session.
-    let work = AssertUnwindSafe(ready.run(&cx)).catch_unwind();
-    let result = match until_stopped(work, stop).await {
-        Some(Ok(Ok(output))) => Ok(output),
-        Some(Ok(Err(error))) if error.kind == ErrorKind::Cancelled => Err(aborted(stop)),
-        Some(Ok(Err(error))) => Err(Failure::Tool(error)),
-        Some(Err(panic)) => {
-            let said = panic.downcast_ref::<&str>().map(ToString::to_string);
-            let said = said.or_else(|| panic.downcast_ref::<String>().cloned());
-            tracing::error!(call.id = %call.id, tool.name = %call.name, panic = said, "the tool crashed");
-            Err(Failure::Tool(ToolError::failed("the tool crashed; this is a bug in the tool")))
+        let further = tokio::select! {
+            biased;
+            _reason = stop.stopped() => return first,
+            further = toolbox.gate.admit_further(call, effects, denials, stop) => further?,
+        };
+        let Some(admission) = further else { return first };
+        self.intend(admission.decision, receipt)?;
+        self.act(&admission.grant, receipt).await
+    }
+
+    /// What is not written down does not happen.
+    fn intend(&self, decision: String, receipt: &mut Receipt) -> Result<(), Failure> {
+        receipt.decision.clone_from(&decision);
+        let (call, effects) = (self.call, self.effects.clone());
+        let intent = Intent { call: call.id.clone(), tool: call.name.clone(), effects, decision };
+        self.toolbox.journal.append(&Record::Intent(&intent)).map_err(|error| {
+            Failure::Tool(
+                ToolError::failed("not run, because it could not be written down first").with_source(error),
+            )
+        })
+    }
+
+    /// Confines, then acts. What really held it goes on the receipt.
+    async fn act(&self, grant: &Grant, receipt: &mut Receipt) -> Result<Output, Failure> {
+        let (call, stop) = (self.call, self.stop);
+        receipt.held = None;
+        let host = self.toolbox.sandbox.confine(grant).map_err(|error| unheld(error, self.effects))?;
+        let events = Arc::clone(&self.toolbox.events);
+        let cx = Cx { id: call.id.clone(), host: Arc::clone(&host), cancel: stop.token(), events };
+        // A panic in one tool ends that call, not the session.
+        let work = AssertUnwindSafe(self.ready.run(&cx)).catch_unwind();
+        let result = match until_stopped(work, stop).await {
+            Some(Ok(Ok(output))) => Ok(output),
+            Some(Ok(Err(error))) if error.kind == ErrorKind::Cancelled => Err(aborted(stop)),
+            Some(Ok(Err(error))) => Err(Failure::Tool(error)),
+            Some(Err(panic)) => {
+                let said = panic.downcast_ref::<&str>().map(ToString::to_string);
+                let said = said.or_else(|| panic.downcast_ref::<String>().cloned());
+                tracing::error!(call.id = %call.id, tool.name = %call.name, panic = said, "the tool crashed");
+                Err(Failure::Tool(ToolError::failed("the tool crashed; this is a bug in the tool")))
+            }
+            None => Err(aborted(stop)),
+        };
+        receipt.held = Some(host.held());
+        result
+    }
+}
+
+/// What the sandbox stopped, if that is why a command failed.
+fn stopped(output: &Output) -> &[Denial] {
+    match &output.facts {
+        Facts::Command(command) if matches!(command.exit, Exit::Code(1..) | Exit::Signal(_)) => {
+            &command.denials
         }
-        None => Err(aborted(stop)),
+        Facts::Command(_) | Facts::None => &[],
+    }
+}
+
+/// The end of a call that could not be held as its grant says.
+fn unheld(error: ConfineError, effects: &Effects) -> Failure {
+    let denial = Denial {
+        layer: Layer::Setup,
+        what: error.to_string(),
+        rule: "nothing runs with less than was asked for".to_owned(),
+        need: effects.clone(),
+        proof: Proof::Observed,
     };
-    (Some(host.held()), result)
+    let (kind, message) = (ErrorKind::Denied(Box::new(denial)), error.to_string());
+    Failure::Tool(ToolError { kind, message, source: Some(Box::new(error)) })
 }
 
 /// The work's result, or `None` if it was stopped and did not end by itself within the grace.
@@ -76,3 +128,6 @@ async fn until_stopped<T>(work: impl Future<Output = T>, stop: &Stop) -> Option<
 pub(crate) fn aborted(stop: &Stop) -> Failure {
     Failure::Aborted(stop.reason().unwrap_or(crate::Reason::Interrupted).message().to_owned())
 }
+
+#[cfg(test)]
+mod tests;

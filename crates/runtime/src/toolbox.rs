@@ -3,12 +3,16 @@
 use std::{fmt, sync::Arc, time::Instant};
 
 use windlass_contract::{
-    Effects, Event, EventSink, Format, Intent, Journal, Outcome, Output, Ready, Receipt, Record, Sandbox,
-    ToolCall, ToolError,
+    Effects, Event, EventSink, Format, Journal, Outcome, Output, Ready, Receipt, Record, Sandbox, ToolCall,
+    ToolError,
 };
 use windlass_shape::{Failure, Shaper};
 
-use crate::{Gate, Registry, Stop, orchestrator, preflight, router};
+use crate::{
+    Gate, Registry, Stop,
+    orchestrator::{self, Attempt},
+    preflight, router,
+};
 
 /// Everything a call passes through. The parts are traits or data; [`run`](Self::run) is the order.
 pub struct Toolbox {
@@ -125,24 +129,8 @@ impl Toolbox {
             _reason = stop.stopped() => return Err(orchestrator::aborted(stop)),
             admitted = self.gate.admit(call, effects, stop) => admitted?,
         };
-        receipt.decision.clone_from(&admission.decision);
-        self.intend(call, effects, admission.decision)?;
-        self.events.emit(&Event::CallStarted { call: call.clone(), effects: effects.clone() });
-        let (held, result) =
-            orchestrator::attempt(&*self.sandbox, &admission.grant, (call, ready), &self.events, stop).await;
-        receipt.held = held;
-        result
-    }
-
-    /// Journal first: what is not written down does not happen.
-    fn intend(&self, call: &ToolCall, effects: &Effects, decision: String) -> Result<(), Failure> {
-        let intent =
-            Intent { call: call.id.clone(), tool: call.name.clone(), effects: effects.clone(), decision };
-        self.journal.append(&Record::Intent(&intent)).map_err(|error| {
-            Failure::Tool(
-                ToolError::failed("not run, because it could not be written down first").with_source(error),
-            )
-        })
+        let attempt = Attempt { toolbox: self, call, effects, ready, stop };
+        attempt.run(&admission.grant, admission.decision, receipt).await
     }
 
     /// The outcome of a call whose own was lost through a fault of ours.

@@ -34,14 +34,14 @@ pub use windlass_agent::{
     Agent, AgentBuilder, AgentError, BuildError, Family, ShellKind, Toolset, TurnReport,
 };
 pub use windlass_contract::{
-    Answer, AnyTool, ApprovalPolicy, Approver, Body, BoxFuture, Cached, CallId, Category, Command,
+    Answer, AnyTool, ApprovalPolicy, Approver, Beyond, Body, BoxFuture, Cached, CallId, Category, Command,
     CommandFacts, CommandLine, ConfineError, Confinement, Content, Cx, Denial, Effects, ErrorKind, Event,
     EventSink, Example, Exit, Facts, Finished, Format, Grant, Held, Host, HostError, Input, InputKind, Item,
-    Layer, Limits, Meta, ModelClient, ModelError, ModelEvent, ModelInfo, ModelStream, Network, Outcome,
-    Output, Plan, PlanStatus, PlanStep, Profile, Prompt, Proof, Question, Quota, Raw, Ready, Receipt,
-    Refusal, Retry, Role, Rung, Sandbox, SandboxMode, Schema, SchemaError, Silent, SpecKind, Status,
-    ThreadId, Tool, ToolCall, ToolError, ToolName, ToolSpec, Usage, Verdict, View, Walls, WebSearch, erase,
-    tool as tool_from,
+    Layer, Limits, Meta, ModelClient, ModelError, ModelEvent, ModelInfo, ModelStream, Network, Offer,
+    Outcome, Output, Plan, PlanStatus, PlanStep, Profile, Prompt, Proof, Question, Quota, Raw, Reach, Ready,
+    Receipt, Refusal, Retry, Role, Rulebook, Rung, Sandbox, SandboxMode, Schema, SchemaError, Silent,
+    SpecKind, Status, ThreadId, Tool, ToolCall, ToolError, ToolName, ToolSpec, Usage, Verdict, View, Walls,
+    WebSearch, erase, tool as tool_from,
 };
 pub use windlass_macros::tool;
 pub use windlass_runtime::{

@@ -8,16 +8,19 @@ use std::{
 
 use windlass::policy::{RuleFile, Rules, Trust};
 
+use super::answers;
 use crate::{problem::Problem, setup::Setup};
 
 /// The largest file of rules that is read.
 const MAX_BYTES: u64 = 1024 * 1024;
 
-/// All rules in force: `rules/*.toml` of the user's home of Windlass, then `.windlass/rules/*.toml` of the project.
+/// All rules in force: the user's, those of the user for this project, then `.windlass/rules/*.toml` of the project.
 pub(crate) fn rules(setup: &Setup) -> Result<Rules, Problem> {
-    let own = setup.home.join("rules");
-    let project = project_root(&setup.cwd).join(".windlass").join("rules");
+    let root = project_root(&setup.cwd);
+    let own = answers::everywhere(&setup.home);
+    let project = root.join(".windlass").join("rules");
     let mut files = read(&own, Trust::User)?;
+    files.extend(read(&answers::of_project(&setup.home, root), Trust::User)?);
     // Who works in the home directory has no project there.
     if project != own {
         files.extend(read(&project, Trust::Project)?);
@@ -28,7 +31,7 @@ pub(crate) fn rules(setup: &Setup) -> Result<Rules, Problem> {
 }
 
 /// The nearest directory upwards with a repository in it, or the directory itself.
-fn project_root(cwd: &Path) -> &Path {
+pub(crate) fn project_root(cwd: &Path) -> &Path {
     cwd.ancestors().find(|directory| directory.join(".git").exists()).unwrap_or(cwd)
 }
 

@@ -1,6 +1,6 @@
 //! `windlass call`: one tool without a model.
 
-use std::process::Stdio;
+use std::{fs, process::Stdio};
 
 use serde_json::{Value, json};
 
@@ -78,16 +78,69 @@ fn a_question_nobody_can_answer_is_a_no() {
 fn a_person_at_the_terminal_is_asked_and_obeyed() {
     let line = "call shell_command '{\"command\":\"touch here\"}' --sandbox danger-full-access -a untrusted";
     // The last is Ctrl-C.
-    for (answer, code, ran) in [("y\n", 0, true), ("n\n", 3, false), ("\n", 3, false), ("\u{3}", 130, false)]
-    {
+    let answers = [
+        ("y\n", 0, true),
+        ("what?\ns\n", 0, true),
+        ("n\n", 3, false),
+        ("\n", 3, false),
+        ("q\n", 130, false),
+        ("\u{3}", 130, false),
+    ];
+    for (answer, code, ran) in answers {
         let user = User::new();
         let mut program = user.program_on_a_terminal(line);
         program.stdin(Stdio::piped());
         let mut running = Running::start(program);
         running.until_stdout("/bin/sh -c 'touch here'");
-        running.until_stdout("A yes lets this one command run once");
+        running.until_stdout("  y  yes: this command, once, as the sandbox mode says");
+        running.until_stdout("  q  no, and stop");
         running.feed(answer.as_bytes()).end().assert_code(code);
         assert_eq!(user.work().join("here").exists(), ran, "{answer:?}");
+    }
+}
+
+/// A call on a terminal at which this is typed once the question is there.
+fn answered(user: &User, line: &str, answer: &str) -> Ended {
+    let mut program = user.program_on_a_terminal(line);
+    program.stdin(Stdio::piped());
+    let mut running = Running::start(program);
+    running.until_stdout("  q  no, and stop");
+    running.feed(answer.as_bytes()).end()
+}
+
+#[test]
+fn an_answer_for_good_is_a_rule_from_then_on() {
+    let line = "call shell_command '{\"command\":\"touch here\"}' -a untrusted --sandbox workspace-write";
+    for (answer, file) in [("a\n", "rules/answers.toml"), ("p\n", "projects")] {
+        let user = User::new();
+        answered(&user, line, answer).assert_code(0);
+        assert!(user.home().join(file).exists(), "{file}");
+        // Nobody is there to ask, and nobody needs to be.
+        let again = ["call", "shell_command", r#"{"command":"touch here again"}"#, "-a", "untrusted"];
+        user.run(&[&again[..], &["--sandbox", "workspace-write"]].concat()).assert_code(0);
+        let other = ["call", "shell_command", r#"{"command":"touch there"}"#, "-a", "untrusted"];
+        user.run(&[&other[..], &["--sandbox", "workspace-write"]].concat()).assert_code(3);
+        fs::create_dir(user.work().join("elsewhere")).unwrap();
+        fs::create_dir(user.work().join("elsewhere/.git")).unwrap();
+        let code = if answer == "a\n" { 0 } else { 3 };
+        user.run(&[&again[..], &["--sandbox", "workspace-write", "-C", "elsewhere"]].concat())
+            .assert_code(code);
+    }
+}
+
+#[test]
+fn what_the_sandbox_stopped_may_go_further_if_a_person_says_so() {
+    // Not in `/tmp`, which is another one behind the walls.
+    let outside = tempfile::tempdir_in("/var/tmp").unwrap();
+    let file = outside.path().join("made");
+    let input = json!({"command": format!("touch {}", file.display())});
+    let line = format!("call shell_command '{input}' -a on-failure --sandbox workspace-write");
+    for (answer, code, made) in [("n\n", 1, false), ("y\n", 0, true)] {
+        let ended = answered(&User::new(), &line, answer);
+        ended.assert_code(code);
+        let wider = format!("in the sandbox, with `{}` writable as well", outside.path().display());
+        assert!(ended.stdout.contains(&wider), "{}", ended.stdout);
+        assert_eq!(file.exists(), made);
     }
 }
 

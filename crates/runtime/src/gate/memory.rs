@@ -88,8 +88,9 @@ mod tests {
             cwd: "/".into(),
             reason: String::new(),
             unclear: Vec::new(),
-            leaves_sandbox: false,
+            beyond: windlass_contract::Beyond::Nothing,
             keys: keys.iter().map(|key| (*key).to_owned()).collect(),
+            rule: None,
         }
     }
 

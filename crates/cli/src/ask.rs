@@ -1,0 +1,161 @@
+//! Questions at the terminal.
+
+use std::{
+    io::{self, IsTerminal, Write},
+    path::PathBuf,
+    thread,
+};
+
+use tokio::sync::oneshot;
+use windlass::{Answer, Approver, Beyond, BoxFuture, Question, Stop};
+
+use crate::screen::visible;
+
+/// Asks at the terminal, if there is one.
+pub(crate) struct Terminal {
+    pub(crate) stop: Stop,
+}
+
+impl Approver for Terminal {
+    fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Answer> {
+        Box::pin(async move {
+            if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+                return Answer::Unavailable;
+            }
+            let (text, lasting) = (in_words(question), question.rule.is_some());
+            let (answer, given) = oneshot::channel();
+            // A thread, because nothing else can be left while it waits for a person. It ends with the process.
+            thread::spawn(move || answer.send(ask(&text, lasting)));
+            tokio::select! {
+                given = given => given.unwrap_or(Answer::Unavailable),
+                _reason = self.stop.stopped() => Answer::Unavailable,
+            }
+        })
+    }
+}
+
+/// The whole question: nothing is cut, and nothing can pose as something else.
+fn in_words(question: &Question) -> String {
+    let Question { tool, effects, cwd, reason, unclear, .. } = question;
+    let what = match &effects.command {
+        Some(command) => ("run", vec![command.display()]),
+        None if effects.writes.is_empty() => ("use", vec!["the network".to_owned()]),
+        None => ("write", effects.writes.iter().map(|path| cwd.join(path).display().to_string()).collect()),
+    };
+    let mut lines = vec![format!("{tool} wants to {}:", what.0)];
+    lines.extend(what.1.iter().map(|thing| format!("  {}", visible(thing))));
+    lines.push(format!("in {}", visible(&cwd.to_string_lossy())));
+    lines.push(format!("because: {}", visible(reason)));
+    let said = effects.escalation.as_ref().and_then(|escalation| escalation.justification.as_deref());
+    lines.extend(said.map(|text| format!("the model says: {}", visible(text))));
+    lines.extend(unclear.iter().map(|what| format!("unclear: {}", visible(what))));
+    lines.extend(choices(question));
+    format!("{}\nAllow it? ", lines.join("\n"))
+}
+
+/// What each answer would allow.
+fn choices(question: &Question) -> Vec<String> {
+    let thing = if question.effects.command.is_some() { "command" } else { "change" };
+    let held = visible(&match &question.beyond {
+        Beyond::Nothing => "as the sandbox mode says".to_owned(),
+        Beyond::Wider { writable, network } => {
+            format!("in the sandbox, with {} as well", more(writable, *network))
+        }
+        Beyond::Everything => "WITHOUT the sandbox".to_owned(),
+    });
+    let mut lines = vec![
+        format!("  y  yes: this {thing}, once, {held}"),
+        format!("  s  yes, for this session: the same {thing} in the same place, {held}"),
+    ];
+    if let Some(rule) = &question.rule {
+        let allows = visible(&rule.allows);
+        lines.push(format!("  p  yes, always in this project: {allows}, {held}"));
+        lines.push(format!("  a  yes, always: {allows}, {held}"));
+    }
+    lines.push("  n  no; what you write after it is told to the model".to_owned());
+    lines.push("  q  no, and stop".to_owned());
+    lines
+}
+
+fn more(writable: &[PathBuf], network: bool) -> String {
+    let paths = writable.iter().map(|path| format!("`{}` writable", path.display()));
+    paths.chain(network.then(|| "the network".to_owned())).collect::<Vec<_>>().join(" and ")
+}
+
+/// Puts the question until the answer is one.
+fn ask(text: &str, lasting: bool) -> Answer {
+    let mut shown = text;
+    loop {
+        let mut line = String::new();
+        let asked =
+            io::stderr().lock().write_all(shown.as_bytes()).and_then(|()| io::stdin().read_line(&mut line));
+        if matches!(asked, Ok(0) | Err(_)) {
+            return Answer::Unavailable;
+        }
+        if let Some(answer) = understood(&line, lasting) {
+            return answer;
+        }
+        shown = if lasting { "y, s, p, a, n or q? " } else { "y, s, n or q? " };
+    }
+}
+
+/// An answer. Silence is a no; what is neither yes nor no is not understood.
+fn understood(line: &str, lasting: bool) -> Option<Answer> {
+    let line = line.trim();
+    let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    match word.to_ascii_lowercase().as_str() {
+        "" => Some(Answer::Deny(String::new())),
+        "n" | "no" => Some(Answer::Deny(rest.trim().to_owned())),
+        "q" | "quit" => Some(Answer::Abort),
+        _ if !rest.is_empty() => None,
+        "y" | "yes" => Some(Answer::Once),
+        "s" | "session" => Some(Answer::Session),
+        "p" | "project" if lasting => Some(Answer::Project),
+        "a" | "always" if lasting => Some(Answer::Always),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass::{CommandLine, Effects, Offer};
+
+    use super::*;
+
+    #[test]
+    fn only_what_was_offered_is_understood() {
+        let told = |line| understood(line, true);
+        assert_eq!(told("y\n"), Some(Answer::Once));
+        assert_eq!(told("A"), Some(Answer::Always));
+        assert_eq!(told("n use git mv instead\n"), Some(Answer::Deny("use git mv instead".into())));
+        assert_eq!(told("\n"), Some(Answer::Deny(String::new())));
+        assert_eq!(told("q"), Some(Answer::Abort));
+        for unclear in ["yes please", "ok", "ya", "y n"] {
+            assert_eq!(told(unclear), None, "{unclear}");
+        }
+        assert_eq!((understood("a", false), understood("p", false)), (None, None));
+    }
+
+    #[test]
+    fn the_question_shows_everything_and_what_each_answer_allows() {
+        let argv = ["make", "a\u{1b}[2K\nb"].map(str::to_owned).to_vec();
+        let question = Question {
+            call: "c".into(),
+            tool: "shell".into(),
+            effects: Effects::command(CommandLine { argv, cwd: None }),
+            cwd: "/w".into(),
+            reason: "why".into(),
+            unclear: vec!["$x".into()],
+            beyond: Beyond::Wider { writable: vec!["/etc".into()], network: true },
+            keys: Vec::new(),
+            rule: Some(Offer { toml: String::new(), allows: "every `make`".into() }),
+        };
+        let expected = "shell wants to run:\n  make 'a\\u{1b}[2K\\nb'\nin /w\nbecause: why\nunclear: $x\n  y  yes: this \
+            command, once, in the sandbox, with `/etc` writable and the network as well\n  s  yes, for this session: the \
+            same command in the same place, in the sandbox, with `/etc` writable and the network as well\n  p  yes, always \
+            in this project: every `make`, in the sandbox, with `/etc` writable and the network as well\n  a  yes, always: \
+            every `make`, in the sandbox, with `/etc` writable and the network as well\n  n  no; what you write after it \
+            is told to the model\n  q  no, and stop\nAllow it? ";
+        assert_eq!(in_words(&question), expected);
+    }
+}

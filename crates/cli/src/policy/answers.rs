@@ -1,0 +1,147 @@
+//! Where the rules are that answers make: a file of the user's, for everything or for one project.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Write},
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+};
+
+use windlass::{
+    Offer, Reach, Rulebook,
+    policy::{RuleFile, Rules, Trust},
+};
+
+use super::files::whole;
+use crate::screen::visible;
+
+/// The name of the file in its directory, beside what a person writes there.
+const NAME: &str = "answers.toml";
+
+const FIRST_LINE: &str = "# Rules made by answering questions. Yours to change.\n";
+
+/// The longest part of a project's path that is its directory's name.
+const MAX_NAME_BYTES: usize = 180;
+
+/// Writes rules down.
+pub(crate) struct Answers {
+    everywhere: PathBuf,
+    project: PathBuf,
+    root: PathBuf,
+}
+
+impl Answers {
+    /// For a home directory of Windlass and the project that is worked in.
+    pub(crate) fn new(home: &Path, root: &Path) -> Self {
+        Self { everywhere: everywhere(home), project: of_project(home, root), root: root.to_owned() }
+    }
+}
+
+/// The directory of rules that count everywhere.
+pub(super) fn everywhere(home: &Path) -> PathBuf {
+    home.join("rules")
+}
+
+/// The directory of the user's own rules for a project. Not in the project, where anyone could put some.
+pub(super) fn of_project(home: &Path, root: &Path) -> PathBuf {
+    home.join("projects").join(directory_name(root)).join("rules")
+}
+
+/// A path as one name, different for different paths.
+fn directory_name(path: &Path) -> String {
+    let bytes = path.as_os_str().as_encoded_bytes();
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    let name: String = bytes
+        .iter()
+        .map(|byte| if plain(*byte) { char::from(*byte).to_string() } else { format!("%{byte:02X}") })
+        .collect();
+    if name.len() <= MAX_NAME_BYTES {
+        return name;
+    }
+    // FNV-1a, the same in every build: the end of the path and this tell long ones apart.
+    let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    let end = name.len() - MAX_NAME_BYTES;
+    format!("{hash:016x}-{}", name.get(end..).unwrap_or_default())
+}
+
+impl Rulebook for Answers {
+    fn keep(&self, reach: Reach, rule: &Offer) -> Result<(), String> {
+        let (directory, about) = match reach {
+            Reach::Everywhere => (&self.everywhere, String::new()),
+            Reach::Project => {
+                (&self.project, format!("# They count below {}.\n", visible(&self.root.to_string_lossy())))
+            }
+        };
+        append(directory, &about, &rule.toml)
+            .map_err(|error| format!("cannot write `{}`: {error}", directory.join(NAME).display()))
+    }
+}
+
+/// Adds a rule to the file of a directory. Whoever reads it sees it with the rule or without, never in between; what was
+/// in it and what others add at the same time stays.
+fn append(directory: &Path, about: &str, rule: &str) -> io::Result<()> {
+    fs::create_dir_all(directory)?;
+    let path = directory.join(NAME);
+    let lock = File::create(directory.join(".answers.lock"))?;
+    lock.lock()?;
+    let before = match whole(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => format!("{FIRST_LINE}{about}"),
+        Err(error) => return Err(error),
+    };
+    if before.contains(rule) {
+        return Ok(());
+    }
+    let newline = if before.ends_with('\n') { "" } else { "\n" };
+    let after = format!("{before}{newline}\n{rule}");
+    let file = RuleFile { name: NAME, text: &after, trust: Trust::User };
+    // A file with a mistake would stop every later run.
+    Rules::load(&[file]).map_err(|error| io::Error::other(error.to_string()))?;
+    let staged = directory.join(".answers.new");
+    let mut new = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&staged)?;
+    new.write_all(after.as_bytes())?;
+    new.sync_all()?;
+    fs::rename(&staged, &path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn offer(program: &str) -> Offer {
+        let toml = format!("[[rule]]\nprefix = [\"{program}\"]\ndecision = \"allow\"\n");
+        Offer { toml, allows: String::new() }
+    }
+
+    #[test]
+    fn rules_are_added_once_and_what_was_there_stays() {
+        let home = tempfile::tempdir().unwrap();
+        let answers = Answers::new(home.path(), Path::new("/w/a b"));
+        for program in ["make", "ninja", "make"] {
+            answers.keep(Reach::Project, &offer(program)).unwrap();
+        }
+        let path = home.path().join("projects/%2Fw%2Fa%20b/rules/answers.toml");
+        let text = fs::read_to_string(&path).unwrap();
+        assert_eq!(
+            text,
+            format!(
+                "{FIRST_LINE}# They count below /w/a b.\n\n{}\n{}",
+                offer("make").toml,
+                offer("ninja").toml
+            )
+        );
+        fs::write(&path, "not toml").unwrap();
+        let error = answers.keep(Reach::Project, &offer("cmake")).unwrap_err();
+        assert!(error.contains("answers.toml"), "{error}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "not toml");
+    }
+
+    #[test]
+    fn long_paths_have_names_of_their_own() {
+        let long = |end: &str| directory_name(Path::new(&format!("/{}/{end}", "d".repeat(400))));
+        assert!(long("a").len() < 255);
+        assert_ne!(long("a"), long("b"));
+    }
+}

@@ -1,0 +1,116 @@
+//! Calls that act by themselves, without a command: what they may read and write.
+
+use std::path::{Component, Path, PathBuf};
+
+use windlass_contract::{ApprovalPolicy, Confinement, Effects, Network, Walls};
+
+use super::Decision;
+
+/// Decides about a call without a command. Reads are the host's to hold: what may not be read, it does not read. Writes
+/// inside what may be written need no question; everything else is a person's to decide.
+pub(super) fn decide(
+    effects: &Effects,
+    confinement: Confinement,
+    approval: ApprovalPolicy,
+    cwd: &Path,
+) -> Decision {
+    let asked = |confinement, reason: &str| Decision::Ask {
+        confinement,
+        reason: reason.to_owned(),
+        unclear: Vec::new(),
+    };
+    let wary = effects.may_change() && approval == ApprovalPolicy::Untrusted;
+    let Confinement::Walls(walls) = &confinement else {
+        if wary {
+            return asked(confinement, "the approval policy is `untrusted`");
+        }
+        return Decision::Run { confinement, why: "the sandbox mode allows everything".to_owned() };
+    };
+    let outside: Vec<_> = effects.writes.iter().filter(|path| !is_inside(path, walls, cwd)).collect();
+    let online = effects.network == Network::Any && walls.network == Network::None;
+    let wider = || {
+        let writable =
+            walls.writable.iter().cloned().chain(outside.iter().map(|path| normal(&cwd.join(path))));
+        let network = if online { Network::Any } else { walls.network };
+        Confinement::Walls(Walls { writable: writable.collect(), network, ..walls.clone() })
+    };
+    match (outside.is_empty() && !online, approval) {
+        (true, _) if wary => asked(confinement, "the approval policy is `untrusted`"),
+        (true, _) => Decision::Run { confinement, why: "inside what the sandbox mode allows".to_owned() },
+        (false, ApprovalPolicy::Never) if online => Decision::Refuse {
+            reason: "refused: the network is off, and nobody may be asked; only the user can allow it, with \
+                     `sandbox_workspace_write.network_access` or `--sandbox danger-full-access`"
+                .to_owned(),
+        },
+        // To the letter what models of this family were trained to read.
+        (false, ApprovalPolicy::Never) => Decision::Refuse {
+            reason: "writing outside of the project; rejected by user approval settings".to_owned(),
+        },
+        (false, _) if online => asked(wider(), "it uses the network, which is off"),
+        (false, _) => asked(wider(), "it writes outside of what the sandbox mode allows"),
+    }
+}
+
+/// Whether a path lies in a directory that may be written. By its name alone: links are the host's to hold.
+fn is_inside(path: &Path, walls: &Walls, cwd: &Path) -> bool {
+    let path = normal(&cwd.join(path));
+    walls.writable.iter().any(|root| path.starts_with(root))
+}
+
+/// A path without `.` and `..`.
+fn normal(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                normal.pop();
+            }
+            other => normal.push(other),
+        }
+    }
+    normal
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decided(effects: &Effects, approval: ApprovalPolicy) -> String {
+        let walls = Walls { writable: vec!["/w".into()], ..Walls::default() };
+        match decide(effects, Confinement::Walls(walls), approval, Path::new("/w")) {
+            Decision::Run { confinement: Confinement::Walls(walls), .. } => {
+                format!("run {:?}", walls.writable)
+            }
+            Decision::Ask { confinement: Confinement::Walls(walls), .. } => {
+                format!("ask {:?}", walls.writable)
+            }
+            Decision::Refuse { reason } => reason,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn writes_inside_need_no_question_and_others_do() {
+        use ApprovalPolicy::{Never, OnFailure, OnRequest, Untrusted};
+        for approval in [OnFailure, OnRequest, Never] {
+            assert_eq!(decided(&Effects::read("/etc/hosts"), approval), r#"run ["/w"]"#);
+            assert_eq!(decided(&Effects::write("a/../b"), approval), r#"run ["/w"]"#);
+        }
+        assert_eq!(decided(&Effects::read("/etc/hosts"), Untrusted), r#"run ["/w"]"#);
+        assert_eq!(decided(&Effects::write("a"), Untrusted), r#"ask ["/w"]"#);
+        assert_eq!(decided(&Effects::write("../x"), OnRequest), r#"ask ["/w", "/x"]"#);
+        assert_eq!(
+            decided(&Effects::write("/w/../x"), Never),
+            "writing outside of the project; rejected by user approval settings"
+        );
+    }
+
+    #[test]
+    fn a_tool_that_cannot_tell_is_never_let_through_by_itself() {
+        assert_eq!(decided(&Effects::unknown(), ApprovalPolicy::OnRequest), r#"ask ["/w", "/"]"#);
+        assert!(
+            decided(&Effects::unknown(), ApprovalPolicy::Never).starts_with("refused: the network is off")
+        );
+    }
+}

@@ -1,0 +1,57 @@
+//! What a person has settled before a session begins.
+
+use std::path::PathBuf;
+
+use windlass_contract::{ApprovalPolicy, Confinement, Limits, Network, SandboxMode, Walls};
+use windlass_policy::Rules;
+
+/// What a person has settled beforehand.
+#[derive(Debug, Clone)]
+pub struct Policy {
+    /// Where relative paths and commands start.
+    pub cwd: PathBuf,
+    /// When to ask.
+    pub approval: ApprovalPolicy,
+    /// How tightly things are held.
+    pub sandbox: SandboxMode,
+    /// What commands may do beside: directories to write and the network count in `workspace-write` only, what may
+    /// not be read counts in every mode but full access.
+    pub walls: Walls,
+    /// How much a call may use.
+    pub limits: Limits,
+    /// What is allowed, asked about and forbidden by name.
+    pub rules: Rules,
+    /// Whether commands run beside each other although they may change something.
+    pub parallel_commands: bool,
+}
+
+impl Default for Policy {
+    /// Nothing may be written, and nobody is asked.
+    fn default() -> Self {
+        Self {
+            cwd: "/".into(),
+            approval: ApprovalPolicy::Never,
+            sandbox: SandboxMode::ReadOnly,
+            walls: Walls::default(),
+            limits: Limits::default(),
+            rules: Rules::default(),
+            parallel_commands: false,
+        }
+    }
+}
+
+impl Policy {
+    /// What a call is held to.
+    pub(super) fn confinement(&self) -> Confinement {
+        let Walls { writable, unreadable, readable_again, network } = self.walls.clone();
+        let (writable, network) = match self.sandbox {
+            SandboxMode::DangerFullAccess => return Confinement::Unconfined,
+            SandboxMode::External => return Confinement::External(network),
+            SandboxMode::ReadOnly => (Vec::new(), Network::None),
+            SandboxMode::WorkspaceWrite => {
+                ([self.cwd.clone()].into_iter().chain(writable).collect(), network)
+            }
+        };
+        Confinement::Walls(Walls { writable, unreadable, readable_again, network })
+    }
+}

@@ -1,0 +1,165 @@
+//! Tests of the gate: who is asked what, and what an answer is worth.
+
+use std::sync::Mutex;
+
+use windlass_contract::{BoxFuture, Escalation, Network, Offer, SandboxMode, Walls};
+
+use super::*;
+
+struct Says(Answer);
+
+impl Approver for Says {
+    fn ask<'a>(&'a self, _: &'a Question) -> BoxFuture<'a, Answer> {
+        Box::pin(async { self.0.clone() })
+    }
+}
+
+fn gate(sandbox: SandboxMode, approval: ApprovalPolicy, answer: Option<Answer>) -> Gate {
+    let walls = Walls { writable: vec!["/more".into()], network: Network::Any, ..Walls::default() };
+    let policy = Policy { cwd: "/w".into(), approval, sandbox, walls, ..Policy::default() };
+    Gate::new(policy, answer.map(|answer| Arc::new(Says(answer)) as Arc<dyn Approver>))
+}
+
+fn command() -> Effects {
+    Effects::command(CommandLine { argv: vec!["make".into()], cwd: None })
+}
+
+async fn admit(gate: Gate, effects: Effects) -> Result<Confinement, String> {
+    let input = windlass_contract::Input::Json(String::new());
+    let call = ToolCall { id: "c".into(), name: "t".into(), input };
+    match gate.admit(&call, &effects, &Stop::default()).await {
+        Ok(admission) => Ok(admission.grant.confinement().clone()),
+        Err(Failure::Refused(reason)) => Err(reason),
+        Err(other) => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn what_touches_nothing_runs_under_every_policy() {
+    for sandbox in [SandboxMode::ReadOnly, SandboxMode::WorkspaceWrite, SandboxMode::DangerFullAccess] {
+        let gate = gate(sandbox, ApprovalPolicy::Untrusted, None);
+        assert_eq!(admit(gate, Effects::none()).await, Ok(Confinement::InProcess));
+    }
+}
+
+#[tokio::test]
+async fn a_command_is_held_to_what_its_sandbox_mode_allows() {
+    let held = |sandbox| admit(gate(sandbox, ApprovalPolicy::Never, None), command());
+    let read_only = held(SandboxMode::ReadOnly).await;
+    assert_eq!(read_only, Ok(Confinement::Walls(Walls::default())));
+    let writable = vec!["/w".into(), "/more".into()];
+    let walls = Walls { writable, network: Network::Any, ..Walls::default() };
+    assert_eq!(held(SandboxMode::WorkspaceWrite).await, Ok(Confinement::Walls(walls)));
+}
+
+#[tokio::test]
+async fn full_access_runs_a_command_unconfined() {
+    let gate = gate(SandboxMode::DangerFullAccess, ApprovalPolicy::Never, None);
+    assert_eq!(admit(gate, command()).await, Ok(Confinement::Unconfined));
+}
+
+#[tokio::test]
+async fn a_command_is_judged_where_it_would_run() {
+    let search = |cwd: Option<&str>| {
+        let argv = ["grep", "-r", "key", "."].map(str::to_owned).to_vec();
+        Effects::command(CommandLine { argv, cwd: cwd.map(Into::into) })
+    };
+    let at = |home: &str| {
+        let policy = Policy { cwd: home.into(), approval: ApprovalPolicy::Untrusted, ..Policy::default() };
+        Gate::new(policy, None)
+    };
+    assert!(admit(at("/home/me/project"), search(None)).await.is_ok());
+    assert!(admit(at("/home/me"), search(None)).await.is_err());
+    assert!(admit(at("/home/me/project"), search(Some(".."))).await.is_err());
+    assert!(admit(at("/home/me"), search(Some("project"))).await.is_ok());
+}
+
+#[tokio::test]
+async fn what_is_held_from_outside_keeps_what_was_said_about_the_network() {
+    let gate = gate(SandboxMode::External, ApprovalPolicy::Never, None);
+    assert_eq!(admit(gate, command()).await, Ok(Confinement::External(Network::Any)));
+}
+
+#[tokio::test]
+async fn untrusted_asks_and_takes_no_answer_as_a_no() {
+    let untrusted = |answer| gate(SandboxMode::DangerFullAccess, ApprovalPolicy::Untrusted, answer);
+    assert_eq!(admit(untrusted(Some(Answer::Once)), command()).await, Ok(Confinement::Unconfined));
+    let reason = admit(untrusted(Some(Answer::Deny("use git".into()))), command()).await;
+    assert_eq!(reason, Err("rejected by user: use git".into()));
+    for silence in [None, Some(Answer::Unavailable)] {
+        let reason = admit(untrusted(silence), command()).await.unwrap_err();
+        assert!(reason.starts_with("refused: nobody is there to approve it"), "{reason}");
+    }
+}
+
+/// Writes down what it is given.
+#[derive(Default)]
+struct Book(Mutex<Vec<(Reach, Offer)>>);
+
+impl Rulebook for Book {
+    fn keep(&self, reach: Reach, rule: &Offer) -> Result<(), String> {
+        self.0.lock().unwrap().push((reach, rule.clone()));
+        Ok(())
+    }
+}
+
+/// Counts how often it is asked, and gives the same answer each time.
+struct Patient(Answer, Mutex<Vec<Question>>);
+
+impl Approver for Patient {
+    fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Answer> {
+        self.1.lock().unwrap().push(question.clone());
+        Box::pin(async { self.0.clone() })
+    }
+}
+
+fn call() -> ToolCall {
+    let input = windlass_contract::Input::Json(String::new());
+    ToolCall { id: "c".into(), name: "t".into(), input }
+}
+
+#[tokio::test]
+async fn an_answer_for_good_becomes_a_rule_at_once_and_is_kept() {
+    for (answer, reach) in [(Answer::Project, Reach::Project), (Answer::Always, Reach::Everywhere)] {
+        let (person, book) = (Arc::new(Patient(answer, Mutex::default())), Arc::new(Book::default()));
+        let policy = Policy { approval: ApprovalPolicy::Untrusted, ..Policy::default() };
+        let gate = Gate::new(policy, Some(person.clone())).with_rulebook(Some(book.clone()));
+        for _ in 0..2 {
+            gate.admit(&call(), &command(), &Stop::default()).await.unwrap();
+        }
+        assert_eq!(person.1.lock().unwrap().len(), 1);
+        let kept = book.0.lock().unwrap();
+        let [(kept_for, rule)] = &kept[..] else { panic!("{kept:?}") };
+        assert_eq!(*kept_for, reach);
+        assert!(rule.toml.contains(r#"prefix = ["make"]"#), "{}", rule.toml);
+    }
+}
+
+#[tokio::test]
+async fn a_rule_may_let_a_command_leave_the_sandbox_but_no_wish_does() {
+    let leaving = |text: &str| {
+        let rules = Rules::load(&[RuleFile { name: "r", text, trust: Trust::User }]).unwrap();
+        Gate::new(Policy { rules, ..Policy::default() }, None)
+    };
+    let rule = "[[rule]]\nprefix = [\"make\"]\ndecision = \"allow\"\n";
+    let escape = format!("{rule}escape_sandbox = true\n");
+    assert_eq!(admit(leaving(&escape), command()).await, Ok(Confinement::Unconfined));
+    assert_eq!(admit(leaving(rule), command()).await, Ok(Confinement::Walls(Walls::default())));
+    let wish = Effects { escalation: Some(Escalation::default()), ..command() };
+    assert!(admit(leaving(rule), wish).await.is_err());
+}
+
+#[tokio::test]
+async fn what_cannot_be_a_rule_is_approved_once() {
+    let person = Arc::new(Patient(Answer::Always, Mutex::default()));
+    let policy = Policy { approval: ApprovalPolicy::Untrusted, ..Policy::default() };
+    let gate = Gate::new(policy, Some(person.clone()));
+    let argv = ["bash", "-c", "rm -rf build"].map(str::to_owned).to_vec();
+    let effects = Effects::command(CommandLine { argv, cwd: None });
+    for _ in 0..2 {
+        let admission = gate.admit(&call(), &effects, &Stop::default()).await.unwrap();
+        assert_eq!(admission.decision, "approved once");
+    }
+    let asked = person.1.lock().unwrap();
+    assert_eq!((asked.len(), asked[0].rule.clone()), (2, None));
+}

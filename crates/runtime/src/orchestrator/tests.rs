@@ -1,0 +1,143 @@
+//! Tests of the second attempt: a machine whose walls stop whatever writes outside `/w`.
+
+use std::sync::Mutex;
+
+use serde_json::Value;
+use windlass_contract::{
+    Answer, ApprovalPolicy, Approver, Beyond, BoxFuture, Command, CommandFacts, CommandLine, Confinement,
+    Content, Finished, Held, Host, HostError, Question, Rung, Sandbox, SandboxMode, Status, Walls,
+    fakes::{MemoryJournal, Watcher},
+    tool,
+};
+use windlass_shape::Shaper;
+
+use super::*;
+use crate::{Gate, Policy, Registry};
+
+/// Fails wherever `/etc` may not be written.
+struct Walled;
+
+impl Sandbox for Walled {
+    fn confine(&self, grant: &Grant) -> Result<Arc<dyn Host>, ConfineError> {
+        let free = match grant.confinement() {
+            Confinement::Walls(walls) => walls.writable.contains(&"/etc".into()),
+            _ => true,
+        };
+        Ok(Arc::new(Etc { free }))
+    }
+}
+
+struct Etc {
+    free: bool,
+}
+
+impl Host for Etc {
+    fn run<'a>(
+        &'a self,
+        _command: &'a Command,
+        _cancel: &'a tokio_util::sync::CancellationToken,
+        _output: &'a (dyn Fn(&[u8]) + Send + Sync),
+    ) -> BoxFuture<'a, Result<Finished, HostError>> {
+        Box::pin(async { Err(HostError::EmptyCommand) })
+    }
+
+    fn held(&self) -> Held {
+        Held::by(if self.free { Rung::Unconfined } else { Rung::Namespaces })
+    }
+}
+
+/// Gives its answers one after the other, and keeps the questions.
+struct Person(Mutex<Vec<Answer>>, Mutex<Vec<Question>>);
+
+impl Approver for Person {
+    fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Answer> {
+        self.1.lock().unwrap().push(question.clone());
+        let answer = self.0.lock().unwrap().pop().unwrap();
+        Box::pin(async { answer })
+    }
+}
+
+/// How a command that writes to `/etc` ends: its status, its decision, what was asked about, and how often it was begun.
+async fn run(approval: ApprovalPolicy, answers: &[Answer]) -> (Status, String, Vec<Beyond>, usize) {
+    let command =
+        |_: &Value| Effects::command(CommandLine { argv: vec!["install".into(), "x".into()], cwd: None });
+    let body = |_: Value, cx: Cx| async move {
+        let free = cx.host.held().rung == Rung::Unconfined;
+        let denial = Denial {
+            layer: Layer::Files,
+            what: "/etc/x".into(),
+            rule: "outside what may be written".into(),
+            need: Effects::write("/etc"),
+            proof: Proof::Suspected,
+        };
+        let facts = CommandFacts {
+            exit: Exit::Code(i32::from(!free)),
+            duration: Duration::ZERO,
+            output_bytes: 0,
+            killed: Vec::new(),
+            denials: if free { Vec::new() } else { vec![denial] },
+        };
+        let content = vec![Content::Text("done".into())];
+        Ok(Output { content, data: None, facts: Facts::Command(facts) })
+    };
+    let registry = Registry::builder().tool(Arc::new(tool("put", command, body).description("A test.")));
+    let answers = answers.iter().rev().cloned().collect();
+    let person = Arc::new(Person(Mutex::new(answers), Mutex::default()));
+    let walls = Walls { writable: Vec::new(), ..Walls::default() };
+    let policy = Policy {
+        cwd: "/w".into(),
+        approval,
+        sandbox: SandboxMode::WorkspaceWrite,
+        walls,
+        ..Policy::default()
+    };
+    let journal = Arc::new(MemoryJournal::default());
+    let toolbox = Toolbox {
+        registry: registry.build().unwrap(),
+        gate: Gate::new(policy, Some(person.clone())),
+        sandbox: Arc::new(Walled),
+        shaper: Shaper::default(),
+        journal: journal.clone(),
+        events: Arc::new(Watcher::default()),
+    };
+    let input = windlass_contract::Input::Json("{}".into());
+    let call = ToolCall { id: "c".into(), name: "put".into(), input };
+    let outcome = toolbox.run(toolbox.prepare(call), &Stop::default()).await;
+    let begun = journal.types().iter().filter(|name| *name == "intent").count();
+    let asked = person.1.lock().unwrap().iter().map(|question| question.beyond.clone()).collect();
+    (outcome.status, outcome.receipt.decision, asked, begun)
+}
+
+fn wider() -> Beyond {
+    Beyond::Wider { writable: vec!["/etc".into()], network: false }
+}
+
+#[tokio::test]
+async fn on_failure_asks_after_a_denial_and_moves_the_walls_no_further_than_asked() {
+    let (status, decision, asked, begun) = run(ApprovalPolicy::OnFailure, &[Answer::Once]).await;
+    assert_eq!((status, begun, asked), (Status::Success, 2, vec![wider()]));
+    assert_eq!(decision, "approved once, after a denial");
+}
+
+#[tokio::test]
+async fn a_no_leaves_the_first_result() {
+    let (status, decision, asked, begun) =
+        run(ApprovalPolicy::OnFailure, &[Answer::Deny(String::new())]).await;
+    assert_eq!((status, begun, asked), (Status::Error, 1, vec![wider()]));
+    assert_eq!(decision, "the sandbox mode is `workspace-write`");
+}
+
+#[tokio::test]
+async fn a_yes_to_the_command_is_no_yes_to_leaving_its_walls() {
+    let answers = [Answer::Session, Answer::Deny(String::new())];
+    let (status, _, asked, begun) = run(ApprovalPolicy::Untrusted, &answers).await;
+    assert_eq!((status, begun, asked), (Status::Error, 1, vec![Beyond::Nothing, wider()]));
+}
+
+#[tokio::test]
+async fn where_the_model_asks_or_nobody_may_a_denial_is_the_result() {
+    for approval in [ApprovalPolicy::OnRequest, ApprovalPolicy::Never] {
+        let (status, _, asked, begun) = run(approval, &[]).await;
+        assert_eq!((status, begun, asked), (Status::Error, 1, Vec::new()));
+    }
+}
