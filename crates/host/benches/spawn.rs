@@ -67,7 +67,13 @@ fn compare(one: &str, do_one: &dyn Fn(), other: &str, do_other: &dyn Fn()) {
         begun.elapsed()
     };
     let (ones, others): (Vec<_>, Vec<_>) = (0..ROUNDS).map(|_| (time(do_one), time(do_other))).unzip();
-    println!("{one}: {:.0?}\n{other}: {:.0?}", median(ones), median(others));
+    let growth = |times: &[Duration]| {
+        let (early, late) = (&times[..times.len() / 3], &times[times.len() * 2 / 3..]);
+        median(late.to_vec()).as_secs_f64() / median(early.to_vec()).as_secs_f64()
+    };
+    for (name, times) in [(one, ones), (other, others)] {
+        println!("{name}: {} µs, late to early {:.2}", median(times.clone()).as_micros(), growth(&times));
+    }
 }
 
 fn median(mut times: Vec<Duration>) -> Duration {
