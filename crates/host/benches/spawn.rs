@@ -1,6 +1,7 @@
 //! What a start costs through the host, beside the cheapest way the standard library has.
 //!
-//! Run with `cargo bench -p windlass-host`. Prints medians; nothing is asserted.
+//! Run with `cargo bench -p windlass-host`, or the program it builds with one of `free`, `namespaces`, `landlock` and
+//! `output`. Prints medians; nothing is asserted.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement, run by hand")]
 
 use std::{
@@ -27,7 +28,8 @@ fn main() {
     let walls = || Confinement::Walls(Walls { writable: vec![place.path().to_owned()], ..Walls::default() });
     let free = host(&machine(), Confinement::Unconfined);
     let run = |argv: &[&str]| run_in(&free, argv);
-    for ballast_mb in [0, 200] {
+    let wanted = |part: &str| std::env::args().nth(1).is_none_or(|only| only == "--bench" || only == part);
+    for ballast_mb in [0, 200].into_iter().filter(|_| wanted("free")) {
         let ballast = vec![1_u8; ballast_mb << 20];
         println!("with {ballast_mb} MB of memory in use");
         compare("  posix_spawn and wait, true", &plain, "  Host::run, true", &|| run(&["/bin/true"]));
@@ -36,9 +38,15 @@ fn main() {
     for (rung, host) in [
         ("namespaces", host(&machine(), walls())),
         ("landlock", host(&machine().without_namespaces(), walls())),
-    ] {
+    ]
+    .into_iter()
+    .filter(|(rung, _)| wanted(rung))
+    {
         let confined = format!("  Host::run behind walls, {rung}, true");
         compare("  posix_spawn and wait, true", &plain, &confined, &|| run_in(&host, &["/bin/true"]));
+    }
+    if !wanted("output") {
+        return;
     }
     let begun = Instant::now();
     run(&["head", "-c", "200000000", "/dev/zero"]);

@@ -24,6 +24,8 @@ use windlass_contract::Exit;
 mod bare;
 mod child;
 #[cfg(target_os = "linux")]
+pub(crate) mod commons;
+#[cfg(target_os = "linux")]
 pub(crate) mod confined;
 mod failure;
 #[cfg(target_os = "linux")]

@@ -10,7 +10,13 @@ use crate::{
     fence::Fence,
     ground::{Ground, Impossible},
     program::Program,
-    sys::{self, StartError, Stdio, confined, hold::Hold, landlock},
+    sys::{
+        self, StartError, Stdio,
+        commons::Commons,
+        confined::{self, Standing},
+        hold::Hold,
+        landlock,
+    },
 };
 
 /// Which rungs this machine has, found out when it matters.
@@ -19,12 +25,23 @@ pub(crate) struct Ladder {
     /// Why there are no namespaces, once that is known.
     no_namespaces: OnceLock<String>,
     version: OnceLock<u32>,
+    commons: OnceLock<Commons>,
 }
 
 impl Ladder {
     /// The version of Landlock; 0 if there is none.
     pub(crate) fn landlock(&self) -> u32 {
         *self.version.get_or_init(landlock::version)
+    }
+
+    /// What walls with namespaces stand on here. Made for the first command.
+    fn standing(&self) -> Result<Standing<'_>, StartError> {
+        let landlock = self.landlock();
+        if let Some(commons) = self.commons.get() {
+            return Ok(Standing { landlock, commons });
+        }
+        let commons = Commons::make()?;
+        Ok(Standing { landlock, commons: self.commons.get_or_init(|| commons) })
     }
 
     /// Tries namespaces with nothing in them. The reason, if this machine does not have them.
@@ -35,7 +52,10 @@ impl Ladder {
         let ground = Ground { home: None, cwd: Path::new("/"), temporary: None, sockets: None };
         let tried = Blueprint::draw(&Walls::default(), &Limits::default().quota, ground)
             .map_err(|Impossible(reason)| reason)
-            .and_then(|empty| confined::rehearse(&empty, self.landlock()).map_err(|error| in_words(&error)));
+            .and_then(|empty| {
+                let rehearsed = self.standing().and_then(|ground| confined::rehearse(&empty, ground));
+                rehearsed.map_err(|error| in_words(&error))
+            });
         tried.map_err(|reason| self.no_namespaces.get_or_init(|| reason).clone())
     }
 
@@ -76,7 +96,7 @@ impl Site {
             Blueprint::draw(&self.walls, &self.limits.quota, self.ground(temporary)).map_err(impossible)?;
         let changes = self.variables(Rung::Namespaces, Path::new("/tmp"));
         let program = program.with(&changes)?;
-        let started = confined::start(&program, &blueprint, self.ladder.landlock(), stdio)?;
+        let started = confined::start(&program, &blueprint, self.ladder.standing()?, stdio)?;
         let held = self.held(Rung::Namespaces, blueprint.not_covered);
         Ok(Enclosed { started, held, protection: Some(blueprint.protection) })
     }

@@ -3,7 +3,7 @@
 
 use std::{
     collections::BTreeMap,
-    ffi::{CStr, CString, c_int},
+    ffi::{c_int, c_void},
     fs::{self, File},
     io::{self, PipeReader, Read},
     mem,
@@ -16,32 +16,40 @@ use std::{
 };
 
 use super::{
-    Failure, LastWords, Plan, StartError, Started, Stdio, hear,
+    Failure, LastWords, Pid, Plan, StartError, Started, Stdio,
+    commons::{BORROWED, Commons, Door, Network},
+    hear,
     hold::{Canary, Files, Hold, Reach},
     init,
     init::{Init, Last, NAME_BYTES, Over},
-    keyhole::Network,
-    landlock::{Handled, last_errno},
+    landlock::Handled,
     mounts, plan,
     split::{Stack, borrow, close_all_but, copy, place_standard},
     without_signals,
 };
 use crate::{blueprint::Blueprint, program::Program};
 
+/// What walls stand on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Standing<'a> {
+    /// The version of Landlock; 0 if there is none.
+    pub(crate) landlock: u32,
+    pub(crate) commons: &'a Commons,
+}
+
 /// Starts a program behind these walls.
 pub(crate) fn start(
     program: &Program,
     blueprint: &Blueprint,
-    landlock_version: u32,
+    ground: Standing<'_>,
     stdio: Stdio,
 ) -> Result<Started, StartError> {
     let stdio = stdio.above_standard()?;
     let (mut reports, report) = super::report_pipe()?;
     let (words, last_words) = super::report_pipe()?;
-    let files = if landlock_version == 0 {
-        Files::Mounts
-    } else {
-        Files::Made(Handled::writing(landlock_version), &blueprint.writable)
+    let files = match ground.landlock {
+        0 => Files::Mounts,
+        version => Files::Made(Handled::writing(version), &blueprint.writable),
     };
     let network = if blueprint.own_network { Reach::NotIn(our_network()?) } else { Reach::Granted };
     let canary = Canary { file: blueprint.forbidden.as_deref(), network };
@@ -51,17 +59,17 @@ pub(crate) fn start(
     let given = [plan.input, plan.output, plan.error];
     // By then they are where they belong.
     let plan = Plan { hold: Some(hold), parent: 0, input: 0, output: 1, error: 2, ..plan };
-    let (uid_map, gid_map) = identity_maps()?;
+    let network = if blueprint.own_network { Network::Own } else { Network::Everyones };
     let confined = Confined {
         plan,
         given,
         blueprint,
-        uid_map,
-        gid_map,
+        door: ground.commons.door(network),
+        network,
         last_words: last_words.as_raw_fd(),
         stack: Stack::new(),
     };
-    let started = without_signals(|| split(&confined, blueprint.own_network));
+    let started = without_signals(|| split(&confined));
     let started = started.map_err(|error| StartError::Confine("making namespaces".to_owned(), error))?;
     drop((stdio, report, last_words));
     let started = hear(started, &mut reports, &blueprint.steps)?;
@@ -69,7 +77,7 @@ pub(crate) fn start(
 }
 
 /// Puts up walls, finds that they hold, and ends. What this machine cannot do is the error.
-pub(crate) fn rehearse(blueprint: &Blueprint, landlock_version: u32) -> Result<(), StartError> {
+pub(crate) fn rehearse(blueprint: &Blueprint, ground: Standing<'_>) -> Result<(), StartError> {
     let null = || File::open("/dev/null").map(OwnedFd::from);
     let stdio = Stdio { input: null()?, output: null()?, error: null()? };
     let command = windlass_contract::Command {
@@ -80,7 +88,7 @@ pub(crate) fn rehearse(blueprint: &Blueprint, landlock_version: u32) -> Result<(
     };
     let program = Program::new(&command, &BTreeMap::new(), Path::new("/"));
     let program = program.map_err(|error| io::Error::other(error.to_string()))?;
-    match start(&program, blueprint, landlock_version, stdio) {
+    match start(&program, blueprint, ground, stdio) {
         Ok(started) => started.pid.collect(0).map(drop).map_err(StartError::from),
         // The walls stood: only the program is missing.
         Err(StartError::Program(error)) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -93,8 +101,8 @@ struct Confined<'a> {
     plan: Plan<'a>,
     given: [RawFd; 3],
     blueprint: &'a Blueprint,
-    uid_map: CString,
-    gid_map: CString,
+    door: Door,
+    network: Network,
     last_words: RawFd,
     stack: Stack,
 }
@@ -104,26 +112,34 @@ fn our_network() -> io::Result<u64> {
     Ok(fs::metadata("/proc/self/ns/net")?.ino())
 }
 
-/// The user is the same inside as outside, and nobody else is anybody.
-fn identity_maps() -> io::Result<(CString, CString)> {
-    // SAFETY: take and give numbers.
-    let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
-    let map = |id| CString::new(format!("{id} {id} 1")).map_err(io::Error::from);
-    Ok((map(user)?, map(group)?))
+/// Makes the first process.
+///
+/// A process with threads cannot enter a user namespace. A child that borrows our memory can, and makes the first
+/// process there: as a child of ours, not its own.
+fn split(confined: &Confined<'_>) -> io::Result<Started> {
+    extern "C" fn main(passed: *mut c_void) -> c_int {
+        // SAFETY: it is the pair passed to `clone` below, whose caller stands still until we have ended.
+        let (confined, made) = unsafe { &mut *passed.cast::<(&Confined<'_>, io::Result<Started>)>() };
+        *made = go_ahead(confined);
+        0
+    }
+    let mut passed = (confined, Err(io::ErrorKind::Other.into()));
+    let stack = Stack::new();
+    // SAFETY: the stack is an aligned allocation that nobody else uses; it and `passed` live until `clone` returns, which
+    // CLONE_VFORK delays until the child has ended.
+    let pid = unsafe { libc::clone(main, stack.top(), BORROWED, (&raw mut passed).cast()) };
+    if pid < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Pid(pid).collect(0)?;
+    passed.1
 }
 
-/// Makes the first process.
-fn split(confined: &Confined<'_>, own_network: bool) -> io::Result<Started> {
-    let network = if own_network { libc::CLONE_NEWNET } else { 0 };
-    let flags = libc::CLONE_NEWUSER
-        | libc::CLONE_NEWNS
-        | libc::CLONE_NEWPID
-        | libc::CLONE_NEWIPC
-        | libc::CLONE_NEWUTS
-        | libc::CLONE_NEWCGROUP
-        | network;
-    // SAFETY: our caller has blocked signals; the copy calls nothing but `first_process`, which only makes system
-    // calls, and has its own copy of everything `confined` points to.
+fn go_ahead(confined: &Confined<'_>) -> io::Result<Started> {
+    confined.door.enter().map_err(io::Error::from_raw_os_error)?;
+    let flags = libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::CLONE_PARENT;
+    // SAFETY: signals are blocked since before we were made; the copy calls nothing but `first_process`, which only
+    // makes system calls, and has its own copy of everything `confined` points to.
     unsafe {
         match copy(flags, libc::SIGKILL)? {
             Some(started) => Ok(started),
@@ -145,7 +161,9 @@ unsafe fn first_process(confined: &Confined<'_>) -> ! {
         if abandoned(plan.report) {
             libc::_exit(127);
         }
-        libc::setsid();
+        // A group is enough to be killed by. A session of its own would also make the scheduler treat it as a stranger
+        // to us, who waits behind everyone else's work each time it wakes; the command has one.
+        libc::setpgid(0, 0);
         let command = match prepare(confined).and_then(|()| borrow(plan, &confined.stack)) {
             Ok(command) => command,
             Err(failure) => failure.send(plan.report),
@@ -153,13 +171,11 @@ unsafe fn first_process(confined: &Confined<'_>) -> ! {
         for descriptor in [0, 1, 2, plan.report] {
             libc::close(descriptor);
         }
-        let network = if confined.blueprint.own_network { Network::Own } else { Network::Everyones };
-        let last_words = confined.last_words;
         Init {
             command: command.pid,
             listener: command.listener,
-            network,
-            last_words,
+            network: confined.network,
+            last_words: confined.last_words,
             watch: confined.blueprint.watch,
         }
         .run()
@@ -181,54 +197,8 @@ unsafe fn prepare(confined: &Confined<'_>) -> Result<(), Failure> {
     let plan = &confined.plan;
     place_standard(confined.given)?;
     close_all_but([plan.report, confined.last_words]);
-    become_the_user(confined).map_err(Failure::user)?;
     init::keep_memory_private();
-    mounts::build(&confined.blueprint.steps).map_err(|(step, errno)| Failure::mount(step, errno))?;
-    if confined.blueprint.own_network {
-        loopback_up().map_err(Failure::loopback)?;
-    }
-    Ok(())
-}
-
-fn become_the_user(confined: &Confined<'_>) -> Result<(), c_int> {
-    write_file(c"/proc/self/setgroups", c"deny")?;
-    write_file(c"/proc/self/uid_map", &confined.uid_map)?;
-    write_file(c"/proc/self/gid_map", &confined.gid_map)
-}
-
-fn write_file(path: &CStr, text: &CStr) -> Result<(), c_int> {
-    // SAFETY: both are C strings, and the descriptor is closed where it was opened.
-    unsafe {
-        let file = libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
-        if file < 0 {
-            return Err(last_errno());
-        }
-        let written = libc::write(file, text.as_ptr().cast(), text.to_bytes().len());
-        let result = if written < 0 { Err(last_errno()) } else { Ok(()) };
-        libc::close(file);
-        result
-    }
-}
-
-/// A new network has a loopback that is down.
-fn loopback_up() -> Result<(), c_int> {
-    /// IFF_UP and IFF_RUNNING.
-    const UP_AND_RUNNING: libc::c_short = 0x41;
-    // SAFETY: all zeros is a valid request, which lives across the calls; the descriptor is closed where it was made.
-    unsafe {
-        let socket = libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0);
-        if socket < 0 {
-            return Err(last_errno());
-        }
-        let mut request: libc::ifreq = mem::zeroed();
-        request.ifr_name[0] = b'l'.cast_signed();
-        request.ifr_name[1] = b'o'.cast_signed();
-        request.ifr_ifru.ifru_flags = UP_AND_RUNNING;
-        let set = libc::ioctl(socket, libc::SIOCSIFFLAGS as libc::Ioctl, &raw mut request);
-        let result = if set < 0 { Err(last_errno()) } else { Ok(()) };
-        libc::close(socket);
-        result
-    }
+    mounts::build(&confined.blueprint.steps).map_err(|(step, errno)| Failure::mount(step, errno))
 }
 
 /// Reads what init wrote. To be called when it has ended: then reading cannot block.

@@ -9,7 +9,10 @@ use std::{
     os::fd::RawFd,
 };
 
-use super::keyhole::{self, Network, Verdict, write_path};
+use super::{
+    commons::Network,
+    keyhole::{self, Verdict, write_path},
+};
 use crate::blueprint::Watch;
 
 /// How long what the command left behind may go on, as the `tee` in `make > >(tee log)` must.
@@ -69,10 +72,11 @@ impl Init {
         let signals = signals();
         let counts = self.watch != Watch::default();
         let mut deadline = i64::MAX;
+        let mut listener = self.listener;
         loop {
             let now = now();
             let left = if counts { COUNTING_MILLIS } else { i64::MAX }.min(deadline.saturating_sub(now));
-            let mut waiting = [event(signals), event(self.listener)];
+            let mut waiting = [event(signals), event(listener)];
             // SAFETY: the array lives across the call and has that many elements; one of -1 is ignored.
             unsafe { libc::poll(waiting.as_mut_ptr(), 2, c_int::try_from(left.max(0)).unwrap_or(-1)) };
             if waiting[0].revents != 0 && told_to_end(signals) {
@@ -82,6 +86,10 @@ impl Init {
             }
             if waiting[1].revents & libc::POLLIN != 0 {
                 self.answer(&mut last);
+            } else if waiting[1].revents != 0 {
+                // Everyone who could ask is ending, and not yet to be collected. Looking on would return at once,
+                // again and again, and keep the processor from those who have to end.
+                listener = -1;
             }
             match self.bury(&mut last.status) {
                 Buried::All => break,

@@ -12,7 +12,7 @@ use std::{
     ptr,
 };
 
-use super::landlock::last_errno;
+use super::{commons::Network, landlock::last_errno};
 
 const RECEIVE: libc::Ioctl = 0xc050_2100_u32 as libc::Ioctl;
 const SEND: libc::Ioctl = 0xc018_2101_u32 as libc::Ioctl;
@@ -42,13 +42,6 @@ struct Answer {
     value: i64,
     error: i32,
     flags: u32,
-}
-
-/// Whose network the command is in.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Network {
-    Own,
-    Everyones,
 }
 
 /// What came of a question.

@@ -22,7 +22,7 @@ impl Stack {
     }
 
     /// Where it begins: stacks grow down.
-    fn top(&self) -> *mut c_void {
+    pub(super) fn top(&self) -> *mut c_void {
         // SAFETY: one past the end of the allocation.
         unsafe { self.0.as_ptr().add(STACK_LENGTH).cast_mut().cast() }
     }
