@@ -8,7 +8,7 @@ use std::{
     fs,
     io::Read,
     net::TcpListener,
-    os::unix::net::UnixListener,
+    os::unix::{fs::MetadataExt, net::UnixListener},
     path::{Path, PathBuf},
     process,
     time::Duration,
@@ -601,6 +601,26 @@ async fn a_machine_keeps_temporary_files_from_one_command_to_the_next() {
         assert_eq!(world.script("echo kept > $TMPDIR/f").await.0, Exit::Code(0));
         assert_eq!(world.script("cat $TMPDIR/f").await, (Exit::Code(0), "kept\n".to_owned()));
     }
+}
+
+#[tokio::test]
+async fn commands_of_a_machine_share_a_network_and_nothing_else() {
+    let Some(world) = World::on(Rung::Namespaces) else { return };
+    let Some(other) = World::on(Rung::Namespaces) else { return };
+    let script = "for kind in net user pid mnt ipc; do readlink /proc/self/ns/$kind; done";
+    let (one, two, third) = tokio::join!(world.script(script), world.script(script), other.script(script));
+    let namespaces = |output: &str| output.lines().take(5).map(str::to_owned).collect::<Vec<_>>();
+    let [one, two, third] = [one, two, third].map(|(_, output)| namespaces(&output));
+    let shared = |these: &[String], those: &[String]| {
+        these.iter().zip(those).map(|(this, that)| this == that).collect::<Vec<_>>()
+    };
+    assert_eq!(shared(&one, &two), [true, true, false, false, false], "{one:?} {two:?}");
+    assert_eq!(shared(&one, &third), [false; 5], "{one:?} {third:?}");
+    let ours = ["net", "user"].map(|kind| fs::read_link(format!("/proc/self/ns/{kind}")).unwrap());
+    assert!(!one.iter().any(|name| ours.contains(&name.into())), "{one:?}");
+    // Entering them in borrowed memory must not change what others may do with this process.
+    let owner = |path: &Path| fs::metadata(path).unwrap().uid();
+    assert_eq!(owner(Path::new("/proc/self/environ")), owner(&world.path("ws")));
 }
 
 #[tokio::test]
