@@ -72,8 +72,14 @@ pub(crate) fn suspect(exit: Exit, output: &[u8], held: &Held) -> Vec<Denial> {
 }
 
 fn about_file(line: &str, held: &Held) -> Option<Denial> {
-    let complaint = ABOUT_FILES.iter().find(|complaint| line.contains(**complaint))?;
-    let path = paths(line).find(|path| !held.writable.iter().any(|root| path.starts_with(root)))?;
+    let (complaint, at) =
+        ABOUT_FILES.iter().find_map(|complaint| Some((complaint, line.find(complaint)?)))?;
+    let (before, after) = line.split_at_checked(at)?;
+    let path = paths(before).last().or_else(|| paths(after).next())?;
+    let held_off = !held.writable.iter().any(|root| path.starts_with(root)) && !is_speaker(&path, before);
+    if !held_off {
+        return None;
+    }
     Some(Denial {
         layer: Layer::Files,
         what: path.display().to_string(),
@@ -81,6 +87,12 @@ fn about_file(line: &str, held: &Held) -> Option<Denial> {
         need: Effects::write(directory_of(&path)),
         proof: Proof::Suspected,
     })
+}
+
+/// Whether a path is only the name of the program that complains, as in `/bin/bash: line 1: x: Permission denied`.
+fn is_speaker(path: &Path, before: &str) -> bool {
+    let rest = path.to_str().and_then(|path| before.strip_prefix(path)?.strip_prefix(':'));
+    rest.is_some_and(|rest| !rest.trim().is_empty())
 }
 
 /// The directory that would have to be writable: walls stand around directories, and only around those that exist.
@@ -126,6 +138,15 @@ mod tests {
         let said = "touch: cannot touch '/etc/x': Read-only file system\n";
         assert_eq!(suspected(said), [(Layer::Files, "/etc/x".to_owned())]);
         assert_eq!(suspected("sh: /w/script: Permission denied\n"), []);
+        assert_eq!(suspected("/bin/sh: line 1: script: Permission denied\n"), []);
+        for said in [
+            "/bin/bash: line 1: /etc/x: Read-only file system\n",
+            "cp: cannot copy /w/a to '/etc/x': Permission denied\n",
+            "PermissionError: [Errno 13] Permission denied: '/etc/x'\n",
+            "/etc/x: Permission denied\n",
+        ] {
+            assert_eq!(suspected(said), [(Layer::Files, "/etc/x".to_owned())], "{said}");
+        }
         assert_eq!(suspected("cannot open /etc/x: No such file or directory\n"), []);
     }
 

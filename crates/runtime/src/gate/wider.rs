@@ -47,12 +47,12 @@ pub(super) fn reason(denials: &[Denial]) -> String {
         .map(|denial| {
             let sure = match denial.proof {
                 Proof::Observed => "",
-                Proof::Suspected => " (guessed from its output)",
+                Proof::Suspected => "; guessed from its output",
             };
-            format!("{}: {}{sure}", denial.what, denial.rule)
+            format!("`{}` ({}{sure})", denial.what, denial.rule)
         })
         .collect();
-    format!("command failed; retry with more? The sandbox stopped {}", told.join("; "))
+    format!("it failed where the sandbox stands: {}; it would run again from its beginning", told.join(", "))
 }
 
 #[cfg(test)]
