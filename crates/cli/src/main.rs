@@ -11,6 +11,7 @@ mod interrupts;
 mod jsonl;
 mod policy;
 mod problem;
+mod profile;
 mod sandbox;
 mod screen;
 mod settings;

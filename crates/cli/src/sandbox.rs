@@ -1,6 +1,7 @@
 //! `windlass sandbox`: any command in the sandbox, with no agent around it.
 
 use std::{
+    collections::BTreeMap,
     fs::{self, File},
     io::{self, Write},
     path::{Path, PathBuf},
@@ -47,13 +48,14 @@ pub(crate) fn run(common: &Common, args: &SandboxRun) -> Result<ExitCode, Proble
     if args.network {
         policy.walls.network = Network::Any;
     }
+    let environment = setup.environment()?;
     let command = Command {
         argv: args.command.clone(),
         cwd: None,
-        env: setup.environment(),
+        env: BTreeMap::new(),
         time_limit: limits.wall_seconds.map(Duration::from_secs),
     };
-    let machine = Machine::for_one_command(setup.environment());
+    let machine = Machine::for_one_command(environment);
     let streams = limits.output_bytes.map_or(Streams::Inherited, Streams::Limited);
     let stop = Stop::default();
     interrupts::watch(stop.clone())?;

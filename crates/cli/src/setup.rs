@@ -22,6 +22,7 @@ use crate::{
     config::{self, Config, Flag, Loaded, Sources},
     policy,
     problem::Problem,
+    profile,
 };
 
 /// The model of the `openai` provider, where none is named.
@@ -128,7 +129,7 @@ impl Setup {
             .policy(policy)
             .rulebook(Arc::new(rulebook))
             .builtin(toolset)
-            .environment(self.environment());
+            .environment(self.environment()?);
         if let Some(tokens) = config.tool_output_token_limit {
             builder = builder.budget(Budget::Tokens(usize::try_from(tokens.get()).unwrap_or(usize::MAX)));
         }
@@ -153,8 +154,14 @@ impl Setup {
     }
 
     /// The environment of programs.
-    pub(crate) fn environment(&self) -> BTreeMap<String, String> {
-        self.config().child_environment(variables())
+    pub(crate) fn environment(&self) -> Result<BTreeMap<String, String>, Problem> {
+        let config = self.config();
+        let own = if config.shell_environment_policy.experimental_use_profile {
+            profile::environment(&shell_program(), &self.cwd, variables())?
+        } else {
+            variables()
+        };
+        Ok(config.child_environment(own))
     }
 
     /// What the configuration lets commands do beside.

@@ -24,6 +24,9 @@ pub(crate) struct ShellEnvironmentPolicy {
     pub(crate) set: BTreeMap<String, String>,
     /// If not empty, only these names remain, those of `set` included. Patterns as in `exclude`.
     pub(crate) include_only: Vec<String>,
+    /// Whether to begin with the variables of a login shell instead of those of Windlass itself. The login files are read
+    /// once, at the start.
+    pub(crate) experimental_use_profile: bool,
 }
 
 /// Which variables to begin with.

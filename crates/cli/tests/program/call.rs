@@ -236,3 +236,25 @@ fn an_interrupted_call_ends_with_130_and_leaves_nothing_running() {
     assert!(ended.stdout.contains("aborted by user"), "{ended:#?}");
     gone.wait();
 }
+
+#[test]
+fn login_files_are_read_once_and_only_if_the_user_wants_it() {
+    let user = User::new();
+    let read = user.work().join("read");
+    let profile = format!("echo hello; echo x >> {}; export FROM_PROFILE=yes MY_TOKEN=1\n", read.display());
+    fs::write(user.home().join(".profile"), profile).unwrap();
+    let call = r#"{"command":"echo [$FROM_PROFILE$MY_TOKEN]"}"#;
+    let say = || {
+        let mut program = user.program(&["call", "shell_command", call, "--sandbox", "read-only"]);
+        let ended = Running::start({
+            program.env("HOME", user.home()).env("SHELL", "/bin/sh");
+            program
+        });
+        ended.end().stdout
+    };
+    assert_eq!((say().as_str(), user.read("read").as_str()), ("[]\n", ""));
+    user.configure("[shell_environment_policy]\nexperimental_use_profile = true\n");
+    assert_eq!((say().as_str(), user.read("read").as_str()), ("[yes]\n", "x\n"));
+    fs::write(user.home().join(".profile"), "exit 3\n").unwrap();
+    assert_eq!(say(), "");
+}
