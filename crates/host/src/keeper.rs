@@ -168,7 +168,10 @@ impl Child {
     pub(crate) fn collect(&mut self) -> io::Result<Ended> {
         let exit = self.started.pid.try_collect()?;
         self.collected = exit.is_some();
-        let words = if exit.is_some() { self.started.last_words() } else { LastWords::default() };
+        if self.collected {
+            self.started.hear_out();
+        }
+        let words = self.started.words();
         Ok(Ended { exit: words.exit.or(exit), words })
     }
 

@@ -166,11 +166,9 @@ pub(crate) fn filter(scope: Scope) -> Vec<Instruction> {
         Processes::Own => &[][..],
         Processes::Everyones => AMONG_OTHERS,
     };
-    for (number, rule) in ALWAYS.iter().chain(OF_THE_ARCHITECTURE).chain(among_others) {
-        program.rule(*number, *rule);
-    }
+    let mut rules: Vec<_> = ALWAYS.iter().chain(OF_THE_ARCHITECTURE).chain(among_others).copied().collect();
     match scope.sockets {
-        Sockets::Pairs => program.rule(libc::SYS_socket, Never(EPERM)),
+        Sockets::Pairs => rules.push((libc::SYS_socket, Never(EPERM))),
         Sockets::Internet => program.sockets(&[(INET, BOTH_KINDS), (INET6, BOTH_KINDS), (NETLINK, RAW_KIND)]),
         Sockets::Watched => {
             program.sockets(&[
@@ -179,10 +177,11 @@ pub(crate) fn filter(scope: Scope) -> Vec<Instruction> {
                 (INET6, BOTH_KINDS),
                 (NETLINK, RAW_KIND),
             ]);
-            program.rule(libc::SYS_connect, Ask);
+            rules.push((libc::SYS_connect, Ask));
         }
     }
     program.pairs();
+    program.rules(rules);
     program.push(RETURN, 0, 0, ALLOW);
     program.instructions
 }
@@ -251,6 +250,27 @@ impl Program {
         self.push(LOAD, 0, 0, NUMBER);
         self.push(IF_AT_LEAST, 0, 1, X32);
         self.push(RETURN, 0, 0, fail(ENOSYS));
+    }
+
+    /// All of them, in order of their numbers and in blocks that are left as soon as a number lies beyond. The kernel
+    /// walks the filter for each call there is when it is put in force; in one long list that took 0.15 ms.
+    fn rules(&mut self, mut rules: Vec<(i64, Rule)>) {
+        const BLOCK: usize = 8;
+        // Rules for the same call keep their order, and stay in one block.
+        rules.sort_by_key(|(number, _)| *number);
+        let calls: Vec<_> = rules.chunk_by(|one, other| one.0 == other.0).collect();
+        for block in calls.chunks(BLOCK) {
+            let mut inside = Self::default();
+            for (number, rule) in block.iter().copied().flatten() {
+                inside.rule(*number, *rule);
+            }
+            inside.push(RETURN, 0, 0, ALLOW);
+            let last = block.last().and_then(|call| call.first()).map_or(0, |(number, _)| *number);
+            let beyond = u32::try_from(last + 1).unwrap_or(u32::MAX);
+            let length = u8::try_from(inside.instructions.len()).unwrap_or(u8::MAX);
+            self.push(IF_AT_LEAST, length, 0, beyond);
+            self.instructions.append(&mut inside.instructions);
+        }
     }
 
     /// Expects the number to be loaded, and leaves it so.
@@ -381,6 +401,27 @@ mod tests {
                 };
                 assert_eq!(call(scope, *number, arguments), fail(errno), "{number}");
             }
+        }
+    }
+
+    #[test]
+    fn what_no_rule_names_is_let_through() {
+        let special = [libc::SYS_socket, libc::SYS_socketpair, libc::SYS_connect];
+        for number in 0..1000 {
+            let named = |rules: Rules| rules.iter().any(|(named, _)| *named == number);
+            if !named(ALWAYS) && !named(OF_THE_ARCHITECTURE) && !special.contains(&number) {
+                assert_eq!(call(OWN, number, [0; 3]), ALLOW, "{number}");
+                if !named(AMONG_OTHERS) {
+                    assert_eq!(call(SHARED, number, [0; 3]), ALLOW, "{number}");
+                }
+            }
+        }
+        for (number, rule) in AMONG_OTHERS {
+            let expected = match rule {
+                Never(errno) | Unless(_, _, errno) => fail(*errno),
+                other => panic!("{other:?}"),
+            };
+            assert_eq!(call(SHARED, *number, [9; 3]), expected, "{number}");
         }
     }
 

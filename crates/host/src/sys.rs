@@ -6,14 +6,17 @@
 //! `vfork`. What runs between the two is in [`child`].
 #![expect(unsafe_code, reason = "this is the file the lint sends such code to")]
 
-#[cfg(target_os = "linux")]
-use std::os::fd::AsFd;
 use std::{
     ffi::c_int,
     io::{self, PipeReader, Read},
     mem,
     os::fd::{AsRawFd, OwnedFd},
     ptr,
+};
+#[cfg(target_os = "linux")]
+use std::{
+    os::fd::{AsFd, BorrowedFd},
+    sync::OnceLock,
 };
 
 #[cfg(target_os = "linux")]
@@ -69,6 +72,8 @@ pub(crate) struct Started {
     /// Where the first process leaves word of how it went.
     #[cfg(target_os = "linux")]
     last_words: Option<PipeReader>,
+    #[cfg(target_os = "linux")]
+    heard: OnceLock<LastWords>,
 }
 
 impl Started {
@@ -78,25 +83,33 @@ impl Started {
         self.pid.kill_group(self.kill_signal);
     }
 
-    /// What the first process said. To be asked for when it has ended.
-    #[cfg(target_os = "linux")]
-    pub(crate) fn last_words(&mut self) -> LastWords {
-        self.last_words.as_mut().map(confined::last_words).unwrap_or_default()
-    }
-
-    /// Nobody here leaves word.
-    #[cfg(not(target_os = "linux"))]
-    pub(crate) fn last_words(&mut self) -> LastWords {
+    /// What the first process has said, as far as it was heard.
+    pub(crate) fn words(&self) -> LastWords {
+        #[cfg(target_os = "linux")]
+        return self.heard.get().cloned().unwrap_or_default();
+        #[cfg(not(target_os = "linux"))]
         LastWords::default()
     }
 
-    /// Waits until the child has ended, without collecting it.
+    /// Hears what the first process has said. To be called when it has ended or spoken: it would be waited for.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn hear_out(&self) -> &LastWords {
+        self.heard.get_or_init(|| self.last_words.as_ref().map(confined::last_words).unwrap_or_default())
+    }
+
+    /// Nobody here says anything.
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn hear_out(&self) {}
+
+    /// Waits until the child and everyone below it has ended, without collecting it. When its first process has said
+    /// so, it is not waited for: it only takes down its walls.
     #[cfg(target_os = "linux")]
     pub(crate) async fn ended(&self) -> io::Result<()> {
-        // SAFETY: the descriptor stays open and ours while the registration lives, since that borrows it from `self`,
-        // and a borrowed descriptor always gives the same number.
-        let ended = unsafe { AsyncFd::register_with_interest(self.ended.as_fd(), Interest::READABLE) };
-        ended?.readable().await.map(drop)
+        if let Some(words) = self.last_words.as_ref().filter(|_| self.heard.get().is_none()) {
+            readable(words.as_fd()).await?;
+            self.hear_out();
+        }
+        if self.words().all_gone { Ok(()) } else { readable(self.ended.as_fd()).await }
     }
 
     /// Waits until the child has ended, without collecting it.
@@ -108,12 +121,23 @@ impl Started {
 }
 
 /// What an init or a warden said when it ended.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct LastWords {
     pub(crate) exit: Option<Exit>,
     pub(crate) over: Option<&'static str>,
     pub(crate) refused: Option<String>,
     pub(crate) killed: Vec<String>,
+    /// Everyone had ended by then.
+    pub(crate) all_gone: bool,
+}
+
+/// Waits until something can be read, or never will be.
+#[cfg(target_os = "linux")]
+async fn readable(descriptor: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: the descriptor stays open while the registration lives, since that borrows it, and a borrowed descriptor
+    // always gives the same number.
+    let registered = unsafe { AsyncFd::register_with_interest(descriptor, Interest::READABLE) };
+    registered?.readable().await.map(drop)
 }
 
 /// The three standard descriptors of a child.
@@ -216,11 +240,11 @@ mod tests {
         let (mut reader, writer) = io::pipe().unwrap();
         let null = || OwnedFd::from(File::open("/dev/null").unwrap());
         let stdio = Stdio { input: null(), output: writer.into(), error: null() };
-        let mut started = start(&program, stdio, None).unwrap();
+        let started = start(&program, stdio, None).unwrap();
         let mut seen = String::new();
         reader.read_to_string(&mut seen).unwrap();
         started.pid.collect(0).unwrap();
-        assert_eq!(started.last_words().exit, Some(Exit::Code(0)));
+        assert_eq!(started.hear_out().exit, Some(Exit::Code(0)));
         // 3 is the directory `ls` lists.
         assert_eq!(seen, "0\n1\n2\n3\n", "although {leaky:?} is open");
     }

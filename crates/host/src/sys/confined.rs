@@ -201,8 +201,8 @@ unsafe fn prepare(confined: &Confined<'_>) -> Result<(), Failure> {
     mounts::build(&confined.blueprint.steps).map_err(|(step, errno)| Failure::mount(step, errno))
 }
 
-/// Reads what init wrote. To be called when it has ended: then reading cannot block.
-pub(super) fn last_words(pipe: &mut PipeReader) -> LastWords {
+/// Reads what init wrote. To be called when it has written or ended: then reading cannot block.
+pub(super) fn last_words(mut pipe: &PipeReader) -> LastWords {
     let mut bytes = [0_u8; mem::size_of::<Last>()];
     if pipe.read_exact(&mut bytes).is_err() {
         return LastWords::default();
@@ -217,6 +217,7 @@ pub(super) fn last_words(pipe: &mut PipeReader) -> LastWords {
             .find_map(|(over, name)| (over as u32 == last.over).then_some(name)),
         refused: (last.refused > 0).then(|| address_text(&last.refused_path)),
         killed: names.map(|name| text(&name[..NAME_BYTES])).collect(),
+        all_gone: last.all_gone == 1,
     }
 }
 

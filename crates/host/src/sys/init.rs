@@ -44,6 +44,8 @@ pub(super) struct Last {
     /// How many were killed in the end; and the names of the first.
     pub(super) killed: u32,
     pub(super) names: [[u8; NAME_BYTES]; NAMED],
+    /// Whether everyone had ended by then: 1 if so. Else they end with who writes this.
+    pub(super) all_gone: u32,
 }
 
 /// Limits that are counted here.
@@ -92,7 +94,10 @@ impl Init {
                 listener = -1;
             }
             match self.bury(&mut last.status) {
-                Buried::All => break,
+                Buried::All => {
+                    last.all_gone = 1;
+                    break;
+                }
                 Buried::Command => deadline = deadline.min(now.saturating_add(SETTLING_MILLIS)),
                 Buried::Others => {}
             }
@@ -103,7 +108,9 @@ impl Init {
                 break;
             }
         }
-        survivors(&mut last);
+        if last.all_gone == 0 {
+            survivors(&mut last);
+        }
         // SAFETY: the structure is a local that lives across the call.
         unsafe {
             libc::write(self.last_words, (&raw const last).cast(), mem::size_of::<Last>());

@@ -5,6 +5,7 @@ use std::{
     ffi::{c_int, c_long, c_void},
     io,
     os::fd::{FromRawFd, OwnedFd, RawFd},
+    sync::OnceLock,
 };
 
 use super::{Failure, Pid, Plan, Started, become_program, landlock::last_errno};
@@ -53,7 +54,7 @@ pub(super) unsafe fn copy(flags: c_int, kill_signal: c_int) -> io::Result<Option
             }
             // SAFETY: the kernel has just made this descriptor for us, and nobody else knows of it.
             let ended = unsafe { OwnedFd::from_raw_fd(ended) };
-            Ok(Some(Started { pid, kill_signal, ended, last_words: None }))
+            Ok(Some(Started { pid, kill_signal, ended, last_words: None, heard: OnceLock::new() }))
         }
     }
 }

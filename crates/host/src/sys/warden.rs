@@ -88,7 +88,8 @@ fn stay_with(parent: libc::pid_t) {
         if libc::getppid() != parent {
             libc::_exit(127);
         }
-        libc::setsid();
+        // Not a session, for the reason that init has none.
+        libc::setpgid(0, 0);
         libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
         libc::prctl(libc::PR_SET_NAME, c"windlass-warden".as_ptr());
     }
@@ -147,6 +148,8 @@ impl Warden {
         if left {
             each_descendant(|pid| name_killed(&mut last, pid));
             self.kill(signals, &mut last.status);
+        } else {
+            last.all_gone = 1;
         }
         // SAFETY: the structure is a local that lives across the call.
         unsafe {
