@@ -262,8 +262,19 @@ impl Received {
             return false;
         }
         match (&self.item.body, &other.item.body) {
-            (Body::Call(_), Body::Call(_)) => self.call() == other.call(),
+            (Body::Call(_), Body::Call(_)) => self.asks_the_same_as(other),
             (Body::Other, Body::Other) => self.raw_text() == other.raw_text(),
+            (mine, theirs) => mine == theirs,
+        }
+    }
+
+    /// Whether both are the same call but for their ids. Spaces between arguments say nothing.
+    fn asks_the_same_as(&self, other: &Self) -> bool {
+        match (self.call(), other.call()) {
+            (Some((mine, Input::Json(a))), Some((theirs, Input::Json(b)))) => {
+                let parsed = |text: &str| serde_json::from_str::<Value>(text).ok();
+                mine == theirs && (a == b || parsed(a).is_some_and(|a| Some(a) == parsed(b)))
+            }
             (mine, theirs) => mine == theirs,
         }
     }
@@ -280,7 +291,7 @@ fn without_renamed(mut items: Vec<Received>, known: &[Received]) -> Vec<Received
     let mut lost: Vec<_> =
         known.iter().filter(|known| known.call().is_some() && !is_in(&items, known)).collect();
     items.retain(|item| {
-        let renamed = lost.iter().position(|lost| lost.call() == item.call() && !is_in(known, item));
+        let renamed = lost.iter().position(|lost| lost.asks_the_same_as(item) && !is_in(known, item));
         renamed.map(|at| lost.swap_remove(at)).is_none()
     });
     items

@@ -225,6 +225,12 @@ fn a_call_that_the_final_list_has_under_a_new_id_does_not_run_again() {
     ];
     assert_eq!(play(&[&begun[..], &[list(&["c1"])]].concat()), once);
     assert_eq!(play(&[&begun[..], &[list(&["x1"])]].concat()), ["call x1 f {}", "completed None"]);
+    // Written with other spaces, it is still the same.
+    let spaced = completed(&json!({"output": [call("f2", "x1", "{ \"a\": [1, 2] }")]}));
+    assert_eq!(
+        play(&[done(&call("f1", "c1", "{\"a\":[1,2]}")), spaced]),
+        ["call c1 f {\"a\":[1,2]}", "completed None"]
+    );
     // Another input is another call.
     let other = call("f2", "x1", "{\"a\":1}");
     assert_eq!(
