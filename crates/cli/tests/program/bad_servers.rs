@@ -97,6 +97,19 @@ fn a_failing_server_is_tried_again_and_then_reported() {
 }
 
 #[test]
+fn a_server_that_recovers_is_answered_as_if_nothing_had_happened() {
+    for wire in Wire::BOTH {
+        let server = Server::start([plain("500 Oops", JSON, "{}"), wire.says("after all")]);
+        let user = User::new();
+        user.use_server(&server, wire);
+        let ended = user.run(&["exec", "hi"]);
+        ended.assert_code(0);
+        assert_eq!((ended.stdout.as_str(), server.requests().len()), ("after all\n", 2), "{wire:?}");
+        assert!(ended.stderr.contains("retrying"), "{ended:#?}");
+    }
+}
+
+#[test]
 fn a_server_that_hangs_is_given_up() {
     const IDLE: &str =
         "the server sent nothing for 0.3 s; a slow model may need a larger `stream_idle_timeout_ms`";
