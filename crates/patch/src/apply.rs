@@ -58,10 +58,10 @@ pub enum ApplyError {
 }
 
 /// Lines to go in at a place of the file.
-struct Place<'a> {
-    at: usize,
-    lines: Vec<Line<'a>>,
-    told: Match,
+pub(crate) struct Place<'a> {
+    pub(crate) at: usize,
+    pub(crate) lines: Vec<Line<'a>>,
+    pub(crate) told: Match,
 }
 
 /// The search for one chunk's place.
@@ -179,7 +179,7 @@ fn is_unified_range(context: &str) -> bool {
 }
 
 /// The file with its places filled in.
-fn written(lines: &[FileLine<'_>], places: &[Place<'_>], ending: &str) -> String {
+pub(crate) fn written(lines: &[FileLine<'_>], places: &[Place<'_>], ending: &str) -> String {
     let size: usize = lines.iter().map(|line| line.text.len() + line.ending.len()).sum();
     let mut out = Writer { content: String::with_capacity(size + 1024), ending, is_open: false };
     let mut at = 0;

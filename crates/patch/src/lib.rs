@@ -21,16 +21,22 @@
 //! ```
 
 mod apply;
+mod diff;
+mod edit;
 mod miss;
 mod parse;
 mod patch;
+mod recognise;
 mod seek;
 mod text;
 
 pub use apply::{Applied, ApplyError, Match, apply};
+pub use diff::{Side, diff, unified};
+pub use edit::{Count, EditError, edit};
 pub use miss::{LookedFor, Miss, Nearest, Reason};
 pub use parse::{LIMIT_BYTES, ParseError, parse};
 pub use patch::{Chunk, Line, Operation, Patch};
+pub use recognise::{Invocation, NotCalled, recognise};
 pub use seek::Pass;
 pub use text::{Encoding, FileLine, NotText, Text, Unwritable};
 
