@@ -23,7 +23,7 @@ pub fn apply(text: &Text<'_>, chunks: &[Chunk<'_>]) -> Result<Applied, ApplyErro
     let matches = places.iter().map(|place| place.told.clone()).collect();
     // Additions at the end may come before chunks further up; sorting is stable, so those at one place stay in order.
     places.sort_by_key(|place| place.at);
-    Ok(Applied { bytes: text.encode(&written(&lines, &places, text.ending()))?, matches })
+    Ok(Applied { bytes: written(text, &lines, &places)?, matches })
 }
 
 /// A changed file.
@@ -179,43 +179,51 @@ fn is_unified_range(context: &str) -> bool {
 }
 
 /// The file with its places filled in.
-pub(crate) fn written(lines: &[FileLine<'_>], places: &[Place<'_>], ending: &str) -> String {
-    let size: usize = lines.iter().map(|line| line.text.len() + line.ending.len()).sum();
-    let mut out = Writer { content: String::with_capacity(size + 1024), ending, is_open: false };
+pub(crate) fn written(
+    text: &Text<'_>,
+    lines: &[FileLine<'_>],
+    places: &[Place<'_>],
+) -> Result<Vec<u8>, Unwritable> {
+    let content = String::with_capacity(text.content().len() + 1024);
+    let mut out = Writer { content, file: text.content(), ending: text.ending(), is_open: false };
     let mut at = 0;
     for place in places {
         let start = place.at.max(at);
-        lines[at..start].iter().for_each(|line| out.keep(*line));
+        out.keep(&lines[at..start]);
         at = start;
         for line in &place.lines {
             match line {
                 Line::Insert(text) => out.insert(text),
                 Line::Keep(_) => {
-                    lines.get(at).into_iter().for_each(|line| out.keep(*line));
+                    out.keep(lines.get(at..=at).unwrap_or_default());
                     at += 1;
                 }
                 Line::Remove(_) => at += 1,
             }
         }
     }
-    lines[at.min(lines.len())..].iter().for_each(|line| out.keep(*line));
-    out.content
+    out.keep(lines.get(at..).unwrap_or_default());
+    text.encoding().into_bytes(out.content)
 }
 
 /// Writes line after line.
-struct Writer<'e> {
+struct Writer<'t> {
     content: String,
-    ending: &'e str,
+    file: &'t str,
+    /// What new lines end with.
+    ending: &'static str,
     /// The last line written has no ending yet.
     is_open: bool,
 }
 
 impl Writer<'_> {
-    fn keep(&mut self, line: FileLine<'_>) {
+    /// Copies neighbouring lines of the file at one go.
+    fn keep(&mut self, lines: &[FileLine<'_>]) {
+        let (Some(first), Some(last)) = (lines.first(), lines.last()) else { return };
         self.close();
-        self.content.push_str(line.text);
-        self.content.push_str(line.ending);
-        self.is_open = line.ending.is_empty();
+        let end = last.start + last.text.len() + last.ending.len();
+        self.content.push_str(&self.file[first.start..end]);
+        self.is_open = last.ending.is_empty();
     }
 
     fn insert(&mut self, text: &str) {

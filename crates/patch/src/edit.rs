@@ -79,7 +79,7 @@ fn replaced(
     }
     out.push_str(&content[at..]);
     let told = |line| Match { line, pass: Pass::Exact, others: Vec::new(), appended: false };
-    Ok(Applied { bytes: text.encode(&out)?, matches: lines.into_iter().map(told).collect() })
+    Ok(Applied { bytes: text.encoding().into_bytes(out)?, matches: lines.into_iter().map(told).collect() })
 }
 
 /// Replaces whole lines that are the old ones but for blanks and typography.
@@ -107,7 +107,7 @@ fn by_lines(text: &Text<'_>, old: &str, new: &str, count: Count) -> Result<Appli
         return Err(EditError::Miss(Box::new(Miss::of_lines(&seeker, 0, &chunk, 0))));
     }
     check(count, &places.iter().map(|place| place.told.line).collect::<Vec<_>>())?;
-    let bytes = text.encode(&written(&lines, &places, text.ending()))?;
+    let bytes = written(text, &lines, &places)?;
     Ok(Applied { bytes, matches: places.into_iter().map(|place| place.told).collect() })
 }
 

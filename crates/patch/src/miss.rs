@@ -7,7 +7,7 @@ use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use crate::{
     Chunk, Pass,
-    seek::{Lost, Seeker},
+    seek::{Lost, Seeker, hash},
 };
 
 /// Lines of a pattern that are compared and shown. More than this is not read anyway.
@@ -124,29 +124,32 @@ fn anywhere(seeker: &Seeker<'_>, old: &[&str], from: usize) -> Option<usize> {
 
 /// Finds the most similar lines: those where most lines agree but for blanks, else where one line is most alike.
 fn nearest(file: &[&str], old: &[&str], from: usize) -> Option<Nearest> {
-    let keys: Vec<String> = file.iter().map(|line| key(line)).collect();
-    let wanted: Vec<String> = old.iter().map(|line| key(line)).collect();
-    let start = voted(&keys, &wanted, from).or_else(|| most_alike(&keys, &wanted))?;
+    let keys: Vec<u64> = file.iter().map(|line| key(line)).collect();
+    let wanted: Vec<u64> = old.iter().map(|line| key(line)).collect();
+    let start = voted(&keys, &wanted, from).or_else(|| most_alike(file, old))?;
     // Two lines more than were looked for, in case the file has lines in between.
     let end = (start + old.len() + 2).min(keys.len());
     let operations = capture_diff_slices(Algorithm::Myers, &wanted, &keys[start..end]);
     Some(shown(&operations, old, &file[start..end], start))
 }
 
-/// A line without blanks, typography and case: lines that agree in this are meant to be the same.
-fn key(line: &str) -> String {
-    let folded = Pass::Typography.view(line);
-    folded.chars().filter(|c| !c.is_whitespace()).flat_map(char::to_lowercase).collect()
+/// A line without blanks, typography and case, as a hash: lines that agree in this are meant to be the same.
+fn key(line: &str) -> u64 {
+    let plain = Pass::Typography.view(line);
+    let mut bytes: Vec<u8> = plain.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
+    bytes.make_ascii_lowercase();
+    hash(&bytes)
 }
 
 /// The start for which most lines speak; of equals, the one nearest to where the search began.
-fn voted(keys: &[String], wanted: &[String], from: usize) -> Option<usize> {
-    let mut places: HashMap<&str, Vec<usize>> = HashMap::new();
-    for line in wanted.iter().filter(|line| !line.is_empty()) {
-        places.entry(line).or_default();
+fn voted(keys: &[u64], wanted: &[u64], from: usize) -> Option<usize> {
+    let blank = key("");
+    let mut places: HashMap<u64, Vec<usize>> = HashMap::new();
+    for line in wanted.iter().filter(|line| **line != blank) {
+        places.entry(*line).or_default();
     }
     for (at, line) in keys.iter().enumerate() {
-        if let Some(places) = places.get_mut(line.as_str())
+        if let Some(places) = places.get_mut(line)
             && places.len() <= VOTES
         {
             places.push(at);
@@ -154,7 +157,7 @@ fn voted(keys: &[String], wanted: &[String], from: usize) -> Option<usize> {
     }
     let mut votes: HashMap<usize, usize> = HashMap::new();
     for (offset, line) in wanted.iter().enumerate() {
-        let Some(places) = places.get(line.as_str()) else { continue };
+        let Some(places) = places.get(line) else { continue };
         // A rare line weighs more than a closing brace.
         let weight = VOTES * 2 / places.len().max(1);
         for at in places {
@@ -167,10 +170,10 @@ fn voted(keys: &[String], wanted: &[String], from: usize) -> Option<usize> {
 }
 
 /// Where the longest line looked for has its nearest likeness, by the pairs of characters they share.
-fn most_alike(keys: &[String], wanted: &[String]) -> Option<usize> {
-    let (offset, longest) = wanted.iter().enumerate().max_by_key(|(_, line)| line.len())?;
+fn most_alike(file: &[&str], wanted: &[&str]) -> Option<usize> {
+    let (offset, longest) = wanted.iter().enumerate().max_by_key(|(_, line)| line.trim().len())?;
     let pairs = Pairs::of(longest);
-    let scored = keys.iter().enumerate().map(|(at, line)| (pairs.likeness(&Pairs::of(line)), at));
+    let scored = file.iter().enumerate().map(|(at, line)| (pairs.likeness(&Pairs::of(line)), at));
     let (likeness, at) = scored.max_by_key(|(likeness, at)| (*likeness, usize::MAX - at))?;
     (likeness >= 50).then(|| at.saturating_sub(offset))
 }
@@ -181,7 +184,7 @@ struct Pairs([u64; 16]);
 impl Pairs {
     fn of(line: &str) -> Self {
         let mut bits = [0; 16];
-        for pair in line.as_bytes().windows(2).take(4096) {
+        for pair in line.trim().as_bytes().windows(2).take(4096) {
             let class = (usize::from(pair[0]) * 31 + usize::from(pair[1]) * 7) % 1024;
             bits[class / 64] |= 1 << (class % 64);
         }

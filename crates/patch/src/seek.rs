@@ -1,19 +1,18 @@
 //! Finds lines in a file: exactly, then more and more forgivingly. Linear in the file for each pattern and pass, and
 //! bounded over all of them.
 //!
-//! Lines become numbers once per pass, equal lines equal numbers, so that looking for a block is looking for a run of
-//! numbers (Knuth, Morris and Pratt). A line that the file does not have at all ends a search before it begins.
+//! Lines become hashes once per pass, so that looking for a block is looking for a run of numbers (Knuth, Morris and Pratt).
+//! What is found that way is then compared for real.
 
 use std::{
     borrow::Cow,
     cell::{Cell, OnceCell},
-    collections::HashMap,
 };
 
-/// Numbers compared for one file before it is given up: far beyond any honest patch, and a fraction of a second.
-const BUDGET: usize = 1 << 27;
+/// Hashes compared for one file before it is given up: far beyond any honest patch, and about half a second.
+const BUDGET: usize = 1 << 29;
 
-/// Numbers compared to tell of other places that would have matched; merely a courtesy, so less.
+/// Hashes compared to tell of other places that would have matched; merely a courtesy, so less.
 const COURTESY: usize = 1 << 22;
 
 /// How forgiving a match was.
@@ -86,13 +85,14 @@ pub(crate) struct Found {
 #[derive(Debug)]
 pub(crate) struct Seeker<'t> {
     lines: Vec<&'t str>,
-    indexes: [OnceCell<Index<'t>>; 4],
+    hashes: [OnceCell<Vec<u64>>; 4],
+    budget: usize,
     spent: Cell<usize>,
 }
 
 impl<'t> Seeker<'t> {
     pub(crate) fn new(lines: Vec<&'t str>) -> Self {
-        Self { lines, indexes: [const { OnceCell::new() }; 4], spent: Cell::new(0) }
+        Self { lines, hashes: [const { OnceCell::new() }; 4], budget: BUDGET, spent: Cell::new(0) }
     }
 
     pub(crate) fn lines(&self) -> &[&'t str] {
@@ -102,10 +102,10 @@ impl<'t> Seeker<'t> {
     /// The first place at or after `start` where `pattern` is. An empty pattern is wherever one looks.
     pub(crate) fn seek(&self, pattern: &[&str], start: usize) -> Result<Found, Lost> {
         for pass in Pass::ALL {
-            if let Some(at) = self.index(pass).find(pattern, pass, start, &self.spent) {
+            if let Some(at) = self.find(pattern, pass, start) {
                 return Ok(Found { at, pass });
             }
-            if self.spent.get() > BUDGET {
+            if self.spent.get() > self.budget {
                 return Err(Lost::Exhausted);
             }
         }
@@ -115,9 +115,7 @@ impl<'t> Seeker<'t> {
     /// Whether `pattern` is at the very end, not before `start`.
     pub(crate) fn seek_end(&self, pattern: &[&str], start: usize) -> Result<Found, Lost> {
         let at = self.lines.len().checked_sub(pattern.len()).filter(|at| *at >= start).ok_or(Lost::Absent)?;
-        let same =
-            |pass: Pass| self.lines[at..].iter().zip(pattern).all(|(a, b)| pass.view(a) == pass.view(b));
-        let pass = Pass::ALL.into_iter().find(|pass| same(*pass)).ok_or(Lost::Absent)?;
+        let pass = Pass::ALL.into_iter().find(|pass| self.is_at(pattern, *pass, at)).ok_or(Lost::Absent)?;
         Ok(Found { at, pass })
     }
 
@@ -126,89 +124,84 @@ impl<'t> Seeker<'t> {
         let mut others = Vec::new();
         let mut start = found.at + 1;
         while others.len() < limit && self.spent.get() < COURTESY {
-            let Some(at) = self.index(found.pass).find(pattern, found.pass, start, &self.spent) else {
-                break;
-            };
+            let Some(at) = self.find(pattern, found.pass, start) else { break };
             others.push(at);
             start = at + 1;
         }
         others
     }
 
-    fn index(&self, pass: Pass) -> &Index<'t> {
-        self.indexes[pass as usize].get_or_init(|| Index::new(&self.lines, pass))
-    }
-}
-
-/// The file as numbers, the way one pass sees it.
-#[derive(Debug)]
-struct Index<'t> {
-    numbers: HashMap<Cow<'t, str>, u32>,
-    /// Where each number is last.
-    last: Vec<usize>,
-    file: Vec<u32>,
-}
-
-impl<'t> Index<'t> {
-    fn new(lines: &[&'t str], pass: Pass) -> Self {
-        let mut index = Self {
-            numbers: HashMap::with_capacity(lines.len()),
-            last: Vec::new(),
-            file: Vec::with_capacity(lines.len()),
-        };
-        for (at, line) in lines.iter().enumerate() {
-            let next = u32::try_from(index.last.len()).unwrap_or(u32::MAX);
-            let number = *index.numbers.entry(pass.view(line)).or_insert(next);
-            if number == next {
-                index.last.push(at);
-            } else if let Some(last) = index.last.get_mut(number as usize) {
-                *last = at;
-            }
-            index.file.push(number);
-        }
-        index
-    }
-
-    fn find(&self, pattern: &[&str], pass: Pass, start: usize, spent: &Cell<usize>) -> Option<usize> {
+    fn find(&self, pattern: &[&str], pass: Pass, start: usize) -> Option<usize> {
         if pattern.is_empty() {
             return Some(start);
         }
-        if pattern.len() > self.file.len() {
-            return None;
+        let file = self.hashes[pass as usize].get_or_init(|| hashes(&self.lines, pass));
+        let wanted = hashes(pattern, pass);
+        let fallback = fallbacks(&wanted);
+        let mut from = start;
+        while self.spent.get() <= self.budget {
+            let haystack = file.get(from..).filter(|rest| rest.len() >= wanted.len())?;
+            let at = run(haystack, &wanted, &fallback);
+            self.spent.set(self.spent.get() + wanted.len() + at.unwrap_or(haystack.len()));
+            let at = from + at?;
+            if self.is_at(pattern, pass, at) {
+                return Some(at);
+            }
+            // Equal hashes of unequal lines: someone has made them so, and pays from the budget.
+            from = at + 1;
         }
-        let mut wanted = Vec::with_capacity(pattern.len());
-        for line in pattern {
-            let number = *self.numbers.get(&*pass.view(line))?;
-            self.last.get(number as usize).filter(|last| **last >= start)?;
-            wanted.push(number);
-        }
-        let haystack = self.file.get(start..)?;
-        let (found, steps) = run(haystack, &wanted);
-        spent.set(spent.get() + pattern.len() + steps);
-        found.map(|at| start + at)
+        None
+    }
+
+    fn is_at(&self, pattern: &[&str], pass: Pass, at: usize) -> bool {
+        self.lines[at..].iter().zip(pattern).all(|(line, wanted)| pass.view(line) == pass.view(wanted))
     }
 }
 
-/// Where `wanted` is in `haystack`, and how much was looked at.
-fn run(haystack: &[u32], wanted: &[u32]) -> (Option<usize>, usize) {
-    let fallback = fallbacks(wanted);
+fn hashes(lines: &[&str], pass: Pass) -> Vec<u64> {
+    lines.iter().map(|line| hash(pass.view(line).as_bytes())).collect()
+}
+
+/// A quick hash that need not withstand anyone, as what it finds is compared.
+pub(crate) fn hash(bytes: &[u8]) -> u64 {
+    const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
+    let (words, rest) = bytes.as_chunks::<8>();
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    let mix = |hash: u64, word: &[u8; 8]| {
+        let product = u128::from(hash ^ u64::from_le_bytes(*word)) * u128::from(FACTOR);
+        #[expect(clippy::cast_possible_truncation, reason = "both halves are used")]
+        let folded = product as u64 ^ (product >> 64) as u64;
+        folded
+    };
+    mix(words.iter().fold(FACTOR ^ bytes.len() as u64, mix), &last)
+}
+
+/// Where `wanted`, which is not empty, first is in `haystack`.
+fn run(haystack: &[u64], wanted: &[u64], fallback: &[usize]) -> Option<usize> {
     let mut matched = 0;
-    for (at, number) in haystack.iter().enumerate() {
-        while matched > 0 && wanted[matched] != *number {
+    let mut at = 0;
+    while at < haystack.len() {
+        if matched == 0 {
+            // Most of the way is here, where the processor can look at several at once.
+            at += haystack[at..].iter().position(|hash| *hash == wanted[0])?;
+        }
+        while matched > 0 && wanted[matched] != haystack[at] {
             matched = fallback[matched - 1];
         }
-        if wanted[matched] == *number {
+        if wanted[matched] == haystack[at] {
             matched += 1;
         }
+        at += 1;
         if matched == wanted.len() {
-            return (Some(at + 1 - matched), at);
+            return Some(at - matched);
         }
     }
-    (None, haystack.len())
+    None
 }
 
 /// For each prefix of `wanted`, the length of its longest proper end that is also its beginning.
-fn fallbacks(wanted: &[u32]) -> Vec<usize> {
+fn fallbacks(wanted: &[u64]) -> Vec<usize> {
     let mut fallback = vec![0; wanted.len()];
     let mut matched = 0;
     for at in 1..wanted.len() {

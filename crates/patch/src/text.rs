@@ -76,6 +76,8 @@ impl<'a> Text<'a> {
 /// A line of a file and its ending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileLine<'t> {
+    /// Where it begins, in bytes of the decoded text.
+    pub start: usize,
     pub text: &'t str,
     pub ending: &'t str,
 }
@@ -125,6 +127,11 @@ impl Encoding {
                 }
             },
         }
+    }
+
+    /// The same for a text that is not needed any more.
+    pub(crate) fn into_bytes(self, content: String) -> Result<Vec<u8>, Unwritable> {
+        if self == Self::Utf8 { Ok(content.into_bytes()) } else { self.encode(&content) }
     }
 }
 
@@ -199,19 +206,24 @@ pub(crate) fn first_ending(content: &str) -> &'static str {
 
 pub(crate) fn split_lines(content: &str) -> Vec<FileLine<'_>> {
     let mut lines = Vec::with_capacity(content.len() / 32);
+    let has_returns = content.contains('\r');
+    let mut start = 0;
     for piece in content.split_inclusive('\n') {
         let (mut rest, ending) = match piece.strip_suffix('\n') {
             Some(line) if line.ends_with('\r') => piece.split_at(line.len() - 1),
             Some(line) => piece.split_at(line.len()),
             None => (piece, ""),
         };
-        while let Some(at) = rest.find('\r') {
-            lines.push(FileLine { text: &rest[..at], ending: &rest[at..=at] });
+        let end = start + piece.len();
+        while has_returns && let Some(at) = rest.find('\r') {
+            lines.push(FileLine { start, text: &rest[..at], ending: &rest[at..=at] });
             rest = &rest[at + 1..];
+            start += at + 1;
         }
         if !(rest.is_empty() && ending.is_empty()) {
-            lines.push(FileLine { text: rest, ending });
+            lines.push(FileLine { start, text: rest, ending });
         }
+        start = end;
     }
     lines
 }

@@ -185,9 +185,9 @@ fn encodings_and_byte_order_marks_stay() {
 
 #[test]
 fn equal_lines_everywhere_are_no_trouble() {
-    let file = "x\n".repeat(500_000);
-    let body = format!("@@\n{}-y", " x\n".repeat(100_000));
+    let file = "x\n".repeat(50_000);
+    let body = format!("@@\n{}-y", " x\n".repeat(20_000));
     assert!(matches!(applied_bytes(file.as_bytes(), &body), Err(ApplyError::Miss(_))));
-    let body = "@@\n x\n+y\n".repeat(50_000);
-    assert_eq!(applied(&file, &body).len(), 1_100_000);
+    let body = "@@\n x\n+y\n".repeat(5_000);
+    assert_eq!(applied(&file, &body).len(), 110_000);
 }

@@ -56,21 +56,21 @@ fn binaries_are_refused() {
 
 #[test]
 fn lines_have_the_endings_they_have() {
-    let line = |text, ending| FileLine { text, ending };
+    let line = |start, text, ending| FileLine { start, text, ending };
     assert_eq!(split_lines(""), []);
-    assert_eq!(split_lines("a"), [line("a", "")]);
+    assert_eq!(split_lines("a"), [line(0, "a", "")]);
     assert_eq!(
         split_lines("a\n\r\nb\rc\r\r\nd"),
         [
-            line("a", "\n"),
-            line("", "\r\n"),
-            line("b", "\r"),
-            line("c", "\r"),
-            line("", "\r\n"),
-            line("d", "")
+            line(0, "a", "\n"),
+            line(2, "", "\r\n"),
+            line(4, "b", "\r"),
+            line(6, "c", "\r"),
+            line(8, "", "\r\n"),
+            line(10, "d", "")
         ]
     );
-    assert_eq!(split_lines("a\r"), [line("a", "\r")]);
+    assert_eq!(split_lines("a\r"), [line(0, "a", "\r")]);
     assert_eq!([first_ending("a"), first_ending("a\r\nb\n"), first_ending("a\rb")], ["\n", "\r\n", "\r"]);
 }
 

@@ -1,0 +1,2 @@
+# Prénom de l’élève déjà noté, à vérifier
+nom = "Zoé"

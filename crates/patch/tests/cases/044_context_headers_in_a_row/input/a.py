@@ -1,0 +1,8 @@
+class A:
+    def g(self):
+        pass
+class B:
+    def f(self):
+        pass
+    def g(self):
+        pass
