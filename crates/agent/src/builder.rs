@@ -14,7 +14,7 @@ use windlass_contract::{
     SessionMeta, Silent, ThreadId, TurnContext,
 };
 use windlass_host::Machine;
-use windlass_record::{Repair, SessionError, SessionFile, Which, new_thread_id};
+use windlass_record::{Repair, SessionError, SessionFile, Which, new_thread_id, outputs};
 use windlass_runtime::{Budget, DefinitionErrors, Gate, Policy, Registry, RegistryBuilder, Shaper, Toolbox};
 
 use crate::{
@@ -23,6 +23,9 @@ use crate::{
     context::{INSTRUCTIONS, opening, surroundings},
     history::History,
 };
+
+/// How many bytes a tool may say about an output beside it: with them it must fit, or be kept elsewhere.
+const WORDS_ABOUT_OUTPUT: usize = 256;
 
 /// Collects what an agent is made of. Only a model is needed; everything else has a careful default: nothing is
 /// written down, nobody is asked, and nothing that would need a sandbox runs.
@@ -44,6 +47,8 @@ pub struct AgentBuilder {
     parallel_calls: Option<bool>,
     time_limit: Option<Duration>,
     token_limit: Option<u64>,
+    /// Where long outputs are kept: with the session.
+    outputs: Option<PathBuf>,
 }
 
 impl Default for AgentBuilder {
@@ -66,6 +71,7 @@ impl Default for AgentBuilder {
             parallel_calls: None,
             time_limit: None,
             token_limit: None,
+            outputs: None,
         }
     }
 }
@@ -166,6 +172,7 @@ impl AgentBuilder {
         };
         let begun = self.begin(&context)?;
         let journal = begun.journal;
+        self.outputs = self.home.as_deref().map(|home| outputs(home, &begun.thread)).transpose()?;
         let events: Arc<dyn EventSink> =
             Arc::new(Announcer { journal: Arc::clone(&journal), front: Arc::clone(&self.events) });
         let mut history = History::new(begun.history, Arc::clone(&journal));
@@ -208,11 +215,17 @@ impl AgentBuilder {
         events: Arc<dyn EventSink>,
         budget: Budget,
     ) -> Toolbox {
+        let budget = self.budget.unwrap_or(budget);
+        let machine = match self.outputs {
+            Some(place) => Machine::new(self.environment)
+                .keeping_outputs(place, budget.bytes().saturating_sub(WORDS_ABOUT_OUTPUT)),
+            None => Machine::new(self.environment),
+        };
         Toolbox {
             registry,
             gate: Gate::new(self.policy, self.approver).with_rulebook(self.rulebook),
-            sandbox: Arc::new(Machine::new(self.environment)),
-            shaper: Shaper { budget: self.budget.unwrap_or(budget) },
+            sandbox: Arc::new(machine),
+            shaper: Shaper { budget },
             journal,
             events,
         }

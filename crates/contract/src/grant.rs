@@ -74,7 +74,8 @@ pub struct Walls {
     /// Files and directories that may not even be read, beside the secrets the host knows of.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unreadable: Vec<PathBuf>,
-    /// Secrets the host would hide that may be read all the same.
+    /// Secrets the host would hide, and directories inside something that may not be read, that may be read all the
+    /// same.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub readable_again: Vec<PathBuf>,
     /// What may be reached.

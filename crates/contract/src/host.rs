@@ -52,12 +52,31 @@ pub struct Finished {
     pub output: Vec<u8>,
     /// Where in `output` the first part ends and how many bytes are missing there.
     pub gap: Option<(usize, u64)>,
+    /// Where all of a long output is.
+    pub whole: Option<Whole>,
     /// Wall time.
     pub duration: Duration,
     /// What was still running at the end and was killed, by name.
     pub killed: Vec<String>,
     /// What the sandbox stopped, as far as it is known.
     pub denials: Vec<Denial>,
+}
+
+/// What became of an output that is longer than a model is shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Whole {
+    /// It is in a file.
+    File {
+        /// The file.
+        path: PathBuf,
+        /// How much of the output is in it.
+        bytes: u64,
+        /// Whether that is all.
+        complete: bool,
+    },
+    /// It could not be kept, for this reason.
+    Lost(String),
 }
 
 /// How a process ended.

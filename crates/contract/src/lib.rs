@@ -32,7 +32,9 @@ pub use call::{Input, InputKind, ToolCall};
 pub use effects::{CommandLine, Effects, Escalation, Network};
 pub use event::{Event, EventSink, Plan, PlanStatus, PlanStep, Silent};
 pub use grant::{Confinement, Grant, Held, Limits, Quota, Rung, Walls};
-pub use host::{Command, ConfineError, Denial, Exit, Finished, Host, HostError, Layer, Proof, Sandbox};
+pub use host::{
+    Command, ConfineError, Denial, Exit, Finished, Host, HostError, Layer, Proof, Sandbox, Whole,
+};
 pub use id::{CallId, ThreadId, ToolName};
 pub use item::{Body, Cached, Content, Item, Raw, Role};
 pub use journal::{Intent, Journal, JournalError, Record, SessionMeta, TurnContext};

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{CallId, Content, Denial, Exit, Format, Held, ToolName, grant::millis};
+use crate::{CallId, Content, Denial, Exit, Format, Held, ToolName, Whole, grant::millis};
 
 mod for_model;
 
@@ -114,6 +114,9 @@ pub struct CommandFacts {
     pub duration: Duration,
     /// How much it printed, kept or not.
     pub output_bytes: u64,
+    /// Where all of a long output is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whole: Option<Whole>,
     /// What was still running at its end and was killed, by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub killed: Vec<String>,

@@ -11,7 +11,7 @@ use std::{
 use windlass_contract::{Network, Quota, Walls};
 
 use crate::{
-    ground::{Ground, Impossible, hidden, roots},
+    ground::{Ground, Impossible, hidden, roots, shown},
     protect::Protection,
     seccomp::{self, Instruction, Processes, Scope, Sockets},
 };
@@ -125,8 +125,9 @@ impl Blueprint {
         }
         let mut drawing = Drawing::default();
         let size = quota.disk_bytes.map_or_else(String::new, |bytes| format!(",size={bytes}"));
-        drawing.files(&writable_trees, ground, &size)?;
-        drawing.inside(&protection, &hidden)?;
+        let shown = shown(walls, &hidden);
+        drawing.files(&writable_trees, &shown, ground, &size)?;
+        drawing.inside(&protection, &hidden, &shown)?;
         let own_network = walls.network == Network::None;
         let sockets = Sockets::Watched;
         if !own_network {
@@ -191,11 +192,19 @@ pub(crate) fn forbidden_file(trees: &[PathBuf]) -> Option<CString> {
 #[derive(Debug, Default)]
 struct Drawing {
     steps: Vec<Step>,
+    /// The first slot of what is shown inside something hidden.
+    shown_slot: usize,
 }
 
 impl Drawing {
     /// The view from afar: what is held, what is new, what is read-only.
-    fn files(&mut self, trees: &[PathBuf], ground: Ground<'_>, size: &str) -> Result<(), Impossible> {
+    fn files(
+        &mut self,
+        trees: &[PathBuf],
+        shown: &[PathBuf],
+        ground: Ground<'_>,
+        size: &str,
+    ) -> Result<(), Impossible> {
         let mut held: Vec<(PathBuf, PathBuf)> = DEVICES
             .iter()
             .map(|name| Path::new("/dev").join(name))
@@ -210,10 +219,12 @@ impl Drawing {
         let works = Some(ground.cwd.to_owned())
             .filter(|cwd| cwd.starts_with("/tmp") && !trees.iter().any(|tree| cwd.starts_with(tree)));
         held.extend(works.iter().chain(trees).map(|tree| (tree.clone(), tree.clone())));
-        if held.len() > HELD_LIMIT {
+        if held.len() + shown.len() > HELD_LIMIT {
             return Err(Impossible(format!("more than {HELD_LIMIT} directories are to be carried over")));
         }
-        for (slot, (path, _)) in held.iter().enumerate() {
+        let held_paths = held.iter().map(|(path, _)| path);
+        self.shown_slot = held.len();
+        for (slot, path) in held_paths.chain(shown).enumerate() {
             self.steps.push(Step::Hold { path: c(path)?, slot });
         }
         self.steps.push(Step::AllReadOnly);
@@ -224,14 +235,19 @@ impl Drawing {
         self.steps.push(Step::Processes { path: c("/proc")? });
         for (slot, (_, path)) in held.iter().enumerate() {
             if path.starts_with("/tmp") && path != Path::new("/tmp") {
-                for above in directories_between(Path::new("/tmp"), path) {
-                    self.steps.push(Step::Directory { path: c(above)?, mode: 0o755 });
-                }
+                self.directories(Path::new("/tmp"), path)?;
             }
             self.steps.push(Step::Place { slot, path: c(path)? });
         }
         if works.is_some() {
             self.steps.push(Step::Seal { path: c(ground.cwd)? });
+        }
+        Ok(())
+    }
+
+    fn directories(&mut self, top: &Path, path: &Path) -> Result<(), Impossible> {
+        for above in directories_between(top, path) {
+            self.steps.push(Step::Directory { path: c(above)?, mode: 0o755 });
         }
         Ok(())
     }
@@ -266,7 +282,12 @@ impl Drawing {
     }
 
     /// The view from near: what must not change or be seen inside what may be written.
-    fn inside(&mut self, protection: &Protection, hidden: &[PathBuf]) -> Result<(), Impossible> {
+    fn inside(
+        &mut self,
+        protection: &Protection,
+        hidden: &[PathBuf],
+        shown: &[PathBuf],
+    ) -> Result<(), Impossible> {
         for path in &protection.pinned {
             self.steps.push(Step::Pin { path: c(path)? });
         }
@@ -284,9 +305,24 @@ impl Drawing {
             !in_tmp || in_tree
         };
         let hidden: Vec<_> = hidden.iter().filter(visible).collect();
-        for path in hidden {
+        // An empty place that the shown can be put into, where there is something to show.
+        let (emptied, covered): (Vec<&PathBuf>, Vec<_>) =
+            hidden.into_iter().partition(|path| shown.iter().any(|each| each.starts_with(path)));
+        for path in covered {
             let with = if path.is_dir() { HIDDEN_DIRECTORY } else { HIDDEN_FILE };
             self.steps.push(Step::Cover { path: c(path)?, with: c(with)? });
+        }
+        for path in &emptied {
+            self.steps.push(Step::Memory { path: c(path)?, options: c("mode=755,size=64k")? });
+        }
+        for (slot, path) in (self.shown_slot..).zip(shown) {
+            let top = emptied.iter().find(|top| path.starts_with(top)).map_or(Path::new("/tmp"), |top| top);
+            self.directories(top, path)?;
+            self.steps.push(Step::Place { slot, path: c(path)? });
+            self.steps.push(Step::Seal { path: c(path)? });
+        }
+        for path in emptied {
+            self.steps.push(Step::Seal { path: c(path)? });
         }
         self.steps.push(Step::Seal { path: c("/dev")? });
         Ok(())

@@ -16,7 +16,7 @@ use windlass_contract::{Network, Quota, Walls};
 
 use crate::{
     blueprint::{Writable, forbidden_file, rlimits},
-    ground::{Ground, Impossible, hidden, roots},
+    ground::{Ground, Impossible, hidden, roots, shown},
     protect::Protection,
     seccomp::{self, Instruction, Processes, Scope, Sockets},
     sys::{
@@ -92,7 +92,7 @@ impl Fence {
         };
         let memory = quota.memory_bytes.map(|bytes| (libc::RLIMIT_DATA, bytes));
         Ok(Self {
-            rules: rules(&trees, &hidden, ground, version, walls.network == Network::None)?,
+            rules: rules(&trees, walls, &hidden, ground, version)?,
             filter: seccomp::filter(Scope { sockets, processes: Processes::Everyones }),
             rlimits: rlimits(quota, None).into_iter().chain(memory).collect(),
             forbidden: forbidden_file(&trees),
@@ -119,16 +119,16 @@ pub(crate) fn not_covered(version: u32) -> Vec<String> {
 
 fn rules(
     trees: &[PathBuf],
+    walls: &Walls,
     hidden: &[PathBuf],
     ground: Ground<'_>,
     version: u32,
-    offline: bool,
 ) -> Result<OwnedFd, Impossible> {
     let failed = |errno| {
         Impossible(format!("Landlock's rules cannot be made: {}", std::io::Error::from_raw_os_error(errno)))
     };
     let handled = Handled::writing(version).and_reading();
-    let handled = if offline { handled.and_tcp(version) } else { handled };
+    let handled = if walls.network == Network::None { handled.and_tcp(version) } else { handled };
     let set = landlock::begin(handled).map_err(failed)?;
     let rules = landlock::own(set);
     let devices =
@@ -145,6 +145,7 @@ fn rules(
     }
     let mut around = Vec::new();
     name_around(Path::new("/"), hidden, &mut around)?;
+    around.extend(shown(walls, hidden));
     for path in &around {
         match landlock::allow_reading(set, &c(path)?) {
             // Gone, or none of the user's: not naming it allows nothing.

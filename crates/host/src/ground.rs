@@ -51,6 +51,12 @@ pub(crate) fn roots(walls: &Walls) -> Result<Vec<PathBuf>, Impossible> {
     Ok(roots)
 }
 
+/// What may be read inside something that may not. Found after what is hidden is known.
+pub(crate) fn shown(walls: &Walls, hidden: &[PathBuf]) -> Vec<PathBuf> {
+    let again = walls.readable_again.iter().filter_map(|path| path.canonicalize().ok());
+    again.filter(|path| hidden.iter().any(|above| path.starts_with(above) && path != above)).collect()
+}
+
 /// What may not be read and exists, without what lies inside something else that may not.
 pub(crate) fn hidden(
     walls: &Walls,

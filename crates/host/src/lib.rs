@@ -41,6 +41,7 @@ mod ground;
 mod inspect;
 mod keeper;
 mod machine;
+mod outputs;
 mod process;
 mod program;
 mod protect;

@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -10,13 +10,14 @@ use std::{
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
     BoxFuture, Command, ConfineError, Confinement, Finished, Grant, Held, Host, HostError, Limits, Rung,
-    Sandbox,
+    Sandbox, Walls,
 };
 
 use crate::{
     attached::{Attached, Streams},
     enclosure::{Enclosure, Ladder, Site},
     keeper::Keeper,
+    outputs::Outputs,
     process,
     program::Program,
     temporary::Temporary,
@@ -30,6 +31,9 @@ const NOBODY_IS_THERE: [(&str, &str); 4] = [
     ("DEBIAN_FRONTEND", "noninteractive"),
 ];
 
+/// How much of one output is kept in a file.
+const OUTPUT_FILE_BYTES: u64 = 64 * 1024 * 1024;
+
 /// This machine. Children get the environment it was made with, and nothing from this process's own.
 #[derive(Debug, Clone)]
 pub struct Machine {
@@ -37,6 +41,7 @@ pub struct Machine {
     keeper: Keeper,
     ladder: Arc<Ladder>,
     temporary: Arc<Temporary>,
+    outputs: Option<Arc<Outputs>>,
 }
 
 impl Machine {
@@ -60,7 +65,16 @@ impl Machine {
             keeper: Keeper::default(),
             ladder: Arc::default(),
             temporary: Arc::new(temporary),
+            outputs: None,
         }
+    }
+
+    /// The same machine, which keeps outputs of more than so many bytes in files below a directory. Commands may read
+    /// them there, whatever else is hidden from them.
+    #[must_use]
+    pub fn keeping_outputs(self, directory: PathBuf, above_bytes: usize) -> Self {
+        let outputs = Outputs::new(directory, above_bytes, OUTPUT_FILE_BYTES);
+        Self { outputs: Some(Arc::new(outputs)), ..self }
     }
 
     /// The same machine without namespaces: what commands would be held by where the system has none.
@@ -93,7 +107,7 @@ impl Machine {
             Confinement::InProcess | Confinement::Unconfined => Enclosure::Open,
             Confinement::External(network) => Enclosure::External(*network),
             Confinement::Walls(walls) => Enclosure::Walls(Arc::new(Site {
-                walls: walls.clone(),
+                walls: self.with_outputs(walls),
                 limits: grant.limits().clone(),
                 cwd: grant.cwd().clone(),
                 home: variable("HOME"),
@@ -102,6 +116,16 @@ impl Machine {
                 temporary: Arc::clone(&self.temporary),
             })),
         }
+    }
+}
+
+impl Machine {
+    /// Walls behind which the outputs so far can be read.
+    fn with_outputs(&self, walls: &Walls) -> Walls {
+        let mut walls = walls.clone();
+        let made = self.outputs.as_ref().and_then(|outputs| outputs.made());
+        walls.readable_again.extend(made.map(Path::to_owned));
+        walls
     }
 }
 
@@ -165,6 +189,7 @@ impl Host for Commands {
                 enclosure: self.enclosure.clone(),
                 time_limit: command.time_limit.unwrap_or(self.limits.default_time),
                 output_limit_bytes: self.limits.output_bytes,
+                outputs: self.machine.outputs.clone(),
                 output,
             };
             let (finished, held) = run.complete(&self.machine.keeper, cancel).await?;

@@ -5,6 +5,7 @@ use std::{
     io,
     os::fd::OwnedFd,
     pin::pin,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -17,6 +18,7 @@ use crate::{
     denials,
     enclosure::Enclosure,
     keeper::{Child, Ended, Keeper, Order},
+    outputs::{Outputs, Spill},
     program::Program,
     sys::Stdio,
 };
@@ -40,6 +42,7 @@ pub(crate) struct Run<'a> {
     pub(crate) enclosure: Enclosure,
     pub(crate) time_limit: Duration,
     pub(crate) output_limit_bytes: usize,
+    pub(crate) outputs: Option<Arc<Outputs>>,
     pub(crate) output: &'a (dyn Fn(&[u8]) + Send + Sync),
 }
 
@@ -56,16 +59,26 @@ impl Run<'_> {
         let error = writer.try_clone().map_err(lost)?;
         let input = File::open("/dev/null").map_err(lost)?.into();
         let stdio = Stdio { input, output: writer, error };
-        let mut capture = Capture::new(reader, self.output_limit_bytes, self.output);
+        let mut capture = Capture {
+            pipe: reader,
+            chunk: vec![0; CHUNK_BYTES].into(),
+            kept: HeadTail::new(self.output_limit_bytes),
+            spill: self.outputs.map(Spill::new),
+            output: self.output,
+        };
         let order = Order { program: self.program, stdio, enclosure: self.enclosure };
         let end = attend(order, self.time_limit, keeper, cancel, Some(&mut capture)).await?;
         let (output, gap) = capture.kept.finish();
+        let whole = match capture.spill {
+            Some(spill) => spill.finish().await,
+            None => None,
+        };
         let mut denials = end.denials;
         if let Some(held) = &end.held {
             denials.extend(denials::suspect(end.exit, &output, held));
         }
-        let finished =
-            Finished { exit: end.exit, output, gap, duration: end.duration, killed: end.killed, denials };
+        let End { exit, duration, killed, .. } = end;
+        let finished = Finished { exit, output, gap, whole, duration, killed, denials };
         Ok((finished, end.held))
     }
 }
@@ -175,23 +188,26 @@ pub(crate) struct Capture<'a> {
     pipe: pipe::Receiver,
     chunk: Box<[u8]>,
     kept: HeadTail,
+    spill: Option<Spill>,
     output: &'a (dyn Fn(&[u8]) + Send + Sync),
 }
 
-impl<'a> Capture<'a> {
-    fn new(pipe: pipe::Receiver, limit_bytes: usize, output: &'a (dyn Fn(&[u8]) + Send + Sync)) -> Self {
-        Self { pipe, chunk: vec![0; CHUNK_BYTES].into(), kept: HeadTail::new(limit_bytes), output }
-    }
-
+impl Capture<'_> {
     /// Reads until nobody can write any more. Dropping the future between two reads loses nothing.
     async fn read_to_end(&mut self) -> io::Result<()> {
         loop {
+            if let Some(spill) = &self.spill {
+                spill.ready().await;
+            }
             let length = self.pipe.read(&mut self.chunk).await?;
             let Some(bytes) = self.chunk.get(..length).filter(|bytes| !bytes.is_empty()) else {
                 return Ok(());
             };
             (self.output)(bytes);
             self.kept.push(bytes);
+            if let Some(spill) = &mut self.spill {
+                spill.push(bytes);
+            }
         }
     }
 }

@@ -18,7 +18,7 @@ use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
     Command, Confinement, Effects, Exit, Finished, Grant, Held, Host, Layer, Limits, Network, Proof, Quota,
-    Rung, Sandbox, Walls,
+    Rung, Sandbox, Walls, Whole,
 };
 use windlass_host::Machine;
 
@@ -348,6 +348,31 @@ async fn our_own_memory_is_not_the_commands_to_read() {
     let (exit, output) = world.script(&format!("{script} && echo HARM")).await;
     assert_ne!(exit, Exit::Code(0), "{output}");
     assert!(!output.contains("HARM"), "{output}");
+}
+
+#[tokio::test]
+async fn a_long_output_can_be_read_again_and_nothing_beside_it() {
+    for rung in RUNGS {
+        let Some(mut world) = World::on(rung) else { continue };
+        fs::create_dir_all(world.path("home/.windlass/sessions")).unwrap();
+        world.write("home/.windlass/sessions/secret", "SECRET");
+        world.machine =
+            world.machine.clone().keeping_outputs(world.path("home/.windlass/outputs/thread"), 1000);
+        let (finished, _) = world.run(world.walls(), Quota::default(), "seq 1000").await;
+        let Some(Whole::File { path, bytes: 3893, complete: true }) = &finished.whole else {
+            panic!("{:?}", finished.whole)
+        };
+        let path = path.to_str().unwrap();
+        let (exit, output) = world.script(&format!("tail -n 1 {path}; ls -A ~/.windlass")).await;
+        let seen = if rung == Rung::Namespaces { "1000\noutputs\n" } else { "1000\n" };
+        assert!(output.starts_with(seen) && (exit == Exit::Code(0) || rung == Rung::Landlock), "{output}");
+        for attempt in
+            [format!("echo >> {path}"), format!("rm {path}"), "cat ~/.windlass/sessions/secret".into()]
+        {
+            let (exit, output) = world.script(&attempt).await;
+            assert!(exit != Exit::Code(0) && !output.contains("SECRET"), "{rung:?}: {attempt}: {output}");
+        }
+    }
 }
 
 #[tokio::test]

@@ -37,6 +37,6 @@ mod replay;
 
 pub use error::SessionError;
 pub use journal::{SessionFile, Which};
-pub use place::{Entry, list, new_thread_id};
+pub use place::{Entry, list, new_thread_id, outputs};
 pub use repair::{Repair, Substitute};
 pub use replay::{Session, load};

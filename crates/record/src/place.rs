@@ -52,6 +52,12 @@ pub(crate) fn path_of(home: &Path, id: &str) -> Result<PathBuf, SessionError> {
     Ok(sessions(home).join(started.strftime("%Y/%m/%d").to_string()).join(format!("{uuid}.jsonl")))
 }
 
+/// Where the long outputs of a thread's commands are kept, whether or not there are any.
+pub fn outputs(home: &Path, id: &ThreadId) -> Result<PathBuf, SessionError> {
+    let (uuid, _) = parse(id.as_str()).ok_or_else(|| SessionError::BadId { id: id.to_string() })?;
+    Ok(home.join("outputs").join(uuid.to_string()))
+}
+
 fn sessions(home: &Path) -> PathBuf {
     home.join("sessions")
 }
@@ -128,6 +134,14 @@ mod tests {
         let expected = PathBuf::from(format!("/h/sessions/2026/11/15/{id}.jsonl"));
         assert_eq!(path_of(Path::new("/h"), &id).unwrap(), expected);
         assert_eq!(path_of(Path::new("/h"), &id.to_uppercase()).unwrap(), expected);
+    }
+
+    #[test]
+    fn outputs_are_kept_by_thread() {
+        let id = "0193b7c0-0000-7000-8000-000000000000".into();
+        let expected = Path::new("/h/outputs/0193b7c0-0000-7000-8000-000000000000");
+        assert_eq!(outputs(Path::new("/h"), &id).unwrap(), expected);
+        assert!(matches!(outputs(Path::new("/h"), &"../x".into()), Err(SessionError::BadId { .. })));
     }
 
     #[test]

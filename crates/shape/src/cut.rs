@@ -18,7 +18,8 @@ impl Default for Budget {
 const BYTES_PER_TOKEN: usize = 4;
 
 impl Budget {
-    fn bytes(self) -> usize {
+    /// The same in bytes.
+    pub fn bytes(self) -> usize {
         match self {
             Self::Bytes(bytes) => bytes,
             Self::Tokens(tokens) => tokens.saturating_mul(BYTES_PER_TOKEN),
@@ -33,8 +34,8 @@ impl Budget {
         }
     }
 
-    /// The text cut to this budget, or `None` if it fits. The marker itself is not counted.
-    pub(crate) fn cut(self, text: &str) -> Option<String> {
+    /// The text cut to this budget, or `None` if it fits. The marker itself is not counted; `elsewhere` is added to it.
+    pub(crate) fn cut(self, text: &str, elsewhere: &str) -> Option<String> {
         let budget = self.bytes();
         if text.len() <= budget {
             return None;
@@ -48,7 +49,7 @@ impl Budget {
                 format!("…{} tokens truncated…", (text.len() - budget).div_ceil(BYTES_PER_TOKEN))
             }
         };
-        Some(format!("{}{marker}{}", &text[..head], &text[tail..]))
+        Some(format!("{}{marker}{elsewhere}{}", &text[..head], &text[tail..]))
     }
 }
 
@@ -74,26 +75,26 @@ mod tests {
 
     #[test]
     fn what_fits_is_left_alone() {
-        assert_eq!(Budget::Bytes(5).cut("12345"), None);
-        assert_eq!(Budget::Tokens(2).cut("12345678"), None);
+        assert_eq!(Budget::Bytes(5).cut("12345", ""), None);
+        assert_eq!(Budget::Tokens(2).cut("12345678", ""), None);
     }
 
     #[test]
     fn the_marker_counts_what_is_gone() {
-        assert_eq!(Budget::Bytes(4).cut("ab-----yz").unwrap(), "ab…5 chars truncated…yz");
-        assert_eq!(Budget::Tokens(1).cut("ab------yz").unwrap(), "ab…2 tokens truncated…yz");
-        assert_eq!(Budget::Bytes(0).cut("abc").unwrap(), "…3 chars truncated…");
+        assert_eq!(Budget::Bytes(4).cut("ab-----yz", "").unwrap(), "ab…5 chars truncated…yz");
+        assert_eq!(Budget::Tokens(1).cut("ab------yz", "").unwrap(), "ab…2 tokens truncated…yz");
+        assert_eq!(Budget::Bytes(0).cut("abc", "").unwrap(), "…3 chars truncated…");
     }
 
     #[test]
     fn characters_are_never_split() {
-        assert_eq!(Budget::Bytes(4).cut("aé—éz").unwrap(), "a…3 chars truncated…z");
+        assert_eq!(Budget::Bytes(4).cut("aé—éz", "").unwrap(), "a…3 chars truncated…z");
     }
 
     proptest! {
         #[test]
         fn a_cut_is_bounded_and_keeps_both_ends(text in ".{0,400}", budget in 0usize..100) {
-            if let Some(cut) = Budget::Bytes(budget).cut(&text) {
+            if let Some(cut) = Budget::Bytes(budget).cut(&text, "") {
                 let (head, rest) = cut.split_once('…').unwrap();
                 let tail = rest.rsplit_once('…').unwrap().1;
                 prop_assert!(text.starts_with(head) && text.ends_with(tail));

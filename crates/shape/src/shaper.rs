@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use windlass_contract::{
     CommandFacts, Content, ErrorKind, Exit, Facts, Format, Outcome, Output, Receipt, Status, ToolError, View,
+    Whole,
 };
 
 use crate::{Budget, judge::judge};
@@ -43,18 +44,18 @@ impl Shaper {
             receipt.denials.append(&mut command.denials);
         }
         let verdict = judge(status, &facts);
-        let (content, total_lines) = self.fit(content);
+        let (content, total_lines) = self.fit(content, &elsewhere(&facts));
         Outcome { status, content, view: View { format, total_lines }, data, facts, verdict, receipt }
     }
 
     /// Cuts texts to the budget, which they share; the number of lines there were tells that something is gone.
-    fn fit(&self, content: Vec<Content>) -> (Vec<Content>, Option<u64>) {
+    fn fit(&self, content: Vec<Content>, elsewhere: &str) -> (Vec<Content>, Option<u64>) {
         let (mut left, mut total_lines, mut omitted) = (Some(self.budget), None, 0);
         let mut kept = Vec::new();
         for part in content {
             match (part, left) {
                 (Content::Text(text), Some(budget)) => {
-                    let cut = budget.cut(&text);
+                    let cut = budget.cut(&text, elsewhere);
                     left = cut.is_none().then(|| budget.less(&text));
                     if cut.is_some() {
                         total_lines = u64::try_from(text.lines().count()).ok();
@@ -69,6 +70,21 @@ impl Shaper {
             kept.push(Content::Text(format!("[omitted {omitted} text items ...]")));
         }
         (kept, total_lines)
+    }
+}
+
+/// Where what is cut can be read, on a line of its own.
+fn elsewhere(facts: &Facts) -> String {
+    match facts {
+        Facts::Command(CommandFacts { whole: Some(Whole::File { path, bytes, complete }), .. }) => {
+            let what = if *complete {
+                "whole output".to_owned()
+            } else {
+                format!("first {bytes} bytes of the output")
+            };
+            format!("\n[{what}: {}]\n", path.display())
+        }
+        Facts::Command(_) | Facts::None => String::new(),
     }
 }
 
@@ -119,6 +135,7 @@ mod tests {
             exit,
             duration: Duration::ZERO,
             output_bytes: 3,
+            whole: None,
             killed: Vec::new(),
             denials: Vec::new(),
         })
@@ -135,6 +152,22 @@ mod tests {
         assert_eq!(outcome.text(), "1\n2\n…4 chars truncated…5\n6\n");
         assert_eq!(outcome.view.total_lines, Some(6));
         assert_eq!(shape(command(Exit::Code(0)), "1\n").view.total_lines, None);
+    }
+
+    #[test]
+    fn a_cut_output_says_where_the_whole_is_and_one_that_fits_does_not() {
+        let facts = |complete| match command(Exit::Code(0)) {
+            Facts::Command(facts) => {
+                let whole = Some(Whole::File { path: "/o/1.txt".into(), bytes: 12, complete });
+                Facts::Command(CommandFacts { whole, ..facts })
+            }
+            Facts::None => Facts::None,
+        };
+        let text = "1\n2\n3\n4\n5\n6\n";
+        let cut = "1\n2\n…4 chars truncated…\n[whole output: /o/1.txt]\n5\n6\n";
+        assert_eq!(shape(facts(true), text).text(), cut);
+        assert!(shape(facts(false), text).text().contains("\n[first 12 bytes of the output: /o/1.txt]\n"));
+        assert_eq!(shape(facts(true), "1\n").text(), "1\n");
     }
 
     #[test]

@@ -115,6 +115,7 @@ fn result(finished: Finished) -> Result<Output, ToolError> {
         exit: finished.exit,
         duration: finished.duration,
         output_bytes: finished.output.len() as u64 + missing,
+        whole: finished.whole,
         killed: finished.killed,
         denials: finished.denials,
     };

@@ -50,6 +50,7 @@ pub(crate) fn finished(exit: Exit, output: &[u8]) -> Finished {
         exit,
         output: output.to_vec(),
         gap: None,
+        whole: None,
         duration: std::time::Duration::from_millis(1500),
         killed: Vec::new(),
         denials: Vec::new(),

@@ -36,6 +36,7 @@ fn a_turn_with_a_command_looks_as_clients_expect() {
         exit: Exit::Code(2),
         duration: Duration::ZERO,
         output_bytes: 2,
+        whole: None,
         killed: Vec::new(),
         denials: Vec::new(),
     });

@@ -243,3 +243,30 @@ fn two_commands_never_overlap_and_keep_their_order() {
     user.run(&[&["exec", "--script", &script, "hi"], &FULL_ACCESS[..]].concat()).assert_code(0);
     assert_eq!(user.read("log"), names.join("\n") + "\n");
 }
+
+#[test]
+fn a_long_output_is_told_by_its_path_and_a_contained_command_can_read_it_there() {
+    let user = User::new();
+    let call =
+        |command: String| json!({"calls": [{"name": "shell_command", "arguments": {"command": command}}]});
+    let long = call("seq 100000".to_owned());
+    let read = call(format!("tail -n 1 {}/outputs/*/1.txt", user.home().display()));
+    let script = user.script(&json!([long, read, {"text": "ok"}]));
+    let ended = user.run(&["exec", "--json", "--script", &script, "hi"]);
+    ended.assert_code(0);
+    let outputs: Vec<_> = ended
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap())
+        .filter(|event| event["type"] == "item.completed")
+        .filter_map(|event| event["item"]["aggregated_output"].as_str().map(str::to_owned))
+        .collect();
+    assert!(outputs[0].contains("truncated…\n[whole output: "), "{}", outputs[0]);
+    assert_eq!(outputs[1], "100000\n");
+    let called = user.run(&["call", "shell_command", r#"{"command": "seq 100000"}"#]);
+    assert!(
+        called.stdout.contains("truncated…") && !called.stdout.contains("whole output"),
+        "{}",
+        called.stdout
+    );
+}

@@ -57,6 +57,7 @@ mod tests {
             exit,
             duration: Duration::from_millis(millis),
             output_bytes: 3,
+            whole: None,
             denials: Vec::new(),
             killed: Vec::new(),
         };

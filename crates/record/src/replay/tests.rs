@@ -142,6 +142,7 @@ fn an_output_comes_back_in_the_form_the_model_was_told() {
         exit: Exit::Code(3),
         duration: Duration::from_micros(1_234_567),
         output_bytes: 2,
+        whole: None,
         killed: Vec::new(),
         denials: Vec::new(),
     };

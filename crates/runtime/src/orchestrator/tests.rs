@@ -74,6 +74,7 @@ async fn run(approval: ApprovalPolicy, answers: &[Answer]) -> (Status, String, V
             exit: Exit::Code(i32::from(!free)),
             duration: Duration::ZERO,
             output_bytes: 0,
+            whole: None,
             killed: Vec::new(),
             denials: if free { Vec::new() } else { vec![denial] },
         };

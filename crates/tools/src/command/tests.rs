@@ -89,6 +89,7 @@ async fn an_exit_code_is_a_result_like_any_other() {
         exit: Exit::Code(3),
         duration: Duration::from_millis(1500),
         output_bytes: 3,
+        whole: None,
         killed: Vec::new(),
         denials: Vec::new(),
     };

@@ -1,6 +1,6 @@
 //! A command's bytes as text.
 
-use windlass_contract::Finished;
+use windlass_contract::{Finished, Whole};
 
 /// The output as text: what is not UTF-8 is replaced, and what was not kept is said on a line of its own.
 pub(super) fn of(finished: &Finished) -> String {
@@ -11,7 +11,11 @@ pub(super) fn of(finished: &Finished) -> String {
     let continuing = tail.iter().take(3).take_while(|byte| is_continuation(**byte)).count();
     let tail = &tail[continuing..];
     let missing = missing + (finished.output.len() - head.len() - tail.len()) as u64;
-    format!("{}\n... {missing} bytes omitted ...\n{}", lossy(head), lossy(tail))
+    let elsewhere = match &finished.whole {
+        Some(Whole::File { path, complete: true, .. }) => format!("[whole output: {}]\n", path.display()),
+        _ => String::new(),
+    };
+    format!("{}\n... {missing} bytes omitted ...\n{elsewhere}{}", lossy(head), lossy(tail))
 }
 
 /// Bytes as text, whatever they are.
@@ -53,6 +57,7 @@ mod tests {
             exit: Exit::Code(0),
             output: output.to_vec(),
             gap,
+            whole: None,
             duration: Duration::ZERO,
             denials: Vec::new(),
             killed: Vec::new(),

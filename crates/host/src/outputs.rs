@@ -1,0 +1,259 @@
+//! The whole of long outputs, in files: what is kept in memory loses its middle, and a model is shown even less.
+//!
+//! No file is no reason for a command to fail: what went wrong is told with the output.
+
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions},
+    io::{self, Write},
+    mem,
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+};
+
+use tokio::{
+    sync::mpsc::{self, Receiver, Sender, error::TrySendError},
+    task::{self, JoinHandle},
+};
+use windlass_contract::Whole;
+
+/// How many names are tried: outputs of one session, in an earlier run perhaps.
+const NAMES: u32 = 100_000;
+
+/// How many reads may wait for the disk. After that the command waits.
+const WAITING: usize = 16;
+
+/// Where outputs go.
+#[derive(Debug)]
+pub(crate) struct Outputs {
+    pub(crate) directory: PathBuf,
+    /// From which length on.
+    pub(crate) above_bytes: usize,
+    /// How much of one goes to its file.
+    pub(crate) limit_bytes: u64,
+    next: AtomicU32,
+}
+
+impl Outputs {
+    pub(crate) fn new(directory: PathBuf, above_bytes: usize, limit_bytes: u64) -> Self {
+        Self { directory, above_bytes, limit_bytes, next: AtomicU32::new(1) }
+    }
+
+    /// The directory, if there is anything in it.
+    pub(crate) fn made(&self) -> Option<&Path> {
+        Some(self.directory.as_path()).filter(|directory| directory.is_dir())
+    }
+
+    fn create(&self) -> io::Result<(PathBuf, File)> {
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
+        loop {
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            let path = self.directory.join(format!("{number}.txt"));
+            match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < NAMES => {}
+                file => return Ok((path, file?)),
+            }
+        }
+    }
+
+    /// Writes one output, as far as it may be long.
+    fn write(&self, mut chunks: Receiver<Vec<u8>>) -> Whole {
+        let (path, mut file) = match self.create() {
+            Ok(created) => created,
+            Err(error) => {
+                return Whole::Lost(format!("cannot write in `{}`: {error}", self.directory.display()));
+            }
+        };
+        match self.fill(&mut file, &mut chunks) {
+            Ok((bytes, complete)) => Whole::File { path, bytes, complete },
+            Err(error) => {
+                // Half of it would be taken for all, and on a full disk it is in the way.
+                drop(fs::remove_file(&path));
+                Whole::Lost(format!("cannot write `{}`: {error}", path.display()))
+            }
+        }
+    }
+
+    fn fill(&self, file: &mut File, chunks: &mut Receiver<Vec<u8>>) -> io::Result<(u64, bool)> {
+        let mut left = self.limit_bytes;
+        while let Some(chunk) = chunks.blocking_recv() {
+            let fits = usize::try_from(left).unwrap_or(usize::MAX).min(chunk.len());
+            file.write_all(&chunk[..fits])?;
+            left -= fits as u64;
+            if fits < chunk.len() {
+                writeln!(
+                    file,
+                    "\n[the output goes on; only its first {} bytes were kept]",
+                    self.limit_bytes
+                )?;
+                return Ok((self.limit_bytes, false));
+            }
+        }
+        Ok((self.limit_bytes - left, true))
+    }
+}
+
+/// One output on its way to a file, or not: that depends on how long it gets.
+#[derive(Debug)]
+pub(crate) struct Spill {
+    outputs: Arc<Outputs>,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    /// All there is so far.
+    Short(Vec<u8>),
+    Long(Sender<Vec<u8>>, JoinHandle<Whole>),
+    /// The file is full, or could not be written.
+    Over(JoinHandle<Whole>),
+}
+
+impl Spill {
+    pub(crate) fn new(outputs: Arc<Outputs>) -> Self {
+        Self { outputs, state: State::Short(Vec::new()) }
+    }
+
+    /// Waits until the next bytes can be taken. Dropping the future loses nothing.
+    pub(crate) async fn ready(&self) {
+        if let State::Long(sender, _) = &self.state {
+            // Without a receiver nothing more is wanted.
+            drop(sender.reserve().await);
+        }
+    }
+
+    /// Takes the next bytes.
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        match &mut self.state {
+            State::Short(all) => {
+                all.extend_from_slice(bytes);
+                if all.len() > self.outputs.above_bytes {
+                    self.begin();
+                }
+            }
+            State::Long(sender, _) => match sender.try_send(bytes.to_vec()) {
+                // There is room: whoever pushes has waited for it.
+                Ok(()) | Err(TrySendError::Full(_)) => {}
+                Err(TrySendError::Closed(_)) => self.end(),
+            },
+            State::Over(_) => {}
+        }
+    }
+
+    /// What became of it; nothing if it was short.
+    pub(crate) async fn finish(mut self) -> Option<Whole> {
+        // Bytes that are no text are longer when shown.
+        if let State::Short(all) = &self.state
+            && String::from_utf8_lossy(all).len() > self.outputs.above_bytes
+        {
+            self.begin();
+        }
+        self.end();
+        match self.state {
+            State::Over(written) => {
+                Some(written.await.unwrap_or_else(|error| Whole::Lost(format!("cannot write it: {error}"))))
+            }
+            State::Short(_) | State::Long(..) => None,
+        }
+    }
+
+    fn begin(&mut self) {
+        let (sender, chunks) = mpsc::channel(WAITING);
+        let outputs = Arc::clone(&self.outputs);
+        let written = task::spawn_blocking(move || outputs.write(chunks));
+        if let State::Short(all) = mem::replace(&mut self.state, State::Long(sender, written))
+            && let State::Long(sender, _) = &self.state
+        {
+            // It is the first, so there is room.
+            drop(sender.try_send(all));
+        }
+    }
+
+    fn end(&mut self) {
+        self.state = match mem::replace(&mut self.state, State::Short(Vec::new())) {
+            State::Long(_, written) | State::Over(written) => State::Over(written),
+            short @ State::Short(_) => short,
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn spill(outputs: Outputs, chunks: &[&[u8]]) -> Option<Whole> {
+        let mut spill = Spill::new(Arc::new(outputs));
+        for chunk in chunks {
+            spill.ready().await;
+            spill.push(chunk);
+        }
+        spill.finish().await
+    }
+
+    fn file(whole: Option<Whole>) -> (PathBuf, u64, bool) {
+        match whole {
+            Some(Whole::File { path, bytes, complete }) => (path, bytes, complete),
+            other => panic!("no file: {other:?}"),
+        }
+    }
+
+    #[tokio::test]
+    async fn what_a_model_is_shown_whole_needs_no_file() {
+        let place = tempfile::tempdir().unwrap();
+        let outputs = Outputs::new(place.path().join("o"), 6, 100);
+        assert_eq!(spill(outputs, &[b"abc", b"def"]).await, None);
+        assert!(!place.path().join("o").exists());
+    }
+
+    #[tokio::test]
+    async fn a_longer_output_is_in_its_file_from_the_first_byte_on() {
+        let place = tempfile::tempdir().unwrap();
+        let outputs = || Outputs::new(place.path().join("o/p"), 6, 100);
+        let (path, bytes, complete) = file(spill(outputs(), &[b"abc", b"def", b"g"]).await);
+        assert_eq!((fs::read(&path).unwrap(), bytes, complete), (b"abcdefg".to_vec(), 7, true));
+        // A session that is taken up again finds its old files.
+        assert_ne!(file(spill(outputs(), &[b"1234567"]).await).0, path);
+    }
+
+    #[tokio::test]
+    async fn bytes_that_are_longer_as_text_are_counted_as_text() {
+        let place = tempfile::tempdir().unwrap();
+        let outputs = Outputs::new(place.path().to_owned(), 6, 100);
+        assert_eq!(file(spill(outputs, &[b"\xff\xff\xff"]).await).1, 3);
+    }
+
+    #[tokio::test]
+    async fn a_file_ends_at_its_limit_and_says_so() {
+        let place = tempfile::tempdir().unwrap();
+        let outputs = Outputs::new(place.path().to_owned(), 2, 5);
+        let (path, bytes, complete) = file(spill(outputs, &[b"abc", b"def", b"ghi"]).await);
+        assert_eq!((bytes, complete), (5, false));
+        let expected = "abcde\n[the output goes on; only its first 5 bytes were kept]\n";
+        assert_eq!(fs::read_to_string(path).unwrap(), expected);
+    }
+
+    #[tokio::test]
+    async fn a_directory_that_cannot_be_made_is_told() {
+        let place = tempfile::tempdir().unwrap();
+        fs::write(place.path().join("file"), "").unwrap();
+        let outputs = Outputs::new(place.path().join("file/o"), 2, 5);
+        let whole = spill(outputs, &[b"abc", b"def"]).await;
+        assert!(matches!(&whole, Some(Whole::Lost(reason)) if reason.contains("file/o")), "{whole:?}");
+    }
+
+    #[tokio::test]
+    async fn a_full_disk_is_told_and_leaves_nothing() {
+        let place = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink("/dev/full", place.path().join("1.txt")).unwrap();
+        let outputs = Outputs::new(place.path().to_owned(), 2, 5);
+        let (sender, chunks) = mpsc::channel(1);
+        sender.try_send(b"abc".to_vec()).unwrap();
+        drop(sender);
+        let mut full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let filled = task::spawn_blocking(move || outputs.fill(&mut full, &mut { chunks })).await.unwrap();
+        assert_eq!(filled.unwrap_err().kind(), io::ErrorKind::StorageFull);
+    }
+}
