@@ -2,6 +2,8 @@
 //! matched forgivingly stay as the file has them, every line keeps its ending, a missing final newline stays missing
 //! unless the last line is replaced.
 
+use std::fmt;
+
 use crate::{
     Chunk, FileLine, Line, Miss, Pass, Text, Unwritable,
     seek::{Found, Lost, Seeker},
@@ -44,6 +46,23 @@ pub struct Match {
     pub others: Vec<usize>,
     /// Lines to add without lines around them: they went to the end of the file.
     pub appended: bool,
+}
+
+impl fmt::Display for Match {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "line {}", self.line)?;
+        if self.appended {
+            write!(out, " (the end of the file, as no lines were given around it)")?;
+        }
+        if let Some(what) = self.pass.ignoring() {
+            write!(out, " (ignoring {what})")?;
+        }
+        if !self.others.is_empty() {
+            let others: Vec<String> = self.others.iter().map(usize::to_string).collect();
+            write!(out, ", the first of several places: also line {}", others.join(", "))?;
+        }
+        Ok(())
+    }
 }
 
 /// Why chunks could not be applied.

@@ -214,8 +214,9 @@ impl<'a> Reader<'_, 'a> {
                 self.at += 1;
                 break;
             }
-            let Some(line) = prefixed(line) else { break };
-            chunk.lines.push(line);
+            if !push_line(&mut chunk.lines, line) {
+                break;
+            }
             self.at += 1;
         }
         if !chunk.lines.is_empty() {
@@ -235,14 +236,16 @@ fn marker(line: &str) -> Option<&str> {
     if line.trim_end() == "@@" { Some("") } else { line.strip_prefix("@@ ") }
 }
 
-fn prefixed(line: &str) -> Option<Line<'_>> {
+/// Adds a line of a chunk, if it is one. A lone carriage return ends a line in a file, so it does so in what is looked for.
+fn push_line<'a>(lines: &mut Vec<Line<'a>>, line: &'a str) -> bool {
     match line.as_bytes().first() {
-        None => Some(Line::Keep("")),
-        Some(b' ') => Some(Line::Keep(&line[1..])),
-        Some(b'-') => Some(Line::Remove(&line[1..])),
-        Some(b'+') => Some(Line::Insert(&line[1..])),
-        Some(_) => None,
+        None => lines.push(Line::Keep("")),
+        Some(b' ') => lines.extend(line[1..].split('\r').map(Line::Keep)),
+        Some(b'-') => lines.extend(line[1..].split('\r').map(Line::Remove)),
+        Some(b'+') => lines.push(Line::Insert(&line[1..])),
+        Some(_) => return false,
     }
+    true
 }
 
 fn checked(path: &str, line: usize) -> Result<&str, ParseError> {

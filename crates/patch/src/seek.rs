@@ -41,6 +41,11 @@ impl Pass {
         }
     }
 
+    fn before(self) -> Option<Self> {
+        Self::ALL.into_iter().rev().find(|pass| *pass < self)
+    }
+
+    /// The line as this pass sees it.
     pub(crate) fn view(self, line: &str) -> Cow<'_, str> {
         match self {
             Self::Exact => line.into(),
@@ -135,7 +140,7 @@ impl<'t> Seeker<'t> {
         if pattern.is_empty() {
             return Some(start);
         }
-        let file = self.hashes[pass as usize].get_or_init(|| hashes(&self.lines, pass));
+        let file = self.hashes(pass);
         let wanted = hashes(pattern, pass);
         let fallback = fallbacks(&wanted);
         let mut from = start;
@@ -151,6 +156,21 @@ impl<'t> Seeker<'t> {
             from = at + 1;
         }
         None
+    }
+
+    fn hashes(&self, pass: Pass) -> &[u64] {
+        self.hashes[pass as usize].get_or_init(|| match pass.before() {
+            None => hashes(&self.lines, pass),
+            Some(before) => {
+                // A pass only ever takes bytes away, so what has kept its length has kept its hash: most lines, mostly.
+                let lines = self.lines.iter().zip(self.hashes(before));
+                let rehash = |(line, old): (&&str, &u64)| {
+                    let view = pass.view(line);
+                    if view.len() == before.view(line).len() { *old } else { hash(view.as_bytes()) }
+                };
+                lines.map(rehash).collect()
+            }
+        })
     }
 
     fn is_at(&self, pattern: &[&str], pass: Pass, at: usize) -> bool {

@@ -62,7 +62,7 @@ impl<'a> Text<'a> {
         split_lines(&self.content)
     }
 
-    /// The ending new lines get: that of the file's first line.
+    /// The ending new lines get: the first the file has.
     pub fn ending(&self) -> &'static str {
         first_ending(&self.content)
     }
@@ -184,9 +184,9 @@ fn legacy(bytes: &[u8], strange_at: usize) -> Text<'static> {
     Text { content: content.into(), encoding: Encoding::Legacy(encoding) }
 }
 
-/// Control characters no text has. Tabs, line and page breaks, backspaces and escapes do occur.
+/// Control characters no text has. Tabs, line and page breaks, backspaces, escapes and the end mark of DOS do occur.
 fn is_binary_control(byte: u8) -> bool {
-    matches!(byte, 0..=6 | 14..=26 | 28..=31 | 127)
+    matches!(byte, 0..=6 | 14..=25 | 28..=31 | 127)
 }
 
 fn unmappable(encoding: &'static encoding_rs::Encoding, content: &str) -> char {
@@ -196,11 +196,12 @@ fn unmappable(encoding: &'static encoding_rs::Encoding, content: &str) -> char {
     missing.next().unwrap_or(char::REPLACEMENT_CHARACTER)
 }
 
+/// A carriage return alone is an ending only where nothing else is: in other files it is a stray one.
 pub(crate) fn first_ending(content: &str) -> &'static str {
-    match content.find(['\n', '\r']) {
-        Some(at) if content[at..].starts_with("\r\n") => "\r\n",
-        Some(at) if content[at..].starts_with('\r') => "\r",
-        _ => "\n",
+    match content.split_once('\n') {
+        Some((line, _)) if line.ends_with('\r') => "\r\n",
+        None if content.contains('\r') => "\r",
+        Some(_) | None => "\n",
     }
 }
 

@@ -81,7 +81,7 @@ proptest! {
     #[test]
     fn a_patch_made_from_an_edit_gives_the_edited_text(file in file(), decisions in decisions()) {
         let content: String = file.iter().map(|(text, ending)| format!("{text}{ending}")).collect();
-        let first = file.first().map_or("\n", |(_, ending)| ending);
+        let first = Text::decode(content.as_bytes()).map_or("\n", |text| text.ending());
         let mut lines = Vec::new();
         let mut expected = String::new();
         for ((text, ending), decision) in file.iter().zip(&decisions) {

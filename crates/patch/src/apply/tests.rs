@@ -104,6 +104,21 @@ fn the_pass_that_matched_is_told() {
 }
 
 #[test]
+fn a_match_says_what_was_not_quite_right() {
+    let said =
+        |file: &str, body| applied_bytes(file.as_bytes(), body).expect("it applies").matches[0].to_string();
+    assert_eq!(said("a\n", "@@\n-a"), "line 1");
+    assert_eq!(said("x\n\ta\n", "@@\n-a"), "line 2 (ignoring indentation)");
+    assert_eq!(said("a\n", "@@\n+b"), "line 2 (the end of the file, as no lines were given around it)");
+}
+
+#[test]
+fn lone_carriage_returns_end_lines_in_patches_as_in_files() {
+    assert_eq!(applied("x\ra\nb\n", "@@\n x\ra\n-b\n+c"), "x\ra\nc\n");
+    assert_eq!(applied("x\ra\nb\n", "@@\n-x\ra\n+y\rz"), "y\rz\nb\n");
+}
+
+#[test]
 fn a_better_pass_further_down_wins_over_a_worse_one_above() {
     assert_eq!(applied(" a\na\n", "@@\n-a\n+b"), " a\nb\n");
 }
@@ -113,6 +128,7 @@ fn of_several_places_the_first_is_taken_and_the_others_are_told() {
     let applied = applied_bytes(b"a\nb\na\nb\na\n", "@@\n-a\n+x").expect("it applies");
     assert_eq!(applied.bytes, b"x\nb\na\nb\na\n");
     assert_eq!(applied.matches[0].others, [3, 5]);
+    assert_eq!(applied.matches[0].to_string(), "line 1, the first of several places: also line 3, 5");
 }
 
 #[test]

@@ -71,7 +71,8 @@ fn lines_have_the_endings_they_have() {
         ]
     );
     assert_eq!(split_lines("a\r"), [line(0, "a", "\r")]);
-    assert_eq!([first_ending("a"), first_ending("a\r\nb\n"), first_ending("a\rb")], ["\n", "\r\n", "\r"]);
+    let endings = ["a", "a\nb\r\n", "a\r\nb\n", "a\rb", "stray\r one\n"].map(first_ending);
+    assert_eq!(endings, ["\n", "\n", "\r\n", "\r", "\n"]);
 }
 
 #[test]
