@@ -3,6 +3,7 @@
 //! `commands.txt` is the list. A command that is not on it, or has an option that is not, may be harmless all the same;
 //! it is just not known.
 
+mod awk;
 mod find;
 mod git;
 mod grammar;
@@ -91,7 +92,8 @@ fn asks_about_itself(name: &str, argument: &str) -> bool {
     match argument {
         "--version" => external || name == "git" || VERSIONED.contains(&name),
         "--help" => external,
-        "-v" => matches!(name, "node" | "npm" | "gcc"),
+        "-v" => matches!(name, "node" | "npm" | "gcc" | "ruby"),
+        "-version" => name == "java",
         "-V" => matches!(name, "python" | "python3"),
         _ => false,
     }

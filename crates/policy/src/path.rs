@@ -20,7 +20,9 @@ impl Places {
 
     /// After a `cd`, which may or may not have worked. Says whether all the places could be kept.
     pub(crate) fn enter(&mut self, directory: &str) -> bool {
-        let further: Vec<_> = self.resolve(directory).collect();
+        // `cd .` and `cd` to where one already is lead nowhere else.
+        let further: Vec<_> =
+            self.resolve(directory).filter(|place| !self.directories.contains(place)).collect();
         let fits = self.directories.len() + further.len() <= MAX_PLACES;
         if fits {
             self.directories.extend(further);

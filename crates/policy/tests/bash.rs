@@ -5,12 +5,18 @@
 
 use std::{
     fs,
+    hash::{BuildHasher, RandomState},
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
-use proptest::{prelude::*, sample::select, strategy::ValueTree, test_runner::TestRunner};
+use proptest::{
+    prelude::*,
+    sample::select,
+    strategy::ValueTree,
+    test_runner::{RngAlgorithm, TestRng, TestRunner},
+};
 use windlass_contract::CommandLine;
 use windlass_policy::{Access, FileUse, Judgement, Rules, judge};
 
@@ -225,19 +231,33 @@ fn test_script() -> impl Strategy<Value = String> {
         .prop_map(|(parts, after)| format!("[ {} ]{after}", parts.join(" ")))
 }
 
-/// Compares many scripts, and counts how many were clear. `PROPTEST_CASES` makes them more; they are the same every time,
-/// so that a failure can be seen again.
+/// Compares many scripts, and counts how many were clear. They are others every time: `PROPTEST_CASES` makes them more, and
+/// `SEED`, as a failure names it, makes them the same again.
 fn compare(shell: &Shell, name: &str, scripts: &impl Strategy<Value = String>, cases: u32) {
-    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(cases);
-    let mut runner = TestRunner::deterministic();
-    let mut clear = 0;
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let cases = number("PROPTEST_CASES").unwrap_or(cases.into());
+    let seed = number("SEED").unwrap_or_else(|| RandomState::new().hash_one(name));
+    let mut bytes = [0; 32];
+    bytes[..8].copy_from_slice(&seed.to_le_bytes());
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
+    let mut runner = TestRunner::new_with_rng(ProptestConfig::default(), rng);
+    let (mut clear, mut different) = (0, Vec::new());
     for _ in 0..cases {
         let script = scripts.new_tree(&mut runner).unwrap().current();
         if let Some(expected) = expected(shell, &script, &judged(name, &script)) {
             clear += 1;
-            assert_eq!(shell.run(&script), expected, "{script:?}");
+            let ran = shell.run(&script);
+            if ran != expected {
+                different.push(format!("{script:?}\n  ran      {ran:?}\n  expected {expected:?}\n"));
+            }
         }
     }
+    assert!(
+        different.is_empty(),
+        "{name}, SEED={seed}: {} of {clear}\n{}",
+        different.len(),
+        different.concat()
+    );
     // Without this, a parser that understands nothing would pass.
     assert!(clear * 8 > cases, "{name}: only {clear} of {cases} were clear");
 }

@@ -227,8 +227,13 @@ fn is_harmless_device(path: &str) -> bool {
 }
 
 fn runs_later(path: &str) -> bool {
-    let path = format!("/{}/", path.to_lowercase());
-    LATER.iter().any(|name| path.contains(&format!("/{name}/")))
+    let path = path.to_lowercase();
+    let bounded = |at: usize, name: &str| {
+        let (before, after) =
+            (path.get(..at).unwrap_or_default(), path.get(at + name.len()..).unwrap_or_default());
+        (before.is_empty() || before.ends_with('/')) && (after.is_empty() || after.starts_with('/'))
+    };
+    LATER.iter().any(|name| path.match_indices(name).any(|(at, _)| bounded(at, name)))
 }
 
 /// Whether a path is one nobody can do without, or everything in one.
@@ -240,9 +245,18 @@ fn is_vital(path: &str, places: &Places) -> bool {
             Some(directory) => directory,
             None => &path,
         };
-        VITAL.iter().any(|vital| {
-            vital.split('/').count() == path.split('/').count()
-                && vital.split('/').zip(path.split('/')).all(|(vital, part)| vital == part || vital == "*")
-        })
+        VITAL.iter().any(|vital| is_called(path, vital))
     })
+}
+
+/// Whether a path has these names, where `*` is any one.
+fn is_called(path: &str, pattern: &str) -> bool {
+    let (mut path, mut pattern) = (path.split('/'), pattern.split('/'));
+    loop {
+        match (path.next(), pattern.next()) {
+            (None, None) => return true,
+            (Some(name), Some(wanted)) if wanted == name || wanted == "*" => {}
+            _ => return false,
+        }
+    }
 }

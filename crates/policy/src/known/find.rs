@@ -17,7 +17,10 @@ pub(super) fn check(words: &[&Word], places: &Places) -> Result<(), String> {
     let is = |list: &str, word: &str| list.split_whitespace().any(|each| each == word);
     let mut words = words.iter();
     let mut expression = false;
+    let mut negated = false;
     while let Some(word) = words.next() {
+        // What is left out is not looked for.
+        let left_out = std::mem::replace(&mut negated, matches!(word.text.as_str(), "!" | "-not"));
         let text = word.text.as_str();
         if is(ALONE, text) {
             expression |= !matches!(text, "-H" | "-L" | "-P");
@@ -27,7 +30,9 @@ pub(super) fn check(words: &[&Word], places: &Places) -> Result<(), String> {
             if value.could_be_an_option() {
                 return Err(format!("a name that matches `{}` may be an action; quote it", value.text));
             }
-            if let Some(secret) = secret::in_contents(&value.text, true, places) {
+            let names = matches!(text, "-name" | "-iname" | "-path" | "-ipath" | "-wholename");
+            let secret = secret::in_contents(&value.text, true, places);
+            if let Some(secret) = secret.filter(|_| !(left_out && names)) {
                 return Err(secret);
             }
         } else if expression || text.starts_with('-') || word.could_be_an_option() {

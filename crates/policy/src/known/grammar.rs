@@ -98,7 +98,7 @@ impl Grammar {
         }
         while let Some(word) = words.next() {
             let text = word.text.as_str();
-            if word.glob && text.starts_with('-') {
+            if word.glob && text.starts_with('-') && !is_wild_in_its_value_only(text) {
                 return Err(format!("`{text}` may become any option"));
             }
             if word.could_be_an_option() && !self.operands.are(Trait::Harmless) {
@@ -180,6 +180,12 @@ impl Grammar {
             if self.left_out.is_empty() { String::new() } else { format!(" (left out: {})", self.left_out) };
         format!("its option `{option}` is not known to be harmless{why}")
     }
+}
+
+/// `--include=*.rs`: every name that matches it is the same option.
+fn is_wild_in_its_value_only(text: &str) -> bool {
+    let name = text.strip_prefix("--").and_then(|text| text.split_once('=')).map(|(name, _)| name);
+    name.is_some_and(|name| !name.is_empty() && !name.contains(['*', '?', '[']))
 }
 
 /// The next word, as an option's value: never something that could be an option itself, or several words.

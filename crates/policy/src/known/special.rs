@@ -1,6 +1,6 @@
 //! Commands whose options are not all there is to say.
 
-use super::{find, git, grammar::Arguments, sed};
+use super::{awk, find, git, grammar::Arguments, sed};
 use crate::{path::Places, secret};
 
 /// What the grammar of a command cannot say. `name` is one that the table marks with `check`.
@@ -8,6 +8,8 @@ pub(super) fn check(name: &str, arguments: &Arguments<'_>, places: &Places) -> R
     match name {
         "find" => find::check(&arguments.operands, places),
         "sed" => sed::check(arguments),
+        "awk" | "gawk" | "mawk" => awk::check(arguments),
+        "printenv" => printenv(arguments),
         "printf" => printf(arguments),
         "sleep" => sleep(arguments),
         "test" => test(&texts(arguments)),
@@ -64,6 +66,19 @@ fn printf(arguments: &Arguments<'_>) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// The environment holds secrets; these variables do not.
+fn printenv(arguments: &Arguments<'_>) -> Result<(), String> {
+    const HARMLESS: &[&str] =
+        &["PATH", "HOME", "USER", "LOGNAME", "SHELL", "PWD", "LANG", "LC_ALL", "TERM", "TMPDIR", "TZ"];
+    match texts(arguments)[..] {
+        [] => Err("it shows the environment".to_owned()),
+        ref names => match names.iter().find(|name| !HARMLESS.contains(name)) {
+            Some(name) => Err(format!("`{name}` may hold a secret")),
+            None => Ok(()),
+        },
+    }
 }
 
 /// Not for ever, and not for hours.
@@ -132,6 +147,7 @@ fn search(arguments: &Arguments<'_>) -> Result<(), String> {
         "glpat-",
         "xoxb",
         "xoxp",
+        "xox[",
         "sk-ant",
         "sk-proj",
         "sk_live",

@@ -187,6 +187,7 @@ pub(super) const NAMED: &[&str] = &[
     "secret",
     "secret.*",
     "*service-account*.json",
+    "*firebase-adminsdk*.json",
     "*service_account*.json",
     "client_secret*.json",
     "auth.json",

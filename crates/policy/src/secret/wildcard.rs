@@ -39,7 +39,11 @@ impl<'a> Name<'a> {
     /// the start of a name finds none that begins with a dot.
     pub(super) fn fits(&self, pattern: &str) -> bool {
         if !self.wild {
-            return fits(self.text.as_bytes(), pattern.as_bytes());
+            // Most names differ in their first byte already.
+            let begins =
+                |byte: &u8| matches!(byte, b'*' | b'?') || Some(byte) == self.text.as_bytes().first();
+            return pattern.as_bytes().first().is_none_or(begins)
+                && fits(self.text.as_bytes(), pattern.as_bytes());
         }
         let only_stars = self.text.bytes().all(|byte| byte == b'*');
         let dot_needed = pattern.starts_with('.') && self.text.starts_with(['*', '?', '[']);

@@ -345,8 +345,11 @@ impl Reader<'_> {
             return;
         }
         let white = gap.replace("\\\n", "");
-        // Between two words, a line that goes on needs a space of its own.
-        let stuck = white.is_empty() && self.last == Token::Word;
+        // Between two words, a line that goes on needs a space of its own; between two operators, which might be one (`;&`),
+        // as well.
+        let operator =
+            matches!(self.source.as_bytes().get(next), Some(b'&' | b'|' | b';' | b'<' | b'>' | b'(' | b')'));
+        let stuck = white.is_empty() && (self.last == Token::Word || operator);
         if stuck || !white.bytes().all(|byte| matches!(byte, b' ' | b'\t' | b'\n')) {
             self.unclear(What::Syntax, self.end..next);
         }

@@ -34,6 +34,13 @@ impl Word {
 
 /// Decodes the source of one word. It becomes several if it has braces, and none if it comes out empty.
 pub(super) fn decode(source: &str, dialect: Dialect) -> Vec<Word> {
+    // What most words are.
+    let literal = |byte: u8| {
+        byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'/' | b',' | b'+' | b'%')
+    };
+    if !source.is_empty() && source.bytes().all(literal) {
+        return vec![Word::literal(source)];
+    }
     let words = scan(source).and_then(|chars| {
         let quoted = source.contains(['\'', '"']);
         let words = brace::expand(chars, dialect)?;
