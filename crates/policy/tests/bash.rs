@@ -225,10 +225,16 @@ fn test_script() -> impl Strategy<Value = String> {
     let operator = select(vec![
         "-f", "-d", "-z", "-n", "=", "==", "!=", "-eq", "-a", "-o", "!", "-nt", "\\(", "\\)", "=~", "<",
     ]);
-    let part = prop_oneof![operator.prop_map(str::to_owned), word(), redirect()];
-    let after = select(vec!["", " && p a", " || p b", "; q", " 2>/dev/null", " | pq x"]);
-    (prop::collection::vec(part, 0..6), after)
-        .prop_map(|(parts, after)| format!("[ {} ]{after}", parts.join(" ")))
+    let part = prop_oneof![
+        4 => operator.prop_map(str::to_owned),
+        4 => word(),
+        4 => redirect(),
+        1 => select(vec!["[", "]", "p", "\n", ";", "&&", "|"]).prop_map(str::to_owned),
+    ];
+    let after = select(vec!["", " && p a", " || p b", "; q", " 2>/dev/null", " | pq x", "\n", "; "]);
+    let one = (prop::collection::vec(part, 0..6), after)
+        .prop_map(|(parts, after)| format!("[ {} ]{after}", parts.join(" ")));
+    prop::collection::vec(one, 1..3).prop_map(|tests| tests.concat())
 }
 
 /// Compares many scripts, and counts how many were clear. They are others every time: `PROPTEST_CASES` makes them more, and
