@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, io, path::PathBuf, time::Duration};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use crate::{BoxFuture, Confinement, Effects, Grant, Held};
+use crate::{BoxFuture, Confinement, Effects, Files, Grant, Held, files::NoFiles};
 
 /// A machine held to one [`Grant`]. Implemented by `host` (and by fakes in tests), used by tools through
 /// [`Cx`](crate::Cx). An implementation must never do more than the grant it was made from.
@@ -18,6 +18,11 @@ pub trait Host: Send + Sync {
         cancel: &'a CancellationToken,
         output: &'a (dyn Fn(&[u8]) + Send + Sync),
     ) -> BoxFuture<'a, Result<Finished, HostError>>;
+
+    /// The files the grant lets a call use: none, unless an implementation has some.
+    fn files(&self) -> &dyn Files {
+        &NoFiles
+    }
 
     /// What is really enforced.
     fn held(&self) -> Held;

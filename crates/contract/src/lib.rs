@@ -12,6 +12,7 @@ mod effects;
 mod event;
 #[cfg(feature = "fakes")]
 pub mod fakes;
+mod files;
 mod grant;
 mod host;
 mod id;
@@ -31,6 +32,7 @@ pub use approval::{Answer, Approver, Beyond, Offer, Question, Reach, Rulebook};
 pub use call::{Input, InputKind, ToolCall};
 pub use effects::{CommandLine, Effects, Escalation, Network};
 pub use event::{Event, EventSink, Plan, PlanStatus, PlanStep, Silent};
+pub use files::{FileError, FileKind, Files, OpenFile};
 pub use grant::{Confinement, Grant, Held, Limits, Quota, Rung, Walls};
 pub use host::{
     Command, ConfineError, Denial, Exit, Finished, Host, HostError, Layer, Proof, Sandbox, Whole,

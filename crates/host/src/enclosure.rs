@@ -97,7 +97,7 @@ fn told(rung: Rung, network: Network) -> BTreeMap<&'static str, Option<String>> 
 }
 
 impl Site {
-    fn ground<'a>(&'a self, temporary: Option<&'a Path>) -> Ground<'a> {
+    pub(crate) fn ground<'a>(&'a self, temporary: Option<&'a Path>) -> Ground<'a> {
         let (home, sockets) = (self.home.as_deref(), self.agent_socket.as_deref());
         Ground { home, cwd: &self.cwd, temporary, sockets }
     }

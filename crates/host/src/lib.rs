@@ -36,6 +36,7 @@ mod doctor;
 mod enclosure;
 #[cfg(target_os = "linux")]
 mod fence;
+mod files;
 mod git;
 mod ground;
 mod inspect;

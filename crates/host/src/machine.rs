@@ -9,13 +9,14 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    BoxFuture, Command, ConfineError, Confinement, Finished, Grant, Held, Host, HostError, Limits, Rung,
-    Sandbox, Walls,
+    BoxFuture, Command, ConfineError, Confinement, Files, Finished, Grant, Held, Host, HostError, Limits,
+    Rung, Sandbox, Walls,
 };
 
 use crate::{
     attached::{Attached, Streams},
     enclosure::{Enclosure, Ladder, Site},
+    files::HeldFiles,
     keeper::Keeper,
     outputs::Outputs,
     process,
@@ -135,14 +136,19 @@ impl Sandbox for Machine {
             Confinement::InProcess => return Ok(Arc::new(Nothing)),
             Confinement::Unconfined => Held::by(Rung::Unconfined),
             Confinement::External(network) => Held::externally(*network),
-            // Corrected once a command has run: which rung holds is found out by using it.
-            Confinement::Walls(_) => Held::by(Rung::Namespaces),
+            // Corrected once a command has run: which rung holds is found out by using it. Until then nothing was
+            // started, and files are held by us.
+            Confinement::Walls(walls) => {
+                Held { writable: walls.writable.clone(), ..Held::by(Rung::InProcess) }
+            }
         };
+        let enclosure = self.enclosure(grant);
         Ok(Arc::new(Commands {
             machine: self.clone(),
             cwd: grant.cwd().clone(),
             limits: grant.limits().clone(),
-            enclosure: self.enclosure(grant),
+            files: HeldFiles::new(grant.cwd().clone(), &enclosure),
+            enclosure,
             held: Mutex::new(held),
         }))
     }
@@ -173,6 +179,7 @@ struct Commands {
     cwd: PathBuf,
     limits: Limits,
     enclosure: Enclosure,
+    files: HeldFiles,
     held: Mutex<Held>,
 }
 
@@ -198,6 +205,10 @@ impl Host for Commands {
             }
             Ok(finished)
         })
+    }
+
+    fn files(&self) -> &dyn Files {
+        &self.files
     }
 
     fn held(&self) -> Held {

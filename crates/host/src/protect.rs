@@ -109,6 +109,15 @@ impl Protection {
         protection
     }
 
+    /// Whether a file tool may not write here, by its real name. Stricter than what commands are held to: git itself
+    /// writes in its directory, and no one else has to.
+    pub(crate) fn guards(&self, real: &Path) -> bool {
+        let around = |path: &PathBuf| real.starts_with(path) || path.starts_with(real);
+        real.iter().any(|part| part.eq_ignore_ascii_case(".git"))
+            || self.fixed.iter().any(around)
+            || self.absent.iter().any(|path| real.starts_with(path))
+    }
+
     /// Remembers what protected files hold, for a rung that cannot keep them from being changed.
     pub(crate) fn save(&mut self) {
         for path in &self.fixed {

@@ -26,6 +26,11 @@ impl Temporary {
         if self.keeps { self.path().map(Some) } else { Ok(None) }
     }
 
+    /// The directory, if it was needed before.
+    pub(crate) fn made(&self) -> Option<&Path> {
+        self.made.get().map(PathBuf::as_path)
+    }
+
     /// The directory.
     pub(crate) fn path(&self) -> io::Result<&Path> {
         if let Some(path) = self.made.get() {

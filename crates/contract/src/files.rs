@@ -1,0 +1,153 @@
+//! Files as a tool may use them.
+
+use std::{
+    fmt, io,
+    path::{Path, PathBuf},
+};
+
+use crate::{BoxFuture, Denial};
+
+/// The files of a machine, held to one [`Grant`](crate::Grant). Implemented by `host` (and by fakes in tests), used by
+/// tools through [`Host::files`](crate::Host::files). Paths are relative to the grant's working directory; what a
+/// confined command could not read, an implementation must not read either, by whatever name, link or race. No answer
+/// waits for a pipe or a device, and every answer has a bound.
+pub trait Files: Send + Sync {
+    /// Opens a regular file to read. What is opened stays the same file, whatever happens to its name.
+    fn open<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<Box<dyn OpenFile>, FileError>>;
+}
+
+/// A file that is open to read.
+pub trait OpenFile: Send + Sync + fmt::Debug {
+    /// Its name: absolute and without `.` and `..`, as it was asked for.
+    fn path(&self) -> &Path;
+
+    /// How large it was when it was opened.
+    fn size_bytes(&self) -> u64;
+
+    /// At most so many bytes from a place on; fewer only at its end.
+    fn read_at(&self, offset: u64, limit_bytes: usize) -> BoxFuture<'_, Result<Vec<u8>, FileError>>;
+}
+
+/// What stands at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileKind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// A symbolic link.
+    Link,
+    /// A named pipe.
+    Fifo,
+    /// A socket.
+    Socket,
+    /// A device.
+    Device,
+    /// Something else.
+    Other,
+}
+
+impl fmt::Display for FileKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::File => "a file",
+            Self::Directory => "a directory",
+            Self::Link => "a symbolic link",
+            Self::Fifo => "a named pipe",
+            Self::Socket => "a socket",
+            Self::Device => "a device",
+            Self::Other => "no regular file",
+        })
+    }
+}
+
+/// Why files could not be read, listed or searched.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// There is nothing of that name.
+    #[error("`{path}` does not exist")]
+    NotFound {
+        /// The name.
+        path: PathBuf,
+    },
+    /// A directory stands where a file should.
+    #[error("`{path}` is a directory")]
+    IsDirectory {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// Something else stands where a directory should.
+    #[error("`{path}` is not a directory")]
+    NotADirectory {
+        /// The name.
+        path: PathBuf,
+    },
+    /// What stands there is no regular file; reading it might never end.
+    #[error("`{path}` is {kind}, not a regular file")]
+    NotAFile {
+        /// The name.
+        path: PathBuf,
+        /// What it is.
+        kind: FileKind,
+    },
+    /// The sandbox does not let it.
+    #[error("the sandbox does not allow it: {} ({})", .0.what, .0.rule)]
+    Denied(Box<Denial>),
+    /// The call declared that it uses no files.
+    #[error("may not use `{path}`: the call declared that it uses no files")]
+    NotGranted {
+        /// The name.
+        path: PathBuf,
+    },
+    /// The system does not let this user.
+    #[error("no permission for `{path}`")]
+    NoPermission {
+        /// The name.
+        path: PathBuf,
+    },
+    /// No path holds a NUL byte.
+    #[error("the path contains a NUL byte")]
+    Nul,
+    /// The system takes no path this long.
+    #[error("the path is too long: {length_bytes} bytes")]
+    TooLong {
+        /// How long it is.
+        length_bytes: usize,
+    },
+    /// A link leads back to itself, or there are too many.
+    #[error("`{path}` leads through a loop of links, or too many of them")]
+    Loop {
+        /// The name.
+        path: PathBuf,
+    },
+    /// It was removed or replaced while it was looked at.
+    #[error("`{path}` was removed or replaced meanwhile; try again")]
+    Gone {
+        /// The name.
+        path: PathBuf,
+    },
+    /// Nobody wants to know any more.
+    #[error("cancelled")]
+    Cancelled,
+    /// Anything else the system said.
+    #[error("`{path}`: {source}")]
+    Io {
+        /// The name.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// The files of a host that has none.
+pub(crate) struct NoFiles;
+
+impl Files for NoFiles {
+    fn open<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<Box<dyn OpenFile>, FileError>> {
+        Box::pin(async { Err(not_granted(path)) })
+    }
+}
+
+fn not_granted(path: &Path) -> FileError {
+    FileError::NotGranted { path: path.to_owned() }
+}

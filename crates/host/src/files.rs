@@ -1,0 +1,97 @@
+//! Files, held to a grant in this process: what a confined command could not reach, this does not reach either.
+//!
+//! Every path goes through [`resolve`]; every blocking call through [`blocking`].
+
+use std::{
+    fs::File,
+    io,
+    os::unix::fs::FileExt,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use windlass_contract::{BoxFuture, FileError, Files, OpenFile};
+
+use crate::enclosure::Enclosure;
+use resolve::{Opened, Resolver, said};
+
+mod handle;
+pub(crate) mod resolve;
+
+/// The files of one grant.
+#[derive(Debug)]
+pub(crate) struct HeldFiles {
+    resolver: Arc<Resolver>,
+}
+
+impl HeldFiles {
+    /// Files relative to `cwd`, held to what commands are held to.
+    pub(crate) fn new(cwd: PathBuf, enclosure: &Enclosure) -> Self {
+        let walls = match enclosure {
+            Enclosure::Open | Enclosure::External(_) => None,
+            Enclosure::Walls(site) => Some(Arc::clone(site)),
+        };
+        Self { resolver: Arc::new(Resolver::new(cwd, walls)) }
+    }
+}
+
+impl Files for HeldFiles {
+    fn open<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<Box<dyn OpenFile>, FileError>> {
+        let (resolver, path) = (Arc::clone(&self.resolver), path.to_owned());
+        Box::pin(async move {
+            let opened = blocking(move || resolver.open_file(&path)).await?;
+            let Opened { name, file, metadata, .. } = opened;
+            Ok(Box::new(Reader { name, size_bytes: metadata.len(), file: Arc::new(file) })
+                as Box<dyn OpenFile>)
+        })
+    }
+}
+
+/// A file that is open to read.
+#[derive(Debug)]
+struct Reader {
+    name: PathBuf,
+    size_bytes: u64,
+    file: Arc<File>,
+}
+
+impl OpenFile for Reader {
+    fn path(&self) -> &Path {
+        &self.name
+    }
+
+    fn size_bytes(&self) -> u64 {
+        self.size_bytes
+    }
+
+    fn read_at(&self, offset: u64, limit_bytes: usize) -> BoxFuture<'_, Result<Vec<u8>, FileError>> {
+        let file = Arc::clone(&self.file);
+        Box::pin(async move {
+            let read = blocking(move || Ok(read_at(&file, offset, limit_bytes))).await?;
+            read.map_err(|error| said(&self.name, error))
+        })
+    }
+}
+
+fn read_at(file: &File, offset: u64, limit_bytes: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; limit_bytes];
+    let mut filled = 0;
+    while filled < limit_bytes {
+        match file.read_at(&mut bytes[filled..], offset + filled as u64) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    bytes.truncate(filled);
+    Ok(bytes)
+}
+
+/// The one place where work waits for a disk.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, FileError> + Send + 'static,
+) -> Result<T, FileError> {
+    // Fails only if the work panicked or the program is about to end.
+    tokio::task::spawn_blocking(work).await.unwrap_or(Err(FileError::Cancelled))
+}
