@@ -23,7 +23,11 @@ use rustix::io::Errno;
 use windlass_contract::{Denial, Effects, FileError, FileKind, Layer, Proof};
 
 use super::handle;
-use crate::{enclosure::Site, ground::hidden, protect::Protection};
+use crate::{
+    enclosure::Site,
+    ground::{hidden, shown},
+    protect::Protection,
+};
 
 /// How often a path is looked up again that changes while it is looked up.
 const TRIES: usize = 8;
@@ -45,6 +49,8 @@ pub(crate) struct Resolver {
 #[derive(Debug)]
 struct View {
     hidden: Vec<PathBuf>,
+    /// Inside what is hidden.
+    shown: Vec<PathBuf>,
     writable: Vec<PathBuf>,
 }
 
@@ -166,7 +172,8 @@ impl Resolver {
     /// Why something may not be read, by its real name.
     fn why_hidden(&self, real: &Path) -> Option<&'static str> {
         let view = self.view()?;
-        if view.hidden.iter().any(|hidden| real.starts_with(hidden)) {
+        let in_any = |trees: &[PathBuf]| trees.iter().any(|tree| real.starts_with(tree));
+        if in_any(&view.hidden) && !in_any(&view.shown) {
             return Some("it may hold credentials or belongs to another program; only the user can allow it");
         }
         // Our own environment, with the provider's key, is a file there. Commands see their own processes only.
@@ -228,7 +235,7 @@ impl Resolver {
             let real = |path: &PathBuf| real_to_be(&normal(&site.cwd.join(path))).ok();
             let writable: Vec<_> = site.walls.writable.iter().filter_map(real).collect();
             let hidden = hidden(&site.walls, site.ground(None), &writable, &mut Vec::new());
-            View { hidden, writable }
+            View { shown: shown(&site.walls, &hidden), hidden, writable }
         }))
     }
 }

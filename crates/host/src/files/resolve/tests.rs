@@ -110,6 +110,11 @@ fn a_secret_is_out_of_reach_by_every_name_it_has() {
     assert_eq!(opening(&scene.free(), "link"), "secret");
     let again = scene.held(|walls| walls.readable_again.push(scene.home.join(".ssh")));
     assert_eq!(opening(&again, "link"), "secret");
+    fs::create_dir(scene.home.join(".ssh/public")).unwrap();
+    fs::write(scene.home.join(".ssh/public/key"), "public").unwrap();
+    let inside = scene.held(|walls| walls.readable_again.push(scene.home.join(".ssh/public")));
+    assert_eq!(opening(&inside, "../.ssh/public/key"), "public");
+    assert_eq!(opening(&inside, "link"), HIDDEN);
     let more = scene.held(|walls| walls.unreadable.push(scene.work.join("file")));
     assert_eq!(opening(&more, "file"), HIDDEN);
 }
