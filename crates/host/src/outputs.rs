@@ -15,7 +15,7 @@ use std::{
 };
 
 use tokio::{
-    sync::mpsc::{self, Receiver, Sender, error::TrySendError},
+    sync::mpsc::{self, Receiver, Sender},
     task::{self, JoinHandle},
 };
 use windlass_contract::Whole;
@@ -23,8 +23,11 @@ use windlass_contract::Whole;
 /// How many names are tried: outputs of one session, in an earlier run perhaps.
 const NAMES: u32 = 100_000;
 
-/// How many reads may wait for the disk. After that the command waits.
-const WAITING: usize = 16;
+/// How much goes to the disk at once. Handing over every read costs more than writing it.
+const BLOCK_BYTES: usize = 1024 * 1024;
+
+/// How many blocks may wait for the disk. After that the command waits.
+const WAITING: usize = 4;
 
 /// Where outputs go.
 #[derive(Debug)]
@@ -107,9 +110,16 @@ pub(crate) struct Spill {
 enum State {
     /// All there is so far.
     Short(Vec<u8>),
-    Long(Sender<Vec<u8>>, JoinHandle<Whole>),
+    /// What the thread that writes has not got yet.
+    Long(Vec<u8>, Writer),
     /// The file is full, or could not be written.
-    Over(JoinHandle<Whole>),
+    Over(Writer),
+}
+
+#[derive(Debug)]
+struct Writer {
+    blocks: Sender<Vec<u8>>,
+    written: JoinHandle<Whole>,
 }
 
 impl Spill {
@@ -118,10 +128,14 @@ impl Spill {
     }
 
     /// Waits until the next bytes can be taken. Dropping the future loses nothing.
-    pub(crate) async fn ready(&self) {
-        if let State::Long(sender, _) = &self.state {
-            // Without a receiver nothing more is wanted.
-            drop(sender.reserve().await);
+    pub(crate) async fn ready(&mut self) {
+        if let State::Long(waiting, writer) = &mut self.state
+            && waiting.len() >= BLOCK_BYTES
+        {
+            if let Ok(room) = writer.blocks.reserve().await {
+                return room.send(mem::take(waiting));
+            }
+            self.give_up();
         }
     }
 
@@ -134,11 +148,7 @@ impl Spill {
                     self.begin();
                 }
             }
-            State::Long(sender, _) => match sender.try_send(bytes.to_vec()) {
-                // There is room: whoever pushes has waited for it.
-                Ok(()) | Err(TrySendError::Full(_)) => {}
-                Err(TrySendError::Closed(_)) => self.end(),
-            },
+            State::Long(waiting, _) => waiting.extend_from_slice(bytes),
             State::Over(_) => {}
         }
     }
@@ -151,32 +161,31 @@ impl Spill {
         {
             self.begin();
         }
-        self.end();
-        match self.state {
-            State::Over(written) => {
-                Some(written.await.unwrap_or_else(|error| Whole::Lost(format!("cannot write it: {error}"))))
+        let written = match self.state {
+            State::Short(_) => return None,
+            State::Over(writer) => writer.written,
+            State::Long(rest, writer) => {
+                // Whoever no longer takes it says why in the end.
+                drop(writer.blocks.send(rest).await);
+                writer.written
             }
-            State::Short(_) | State::Long(..) => None,
-        }
+        };
+        Some(written.await.unwrap_or_else(|error| Whole::Lost(format!("cannot write it: {error}"))))
     }
 
     fn begin(&mut self) {
-        let (sender, chunks) = mpsc::channel(WAITING);
+        let (blocks, received) = mpsc::channel(WAITING);
         let outputs = Arc::clone(&self.outputs);
-        let written = task::spawn_blocking(move || outputs.write(chunks));
-        if let State::Short(all) = mem::replace(&mut self.state, State::Long(sender, written))
-            && let State::Long(sender, _) = &self.state
-        {
-            // It is the first, so there is room.
-            drop(sender.try_send(all));
+        let writer = Writer { blocks, written: task::spawn_blocking(move || outputs.write(received)) };
+        if let State::Short(all) = mem::replace(&mut self.state, State::Short(Vec::new())) {
+            self.state = State::Long(all, writer);
         }
     }
 
-    fn end(&mut self) {
-        self.state = match mem::replace(&mut self.state, State::Short(Vec::new())) {
-            State::Long(_, written) | State::Over(written) => State::Over(written),
-            short @ State::Short(_) => short,
-        };
+    fn give_up(&mut self) {
+        if let State::Long(_, writer) = mem::replace(&mut self.state, State::Short(Vec::new())) {
+            self.state = State::Over(writer);
+        }
     }
 }
 
@@ -245,9 +254,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_full_disk_is_told_and_leaves_nothing() {
+    async fn a_full_disk_is_an_error_of_the_file_alone() {
         let place = tempfile::tempdir().unwrap();
-        std::os::unix::fs::symlink("/dev/full", place.path().join("1.txt")).unwrap();
         let outputs = Outputs::new(place.path().to_owned(), 2, 5);
         let (sender, chunks) = mpsc::channel(1);
         sender.try_send(b"abc".to_vec()).unwrap();

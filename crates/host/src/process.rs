@@ -196,7 +196,7 @@ impl Capture<'_> {
     /// Reads until nobody can write any more. Dropping the future between two reads loses nothing.
     async fn read_to_end(&mut self) -> io::Result<()> {
         loop {
-            if let Some(spill) = &self.spill {
+            if let Some(spill) = &mut self.spill {
                 spill.ready().await;
             }
             let length = self.pipe.read(&mut self.chunk).await?;

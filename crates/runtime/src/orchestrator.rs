@@ -11,8 +11,9 @@ use windlass_shape::Failure;
 
 use crate::{Stop, Toolbox};
 
-/// How long a stopped tool may take to wind up before it is dropped.
-const GRACE: Duration = Duration::from_millis(100);
+/// How long a stopped tool may take to wind up before it is dropped. A command that does not end when it is asked to is
+/// killed after 200 ms, and what it has printed is worth keeping.
+const GRACE: Duration = Duration::from_millis(500);
 
 /// A call that may act.
 pub(crate) struct Attempt<'a> {
@@ -75,6 +76,9 @@ impl Attempt<'_> {
         // A panic in one tool ends that call, not the session.
         let work = AssertUnwindSafe(self.ready.run(&cx)).catch_unwind();
         let result = match until_stopped(work, stop).await {
+            Some(Ok(Ok(output))) if was_cancelled(&output) => {
+                Err(Failure::CutShort(why_stopped(stop), Box::new(output)))
+            }
             Some(Ok(Ok(output))) => Ok(output),
             Some(Ok(Err(error))) if error.kind == ErrorKind::Cancelled => Err(aborted(stop)),
             Some(Ok(Err(error))) => Err(Failure::Tool(error)),
@@ -126,7 +130,15 @@ async fn until_stopped<T>(work: impl Future<Output = T>, stop: &Stop) -> Option<
 
 /// Why a stopped call has no result.
 pub(crate) fn aborted(stop: &Stop) -> Failure {
-    Failure::Aborted(stop.reason().unwrap_or(crate::Reason::Interrupted).message().to_owned())
+    Failure::Aborted(why_stopped(stop))
+}
+
+fn why_stopped(stop: &Stop) -> String {
+    stop.reason().unwrap_or(crate::Reason::Interrupted).message().to_owned()
+}
+
+fn was_cancelled(output: &Output) -> bool {
+    matches!(&output.facts, Facts::Command(command) if command.exit == Exit::Cancelled)
 }
 
 #[cfg(test)]

@@ -27,6 +27,8 @@ pub enum Failure {
     Refused(String),
     /// The call was stopped before it was done.
     Aborted(String),
+    /// The same, and this had come of it by then.
+    CutShort(String, Box<Output>),
 }
 
 impl Shaper {
@@ -34,6 +36,10 @@ impl Shaper {
     pub fn shape(&self, format: Format, result: Result<Output, Failure>, mut receipt: Receipt) -> Outcome {
         let (status, output) = match result {
             Ok(output) => (status_of(&output.facts), output),
+            Err(Failure::CutShort(why, output)) => {
+                let why = aborted(format, &why, receipt.duration);
+                (Status::Rejected, cut_short(&why, *output))
+            }
             Err(failure) => {
                 let (status, text) = explain(failure, format, &mut receipt);
                 (status, Output::from(text))
@@ -101,7 +107,9 @@ fn status_of(facts: &Facts) -> Status {
 fn explain(failure: Failure, format: Format, receipt: &mut Receipt) -> (Status, String) {
     match failure {
         Failure::NotFound(text) => (Status::NotFound, text),
-        Failure::Aborted(why) => (Status::Rejected, aborted(format, &why, receipt.duration)),
+        Failure::Aborted(why) | Failure::CutShort(why, _) => {
+            (Status::Rejected, aborted(format, &why, receipt.duration))
+        }
         Failure::Refused(reason) => {
             receipt.refusal = Some(reason.clone());
             (Status::Rejected, reason)
@@ -115,6 +123,13 @@ fn explain(failure: Failure, format: Format, receipt: &mut Receipt) -> (Status, 
             }
         },
     }
+}
+
+/// What had come of a call, behind why there is not more.
+fn cut_short(why: &str, output: Output) -> Output {
+    let text = Content::join(&output.content);
+    let text = if text.is_empty() { why.to_owned() } else { format!("{why}\nOutput until then:\n{text}") };
+    Output { content: vec![Content::Text(text)], ..output }
 }
 
 /// What the model is told of a call that was stopped, in words it knows.
@@ -201,5 +216,20 @@ mod tests {
         };
         assert_eq!(text(Format::Freeform), "Wall time: 1.2 seconds\naborted by user");
         assert_eq!(text(Format::Plain), "aborted by user after 1.2s");
+    }
+
+    #[test]
+    fn what_a_stopped_command_has_printed_is_kept() {
+        let told = |printed: &str| {
+            let content = vec![Content::Text(printed.into())];
+            let output = Output { content, data: None, facts: command(Exit::Cancelled) };
+            let failure = Failure::CutShort("aborted by user".into(), Box::new(output));
+            let outcome = Shaper::default().shape(Format::Freeform, Err(failure), Receipt::default());
+            assert_eq!((outcome.status, outcome.verdict.success), (Status::Rejected, false));
+            Content::join(&outcome.for_model())
+        };
+        let why = "Wall time: 0.1 seconds\naborted by user";
+        assert_eq!(told(""), why);
+        assert_eq!(told("one\n"), format!("{why}\nOutput until then:\none\n"));
     }
 }

@@ -97,18 +97,18 @@ pub(crate) async fn run(
     let lock = || live.lock().unwrap_or_else(PoisonError::into_inner);
     let finished = cx.host.run(&command, &cx.cancel, &|bytes| lock().push(bytes)).await;
     lock().flush();
-    finished.map_err(in_words).and_then(result)
+    finished.map(result).map_err(in_words)
 }
 
-fn result(finished: Finished) -> Result<Output, ToolError> {
+fn result(finished: Finished) -> Output {
     let text = text::of(&finished);
     let text = match finished.exit {
-        Exit::Code(_) => text,
+        // Why it was cancelled, whoever did so knows.
+        Exit::Code(_) | Exit::Cancelled => text,
         Exit::TimedOut => {
             format!("command timed out after {} milliseconds\n{text}", finished.duration.as_millis())
         }
         Exit::Signal(signal) => ended_by(signal, &text),
-        Exit::Cancelled => return Err(ToolError::cancelled()),
     };
     let missing = finished.gap.map_or(0, |(_, missing)| missing);
     let facts = CommandFacts {
@@ -119,7 +119,7 @@ fn result(finished: Finished) -> Result<Output, ToolError> {
         killed: finished.killed,
         denials: finished.denials,
     };
-    Ok(Output { content: vec![Content::Text(text)], data: None, facts: Facts::Command(facts) })
+    Output { content: vec![Content::Text(text)], data: None, facts: Facts::Command(facts) }
 }
 
 /// A program that was killed has often said why before.

@@ -11,7 +11,7 @@ fn user_with_a_long_command() -> (User, String) {
     let user = User::new();
     let command =
         |line: &str| json!({"name": "shell_command", "arguments": {"command": line, "timeout_ms": 60_000}});
-    let calls = [command("exec 3> held; echo > started; sleep 60"), command("touch second")];
+    let calls = [command("exec 3> held; echo so far; echo > started; sleep 60"), command("touch second")];
     let script = user.script(&json!([{"calls": calls}, {"text": "going on"}]));
     (user, script)
 }
@@ -34,6 +34,9 @@ fn a_signal_ends_the_turn_in_order_and_every_call_has_its_output() {
             user.records().into_iter().filter(|record| record["type"] == "outputs").collect();
         assert_eq!(outputs.len(), 1);
         assert_eq!(outputs[0]["payload"], json!({"calls": ["call_0_0", "call_0_1"]}));
+        let cut = user.records().into_iter().find(|record| record["type"] == "outcome").unwrap();
+        let text = cut["payload"]["outcome"]["content"][0]["text"].as_str().unwrap_or_default();
+        assert!(text.contains("\naborted by user\nOutput until then:\nso far\n"), "{cut}");
         let ended = user.run(&["exec", "--script", &script, "resume", "--last", "go on"]);
         ended.assert_code(0);
         assert_eq!(ended.stdout, "going on\n");

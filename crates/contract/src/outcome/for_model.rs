@@ -10,7 +10,9 @@ impl Outcome {
     pub fn for_model(&self) -> Vec<Content> {
         match (&self.facts, self.view.format) {
             // Not an exit code to put in a header; the tool has said what happened.
-            (Facts::Command(CommandFacts { exit: Exit::Signal(_), .. }), _) => self.content.clone(),
+            (Facts::Command(CommandFacts { exit: Exit::Signal(_) | Exit::Cancelled, .. }), _) => {
+                self.content.clone()
+            }
             (Facts::Command(command), Format::Structured) => vec![self.structured(command)],
             (Facts::Command(command), Format::Freeform) => vec![self.freeform(command)],
             (Facts::None | Facts::Command(_), _) => self.content.clone(),
