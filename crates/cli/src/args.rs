@@ -279,14 +279,24 @@ pub(crate) enum Policy {
         file: PathBuf,
     },
     /// Propose rules from what was approved before.
-    Suggest {
-        /// Only from this session.
-        #[arg(long, value_name = "ID")]
-        session: Option<String>,
-        /// As JSON.
-        #[arg(long)]
-        json: bool,
-    },
+    Suggest(Suggest),
+}
+
+/// Which rules are proposed, and what becomes of them.
+#[derive(Debug, Args)]
+pub(crate) struct Suggest {
+    /// Only from this session.
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+    /// As JSON.
+    #[arg(long, conflicts_with = "write")]
+    pub(crate) json: bool,
+    /// Add them to your rules, once you have seen them and said yes.
+    #[arg(long)]
+    pub(crate) write: bool,
+    /// Say yes beforehand.
+    #[arg(long, requires = "write")]
+    pub(crate) yes: bool,
 }
 
 /// The sandbox modes, as flags spell them.

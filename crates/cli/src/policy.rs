@@ -31,7 +31,7 @@ pub(crate) fn run(common: &Common, args: Policy) -> Result<Exit, Problem> {
         Policy::Explain { command, json } => explain::run(&setup, &command, json),
         Policy::Classify { jsonl: _ } => classify::run(&setup),
         Policy::Test { file } => table::run(&setup, &file),
-        Policy::Suggest { session, json } => suggest::run(&setup, session.as_deref(), json),
+        Policy::Suggest(wanted) => suggest::run(&setup, &wanted),
     }
 }
 

@@ -2,20 +2,22 @@
 
 use std::{
     fs::File,
-    io::{self, BufRead, BufReader, Read},
-    path::Path,
+    io::{self, BufRead, BufReader, IsTerminal, Read, Write},
 };
 
 use serde::Deserialize;
 use serde_json::json;
 use windlass::{
-    CommandLine, Effects,
+    CommandLine, Effects, Offer, Reach, Rulebook,
     policy::{Suggestion, suggest},
     record,
 };
 
-use super::{files, print};
-use crate::{exit::Exit, problem::Problem, screen::visible, setup::Setup};
+use super::{
+    answers::{Answers, everywhere},
+    files, print,
+};
+use crate::{args::Suggest, exit::Exit, problem::Problem, screen::visible, setup::Setup};
 
 /// How many sessions are looked at, newest first.
 const MAX_SESSIONS: usize = 100;
@@ -30,7 +32,56 @@ struct Recorded {
     all: Vec<CommandLine>,
 }
 
-pub(super) fn run(setup: &Setup, session: Option<&str>, json: bool) -> Result<Exit, Problem> {
+pub(super) fn run(setup: &Setup, wanted: &Suggest) -> Result<Exit, Problem> {
+    let recorded = recorded(setup, wanted.session.as_deref())?;
+    let suggestions = new_ones(setup, suggest(&recorded.approved, &recorded.all))?;
+    let shown = match &suggestions[..] {
+        suggestions if wanted.json => format!("{:#}\n", json!(suggestions)),
+        [] if recorded.approved.is_empty() => "no approvals are on record yet\n".to_owned(),
+        [] => "no rule would have spared a question\n".to_owned(),
+        suggestions if wanted.write => suggestions.iter().map(described).collect(),
+        suggestions => suggestions.iter().map(described).chain([hint()]).collect(),
+    };
+    print(&shown)?;
+    if wanted.write && !suggestions.is_empty() {
+        return write(setup, &suggestions, wanted.yes);
+    }
+    Ok(Exit::Done)
+}
+
+/// Adds the suggestions to the user's rules, if the user agrees.
+fn write(setup: &Setup, suggestions: &[Suggestion], agreed: bool) -> Result<Exit, Problem> {
+    if !agreed && !agrees()? {
+        crate::note("nothing was written");
+        return Ok(Exit::Refused);
+    }
+    let answers = Answers::new(&setup.home, &setup.cwd);
+    for suggestion in suggestions {
+        let offer = Offer { toml: suggestion.to_toml(), allows: suggestion.explanation.clone() };
+        answers.keep(Reach::Everywhere, &offer).map_err(Problem::failed)?;
+    }
+    crate::note(&format!("added to the rules in {}", everywhere(&setup.home).display()));
+    Ok(Exit::Done)
+}
+
+/// Whether the person at the terminal says yes.
+fn agrees() -> Result<bool, Problem> {
+    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+        return Err(Problem::usage(
+            "nobody is there to agree; give `--yes` to add them all the same".to_owned(),
+        ));
+    }
+    let mut line = String::new();
+    io::stderr()
+        .lock()
+        .write_all(b"Add them to your rules? (y or n) ")
+        .and_then(|()| io::stdin().read_line(&mut line))
+        .map_err(|error| Problem::failed(format!("cannot ask: {error}")))?;
+    Ok(matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+}
+
+/// The commands of the chosen sessions.
+fn recorded(setup: &Setup, session: Option<&str>) -> Result<Recorded, Problem> {
     let sessions = record::list(&setup.home).map_err(|error| Problem::failed(error.to_string()))?;
     let chosen: Vec<_> = match session {
         Some(id) => sessions.iter().filter(|entry| entry.id.as_str() == id).collect(),
@@ -44,15 +95,7 @@ pub(super) fn run(setup: &Setup, session: Option<&str>, json: bool) -> Result<Ex
         let read = File::open(&entry.path).and_then(|file| recorded.read(BufReader::new(file)));
         read.map_err(|error| Problem::file("cannot read the session", &entry.path, &error))?;
     }
-    let suggestions = new_ones(setup, suggest(&recorded.approved, &recorded.all))?;
-    let shown = match (json, &suggestions[..]) {
-        (true, suggestions) => format!("{:#}\n", json!(suggestions)),
-        (false, []) if recorded.approved.is_empty() => "no approvals are on record yet\n".to_owned(),
-        (false, []) => "no rule would have spared a question\n".to_owned(),
-        (false, suggestions) => suggestions.iter().map(described).chain([hint(&setup.home)]).collect(),
-    };
-    print(&shown)?;
-    Ok(Exit::Done)
+    Ok(recorded)
 }
 
 /// Those that the rules in force do not cover yet.
@@ -117,8 +160,8 @@ fn described(suggestion: &Suggestion) -> String {
     )
 }
 
-fn hint(home: &Path) -> String {
-    format!("# Put what you want into a file such as {}\n", home.join("rules").join("own.toml").display())
+fn hint() -> String {
+    "# Add them with `windlass policy suggest --write`, or put those you want into your rules.\n".to_owned()
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! `windlass policy`: what would happen to a command, and why.
 
-use std::{fs, path::Path};
+use std::{fs, path::Path, process::Stdio};
 
 use serde_json::{Value, json};
 
-use crate::support::{User, lines};
+use crate::support::{Running, User, lines};
 
 const CLASSIFY: [&str; 5] = ["policy", "classify", "--approval", "untrusted", "--jsonl"];
 
@@ -83,6 +83,47 @@ fn a_table_of_commands_is_checked() {
     ended.assert_code(1);
     assert!(ended.stdout.starts_with("line 1: forbidden, not safe: rm -rf /\n"), "{}", ended.stdout);
     user.run(&["policy", "test", "nowhere.toml"]).assert_code(2);
+}
+
+/// A session as `exec` writes it, in which a person had approved these commands: `exec` itself asks nobody.
+fn approved(user: &User, commands: &[&str]) {
+    let call = |command: &&str| json!({"name": "shell_command", "arguments": {"command": command}});
+    let calls: Vec<_> = commands.iter().map(call).collect();
+    let script = user.script(&json!([{"calls": calls}, {"text": "done"}]));
+    user.run(&["exec", "--sandbox", "danger-full-access", "--script", &script, "hi"]).assert_code(0);
+    let [session] = &user.sessions()[..] else { panic!("one session") };
+    let decided = "the sandbox mode is `danger-full-access`";
+    let text = fs::read_to_string(session).unwrap();
+    assert!(text.contains(decided), "{text}");
+    fs::write(session, text.replace(decided, "approved once")).unwrap();
+}
+
+#[test]
+fn what_was_approved_becomes_a_rule_once_the_user_agrees() {
+    let user = User::new();
+    approved(&user, &["touch ./one", "touch ./two && echo done"]);
+    let ended = user.run(&["policy", "suggest"]);
+    ended.assert_code(0);
+    assert!(ended.stdout.contains("prefix = [\"touch\"]\n"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("#   touch ./one\n#   touch ./two\n"), "{}", ended.stdout);
+    let ended = user.run(&["policy", "suggest", "--json"]);
+    let value: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(value[0]["covers"], json!(["touch ./one", "touch ./two"]));
+
+    let rules = user.home().join("rules/answers.toml");
+    user.run(&["policy", "suggest", "--write"]).assert_code(2);
+    for (answer, code, written) in [("n\n", 3, false), ("y\n", 0, true)] {
+        let mut program = user.program_on_a_terminal("policy suggest --write");
+        program.stdin(Stdio::piped());
+        let mut running = Running::start(program);
+        running.until_stdout("decision = \"allow\"");
+        running.feed(answer.as_bytes()).end().assert_code(code);
+        assert_eq!(rules.exists(), written);
+    }
+    assert_eq!(decisions(&user, &["touch three", "make"]), ["safe", "prompt"]);
+    let ended = user.run(&["policy", "suggest", "--write", "--yes"]);
+    ended.assert_code(0);
+    assert_eq!(ended.stdout, "no rule would have spared a question\n");
 }
 
 #[test]
