@@ -98,15 +98,17 @@ impl<'a> Search<'_, '_, 'a> {
         if old.is_empty() {
             return Ok(self.at_the_end());
         }
-        if let Some(found) = self.seek(&old, *from, context)? {
-            *from = found.at + old.len();
-            return Ok(self.placed(found, self.chunk.lines.clone(), &old));
-        }
-        if let Some((&"", shorter)) = old.split_last()
-            && let Some(found) = self.seek(shorter, *from, context)?
-        {
-            *from = found.at + shorter.len();
-            return Ok(self.placed(found, without_last_blank(&self.chunk.lines), shorter));
+        let shorter = old.split_last().filter(|(last, _)| last.is_empty()).map(|(_, shorter)| shorter);
+        // First as usual; then, in case the chunk repeats its `@@` line as its first line, just there.
+        for start in [Some(*from), context].into_iter().flatten() {
+            for old in [Some(&old[..]), shorter].into_iter().flatten() {
+                let Some(found) = self.seek(old, start)?.filter(|found| start == *from || found.at == start)
+                else {
+                    continue;
+                };
+                *from = found.at + old.len();
+                return Ok(self.placed(found, old));
+            }
         }
         Err(ApplyError::Miss(Box::new(Miss::of_lines(self.seeker, self.index, self.chunk, *from))))
     }
@@ -132,16 +134,9 @@ impl<'a> Search<'_, '_, 'a> {
         Ok(last)
     }
 
-    fn seek(&self, old: &[&str], from: usize, context: Option<usize>) -> Result<Option<Found>, ApplyError> {
-        let seek = |start| {
-            if self.chunk.at_end { self.seeker.seek_end(old, start) } else { self.seeker.seek(old, start) }
-        };
-        let found = match (seek(from), context) {
-            // The chunk repeats its `@@` line as its first line.
-            (Err(Lost::Absent), Some(context)) => seek(context)
-                .and_then(|found| if found.at == context { Ok(found) } else { Err(Lost::Absent) }),
-            (found, _) => found,
-        };
+    fn seek(&self, old: &[&str], start: usize) -> Result<Option<Found>, ApplyError> {
+        let found =
+            if self.chunk.at_end { self.seeker.seek_end(old, start) } else { self.seeker.seek(old, start) };
         match found {
             Ok(found) => Ok(Some(found)),
             Err(Lost::Absent) => Ok(None),
@@ -149,14 +144,14 @@ impl<'a> Search<'_, '_, 'a> {
         }
     }
 
-    fn placed(&self, found: Found, lines: Vec<Line<'a>>, old: &[&str]) -> Place<'a> {
+    /// The chunk where its old lines were found, perhaps all but an empty last one.
+    fn placed(&self, found: Found, old: &[&str]) -> Place<'a> {
         let limit = if self.chunk.at_end { 0 } else { OTHERS };
         let others = self.seeker.others(old, found, limit).into_iter().map(|at| at + 1).collect();
-        Place {
-            at: found.at,
-            lines,
-            told: Match { line: found.at + 1, pass: found.pass, others, appended: false },
-        }
+        let is_whole = old.len() == self.chunk.old_lines().count();
+        let lines = if is_whole { self.chunk.lines.clone() } else { without_last_blank(&self.chunk.lines) };
+        let told = Match { line: found.at + 1, pass: found.pass, others, appended: false };
+        Place { at: found.at, lines, told }
     }
 
     /// Lines with nothing around them go to the end, before an empty last line.
@@ -177,9 +172,12 @@ fn without_last_blank<'a>(lines: &[Line<'a>]) -> Vec<Line<'a>> {
             Line::Remove(_) | Line::Insert(_) => drop(lines.remove(at)),
         }
     }
-    let last = lines.iter().rposition(|line| !matches!(line, Line::Remove(_)));
-    if let Some(at) = last.filter(|at| lines[*at] == Line::Insert("")) {
-        lines.remove(at);
+    if let Some(at) = lines.iter().rposition(|line| !matches!(line, Line::Remove(_))) {
+        match lines[at] {
+            Line::Insert("") => drop(lines.remove(at)),
+            Line::Keep("") => lines[at] = Line::Remove(""),
+            Line::Insert(_) | Line::Keep(_) | Line::Remove(_) => {}
+        }
     }
     lines
 }

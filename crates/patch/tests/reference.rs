@@ -1,0 +1,82 @@
+//! Holds the engine against the plainest form of the family's algorithm: whatever that applies, this applies the same way.
+//! Files here have one kind of ending and a final one, and lines match exactly, where both must agree byte for byte.
+
+use proptest::{collection::vec, prelude::*};
+use windlass_patch::{Chunk, Line, Text, apply};
+
+/// A chunk as the plain algorithm sees it: lines that were, lines that will be.
+fn sides<'a>(chunk: &Chunk<'a>) -> (Vec<&'a str>, Vec<&'a str>) {
+    let new = chunk.lines.iter().filter_map(|line| match *line {
+        Line::Keep(text) | Line::Insert(text) => Some(text),
+        Line::Remove(_) => None,
+    });
+    (chunk.old_lines().collect(), new.collect())
+}
+
+fn seek(file: &[&str], pattern: &[&str], start: usize, at_end: bool) -> Option<usize> {
+    let last = file.len().checked_sub(pattern.len())?;
+    let start = if at_end { start.max(last) } else { start };
+    (start..=last).find(|at| file[*at..].starts_with(pattern))
+}
+
+fn plain(file: &[&str], chunks: &[Chunk<'_>]) -> Option<String> {
+    let mut replacements = Vec::new();
+    let mut index = 0;
+    for chunk in chunks {
+        for context in &chunk.contexts {
+            index = seek(file, &[context], index, false)? + 1;
+        }
+        let (mut old, mut new) = sides(chunk);
+        if old.is_empty() {
+            let at = if file.last() == Some(&"") { file.len() - 1 } else { file.len() };
+            replacements.push((at, 0, new));
+            continue;
+        }
+        let mut found = seek(file, &old, index, chunk.at_end);
+        if found.is_none() && old.last() == Some(&"") {
+            old.pop();
+            new.pop_if(|line| line.is_empty());
+            found = seek(file, &old, index, chunk.at_end);
+        }
+        let at = found?;
+        index = at + old.len();
+        replacements.push((at, old.len(), new));
+    }
+    replacements.sort_by_key(|(at, ..)| *at);
+    let overlaps = replacements.windows(2).any(|pair| pair[0].0 + pair[0].1 > pair[1].0);
+    let mut lines = file.to_vec();
+    for (at, length, new) in replacements.into_iter().rev() {
+        lines.splice(at..at + length, new);
+    }
+    (!overlaps).then(|| lines.iter().map(|line| format!("{line}\n")).collect())
+}
+
+/// A kind of line and its text, for a few texts so that they repeat.
+fn chunk_line() -> impl Strategy<Value = (u8, &'static str)> {
+    (0u8..3, prop_oneof![Just("a"), Just("b"), Just("c"), Just("")])
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_the_plain_algorithm_applies_comes_out_the_same(
+        file in vec(prop_oneof![Just("a"), Just("b"), Just("c"), Just("")], 0..12),
+        chunks in vec((prop::option::of(prop_oneof![Just("a"), Just("b")]), vec(chunk_line(), 1..5), any::<bool>()), 1..4),
+    ) {
+        let chunks: Vec<Chunk<'_>> = chunks
+            .iter()
+            .map(|(context, lines, at_end)| Chunk {
+                contexts: context.iter().copied().collect(),
+                lines: lines.iter().map(|(kind, text)| [Line::Keep, Line::Remove, Line::Insert][*kind as usize](text)).collect(),
+                at_end: *at_end,
+            })
+            .collect();
+        let content: String = file.iter().map(|line| format!("{line}\n")).collect();
+        let text = Text::decode(content.as_bytes()).expect("text");
+        if let Some(expected) = plain(&file, &chunks) {
+            let applied = apply(&text, &chunks).map(|applied| String::from_utf8_lossy(&applied.bytes).into_owned());
+            prop_assert_eq!(applied, Ok(expected));
+        }
+    }
+}
