@@ -150,21 +150,28 @@ fn ended(state: &mut State, call: &ToolCall, effects: &Effects, outcome: &Outcom
     }
     let id = known.unwrap_or_else(|| state.next_id());
     let (kind, mut fields) = describe(call, effects);
+    let session = match &outcome.facts {
+        Facts::Session(session) if session.exit.is_none() => Some(session),
+        Facts::None | Facts::Command(_) | Facts::Session(_) => None,
+    };
     fields["status"] = json!(match outcome.status {
+        _ if session.is_some() && kind == "command_execution" => "in_progress",
         _ if outcome.verdict.success => "completed",
         Status::Rejected if outcome.receipt.refusal.is_some() => "declined",
         _ => "failed",
     });
     if kind == "command_execution" {
         fields["aggregated_output"] = json!(outcome.text());
-        if let Facts::Command(command) = &outcome.facts {
-            fields["exit_code"] = json!(command.exit.code());
-        }
+        fields["exit_code"] = json!(outcome.facts.exit().map(windlass::Exit::code));
     } else if outcome.verdict.success {
         let content: Vec<_> = outcome.content.iter().map(block).collect();
         fields["result"] = json!({"content": content, "structured_content": outcome.data});
     } else {
         fields["error"] = json!({"message": outcome.text()});
+    }
+    if let Some(session) = session {
+        fields["session_id"] = json!(session.session);
+        fields["waits_for_input"] = json!(session.waits_for_input);
     }
     fields["outcome"] =
         json!({"status": outcome.status, "verdict": outcome.verdict, "receipt": outcome.receipt});

@@ -108,9 +108,13 @@ fn title(call: &ToolCall, effects: &Effects) -> String {
 
 fn ending(style: &Style, call: &ToolCall, effects: &Effects, outcome: &Outcome) -> String {
     let seconds = outcome.receipt.duration.as_secs_f32();
-    let how = match (&outcome.facts, outcome.status) {
-        (Facts::Command(command), Status::Success | Status::Error) => format!("exit {}", command.exit.code()),
-        (_, status) => status.name().replace('_', " "),
+    let how = match (&outcome.facts, outcome.facts.exit(), outcome.status) {
+        (_, Some(exit), Status::Success | Status::Error) => format!("exit {}", exit.code()),
+        (Facts::Session(session), None, _) if session.waits_for_input => {
+            format!("session {} waits for input", session.session)
+        }
+        (Facts::Session(session), None, _) => format!("session {} runs", session.session),
+        (_, _, status) => status.name().replace('_', " "),
     };
     let (mark, most) = if outcome.verdict.success {
         (style.green("ok"), LINES_OF_SUCCESS)

@@ -1,6 +1,6 @@
 //! The machine as a tool may use it.
 
-use std::{collections::BTreeMap, io, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, io, path::PathBuf, sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
@@ -24,6 +24,17 @@ pub trait Host: Send + Sync {
         &NoFiles
     }
 
+    /// Starts a command that may go on when this call has ended. A host that has no sessions need not say so.
+    fn open<'a>(
+        &'a self,
+        command: &'a Command,
+        input: Keyboard,
+        output: Listener,
+    ) -> BoxFuture<'a, Result<Arc<dyn Session>, HostError>> {
+        let (_, _, program) = (input, output, command.argv.first().cloned().unwrap_or_default());
+        Box::pin(async { Err(HostError::NotGranted { program }) })
+    }
+
     /// What is really enforced.
     fn held(&self) -> Held;
 }
@@ -31,7 +42,74 @@ pub trait Host: Send + Sync {
 /// Turns a grant into a host. Implemented by `host`, called by the orchestrator; never weaker than asked.
 pub trait Sandbox: Send + Sync {
     /// A host held to this grant, or the reason why it cannot be enforced.
-    fn confine(&self, grant: &Grant) -> Result<std::sync::Arc<dyn Host>, ConfineError>;
+    fn confine(&self, grant: &Grant) -> Result<Arc<dyn Host>, ConfineError>;
+
+    /// Ends every session that is still open, and names the programs. Called by whoever will start nothing more.
+    fn close(&self) -> BoxFuture<'_, Vec<String>> {
+        Box::pin(async { Vec::new() })
+    }
+}
+
+/// A command that goes on from call to call. Made by [`Host::open`], used by the tools that share it. It is held to the
+/// grant it was opened with. Dropping the last handle kills it, with all it started.
+pub trait Session: Send + Sync {
+    /// Types some of these bytes, and says how many. Waits as long as the program takes none.
+    fn write<'a>(&'a self, bytes: &'a [u8]) -> BoxFuture<'a, io::Result<usize>>;
+
+    /// What it has printed since this was last asked.
+    fn take(&self) -> Printed;
+
+    /// Waits until it has printed more than so many bytes in all, or has ended; says how many it has printed.
+    fn progress(&self, beyond: u64) -> BoxFuture<'_, u64>;
+
+    /// Whether it is known to wait for someone to type. `false` also where that cannot be known.
+    fn waits_for_input(&self) -> BoxFuture<'_, bool>;
+
+    /// How it ended, once it has: then all it printed can be taken.
+    fn ended(&self) -> Option<Ended>;
+
+    /// Ends it and everything it started, and waits until that is done.
+    fn end(&self) -> BoxFuture<'_, ()>;
+
+    /// What holds it.
+    fn held(&self) -> Held;
+}
+
+/// Sees what a session prints as it comes. Must not block.
+pub type Listener = Arc<dyn Fn(&[u8]) + Send + Sync>;
+
+/// Where a session's program reads from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keyboard {
+    /// Nowhere: its input is at its end, and it has no terminal.
+    Absent,
+    /// A terminal of this size, which also takes what it prints.
+    Terminal {
+        /// Lines.
+        rows: u16,
+        /// Characters in each.
+        columns: u16,
+    },
+}
+
+/// A part of what a session printed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Printed {
+    /// The bytes, at most the grant's limit: if there were more, the first and the last.
+    pub bytes: Vec<u8>,
+    /// Where in `bytes` the first part ends and how many are missing there.
+    pub gap: Option<(usize, u64)>,
+}
+
+/// How a session ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ended {
+    /// How its program ended.
+    pub exit: Exit,
+    /// What was still running then and was killed, by name.
+    pub killed: Vec<String>,
+    /// What the sandbox stopped, as far as it is known.
+    pub denials: Vec<Denial>,
 }
 
 /// A program to run.

@@ -35,14 +35,15 @@ pub use event::{Event, EventSink, Plan, PlanStatus, PlanStep, Silent};
 pub use files::{FileError, FileKind, Files, OpenFile};
 pub use grant::{Confinement, Grant, Held, Limits, Quota, Rung, Walls};
 pub use host::{
-    Command, ConfineError, Denial, Exit, Finished, Host, HostError, Layer, Proof, Sandbox, Whole,
+    Command, ConfineError, Denial, Ended, Exit, Finished, Host, HostError, Keyboard, Layer, Listener,
+    Printed, Proof, Sandbox, Session, Whole,
 };
 pub use id::{CallId, ThreadId, ToolName};
 pub use item::{Body, Cached, Content, Item, Raw, Role};
 pub use journal::{Intent, Journal, JournalError, Record, SessionMeta, TurnContext};
 pub use meta::{Category, Example, Format, Meta};
 pub use model::{ModelClient, ModelError, ModelEvent, ModelInfo, ModelStream, Prompt, Retry, Usage};
-pub use outcome::{CommandFacts, Facts, Outcome, Receipt, Refusal, Status, Verdict, View};
+pub use outcome::{CommandFacts, Facts, Outcome, Receipt, Refusal, SessionFacts, Status, Verdict, View};
 pub use policy::{ApprovalPolicy, SandboxMode};
 pub use schema::{Profile, Schema, SchemaError};
 pub use spec::{Grammar, SpecKind, ToolSpec, WebSearch};

@@ -79,7 +79,7 @@ impl Category {
     }
 }
 
-/// How a result is written for the model. Models of this family know all three.
+/// How a result is written for the model. Models of this family know them all.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Format {
@@ -90,4 +90,7 @@ pub enum Format {
     Structured,
     /// `Exit code: 0`, `Wall time: 0.1 seconds`, `Output:`, then the output.
     Freeform,
+    /// `Chunk ID: 3fa9c1`, `Wall time: 0.1234 seconds`, `Process running with session ID 12345`, `Output:`, then the
+    /// output.
+    Session,
 }

@@ -96,9 +96,20 @@ pub enum Facts {
     None,
     /// A command ran.
     Command(CommandFacts),
+    /// A command ran or still runs, as a session.
+    Session(SessionFacts),
 }
 
 impl Facts {
+    /// How the command ended, if one did.
+    pub fn exit(&self) -> Option<Exit> {
+        match self {
+            Self::None => None,
+            Self::Command(command) => Some(command.exit),
+            Self::Session(session) => session.exit,
+        }
+    }
+
     fn is_none(&self) -> bool {
         *self == Self::None
     }
@@ -123,6 +134,38 @@ pub struct CommandFacts {
     /// What the sandbox stopped. The shaper moves it to the receipt.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub denials: Vec<Denial>,
+}
+
+/// What was observed of a session during one call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionFacts {
+    /// Its number, by which later calls reach it.
+    pub session: u32,
+    /// Whether this call started it.
+    #[serde(default)]
+    pub started: bool,
+    /// The name of this piece of its output.
+    pub chunk: String,
+    /// How it ended; absent while it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<Exit>,
+    /// Whether it is known to wait for someone to type.
+    #[serde(default)]
+    pub waits_for_input: bool,
+    /// How long this call looked at it.
+    #[serde(rename = "duration_ms", with = "millis")]
+    pub duration: Duration,
+    /// How much it printed meanwhile, kept or not.
+    pub output_bytes: u64,
+    /// What was still running at its end and was killed, by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub killed: Vec<String>,
+    /// What the sandbox stopped. The shaper moves it to the receipt.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub denials: Vec<Denial>,
+    /// What holds it. The shaper moves it to the receipt: the call itself may have been held otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<Held>,
 }
 
 /// Whether a call did what was asked.

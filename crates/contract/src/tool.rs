@@ -93,6 +93,8 @@ pub struct Output {
     pub data: Option<Value>,
     /// What was observed.
     pub facts: Facts,
+    /// How many tokens of the content the call wants at most; never more than everyone gets.
+    pub most_tokens: Option<usize>,
 }
 
 impl From<String> for Output {

@@ -46,6 +46,7 @@ mod outputs;
 mod process;
 mod program;
 mod protect;
+mod pty;
 #[cfg(any(test, target_os = "macos"))]
 mod seatbelt;
 #[cfg(target_os = "linux")]

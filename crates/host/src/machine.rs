@@ -3,14 +3,14 @@
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, Weak},
     time::Duration,
 };
 
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    BoxFuture, Command, ConfineError, Confinement, Files, Finished, Grant, Held, Host, HostError, Limits,
-    Rung, Sandbox, Walls,
+    BoxFuture, Command, ConfineError, Confinement, Files, Finished, Grant, Held, Host, HostError, Keyboard,
+    Limits, Listener, Rung, Sandbox, Session, Walls,
 };
 
 use crate::{
@@ -21,6 +21,7 @@ use crate::{
     outputs::Outputs,
     process,
     program::Program,
+    pty::{Opening, Running},
     temporary::Temporary,
 };
 
@@ -43,6 +44,8 @@ pub struct Machine {
     ladder: Arc<Ladder>,
     temporary: Arc<Temporary>,
     outputs: Option<Arc<Outputs>>,
+    /// Whoever uses a session holds it; here is only known which there are.
+    sessions: Arc<Mutex<Vec<Weak<Running>>>>,
 }
 
 impl Machine {
@@ -67,6 +70,7 @@ impl Machine {
             ladder: Arc::default(),
             temporary: Arc::new(temporary),
             outputs: None,
+            sessions: Arc::default(),
         }
     }
 
@@ -152,6 +156,22 @@ impl Sandbox for Machine {
             held: Mutex::new(held),
         }))
     }
+
+    fn close(&self) -> BoxFuture<'_, Vec<String>> {
+        Box::pin(async move {
+            let all = std::mem::take(&mut *self.sessions.lock().unwrap_or_else(PoisonError::into_inner));
+            let open: Vec<_> = all.iter().filter_map(Weak::upgrade).collect();
+            let open: Vec<_> = open.into_iter().filter(|session| session.ended().is_none()).collect();
+            // First all are told, so that each has its grace at the same time as the others.
+            for session in &open {
+                session.tell_to_end();
+            }
+            for session in &open {
+                session.end().await;
+            }
+            open.iter().map(|session| session.name().to_owned()).collect()
+        })
+    }
 }
 
 /// For calls that declared to start no process: they do not get to.
@@ -209,6 +229,29 @@ impl Host for Commands {
 
     fn files(&self) -> &dyn Files {
         &self.files
+    }
+
+    fn open<'a>(
+        &'a self,
+        command: &'a Command,
+        input: Keyboard,
+        output: Listener,
+    ) -> BoxFuture<'a, Result<Arc<dyn Session>, HostError>> {
+        Box::pin(async move {
+            let opening = Opening {
+                program: Program::new(command, &self.machine.environment, &self.cwd)?,
+                enclosure: self.enclosure.clone(),
+                keyboard: input,
+                output_limit_bytes: self.limits.output_bytes,
+                output,
+            };
+            let running = Arc::new(opening.start(&self.machine.keeper).await?);
+            *self.held.lock().unwrap_or_else(PoisonError::into_inner) = running.held();
+            let mut sessions = self.machine.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+            sessions.retain(|session| session.strong_count() > 0);
+            sessions.push(Arc::downgrade(&running));
+            Ok(running as Arc<dyn Session>)
+        })
     }
 
     fn held(&self) -> Held {

@@ -100,7 +100,7 @@ pub(crate) async fn attend(
     time_limit: Duration,
     keeper: &Keeper,
     cancel: &CancellationToken,
-    mut capture: Option<&mut Capture<'_>>,
+    capture: Option<&mut Capture<'_>>,
 ) -> Result<End, HostError> {
     let name = order.program.name().to_owned();
     let begun = Instant::now();
@@ -113,18 +113,28 @@ pub(crate) async fn attend(
         }
         child = keeper.start(order) => child?,
     };
-    let lost = |source| HostError::Wait { program: name.clone(), source };
+    let stayed = stay(&mut child, begun, stop, capture).await;
+    stayed.map_err(|source| HostError::Wait { program: name, source })
+}
+
+/// Stays with a child that was begun then to its end, which `stop` may bring about.
+pub(crate) async fn stay(
+    child: &mut Child,
+    begun: Instant,
+    stop: impl Future<Output = Exit>,
+    mut capture: Option<&mut Capture<'_>>,
+) -> io::Result<End> {
     let forced = tokio::select! {
         biased;
-        forced = &mut stop => Some(forced),
-        ended = follow(&child, capture.as_deref_mut()) => {
-            ended.map_err(lost)?;
+        forced = stop => Some(forced),
+        ended = follow(child, capture.as_deref_mut()) => {
+            ended?;
             None
         }
     };
     let duration = begun.elapsed();
-    let ended = wind_up(&mut child, capture, forced).await.map_err(lost)?;
-    let exit = forced.or(ended.exit).ok_or_else(|| lost(io::ErrorKind::WouldBlock.into()))?;
+    let ended = wind_up(child, capture, forced).await?;
+    let exit = forced.or(ended.exit).ok_or(io::ErrorKind::WouldBlock)?;
     let mut denials = denials::observed(exit, &ended.words);
     denials.extend(child.inspect().await);
     let held = Some(child.held().clone());
@@ -132,7 +142,7 @@ pub(crate) async fn attend(
 }
 
 /// The pipe for all output; only our end knows how not to block.
-fn pipe() -> io::Result<(pipe::Receiver, OwnedFd)> {
+pub(crate) fn pipe() -> io::Result<(pipe::Receiver, OwnedFd)> {
     let (reader, writer) = io::pipe()?;
     Ok((pipe::Receiver::from_owned_fd(reader.into())?, writer.into()))
 }
@@ -192,14 +202,23 @@ pub(crate) struct Capture<'a> {
     output: &'a (dyn Fn(&[u8]) + Send + Sync),
 }
 
-impl Capture<'_> {
+impl<'a> Capture<'a> {
+    /// Passes everything on and keeps nothing.
+    pub(crate) fn passing(pipe: pipe::Receiver, output: &'a (dyn Fn(&[u8]) + Send + Sync)) -> Self {
+        Self { pipe, chunk: vec![0; CHUNK_BYTES].into(), kept: HeadTail::new(0), spill: None, output }
+    }
+
     /// Reads until nobody can write any more. Dropping the future between two reads loses nothing.
     async fn read_to_end(&mut self) -> io::Result<()> {
         loop {
             if let Some(spill) = &mut self.spill {
                 spill.ready().await;
             }
-            let length = self.pipe.read(&mut self.chunk).await?;
+            let length = match self.pipe.read(&mut self.chunk).await {
+                // How a terminal says that nobody has it open any more.
+                Err(error) if error.raw_os_error() == Some(libc::EIO) => 0,
+                read => read?,
+            };
             let Some(bytes) = self.chunk.get(..length).filter(|bytes| !bytes.is_empty()) else {
                 return Ok(());
             };

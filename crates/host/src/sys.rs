@@ -44,6 +44,7 @@ mod mounts;
 mod pid;
 #[cfg(target_os = "linux")]
 mod split;
+pub(crate) mod terminal;
 #[cfg(target_os = "linux")]
 mod warden;
 

@@ -97,11 +97,14 @@ impl Attempt<'_> {
 
 /// What the sandbox stopped, if that is why a command failed.
 fn stopped(output: &Output) -> &[Denial] {
+    if !matches!(output.facts.exit(), Some(Exit::Code(1..) | Exit::Signal(_))) {
+        return &[];
+    }
     match &output.facts {
-        Facts::Command(command) if matches!(command.exit, Exit::Code(1..) | Exit::Signal(_)) => {
-            &command.denials
-        }
-        Facts::Command(_) | Facts::None => &[],
+        Facts::Command(command) => &command.denials,
+        // What was typed to a session is not typed again.
+        Facts::Session(session) if session.started => &session.denials,
+        Facts::Session(_) | Facts::None => &[],
     }
 }
 

@@ -26,6 +26,11 @@ impl Budget {
         }
     }
 
+    /// So many tokens, but no more than this.
+    pub(crate) fn at_most(self, tokens: usize) -> Self {
+        Self::Tokens(tokens.min(self.bytes() / BYTES_PER_TOKEN))
+    }
+
     /// What is left of it after a text.
     pub(crate) fn less(self, text: &str) -> Self {
         match self {

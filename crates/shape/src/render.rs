@@ -29,10 +29,13 @@ pub fn json(tool: &ToolName, outcome: &Outcome) -> Value {
 pub fn markdown(tool: &ToolName, outcome: &Outcome) -> String {
     let success = if outcome.verdict.success { "yes".to_owned() } else { outcome.verdict.reasons.join("; ") };
     let mut rows = vec![("Success", success)];
-    if let Facts::Command(command) = &outcome.facts {
-        rows.push(("Exit", exit(command.exit)));
-        rows.push(("Output", format!("{} bytes", command.output_bytes)));
-    }
+    let printed = match &outcome.facts {
+        Facts::None => None,
+        Facts::Command(command) => Some(command.output_bytes),
+        Facts::Session(session) => Some(session.output_bytes),
+    };
+    rows.extend(outcome.facts.exit().map(|how| ("Exit", exit(how))));
+    rows.extend(printed.map(|bytes| ("Output", format!("{bytes} bytes"))));
     rows.push(("Time", format!("{} ms", outcome.receipt.duration.as_millis())));
     if let Some(held) = &outcome.receipt.held {
         rows.push(("Held by", held.rung.name().to_owned()));
@@ -61,7 +64,7 @@ fn fence_for(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use windlass_contract::{Content, Output, Receipt};
+    use windlass_contract::{Output, Receipt};
 
     use super::*;
     use crate::Shaper;
@@ -80,8 +83,7 @@ mod tests {
 
     #[test]
     fn json_has_status_data_error_time_and_metadata() {
-        let output =
-            Output { content: vec![Content::Text("hi".into())], data: Some(json!([1])), facts: Facts::None };
+        let output = Output { data: Some(json!([1])), ..Output::from("hi") };
         let outcome =
             Shaper::default().shape(windlass_contract::Format::Plain, Ok(output), Receipt::default());
         assert_eq!(

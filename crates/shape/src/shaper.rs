@@ -45,37 +45,22 @@ impl Shaper {
                 (status, Output::from(text))
             }
         };
-        let Output { content, data, mut facts } = output;
-        if let Facts::Command(command) = &mut facts {
-            receipt.denials.append(&mut command.denials);
-        }
-        let verdict = judge(status, &facts);
-        let (content, total_lines) = self.fit(content, &elsewhere(&facts));
-        Outcome { status, content, view: View { format, total_lines }, data, facts, verdict, receipt }
-    }
-
-    /// Cuts texts to the budget, which they share; the number of lines there were tells that something is gone.
-    fn fit(&self, content: Vec<Content>, elsewhere: &str) -> (Vec<Content>, Option<u64>) {
-        let (mut left, mut total_lines, mut omitted) = (Some(self.budget), None, 0);
-        let mut kept = Vec::new();
-        for part in content {
-            match (part, left) {
-                (Content::Text(text), Some(budget)) => {
-                    let cut = budget.cut(&text, elsewhere);
-                    left = cut.is_none().then(|| budget.less(&text));
-                    if cut.is_some() {
-                        total_lines = u64::try_from(text.lines().count()).ok();
-                    }
-                    kept.push(Content::Text(cut.unwrap_or(text)));
-                }
-                (Content::Text(_), None) => omitted += 1,
-                (image @ Content::Image(_), _) => kept.push(image),
+        let Output { content, data, mut facts, most_tokens } = output;
+        match &mut facts {
+            Facts::None => {}
+            Facts::Command(command) => receipt.denials.append(&mut command.denials),
+            Facts::Session(session) => {
+                receipt.denials.append(&mut session.denials);
+                receipt.held = session.held.take().or(receipt.held);
             }
         }
-        if omitted > 0 {
-            kept.push(Content::Text(format!("[omitted {omitted} text items ...]")));
-        }
-        (kept, total_lines)
+        let verdict = judge(status, &facts);
+        let (content, total_lines) = fit(
+            most_tokens.map_or(self.budget, |most| self.budget.at_most(most)),
+            content,
+            &elsewhere(&facts),
+        );
+        Outcome { status, content, view: View { format, total_lines }, data, facts, verdict, receipt }
     }
 }
 
@@ -90,16 +75,40 @@ fn elsewhere(facts: &Facts) -> String {
             };
             format!("\n[{what}: {}]\n", path.display())
         }
-        Facts::Command(_) | Facts::None => String::new(),
+        Facts::Command(_) | Facts::Session(_) | Facts::None => String::new(),
     }
 }
 
+/// Cuts texts to the budget, which they share; the number of lines there were tells that something is gone.
+fn fit(budget: Budget, content: Vec<Content>, elsewhere: &str) -> (Vec<Content>, Option<u64>) {
+    let (mut left, mut total_lines, mut omitted) = (Some(budget), None, 0);
+    let mut kept = Vec::new();
+    for part in content {
+        match (part, left) {
+            (Content::Text(text), Some(budget)) => {
+                let cut = budget.cut(&text, elsewhere);
+                left = cut.is_none().then(|| budget.less(&text));
+                if cut.is_some() {
+                    total_lines = u64::try_from(text.lines().count()).ok();
+                }
+                kept.push(Content::Text(cut.unwrap_or(text)));
+            }
+            (Content::Text(_), None) => omitted += 1,
+            (image @ Content::Image(_), _) => kept.push(image),
+        }
+    }
+    if omitted > 0 {
+        kept.push(Content::Text(format!("[omitted {omitted} text items ...]")));
+    }
+    (kept, total_lines)
+}
+
 fn status_of(facts: &Facts) -> Status {
-    match facts {
-        Facts::Command(CommandFacts { exit: Exit::TimedOut, .. }) => Status::Timeout,
-        Facts::Command(CommandFacts { exit: Exit::Cancelled, .. }) => Status::Rejected,
-        Facts::Command(CommandFacts { exit: Exit::Code(0), .. }) | Facts::None => Status::Success,
-        Facts::Command(CommandFacts { exit: Exit::Code(_) | Exit::Signal(_), .. }) => Status::Error,
+    match facts.exit() {
+        Some(Exit::TimedOut) => Status::Timeout,
+        Some(Exit::Cancelled) => Status::Rejected,
+        Some(Exit::Code(0)) | None => Status::Success,
+        Some(Exit::Code(_) | Exit::Signal(_)) => Status::Error,
     }
 }
 
@@ -136,13 +145,17 @@ fn cut_short(why: &str, output: Output) -> Output {
 fn aborted(format: Format, why: &str, after: Duration) -> String {
     let seconds = after.as_secs_f32().max(0.1);
     match format {
-        Format::Structured | Format::Freeform => format!("Wall time: {seconds:.1} seconds\n{why}"),
+        Format::Structured | Format::Freeform | Format::Session => {
+            format!("Wall time: {seconds:.1} seconds\n{why}")
+        }
         Format::Plain => format!("{why} after {seconds:.1}s"),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use windlass_contract::{Held, Rung, SessionFacts};
+
     use super::*;
 
     fn command(exit: Exit) -> Facts {
@@ -157,7 +170,7 @@ mod tests {
     }
 
     fn shape(facts: Facts, text: &str) -> Outcome {
-        let output = Output { content: vec![Content::Text(text.into())], data: None, facts };
+        let output = Output { facts, ..Output::from(text) };
         Shaper { budget: Budget::Bytes(8) }.shape(Format::Freeform, Ok(output), Receipt::default())
     }
 
@@ -176,7 +189,7 @@ mod tests {
                 let whole = Some(Whole::File { path: "/o/1.txt".into(), bytes: 12, complete });
                 Facts::Command(CommandFacts { whole, ..facts })
             }
-            Facts::None => Facts::None,
+            other => other,
         };
         let text = "1\n2\n3\n4\n5\n6\n";
         let cut = "1\n2\n…4 chars truncated…\n[whole output: /o/1.txt]\n5\n6\n";
@@ -221,8 +234,7 @@ mod tests {
     #[test]
     fn what_a_stopped_command_has_printed_is_kept() {
         let told = |printed: &str| {
-            let content = vec![Content::Text(printed.into())];
-            let output = Output { content, data: None, facts: command(Exit::Cancelled) };
+            let output = Output { facts: command(Exit::Cancelled), ..Output::from(printed) };
             let failure = Failure::CutShort("aborted by user".into(), Box::new(output));
             let outcome = Shaper::default().shape(Format::Freeform, Err(failure), Receipt::default());
             assert_eq!((outcome.status, outcome.verdict.success), (Status::Rejected, false));
@@ -231,5 +243,27 @@ mod tests {
         let why = "Wall time: 0.1 seconds\naborted by user";
         assert_eq!(told(""), why);
         assert_eq!(told("one\n"), format!("{why}\nOutput until then:\none\n"));
+    }
+
+    #[test]
+    fn a_running_session_is_no_failure_and_its_receipt_says_what_holds_it() {
+        let facts = Facts::Session(SessionFacts {
+            session: 1000,
+            started: false,
+            chunk: "000000".into(),
+            exit: None,
+            waits_for_input: false,
+            duration: Duration::ZERO,
+            output_bytes: 0,
+            killed: Vec::new(),
+            denials: Vec::new(),
+            held: Some(Held::by(Rung::Namespaces)),
+        });
+        let output = Output { facts, most_tokens: Some(1), ..Output::from("123456789") };
+        let receipt = Receipt { held: Some(Held::by(Rung::InProcess)), ..Receipt::default() };
+        let outcome = Shaper { budget: Budget::Bytes(8) }.shape(Format::Session, Ok(output), receipt);
+        assert_eq!((outcome.status, outcome.verdict.success), (Status::Success, true));
+        assert_eq!(outcome.receipt.held, Some(Held::by(Rung::Namespaces)));
+        assert_eq!(outcome.text(), "12…2 tokens truncated…89");
     }
 }

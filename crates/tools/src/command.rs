@@ -12,8 +12,8 @@ use std::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 use windlass_contract::{
-    Category, Command, CommandFacts, CommandLine, Content, Cx, Denial, Effects, ErrorKind, Escalation, Exit,
-    Facts, Finished, Format, HostError, Layer, Meta, Output, Proof, ToolError,
+    Category, Command, CommandFacts, CommandLine, Cx, Denial, Effects, ErrorKind, Escalation, Exit, Facts,
+    Finished, Format, HostError, Layer, Meta, Output, Proof, ToolError,
 };
 
 use live::Live;
@@ -119,7 +119,7 @@ fn result(finished: Finished) -> Output {
         killed: finished.killed,
         denials: finished.denials,
     };
-    Output { content: vec![Content::Text(text)], data: None, facts: Facts::Command(facts) }
+    Output { facts: Facts::Command(facts), ..Output::from(text) }
 }
 
 /// A program that was killed has often said why before.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{CommandFacts, Facts, Outcome};
+use super::{CommandFacts, Facts, Outcome, SessionFacts};
 use crate::{Content, Exit, Format};
 
 impl Outcome {
@@ -15,7 +15,8 @@ impl Outcome {
             }
             (Facts::Command(command), Format::Structured) => vec![self.structured(command)],
             (Facts::Command(command), Format::Freeform) => vec![self.freeform(command)],
-            (Facts::None | Facts::Command(_), _) => self.content.clone(),
+            (Facts::Session(session), Format::Session) => vec![self.session(session)],
+            (Facts::None | Facts::Command(_) | Facts::Session(_), _) => self.content.clone(),
         }
     }
 
@@ -41,6 +42,25 @@ impl Outcome {
         let total = total.map(|lines| format!("Total output lines: {lines}\n")).unwrap_or_default();
         Content::Text(format!("Exit code: {code}\nWall time: {seconds} seconds\n{total}Output:\n{text}"))
     }
+
+    /// Header lines that say how the session is, then this piece of its output.
+    fn session(&self, session: &SessionFacts) -> Content {
+        const BYTES_PER_TOKEN: u64 = 4;
+        let state = match session.exit {
+            Some(exit) => format!("Process exited with code {}", exit.code()),
+            None => format!("Process running with session ID {}", session.session),
+        };
+        let waits = if session.waits_for_input { "The program is waiting for input\n" } else { "" };
+        let lines = self.view.total_lines.map(|lines| format!("Total output lines: {lines}\n\n"));
+        Content::Text(format!(
+            "Chunk ID: {}\nWall time: {:.4} seconds\n{state}\n{waits}Original token count: {}\nOutput:\n{}{}",
+            session.chunk,
+            session.duration.as_secs_f64(),
+            session.output_bytes.div_ceil(BYTES_PER_TOKEN),
+            lines.unwrap_or_default(),
+            self.text(),
+        ))
+    }
 }
 
 /// Seconds, rounded to one decimal.
@@ -63,12 +83,16 @@ mod tests {
             denials: Vec::new(),
             killed: Vec::new(),
         };
+        shown(format, Facts::Command(command), text, total_lines)
+    }
+
+    fn shown(format: Format, facts: Facts, text: &str, total_lines: Option<u64>) -> String {
         let outcome = Outcome {
             status: Status::Success,
             content: vec![Content::Text(text.into())],
             view: View { format, total_lines },
             data: None,
-            facts: Facts::Command(command),
+            facts,
             verdict: Verdict { success: true, reasons: Vec::new() },
             receipt: Receipt::default(),
         };
@@ -100,6 +124,34 @@ mod tests {
         assert_eq!(
             told(Format::Freeform, Exit::Code(0), 0, "a…b", Some(1)),
             "Exit code: 0\nWall time: 0 seconds\nOutput:\na…b"
+        );
+    }
+
+    #[test]
+    fn a_session_says_how_it_is_before_what_it_printed() {
+        let session = |exit, waits_for_input| {
+            Facts::Session(SessionFacts {
+                session: 4711,
+                started: true,
+                chunk: "3fa9c1".into(),
+                exit,
+                waits_for_input,
+                duration: Duration::from_millis(1234),
+                output_bytes: 9,
+                killed: Vec::new(),
+                denials: Vec::new(),
+                held: None,
+            })
+        };
+        assert_eq!(
+            shown(Format::Session, session(Some(Exit::Code(3)), false), "ok\n", None),
+            "Chunk ID: 3fa9c1\nWall time: 1.2340 seconds\nProcess exited with code 3\nOriginal token count: 3\n\
+             Output:\nok\n"
+        );
+        assert_eq!(
+            shown(Format::Session, session(None, true), "1\n…\n6\n", Some(6)),
+            "Chunk ID: 3fa9c1\nWall time: 1.2340 seconds\nProcess running with session ID 4711\n\
+             The program is waiting for input\nOriginal token count: 3\nOutput:\nTotal output lines: 6\n\n1\n…\n6\n"
         );
     }
 }

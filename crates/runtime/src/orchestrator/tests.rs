@@ -79,7 +79,7 @@ async fn run(approval: ApprovalPolicy, answers: &[Answer]) -> (Status, String, V
             denials: if free { Vec::new() } else { vec![denial] },
         };
         let content = vec![Content::Text("done".into())];
-        Ok(Output { content, data: None, facts: Facts::Command(facts) })
+        Ok(Output { content, facts: Facts::Command(facts), ..Output::default() })
     };
     let registry = Registry::builder().tool(Arc::new(tool("put", command, body).description("A test.")));
     let answers = answers.iter().rev().cloned().collect();

@@ -1,0 +1,83 @@
+//! Terminals for sessions.
+
+use std::{
+    ffi::c_int,
+    io,
+    os::fd::{AsRawFd, FromRawFd, OwnedFd},
+};
+
+/// Both ends of a new terminal.
+#[derive(Debug)]
+pub(crate) struct Terminal {
+    /// For this process; does not block.
+    pub(crate) ours: OwnedFd,
+    /// For the command.
+    pub(crate) theirs: OwnedFd,
+}
+
+impl Terminal {
+    /// Opens one of this size.
+    pub(crate) fn open(rows: u16, columns: u16) -> io::Result<Self> {
+        let terminal = open()?;
+        let size = libc::winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        // SAFETY: the descriptor is open, and the structure is a local that lives across the call.
+        let set = unsafe {
+            libc::ioctl(terminal.ours.as_raw_fd(), libc::TIOCSWINSZ as libc::Ioctl, &raw const size)
+        };
+        checked(set).map(|_| terminal)
+    }
+}
+
+/// Neither end is ever without the mark that keeps it from other children, and neither becomes our own terminal.
+#[cfg(target_os = "linux")]
+fn open() -> io::Result<Terminal> {
+    use std::{fs::File, os::unix::fs::OpenOptionsExt};
+
+    let ours = File::options()
+        .read(true)
+        .write(true)
+        .custom_flags(libc::O_NOCTTY | libc::O_NONBLOCK)
+        .open("/dev/ptmx")?;
+    let unlocked: c_int = 0;
+    let flags = libc::O_RDWR | libc::O_NOCTTY | libc::O_CLOEXEC;
+    // SAFETY: the descriptor is open; the first call reads a local that lives across it, the second takes a number.
+    let theirs = unsafe {
+        checked(libc::ioctl(ours.as_raw_fd(), libc::TIOCSPTLCK as libc::Ioctl, &raw const unlocked))?;
+        checked(libc::ioctl(ours.as_raw_fd(), libc::TIOCGPTPEER as libc::Ioctl, flags))?
+    };
+    // SAFETY: the kernel has just made this descriptor for us, and nobody else knows of it.
+    let theirs = unsafe { OwnedFd::from_raw_fd(theirs) };
+    Ok(Terminal { ours: ours.into(), theirs })
+}
+
+#[cfg(not(target_os = "linux"))]
+fn open() -> io::Result<Terminal> {
+    use std::ptr;
+
+    let (mut ours, mut theirs): (c_int, c_int) = (-1, -1);
+    // SAFETY: both numbers are locals that live across the call; the other pointers may be null.
+    let opened = unsafe {
+        libc::openpty(&raw mut ours, &raw mut theirs, ptr::null_mut(), ptr::null_mut(), ptr::null_mut())
+    };
+    checked(opened)?;
+    // SAFETY: the system has just made these descriptors for us; the calls on them take numbers.
+    unsafe {
+        let terminal = Terminal { ours: OwnedFd::from_raw_fd(ours), theirs: OwnedFd::from_raw_fd(theirs) };
+        checked(libc::fcntl(ours, libc::F_SETFL, libc::O_NONBLOCK))?;
+        checked(libc::fcntl(ours, libc::F_SETFD, libc::FD_CLOEXEC))?;
+        checked(libc::fcntl(theirs, libc::F_SETFD, libc::FD_CLOEXEC))?;
+        Ok(terminal)
+    }
+}
+
+/// The group of processes that a terminal, of which this is our end, now belongs to.
+#[cfg(target_os = "linux")]
+pub(crate) fn foreground(ours: &OwnedFd) -> Option<u32> {
+    // SAFETY: takes and gives numbers.
+    let group = unsafe { libc::tcgetpgrp(ours.as_raw_fd()) };
+    u32::try_from(group).ok().filter(|group| *group > 0)
+}
+
+fn checked(result: c_int) -> io::Result<c_int> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}

@@ -1,0 +1,339 @@
+//! Real programs in sessions, on real terminals, held in every way this machine has.
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "in the helpers of a test, too, a failed unwrap is a failed test")]
+#![expect(clippy::print_stderr, reason = "what is skipped is said aloud")]
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::Path,
+    sync::Arc,
+    sync::mpsc::{self, Receiver},
+    thread,
+    time::Duration,
+};
+
+use tempfile::TempDir;
+use tokio::time::timeout;
+use windlass_contract::{
+    Command, Confinement, Effects, Ended, Exit, Grant, Host, HostError, Keyboard, Limits, Rung, Sandbox,
+    Session, Walls,
+};
+use windlass_host::Machine;
+
+/// Far more than any of these programs needs: whoever gets here hangs.
+const FOREVER: Duration = Duration::from_secs(60);
+
+/// How often it is looked whether a program waits: nothing tells when it begins to.
+const LOOK: Duration = Duration::from_millis(10);
+
+const TERMINAL: Keyboard = Keyboard::Terminal { rows: 24, columns: 80 };
+
+/// A workspace on a machine, and how it is held.
+struct World {
+    place: TempDir,
+    machine: Machine,
+    rung: Rung,
+}
+
+impl World {
+    /// One for each way of holding that this machine has.
+    fn all() -> Vec<Self> {
+        [Rung::Unconfined, Rung::Namespaces, Rung::Landlock].into_iter().filter_map(Self::on).collect()
+    }
+
+    fn on(rung: Rung) -> Option<Self> {
+        let variables = [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("TERM", "dumb"), ("PS1", "ready> ")];
+        let machine = Machine::new(variables.map(|(name, value)| (name.into(), value.into())).into());
+        let machine = if rung == Rung::Landlock { machine.without_namespaces() } else { machine };
+        let found = machine.diagnose().rung;
+        if rung != Rung::Unconfined && found != Some(rung) {
+            eprintln!("skipped: this machine has no rung `{}`, but {found:?}", rung.name());
+            return None;
+        }
+        Some(Self { place: tempfile::tempdir_in("/var/tmp").unwrap(), machine, rung })
+    }
+
+    fn path(&self) -> &Path {
+        self.place.path()
+    }
+
+    fn host(&self, limits: Limits) -> Arc<dyn Host> {
+        let confinement = match self.rung {
+            Rung::Unconfined => Confinement::Unconfined,
+            _ => Confinement::Walls(Walls { writable: vec![self.path().to_owned()], ..Walls::default() }),
+        };
+        let grant = Grant::issue(self.path().to_owned(), &Effects::none(), limits, confinement);
+        self.machine.confine(&grant).unwrap()
+    }
+
+    async fn open(&self, keyboard: Keyboard, argv: &[&str]) -> Talk {
+        self.try_open(Limits::default(), keyboard, argv).await.unwrap()
+    }
+
+    async fn try_open(&self, limits: Limits, keyboard: Keyboard, argv: &[&str]) -> Result<Talk, HostError> {
+        let argv = argv.iter().map(ToString::to_string).collect();
+        let command = Command { argv, cwd: None, env: BTreeMap::new(), time_limit: None };
+        let session = self.host(limits).open(&command, keyboard, Arc::new(|_| {})).await?;
+        Ok(Talk { session, heard: String::new(), printed_bytes: 0, rung: self.rung })
+    }
+
+    /// Makes the named pipe `tether` and tells when every process that held it open for writing is gone.
+    fn tether(&self) -> Receiver<()> {
+        let path = self.path().join("tether");
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        let (gone, told) = mpsc::channel();
+        thread::spawn(move || {
+            fs::read(path).unwrap();
+            gone.send(()).unwrap();
+        });
+        told
+    }
+}
+
+/// A conversation with a program.
+struct Talk {
+    session: Arc<dyn Session>,
+    heard: String,
+    printed_bytes: u64,
+    rung: Rung,
+}
+
+impl Talk {
+    async fn say(&self, text: &str) {
+        assert_eq!(self.session.write(text.as_bytes()).await.unwrap(), text.len());
+    }
+
+    /// Listens until something is heard that was not heard before.
+    async fn hear(&mut self, expected: &str) {
+        let heard = timeout(FOREVER, async {
+            loop {
+                self.heard += &String::from_utf8_lossy(&self.session.take().bytes);
+                if let Some(at) = self.heard.find(expected) {
+                    self.heard.drain(..at + expected.len());
+                    return;
+                }
+                assert_eq!(self.session.ended(), None, "{:?}: heard only {:?}", self.rung, self.heard);
+                self.printed_bytes = self.session.progress(self.printed_bytes).await;
+            }
+        });
+        assert!(heard.await.is_ok(), "{:?}: no {expected:?} in {:?}", self.rung, self.heard);
+    }
+
+    async fn waits(&self) {
+        let waits = timeout(FOREVER, async {
+            while !self.session.waits_for_input().await {
+                tokio::time::sleep(LOOK).await;
+            }
+        });
+        assert!(waits.await.is_ok(), "{:?}: it is not seen to wait", self.rung);
+    }
+
+    /// How it ended, and what it had still to say.
+    async fn end(&mut self) -> (Ended, String) {
+        let ended = timeout(FOREVER, async {
+            loop {
+                if let Some(ended) = self.session.ended() {
+                    return ended;
+                }
+                self.printed_bytes = self.session.progress(self.printed_bytes).await;
+            }
+        });
+        let ended = ended.await.unwrap();
+        self.heard += &String::from_utf8_lossy(&self.session.take().bytes);
+        (ended, std::mem::take(&mut self.heard))
+    }
+}
+
+const SHELL: [&str; 4] = ["bash", "--norc", "--noprofile", "-i"];
+
+#[tokio::test]
+async fn what_is_typed_is_read_and_what_is_printed_is_heard() {
+    for world in World::all() {
+        let mut talk = world.open(TERMINAL, &["sh", "-c", "read name; echo hello, $name; exit 3"]).await;
+        talk.waits().await;
+        talk.say("you\n").await;
+        let (ended, said) = talk.end().await;
+        assert_eq!((ended.exit, said.as_str()), (Exit::Code(3), "you\r\nhello, you\r\n"), "{:?}", world.rung);
+        assert_eq!(talk.session.held().rung, world.rung);
+    }
+}
+
+#[tokio::test]
+async fn a_program_finds_a_terminal_of_the_size_that_was_asked_for() {
+    for world in World::all() {
+        let script = "stty size; python3 -c 'import os
+for fd in 0, 1, 2, os.open(\"/dev/tty\", os.O_RDWR): assert os.isatty(fd)
+print(\"all\")'";
+        let keyboard = Keyboard::Terminal { rows: 33, columns: 99 };
+        let (ended, said) = world.open(keyboard, &["sh", "-c", script]).await.end().await;
+        assert_eq!((ended.exit, said.as_str()), (Exit::Code(0), "33 99\r\nall\r\n"), "{:?}", world.rung);
+    }
+}
+
+#[tokio::test]
+async fn without_a_keyboard_there_is_neither_input_nor_terminal() {
+    for world in World::all() {
+        let script = "cat; test -t 0 || test -t 1 || echo none; (: < /dev/tty) 2>/dev/null || echo nowhere";
+        let mut talk = world.open(Keyboard::Absent, &["sh", "-c", script]).await;
+        assert!(talk.session.write(b"x").await.is_err());
+        let (ended, said) = talk.end().await;
+        assert_eq!(ended.exit, Exit::Code(0));
+        assert_eq!(said, "none\nnowhere\n", "{:?}", world.rung);
+    }
+}
+
+#[tokio::test]
+async fn everyday_programs_that_wait_for_input_are_seen_to() {
+    let programs: [&[&str]; 6] = [
+        &["cat"],
+        &SHELL,
+        &["python3", "-q"],
+        &["python3", "-c", "input('name? ')"],
+        &["sh", "-c", "cat /etc/passwd /etc/passwd /etc/passwd | less"],
+        &["vi", "-u", "NONE", "new"],
+    ];
+    for world in World::all() {
+        for program in programs {
+            let talk = world.open(TERMINAL, program).await;
+            eprintln!("{:?} {program:?}", world.rung);
+            talk.waits().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_program_that_works_or_sleeps_or_serves_is_not_said_to_wait() {
+    let programs: [&[&str]; 3] = [
+        &["sh", "-c", "echo begun; while :; do :; done"],
+        &["sh", "-c", "echo begun; sleep 1000"],
+        &["sh", "-c", "echo begun; sleep 1000 | cat"],
+    ];
+    for world in World::all() {
+        for program in programs {
+            let mut talk = world.open(TERMINAL, program).await;
+            talk.hear("begun").await;
+            for _ in 0..20 {
+                assert!(!talk.session.waits_for_input().await, "{:?} {program:?}", world.rung);
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn ctrl_c_ends_what_is_in_the_foreground_and_leaves_the_shell() {
+    for world in World::all() {
+        let mut talk = world.open(TERMINAL, &SHELL).await;
+        talk.hear("ready> ").await;
+        // A program of its own tells when it has the terminal.
+        talk.say("sh -c 'echo be\"\"gun; exec sleep 1000'\n").await;
+        talk.hear("begun\r\n").await;
+        talk.say("\x03").await;
+        talk.hear("ready> ").await;
+        talk.waits().await;
+        talk.say("sh -c 'echo be\"\"gun again; exec sleep 1001'\n").await;
+        talk.hear("begun again\r\n").await;
+        talk.say("\x1a").await;
+        talk.hear("Stopped").await;
+        talk.hear("ready> ").await;
+        talk.waits().await;
+        talk.say("kill -9 %1; exec sh -c 'exit 4'\n").await;
+        assert_eq!(talk.end().await.0.exit, Exit::Code(4), "{:?}", world.rung);
+    }
+}
+
+#[tokio::test]
+async fn python_answers_line_by_line() {
+    for world in World::all() {
+        let mut talk = world.open(TERMINAL, &["python3", "-q"]).await;
+        talk.hear(">>> ").await;
+        talk.say("6 * 7\n").await;
+        talk.hear("42").await;
+        talk.waits().await;
+        talk.say("exit(5)\n").await;
+        assert_eq!(talk.end().await.0.exit, Exit::Code(5), "{:?}", world.rung);
+    }
+}
+
+#[tokio::test]
+async fn a_flood_is_kept_within_bounds_while_nobody_looks() {
+    if let Some(world) = World::on(Rung::Namespaces) {
+        for keyboard in [TERMINAL, Keyboard::Absent] {
+            let limits = Limits { output_bytes: 10_000, ..Limits::default() };
+            let flood = "head -c 50000000 /dev/zero | tr '\\0' x; echo end";
+            let mut talk = world.try_open(limits, keyboard, &["sh", "-c", flood]).await.unwrap();
+            timeout(FOREVER, async {
+                while talk.session.ended().is_none() {
+                    talk.printed_bytes = talk.session.progress(talk.printed_bytes).await;
+                }
+            })
+            .await
+            .unwrap();
+            let printed = talk.session.take();
+            let last = if keyboard == TERMINAL { "end\r\n" } else { "end\n" };
+            assert_eq!(printed.bytes.len(), 10_000);
+            assert!(printed.bytes.ends_with(last.as_bytes()));
+            assert_eq!(printed.gap, Some((5_000, 49_990_000 + last.len() as u64)));
+            assert_eq!(talk.session.take().bytes, b"");
+        }
+    }
+}
+
+#[tokio::test]
+async fn ending_a_session_ends_all_it_started() {
+    for world in World::all() {
+        let gone = world.tether();
+        // Three ways to hide: in the background, in another group, in another session.
+        let hide = "exec 9>tether; sleep 1000 & set -m; sleep 1001 & setsid sleep 1002 & echo hidden; cat";
+        let mut talk = world.open(TERMINAL, &["bash", "-c", hide]).await;
+        talk.hear("hidden").await;
+        timeout(FOREVER, talk.session.end()).await.unwrap();
+        assert_eq!(talk.session.ended().unwrap().exit, Exit::Cancelled, "{:?}", world.rung);
+        gone.recv_timeout(FOREVER).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn dropping_the_last_handle_kills_it_with_all_it_started() {
+    let Some(world) = World::on(Rung::Namespaces) else { return };
+    let gone = world.tether();
+    let mut talk =
+        world.open(TERMINAL, &["sh", "-c", "exec 9>tether; setsid sleep 1000 & echo up; cat"]).await;
+    talk.hear("up").await;
+    drop(talk);
+    // Not on this thread, which the session's task needs to hear of it.
+    tokio::task::spawn_blocking(move || gone.recv_timeout(FOREVER)).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_machine_that_closes_ends_every_session_and_names_it() {
+    for world in World::all() {
+        let done = world.open(Keyboard::Absent, &["true"]).await.end().await.0;
+        assert_eq!(done.exit, Exit::Code(0));
+        let open =
+            [world.open(TERMINAL, &SHELL).await, world.open(Keyboard::Absent, &["sleep", "1000"]).await];
+        assert_eq!(timeout(FOREVER, world.machine.close()).await.unwrap(), ["bash", "sleep"]);
+        assert!(open.iter().all(|talk| talk.session.ended().is_some()));
+        assert_eq!(world.machine.close().await, [""; 0]);
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_started_is_an_error_at_once() {
+    for world in World::all() {
+        let tried = world.try_open(Limits::default(), TERMINAL, &["no-such-program"]).await;
+        assert!(matches!(tried.map(|_| ()), Err(HostError::Spawn { .. })), "{:?}", world.rung);
+    }
+}
+
+#[tokio::test]
+async fn keys_cannot_be_pressed_from_inside() {
+    // TIOCSTI puts characters into the terminal as if they were typed.
+    let script = "import fcntl, sys
+try: fcntl.ioctl(0, 0x5412, b'x'); print('typed')
+except OSError as error: print('refused', error.errno)";
+    for world in World::all().into_iter().filter(|world| world.rung != Rung::Unconfined) {
+        let (_, said) = world.open(TERMINAL, &["python3", "-c", script]).await.end().await;
+        assert_eq!(said, "refused 1\r\n", "{:?}", world.rung);
+    }
+}
