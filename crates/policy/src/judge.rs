@@ -214,7 +214,9 @@ impl<'a> Judge<'a> {
 
     fn finish(self) -> Judgement {
         let Self { parts, mut unclear, files, .. } = self;
-        let strictest = parts.iter().rev().max_by_key(|part| part.class);
+        // A program that only runs another says nothing by itself.
+        let says = |part: &&Part| (part.class, part.reason != Reason::Wrapper);
+        let strictest = parts.iter().rev().max_by_key(says);
         let (mut class, mut why) = match strictest {
             Some(part) => (part.class, explain(part)),
             None => (Class::Ordinary, "there is nothing to run".to_owned()),

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use windlass::{
-    CommandLine, SandboxMode,
+    CommandLine, Network, Policy, SandboxMode,
     policy::{Class, Judgement, Part, Ruling},
 };
 
@@ -14,7 +14,7 @@ pub(super) fn run(setup: &Setup, command: &str, json: bool) -> Result<Exit, Prob
     let (ruling, judgement) =
         judge.decide(&CommandLine { argv: shell(command), cwd: Some(setup.cwd.clone()) });
     let mode = judge.sandbox;
-    let held = held(mode, &judgement);
+    let held = held(&setup.policy(judge.approval), &judgement);
     if json {
         let value = json!({
             "command": command,
@@ -27,7 +27,7 @@ pub(super) fn run(setup: &Setup, command: &str, json: bool) -> Result<Exit, Prob
         print(&format!("{value:#}\n"))?;
         return Ok(Exit::Done);
     }
-    let mut out = format!("{}: {}\n", says(ruling, judgement.class), visible(&judgement.why));
+    let mut out = format!("{}: {}\n", says(ruling, judgement.class, mode), visible(&judgement.why));
     for (at, part) in judgement.parts.iter().enumerate() {
         out.push_str(&format!("\n{}. {}\n", at + 1, described(part)));
     }
@@ -43,12 +43,17 @@ pub(super) fn run(setup: &Setup, command: &str, json: bool) -> Result<Exit, Prob
     Ok(Exit::Done)
 }
 
-fn says(ruling: Ruling, class: Class) -> &'static str {
-    match (ruling, class) {
-        (Ruling::Run, Class::Safe) => "runs without a question",
-        (Ruling::Run, _) => "runs without a question, held by the sandbox alone",
-        (Ruling::Ask | Ruling::AskToLeave, _) => "a question",
-        (Ruling::Refuse | Ruling::RefuseWish, _) => "refused",
+fn says(ruling: Ruling, class: Class, mode: SandboxMode) -> &'static str {
+    match (ruling, class, mode) {
+        (Ruling::Run, Class::Safe, _) => "runs without a question",
+        (Ruling::Run, _, SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite) => {
+            "runs without a question, held by the sandbox alone"
+        }
+        (Ruling::Run, _, SandboxMode::External) => "runs without a question, held only from outside",
+        (Ruling::Run, _, SandboxMode::DangerFullAccess) => "runs without a question, and nothing holds it",
+        (Ruling::Ask | Ruling::AskToLeave, ..) => "a person is asked",
+        (Ruling::Refuse | Ruling::RefuseWish, Class::Forbidden, _) => "refused",
+        (Ruling::Refuse | Ruling::RefuseWish, ..) => "refused, because nobody may be asked",
     }
 }
 
@@ -61,15 +66,24 @@ fn described(part: &Part) -> String {
 }
 
 /// What would hold the command once it runs.
-fn held(mode: SandboxMode, judgement: &Judgement) -> String {
-    let what = match mode {
-        SandboxMode::ReadOnly => "nothing may be written, no network",
+fn held(policy: &Policy, judgement: &Judgement) -> String {
+    let network = match policy.walls.network {
+        Network::None => "no network",
+        Network::Any => "the network may be used",
+    };
+    let what = match policy.sandbox {
+        SandboxMode::ReadOnly => "nothing may be written, no network".to_owned(),
         SandboxMode::WorkspaceWrite => {
-            "the workspace and a private temporary directory may be written, no network"
+            let roots = [&policy.cwd].into_iter().chain(&policy.walls.writable);
+            let roots: String =
+                roots.map(|root| format!("`{}`, ", visible(&root.to_string_lossy()))).collect();
+            format!("{roots}and a private temporary directory may be written, {network}")
         }
-        SandboxMode::DangerFullAccess => "none, it has all rights of the user",
-        SandboxMode::External => "none of ours, only what already holds this process",
+        SandboxMode::DangerFullAccess => "none, it has all rights of the user".to_owned(),
+        SandboxMode::External => {
+            format!("none of ours, only what already holds this process, which is said to mean: {network}")
+        }
     };
     let leaves = if judgement.escape_sandbox { "; the rules let this command leave it" } else { "" };
-    format!("{}: {what}{leaves}", mode.name())
+    format!("{}: {what}{leaves}", policy.sandbox.name())
 }
