@@ -214,10 +214,10 @@ fn shown(operations: &[DiffOp], old: &[&str], file: &[&str], start: usize) -> Ne
             rows.extend(new_range.map(|at| Row::Has(at, false)));
         }
     }
-    // Lines of the file beyond the last that was looked for.
+    // Of the file's lines at the end, no more than there are lines that they stand for.
     let spare = rows.iter().rev().take_while(|row| matches!(row, Row::Has(_, false))).count();
-    let is_paired = rows.len().checked_sub(spare + 1).is_some_and(|at| matches!(rows[at], Row::Wanted(_)));
-    rows.truncate(rows.len() - if is_paired { spare.saturating_sub(old.len()) } else { spare });
+    let replaced = rows.iter().rev().skip(spare).take_while(|row| matches!(row, Row::Wanted(_))).count();
+    rows.truncate(rows.len() - spare.saturating_sub(replaced));
     let numbers = rows.iter().filter_map(|row| match row {
         Row::Has(at, _) => Some(start + at + 1),
         Row::Wanted(_) => None,

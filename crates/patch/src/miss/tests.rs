@@ -30,6 +30,12 @@ fn lines_the_file_has_in_between_are_shown() {
 }
 
 #[test]
+fn lines_of_the_file_beyond_what_was_looked_for_are_not_shown() {
+    let found = nearest_of("a\nb\nfile\nmore\nand more\n", "a\nb\nmine").expect("a block");
+    assert_eq!(found.difference, "      1  a\n      2  b\n-        mine\n+     3  file\n");
+}
+
+#[test]
 fn a_line_of_which_only_the_likeness_is_there_is_found() {
     let found =
         nearest_of("alpha\nlet total = compute(items, 3);\nomega\n", "let total = compute(items, 4);");
