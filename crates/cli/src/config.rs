@@ -118,9 +118,9 @@ pub(crate) struct WorkspaceWrite {
     pub(crate) writable_roots: Vec<PathBuf>,
     /// Whether the network may be used.
     pub(crate) network_access: bool,
-    /// Whether the directory named by `TMPDIR` may not be written.
+    /// Has no effect: `TMPDIR` is a directory of the session's own, and the user's cannot be written.
     pub(crate) exclude_tmpdir_env_var: bool,
-    /// Whether `/tmp` may not be written.
+    /// Has no effect: `/tmp` is a directory of the session's own, and the system's cannot be written.
     pub(crate) exclude_slash_tmp: bool,
 }
 

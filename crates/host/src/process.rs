@@ -104,15 +104,13 @@ pub(crate) async fn attend(
 ) -> Result<End, HostError> {
     let name = order.program.name().to_owned();
     let begun = Instant::now();
-    let mut stop = pin!(stop(time_limit, cancel));
-    let mut child = tokio::select! {
-        biased;
-        exit = &mut stop => {
-            let duration = begun.elapsed();
-            return Ok(End { exit, duration, killed: Vec::new(), denials: Vec::new(), held: None });
-        }
-        child = keeper.start(order) => child?,
-    };
+    if cancel.is_cancelled() {
+        let (exit, duration) = (Exit::Cancelled, begun.elapsed());
+        return Ok(End { exit, duration, killed: Vec::new(), denials: Vec::new(), held: None });
+    }
+    let stop = stop(time_limit, cancel);
+    // Not given up halfway: a start is short, and what has begun may have said something before we hear of it.
+    let mut child = keeper.start(order).await?;
     let stayed = stay(&mut child, begun, stop, capture).await;
     stayed.map_err(|source| HostError::Wait { program: name, source })
 }

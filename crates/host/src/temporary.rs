@@ -1,9 +1,9 @@
 //! The temporary directory of a machine's commands: theirs alone, kept from one to the next, gone with the machine.
 
 use std::{
-    fs::{self, DirBuilder},
+    fs::{self, DirBuilder, File},
     io,
-    os::unix::fs::DirBuilderExt,
+    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
     sync::OnceLock,
 };
@@ -12,7 +12,15 @@ use std::{
 #[derive(Debug)]
 pub(crate) struct Temporary {
     keeps: bool,
-    made: OnceLock<PathBuf>,
+    made: OnceLock<Made>,
+}
+
+/// A directory, and the lock that says that it is in use: a directory whose process was killed can be told from one that
+/// is needed.
+#[derive(Debug)]
+struct Made {
+    path: PathBuf,
+    _lock: File,
 }
 
 impl Temporary {
@@ -28,43 +36,122 @@ impl Temporary {
 
     /// The directory, if it was needed before.
     pub(crate) fn made(&self) -> Option<&Path> {
-        self.made.get().map(PathBuf::as_path)
+        self.made.get().map(|made| made.path.as_path())
     }
 
     /// The directory.
     pub(crate) fn path(&self) -> io::Result<&Path> {
-        if let Some(path) = self.made.get() {
-            return Ok(path);
+        if let Some(made) = self.made.get() {
+            return Ok(&made.path);
         }
-        let path = make()?;
+        let made = make()?;
         // Another thread may have been faster; its directory counts then, and ours goes.
-        if let Err(surplus) = self.made.set(path) {
-            fs::remove_dir(surplus)?;
+        if let Err(surplus) = self.made.set(made) {
+            fs::remove_dir(surplus.path)?;
         }
-        self.made.get().map(PathBuf::as_path).ok_or_else(|| io::ErrorKind::NotFound.into())
+        self.made().ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 }
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        if let Some(path) = self.made.get() {
+        if let Some(Made { path, .. }) = self.made.get() {
             // What cannot be removed is the system's to clean.
             drop(fs::remove_dir_all(path));
         }
     }
 }
 
+/// Where they are.
+const PLACE: &str = "/tmp";
+
+/// How their names begin; the number of the process and another follow.
+const NAME: &str = "windlass-";
+
 /// Makes a directory nobody else can look into. Names are tried until one is free, so nobody can wait in one for us.
-fn make() -> io::Result<PathBuf> {
+fn make() -> io::Result<Made> {
     const TRIES: u32 = 100;
     let process = std::process::id();
     let mut last = io::ErrorKind::AlreadyExists.into();
     for number in 0..TRIES {
-        let path = PathBuf::from(format!("/tmp/windlass-{process}-{number}"));
-        match DirBuilder::new().mode(0o700).create(&path) {
-            Ok(()) => return Ok(path),
+        let path = Path::new(PLACE).join(format!("{NAME}{process}-{number}"));
+        match DirBuilder::new().mode(0o700).create(&path).and_then(|()| lock(&path)) {
+            Ok(lock) => {
+                sweep(Path::new(PLACE), lock.metadata()?.uid());
+                return Ok(Made { path, _lock: lock });
+            }
             Err(error) => last = error,
         }
     }
     Err(last)
+}
+
+/// Takes a directory for ourselves, if it is one, is still there and nobody has it.
+fn lock(path: &Path) -> io::Result<File> {
+    let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
+    let directory = File::options().read(true).custom_flags(flags).open(path)?;
+    directory.try_lock()?;
+    // Whoever sweeps might have been quicker.
+    let (held, named) = (directory.metadata()?, fs::symlink_metadata(path)?);
+    if held.ino() == named.ino() { Ok(directory) } else { Err(io::ErrorKind::NotFound.into()) }
+}
+
+/// Removes what this user's killed processes have left: nobody has its lock, and the process its name tells of is gone.
+/// The lock alone would not do, since it is taken a moment after the directory is made; nor would the name, since
+/// processes of other containers have the same numbers.
+fn sweep(place: &Path, user: u32) {
+    for entry in fs::read_dir(place).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let process = name.to_str().and_then(|name| name.strip_prefix(NAME)?.split_once('-'));
+        let Some(process) = process.and_then(|(process, _)| process.parse::<u32>().ok()) else { continue };
+        let is_ours = entry.metadata().is_ok_and(|entry| entry.is_dir() && entry.uid() == user);
+        if is_ours
+            && !Path::new("/proc").join(process.to_string()).exists()
+            && Path::new("/proc/self").exists()
+            && let Ok(_lock) = lock(&entry.path())
+        {
+            // What cannot be removed is the system's to clean.
+            drop(fs::remove_dir_all(entry.path()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// More than any process has.
+    const NOBODY: u32 = u32::MAX;
+
+    #[test]
+    fn what_a_killed_process_left_is_swept_and_nothing_else() {
+        let place = tempfile::tempdir().unwrap();
+        let path = |name: &str| place.path().join(name);
+        let user = fs::metadata(place.path()).unwrap().uid();
+        let (left, in_use) = (format!("windlass-{NOBODY}-0"), format!("windlass-{NOBODY}-1"));
+        let alive = format!("windlass-{}-0", std::process::id());
+        let names = [&left, &in_use, &alive, "windlass-x-0", "windlass-1", "other"];
+        for name in names {
+            fs::create_dir(path(name)).unwrap();
+        }
+        fs::write(path(&left).join("file"), "").unwrap();
+        std::os::unix::fs::symlink(path("other"), path(&format!("windlass-{NOBODY}-2"))).unwrap();
+        let _lock = lock(&path(&in_use)).unwrap();
+        sweep(place.path(), user.wrapping_add(1));
+        assert!(path(&left).exists());
+        sweep(place.path(), user);
+        assert!(!path(&left).exists());
+        for name in &names[1..] {
+            assert!(path(name).exists(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_directory_is_locked_as_long_as_it_is_used() {
+        let temporary = Temporary::new(true);
+        let path = temporary.path().unwrap().to_owned();
+        assert!(lock(&path).is_err());
+        drop(temporary);
+        assert!(!path.exists());
+    }
 }
