@@ -166,8 +166,7 @@ fn loopback_up() -> Result<(), c_int> {
             return Err(last_errno());
         }
         let mut request: libc::ifreq = mem::zeroed();
-        request.ifr_name[0] = b'l'.cast_signed();
-        request.ifr_name[1] = b'o'.cast_signed();
+        ptr::copy_nonoverlapping(c"lo".as_ptr(), request.ifr_name.as_mut_ptr(), 2);
         request.ifr_ifru.ifru_flags = UP_AND_RUNNING;
         let set = libc::ioctl(socket, libc::SIOCSIFFLAGS as libc::Ioctl, &raw mut request);
         let result = if set < 0 { Err(last_errno()) } else { Ok(()) };
