@@ -115,7 +115,7 @@ impl Blueprint {
         let mut protection = Protection::of(&roots);
         let mut writable_trees = roots.clone();
         writable_trees.extend(protection.also_writable.iter().cloned());
-        let mut not_covered = Vec::new();
+        let mut not_covered: Vec<_> = protection.not_covered().collect();
         let hidden = hidden(walls, ground, &writable_trees, &mut not_covered);
         for path in &hidden {
             if let Some(root) = writable_trees.iter().find(|root| path.starts_with(root)) {

@@ -72,6 +72,7 @@ impl Fence {
         protection.save();
         trees.extend(protection.also_writable.iter().cloned());
         let mut not_covered = self::not_covered(version);
+        not_covered.extend(protection.not_covered());
         let hidden = hidden(walls, ground, &trees, &mut not_covered);
         if let Some(path) = hidden.iter().find(|path| trees.iter().any(|tree| path.starts_with(tree))) {
             return Err(Impossible(format!(

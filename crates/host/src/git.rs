@@ -7,6 +7,9 @@ use std::{
 };
 
 pub(crate) mod config;
+mod seen;
+
+use seen::{Seen, Source, Stamp};
 
 /// How much of a small file is read.
 const SMALL_FILE_BYTES: u64 = 64 * 1024;
@@ -17,6 +20,9 @@ const INDEX_BYTES: u64 = 256 * 1024 * 1024;
 /// How many directories of a workspace are looked into for repositories nobody mentions. A bound, so that the size of
 /// the workspace does not matter; looking into one takes some 10 µs.
 const LOOKED_INTO: usize = 48;
+
+/// How many entries of each: a huge directory holds files, not repositories.
+const ENTRIES: usize = 256;
 
 /// The git directory a `.git` leads to: itself, or what the file or link that it is names.
 pub(crate) fn directory(dot_git: &Path) -> Option<PathBuf> {
@@ -58,31 +64,56 @@ fn entries(directory: &Path) -> impl Iterator<Item = PathBuf> + use<> {
 }
 
 /// Directories with a `.git` of their own, not far below a root.
-pub(crate) fn nested(root: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
+#[derive(Debug, Clone)]
+pub(crate) struct Nested {
+    pub(crate) found: Vec<PathBuf>,
+    /// Whether the whole root was looked through.
+    pub(crate) is_all: bool,
+}
+
+/// Looks for repositories not far below a root.
+pub(crate) fn nested(root: &Path) -> Nested {
+    static SEEN: Seen<Nested> = Seen::new();
+    SEEN.or(root, || look_for_nested(root))
+}
+
+fn look_for_nested(root: &Path) -> (Vec<Source>, Nested) {
+    let mut nested = Nested { found: Vec::new(), is_all: true };
+    let mut sources = Vec::new();
     let mut waiting = VecDeque::from([root.to_owned()]);
-    for _ in 0..LOOKED_INTO {
-        let Some(directory) = waiting.pop_front() else { break };
+    while let Some(directory) = waiting.pop_front() {
+        if sources.len() == LOOKED_INTO {
+            nested.is_all = false;
+            break;
+        }
+        sources.push((directory.clone(), Stamp::of(&directory)));
         let Ok(listing) = fs::read_dir(&directory) else { continue };
-        // A huge directory holds files, not repositories.
-        for entry in listing.flatten().take(256) {
+        for (index, entry) in listing.flatten().enumerate() {
             let name = entry.file_name();
+            if index == ENTRIES {
+                nested.is_all = false;
+                break;
+            }
             if name == ".git" && directory != root {
-                found.push(directory.clone());
+                nested.found.push(directory.clone());
             } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) && name != ".git" {
                 waiting.push_back(entry.path());
             }
         }
     }
-    found
+    (sources, nested)
 }
 
 /// Where the index says that other repositories are checked out. Git looks into them by itself.
 pub(crate) fn gitlinks(directory: &Path) -> Vec<PathBuf> {
+    static SEEN: Seen<Vec<PathBuf>> = Seen::new();
     let path = directory.join("index");
-    let small_enough = fs::metadata(&path).is_ok_and(|found| found.len() <= INDEX_BYTES);
-    let bytes = if small_enough { fs::read(&path).unwrap_or_default() } else { Vec::new() };
-    parse_gitlinks(&bytes).unwrap_or_default()
+    SEEN.or(&path, || {
+        let stamp = Stamp::of(&path);
+        let small_enough = fs::metadata(&path).is_ok_and(|found| found.len() <= INDEX_BYTES);
+        let bytes = if small_enough { fs::read(&path).unwrap_or_default() } else { Vec::new() };
+        (vec![(path.clone(), stamp)], parse_gitlinks(&bytes).unwrap_or_default())
+    })
 }
 
 /// Reads an index of version 2, 3 or 4 up to its last entry; of a broken one, nothing.
@@ -176,7 +207,12 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         fs::create_dir_all(place.path().join("a/b/.git")).unwrap();
         fs::create_dir_all(place.path().join(".git/c/.git")).unwrap();
-        assert_eq!(nested(place.path()), [place.path().join("a/b")]);
+        let nested = nested(place.path());
+        assert_eq!((nested.found, nested.is_all), (vec![place.path().join("a/b")], true));
+        for name in 0..LOOKED_INTO {
+            fs::create_dir(place.path().join(format!("z{name}"))).unwrap();
+        }
+        assert!(!super::nested(place.path()).is_all, "it does not claim to have seen everything");
     }
 
     #[test]

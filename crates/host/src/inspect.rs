@@ -49,7 +49,7 @@ pub(crate) fn inspect(protection: &Protection) -> Vec<Denial> {
         inspection.linked(repository, DEPTH);
     }
     for root in &protection.roots {
-        for nested in git::nested(root) {
+        for nested in git::nested(root).found {
             inspection.new_repository(&nested.join(".git"));
         }
     }

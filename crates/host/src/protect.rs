@@ -79,6 +79,8 @@ pub(crate) struct Protection {
     pub(crate) open: BTreeSet<PathBuf>,
     /// What may be written.
     pub(crate) roots: Vec<PathBuf>,
+    /// Those of them that were not looked through to the end.
+    pub(crate) unseen: Vec<PathBuf>,
     /// Files to put back, where nothing keeps them from being changed.
     pub(crate) saved: Vec<Saved>,
     /// Directories that must hold nothing else, where nothing keeps them from it.
@@ -102,8 +104,12 @@ impl Protection {
                 protection.name(&root.join(name), root);
             }
             protection.repository(root, root);
-            for nested in git::nested(root) {
-                protection.repository(&nested, root);
+            let nested = git::nested(root);
+            for top in nested.found {
+                protection.repository(&top, root);
+            }
+            if !nested.is_all {
+                protection.unseen.push(root.clone());
             }
         }
         protection
@@ -116,6 +122,16 @@ impl Protection {
         real.iter().any(|part| part.eq_ignore_ascii_case(".git"))
             || self.fixed.iter().any(around)
             || self.absent.iter().any(|path| real.starts_with(path))
+    }
+
+    /// What is left open: what a command may do to files that count for more than themselves.
+    pub(crate) fn not_covered(&self) -> impl Iterator<Item = String> {
+        self.unseen.iter().map(|root| {
+            format!(
+                "settings and hooks of repositories deep inside `{}` that its index does not name",
+                root.display()
+            )
+        })
     }
 
     /// Remembers what protected files hold, for a rung that cannot keep them from being changed.

@@ -88,8 +88,7 @@ fn stay_with(parent: libc::pid_t) {
         if libc::getppid() != parent {
             libc::_exit(127);
         }
-        // Not a session, for the reason that init has none.
-        libc::setpgid(0, 0);
+        libc::setsid();
         libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
         libc::prctl(libc::PR_SET_NAME, c"windlass-warden".as_ptr());
     }

@@ -1,0 +1,116 @@
+//! What was read before and cannot have changed since: so that a call costs no more in a large workspace.
+//!
+//! A command may set any time of a file but that of its last change, which the kernel keeps in steps of some
+//! milliseconds. What changed just before it was read may have changed once more within the same step; it is read again.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
+    time::{Duration, SystemTime},
+};
+
+/// Longer than any step of the kernel's clock.
+const SETTLED: Duration = Duration::from_millis(100);
+
+/// How much is remembered. A session has a few roots with a few repositories.
+const ENTRIES: usize = 256;
+
+/// Which file it was, and in which state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stamp {
+    file: (u64, u64),
+    size: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    /// None if there is no such file.
+    pub(super) fn of(path: &Path) -> Option<Self> {
+        let found = fs::metadata(path).ok()?;
+        Some(Self {
+            file: (found.dev(), found.ino()),
+            size: found.size(),
+            modified: (found.mtime(), found.mtime_nsec()),
+            changed: (found.ctime(), found.ctime_nsec()),
+        })
+    }
+
+    fn is_settled(&self) -> bool {
+        let (seconds, nanos) = self.changed;
+        let since = u64::try_from(seconds).ok().zip(u64::try_from(nanos).ok());
+        since.is_some_and(|(seconds, nanos)| {
+            let changed = Duration::from_secs(seconds) + Duration::from_nanos(nanos);
+            SystemTime::UNIX_EPOCH.elapsed().is_ok_and(|now| now > changed + SETTLED)
+        })
+    }
+}
+
+/// A file or directory, and how it was before it was read.
+pub(super) type Source = (PathBuf, Option<Stamp>);
+
+/// Remembers what was made of some files, by the name it was asked for.
+pub(super) struct Seen<T>(Mutex<BTreeMap<PathBuf, (Vec<Source>, T)>>);
+
+impl<T: Clone> Seen<T> {
+    pub(super) const fn new() -> Self {
+        Self(Mutex::new(BTreeMap::new()))
+    }
+
+    /// What was made of them, if all are as they were; else what is made of them now.
+    pub(super) fn or(&self, name: &Path, read: impl FnOnce() -> (Vec<Source>, T)) -> T {
+        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((sources, made)) = seen.get(name)
+            && sources.iter().all(|(path, stamp)| Stamp::of(path) == *stamp)
+        {
+            return made.clone();
+        }
+        let (sources, made) = read();
+        if sources.iter().all(|(_, stamp)| stamp.is_none_or(|stamp| stamp.is_settled())) {
+            if seen.len() >= ENTRIES {
+                seen.clear();
+            }
+            seen.insert(name.to_owned(), (sources, made.clone()));
+        } else {
+            seen.remove(name);
+        }
+        made
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[test]
+    fn what_has_not_changed_for_a_while_is_read_once_and_what_has_is_read_again() {
+        let seen = Seen::new();
+        let reads = Cell::new(0);
+        let look = |path: &Path| {
+            seen.or(path, || {
+                reads.set(reads.get() + 1);
+                (vec![(path.to_owned(), Stamp::of(path))], fs::read_to_string(path).ok())
+            })
+        };
+        // It stands where the compiler put it, before this program was started.
+        let old = std::env::current_exe().unwrap();
+        look(&old);
+        let before = reads.get();
+        look(&old);
+        assert!(Stamp::of(&old).is_none_or(|stamp| !stamp.is_settled()) || reads.get() == before);
+        let place = tempfile::tempdir().unwrap();
+        let fresh = place.path().join("fresh");
+        for text in ["one", "two", "six"] {
+            // The same length, and perhaps the same time: only the age tells that it must be read again.
+            fs::write(&fresh, text).unwrap();
+            assert_eq!(look(&fresh).as_deref(), Some(text));
+        }
+        fs::remove_file(&fresh).unwrap();
+        assert_eq!(look(&fresh), None);
+    }
+}
