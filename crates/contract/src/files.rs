@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{BoxFuture, Denial};
+use crate::{BoxFuture, CallId, Change, Changed, CommitError, Denial};
 
 /// The files of a machine, held to one [`Grant`](crate::Grant). Implemented by `host` (and by fakes in tests), used by
 /// tools through [`Host::files`](crate::Host::files). Paths are relative to the grant's working directory; what a
@@ -14,6 +14,14 @@ use crate::{BoxFuture, Denial};
 pub trait Files: Send + Sync {
     /// Opens a regular file to read. What is opened stays the same file, whatever happens to its name.
     fn open<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<Box<dyn OpenFile>, FileError>>;
+
+    /// Changes files, all of them or none, whatever fails on the way and whenever this process ends. What they were is
+    /// kept under the call's id, if there is an archive. Once begun it is finished, even if nobody waits for it any more.
+    fn commit<'a>(
+        &'a self,
+        call: &'a CallId,
+        changes: Vec<Change>,
+    ) -> BoxFuture<'a, Result<Vec<Changed>, CommitError>>;
 }
 
 /// A file that is open to read.
@@ -145,6 +153,15 @@ pub(crate) struct NoFiles;
 impl Files for NoFiles {
     fn open<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<Box<dyn OpenFile>, FileError>> {
         Box::pin(async { Err(not_granted(path)) })
+    }
+
+    fn commit<'a>(
+        &'a self,
+        _call: &'a CallId,
+        changes: Vec<Change>,
+    ) -> BoxFuture<'a, Result<Vec<Changed>, CommitError>> {
+        let path = changes.first().map_or_else(PathBuf::new, |change| change.path.clone());
+        Box::pin(async move { Err(not_granted(&path).into()) })
     }
 }
 

@@ -8,6 +8,7 @@
 
 mod approval;
 mod call;
+mod edit;
 mod effects;
 mod event;
 #[cfg(feature = "fakes")]
@@ -30,6 +31,7 @@ use std::{future::Future, pin::Pin};
 
 pub use approval::{Answer, Approver, Beyond, Offer, Question, Reach, Rulebook};
 pub use call::{Input, InputKind, ToolCall};
+pub use edit::{Action, Archive, Change, Changed, CommitError, Expected, Version};
 pub use effects::{CommandLine, Effects, Escalation, Network};
 pub use event::{Event, EventSink, Plan, PlanStatus, PlanStep, Silent};
 pub use files::{FileError, FileKind, Files, OpenFile};

@@ -10,11 +10,14 @@ use std::{
     sync::Arc,
 };
 
-use windlass_contract::{BoxFuture, FileError, Files, OpenFile};
+use windlass_contract::{
+    Archive, BoxFuture, CallId, Change, Changed, CommitError, FileError, Files, OpenFile,
+};
 
 use crate::enclosure::Enclosure;
 use resolve::{Opened, Resolver, said};
 
+pub(crate) mod commit;
 mod handle;
 pub(crate) mod resolve;
 
@@ -22,16 +25,17 @@ pub(crate) mod resolve;
 #[derive(Debug)]
 pub(crate) struct HeldFiles {
     resolver: Arc<Resolver>,
+    archive: Option<Arc<dyn Archive>>,
 }
 
 impl HeldFiles {
     /// Files relative to `cwd`, held to what commands are held to.
-    pub(crate) fn new(cwd: PathBuf, enclosure: &Enclosure) -> Self {
+    pub(crate) fn new(cwd: PathBuf, enclosure: &Enclosure, archive: Option<Arc<dyn Archive>>) -> Self {
         let walls = match enclosure {
             Enclosure::Open | Enclosure::External(_) => None,
             Enclosure::Walls(site) => Some(Arc::clone(site)),
         };
-        Self { resolver: Arc::new(Resolver::new(cwd, walls)) }
+        Self { resolver: Arc::new(Resolver::new(cwd, walls)), archive }
     }
 }
 
@@ -43,6 +47,19 @@ impl Files for HeldFiles {
             let Opened { name, file, metadata, .. } = opened;
             Ok(Box::new(Reader { name, size_bytes: metadata.len(), file: Arc::new(file) })
                 as Box<dyn OpenFile>)
+        })
+    }
+
+    fn commit<'a>(
+        &'a self,
+        call: &'a CallId,
+        changes: Vec<Change>,
+    ) -> BoxFuture<'a, Result<Vec<Changed>, CommitError>> {
+        let (resolver, archive, call) = (Arc::clone(&self.resolver), self.archive.clone(), call.clone());
+        // What has begun on its thread goes on to its end there, whoever stops waiting.
+        let work = move || commit::commit(&resolver, archive.as_deref(), &call, changes);
+        Box::pin(async move {
+            tokio::task::spawn_blocking(work).await.unwrap_or(Err(FileError::Cancelled.into()))
         })
     }
 }

@@ -57,4 +57,5 @@ mod temporary;
 
 pub use attached::{Attached, Streams};
 pub use doctor::{Diagnosis, Missing};
+pub use files::commit::note::{Mended, mend};
 pub use machine::Machine;

@@ -9,8 +9,8 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    BoxFuture, Command, ConfineError, Confinement, Files, Finished, Grant, Held, Host, HostError, Keyboard,
-    Limits, Listener, Rung, Sandbox, Session, Walls,
+    Archive, BoxFuture, Command, ConfineError, Confinement, Files, Finished, Grant, Held, Host, HostError,
+    Keyboard, Limits, Listener, Rung, Sandbox, Session, Walls,
 };
 
 use crate::{
@@ -46,6 +46,7 @@ pub struct Machine {
     outputs: Option<Arc<Outputs>>,
     /// Whoever uses a session holds it; here is only known which there are.
     sessions: Arc<Mutex<Vec<Weak<Running>>>>,
+    archive: Option<Arc<dyn Archive>>,
 }
 
 impl Machine {
@@ -71,7 +72,17 @@ impl Machine {
             temporary: Arc::new(temporary),
             outputs: None,
             sessions: Arc::default(),
+            archive: None,
         }
+    }
+
+    /// The same machine, which keeps what files were before tools change them, and what to do about a change that this
+    /// process does not live to finish. Without an archive, a change to several files that is cut short by the end of this
+    /// process stays half done.
+    #[must_use]
+    pub fn with_archive(mut self, archive: Arc<dyn Archive>) -> Self {
+        self.archive = Some(archive);
+        self
     }
 
     /// The same machine, which keeps outputs of more than so many bytes in files below a directory. Commands may read
@@ -151,7 +162,7 @@ impl Sandbox for Machine {
             machine: self.clone(),
             cwd: grant.cwd().clone(),
             limits: grant.limits().clone(),
-            files: HeldFiles::new(grant.cwd().clone(), &enclosure),
+            files: HeldFiles::new(grant.cwd().clone(), &enclosure, self.archive.clone()),
             enclosure,
             held: Mutex::new(held),
         }))

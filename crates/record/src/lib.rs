@@ -28,6 +28,7 @@
 //! # }
 //! ```
 
+mod edits;
 mod error;
 mod journal;
 mod line;
@@ -35,6 +36,7 @@ mod place;
 mod repair;
 mod replay;
 
+pub use edits::{Edit, EditedFile, Edits, Kept, UNDO};
 pub use error::SessionError;
 pub use journal::{SessionFile, Which};
 pub use place::{Entry, list, new_thread_id, outputs};

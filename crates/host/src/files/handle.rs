@@ -1,8 +1,8 @@
 //! Opening by a real name: no link on the way, no waiting, no terminal taken over.
 
-use std::{io, os::fd::OwnedFd, path::Path};
+use std::{ffi::OsStr, io, os::fd::OwnedFd, path::Path};
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{Mode, OFlags, openat};
 
 /// A pipe without a writer or a slow device must not hold us up.
 const NEVER_WAITING: OFlags = OFlags::NONBLOCK.union(OFlags::CLOEXEC).union(OFlags::NOCTTY);
@@ -23,6 +23,16 @@ pub(super) fn to_name_in(real: &Path) -> io::Result<OwnedFd> {
     open(real, TO_NAME_IN)
 }
 
+/// The same for a directory inside one that is open.
+pub(super) fn to_name_in_at(directory: &OwnedFd, name: &OsStr) -> io::Result<OwnedFd> {
+    Ok(openat(directory, name, TO_NAME_IN | OFlags::NOFOLLOW, Mode::empty())?)
+}
+
+/// Opens what is in a directory to read, unless it is a link.
+pub(super) fn to_read_at(directory: &OwnedFd, name: &OsStr) -> io::Result<OwnedFd> {
+    Ok(openat(directory, name, OFlags::RDONLY | OFlags::NOFOLLOW | NEVER_WAITING, Mode::empty())?)
+}
+
 #[cfg(target_os = "linux")]
 fn open(real: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     use rustix::{
@@ -41,7 +51,7 @@ fn open(real: &Path, flags: OFlags) -> io::Result<OwnedFd> {
 /// The same for systems without a call for it.
 #[cfg(target_os = "linux")]
 fn step_by_step(real: &Path, flags: OFlags) -> io::Result<OwnedFd> {
-    use rustix::fs::{CWD, openat};
+    use rustix::fs::CWD;
 
     let step = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut directory = openat(CWD, "/", step, Mode::empty())?;

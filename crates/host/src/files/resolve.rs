@@ -63,7 +63,6 @@ pub(crate) struct Opened {
     pub(crate) metadata: Metadata,
 }
 
-#[cfg_attr(not(test), expect(dead_code, reason = "for whoever writes"))]
 /// Where a file may be written: a directory that cannot be exchanged any more, and what to make in it.
 #[derive(Debug)]
 pub(crate) struct Place {
@@ -180,7 +179,6 @@ impl Resolver {
         is_process(real).then_some("it belongs to a running process")
     }
 
-    #[cfg_attr(not(test), expect(dead_code, reason = "for whoever writes"))]
     /// Where a file may be written. A link is followed, and where it leads is what must be allowed.
     pub(crate) fn place(&self, path: &Path) -> Result<Place, FileError> {
         let name = self.name(path)?;

@@ -1,0 +1,44 @@
+//! The steps of a change, one for each thing the system is asked for, so that tests can make any of them fail.
+
+use std::io;
+#[cfg(test)]
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Goes through the steps of a change.
+#[derive(Debug, Default)]
+pub(crate) struct Steps {
+    #[cfg(test)]
+    pub(super) fault: Option<Fault>,
+    #[cfg(test)]
+    pub(super) taken: AtomicUsize,
+}
+
+/// What goes wrong.
+#[cfg(test)]
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Fault {
+    /// This step fails.
+    Error(usize),
+    /// This step and all after it fail: what is left on disk is what a killed process would leave.
+    Death(usize),
+}
+
+impl Steps {
+    /// Takes the next step.
+    #[cfg(not(test))]
+    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "only tests make steps fail")]
+    pub(super) fn take(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    #[cfg(test)]
+    pub(super) fn take(&self) -> io::Result<()> {
+        let step = self.taken.fetch_add(1, Ordering::SeqCst);
+        let fails = match self.fault {
+            Some(Fault::Error(at)) => step == at,
+            Some(Fault::Death(at)) => step >= at,
+            None => false,
+        };
+        if fails { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,317 @@
+use std::{collections::BTreeMap, fs, os::unix::fs::symlink, sync::Mutex};
+
+use tempfile::TempDir;
+
+use super::{note::Mended, note::mend, steps::Fault, *};
+
+/// A workspace, an archive beside it, and what both hold.
+struct Desk {
+    directory: TempDir,
+    archive: Shelf,
+    resolver: Resolver,
+}
+
+#[derive(Debug)]
+struct Shelf {
+    notes: PathBuf,
+    kept: Mutex<Vec<Vec<Changed>>>,
+}
+
+impl Archive for Shelf {
+    fn keep(&self, _call: &CallId, files: &[Changed]) -> io::Result<()> {
+        self.kept.lock().unwrap().push(files.to_vec());
+        Ok(())
+    }
+
+    fn notes(&self) -> &Path {
+        &self.notes
+    }
+}
+
+type Tree = BTreeMap<PathBuf, (String, u32)>;
+
+impl Desk {
+    /// With files `kept`, `program` (executable), `gone`, `from` and `to`.
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let top = directory.path().canonicalize().unwrap();
+        let work = top.join("work");
+        fs::create_dir(&work).unwrap();
+        for name in ["kept", "program", "gone", "from", "to"] {
+            fs::write(work.join(name), format!("old {name}\n")).unwrap();
+        }
+        fs::set_permissions(work.join("program"), Permissions::from_mode(0o755)).unwrap();
+        fs::set_permissions(work.join("from"), Permissions::from_mode(0o640)).unwrap();
+        let archive = Shelf { notes: top.join("notes"), kept: Mutex::default() };
+        Self { directory, archive, resolver: Resolver::new(work, None) }
+    }
+
+    fn work(&self) -> PathBuf {
+        self.directory.path().canonicalize().unwrap().join("work")
+    }
+
+    fn commit(&self, changes: Vec<Change>) -> Result<Vec<Changed>, CommitError> {
+        self.commit_with(changes, &Steps::default())
+    }
+
+    fn commit_with(&self, changes: Vec<Change>, steps: &Steps) -> Result<Vec<Changed>, CommitError> {
+        commit_by_steps(&self.resolver, Some(&self.archive), &"call".into(), changes, steps)
+    }
+
+    /// Everything there is, directories too, ours and the user's.
+    fn tree(&self) -> Tree {
+        let mut tree = Tree::new();
+        let mut folders = vec![self.directory.path().to_owned()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(&folder).unwrap() {
+                let path = entry.unwrap().path();
+                let metadata = path.symlink_metadata().unwrap();
+                let name = path.strip_prefix(self.directory.path()).unwrap().to_owned();
+                let text =
+                    if metadata.is_file() { fs::read_to_string(&path).unwrap() } else { String::new() };
+                // An empty directory for notes is no trace of anything.
+                if name != Path::new("notes") {
+                    tree.insert(name, (text, metadata.mode()));
+                }
+                if metadata.is_dir() {
+                    folders.push(path);
+                }
+            }
+        }
+        tree
+    }
+}
+
+fn content(text: &str) -> Expected {
+    Expected::Content(text.as_bytes().into())
+}
+
+fn change(path: &str, expected: Expected, action: Action) -> Change {
+    Change { path: path.into(), expected, action }
+}
+
+/// One of everything.
+fn everything() -> Vec<Change> {
+    let bytes = b"moved\n".to_vec();
+    vec![
+        change("program", content("old program\n"), Action::Write(b"new program\n".to_vec())),
+        change("a/b/made", Expected::Absent, Action::Write(b"made\n".to_vec())),
+        change("a/b/c/too", Expected::Absent, Action::Write(b"made too\n".to_vec())),
+        change("gone", content("old gone\n"), Action::Delete),
+        change("from", content("old from\n"), Action::Move { to: "to".into(), bytes }),
+    ]
+}
+
+#[test]
+fn everything_changes_together_and_modes_stay() {
+    let desk = Desk::new();
+    let changed = desk.commit(everything()).unwrap();
+    let tree = desk.tree();
+    let at = |name: &str| {
+        tree.get(&Path::new("work").join(name)).map(|(text, mode)| (text.as_str(), mode & 0o777))
+    };
+    assert_eq!(at("program"), Some(("new program\n", 0o755)));
+    assert_eq!(at("a/b/c/too").map(|(text, _)| text), Some("made too\n"));
+    assert_eq!((at("gone"), at("from")), (None, None));
+    assert_eq!(at("to"), Some(("moved\n", 0o640)));
+    assert_eq!(tree.keys().filter(|path| path.to_string_lossy().contains("windlass")).count(), 0);
+    assert_eq!(tree.keys().filter(|path| path.starts_with("notes")).count(), 0);
+    assert_eq!(*desk.archive.kept.lock().unwrap(), [changed]);
+}
+
+#[test]
+fn an_error_at_any_step_leaves_everything_as_it_was() {
+    let steps = Steps::default();
+    Desk::new().commit_with(everything(), &steps).unwrap();
+    let count = steps.taken.into_inner();
+    assert!(count > 30, "{count}");
+    let mut made = 0;
+    for at in 0..count {
+        let desk = Desk::new();
+        let before = desk.tree();
+        let steps = Steps { fault: Some(Fault::Error(at)), ..Steps::default() };
+        match desk.commit_with(everything(), &steps) {
+            Err(CommitError::Failed { .. }) => assert_eq!(desk.tree(), before, "step {at}"),
+            // Past the point where it counts, only cleaning up can fail, and the next start does that.
+            Ok(_) => {
+                made += 1;
+                mend(&desk.archive.notes).unwrap();
+                assert_eq!(desk.tree(), after(), "step {at}");
+            }
+            Err(error) => panic!("step {at}: {error}"),
+        }
+    }
+    assert!(made > 0 && made < count / 2, "{made} of {count}");
+}
+
+#[test]
+fn death_at_any_step_is_mended_by_the_next_start() {
+    let steps = Steps::default();
+    Desk::new().commit_with(everything(), &steps).unwrap();
+    let (mut back, mut forth) = (0, 0);
+    for at in 0..steps.taken.into_inner() {
+        let desk = Desk::new();
+        let before = desk.tree();
+        let steps = Steps { fault: Some(Fault::Death(at)), ..Steps::default() };
+        let end = desk.commit_with(everything(), &steps);
+        mend(&desk.archive.notes).unwrap();
+        if end.is_ok() {
+            forth += 1;
+            assert_eq!(desk.tree(), after(), "step {at}");
+        } else {
+            back += 1;
+            assert_eq!(desk.tree(), before, "step {at}");
+        }
+    }
+    assert!(back > 20 && forth > 5, "{back} back, {forth} forth");
+}
+
+/// What is there once everything has changed.
+fn after() -> Tree {
+    let desk = Desk::new();
+    desk.commit(everything()).unwrap();
+    desk.tree()
+}
+
+#[test]
+fn a_change_that_is_being_made_is_left_alone() {
+    let desk = Desk::new();
+    let steps = Steps::default();
+    let notes = &desk.archive.notes;
+    let trace = Trace::new(desk.work().join("kept"), "x");
+    let note = Note::begin(notes, "x", &[], &[trace], &steps).unwrap();
+    assert!(mend(notes).unwrap().is_empty());
+    drop(note);
+    assert!(matches!(&mend(notes).unwrap()[..], [Mended::PutBack(_)]));
+    assert!(mend(notes).unwrap().is_empty());
+}
+
+#[test]
+fn what_is_not_as_expected_is_not_touched() {
+    let desk = Desk::new();
+    let before = desk.tree();
+    let write = || Action::Write(b"mine\n".to_vec());
+    for stale in [
+        change("kept", content("something else\n"), write()),
+        change("kept", Expected::Absent, write()),
+        change("missing", content("x"), write()),
+    ] {
+        let fine = change("program", content("old program\n"), write());
+        let error = desk.commit(vec![fine, stale]).unwrap_err();
+        assert!(matches!(error, CommitError::Stale { .. }), "{error}");
+    }
+    assert_eq!(desk.tree(), before);
+}
+
+#[test]
+fn whoever_writes_between_the_look_and_the_change_keeps_their_work() {
+    for (path, expected, action) in [
+        ("kept", content("old kept\n"), Action::Write(b"ours\n".to_vec())),
+        ("kept", content("old kept\n"), Action::Delete),
+        ("new", Expected::Absent, Action::Write(b"ours\n".to_vec())),
+    ] {
+        let desk = Desk::new();
+        let steps = Steps::default();
+        let mut slots = Vec::new();
+        plan(&desk.resolver, change(path, expected, action), &mut slots).unwrap();
+        fs::write(desk.work().join(path), "theirs, and longer\n").unwrap();
+        let between = desk.tree();
+        let traces = vec![Trace::new(slots[0].place.real.clone(), "x")];
+        let (archive, unique): (Option<&dyn Archive>, _) = (Some(&desk.archive), "x".to_owned());
+        let transaction =
+            Transaction { archive, steps: &steps, unique, slots, traces, note: None, made: Vec::new() };
+        let error = transaction.run(&"call".into()).unwrap_err();
+        assert!(matches!(error, CommitError::Stale { .. }), "{error}");
+        assert_eq!(desk.tree(), between);
+    }
+}
+
+#[test]
+fn one_file_is_changed_once_by_whatever_name() {
+    let desk = Desk::new();
+    symlink("kept", desk.work().join("link")).unwrap();
+    let before = desk.tree();
+    let write = |path| change(path, content("old kept\n"), Action::Write(b"x\n".to_vec()));
+    let error = desk.commit(vec![write("kept"), write("link")]).unwrap_err();
+    assert!(matches!(error, CommitError::Twice { .. }), "{error}");
+    let onto = Action::Move { to: "program".into(), bytes: Vec::new() };
+    let error = desk
+        .commit(vec![
+            change("kept", content("old kept\n"), onto),
+            change("program", content("old program\n"), Action::Delete),
+        ])
+        .unwrap_err();
+    assert!(matches!(error, CommitError::Twice { .. }), "{error}");
+    assert_eq!(desk.tree(), before);
+}
+
+#[test]
+fn a_link_stays_and_what_it_leads_to_changes() {
+    let desk = Desk::new();
+    symlink("kept", desk.work().join("link")).unwrap();
+    desk.commit(vec![change("link", content("old kept\n"), Action::Write(b"new\n".to_vec()))]).unwrap();
+    assert!(desk.work().join("link").is_symlink());
+    assert_eq!(fs::read_to_string(desk.work().join("kept")).unwrap(), "new\n");
+}
+
+#[test]
+fn what_is_no_file_is_refused_without_waiting() {
+    let desk = Desk::new();
+    fs::create_dir(desk.work().join("folder")).unwrap();
+    let fifo = desk.work().join("fifo");
+    rustix::fs::mknodat(rustix::fs::CWD, fifo, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+    symlink("loop", desk.work().join("loop")).unwrap();
+    let before = desk.tree();
+    let long = "x/".repeat(3000);
+    let refused = |path: &str| {
+        let change = change(path, Expected::Absent, Action::Write(Vec::new()));
+        match desk.commit(vec![change]).unwrap_err() {
+            CommitError::File(error) => error,
+            error => panic!("{path}: {error}"),
+        }
+    };
+    assert!(matches!(refused("folder"), FileError::IsDirectory { .. }));
+    assert!(matches!(refused("fifo"), FileError::NotAFile { kind: FileKind::Fifo, .. }));
+    assert!(matches!(refused("loop"), FileError::Loop { .. }));
+    assert!(matches!(refused("a\0b"), FileError::Nul));
+    assert!(matches!(refused(&long), FileError::TooLong { .. }));
+    assert!(matches!(refused("."), FileError::IsDirectory { .. }));
+    assert_eq!(desk.tree(), before);
+}
+
+#[test]
+fn a_file_in_the_way_of_a_directory_changes_nothing() {
+    let desk = Desk::new();
+    let before = desk.tree();
+    let write = |path| change(path, Expected::Absent, Action::Write(b"x".to_vec()));
+    assert!(desk.commit(vec![write("kept/inside")]).is_err());
+    assert!(desk.commit(vec![write("new"), write("new/inside")]).is_err());
+    assert_eq!(desk.tree(), before);
+}
+
+#[test]
+fn a_file_that_may_not_be_written_is_not_replaced() {
+    let desk = Desk::new();
+    fs::set_permissions(desk.work().join("kept"), Permissions::from_mode(0o444)).unwrap();
+    let before = desk.tree();
+    let write = change("kept", content("old kept\n"), Action::Write(b"x".to_vec()));
+    match desk.commit(vec![write]) {
+        Err(CommitError::File(FileError::NoPermission { .. })) => assert_eq!(desk.tree(), before),
+        Ok(_) => println!("skipped: root may write everything"),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn a_file_is_put_back_with_its_mode() {
+    let desk = Desk::new();
+    let before = desk.tree();
+    let [changed] =
+        &desk.commit(vec![change("program", content("old program\n"), Action::Delete)]).unwrap()[..]
+    else {
+        panic!("one file")
+    };
+    let version = changed.before.clone().unwrap();
+    desk.commit(vec![change("program", Expected::Absent, Action::Restore(version))]).unwrap();
+    assert_eq!(desk.tree(), before);
+}

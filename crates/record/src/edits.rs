@@ -1,0 +1,272 @@
+//! What tools have changed in files, kept so that it can be undone: contents by their hash, and a log that only grows.
+//!
+//! The edits of a session are in `HOME/edits/ID`, those of calls outside of any in `HOME/edits/outside`. Undoing an edit
+//! is an edit as well, with [`UNDO`] and the other's call as its call.
+
+use std::{
+    fs::{self, DirBuilder, OpenOptions},
+    io::{self, BufReader, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use windlass_contract::{Archive, CallId, Changed, ThreadId, Version};
+
+use crate::{
+    SessionError,
+    error::cannot,
+    line::{Lines, Next},
+    place,
+};
+
+/// What the call of an undo begins with.
+pub const UNDO: &str = "undo:";
+
+/// The edits of a session, or of none.
+#[derive(Debug, Clone)]
+pub struct Edits {
+    directory: PathBuf,
+    notes: PathBuf,
+    /// The file of the session.
+    session: Option<PathBuf>,
+}
+
+/// Files that were changed together.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Edit {
+    /// When.
+    pub time: Timestamp,
+    /// By which call.
+    pub call: CallId,
+    /// Which files.
+    pub files: Vec<EditedFile>,
+    /// Whether it was undone, and that was not undone again.
+    #[serde(skip)]
+    pub undone: bool,
+    /// In which turn of the session, from 1; 0 without one.
+    #[serde(skip)]
+    pub turn: usize,
+}
+
+/// A file that was changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EditedFile {
+    /// Absolute.
+    pub path: PathBuf,
+    /// What it was; absent if it was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<Kept>,
+    /// What it became; absent if it was removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<Kept>,
+}
+
+/// A file at some time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kept {
+    /// The SHA-256 of its content, as hexadecimal digits.
+    pub content: String,
+    /// Its permission bits.
+    pub mode: u32,
+}
+
+impl Edits {
+    /// The edits of a session, whether or not there are any.
+    pub fn of_session(home: &Path, id: &ThreadId) -> Result<Self, SessionError> {
+        let session = place::path_of(home, id.as_str())?;
+        let name = session.file_stem().unwrap_or_default().to_owned();
+        Ok(Self { session: Some(session), ..Self::at(home, Path::new(&name)) })
+    }
+
+    /// The edits of calls outside of any session.
+    pub fn outside(home: &Path) -> Self {
+        Self::at(home, Path::new("outside"))
+    }
+
+    fn at(home: &Path, name: &Path) -> Self {
+        let edits = home.join("edits");
+        Self { directory: edits.join(name), notes: edits.join("open"), session: None }
+    }
+
+    /// Every edit, the oldest first.
+    pub fn list(&self) -> Result<Vec<Edit>, SessionError> {
+        let mut edits: Vec<Edit> = Vec::new();
+        // A line that was cut short was never answered for; a later one still counts.
+        each_line(&self.log(), |line| edits.extend(serde_json::from_slice::<Edit>(line)))?;
+        let turns = self.turns()?;
+        let undone = undone(&edits);
+        for (edit, undone) in edits.iter_mut().zip(undone) {
+            edit.undone = undone;
+            edit.turn = turns.partition_point(|begun| *begun <= edit.time);
+        }
+        Ok(edits)
+    }
+
+    /// What a file was.
+    pub fn version(&self, kept: &Kept) -> Result<Version, SessionError> {
+        let path = self.contents().join(&kept.content);
+        let bytes = fs::read(&path).map_err(cannot("read", &path))?;
+        if digest(&bytes) != kept.content {
+            return Err(cannot("use", &path)(io::ErrorKind::InvalidData.into()));
+        }
+        Ok(Version { bytes: Arc::from(bytes), mode: kept.mode })
+    }
+
+    fn log(&self) -> PathBuf {
+        self.directory.join("log.jsonl")
+    }
+
+    fn contents(&self) -> PathBuf {
+        self.directory.join("contents")
+    }
+
+    /// When each turn of the session began.
+    fn turns(&self) -> Result<Vec<Timestamp>, SessionError> {
+        #[derive(Deserialize)]
+        struct Begun<'a> {
+            timestamp: Timestamp,
+            #[serde(rename = "type")]
+            kind: &'a str,
+        }
+        let Some(session) = &self.session else { return Ok(Vec::new()) };
+        let mut turns = Vec::new();
+        each_line(session, |line| {
+            let begun = serde_json::from_slice::<Begun<'_>>(line).ok();
+            turns.extend(begun.filter(|begun| begun.kind == "turn_context").map(|begun| begun.timestamp));
+        })?;
+        Ok(turns)
+    }
+
+    fn keep_content(&self, version: &Version) -> io::Result<Kept> {
+        let kept = Kept { content: digest(&version.bytes), mode: version.mode };
+        let path = self.contents().join(&kept.content);
+        if !path.try_exists()? {
+            // Whole under its name, or not there.
+            let draft = self.contents().join(format!("{}.{}", kept.content, std::process::id()));
+            let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft);
+            file.and_then(|mut file| file.write_all(&version.bytes))
+                .and_then(|()| fs::rename(&draft, &path))?;
+        }
+        Ok(kept)
+    }
+}
+
+impl Archive for Edits {
+    fn keep(&self, call: &CallId, files: &[Changed]) -> io::Result<()> {
+        DirBuilder::new().recursive(true).mode(0o700).create(self.contents())?;
+        let content =
+            |version: &Option<Version>| version.as_ref().map(|it| self.keep_content(it)).transpose();
+        let mut edited = Vec::new();
+        for Changed { path, before, after } in files {
+            edited.push(EditedFile { path: path.clone(), before: content(before)?, after: content(after)? });
+        }
+        let edit = Edit { time: Timestamp::now(), call: call.clone(), files: edited, undone: false, turn: 0 };
+        let mut line = serde_json::to_vec(&edit)?;
+        line.push(b'\n');
+        OpenOptions::new().append(true).create(true).mode(0o600).open(self.log())?.write_all(&line)
+    }
+
+    fn notes(&self) -> &Path {
+        &self.notes
+    }
+}
+
+/// Goes through the whole lines of a file; there are none, if there is no such file.
+fn each_line(path: &Path, mut see: impl FnMut(&[u8])) -> Result<(), SessionError> {
+    let file = match fs::File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        file => file.map_err(cannot("open", path))?,
+    };
+    let mut lines = Lines::new(BufReader::new(file));
+    while let Next::Whole(line) = lines.next().map_err(cannot("read", path))? {
+        see(line);
+    }
+    Ok(())
+}
+
+/// For each edit, whether it is undone: by a later one that names it and is not undone itself.
+fn undone(edits: &[Edit]) -> Vec<bool> {
+    let mut undone = vec![false; edits.len()];
+    // The latest first, so that whoever undoes is judged before whom it has undone.
+    let mut taken = vec![false; edits.len()];
+    for at in (0..edits.len()).rev() {
+        let Some(call) = edits[at].call.as_str().strip_prefix(UNDO) else { continue };
+        let other = (0..at).rev().find(|other| !taken[*other] && edits[*other].call.as_str() == call);
+        if let Some(other) = other {
+            taken[other] = true;
+            undone[other] = !undone[at];
+        }
+    }
+    undone
+}
+
+fn digest(bytes: &[u8]) -> String {
+    let digest = ring::digest::digest(&ring::digest::SHA256, bytes);
+    digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn version(text: &str) -> Version {
+        Version { bytes: text.as_bytes().into(), mode: 0o644 }
+    }
+
+    fn changed(before: Option<&str>, after: Option<&str>) -> Changed {
+        Changed { path: "/w/a".into(), before: before.map(version), after: after.map(version) }
+    }
+
+    #[test]
+    fn what_files_were_and_became_is_kept_by_content() {
+        let home = tempfile::tempdir().unwrap();
+        let edits = Edits::outside(home.path());
+        assert_eq!(edits.list().unwrap(), []);
+        edits.keep(&"one".into(), &[changed(None, Some("a"))]).unwrap();
+        edits.keep(&"two".into(), &[changed(Some("a"), Some("b"))]).unwrap();
+        let list = edits.list().unwrap();
+        let calls: Vec<_> = list.iter().map(|edit| edit.call.as_str()).collect();
+        assert_eq!(calls, ["one", "two"]);
+        assert_eq!(edits.version(list[1].files[0].before.as_ref().unwrap()).unwrap(), version("a"));
+        assert_eq!(fs::read_dir(edits.contents()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn content_that_was_damaged_is_not_given_back() {
+        let home = tempfile::tempdir().unwrap();
+        let edits = Edits::outside(home.path());
+        edits.keep(&"one".into(), &[changed(Some("a"), None)]).unwrap();
+        let kept = edits.list().unwrap()[0].files[0].before.clone().unwrap();
+        fs::write(edits.contents().join(&kept.content), "other").unwrap();
+        assert!(edits.version(&kept).is_err());
+    }
+
+    #[test]
+    fn an_undo_can_be_undone_and_ids_may_come_again() {
+        let home = tempfile::tempdir().unwrap();
+        let edits = Edits::outside(home.path());
+        let state = |call: &str| {
+            edits.keep(&call.into(), &[]).unwrap();
+            edits.list().unwrap().iter().map(|edit| edit.undone).collect::<Vec<_>>()
+        };
+        assert_eq!(state("a"), [false]);
+        assert_eq!(state("a"), [false, false]);
+        assert_eq!(state("undo:a"), [false, true, false]);
+        assert_eq!(state("undo:undo:a"), [false, false, true, false]);
+        assert_eq!(state("undo:undo:undo:a"), [false, true, false, true, false]);
+    }
+
+    #[test]
+    fn a_line_that_was_cut_short_does_not_hide_the_others() {
+        let home = tempfile::tempdir().unwrap();
+        let edits = Edits::outside(home.path());
+        edits.keep(&"one".into(), &[]).unwrap();
+        let mut log = OpenOptions::new().append(true).open(edits.log()).unwrap();
+        log.write_all(b"{\"time\":\n").unwrap();
+        edits.keep(&"two".into(), &[]).unwrap();
+        assert_eq!(edits.list().unwrap().len(), 2);
+    }
+}
