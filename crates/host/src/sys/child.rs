@@ -86,7 +86,7 @@ unsafe fn prepare(plan: &Plan<'_>) -> Result<(), Failure> {
         check(libc::dup2(plan.error, 2))?;
         // A terminal that belongs to no session yet becomes this one's: then Ctrl-C reaches what runs on it, and
         // nothing else. Any other input, such as a terminal a person sits at, refuses, and that is fine.
-        libc::ioctl(0, libc::TIOCSCTTY as libc::Ioctl, 0);
+        libc::ioctl(0, libc::TIOCSCTTY as _, 0);
         close_others_on_exec(plan.open_files);
         if libc::chdir(plan.cwd) < 0 { Err(Failure::last(Failure::DIRECTORY)) } else { Ok(()) }
     }

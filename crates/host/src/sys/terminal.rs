@@ -21,9 +21,7 @@ impl Terminal {
         let terminal = open()?;
         let size = libc::winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
         // SAFETY: the descriptor is open, and the structure is a local that lives across the call.
-        let set = unsafe {
-            libc::ioctl(terminal.ours.as_raw_fd(), libc::TIOCSWINSZ as libc::Ioctl, &raw const size)
-        };
+        let set = unsafe { libc::ioctl(terminal.ours.as_raw_fd(), libc::TIOCSWINSZ as _, &raw const size) };
         checked(set).map(|_| terminal)
     }
 }
