@@ -9,8 +9,8 @@ use std::{
     cell::{Cell, OnceCell},
 };
 
-/// Hashes compared for one file before it is given up: far beyond any honest patch, and about half a second.
-const BUDGET: usize = 1 << 29;
+/// Hashes compared for one file before it is given up: far beyond any honest patch, and a fraction of a second.
+const BUDGET: usize = 1 << 28;
 
 /// Hashes compared to tell of other places that would have matched; merely a courtesy, so less.
 const COURTESY: usize = 1 << 22;

@@ -6,7 +6,10 @@ use windlass_patch::{ApplyError, Count, Operation, Text, apply, diff, edit, pars
 
 fuzz_target!(|input: (String, Vec<u8>, String)| {
     let (patch, file, script) = input;
-    drop(recognise(&["sh".to_owned(), "-c".to_owned(), script.clone()]).map(|found| found.is_ok()));
+    let argv = ["sh".to_owned(), "-c".to_owned(), script.clone()];
+    if let Some(Ok(found)) = recognise(&argv) {
+        assert!(script.contains(found.patch));
+    }
     let wrapped = format!("*** Begin Patch\n*** Update File: f\n{patch}\n*** End Patch");
     let Ok(text) = Text::decode(&file) else { return };
     assert_eq!(text.encode(text.content()).as_ref(), Ok(&file));
