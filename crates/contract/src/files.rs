@@ -3,7 +3,10 @@
 use std::{
     fmt, io,
     path::{Path, PathBuf},
+    time::SystemTime,
 };
+
+use tokio_util::sync::CancellationToken;
 
 use crate::{BoxFuture, CallId, Change, Changed, CommitError, Denial};
 
@@ -14,6 +17,20 @@ use crate::{BoxFuture, CallId, Change, Changed, CommitError, Denial};
 pub trait Files: Send + Sync {
     /// Opens a regular file to read. What is opened stays the same file, whatever happens to its name.
     fn open<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<Box<dyn OpenFile>, FileError>>;
+
+    /// What is in a directory. Links are told, never followed.
+    fn list<'a>(
+        &'a self,
+        listing: &'a Listing,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Listed, FileError>>;
+
+    /// Which files hold what fits a pattern. Files that may not be read and binary ones are passed over.
+    fn search<'a>(
+        &'a self,
+        search: &'a Search,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Found, FileError>>;
 
     /// Changes files, all of them or none, whatever fails on the way and whenever this process ends. What they were is
     /// kept under the call's id, if there is an archive. Once begun it is finished, even if nobody waits for it any more.
@@ -34,6 +51,49 @@ pub trait OpenFile: Send + Sync + fmt::Debug {
 
     /// At most so many bytes from a place on; fewer only at its end.
     fn read_at(&self, offset: u64, limit_bytes: usize) -> BoxFuture<'_, Result<Vec<u8>, FileError>>;
+}
+
+/// A question for what is in a directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listing {
+    /// The directory.
+    pub path: PathBuf,
+    /// How deep to look; 1 is the directory itself.
+    pub depth: usize,
+    /// What ignore files hide.
+    pub ignored: Ignored,
+    /// How many entries to give back at most.
+    pub limit: usize,
+}
+
+/// What becomes of that which ignore files (`.gitignore`, `.ignore`) hide.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Ignored {
+    /// It is seen like everything else.
+    #[default]
+    Shown,
+    /// It is passed over.
+    Hidden,
+}
+
+/// What is in a directory.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Listed {
+    /// The directory's name: absolute and without `.` and `..`, as it was asked for.
+    pub path: PathBuf,
+    /// In no particular order.
+    pub entries: Vec<Entry>,
+    /// Whether there is more than the limit.
+    pub more: bool,
+}
+
+/// Something in a directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Relative to the directory that was listed.
+    pub path: PathBuf,
+    /// What it is.
+    pub kind: FileKind,
 }
 
 /// What stands at a path.
@@ -67,6 +127,81 @@ impl fmt::Display for FileKind {
             Self::Other => "no regular file",
         })
     }
+}
+
+/// A question for files that hold something.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Search {
+    /// A regular expression.
+    pub pattern: String,
+    /// The directory or file to look through.
+    pub path: PathBuf,
+    /// Globs a file's path must fit, or with a leading `!` must not.
+    pub globs: Vec<String>,
+    /// A type of files, such as `rust`.
+    pub file_type: Option<String>,
+    /// Whether capital letters and small ones are the same.
+    pub case_insensitive: bool,
+    /// Whether the pattern may fit across lines.
+    pub multiline: bool,
+    /// Whether hidden files are looked through as well.
+    pub hidden: bool,
+    /// What is wanted of each file.
+    pub wanted: Wanted,
+    /// How many files (or, for their lines, how many lines) to give back at most.
+    pub limit: usize,
+}
+
+/// What is wanted of each file that holds something.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Wanted {
+    /// Its name alone.
+    #[default]
+    Names,
+    /// The lines.
+    Lines {
+        /// How many lines before each.
+        before: usize,
+        /// How many lines after each.
+        after: usize,
+    },
+    /// How many lines.
+    Counts,
+}
+
+/// What a search has found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Found {
+    /// The files, the one that changed last first.
+    pub files: Vec<FoundFile>,
+    /// Whether there is more than the limit.
+    pub more: bool,
+    /// How many files and directories were passed over because they may not be read.
+    pub denied: u64,
+}
+
+/// A file that holds what was looked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundFile {
+    /// Absolute.
+    pub path: PathBuf,
+    /// When it changed last.
+    pub modified: SystemTime,
+    /// How many lines fit; 1 if only names were wanted.
+    pub count: u64,
+    /// The lines, if they were wanted.
+    pub lines: Vec<FoundLine>,
+}
+
+/// A line of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundLine {
+    /// Its number, from 1.
+    pub number: u64,
+    /// Whether it fits, or only stands near one that does.
+    pub fits: bool,
+    /// What it says, without its ending, cut where it is very long.
+    pub text: String,
 }
 
 /// Why files could not be read, listed or searched.
@@ -134,6 +269,9 @@ pub enum FileError {
         /// The name.
         path: PathBuf,
     },
+    /// A pattern, glob or type makes no sense. The text names the place and what to do.
+    #[error("{0}")]
+    Pattern(String),
     /// Nobody wants to know any more.
     #[error("cancelled")]
     Cancelled,
@@ -153,6 +291,22 @@ pub(crate) struct NoFiles;
 impl Files for NoFiles {
     fn open<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<Box<dyn OpenFile>, FileError>> {
         Box::pin(async { Err(not_granted(path)) })
+    }
+
+    fn list<'a>(
+        &'a self,
+        listing: &'a Listing,
+        _cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Listed, FileError>> {
+        Box::pin(async { Err(not_granted(&listing.path)) })
+    }
+
+    fn search<'a>(
+        &'a self,
+        search: &'a Search,
+        _cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Found, FileError>> {
+        Box::pin(async { Err(not_granted(&search.path)) })
     }
 
     fn commit<'a>(

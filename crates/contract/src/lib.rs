@@ -34,7 +34,10 @@ pub use call::{Input, InputKind, ToolCall};
 pub use edit::{Action, Archive, Change, Changed, CommitError, Expected, Version};
 pub use effects::{CommandLine, Effects, Escalation, Network};
 pub use event::{Event, EventSink, Plan, PlanStatus, PlanStep, Silent};
-pub use files::{FileError, FileKind, Files, OpenFile};
+pub use files::{
+    Entry, FileError, FileKind, Files, Found, FoundFile, FoundLine, Ignored, Listed, Listing, OpenFile,
+    Search, Wanted,
+};
 pub use grant::{Confinement, Grant, Held, Limits, Quota, Rung, Walls};
 pub use host::{
     Command, ConfineError, Denial, Ended, Exit, Finished, Host, HostError, Keyboard, Layer, Listener,

@@ -10,8 +10,10 @@ use std::{
     sync::Arc,
 };
 
+use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Archive, BoxFuture, CallId, Change, Changed, CommitError, FileError, Files, OpenFile,
+    Archive, BoxFuture, CallId, Change, Changed, CommitError, FileError, Files, Found, Listed, Listing,
+    OpenFile, Search,
 };
 
 use crate::enclosure::Enclosure;
@@ -19,7 +21,10 @@ use resolve::{Opened, Resolver, said};
 
 pub(crate) mod commit;
 mod handle;
+mod list;
 pub(crate) mod resolve;
+mod search;
+mod walk;
 
 /// The files of one grant.
 #[derive(Debug)]
@@ -43,11 +48,29 @@ impl Files for HeldFiles {
     fn open<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<Box<dyn OpenFile>, FileError>> {
         let (resolver, path) = (Arc::clone(&self.resolver), path.to_owned());
         Box::pin(async move {
-            let opened = blocking(move || resolver.open_file(&path)).await?;
+            let opened = blocking(move |_| resolver.open_file(&path), &CancellationToken::new()).await?;
             let Opened { name, file, metadata, .. } = opened;
             Ok(Box::new(Reader { name, size_bytes: metadata.len(), file: Arc::new(file) })
                 as Box<dyn OpenFile>)
         })
+    }
+
+    fn list<'a>(
+        &'a self,
+        listing: &'a Listing,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Listed, FileError>> {
+        let (resolver, listing) = (Arc::clone(&self.resolver), listing.clone());
+        Box::pin(blocking(move |stop| list::list(&resolver, &listing, stop), cancel))
+    }
+
+    fn search<'a>(
+        &'a self,
+        search: &'a Search,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Found, FileError>> {
+        let (resolver, search) = (Arc::clone(&self.resolver), search.clone());
+        Box::pin(blocking(move |stop| search::search(&resolver, &search, stop), cancel))
     }
 
     fn commit<'a>(
@@ -84,8 +107,8 @@ impl OpenFile for Reader {
     fn read_at(&self, offset: u64, limit_bytes: usize) -> BoxFuture<'_, Result<Vec<u8>, FileError>> {
         let file = Arc::clone(&self.file);
         Box::pin(async move {
-            let read = blocking(move || Ok(read_at(&file, offset, limit_bytes))).await?;
-            read.map_err(|error| said(&self.name, error))
+            let read = move |_: &_| Ok(read_at(&file, offset, limit_bytes));
+            blocking(read, &CancellationToken::new()).await?.map_err(|error| said(&self.name, error))
         })
     }
 }
@@ -105,10 +128,18 @@ fn read_at(file: &File, offset: u64, limit_bytes: usize) -> io::Result<Vec<u8>> 
     Ok(bytes)
 }
 
-/// The one place where work waits for a disk.
+/// The one place where work waits for a disk. It is told when nobody waits for it any more.
 async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, FileError> + Send + 'static,
+    work: impl FnOnce(&CancellationToken) -> Result<T, FileError> + Send + 'static,
+    cancel: &CancellationToken,
 ) -> Result<T, FileError> {
-    // Fails only if the work panicked or the program is about to end.
-    tokio::task::spawn_blocking(work).await.unwrap_or(Err(FileError::Cancelled))
+    let stop = cancel.child_token();
+    let _guard = stop.clone().drop_guard();
+    let job = tokio::task::spawn_blocking(move || work(&stop));
+    tokio::select! {
+        biased;
+        // Fails only if the work panicked or the program is about to end.
+        done = job => done.unwrap_or(Err(FileError::Cancelled)),
+        () = cancel.cancelled() => Err(FileError::Cancelled),
+    }
 }

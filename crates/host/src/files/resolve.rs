@@ -59,6 +59,8 @@ struct View {
 pub(crate) struct Opened {
     /// As it was asked for, absolute and without `.` and `..`.
     pub(crate) name: PathBuf,
+    /// Without links.
+    pub(crate) real: PathBuf,
     pub(crate) file: File,
     pub(crate) metadata: Metadata,
 }
@@ -107,6 +109,22 @@ impl Resolver {
         })
     }
 
+    /// Opens a directory to read.
+    pub(crate) fn open_directory(&self, path: &Path) -> Result<Opened, FileError> {
+        self.open(path, |name, kind| match kind {
+            FileKind::Directory => Ok(()),
+            _ => Err(FileError::NotADirectory { path: name.to_owned() }),
+        })
+    }
+
+    /// Opens a file or a directory to read.
+    pub(crate) fn open_either(&self, path: &Path) -> Result<Opened, FileError> {
+        self.open(path, |name, kind| match kind {
+            FileKind::File | FileKind::Directory => Ok(()),
+            kind => Err(FileError::NotAFile { path: name.to_owned(), kind }),
+        })
+    }
+
     fn open(
         &self,
         path: &Path,
@@ -126,7 +144,7 @@ impl Resolver {
             let metadata = file.metadata().map_err(|error| said(&name, error))?;
             accept(&name, kind_of(metadata.file_type()))?;
             if metadata.nlink() > 0 {
-                return Ok(Opened { name, file, metadata });
+                return Ok(Opened { name, real, file, metadata });
             }
         }
         Err(FileError::Gone { path: name })
@@ -177,6 +195,17 @@ impl Resolver {
         }
         // Our own environment, with the provider's key, is a file there. Commands see their own processes only.
         is_process(real).then_some("it belongs to a running process")
+    }
+
+    /// The working directory by its real name.
+    pub(crate) fn real_cwd(&self) -> Option<PathBuf> {
+        self.cwd.canonicalize().ok()
+    }
+
+    /// What may not be read below a real directory, but for processes.
+    pub(crate) fn hidden_below(&self, real: &Path) -> Vec<PathBuf> {
+        let hidden = self.view().map_or(&[][..], |view| &view.hidden);
+        hidden.iter().filter(|hidden| hidden.starts_with(real)).cloned().collect()
     }
 
     /// Where a file may be written. A link is followed, and where it leads is what must be allowed.
@@ -251,7 +280,7 @@ fn real_to_be(name: &Path) -> Result<PathBuf, FileError> {
 }
 
 /// Whether a real name is that of a process: `/proc/123` and all below.
-fn is_process(real: &Path) -> bool {
+pub(super) fn is_process(real: &Path) -> bool {
     let process = real.strip_prefix("/proc").ok().and_then(|rest| rest.iter().next());
     process.is_some_and(|name| name.as_bytes().iter().all(u8::is_ascii_digit))
 }

@@ -1,0 +1,44 @@
+//! What is in a directory.
+
+use tokio_util::sync::CancellationToken;
+use windlass_contract::{Entry, FileError, FileKind, Ignored, Listed, Listing};
+
+use super::{
+    resolve::{Resolver, kind_of, said},
+    walk::walk,
+};
+
+/// Lists a directory, and those in it as deep as is wanted.
+pub(super) fn list(
+    resolver: &Resolver,
+    listing: &Listing,
+    stop: &CancellationToken,
+) -> Result<Listed, FileError> {
+    let top = resolver.open_directory(&listing.path)?;
+    // Before the walk, which would only pass over it.
+    top.real.read_dir().map_err(|error| said(&top.name, error))?;
+    let (mut walker, _) = walk(resolver, &top.real);
+    let keeps_ignored = listing.ignored == Ignored::Shown;
+    walker.standard_filters(!keeps_ignored).git_global(false).hidden(false);
+    walker.max_depth(Some(listing.depth));
+    let mut listed = Listed { path: top.name, ..Listed::default() };
+    for entry in walker.build() {
+        if stop.is_cancelled() {
+            return Err(FileError::Cancelled);
+        }
+        // What cannot be looked into was told by its own entry already.
+        let Ok(entry) = entry else { continue };
+        let Ok(path) = entry.path().strip_prefix(&top.real) else { continue };
+        let in_repository = !keeps_ignored && path.iter().any(|part| part == ".git");
+        if entry.depth() == 0 || in_repository {
+            continue;
+        }
+        if listed.entries.len() == listing.limit {
+            listed.more = true;
+            break;
+        }
+        let kind = entry.file_type().map_or(FileKind::Other, kind_of);
+        listed.entries.push(Entry { path: path.to_owned(), kind });
+    }
+    Ok(listed)
+}

@@ -1,0 +1,236 @@
+//! Which files hold what fits a pattern: ripgrep's libraries, on as many threads.
+
+use std::{
+    cmp::Reverse,
+    fs::File,
+    io::{self, Read},
+    path::Path,
+    sync::{Mutex, PoisonError, atomic::Ordering},
+    thread,
+};
+
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
+use ignore::{DirEntry, WalkBuilder, WalkState, overrides::OverrideBuilder, types::TypesBuilder};
+use tokio_util::sync::CancellationToken;
+use windlass_contract::{FileError, Found, FoundFile, Search, Wanted};
+
+use super::{
+    handle,
+    resolve::{Opened, Resolver},
+    walk::{renamed, walk},
+};
+use sink::Collector;
+
+mod sink;
+
+/// As many threads as the program it is measured against takes at most.
+const THREADS: usize = 12;
+
+/// The longest line, and for patterns across lines the largest file, that is looked at.
+const HEAP_LIMIT_BYTES: usize = 256 * 1024 * 1024;
+
+/// Looks through a directory or a file.
+pub(super) fn search(
+    resolver: &Resolver,
+    search: &Search,
+    stop: &CancellationToken,
+) -> Result<Found, FileError> {
+    let matcher = matcher(search)?;
+    let top = resolver.open_either(&search.path)?;
+    let (mut walker, denied) = walk(resolver, &top.real);
+    narrow(&mut walker, search, &top, resolver)?;
+    let pile = Mutex::new(Pile::new(search));
+    let work = Work { search, matcher: &matcher, top: &top, stop, pile: &pile };
+    walker.hidden(!search.hidden).threads(threads());
+    walker.build_parallel().run(|| {
+        let mut searcher = work.searcher();
+        Box::new(move |entry| work.visit(&mut searcher, entry))
+    });
+    if stop.is_cancelled() {
+        return Err(FileError::Cancelled);
+    }
+    let (files, more) = pile.into_inner().unwrap_or_else(PoisonError::into_inner).newest();
+    Ok(Found { files, more, denied: denied.load(Ordering::Relaxed) })
+}
+
+fn threads() -> usize {
+    thread::available_parallelism().map_or(1, usize::from).min(THREADS)
+}
+
+fn matcher(search: &Search) -> Result<RegexMatcher, FileError> {
+    let mut builder = RegexMatcherBuilder::new();
+    builder.multi_line(true).case_insensitive(search.case_insensitive);
+    if !search.multiline {
+        builder.line_terminator(Some(b'\n'));
+    }
+    builder.build(&search.pattern).map_err(|error| {
+        // Parsed once more for the place: the builder has put something around the pattern.
+        let parsed = regex_syntax::Parser::new().parse(&search.pattern);
+        FileError::Pattern(explain(
+            &parsed.err().map_or_else(|| error.to_string(), |error| error.to_string()),
+        ))
+    })
+}
+
+/// What is wrong with a pattern, with what mostly helps.
+fn explain(error: &str) -> String {
+    let hint = if error.contains("\\n") && error.contains("not allowed") {
+        "to match across lines, set `multiline`"
+    } else if error.contains("look-around") || error.contains("backreferences") {
+        "look-around and backreferences do not exist here; search for less and filter what is found"
+    } else {
+        "to search for the text itself, put a backslash before each of . * + ? ( ) [ ] { } ^ $ |"
+    };
+    format!("{error}\n({hint})")
+}
+
+/// Leaves out what globs and a type leave out.
+fn narrow(
+    walker: &mut WalkBuilder,
+    search: &Search,
+    top: &Opened,
+    resolver: &Resolver,
+) -> Result<(), FileError> {
+    if !search.globs.is_empty() {
+        // Globs with a slash start where relative paths do, unless that is somewhere else altogether.
+        let cwd = resolver.real_cwd().filter(|cwd| top.real.starts_with(cwd));
+        let mut globs = OverrideBuilder::new(cwd.as_deref().unwrap_or(&top.real));
+        for glob in &search.globs {
+            globs.add(glob).map_err(|error| FileError::Pattern(format!("the glob `{glob}`: {error}")))?;
+        }
+        let globs = globs.build().map_err(|error| FileError::Pattern(error.to_string()))?;
+        walker.overrides(globs);
+    }
+    if let Some(name) = &search.file_type {
+        let mut types = TypesBuilder::new();
+        types.add_defaults().select(name);
+        let types = types.build().map_err(|_| {
+            FileError::Pattern(format!(
+                "there is no file type `{name}`; use a name such as `rust`, `py`, `js`, `ts`, `go`, `java`, `c`, \
+                 `cpp`, `md`, `json`, `yaml`, `toml`, or a glob instead"
+            ))
+        })?;
+        walker.types(types);
+    }
+    Ok(())
+}
+
+/// What all threads share.
+#[derive(Clone, Copy)]
+struct Work<'a> {
+    search: &'a Search,
+    matcher: &'a RegexMatcher,
+    top: &'a Opened,
+    stop: &'a CancellationToken,
+    pile: &'a Mutex<Pile>,
+}
+
+impl Work<'_> {
+    fn searcher(&self) -> Searcher {
+        let (before, after) = match self.search.wanted {
+            Wanted::Lines { before, after } => (before, after),
+            Wanted::Names | Wanted::Counts => (0, 0),
+        };
+        SearcherBuilder::new()
+            .line_number(matches!(self.search.wanted, Wanted::Lines { .. }))
+            .multi_line(self.search.multiline)
+            .before_context(before)
+            .after_context(after)
+            .heap_limit(Some(HEAP_LIMIT_BYTES))
+            .binary_detection(BinaryDetection::quit(0))
+            .build()
+    }
+
+    fn visit(self, searcher: &mut Searcher, entry: Result<DirEntry, ignore::Error>) -> WalkState {
+        if self.stop.is_cancelled() {
+            return WalkState::Quit;
+        }
+        // What cannot be read is passed over, like by everyone who searches a tree.
+        if let Ok(entry) = entry
+            && entry.file_type().is_some_and(|kind| kind.is_file())
+            && let Ok(Some(found)) = self.look_into(searcher, entry.path())
+        {
+            self.pile.lock().unwrap_or_else(PoisonError::into_inner).add(found);
+        }
+        WalkState::Continue
+    }
+
+    fn look_into(self, searcher: &mut Searcher, path: &Path) -> io::Result<Option<FoundFile>> {
+        let file = File::from(handle::to_read(path)?);
+        let metadata = file.metadata()?;
+        if !metadata.is_file() {
+            return Ok(None);
+        }
+        let mut collector = Collector::new(self.search.wanted, self.search.limit);
+        searcher.search_reader(self.matcher, Stoppable { file, stop: self.stop }, &mut collector)?;
+        let Some((count, lines)) = collector.found() else { return Ok(None) };
+        let path = renamed(path, &self.top.real, &self.top.name);
+        Ok(Some(FoundFile { path, modified: metadata.modified()?, count, lines }))
+    }
+}
+
+/// A file that ends when nobody waits for it any more.
+struct Stoppable<'a> {
+    file: File,
+    stop: &'a CancellationToken,
+}
+
+impl Read for Stoppable<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.stop.is_cancelled() {
+            return Ok(0);
+        }
+        self.file.read(buffer)
+    }
+}
+
+/// What was found so far: never much more than is wanted.
+struct Pile {
+    files: Vec<FoundFile>,
+    /// How much all of `files` count against the limit.
+    weight: usize,
+    limit: usize,
+    more: bool,
+}
+
+impl Pile {
+    fn new(search: &Search) -> Self {
+        Self { files: Vec::new(), weight: 0, limit: search.limit, more: false }
+    }
+
+    fn add(&mut self, file: FoundFile) {
+        self.weight += weight(&file);
+        self.files.push(file);
+        if self.weight > self.limit.saturating_mul(4).saturating_add(1000) {
+            self.cut();
+        }
+    }
+
+    /// Keeps the newest, as many as are wanted.
+    fn cut(&mut self) {
+        self.files.sort_by(|a, b| (Reverse(a.modified), &a.path).cmp(&(Reverse(b.modified), &b.path)));
+        let mut left = self.limit;
+        let fits = self.files.iter().take_while(|file| {
+            let enough = left > 0;
+            left = left.saturating_sub(weight(file));
+            enough
+        });
+        let kept = fits.count();
+        self.more |= kept < self.files.len();
+        self.files.truncate(kept);
+        self.weight = self.files.iter().map(weight).sum();
+    }
+
+    fn newest(mut self) -> (Vec<FoundFile>, bool) {
+        self.cut();
+        (self.files, self.more)
+    }
+}
+
+fn weight(file: &FoundFile) -> usize {
+    file.lines.len().max(1)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,65 @@
+//! What is kept of one file that is searched.
+
+use std::io;
+
+use grep_searcher::{Searcher, Sink, SinkContext, SinkFinish, SinkMatch};
+use windlass_contract::{FoundLine, Wanted};
+
+/// How much of a line is kept; what comes after is seldom what was looked for.
+const LINE_LIMIT_BYTES: usize = 500;
+
+/// Collects what is wanted of one file.
+pub(super) struct Collector {
+    wanted: Wanted,
+    limit: usize,
+    count: u64,
+    lines: Vec<FoundLine>,
+    is_binary: bool,
+}
+
+impl Collector {
+    pub(super) fn new(wanted: Wanted, limit: usize) -> Self {
+        Self { wanted, limit, count: 0, lines: Vec::new(), is_binary: false }
+    }
+
+    /// How many lines fit, and what was kept of them; nothing for a file in which none does, or a binary one.
+    pub(super) fn found(self) -> Option<(u64, Vec<FoundLine>)> {
+        (self.count > 0 && !self.is_binary).then_some((self.count, self.lines))
+    }
+
+    fn keep(&mut self, number: Option<u64>, fits: bool, bytes: &[u8]) {
+        let end = bytes.iter().rposition(|byte| !matches!(byte, b'\n' | b'\r')).map_or(0, |last| last + 1);
+        let text = String::from_utf8_lossy(&bytes[..end.min(4 * LINE_LIMIT_BYTES)]);
+        let cut = (0..=LINE_LIMIT_BYTES.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
+        let text = text[..cut.unwrap_or(0)].to_owned();
+        self.lines.push(FoundLine { number: number.unwrap_or(0), fits, text });
+    }
+}
+
+impl Sink for Collector {
+    type Error = io::Error;
+
+    fn matched(&mut self, _searcher: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
+        match self.wanted {
+            Wanted::Names => self.count = 1,
+            Wanted::Counts => self.count += found.lines().count() as u64,
+            Wanted::Lines { .. } => {
+                for (at, line) in found.lines().enumerate() {
+                    self.count += 1;
+                    self.keep(found.line_number().map(|first| first + at as u64), true, line);
+                }
+            }
+        }
+        Ok(self.wanted != Wanted::Names && self.lines.len() < self.limit)
+    }
+
+    fn context(&mut self, _searcher: &Searcher, near: &SinkContext<'_>) -> io::Result<bool> {
+        self.keep(near.line_number(), false, near.bytes());
+        Ok(true)
+    }
+
+    fn finish(&mut self, _searcher: &Searcher, end: &SinkFinish) -> io::Result<()> {
+        self.is_binary = end.binary_byte_offset().is_some();
+        Ok(())
+    }
+}
