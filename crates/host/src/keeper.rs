@@ -82,6 +82,8 @@ impl Keeper {
 
 /// The thread's work.
 fn keep(inbox: &Receiver<Job>) {
+    #[cfg(target_os = "linux")]
+    crate::sys::turns::short();
     let mut dying: Vec<(Pid, Option<Box<Protection>>)> = Vec::new();
     loop {
         dying.retain(|(pid, protection)| {

@@ -46,6 +46,8 @@ mod pid;
 mod split;
 pub(crate) mod terminal;
 #[cfg(target_os = "linux")]
+pub(crate) mod turns;
+#[cfg(target_os = "linux")]
 mod warden;
 
 #[cfg(target_os = "linux")]

@@ -98,6 +98,7 @@ fn hold(plan: &Plan<'_>, listener: &mut RawFd) -> Result<(), Failure> {
     if let Some(hold) = &plan.hold {
         *listener = hold::apply(hold).map_err(Failure::hold)?;
     }
+    super::turns::usual();
     Ok(())
 }
 
