@@ -219,6 +219,14 @@ pub enum HostError {
         /// What the system said.
         source: io::Error,
     },
+    /// No walls of this machine can do what was asked for, so nothing ran.
+    #[error("cannot confine `{program}`: {reason}; `windlass doctor` says what this machine can do")]
+    NotHeld {
+        /// The program.
+        program: String,
+        /// What cannot be done.
+        reason: String,
+    },
     /// The walls could not be put up, so nothing ran.
     #[error("cannot confine `{program}`: {step} failed; `windlass doctor` says what this machine can do")]
     Confine {

@@ -129,7 +129,7 @@ impl Site {
 }
 
 fn impossible(Impossible(reason): Impossible) -> StartError {
-    confine(&reason, io::ErrorKind::Unsupported.into())
+    StartError::Impossible(reason)
 }
 
 fn confine(step: &str, error: io::Error) -> StartError {

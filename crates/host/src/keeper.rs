@@ -122,6 +122,7 @@ fn start(order: Order, jobs: Sender<Job>) -> Result<Child, HostError> {
             Ok(Child { started, held, protection, jobs, collected: false })
         }
         Err(StartError::Directory(source)) => Err(HostError::Cwd { path: directory, source }),
+        Err(StartError::Impossible(reason)) => Err(HostError::NotHeld { program: name, reason }),
         Err(StartError::Confine(step, source)) => Err(HostError::Confine { program: name, step, source }),
         Err(StartError::Program(source)) => Err(HostError::Spawn { program: name, source }),
     }

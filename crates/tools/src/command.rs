@@ -10,7 +10,7 @@ use std::{
 };
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use windlass_contract::{
     Category, Command, CommandFacts, CommandLine, Cx, Denial, Effects, ErrorKind, Escalation, Exit, Facts,
     Finished, Format, HostError, Layer, Meta, Output, Proof, ToolError,
@@ -23,6 +23,10 @@ mod text;
 
 /// ENOEXEC, which the standard library has no kind for; the same number on every Unix.
 const NOT_A_PROGRAM: i32 = 8;
+
+/// EMFILE and ENFILE, likewise.
+const TOO_MANY_OPEN_FILES: i32 = 24;
+const TOO_MANY_IN_SYSTEM: i32 = 23;
 
 /// What running a command would do: nobody can tell, so whoever decides gets to see the command.
 pub(crate) fn effects(argv: &[String], workdir: Option<&Path>, permissions: &Permissions) -> Effects {
@@ -78,6 +82,11 @@ pub(crate) fn meta(format: Format) -> Meta {
         aliases: Vec::new(),
         format,
     }
+}
+
+/// A time limit in milliseconds. Models mean by 0 that they have none in mind.
+pub(crate) fn time_limit<'de, D: Deserializer<'de>>(from: D) -> Result<Option<NonZeroU64>, D::Error> {
+    Ok(Option::<u64>::deserialize(from)?.and_then(NonZeroU64::new))
 }
 
 /// Runs a command. An exit code other than zero is a result like any other.
@@ -144,6 +153,7 @@ fn in_words(error: HostError) -> ToolError {
         }
         HostError::Nul => return ToolError::bad_input("the command contains a NUL byte: leave it out"),
         HostError::NotGranted { .. } => error.to_string(),
+        HostError::NotHeld { .. } => return not_confined(error.to_string(), error),
         HostError::Confine { source, .. } => return not_confined(format!("{error}: {source}"), error),
         HostError::Cwd { source, .. } => {
             let problem = match source.kind() {
@@ -190,6 +200,10 @@ fn cannot_start(program: &str, source: &io::Error) -> String {
         ),
         io::ErrorKind::ArgumentListTooLong => format!(
             "the arguments for `{program}` are longer than the system takes; pass them in a file, or in several calls"
+        ),
+        _ if matches!(source.raw_os_error(), Some(TOO_MANY_OPEN_FILES | TOO_MANY_IN_SYSTEM)) => format!(
+            "cannot start `{program}`: too many files are open; run fewer commands at once, or have the user raise the \
+             limit (`ulimit -n`)"
         ),
         _ if source.raw_os_error() == Some(NOT_A_PROGRAM) => format!(
             "`{program}` is neither a program for this machine nor a script whose first line names its interpreter; \

@@ -23,7 +23,7 @@ struct Args {
     command: Vec<String>,
     #[serde(alias = "workdir")]
     working_directory: Option<PathBuf>,
-    #[serde(alias = "timeout")]
+    #[serde(alias = "timeout", default, deserialize_with = "command::time_limit")]
     timeout_ms: Option<NonZeroU64>,
 }
 

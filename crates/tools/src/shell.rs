@@ -21,7 +21,7 @@ pub(crate) struct Args {
     /// The directory to run in, absolute or relative to the workspace. Default: the workspace.
     workdir: Option<PathBuf>,
     /// After how many milliseconds the command and everything it started are killed. Default: 10000.
-    #[serde(alias = "timeout")]
+    #[serde(alias = "timeout", default, deserialize_with = "command::time_limit")]
     timeout_ms: Option<NonZeroU64>,
     #[serde(flatten)]
     permissions: command::Permissions,

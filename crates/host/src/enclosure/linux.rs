@@ -70,6 +70,7 @@ fn in_words(error: &StartError) -> String {
     match error {
         StartError::Directory(error) | StartError::Program(error) => error.to_string(),
         StartError::Confine(step, error) => format!("{step}: {error}"),
+        StartError::Impossible(reason) => reason.clone(),
     }
 }
 
@@ -80,7 +81,9 @@ impl Site {
             let again = stdio.try_clone()?;
             match self.behind_namespaces(program, stdio) {
                 // Not this command's fault, perhaps: an empty sandbox tells.
-                Err(StartError::Confine(..)) if self.ladder.try_namespaces().is_err() => {
+                Err(StartError::Confine(..) | StartError::Impossible(_))
+                    if self.ladder.try_namespaces().is_err() =>
+                {
                     return self.behind_landlock(program, again);
                 }
                 result => return result,

@@ -14,6 +14,8 @@ pub(crate) enum StartError {
     Directory(io::Error),
     /// It could not be confined, in this step.
     Confine(String, io::Error),
+    /// It cannot be confined here as it is to be, for this reason.
+    Impossible(String),
     /// Anything else.
     Program(io::Error),
 }

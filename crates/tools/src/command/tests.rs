@@ -75,10 +75,14 @@ async fn shell_command_gives_the_line_to_the_users_shell() {
     assert_eq!(login, command(&["/bin/zsh", "-lc", "a"], None, None));
 }
 
-#[test]
-fn a_time_limit_of_zero_makes_no_sense() {
+#[tokio::test]
+async fn a_time_limit_of_zero_is_none() {
+    for limit in ["0", "null"] {
+        let asked = asks(erase(Shell), &format!(r#"{{"command":["x"],"timeout_ms":{limit}}}"#)).await;
+        assert_eq!(asked, command(&["x"], None, None));
+    }
     let error =
-        erase(Shell).prepare(&Input::Json(r#"{"command":["x"],"timeout_ms":0}"#.into())).err().unwrap();
+        erase(Shell).prepare(&Input::Json(r#"{"command":["x"],"timeout_ms":-1}"#.into())).err().unwrap();
     assert_eq!(error.kind, ErrorKind::BadInput);
     assert!(error.message.ends_with("(at `timeout_ms`)"), "{error}");
 }
@@ -143,6 +147,13 @@ async fn what_could_not_be_started_is_explained_with_what_to_do() {
         (
             HostError::Spawn { program: "./run".into(), source: io::Error::from_raw_os_error(NOT_A_PROGRAM) },
             "`./run` is neither a program for this machine nor a script",
+        ),
+        (
+            HostError::Spawn {
+                program: "ls".into(),
+                source: io::Error::from_raw_os_error(TOO_MANY_OPEN_FILES),
+            },
+            "cannot start `ls`: too many files are open; run fewer commands at once",
         ),
         (
             HostError::Cwd { path: "/w/no".into(), source: io::ErrorKind::NotFound.into() },
