@@ -82,7 +82,10 @@ async fn whoever_hides_from_a_command_that_has_ended_is_killed_and_named() {
             let Some((finished, gone)) = run(rung, script).await else { continue };
             assert_eq!(finished.exit, Exit::Code(4), "{rung:?}, {how}");
             assert!(gone.recv_timeout(FOREVER).is_ok(), "{rung:?}, {how}");
-            assert_eq!(finished.killed, ["sleep"], "{rung:?}, {how}");
+            // On a busy machine it may not have come to be what it was to become.
+            let is_hider = |name: &String| name == "sh" || script.contains(name.as_str());
+            let killed = &finished.killed;
+            assert!(killed.len() == 1 && killed.iter().all(is_hider), "{rung:?}, {how}: {killed:?}");
         }
     }
 }

@@ -381,7 +381,8 @@ impl Transaction<'_> {
 impl Slot {
     fn changed(&self) -> Changed {
         let found = || look(&self.place.directory, &self.place.file_name).ok().flatten();
-        let new_mode = || found().map_or(0o644, |found| Mode::from_raw_mode(found.st_mode).as_raw_mode());
+        let new_mode =
+            || found().map_or(0o644, |found| Mode::from_raw_mode(found.st_mode).as_raw_mode() as _);
         Changed {
             path: self.place.real.clone(),
             before: self.before.as_ref().map(|before| before.version.clone()),
