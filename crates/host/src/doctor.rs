@@ -98,8 +98,8 @@ fn layers(rung: Option<Rung>, landlock: u32) -> Vec<(&'static str, String)> {
             "processes",
             "own process, IPC and host-name namespaces; all die with the command".to_owned(),
         ));
-        layers.push(("network", "own network with a loopback of its own, unless granted".to_owned()));
-        layers.push(("local sockets", "only those the command has bound itself".to_owned()));
+        layers.push(("network", "one of the session's own with a loopback, unless granted".to_owned()));
+        layers.push(("local sockets", "only those that commands of the session have bound".to_owned()));
     }
     if landlock > 0 {
         let scopes = if landlock >= 6 { ", abstract sockets and signals" } else { "" };
