@@ -385,7 +385,8 @@ async fn everything_a_command_starts_dies_with_it_and_is_named() {
         fs::File::open(tether).unwrap().read_to_string(&mut text).unwrap();
         text
     });
-    let script = "exec 3>tether; (setsid sh -c 'sleep 300 & sleep 300' &) ; echo begun >&3; exit 4";
+    let script = "exec 3>tether; (setsid sh -c 'sleep 300 & sleep 300' &) ; echo begun >&3
+        until grep -qsx sleep /proc/[0-9]*/comm; do :; done; exit 4";
     let (finished, _) = world.run(world.walls(), Quota::default(), script).await;
     assert_eq!(finished.exit, Exit::Code(4));
     // The pipe's end comes only when nobody holds it any more.
