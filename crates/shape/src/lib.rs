@@ -1,13 +1,15 @@
-//! What comes back from a tool: cut to size, judged, and written the way its reader wants it.
+//! What comes back from a tool: cleaned of secrets, cut to size, judged, and written the way its reader wants it.
 //!
 //! Pure: bytes and facts in, an [`Outcome`](windlass_contract::Outcome) out. Nothing enters history, events or
 //! screens without passing through [`Shaper::shape`].
 
+mod clean;
 mod cut;
 mod judge;
 mod render;
 mod shaper;
 
+pub use clean::{Cleaner, Finding, Secrets};
 pub use cut::Budget;
 pub use render::{json, markdown, text};
 pub use shaper::{Failure, Shaper};

@@ -1,0 +1,431 @@
+//! Secrets out of text: by their shape, by the names they have, and by their values.
+//!
+//! One pass over whole lines finds the places where a secret may be; small matchers look at those places. A line longer
+//! than [`WINDOW_BYTES`] is looked at in overlapping pieces. What is kept between two pieces of input is at most one line.
+
+mod assign;
+mod found;
+mod keys;
+mod known;
+mod labels;
+mod name;
+mod place;
+mod rules;
+mod scan;
+mod value;
+
+use std::{
+    borrow::Cow,
+    ops::Range,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use self::{
+    found::{Found, Pending},
+    keys::{Block, Part},
+    known::Known,
+    labels::Labels,
+    scan::{Hit, SEARCH, Search},
+};
+
+/// So much of a line is looked at at once.
+const WINDOW_BYTES: usize = 64 * 1024;
+/// A secret that starts in a window may go on for so long after it.
+const AHEAD_BYTES: usize = 8 * 1024;
+
+/// What a session knows about secrets: values that must not get out, and the labels given so far. Clones share both.
+#[derive(Debug, Clone, Default)]
+pub struct Secrets {
+    known: Arc<Known>,
+    labels: Arc<Mutex<Labels>>,
+}
+
+impl Secrets {
+    /// Knows these values, given with their names. Short and ordinary ones (`true`, `production`) are not used; of
+    /// addresses only the password is.
+    pub fn knowing(values: impl IntoIterator<Item = (String, String)>) -> Self {
+        Self { known: Arc::new(Known::new(values)), labels: Arc::default() }
+    }
+
+    /// Whether the value of a variable looks like a credential, by its name or by its form.
+    pub fn is_credential(name: &str, value: &str) -> bool {
+        known::is_credential(name, value)
+    }
+
+    /// The text without secrets.
+    pub fn clean<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let mut cleaner = Cleaner::new(self);
+        let mut bytes = cleaner.push(text.as_bytes());
+        bytes.extend(cleaner.finish());
+        if bytes == text.as_bytes() {
+            return Cow::Borrowed(text);
+        }
+        Cow::Owned(
+            String::from_utf8(bytes)
+                .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
+        )
+    }
+}
+
+/// A secret that was replaced. It never holds the secret itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// Counted from 1.
+    pub line: u64,
+    /// In bytes, counted from 1, in what came in.
+    pub column: u64,
+    /// What stands there now.
+    pub label: String,
+    /// Which rule found it.
+    pub rule: String,
+    /// Why it was taken for a secret.
+    pub why: &'static str,
+}
+
+/// Cleans a stream of bytes. Where it is cut into pieces makes no difference.
+#[derive(Debug)]
+pub struct Cleaner {
+    secrets: Secrets,
+    /// What came in and is not finished: at most one line, or one window of it.
+    rest: Vec<u8>,
+    block: Option<Block>,
+    pending: Option<Pending>,
+    report: Option<Report>,
+}
+
+#[derive(Debug, Default)]
+struct Report {
+    line: u64,
+    column: u64,
+    findings: Vec<Finding>,
+}
+
+/// What is done to a place.
+#[derive(Debug)]
+enum Edit {
+    Secret {
+        range: Range<usize>,
+        label: &'static str,
+        why: &'static str,
+    },
+    Known {
+        range: Range<usize>,
+        value: usize,
+    },
+    /// A line of a private key.
+    Drop {
+        range: Range<usize>,
+    },
+    /// The end of a private key, where its label goes.
+    Block {
+        at: usize,
+        hash: u64,
+    },
+}
+
+impl Edit {
+    fn range(&self) -> Range<usize> {
+        match self {
+            Self::Secret { range, .. } | Self::Known { range, .. } | Self::Drop { range } => range.clone(),
+            Self::Block { at, .. } => *at..*at,
+        }
+    }
+}
+
+impl Cleaner {
+    /// A cleaner for one stream, with what the session knows.
+    pub fn new(secrets: &Secrets) -> Self {
+        Self { secrets: secrets.clone(), rest: Vec::new(), block: None, pending: None, report: None }
+    }
+
+    /// Also remembers what it finds, for [`Cleaner::findings`].
+    #[must_use]
+    pub fn reporting(mut self) -> Self {
+        self.report = Some(Report { line: 1, ..Report::default() });
+        self
+    }
+
+    /// What was found since this was asked last.
+    pub fn findings(&mut self) -> Vec<Finding> {
+        self.report.as_mut().map(|report| std::mem::take(&mut report.findings)).unwrap_or_default()
+    }
+
+    /// Takes the next piece and gives back what is finished: whole lines, as far as there are any.
+    pub fn push(&mut self, bytes: &[u8]) -> Vec<u8> {
+        let mut out = Vec::with_capacity(bytes.len() + 64);
+        if self.rest.is_empty() {
+            let done = self.take(bytes, &mut out);
+            self.rest.extend_from_slice(&bytes[done..]);
+        } else {
+            let mut all = std::mem::take(&mut self.rest);
+            all.extend_from_slice(bytes);
+            let done = self.take(&all, &mut out);
+            all.drain(..done);
+            self.rest = all;
+        }
+        out
+    }
+
+    /// Gives back the rest. The cleaner is as new after it.
+    pub fn finish(&mut self) -> Vec<u8> {
+        let mut out = Vec::new();
+        let rest = std::mem::take(&mut self.rest);
+        self.whole_lines(&rest, &mut out);
+        if let Some(block) = self.block.take().filter(|block| block.lines > 0) {
+            self.emit(&[], 0, &mut vec![Edit::Block { at: 0, hash: hash_of(&block) }], &mut out);
+        }
+        self.pending = None;
+        out
+    }
+
+    /// Cleans what is complete, and says how much that was.
+    fn take(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> usize {
+        const LIMIT: usize = WINDOW_BYTES + AHEAD_BYTES;
+        let mut at = 0;
+        loop {
+            let piece = &bytes[at..bytes.len().min(at + LIMIT)];
+            if let Some(newline) = memchr::memrchr(b'\n', piece) {
+                self.whole_lines(&piece[..=newline], out);
+                at += newline + 1;
+            } else if piece.len() == LIMIT {
+                at += self.window(piece, out);
+            } else {
+                return at;
+            }
+        }
+    }
+
+    /// Cleans lines, the last of which may lack its end.
+    fn whole_lines(&mut self, text: &[u8], out: &mut Vec<u8>) {
+        let mut edits = Vec::new();
+        self.known_values(text, text.len(), &mut edits);
+        if let Some(search) = &*SEARCH {
+            self.scan(search, text, &mut edits);
+        }
+        self.emit(text, text.len(), &mut edits, out);
+    }
+
+    /// Cleans the first piece of a line that is too long, and says how much of it is done.
+    fn window(&mut self, piece: &[u8], out: &mut Vec<u8>) -> usize {
+        let mut edits = Vec::new();
+        self.end_block(0, &mut edits);
+        self.pending = None;
+        self.known_values(piece, WINDOW_BYTES, &mut edits);
+        let (mut at, mut found) = (0, Vec::new());
+        while let Some((pattern, range)) = SEARCH.as_ref().and_then(|search| search.next(piece, at)) {
+            let Some(search) = SEARCH.as_ref().filter(|_| range.start < WINDOW_BYTES) else { break };
+            at = match search.look(pattern, piece, range.clone(), &mut found) {
+                Hit::Next(next) => next.resume.max(range.start + 1),
+                Hit::Block { title_end } => {
+                    let body = keys::body_in_line(&piece[title_end..]);
+                    found.push(Found {
+                        range: title_end..title_end + body,
+                        label: "private-key",
+                        why: "a private key",
+                    });
+                    title_end + body
+                }
+            };
+        }
+        edits.extend(found.into_iter().map(|found| secret(&found, 0)));
+        let last = edits.iter().map(|edit| edit.range().end).max().unwrap_or(0);
+        let cut = WINDOW_BYTES.max(last);
+        self.emit(piece, cut, &mut edits, out);
+        cut
+    }
+
+    fn known_values(&self, text: &[u8], before: usize, edits: &mut Vec<Edit>) {
+        let found = self.secrets.known.find(text).take_while(|(range, _)| range.start < before);
+        edits.extend(found.map(|(range, value)| Edit::Known { range, value }));
+    }
+
+    fn scan(&mut self, search: &Search, text: &[u8], edits: &mut Vec<Edit>) {
+        let mut at = 0;
+        let mut line = 0..0;
+        let mut found = Vec::new();
+        if let Some(pending) = self.pending.take().filter(|_| !text.is_empty()) {
+            let first = line_at(text, 0);
+            edits.extend(assign::find_pending(&text[first.clone()], pending).map(|found| secret(&found, 0)));
+        }
+        loop {
+            if self.block.is_some() {
+                at = self.skip_block(text, at, edits);
+                line = at..at;
+            }
+            let Some((pattern, range)) = search.next(text, at) else { return };
+            if range.start >= line.end {
+                line = line_at(text, range.start);
+            }
+            let here = range.start - line.start..(range.end - line.start).min(line.len());
+            match search.look(pattern, &text[line.clone()], here, &mut found) {
+                Hit::Next(next) => {
+                    at = (line.start + next.resume).max(range.start + 1);
+                    if let Some(pending) = next.pending {
+                        self.look_ahead(text, line.end + 1, pending, edits);
+                    }
+                }
+                Hit::Block { title_end } => at = self.begin_block(text, line.start + title_end, &line, edits),
+            }
+            edits.extend(found.drain(..).map(|found| secret(&found, line.start)));
+        }
+    }
+
+    /// Looks at the next line for a value, now if it is there.
+    fn look_ahead(&mut self, text: &[u8], next: usize, pending: Pending, edits: &mut Vec<Edit>) {
+        if next >= text.len() {
+            self.pending = Some(pending);
+            return;
+        }
+        let line = line_at(text, next);
+        edits.extend(
+            assign::find_pending(&text[line.clone()], pending).map(|found| secret(&found, line.start)),
+        );
+    }
+
+    /// The title of a private key ends here: its body may be in this line or in the next ones.
+    fn begin_block(
+        &mut self,
+        text: &[u8],
+        title_end: usize,
+        line: &Range<usize>,
+        edits: &mut Vec<Edit>,
+    ) -> usize {
+        let rest = &text[title_end..line.end];
+        let body = keys::body_in_line(rest);
+        if body > 0 && (body < rest.trim_ascii_end().len() || body > 64) {
+            let range = title_end..title_end + body;
+            edits.push(Edit::Secret { range, label: "private-key", why: "the body of a private key" });
+            return title_end + body;
+        }
+        let blank = rest.iter().all(|byte| b"\r \t\\n\"'+;,".contains(byte));
+        if blank && line.end < text.len() {
+            self.block = Some(Block::new());
+            return line.end + 1;
+        }
+        title_end
+    }
+
+    /// Drops lines of a private key, and says where it is over.
+    fn skip_block(&mut self, text: &[u8], from: usize, edits: &mut Vec<Edit>) -> usize {
+        let mut at = from;
+        while at < text.len() {
+            let Some(block) = &mut self.block else { return at };
+            let line = line_at(text, at);
+            let after = (line.end + 1).min(text.len());
+            match block.part(&text[line.clone()]) {
+                Part::Body => {
+                    block.take(&text[line]);
+                    edits.push(Edit::Drop { range: at..after });
+                    at = after;
+                }
+                Part::EndsAt(length) => {
+                    block.take(&text[at..at + length]);
+                    edits.push(Edit::Drop { range: at..at + length });
+                    self.end_block(at + length, edits);
+                    return at + length;
+                }
+                Part::Over => {
+                    self.end_block(at, edits);
+                    return at;
+                }
+            }
+        }
+        at
+    }
+
+    fn end_block(&mut self, at: usize, edits: &mut Vec<Edit>) {
+        if let Some(block) = self.block.take().filter(|block| block.lines > 0) {
+            edits.push(Edit::Block { at, hash: hash_of(&block) });
+        }
+    }
+
+    /// Writes the text up to a place with the edits made.
+    fn emit(&mut self, text: &[u8], end: usize, edits: &mut Vec<Edit>, out: &mut Vec<u8>) {
+        edits.sort_by_key(|edit| edit.range().start);
+        let labels = Arc::clone(&self.secrets.labels);
+        let mut labels = labels.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut at = 0;
+        let mut merged = edits.drain(..).peekable();
+        while let Some(edit) = merged.next() {
+            let mut range = edit.range();
+            while let Some(next) = merged.next_if(|next| next.range().start < range.end) {
+                range.end = range.end.max(next.range().end);
+            }
+            out.extend_from_slice(&text[at..range.start]);
+            let start = out.len();
+            let (rule, why) = match &edit {
+                Edit::Secret { label, why, .. } => {
+                    labels.of(labels::hash(&text[range.clone()]), label, out);
+                    (*label, *why)
+                }
+                Edit::Known { value, .. } => {
+                    let known = &self.secrets.known;
+                    labels.of(labels::hash(known.text(*value)), known.name(*value), out);
+                    (known.name(*value), "a value known from the environment or the configuration")
+                }
+                Edit::Block { hash, .. } => {
+                    labels.of(*hash, "private-key", out);
+                    ("private-key", "the lines of a private key")
+                }
+                Edit::Drop { .. } => ("", ""),
+            };
+            if let Some(report) = &mut self.report {
+                report.advance(&text[at..range.start]);
+                report.add(rule, why, &out[start..]);
+                report.advance(&text[range.clone()]);
+            }
+            if matches!(edit, Edit::Block { .. }) {
+                out.push(b'\n');
+            }
+            at = range.end;
+        }
+        out.extend_from_slice(&text[at..end]);
+        if let Some(report) = &mut self.report {
+            report.advance(&text[at..end]);
+        }
+    }
+}
+
+impl Report {
+    fn advance(&mut self, text: &[u8]) {
+        match memchr::memrchr(b'\n', text) {
+            Some(last) => {
+                self.line += memchr::memchr_iter(b'\n', text).count() as u64;
+                self.column = (text.len() - last - 1) as u64;
+            }
+            None => self.column += text.len() as u64,
+        }
+    }
+
+    fn add(&mut self, rule: &str, why: &'static str, label: &[u8]) {
+        if !rule.is_empty() {
+            let label = String::from_utf8_lossy(label).into_owned();
+            self.findings.push(Finding {
+                line: self.line,
+                column: self.column + 1,
+                label,
+                rule: rule.to_owned(),
+                why,
+            });
+        }
+    }
+}
+
+fn hash_of(block: &Block) -> u64 {
+    std::hash::Hasher::finish(&block.hash)
+}
+
+fn secret(found: &Found, line: usize) -> Edit {
+    let range = line + found.range.start..line + found.range.end;
+    Edit::Secret { range, label: found.label, why: found.why }
+}
+
+/// The line around a place, without its end.
+fn line_at(text: &[u8], at: usize) -> Range<usize> {
+    let start = memchr::memrchr(b'\n', &text[..at]).map_or(0, |newline| newline + 1);
+    let end = memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |length| at + length);
+    start..end
+}
+
+#[cfg(test)]
+mod tests;

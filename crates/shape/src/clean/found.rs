@@ -1,0 +1,46 @@
+//! What a look at one line brings.
+
+use std::ops::Range;
+
+use super::{name::Kind, rules};
+
+/// A secret in a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) range: Range<usize>,
+    pub(super) label: &'static str,
+    /// Why it was taken for one, for a report.
+    pub(super) why: &'static str,
+}
+
+impl Found {
+    /// A value taken for a secret because of where it stands; if it has a known format, that names it.
+    pub(super) fn value(line: &[u8], range: Range<usize>, label: &'static str, why: &'static str) -> Self {
+        match rules::key_at(&line[range.clone()]) {
+            Some((rule, end)) if end == range.len() => Self { range, label: rule.label, why: rule.what },
+            _ => Self { range, label, why },
+        }
+    }
+}
+
+/// A secret that the next line must hold, because this one only has its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pending {
+    /// `value: …`
+    Value(Kind),
+    /// The whole line.
+    Whole(Kind),
+}
+
+/// Where to go on looking.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Next {
+    pub(super) resume: usize,
+    pub(super) pending: Option<Pending>,
+}
+
+impl Next {
+    pub(super) fn at(resume: usize) -> Self {
+        Self { resume, pending: None }
+    }
+}

@@ -1,0 +1,89 @@
+//! Private keys in blocks of several lines, whole or cut off.
+
+use std::hash::{DefaultHasher, Hasher};
+
+/// What is in front of a block.
+pub(super) const BEGIN: &[u8] = b"-----BEGIN ";
+
+/// A block that has begun.
+#[derive(Debug, Clone)]
+pub(super) struct Block {
+    /// Of its lines, for its number.
+    pub(super) hash: DefaultHasher,
+    pub(super) lines: usize,
+}
+
+/// What a line is to a block that has begun.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    Body,
+    /// The line is not part of the block, or ends it and stays.
+    Over,
+    /// The block ends in this line; what is before this place belongs to it.
+    EndsAt(usize),
+}
+
+/// Where the title of a private key ends, if one starts here.
+pub(super) fn title_end(text: &[u8]) -> Option<usize> {
+    let title = text.get(BEGIN.len()..)?;
+    let length = memchr::memmem::find(&title[..title.len().min(60)], b"-----")?;
+    let is_private = memchr::memmem::find(&title[..length], b"PRIVATE KEY").is_some();
+    is_private.then_some(BEGIN.len() + length + 5)
+}
+
+/// How far the body goes on in the line of the title: `\n` in strings, or nothing but base64.
+pub(super) fn body_in_line(rest: &[u8]) -> usize {
+    memchr::memmem::find(rest, b"-----END").unwrap_or_else(|| {
+        let is_body = |byte: &u8| is_base64(*byte) || b"\\ \t\r".contains(byte);
+        rest.iter().take_while(|byte| is_body(byte)).count()
+    })
+}
+
+impl Block {
+    pub(super) fn new() -> Self {
+        Self { hash: DefaultHasher::new(), lines: 0 }
+    }
+
+    pub(super) fn take(&mut self, line: &[u8]) {
+        self.hash.write(line.trim_ascii());
+        self.lines += 1;
+    }
+
+    /// What a line is to this block.
+    pub(super) fn part(&self, line: &[u8]) -> Part {
+        if let Some(end) = memchr::memmem::find(line, b"-----END") {
+            let start = line[..end].iter().rposition(|byte| is_base64(*byte)).map_or(0, |last| last + 1);
+            let has_body = line[..end].iter().filter(|byte| is_base64(**byte)).count() >= 16;
+            return if has_body { Part::EndsAt(start) } else { Part::Over };
+        }
+        let text = line.trim_ascii();
+        let is_header = self.lines < 8 && text.len() < 200 && is_header(text);
+        let is_blank = text.is_empty() && self.lines < 8;
+        if is_blank || is_header || is_body(text, self.lines) { Part::Body } else { Part::Over }
+    }
+}
+
+/// `Proc-Type: 4,ENCRYPTED`
+fn is_header(text: &[u8]) -> bool {
+    [&b"Proc-Type:"[..], b"DEK-Info:", b"Version:", b"Comment:", b"Subject:", b"Hash:"]
+        .iter()
+        .any(|name| text.starts_with(name))
+}
+
+/// A run of base64 that is most of the line: what is around it are line numbers, quotes and marks of comments.
+fn is_body(text: &[u8], lines: usize) -> bool {
+    let (mut longest, mut run) = (0, 0);
+    for byte in text {
+        run = if is_base64(*byte) { run + 1 } else { 0 };
+        longest = longest.max(run);
+    }
+    let is_last = lines > 0
+        && longest == text.len()
+        && longest >= 4
+        && text.iter().any(|byte| !byte.is_ascii_lowercase());
+    longest >= 16 && longest * 2 > text.len() || is_last
+}
+
+fn is_base64(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"+/=".contains(&byte)
+}

@@ -1,0 +1,195 @@
+//! Secrets known by their value: wherever they appear, also in base64, in addresses and in JSON strings.
+
+use aho_corasick::{AhoCorasick, MatchKind};
+use base64::{Engine, engine::general_purpose};
+
+use super::{
+    name::{self, Kind},
+    value::{self, Written},
+};
+
+/// Shorter values would hide ordinary words.
+const MIN_BYTES: usize = 8;
+/// A value is searched for in pieces of at most so many bytes, so that the longest fits into what is looked at at once.
+const MAX_PIECE_BYTES: usize = 1024;
+/// Pieces of values of several lines are searched for from this length on.
+const MIN_LINE_BYTES: usize = 16;
+/// What is left of a value in base64 when the characters that depend on its neighbours are cut off.
+const MIN_BASE64_BYTES: usize = 11;
+/// More values than this are no configuration.
+const MAX_VALUES: usize = 1000;
+
+/// Values that must not get out.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    values: Vec<Value>,
+    search: Option<AhoCorasick>,
+    /// Which value each searched text belongs to.
+    owners: Vec<usize>,
+}
+
+#[derive(Debug)]
+struct Value {
+    name: String,
+    text: Vec<u8>,
+}
+
+impl Known {
+    /// Those of the values that can be searched for without hiding ordinary words.
+    pub(super) fn new(values: impl IntoIterator<Item = (String, String)>) -> Self {
+        let mut known = Self::default();
+        let mut needles = Vec::new();
+        for (name, text) in values.into_iter().take(MAX_VALUES) {
+            let text = password_in(&text).unwrap_or(text);
+            if !is_usable(&text) {
+                continue;
+            }
+            for needle in forms(&text) {
+                needles.push(needle);
+                known.owners.push(known.values.len());
+            }
+            known.values.push(Value { name, text: text.into_bytes() });
+        }
+        if !needles.is_empty() {
+            known.search = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&needles).ok();
+        }
+        known
+    }
+
+    /// Where values are in a text, and which.
+    pub(super) fn find<'a>(
+        &'a self,
+        text: &'a [u8],
+    ) -> impl Iterator<Item = (std::ops::Range<usize>, usize)> + 'a {
+        let matches = self.search.iter().flat_map(move |search| search.find_iter(text));
+        matches.map(|found| (found.range(), self.owners[found.pattern().as_usize()]))
+    }
+
+    pub(super) fn name(&self, value: usize) -> &str {
+        &self.values[value].name
+    }
+
+    pub(super) fn text(&self, value: usize) -> &[u8] {
+        &self.values[value].text
+    }
+}
+
+/// Whether the value of a variable with this name is worth knowing: the name says it is a secret, or the value has the form
+/// of one.
+pub(super) fn is_credential(name: &str, text: &str) -> bool {
+    let is_named = name::kind(name.as_bytes()).is_some();
+    is_named
+        || password_in(text).is_some()
+        || super::rules::key_at(text.as_bytes()).is_some_and(|(_, end)| end == text.len())
+}
+
+fn is_usable(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let is_key =
+        super::rules::key_at(bytes).is_some() || memchr::memmem::find(bytes, b"PRIVATE KEY-----").is_some();
+    bytes.len() >= MIN_BYTES && (is_key || value::is_secret(bytes, Written::Environment, Kind::Password))
+}
+
+/// The password of an address such as `postgres://user:password@host/`.
+fn password_in(text: &str) -> Option<String> {
+    let (_, rest) = text.split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let (user, _) = authority.rsplit_once('@')?;
+    let (_, password) = user.split_once(':')?;
+    Some(password.to_owned())
+}
+
+/// The texts by which a value may appear.
+fn forms(value: &str) -> Vec<Vec<u8>> {
+    let mut forms = Vec::new();
+    let lines = value.lines().map(str::trim).filter(|line| !line.starts_with("-----"));
+    let least = if value.contains('\n') { MIN_LINE_BYTES } else { MIN_BYTES };
+    for line in lines.filter(|line| line.len() >= least) {
+        for piece in line.as_bytes().chunks(MAX_PIECE_BYTES).filter(|piece| piece.len() >= MIN_BYTES) {
+            forms.push(piece.to_vec());
+            forms.extend(base64_forms(piece));
+        }
+        if line.len() <= MAX_PIECE_BYTES {
+            forms.extend(
+                [
+                    percent(line, true),
+                    percent(line, false),
+                    percent(line, true).replace("%20", "+"),
+                    json(line),
+                ]
+                .map(String::into_bytes),
+            );
+        }
+    }
+    forms.sort();
+    forms.dedup();
+    forms
+}
+
+/// The value in base64 at each of the three places it can have in what is encoded, without the characters at its ends that
+/// hold bits of its neighbours.
+fn base64_forms(piece: &[u8]) -> Vec<Vec<u8>> {
+    let mut forms = Vec::new();
+    for before in 0..3_usize {
+        let mut padded = vec![0; before];
+        padded.extend_from_slice(piece);
+        let first = (before * 8).div_ceil(6);
+        let last = padded.len() * 8 / 6;
+        for engine in [general_purpose::STANDARD_NO_PAD, general_purpose::URL_SAFE_NO_PAD] {
+            let encoded = engine.encode(&padded).into_bytes();
+            if last > first + MIN_BASE64_BYTES {
+                forms.push(encoded[first..last].to_vec());
+            }
+        }
+    }
+    forms
+}
+
+fn percent(text: &str, capitals: bool) -> String {
+    let encode = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => char::from(byte).to_string(),
+        byte if capitals => format!("%{byte:02X}"),
+        byte => format!("%{byte:02x}"),
+    };
+    text.bytes().map(encode).collect()
+}
+
+fn json(text: &str) -> String {
+    let quoted = serde_json::Value::from(text).to_string();
+    quoted[1..quoted.len() - 1].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hides(value: &str, text: &str) -> bool {
+        Known::new([("NAME".to_owned(), value.to_owned())]).find(text.as_bytes()).next().is_some()
+    }
+
+    #[test]
+    fn a_value_is_found_in_every_encoding() {
+        let value = "pl\"um/tree 42".replace(' ', "+");
+        for prefix in ["", "a", "ab"] {
+            let encoded = general_purpose::STANDARD.encode(format!("{prefix}{value}zz"));
+            assert!(hides(&value, &encoded), "{prefix}");
+        }
+        assert!(hides(&value, "x=pl%22um%2Ftree%2B42&y"));
+        assert!(hides(&value, r#"{"x": "pl\"um/tree+42"}"#));
+    }
+
+    #[test]
+    fn ordinary_words_are_not_searched_for() {
+        for value in ["true", "production", "localhost", "development", "/usr/local/bin", "8080", "changeme"]
+        {
+            assert!(!hides(value, value), "{value}");
+        }
+    }
+
+    #[test]
+    fn of_an_address_only_the_password_is_searched_for() {
+        let known = Known::new([("URL".to_owned(), "postgres://app:q8Zk2mPv0Lr7@db/x".to_owned())]);
+        let found: Vec<_> = known.find(b"db q8Zk2mPv0Lr7").collect();
+        assert_eq!(found, [(3..15, 0)]);
+    }
+}

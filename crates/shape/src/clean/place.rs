@@ -1,0 +1,428 @@
+//! Secrets known by their place: in addresses, headers, cookies, options of programs, and web tokens.
+
+use std::ops::Range;
+
+use base64::{
+    Engine, alphabet,
+    engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
+};
+
+use super::{
+    found::{Found, Next},
+    name::Kind,
+    rules,
+    value::{self, Written},
+};
+
+/// The longest user and password of an address.
+const MAX_AUTHORITY: usize = 1024;
+
+const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
+    .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+    .with_decode_allow_trailing_bits(true);
+const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, LENIENT);
+const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIENT);
+
+/// `scheme://user:password@host`: only the password goes.
+pub(super) fn url(line: &[u8], mark: Range<usize>, found: &mut Vec<Found>) -> Next {
+    let none = Next::at(mark.end);
+    let rest = &line[mark.end..];
+    let rest = &rest[..rest.len().min(MAX_AUTHORITY)];
+    let end = rest
+        .iter()
+        .position(|byte| byte.is_ascii_whitespace() || b"/\"'`<>\\".contains(byte))
+        .unwrap_or(rest.len());
+    let Some(at_sign) = memchr::memrchr(b'@', &rest[..end]) else { return none };
+    let (user, password) = match memchr::memchr(b':', &rest[..at_sign]) {
+        Some(colon) => (&rest[..colon], colon + 1..at_sign),
+        None => (&rest[..0], 0..at_sign),
+    };
+    let secret = &rest[password.clone()];
+    let is_secret = if password.start > 0 {
+        value::is_password(secret) && secret != user
+    } else {
+        let is_public = memchr::memmem::find(&rest[at_sign..end], b"sentry").is_some();
+        value::is_random(secret, 20) && !is_public || rules::key_at(secret).is_some()
+    };
+    if is_secret {
+        let range = mark.end + password.start..mark.end + password.end;
+        found.push(Found::value(line, range, "url-password", "password in an address"));
+        return Next::at(mark.end + at_sign);
+    }
+    none
+}
+
+/// `sig=…` and `signature=…` in addresses that are signed.
+pub(super) fn signature(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) -> Next {
+    let before = word.start.checked_sub(1).map_or(0, |at| line[at]);
+    let range = token(line, word.end);
+    let text = &line[range.clone()];
+    if b"?&-; ,".contains(&before) && text.len() >= 20 && value::is_secret(text, Written::Quoted, Kind::Token)
+    {
+        let resume = range.end;
+        found.push(Found { range, label: "url-signature", why: "signature of an address" });
+        return Next::at(resume);
+    }
+    Next::at(word.end)
+}
+
+/// `Authorization: scheme value`, and the same without a scheme.
+pub(super) fn authorization(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) -> Next {
+    let at = skip(line, word.end, b"\\\"'] ");
+    if at >= line.len() || !b":=,".contains(&line[at]) {
+        return Next::at(word.end);
+    }
+    let at = skip(line, at + 1, b"=>\\\"' ");
+    let first = token(line, at);
+    let is_scheme =
+        line.get(first.end) == Some(&b' ') && line[first.clone()].iter().all(u8::is_ascii_alphabetic);
+    let is_basic = line[first.clone()].eq_ignore_ascii_case(b"basic");
+    let range = if is_scheme { token(line, first.end + 1) } else { first };
+    let text = &line[range.clone()];
+    let is_secret = is_basic && is_basic_pair(text)
+        || value::is_secret(text, Written::Bare, Kind::Token)
+        || rules::key_at(text).is_some_and(|(_, end)| end == text.len());
+    if is_secret && !text.starts_with(b"AWS4-") {
+        let resume = range.end;
+        found.push(Found::value(line, range, "authorization", "value of an Authorization header"));
+        return Next::at(resume);
+    }
+    Next::at(word.end)
+}
+
+/// `Bearer value` anywhere.
+pub(super) fn bearer(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) -> Next {
+    let range = token(line, skip(line, word.end, b" :="));
+    let text = &line[range.clone()];
+    if range.start > word.end && value::is_random(text, 12) {
+        let resume = range.end;
+        found.push(Found::value(line, range, "bearer-token", "what follows `Bearer`"));
+        return Next::at(resume);
+    }
+    Next::at(word.end)
+}
+
+/// `Basic value` anywhere, if that is a user and a password in base64.
+pub(super) fn basic(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) -> Next {
+    let range = token(line, word.end);
+    if range.len() >= 8 && is_basic_pair(&line[range.clone()]) {
+        let resume = range.end;
+        found.push(Found { range, label: "basic-auth", why: "a user and a password in base64" });
+        return Next::at(resume);
+    }
+    Next::at(word.end)
+}
+
+/// `"auth": "…"` and `_auth=…` of registries: a user and a password in base64.
+pub(super) fn registry(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) -> Next {
+    let at = skip(line, word.end, b"\\\"' ");
+    let is_alone =
+        word.start.checked_sub(1).is_none_or(|at| !line[at].is_ascii_alphanumeric() && line[at] != b'-');
+    if is_alone && at < line.len() && b":=".contains(&line[at]) {
+        let range = token(line, skip(line, at + 1, b"\\\"' "));
+        if range.len() >= 8 && is_basic_pair(&line[range.clone()]) {
+            let resume = range.end;
+            found.push(Found { range, label: "basic-auth", why: "a user and a password in base64" });
+            return Next::at(resume);
+        }
+    }
+    Next::at(word.end)
+}
+
+/// `Cookie:` and `Set-Cookie:`: values that identify someone.
+pub(super) fn cookie(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) -> Next {
+    const NAMES: &[&[u8]] = &[b"sess", b"sid", b"auth", b"token", b"jwt", b"csrf", b"remember", b"login"];
+    let end = line[word.end..]
+        .iter()
+        .position(|byte| b"\"'\r".contains(byte))
+        .map_or(line.len(), |at| word.end + at);
+    let mut start = word.end;
+    while start < end {
+        let stop = memchr::memchr(b';', &line[start..end]).map_or(end, |at| start + at);
+        if let Some(equals) = memchr::memchr(b'=', &line[start..stop]) {
+            let name = line[start..start + equals].to_ascii_lowercase();
+            let range = start + equals + 1..stop;
+            let text = &line[range.clone()];
+            let is_named = NAMES.iter().any(|each| memchr::memmem::find(&name, each).is_some());
+            if is_named && value::is_secret(text, Written::Quoted, Kind::Token)
+                || value::is_random(text, 24) && text.len() < 4096
+            {
+                found.push(Found::value(line, range, "cookie", "value of a cookie that identifies someone"));
+            }
+        }
+        start = stop + 1;
+    }
+    Next::at(end.max(word.end))
+}
+
+/// Options of programs that take a password: the program, the option, and how the password follows it.
+const OPTIONS: &[(&[u8], &[u8], Follows)] = &[
+    (b"mysql", b"-p", Follows::Joined),
+    (b"mariadb", b"-p", Follows::Joined),
+    (b"sshpass", b"-p", Follows::Either),
+    (b"redis-cli", b"-a", Follows::Apart),
+    (b"docker", b"-p", Follows::AfterLogin),
+    (b"podman", b"-p", Follows::AfterLogin),
+    (b"helm", b"-p", Follows::AfterLogin),
+    (b"curl", b"-u", Follows::User),
+    (b"curl", b"--user", Follows::User),
+    (b"curl", b"--proxy-user", Follows::User),
+    (b"http", b"-a", Follows::User),
+    (b"ldap", b"-w", Follows::Apart),
+    (b"mongo", b"-p", Follows::Apart),
+    (b"smbclient", b"-U", Follows::Percent),
+    (b"mosquitto", b"-P", Follows::Apart),
+    (b"7z", b"-p", Follows::Joined),
+    (b"unzip", b"-P", Follows::Apart),
+    (b"rabbitmqctl", b"add_user", Follows::Second),
+    (b"kinit", b"-p", Follows::Apart),
+    (b"snowsql", b"-p", Follows::Apart),
+    (b"sqlcmd", b"-P", Follows::Either),
+];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Follows {
+    /// `-ppassword`
+    Joined,
+    /// `-p password`
+    Apart,
+    /// Both.
+    Either,
+    /// `-p password`, but only of `login`.
+    AfterLogin,
+    /// `-u user:password`
+    User,
+    /// `-U user%password`
+    Percent,
+    /// `command user password`
+    Second,
+}
+
+/// The programs above, for the search.
+pub(super) fn programs() -> impl Iterator<Item = &'static [u8]> {
+    let mut names: Vec<_> = OPTIONS.iter().map(|(program, ..)| *program).collect();
+    names.dedup();
+    // `http` is in every address; its option is searched for with the others of `curl` only where a space follows.
+    names.into_iter().filter(|name| *name != b"http")
+}
+
+/// Looks for a password among the options of a program.
+pub(super) fn option(line: &[u8], program: Range<usize>, found: &mut Vec<Found>) -> Next {
+    let next = Next::at(program.end);
+    let name = &line[program.clone()];
+    let before = program.start.checked_sub(1).map_or(b' ', |at| line[at]);
+    if before.is_ascii_alphanumeric() || !name.iter().all(|byte| !byte.is_ascii_uppercase()) {
+        return next;
+    }
+    let end = line[program.end..].iter().take(4096).position(|byte| b"|;".contains(byte));
+    let stop = end.map_or(line.len().min(program.end + 4096), |at| program.end + at);
+    let rest = &line[program.end..stop];
+    for (_, option, follows) in OPTIONS.iter().filter(|(program, ..)| *program == name) {
+        if *follows == Follows::AfterLogin && memchr::memmem::find(rest, b"login").is_none() {
+            continue;
+        }
+        for at in memchr::memmem::find_iter(rest, option) {
+            let starts = at > 0 && rest[at - 1].is_ascii_whitespace();
+            let range =
+                starts.then(|| option_value(line, program.end + at + option.len(), *follows)).flatten();
+            if let Some(range) = range.filter(|range| value::is_password(&line[range.clone()])) {
+                found.push(Found::value(
+                    line,
+                    range,
+                    "password",
+                    "option of a program that takes a password",
+                ));
+            }
+        }
+    }
+    next
+}
+
+fn option_value(line: &[u8], at: usize, follows: Follows) -> Option<Range<usize>> {
+    let is_apart = matches!(line.get(at), Some(b' ' | b'='));
+    let fits = match follows {
+        Follows::Joined => !is_apart,
+        Follows::Either => true,
+        _ => is_apart,
+    };
+    let start = skip(line, at, if is_apart { b" ='\"" } else { b"'\"" });
+    let quote = start.checked_sub(1).map(|at| line[at]).filter(|byte| b"'\"".contains(byte));
+    let end = match quote {
+        Some(quote) => memchr::memchr(quote, &line[start..])?,
+        None => line[start..]
+            .iter()
+            .position(|byte| byte.is_ascii_whitespace() || b"'\"`".contains(byte))
+            .unwrap_or(line.len() - start),
+    };
+    let range = start..start + end;
+    let part = match follows {
+        Follows::User => memchr::memchr(b':', &line[range.clone()])?,
+        Follows::Percent => memchr::memchr(b'%', &line[range.clone()])?,
+        Follows::Second => {
+            let start = skip(line, range.end, b" ");
+            return Some(token(line, start));
+        }
+        _ => return (fits && !line[range.clone()].starts_with(b"-")).then_some(range),
+    };
+    Some(range.start + part + 1..range.end)
+}
+
+/// `IDENTIFIED BY 'password'`
+pub(super) fn identified(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) -> Next {
+    let rest = &line[word.end..];
+    let by = rest.windows(4).take(64).position(|window| window.eq_ignore_ascii_case(b" by "));
+    let start = by.map(|by| skip(line, word.end + by + 4, b" "));
+    if let Some(start) = start.filter(|start| matches!(line.get(*start), Some(b'\'' | b'"')))
+        && let Some(length) = memchr::memchr(line[start], &line[start + 1..])
+    {
+        let range = start + 1..start + 1 + length;
+        if value::is_password(&line[range.clone()]) {
+            found.push(Found::value(line, range, "password", "password of a database user"));
+        }
+    }
+    Next::at(word.end)
+}
+
+/// A JSON web token: its header must decode.
+pub(super) fn jwt(line: &[u8], start: Range<usize>, found: &mut Vec<Found>) -> Next {
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_".contains(byte);
+    let part = |at: usize| at + line[at.min(line.len())..].iter().take_while(|byte| is_part(byte)).count();
+    let header = part(start.start);
+    let decoded = URL_SAFE.decode(&line[start.start..header.min(start.start + 2048)]).unwrap_or_default();
+    let is_header = decoded.starts_with(b"{\"")
+        && [&b"\"alg\""[..], b"\"typ\"", b"\"enc\"", b"\"kid\"", b"\"k\""]
+            .iter()
+            .any(|key| memchr::memmem::find(&decoded, key).is_some());
+    if !is_header {
+        return Next::at(start.end);
+    }
+    let mut end = header;
+    let mut parts = 1;
+    while line.get(end) == Some(&b'.') && parts < 5 {
+        let next = part(end + 1);
+        if next == end + 1 && parts > 2 {
+            break;
+        }
+        end = next;
+        parts += 1;
+    }
+    let is_grafana = memchr::memmem::find(&decoded, b"\"k\"").is_some();
+    if parts >= 3 || is_grafana {
+        found.push(Found { range: start.start..end, label: "jwt", why: "a web token whose header decodes" });
+        return Next::at(end);
+    }
+    Next::at(start.end)
+}
+
+/// `123456789:AA…`, the token of a Telegram bot.
+pub(super) fn telegram(line: &[u8], mark: Range<usize>, found: &mut Vec<Found>) -> Next {
+    let digits = line[..mark.start].iter().rev().take(12).take_while(|byte| byte.is_ascii_digit()).count();
+    let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || b"-_".contains(byte);
+    let length = line[mark.end..].iter().take(40).take_while(is_part).count();
+    if (7..=11).contains(&digits) && (32..=36).contains(&length) && line[mark.start..].starts_with(b":AA") {
+        let end = mark.end + length;
+        found.push(Found {
+            range: mark.start - digits..end,
+            label: "telegram-token",
+            why: "token of a Telegram bot",
+        });
+        return Next::at(end);
+    }
+    Next::at(mark.end)
+}
+
+/// `xxx8Q~…`, a client secret of Azure.
+pub(super) fn azure(line: &[u8], mark: Range<usize>, found: &mut Vec<Found>) -> Next {
+    let left =
+        line[..mark.start].iter().rev().take(5).take_while(|byte| byte.is_ascii_alphanumeric()).count();
+    let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(byte);
+    let right = line[mark.end..].iter().take(41).take_while(is_part).count();
+    if left == 4 && (31..=37).contains(&right) && line[mark.start..].starts_with(b"Q~") {
+        let end = mark.end + right;
+        found.push(Found {
+            range: mark.start - left..end,
+            label: "azure-client-secret",
+            why: "client secret of Azure",
+        });
+        return Next::at(end);
+    }
+    Next::at(mark.end)
+}
+
+/// The token of a bot, in a line that names Discord.
+pub(super) fn discord(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) -> Next {
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_".contains(byte);
+    let limit = line.len().min(word.end + 200);
+    let mut at = word.end;
+    while at < limit {
+        let length = line[at..limit].iter().take_while(|byte| is_part(byte)).count();
+        if (23..=28).contains(&length) && line.get(at + length) == Some(&b'.') {
+            let middle = at + length + 1;
+            let second = line[middle..].iter().take(8).take_while(|byte| is_part(byte)).count();
+            let last = middle + second + 1;
+            let third =
+                line.get(last..).unwrap_or_default().iter().take(48).take_while(|byte| is_part(byte)).count();
+            if (5..=7).contains(&second) && line.get(last - 1) == Some(&b'.') && third >= 25 {
+                found.push(Found {
+                    range: at..last + third,
+                    label: "discord-token",
+                    why: "token of a Discord bot",
+                });
+                return Next::at(last + third);
+            }
+        }
+        at += length + 1;
+    }
+    Next::at(word.end)
+}
+
+/// The secret that stands behind an AWS key id on its line, as in exported tables.
+pub(super) fn beside_aws_key(line: &[u8], at: usize, found: &mut Vec<Found>) {
+    let start = skip(line, at, b" ,:;|\t\"'");
+    let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || b"+/".contains(byte);
+    let length = line[start..].iter().take(41).take_while(is_part).count();
+    let range = start..start + length;
+    if start > at && length == 40 && value::is_random(&line[range.clone()], 40) {
+        found.push(Found { range, label: "aws-secret-key", why: "what follows an AWS access key id" });
+    }
+}
+
+/// `host:5432:database:user:password`, as in `.pgpass`.
+pub(super) fn pgpass(line: &[u8], mark: Range<usize>, found: &mut Vec<Found>) -> Next {
+    let fields: Vec<_> = line[mark.end..].trim_ascii_end().splitn(3, |byte| *byte == b':').collect();
+    if let [database, user, password] = fields[..] {
+        let is_name = |text: &[u8]| {
+            !text.is_empty() && text.iter().all(|byte| byte.is_ascii_alphanumeric() || b"_-*.".contains(byte))
+        };
+        if is_name(database) && is_name(user) && value::is_password(password) && !password.contains(&b' ') {
+            let start = mark.end + database.len() + user.len() + 2;
+            found.push(Found {
+                range: start..start + password.len(),
+                label: "password",
+                why: "last field of a `.pgpass` line",
+            });
+        }
+    }
+    Next::at(mark.end)
+}
+
+fn is_basic_pair(text: &[u8]) -> bool {
+    text.len() < 4096
+        && !value::is_placeholder(text)
+        && STANDARD.decode(text).is_ok_and(|pair| {
+            let text = str::from_utf8(&pair).unwrap_or_default();
+            text.split_once(':').is_some_and(|(_, password)| password.len() > 2)
+                && !text.contains(char::is_control)
+        })
+}
+
+/// Past all of these bytes.
+fn skip(line: &[u8], at: usize, bytes: &[u8]) -> usize {
+    at + line[at.min(line.len())..].iter().take(48).take_while(|byte| bytes.contains(byte)).count()
+}
+
+/// What tokens of headers and addresses are made of.
+fn token(line: &[u8], at: usize) -> Range<usize> {
+    let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || b"-._~+/=%{}$<>()".contains(byte);
+    at..at + line[at.min(line.len())..].iter().take_while(is_part).count()
+}

@@ -1,0 +1,175 @@
+//! Key formats: the table in `rules.txt`, and matching one of its patterns.
+
+use std::sync::LazyLock;
+
+use super::value;
+
+/// The longest repetition a pattern without an upper end may match.
+const MAX_REPEAT: usize = 4096;
+
+/// The format of one kind of key.
+#[derive(Debug)]
+pub(super) struct Rule {
+    pub(super) label: &'static str,
+    /// What it is, for a report.
+    pub(super) what: &'static str,
+    /// What its keys begin with.
+    pub(super) prefix: &'static str,
+    has_checksum: bool,
+    parts: Vec<Part>,
+}
+
+#[derive(Debug)]
+enum Part {
+    Literal(&'static [u8]),
+    Class { class: u8, least: usize, most: usize },
+}
+
+/// All rules, in the order of the table: the first that matches counts.
+pub(super) static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
+    include_str!("rules.txt").lines().filter(|line| !line.starts_with('#')).filter_map(parse).collect()
+});
+
+/// The rules whose keys begin with this byte, by their place in the table.
+static BY_FIRST_BYTE: LazyLock<Vec<Vec<usize>>> = LazyLock::new(|| {
+    let mut rules = vec![Vec::new(); 256];
+    for (index, rule) in RULES.iter().enumerate() {
+        rules[usize::from(rule.prefix.as_bytes()[0])].push(index);
+    }
+    rules
+});
+
+fn parse(line: &'static str) -> Option<Rule> {
+    let (label, rest) = line.split_once(char::is_whitespace)?;
+    let (checksum, rest) = rest.trim_start().split_once(char::is_whitespace)?;
+    let (pattern, what) = rest.trim_start().split_once(char::is_whitespace)?;
+    let prefix = &pattern[..pattern.find('%')?];
+    let parts = parts(pattern)?;
+    Some(Rule { label, what: what.trim(), prefix, has_checksum: checksum == "crc32", parts })
+}
+
+fn parts(pattern: &'static str) -> Option<Vec<Part>> {
+    let mut pieces = pattern.split('%');
+    let mut parts = vec![Part::Literal(pieces.next()?.as_bytes())];
+    for piece in pieces {
+        let (class, rest) = piece.split_once('{')?;
+        let (counts, literal) = rest.split_once('}')?;
+        let (least, most) = match counts.split_once(',') {
+            None => (counts.parse().ok()?, counts.parse().ok()?),
+            Some((least, "")) => (least.parse().ok()?, MAX_REPEAT),
+            Some((least, most)) => (least.parse().ok()?, most.parse().ok()?),
+        };
+        parts.push(Part::Class { class: *class.as_bytes().first()?, least, most });
+        if !literal.is_empty() {
+            parts.push(Part::Literal(literal.as_bytes()));
+        }
+    }
+    Some(parts)
+}
+
+fn is_in(class: u8, byte: u8) -> bool {
+    match class {
+        b'd' => byte.is_ascii_digit(),
+        b'h' => byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte),
+        b'H' => byte.is_ascii_hexdigit(),
+        b'U' => byte.is_ascii_digit() || byte.is_ascii_uppercase(),
+        b'l' => byte.is_ascii_digit() || byte.is_ascii_lowercase(),
+        b'a' => byte.is_ascii_alphabetic(),
+        b'u' => byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-',
+        b'b' => byte.is_ascii_alphanumeric() || byte == b'+' || byte == b'/',
+        _ => byte.is_ascii_alphanumeric(),
+    }
+}
+
+impl Rule {
+    /// Where a key that starts at the start of the text ends, if there is one.
+    pub(super) fn end(&self, text: &[u8]) -> Option<usize> {
+        let mut at = 0;
+        for part in &self.parts {
+            match *part {
+                Part::Literal(literal) => {
+                    at += text[at..].starts_with(literal).then_some(literal.len())?;
+                }
+                Part::Class { class, least, most } => {
+                    let run = text[at..].iter().take(most).take_while(|byte| is_in(class, **byte)).count();
+                    at += (run >= least).then_some(run)?;
+                }
+            }
+        }
+        let key = &text[self.prefix.len()..at];
+        let is_cut_short =
+            matches!(self.parts.last(), Some(Part::Class { class: b'h' | b'H' | b'U' | b'w', .. }))
+                && text.get(at).is_some_and(u8::is_ascii_alphanumeric);
+        let is_real = !is_cut_short && (!value::is_placeholder_key(key) || self.checksum_holds(key));
+        is_real.then_some(at)
+    }
+
+    /// Whether the last six characters are the checksum of the others, in base 62.
+    fn checksum_holds(&self, key: &[u8]) -> bool {
+        let Some((body, check)) = key.split_last_chunk::<6>().filter(|_| self.has_checksum) else {
+            return false;
+        };
+        base62(crc32(body)) == *check
+    }
+}
+
+/// The rule and the end of a key that starts here.
+pub(super) fn key_at(text: &[u8]) -> Option<(&'static Rule, usize)> {
+    let first = usize::from(*text.first()?);
+    BY_FIRST_BYTE[first].iter().find_map(|index| {
+        let rule: &'static Rule = &RULES[*index];
+        Some((rule, rule.end(text)?))
+    })
+}
+
+fn crc32(bytes: &[u8]) -> u32 {
+    let mut crc = !0_u32;
+    for byte in bytes {
+        crc ^= u32::from(*byte);
+        for _ in 0..8 {
+            crc = (crc >> 1) ^ (0xEDB8_8320 & (crc & 1).wrapping_neg());
+        }
+    }
+    !crc
+}
+
+fn base62(mut number: u32) -> [u8; 6] {
+    const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    let mut text = [b'0'; 6];
+    for digit in text.iter_mut().rev() {
+        *digit = DIGITS[(number % 62) as usize];
+        number /= 62;
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_of_the_table_is_a_rule() {
+        let lines =
+            include_str!("rules.txt").lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+        assert_eq!(RULES.len(), lines.count());
+        for rule in RULES.iter() {
+            assert!(rule.prefix.len() >= 3, "{}", rule.label);
+            assert!(!rule.what.is_empty() && rule.what.len() < 60, "{}", rule.label);
+        }
+    }
+
+    #[test]
+    fn checksums_are_those_of_zip_in_base_62() {
+        assert_eq!(crc32(b"123456789"), 0xCBF4_3926);
+        assert_eq!(&base62(61 + 62), b"00001z");
+    }
+
+    #[test]
+    fn a_right_checksum_makes_a_key_of_what_looks_like_a_placeholder() {
+        let body = "x".repeat(30);
+        let check = String::from_utf8(base62(crc32(body.as_bytes())).to_vec()).unwrap();
+        let real = format!("ghp_{body}{check}");
+        assert_eq!(key_at(real.as_bytes()).map(|(rule, end)| (rule.label, end)), Some(("github-token", 40)));
+        assert!(key_at(format!("ghp_{body}xxxxxx").as_bytes()).is_none());
+    }
+}

@@ -1,0 +1,164 @@
+//! One search for everything a secret can begin with or be named by, and which matcher looks at what is found.
+
+use std::{ops::Range, sync::LazyLock};
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, MatchKind};
+
+use super::{
+    assign,
+    found::{Found, Next},
+    keys, place,
+    rules::{self, RULES},
+};
+
+type Matcher = fn(&[u8], Range<usize>, &mut Vec<Found>) -> Next;
+
+/// Words and signs, and who looks at what is around them. Formats of keys are added from the table of rules.
+const ANCHORS: &[(&str, Matcher)] = &[
+    ("pass", assign::find),
+    ("pwd", assign::find),
+    ("pw", assign::find),
+    ("psk", assign::find),
+    ("secret", assign::find),
+    ("token", assign::find),
+    ("key", assign::find),
+    ("creds", assign::find),
+    ("://", place::url),
+    ("sig=", place::signature),
+    ("signature=", place::signature),
+    ("authorization", place::authorization),
+    ("bearer", place::bearer),
+    ("basic ", place::basic),
+    ("auth", place::registry),
+    ("cookie:", place::cookie),
+    ("identified", place::identified),
+    ("eyJ", place::jwt),
+    (":AA", place::telegram),
+    ("Q~", place::azure),
+    ("discord", place::discord),
+    (":5432:", place::pgpass),
+];
+
+/// What is searched for.
+pub(super) struct Search {
+    automaton: AhoCorasick,
+    matchers: Vec<Anchor>,
+}
+
+#[derive(Clone, Copy)]
+enum Anchor {
+    Matcher(Matcher),
+    /// The start of a key; if it is none, a matcher may still make something of it.
+    Key(Option<Matcher>),
+    /// The start of a block.
+    Block,
+}
+
+/// What was found at a place.
+pub(super) enum Hit {
+    /// Look no further here; secrets were added to the list.
+    Next(Next),
+    /// A private key has begun, and its title ends here.
+    Block { title_end: usize },
+}
+
+/// `None` only if the table could not be built, which a test rules out.
+pub(super) static SEARCH: LazyLock<Option<Search>> = LazyLock::new(Search::new);
+
+impl std::fmt::Debug for Search {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Search").field("anchors", &self.matchers.len()).finish_non_exhaustive()
+    }
+}
+
+impl Search {
+    fn new() -> Option<Self> {
+        let mut anchors: Vec<(&[u8], Anchor)> =
+            ANCHORS.iter().map(|(text, matcher)| (text.as_bytes(), Anchor::Matcher(*matcher))).collect();
+        anchors.extend(place::programs().map(|name| (name, Anchor::Matcher(place::option))));
+        anchors.push((keys::BEGIN, Anchor::Block));
+        for rule in RULES.iter() {
+            let prefix = rule.prefix.as_bytes();
+            if !anchors.iter().any(|(text, anchor)| *text == prefix && matches!(anchor, Anchor::Key(_))) {
+                // A longer anchor hides a shorter one in it, so it must do that one's work as well.
+                let hidden = ANCHORS
+                    .iter()
+                    .find(|(text, _)| rule.prefix.to_ascii_lowercase().contains(&text.to_ascii_lowercase()));
+                anchors.push((prefix, Anchor::Key(hidden.map(|(_, matcher)| *matcher))));
+            }
+        }
+        let automaton = AhoCorasick::builder()
+            .ascii_case_insensitive(true)
+            .match_kind(MatchKind::LeftmostLongest)
+            .kind(Some(AhoCorasickKind::DFA))
+            .build(anchors.iter().map(|(text, _)| *text))
+            .ok()?;
+        Some(Self { automaton, matchers: anchors.into_iter().map(|(_, anchor)| anchor).collect() })
+    }
+
+    /// The next place from which something may begin.
+    pub(super) fn next(&self, text: &[u8], from: usize) -> Option<(usize, Range<usize>)> {
+        let found = self.automaton.find(Input::new(text).range(from..))?;
+        Some((found.pattern().as_usize(), found.range()))
+    }
+
+    /// Looks at such a place in its line.
+    pub(super) fn look(&self, pattern: usize, line: &[u8], at: Range<usize>, found: &mut Vec<Found>) -> Hit {
+        let next = match self.matchers[pattern] {
+            Anchor::Matcher(matcher) => matcher(line, at, found),
+            Anchor::Block => match keys::title_end(&line[at.start..]) {
+                Some(length) => return Hit::Block { title_end: at.start + length },
+                None => Next::at(at.end),
+            },
+            Anchor::Key(otherwise) => match key(line, &at, found) {
+                Some(next) => next,
+                None => otherwise
+                    .map_or_else(|| Next::at(at.start + 1), |matcher| matcher(line, at.clone(), found)),
+            },
+        };
+        Hit::Next(next)
+    }
+}
+
+fn key(line: &[u8], at: &Range<usize>, found: &mut Vec<Found>) -> Option<Next> {
+    if !starts_word(line, at.start) {
+        return None;
+    }
+    let (rule, length) = rules::key_at(&line[at.start..])?;
+    let range = at.start..at.start + length;
+    let resume = range.end;
+    if rule.label == "aws-access-key" {
+        place::beside_aws_key(line, range.end, found);
+    }
+    found.push(Found { range, label: rule.label, why: rule.what });
+    Some(Next::at(resume))
+}
+
+/// Whether a word starts here: also after `\n`, `%3D` and the end of a terminal sequence, whose last letter is not part of it.
+fn starts_word(line: &[u8], at: usize) -> bool {
+    let before = &line[..at];
+    match before {
+        [.., last] if !last.is_ascii_alphanumeric() => true,
+        [.., b'\\', b'n' | b'r' | b't'] => true,
+        [.., b'%', high, low] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => true,
+        [.., b'm'] => {
+            let numbers = before[..at - 1]
+                .iter()
+                .rev()
+                .take_while(|byte| byte.is_ascii_digit() || **byte == b';')
+                .count();
+            before[..at - 1 - numbers].ends_with(b"\x1b[")
+        }
+        [..] => before.is_empty(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_search_can_be_built() {
+        assert!(SEARCH.is_some());
+    }
+}

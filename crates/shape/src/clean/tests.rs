@@ -1,0 +1,149 @@
+//! Behaviour of the cleaner as a whole.
+
+use proptest::prelude::*;
+
+use super::*;
+
+const FORTY: &str = "q8Zk2mPv0Lr7Tb4Xc9Wd1Ye6Uf3Ig5Oh8Jn2Ks7A";
+
+fn github() -> String {
+    format!("{}{}", "ghp_", &FORTY[..36])
+}
+
+fn in_pieces(secrets: &Secrets, text: &[u8], cuts: &[usize]) -> Vec<u8> {
+    let mut cleaner = Cleaner::new(secrets);
+    let (mut out, mut rest) = (Vec::new(), text);
+    for cut in cuts.iter().cycle() {
+        if rest.is_empty() || cuts.is_empty() {
+            break;
+        }
+        let (piece, after) = rest.split_at((*cut).clamp(1, rest.len()));
+        out.extend(cleaner.push(piece));
+        rest = after;
+    }
+    out.extend(cleaner.push(rest));
+    out.extend(cleaner.finish());
+    out
+}
+
+#[test]
+fn the_same_secret_has_the_same_label_wherever_it_is() {
+    let secrets = Secrets::default();
+    let token = github();
+    let text = format!("a {token}\nGITHUB_TOKEN={token}\npassword: hunter2x\n");
+    let cleaned = "a [REDACTED:github-token#1]\nGITHUB_TOKEN=[REDACTED:github-token#1]\npassword: [REDACTED:password#2]\n";
+    assert_eq!(secrets.clean(&text), cleaned);
+    assert_eq!(secrets.clean(&token), "[REDACTED:github-token#1]");
+}
+
+#[test]
+fn known_values_are_hidden_in_every_encoding_with_one_label() {
+    let secrets = Secrets::knowing([("DB_PASSWORD".to_owned(), "pl/um\"tree42".to_owned())]);
+    let text = r#"pl/um"tree42 pl%2Fum%22tree42 pl/um\"tree42 cGwvdW0idHJlZTQy"#;
+    let label = "[REDACTED:DB_PASSWORD#1]";
+    let cleaned = secrets.clean(text);
+    assert!(cleaned.starts_with(&format!("{label} {label} {label} {label}")), "{cleaned}");
+}
+
+#[test]
+fn a_key_without_its_end_is_hidden_and_what_follows_stays() {
+    let body = FORTY.repeat(2);
+    let text = format!("-----BEGIN RSA PRIVATE KEY-----\n{body}\n{body}\n$ ls -la\nkey.pem\n");
+    let cleaned = "-----BEGIN RSA PRIVATE KEY-----\n[REDACTED:private-key#1]\n$ ls -la\nkey.pem\n";
+    assert_eq!(Secrets::default().clean(&text), cleaned);
+}
+
+#[test]
+fn findings_say_where_and_why_but_not_what() {
+    let token = github();
+    let mut cleaner = Cleaner::new(&Secrets::default()).reporting();
+    cleaner.push(format!("one\ntwo {token} and\nDB_PASS").as_bytes());
+    cleaner.push(b"WORD=q8Zk2mPv0Lr7\n");
+    let findings = cleaner.findings();
+    let places: Vec<_> = findings.iter().map(|each| (each.line, each.column, each.rule.as_str())).collect();
+    assert_eq!(places, [(2, 5, "github-token"), (3, 13, "password")]);
+    assert!(!format!("{findings:?}").contains(&token[4..12]));
+}
+
+#[test]
+fn a_line_without_end_is_cleaned_in_bounded_memory() {
+    let secrets = Secrets::default();
+    let mut cleaner = Cleaner::new(&secrets);
+    let token = github();
+    let (mut out, mut count) = (Vec::new(), 0);
+    for _ in 0..40 {
+        // Places in every part of a window.
+        let filler = "lorem ".repeat(1234 + count % 7);
+        out.extend(cleaner.push(format!("{filler}{token} ").as_bytes()));
+        count += 1;
+        assert!(cleaner.rest.len() <= WINDOW_BYTES + AHEAD_BYTES);
+    }
+    out.extend(cleaner.finish());
+    let text = String::from_utf8(out).unwrap();
+    assert_eq!((text.matches("#1]").count(), text.contains(&token)), (count, false));
+}
+
+#[test]
+fn bytes_that_are_no_text_pass() {
+    let bytes = [&b"\0\xff\xfe token=\xf0\x9f\n"[..], &[0xc3; 100], b"\n"].concat();
+    assert_eq!(in_pieces(&Secrets::default(), &bytes, &[3]), bytes);
+}
+
+/// Pieces of text that meet at every rule.
+fn piece() -> impl Strategy<Value = String> {
+    let fixed = [
+        "password",
+        "token",
+        "=",
+        ": ",
+        "\"",
+        "'",
+        "\n",
+        " ",
+        "\\n",
+        "-----BEGIN RSA PRIVATE KEY-----",
+        "-----END",
+        "://",
+        "@",
+        "ghp_",
+        FORTY,
+        "eyJhbGciOiJIUzI1NiJ9.",
+        "hunter2x",
+        "name: DB_PASSWORD",
+        "value: ",
+        "é—",
+        "AKIA",
+        "Bearer ",
+        "cookie: a=",
+        "mysql -p",
+        ":AA",
+        "8Q~",
+        "discord ",
+        "basic ",
+        "curl -u a:",
+        "|",
+        "identified by '",
+        ":5432:",
+        "sig=",
+        "Kn0wn-q8Zk2m",
+    ];
+    prop_oneof![prop::sample::select(fixed.to_vec()).prop_map(str::to_owned), "[a-zA-Z0-9é ]{0,12}"]
+}
+
+proptest! {
+    #[test]
+    fn any_cutting_gives_the_same_and_valid_text(pieces in prop::collection::vec(piece(), 0..60), cuts in prop::collection::vec(1usize..40, 1..9)) {
+        let text = pieces.concat();
+        let known = || Secrets::knowing([("KNOWN".to_owned(), "Kn0wn-q8Zk2m".to_owned())]);
+        let whole = in_pieces(&known(), text.as_bytes(), &[]);
+        prop_assert_eq!(&in_pieces(&known(), text.as_bytes(), &cuts), &whole);
+        let cleaned = String::from_utf8(whole).unwrap();
+        prop_assert!(!cleaned.contains("Kn0wn-q8Zk2m"));
+    }
+
+    #[test]
+    fn bytes_of_any_kind_never_break_it(bytes in prop::collection::vec(any::<u8>(), 0..400), cut in 1usize..50) {
+        let whole = in_pieces(&Secrets::default(), &bytes, &[]);
+        prop_assert_eq!(in_pieces(&Secrets::default(), &bytes, &[cut]), whole);
+    }
+}
