@@ -41,6 +41,12 @@ pub(crate) enum Command {
     /// See what would happen to a command, and why.
     #[command(subcommand)]
     Policy(Policy),
+    /// Take secrets out of text: stdin becomes stdout, with a label in the place of each.
+    ///
+    /// Secrets are known by their form, by the name they are given, and by their value if they are in the environment or
+    /// in a `.env` file of this directory.
+    #[command(after_help = REDACT_EXIT_CODES)]
+    Redact(Redact),
 }
 
 const SANDBOX_EXIT_CODES: &str = "\
@@ -49,6 +55,12 @@ Exit codes are the command's own, 128 and the number of the signal that ended it
   125  the sandbox could not be set up, and nothing ran
   126  it could not be started
   127  it was not found";
+
+const REDACT_EXIT_CODES: &str = "\
+Exit codes:
+  0    all of the input was cleaned, whether or not there was something to hide
+  1    the input could not be read or the output not written
+  2    wrong usage";
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -209,6 +221,20 @@ pub(crate) struct SandboxRun {
     /// The command and its arguments, after `--`.
     #[arg(required = true, last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
+}
+
+/// Take secrets out of text.
+#[derive(Debug, Args)]
+pub(crate) struct Redact {
+    /// Say on stderr what was found, where, and why: line and column of the input, never the secret.
+    #[arg(long)]
+    pub(crate) report: bool,
+    /// With --report: as one JSON object per line.
+    #[arg(long, requires = "report")]
+    pub(crate) json: bool,
+    /// Only by form and name: do not look at the values of the environment and of `.env` files.
+    #[arg(long)]
+    pub(crate) shapes_only: bool,
 }
 
 #[derive(Debug, Subcommand)]

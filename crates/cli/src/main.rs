@@ -12,6 +12,7 @@ mod jsonl;
 mod policy;
 mod problem;
 mod profile;
+mod redact;
 mod sandbox;
 mod screen;
 mod settings;
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
         Command::Tools(tools) => tools::run(&common, tools),
         Command::Config(config) => settings::run(&common, &config),
         Command::Policy(policy) => policy::run(&common, policy),
+        Command::Redact(redact) => redact::run(&common, &redact),
         Command::Doctor { json } => doctor::run(json),
         Command::Sandbox(args) => return finish(sandbox::run(&common, &args)),
     };

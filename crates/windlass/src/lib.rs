@@ -69,6 +69,11 @@ pub mod record {
     pub use windlass_record::*;
 }
 
+/// Secrets out of text.
+pub mod clean {
+    pub use windlass_shape::{Cleaner, Finding, Secrets};
+}
+
 /// How results are written for people and programs.
 pub mod render {
     pub use windlass_shape::{json, markdown, text};

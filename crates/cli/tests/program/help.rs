@@ -2,7 +2,7 @@
 
 use crate::support::User;
 
-const COMMANDS: [&[&str]; 19] = [
+const COMMANDS: [&[&str]; 20] = [
     &[],
     &["exec"],
     &["exec", "resume"],
@@ -22,6 +22,7 @@ const COMMANDS: [&[&str]; 19] = [
     &["policy", "classify"],
     &["policy", "test"],
     &["policy", "suggest"],
+    &["redact"],
 ];
 
 #[test]

@@ -26,6 +26,8 @@ mod policy;
 #[cfg(test)]
 mod prompt;
 #[cfg(test)]
+mod redact;
+#[cfg(test)]
 mod resume;
 mod sandbox;
 #[cfg(test)]

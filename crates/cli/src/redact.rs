@@ -1,0 +1,118 @@
+//! `windlass redact`: text in, the same text without secrets out.
+
+use std::{
+    env, fs,
+    io::{self, Read, Write},
+    path::Path,
+};
+
+use serde_json::json;
+use windlass::clean::{Cleaner, Finding, Secrets};
+
+use crate::{
+    args::{Common, Redact},
+    exit::Exit,
+    problem::Problem,
+};
+
+/// So much is read at once.
+const PIECE_BYTES: usize = 256 * 1024;
+/// A larger `.env` file is something else.
+const MAX_ENV_FILE_BYTES: u64 = 1024 * 1024;
+/// The names under which `.env` files are looked for in a directory.
+const ENV_FILES: [&str; 6] =
+    [".env", ".env.local", ".env.development", ".env.production", ".env.test", ".env.staging"];
+
+pub(crate) fn run(common: &Common, args: &Redact) -> Result<Exit, Problem> {
+    let cwd = common.cd.clone().unwrap_or_else(|| ".".into());
+    let secrets = if args.shapes_only { Secrets::default() } else { known(&[&cwd]) };
+    let cleaner = Cleaner::new(&secrets);
+    let mut cleaner = if args.report { cleaner.reporting() } else { cleaner };
+    let report =
+        |findings: Vec<Finding>| findings.iter().for_each(|finding| crate::note(&line(finding, args.json)));
+    filter(&mut cleaner, &mut io::stdin().lock(), &mut io::stdout().lock(), &report)
+        .map_err(|error| Problem::failed(format!("cannot go on: {error}")))?;
+    Ok(Exit::Done)
+}
+
+/// What the environment and the `.env` files of some directories hold that looks like a credential.
+pub(crate) fn known(roots: &[&Path]) -> Secrets {
+    let own = env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let files = roots
+        .iter()
+        .flat_map(|root| ENV_FILES.iter().map(|name| root.join(name)))
+        .filter_map(|path| read(&path));
+    let files: Vec<_> = files.collect();
+    let written = files.iter().flat_map(|text| text.lines().filter_map(assignment));
+    let all = own.chain(written).filter(|(name, value)| Secrets::is_credential(name, value));
+    Secrets::knowing(all)
+}
+
+/// A file that is there and small; what cannot be read holds nothing we could give away.
+fn read(path: &Path) -> Option<String> {
+    let about = fs::metadata(path).ok()?;
+    let fits = about.is_file() && about.len() <= MAX_ENV_FILE_BYTES;
+    fits.then(|| fs::read_to_string(path).ok()).flatten()
+}
+
+/// `NAME=value`, `export NAME="value"`
+fn assignment(line: &str) -> Option<(String, String)> {
+    let line = line.trim();
+    let (name, value) = line.strip_prefix("export ").unwrap_or(line).split_once('=')?;
+    let value = value.trim();
+    let quoted = ['"', '\''].into_iter().find_map(|quote| value.strip_prefix(quote)?.split_once(quote));
+    let value =
+        quoted.map_or_else(|| value.split(" #").next().unwrap_or_default().trim_end(), |(inside, _)| inside);
+    (!name.starts_with('#')).then(|| (name.trim().to_owned(), value.to_owned()))
+}
+
+fn filter(
+    cleaner: &mut Cleaner,
+    input: &mut impl Read,
+    output: &mut impl Write,
+    report: &dyn Fn(Vec<Finding>),
+) -> io::Result<()> {
+    let mut piece = vec![0; PIECE_BYTES];
+    loop {
+        let length = match input.read(&mut piece) {
+            Ok(length) => length,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        let text = if length == 0 { cleaner.finish() } else { cleaner.push(&piece[..length]) };
+        report(cleaner.findings());
+        if let Err(error) = output.write_all(&text).and_then(|()| output.flush()) {
+            // Whoever reads has seen enough, as with `| head`.
+            return if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) };
+        }
+        if length == 0 {
+            return Ok(());
+        }
+    }
+}
+
+fn line(finding: &Finding, as_json: bool) -> String {
+    let Finding { line, column, label, rule, why } = finding;
+    if as_json {
+        json!({"line": line, "column": column, "label": label, "rule": rule, "why": why}).to_string()
+    } else {
+        format!("{line}:{column}: {label}: {why}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_env_files_are_read_as_shells_do() {
+        let read = ["A=b", "export TOKEN=\"x y\" # z", "PASS='q#1' ", "#N=1", "K=v # note", "nothing"]
+            .map(assignment);
+        let pair = |name: &str, value: &str| Some((name.to_owned(), value.to_owned()));
+        assert_eq!(
+            read,
+            [pair("A", "b"), pair("TOKEN", "x y"), pair("PASS", "q#1"), None, pair("K", "v"), None]
+        );
+    }
+}
