@@ -4,12 +4,13 @@ use std::{
     collections::VecDeque,
     fs,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 pub(crate) mod config;
 mod seen;
 
-use seen::{Seen, Source, Stamp};
+use seen::Seen;
 
 /// How much of a small file is read.
 const SMALL_FILE_BYTES: u64 = 64 * 1024;
@@ -18,8 +19,8 @@ const SMALL_FILE_BYTES: u64 = 64 * 1024;
 const INDEX_BYTES: u64 = 256 * 1024 * 1024;
 
 /// How many directories of a workspace are looked into for repositories nobody mentions. A bound, so that the size of
-/// the workspace does not matter; looking into one takes some 10 µs.
-const LOOKED_INTO: usize = 48;
+/// the workspace does not matter; looking into one takes some 10 µs, and 1 µs if it has not changed.
+const LOOKED_INTO: usize = 128;
 
 /// How many entries of each: a huge directory holds files, not repositories.
 const ENTRIES: usize = 256;
@@ -64,7 +65,7 @@ fn entries(directory: &Path) -> impl Iterator<Item = PathBuf> + use<> {
 }
 
 /// Directories with a `.git` of their own, not far below a root.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Nested {
     pub(crate) found: Vec<PathBuf>,
     /// Whether the whole root was looked through.
@@ -73,35 +74,46 @@ pub(crate) struct Nested {
 
 /// Looks for repositories not far below a root.
 pub(crate) fn nested(root: &Path) -> Nested {
-    static SEEN: Seen<Nested> = Seen::new();
-    SEEN.or(root, || look_for_nested(root))
-}
-
-fn look_for_nested(root: &Path) -> (Vec<Source>, Nested) {
     let mut nested = Nested { found: Vec::new(), is_all: true };
-    let mut sources = Vec::new();
     let mut waiting = VecDeque::from([root.to_owned()]);
-    while let Some(directory) = waiting.pop_front() {
-        if sources.len() == LOOKED_INTO {
-            nested.is_all = false;
-            break;
-        }
-        sources.push((directory.clone(), Stamp::of(&directory)));
-        let Ok(listing) = fs::read_dir(&directory) else { continue };
-        for (index, entry) in listing.flatten().enumerate() {
-            let name = entry.file_name();
-            if index == ENTRIES {
-                nested.is_all = false;
-                break;
-            }
-            if name == ".git" && directory != root {
-                nested.found.push(directory.clone());
-            } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) && name != ".git" {
-                waiting.push_back(entry.path());
-            }
+    for _ in 0..LOOKED_INTO {
+        let Some(directory) = waiting.pop_front() else { return nested };
+        let listing = listing(&directory);
+        waiting.extend(listing.directories.iter().cloned());
+        nested.is_all &= listing.is_all;
+        if listing.has_git && directory != root {
+            nested.found.push(directory);
         }
     }
-    (sources, nested)
+    nested.is_all &= waiting.is_empty();
+    nested
+}
+
+/// What a directory holds, as far as it matters here.
+#[derive(Debug, Default)]
+struct Listing {
+    has_git: bool,
+    directories: Vec<PathBuf>,
+    is_all: bool,
+}
+
+fn listing(directory: &Path) -> Arc<Listing> {
+    static SEEN: Seen<Arc<Listing>> = Seen::new();
+    SEEN.or(directory, || {
+        let mut listing = Listing { is_all: true, ..Listing::default() };
+        for (index, entry) in fs::read_dir(directory).into_iter().flatten().flatten().enumerate() {
+            if index == ENTRIES {
+                listing.is_all = false;
+                break;
+            }
+            if entry.file_name() == ".git" {
+                listing.has_git = true;
+            } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                listing.directories.push(entry.path());
+            }
+        }
+        Arc::new(listing)
+    })
 }
 
 /// Where the index says that other repositories are checked out. Git looks into them by itself.
@@ -109,10 +121,9 @@ pub(crate) fn gitlinks(directory: &Path) -> Vec<PathBuf> {
     static SEEN: Seen<Vec<PathBuf>> = Seen::new();
     let path = directory.join("index");
     SEEN.or(&path, || {
-        let stamp = Stamp::of(&path);
         let small_enough = fs::metadata(&path).is_ok_and(|found| found.len() <= INDEX_BYTES);
         let bytes = if small_enough { fs::read(&path).unwrap_or_default() } else { Vec::new() };
-        (vec![(path.clone(), stamp)], parse_gitlinks(&bytes).unwrap_or_default())
+        parse_gitlinks(&bytes).unwrap_or_default()
     })
 }
 

@@ -15,12 +15,12 @@ use std::{
 /// Longer than any step of the kernel's clock.
 const SETTLED: Duration = Duration::from_millis(100);
 
-/// How much is remembered. A session has a few roots with a few repositories.
-const ENTRIES: usize = 256;
+/// How much is remembered: a few roots, with the directories and repositories in them.
+const ENTRIES: usize = 1024;
 
 /// Which file it was, and in which state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stamp {
+struct Stamp {
     file: (u64, u64),
     size: u64,
     modified: (i64, i64),
@@ -29,7 +29,7 @@ pub(super) struct Stamp {
 
 impl Stamp {
     /// None if there is no such file.
-    pub(super) fn of(path: &Path) -> Option<Self> {
+    fn of(path: &Path) -> Option<Self> {
         let found = fs::metadata(path).ok()?;
         Some(Self {
             file: (found.dev(), found.ino()),
@@ -49,33 +49,32 @@ impl Stamp {
     }
 }
 
-/// A file or directory, and how it was before it was read.
-pub(super) type Source = (PathBuf, Option<Stamp>);
-
-/// Remembers what was made of some files, by the name it was asked for.
-pub(super) struct Seen<T>(Mutex<BTreeMap<PathBuf, (Vec<Source>, T)>>);
+/// Remembers what was made of files and directories.
+pub(super) struct Seen<T>(Mutex<BTreeMap<PathBuf, (Option<Stamp>, T)>>);
 
 impl<T: Clone> Seen<T> {
     pub(super) const fn new() -> Self {
         Self(Mutex::new(BTreeMap::new()))
     }
 
-    /// What was made of them, if all are as they were; else what is made of them now.
-    pub(super) fn or(&self, name: &Path, read: impl FnOnce() -> (Vec<Source>, T)) -> T {
+    /// What was made of a file, if it is as it was; else what is made of it now.
+    pub(super) fn or(&self, path: &Path, read: impl FnOnce() -> T) -> T {
+        // Before it is read: what changes meanwhile is found changed the next time.
+        let stamp = Stamp::of(path);
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((sources, made)) = seen.get(name)
-            && sources.iter().all(|(path, stamp)| Stamp::of(path) == *stamp)
+        if let Some((before, made)) = seen.get(path)
+            && *before == stamp
         {
             return made.clone();
         }
-        let (sources, made) = read();
-        if sources.iter().all(|(_, stamp)| stamp.is_none_or(|stamp| stamp.is_settled())) {
+        let made = read();
+        if stamp.is_none_or(|stamp| stamp.is_settled()) {
             if seen.len() >= ENTRIES {
                 seen.clear();
             }
-            seen.insert(name.to_owned(), (sources, made.clone()));
+            seen.insert(path.to_owned(), (stamp, made.clone()));
         } else {
-            seen.remove(name);
+            seen.remove(path);
         }
         made
     }
@@ -94,7 +93,7 @@ mod tests {
         let look = |path: &Path| {
             seen.or(path, || {
                 reads.set(reads.get() + 1);
-                (vec![(path.to_owned(), Stamp::of(path))], fs::read_to_string(path).ok())
+                fs::read_to_string(path).ok()
             })
         };
         // It stands where the compiler put it, before this program was started.
