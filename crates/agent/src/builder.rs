@@ -47,6 +47,7 @@ pub struct AgentBuilder {
     parallel_calls: Option<bool>,
     time_limit: Option<Duration>,
     token_limit: Option<u64>,
+    command_time: Option<Duration>,
     /// Where long outputs are kept: with the session.
     outputs: Option<PathBuf>,
 }
@@ -71,6 +72,7 @@ impl Default for AgentBuilder {
             parallel_calls: None,
             time_limit: None,
             token_limit: None,
+            command_time: None,
             outputs: None,
         }
     }
@@ -142,6 +144,8 @@ impl AgentBuilder {
         time_limit(limit: Duration) = Some(limit);
         /// How many tokens a turn may use.
         token_limit(tokens: u64) = Some(tokens);
+        /// How long all commands may take together.
+        command_time(limit: Duration) = Some(limit);
     }
 
     /// Adds a tool.
@@ -216,11 +220,13 @@ impl AgentBuilder {
         budget: Budget,
     ) -> Toolbox {
         let budget = self.budget.unwrap_or(budget);
-        let machine = match self.outputs {
-            Some(place) => Machine::new(self.environment)
-                .keeping_outputs(place, budget.bytes().saturating_sub(WORDS_ABOUT_OUTPUT)),
-            None => Machine::new(self.environment),
-        };
+        let mut machine = Machine::new(self.environment);
+        if let Some(place) = self.outputs {
+            machine = machine.keeping_outputs(place, budget.bytes().saturating_sub(WORDS_ABOUT_OUTPUT));
+        }
+        if let Some(limit) = self.command_time {
+            machine = machine.with_command_time(limit);
+        }
         Toolbox {
             registry,
             gate: Gate::new(self.policy, self.approver).with_rulebook(self.rulebook),

@@ -73,6 +73,9 @@ pub(crate) struct Config {
     /// The most tokens of one tool's output that the model is given; the middle of a longer one is left out. Unset
     /// means what is known to work for the model.
     pub(crate) tool_output_token_limit: Option<NonZeroU64>,
+    /// The longest that all commands of a run may take together, in seconds; then no more are started. Unset means no
+    /// limit.
+    pub(crate) command_time_limit_sec: Option<NonZeroU64>,
     /// The longest a turn may take, in seconds. Unset means no limit.
     pub(crate) turn_time_limit_sec: Option<NonZeroU64>,
     /// The most tokens a turn may use. Unset means no limit.
@@ -103,6 +106,7 @@ impl Default for Config {
             web_search: WebSearch::default(),
             parallel_commands: false,
             tool_output_token_limit: None,
+            command_time_limit_sec: None,
             turn_time_limit_sec: None,
             turn_token_limit: None,
             show_raw_agent_reasoning: false,

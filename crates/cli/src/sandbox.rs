@@ -89,7 +89,10 @@ fn not_run(error: &HostError) -> ExitCode {
         HostError::NotHeld { .. } | HostError::Confine { .. } | HostError::Wait { .. } => NOT_CONFINED.into(),
         HostError::Spawn { source, .. } if source.kind() == io::ErrorKind::NotFound => NOT_FOUND.into(),
         HostError::Spawn { .. } | HostError::Cwd { .. } => NOT_STARTED.into(),
-        HostError::EmptyCommand | HostError::Nul | HostError::NotGranted { .. } => Exit::Usage.into(),
+        HostError::EmptyCommand
+        | HostError::Nul
+        | HostError::NotGranted { .. }
+        | HostError::TimeUsedUp { .. } => Exit::Usage.into(),
     }
 }
 

@@ -219,6 +219,12 @@ pub enum HostError {
         /// What the system said.
         source: io::Error,
     },
+    /// All commands together have taken the time they may.
+    #[error("the commands of this session have used up the {} seconds they may take together", limit.as_secs())]
+    TimeUsedUp {
+        /// That time.
+        limit: Duration,
+    },
     /// No walls of this machine can do what was asked for, so nothing ran.
     #[error("cannot confine `{program}`: {reason}; `windlass doctor` says what this machine can do")]
     NotHeld {

@@ -52,6 +52,7 @@ mod seatbelt;
 #[cfg(target_os = "linux")]
 mod seccomp;
 mod secrets;
+mod spending;
 mod sys;
 mod temporary;
 

@@ -22,6 +22,7 @@ use crate::{
     process,
     program::Program,
     pty::{Opening, Running},
+    spending::Spending,
     temporary::Temporary,
 };
 
@@ -44,6 +45,7 @@ pub struct Machine {
     ladder: Arc<Ladder>,
     temporary: Arc<Temporary>,
     outputs: Option<Arc<Outputs>>,
+    spending: Option<Arc<Spending>>,
     /// Whoever uses a session holds it; here is only known which there are.
     sessions: Arc<Mutex<Vec<Weak<Running>>>>,
     archive: Option<Arc<dyn Archive>>,
@@ -71,6 +73,7 @@ impl Machine {
             ladder: Arc::default(),
             temporary: Arc::new(temporary),
             outputs: None,
+            spending: None,
             sessions: Arc::default(),
             archive: None,
         }
@@ -91,6 +94,13 @@ impl Machine {
     pub fn keeping_outputs(self, directory: PathBuf, above_bytes: usize) -> Self {
         let outputs = Outputs::new(directory, above_bytes, OUTPUT_FILE_BYTES);
         Self { outputs: Some(Arc::new(outputs)), ..self }
+    }
+
+    /// The same machine, whose commands may take so much time together. Then no more are started; what runs in a session
+    /// of its own is not counted.
+    #[must_use]
+    pub fn with_command_time(self, limit: Duration) -> Self {
+        Self { spending: Some(Arc::new(Spending::new(limit))), ..self }
     }
 
     /// The same machine without namespaces: what commands would be held by where the system has none.
@@ -136,6 +146,10 @@ impl Machine {
 }
 
 impl Machine {
+    fn time_left(&self) -> Result<Duration, HostError> {
+        self.spending.as_ref().map_or(Ok(Duration::MAX), |spending| spending.left())
+    }
+
     /// Walls behind which the outputs so far can be read.
     fn with_outputs(&self, walls: &Walls) -> Walls {
         let mut walls = walls.clone();
@@ -222,10 +236,12 @@ impl Host for Commands {
         output: &'a (dyn Fn(&[u8]) + Send + Sync),
     ) -> BoxFuture<'a, Result<Finished, HostError>> {
         Box::pin(async move {
+            let left = self.machine.time_left()?;
+            let _meter = self.machine.spending.as_ref().map(|spending| spending.count());
             let run = process::Run {
                 program: Program::new(command, &self.machine.environment, &self.cwd)?,
                 enclosure: self.enclosure.clone(),
-                time_limit: command.time_limit.unwrap_or(self.limits.default_time),
+                time_limit: command.time_limit.unwrap_or(self.limits.default_time).min(left),
                 output_limit_bytes: self.limits.output_bytes,
                 outputs: self.machine.outputs.clone(),
                 output,
@@ -249,6 +265,7 @@ impl Host for Commands {
         output: Listener,
     ) -> BoxFuture<'a, Result<Arc<dyn Session>, HostError>> {
         Box::pin(async move {
+            self.machine.time_left()?;
             let opening = Opening {
                 program: Program::new(command, &self.machine.environment, &self.cwd)?,
                 enclosure: self.enclosure.clone(),

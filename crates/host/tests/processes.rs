@@ -154,6 +154,20 @@ async fn dropping_the_call_kills_the_whole_group() {
 }
 
 #[tokio::test]
+async fn when_the_time_for_all_commands_is_used_up_no_more_are_started() {
+    let place = Place::new();
+    let machine = Machine::new(BTreeMap::new()).with_command_time(Duration::from_millis(200));
+    let limits = Limits { default_time: FOREVER, ..Limits::default() };
+    let cwd = place.directory.path().to_owned();
+    let grant = Grant::issue(cwd, &Effects::none(), limits, Confinement::Unconfined);
+    let host = machine.confine(&grant).unwrap();
+    let run = async |script| host.run(&sh(script), &CancellationToken::new(), &|_| {}).await;
+    assert_eq!(run("sleep 300").await.unwrap().exit, Exit::TimedOut);
+    assert!(matches!(run("touch made").await, Err(HostError::TimeUsedUp { .. })));
+    assert!(!place.path("made").exists());
+}
+
+#[tokio::test]
 async fn a_background_process_neither_holds_the_call_nor_survives_it() {
     let place = Place::new();
     let gone = place.tether();

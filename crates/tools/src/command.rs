@@ -153,6 +153,10 @@ fn in_words(error: HostError) -> ToolError {
         }
         HostError::Nul => return ToolError::bad_input("the command contains a NUL byte: leave it out"),
         HostError::NotGranted { .. } => error.to_string(),
+        HostError::TimeUsedUp { .. } => {
+            let message = format!("{error}; say what is done and what is not");
+            return denied(Layer::Limit, "the session's time for commands is limited", message, error);
+        }
         HostError::NotHeld { .. } => return not_confined(error.to_string(), error),
         HostError::Confine { source, .. } => return not_confined(format!("{error}: {source}"), error),
         HostError::Cwd { source, .. } => {
@@ -174,10 +178,14 @@ fn in_words(error: HostError) -> ToolError {
 
 /// Nothing ran, because it could not be held as it was to be.
 fn not_confined(message: String, error: HostError) -> ToolError {
+    denied(Layer::Setup, "nothing runs with less than was asked for", message, error)
+}
+
+fn denied(layer: Layer, rule: &str, message: String, error: HostError) -> ToolError {
     let denial = Denial {
-        layer: Layer::Setup,
+        layer,
         what: message.clone(),
-        rule: "nothing runs with less than was asked for".to_owned(),
+        rule: rule.to_owned(),
         need: Effects::none(),
         proof: Proof::Observed,
     };

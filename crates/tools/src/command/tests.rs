@@ -134,6 +134,14 @@ async fn a_crash_keeps_its_facts_and_the_last_words() {
 }
 
 #[tokio::test]
+async fn a_command_for_which_no_time_is_left_is_denied_by_the_limit() {
+    let (kind, message) = complains(HostError::TimeUsedUp { limit: Duration::from_secs(600) }).await;
+    let ErrorKind::Denied(denial) = kind else { panic!("{kind:?}") };
+    assert_eq!(denial.layer, Layer::Limit);
+    assert!(message.contains("used up the 600 seconds"), "{message}");
+}
+
+#[tokio::test]
 async fn what_could_not_be_started_is_explained_with_what_to_do() {
     let cases = [
         (
