@@ -31,6 +31,7 @@ pub struct Agent {
     pub(crate) context: TurnContext,
     pub(crate) time_limit: Option<Duration>,
     pub(crate) token_limit: Option<u64>,
+    pub(crate) single_turn: bool,
 }
 
 impl fmt::Debug for Agent {
@@ -107,7 +108,20 @@ impl Agent {
         if let Err(AgentError::Stopped(reason)) = &end {
             self.leave_word(*reason);
         }
+        if self.single_turn {
+            self.end_sessions().await;
+        }
         self.report(end, usage, refusals.list())
+    }
+
+    /// Ends the commands that go on, and says so.
+    async fn end_sessions(&self) {
+        let ended = self.toolbox.sandbox.close().await;
+        if !ended.is_empty() {
+            let (count, names) = (ended.len(), ended.join(", "));
+            let message = format!("sessions that still ran at the end and were ended: {count} ({names})");
+            self.events.emit(&Event::Warning { message });
+        }
     }
 
     fn open(&mut self, input: Vec<Content>) -> Result<(), JournalError> {

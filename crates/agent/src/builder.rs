@@ -48,6 +48,7 @@ pub struct AgentBuilder {
     time_limit: Option<Duration>,
     token_limit: Option<u64>,
     command_time: Option<Duration>,
+    single_turn: bool,
     /// Where long outputs are kept: with the session.
     outputs: Option<PathBuf>,
 }
@@ -73,6 +74,7 @@ impl Default for AgentBuilder {
             time_limit: None,
             token_limit: None,
             command_time: None,
+            single_turn: false,
             outputs: None,
         }
     }
@@ -148,6 +150,13 @@ impl AgentBuilder {
         command_time(limit: Duration) = Some(limit);
     }
 
+    /// Ends with the turn what a conversation would leave running for the next.
+    #[must_use]
+    pub fn single_turn(mut self) -> Self {
+        self.single_turn = true;
+        self
+    }
+
     /// Adds a tool.
     #[must_use]
     pub fn tool(mut self, tool: Arc<dyn AnyTool>) -> Self {
@@ -191,6 +200,7 @@ impl AgentBuilder {
             output_schema: self.output_schema.take(),
             time_limit: self.time_limit,
             token_limit: self.token_limit,
+            single_turn: self.single_turn,
             toolbox: Arc::new(self.around(
                 registry,
                 Arc::clone(&journal),

@@ -11,6 +11,8 @@ pub enum ShellKind {
     ShellCommand,
     /// `local_shell`: known to the model without a schema.
     LocalShell,
+    /// `exec_command` and `write_stdin`: lines for a shell that may go on from call to call.
+    UnifiedExec,
     /// None.
     Disabled,
 }
@@ -44,6 +46,11 @@ const FAMILIES: &[(&str, Family)] = &[
     ("gpt-5.2-codex",     family(ShellKind::ShellCommand, true,  TOKENS, true)),
     ("gpt-5.1-codex",     family(ShellKind::ShellCommand, false, TOKENS, true)),
     ("gpt-5-codex",       family(ShellKind::ShellCommand, false, TOKENS, true)),
+    ("gpt-5.4",           family(ShellKind::UnifiedExec,  true,  TOKENS, true)),
+    ("gpt-5.5",           family(ShellKind::UnifiedExec,  true,  TOKENS, true)),
+    ("gpt-5.6",           family(ShellKind::UnifiedExec,  true,  TOKENS, true)),
+    ("exp-codex",         family(ShellKind::ShellCommand, true,  TOKENS, true)),
+    ("exp-",              family(ShellKind::UnifiedExec,  true,  BYTES,  true)),
     ("gpt-5.",            family(ShellKind::ShellCommand, true,  BYTES,  true)),
     ("gpt-5",             family(ShellKind::Shell,        false, BYTES,  true)),
 ];
@@ -74,6 +81,7 @@ mod tests {
         assert_eq!(Family::of("gpt-5.1-codex-max").budget, TOKENS);
         assert!(!Family::of("openai/gpt-4o-mini").reasoning);
         assert_eq!(Family::of("codex-mini-latest").shell, ShellKind::LocalShell);
+        assert_eq!(Family::of("exp-anything").shell, ShellKind::UnifiedExec);
         assert_eq!(Family::of("qwen2.5-coder"), UNKNOWN);
     }
 

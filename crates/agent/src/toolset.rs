@@ -31,11 +31,19 @@ impl Toolset {
         for tool in windlass_tools::builtin(&self.shell_program, self.web_search) {
             let name = tool.name();
             registry = match (name.as_str(), self.shell) {
-                ("shell" | "shell_command" | "local_shell", ShellKind::Disabled) => registry,
+                (
+                    "shell" | "shell_command" | "local_shell" | "exec_command" | "write_stdin",
+                    ShellKind::Disabled,
+                ) => registry,
                 ("shell", ShellKind::Shell)
                 | ("shell_command", ShellKind::ShellCommand)
-                | ("local_shell", ShellKind::LocalShell) => registry.tool(tool),
-                ("shell" | "shell_command" | "local_shell" | "test_sync_tool", _) => registry.hidden(tool),
+                | ("local_shell", ShellKind::LocalShell)
+                | ("exec_command" | "write_stdin", ShellKind::UnifiedExec) => registry.tool(tool),
+                (
+                    "shell" | "shell_command" | "local_shell" | "exec_command" | "write_stdin"
+                    | "test_sync_tool",
+                    _,
+                ) => registry.hidden(tool),
                 _ => registry.tool(tool),
             };
         }

@@ -36,7 +36,12 @@ pub(crate) fn run(common: &Common, args: Call) -> Result<Exit, Problem> {
     let name: windlass::ToolName = args.name.as_str().into();
     let call = ToolCall { id: "call".into(), name: name.clone(), input };
     interrupts::watch(stop.clone())?;
-    let outcome = crate::runtime()?.block_on(toolbox.run(toolbox.prepare(call), &stop));
+    let outcome = crate::runtime()?.block_on(async {
+        let outcome = toolbox.run(toolbox.prepare(call), &stop).await;
+        // There is no later call that could use what goes on.
+        toolbox.sandbox.close().await;
+        outcome
+    });
     let shown = if args.json {
         format!("{:#}\n", render::json(&name, &outcome))
     } else if args.markdown {

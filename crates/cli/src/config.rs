@@ -167,6 +167,8 @@ pub(crate) enum ShellTool {
     ShellCommand,
     /// `local_shell`: known to some models without a schema.
     LocalShell,
+    /// `exec_command` and `write_stdin`: lines for a shell that may go on from call to call.
+    UnifiedExec,
     /// None.
     Disabled,
 }

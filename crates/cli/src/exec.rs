@@ -41,7 +41,7 @@ pub(crate) fn run(common: &Common, exec: Exec) -> Result<Exit, Problem> {
     let json = options.json || options.experimental_json;
     let events: Arc<dyn EventSink> =
         if json { Arc::new(Jsonl::new(options.deltas, stop.clone())) } else { Arc::new(Screen::new()) };
-    let mut builder = setup.agent()?.events(events);
+    let mut builder = setup.agent()?.events(events).single_turn();
     if let Some(which) = resume {
         builder = builder.resume(which);
     }

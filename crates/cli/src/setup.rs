@@ -117,6 +117,7 @@ impl Setup {
                 config::ShellTool::Shell => ShellKind::Shell,
                 config::ShellTool::ShellCommand => ShellKind::ShellCommand,
                 config::ShellTool::LocalShell => ShellKind::LocalShell,
+                config::ShellTool::UnifiedExec => ShellKind::UnifiedExec,
                 config::ShellTool::Disabled => ShellKind::Disabled,
             },
             shell_program: shell_program(),

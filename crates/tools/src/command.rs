@@ -18,8 +18,8 @@ use windlass_contract::{
 
 use live::Live;
 
-mod live;
-mod text;
+pub(crate) mod live;
+pub(crate) mod text;
 
 /// ENOEXEC, which the standard library has no kind for; the same number on every Unix.
 const NOT_A_PROGRAM: i32 = 8;
@@ -56,7 +56,7 @@ enum SandboxPermissions {
 }
 
 impl Permissions {
-    fn escalation(&self) -> Option<Escalation> {
+    pub(crate) fn escalation(&self) -> Option<Escalation> {
         let wanted = self.wanted == Some(SandboxPermissions::RequireEscalated);
         wanted.then(|| Escalation {
             justification: self.justification.clone(),
@@ -146,7 +146,7 @@ fn ended_by(signal: i32, output: &str) -> String {
 }
 
 /// An error of the host as the model should read it: what, where, what to do.
-fn in_words(error: HostError) -> ToolError {
+pub(crate) fn in_words(error: HostError) -> ToolError {
     let message = match &error {
         HostError::EmptyCommand => {
             return ToolError::bad_input("`command` is empty: give a program and its arguments");

@@ -2,10 +2,11 @@
 
 use std::sync::{Arc, Mutex};
 
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    AnyTool, BoxFuture, Command, Cx, Event, Exit, Finished, Held, Host, HostError, Input, Output, Rung,
-    ToolError, fakes::Watcher,
+    AnyTool, BoxFuture, Command, Cx, Ended, Event, Exit, Finished, Held, Host, HostError, Input, Keyboard,
+    Listener, Output, Printed, Rung, Session, ToolError, fakes::Watcher,
 };
 
 /// Whoever calls tools: knows what was asked of the machine and which events were seen.
@@ -79,5 +80,121 @@ impl Host for Script {
 
     fn held(&self) -> Held {
         Held::by(Rung::Unconfined)
+    }
+}
+
+/// A machine whose sessions do what they are told by a test.
+#[derive(Default)]
+pub(crate) struct Puppets {
+    pub(crate) opened: Mutex<Vec<(Command, Keyboard, Arc<Puppet>)>>,
+    /// What the next one prints at once, and how it is then.
+    pub(crate) next: Mutex<(&'static str, Pose)>,
+}
+
+/// How a puppet is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Pose {
+    #[default]
+    Works,
+    Waits,
+    Over(Exit),
+}
+
+impl Puppets {
+    pub(crate) fn desk(self: &Arc<Self>) -> Cx {
+        let (host, events) = (Arc::clone(self), Arc::new(Watcher::default()));
+        Cx { id: "call-1".into(), host, cancel: CancellationToken::new(), events }
+    }
+
+    pub(crate) fn last(&self) -> Arc<Puppet> {
+        Arc::clone(&self.opened.lock().unwrap().last().unwrap().2)
+    }
+}
+
+impl Host for Puppets {
+    fn run<'a>(
+        &'a self,
+        _command: &'a Command,
+        _cancel: &'a CancellationToken,
+        _output: &'a (dyn Fn(&[u8]) + Send + Sync),
+    ) -> BoxFuture<'a, Result<Finished, HostError>> {
+        Box::pin(async { Err(HostError::EmptyCommand) })
+    }
+
+    fn open<'a>(
+        &'a self,
+        command: &'a Command,
+        input: Keyboard,
+        output: Listener,
+    ) -> BoxFuture<'a, Result<Arc<dyn Session>, HostError>> {
+        let puppet = Arc::new(Puppet { state: watch::Sender::default(), output, typed: Mutex::default() });
+        self.opened.lock().unwrap().push((command.clone(), input, Arc::clone(&puppet)));
+        let (text, pose) = *self.next.lock().unwrap();
+        puppet.act(text, pose);
+        Box::pin(async { Ok(puppet as Arc<dyn Session>) })
+    }
+
+    fn held(&self) -> Held {
+        Held::by(Rung::Unconfined)
+    }
+}
+
+/// A session that prints and ends when a test says so.
+pub(crate) struct Puppet {
+    state: watch::Sender<(Vec<u8>, u64, Pose)>,
+    output: Listener,
+    pub(crate) typed: Mutex<String>,
+}
+
+impl Puppet {
+    pub(crate) fn act(&self, text: &str, pose: Pose) {
+        (self.output)(text.as_bytes());
+        self.state.send_modify(|(bytes, count, now)| {
+            bytes.extend_from_slice(text.as_bytes());
+            *count += text.len() as u64;
+            *now = pose;
+        });
+    }
+}
+
+impl Session for Puppet {
+    fn write<'a>(&'a self, bytes: &'a [u8]) -> BoxFuture<'a, std::io::Result<usize>> {
+        self.typed.lock().unwrap().push_str(std::str::from_utf8(bytes).unwrap());
+        Box::pin(async { Ok(bytes.len()) })
+    }
+
+    fn take(&self) -> Printed {
+        let mut taken = Vec::new();
+        self.state.send_modify(|(bytes, ..)| taken = std::mem::take(bytes));
+        Printed { bytes: taken, gap: None }
+    }
+
+    fn progress(&self, beyond: u64) -> BoxFuture<'_, u64> {
+        let mut state = self.state.subscribe();
+        Box::pin(async move {
+            let news =
+                |(_, count, pose): &(Vec<u8>, u64, Pose)| *count > beyond || matches!(pose, Pose::Over(_));
+            state.wait_for(news).await.unwrap().1
+        })
+    }
+
+    fn waits_for_input(&self) -> BoxFuture<'_, bool> {
+        Box::pin(async { self.state.borrow().2 == Pose::Waits })
+    }
+
+    fn ended(&self) -> Option<Ended> {
+        match self.state.borrow().2 {
+            Pose::Over(exit) => Some(Ended { exit, killed: Vec::new(), denials: Vec::new() }),
+            Pose::Works | Pose::Waits => None,
+        }
+    }
+
+    fn end(&self) -> BoxFuture<'_, ()> {
+        self.act("", Pose::Over(Exit::Cancelled));
+        Box::pin(async {})
+    }
+
+    fn held(&self) -> Held {
+        Held::by(Rung::Namespaces)
     }
 }

@@ -3,18 +3,21 @@
 //! ```
 //! let tools = windlass_tools::builtin("/bin/bash".as_ref(), None);
 //! let names: Vec<String> = tools.iter().map(|tool| tool.name().to_string()).collect();
-//! assert_eq!(names, ["shell", "local_shell", "shell_command", "update_plan", "test_sync_tool"]);
+//! assert!(names.starts_with(&["shell", "local_shell", "shell_command"].map(str::to_owned)));
 //! ```
 
 mod command;
+mod exec_command;
 #[cfg(test)]
 mod fakes;
 mod local_shell;
+mod sessions;
 mod shell;
 mod shell_command;
 mod test_sync_tool;
 mod update_plan;
 mod web_search;
+mod write_stdin;
 
 use std::{path::Path, sync::Arc};
 
@@ -23,10 +26,13 @@ use windlass_contract::{AnyTool, WebSearch, erase};
 /// Every built-in tool, in the order models of this family are told about them. `shell` is the program that reads the
 /// lines given to `shell_command`; without a `search` the model's server is not offered one.
 pub fn builtin(shell: &Path, search: Option<WebSearch>) -> Vec<Arc<dyn AnyTool>> {
+    let sessions = Arc::default();
     let tools = [
         Some(erase(shell::Shell)),
         Some(local_shell::local_shell()),
         Some(erase(shell_command::ShellCommand::new(shell))),
+        Some(erase(exec_command::ExecCommand::new(shell, &sessions))),
+        Some(erase(write_stdin::WriteStdin::new(&sessions))),
         Some(erase(update_plan::UpdatePlan)),
         search.map(web_search::web_search),
         Some(erase(test_sync_tool::TestSync::default())),
@@ -49,7 +55,16 @@ mod tests {
         let names: Vec<_> = all().iter().map(|tool| tool.name().to_string()).collect();
         assert_eq!(
             names,
-            ["shell", "local_shell", "shell_command", "update_plan", "web_search", "test_sync_tool"]
+            [
+                "shell",
+                "local_shell",
+                "shell_command",
+                "exec_command",
+                "write_stdin",
+                "update_plan",
+                "web_search",
+                "test_sync_tool"
+            ]
         );
         let without = builtin(Path::new("/bin/sh"), None);
         assert!(without.iter().all(|tool| tool.name().as_str() != "web_search"));
@@ -83,6 +98,7 @@ mod tests {
             let expected = match name.as_str() {
                 "shell" | "local_shell" => (Category::Execution, Format::Structured, false),
                 "shell_command" => (Category::Execution, Format::Freeform, false),
+                "exec_command" | "write_stdin" => (Category::Execution, Format::Session, false),
                 "update_plan" => (Category::Planning, Format::Plain, false),
                 "web_search" => (Category::Web, Format::Plain, false),
                 _ => (Category::Testing, Format::Plain, true),
@@ -90,7 +106,9 @@ mod tests {
             assert_eq!((meta.category, meta.format, meta.parallel), expected, "{name}");
             for example in meta.examples {
                 let ready = Arc::clone(&tool).prepare(&Input::Json(example.input.to_owned())).unwrap();
-                assert_eq!(ready.effects().may_change(), meta.category == Category::Execution, "{name}");
+                // What is typed to a session counts once there is one.
+                let acts = meta.category == Category::Execution && name.as_str() != "write_stdin";
+                assert_eq!(ready.effects().may_change(), acts, "{name}");
             }
         }
     }

@@ -30,6 +30,7 @@ mod redact;
 #[cfg(test)]
 mod resume;
 mod sandbox;
+mod sessions;
 #[cfg(test)]
 mod support;
 #[cfg(test)]

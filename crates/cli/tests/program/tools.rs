@@ -18,6 +18,8 @@ fn the_list_has_every_tool_and_says_which_are_offered() {
     shell           Run a program; returns what it printed and its exit code (callable, not offered)
     local_shell     Run a program on this machine; returns what it printed and its exit code (callable, not offered)
     shell_command   Run a command line in the user's shell; returns its exit code and what it printed
+    exec_command    Run a command line in the user's shell; returns what it printed, and its exit code or, if it still runs after `yield_time_ms`, a session ID for `write_stdin` (callable, not offered)
+    write_stdin     Type to a program that `exec_command` started, or wait for more of its output; returns what it printed since, and its exit code once it has ended (callable, not offered)
     update_plan     Show the user your plan for the task and how far you are
     test_sync_tool  Wait, and meet other calls at a barrier (callable, not offered)
     ");
@@ -68,7 +70,7 @@ fn an_unknown_tool_is_wrong_usage_that_names_the_known_ones() {
     ended.assert_code(2);
     assert_eq!(
         ended.stderr,
-        "error: there is no tool `nope`; there are shell, local_shell, shell_command, update_plan, test_sync_tool\n"
+        "error: there is no tool `nope`; there are shell, local_shell, shell_command, exec_command, write_stdin, update_plan, test_sync_tool\n"
     );
 }
 

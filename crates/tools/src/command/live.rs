@@ -1,5 +1,7 @@
 //! What a command prints, shown while it runs.
 
+use std::sync::Arc;
+
 use windlass_contract::{CallId, Cx, Event, EventSink};
 
 use super::text::{lossy, unfinished};
@@ -11,22 +13,22 @@ const MAX_PIECES: usize = 10_000;
 const MAX_BYTES: usize = 1024 * 1024;
 
 /// Turns bytes into events. A character that arrives in two halves is shown once it is whole.
-pub(super) struct Live<'a> {
-    id: &'a CallId,
-    events: &'a dyn EventSink,
+pub(crate) struct Live {
+    id: CallId,
+    events: Arc<dyn EventSink>,
     held_back: Vec<u8>,
     pieces_left: usize,
     bytes_left: usize,
 }
 
-impl<'a> Live<'a> {
-    pub(super) fn new(cx: &'a Cx) -> Self {
-        let (id, events) = (&cx.id, &*cx.events);
+impl Live {
+    pub(crate) fn new(cx: &Cx) -> Self {
+        let (id, events) = (cx.id.clone(), Arc::clone(&cx.events));
         Self { id, events, held_back: Vec::new(), pieces_left: MAX_PIECES, bytes_left: MAX_BYTES }
     }
 
     /// Shows the next bytes.
-    pub(super) fn push(&mut self, bytes: &[u8]) {
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
         if self.pieces_left == 0 || self.bytes_left == 0 {
             return;
         }
@@ -38,7 +40,7 @@ impl<'a> Live<'a> {
     }
 
     /// Shows what is still held back, because nothing more will come.
-    pub(super) fn flush(&mut self) {
+    pub(crate) fn flush(&mut self) {
         let rest = std::mem::take(&mut self.held_back);
         self.show(&rest);
     }

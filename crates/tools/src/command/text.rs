@@ -4,17 +4,22 @@ use windlass_contract::{Finished, Whole};
 
 /// The output as text: what is not UTF-8 is replaced, and what was not kept is said on a line of its own.
 pub(super) fn of(finished: &Finished) -> String {
-    let Some((at, missing)) = finished.gap else { return lossy(&finished.output) };
-    let (head, tail) = finished.output.split_at_checked(at).unwrap_or((&finished.output, &[]));
-    // The cut may have gone through a character; half of one is of no use to anybody.
-    let head = &head[..head.len() - unfinished(head)];
-    let continuing = tail.iter().take(3).take_while(|byte| is_continuation(**byte)).count();
-    let tail = &tail[continuing..];
-    let missing = missing + (finished.output.len() - head.len() - tail.len()) as u64;
     let elsewhere = match &finished.whole {
         Some(Whole::File { path, complete: true, .. }) => format!("[whole output: {}]\n", path.display()),
         _ => String::new(),
     };
+    joined(&finished.output, finished.gap, &elsewhere)
+}
+
+/// Bytes as text, with a word at their gap, and what `elsewhere` says.
+pub(crate) fn joined(output: &[u8], gap: Option<(usize, u64)>, elsewhere: &str) -> String {
+    let Some((at, missing)) = gap else { return lossy(output) };
+    let (head, tail) = output.split_at_checked(at).unwrap_or((output, &[]));
+    // The cut may have gone through a character; half of one is of no use to anybody.
+    let head = &head[..head.len() - unfinished(head)];
+    let continuing = tail.iter().take(3).take_while(|byte| is_continuation(**byte)).count();
+    let tail = &tail[continuing..];
+    let missing = missing + (output.len() - head.len() - tail.len()) as u64;
     format!("{}\n... {missing} bytes omitted ...\n{elsewhere}{}", lossy(head), lossy(tail))
 }
 

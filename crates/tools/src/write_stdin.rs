@@ -1,0 +1,87 @@
+//! `write_stdin`: types to a session of `exec_command`, or looks at it again.
+
+use std::{sync::Arc, time::Duration};
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use windlass_contract::{CommandLine, Cx, Effects, Example, Format, Meta, Output, Tool, ToolError};
+
+use crate::{
+    command,
+    sessions::{Sessions, View},
+};
+
+/// Type to a program that `exec_command` started, or wait for more of its output; returns what it printed since, and
+/// its exit code once it has ended.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct Args {
+    /// The session ID that `exec_command` returned.
+    session_id: u32,
+    /// What to type. A line ends with a newline; Ctrl-C is `\u0003`, which also ends a session without a terminal. Empty
+    /// only waits for output. Default: empty.
+    chars: Option<String>,
+    /// How many milliseconds to wait for output before the call returns, 250 to 30000; 5000 to 300000 if nothing is
+    /// typed. The call returns earlier if the program ends or waits for input. Default: 250.
+    yield_time_ms: Option<u64>,
+    /// How many tokens of output to return at most. Default: 10000.
+    max_output_tokens: Option<usize>,
+}
+
+impl Args {
+    fn chars(&self) -> &str {
+        self.chars.as_deref().unwrap_or_default()
+    }
+}
+
+pub(crate) struct WriteStdin {
+    sessions: Arc<Sessions>,
+}
+
+impl WriteStdin {
+    pub(crate) fn new(sessions: &Arc<Sessions>) -> Self {
+        Self { sessions: Arc::clone(sessions) }
+    }
+}
+
+impl Tool for WriteStdin {
+    const NAME: &'static str = "write_stdin";
+    type Args = Args;
+
+    /// Looking and stopping touch nothing. What is typed is a command nobody has judged: whoever decides gets to see it,
+    /// with the program it is typed to, and that this program has left the sandbox, if it has.
+    fn effects(&self, args: &Args) -> Effects {
+        let stops_or_looks = args.chars().chars().all(|key| key == '\u{3}');
+        match self.sessions.find(args.session_id).filter(|_| !stops_or_looks) {
+            None => Effects::none(),
+            Some(started) => {
+                let words = [Self::NAME, started.said(), args.chars()].map(str::to_owned);
+                let typed = Effects::command(CommandLine { argv: words.to_vec(), cwd: None });
+                Effects { escalation: started.escalation(), ..typed }
+            }
+        }
+    }
+
+    async fn call(&self, args: &Args, cx: &Cx) -> Result<Output, ToolError> {
+        let id = args.session_id;
+        let unknown = || ToolError::failed(format!("write_stdin failed: Unknown process id {id}"));
+        let started = self.sessions.take_up(id).ok_or_else(unknown)?;
+        let wanted = args.yield_time_ms.unwrap_or(250);
+        let polls = args.chars().is_empty();
+        let time = if polls { wanted.clamp(5_000, 300_000) } else { wanted.clamp(250, 30_000) };
+        let view = View::lasting(Duration::from_millis(time), args.max_output_tokens);
+        if !polls {
+            started.press(args.chars(), view, cx).await?;
+        }
+        self.sessions.go_on(id, &started, view, cx).await
+    }
+
+    fn meta(&self) -> Meta {
+        let examples = vec![
+            Example { request: "answer yes", input: r#"{"session_id":1234,"chars":"y\n"}"# },
+            Example { request: "see what the server has printed", input: r#"{"session_id":1234}"# },
+        ];
+        let constraints = vec!["only what was started with `tty` can be typed to".to_owned()];
+        let side_effects = vec!["whatever the program does with what is typed".to_owned()];
+        Meta { examples, constraints, side_effects, ..command::meta(Format::Session) }
+    }
+}
