@@ -1,6 +1,5 @@
 //! What the commands of one machine share: a user namespace, and in it a network, a host name and a place among the
-//! cgroups. Making a network takes the kernel longer than all other walls together, and taking it down goes on long
-//! after a command has ended; so it is made once.
+//! cgroups. Making a network takes the kernel longer than all mounts together, so it is made once.
 //!
 //! Nobody lives there between two commands: descriptors keep it, and it goes with the last of them, however this
 //! process ends. Commands that run at the same time share the loopback; everything else is each command's own.
