@@ -1,3 +1,5 @@
+//! Every step of a commit is made to fail, or to be the last before a crash.
+
 use std::{collections::BTreeMap, fs, os::unix::fs::symlink, sync::Mutex};
 
 use tempfile::TempDir;
