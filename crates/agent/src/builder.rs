@@ -15,7 +15,9 @@ use windlass_contract::{
 };
 use windlass_host::Machine;
 use windlass_record::{Repair, SessionError, SessionFile, Which, new_thread_id, outputs};
-use windlass_runtime::{Budget, DefinitionErrors, Gate, Policy, Registry, RegistryBuilder, Shaper, Toolbox};
+use windlass_runtime::{
+    Budget, CleanEvents, DefinitionErrors, Gate, Policy, Registry, RegistryBuilder, Secrets, Shaper, Toolbox,
+};
 
 use crate::{
     Agent, Family, Toolset,
@@ -44,6 +46,7 @@ pub struct AgentBuilder {
     developer_instructions: Option<String>,
     output_schema: Option<Value>,
     budget: Option<Budget>,
+    secrets: Secrets,
     parallel_calls: Option<bool>,
     time_limit: Option<Duration>,
     token_limit: Option<u64>,
@@ -70,6 +73,7 @@ impl Default for AgentBuilder {
             developer_instructions: None,
             output_schema: None,
             budget: None,
+            secrets: Secrets::default(),
             parallel_calls: None,
             time_limit: None,
             token_limit: None,
@@ -142,6 +146,8 @@ impl AgentBuilder {
         budget(budget: Budget) = Some(budget);
         /// Whether the model may ask for several calls at once.
         parallel_calls(allowed: bool) = Some(allowed);
+        /// Values that must not get to the model, to whoever watches or into the session file.
+        secrets(secrets: Secrets) = secrets;
         /// How long a turn may take.
         time_limit(limit: Duration) = Some(limit);
         /// How many tokens a turn may use.
@@ -166,7 +172,7 @@ impl AgentBuilder {
 
     /// The tools alone, for calls without a model. Nothing is written down.
     pub fn toolbox(mut self) -> Result<Toolbox, DefinitionErrors> {
-        let (registry, events) = (self.registry()?, Arc::clone(&self.events));
+        let (registry, events) = (self.registry()?, self.watched());
         Ok(self.around(registry, Arc::new(Forgetful), events, Budget::default()))
     }
 
@@ -187,7 +193,7 @@ impl AgentBuilder {
         let journal = begun.journal;
         self.outputs = self.home.as_deref().map(|home| outputs(home, &begun.thread)).transpose()?;
         let events: Arc<dyn EventSink> =
-            Arc::new(Announcer { journal: Arc::clone(&journal), front: Arc::clone(&self.events) });
+            Arc::new(Announcer { journal: Arc::clone(&journal), front: self.watched() });
         let mut history = History::new(begun.history, Arc::clone(&journal));
         begun.opening.into_iter().try_for_each(|item| history.push(item))?;
         events.emit(&Event::ThreadStarted { thread: begun.thread.clone() });
@@ -221,6 +227,11 @@ impl AgentBuilder {
         std::mem::take(&mut self.tools).into_iter().fold(builtin, RegistryBuilder::tool).build()
     }
 
+    /// Whoever watches, who is shown no secrets.
+    fn watched(&self) -> Arc<dyn EventSink> {
+        Arc::new(CleanEvents::new(Arc::clone(&self.events), self.secrets.clone()))
+    }
+
     /// What stands around the tools.
     fn around(
         self,
@@ -241,7 +252,7 @@ impl AgentBuilder {
             registry,
             gate: Gate::new(self.policy, self.approver).with_rulebook(self.rulebook),
             sandbox: Arc::new(machine),
-            shaper: Shaper { budget },
+            shaper: Shaper { budget, secrets: self.secrets },
             journal,
             events,
         }

@@ -3,7 +3,7 @@
 use std::{
     env, fs,
     io::{self, Read, Write},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use serde_json::json;
@@ -25,7 +25,7 @@ const ENV_FILES: [&str; 6] =
 
 pub(crate) fn run(common: &Common, args: &Redact) -> Result<Exit, Problem> {
     let cwd = common.cd.clone().unwrap_or_else(|| ".".into());
-    let secrets = if args.shapes_only { Secrets::default() } else { known(&[&cwd]) };
+    let secrets = if args.shapes_only { Secrets::default() } else { Secrets::knowing(known(&[cwd])) };
     let cleaner = Cleaner::new(&secrets);
     let mut cleaner = if args.report { cleaner.reporting() } else { cleaner };
     let report =
@@ -36,17 +36,13 @@ pub(crate) fn run(common: &Common, args: &Redact) -> Result<Exit, Problem> {
 }
 
 /// What the environment and the `.env` files of some directories hold that looks like a credential.
-pub(crate) fn known(roots: &[&Path]) -> Secrets {
+pub(crate) fn known(roots: &[PathBuf]) -> Vec<(String, String)> {
     let own = env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    let files = roots
-        .iter()
-        .flat_map(|root| ENV_FILES.iter().map(|name| root.join(name)))
-        .filter_map(|path| read(&path));
-    let files: Vec<_> = files.collect();
+    let paths = roots.iter().flat_map(|root| ENV_FILES.iter().map(|name| root.join(name)));
+    let files: Vec<_> = paths.filter_map(|path| read(&path)).collect();
     let written = files.iter().flat_map(|text| text.lines().filter_map(assignment));
-    let all = own.chain(written).filter(|(name, value)| Secrets::is_credential(name, value));
-    Secrets::knowing(all)
+    own.chain(written).filter(|(name, value)| Secrets::is_credential(name, value)).collect()
 }
 
 /// A file that is there and small; what cannot be read holds nothing we could give away.

@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    env, fs, io,
+    env, fs, io, iter,
     num::NonZeroU64,
     path::{Path, PathBuf},
     sync::Arc,
@@ -14,6 +14,7 @@ use toml::Value;
 use windlass::{
     Agent, AgentBuilder, ApprovalPolicy, Budget, Family, ModelClient, ModelError, Network, Policy,
     SandboxMode, ShellKind, Toolset, Walls, WebSearch,
+    clean::Secrets,
     model::{self, Options, WireApi},
 };
 
@@ -22,7 +23,7 @@ use crate::{
     config::{self, Config, Flag, Loaded, Sources},
     policy,
     problem::Problem,
-    profile,
+    profile, redact,
 };
 
 /// The model of the `openai` provider, where none is named.
@@ -133,7 +134,8 @@ impl Setup {
             .policy(policy)
             .rulebook(Arc::new(rulebook))
             .builtin(toolset)
-            .environment(self.environment()?);
+            .environment(self.environment()?)
+            .secrets(self.secrets());
         if let Some(tokens) = config.tool_output_token_limit {
             builder = builder.budget(Budget::Tokens(usize::try_from(tokens.get()).unwrap_or(usize::MAX)));
         }
@@ -166,6 +168,20 @@ impl Setup {
             variables()
         };
         Ok(config.child_environment(own))
+    }
+
+    /// Credentials of the environment, of `.env` files in the roots, and of the configuration.
+    fn secrets(&self) -> Secrets {
+        let config = self.config();
+        let roots = config.sandbox_workspace_write.writable_roots.iter().map(|root| self.cwd.join(root));
+        let roots: Vec<_> = iter::once(self.cwd.clone()).chain(roots).collect();
+        let providers = config.model_providers.values();
+        let given = providers.flat_map(|provider| {
+            let token = provider.experimental_bearer_token.iter();
+            token.chain(provider.http_headers.values()).map(|secret| secret.reveal().to_owned())
+        });
+        let named = given.map(|value| ("model_providers".to_owned(), value));
+        Secrets::knowing(redact::known(&roots).into_iter().chain(named))
     }
 
     /// What the configuration lets commands do beside.

@@ -22,7 +22,7 @@ impl EventSink for Silent {
 }
 
 /// Something that happened. Results are shaped before they get here; pieces of a running command's output
-/// ([`CallOutput`](Self::CallOutput)) are as it printed them, and only for those who ask for them.
+/// ([`CallOutput`](Self::CallOutput)) are as it printed them but for secrets, and only for those who ask for them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "event")]
 pub enum Event {

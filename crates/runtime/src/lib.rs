@@ -18,4 +18,4 @@ pub use gate::{Gate, Policy};
 pub use registry::{DefinitionError, DefinitionErrors, Quarantined, Registered, Registry, RegistryBuilder};
 pub use stop::{Reason, Stop};
 pub use toolbox::{Prepared, Toolbox};
-pub use windlass_shape::{Budget, Shaper};
+pub use windlass_shape::{Budget, CleanEvents, Secrets, Shaper};

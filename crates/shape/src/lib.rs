@@ -6,10 +6,12 @@
 mod clean;
 mod cut;
 mod judge;
+mod live;
 mod render;
 mod shaper;
 
 pub use clean::{Cleaner, Finding, Secrets};
 pub use cut::Budget;
+pub use live::CleanEvents;
 pub use render::{json, markdown, text};
 pub use shaper::{Failure, Shaper};

@@ -1,19 +1,22 @@
 //! From what a tool gave back to an outcome.
 
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 
+use serde_json::Value;
 use windlass_contract::{
     CommandFacts, Content, ErrorKind, Exit, Facts, Format, Outcome, Output, Receipt, Status, ToolError, View,
     Whole,
 };
 
-use crate::{Budget, judge::judge};
+use crate::{Budget, Secrets, judge::judge};
 
 /// Shapes results; the same for every tool.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Shaper {
     /// How much of an output the model is given.
     pub budget: Budget,
+    /// What must not be given to anybody.
+    pub secrets: Secrets,
 }
 
 /// Why there is no output.
@@ -32,7 +35,7 @@ pub enum Failure {
 }
 
 impl Shaper {
-    /// Makes an outcome: cuts what is too long and judges.
+    /// Makes an outcome: takes out secrets, cuts what is too long, and judges.
     pub fn shape(&self, format: Format, result: Result<Output, Failure>, mut receipt: Receipt) -> Outcome {
         let (status, output) = match result {
             Ok(output) => (status_of(&output.facts), output),
@@ -54,6 +57,9 @@ impl Shaper {
                 receipt.held = session.held.take().or(receipt.held);
             }
         }
+        receipt.refusal = receipt.refusal.map(|reason| self.secrets.clean(&reason).into_owned());
+        let content = content.into_iter().map(|part| self.clean(part)).collect();
+        let data = data.map(|data| self.clean_data(data));
         let verdict = judge(status, &facts);
         let (content, total_lines) = fit(
             most_tokens.map_or(self.budget, |most| self.budget.at_most(most)),
@@ -61,6 +67,35 @@ impl Shaper {
             &elsewhere(&facts),
         );
         Outcome { status, content, view: View { format, total_lines }, data, facts, verdict, receipt }
+    }
+
+    fn clean(&self, part: Content) -> Content {
+        match part {
+            Content::Text(text) => Content::Text(self.clean_text(text)),
+            image @ Content::Image(_) => image,
+        }
+    }
+
+    fn clean_text(&self, text: String) -> String {
+        match self.secrets.clean(&text) {
+            Cow::Borrowed(_) => text,
+            Cow::Owned(cleaned) => cleaned,
+        }
+    }
+
+    /// Strings in data, wherever they are. What is too deep for us was too deep for the parser before.
+    fn clean_data(&self, data: Value) -> Value {
+        match data {
+            Value::String(text) => Value::String(self.clean_text(text)),
+            Value::Array(items) => {
+                Value::Array(items.into_iter().map(|item| self.clean_data(item)).collect())
+            }
+            Value::Object(fields) => {
+                let fields = fields.into_iter().map(|(name, value)| (name, self.clean_data(value)));
+                Value::Object(fields.collect())
+            }
+            other => other,
+        }
     }
 }
 
@@ -171,7 +206,11 @@ mod tests {
 
     fn shape(facts: Facts, text: &str) -> Outcome {
         let output = Output { facts, ..Output::from(text) };
-        Shaper { budget: Budget::Bytes(8) }.shape(Format::Freeform, Ok(output), Receipt::default())
+        Shaper { budget: Budget::Bytes(8), ..Shaper::default() }.shape(
+            Format::Freeform,
+            Ok(output),
+            Receipt::default(),
+        )
     }
 
     #[test]
@@ -202,8 +241,11 @@ mod tests {
     fn texts_share_one_budget_and_what_no_longer_fits_is_counted() {
         let parts = ["1234", "12345678", "x", "y"].map(|text| Content::Text(text.into())).to_vec();
         let output = Output { content: parts, ..Output::default() };
-        let outcome =
-            Shaper { budget: Budget::Bytes(8) }.shape(Format::Plain, Ok(output), Receipt::default());
+        let outcome = Shaper { budget: Budget::Bytes(8), ..Shaper::default() }.shape(
+            Format::Plain,
+            Ok(output),
+            Receipt::default(),
+        );
         let texts = ["1234", "12…4 chars truncated…78", "[omitted 2 text items ...]"];
         assert_eq!(outcome.content, texts.map(|text| Content::Text(text.into())));
     }
@@ -261,9 +303,30 @@ mod tests {
         });
         let output = Output { facts, most_tokens: Some(1), ..Output::from("123456789") };
         let receipt = Receipt { held: Some(Held::by(Rung::InProcess)), ..Receipt::default() };
-        let outcome = Shaper { budget: Budget::Bytes(8) }.shape(Format::Session, Ok(output), receipt);
+        let outcome = Shaper { budget: Budget::Bytes(8), ..Shaper::default() }.shape(
+            Format::Session,
+            Ok(output),
+            receipt,
+        );
         assert_eq!((outcome.status, outcome.verdict.success), (Status::Success, true));
         assert_eq!(outcome.receipt.held, Some(Held::by(Rung::Namespaces)));
         assert_eq!(outcome.text(), "12…2 tokens truncated…89");
+    }
+
+    #[test]
+    fn secrets_are_taken_out_of_texts_data_and_refusals() {
+        let secrets = Secrets::knowing([("APP_SECRET".to_owned(), "plum-Tree-42x".to_owned())]);
+        let shaper = Shaper { secrets, ..Shaper::default() };
+        let output = Output {
+            content: vec![Content::Text("is plum-Tree-42x".into())],
+            data: Some(serde_json::json!({"a": ["plum-Tree-42x", 1]})),
+            ..Output::default()
+        };
+        let outcome = shaper.shape(Format::Plain, Ok(output), Receipt::default());
+        assert_eq!(outcome.text(), "is [REDACTED:APP_SECRET#1]");
+        assert_eq!(outcome.data, Some(serde_json::json!({"a": ["[REDACTED:APP_SECRET#1]", 1]})));
+        let refused = Failure::Refused("no plum-Tree-42x".into());
+        let outcome = shaper.shape(Format::Plain, Err(refused), Receipt::default());
+        assert_eq!(outcome.receipt.refusal.as_deref(), Some("no [REDACTED:APP_SECRET#1]"));
     }
 }

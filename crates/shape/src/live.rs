@@ -1,0 +1,100 @@
+//! Output that is shown while a call runs, without its secrets.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use windlass_contract::{CallId, Event, EventSink};
+
+use crate::{Cleaner, Secrets};
+
+/// Cleans pieces of output on their way to whoever watches; everything else passes. A line is shown when it is whole, or
+/// when the call has ended: until then nobody knows whether it holds a secret.
+pub struct CleanEvents {
+    front: Arc<dyn EventSink>,
+    secrets: Secrets,
+    open: Mutex<HashMap<CallId, Cleaner>>,
+}
+
+impl CleanEvents {
+    /// In front of someone who watches.
+    pub fn new(front: Arc<dyn EventSink>, secrets: Secrets) -> Self {
+        Self { front, secrets, open: Mutex::default() }
+    }
+
+    fn show(&self, id: &CallId, bytes: &[u8]) {
+        if !bytes.is_empty() {
+            let text = String::from_utf8_lossy(bytes).into_owned();
+            self.front.emit(&Event::CallOutput { id: id.clone(), text });
+        }
+    }
+}
+
+impl EventSink for CleanEvents {
+    fn emit(&self, event: &Event) {
+        // The lock is not held while others are told.
+        let open = || self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        match event {
+            Event::CallOutput { id, text } => {
+                let bytes = open()
+                    .entry(id.clone())
+                    .or_insert_with(|| Cleaner::new(&self.secrets))
+                    .push(text.as_bytes());
+                self.show(id, &bytes);
+                return;
+            }
+            Event::CallEnded { call, .. } => {
+                let cleaner = open().remove(&call.id);
+                if let Some(mut cleaner) = cleaner {
+                    self.show(&call.id, &cleaner.finish());
+                }
+            }
+            _ => {}
+        }
+        self.front.emit(event);
+    }
+}
+
+impl fmt::Debug for CleanEvents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CleanEvents").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_contract::{Effects, Format, Input, Output, Receipt, ToolCall};
+
+    use super::*;
+    use crate::Shaper;
+
+    #[derive(Default)]
+    struct Seen(Mutex<Vec<String>>);
+
+    impl EventSink for Seen {
+        fn emit(&self, event: &Event) {
+            let text = match event {
+                Event::CallOutput { text, .. } => text.clone(),
+                _ => "ended".to_owned(),
+            };
+            self.0.lock().unwrap().push(text);
+        }
+    }
+
+    #[test]
+    fn a_secret_cut_in_two_is_not_shown_and_the_rest_comes_before_the_end() {
+        let seen = Arc::new(Seen::default());
+        let front: Arc<dyn EventSink> = seen.clone();
+        let events = CleanEvents::new(front, Secrets::default());
+        let id = CallId::from("c1");
+        for text in ["DB_PASS", "WORD=q8Zk2mPv", "0Lr7\nand", " more"] {
+            events.emit(&Event::CallOutput { id: id.clone(), text: text.to_owned() });
+        }
+        let call = ToolCall { id, name: "t".into(), input: Input::Text(String::new()) };
+        let outcome = Shaper::default().shape(Format::Plain, Ok(Output::default()), Receipt::default());
+        events.emit(&Event::CallEnded { call, effects: Effects::none(), outcome: Box::new(outcome) });
+        assert_eq!(*seen.0.lock().unwrap(), ["DB_PASSWORD=[REDACTED:password#1]\n", "and more", "ended"]);
+    }
+}
