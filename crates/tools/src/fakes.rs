@@ -9,6 +9,11 @@ use windlass_contract::{
     Listener, Output, Printed, Rung, Session, ToolError, fakes::Watcher,
 };
 
+use shelf::Library;
+pub(crate) use shelf::Shelf;
+
+mod shelf;
+
 /// Whoever calls tools: knows what was asked of the machine and which events were seen.
 pub(crate) struct Desk {
     pub(crate) cx: Cx,
@@ -30,6 +35,13 @@ impl Desk {
     /// For tools that run nothing.
     pub(crate) fn idle() -> Self {
         Self::new(&[], Err(HostError::EmptyCommand))
+    }
+
+    /// For tools that use files.
+    pub(crate) fn with_files(shelf: impl Into<Arc<Shelf>>) -> Self {
+        let mut desk = Self::idle();
+        desk.cx.host = Arc::new(Library(shelf.into()));
+        desk
     }
 
     pub(crate) async fn call(&self, tool: Arc<dyn AnyTool>, input: &str) -> Result<Output, ToolError> {

@@ -1,21 +1,29 @@
 //! The built-in tools, one file each. A new one is a `mod` line and a line in [`builtin`].
 //!
 //! ```
-//! let tools = windlass_tools::builtin("/bin/bash".as_ref(), None);
-//! let names: Vec<String> = tools.iter().map(|tool| tool.name().to_string()).collect();
-//! assert!(names.starts_with(&["shell", "local_shell", "shell_command"].map(str::to_owned)));
+//! use windlass_tools::{Needs, builtin};
+//!
+//! let needs = Needs { shell: "/bin/bash".as_ref(), search: None, shows_images: false };
+//! let names: Vec<String> = builtin(&needs).iter().map(|tool| tool.name().to_string()).collect();
+//! assert_eq!(names[..4], ["shell", "local_shell", "shell_command", "update_plan"]);
 //! ```
 
 mod command;
 mod exec_command;
 #[cfg(test)]
 mod fakes;
+mod file_error;
+mod grep_files;
+mod list_dir;
 mod local_shell;
+mod picture;
+mod read_file;
 mod sessions;
 mod shell;
 mod shell_command;
 mod test_sync_tool;
 mod update_plan;
+mod view_image;
 mod web_search;
 mod write_stdin;
 
@@ -23,9 +31,20 @@ use std::{path::Path, sync::Arc};
 
 use windlass_contract::{AnyTool, WebSearch, erase};
 
-/// Every built-in tool, in the order models of this family are told about them. `shell` is the program that reads the
-/// lines given to `shell_command`; without a `search` the model's server is not offered one.
-pub fn builtin(shell: &Path, search: Option<WebSearch>) -> Vec<Arc<dyn AnyTool>> {
+/// What the built-in tools need to know.
+#[derive(Debug, Clone, Copy)]
+pub struct Needs<'a> {
+    /// The program that reads the lines given to `shell_command`.
+    pub shell: &'a Path,
+    /// The search the model's server is offered.
+    pub search: Option<WebSearch>,
+    /// Whether the model can be shown images.
+    pub shows_images: bool,
+}
+
+/// Every built-in tool, in the order models of this family are told about them.
+pub fn builtin(needs: &Needs<'_>) -> Vec<Arc<dyn AnyTool>> {
+    let Needs { shell, search, shows_images } = *needs;
     let sessions = Arc::default();
     let tools = [
         Some(erase(shell::Shell)),
@@ -34,8 +53,12 @@ pub fn builtin(shell: &Path, search: Option<WebSearch>) -> Vec<Arc<dyn AnyTool>>
         Some(erase(exec_command::ExecCommand::new(shell, &sessions))),
         Some(erase(write_stdin::WriteStdin::new(&sessions))),
         Some(erase(update_plan::UpdatePlan)),
-        search.map(web_search::web_search),
+        Some(erase(grep_files::GrepFiles)),
+        Some(erase(read_file::ReadFile { shows_images })),
+        Some(erase(list_dir::ListDir)),
         Some(erase(test_sync_tool::TestSync::default())),
+        search.map(web_search::web_search),
+        Some(erase(view_image::ViewImage { shows_images })),
     ];
     tools.into_iter().flatten().collect()
 }
@@ -46,8 +69,12 @@ mod tests {
 
     use super::*;
 
+    fn needs(search: Option<WebSearch>) -> Needs<'static> {
+        Needs { shell: Path::new("/bin/sh"), search, shows_images: true }
+    }
+
     fn all() -> Vec<Arc<dyn AnyTool>> {
-        builtin(Path::new("/bin/sh"), Some(WebSearch::Live))
+        builtin(&needs(Some(WebSearch::Live)))
     }
 
     #[test]
@@ -62,11 +89,15 @@ mod tests {
                 "exec_command",
                 "write_stdin",
                 "update_plan",
+                "grep_files",
+                "read_file",
+                "list_dir",
+                "test_sync_tool",
                 "web_search",
-                "test_sync_tool"
+                "view_image"
             ]
         );
-        let without = builtin(Path::new("/bin/sh"), None);
+        let without = builtin(&needs(None));
         assert!(without.iter().all(|tool| tool.name().as_str() != "web_search"));
     }
 
@@ -101,6 +132,9 @@ mod tests {
                 "exec_command" | "write_stdin" => (Category::Execution, Format::Session, false),
                 "update_plan" => (Category::Planning, Format::Plain, false),
                 "web_search" => (Category::Web, Format::Plain, false),
+                "grep_files" | "read_file" | "list_dir" | "view_image" => {
+                    (Category::Files, Format::Plain, true)
+                }
                 _ => (Category::Testing, Format::Plain, true),
             };
             assert_eq!((meta.category, meta.format, meta.parallel), expected, "{name}");

@@ -1,0 +1,118 @@
+//! Files in memory.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex},
+};
+
+use tokio_util::sync::CancellationToken;
+use windlass_contract::{
+    BoxFuture, CallId, Change, Changed, Command, CommitError, FileError, Files, Finished, Found, Held, Host,
+    HostError, Listed, Listing, OpenFile, Rung, Search,
+};
+
+/// Files, and the answers to every listing and search.
+#[derive(Default)]
+pub(crate) struct Shelf {
+    pub(crate) files: BTreeMap<PathBuf, Vec<u8>>,
+    pub(crate) listed: Listed,
+    pub(crate) found: Found,
+    pub(crate) searches: Mutex<Vec<Search>>,
+    pub(crate) refusal: Option<fn() -> FileError>,
+}
+
+impl Shelf {
+    /// With one file.
+    pub(crate) fn with(path: &str, bytes: impl Into<Vec<u8>>) -> Self {
+        Self { files: BTreeMap::from([(path.into(), bytes.into())]), ..Self::default() }
+    }
+
+    /// That gives nothing away.
+    pub(crate) fn refusing(refusal: fn() -> FileError) -> Self {
+        Self { refusal: Some(refusal), ..Self::default() }
+    }
+
+    fn answer<T: Clone>(&self, answer: &T) -> Result<T, FileError> {
+        self.refusal.map_or_else(|| Ok(answer.clone()), |refusal| Err(refusal()))
+    }
+}
+
+impl Files for Shelf {
+    fn open<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<Box<dyn OpenFile>, FileError>> {
+        Box::pin(async move {
+            let bytes = self.files.get(path).cloned();
+            let bytes = bytes.ok_or_else(|| FileError::NotFound { path: path.to_owned() })?;
+            let bytes = self.answer(&bytes)?;
+            Ok(Box::new(Book { path: path.to_owned(), bytes }) as Box<dyn OpenFile>)
+        })
+    }
+
+    fn list<'a>(
+        &'a self,
+        _listing: &'a Listing,
+        _cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Listed, FileError>> {
+        Box::pin(async { self.answer(&self.listed) })
+    }
+
+    fn search<'a>(
+        &'a self,
+        search: &'a Search,
+        _cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Found, FileError>> {
+        self.searches.lock().unwrap().push(search.clone());
+        Box::pin(async { self.answer(&self.found) })
+    }
+
+    fn commit<'a>(
+        &'a self,
+        _call: &'a CallId,
+        _changes: Vec<Change>,
+    ) -> BoxFuture<'a, Result<Vec<Changed>, CommitError>> {
+        Box::pin(async { Err(FileError::NotGranted { path: "shelf".into() }.into()) })
+    }
+}
+
+#[derive(Debug)]
+struct Book {
+    path: PathBuf,
+    bytes: Vec<u8>,
+}
+
+impl OpenFile for Book {
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn size_bytes(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    fn read_at(&self, offset: u64, limit_bytes: usize) -> BoxFuture<'_, Result<Vec<u8>, FileError>> {
+        let rest = self.bytes.iter().skip(usize::try_from(offset).unwrap());
+        Box::pin(std::future::ready(Ok(rest.take(limit_bytes).copied().collect())))
+    }
+}
+
+/// A machine that has files and runs nothing.
+pub(super) struct Library(pub(super) Arc<Shelf>);
+
+impl Host for Library {
+    fn run<'a>(
+        &'a self,
+        _command: &'a Command,
+        _cancel: &'a CancellationToken,
+        _output: &'a (dyn Fn(&[u8]) + Send + Sync),
+    ) -> BoxFuture<'a, Result<Finished, HostError>> {
+        Box::pin(async { Err(HostError::EmptyCommand) })
+    }
+
+    fn files(&self) -> &dyn Files {
+        &*self.0
+    }
+
+    fn held(&self) -> Held {
+        Held::by(Rung::InProcess)
+    }
+}

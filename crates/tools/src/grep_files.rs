@@ -1,0 +1,274 @@
+//! `grep_files`: which files hold what fits a pattern, without a program to be installed.
+
+use std::{path::PathBuf, time::Duration};
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+use windlass_contract::{
+    Category, Content, Cx, Effects, Example, FileError, Found, FoundFile, Meta, Output, Search, Tool,
+    ToolError, Wanted,
+};
+
+use crate::file_error;
+
+/// What is found where the call names no limit, and at most.
+const DEFAULT_LIMIT: usize = 100;
+const MOST: usize = 2000;
+
+/// The longest a search may take.
+const TIME_LIMIT: Duration = Duration::from_secs(30);
+
+/// How many lines around a match are shown at most.
+const MOST_CONTEXT: usize = 50;
+
+/// Find files whose contents match a regular expression; returns their paths, the one that changed last first.
+///
+/// Ignore files (`.gitignore`, `.ignore`) are honoured, binary files are passed over. With `output_mode` you get the
+/// matching lines or their number instead. Use it rather than `grep` or `rg` in a shell. Do not use it to find files by
+/// name alone: use list_dir.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct Args {
+    /// The regular expression (Rust syntax: no look-around, no backreferences).
+    pattern: String,
+    /// A glob that file paths must match, such as `*.rs` or `*.{ts,tsx}`.
+    include: Option<String>,
+    /// The file or directory to search. Default: the workspace.
+    path: Option<PathBuf>,
+    /// How many files, or lines in `content` mode, at most. Default: 100; at most 2000.
+    limit: Option<usize>,
+    /// `files_with_matches` (default), `content` for lines with their numbers, `count` for the number of lines per file.
+    output_mode: Option<Mode>,
+    /// In `content` mode: how many lines to show before and after each match.
+    #[serde(alias = "-C")]
+    context: Option<usize>,
+    /// In `content` mode: how many lines to show before each match.
+    #[serde(alias = "-B")]
+    before_context: Option<usize>,
+    /// In `content` mode: how many lines to show after each match.
+    #[serde(alias = "-A")]
+    after_context: Option<usize>,
+    /// A type of files, such as `rust`, `py` or `js`.
+    r#type: Option<String>,
+    /// Whether capital and small letters are the same. Default: false.
+    #[serde(alias = "-i")]
+    case_insensitive: Option<bool>,
+    /// Whether the pattern may match across lines. Default: false.
+    multiline: Option<bool>,
+    /// Whether files whose names begin with a dot are searched, too. Default: false.
+    hidden: Option<bool>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Mode {
+    #[default]
+    FilesWithMatches,
+    Content,
+    Count,
+}
+
+pub(crate) struct GrepFiles;
+
+impl Tool for GrepFiles {
+    const NAME: &'static str = "grep_files";
+    type Args = Args;
+
+    fn effects(&self, args: &Args) -> Effects {
+        Effects::read(args.path.clone().unwrap_or_else(|| ".".into()))
+    }
+
+    async fn call(&self, args: &Args, cx: &Cx) -> Result<Output, ToolError> {
+        let search = args.search()?;
+        let found = tokio::time::timeout(TIME_LIMIT, cx.host.files().search(&search, &cx.cancel)).await;
+        let found = found.map_err(|_| {
+            ToolError::failed(
+                "the search timed out after 30 seconds; narrow it with `path`, `include` or `type`",
+            )
+        })?;
+        let found = found.map_err(|error| match error {
+            FileError::Pattern(problem) => ToolError::bad_input(problem),
+            error => file_error::failed(&format!("unable to access `{}`", search.path.display()), error),
+        })?;
+        let data = json!({"files": found.files.len(), "more": found.more, "denied": found.denied});
+        let text = args.output_mode.unwrap_or_default().show(&found);
+        Ok(Output { content: vec![Content::Text(text)], data: Some(data), ..Output::default() })
+    }
+
+    fn meta(&self) -> Meta {
+        Meta {
+            category: Category::Files,
+            examples: vec![
+                Example {
+                    request: "which Rust files define a trait",
+                    input: r#"{"pattern":"^pub trait ","include":"*.rs"}"#,
+                },
+                Example {
+                    request: "show where TODO is written, with two lines around it",
+                    input: r#"{"pattern":"TODO","output_mode":"content","context":2}"#,
+                },
+            ],
+            constraints: vec![
+                "a search takes at most 30 seconds".to_owned(),
+                "what the sandbox hides from commands is not searched".to_owned(),
+            ],
+            returns: "one path per line, or lines as `path:number:text`, or `path:count`".to_owned(),
+            ..Meta::default()
+        }
+    }
+}
+
+impl Args {
+    fn search(&self) -> Result<Search, ToolError> {
+        let pattern = self.pattern.trim().to_owned();
+        if pattern.is_empty() {
+            return Err(ToolError::bad_input("pattern must not be empty"));
+        }
+        let limit = self.limit.unwrap_or(DEFAULT_LIMIT);
+        if limit == 0 {
+            return Err(ToolError::bad_input("limit must be greater than zero"));
+        }
+        let around = |own: Option<usize>| own.or(self.context).unwrap_or(0).min(MOST_CONTEXT);
+        let filled = |text: &Option<String>| {
+            text.as_deref().map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned)
+        };
+        Ok(Search {
+            pattern,
+            path: self.path.clone().unwrap_or_else(|| ".".into()),
+            globs: filled(&self.include).into_iter().collect(),
+            file_type: filled(&self.r#type),
+            case_insensitive: self.case_insensitive.unwrap_or(false),
+            multiline: self.multiline.unwrap_or(false),
+            hidden: self.hidden.unwrap_or(false),
+            wanted: match self.output_mode.unwrap_or_default() {
+                Mode::FilesWithMatches => Wanted::Names,
+                Mode::Content => {
+                    Wanted::Lines { before: around(self.before_context), after: around(self.after_context) }
+                }
+                Mode::Count => Wanted::Counts,
+            },
+            limit: limit.min(MOST),
+        })
+    }
+}
+
+impl Mode {
+    fn show(self, found: &Found) -> String {
+        if found.files.is_empty() {
+            return "No matches found.".to_owned();
+        }
+        let mut rows: Vec<_> = match self {
+            Self::FilesWithMatches => {
+                return found.files.iter().map(name).collect::<Vec<_>>().join("\n");
+            }
+            Self::Count => found.files.iter().map(|file| format!("{}:{}", name(file), file.count)).collect(),
+            Self::Content => found.files.iter().flat_map(lines).collect(),
+        };
+        if found.more {
+            rows.push("(there are more; narrow the search or raise `limit`)".to_owned());
+        }
+        rows.join("\n")
+    }
+}
+
+fn name(file: &FoundFile) -> String {
+    file.path.display().to_string()
+}
+
+/// Lines as the programs of this name write them: `:` around the number of a match, `-` around that of another line.
+fn lines(file: &FoundFile) -> Vec<String> {
+    let mut rows = Vec::new();
+    let mut last = None;
+    for line in &file.lines {
+        if last.is_some_and(|last| line.number > last + 1) && file.lines.iter().any(|line| !line.fits) {
+            rows.push("--".to_owned());
+        }
+        last = Some(line.number);
+        let mark = if line.fits { ':' } else { '-' };
+        rows.push(format!("{}{mark}{}{mark}{}", name(file), line.number, line.text));
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::Arc, time::SystemTime};
+
+    use windlass_contract::{ErrorKind, FoundLine, erase};
+
+    use super::*;
+    use crate::fakes::{Desk, Shelf};
+
+    fn found(lines: &[(u64, bool, &str)]) -> Found {
+        let file = FoundFile {
+            path: "/w/a".into(),
+            modified: SystemTime::UNIX_EPOCH,
+            count: 2,
+            lines: lines
+                .iter()
+                .map(|(number, fits, text)| FoundLine { number: *number, fits: *fits, text: (*text).into() })
+                .collect(),
+        };
+        Found { files: vec![FoundFile { path: "/w/b".into(), ..file.clone() }, file], more: false, denied: 3 }
+    }
+
+    async fn call(found: Found, input: &str) -> Result<Output, ToolError> {
+        let desk = Desk::with_files(Shelf { found, ..Shelf::default() });
+        desk.call(erase(GrepFiles), input).await
+    }
+
+    async fn text(found: Found, input: &str) -> String {
+        Content::join(&call(found, input).await.unwrap().content)
+    }
+
+    #[tokio::test]
+    async fn each_mode_has_its_form() {
+        let lines = [(1, false, "x"), (2, true, "needle"), (9, true, "needles")];
+        assert_eq!(text(found(&[]), r#"{"pattern":"n"}"#).await, "/w/b\n/w/a");
+        assert_eq!(text(found(&[]), r#"{"pattern":"n","output_mode":"count"}"#).await, "/w/b:2\n/w/a:2");
+        let more = Found { more: true, files: found(&lines).files.split_off(1), denied: 0 };
+        assert_eq!(
+            text(more, r#"{"pattern":"n","output_mode":"content"}"#).await,
+            "/w/a-1-x\n/w/a:2:needle\n--\n/w/a:9:needles\n(there are more; narrow the search or raise `limit`)"
+        );
+        assert_eq!(text(Found::default(), r#"{"pattern":"n"}"#).await, "No matches found.");
+        let data = call(found(&[]), r#"{"pattern":"n"}"#).await.unwrap().data;
+        assert_eq!(data, Some(json!({"files": 2, "more": false, "denied": 3})));
+    }
+
+    #[tokio::test]
+    async fn what_makes_no_sense_is_told_in_known_words() {
+        let problem = async |input: &str| call(Found::default(), input).await.unwrap_err().message;
+        assert_eq!(problem(r#"{"pattern":"  "}"#).await, "pattern must not be empty");
+        assert_eq!(problem(r#"{"pattern":"x","limit":0}"#).await, "limit must be greater than zero");
+        let desk = Desk::with_files(Shelf::refusing(|| FileError::Pattern("bad".into())));
+        let error = desk.call(erase(GrepFiles), r#"{"pattern":"x"}"#).await.unwrap_err();
+        assert_eq!((error.kind, error.message), (ErrorKind::BadInput, "bad".to_owned()));
+        let desk = Desk::with_files(Shelf::refusing(|| FileError::NotFound { path: "/w/x".into() }));
+        let error = desk.call(erase(GrepFiles), r#"{"pattern":"x","path":"x"}"#).await.unwrap_err();
+        assert_eq!(error.message, "unable to access `x`: `/w/x` does not exist");
+    }
+
+    #[tokio::test]
+    async fn parameters_are_passed_on_within_bounds() {
+        let shelf = Arc::new(Shelf::default());
+        let desk = Desk::with_files(Arc::clone(&shelf));
+        let input = r#"{"pattern":" a b ","include":"*.rs","path":"src","limit":9999,"output_mode":"content","-C":1,"-A":500,"type":"rust","-i":true,"multiline":true,"hidden":true}"#;
+        desk.call(erase(GrepFiles), input).await.unwrap();
+        let asked = shelf.searches.lock().unwrap().clone();
+        assert_eq!(
+            asked,
+            [Search {
+                pattern: "a b".into(),
+                path: "src".into(),
+                globs: vec!["*.rs".into()],
+                file_type: Some("rust".into()),
+                case_insensitive: true,
+                multiline: true,
+                hidden: true,
+                wanted: Wanted::Lines { before: 1, after: 50 },
+                limit: 2000,
+            }]
+        );
+    }
+}

@@ -1,0 +1,174 @@
+//! `list_dir`: what is in a directory, and in those inside.
+
+use std::path::{Path, PathBuf};
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use windlass_contract::{
+    Category, Cx, Effects, Entry, Example, FileKind, Ignored, Listed, Listing, Meta, Output, Tool, ToolError,
+};
+
+use crate::file_error;
+
+const DEFAULT_LIMIT: usize = 25;
+const DEFAULT_DEPTH: usize = 2;
+
+/// How many entries are looked at; sorting needs them all.
+const MOST_ENTRIES: usize = 100_000;
+
+/// How deep a listing goes at most.
+const MOST_DEPTH: usize = 100;
+
+/// How much of a name is shown.
+const NAME_LIMIT_BYTES: usize = 500;
+
+/// List what is in a directory; returns one name per line, indented by depth: `/` marks directories, `@` links.
+///
+/// Links are not followed. Give `offset` and `limit` to see a long listing part by part. Do not use it to search for
+/// something inside files: use grep_files.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct Args {
+    /// The directory, as an absolute path.
+    dir_path: PathBuf,
+    /// The number of the first entry. Default: 1.
+    offset: Option<usize>,
+    /// How many entries at most. Default: 25.
+    limit: Option<usize>,
+    /// How many levels of directories to go into. Default: 2.
+    depth: Option<usize>,
+    /// Whether to leave out what ignore files (`.gitignore`) leave out, and `.git` itself. Default: false.
+    skip_ignored: Option<bool>,
+}
+
+pub(crate) struct ListDir;
+
+impl Tool for ListDir {
+    const NAME: &'static str = "list_dir";
+    type Args = Args;
+
+    fn effects(&self, args: &Args) -> Effects {
+        Effects::read(&args.dir_path)
+    }
+
+    async fn call(&self, args: &Args, cx: &Cx) -> Result<Output, ToolError> {
+        let (offset, limit) = (args.offset.unwrap_or(1), args.limit.unwrap_or(DEFAULT_LIMIT));
+        let depth = args.depth.unwrap_or(DEFAULT_DEPTH);
+        let bad = |text: &str| Err(ToolError::bad_input(text));
+        match (offset, limit, depth) {
+            (0, ..) => return bad("offset must be a 1-indexed entry number"),
+            (_, 0, _) => return bad("limit must be greater than zero"),
+            (.., 0) => return bad("depth must be greater than zero"),
+            _ => {}
+        }
+        let ignored = if args.skip_ignored.unwrap_or(false) { Ignored::Hidden } else { Ignored::Shown };
+        let listing = Listing {
+            path: args.dir_path.clone(),
+            depth: depth.min(MOST_DEPTH),
+            ignored,
+            limit: MOST_ENTRIES,
+        };
+        let listed = cx.host.files().list(&listing, &cx.cancel).await;
+        let listed = listed.map_err(|error| file_error::failed("failed to read directory", error))?;
+        page(listed, offset, limit).map(Output::from).map_err(ToolError::failed)
+    }
+
+    fn meta(&self) -> Meta {
+        Meta {
+            category: Category::Files,
+            examples: vec![Example {
+                request: "see how a project is laid out",
+                input: r#"{"dir_path":"/w","depth":3,"limit":200,"skip_ignored":true}"#,
+            }],
+            constraints: vec!["what the sandbox hides from commands is not listed".to_owned()],
+            returns: "names, indented by depth".to_owned(),
+            ..Meta::default()
+        }
+    }
+}
+
+/// One page of a listing.
+fn page(mut listed: Listed, offset: usize, limit: usize) -> Result<String, &'static str> {
+    let mut rows = vec![format!("Absolute path: {}", listed.path.display())];
+    let all = listed.entries.len();
+    if all > 0 && offset > all {
+        return Err("offset exceeds directory entry count");
+    }
+    // By the bytes of the whole path, as models of this family know it: children do not always follow their parent.
+    listed.entries.sort_by(|a, b| a.path.as_os_str().cmp(b.path.as_os_str()));
+    let shown = listed.entries.iter().skip(offset - 1).take(limit);
+    rows.extend(shown.map(row));
+    let count = rows.len() - 1;
+    if offset - 1 + count < all {
+        rows.push(format!("More than {count} entries found"));
+    }
+    if listed.more {
+        rows.push(format!("(only {all} entries were looked at; list a directory further inside)"));
+    }
+    Ok(rows.join("\n"))
+}
+
+fn row(entry: &Entry) -> String {
+    let name = entry.path.file_name().map_or(&*entry.path, Path::new).display().to_string();
+    let end = (0..=NAME_LIMIT_BYTES.min(name.len())).rev().find(|at| name.is_char_boundary(*at));
+    let mark = match entry.kind {
+        FileKind::File => "",
+        FileKind::Directory => "/",
+        FileKind::Link => "@",
+        FileKind::Fifo | FileKind::Socket | FileKind::Device | FileKind::Other => "?",
+    };
+    let depth = entry.path.components().count().saturating_sub(1);
+    format!("{}{}{mark}", "  ".repeat(depth), &name[..end.unwrap_or(0)])
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_contract::{Content, FileError, erase};
+
+    use super::*;
+    use crate::fakes::{Desk, Shelf};
+
+    fn listed(more: bool) -> Listed {
+        let entry = |(path, kind): (&str, FileKind)| Entry { path: path.into(), kind };
+        let entries = [
+            ("a/b", FileKind::File),
+            ("a.txt", FileKind::File),
+            ("pipe", FileKind::Fifo),
+            ("link", FileKind::Link),
+            ("a", FileKind::Directory),
+        ];
+        Listed { path: "/w".into(), entries: entries.map(entry).to_vec(), more }
+    }
+
+    async fn call(listed: Listed, input: &str) -> Result<String, String> {
+        let desk = Desk::with_files(Shelf { listed, ..Shelf::default() });
+        let output = desk.call(erase(ListDir), input).await;
+        output.map(|output| Content::join(&output.content)).map_err(|error| error.message)
+    }
+
+    #[tokio::test]
+    async fn entries_are_sorted_by_path_and_marked_by_kind() {
+        let all = "Absolute path: /w\na/\na.txt\n  b\nlink@\npipe?";
+        assert_eq!(call(listed(false), r#"{"dir_path":"/w"}"#).await.unwrap(), all);
+        assert_eq!(
+            call(listed(true), r#"{"dir_path":"/w","offset":2,"limit":2}"#).await.unwrap(),
+            "Absolute path: /w\na.txt\n  b\nMore than 2 entries found\n(only 5 entries were looked at; list a directory \
+             further inside)"
+        );
+        assert_eq!(call(Listed::default(), r#"{"dir_path":"/w"}"#).await.unwrap(), "Absolute path: ");
+    }
+
+    #[tokio::test]
+    async fn what_makes_no_sense_is_told_in_known_words() {
+        for (input, problem) in [
+            (r#"{"dir_path":"/w","offset":0}"#, "offset must be a 1-indexed entry number"),
+            (r#"{"dir_path":"/w","limit":0}"#, "limit must be greater than zero"),
+            (r#"{"dir_path":"/w","depth":0}"#, "depth must be greater than zero"),
+            (r#"{"dir_path":"/w","offset":6}"#, "offset exceeds directory entry count"),
+        ] {
+            assert_eq!(call(listed(false), input).await.unwrap_err(), problem);
+        }
+        let desk = Desk::with_files(Shelf::refusing(|| FileError::NotADirectory { path: "/w/x".into() }));
+        let error = desk.call(erase(ListDir), r#"{"dir_path":"x"}"#).await.unwrap_err();
+        assert_eq!(error.message, "failed to read directory: `/w/x` is not a directory");
+    }
+}

@@ -1,0 +1,213 @@
+//! `read_file`: some lines of a file with their numbers, or the block around a line.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use windlass_contract::{
+    Category, Content, Cx, Effects, Example, FileError, Meta, OpenFile, Output, Tool, ToolError,
+};
+
+use crate::{file_error, picture};
+use indentation::Block;
+use lines::Lines;
+
+mod decode;
+mod indentation;
+mod lines;
+mod magic;
+
+/// Lines where the call names no limit.
+const DEFAULT_LINES: usize = 2000;
+
+/// More lines than any model is given; a call that wants more gets these.
+const MOST_LINES: usize = 20_000;
+
+/// How much of a line is shown.
+const LINE_LIMIT_BYTES: usize = 500;
+
+/// How much of a file is looked at to know what it is.
+const HEAD_BYTES: usize = 64 * 1024;
+
+/// Read a file; returns its lines with their numbers, as `L1: text`.
+///
+/// Give `offset` and `limit` for a part of a large file. In mode `indentation` you get the block of code around a line
+/// instead, found by how far lines are indented. Images are shown to you. For other binary files you are told what they
+/// are. Do not use it to search: use grep_files.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct Args {
+    /// The file, as an absolute path.
+    file_path: PathBuf,
+    /// The number of the first line. Default: 1.
+    offset: Option<usize>,
+    /// How many lines at most. Default: 2000.
+    limit: Option<usize>,
+    /// `slice` (default) for lines in a row, `indentation` for the block around a line.
+    mode: Option<Mode>,
+    /// For mode `indentation`.
+    indentation: Option<Indentation>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Mode {
+    #[default]
+    Slice,
+    Indentation,
+}
+
+/// How far a block goes.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+struct Indentation {
+    /// The line to start from. Default: `offset`.
+    anchor_line: Option<usize>,
+    /// How many levels of indentation to climb; 0 means all. Default: 0.
+    max_levels: Option<usize>,
+    /// Whether blocks beside it on the same level are included. Default: false.
+    include_siblings: Option<bool>,
+    /// Whether comments right above it are included. Default: true.
+    include_header: Option<bool>,
+    /// How many lines at most. Default: `limit`.
+    max_lines: Option<usize>,
+}
+
+pub(crate) struct ReadFile {
+    /// Whether the model can be shown images.
+    pub(crate) shows_images: bool,
+}
+
+impl Tool for ReadFile {
+    const NAME: &'static str = "read_file";
+    type Args = Args;
+
+    fn effects(&self, args: &Args) -> Effects {
+        Effects::read(&args.file_path)
+    }
+
+    async fn call(&self, args: &Args, cx: &Cx) -> Result<Output, ToolError> {
+        let wanted = args.wanted()?;
+        let failed = |error| file_error::failed("failed to read file", error);
+        let file = cx.host.files().open(&args.file_path).await.map_err(failed)?;
+        let head = file.read_at(0, HEAD_BYTES).await.map_err(failed)?;
+        if picture::is_one(&head) {
+            return self.show(&*file).await;
+        }
+        if let Some(refusal) = magic::refusal(&head, &*file) {
+            return Err(ToolError::failed(refusal));
+        }
+        let lines = Lines::new(&*file, head, &cx.cancel);
+        let taken = wanted.take(lines).await.map_err(failed)?;
+        taken.map(Output::from).map_err(ToolError::failed)
+    }
+
+    fn meta(&self) -> Meta {
+        Meta {
+            category: Category::Files,
+            examples: vec![
+                Example { request: "read a file", input: r#"{"file_path":"/w/src/main.rs"}"# },
+                Example {
+                    request: "read the function around line 120",
+                    input: r#"{"file_path":"/w/src/main.rs","mode":"indentation","indentation":{"anchor_line":120,"max_levels":1}}"#,
+                },
+            ],
+            constraints: vec![
+                "lines are cut after 500 bytes".to_owned(),
+                "what the sandbox hides from commands cannot be read".to_owned(),
+            ],
+            returns: "lines with their numbers, or an image".to_owned(),
+            ..Meta::default()
+        }
+    }
+}
+
+impl ReadFile {
+    async fn show(&self, file: &dyn OpenFile) -> Result<Output, ToolError> {
+        let picture = picture::load(file).await?;
+        if !self.shows_images {
+            let text = format!("{} (you cannot be shown images)", picture.describe(file));
+            return Ok(text.into());
+        }
+        let content = vec![Content::Text(picture.describe(file)), Content::Image(picture.url)];
+        Ok(Output { content, ..Output::default() })
+    }
+}
+
+impl Args {
+    /// What is wanted, if it makes sense.
+    fn wanted(&self) -> Result<Wanted, ToolError> {
+        let (offset, limit) = (self.offset.unwrap_or(1), self.limit.unwrap_or(DEFAULT_LINES));
+        let bad = |text: &str| Err(ToolError::bad_input(text));
+        if offset == 0 {
+            return bad("offset must be a 1-indexed line number");
+        }
+        if limit == 0 {
+            return bad("limit must be greater than zero");
+        }
+        let limit = limit.min(MOST_LINES);
+        if self.mode.unwrap_or_default() == Mode::Slice {
+            return Ok(Wanted::Slice { offset, limit });
+        }
+        let default = Indentation::default();
+        let options = self.indentation.as_ref().unwrap_or(&default);
+        let (anchor, most) = (options.anchor_line.unwrap_or(offset), options.max_lines.unwrap_or(limit));
+        if anchor == 0 {
+            return bad("anchor_line must be a 1-indexed line number");
+        }
+        if most == 0 {
+            return bad("max_lines must be greater than zero");
+        }
+        Ok(Wanted::Block {
+            anchor,
+            block: Block {
+                max_levels: options.max_levels.unwrap_or(0),
+                include_siblings: options.include_siblings.unwrap_or(false),
+                include_header: options.include_header.unwrap_or(true),
+                budget: limit.min(most),
+            },
+        })
+    }
+}
+
+/// Which lines are wanted.
+enum Wanted {
+    Slice { offset: usize, limit: usize },
+    Block { anchor: usize, block: Block },
+}
+
+impl Wanted {
+    /// The lines as the model gets them, or why there are none.
+    async fn take(&self, mut lines: Lines<'_>) -> Result<Result<String, &'static str>, FileError> {
+        let (first, count) = match self {
+            Self::Slice { offset, limit } => (*offset, *limit),
+            Self::Block { anchor, block } => {
+                let first = anchor.saturating_sub(block.budget).max(1);
+                (first, anchor - first + block.budget)
+            }
+        };
+        lines.skip(first - 1).await?;
+        let raw = lines.take(count).await?;
+        let (texts, encoding) = decode::decode(lines.encoding(), &raw, first == 1);
+        let (from, to) = match self {
+            Self::Slice { .. } if texts.is_empty() => return Ok(Err("offset exceeds file length")),
+            Self::Slice { .. } => (0, texts.len()),
+            Self::Block { anchor, .. } if anchor - first >= texts.len() => {
+                return Ok(Err("anchor_line exceeds file length"));
+            }
+            Self::Block { anchor, block } => block.around(&texts, anchor - first),
+        };
+        let numbered = texts[from..to].iter().enumerate();
+        let mut shown: Vec<_> =
+            numbered.map(|(at, text)| format!("L{}: {}", first + from + at, cut(text))).collect();
+        shown.extend(encoding.map(|name| format!("(decoded from {name})")));
+        Ok(Ok(shown.join("\n")))
+    }
+}
+
+/// The beginning of a line.
+fn cut(text: &str) -> &str {
+    let end = (0..=LINE_LIMIT_BYTES.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
+    &text[..end.unwrap_or(0)]
+}
+
+#[cfg(test)]
+mod tests;
