@@ -17,6 +17,17 @@ pub enum ShellKind {
     Disabled,
 }
 
+/// Whether a model is offered the tools that read files: `read_file`, `grep_files` and `list_dir`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileTools {
+    /// It is told about them.
+    Offered,
+    /// It is not, because it was trained to use a shell for that; a call works all the same.
+    Callable,
+    /// They are not there.
+    Disabled,
+}
+
 /// Traits of a family of models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Family {
@@ -26,6 +37,10 @@ pub struct Family {
     pub parallel_calls: bool,
     /// How much of an output it is given.
     pub budget: Budget,
+    /// Whether it reads files with tools of their own.
+    pub files: FileTools,
+    /// Whether it can be shown images.
+    pub shows_images: bool,
     /// Whether it thinks before it answers, and can sum its thoughts up.
     pub reasoning: bool,
 }
@@ -41,8 +56,9 @@ const FAMILIES: &[(&str, Family)] = &[
     ("codex-mini-latest", family(ShellKind::LocalShell,   false, BYTES,  true)),
     ("gpt-4.1",           family(ShellKind::Shell,        false, BYTES,  false)),
     ("gpt-4o",            family(ShellKind::Shell,        false, BYTES,  false)),
-    ("gpt-3.5",           family(ShellKind::Shell,        false, BYTES,  false)),
-    ("gpt-oss",           family(ShellKind::Shell,        false, BYTES,  false)),
+    ("gpt-3.5",           family(ShellKind::Shell,        false, BYTES,  false).without_images()),
+    ("gpt-oss",           family(ShellKind::Shell,        false, BYTES,  false).without_images()),
+    ("test-gpt-5",        family(ShellKind::ShellCommand, true,  TOKENS, true).with_file_tools()),
     ("gpt-5.2-codex",     family(ShellKind::ShellCommand, true,  TOKENS, true)),
     ("gpt-5.1-codex",     family(ShellKind::ShellCommand, false, TOKENS, true)),
     ("gpt-5-codex",       family(ShellKind::ShellCommand, false, TOKENS, true)),
@@ -55,14 +71,25 @@ const FAMILIES: &[(&str, Family)] = &[
     ("gpt-5",             family(ShellKind::Shell,        false, BYTES,  true)),
 ];
 
-/// A model nobody here knows. One line for a shell is what every model has seen; a list of arguments is not.
-const UNKNOWN: Family = family(ShellKind::ShellCommand, true, BYTES, false);
+/// A model nobody here knows. One line for a shell is what every model has seen; a list of arguments is not. Tools that
+/// read files are easier for small models than the right words for a shell.
+const UNKNOWN: Family = family(ShellKind::ShellCommand, true, BYTES, false).with_file_tools();
 
 const fn family(shell: ShellKind, parallel_calls: bool, budget: Budget, reasoning: bool) -> Family {
-    Family { shell, parallel_calls, budget, reasoning }
+    Family { shell, parallel_calls, budget, files: FileTools::Callable, shows_images: true, reasoning }
 }
 
 impl Family {
+    const fn with_file_tools(mut self) -> Self {
+        self.files = FileTools::Offered;
+        self
+    }
+
+    const fn without_images(mut self) -> Self {
+        self.shows_images = false;
+        self
+    }
+
     /// The family of a model. A provider's prefix (`openai/gpt-5`) does not count.
     pub fn of(model: &str) -> Self {
         let name = model.rsplit('/').next().unwrap_or(model);
@@ -83,6 +110,8 @@ mod tests {
         assert_eq!(Family::of("codex-mini-latest").shell, ShellKind::LocalShell);
         assert_eq!(Family::of("exp-anything").shell, ShellKind::UnifiedExec);
         assert_eq!(Family::of("qwen2.5-coder"), UNKNOWN);
+        assert_eq!(Family::of("test-gpt-5-codex").files, FileTools::Offered);
+        assert!(!Family::of("openai/gpt-oss-20b").shows_images);
     }
 
     #[test]

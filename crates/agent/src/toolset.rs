@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use windlass_contract::WebSearch;
 use windlass_runtime::RegistryBuilder;
+use windlass_tools::{Needs, builtin};
 
-use crate::ShellKind;
+use crate::{FileTools, ShellKind};
 
 /// The choice of built-in tools.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,22 +15,42 @@ pub struct Toolset {
     pub shell: ShellKind,
     /// The program that runs a `shell_command`.
     pub shell_program: PathBuf,
+    /// The tools that read files.
+    pub files: FileTools,
+    /// Whether the model can be shown images.
+    pub shows_images: bool,
     /// Whether the model's server may search the web.
     pub web_search: Option<WebSearch>,
 }
 
 impl Default for Toolset {
     fn default() -> Self {
-        Self { shell: ShellKind::ShellCommand, shell_program: "/bin/sh".into(), web_search: None }
+        Self {
+            shell: ShellKind::ShellCommand,
+            shell_program: "/bin/sh".into(),
+            files: FileTools::Offered,
+            shows_images: true,
+            web_search: None,
+        }
     }
 }
 
 impl Toolset {
     /// Adds the tools in the order models of this family expect. What is not on offer stays callable, except that no
-    /// shell means no shell under any name.
+    /// shell means no shell under any name, and the same for files.
     pub(crate) fn register(&self, mut registry: RegistryBuilder) -> RegistryBuilder {
-        for tool in windlass_tools::builtin(&self.shell_program, self.web_search) {
+        let needs =
+            Needs { shell: &self.shell_program, search: self.web_search, shows_images: self.shows_images };
+        for tool in builtin(&needs) {
             let name = tool.name();
+            if let "read_file" | "grep_files" | "list_dir" | "view_image" = name.as_str() {
+                registry = match self.reads_files_with(name.as_str()) {
+                    FileTools::Offered => registry.tool(tool),
+                    FileTools::Callable => registry.hidden(tool),
+                    FileTools::Disabled => registry,
+                };
+                continue;
+            }
             registry = match (name.as_str(), self.shell) {
                 (
                     "shell" | "shell_command" | "local_shell" | "exec_command" | "write_stdin",
@@ -48,5 +69,16 @@ impl Toolset {
             };
         }
         registry
+    }
+
+    /// Images cannot be seen through a shell, so every model that can see is offered to look at them.
+    fn reads_files_with(&self, tool: &str) -> FileTools {
+        match (tool, self.files) {
+            ("view_image", FileTools::Offered | FileTools::Callable) if self.shows_images => {
+                FileTools::Offered
+            }
+            ("view_image", FileTools::Offered) => FileTools::Callable,
+            (_, files) => files,
+        }
     }
 }

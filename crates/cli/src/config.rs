@@ -65,6 +65,8 @@ pub(crate) struct Config {
     pub(crate) shell_environment_policy: ShellEnvironmentPolicy,
     /// Which shell tool the model is offered.
     pub(crate) shell_tool: ShellTool,
+    /// Whether the model is offered tools that read files: `read_file`, `grep_files`, `list_dir`, `view_image`.
+    pub(crate) file_tools: FileTools,
     /// Whether the model's server may search the web. Only the Responses API can.
     pub(crate) web_search: WebSearch,
     /// Whether commands run beside each other even if they may change something. Commands known to change nothing
@@ -103,6 +105,7 @@ impl Default for Config {
             sandbox_workspace_write: WorkspaceWrite::default(),
             shell_environment_policy: ShellEnvironmentPolicy::default(),
             shell_tool: ShellTool::default(),
+            file_tools: FileTools::default(),
             web_search: WebSearch::default(),
             parallel_commands: false,
             tool_output_token_limit: None,
@@ -170,6 +173,19 @@ pub(crate) enum ShellTool {
     /// `exec_command` and `write_stdin`: lines for a shell that may go on from call to call.
     UnifiedExec,
     /// None.
+    Disabled,
+}
+
+/// Whether a model is offered tools that read files.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum FileTools {
+    /// If its family knows them or nobody knows its family. Those trained to use a shell may still call them.
+    #[default]
+    Auto,
+    /// Always.
+    Enabled,
+    /// They are not there at all.
     Disabled,
 }
 

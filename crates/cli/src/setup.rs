@@ -12,7 +12,7 @@ use std::{
 use serde::Serialize;
 use toml::Value;
 use windlass::{
-    Agent, AgentBuilder, ApprovalPolicy, Budget, Family, ModelClient, ModelError, Network, Policy,
+    Agent, AgentBuilder, ApprovalPolicy, Budget, Family, FileTools, ModelClient, ModelError, Network, Policy,
     SandboxMode, ShellKind, Toolset, Walls, WebSearch,
     clean::Secrets,
     model::{self, Options, WireApi},
@@ -122,6 +122,12 @@ impl Setup {
                 config::ShellTool::Disabled => ShellKind::Disabled,
             },
             shell_program: shell_program(),
+            files: match config.file_tools {
+                config::FileTools::Auto => family.files,
+                config::FileTools::Enabled => FileTools::Offered,
+                config::FileTools::Disabled => FileTools::Disabled,
+            },
+            shows_images: family.shows_images,
             web_search: match config.web_search {
                 _ if !self.speaks_responses() => None,
                 config::WebSearch::Live => Some(WebSearch::Live),

@@ -5,7 +5,7 @@
 //!
 //! let needs = Needs { shell: "/bin/bash".as_ref(), search: None, shows_images: false };
 //! let names: Vec<String> = builtin(&needs).iter().map(|tool| tool.name().to_string()).collect();
-//! assert_eq!(names[..4], ["shell", "local_shell", "shell_command", "update_plan"]);
+//! assert_eq!(names[..3], ["shell", "local_shell", "shell_command"]);
 //! ```
 
 mod command;

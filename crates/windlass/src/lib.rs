@@ -31,7 +31,7 @@
 //! ```
 
 pub use windlass_agent::{
-    Agent, AgentBuilder, AgentError, BuildError, Family, ShellKind, Toolset, TurnReport,
+    Agent, AgentBuilder, AgentError, BuildError, Family, FileTools, ShellKind, Toolset, TurnReport,
 };
 pub use windlass_contract::{
     Answer, AnyTool, ApprovalPolicy, Approver, Beyond, Body, BoxFuture, Cached, CallId, Category, Command,
