@@ -14,6 +14,8 @@ mod exec;
 #[cfg(test)]
 mod exit_codes;
 #[cfg(test)]
+mod files;
+#[cfg(test)]
 mod help;
 #[cfg(test)]
 mod interrupt;

@@ -1,0 +1,86 @@
+//! What a search through 100 000 files costs, beside the `rg` program doing the same if it is installed.
+//!
+//! Run with `cargo bench -p windlass-host --bench search`. Both take turns, so that a busy machine is busy for both. Prints
+//! medians and best times; nothing is asserted.
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement, run by hand")]
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::Path,
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use tokio_util::sync::CancellationToken;
+use windlass_contract::{Confinement, Effects, Grant, Limits, Sandbox, Search, Walls};
+use windlass_host::Machine;
+
+const DIRECTORIES: usize = 1000;
+const FILES: usize = 100;
+const ROUNDS: usize = 15;
+
+fn main() {
+    let place = tempfile::tempdir_in("/var/tmp").unwrap();
+    fill(place.path());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let machine = Machine::new(BTreeMap::from([("HOME".to_owned(), "/root".to_owned())]));
+    for pattern in ["needle_[0-9]+", "no such thing"] {
+        let ours = || {
+            let confinement = Confinement::Walls(Walls::default());
+            let grant =
+                Grant::issue(place.path().to_owned(), &Effects::none(), Limits::default(), confinement);
+            let host = machine.confine(&grant).unwrap();
+            let search =
+                Search { pattern: pattern.into(), path: ".".into(), limit: 2000, ..Search::default() };
+            runtime.block_on(host.files().search(&search, &CancellationToken::new())).unwrap().files.len()
+        };
+        let (mut times, mut theirs) = (Vec::new(), Vec::new());
+        for _ in 0..ROUNDS {
+            theirs.extend(rg(pattern, place.path()));
+            let begun = Instant::now();
+            let found = ours();
+            times.push(begun.elapsed());
+            assert!(found == if pattern.starts_with("needle") { 1000 } else { 0 });
+        }
+        println!("`{pattern}`, {} files", DIRECTORIES * FILES);
+        show("Files::search", &mut times);
+        show("rg --files-with-matches --sortr=modified", &mut theirs);
+    }
+}
+
+/// How long the program takes, if there is one.
+fn rg(pattern: &str, place: &Path) -> Option<Duration> {
+    let begun = Instant::now();
+    let mut rg = Command::new("rg");
+    rg.args(["--files-with-matches", "--sortr=modified", "--no-messages", "--regexp", pattern, "--"]);
+    rg.arg(place).stdout(Stdio::null()).status().ok().map(|_| begun.elapsed())
+}
+
+fn show(name: &str, times: &mut [Duration]) {
+    times.sort();
+    match &*times {
+        [] => println!("  {name}: not installed"),
+        [best, ..] => println!("  {name}: median {:?}, best {best:?}", times[times.len() / 2]),
+    }
+}
+
+/// Files of about a kilobyte, one in a hundred with something to find.
+fn fill(place: &Path) {
+    fs::create_dir(place.join(".git")).unwrap();
+    fs::write(place.join(".gitignore"), "*.log\n").unwrap();
+    for directory in 0..DIRECTORIES {
+        let path = place.join(format!("group-{}/part-{directory}", directory % 32));
+        fs::create_dir_all(&path).unwrap();
+        for file in 0..FILES {
+            let mut text = format!("// file {file} of {directory}\n");
+            for line in 0..24 {
+                text.push_str(&format!("let value_{line} = compute({directory}, {file} + {line});\n"));
+            }
+            if file == 7 {
+                text.push_str(&format!("fn needle_{directory}() {{}}\n"));
+            }
+            fs::write(path.join(format!("file-{file}.rs")), text).unwrap();
+        }
+    }
+}
