@@ -9,9 +9,11 @@ mod judge;
 mod live;
 mod render;
 mod shaper;
+mod terminal;
 
 pub use clean::{Cleaner, Finding, Secrets};
 pub use cut::Budget;
 pub use live::CleanEvents;
 pub use render::{json, markdown, text};
 pub use shaper::{Failure, Shaper};
+pub use terminal::Terminal;

@@ -8,7 +8,7 @@ use windlass_contract::{
     Whole,
 };
 
-use crate::{Budget, Secrets, judge::judge};
+use crate::{Budget, Secrets, Terminal, judge::judge};
 
 /// Shapes results; the same for every tool.
 #[derive(Debug, Clone, Default)]
@@ -35,7 +35,7 @@ pub enum Failure {
 }
 
 impl Shaper {
-    /// Makes an outcome: takes out secrets, cuts what is too long, and judges.
+    /// Makes an outcome: reduces texts to what a person would see, takes out secrets, cuts what is too long, and judges.
     pub fn shape(&self, format: Format, result: Result<Output, Failure>, mut receipt: Receipt) -> Outcome {
         let (status, output) = match result {
             Ok(output) => (status_of(&output.facts), output),
@@ -71,7 +71,11 @@ impl Shaper {
 
     fn clean(&self, part: Content) -> Content {
         match part {
-            Content::Text(text) => Content::Text(self.clean_text(text)),
+            // Redraws first: a secret may be written in two colours.
+            Content::Text(text) => match Terminal::reduce(&text) {
+                Cow::Borrowed(_) => Content::Text(self.clean_text(text)),
+                Cow::Owned(seen) => Content::Text(self.clean_text(seen)),
+            },
             image @ Content::Image(_) => image,
         }
     }
@@ -328,5 +332,12 @@ mod tests {
         let refused = Failure::Refused("no plum-Tree-42x".into());
         let outcome = shaper.shape(Format::Plain, Err(refused), Receipt::default());
         assert_eq!(outcome.receipt.refusal.as_deref(), Some("no [REDACTED:APP_SECRET#1]"));
+    }
+
+    #[test]
+    fn a_secret_in_two_colours_is_taken_out() {
+        let output = Output::from("DB_PASSWORD=q8Zk2m\u{1b}[31mPv0Lr7\u{1b}[0m\n");
+        let outcome = Shaper::default().shape(Format::Plain, Ok(output), Receipt::default());
+        assert_eq!(outcome.text(), "DB_PASSWORD=[REDACTED:password#1]\n");
     }
 }

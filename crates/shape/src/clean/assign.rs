@@ -52,7 +52,7 @@ pub(super) fn find_pending(line: &[u8], pending: Pending) -> Option<Found> {
 }
 
 fn name_around(line: &[u8], word: &Range<usize>) -> Range<usize> {
-    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-.".contains(byte);
+    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
     let left = line[..word.start].iter().rev().take(MAX_NAME_SIDE).take_while(|byte| is_name(byte)).count();
     let right = line[word.end..].iter().take(MAX_NAME_SIDE).take_while(|byte| is_name(byte)).count();
     let (mut start, mut end) = (word.start - left, word.end + right);
@@ -229,7 +229,9 @@ impl Named<'_> {
             return (at..at, Written::Quoted);
         }
         if separator == Separator::Assignment && self.is_environment() {
-            let end = rest.iter().position(|byte| byte.is_ascii_whitespace() || b"\"'`".contains(byte));
+            let end = rest
+                .iter()
+                .position(|byte| byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\'' | b'`'));
             let range = at..at + end.unwrap_or(rest.len());
             let text = &self.line[range.clone()];
             let is_call = text.contains(&b'(') && text.contains(&b')') || text.contains(&b'[');
@@ -316,7 +318,10 @@ fn quoted(rest: &[u8], open: usize, slashes: usize, quote: u8, at: usize) -> Ran
 
 /// Up to white space or what cannot be in a value without quotes; brackets and stops at the end belong to the text around.
 fn bare(rest: &[u8], at: usize) -> Range<usize> {
-    let ends = |byte: &u8| byte.is_ascii_whitespace() || b"\"',;<>|&`\\\x1b".contains(byte);
+    let ends = |byte: &u8| {
+        byte.is_ascii_whitespace()
+            || matches!(byte, b'"' | b'\'' | b',' | b';' | b'<' | b'>' | b'|' | b'&' | b'`' | b'\\' | 0x1b)
+    };
     let mut end = rest.iter().position(ends).unwrap_or(rest.len());
     while end > 0 && b")]}.:".contains(&rest[end - 1]) && !has_open(&rest[..end]) {
         end -= 1;

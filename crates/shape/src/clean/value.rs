@@ -325,11 +325,12 @@ fn braced_name(value: &[u8]) -> bool {
 
 /// Whether this is code rather than text: a call, an index, a path of names, a type.
 fn is_expression(value: &[u8]) -> bool {
-    let has_bracket = value.iter().any(|byte| b"()[]{}<>`".contains(byte));
-    let has_operator = value.windows(2).any(|pair| matches!(pair, b"::" | b"->" | b"?." | b"=="));
+    const BRACKETS: fn(&u8) -> bool =
+        |byte| matches!(byte, b'(' | b')' | b'[' | b']' | b'{' | b'}' | b'<' | b'>' | b'`');
+    let has_operator = || value.windows(2).any(|pair| matches!(pair, b"::" | b"->" | b"?." | b"=="));
     let starts_as_code =
         matches!(value.first(), Some(b'&' | b'*' | b'@' | b'$' | b'!' | b'%' | b'^' | b'|' | b'.' | b'?'));
-    has_bracket || has_operator || starts_as_code || is_path_of_names(value)
+    starts_as_code || value.iter().any(BRACKETS) || has_operator() || is_path_of_names(value)
 }
 
 /// `var.db_password`, `process.env.API_KEY`, `settings.SECRET_KEY2`.
@@ -389,6 +390,9 @@ fn is_reference(value: &[u8], tally: Tally) -> bool {
         b"awskms",
         b"keyring:",
     ];
+    if tally.joints + tally.symbols == 0 && !value.starts_with(b"0x") {
+        return false;
+    }
     let has_letters = tally.lower + tally.upper > 0;
     PREFIXES.iter().any(|prefix| prefix[0] == value[0] && value.starts_with(prefix))
         || !has_letters && tally.joints > 0
@@ -466,17 +470,18 @@ pub(super) fn is_wordy(value: &[u8]) -> bool {
 fn is_word(part: &[u8]) -> bool {
     let letters = part.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
     let (word, number) = part.split_at(letters);
-    if is_known_word(part) {
+    if number.len() > 4
+        || !number.iter().all(u8::is_ascii_digit)
+        || letters < 3 && letters > 0 && number.len() > 2
+    {
+        return is_known_word(part);
+    }
+    if letters <= 6 {
         return true;
     }
-    let is_number = number.len() <= 4 && number.iter().all(u8::is_ascii_digit);
     let counted = tally(word);
-    let is_cased =
-        counted.upper == 0 || counted.lower == 0 || counted.case_changes * 100 < letters * 38 || letters <= 6;
-    is_number
-        && (letters == 0 || is_cased)
-        && !(letters >= 20 && is_consonant_heavy(word))
-        && !(letters > 0 && letters < 3 && number.len() > 2)
+    let is_cased = counted.upper == 0 || counted.lower == 0 || counted.case_changes * 100 < letters * 38;
+    is_cased && !(letters >= 20 && is_consonant_heavy(word))
 }
 
 #[cfg(test)]
