@@ -10,11 +10,11 @@ use std::{
 
 use serde_json::{Value, json};
 use windlass_contract::{
-    AnyTool, Approver, Event, EventSink, Item, Journal, JournalError, ModelClient, Record, Rulebook,
+    AnyTool, Approver, Archive, Event, EventSink, Item, Journal, JournalError, ModelClient, Record, Rulebook,
     SessionMeta, Silent, ThreadId, TurnContext,
 };
-use windlass_host::Machine;
-use windlass_record::{Repair, SessionError, SessionFile, Which, new_thread_id, outputs};
+use windlass_host::{Machine, Mended};
+use windlass_record::{Edits, Repair, SessionError, SessionFile, Which, new_thread_id, outputs};
 use windlass_runtime::{
     Budget, CleanEvents, DefinitionErrors, Gate, Policy, Registry, RegistryBuilder, Secrets, Shaper, Toolbox,
 };
@@ -52,6 +52,8 @@ pub struct AgentBuilder {
     token_limit: Option<u64>,
     command_time: Option<Duration>,
     single_turn: bool,
+    /// Where it is kept what files were: with the session.
+    edits: Option<Edits>,
     /// Where long outputs are kept: with the session.
     outputs: Option<PathBuf>,
 }
@@ -79,6 +81,7 @@ impl Default for AgentBuilder {
             token_limit: None,
             command_time: None,
             single_turn: false,
+            edits: None,
             outputs: None,
         }
     }
@@ -170,9 +173,11 @@ impl AgentBuilder {
         self
     }
 
-    /// The tools alone, for calls without a model. Nothing is written down.
+    /// The tools alone, for calls without a model. Nothing is written down but what files were before they changed.
     pub fn toolbox(mut self) -> Result<Toolbox, DefinitionErrors> {
         let (registry, events) = (self.registry()?, self.watched());
+        self.edits = self.home.as_deref().map(Edits::outside);
+        self.edits.iter().for_each(|edits| mend(edits, &*events));
         Ok(self.around(registry, Arc::new(Forgetful), events, Budget::default()))
     }
 
@@ -191,12 +196,14 @@ impl AgentBuilder {
         };
         let begun = self.begin(&context)?;
         let journal = begun.journal;
+        self.edits = self.home.as_deref().map(|home| Edits::of_session(home, &begun.thread)).transpose()?;
         self.outputs = self.home.as_deref().map(|home| outputs(home, &begun.thread)).transpose()?;
         let events: Arc<dyn EventSink> =
-            Arc::new(Announcer { journal: Arc::clone(&journal), front: self.watched() });
+            Arc::new(Announcer::new(Arc::clone(&journal), self.watched(), self.policy.cwd.clone()));
         let mut history = History::new(begun.history, Arc::clone(&journal));
         begun.opening.into_iter().try_for_each(|item| history.push(item))?;
         events.emit(&Event::ThreadStarted { thread: begun.thread.clone() });
+        self.edits.iter().for_each(|edits| mend(edits, &*events));
         begun.repairs.iter().for_each(|repair| events.emit(&Event::Warning { message: repair.to_string() }));
         Ok(Agent {
             thread: begun.thread,
@@ -247,6 +254,9 @@ impl AgentBuilder {
         }
         if let Some(limit) = self.command_time {
             machine = machine.with_command_time(limit);
+        }
+        if let Some(edits) = self.edits {
+            machine = machine.with_archive(Arc::new(edits));
         }
         Toolbox {
             registry,
@@ -314,6 +324,33 @@ struct Begun {
     repairs: Vec<Repair>,
     /// Not yet on record.
     opening: Vec<Item>,
+}
+
+/// Finishes or takes back changes to files that a process did not live to finish, and says so.
+fn mend(edits: &Edits, events: &dyn EventSink) {
+    let warn = |message: String| events.emit(&Event::Warning { message });
+    let mended = match windlass_host::mend(edits.notes()) {
+        Ok(mended) => mended,
+        Err(error) => return warn(format!("cannot look for unfinished changes to files: {error}")),
+    };
+    for mended in mended {
+        match mended {
+            Mended::Finished => {}
+            Mended::PutBack(paths) => {
+                let paths =
+                    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
+                warn(format!(
+                    "an earlier run ended while it was changing files; they are as they were before: {paths}"
+                ));
+            }
+            Mended::Stuck { path, source } => {
+                let path = path.display();
+                warn(format!(
+                    "an earlier run ended while it was changing files; `{path}` cannot be put back: {source}"
+                ));
+            }
+        }
+    }
 }
 
 /// Writes nothing down.

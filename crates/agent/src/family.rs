@@ -28,11 +28,24 @@ pub enum FileTools {
     Disabled,
 }
 
+/// The tools for changing files that a model is offered. The others stay callable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EditTools {
+    /// `apply_patch`, with the patch as plain text under a grammar.
+    FreeformPatch,
+    /// `apply_patch` as a function.
+    Patch,
+    /// `edit_file` and `write_file`, for models that were not trained on patches.
+    Strings,
+}
+
 /// Traits of a family of models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Family {
     /// The shell tool it knows best.
     pub shell: ShellKind,
+    /// The tools for changing files it knows best.
+    pub edits: EditTools,
     /// Whether it may ask for several calls at once.
     pub parallel_calls: bool,
     /// How much of an output it is given.
@@ -51,32 +64,39 @@ const TOKENS: Budget = Budget::Tokens(10_000);
 /// Prefix of a model's name and its traits; the first that fits counts, so longer prefixes come first.
 #[rustfmt::skip]
 const FAMILIES: &[(&str, Family)] = &[
-    ("o3",                family(ShellKind::Shell,        false, BYTES,  true)),
-    ("o4-mini",           family(ShellKind::Shell,        false, BYTES,  true)),
-    ("codex-mini-latest", family(ShellKind::LocalShell,   false, BYTES,  true)),
-    ("gpt-4.1",           family(ShellKind::Shell,        false, BYTES,  false)),
-    ("gpt-4o",            family(ShellKind::Shell,        false, BYTES,  false)),
-    ("gpt-3.5",           family(ShellKind::Shell,        false, BYTES,  false).without_images()),
-    ("gpt-oss",           family(ShellKind::Shell,        false, BYTES,  false).without_images()),
-    ("test-gpt-5",        family(ShellKind::ShellCommand, true,  TOKENS, true).with_file_tools()),
-    ("gpt-5.2-codex",     family(ShellKind::ShellCommand, true,  TOKENS, true)),
-    ("gpt-5.1-codex",     family(ShellKind::ShellCommand, false, TOKENS, true)),
-    ("gpt-5-codex",       family(ShellKind::ShellCommand, false, TOKENS, true)),
-    ("gpt-5.4",           family(ShellKind::UnifiedExec,  true,  TOKENS, true)),
-    ("gpt-5.5",           family(ShellKind::UnifiedExec,  true,  TOKENS, true)),
-    ("gpt-5.6",           family(ShellKind::UnifiedExec,  true,  TOKENS, true)),
-    ("exp-codex",         family(ShellKind::ShellCommand, true,  TOKENS, true)),
-    ("exp-",              family(ShellKind::UnifiedExec,  true,  BYTES,  true)),
-    ("gpt-5.",            family(ShellKind::ShellCommand, true,  BYTES,  true)),
-    ("gpt-5",             family(ShellKind::Shell,        false, BYTES,  true)),
+    ("o3",                  family(ShellKind::Shell,        EditTools::Patch,         false, BYTES,  true)),
+    ("o4-mini",             family(ShellKind::Shell,        EditTools::Patch,         false, BYTES,  true)),
+    ("codex-mini-latest",   family(ShellKind::LocalShell,   EditTools::Patch,         false, BYTES,  true)),
+    ("gpt-4.1",             family(ShellKind::Shell,        EditTools::Patch,         false, BYTES,  false)),
+    ("gpt-4o",              family(ShellKind::Shell,        EditTools::Patch,         false, BYTES,  false)),
+    ("gpt-3.5",             family(ShellKind::Shell,        EditTools::Patch,         false, BYTES,  false).without_images()),
+    ("gpt-oss",             family(ShellKind::Shell,        EditTools::Patch,         false, BYTES,  false).without_images()),
+    ("test-gpt-5",          family(ShellKind::ShellCommand, EditTools::FreeformPatch, true,  TOKENS, true).with_file_tools()),
+    ("gpt-5.2-codex",       family(ShellKind::ShellCommand, EditTools::FreeformPatch, true,  TOKENS, true)),
+    ("gpt-5.1-codex",       family(ShellKind::ShellCommand, EditTools::FreeformPatch, false, TOKENS, true)),
+    ("gpt-5-codex",         family(ShellKind::ShellCommand, EditTools::FreeformPatch, false, TOKENS, true)),
+    ("gpt-5.4",             family(ShellKind::UnifiedExec,  EditTools::FreeformPatch, true,  TOKENS, true)),
+    ("gpt-5.5",             family(ShellKind::UnifiedExec,  EditTools::FreeformPatch, true,  TOKENS, true)),
+    ("gpt-5.6",             family(ShellKind::UnifiedExec,  EditTools::FreeformPatch, true,  TOKENS, true)),
+    ("exp-codex",           family(ShellKind::ShellCommand, EditTools::FreeformPatch, true,  TOKENS, true)),
+    ("exp-",                family(ShellKind::UnifiedExec,  EditTools::FreeformPatch, true,  BYTES,  true)),
+    ("gpt-5.",              family(ShellKind::ShellCommand, EditTools::FreeformPatch, true,  BYTES,  true)),
+    ("gpt-5",               family(ShellKind::Shell,        EditTools::Patch,         false, BYTES,  true)),
 ];
 
 /// A model nobody here knows. One line for a shell is what every model has seen; a list of arguments is not. Tools that
 /// read files are easier for small models than the right words for a shell.
-const UNKNOWN: Family = family(ShellKind::ShellCommand, true, BYTES, false).with_file_tools();
+const UNKNOWN: Family =
+    family(ShellKind::ShellCommand, EditTools::Strings, true, BYTES, false).with_file_tools();
 
-const fn family(shell: ShellKind, parallel_calls: bool, budget: Budget, reasoning: bool) -> Family {
-    Family { shell, parallel_calls, budget, files: FileTools::Callable, shows_images: true, reasoning }
+const fn family(
+    shell: ShellKind,
+    edits: EditTools,
+    parallel_calls: bool,
+    budget: Budget,
+    reasoning: bool,
+) -> Family {
+    Family { shell, edits, parallel_calls, budget, files: FileTools::Callable, shows_images: true, reasoning }
 }
 
 impl Family {
@@ -112,6 +132,13 @@ mod tests {
         assert_eq!(Family::of("qwen2.5-coder"), UNKNOWN);
         assert_eq!(Family::of("test-gpt-5-codex").files, FileTools::Offered);
         assert!(!Family::of("openai/gpt-oss-20b").shows_images);
+    }
+
+    #[test]
+    fn patches_are_for_models_that_learned_them() {
+        assert_eq!(Family::of("gpt-5.2-codex").edits, EditTools::FreeformPatch);
+        assert_eq!(Family::of("gpt-oss:20b").edits, EditTools::Patch);
+        assert_eq!(Family::of("llama3.2").edits, EditTools::Strings);
     }
 
     #[test]

@@ -16,5 +16,5 @@ mod turn;
 pub use agent::{Agent, TurnReport};
 pub use builder::{AgentBuilder, BuildError};
 pub use error::AgentError;
-pub use family::{Family, FileTools, ShellKind};
+pub use family::{EditTools, Family, FileTools, ShellKind};
 pub use toolset::Toolset;

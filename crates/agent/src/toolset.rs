@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use windlass_contract::WebSearch;
 use windlass_runtime::RegistryBuilder;
-use windlass_tools::{Needs, builtin};
+use windlass_tools::{Needs, PatchForm, builtin};
 
-use crate::{FileTools, ShellKind};
+use crate::{EditTools, FileTools, ShellKind};
 
 /// The choice of built-in tools.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub struct Toolset {
     pub files: FileTools,
     /// Whether the model can be shown images.
     pub shows_images: bool,
+    /// The tools for changing files on offer.
+    pub edits: EditTools,
     /// Whether the model's server may search the web.
     pub web_search: Option<WebSearch>,
 }
@@ -30,6 +32,7 @@ impl Default for Toolset {
             shell_program: "/bin/sh".into(),
             files: FileTools::Offered,
             shows_images: true,
+            edits: EditTools::Strings,
             web_search: None,
         }
     }
@@ -39,8 +42,13 @@ impl Toolset {
     /// Adds the tools in the order models of this family expect. What is not on offer stays callable, except that no
     /// shell means no shell under any name, and the same for files.
     pub(crate) fn register(&self, mut registry: RegistryBuilder) -> RegistryBuilder {
-        let needs =
-            Needs { shell: &self.shell_program, search: self.web_search, shows_images: self.shows_images };
+        let patch = match self.edits {
+            EditTools::FreeformPatch => PatchForm::Freeform,
+            EditTools::Patch | EditTools::Strings => PatchForm::Function,
+        };
+        let strings = self.edits == EditTools::Strings;
+        let (shell, search) = (&*self.shell_program, self.web_search);
+        let needs = Needs { shell, patch, search, shows_images: self.shows_images };
         for tool in builtin(&needs) {
             let name = tool.name();
             if let "read_file" | "grep_files" | "list_dir" | "view_image" = name.as_str() {
@@ -65,6 +73,8 @@ impl Toolset {
                     | "test_sync_tool",
                     _,
                 ) => registry.hidden(tool),
+                ("apply_patch", _) if strings => registry.hidden(tool),
+                ("edit_file" | "write_file", _) if !strings => registry.hidden(tool),
                 _ => registry.tool(tool),
             };
         }

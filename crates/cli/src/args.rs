@@ -23,6 +23,14 @@ pub(crate) enum Command {
     /// Run one tool through the whole pipeline, without a model.
     #[command(after_help = EXIT_CODES)]
     Call(Call),
+    /// Apply a patch to the files of this directory, all of it or nothing.
+    #[command(name = "apply-patch", alias = "apply_patch")]
+    ApplyPatch {
+        /// The patch itself. Without it, or with `-`, it is read from stdin.
+        patch: Option<std::ffi::OsString>,
+    },
+    /// Take back what tools have changed in files.
+    Undo(Undo),
     /// See which tools there are.
     #[command(subcommand)]
     Tools(Tools),
@@ -192,6 +200,24 @@ pub(crate) struct Call {
     /// Print the whole result as Markdown.
     #[arg(long)]
     pub(crate) markdown: bool,
+}
+
+/// Take back what tools have changed in files.
+#[derive(Debug, Args)]
+pub(crate) struct Undo {
+    /// The call to take back, as `--list` names it. Without it, the newest that is not undone. Undoing is a call as well,
+    /// and can be taken back by its name.
+    #[arg(conflicts_with_all = ["turn", "list"])]
+    pub(crate) call: Option<String>,
+    /// Take back everything of the newest turn that is not undone.
+    #[arg(long, conflicts_with = "list")]
+    pub(crate) turn: bool,
+    /// Only show what there is to take back, the newest last.
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Look in this session. Without it: in the newest of this directory, or in what was changed here without one.
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
 }
 
 /// Run any command in the sandbox.

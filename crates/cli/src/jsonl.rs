@@ -9,8 +9,8 @@ use std::{
 
 use serde_json::{Map, Value, json};
 use windlass::{
-    CallId, Effects, Event, EventSink, Facts, Outcome, Plan, PlanStatus, Reason, Status, Stop, ToolCall,
-    Usage,
+    CallId, Effects, Event, EventSink, Facts, FileEdit, Outcome, Plan, PlanStatus, Reason, Status, Stop,
+    ToolCall, Usage,
 };
 
 /// Writes events as lines.
@@ -26,6 +26,10 @@ struct State {
     items: u64,
     /// Items of calls that have begun and not ended.
     open: HashMap<CallId, String>,
+    /// The files of those that change some.
+    edits: HashMap<CallId, Value>,
+    /// What the turn has changed.
+    diff: Option<String>,
     /// The plan's item and what it last said.
     plan: Option<(String, Value)>,
 }
@@ -74,21 +78,31 @@ impl Jsonl {
             Event::CallStarted { call, effects } => started(state, call, effects),
             Event::CallEnded { call, effects, outcome } => ended(state, call, effects, outcome),
             Event::PlanUpdated(plan) => vec![planned(state, plan)],
+            Event::EditStarted { id, files } => edit_started(state, id, files),
+            Event::TurnDiff { diff } => {
+                state.diff = Some(diff.clone());
+                Vec::new()
+            }
             Event::TextDelta { text } | Event::ReasoningDelta { text } if self.deltas => {
                 vec![line("item.delta", json!({"delta": text}))]
             }
             Event::CallOutput { id, text } if self.deltas => {
                 vec![line("item.delta", json!({"item_id": state.open.get(id), "delta": text}))]
             }
-            Event::TextDelta { .. } | Event::ReasoningDelta { .. } | Event::CallOutput { .. } => Vec::new(),
+            Event::TextDelta { .. }
+            | Event::ReasoningDelta { .. }
+            | Event::CallOutput { .. }
+            | Event::EditEnded { .. } => Vec::new(),
             Event::TurnCompleted { usage, refusals } => {
-                let end = line("turn.completed", json!({"usage": cost(usage), "refusals": refusals}));
+                let fields = json!({"usage": cost(usage), "refusals": refusals});
+                let end = line("turn.completed", with_diff(state, fields));
                 plan_done(state).into_iter().chain([end]).collect()
             }
             Event::TurnFailed { message, usage, refusals } => {
                 let fields =
                     json!({"error": {"message": message}, "usage": cost(usage), "refusals": refusals});
-                plan_done(state).into_iter().chain([line("turn.failed", fields)]).collect()
+                let end = line("turn.failed", with_diff(state, fields));
+                plan_done(state).into_iter().chain([end]).collect()
             }
         }
     }
@@ -133,7 +147,7 @@ fn cost(usage: &Usage) -> Value {
 }
 
 fn started(state: &mut State, call: &ToolCall, effects: &Effects) -> Vec<Value> {
-    if shown_as_plan(call) {
+    if shown_as_plan(call) || shown_as_edit(call, effects) {
         return Vec::new();
     }
     let id = state.next_id();
@@ -149,7 +163,9 @@ fn ended(state: &mut State, call: &ToolCall, effects: &Effects, outcome: &Outcom
         return Vec::new();
     }
     let id = known.unwrap_or_else(|| state.next_id());
-    let (kind, mut fields) = describe(call, effects);
+    let edit = state.edits.remove(&call.id);
+    let edit = edit.map(|changes| ("file_change", json!({"changes": changes, "tool": call.name})));
+    let (kind, mut fields) = edit.unwrap_or_else(|| describe(call, effects));
     let session = match &outcome.facts {
         Facts::Session(session) if session.exit.is_none() => Some(session),
         Facts::None | Facts::Command(_) | Facts::Session(_) => None,
@@ -163,6 +179,8 @@ fn ended(state: &mut State, call: &ToolCall, effects: &Effects, outcome: &Outcom
     if kind == "command_execution" {
         fields["aggregated_output"] = json!(outcome.text());
         fields["exit_code"] = json!(outcome.facts.exit().map(windlass::Exit::code));
+    } else if kind == "file_change" && outcome.verdict.success {
+        // Which files is all there is to say.
     } else if outcome.verdict.success {
         let content: Vec<_> = outcome.content.iter().map(block).collect();
         fields["result"] = json!({"content": content, "structured_content": outcome.data});
@@ -176,6 +194,37 @@ fn ended(state: &mut State, call: &ToolCall, effects: &Effects, outcome: &Outcom
     fields["outcome"] =
         json!({"status": outcome.status, "verdict": outcome.verdict, "receipt": outcome.receipt});
     vec![line("item.completed", json!({"item": item(&id, kind, fields)}))]
+}
+
+/// A call that changes files has an item as soon as it is known which.
+fn edit_started(state: &mut State, call: &CallId, files: &[FileEdit]) -> Vec<Value> {
+    let id = state.next_id();
+    state.open.insert(call.clone(), id.clone());
+    let changes = files.iter().map(|file| {
+        let path = file.move_path.as_ref().unwrap_or(&file.path);
+        json!({"path": path, "kind": file.kind})
+    });
+    let changes = Value::Array(changes.collect());
+    state.edits.insert(call.clone(), changes.clone());
+    let fields = json!({"changes": changes, "status": "in_progress"});
+    vec![line("item.started", json!({"item": item(&id, "file_change", fields)}))]
+}
+
+/// Whether a call is one of ours that changes files, and tells which before it does.
+fn shown_as_edit(call: &ToolCall, effects: &Effects) -> bool {
+    const EDITORS: [&str; 4] = ["apply_patch", "applypatch", "edit_file", "write_file"];
+    // A shell tool that would start nothing and write something has found a patch in its command.
+    const SHELLS: [&str; 5] = ["shell", "container.exec", "shell_command", "local_shell", "exec_command"];
+    let name = call.name.as_str();
+    EDITORS.contains(&name)
+        || SHELLS.contains(&name) && effects.command.is_none() && !effects.writes.is_empty()
+}
+
+fn with_diff(state: &mut State, mut fields: Value) -> Value {
+    if let Some(diff) = state.diff.take() {
+        fields["diff"] = json!(diff);
+    }
+    fields
 }
 
 /// A command, or a tool of any other kind in the one shape clients have for it.

@@ -1,5 +1,6 @@
 //! The program: commands, configuration, questions, screen. The only crate that prints.
 
+mod apply_patch;
 mod args;
 mod ask;
 mod call;
@@ -18,6 +19,7 @@ mod screen;
 mod settings;
 mod setup;
 mod tools;
+mod undo;
 
 use std::{
     io::{self, Write},
@@ -43,6 +45,8 @@ fn main() -> ExitCode {
     let end = match command {
         Command::Exec(exec) => exec::run(&common, *exec),
         Command::Call(call) => call::run(&common, call),
+        Command::ApplyPatch { patch } => return finish(apply_patch::run(&common, patch)),
+        Command::Undo(undo) => undo::run(&common, &undo),
         Command::Tools(tools) => tools::run(&common, tools),
         Command::Config(config) => settings::run(&common, &config),
         Command::Policy(policy) => policy::run(&common, policy),

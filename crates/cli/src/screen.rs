@@ -5,7 +5,10 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use windlass::{Effects, Event, EventSink, Facts, Outcome, Plan, PlanStatus, Refusal, Status, ToolCall};
+use windlass::{
+    EditKind, Effects, Event, EventSink, Facts, FileEdit, Outcome, Plan, PlanStatus, Refusal, Status,
+    ToolCall,
+};
 
 /// How many lines of a command's output are shown.
 const LINES_OF_SUCCESS: usize = 5;
@@ -83,7 +86,15 @@ impl EventSink for Screen {
                 *self.said.lock().unwrap_or_else(PoisonError::into_inner) = Some(text.clone());
             }
             Event::ThreadStarted { thread } => self.show(&style.dim(&format!("session {thread}"))),
+            Event::EditEnded { files, success: true, .. } => {
+                for file in files {
+                    self.show(&format!("  {}", visible(&edited(file))));
+                }
+            }
             Event::TurnStarted
+            | Event::EditStarted { .. }
+            | Event::EditEnded { .. }
+            | Event::TurnDiff { .. }
             | Event::TextDelta { .. }
             | Event::ReasoningDelta { .. }
             | Event::CallOutput { .. } => {}
@@ -102,8 +113,26 @@ fn title(call: &ToolCall, effects: &Effects) -> String {
     visible(&match &effects.command {
         // The whole command, whatever its length: what is not shown could be anything.
         Some(command) => format!("{name} {}", command.display()),
+        None if !effects.writes.is_empty() => {
+            let paths =
+                effects.writes.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
+            format!("{} {paths}", shortened(name, 64))
+        }
         None => format!("{} {}", shortened(name, 64), shortened(call.input.as_str(), 200)),
     })
+}
+
+/// What became of a file, as models and people of this trade know it.
+fn edited(file: &FileEdit) -> String {
+    let letter = match file.kind {
+        EditKind::Add => "A",
+        EditKind::Delete => "D",
+        EditKind::Update => "M",
+    };
+    match &file.move_path {
+        Some(to) => format!("{letter} {} -> {}", file.path.display(), to.display()),
+        None => format!("{letter} {}", file.path.display()),
+    }
 }
 
 fn ending(style: &Style, call: &ToolCall, effects: &Effects, outcome: &Outcome) -> String {

@@ -12,8 +12,8 @@ use std::{
 use serde::Serialize;
 use toml::Value;
 use windlass::{
-    Agent, AgentBuilder, ApprovalPolicy, Budget, Family, FileTools, ModelClient, ModelError, Network, Policy,
-    SandboxMode, ShellKind, Toolset, Walls, WebSearch,
+    Agent, AgentBuilder, ApprovalPolicy, Budget, EditTools, Family, FileTools, ModelClient, ModelError,
+    Network, Policy, SandboxMode, ShellKind, Toolset, Walls, WebSearch,
     clean::Secrets,
     model::{self, Options, WireApi},
 };
@@ -80,7 +80,7 @@ impl Setup {
                 ApprovalPolicy::Never
             }
         };
-        let mut builder = self.with_tools(&family, approval)?.model(client).home(self.home.clone());
+        let mut builder = self.with_tools(&family, approval)?.model(client);
         if let Some(path) = &config.model_instructions_file {
             let text = fs::read_to_string(path);
             builder = builder.instructions(
@@ -128,6 +128,10 @@ impl Setup {
                 config::FileTools::Disabled => FileTools::Disabled,
             },
             shows_images: family.shows_images,
+            edits: match family.edits {
+                EditTools::FreeformPatch if !self.speaks_responses() => EditTools::Patch,
+                edits => edits,
+            },
             web_search: match config.web_search {
                 _ if !self.speaks_responses() => None,
                 config::WebSearch::Live => Some(WebSearch::Live),
@@ -140,6 +144,7 @@ impl Setup {
             .policy(policy)
             .rulebook(Arc::new(rulebook))
             .builtin(toolset)
+            .home(self.home.clone())
             .environment(self.environment()?)
             .secrets(self.secrets());
         if let Some(tokens) = config.tool_output_token_limit {

@@ -1,11 +1,11 @@
 //! What front ends and logs are shown while work goes on.
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{CallId, Effects, Outcome, Refusal, ThreadId, ToolCall, Usage, grant::millis};
+use crate::{CallId, Changed, Effects, Outcome, Refusal, ThreadId, ToolCall, Usage, grant::millis};
 
 /// Takes events. Implemented by front ends and recorders; called from anywhere. Must not block, and cannot steer.
 pub trait EventSink: Send + Sync {
@@ -81,6 +81,30 @@ pub enum Event {
         /// How it ended.
         outcome: Box<Outcome>,
     },
+    /// A call has made up its mind which files to change, and how.
+    EditStarted {
+        /// The call.
+        id: CallId,
+        /// The files.
+        files: Vec<FileEdit>,
+    },
+    /// A call has changed files, all of them, or failed and changed none.
+    EditEnded {
+        /// The call.
+        id: CallId,
+        /// The files.
+        files: Vec<FileEdit>,
+        /// Whether they are changed.
+        success: bool,
+        /// What they were and are. Too much to be written down with every event.
+        #[serde(skip)]
+        changed: Vec<Changed>,
+    },
+    /// Everything that tools have changed in files during the turn that ends.
+    TurnDiff {
+        /// As a unified diff.
+        diff: String,
+    },
     /// The model changed its plan.
     PlanUpdated(Plan),
     /// The model's server failed and is tried again.
@@ -131,6 +155,30 @@ impl Event {
                 | Self::TurnFailed { .. }
         )
     }
+}
+
+/// A file that is to be changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FileEdit {
+    /// As the call names it.
+    pub path: PathBuf,
+    /// What is to become of it.
+    pub kind: EditKind,
+    /// Where it is to be moved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub move_path: Option<PathBuf>,
+}
+
+/// What is to become of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EditKind {
+    /// It is made; one that exists is replaced.
+    Add,
+    /// It is removed.
+    Delete,
+    /// It is changed, moved, or both.
+    Update,
 }
 
 /// The model's plan.

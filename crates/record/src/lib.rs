@@ -2,6 +2,7 @@
 //!
 //! A session lives in `HOME/sessions/YYYY/MM/DD/ID.jsonl`; its date is inside its id, so an id finds its file without a
 //! search. The caller names the home directory: this crate reads no environment and writes nowhere else.
+//! What tools change in files is kept in [`Edits`], so that it can be undone.
 //!
 //! ```
 //! use windlass_contract::{Item, Journal, Record, Role, SessionMeta};

@@ -10,7 +10,7 @@ use windlass_contract::{CallId, Event, EventSink};
 
 use crate::{Cleaner, Secrets};
 
-/// Cleans pieces of output on their way to whoever watches; everything else passes. A line is shown when it is whole, or
+/// Cleans pieces of output and diffs on their way to whoever watches; everything else passes. A line is shown when it is whole, or
 /// when the call has ended: until then nobody knows whether it holds a secret.
 pub struct CleanEvents {
     front: Arc<dyn EventSink>,
@@ -43,6 +43,13 @@ impl EventSink for CleanEvents {
                     .or_insert_with(|| Cleaner::new(&self.secrets))
                     .push(text.as_bytes());
                 self.show(id, &bytes);
+                return;
+            }
+            Event::TurnDiff { diff } => {
+                let mut cleaner = Cleaner::new(&self.secrets);
+                let bytes = [cleaner.push(diff.as_bytes()), cleaner.finish()].concat();
+                let diff = String::from_utf8_lossy(&bytes).into_owned();
+                self.front.emit(&Event::TurnDiff { diff });
                 return;
             }
             Event::CallEnded { call, .. } => {
@@ -81,6 +88,22 @@ mod tests {
             };
             self.0.lock().unwrap().push(text);
         }
+    }
+
+    #[test]
+    fn a_diff_is_shown_without_its_secrets() {
+        struct Diff(Mutex<String>);
+        impl EventSink for Diff {
+            fn emit(&self, event: &Event) {
+                let Event::TurnDiff { diff } = event else { panic!("{event:?}") };
+                self.0.lock().unwrap().clone_from(diff);
+            }
+        }
+        let seen = Arc::new(Diff(Mutex::default()));
+        let front: Arc<dyn EventSink> = seen.clone();
+        let diff = "@@ -0,0 +1 @@\n+DB_PASSWORD=q8Zk2mPv0Lr7\n".to_owned();
+        CleanEvents::new(front, Secrets::default()).emit(&Event::TurnDiff { diff });
+        assert_eq!(*seen.0.lock().unwrap(), "@@ -0,0 +1 @@\n+DB_PASSWORD=[REDACTED:password#1]\n");
     }
 
     #[test]

@@ -13,12 +13,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 use windlass_contract::{
     Category, Command, CommandFacts, CommandLine, Cx, Denial, Effects, ErrorKind, Escalation, Exit, Facts,
-    Finished, Format, HostError, Layer, Meta, Output, Proof, ToolError,
+    Finished, Format, HostError, Layer, Meta, Output, Proof, Ready, ToolError,
 };
 
 use live::Live;
 
 pub(crate) mod live;
+pub(crate) mod patch;
 pub(crate) mod text;
 
 /// ENOEXEC, which the standard library has no kind for; the same number on every Unix.
@@ -28,8 +29,14 @@ const NOT_A_PROGRAM: i32 = 8;
 const TOO_MANY_OPEN_FILES: i32 = 24;
 const TOO_MANY_IN_SYSTEM: i32 = 23;
 
-/// What running a command would do: nobody can tell, so whoever decides gets to see the command.
+/// What running a command would do: nobody can tell, so whoever decides gets to see the command. But a call of
+/// `apply_patch` changes the files of its patch and nothing else.
 pub(crate) fn effects(argv: &[String], workdir: Option<&Path>, permissions: &Permissions) -> Effects {
+    match patch::found(argv, workdir) {
+        Some(Ok(patching)) => return patching.effects(),
+        Some(Err(_)) => return Effects::none(),
+        None => {}
+    }
     let command = CommandLine { argv: argv.to_vec(), cwd: workdir.map(Path::to_owned) };
     Effects { escalation: permissions.escalation(), ..Effects::command(command) }
 }
@@ -96,6 +103,9 @@ pub(crate) async fn run(
     timeout_ms: Option<NonZeroU64>,
     cx: &Cx,
 ) -> Result<Output, ToolError> {
+    if let Some(patching) = patch::found(argv, workdir) {
+        return patch::apply(&patching?, cx).await;
+    }
     let command = Command {
         argv: argv.to_vec(),
         cwd: workdir.map(Path::to_owned),

@@ -70,10 +70,14 @@ impl Tool for ExecCommand {
     }
 
     async fn call(&self, args: &Args, cx: &Cx) -> Result<Output, ToolError> {
+        let words = self.argv(args);
+        if let Some(patching) = command::patch::found(&words, args.workdir.as_deref()) {
+            return command::patch::apply(&patching?, cx).await;
+        }
         let time = args.yield_time_ms.unwrap_or(10_000).clamp(250, 30_000);
         let view = View::lasting(Duration::from_millis(time), args.max_output_tokens);
         let line = Line {
-            argv: self.argv(args),
+            argv: words,
             said: args.cmd.clone(),
             workdir: args.workdir.clone(),
             has_keyboard: args.tty.unwrap_or(false),

@@ -1,12 +1,17 @@
 //! A machine that answers from a script, and a desk to call tools from.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex},
+};
 
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    AnyTool, BoxFuture, Command, Cx, Ended, Event, Exit, Finished, Held, Host, HostError, Input, Keyboard,
-    Listener, Output, Printed, Rung, Session, ToolError, fakes::Watcher,
+    Action, AnyTool, BoxFuture, CallId, Change, Changed, Command, CommitError, Cx, Ended, Event, Exit,
+    FileError, Files, Finished, Found, Held, Host, HostError, Input, Keyboard, Listed, Listener, Listing,
+    OpenFile, Output, Printed, Rung, Search, Session, ToolError, Version, fakes::Watcher,
 };
 
 use shelf::Library;
@@ -25,11 +30,27 @@ impl Desk {
     /// With a machine that prints these pieces and ends like this.
     pub(crate) fn new(pieces: &[&[u8]], answer: Result<Finished, HostError>) -> Self {
         let pieces = pieces.iter().map(|piece| piece.to_vec()).collect();
-        let machine = Arc::new(Script { pieces, answer: Mutex::new(Some(answer)), asked: Mutex::default() });
+        let (answer, asked, files) = (Mutex::new(Some(answer)), Mutex::default(), Drawer::default());
+        let machine = Arc::new(Script { pieces, answer, asked, files });
         let watcher = Arc::new(Watcher::default());
         let cancel = CancellationToken::new();
         let cx = Cx { id: "call-1".into(), host: machine.clone(), cancel, events: watcher.clone() };
         Self { cx, machine, watcher }
+    }
+
+    /// With a machine that runs nothing and has these files, which may be changed.
+    pub(crate) fn with_drawer(files: &[(&str, &str)]) -> Self {
+        let desk = Self::idle();
+        let mut held = desk.machine.files.0.lock().unwrap();
+        held.extend(files.iter().map(|(path, text)| (PathBuf::from(path), text.as_bytes().to_vec())));
+        drop(held);
+        desk
+    }
+
+    /// What a file holds.
+    pub(crate) fn file(&self, path: &str) -> Option<String> {
+        let files = self.machine.files.0.lock().unwrap();
+        files.get(Path::new(path)).map(|bytes| String::from_utf8_lossy(bytes).into_owned())
     }
 
     /// For tools that run nothing.
@@ -74,6 +95,79 @@ struct Script {
     pieces: Vec<Vec<u8>>,
     answer: Mutex<Option<Result<Finished, HostError>>>,
     asked: Mutex<Vec<Command>>,
+    files: Drawer,
+}
+
+/// Files in memory that can be changed.
+#[derive(Default)]
+struct Drawer(Mutex<BTreeMap<PathBuf, Vec<u8>>>);
+
+impl Files for Drawer {
+    fn open<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<Box<dyn OpenFile>, FileError>> {
+        let found = self.0.lock().unwrap().get(path).cloned();
+        let file = found.map(|bytes| Box::new(Sheet { path: path.to_owned(), bytes }) as Box<dyn OpenFile>);
+        Box::pin(async move { file.ok_or_else(|| FileError::NotFound { path: path.to_owned() }) })
+    }
+
+    fn list<'a>(
+        &'a self,
+        _listing: &'a Listing,
+        _cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Listed, FileError>> {
+        Box::pin(async { Err(FileError::Cancelled) })
+    }
+
+    fn search<'a>(
+        &'a self,
+        _search: &'a Search,
+        _cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Found, FileError>> {
+        Box::pin(async { Err(FileError::Cancelled) })
+    }
+
+    fn commit<'a>(
+        &'a self,
+        _call: &'a CallId,
+        changes: Vec<Change>,
+    ) -> BoxFuture<'a, Result<Vec<Changed>, CommitError>> {
+        let mut files = self.0.lock().unwrap();
+        let mut made = Vec::new();
+        let version = |bytes: Vec<u8>| Version { bytes: bytes.into(), mode: 0o644 };
+        for Change { path, action, .. } in changes {
+            let before = files.remove(&path).map(version);
+            let (path, after) = match action {
+                Action::Write(bytes) => (path, Some(bytes)),
+                Action::Restore(version) => (path, Some(version.bytes.to_vec())),
+                Action::Delete => (path, None),
+                Action::Move { to, bytes } => (to, Some(bytes)),
+            };
+            files.extend(after.clone().map(|bytes| (path.clone(), bytes)));
+            made.push(Changed { path, before, after: after.map(version) });
+        }
+        Box::pin(async move { Ok(made) })
+    }
+}
+
+#[derive(Debug)]
+struct Sheet {
+    path: PathBuf,
+    bytes: Vec<u8>,
+}
+
+impl OpenFile for Sheet {
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn size_bytes(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    fn read_at(&self, offset: u64, limit_bytes: usize) -> BoxFuture<'_, Result<Vec<u8>, FileError>> {
+        let from = usize::try_from(offset).unwrap().min(self.bytes.len());
+        let to = from.saturating_add(limit_bytes).min(self.bytes.len());
+        Box::pin(async move { Ok(self.bytes[from..to].to_vec()) })
+    }
 }
 
 impl Host for Script {
@@ -88,6 +182,10 @@ impl Host for Script {
             output(piece);
         }
         Box::pin(async { self.answer.lock().unwrap().take().expect("only one command is scripted") })
+    }
+
+    fn files(&self) -> &dyn Files {
+        &self.files
     }
 
     fn held(&self) -> Held {

@@ -1,14 +1,18 @@
 //! The built-in tools, one file each. A new one is a `mod` line and a line in [`builtin`].
 //!
 //! ```
-//! use windlass_tools::{Needs, builtin};
+//! use windlass_tools::{Needs, PatchForm, builtin};
 //!
-//! let needs = Needs { shell: "/bin/bash".as_ref(), search: None, shows_images: false };
+//! let (shell, patch) = ("/bin/bash".as_ref(), PatchForm::Freeform);
+//! let needs = Needs { shell, patch, search: None, shows_images: false };
 //! let names: Vec<String> = builtin(&needs).iter().map(|tool| tool.name().to_string()).collect();
 //! assert_eq!(names[..3], ["shell", "local_shell", "shell_command"]);
 //! ```
 
+mod apply_patch;
+mod change;
 mod command;
+mod edit_file;
 mod exec_command;
 #[cfg(test)]
 mod fakes;
@@ -25,17 +29,23 @@ mod test_sync_tool;
 mod update_plan;
 mod view_image;
 mod web_search;
+mod write_file;
 mod write_stdin;
 
 use std::{path::Path, sync::Arc};
 
 use windlass_contract::{AnyTool, WebSearch, erase};
 
+pub use apply_patch::PatchForm;
+pub use change::diff::TurnDiff;
+
 /// What the built-in tools need to know.
 #[derive(Debug, Clone, Copy)]
 pub struct Needs<'a> {
     /// The program that reads the lines given to `shell_command`.
     pub shell: &'a Path,
+    /// How `apply_patch` is offered.
+    pub patch: PatchForm,
     /// The search the model's server is offered.
     pub search: Option<WebSearch>,
     /// Whether the model can be shown images.
@@ -44,7 +54,7 @@ pub struct Needs<'a> {
 
 /// Every built-in tool, in the order models of this family are told about them.
 pub fn builtin(needs: &Needs<'_>) -> Vec<Arc<dyn AnyTool>> {
-    let Needs { shell, search, shows_images } = *needs;
+    let Needs { shell, patch, search, shows_images } = *needs;
     let sessions = Arc::default();
     let tools = [
         Some(erase(shell::Shell)),
@@ -53,6 +63,9 @@ pub fn builtin(needs: &Needs<'_>) -> Vec<Arc<dyn AnyTool>> {
         Some(erase(exec_command::ExecCommand::new(shell, &sessions))),
         Some(erase(write_stdin::WriteStdin::new(&sessions))),
         Some(erase(update_plan::UpdatePlan)),
+        Some(apply_patch::apply_patch(patch)),
+        Some(erase(edit_file::EditFile)),
+        Some(erase(write_file::WriteFile)),
         Some(erase(grep_files::GrepFiles)),
         Some(erase(read_file::ReadFile { shows_images })),
         Some(erase(list_dir::ListDir)),
@@ -70,7 +83,7 @@ mod tests {
     use super::*;
 
     fn needs(search: Option<WebSearch>) -> Needs<'static> {
-        Needs { shell: Path::new("/bin/sh"), search, shows_images: true }
+        Needs { shell: Path::new("/bin/sh"), patch: PatchForm::Function, search, shows_images: true }
     }
 
     fn all() -> Vec<Arc<dyn AnyTool>> {
@@ -89,6 +102,9 @@ mod tests {
                 "exec_command",
                 "write_stdin",
                 "update_plan",
+                "apply_patch",
+                "edit_file",
+                "write_file",
                 "grep_files",
                 "read_file",
                 "list_dir",
@@ -123,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn only_commands_may_change_something_and_only_they_have_a_form_of_their_own() {
+    fn commands_and_edits_may_change_something_and_only_commands_have_a_form_of_their_own() {
         for tool in all() {
             let (name, meta) = (tool.name(), tool.meta());
             let expected = match name.as_str() {
@@ -131,6 +147,7 @@ mod tests {
                 "shell_command" => (Category::Execution, Format::Freeform, false),
                 "exec_command" | "write_stdin" => (Category::Execution, Format::Session, false),
                 "update_plan" => (Category::Planning, Format::Plain, false),
+                "apply_patch" | "edit_file" | "write_file" => (Category::Files, Format::Plain, false),
                 "web_search" => (Category::Web, Format::Plain, false),
                 "grep_files" | "read_file" | "list_dir" | "view_image" => {
                     (Category::Files, Format::Plain, true)
@@ -141,15 +158,16 @@ mod tests {
             for example in meta.examples {
                 let ready = Arc::clone(&tool).prepare(&Input::Json(example.input.to_owned())).unwrap();
                 // What is typed to a session counts once there is one.
-                let acts = meta.category == Category::Execution && name.as_str() != "write_stdin";
+                let edits = ["apply_patch", "edit_file", "write_file"].contains(&name.as_str());
+                let acts = edits || meta.category == Category::Execution && name.as_str() != "write_stdin";
                 assert_eq!(ready.effects().may_change(), acts, "{name}");
             }
         }
     }
 
     #[test]
-    fn container_exec_is_another_name_for_shell() {
+    fn old_names_are_answered_to() {
         let aliases: Vec<_> = all().iter().flat_map(|tool| tool.meta().aliases).collect();
-        assert_eq!(aliases, ["container.exec"]);
+        assert_eq!(aliases, ["container.exec", "applypatch"]);
     }
 }

@@ -31,17 +31,18 @@
 //! ```
 
 pub use windlass_agent::{
-    Agent, AgentBuilder, AgentError, BuildError, Family, FileTools, ShellKind, Toolset, TurnReport,
+    Agent, AgentBuilder, AgentError, BuildError, EditTools, Family, FileTools, ShellKind, Toolset, TurnReport,
 };
 pub use windlass_contract::{
-    Answer, AnyTool, ApprovalPolicy, Approver, Beyond, Body, BoxFuture, Cached, CallId, Category, Command,
-    CommandFacts, CommandLine, ConfineError, Confinement, Content, Cx, Denial, Effects, ErrorKind, Event,
-    EventSink, Example, Exit, Facts, Finished, Format, Grant, Held, Host, HostError, Input, InputKind, Item,
-    Layer, Limits, Meta, ModelClient, ModelError, ModelEvent, ModelInfo, ModelStream, Network, Offer,
-    Outcome, Output, Plan, PlanStatus, PlanStep, Profile, Prompt, Proof, Question, Quota, Raw, Reach, Ready,
-    Receipt, Refusal, Retry, Role, Rulebook, Rung, Sandbox, SandboxMode, Schema, SchemaError, Silent,
-    SpecKind, Status, ThreadId, Tool, ToolCall, ToolError, ToolName, ToolSpec, Usage, Verdict, View, Walls,
-    WebSearch, erase, tool as tool_from,
+    Action, Answer, AnyTool, ApprovalPolicy, Approver, Archive, Beyond, Body, BoxFuture, Cached, CallId,
+    Category, Change, Changed, Command, CommandFacts, CommandLine, CommitError, ConfineError, Confinement,
+    Content, Cx, Denial, EditKind, Effects, ErrorKind, Event, EventSink, Example, Exit, Expected, Facts,
+    FileEdit, FileError, FileKind, Files, Finished, Format, Grant, Held, Host, HostError, Input, InputKind,
+    Item, Layer, Limits, Meta, ModelClient, ModelError, ModelEvent, ModelInfo, ModelStream, Network, Offer,
+    OpenFile, Outcome, Output, Plan, PlanStatus, PlanStep, Profile, Prompt, Proof, Question, Quota, Raw,
+    Reach, Ready, Receipt, Refusal, Retry, Role, Rulebook, Rung, Sandbox, SandboxMode, Schema, SchemaError,
+    Silent, SpecKind, Status, ThreadId, Tool, ToolCall, ToolError, ToolName, ToolSpec, Usage, Verdict,
+    Version, View, Walls, WebSearch, erase, tool as tool_from,
 };
 pub use windlass_macros::tool;
 pub use windlass_runtime::{
@@ -57,6 +58,11 @@ pub mod host {
 /// How models are spoken to.
 pub mod model {
     pub use windlass_model::*;
+}
+
+/// Patches and diffs.
+pub mod patch {
+    pub use windlass_patch::*;
 }
 
 /// What a command line would do.

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use windlass::{CommandFacts, CommandLine, Content, Exit, Input, PlanStep, Receipt, Refusal, Verdict, View};
+use windlass::{
+    CommandFacts, CommandLine, Content, EditKind, Exit, Input, PlanStep, Receipt, Refusal, Verdict, View,
+};
 
 use super::*;
 
@@ -26,6 +28,48 @@ fn outcome(status: Status, facts: Facts, success: bool, refusal: Option<&str>) -
         verdict: Verdict { success, reasons: Vec::new() },
         receipt: Receipt { refusal: refusal.map(str::to_owned), ..Receipt::default() },
     })
+}
+
+#[test]
+fn a_call_that_changes_files_is_a_file_change() {
+    let patch = call("apply_patch", "x");
+    let file = |path: &str, kind| FileEdit { path: path.into(), kind, move_path: None };
+    let files = vec![
+        file("a", EditKind::Add),
+        FileEdit { move_path: Some("c".into()), ..file("b", EditKind::Update) },
+    ];
+    let (effects, id) = (Effects::write("a"), patch.id.clone());
+    let done = outcome(Status::Success, Facts::None, true, None);
+    let usage = Usage::default();
+    let lines = show(&[
+        Event::CallStarted { call: patch.clone(), effects: effects.clone() },
+        Event::EditStarted { id: id.clone(), files: files.clone() },
+        Event::EditEnded { id, files, success: true, changed: Vec::new() },
+        Event::CallEnded { call: patch, effects, outcome: done },
+        Event::TurnDiff { diff: "diff".into() },
+        Event::TurnCompleted { usage, refusals: Vec::new() },
+    ]);
+    let changes = json!([{"path": "a", "kind": "add"}, {"path": "c", "kind": "update"}]);
+    let item = json!({"id": "item_0", "type": "file_change", "changes": changes, "status": "in_progress"});
+    assert_eq!(lines[0], json!({"type": "item.started", "item": item}));
+    assert_eq!(lines[1]["item"]["status"], "completed");
+    assert_eq!(lines[1]["item"]["changes"], changes);
+    assert_eq!((lines.len(), &lines[2]["diff"]), (3, &json!("diff")));
+}
+
+#[test]
+fn a_patch_that_did_not_fit_says_why() {
+    let patch = call("apply_patch", "x");
+    let effects = Effects::write("a");
+    let failed = outcome(Status::Error, Facts::None, false, None);
+    let lines = show(&[
+        Event::CallStarted { call: patch.clone(), effects: effects.clone() },
+        Event::CallEnded { call: patch, effects, outcome: failed },
+    ]);
+    assert_eq!(lines.len(), 1);
+    let item = &lines[0]["item"];
+    assert_eq!((&item["type"], &item["status"]), (&json!("mcp_tool_call"), &json!("failed")));
+    assert_eq!(item["error"]["message"], "a\n");
 }
 
 #[test]

@@ -2,11 +2,13 @@
 
 use crate::support::User;
 
-const COMMANDS: [&[&str]; 20] = [
+const COMMANDS: [&[&str]; 22] = [
     &[],
     &["exec"],
     &["exec", "resume"],
     &["call"],
+    &["apply-patch"],
+    &["undo"],
     &["tools"],
     &["tools", "list"],
     &["tools", "show"],

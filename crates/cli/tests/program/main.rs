@@ -2,6 +2,8 @@
 
 // `cfg(test)` lets helpers unwrap as tests do.
 #[cfg(test)]
+mod apply_patch;
+#[cfg(test)]
 mod bad_servers;
 #[cfg(test)]
 mod call;
@@ -37,3 +39,5 @@ mod sessions;
 mod support;
 #[cfg(test)]
 mod tools;
+#[cfg(test)]
+mod undo;

@@ -21,6 +21,9 @@ fn the_list_has_every_tool_and_says_which_are_offered() {
     exec_command    Run a command line in the user's shell; returns what it printed, and its exit code or, if it still runs after `yield_time_ms`, a session ID for `write_stdin` (callable, not offered)
     write_stdin     Type to a program that `exec_command` started, or wait for more of its output; returns what it printed since, and its exit code once it has ended (callable, not offered)
     update_plan     Show the user your plan for the task and how far you are
+    apply_patch     Use the `apply_patch` tool to change files
+    edit_file       Replace a piece of text in a file (callable, not offered)
+    write_file      Make a file, or rewrite a whole one (callable, not offered)
     grep_files      Find files whose contents match a regular expression; returns their paths, the one that changed last first (callable, not offered)
     read_file       Read a file; returns its lines with their numbers, as `L1: text` (callable, not offered)
     list_dir        List what is in a directory; returns one name per line, indented by depth: `/` marks directories, `@` links (callable, not offered)
@@ -37,21 +40,25 @@ fn the_list_depends_on_the_model_and_the_configuration() {
         let offered = list.as_array().unwrap().iter().filter(|tool| tool["advertised"] == true);
         offered.map(|tool| tool["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
-    assert_eq!(offered(&["-c", "model=\"gpt-5\""]), ["shell", "update_plan", "view_image"]);
-    assert_eq!(offered(&["-c", "model=\"codex-mini-latest\""]), ["local_shell", "update_plan", "view_image"]);
-    assert_eq!(offered(&["-c", "shell_tool=\"disabled\""]), ["update_plan", "view_image"]);
-    let all = ["shell_command", "update_plan", "grep_files", "read_file", "list_dir", "view_image"];
-    assert_eq!(offered(&["-c", "model=\"qwen3\""]), all);
+    let gpt = |shell| vec![shell, "update_plan", "apply_patch", "view_image"];
+    assert_eq!(offered(&["-c", "model=\"gpt-5\""]), gpt("shell"));
+    assert_eq!(offered(&["-c", "model=\"codex-mini-latest\""]), gpt("local_shell"));
+    assert_eq!(offered(&["-c", "shell_tool=\"disabled\""]), gpt("")[1..]);
+    let all =
+        ["shell_command", "update_plan", "apply_patch", "grep_files", "read_file", "list_dir", "view_image"];
     assert_eq!(offered(&["-c", "file_tools=\"enabled\""]), all);
+    let local = offered(&["-c", "model=\"qwen3\""]);
+    assert_eq!(local[..4], ["shell_command", "update_plan", "edit_file", "write_file"]);
+    assert_eq!(local[4..], all[3..]);
     assert_eq!(
-        offered(&["-c", "model=\"gpt-oss-20b\"", "-c", "file_tools=\"enabled\""])[..2],
-        ["shell", "update_plan"]
+        offered(&["-c", "model=\"gpt-oss-20b\"", "-c", "file_tools=\"enabled\""])[..3],
+        ["shell", "update_plan", "apply_patch"]
     );
-    assert_eq!(offered(&["-c", "model=\"gpt-oss-20b\""]), ["shell", "update_plan"]);
-    assert_eq!(offered(&["-c", "file_tools=\"disabled\""]), ["shell_command", "update_plan"]);
+    assert_eq!(offered(&["-c", "model=\"gpt-oss-20b\""]), ["shell", "update_plan", "apply_patch"]);
+    assert_eq!(offered(&["-c", "file_tools=\"disabled\""]), ["shell_command", "update_plan", "apply_patch"]);
     assert_eq!(
         offered(&["-c", "web_search=\"live\"", "-c", "shell_tool=\"shell\""]),
-        ["shell", "update_plan", "web_search", "view_image"]
+        ["shell", "update_plan", "apply_patch", "web_search", "view_image"]
     );
 }
 
@@ -84,7 +91,7 @@ fn an_unknown_tool_is_wrong_usage_that_names_the_known_ones() {
     assert_eq!(
         ended.stderr,
         "error: there is no tool `nope`; there are shell, local_shell, shell_command, exec_command, write_stdin, \
-         update_plan, grep_files, read_file, list_dir, test_sync_tool, view_image\n"
+         update_plan, apply_patch, edit_file, write_file, grep_files, read_file, list_dir, test_sync_tool, view_image\n"
     );
 }
 
@@ -101,6 +108,7 @@ fn the_manifest_has_what_is_offered_by_category_and_is_always_the_same() {
             "## Execution",
             "### shell_command",
             "## Files",
+            "### apply_patch",
             "### view_image",
             "## Planning",
             "### update_plan"
@@ -109,5 +117,5 @@ fn the_manifest_has_what_is_offered_by_category_and_is_always_the_same() {
     assert_eq!(user.run(&["tools", "manifest"]), manifest);
     let categories = json(&user, &["tools", "manifest", "--json"]);
     let names = categories.as_array().unwrap().iter().map(|each| &each["tools"][0]["spec"]["name"]);
-    assert_eq!(names.collect::<Vec<_>>(), ["shell_command", "view_image", "update_plan"]);
+    assert_eq!(names.collect::<Vec<_>>(), ["shell_command", "apply_patch", "update_plan"]);
 }

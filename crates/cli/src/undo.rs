@@ -1,0 +1,187 @@
+//! `windlass undo`: takes back what tools have changed in files, unless someone has changed them since.
+
+use std::{
+    collections::BTreeMap,
+    io::{self, Write},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use windlass::{
+    Action, ApprovalPolicy, CallId, Change, Expected, FileError, Files, Host, Policy, Sandbox, SandboxMode,
+    Version,
+    host::Machine,
+    patch::{Side, diff},
+    record::{self, Edit, Edits, Kept, UNDO},
+};
+
+use crate::{
+    args::{Common, Undo},
+    exit::Exit,
+    problem::{Problem, chain},
+    screen::visible,
+    setup::Setup,
+};
+
+/// Runs the command.
+pub(crate) fn run(common: &Common, args: &Undo) -> Result<Exit, Problem> {
+    let setup = Setup::for_tools(common)?;
+    let edits = match &args.session {
+        Some(id) => Edits::of_session(&setup.home, &id.as_str().into()).map_err(|error| session(&error))?,
+        None => newest(&setup)?,
+    };
+    let all = edits.list().map_err(|error| session(&error))?;
+    if args.list {
+        return print(&all.iter().map(listed).collect::<String>());
+    }
+    let chosen = chosen(&all, args)?;
+    let host = host(&setup, &edits)?;
+    let undo = Undoing { edits: &edits, files: host.files() };
+    crate::runtime()?.block_on(undo.run(&chosen))
+}
+
+fn session(error: &record::SessionError) -> Problem {
+    Problem::failed(chain(error))
+}
+
+/// The edits that were made last here: in the newest session of this directory that has made any, or outside of sessions.
+fn newest(setup: &Setup) -> Result<Edits, Problem> {
+    let outside = Edits::outside(&setup.home);
+    let is_here = |edit: &Edit| edit.files.iter().any(|file| file.path.starts_with(&setup.cwd));
+    let last = |edits: &Edits| -> Result<Option<_>, Problem> {
+        let list = edits.list().map_err(|error| session(&error))?;
+        Ok(list.iter().rev().find(|edit| is_here(edit)).map(|edit| edit.time))
+    };
+    let sessions = record::list(&setup.home).map_err(|error| session(&error))?;
+    for entry in sessions.iter().filter(|entry| entry.cwd == setup.cwd) {
+        let edits = Edits::of_session(&setup.home, &entry.id).map_err(|error| session(&error))?;
+        let time = last(&edits)?;
+        if time.is_some() {
+            return Ok(if last(&outside)? > time { outside } else { edits });
+        }
+    }
+    Ok(outside)
+}
+
+/// What is to be taken back, the newest first.
+fn chosen<'a>(all: &'a [Edit], args: &Undo) -> Result<Vec<&'a Edit>, Problem> {
+    let is_open = |edit: &&Edit| !edit.undone && !edit.call.as_str().starts_with(UNDO);
+    if let Some(call) = &args.call {
+        let mut named = all.iter().rev().filter(|edit| edit.call.as_str() == call).peekable();
+        if named.peek().is_none() {
+            return Err(Problem::usage(format!("there is no call `{call}` that changed files; see --list")));
+        }
+        let again = || format!("`{call}` is undone already; `windlass undo {UNDO}{call}` does it again");
+        return named.find(|edit| !edit.undone).map(|edit| vec![edit]).ok_or_else(|| Problem::usage(again()));
+    }
+    let Some(newest) = all.iter().rev().find(is_open) else {
+        return Err(Problem::usage(
+            "there is nothing to undo here; name a session with --session, or see --list",
+        ));
+    };
+    let turn = newest.turn;
+    let open = all.iter().rev().filter(is_open);
+    Ok(if args.turn { open.filter(|edit| edit.turn == turn).collect() } else { vec![newest] })
+}
+
+/// A machine that may write wherever the tools were allowed to: what is put there is what was there.
+fn host(setup: &Setup, edits: &Edits) -> Result<Arc<dyn Host>, Problem> {
+    let policy = Policy { sandbox: SandboxMode::DangerFullAccess, ..setup.policy(ApprovalPolicy::Never) };
+    let machine = Machine::new(BTreeMap::new()).with_archive(Arc::new(edits.clone()));
+    machine.confine(&policy.grant_to_person()).map_err(|error| Problem::failed(error.to_string()))
+}
+
+struct Undoing<'a> {
+    edits: &'a Edits,
+    files: &'a dyn Files,
+}
+
+impl Undoing<'_> {
+    async fn run(&self, chosen: &[&Edit]) -> Result<Exit, Problem> {
+        let conflicts = self.conflicts(chosen).await?;
+        if !conflicts.is_empty() {
+            return Err(Problem::failed(format!(
+                "not undone, because files have changed since; what has changed:\n{conflicts}"
+            )));
+        }
+        for edit in chosen {
+            let changes = self.changes(edit)?;
+            let call: CallId = format!("{UNDO}{}", edit.call).into();
+            let undone = self.files.commit(&call, changes).await;
+            undone.map_err(|error| Problem::failed(format!("cannot undo `{}`: {error}", edit.call)))?;
+            print(&format!("undid {}", listed(edit)))?;
+        }
+        Ok(Exit::Done)
+    }
+
+    /// What is not as the newest of these edits has left it, as a diff.
+    async fn conflicts(&self, chosen: &[&Edit]) -> Result<String, Problem> {
+        let mut seen: BTreeMap<&Path, Option<&Kept>> = BTreeMap::new();
+        for file in chosen.iter().flat_map(|edit| &edit.files) {
+            seen.entry(&file.path).or_insert(file.after.as_ref());
+        }
+        let mut conflicts = String::new();
+        for (path, kept) in seen {
+            let left = self.version(kept)?;
+            let (left, now) = (left.map(|version| version.bytes), self.now(path).await?);
+            if left.as_deref() == now.as_deref() {
+                continue;
+            }
+            let name = path.to_string_lossy();
+            let side = |bytes| Side { path: name.trim_start_matches('/'), bytes, executable: false };
+            conflicts.push_str(&diff(left.as_deref().map(side), now.as_deref().map(side)));
+        }
+        Ok(conflicts)
+    }
+
+    async fn now(&self, path: &Path) -> Result<Option<Vec<u8>>, Problem> {
+        let failed = |error: FileError| Problem::failed(error.to_string());
+        let file = match self.files.open(path).await {
+            Err(FileError::NotFound { .. }) => return Ok(None),
+            file => file.map_err(failed)?,
+        };
+        let size = usize::try_from(file.size_bytes()).unwrap_or(usize::MAX);
+        file.read_at(0, size).await.map(Some).map_err(failed)
+    }
+
+    fn changes(&self, edit: &Edit) -> Result<Vec<Change>, Problem> {
+        let mut changes = Vec::new();
+        for file in &edit.files {
+            let (after, before) = (self.version(file.after.as_ref())?, self.version(file.before.as_ref())?);
+            let expected =
+                after.as_ref().map_or(Expected::Absent, |after| Expected::Content(Arc::clone(&after.bytes)));
+            let action = match (before, after) {
+                (Some(before), _) => Action::Restore(before),
+                (None, Some(_)) => Action::Delete,
+                (None, None) => continue,
+            };
+            changes.push(Change { path: PathBuf::from(&file.path), expected, action });
+        }
+        Ok(changes)
+    }
+
+    fn version(&self, kept: Option<&Kept>) -> Result<Option<Version>, Problem> {
+        kept.map(|kept| self.edits.version(kept)).transpose().map_err(|error| session(&error))
+    }
+}
+
+/// An edit in one line.
+fn listed(edit: &Edit) -> String {
+    let files = edit.files.iter().map(|file| {
+        let letter = match (&file.before, &file.after) {
+            (None, _) => "A",
+            (Some(_), None) => "D",
+            (Some(_), Some(_)) => "M",
+        };
+        format!("{letter} {}", file.path.display())
+    });
+    let files = visible(&files.collect::<Vec<_>>().join(", "));
+    let state = if edit.undone { " (undone)" } else { "" };
+    format!("{}  {:.0}{state}  {files}\n", visible(edit.call.as_str()), edit.time)
+}
+
+fn print(text: &str) -> Result<Exit, Problem> {
+    let written = io::stdout().lock().write_all(text.as_bytes());
+    written.map_err(|error| Problem::failed(format!("cannot write the result: {error}")))?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,99 @@
+//! `windlass undo`: what tools have changed is taken back, and that again.
+
+use serde_json::{Value, json};
+
+use crate::support::User;
+
+/// A user whose model makes these calls, one after the other, in a turn.
+fn work(user: &User, calls: &[(&str, Value)]) {
+    let mut turns: Vec<_> = calls
+        .iter()
+        .map(|(name, arguments)| json!({"calls": [{"name": name, "arguments": arguments}]}))
+        .collect();
+    turns.push(json!({"text": "done"}));
+    let script = user.script(&Value::Array(turns));
+    user.run(&["exec", "--sandbox", "workspace-write", "--script", &script, "go"]).assert_code(0);
+}
+
+fn write(path: &str, content: &str) -> (&'static str, Value) {
+    ("write_file", json!({"path": path, "content": content}))
+}
+
+#[test]
+fn calls_are_taken_back_one_by_one_and_the_taking_back_too() {
+    let user = User::new();
+    user.file("a", "0\n");
+    work(&user, &[write("a", "1\n"), write("a", "2\n")]);
+    assert_eq!(user.read("a"), "2\n");
+    for expected in ["1\n", "0\n"] {
+        user.run(&["undo"]).assert_code(0);
+        assert_eq!(user.read("a"), expected);
+    }
+    user.run(&["undo"]).assert_code(2);
+    let list = user.run(&["undo", "--list"]).stdout;
+    let newest = list.lines().last().unwrap().split_whitespace().next().unwrap().to_owned();
+    assert!(newest.starts_with("undo:"), "{list}");
+    user.run(&["undo", &newest]).assert_code(0);
+    assert_eq!(user.read("a"), "1\n");
+    user.run(&["undo", &newest]).assert_code(2);
+}
+
+#[test]
+fn a_turn_is_taken_back_as_a_whole_and_the_one_before_stays() {
+    let user = User::new();
+    work(&user, &[write("a", "1\n")]);
+    // A script goes on where the conversation is.
+    let script = user.script(&json!([
+        {"text": "before"},
+        {"text": "before"},
+        {"calls": [{"name": "write_file", "arguments": {"path": "a", "content": "2\n"}}]},
+        {"calls": [{"name": "write_file", "arguments": {"path": "b", "content": "new\n"}}]},
+        {"calls": [{"name": "edit_file", "arguments": {"path": "a", "old_string": "2", "new_string": "3"}}]},
+        {"text": "done"}
+    ]));
+    user.run(&["exec", "--sandbox", "workspace-write", "--script", &script, "resume", "--last", "go"])
+        .assert_code(0);
+    assert_eq!((user.read("a").as_str(), user.read("b").as_str()), ("3\n", "new\n"));
+    user.run(&["undo", "--turn"]).assert_code(0);
+    assert_eq!((user.read("a").as_str(), user.work().join("b").exists()), ("1\n", false));
+}
+
+#[test]
+fn what_someone_has_changed_since_is_shown_and_left_alone() {
+    let user = User::new();
+    user.file("a", "0\n");
+    work(&user, &[write("a", "1\n")]);
+    user.file("a", "mine\n");
+    let ended = user.run(&["undo"]);
+    ended.assert_code(1);
+    assert!(ended.stderr.contains("-1\n+mine\n"), "{ended:#?}");
+    assert_eq!(user.read("a"), "mine\n");
+}
+
+#[test]
+fn a_patch_by_hand_can_be_taken_back_as_well() {
+    let user = User::new();
+    user.run(&["apply-patch", "*** Begin Patch\n*** Add File: a\n+x\n*** End Patch"]).assert_code(0);
+    user.run(&["undo"]).assert_code(0);
+    assert!(!user.work().join("a").exists());
+    user.run(&["undo"]).assert_code(2);
+}
+
+#[test]
+fn a_turn_ends_with_a_diff_of_what_it_has_changed() {
+    let user = User::new();
+    user.file("a", "0\n");
+    let script = user.script(&json!([
+        {"calls": [{"name": "apply_patch", "input": "*** Begin Patch\n*** Update File: a\n@@\n-0\n+1\n*** End Patch"}]},
+        {"text": "done"}
+    ]));
+    let ended = user.run(&["exec", "--json", "--sandbox", "workspace-write", "--script", &script, "go"]);
+    ended.assert_code(0);
+    let lines: Vec<Value> = ended.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let items: Vec<_> = lines.iter().filter(|line| line["item"]["type"] == "file_change").collect();
+    assert_eq!(items.len(), 2, "{lines:#?}");
+    assert_eq!(items[1]["item"]["changes"], json!([{"path": "a", "kind": "update"}]));
+    assert_eq!(items[1]["item"]["status"], "completed");
+    let diff = "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-0\n+1\n";
+    assert_eq!(lines.last().unwrap()["diff"], diff);
+}

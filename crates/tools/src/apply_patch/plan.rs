@@ -1,0 +1,104 @@
+//! What a patch comes to, file by file: everything is read and worked out before anything is written.
+
+use std::{path::Path, sync::Arc};
+
+use windlass_contract::{Action, Change, Cx, EditKind, Expected, FileEdit, FileError, ToolError};
+use windlass_patch::{ApplyError, Chunk, Match, Operation, Patch, Text, apply};
+
+use super::{Patching, is_same, unverified};
+use crate::change;
+
+/// What is to be done.
+pub(super) struct Plan {
+    pub(super) changes: Vec<Change>,
+    pub(super) files: Vec<FileEdit>,
+    /// What the model should know about how its patch was understood.
+    pub(super) notes: Vec<String>,
+}
+
+pub(super) async fn plan(patching: &Patching, parsed: &Patch<'_>, cx: &Cx) -> Result<Plan, ToolError> {
+    let mut plan = Plan { changes: Vec::new(), files: Vec::new(), notes: Vec::new() };
+    for operation in &parsed.operations {
+        let path = patching.place(operation.path());
+        let written = operation.path();
+        let move_path = operation.move_to().map(|to| patching.place(to)).filter(|to| !is_same(to, &path));
+        let found = change::read(cx, &path).await;
+        let (expected, action, kind) = match operation {
+            Operation::Add { content, .. } => {
+                let found = found.map_err(|error| problem("write file", written, error))?;
+                refuse_binary(found.as_deref(), written)?;
+                let expected = found.map_or(Expected::Absent, Expected::Content);
+                (expected, Action::Write(content.clone().into_bytes()), EditKind::Add)
+            }
+            Operation::Delete { .. } => {
+                let found = existing(found).map_err(|error| problem("delete file", written, error))?;
+                (Expected::Content(found), Action::Delete, EditKind::Delete)
+            }
+            Operation::Update { chunks, .. } => {
+                let found =
+                    existing(found).map_err(|error| problem("read file to update", written, error))?;
+                let (bytes, matches) = updated(&found, chunks, written)?;
+                plan.notes.extend(matches.iter().filter_map(|found| note(found, written)));
+                let action = match &move_path {
+                    Some(to) => Action::Move { to: to.clone(), bytes },
+                    None => Action::Write(bytes),
+                };
+                (Expected::Content(found), action, EditKind::Update)
+            }
+        };
+        plan.files.push(FileEdit { path: path.clone(), kind, move_path });
+        plan.changes.push(Change { path, expected, action });
+    }
+    Ok(plan)
+}
+
+/// A file that must be there.
+fn existing(found: Result<Option<Arc<[u8]>>, FileError>) -> Result<Arc<[u8]>, FileError> {
+    found?.ok_or_else(|| FileError::NotFound { path: Path::new("").to_owned() })
+}
+
+/// The new content of a file, and how its chunks were understood.
+fn updated(found: &[u8], chunks: &[Chunk<'_>], path: &str) -> Result<(Vec<u8>, Vec<Match>), ToolError> {
+    if chunks.is_empty() {
+        // Only moved, so it may be anything.
+        return Ok((found.to_vec(), Vec::new()));
+    }
+    let failed = |problem: String| ToolError::failed(unverified(&problem));
+    let text = Text::decode(found)
+        .map_err(|error| failed(format!("Failed to read file to update {path}: {error}")))?;
+    match apply(&text, chunks) {
+        Ok(applied) => Ok((applied.bytes, applied.matches)),
+        Err(ApplyError::Miss(miss)) => Err(failed(miss.describe(path))),
+        Err(error) => Err(failed(format!("Failed to update {path}: {error}"))),
+    }
+}
+
+fn refuse_binary(found: Option<&[u8]>, path: &str) -> Result<(), ToolError> {
+    match found.map(Text::decode) {
+        Some(Err(error)) => Err(ToolError::failed(unverified(&format!(
+            "Failed to write file {path}: {error}; delete it first if it is to be replaced"
+        )))),
+        _ => Ok(()),
+    }
+}
+
+/// What could not be done, in words models of this family know.
+fn problem(step: &str, path: &str, error: FileError) -> ToolError {
+    let reason = match &error {
+        FileError::NotFound { .. } if step == "delete file" => String::new(),
+        FileError::NotFound { .. } => ": No such file or directory (os error 2)".to_owned(),
+        error => format!(": {error}"),
+    };
+    let ToolError { kind, source, .. } = change::unreachable_file(error);
+    ToolError { kind, message: unverified(&format!("Failed to {step} {path}{reason}")), source }
+}
+
+/// What a model should know about a chunk that did not fit to the letter, or in more than one place.
+fn note(found: &Match, path: &str) -> Option<String> {
+    let line = found.line;
+    let ignoring = found.pass.ignoring().map(|what| format!("matched ignoring {what}"));
+    let list = || found.others.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
+    let others = (!found.others.is_empty()).then(|| format!("would have fitted at line {} as well", list()));
+    let told: Vec<_> = ignoring.into_iter().chain(others).collect();
+    (!told.is_empty()).then(|| format!("Note: {path}, line {line}: {}", told.join("; ")))
+}

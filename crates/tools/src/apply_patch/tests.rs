@@ -1,0 +1,133 @@
+//! Patches as calls, and inside commands.
+
+use windlass_contract::{EditKind, Event, erase};
+
+use super::*;
+use crate::{fakes::Desk, shell::Shell};
+
+const PATCH: &str = "*** Begin Patch\n*** Add File: made\n+hello\n*** Update File: a\n@@\n-one\n+1\n*** Update File: \
+                     from\n*** Move to: to\n*** Delete File: gone\n*** End Patch";
+
+fn desk() -> Desk {
+    Desk::with_drawer(&[("a", "one\ntwo\n"), ("from", "x\n"), ("gone", "y\n")])
+}
+
+async fn patch(desk: &Desk, text: &str) -> Result<Vec<Content>, String> {
+    let ready = apply_patch(PatchForm::Freeform).prepare(&Input::Text(text.to_owned()));
+    let end = match ready {
+        Ok(ready) => ready.run(&desk.cx).await,
+        Err(error) => Err(error),
+    };
+    end.map(|output| output.content).map_err(|error| error.message)
+}
+
+#[tokio::test]
+async fn a_patch_changes_files_and_says_which() {
+    let desk = desk();
+    let said = patch(&desk, PATCH).await.unwrap();
+    let expected = "Success. Updated the following files:\nA made\nM a\nM to\nD gone\n";
+    assert_eq!(said, [Content::Text(expected.to_owned())]);
+    let files = ["made", "a", "from", "to", "gone"].map(|path| desk.file(path));
+    assert_eq!(
+        files,
+        [Some("hello\n"), Some("1\ntwo\n"), None, Some("x\n"), None].map(|text| text.map(str::to_owned))
+    );
+    let [Event::EditStarted { files, .. }, Event::EditEnded { success: true, changed, .. }] =
+        &desk.events()[..]
+    else {
+        panic!("{:?}", desk.events())
+    };
+    let kinds: Vec<_> = files.iter().map(|file| file.kind).collect();
+    assert_eq!(kinds, [EditKind::Add, EditKind::Update, EditKind::Update, EditKind::Delete]);
+    assert_eq!((files[2].move_path.as_deref(), changed.len()), (Some(Path::new("to")), 4));
+}
+
+#[tokio::test]
+async fn what_fails_changes_nothing_and_is_told_in_known_words() {
+    let cases = [
+        (
+            "*** Update File: no\n@@\n-x\n+y",
+            "Failed to read file to update no: No such file or directory (os error 2)",
+        ),
+        ("*** Delete File: no", "Failed to delete file no"),
+        ("*** Update File: a\n@@\n-three\n+3", "Failed to find expected lines in a:\nthree"),
+        ("*** Update File: a\n@@ nowhere\n-one\n+1", "Failed to find context 'nowhere' in a"),
+    ];
+    for (body, expected) in cases {
+        let desk = desk();
+        let text = format!("*** Begin Patch\n*** Delete File: gone\n{body}\n*** End Patch");
+        let error = patch(&desk, &text).await.unwrap_err();
+        assert!(error.starts_with(&format!("apply_patch verification failed: {expected}")), "{error}");
+        assert_eq!(desk.file("gone").as_deref(), Some("y\n"));
+        assert!(desk.events().is_empty());
+    }
+    let error = patch(&desk(), "nonsense").await.unwrap_err();
+    assert_eq!(
+        error,
+        "apply_patch verification failed: invalid patch: The first line of the patch must be '*** Begin Patch'"
+    );
+}
+
+#[tokio::test]
+async fn binaries_are_not_touched_but_may_go() {
+    let desk = Desk::with_drawer(&[("b", "\0"), ("c", "\0")]);
+    for body in ["*** Update File: b\n@@\n-x\n+y", "*** Add File: b\n+x"] {
+        let error = patch(&desk, &format!("*** Begin Patch\n{body}\n*** End Patch")).await.unwrap_err();
+        assert!(error.contains("it is a binary file"), "{error}");
+    }
+    let text = "*** Begin Patch\n*** Delete File: b\n*** Update File: c\n*** Move to: d\n*** End Patch";
+    patch(&desk, text).await.unwrap();
+    assert_eq!((desk.file("b"), desk.file("d").as_deref()), (None, Some("\0")));
+}
+
+#[tokio::test]
+async fn a_match_that_was_not_to_the_letter_is_told() {
+    let desk = Desk::with_drawer(&[("a", "\tone  \nx\none\n")]);
+    let said =
+        patch(&desk, "*** Begin Patch\n*** Update File: a\n@@\n-one \n+1\n x\n*** End Patch").await.unwrap();
+    let [_, Content::Text(note)] = &said[..] else { panic!("{said:?}") };
+    assert_eq!(note, "Note: a, line 1: matched ignoring indentation");
+}
+
+#[test]
+fn every_path_of_a_patch_is_written_the_one_it_moves_to_as_well() {
+    let ready = apply_patch(PatchForm::Function).prepare(&Input::Text(PATCH.to_owned())).unwrap();
+    assert_eq!(ready.effects().writes, ["made", "a", "from", "to", "gone"].map(PathBuf::from));
+    assert_eq!(ready.effects().command, None);
+}
+
+#[test]
+fn a_function_call_is_understood_and_so_is_bare_text_in_one() {
+    let json = serde_json::json!({"input": PATCH}).to_string();
+    for input in [Input::Json(json), Input::Json(PATCH.to_owned()), Input::Text(PATCH.to_owned())] {
+        assert!(apply_patch(PatchForm::Freeform).prepare(&input).is_ok(), "{input:?}");
+    }
+    assert!(apply_patch(PatchForm::Freeform).prepare(&Input::Json("{}".to_owned())).is_err());
+}
+
+#[tokio::test]
+async fn a_patch_inside_a_command_is_applied_and_no_command_runs() {
+    let desk = Desk::with_drawer(&[("sub/a", "one\n")]);
+    let script = "cd sub && apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: a\n@@\n-one\n+1\n*** End Patch\nEOF";
+    let input = serde_json::json!({"command": ["bash", "-lc", script]}).to_string();
+    let ready = erase(Shell).prepare(&Input::Json(input)).unwrap();
+    assert_eq!((ready.effects().writes, ready.effects().command), (vec![PathBuf::from("sub/a")], None));
+    let output = ready.run(&desk.cx).await.unwrap();
+    assert!(Content::join(&output.content).starts_with("Success. Updated the following files:\nM a\n"));
+    assert_eq!((desk.file("sub/a").as_deref(), desk.asked().len()), (Some("1\n"), 0));
+}
+
+#[tokio::test]
+async fn a_patch_inside_a_command_that_does_not_fit_is_a_command_that_failed() {
+    use windlass_contract::{CommandFacts, Exit, Facts};
+
+    let desk = desk();
+    let input = serde_json::json!({"command": ["apply_patch", "nonsense"]}).to_string();
+    let output = desk.call(erase(Shell), &input).await.unwrap();
+    assert!(matches!(output.facts, Facts::Command(CommandFacts { exit: Exit::Code(1), .. })));
+    assert!(Content::join(&output.content).contains("The first line of the patch must be"));
+    let bare = serde_json::json!({"command": [PATCH]}).to_string();
+    let error = desk.call(erase(Shell), &bare).await.unwrap_err();
+    assert!(error.message.starts_with("patch detected without explicit call to apply_patch."), "{error}");
+    assert!(desk.asked().is_empty());
+}

@@ -1,0 +1,78 @@
+//! What the tools that change files share: reading what is there, changing it all together, and saying in words what
+//! went wrong.
+
+use std::{io, path::Path, sync::Arc};
+
+use windlass_contract::{
+    Category, Change, CommitError, Cx, ErrorKind, Event, FileEdit, FileError, Meta, ToolError,
+};
+
+pub(crate) mod diff;
+
+/// The largest file that is read to be changed; no larger one could be written.
+const LIMIT_BYTES: u64 = 64 * 1024 * 1024;
+
+/// What a file holds; `None` if there is none.
+pub(crate) async fn read(cx: &Cx, path: &Path) -> Result<Option<Arc<[u8]>>, FileError> {
+    let file = match cx.host.files().open(path).await {
+        Err(FileError::NotFound { .. }) => return Ok(None),
+        file => file?,
+    };
+    if file.size_bytes() > LIMIT_BYTES {
+        let source =
+            io::Error::new(io::ErrorKind::FileTooLarge, "too large to be changed; use a command instead");
+        return Err(FileError::Io { path: path.to_owned(), source });
+    }
+    let size = usize::try_from(file.size_bytes()).unwrap_or(usize::MAX);
+    Ok(Some(file.read_at(0, size).await?.into()))
+}
+
+/// Changes files, all or none, and announces it.
+pub(crate) async fn commit(cx: &Cx, changes: Vec<Change>, files: Vec<FileEdit>) -> Result<(), ToolError> {
+    if cx.cancel.is_cancelled() {
+        return Err(ToolError::cancelled());
+    }
+    let id = cx.id.clone();
+    cx.events.emit(&Event::EditStarted { id: id.clone(), files: files.clone() });
+    let end = cx.host.files().commit(&cx.id, changes).await;
+    let success = end.is_ok();
+    let (made, end) = match end {
+        Ok(made) => (made, Ok(())),
+        Err(error) => (Vec::new(), Err(in_words(error))),
+    };
+    cx.events.emit(&Event::EditEnded { id, files, success, changed: made });
+    end
+}
+
+/// An error of the host as the model should read it.
+fn in_words(error: CommitError) -> ToolError {
+    match error {
+        CommitError::File(error) => unreachable_file(error),
+        error => ToolError::failed(error.to_string()).with_source(error),
+    }
+}
+
+/// A file that cannot be reached, as the model should read it.
+pub(crate) fn unreachable_file(error: FileError) -> ToolError {
+    let message = error.to_string();
+    match error {
+        FileError::Denied(denial) => ToolError { kind: ErrorKind::Denied(denial), message, source: None },
+        FileError::Cancelled => ToolError::cancelled(),
+        error => ToolError::failed(message).with_source(error),
+    }
+}
+
+/// What the tools that change files have in common; examples are their own.
+pub(crate) fn meta() -> Meta {
+    Meta {
+        category: Category::Files,
+        constraints: vec![
+            "all of a call is done or nothing".to_owned(),
+            "text files only; encoding, line endings and mode stay".to_owned(),
+        ],
+        side_effects: vec!["changes the files it names; `windlass undo` takes it back".to_owned()],
+        returns: "which files were changed".to_owned(),
+        parallel: false,
+        ..Meta::default()
+    }
+}

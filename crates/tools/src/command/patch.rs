@@ -1,0 +1,48 @@
+//! Commands that are a call of `apply_patch`, which models learned to make through a shell. They never get to one: the
+//! patch is applied here, with all that a patch is held to, and the result looks like that of a command.
+
+use std::{path::Path, time::Instant};
+
+use windlass_contract::{CommandFacts, Content, Cx, ErrorKind, Exit, Facts, Output, ToolError};
+use windlass_patch::recognise;
+
+use crate::apply_patch::Patching;
+
+/// What a model is told, so that the next patch comes as one.
+const ADVICE: &str = "Note: use the apply_patch tool for patches, not a command.";
+
+/// The patch of a command that is nothing but a call of `apply_patch`, or why it is not called rightly.
+pub(crate) fn found(argv: &[String], workdir: Option<&Path>) -> Option<Result<Patching, ToolError>> {
+    let invocation = match recognise(argv)? {
+        Ok(invocation) => invocation,
+        Err(error) => return Some(Err(ToolError::bad_input(error.to_string()))),
+    };
+    let inner = invocation.workdir.map(Path::new);
+    let workdir = match (workdir, inner) {
+        (Some(outer), Some(inner)) => Some(outer.join(inner)),
+        (outer, inner) => outer.or(inner).map(Path::to_owned),
+    };
+    Some(Ok(Patching { text: invocation.patch.to_owned(), workdir }))
+}
+
+/// Applies a patch as the program of that name would.
+pub(crate) async fn apply(patching: &Patching, cx: &Cx) -> Result<Output, ToolError> {
+    let begun = Instant::now();
+    let (code, mut content) = match patching.apply(cx).await {
+        Ok(output) => (0, output.content),
+        Err(ToolError { kind: ErrorKind::BadInput | ErrorKind::Failed, message, .. }) => {
+            (1, vec![Content::Text(message)])
+        }
+        Err(error) => return Err(error),
+    };
+    content.push(Content::Text(ADVICE.to_owned()));
+    let facts = CommandFacts {
+        exit: Exit::Code(code),
+        duration: begun.elapsed(),
+        output_bytes: Content::join(&content).len() as u64,
+        whole: None,
+        killed: Vec::new(),
+        denials: Vec::new(),
+    };
+    Ok(Output { content, facts: Facts::Command(facts), ..Output::default() })
+}

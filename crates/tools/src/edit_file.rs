@@ -1,0 +1,144 @@
+//! `edit_file`: replaces a piece of text in a file.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use windlass_contract::{
+    Action, Change, Cx, EditKind, Effects, Example, Expected, FileEdit, Meta, Output, Tool, ToolError,
+};
+use windlass_patch::{Count, EditError, Match, Text, edit};
+
+use crate::change;
+
+/// Replace a piece of text in a file.
+///
+/// `old_string` must be what the file has, with its indentation and enough lines around it to be the only place: if it is
+/// there more than once, nothing is changed and you are told where. Set `replace_all` to replace every one. Read the file
+/// first, and leave out line numbers. To make a new file or rewrite a whole one, use `write_file`.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct Args {
+    /// The file, absolute or relative to the workspace.
+    #[serde(alias = "file_path")]
+    path: PathBuf,
+    /// The text to replace, exactly as it stands in the file.
+    #[serde(alias = "old_text")]
+    old_string: String,
+    /// What to put in its place; empty to remove it.
+    #[serde(alias = "new_text")]
+    new_string: String,
+    /// Whether to replace every occurrence. Default: false.
+    replace_all: Option<bool>,
+    /// How often the old text must be there, if not once. All of them are replaced.
+    expected_replacements: Option<usize>,
+}
+
+pub(crate) struct EditFile;
+
+impl Tool for EditFile {
+    const NAME: &'static str = "edit_file";
+    type Args = Args;
+
+    fn effects(&self, args: &Args) -> Effects {
+        Effects { reads: vec![args.path.clone()], ..Effects::write(&args.path) }
+    }
+
+    async fn call(&self, args: &Args, cx: &Cx) -> Result<Output, ToolError> {
+        let path = &args.path;
+        let shown = path.display();
+        let found = change::read(cx, path).await.map_err(change::unreachable_file)?;
+        let found = found.ok_or_else(|| {
+            ToolError::failed(format!("`{shown}` does not exist; check the path, or make it with write_file"))
+        })?;
+        let text = Text::decode(&found)
+            .map_err(|error| ToolError::failed(format!("`{shown}` cannot be edited: {error}")))?;
+        let count = match (args.replace_all, args.expected_replacements) {
+            (_, Some(count)) => Count::Exactly(count),
+            (Some(true), None) => Count::All,
+            (Some(false) | None, None) => Count::Exactly(1),
+        };
+        let applied =
+            edit(&text, &args.old_string, &args.new_string, count).map_err(|error| match error {
+                EditError::Miss(miss) => ToolError::failed(miss.describe(&shown.to_string())),
+                error => ToolError::failed(format!("`{shown}`: {error}")),
+            })?;
+        let told = told(&applied.matches, &shown.to_string());
+        let expected = Expected::Content(std::sync::Arc::clone(&found));
+        let changes = vec![Change { path: path.clone(), expected, action: Action::Write(applied.bytes) }];
+        let files = vec![FileEdit { path: path.clone(), kind: EditKind::Update, move_path: None }];
+        change::commit(cx, changes, files).await?;
+        Ok(told.into())
+    }
+
+    fn meta(&self) -> Meta {
+        let input = r#"{"path":"src/main.rs","old_string":"let limit = 10;","new_string":"let limit = 20;"}"#;
+        Meta { examples: vec![Example { request: "raise the limit to 20", input }], ..change::meta() }
+    }
+}
+
+/// What was replaced where, and how surely.
+fn told(matches: &[Match], path: &str) -> String {
+    /// How many places are listed.
+    const LISTED: usize = 20;
+    let lines =
+        matches.iter().take(LISTED).map(|found| found.line.to_string()).collect::<Vec<_>>().join(", ");
+    let more = if matches.len() > LISTED { ", …" } else { "" };
+    let ignoring = matches.iter().find_map(|found| found.pass.ignoring());
+    let ignoring = ignoring.map(|what| format!("; matched ignoring {what}")).unwrap_or_default();
+    match matches.len() {
+        1 => format!("Edited {path} at line {lines}{ignoring}"),
+        count => format!("Edited {path} in {count} places, at lines {lines}{more}{ignoring}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_contract::erase;
+
+    use super::*;
+    use crate::fakes::Desk;
+
+    async fn call(desk: &Desk, input: &str) -> Result<String, String> {
+        let end = desk.call(erase(EditFile), input).await;
+        end.map(|output| windlass_contract::Content::join(&output.content)).map_err(|error| error.message)
+    }
+
+    #[tokio::test]
+    async fn a_text_that_is_there_once_is_replaced() {
+        let desk = Desk::with_drawer(&[("a", "one\r\ntwo\r\n")]);
+        let said = call(&desk, r#"{"path":"a","old_string":"two","new_string":"2"}"#).await;
+        assert_eq!(said.as_deref(), Ok("Edited a at line 2"));
+        assert_eq!(desk.file("a").as_deref(), Some("one\r\n2\r\n"));
+    }
+
+    #[tokio::test]
+    async fn several_need_a_word() {
+        let desk = Desk::with_drawer(&[("a", "x\nx\n")]);
+        let error = call(&desk, r#"{"path":"a","old_string":"x","new_string":"y"}"#).await.unwrap_err();
+        assert!(
+            error.starts_with("`a`: the text to replace is there 2 times (lines 1, 2), not 1"),
+            "{error}"
+        );
+        let all = r#"{"path":"a","old_string":"x","new_string":"y","replace_all":true}"#;
+        assert_eq!(call(&desk, all).await.as_deref(), Ok("Edited a in 2 places, at lines 1, 2"));
+        let three = r#"{"path":"a","old_string":"y","new_string":"z","expected_replacements":3}"#;
+        assert!(call(&desk, three).await.is_err());
+        assert_eq!(desk.file("a").as_deref(), Some("y\ny\n"));
+    }
+
+    #[tokio::test]
+    async fn a_miss_shows_what_is_there_instead() {
+        let desk = Desk::with_drawer(&[("a", "\tlet x = 1;\n")]);
+        let error =
+            call(&desk, r#"{"path":"a","old_string":"let x = 2;","new_string":"y"}"#).await.unwrap_err();
+        assert!(error.contains("Nearest is line 1"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn what_is_missing_or_binary_is_told() {
+        let desk = Desk::with_drawer(&[("b", "\0\u{1}")]);
+        let edit = |path: &str| format!(r#"{{"path":"{path}","old_string":"x","new_string":"y"}}"#);
+        assert!(call(&desk, &edit("no")).await.unwrap_err().starts_with("`no` does not exist"));
+        assert_eq!(call(&desk, &edit("b")).await.unwrap_err(), "`b` cannot be edited: it is a binary file");
+    }
+}
