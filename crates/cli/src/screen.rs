@@ -44,7 +44,8 @@ impl Screen {
 impl EventSink for Screen {
     fn emit(&self, event: &Event) {
         let style = &self.style;
-        if !is_piece(event) {
+        // A warning may come after the last word, which is no progress because of it.
+        if !is_piece(event) && !matches!(event, Event::Warning { .. }) {
             let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(text) = said.take().filter(|_| !matches!(event, Event::TurnCompleted { .. })) {
                 text.lines().for_each(|line| self.show(&visible(line)));
