@@ -3,6 +3,7 @@
 use std::{
     hint::black_box,
     io::{Write, stdout},
+    sync::LazyLock,
     time::Instant,
 };
 
@@ -50,16 +51,24 @@ fn report(name: &str, secrets: &Secrets, text: &str) {
     let mut rates: Vec<_> = (0..7)
         .map(|_| {
             let mut cleaner = Cleaner::new(secrets);
-            let start = Instant::now();
+            let start = on_cpu();
             for piece in text.as_bytes().chunks(PIECE_BYTES) {
                 black_box(cleaner.push(piece));
             }
             black_box(cleaner.finish());
-            u32::try_from(text.len()).map_or(0.0, f64::from) / 1e6 / start.elapsed().as_secs_f64()
+            u32::try_from(text.len()).map_or(0.0, f64::from) / 1e6 / (on_cpu() - start)
         })
         .collect();
     rates.sort_by(f64::total_cmp);
     print(&format!("{name:44} {:>9.0} MB/s median, {:.0} MB/s at best", rates[3], rates[6]));
+}
+
+/// Seconds this thread has had a core, because others may want it too; where the kernel does not say, seconds at all.
+fn on_cpu() -> f64 {
+    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+    let told = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanoseconds = told.split_whitespace().next().and_then(|first| first.parse::<f64>().ok());
+    nanoseconds.map_or_else(|| START.elapsed().as_secs_f64(), |count| count / 1e9)
 }
 
 fn print(line: &str) {

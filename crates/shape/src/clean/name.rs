@@ -204,11 +204,11 @@ pub(super) fn kind(name: &[u8]) -> Option<Kind> {
     let mut words = &words[..count];
     while let Some((last, before)) = words.split_last() {
         let trimmed = trim_digits(last);
-        if trimmed.is_empty() || is_one_of(trimmed, NEUTRAL) {
-            words = before;
-            continue;
+        let kind = kind_of_last(trimmed, before.last().copied().unwrap_or(b""));
+        if kind.is_some() || !(trimmed.is_empty() || is_one_of(trimmed, NEUTRAL)) {
+            return kind;
         }
-        return kind_of_last(trimmed, before.last().copied().unwrap_or(b""));
+        words = before;
     }
     None
 }

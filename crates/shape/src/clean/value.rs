@@ -177,7 +177,7 @@ const KNOWN_WORDS: &[&[u8]] = &[
     b"auth0",
 ];
 
-#[derive(Debug, Default, Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 struct Tally {
     lower: usize,
     upper: usize,
@@ -189,24 +189,34 @@ struct Tally {
     case_changes: usize,
 }
 
-fn tally(value: &[u8]) -> Tally {
-    let mut tally = Tally::default();
-    let mut before = 0_u8;
-    for byte in value {
-        match byte {
-            b'a'..=b'z' => tally.lower += 1,
-            b'A'..=b'Z' => tally.upper += 1,
-            b'0'..=b'9' => tally.digits += 1,
-            b'_' | b'-' | b'.' | b':' | b'/' => tally.joints += 1,
-            b' ' | b'\t' => tally.spaces += 1,
-            _ => tally.symbols += 1,
-        }
-        let changes = before.is_ascii_lowercase() && byte.is_ascii_uppercase()
-            || before.is_ascii_uppercase() && byte.is_ascii_lowercase();
-        tally.case_changes += usize::from(changes);
-        before = *byte;
+/// What a byte counts as: small letters are 0 and capitals 1, which makes a change of case cheap to see.
+const CLASSES: [u8; 256] = {
+    let mut classes = [5; 256];
+    let mut byte = 0_u8;
+    while byte < 128 {
+        classes[byte as usize] = match byte {
+            b'a'..=b'z' => 0,
+            b'A'..=b'Z' => 1,
+            b'0'..=b'9' => 2,
+            b'_' | b'-' | b'.' | b':' | b'/' => 3,
+            b' ' | b'\t' => 4,
+            _ => 5,
+        };
+        byte += 1;
     }
-    tally
+    classes
+};
+
+fn tally(value: &[u8]) -> Tally {
+    let (mut counts, mut case_changes, mut before) = ([0; 6], 0, 5);
+    for byte in value {
+        let class = CLASSES[usize::from(*byte)];
+        counts[usize::from(class)] += 1;
+        case_changes += usize::from(before | class == 1 && before != class);
+        before = class;
+    }
+    let [lower, upper, digits, joints, spaces, symbols] = counts;
+    Tally { lower, upper, digits, joints, symbols, spaces, case_changes }
 }
 
 /// Whether a value is a secret, given the kind of name it has.
@@ -464,7 +474,7 @@ fn is_consonant_heavy(value: &[u8]) -> bool {
 
 /// Whether every part of the value is a word, a word with a number behind it, or a short number.
 pub(super) fn is_wordy(value: &[u8]) -> bool {
-    value.split(|byte| b"_-./:".contains(byte)).all(is_word)
+    value.split(|byte| matches!(byte, b'_' | b'-' | b'.' | b'/' | b':')).all(is_word)
 }
 
 fn is_word(part: &[u8]) -> bool {
