@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, fs, os::unix::fs::symlink, sync::Mutex};
 
+use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::{note::Mended, note::mend, steps::Fault, *};
@@ -316,4 +317,50 @@ fn a_file_is_put_back_with_its_mode() {
     let version = changed.before.clone().unwrap();
     desk.commit(vec![change("program", Expected::Absent, Action::Restore(version))]).unwrap();
     assert_eq!(desk.tree(), before);
+}
+
+/// A file that may be there, and what is to become of it.
+#[derive(Debug, Clone)]
+struct Fate {
+    before: Option<Vec<u8>>,
+    after: Option<Vec<u8>>,
+}
+
+fn fates() -> impl Strategy<Value = Vec<Fate>> {
+    let content = || proptest::option::of(proptest::collection::vec(any::<u8>(), 0..20));
+    let fate = (content(), content()).prop_map(|(before, after)| Fate { before, after });
+    proptest::collection::vec(fate, 1..6)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn a_change_and_its_undo_are_nothing(fates in fates()) {
+        let desk = Desk::new();
+        let mut changes = Vec::new();
+        for (at, Fate { before, after }) in fates.iter().enumerate() {
+            let path = format!("file{at}");
+            if let Some(bytes) = before {
+                fs::write(desk.work().join(&path), bytes).unwrap();
+            }
+            let expected = before.as_ref().map_or(Expected::Absent, |bytes| Expected::Content(bytes.clone().into()));
+            match (before, after) {
+                (_, Some(after)) => changes.push(change(&path, expected, Action::Write(after.clone()))),
+                (Some(_), None) => changes.push(change(&path, expected, Action::Delete)),
+                (None, None) => {}
+            }
+        }
+        let held = |of: fn(&Fate) -> &Option<Vec<u8>>| -> Vec<_> { fates.iter().map(|fate| of(fate).clone()).collect() };
+        let found = || -> Vec<_> { (0..fates.len()).map(|at| fs::read(desk.work().join(format!("file{at}"))).ok()).collect() };
+        let changed = desk.commit(changes).unwrap();
+        prop_assert_eq!(found(), held(|fate| &fate.after));
+        let back = changed.into_iter().map(|Changed { path, before, after }| Change {
+            path,
+            expected: after.map_or(Expected::Absent, |after| Expected::Content(after.bytes)),
+            action: before.map_or(Action::Delete, Action::Restore),
+        });
+        desk.commit(back.collect()).unwrap();
+        prop_assert_eq!(found(), held(|fate| &fate.before));
+    }
 }

@@ -1,0 +1,79 @@
+//! What it costs to change one line of a 5 MB file, against the plainest safe way: write beside it, flush, rename.
+//!
+//! Both in turns, so that they meet the same machine. `cargo bench -p windlass-host --bench commit`.
+#![expect(clippy::print_stdout, reason = "a measurement, run by hand")]
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    hint::black_box,
+    io::{self, Write},
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use windlass_contract::{
+    Action, Archive, CallId, Change, Changed, Confinement, Effects, Expected, Grant, Limits, Sandbox,
+};
+use windlass_host::Machine;
+
+const ROUNDS: usize = 40;
+
+/// Keeps nothing, but has a place for notes.
+#[derive(Debug)]
+struct Forgetful(PathBuf);
+
+impl Archive for Forgetful {
+    fn keep(&self, _call: &CallId, files: &[Changed]) -> io::Result<()> {
+        black_box(files);
+        Ok(())
+    }
+
+    fn notes(&self) -> &Path {
+        &self.0
+    }
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let directory = tempfile::tempdir()?;
+    let work = directory.path().canonicalize()?;
+    let lines = |marked: usize| -> Vec<u8> {
+        let line = |at| if at == marked { "x".repeat(49) } else { format!("{at:049}") };
+        (0..100_000).flat_map(|at| (line(at) + "\n").into_bytes()).collect()
+    };
+    let (one, other): (Arc<[u8]>, Arc<[u8]>) = (lines(1).into(), lines(2).into());
+    fs::write(work.join("plain"), &one)?;
+    fs::write(work.join("ours"), &one)?;
+    let machine = Machine::new(BTreeMap::new()).with_archive(Arc::new(Forgetful(work.join("notes"))));
+    // In a session this is the gate's privilege.
+    let grant = Grant::issue(work.clone(), &Effects::none(), Limits::default(), Confinement::Unconfined);
+    let host = machine.confine(&grant)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    let (mut plain, mut ours) = (Vec::new(), Vec::new());
+    for round in 0..ROUNDS {
+        let (old, new) = if round % 2 == 0 { (&one, &other) } else { (&other, &one) };
+        let begun = Instant::now();
+        let mut file = File::create(work.join("beside"))?;
+        file.write_all(new)?;
+        file.sync_data()?;
+        fs::rename(work.join("beside"), work.join("plain"))?;
+        plain.push(begun.elapsed());
+        let change = Change {
+            path: "ours".into(),
+            expected: Expected::Content(Arc::clone(old)),
+            action: Action::Write(new.to_vec()),
+        };
+        let begun = Instant::now();
+        runtime.block_on(host.files().commit(&"bench".into(), vec![change]))?;
+        ours.push(begun.elapsed());
+    }
+    println!("write, flush and rename: {:?}", median(plain));
+    println!("Files::commit:           {:?}", median(ours));
+    Ok(())
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
+}
