@@ -51,6 +51,7 @@ pub struct AgentBuilder {
     time_limit: Option<Duration>,
     token_limit: Option<u64>,
     command_time: Option<Duration>,
+    command_cpu: Option<Duration>,
     single_turn: bool,
     /// Where it is kept what files were: with the session.
     edits: Option<Edits>,
@@ -80,6 +81,7 @@ impl Default for AgentBuilder {
             time_limit: None,
             token_limit: None,
             command_time: None,
+            command_cpu: None,
             single_turn: false,
             edits: None,
             outputs: None,
@@ -157,6 +159,8 @@ impl AgentBuilder {
         token_limit(tokens: u64) = Some(tokens);
         /// How long all commands may take together.
         command_time(limit: Duration) = Some(limit);
+        /// How much time of the processors all commands may take together.
+        command_cpu(limit: Duration) = Some(limit);
     }
 
     /// Ends with the turn what a conversation would leave running for the next.
@@ -254,6 +258,9 @@ impl AgentBuilder {
         }
         if let Some(limit) = self.command_time {
             machine = machine.with_command_time(limit);
+        }
+        if let Some(limit) = self.command_cpu {
+            machine = machine.with_command_cpu(limit);
         }
         if let Some(edits) = self.edits {
             machine = machine.with_archive(Arc::new(edits));

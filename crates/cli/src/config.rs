@@ -78,6 +78,9 @@ pub(crate) struct Config {
     /// The longest that all commands of a run may take together, in seconds; then no more are started. Unset means no
     /// limit.
     pub(crate) command_time_limit_sec: Option<NonZeroU64>,
+    /// The most time of the processors that all commands of a run may take together, in seconds; then no more are
+    /// started. Unset means no limit.
+    pub(crate) command_cpu_limit_sec: Option<NonZeroU64>,
     /// The longest a turn may take, in seconds. Unset means no limit.
     pub(crate) turn_time_limit_sec: Option<NonZeroU64>,
     /// The most tokens a turn may use. Unset means no limit.
@@ -110,6 +113,7 @@ impl Default for Config {
             parallel_commands: false,
             tool_output_token_limit: None,
             command_time_limit_sec: None,
+            command_cpu_limit_sec: None,
             turn_time_limit_sec: None,
             turn_token_limit: None,
             show_raw_agent_reasoning: false,

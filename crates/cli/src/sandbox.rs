@@ -92,7 +92,8 @@ fn not_run(error: &HostError) -> ExitCode {
         HostError::EmptyCommand
         | HostError::Nul
         | HostError::NotGranted { .. }
-        | HostError::TimeUsedUp { .. } => Exit::Usage.into(),
+        | HostError::TimeUsedUp { .. }
+        | HostError::CpuUsedUp { .. } => Exit::Usage.into(),
     }
 }
 

@@ -96,6 +96,9 @@ impl Setup {
         if let Some(seconds) = config.command_time_limit_sec {
             builder = builder.command_time(Duration::from_secs(seconds.get()));
         }
+        if let Some(seconds) = config.command_cpu_limit_sec {
+            builder = builder.command_cpu(Duration::from_secs(seconds.get()));
+        }
         if let Some(seconds) = config.turn_time_limit_sec {
             builder = builder.time_limit(Duration::from_secs(seconds.get()));
         }

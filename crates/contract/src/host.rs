@@ -225,6 +225,12 @@ pub enum HostError {
         /// That time.
         limit: Duration,
     },
+    /// All commands together have taken the time of the processors they may.
+    #[error("the commands of this session have used up the {} seconds of processor time they may take together", limit.as_secs())]
+    CpuUsedUp {
+        /// That time.
+        limit: Duration,
+    },
     /// No walls of this machine can do what was asked for, so nothing ran.
     #[error("cannot confine `{program}`: {reason}; `windlass doctor` says what this machine can do")]
     NotHeld {

@@ -45,7 +45,7 @@ pub struct Machine {
     ladder: Arc<Ladder>,
     temporary: Arc<Temporary>,
     outputs: Option<Arc<Outputs>>,
-    spending: Option<Arc<Spending>>,
+    spending: Spending,
     /// Whoever uses a session holds it; here is only known which there are.
     sessions: Arc<Mutex<Vec<Weak<Running>>>>,
     archive: Option<Arc<dyn Archive>>,
@@ -73,7 +73,7 @@ impl Machine {
             ladder: Arc::default(),
             temporary: Arc::new(temporary),
             outputs: None,
-            spending: None,
+            spending: Spending::default(),
             sessions: Arc::default(),
             archive: None,
         }
@@ -99,8 +99,17 @@ impl Machine {
     /// The same machine, whose commands may take so much time together. Then no more are started; what runs in a session
     /// of its own is not counted.
     #[must_use]
-    pub fn with_command_time(self, limit: Duration) -> Self {
-        Self { spending: Some(Arc::new(Spending::new(limit))), ..self }
+    pub fn with_command_time(mut self, limit: Duration) -> Self {
+        self.spending.wall.limit = limit;
+        self
+    }
+
+    /// The same machine, whose commands may take so much time of the processors together. It is counted when a command
+    /// ends; then no more are started. Where the system does not tell how much it was, the time by the clock counts.
+    #[must_use]
+    pub fn with_command_cpu(mut self, limit: Duration) -> Self {
+        self.spending.cpu.limit = limit;
+        self
     }
 
     /// The same machine without namespaces: what commands would be held by where the system has none.
@@ -134,7 +143,7 @@ impl Machine {
             Confinement::External(network) => Enclosure::External(*network),
             Confinement::Walls(walls) => Enclosure::Walls(Arc::new(Site {
                 walls: self.with_outputs(walls),
-                limits: grant.limits().clone(),
+                limits: self.spending.within(grant.limits()),
                 cwd: grant.cwd().clone(),
                 home: variable("HOME"),
                 agent_socket: variable("SSH_AUTH_SOCK"),
@@ -146,10 +155,6 @@ impl Machine {
 }
 
 impl Machine {
-    fn time_left(&self) -> Result<Duration, HostError> {
-        self.spending.as_ref().map_or(Ok(Duration::MAX), |spending| spending.left())
-    }
-
     /// Walls behind which the outputs so far can be read.
     fn with_outputs(&self, walls: &Walls) -> Walls {
         let mut walls = walls.clone();
@@ -236,14 +241,16 @@ impl Host for Commands {
         output: &'a (dyn Fn(&[u8]) + Send + Sync),
     ) -> BoxFuture<'a, Result<Finished, HostError>> {
         Box::pin(async move {
-            let left = self.machine.time_left()?;
-            let _meter = self.machine.spending.as_ref().map(|spending| spending.count());
+            let spending = &self.machine.spending;
+            let left = spending.left()?;
+            let _meter = spending.wall.count();
             let run = process::Run {
                 program: Program::new(command, &self.machine.environment, &self.cwd)?,
                 enclosure: self.enclosure.clone(),
                 time_limit: command.time_limit.unwrap_or(self.limits.default_time).min(left),
                 output_limit_bytes: self.limits.output_bytes,
                 outputs: self.machine.outputs.clone(),
+                cpu: spending.cpu.count(),
                 output,
             };
             let (finished, held) = run.complete(&self.machine.keeper, cancel).await?;
@@ -265,12 +272,13 @@ impl Host for Commands {
         output: Listener,
     ) -> BoxFuture<'a, Result<Arc<dyn Session>, HostError>> {
         Box::pin(async move {
-            self.machine.time_left()?;
+            self.machine.spending.left()?;
             let opening = Opening {
                 program: Program::new(command, &self.machine.environment, &self.cwd)?,
                 enclosure: self.enclosure.clone(),
                 keyboard: input,
                 output_limit_bytes: self.limits.output_bytes,
+                cpu: self.machine.spending.cpu.count(),
                 output,
             };
             let running = Arc::new(opening.start(&self.machine.keeper).await?);

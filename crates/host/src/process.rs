@@ -20,6 +20,7 @@ use crate::{
     keeper::{Child, Ended, Keeper, Order},
     outputs::{Outputs, Spill},
     program::Program,
+    spending::Meter,
     sys::Stdio,
 };
 
@@ -43,6 +44,7 @@ pub(crate) struct Run<'a> {
     pub(crate) time_limit: Duration,
     pub(crate) output_limit_bytes: usize,
     pub(crate) outputs: Option<Arc<Outputs>>,
+    pub(crate) cpu: Meter,
     pub(crate) output: &'a (dyn Fn(&[u8]) + Send + Sync),
 }
 
@@ -68,6 +70,7 @@ impl Run<'_> {
         };
         let order = Order { program: self.program, stdio, enclosure: self.enclosure };
         let end = attend(order, self.time_limit, keeper, cancel, Some(&mut capture)).await?;
+        self.cpu.settle(end.cpu);
         let (output, gap) = capture.kept.finish();
         let whole = match capture.spill {
             Some(spill) => spill.finish().await,
@@ -88,6 +91,8 @@ impl Run<'_> {
 pub(crate) struct End {
     pub(crate) exit: Exit,
     pub(crate) duration: Duration,
+    /// How much time of the processors it took, with everyone below it, if that is known.
+    pub(crate) cpu: Option<Duration>,
     pub(crate) killed: Vec<String>,
     pub(crate) denials: Vec<Denial>,
     /// Absent if it was stopped before it began.
@@ -105,8 +110,8 @@ pub(crate) async fn attend(
     let name = order.program.name().to_owned();
     let begun = Instant::now();
     if cancel.is_cancelled() {
-        let (exit, duration) = (Exit::Cancelled, begun.elapsed());
-        return Ok(End { exit, duration, killed: Vec::new(), denials: Vec::new(), held: None });
+        let (exit, duration, cpu) = (Exit::Cancelled, begun.elapsed(), Some(Duration::ZERO));
+        return Ok(End { exit, duration, cpu, killed: Vec::new(), denials: Vec::new(), held: None });
     }
     let stop = stop(time_limit, cancel);
     // Not given up halfway: a start is short, and what has begun may have said something before we hear of it.
@@ -136,7 +141,7 @@ pub(crate) async fn stay(
     let mut denials = denials::observed(exit, &ended.words);
     denials.extend(child.inspect().await);
     let held = Some(child.held().clone());
-    Ok(End { exit, duration, killed: ended.words.killed, denials, held })
+    Ok(End { exit, duration, cpu: ended.words.cpu, killed: ended.words.killed, denials, held })
 }
 
 /// The pipe for all output; only our end knows how not to block.

@@ -27,6 +27,7 @@ use crate::{
     keeper::{Child, Keeper, Order},
     process::{self, Capture},
     program::Program,
+    spending::Meter,
     sys::{Stdio, terminal::Terminal},
 };
 
@@ -39,6 +40,7 @@ pub(crate) struct Opening {
     pub(crate) enclosure: Enclosure,
     pub(crate) keyboard: Keyboard,
     pub(crate) output_limit_bytes: usize,
+    pub(crate) cpu: Meter,
     pub(crate) output: Listener,
 }
 
@@ -53,7 +55,9 @@ impl Opening {
         let held = child.held().clone();
         let seen = Arc::new(Seen::new(self.output_limit_bytes));
         let end = CancellationToken::new();
-        let task = tokio::spawn(attend(child, reader, Arc::clone(&seen), end.clone(), self.output));
+        let (cpu, output) = (self.cpu, self.output);
+        let attendant = Attendant { child, reader, seen: Arc::clone(&seen), end: end.clone(), cpu, output };
+        let task = tokio::spawn(attendant.attend());
         Ok(Running { name, held, keys, seen, end, task })
     }
 }
@@ -104,32 +108,41 @@ impl Keys {
     }
 }
 
-/// The session's task: reads until the end, and leaves nothing behind.
-async fn attend(
-    mut child: Child,
+/// What the session's task works with.
+struct Attendant {
+    child: Child,
     reader: pipe::Receiver,
     seen: Arc<Seen>,
     end: CancellationToken,
+    cpu: Meter,
     output: Listener,
-) {
-    let sink = |bytes: &[u8]| {
-        seen.push(bytes);
-        output(bytes);
-    };
-    // What is kept is kept in `seen`, because it can be taken before the end.
-    let mut capture = Capture::passing(reader, &sink);
-    let stop = async {
-        end.cancelled().await;
-        Exit::Cancelled
-    };
-    let ended = process::stay(&mut child, Instant::now(), stop, Some(&mut capture)).await.map_or_else(
-        // We have lost track of it; dropping the child kills it.
-        |_lost| Ended { exit: Exit::Signal(libc::SIGKILL), killed: Vec::new(), denials: Vec::new() },
-        |end| Ended { exit: end.exit, killed: end.killed, denials: end.denials },
-    );
-    let held = child.held().clone();
-    drop(child);
-    seen.close(ended, &held);
+}
+
+impl Attendant {
+    /// Reads until the end, and leaves nothing behind.
+    async fn attend(self) {
+        let Self { mut child, reader, seen, end, cpu, output } = self;
+        let sink = |bytes: &[u8]| {
+            seen.push(bytes);
+            output(bytes);
+        };
+        // What is kept is kept in `seen`, because it can be taken before the end.
+        let mut capture = Capture::passing(reader, &sink);
+        let stop = async {
+            end.cancelled().await;
+            Exit::Cancelled
+        };
+        let end = process::stay(&mut child, Instant::now(), stop, Some(&mut capture)).await;
+        cpu.settle(end.as_ref().ok().and_then(|end| end.cpu));
+        let ended = end.map_or_else(
+            // We have lost track of it; dropping the child kills it.
+            |_lost| Ended { exit: Exit::Signal(libc::SIGKILL), killed: Vec::new(), denials: Vec::new() },
+            |end| Ended { exit: end.exit, killed: end.killed, denials: end.denials },
+        );
+        let held = child.held().clone();
+        drop(child);
+        seen.close(ended, &held);
+    }
 }
 
 /// What a session has printed, and whether it is over.

@@ -1,46 +1,115 @@
-//! The time that all commands of a machine may take together.
+//! The time that all commands of a machine may take together: by the clock, and of the processors.
 
 use std::{
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
-use windlass_contract::HostError;
+use windlass_contract::{HostError, Limits};
 
-/// How much may be taken, and how much has been.
-#[derive(Debug)]
+/// Both times. Copies of it count together.
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Spending {
-    limit: Duration,
-    used: Mutex<Duration>,
+    pub(crate) wall: Account,
+    pub(crate) cpu: Account,
 }
 
 impl Spending {
-    pub(crate) fn new(limit: Duration) -> Self {
-        Self { limit, used: Mutex::default() }
+    /// What is left by the clock; an error if nothing is of either. Commands that run at the same time are each given
+    /// all of it.
+    pub(crate) fn left(&self) -> Result<Duration, HostError> {
+        if self.cpu.left().is_zero() {
+            return Err(HostError::CpuUsedUp { limit: self.cpu.limit });
+        }
+        let left = self.wall.left();
+        if left.is_zero() { Err(HostError::TimeUsedUp { limit: self.wall.limit }) } else { Ok(left) }
     }
 
-    /// What is left; an error if nothing is. Commands that run at the same time are each given all of it.
-    pub(crate) fn left(&self) -> Result<Duration, HostError> {
-        let left = self.limit.saturating_sub(*self.used.lock().unwrap_or_else(PoisonError::into_inner));
-        if left.is_zero() { Err(HostError::TimeUsedUp { limit: self.limit }) } else { Ok(left) }
+    /// Limits under which no single process can take more of the processors than is left. The kernel keeps whole
+    /// seconds.
+    pub(crate) fn within(&self, limits: &Limits) -> Limits {
+        let mut limits = limits.clone();
+        if self.cpu.limit < Duration::MAX {
+            let left = self.cpu.left().as_secs().saturating_add(1);
+            limits.quota.cpu_seconds = Some(limits.quota.cpu_seconds.map_or(left, |limit| limit.min(left)));
+        }
+        limits
+    }
+}
+
+/// How much may be taken, and how much has been.
+#[derive(Debug, Clone)]
+pub(crate) struct Account {
+    pub(crate) limit: Duration,
+    used: Arc<Mutex<Duration>>,
+}
+
+impl Account {
+    fn left(&self) -> Duration {
+        self.limit.saturating_sub(*self.used.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Counts until it is dropped.
-    pub(crate) fn count(&self) -> Meter<'_> {
-        Meter { spending: self, begun: Instant::now() }
+    pub(crate) fn count(&self) -> Meter {
+        Meter { account: self.clone(), begun: Instant::now(), known: None }
+    }
+}
+
+impl Default for Account {
+    fn default() -> Self {
+        Self { limit: Duration::MAX, used: Arc::default() }
     }
 }
 
 /// Time that is being taken.
 #[derive(Debug)]
-pub(crate) struct Meter<'a> {
-    spending: &'a Spending,
+pub(crate) struct Meter {
+    account: Account,
     begun: Instant,
+    known: Option<Duration>,
 }
 
-impl Drop for Meter<'_> {
+impl Meter {
+    /// It was so much, if that is known. Else, as when it is just dropped, all that has passed counts.
+    pub(crate) fn settle(mut self, known: Option<Duration>) {
+        self.known = known;
+    }
+}
+
+impl Drop for Meter {
     fn drop(&mut self) {
-        let mut used = self.spending.used.lock().unwrap_or_else(PoisonError::into_inner);
-        *used = used.saturating_add(self.begun.elapsed());
+        let taken = self.known.unwrap_or_else(|| self.begun.elapsed());
+        let mut used = self.account.used.lock().unwrap_or_else(PoisonError::into_inner);
+        *used = used.saturating_add(taken);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_contract::Quota;
+
+    use super::*;
+
+    #[test]
+    fn what_is_not_known_counts_by_the_clock() {
+        let account = || Account { limit: Duration::from_nanos(1), ..Account::default() };
+        let (known, unknown, dropped) = (account(), account(), account());
+        known.count().settle(Some(Duration::ZERO));
+        unknown.count().settle(None);
+        drop(dropped.count());
+        assert_eq!([known, unknown, dropped].map(|account| account.left().is_zero()), [false, true, true]);
+    }
+
+    #[test]
+    fn a_process_is_limited_to_what_is_left_unless_it_is_limited_to_less() {
+        let spending = |seconds| {
+            let limit = Duration::from_secs(seconds);
+            Spending { cpu: Account { limit, ..Account::default() }, ..Spending::default() }
+        };
+        let quota =
+            |cpu_seconds| Limits { quota: Quota { cpu_seconds, ..Quota::default() }, ..Limits::default() };
+        assert_eq!(Spending::default().within(&quota(None)), quota(None));
+        assert_eq!(spending(5).within(&quota(None)), quota(Some(6)));
+        assert_eq!(spending(5).within(&quota(Some(3))), quota(Some(3)));
     }
 }

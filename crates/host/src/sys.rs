@@ -12,6 +12,7 @@ use std::{
     mem,
     os::fd::{AsRawFd, OwnedFd},
     ptr,
+    time::Duration,
 };
 #[cfg(target_os = "linux")]
 use std::{
@@ -129,6 +130,8 @@ pub(crate) struct LastWords {
     pub(crate) exit: Option<Exit>,
     pub(crate) over: Option<&'static str>,
     pub(crate) refused: Option<String>,
+    /// How much time of the processors the command and everyone below it took.
+    pub(crate) cpu: Option<Duration>,
     pub(crate) killed: Vec<String>,
     /// Everyone had ended by then.
     pub(crate) all_gone: bool,

@@ -163,7 +163,7 @@ pub(crate) fn in_words(error: HostError) -> ToolError {
         }
         HostError::Nul => return ToolError::bad_input("the command contains a NUL byte: leave it out"),
         HostError::NotGranted { .. } => error.to_string(),
-        HostError::TimeUsedUp { .. } => {
+        HostError::TimeUsedUp { .. } | HostError::CpuUsedUp { .. } => {
             let message = format!("{error}; say what is done and what is not");
             return denied(Layer::Limit, "the session's time for commands is limited", message, error);
         }

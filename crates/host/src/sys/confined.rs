@@ -13,6 +13,7 @@ use std::{
     },
     path::Path,
     ptr,
+    time::Duration,
 };
 
 use super::{
@@ -216,6 +217,7 @@ pub(super) fn last_words(mut pipe: &PipeReader) -> LastWords {
             .into_iter()
             .find_map(|(over, name)| (over as u32 == last.over).then_some(name)),
         refused: (last.refused > 0).then(|| address_text(&last.refused_path)),
+        cpu: Some(Duration::from_micros(last.cpu_micros)),
         killed: names.map(|name| text(&name[..NAME_BYTES])).collect(),
         all_gone: last.all_gone == 1,
     }

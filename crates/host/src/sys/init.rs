@@ -27,6 +27,9 @@ const COUNTING_MILLIS: i64 = 5;
 /// How many of those that had to be killed are named.
 pub(super) const NAMED: usize = 8;
 
+/// What the kernel counts by in `/proc`: a hundred a second, whatever its own clock does.
+const TICK_MICROS: u64 = 10_000;
+
 /// The longest name of a process, with a zero.
 pub(super) const NAME_BYTES: usize = 16;
 
@@ -41,6 +44,8 @@ pub(super) struct Last {
     /// How many connections were refused; and the first of them.
     pub(super) refused: u32,
     pub(super) refused_path: [u8; 128],
+    /// How much time of the processors all took who have ended, or were killed in the end.
+    pub(super) cpu_micros: u64,
     /// How many were killed in the end; and the names of the first.
     pub(super) killed: u32,
     pub(super) names: [[u8; NAME_BYTES]; NAMED],
@@ -108,6 +113,7 @@ impl Init {
                 break;
             }
         }
+        last.cpu_micros = cpu_of_collected();
         if last.all_gone == 0 {
             survivors(&mut last);
         }
@@ -218,9 +224,26 @@ pub(super) fn told_to_end(signals: RawFd) -> bool {
     }
 }
 
-/// Writes down who is still there.
+/// Writes down who is still there, and what they took: nobody will collect them.
 fn survivors(last: &mut Last) {
-    each_process(|pid| name_killed(last, pid));
+    each_number(|pid| {
+        last.cpu_micros += number_in(pid, b"/stat", cpu_ticks) * TICK_MICROS;
+        if !is_over(pid) {
+            name_killed(last, pid);
+        }
+    });
+}
+
+/// What everyone took whom this process has collected, and whom they have.
+pub(super) fn cpu_of_collected() -> u64 {
+    // SAFETY: all zeros is a valid value, and it lives across the call.
+    let used = unsafe {
+        let mut used: libc::rusage = mem::zeroed();
+        libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut used);
+        used
+    };
+    let micros = |time: libc::timeval| time.tv_sec.cast_unsigned() * 1_000_000 + time.tv_usec.cast_unsigned();
+    micros(used.ru_utime) + micros(used.ru_stime)
 }
 
 /// Writes down one that is to be killed.
@@ -237,6 +260,15 @@ pub(super) fn name_killed(last: &mut Last, pid: u32) {
 
 /// Visits every process but this one that has not ended.
 pub(super) fn each_process(mut visit: impl FnMut(u32)) {
+    each_number(|pid| {
+        if !is_over(pid) {
+            visit(pid);
+        }
+    });
+}
+
+/// Visits every process but this one, collected or not.
+fn each_number(mut visit: impl FnMut(u32)) {
     let mut buffer = [0_u64; 1024];
     // SAFETY: a constant C string.
     let directory =
@@ -258,7 +290,6 @@ pub(super) fn each_process(mut visit: impl FnMut(u32)) {
             let name = entries.get(19..length).unwrap_or_default();
             if let Some(pid) = number(name).filter(|pid| *pid > 1)
                 && let Ok(pid) = u32::try_from(pid)
-                && !is_over(pid)
             {
                 visit(pid);
             }
@@ -289,6 +320,13 @@ pub(super) fn parent_in(stat: &[u8]) -> Option<u64> {
 fn threads(stat: &[u8]) -> Option<u64> {
     let name_end = stat.iter().rposition(|byte| *byte == b')')?;
     nth_number(stat.get(name_end + 2..)?, 17)
+}
+
+/// What a process took, and those it has collected: the fourteenth field and the three after it.
+fn cpu_ticks(stat: &[u8]) -> Option<u64> {
+    let name_end = stat.iter().rposition(|byte| *byte == b')')?;
+    let fields = stat.get(name_end + 2..)?;
+    (11..15).map(|field| nth_number(fields, field)).sum()
 }
 
 pub(super) fn number_in(pid: u32, file: &[u8], pick: impl Fn(&[u8]) -> Option<u64>) -> u64 {
@@ -355,7 +393,10 @@ mod tests {
     #[test]
     fn numbers_are_found_where_the_kernel_puts_them() {
         let stat = b"7 (a b) c) S 1 7 7 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 42 0 99 1";
-        assert_eq!((threads(stat), parent_in(stat)), (Some(42), Some(1)));
+        assert_eq!(
+            (threads(stat), parent_in(stat), cpu_ticks(stat)),
+            (Some(42), Some(1), Some(5 + 6 + 7 + 8))
+        );
         assert_eq!(nth_number(b"100 25 3\n", 1), Some(25));
         assert_eq!(
             number_after(b"rchar: 1\nwrite_bytes: 4096\ncancelled_write_bytes: 0\n", b"\nwrite_bytes: "),

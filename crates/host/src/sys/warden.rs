@@ -17,8 +17,8 @@ use super::{
     Failure, Plan, StartError, Started, Stdio, hear,
     hold::{Files, Hold},
     init::{
-        GRACE_MILLIS, Last, SETTLING_MILLIS, each_process, event, keep_memory_private, name_killed, now,
-        number_in, parent_in, signals, told_to_end,
+        GRACE_MILLIS, Last, SETTLING_MILLIS, cpu_of_collected, each_process, event, keep_memory_private,
+        name_killed, now, number_in, parent_in, signals, told_to_end,
     },
     plan, report_pipe,
     split::{Stack, borrow, close_all_but, copy, place_standard},
@@ -150,6 +150,7 @@ impl Warden {
         } else {
             last.all_gone = 1;
         }
+        last.cpu_micros = cpu_of_collected();
         // SAFETY: the structure is a local that lives across the call.
         unsafe {
             libc::write(self.last_words, (&raw const last).cast(), mem::size_of::<Last>());

@@ -135,10 +135,13 @@ async fn a_crash_keeps_its_facts_and_the_last_words() {
 
 #[tokio::test]
 async fn a_command_for_which_no_time_is_left_is_denied_by_the_limit() {
-    let (kind, message) = complains(HostError::TimeUsedUp { limit: Duration::from_secs(600) }).await;
-    let ErrorKind::Denied(denial) = kind else { panic!("{kind:?}") };
-    assert_eq!(denial.layer, Layer::Limit);
-    assert!(message.contains("used up the 600 seconds"), "{message}");
+    let limit = Duration::from_secs(600);
+    for error in [HostError::TimeUsedUp { limit }, HostError::CpuUsedUp { limit }] {
+        let (kind, message) = complains(error).await;
+        let ErrorKind::Denied(denial) = kind else { panic!("{kind:?}") };
+        assert_eq!(denial.layer, Layer::Limit);
+        assert!(message.contains("used up the 600 seconds"), "{message}");
+    }
 }
 
 #[tokio::test]
