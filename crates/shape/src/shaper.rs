@@ -58,7 +58,7 @@ impl Shaper {
             }
         }
         receipt.refusal = receipt.refusal.map(|reason| self.secrets.clean(&reason).into_owned());
-        let content = content.into_iter().map(|part| self.clean(part)).collect();
+        let content = content.into_iter().map(|part| self.clean(part, &facts)).collect();
         let data = data.map(|data| self.clean_data(data));
         let verdict = judge(status, &facts);
         let (content, total_lines) = fit(
@@ -69,14 +69,18 @@ impl Shaper {
         Outcome { status, content, view: View { format, total_lines }, data, facts, verdict, receipt }
     }
 
-    fn clean(&self, part: Content) -> Content {
-        match part {
+    fn clean(&self, part: Content, facts: &Facts) -> Content {
+        match (part, facts) {
+            // Carriage returns of a file stay: a model that edits it must find it again.
+            (Content::Text(text), Facts::None) if !text.contains('\u{1b}') => {
+                Content::Text(self.clean_text(text))
+            }
             // Redraws first: a secret may be written in two colours.
-            Content::Text(text) => match Terminal::reduce(&text) {
+            (Content::Text(text), _) => match Terminal::reduce(&text) {
                 Cow::Borrowed(_) => Content::Text(self.clean_text(text)),
                 Cow::Owned(seen) => Content::Text(self.clean_text(seen)),
             },
-            image @ Content::Image(_) => image,
+            (image @ Content::Image(_), _) => image,
         }
     }
 
@@ -332,6 +336,16 @@ mod tests {
         let refused = Failure::Refused("no plum-Tree-42x".into());
         let outcome = shaper.shape(Format::Plain, Err(refused), Receipt::default());
         assert_eq!(outcome.receipt.refusal.as_deref(), Some("no [REDACTED:APP_SECRET#1]"));
+    }
+
+    #[test]
+    fn only_what_was_printed_is_read_as_a_terminal_reads_it() {
+        let text = "old\rnew\n";
+        let file = Shaper::default().shape(Format::Plain, Ok(Output::from(text)), Receipt::default());
+        assert_eq!(file.text(), text);
+        let printed = Output { facts: command(Exit::Code(0)), ..Output::from(text) };
+        let printed = Shaper::default().shape(Format::Plain, Ok(printed), Receipt::default());
+        assert_eq!(printed.text(), "new\n");
     }
 
     #[test]
