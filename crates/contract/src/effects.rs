@@ -1,6 +1,6 @@
 //! What a call would do, said before it is done.
 
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -84,6 +84,22 @@ impl Network {
     fn is_none(&self) -> bool {
         *self == Self::None
     }
+}
+
+/// A path without `.` and `..`, by its text alone. The gate decides by it and the host opens by it, so that both mean the
+/// same file.
+pub fn normal(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                normal.pop();
+            }
+            other => normal.push(other),
+        }
+    }
+    normal
 }
 
 /// A program with its arguments, as it would be executed.

@@ -15,12 +15,12 @@ use std::{
             fs::{FileTypeExt, MetadataExt},
         },
     },
-    path::{Component, Path, PathBuf},
+    path::{Path, PathBuf},
     sync::{Arc, OnceLock},
 };
 
 use rustix::io::Errno;
-use windlass_contract::{Denial, Effects, FileError, FileKind, Layer, Proof};
+use windlass_contract::{Denial, Effects, FileError, FileKind, Layer, Proof, normal};
 
 use super::handle;
 use crate::{
@@ -283,21 +283,6 @@ fn real_to_be(name: &Path) -> Result<PathBuf, FileError> {
 pub(super) fn is_process(real: &Path) -> bool {
     let process = real.strip_prefix("/proc").ok().and_then(|rest| rest.iter().next());
     process.is_some_and(|name| name.as_bytes().iter().all(u8::is_ascii_digit))
-}
-
-/// A path without `.` and `..`, by its text alone.
-fn normal(path: &Path) -> PathBuf {
-    let mut normal = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                normal.pop();
-            }
-            other => normal.push(other),
-        }
-    }
-    normal
 }
 
 /// What stands somewhere.

@@ -1,8 +1,8 @@
 //! Calls that act by themselves, without a command: what they may read and write.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 
-use windlass_contract::{ApprovalPolicy, Confinement, Effects, Network, Walls};
+use windlass_contract::{ApprovalPolicy, Confinement, Effects, Network, Walls, normal};
 
 use super::Decision;
 
@@ -55,21 +55,6 @@ pub(super) fn decide(
 fn is_inside(path: &Path, walls: &Walls, cwd: &Path) -> bool {
     let path = normal(&cwd.join(path));
     walls.writable.iter().any(|root| path.starts_with(root))
-}
-
-/// A path without `.` and `..`.
-fn normal(path: &Path) -> PathBuf {
-    let mut normal = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                normal.pop();
-            }
-            other => normal.push(other),
-        }
-    }
-    normal
 }
 
 #[cfg(test)]
