@@ -25,12 +25,19 @@ use crate::{
 
 /// Runs the command.
 pub(crate) fn run(common: &Common, args: &Undo) -> Result<Exit, Problem> {
+    if common.sandbox.map(SandboxMode::from) == Some(SandboxMode::ReadOnly) {
+        return Err(Problem::usage("`undo` writes files, which `--sandbox read-only` forbids"));
+    }
     let setup = Setup::for_tools(common)?;
     let edits = match &args.session {
         Some(id) => Edits::of_session(&setup.home, &id.as_str().into()).map_err(|error| session(&error))?,
         None => newest(&setup)?,
     };
-    let all = edits.list().map_err(|error| session(&error))?;
+    let mut all = edits.list().map_err(|error| session(&error))?;
+    if args.session.is_none() {
+        // Whoever works here does not mean what was done elsewhere.
+        all.retain(|edit| edit.files.iter().any(|file| file.path.starts_with(&setup.cwd)));
+    }
     if args.list {
         return print(&all.iter().map(listed).collect::<String>());
     }
@@ -84,7 +91,8 @@ fn chosen<'a>(all: &'a [Edit], args: &Undo) -> Result<Vec<&'a Edit>, Problem> {
     Ok(if args.turn { open.filter(|edit| edit.turn == turn).collect() } else { vec![newest] })
 }
 
-/// A machine that may write wherever the tools were allowed to: what is put there is what was there.
+/// A machine that may write wherever the tools were allowed to: what is put there is what was there. That holds only
+/// where no link leads elsewhere by now: see [`displaced`].
 fn host(setup: &Setup, edits: &Edits) -> Result<Arc<dyn Host>, Problem> {
     let policy = Policy { sandbox: SandboxMode::DangerFullAccess, ..setup.policy(ApprovalPolicy::Never) };
     let machine = Machine::new(BTreeMap::new()).with_archive(Arc::new(edits.clone()));
@@ -98,6 +106,16 @@ struct Undoing<'a> {
 
 impl Undoing<'_> {
     async fn run(&self, chosen: &[&Edit]) -> Result<Exit, Problem> {
+        for file in chosen.iter().flat_map(|edit| &edit.files) {
+            if let Some(link) = displaced(&file.path) {
+                let (path, link) = (file.path.display().to_string(), link.display().to_string());
+                return Err(Problem::failed(format!(
+                    "not undone: `{}` is not what it was, because `{}` is a link now; remove the link first",
+                    visible(&path),
+                    visible(&link)
+                )));
+            }
+        }
         let conflicts = self.conflicts(chosen).await?;
         if !conflicts.is_empty() {
             return Err(Problem::failed(format!(
@@ -163,6 +181,12 @@ impl Undoing<'_> {
     fn version(&self, kept: Option<&Kept>) -> Result<Option<Version>, Problem> {
         kept.map(|kept| self.edits.version(kept)).transpose().map_err(|error| session(&error))
     }
+}
+
+/// The link on the way to a file that was none when the file was changed. Edits are written down by their real names, so
+/// any link is new; a tool may have left it there to send the old content where it was never allowed to write.
+fn displaced(path: &Path) -> Option<&Path> {
+    path.ancestors().find(|part| part.symlink_metadata().is_ok_and(|found| found.is_symlink()))
 }
 
 /// An edit in one line.

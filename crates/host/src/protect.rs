@@ -95,6 +95,19 @@ pub(crate) struct Saved {
     pub(crate) permissions: fs::Permissions,
 }
 
+/// Whether a file could make git take the directory around it for a repository, settings and all: its `HEAD`, or the rest
+/// of one beside a `HEAD` that is there.
+fn makes_repository(real: &Path) -> bool {
+    const REST: [&str; 8] =
+        ["config", "config.worktree", "objects", "refs", "hooks", "commondir", "info", "packed-refs"];
+    let is = |part: &Path, name: &str| part.file_name().is_some_and(|own| own.eq_ignore_ascii_case(name));
+    let beside_head = |part: &Path| {
+        let head = part.parent().map(|around| around.join("HEAD"));
+        REST.iter().any(|name| is(part, name)) && head.is_some_and(|head| head.symlink_metadata().is_ok())
+    };
+    is(real, "HEAD") || real.ancestors().any(beside_head)
+}
+
 impl Protection {
     /// Looks at the roots. Costs the same however many files they hold.
     pub(crate) fn of(roots: &[PathBuf]) -> Self {
@@ -120,6 +133,7 @@ impl Protection {
     pub(crate) fn guards(&self, real: &Path) -> bool {
         let around = |path: &PathBuf| real.starts_with(path) || path.starts_with(real);
         real.iter().any(|part| part.eq_ignore_ascii_case(".git"))
+            || makes_repository(real)
             || self.fixed.iter().any(around)
             || self.absent.iter().any(|path| real.starts_with(path))
     }

@@ -403,6 +403,9 @@ async fn refusals_are_listed_until_the_same_tool_succeeds() {
     let refusals = world.turn().await.refusals;
     assert_eq!(refusals.len(), 1);
     assert!(!refusals[0].made_up_for);
-    assert_eq!(refusals[0].reason, "writing outside of the project; rejected by user approval settings");
+    assert_eq!(
+        refusals[0].reason,
+        "writing is not allowed in a read-only sandbox; rejected by user approval settings"
+    );
     assert_eq!(World::new(answers()).turn().await.refusals, []);
 }

@@ -1,5 +1,7 @@
 //! `windlass undo`: what tools have changed is taken back, and that again.
 
+use std::{fs, os::unix::fs::symlink};
+
 use serde_json::{Value, json};
 
 use crate::support::User;
@@ -96,4 +98,53 @@ fn a_turn_ends_with_a_diff_of_what_it_has_changed() {
     assert_eq!(items[1]["item"]["status"], "completed");
     let diff = "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-0\n+1\n";
     assert_eq!(lines.last().unwrap()["diff"], diff);
+}
+
+#[test]
+fn a_link_planted_after_an_edit_leads_nothing_elsewhere() {
+    let user = User::new();
+    let outside = user.home().join("outside");
+    fs::create_dir(&outside).unwrap();
+    fs::create_dir(user.work().join("d")).unwrap();
+    user.file("d/key", "planted\n");
+    user.file("gone.patch", "*** Begin Patch\n*** Delete File: d/key\n*** End Patch\n");
+    let patch = user.read("gone.patch");
+    user.run(&["apply-patch", &patch]).assert_code(0);
+    fs::remove_dir(user.work().join("d")).unwrap();
+    symlink(&outside, user.work().join("d")).unwrap();
+    let ended = user.run(&["undo"]);
+    ended.assert_code(1);
+    assert!(ended.last_word().contains("is a link now"), "{}", ended.stderr);
+    assert!(!outside.join("key").exists());
+}
+
+#[test]
+fn what_was_done_elsewhere_is_not_taken_back_here() {
+    let user = User::new();
+    for directory in ["one", "other"] {
+        fs::create_dir(user.work().join(directory)).unwrap();
+    }
+    let patch = "*** Begin Patch\n*** Add File: made\n+x\n*** End Patch\n";
+    user.run(&["apply-patch", "-C", "one", patch]).assert_code(0);
+    user.run(&["undo", "-C", "other"]).assert_code(2);
+    user.run(&["undo", "-C", "one", "--sandbox", "read-only"]).assert_code(2);
+    assert_eq!(user.read("one/made"), "x\n");
+    user.run(&["undo", "-C", "one"]).assert_code(0);
+    assert_eq!(user.read("one/made"), "");
+}
+
+#[test]
+fn no_file_tool_makes_a_repository() {
+    let user = User::new();
+    let write = |path: &str| {
+        let input = json!({"path": path, "content": "x\n"}).to_string();
+        user.run(&["call", "write_file", &input, "--sandbox", "workspace-write", "-a", "never"])
+    };
+    write("sub/HEAD").assert_code(1);
+    write("config").assert_code(0);
+    user.file("HEAD", "ref: refs/heads/m\n");
+    for path in ["config", "objects/x", "refs/heads/m", "hooks/pre-commit"] {
+        write(path).assert_code(1);
+    }
+    assert_eq!(user.read("config"), "x\n");
 }

@@ -42,6 +42,10 @@ pub(super) fn decide(
                      `sandbox_workspace_write.network_access` or `--sandbox danger-full-access`"
                 .to_owned(),
         },
+        (false, ApprovalPolicy::Never) if walls.writable.is_empty() => Decision::Refuse {
+            reason: "writing is not allowed in a read-only sandbox; rejected by user approval settings"
+                .to_owned(),
+        },
         // To the letter what models of this family were trained to read.
         (false, ApprovalPolicy::Never) => Decision::Refuse {
             reason: "writing outside of the project; rejected by user approval settings".to_owned(),
