@@ -43,7 +43,7 @@ pub use danger::{Danger, Severity};
 pub use judge::judge;
 pub use judgement::{Access, Class, FileUse, Judgement, Part, Reason};
 pub use matrix::{Ruling, Wish, ruling};
-pub use offer::{Leave, offer};
+pub use offer::offer;
 pub use rules::{Action, Rule, RuleError, RuleFile, Rules, Trust};
 pub use shell::{Unclear, What};
 pub use suggest::{Suggestion, suggest};

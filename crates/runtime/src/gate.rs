@@ -11,7 +11,7 @@ use windlass_contract::{
     Answer, ApprovalPolicy, Approver, Beyond, CommandLine, Confinement, Denial, Effects, Grant, Question,
     Reach, Rulebook, ToolCall,
 };
-use windlass_policy::{Class, Judgement, Leave, RuleFile, Rules, Ruling, Trust, Wish, judge, offer, ruling};
+use windlass_policy::{Class, Judgement, RuleFile, Rules, Ruling, Trust, Wish, judge, offer, ruling};
 use windlass_shape::Failure;
 
 use crate::{Reason, Stop};
@@ -196,15 +196,15 @@ impl Gate {
         let cwd = command.as_ref().and_then(|command| command.cwd.clone());
         let cwd = cwd.unwrap_or_else(|| self.policy.cwd.clone());
         // A rule knows the sandbox and no sandbox, nothing between.
-        let leave = match beyond {
-            Beyond::Nothing => Some(Leave::Stay),
-            Beyond::Everything => Some(Leave::Leave),
+        let wish = match beyond {
+            Beyond::Nothing => Some(Wish::Contained),
+            Beyond::Everything => Some(Wish::Escalated),
             Beyond::Wider { .. } => None,
         };
         let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner);
         let proposed = effects.escalation.as_ref().map_or(&[][..], |escalation| &escalation.prefix_rule);
-        let rule = command.as_ref().zip(leave);
-        let rule = rule.and_then(|(command, leave)| offer(command, &rules, proposed, leave));
+        let rule = command.as_ref().zip(wish);
+        let rule = rule.and_then(|(command, wish)| offer(command, &rules, proposed, wish));
         let keys: Vec<_> = match &command {
             // The same command, in the same place, held the same way.
             Some(command) => vec![json!([call.name, command.argv, cwd, beyond])],

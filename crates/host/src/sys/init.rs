@@ -98,7 +98,7 @@ impl Init {
                 // again and again, and keep the processor from those who have to end.
                 listener = -1;
             }
-            match self.bury(&mut last.status) {
+            match bury(self.command, &mut last.status) {
                 Buried::All => {
                     last.all_gone = 1;
                     break;
@@ -133,24 +133,6 @@ impl Init {
         }
     }
 
-    /// Collects everyone who has ended.
-    fn bury(&self, status: &mut c_int) -> Buried {
-        let mut buried = Buried::Others;
-        loop {
-            let mut how = 0;
-            // SAFETY: `how` lives across the call.
-            match unsafe { libc::waitpid(-1, &raw mut how, libc::WNOHANG | libc::__WALL) } {
-                0 => return buried,
-                -1 => return Buried::All,
-                pid if pid == self.command => {
-                    *status = how;
-                    buried = Buried::Command;
-                }
-                _ => {}
-            }
-        }
-    }
-
     /// Adds up what all processes use.
     fn count(&self) -> Over {
         let (mut memory, mut processes, mut written) = (0_u64, 0_u64, 0_u64);
@@ -176,7 +158,26 @@ impl Init {
     }
 }
 
-enum Buried {
+/// Collects everyone who has ended, and says how the command did.
+pub(super) fn bury(command: libc::pid_t, status: &mut c_int) -> Buried {
+    let mut buried = Buried::Others;
+    loop {
+        let mut how = 0;
+        // SAFETY: `how` lives across the call.
+        match unsafe { libc::waitpid(-1, &raw mut how, libc::WNOHANG | libc::__WALL) } {
+            0 => return buried,
+            -1 => return Buried::All,
+            pid if pid == command => {
+                *status = how;
+                buried = Buried::Command;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Who was collected.
+pub(super) enum Buried {
     Command,
     Others,
     All,

@@ -17,8 +17,8 @@ use super::{
     Failure, Plan, StartError, Started, Stdio, hear,
     hold::{Files, Hold},
     init::{
-        GRACE_MILLIS, Last, SETTLING_MILLIS, cpu_of_collected, each_process, event, keep_memory_private,
-        name_killed, now, number_in, parent_in, signals, told_to_end,
+        Buried, GRACE_MILLIS, Last, SETTLING_MILLIS, bury, cpu_of_collected, each_process, event,
+        keep_memory_private, name_killed, now, number_in, parent_in, signals, told_to_end,
     },
     plan, report_pipe,
     split::{Stack, borrow, close_all_but, copy, place_standard},
@@ -174,20 +174,7 @@ impl Warden {
     /// Collects everyone who has ended.
     fn bury(&self, status: &mut c_int) -> Buried {
         self.end_group_unseen();
-        let mut buried = Buried::Others;
-        loop {
-            let mut how = 0;
-            // SAFETY: `how` lives across the call.
-            match unsafe { libc::waitpid(-1, &raw mut how, libc::WNOHANG | libc::__WALL) } {
-                0 => return buried,
-                -1 => return Buried::All,
-                pid if pid == self.command => {
-                    *status = how;
-                    buried = Buried::Command;
-                }
-                _ => {}
-            }
-        }
+        bury(self.command, status)
     }
 
     /// Without /proc nobody can be found but by the command's group, whose number is only known to be its own until
@@ -206,12 +193,6 @@ impl Warden {
             }
         }
     }
-}
-
-enum Buried {
-    Command,
-    Others,
-    All,
 }
 
 fn wait(signals: RawFd, millis: i64) {

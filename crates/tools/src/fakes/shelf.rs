@@ -12,6 +12,8 @@ use windlass_contract::{
     HostError, Listed, Listing, OpenFile, Rung, Search,
 };
 
+use super::Sheet;
+
 /// Files, and the answers to every listing and search.
 #[derive(Default)]
 pub(crate) struct Shelf {
@@ -44,7 +46,7 @@ impl Files for Shelf {
             let bytes = self.files.get(path).cloned();
             let bytes = bytes.ok_or_else(|| FileError::NotFound { path: path.to_owned() })?;
             let bytes = self.answer(&bytes)?;
-            Ok(Box::new(Book { path: path.to_owned(), bytes }) as Box<dyn OpenFile>)
+            Ok(Box::new(Sheet { path: path.to_owned(), bytes }) as Box<dyn OpenFile>)
         })
     }
 
@@ -71,27 +73,6 @@ impl Files for Shelf {
         _changes: Vec<Change>,
     ) -> BoxFuture<'a, Result<Vec<Changed>, CommitError>> {
         Box::pin(async { Err(FileError::NotGranted { path: "shelf".into() }.into()) })
-    }
-}
-
-#[derive(Debug)]
-struct Book {
-    path: PathBuf,
-    bytes: Vec<u8>,
-}
-
-impl OpenFile for Book {
-    fn path(&self) -> &Path {
-        &self.path
-    }
-
-    fn size_bytes(&self) -> u64 {
-        self.bytes.len() as u64
-    }
-
-    fn read_at(&self, offset: u64, limit_bytes: usize) -> BoxFuture<'_, Result<Vec<u8>, FileError>> {
-        let rest = self.bytes.iter().skip(usize::try_from(offset).unwrap());
-        Box::pin(std::future::ready(Ok(rest.take(limit_bytes).copied().collect())))
     }
 }
 
