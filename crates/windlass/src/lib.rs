@@ -75,6 +75,11 @@ pub mod record {
     pub use windlass_record::*;
 }
 
+/// Which tools fit a request.
+pub mod select {
+    pub use windlass_select::*;
+}
+
 /// Secrets out of text.
 pub mod clean {
     pub use windlass_shape::{Cleaner, Finding, Secrets};
