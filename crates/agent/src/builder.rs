@@ -14,7 +14,7 @@ use windlass_contract::{
     SessionMeta, Silent, ThreadId, TurnContext,
 };
 use windlass_host::{Machine, Mended};
-use windlass_record::{Edits, Repair, SessionError, SessionFile, Which, new_thread_id, outputs};
+use windlass_record::{Edits, Outside, Repair, SessionError, SessionFile, Which, new_thread_id, outputs};
 use windlass_runtime::{
     Budget, CleanEvents, DefinitionErrors, Gate, Policy, Registry, RegistryBuilder, Secrets, Shaper, Toolbox,
 };
@@ -177,12 +177,27 @@ impl AgentBuilder {
         self
     }
 
-    /// The tools alone, for calls without a model. Nothing is written down but what files were before they changed.
+    /// The tools alone, for calls without a model. With a [`home`](Self::home), calls are written down below it.
     pub fn toolbox(mut self) -> Result<Toolbox, DefinitionErrors> {
         let (registry, events) = (self.registry()?, self.watched());
         self.edits = self.home.as_deref().map(Edits::outside);
         self.edits.iter().for_each(|edits| mend(edits, &*events));
-        Ok(self.around(registry, Arc::new(Forgetful), events, Budget::default()))
+        let journal: Arc<dyn Journal> = match &self.home {
+            Some(home) => Arc::new(self.outside(home, Arc::clone(&events))),
+            None => Arc::new(Forgetful),
+        };
+        Ok(self.around(registry, journal, events, Budget::default()))
+    }
+
+    /// Where calls without a session are written down.
+    fn outside(&self, home: &Path, events: Arc<dyn EventSink>) -> Outside {
+        let warn = move |message| events.emit(&Event::Warning { message });
+        Outside::new(home.to_owned(), self.meta(new_thread_id(), String::new()), Box::new(warn))
+    }
+
+    fn meta(&self, id: ThreadId, instructions: String) -> SessionMeta {
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        SessionMeta { id, cwd: self.policy.cwd.clone(), version, instructions }
     }
 
     /// Puts it all together.
@@ -305,11 +320,7 @@ impl AgentBuilder {
         let journal: Arc<dyn Journal> = match home {
             None => Arc::new(Forgetful),
             Some(home) => {
-                let version = env!("CARGO_PKG_VERSION").to_owned();
-                let cwd = self.policy.cwd.clone();
-                let meta =
-                    SessionMeta { id: thread.clone(), cwd, version, instructions: instructions.clone() };
-                Arc::new(SessionFile::create(home, &meta)?)
+                Arc::new(SessionFile::create(home, &self.meta(thread.clone(), instructions.clone()))?)
             }
         };
         let opening = opening(&self.policy, &self.shell(), self.developer_instructions.as_deref());

@@ -8,13 +8,14 @@ use std::{
     sync::Arc,
 };
 
-use windlass::{Content, Event, EventSink, Input, Stop, ToolCall, patch};
+use windlass::{Content, Input, Stop, ToolCall, patch};
 
 use crate::{
     args::{Approval, Common, Sandbox},
     exec::from_stdin,
     exit::Exit,
     problem::Problem,
+    screen::Warnings,
     setup::Setup,
 };
 
@@ -46,7 +47,7 @@ pub(crate) fn run(common: &Common, patch: Option<OsString>) -> Result<ExitCode, 
     let toolbox = setup.tools()?.events(Arc::new(Warnings)).toolbox();
     let toolbox = toolbox.map_err(|errors| Problem::usage(errors.to_string()))?;
     let call = ToolCall { id: "apply-patch".into(), name: "apply_patch".into(), input: Input::Text(text) };
-    let outcome = crate::runtime()?.block_on(toolbox.run(toolbox.prepare(call), &Stop::default()));
+    let outcome = crate::runtime()?.block_on(toolbox.call(call, &Stop::default()));
     if !outcome.verdict.success {
         let text = outcome.text();
         return Ok(failed(text.strip_prefix(FOR_MODELS).unwrap_or(&text)));
@@ -65,15 +66,4 @@ pub(crate) fn run(common: &Common, patch: Option<OsString>) -> Result<ExitCode, 
 fn failed(message: &str) -> ExitCode {
     crate::note(message);
     Exit::Failed.into()
-}
-
-/// Shows warnings, such as that an earlier patch was cut short and is taken back.
-struct Warnings;
-
-impl EventSink for Warnings {
-    fn emit(&self, event: &Event) {
-        if let Event::Warning { message } = event {
-            crate::note(&format!("warning: {message}"));
-        }
-    }
 }

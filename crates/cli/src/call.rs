@@ -14,6 +14,7 @@ use crate::{
     exit::Exit,
     interrupts,
     problem::Problem,
+    screen::Warnings,
     setup::Setup,
 };
 
@@ -21,7 +22,8 @@ use crate::{
 pub(crate) fn run(common: &Common, args: Call) -> Result<Exit, Problem> {
     let setup = Setup::for_tools(common)?;
     let stop = Stop::default();
-    let toolbox = setup.tools()?.approver(Arc::new(Terminal { stop: stop.clone() })).toolbox();
+    let builder = setup.tools()?.approver(Arc::new(Terminal { stop: stop.clone() }));
+    let toolbox = builder.events(Arc::new(Warnings)).toolbox();
     let toolbox = toolbox.map_err(|errors| Problem::usage(errors.to_string()))?;
     let text = match args.input {
         Some(text) if text != "-" => text,
@@ -37,7 +39,7 @@ pub(crate) fn run(common: &Common, args: Call) -> Result<Exit, Problem> {
     let call = ToolCall { id: "call".into(), name: name.clone(), input };
     interrupts::watch(stop.clone())?;
     let outcome = crate::runtime()?.block_on(async {
-        let outcome = toolbox.run(toolbox.prepare(call), &stop).await;
+        let outcome = toolbox.call(call, &stop).await;
         // There is no later call that could use what goes on.
         toolbox.sandbox.close().await;
         outcome

@@ -103,6 +103,17 @@ impl EventSink for Screen {
     }
 }
 
+/// Shows warnings alone, for single calls: such as that an earlier patch was cut short and is taken back.
+pub(crate) struct Warnings;
+
+impl EventSink for Warnings {
+    fn emit(&self, event: &Event) {
+        if let Event::Warning { message } = event {
+            crate::note(&format!("warning: {}", visible(message)));
+        }
+    }
+}
+
 /// Whether something is only a part of what will be shown whole.
 fn is_piece(event: &Event) -> bool {
     matches!(event, Event::TextDelta { .. } | Event::ReasoningDelta { .. } | Event::CallOutput { .. })

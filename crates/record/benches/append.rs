@@ -10,6 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use ring::digest::{SHA256, digest};
 use windlass_contract::{Item, Journal, Record, Role, SessionMeta};
 use windlass_record::{SessionFile, load, new_thread_id};
 
@@ -31,7 +32,15 @@ fn main() -> Result<(), Box<dyn Error>> {
         let append = || session.append(&Record::Item(&item));
         let plain = mean(100, || append().map_err(Into::into))?;
         let flushing = mean(20, || append().map_err(Into::into).and_then(|()| Ok(flushed.sync_data()?)))?;
-        writeln!(out, "append {bytes:>9} bytes: {plain:>10.1?}, flushed to the disk {flushing:>10.1?}")?;
+        let line = vec![b'y'; bytes];
+        let chained = mean(100, || {
+            std::hint::black_box(digest(&SHA256, &line));
+            Ok(())
+        })?;
+        writeln!(
+            out,
+            "append {bytes:>9} bytes: {plain:>10.1?}, of which the chain {chained:>10.1?}; flushed to the disk {flushing:>10.1?}"
+        )?;
     }
     let bytes = session.path().metadata()?.len();
     let start = Instant::now();

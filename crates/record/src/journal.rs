@@ -3,7 +3,8 @@
 use std::{
     fs::{DirBuilder, File, OpenOptions, TryLockError},
     io::{self, BufReader, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    ops::Range,
+    os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt},
     path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
 };
@@ -12,7 +13,8 @@ use jiff::Timestamp;
 use windlass_contract::{Journal, JournalError, Record, SessionMeta, ThreadId};
 
 use crate::{
-    Session, SessionError,
+    Folder, Session, SessionError,
+    chain::Link,
     error::cannot,
     line, place,
     replay::{Replayed, replay},
@@ -44,14 +46,18 @@ pub enum Which {
 impl SessionFile {
     /// Begins a session.
     pub fn create(home: &Path, meta: &SessionMeta) -> Result<Self, SessionError> {
-        let path = place::path_of(home, meta.id.as_str())?;
+        Self::create_in(home, Folder::Sessions, meta)
+    }
+
+    pub(crate) fn create_in(home: &Path, folder: Folder, meta: &SessionMeta) -> Result<Self, SessionError> {
+        let path = folder.path_of(home, meta.id.as_str())?;
         if let Some(day) = path.parent() {
             DirBuilder::new().recursive(true).mode(0o700).create(day).map_err(cannot("create", day))?;
         }
         let file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(&path);
         let file = file.map_err(cannot("create", &path))?;
         lock(&file, &path)?;
-        let session = Self::over(file, path);
+        let session = Self::over(file, path, Link::start());
         session.append(&Record::SessionMeta(meta))?;
         Ok(session)
     }
@@ -69,8 +75,9 @@ impl SessionFile {
         lock(&file, &path)?;
         let replayed = replay(&path, BufReader::new(&file))?;
         // A torn line must go before anything is appended to it.
-        file.set_len(replayed.whole_bytes).map_err(cannot("mend", &path))?;
-        let session = Self::over(file, path);
+        file.set_len(replayed.last_line.end).map_err(cannot("mend", &path))?;
+        let last = last_line(&file, &replayed.last_line).map_err(cannot("read", &path))?;
+        let session = Self::over(file, path, Link::of(&last));
         session.mend(&replayed)?;
         Ok((session, replayed.session))
     }
@@ -80,8 +87,8 @@ impl SessionFile {
         &self.path
     }
 
-    fn over(file: File, path: PathBuf) -> Self {
-        Self { path, writer: Mutex::new(Writer { file, line: Vec::new(), failed: None }) }
+    fn over(file: File, path: PathBuf, prev: Link) -> Self {
+        Self { path, writer: Mutex::new(Writer { file, prev, line: Vec::new(), failed: None }) }
     }
 
     /// Writes down the outputs that were given to calls without one, so that they stay what they are.
@@ -117,6 +124,8 @@ impl Journal for SessionFile {
 #[derive(Debug)]
 struct Writer {
     file: File,
+    /// The line that was written last.
+    prev: Link,
     /// Kept between records to spare allocations.
     line: Vec<u8>,
     /// Set for good by the first failure: the file may end in half a line, and nothing may follow that.
@@ -130,9 +139,17 @@ impl Writer {
     fn append(&mut self, record: &Record<'_>) -> io::Result<()> {
         self.line.clear();
         self.line.shrink_to(Self::KEPT_BYTES);
-        line::write(record, Timestamp::now(), &mut self.line)?;
-        self.file.write_all(&self.line)
+        line::write(record, Timestamp::now(), self.prev, &mut self.line)?;
+        self.file.write_all(&self.line)?;
+        self.prev = Link::of(&self.line);
+        Ok(())
     }
+}
+
+fn last_line(file: &File, at: &Range<u64>) -> io::Result<Vec<u8>> {
+    let mut line = vec![0; usize::try_from(at.end - at.start).map_err(io::Error::other)?];
+    file.read_exact_at(&mut line, at.start)?;
+    Ok(line)
 }
 
 fn find(home: &Path, which: &Which) -> Result<PathBuf, SessionError> {

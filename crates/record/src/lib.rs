@@ -1,7 +1,7 @@
 //! What happened: one append-only JSONL file per session, the truth from which a session is taken up again.
 //!
 //! A session lives in `HOME/sessions/YYYY/MM/DD/ID.jsonl`; its date is inside its id, so an id finds its file without a
-//! search. The caller names the home directory: this crate reads no environment and writes nowhere else.
+//! search. Calls outside of any session are written down likewise, below `HOME/calls` ([`Outside`]). The caller names the home directory: this crate reads no environment and writes nowhere else.
 //! What tools change in files is kept in [`Edits`], so that it can be undone.
 //!
 //! ```
@@ -29,17 +29,21 @@
 //! # }
 //! ```
 
+mod chain;
 mod edits;
 mod error;
 mod journal;
 mod line;
+mod outside;
 mod place;
 mod repair;
 mod replay;
 
+pub use chain::{Audit, Break, Head, Link, Why, verify};
 pub use edits::{Edit, EditedFile, Edits, Kept, UNDO};
 pub use error::SessionError;
 pub use journal::{SessionFile, Which};
-pub use place::{Entry, list, new_thread_id, outputs};
+pub use outside::{Outside, Trouble};
+pub use place::{Entry, Folder, list, list_in, new_thread_id, outputs};
 pub use repair::{Repair, Substitute};
 pub use replay::{Session, load};

@@ -12,6 +12,8 @@ use windlass_contract::{
     CallId, Content, Facts, Item, Outcome, Receipt, Record, SessionMeta, Status, TurnContext, Verdict, View,
 };
 
+use crate::chain::Link;
+
 /// What a line says, as far as a session is rebuilt from it.
 pub(crate) enum Line {
     Meta(SessionMeta),
@@ -96,10 +98,10 @@ fn problem(what: &str, error: &serde_json::Error) -> String {
     format!("the {what} makes no sense, {text} at column {}", error.column())
 }
 
-/// Writes a record as one line, its end included.
-pub(crate) fn write(record: &Record<'_>, now: Timestamp, into: &mut Vec<u8>) -> io::Result<()> {
-    write!(into, r#"{{"timestamp":"{now:.3}""#)?;
-    // A record is an object; its opening brace becomes the comma after the timestamp.
+/// Writes a record as one line, its end included, that follows another.
+pub(crate) fn write(record: &Record<'_>, now: Timestamp, prev: Link, into: &mut Vec<u8>) -> io::Result<()> {
+    write!(into, r#"{{"timestamp":"{now:.3}","prev":"{prev}""#)?;
+    // A record is an object; its opening brace becomes the comma after the hash.
     let brace = into.len();
     serde_json::to_writer(&mut *into, record)?;
     into[brace] = b',';
@@ -117,6 +119,8 @@ pub(crate) struct Lines<R> {
     pub(crate) number: usize,
     /// How many bytes the whole lines so far take.
     pub(crate) whole_bytes: u64,
+    /// Where the last whole line begins.
+    pub(crate) last_at: u64,
 }
 
 /// The next line of a file.
@@ -131,7 +135,7 @@ pub(crate) enum Next<'a> {
 
 impl<R: BufRead> Lines<R> {
     pub(crate) fn new(from: R) -> Self {
-        Self { from, text: Vec::new(), number: 0, whole_bytes: 0 }
+        Self { from, text: Vec::new(), number: 0, whole_bytes: 0, last_at: 0 }
     }
 
     pub(crate) fn next(&mut self) -> io::Result<Next<'_>> {
@@ -144,6 +148,7 @@ impl<R: BufRead> Lines<R> {
         if self.text.last() != Some(&b'\n') {
             return Ok(Next::Torn);
         }
+        self.last_at = self.whole_bytes;
         self.whole_bytes += bytes as u64;
         Ok(Next::Whole(&self.text))
     }
@@ -158,16 +163,18 @@ mod tests {
 
     fn written(record: &Record<'_>) -> String {
         let mut line = Vec::new();
-        write(record, Timestamp::UNIX_EPOCH, &mut line).unwrap();
+        write(record, Timestamp::UNIX_EPOCH, Link::start(), &mut line).unwrap();
         String::from_utf8(line).unwrap()
     }
 
     #[test]
-    fn a_line_is_the_time_and_the_record() {
+    fn a_line_is_the_time_what_it_follows_and_the_record() {
         let calls = [CallId::from("a")];
         assert_eq!(
             written(&Record::Outputs { calls: &calls }),
-            "{\"timestamp\":\"1970-01-01T00:00:00.000Z\",\"type\":\"outputs\",\"payload\":{\"calls\":[\"a\"]}}\n"
+            "{\"timestamp\":\"1970-01-01T00:00:00.000Z\",\
+             \"prev\":\"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855\",\
+             \"type\":\"outputs\",\"payload\":{\"calls\":[\"a\"]}}\n"
         );
     }
 

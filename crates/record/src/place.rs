@@ -12,6 +12,33 @@ use windlass_contract::ThreadId;
 
 use crate::{SessionError, error::cannot, line::Lines, replay};
 
+/// Where files of this kind are kept, below the home directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Folder {
+    /// Sessions, which can be resumed.
+    Sessions,
+    /// Calls outside of any session.
+    Calls,
+}
+
+impl Folder {
+    /// Its name.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Sessions => "sessions",
+            Self::Calls => "calls",
+        }
+    }
+
+    /// The file of a thread, whether or not it exists.
+    pub(crate) fn path_of(self, home: &Path, id: &str) -> Result<PathBuf, SessionError> {
+        let (uuid, started) = parse(id).ok_or_else(|| SessionError::BadId { id: id.to_owned() })?;
+        let day = started.strftime("%Y/%m/%d").to_string();
+        // The id is written anew: `id` may be upper case or in braces, and must never be trusted as a path.
+        Ok(home.join(self.name()).join(day).join(format!("{uuid}.jsonl")))
+    }
+}
+
 /// A session on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
@@ -27,12 +54,17 @@ pub struct Entry {
 
 /// Every session below `home`, newest first. A file without a whole first line is left out: nothing happened in it.
 pub fn list(home: &Path) -> Result<Vec<Entry>, SessionError> {
-    newest_first(home)?.into_iter().filter_map(|file| file.entry().transpose()).collect()
+    list_in(home, Folder::Sessions)
+}
+
+/// The same for either folder.
+pub fn list_in(home: &Path, folder: Folder) -> Result<Vec<Entry>, SessionError> {
+    newest_first(home, folder)?.into_iter().filter_map(|file| file.entry().transpose()).collect()
 }
 
 /// The newest session for which `wanted` holds.
 pub(crate) fn newest(home: &Path, wanted: impl Fn(&Entry) -> bool) -> Result<Option<PathBuf>, SessionError> {
-    for file in newest_first(home)? {
+    for file in newest_first(home, Folder::Sessions)? {
         if let Some(entry) = file.entry()?.filter(&wanted) {
             return Ok(Some(entry.path));
         }
@@ -45,21 +77,15 @@ pub fn new_thread_id() -> ThreadId {
     Uuid::now_v7().to_string().into()
 }
 
-/// The file of a thread, whether or not it exists.
+/// The file of a session, whether or not it exists.
 pub(crate) fn path_of(home: &Path, id: &str) -> Result<PathBuf, SessionError> {
-    let (uuid, started) = parse(id).ok_or_else(|| SessionError::BadId { id: id.to_owned() })?;
-    // The id is written anew: `id` may be upper case or in braces, and must never be trusted as a path.
-    Ok(sessions(home).join(started.strftime("%Y/%m/%d").to_string()).join(format!("{uuid}.jsonl")))
+    Folder::Sessions.path_of(home, id)
 }
 
 /// Where the long outputs of a thread's commands are kept, whether or not there are any.
 pub fn outputs(home: &Path, id: &ThreadId) -> Result<PathBuf, SessionError> {
     let (uuid, _) = parse(id.as_str()).ok_or_else(|| SessionError::BadId { id: id.to_string() })?;
     Ok(home.join("outputs").join(uuid.to_string()))
-}
-
-fn sessions(home: &Path) -> PathBuf {
-    home.join("sessions")
 }
 
 fn parse(id: &str) -> Option<(Uuid, Timestamp)> {
@@ -95,8 +121,8 @@ impl Candidate {
     }
 }
 
-fn newest_first(home: &Path) -> Result<Vec<Candidate>, SessionError> {
-    let mut level = vec![sessions(home)];
+fn newest_first(home: &Path, folder: Folder) -> Result<Vec<Candidate>, SessionError> {
+    let mut level = vec![home.join(folder.name())];
     // Year, month, day.
     for _ in 0..3 {
         level = inside(&level)?;

@@ -6,6 +6,7 @@
 use std::{
     fs::File,
     io::{BufRead, BufReader},
+    ops::Range,
     path::Path,
 };
 
@@ -39,8 +40,8 @@ pub fn load(path: &Path) -> Result<Session, SessionError> {
 /// A session, and what its file still lacks.
 pub(crate) struct Replayed {
     pub(crate) session: Session,
-    /// Where the last whole line ends.
-    pub(crate) whole_bytes: u64,
+    /// Where the last whole line begins and ends.
+    pub(crate) last_line: Range<u64>,
     /// The calls that were given an output at the end, which the file does not have yet.
     pub(crate) settled: Vec<(CallId, Substitute)>,
 }
@@ -63,7 +64,7 @@ pub(crate) fn replay(path: &Path, from: impl BufRead) -> Result<Replayed, Sessio
     let settled = replay.settle();
     let Replay { context, history, repaired, .. } = replay;
     let session = Session { meta, context, history, repaired };
-    Ok(Replayed { session, whole_bytes: lines.whole_bytes, settled })
+    Ok(Replayed { session, last_line: lines.last_at..lines.whole_bytes, settled })
 }
 
 /// The first line of a file.

@@ -3,8 +3,8 @@
 use std::{fmt, sync::Arc, time::Instant};
 
 use windlass_contract::{
-    Effects, Event, EventSink, Format, Journal, Outcome, Output, Ready, Receipt, Record, Sandbox, ToolCall,
-    ToolError,
+    Body, Effects, Event, EventSink, Format, Journal, Outcome, Output, Ready, Receipt, Record, Sandbox,
+    ToolCall, ToolError,
 };
 use windlass_shape::{Failure, Shaper};
 
@@ -72,6 +72,16 @@ impl Prepared {
 }
 
 impl Toolbox {
+    /// Runs one call that belongs to no conversation. It is written down first, as those of a model are by their turn.
+    pub async fn call(&self, call: ToolCall, stop: &Stop) -> Outcome {
+        let prepared = self.prepare(call.clone());
+        if let Err(error) = self.journal.append(&Record::Item(&Body::Call(call).into())) {
+            // The intent meets the same error, and what is not written down does not happen.
+            tracing::error!(%error, "the call is not on record");
+        }
+        self.run(prepared, stop).await
+    }
+
     /// Routes a call. Cheap and without effects, so that a batch can be ordered before any of it runs.
     pub fn prepare(&self, call: ToolCall) -> Prepared {
         let routed = router::route(&self.registry, &call);

@@ -10,7 +10,7 @@ use serde_json::json;
 use windlass::{
     CommandLine, Effects, Offer, Reach, Rulebook,
     policy::{Suggestion, suggest},
-    record,
+    record::{self, Folder},
 };
 
 use super::{
@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{args::Suggest, exit::Exit, problem::Problem, screen::visible, setup::Setup};
 
-/// How many sessions are looked at, newest first.
+/// How many sessions, and how many files of calls outside of any, are looked at, newest first.
 const MAX_SESSIONS: usize = 100;
 
 /// The longest record that is looked at. A command is never longer.
@@ -80,12 +80,14 @@ fn agrees() -> Result<bool, Problem> {
     Ok(matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
 }
 
-/// The commands of the chosen sessions.
+/// The commands of the chosen sessions, and of calls outside of any.
 fn recorded(setup: &Setup, session: Option<&str>) -> Result<Recorded, Problem> {
-    let sessions = record::list(&setup.home).map_err(|error| Problem::failed(error.to_string()))?;
+    let list =
+        |folder| record::list_in(&setup.home, folder).map_err(|error| Problem::failed(error.to_string()));
+    let (sessions, calls) = (list(Folder::Sessions)?, list(Folder::Calls)?);
     let chosen: Vec<_> = match session {
         Some(id) => sessions.iter().filter(|entry| entry.id.as_str() == id).collect(),
-        None => sessions.iter().take(MAX_SESSIONS).collect(),
+        None => sessions.iter().take(MAX_SESSIONS).chain(calls.iter().take(MAX_SESSIONS)).collect(),
     };
     if let (Some(id), true) = (session, chosen.is_empty()) {
         return Err(Problem::usage(format!("there is no session `{id}`")));

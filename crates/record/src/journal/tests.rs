@@ -119,7 +119,7 @@ fn after_one_failure_every_append_fails_the_same_way() {
     let path = home.path().join("file");
     fs::write(&path, "").unwrap();
     // Opened for reading only, so that the first write fails; afterwards the same session is given a file that works.
-    let session = SessionFile::over(File::open(&path).unwrap(), path.clone());
+    let session = SessionFile::over(File::open(&path).unwrap(), path.clone(), Link::start());
     let item = Item::message(Role::User, "hi");
     let first = session.append(&Record::Item(&item)).unwrap_err();
     session.writer.lock().unwrap().file = OpenOptions::new().append(true).open(&path).unwrap();
@@ -132,7 +132,7 @@ fn after_one_failure_every_append_fails_the_same_way() {
 #[test]
 fn a_full_disk_is_named_as_the_cause() {
     let full = OpenOptions::new().append(true).open("/dev/full").unwrap();
-    let session = SessionFile::over(full, "/dev/full".into());
+    let session = SessionFile::over(full, "/dev/full".into(), Link::start());
     let error = session.append(&Record::Item(&call("a"))).unwrap_err();
     assert_eq!(error.to_string(), "cannot write the session file `/dev/full`: no storage space");
 }

@@ -27,7 +27,7 @@ impl Script {
     }
 
     fn with(mut self, record: &Record<'_>) -> Self {
-        line::write(record, Timestamp::UNIX_EPOCH, &mut self.0).unwrap();
+        line::write(record, Timestamp::UNIX_EPOCH, crate::chain::Link::start(), &mut self.0).unwrap();
         self
     }
 
@@ -200,7 +200,7 @@ fn a_torn_last_line_is_left_out_and_does_not_count_as_damage() {
     let whole = Script::new().call("a").0.len() as u64;
     let script = Script::new().call("a").raw(r#"{"timestamp":"x","type":"intent","payl"#);
     let replayed = replay(Path::new("file"), script.0.as_slice()).unwrap();
-    assert_eq!(replayed.whole_bytes, whole);
+    assert_eq!(replayed.last_line.end, whole);
     assert_eq!(
         replayed.session.repaired,
         [Repair::TornLine { line: 3 }, missing("a", Substitute::NotStarted)]
