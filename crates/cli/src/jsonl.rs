@@ -193,6 +193,9 @@ fn ended(state: &mut State, call: &ToolCall, effects: &Effects, outcome: &Outcom
     }
     fields["outcome"] =
         json!({"status": outcome.status, "verdict": outcome.verdict, "receipt": outcome.receipt});
+    if let Some(insight) = &outcome.insight {
+        fields["outcome"]["insight"] = json!(insight);
+    }
     vec![line("item.completed", json!({"item": item(&id, kind, fields)}))]
 }
 

@@ -170,7 +170,9 @@ fn ending(style: &Style, call: &ToolCall, effects: &Effects, outcome: &Outcome) 
     // What a tool without a command gives back is for the model; its success says enough to a person.
     let silent = outcome.verdict.success && effects.command.is_none();
     let output = if silent { String::new() } else { tail(&outcome.text(), most) };
-    format!("{begun}  {mark} {how}, {seconds:.1} s{output}")
+    let told = outcome.insight.as_ref().filter(|insight| insight.is_telling());
+    let told = told.map(|insight| format!(": {}", visible(&insight.summary))).unwrap_or_default();
+    format!("{begun}  {mark} {how}, {seconds:.1} s{told}{output}")
 }
 
 /// The last lines of an output, and how many came before them.

@@ -17,6 +17,7 @@ mod files;
 mod grant;
 mod host;
 mod id;
+mod insight;
 mod item;
 mod journal;
 mod meta;
@@ -44,6 +45,10 @@ pub use host::{
     Printed, Proof, Sandbox, Session, Whole,
 };
 pub use id::{CallId, ThreadId, ToolName};
+pub use insight::{
+    CommandInsight, Detail, Diagnostic, Diagnostics, ExitClass, FileInsight, Hits, Insight, Place,
+    SearchInsight, Section, Severity, SlowTest, TestFailure, TestReport,
+};
 pub use item::{Body, Cached, Content, Item, Raw, Role};
 pub use journal::{Intent, Journal, JournalError, Record, SessionMeta, TurnContext};
 pub use meta::{Category, Example, Format, Meta};

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{CallId, Content, Denial, Exit, Format, Held, ToolName, Whole, grant::millis};
+use crate::{CallId, Content, Denial, Exit, Format, Held, Insight, ToolName, Whole, grant::millis};
 
 mod for_model;
 
@@ -26,6 +26,9 @@ pub struct Outcome {
     /// What was observed.
     #[serde(default, skip_serializing_if = "Facts::is_none")]
     pub facts: Facts,
+    /// What that means.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub insight: Option<Insight>,
     /// Whether it did what was asked, judged from the facts.
     pub verdict: Verdict,
     /// How it was decided, held and run.

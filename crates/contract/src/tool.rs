@@ -8,8 +8,8 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    BoxFuture, CallId, Content, Denial, Effects, EventSink, Facts, Host, Input, Meta, SchemaError, ToolName,
-    ToolSpec,
+    BoxFuture, CallId, Content, Denial, Effects, EventSink, Facts, Host, Input, Insight, Meta, SchemaError,
+    ToolName, ToolSpec,
 };
 
 mod closure;
@@ -93,6 +93,8 @@ pub struct Output {
     pub data: Option<Value>,
     /// What was observed.
     pub facts: Facts,
+    /// What that means, where the tool knows better than its output tells.
+    pub insight: Option<Insight>,
     /// How many tokens of the content the call wants at most; never more than everyone gets.
     pub most_tokens: Option<usize>,
 }

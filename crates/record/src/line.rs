@@ -83,7 +83,17 @@ impl Told {
     fn for_model(self) -> Vec<Content> {
         let Self { status, content, view, facts } = self;
         let verdict = Verdict { success: status == Status::Success, reasons: Vec::new() };
-        Outcome { status, content, view, data: None, facts, verdict, receipt: Receipt::default() }.for_model()
+        Outcome {
+            status,
+            content,
+            view,
+            data: None,
+            facts,
+            insight: None,
+            verdict,
+            receipt: Receipt::default(),
+        }
+        .for_model()
     }
 }
 

@@ -74,6 +74,7 @@ impl Substitute {
             view: View::default(),
             data: None,
             facts: Facts::None,
+            insight: None,
             verdict: Verdict { success: false, reasons: vec![reason.to_owned()] },
             receipt: Receipt::default(),
         })

@@ -128,6 +128,7 @@ fn write_answer(file: &SessionFile, lengths: &[usize], number: usize) -> usize {
             view: View::default(),
             data: None,
             facts: Facts::None,
+            insight: None,
             verdict: Verdict { success: true, reasons: Vec::new() },
             receipt: Receipt::default(),
         };

@@ -92,6 +92,7 @@ fn long_outcome() -> Outcome {
         view: View::default(),
         data: None,
         facts: Facts::None,
+        insight: None,
         verdict: Verdict { success: true, reasons: Vec::new() },
         receipt: Receipt::default(),
     }

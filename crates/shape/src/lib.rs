@@ -1,4 +1,4 @@
-//! What comes back from a tool: cleaned of secrets, cut to size, judged, and written the way its reader wants it.
+//! What comes back from a tool: cleaned of secrets, cut to size, understood, judged, and written the way its reader wants it.
 //!
 //! Pure: bytes and facts in, an [`Outcome`](windlass_contract::Outcome) out. Nothing enters history, events or
 //! screens without passing through [`Shaper::shape`].
@@ -10,6 +10,7 @@ mod live;
 mod render;
 mod shaper;
 mod terminal;
+mod understand;
 
 pub use clean::{Cleaner, Finding, Secrets};
 pub use cut::Budget;

@@ -20,6 +20,7 @@ pub fn json(tool: &ToolName, outcome: &Outcome) -> Value {
         "error": failed.then(|| outcome.verdict.reasons.join("; ")),
         "duration_ms": u64::try_from(outcome.receipt.duration.as_millis()).unwrap_or(u64::MAX),
         "facts": outcome.facts,
+        "insight": outcome.insight,
         "verdict": outcome.verdict,
         "receipt": outcome.receipt,
     })
@@ -35,6 +36,8 @@ pub fn markdown(tool: &ToolName, outcome: &Outcome) -> String {
         Facts::Session(session) => Some(session.output_bytes),
     };
     rows.extend(outcome.facts.exit().map(|how| ("Exit", exit(how))));
+    let told = outcome.insight.iter().filter(|insight| insight.is_telling());
+    rows.extend(told.map(|insight| ("Summary", insight.summary.clone())));
     rows.extend(printed.map(|bytes| ("Output", format!("{bytes} bytes"))));
     rows.push(("Time", format!("{} ms", outcome.receipt.duration.as_millis())));
     if let Some(held) = &outcome.receipt.held {
@@ -90,7 +93,7 @@ mod tests {
             json(&"t".into(), &outcome),
             json!({
                 "tool": "t", "status": "success", "success": true, "content": [{"text": "hi"}], "data": [1],
-                "error": null, "duration_ms": 0, "facts": {"kind": "none"},
+                "error": null, "duration_ms": 0, "facts": {"kind": "none"}, "insight": null,
                 "verdict": {"success": true}, "receipt": {"duration_ms": 0}
             })
         );

@@ -4,11 +4,11 @@ use std::{borrow::Cow, time::Duration};
 
 use serde_json::Value;
 use windlass_contract::{
-    CommandFacts, Content, ErrorKind, Exit, Facts, Format, Outcome, Output, Receipt, Status, ToolError, View,
-    Whole,
+    CommandFacts, Content, ErrorKind, Exit, Facts, Format, Insight, Outcome, Output, Receipt, Status,
+    ToolError, View, Whole,
 };
 
-use crate::{Budget, Secrets, Terminal, judge::judge};
+use crate::{Budget, Secrets, Terminal, judge::judge, understand};
 
 /// Shapes results; the same for every tool.
 #[derive(Debug, Clone, Default)]
@@ -37,6 +37,10 @@ pub enum Failure {
 impl Shaper {
     /// Makes an outcome: reduces texts to what a person would see, takes out secrets, cuts what is too long, and judges.
     pub fn shape(&self, format: Format, result: Result<Output, Failure>, mut receipt: Receipt) -> Outcome {
+        let unstarted = match &result {
+            Err(Failure::Tool(error)) => understand::unstarted(error),
+            Ok(_) | Err(_) => None,
+        };
         let (status, output) = match result {
             Ok(output) => (status_of(&output.facts), output),
             Err(Failure::CutShort(why, output)) => {
@@ -48,7 +52,7 @@ impl Shaper {
                 (status, Output::from(text))
             }
         };
-        let Output { content, data, mut facts, most_tokens } = output;
+        let Output { content, data, mut facts, insight, most_tokens } = output;
         match &mut facts {
             Facts::None => {}
             Facts::Command(command) => receipt.denials.append(&mut command.denials),
@@ -58,15 +62,21 @@ impl Shaper {
             }
         }
         receipt.refusal = receipt.refusal.map(|reason| self.secrets.clean(&reason).into_owned());
-        let content = content.into_iter().map(|part| self.clean(part, &facts)).collect();
+        let content: Vec<_> = content.into_iter().map(|part| self.clean(part, &facts)).collect();
         let data = data.map(|data| self.clean_data(data));
+        let class = understand::class_of(&facts, &receipt.denials).or(unstarted);
+        let insight = match insight {
+            Some(own) => self.clean_insight(own),
+            None => class.map(|class| understand::command(class, &Content::join(&content))),
+        };
         let verdict = judge(status, &facts);
         let (content, total_lines) = fit(
             most_tokens.map_or(self.budget, |most| self.budget.at_most(most)),
             content,
             &elsewhere(&facts),
         );
-        Outcome { status, content, view: View { format, total_lines }, data, facts, verdict, receipt }
+        let view = View { format, total_lines };
+        Outcome { status, content, view, data, facts, insight, verdict, receipt }
     }
 
     fn clean(&self, part: Content, facts: &Facts) -> Content {
@@ -89,6 +99,12 @@ impl Shaper {
             Cow::Borrowed(_) => text,
             Cow::Owned(cleaned) => cleaned,
         }
+    }
+
+    /// What a tool knows about its own result, cleaned like the result itself.
+    fn clean_insight(&self, insight: Insight) -> Option<Insight> {
+        let data = serde_json::to_value(insight).ok()?;
+        serde_json::from_value(self.clean_data(data)).ok()
     }
 
     /// Strings in data, wherever they are. What is too deep for us was too deep for the parser before.

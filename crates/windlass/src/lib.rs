@@ -85,6 +85,14 @@ pub mod clean {
     pub use windlass_shape::{Cleaner, Finding, Secrets};
 }
 
+/// What a result means.
+pub mod insight {
+    pub use windlass_contract::{
+        CommandInsight, Detail, Diagnostic, Diagnostics, ExitClass, FileInsight, Hits, Insight, Place,
+        SearchInsight, Section, Severity, SlowTest, TestFailure, TestReport,
+    };
+}
+
 /// How results are written for people and programs.
 pub mod render {
     pub use windlass_shape::{json, markdown, text};

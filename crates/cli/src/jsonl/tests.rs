@@ -25,6 +25,7 @@ fn outcome(status: Status, facts: Facts, success: bool, refusal: Option<&str>) -
         view: View::default(),
         data: None,
         facts,
+        insight: None,
         verdict: Verdict { success, reasons: Vec::new() },
         receipt: Receipt { refusal: refusal.map(str::to_owned), ..Receipt::default() },
     })

@@ -182,6 +182,7 @@ fn json_holds_the_whole_result() {
         "error": reason,
         "duration_ms": 0,
         "facts": {"kind": "command", "exit": {"code": 3}, "duration_ms": 0, "output_bytes": 3},
+        "insight": {"kind": "command", "class": "failed", "summary": "failed"},
         "verdict": {"success": false, "reasons": [reason]},
         "receipt": {
             "held": {"rung": "unconfined", "network": "any", "writable": ["/"]},

@@ -45,6 +45,7 @@ fn a_turn_is_told_from_its_beginning_to_its_end() {
         };
         let mut failed = shell("hi\n", json!(3), "failed");
         failed["outcome"] = json!({
+            "insight": {"kind": "command", "class": "failed", "summary": "failed"},
             "status": "error",
             "verdict": {"success": false, "reasons": ["the command ended with exit code 3"]},
             "receipt": {

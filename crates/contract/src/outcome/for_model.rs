@@ -93,6 +93,7 @@ mod tests {
             view: View { format, total_lines },
             data: None,
             facts,
+            insight: None,
             verdict: Verdict { success: true, reasons: Vec::new() },
             receipt: Receipt::default(),
         };

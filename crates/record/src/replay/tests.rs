@@ -79,6 +79,7 @@ fn outcome(text: &str) -> Outcome {
         view: View::default(),
         data: Some(json!({"rows": [1, 2]})),
         facts: Facts::None,
+        insight: None,
         verdict: Verdict { success: true, reasons: Vec::new() },
         receipt: Receipt { duration: Duration::from_millis(3), ..Receipt::default() },
     }
