@@ -69,14 +69,19 @@ fn filter(
     output: &mut impl Write,
     report: &dyn Fn(Vec<Finding>),
 ) -> io::Result<()> {
-    let mut piece = vec![0; PIECE_BYTES];
+    let (mut piece, mut text) = (vec![0; PIECE_BYTES], Vec::new());
     loop {
         let length = match input.read(&mut piece) {
             Ok(length) => length,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(error),
         };
-        let text = if length == 0 { cleaner.finish() } else { cleaner.push(&piece[..length]) };
+        text.clear();
+        if length == 0 {
+            text.extend(cleaner.finish());
+        } else {
+            cleaner.push_to(&piece[..length], &mut text);
+        }
         report(cleaner.findings());
         if let Err(error) = output.write_all(&text).and_then(|()| output.flush()) {
             // Whoever reads has seen enough, as with `| head`.

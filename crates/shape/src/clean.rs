@@ -4,15 +4,18 @@
 //! than [`WINDOW_BYTES`] is looked at in overlapping pieces. What is kept between two pieces of input is at most one line.
 
 mod assign;
+mod bytes;
 mod found;
 mod keys;
 mod known;
 mod labels;
 mod name;
+mod option;
 mod place;
 mod rules;
 mod scan;
 mod value;
+mod words;
 
 use std::{
     borrow::Cow,
@@ -153,17 +156,22 @@ impl Cleaner {
     /// Takes the next piece and gives back what is finished: whole lines, as far as there are any.
     pub fn push(&mut self, bytes: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(bytes.len() + 64);
+        self.push_to(bytes, &mut out);
+        out
+    }
+
+    /// The same, behind what is in `out`, whose room is used again and again.
+    pub fn push_to(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
         if self.rest.is_empty() {
-            let done = self.take(bytes, &mut out);
+            let done = self.take(bytes, out);
             self.rest.extend_from_slice(&bytes[done..]);
         } else {
             let mut all = std::mem::take(&mut self.rest);
             all.extend_from_slice(bytes);
-            let done = self.take(&all, &mut out);
+            let done = self.take(&all, out);
             all.drain(..done);
             self.rest = all;
         }
-        out
     }
 
     /// Gives back the rest. The cleaner is as new after it.
@@ -199,9 +207,7 @@ impl Cleaner {
     fn whole_lines(&mut self, text: &[u8], out: &mut Vec<u8>) {
         let mut edits = Vec::new();
         self.known_values(text, text.len(), &mut edits);
-        if let Some(search) = &*SEARCH {
-            self.scan(search, text, &mut edits);
-        }
+        self.scan(&SEARCH, text, &mut edits);
         self.emit(text, text.len(), &mut edits, out);
     }
 
@@ -212,9 +218,10 @@ impl Cleaner {
         self.pending = None;
         self.known_values(piece, WINDOW_BYTES, &mut edits);
         let (mut at, mut found) = (0, Vec::new());
-        while let Some((pattern, range)) = SEARCH.as_ref().and_then(|search| search.next(piece, at)) {
-            let Some(search) = SEARCH.as_ref().filter(|_| range.start < WINDOW_BYTES) else { break };
-            at = match search.look(pattern, piece, range.clone(), &mut found) {
+        while let Some((pattern, range)) =
+            SEARCH.next(piece, at).filter(|(_, range)| range.start < WINDOW_BYTES)
+        {
+            at = match SEARCH.look(pattern, piece, range.clone(), &mut found) {
                 Hit::Next(next) => next.resume.max(range.start + 1),
                 Hit::Block { title_end } => {
                     let body = keys::body_in_line(&piece[title_end..]);
@@ -244,8 +251,7 @@ impl Cleaner {
         let mut line = 0..0;
         let mut found = Vec::new();
         if let Some(pending) = self.pending.take().filter(|_| !text.is_empty()) {
-            let first = line_at(text, 0);
-            edits.extend(assign::find_pending(&text[first.clone()], pending).map(|found| secret(&found, 0)));
+            self.look_ahead(text, 0, pending, edits);
         }
         loop {
             if self.block.is_some() {
@@ -277,9 +283,11 @@ impl Cleaner {
             return;
         }
         let line = line_at(text, next);
-        edits.extend(
-            assign::find_pending(&text[line.clone()], pending).map(|found| secret(&found, line.start)),
-        );
+        match assign::find_pending(&text[line.clone()], pending) {
+            Ok(found) => edits.push(secret(&found, line.start)),
+            Err(Some(pending)) => self.look_ahead(text, line.end + 1, pending, edits),
+            Err(None) => {}
+        }
     }
 
     /// The title of a private key ends here: its body may be in this line or in the next ones.

@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use super::{
+    bytes::Bytes,
     found::{Found, Next, Pending},
     name::{self, Kind},
     rules,
@@ -22,7 +23,7 @@ const NAMED: &str = "value of a name that says it is a secret";
 /// Looks at the name around a word, and at what follows.
 pub(super) fn find(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) -> Next {
     let name = name_around(line, &word);
-    let Some(kind) = name::kind(&line[name.clone()]) else { return Next::at(word.end) };
+    let Some(kind) = name::kind(&line[with_qualifier(line, &name)]) else { return Next::at(word.end) };
     let seen = Named { line, name: name.clone(), kind };
     if let Some(range) = seen.value() {
         let resume = range.end;
@@ -33,40 +34,61 @@ pub(super) fn find(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) -> N
     Next { resume: word.end.max(name.end), pending }
 }
 
-/// Looks at a line whose secret was announced by the one before.
-pub(super) fn find_pending(line: &[u8], pending: Pending) -> Option<Found> {
-    let start = line.iter().position(|byte| !b" \t\"'-,{".contains(byte))?;
+/// Looks at a line whose secret was announced by the one before. It may be in the next one still.
+pub(super) fn find_pending(line: &[u8], pending: Pending) -> Result<Found, Option<Pending>> {
     let (range, kind) = match pending {
-        Pending::Value(kind) => {
-            let seen = Named { line, name: start..start + 5, kind };
-            let is_value = line.get(start..start + 5)?.eq_ignore_ascii_case(b"value");
-            (is_value.then(|| seen.value())??, kind)
-        }
+        Pending::Value(kind) => (announced(line, kind)?, kind),
         Pending::Whole(kind) => {
-            let end = line.iter().rposition(|byte| !byte.is_ascii_whitespace())? + 1;
-            let start = line.iter().position(|byte| !byte.is_ascii_whitespace())?;
-            (value::is_secret(&line[start..end], Written::Quoted, kind).then_some(start..end)?, kind)
+            let text = line.trim_ascii();
+            let start = line.len() - line.trim_ascii_start().len();
+            let is_secret = value::is_secret(text, Written::Quoted, kind);
+            (is_secret.then_some(start..start + text.len()).ok_or(None)?, kind)
         }
     };
-    Some(Found::value(line, range, kind.label(), "value of a name in the line before"))
+    Ok(Found::value(line, range, kind.label(), "value of a name in the line before"))
+}
+
+/// The value of `value:` or `default =`.
+fn announced(line: &[u8], kind: Kind) -> Result<Range<usize>, Option<Pending>> {
+    let start = line.iter().position(|byte| !b" \t\"'-,{".contains(byte)).ok_or(None)?;
+    let word = line[start..].iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+    let name = start..start + word;
+    if ![&b"value"[..], b"default"].iter().any(|each| line[name.clone()].eq_ignore_ascii_case(each)) {
+        return Err(None);
+    }
+    let seen = Named { line, name, kind };
+    seen.value().ok_or_else(|| seen.is_followed_by_block().then_some(Pending::Whole(kind)))
 }
 
 fn name_around(line: &[u8], word: &Range<usize>) -> Range<usize> {
-    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
-    let left = line[..word.start].iter().rev().take(MAX_NAME_SIDE).take_while(|byte| is_name(byte)).count();
-    let right = line[word.end..].iter().take(MAX_NAME_SIDE).take_while(|byte| is_name(byte)).count();
-    let (mut start, mut end) = (word.start - left, word.end + right);
+    static NAME: Bytes = Bytes::alphanumeric_and(b"_-.");
+    let Range { mut start, mut end } = NAME.around(line, word, MAX_NAME_SIDE);
     // `\n` in a JSON string is not part of the name after it.
-    if start > 0 && line[start - 1] == b'\\' && b"nrt".contains(&line[start]) && start < word.start {
+    if start > 0
+        && line[start - 1] == b'\\'
+        && matches!(line[start], b'n' | b'r' | b't')
+        && start < word.start
+    {
         start += 1;
     }
-    while start < word.start && b"-.".contains(&line[start]) {
+    while start < word.start && matches!(line[start], b'-' | b'.') {
         start += 1;
     }
-    while end > word.end && b"-.".contains(&line[end - 1]) {
+    while end > word.end && matches!(line[end - 1], b'-' | b'.') {
         end -= 1;
     }
     start..end
+}
+
+/// `API key`: the word before a lone `key` says which.
+fn with_qualifier(line: &[u8], name: &Range<usize>) -> Range<usize> {
+    let before = &line[..name.start];
+    if !line[name.clone()].eq_ignore_ascii_case(b"key") || before.last() != Some(&b' ') {
+        return name.clone();
+    }
+    let words = &before[..before.len() - 1];
+    let word = words.iter().rev().take(MAX_NAME_SIDE).take_while(|byte| byte.is_ascii_alphabetic()).count();
+    words.len() - word..name.end
 }
 
 /// A name of a secret in a line.
@@ -111,7 +133,7 @@ impl Named<'_> {
         if self.before() == b'/' && !matches!(separator, Separator::Assignment | Separator::Tag) {
             return None;
         }
-        let at = self.skip_spaces(at);
+        let at = self.skip_tag(self.skip_spaces(at));
         let (range, written) = self.token(at, separator);
         let text = &self.line[range.clone()];
         let is_secret = match separator {
@@ -122,12 +144,45 @@ impl Named<'_> {
                 value::is_secret(text, written, self.kind) && text.len() >= 7
             }
             Separator::Plain => value::is_password(text),
-            Separator::Column => is_mixed(text) && value::is_random(text, 12),
+            Separator::Column => {
+                let is_password = self.kind == Kind::Password && value::is_secret(text, written, self.kind);
+                is_mixed(text) && (value::is_random(text, 12) || text.len() >= 12 && is_password)
+            }
         };
         if is_secret || !text.is_empty() && is_whole_key(text) {
             return Some(range);
         }
-        if separator == Separator::Assignment { self.after_type(range.end) } else { None }
+        if separator != Separator::Assignment {
+            return None;
+        }
+        self.argument(at).or_else(|| self.after_type(range.end))
+    }
+
+    /// `Unseal Key 1: `
+    fn skip_number(&self, at: usize) -> usize {
+        let digits =
+            self.line.get(at..).unwrap_or_default().iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let is_number = (1..3).contains(&digits) && self.byte(at + digits) == b':';
+        if is_number { at + digits } else { at }
+    }
+
+    /// Past a tag of YAML, such as `!!str`.
+    fn skip_tag(&self, at: usize) -> usize {
+        let rest = self.line.get(at..).unwrap_or_default();
+        if !rest.starts_with(b"!!") {
+            return at;
+        }
+        self.skip_spaces(at + rest.iter().position(|byte| *byte == b' ').unwrap_or(0))
+    }
+
+    /// `[]byte("value")`, `SecretStr('value')`: what is wrapped in one call.
+    fn argument(&self, at: usize) -> Option<Range<usize>> {
+        static CALLED: Bytes = Bytes::alphanumeric_and(b"_.:[]&!");
+        let rest = self.line.get(at..)?;
+        let open = CALLED.run(&rest[..rest.len().min(MAX_PHRASE)]);
+        let quote = rest.get(open + 1).filter(|byte| rest[open] == b'(' && is_quote(**byte))?;
+        let range = quoted(rest, open + 1, 0, *quote, at);
+        value::is_random(&self.line[range.clone()], 12).then_some(range)
     }
 
     /// What stands after the name, and where the value may start.
@@ -136,14 +191,15 @@ impl Named<'_> {
         while self.byte(at) == b'\\' {
             at += 1;
         }
-        let is_closed = b"\"'`".contains(&self.byte(at));
+        let is_closed = is_quote(self.byte(at));
         at += usize::from(is_closed);
-        while b"]?)".contains(&self.byte(at)) && (is_closed || self.byte(at) != b')') {
+        while matches!(self.byte(at), b']' | b'?' | b')') && (is_closed || self.byte(at) != b')') {
             at += 1;
         }
-        let spaced = self.skip_spaces(at);
+        let spaced = self.skip_number(self.skip_spaces(at));
         let separator = match (self.byte(spaced), self.byte(spaced + 1)) {
-            (b'=', b'=') => (Separator::Quotes, spaced + 2),
+            // A comparison, or what counts if there is no such variable.
+            (b'=', b'=') | (b'|', b'|') | (b'?', b'?') => (Separator::Quotes, spaced + 2),
             // `Token::Ident`, `key://`, `token =~ x`
             (b':', b':') | (b'=', b'~') => return None,
             (b':', b'/') if self.byte(spaced + 2) == b'/' => return None,
@@ -151,7 +207,7 @@ impl Named<'_> {
             // `arn:…:secret:name`
             (b':', next) if self.before() == b':' && next != b' ' => return None,
             (b'=' | b':', _) => (Separator::Assignment, spaced + 1),
-            (b'>', _) if self.is_tag() => (Separator::Tag, spaced + 1),
+            (b'>', _) if self.is_tag() || is_closed && self.is_named_by_key() => (Separator::Tag, spaced + 1),
             (b',', _) if is_closed => (Separator::Quotes, spaced + 1),
             (b'(', b'"' | b'\'') if !is_closed => (Separator::Quotes, spaced + 1),
             (b'|', _) => (Separator::Column, spaced + 1),
@@ -163,7 +219,7 @@ impl Named<'_> {
 
     /// A name with only space behind it.
     fn spaced_separator(&self, at: usize) -> Option<(Separator, usize)> {
-        if b"\"'".contains(&self.byte(at)) {
+        if matches!(self.byte(at), b'"' | b'\'') {
             return Some((Separator::Quotes, at));
         }
         if self.before() == b'-' {
@@ -190,7 +246,8 @@ impl Named<'_> {
             && (memchr::memmem::find(before, b"login ").is_some()
                 || memchr::memmem::find(before, b"machine ").is_some());
         let is_directive = before.iter().all(u8::is_ascii_whitespace)
-            && [&b"requirepass"[..], b"password", b"_authToken"].contains(&&self.line[self.name.clone()])
+            && [&b"requirepass"[..], b"masterauth", b"password", b"_authToken"]
+                .contains(&&self.line[self.name.clone()])
             && rest.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).count() == 1;
         if is_netrc {
             return Some((Separator::Plain, at));
@@ -215,24 +272,24 @@ impl Named<'_> {
 
     /// The value at a place: what is between quotes, or up to something that ends it.
     fn token(&self, at: usize, separator: Separator) -> (Range<usize>, Written) {
+        static MARKS: Bytes = Bytes::of(b"frbuFRBUL@");
+        static ENDS: Bytes = Bytes::space_and(b"\"'`");
         let rest = self.line.get(at..).unwrap_or_default();
         if separator == Separator::Tag {
-            let end = memchr::memchr(b'<', rest).unwrap_or(rest.len());
+            // `<user>:<password>@host` is no element.
+            let end = memchr::memmem::find(rest, b"</").unwrap_or(0);
             return (at..at + end, Written::Quoted);
         }
-        let marks = rest.iter().take(2).take_while(|byte| b"frbuFRBUL@".contains(byte)).count();
+        let marks = MARKS.run(&rest[..rest.len().min(2)]);
         let slashes = rest[marks..].iter().take_while(|byte| **byte == b'\\').count();
-        if let Some(quote) = rest.get(marks + slashes).filter(|byte| b"\"'`".contains(byte)) {
+        if let Some(quote) = rest.get(marks + slashes).filter(|byte| is_quote(**byte)) {
             return (quoted(rest, marks + slashes, slashes, *quote, at), Written::Quoted);
         }
         if separator == Separator::Quotes {
             return (at..at, Written::Quoted);
         }
         if separator == Separator::Assignment && self.is_environment() {
-            let end = rest
-                .iter()
-                .position(|byte| byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\'' | b'`'));
-            let range = at..at + end.unwrap_or(rest.len());
+            let range = at..at + ENDS.until(rest);
             let text = &self.line[range.clone()];
             let is_call = text.contains(&b'(') && text.contains(&b')') || text.contains(&b'[');
             return (range, if is_call { Written::Bare } else { Written::Environment });
@@ -255,7 +312,7 @@ impl Named<'_> {
         let is_type =
             rest[..equals].iter().all(|byte| byte.is_ascii_alphanumeric() || b" <>[]&'?|_:.".contains(byte));
         let value = self.skip_spaces(at + equals + 1);
-        if !is_type || !b"\"'`".contains(&self.byte(value)) {
+        if !is_type || !is_quote(self.byte(value)) {
             return None;
         }
         let (range, written) = self.token(value, Separator::Quotes);
@@ -264,10 +321,10 @@ impl Named<'_> {
 
     /// `name: DB_PASSWORD` with its `value:` behind it or in the next line; `password: |` with the value there.
     fn pending(&self, found: &mut Vec<Found>) -> Option<Pending> {
-        let rest = self.line[self.name.end..].trim_ascii_end();
-        if [&b": |"[..], b": |-", b": >", b": >-", b": |+"].contains(&rest) {
+        if self.is_followed_by_block() {
             return Some(Pending::Whole(self.kind));
         }
+        let rest = self.line[self.name.end..].trim_ascii_end();
         if !self.is_named_by_key() {
             return None;
         }
@@ -281,7 +338,13 @@ impl Named<'_> {
             }
             return None;
         }
-        rest.iter().all(|byte| b"\"', ".contains(byte)).then_some(Pending::Value(self.kind))
+        rest.iter().all(|byte| b"\"', {".contains(byte)).then_some(Pending::Value(self.kind))
+    }
+
+    /// `name: |`, with the value in the next lines.
+    fn is_followed_by_block(&self) -> bool {
+        let rest = self.line[self.name.end..].trim_ascii_end();
+        [&b": |"[..], b": |-", b": >", b": >-", b": |+"].contains(&rest)
     }
 
     /// Whether this name is itself the value of `name` or `key`.
@@ -318,12 +381,9 @@ fn quoted(rest: &[u8], open: usize, slashes: usize, quote: u8, at: usize) -> Ran
 
 /// Up to white space or what cannot be in a value without quotes; brackets and stops at the end belong to the text around.
 fn bare(rest: &[u8], at: usize) -> Range<usize> {
-    let ends = |byte: &u8| {
-        byte.is_ascii_whitespace()
-            || matches!(byte, b'"' | b'\'' | b',' | b';' | b'<' | b'>' | b'|' | b'&' | b'`' | b'\\' | 0x1b)
-    };
-    let mut end = rest.iter().position(ends).unwrap_or(rest.len());
-    while end > 0 && b")]}.:".contains(&rest[end - 1]) && !has_open(&rest[..end]) {
+    static ENDS: Bytes = Bytes::space_and(b"\"',;<>|&`\\\x1b");
+    let mut end = ENDS.until(rest);
+    while end > 0 && matches!(rest[end - 1], b')' | b']' | b'}' | b'.' | b':') && !has_open(&rest[..end]) {
         end -= 1;
     }
     at..at + end
@@ -332,6 +392,10 @@ fn bare(rest: &[u8], at: usize) -> Range<usize> {
 /// Whether a bracket was opened in the text, so that the one at its end is its own.
 fn has_open(text: &[u8]) -> bool {
     text.iter().any(|byte| b"([{".contains(byte))
+}
+
+fn is_quote(byte: u8) -> bool {
+    matches!(byte, b'"' | b'\'' | b'`')
 }
 
 fn is_whole_key(text: &[u8]) -> bool {

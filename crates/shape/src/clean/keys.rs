@@ -4,6 +4,8 @@ use std::hash::{DefaultHasher, Hasher};
 
 /// What is in front of a block.
 pub(super) const BEGIN: &[u8] = b"-----BEGIN ";
+/// The same in files of PuTTY, with the number of lines behind it.
+pub(super) const PUTTY: &[u8] = b"Private-Lines: ";
 
 /// A block that has begun.
 #[derive(Debug, Clone)]
@@ -25,7 +27,11 @@ pub(super) enum Part {
 
 /// Where the title of a private key ends, if one starts here.
 pub(super) fn title_end(text: &[u8]) -> Option<usize> {
-    let title = text.get(BEGIN.len()..)?;
+    if text.starts_with(PUTTY) {
+        let digits = text[PUTTY.len()..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        return (digits > 0).then_some(PUTTY.len() + digits);
+    }
+    let title = text.strip_prefix(BEGIN)?;
     let length = memchr::memmem::find(&title[..title.len().min(60)], b"-----")?;
     let is_private = memchr::memmem::find(&title[..length], b"PRIVATE KEY").is_some();
     is_private.then_some(BEGIN.len() + length + 5)

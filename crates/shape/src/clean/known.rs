@@ -1,9 +1,12 @@
 //! Secrets known by their value: wherever they appear, also in base64, in addresses and in JSON strings.
 
+use std::ops::Range;
+
 use aho_corasick::{AhoCorasick, MatchKind};
 use base64::{Engine, engine::general_purpose};
 
 use super::{
+    bytes::Bytes,
     name::{self, Kind},
     value::{self, Written},
 };
@@ -19,13 +22,27 @@ const MIN_BASE64_BYTES: usize = 11;
 /// More values than this are no configuration.
 const MAX_VALUES: usize = 1000;
 
+/// Programs break lines of base64. So that both parts of a value are found then, pieces of this length are searched for,
+const WRAPPED_BYTES: usize = 16;
+/// beginning at every so many characters,
+const WRAPPED_STEP: usize = 8;
+/// and what stands around one belongs to it, up to this length.
+const MAX_WRAPPED_SIDE: usize = 128;
+
 /// Values that must not get out.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     values: Vec<Value>,
     search: Option<AhoCorasick>,
-    /// Which value each searched text belongs to.
-    owners: Vec<usize>,
+    /// What each searched text is of.
+    owners: Vec<Owner>,
+}
+
+#[derive(Debug)]
+struct Owner {
+    value: usize,
+    /// Whether the text is a piece of a value in base64, whose rest may be around it.
+    is_piece: bool,
 }
 
 #[derive(Debug)]
@@ -46,7 +63,11 @@ impl Known {
             }
             for needle in forms(&text) {
                 needles.push(needle);
-                known.owners.push(known.values.len());
+                known.owners.push(Owner { value: known.values.len(), is_piece: false });
+            }
+            for piece in wrapped_forms(&text) {
+                needles.push(piece);
+                known.owners.push(Owner { value: known.values.len(), is_piece: true });
             }
             known.values.push(Value { name, text: text.into_bytes() });
         }
@@ -57,12 +78,13 @@ impl Known {
     }
 
     /// Where values are in a text, and which.
-    pub(super) fn find<'a>(
-        &'a self,
-        text: &'a [u8],
-    ) -> impl Iterator<Item = (std::ops::Range<usize>, usize)> + 'a {
+    pub(super) fn find<'a>(&'a self, text: &'a [u8]) -> impl Iterator<Item = (Range<usize>, usize)> + 'a {
         let matches = self.search.iter().flat_map(move |search| search.find_iter(text));
-        matches.map(|found| (found.range(), self.owners[found.pattern().as_usize()]))
+        matches.map(|found| {
+            let owner = &self.owners[found.pattern().as_usize()];
+            let range = if owner.is_piece { in_base64(text, found.range()) } else { found.range() };
+            (range, owner.value)
+        })
     }
 
     pub(super) fn name(&self, value: usize) -> &str {
@@ -145,6 +167,25 @@ fn base64_forms(piece: &[u8]) -> Vec<Vec<u8>> {
     forms
 }
 
+/// Pieces of the value in base64, one of which is left whole on each side of a line end.
+fn wrapped_forms(value: &str) -> Vec<Vec<u8>> {
+    let is_short = !value.contains('\n') && value.len() <= MAX_PIECE_BYTES;
+    let forms = if is_short { base64_forms(value.as_bytes()) } else { Vec::new() };
+    let mut pieces: Vec<_> = forms
+        .iter()
+        .flat_map(|form| form.windows(WRAPPED_BYTES).step_by(WRAPPED_STEP).map(<[u8]>::to_vec))
+        .collect();
+    pieces.sort();
+    pieces.dedup();
+    pieces
+}
+
+/// A piece with the base64 around it.
+fn in_base64(text: &[u8], piece: Range<usize>) -> Range<usize> {
+    static BASE64: Bytes = Bytes::alphanumeric_and(b"+/-_");
+    BASE64.around(text, &piece, MAX_WRAPPED_SIDE)
+}
+
 fn percent(text: &str, capitals: bool) -> String {
     let encode = |byte: u8| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => char::from(byte).to_string(),
@@ -176,6 +217,21 @@ mod tests {
         }
         assert!(hides(&value, "x=pl%22um%2Ftree%2B42&y"));
         assert!(hides(&value, r#"{"x": "pl\"um/tree+42"}"#));
+    }
+
+    #[test]
+    fn a_value_in_base64_is_found_on_both_sides_of_a_line_end() {
+        let value = "q8Zk2mPv0Lr7Tb4Xc9Wd1Ye6Uf3Ig5Oh8Jn2Ks7A";
+        for before in 20..100 {
+            let encoded = general_purpose::STANDARD.encode(format!("{}{value} and more", "x".repeat(before)));
+            let wrapped: Vec<_> =
+                encoded.as_bytes().chunks(76).map(|line| String::from_utf8_lossy(line)).collect();
+            let wrapped = wrapped.join("\n");
+            let known = Known::new([("NAME".to_owned(), value.to_owned())]);
+            let found: usize = known.find(wrapped.as_bytes()).map(|(range, _)| range.len()).sum();
+            // What is left may not be enough to guess the rest.
+            assert!(found + 24 >= value.len() * 4 / 3, "{before}: {found}");
+        }
     }
 
     #[test]

@@ -1,5 +1,9 @@
 //! Whether a name says that its value is a secret: `DB_PASSWORD`, `apiKey`, `client-secret`, but not `max_tokens`.
 
+use std::sync::LazyLock;
+
+use super::bytes::Bytes;
+
 /// What a name says its value is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -7,6 +11,8 @@ pub(super) enum Kind {
     Secret,
     Token,
     Key,
+    /// Only if its value is long and random: `primaryKey` may be of a storage account or of a table.
+    LongKey,
 }
 
 impl Kind {
@@ -15,14 +21,13 @@ impl Kind {
             Self::Password => "password",
             Self::Secret => "secret",
             Self::Token => "token",
-            Self::Key => "key",
+            Self::Key | Self::LongKey => "key",
         }
     }
 }
 
 /// The longest name that is looked at.
 const MAX_NAME_BYTES: usize = 80;
-const MAX_WORDS: usize = 12;
 
 /// What a last word ends with, and what that makes of the name.
 const ENDINGS: &[(&[u8], Kind)] = &[
@@ -33,6 +38,8 @@ const ENDINGS: &[(&[u8], Kind)] = &[
     (b"passcode", Kind::Password),
     (b"pwd", Kind::Password),
     (b"secret", Kind::Secret),
+    (b"masterauth", Kind::Password),
+    (b"dockerconfigjson", Kind::Secret),
     (b"token", Kind::Token),
     (b"apikey", Kind::Key),
     (b"accesskey", Kind::Key),
@@ -83,6 +90,7 @@ const NEUTRAL: &[&[u8]] = &[
     b"ro",
     b"rw",
     b"hs256",
+    b"data",
 ];
 
 /// What makes a secret of a key.
@@ -112,13 +120,11 @@ const KEY_QUALIFIERS: &[&[u8]] = &[
     b"symmetric",
     b"shared",
     b"root",
-    b"admin",
     b"webhook",
     b"consumer",
     b"client",
     b"write",
     b"integration",
-    b"server",
     b"aes",
     b"rsa",
     b"crypto",
@@ -153,7 +159,15 @@ const KEY_QUALIFIERS: &[&[u8]] = &[
     b"rails",
     b"vapid",
     b"maps",
+    b"fernet",
+    b"server",
+    b"admin",
+    b"unseal",
+    b"recovery",
 ];
+
+/// What makes a secret of a key whose value looks like one.
+const LONG_KEY_QUALIFIERS: &[&[u8]] = &[b"primary", b"secondary"];
 
 /// What makes something else of a token: places in texts, pages of answers, words of a vocabulary.
 const NOT_TOKENS: &[&[u8]] = &[
@@ -195,53 +209,123 @@ const NOT_TOKENS: &[&[u8]] = &[
     b"lex",
 ];
 
+/// Whole words for a password.
+const SHORT_PASSWORDS: &[&[u8]] = &[b"pass", b"pw", b"psk", b"psw", b"creds"];
+
+/// Words that end like one.
+const NOT_PASSWORDS: &[&[u8]] = &[
+    b"bypass",
+    b"compass",
+    b"trespass",
+    b"encompass",
+    b"overpass",
+    b"surpass",
+    b"underpass",
+    b"multipass",
+    b"onepass",
+];
+
+/// What a word may be to a name, one bit each.
+const NEUTRAL_WORD: u8 = 1;
+const KEY_QUALIFIER: u8 = 2;
+const NOT_A_TOKEN: u8 = 4;
+const SHORT_PASSWORD: u8 = 8;
+const NOT_A_PASSWORD: u8 = 16;
+const LONG_KEY_QUALIFIER: u8 = 32;
+
+/// Places for words; more than twice as many as there are words.
+const PLACES: usize = 512;
+
+/// The words of the lists above by what they are, so that one look at a word tells.
+static WORDS: LazyLock<[(u128, u8); PLACES]> = LazyLock::new(|| {
+    let lists = [
+        (NEUTRAL, NEUTRAL_WORD),
+        (KEY_QUALIFIERS, KEY_QUALIFIER),
+        (NOT_TOKENS, NOT_A_TOKEN),
+        (SHORT_PASSWORDS, SHORT_PASSWORD),
+        (NOT_PASSWORDS, NOT_A_PASSWORD),
+        (LONG_KEY_QUALIFIERS, LONG_KEY_QUALIFIER),
+    ];
+    let mut words = [(0, 0); PLACES];
+    for (word, bit) in lists.iter().flat_map(|(list, bit)| list.iter().map(move |word| (word, bit))) {
+        if let Some(packed) = packed(word) {
+            let place = place(&words, packed);
+            words[place] = (packed, words[place].1 | bit);
+        }
+    }
+    words
+});
+
+/// A short word in small letters as a number; longer ones are in no list.
+fn packed(word: &[u8]) -> Option<u128> {
+    let mut bytes = [0; 16];
+    bytes.get_mut(..word.len())?.copy_from_slice(word);
+    bytes.make_ascii_lowercase();
+    Some(u128::from_le_bytes(bytes))
+}
+
+/// Where a word is, or would be.
+fn place(words: &[(u128, u8); PLACES], packed: u128) -> usize {
+    let folded = (packed ^ (packed >> 64)) & u128::from(u64::MAX);
+    let mixed = (folded * 0x9E37_79B9_7F4A_7C15) >> 40;
+    let mut place = usize::try_from(mixed % PLACES as u128).unwrap_or(0);
+    while words[place].0 != packed && words[place].0 != 0 {
+        place = (place + 1) % PLACES;
+    }
+    place
+}
+
+/// What a word may be.
+fn bits(word: &[u8]) -> u8 {
+    let words = &*WORDS;
+    packed(word).filter(|_| !word.is_empty()).map_or(0, |packed| words[place(words, packed)].1)
+}
+
 /// What a name says its value is, if that is a secret.
 pub(super) fn kind(name: &[u8]) -> Option<Kind> {
     if name.len() > MAX_NAME_BYTES || name.len() < 2 {
         return None;
     }
-    let (words, count) = words(name);
-    let mut words = &words[..count];
-    while let Some((last, before)) = words.split_last() {
+    let mut rest = name;
+    while let Some((before, last)) = last_word(rest) {
         let trimmed = trim_digits(last);
-        let kind = kind_of_last(trimmed, before.last().copied().unwrap_or(b""));
-        if kind.is_some() || !(trimmed.is_empty() || is_one_of(trimmed, NEUTRAL)) {
+        let kind = kind_of_last(trimmed, || last_word(before).map_or(&b""[..], |(_, word)| word));
+        if kind.is_some() || !(trimmed.is_empty() || bits(trimmed) & NEUTRAL_WORD != 0) {
             return kind;
         }
-        words = before;
+        rest = before;
     }
     None
 }
 
-fn kind_of_last(word: &[u8], before: &[u8]) -> Option<Kind> {
-    if word.eq_ignore_ascii_case(b"key") {
-        let is_public = before.eq_ignore_ascii_case(b"public");
-        return (!is_public && is_one_of(trim_digits(before), KEY_QUALIFIERS)).then_some(Kind::Key);
+fn kind_of_last<'a>(word: &[u8], before: impl Fn() -> &'a [u8]) -> Option<Kind> {
+    let last = word.last()?.to_ascii_lowercase();
+    if last == b'y' && word.eq_ignore_ascii_case(b"key") {
+        return match bits(trim_digits(before())) {
+            bits if bits & KEY_QUALIFIER != 0 => Some(Kind::Key),
+            bits if bits & LONG_KEY_QUALIFIER != 0 => Some(Kind::LongKey),
+            _ => None,
+        };
     }
-    if [&b"pass"[..], b"pw", b"psk", b"psw", b"creds"].iter().any(|short| word.eq_ignore_ascii_case(short))
-        || is_joined_pass(word)
-    {
+    // Half of what a machine logs in with.
+    if last == b'd' && word.eq_ignore_ascii_case(b"id") {
+        return before().eq_ignore_ascii_case(b"secret").then_some(Kind::Secret);
+    }
+    if last == b't' && word.eq_ignore_ascii_case(b"pat") {
+        return Some(Kind::Token);
+    }
+    if matches!(last, b's' | b'w' | b'k') && (bits(word) & SHORT_PASSWORD != 0 || is_joined_pass(word)) {
         return Some(Kind::Password);
     }
-    let (_, kind) = ENDINGS.iter().find(|(ending, _)| ends_with(word, ending))?;
-    let is_place = *kind == Kind::Token && is_one_of(before, NOT_TOKENS);
+    let (_, kind) =
+        ENDINGS.iter().find(|(ending, _)| ending.last() == Some(&last) && ends_with(word, ending))?;
+    let is_place = *kind == Kind::Token && bits(before()) & NOT_A_TOKEN != 0;
     (!is_place).then_some(*kind)
 }
 
 /// `dbpass`, `rootpw`, `requirepass`, but not `bypass` or `compass`.
 fn is_joined_pass(word: &[u8]) -> bool {
-    const OTHERS: &[&[u8]] = &[
-        b"bypass",
-        b"compass",
-        b"trespass",
-        b"encompass",
-        b"overpass",
-        b"surpass",
-        b"underpass",
-        b"multipass",
-        b"onepass",
-    ];
-    ends_with(word, b"pass") && word.len() <= 12 && !is_one_of(word, OTHERS)
+    ends_with(word, b"pass") && word.len() <= 16 && bits(word) & NOT_A_PASSWORD == 0
         || ends_with(word, b"pw") && word.len() <= 8
 }
 
@@ -249,49 +333,30 @@ fn ends_with(word: &[u8], ending: &[u8]) -> bool {
     word.len() >= ending.len() && word[word.len() - ending.len()..].eq_ignore_ascii_case(ending)
 }
 
-fn is_one_of(word: &[u8], words: &[&[u8]]) -> bool {
-    let first = word.first().map_or(0, u8::to_ascii_lowercase);
-    words.iter().any(|each| each[0] == first && word.eq_ignore_ascii_case(each))
-}
-
 fn trim_digits(word: &[u8]) -> &[u8] {
     let end = word.iter().rposition(|byte| !byte.is_ascii_digit()).map_or(0, |last| last + 1);
     &word[..end]
 }
 
-/// The words of a name: `DB_PASSWORD`, `dbPassword`, `db-password` and `db.password` have the same. The last ones, if
-/// there are too many.
-fn words(name: &[u8]) -> ([&[u8]; MAX_WORDS], usize) {
-    let mut words: [&[u8]; MAX_WORDS] = [b""; MAX_WORDS];
-    let mut count = 0;
-    let mut start = 0;
-    for at in 0..=name.len() {
-        let ends = at == name.len() || !name[at].is_ascii_alphanumeric();
-        let turns = !ends && at > start && turns(name, at);
-        if !(ends || turns) {
-            continue;
-        }
-        if at > start {
-            if count == MAX_WORDS {
-                words.rotate_left(1);
-                count -= 1;
-            }
-            words[count] = &name[start..at];
-            count += 1;
-        }
-        start = if ends { at + 1 } else { at };
+/// The last word of a name and what is before it: `DB_PASSWORD`, `dbPassword`, `db-password` and `db.password` have the
+/// same words.
+fn last_word(name: &[u8]) -> Option<(&[u8], &[u8])> {
+    static PART: Bytes = Bytes::alphanumeric_and(b"");
+    let end = name.iter().rposition(|byte| PART.has(*byte))? + 1;
+    let mut start = end - 1;
+    while start > 0 && PART.has(name[start - 1]) && !turns(&name[..end], start) {
+        start -= 1;
     }
-    (words, count)
+    Some((&name[..start], &name[start..end]))
 }
 
 /// Whether a new word starts here inside `camelCase` or `APIKey`.
 fn turns(name: &[u8], at: usize) -> bool {
     let (before, here) = (name[at - 1], name[at]);
-    let next_is_lower = name.get(at + 1).is_some_and(u8::is_ascii_lowercase);
     here.is_ascii_uppercase()
         && (before.is_ascii_lowercase()
             || before.is_ascii_digit()
-            || before.is_ascii_uppercase() && next_is_lower)
+            || before.is_ascii_uppercase() && name.get(at + 1).is_some_and(u8::is_ascii_lowercase))
 }
 
 #[cfg(test)]
@@ -334,7 +399,6 @@ mod tests {
             "password_hash",
             "token_count",
             "public_key",
-            "primary_key",
             "keyboard",
             "next_token",
             "passed",

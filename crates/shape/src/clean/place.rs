@@ -1,4 +1,4 @@
-//! Secrets known by their place: in addresses, headers, cookies, options of programs, and web tokens.
+//! Secrets known by their place: in addresses, headers, cookies, and web tokens.
 
 use std::ops::Range;
 
@@ -8,8 +8,10 @@ use base64::{
 };
 
 use super::{
+    bytes::Bytes,
     found::{Found, Next},
     name::Kind,
+    option::unquoted,
     rules,
     value::{self, Written},
 };
@@ -25,13 +27,11 @@ const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIEN
 
 /// `scheme://user:password@host`: only the password goes.
 pub(super) fn url(line: &[u8], mark: Range<usize>, found: &mut Vec<Found>) -> Next {
+    static ENDS: Bytes = Bytes::space_and(b"/\"'`<>\\");
     let none = Next::at(mark.end);
     let rest = &line[mark.end..];
     let rest = &rest[..rest.len().min(MAX_AUTHORITY)];
-    let end = rest
-        .iter()
-        .position(|byte| byte.is_ascii_whitespace() || b"/\"'`<>\\".contains(byte))
-        .unwrap_or(rest.len());
+    let end = ENDS.until(rest);
     let Some(at_sign) = memchr::memrchr(b'@', &rest[..end]) else { return none };
     let (user, password) = match memchr::memchr(b':', &rest[..at_sign]) {
         Some(colon) => (&rest[..colon], colon + 1..at_sign),
@@ -155,116 +155,28 @@ pub(super) fn cookie(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) ->
     Next::at(end.max(word.end))
 }
 
-/// Options of programs that take a password: the program, the option, and how the password follows it.
-const OPTIONS: &[(&[u8], &[u8], Follows)] = &[
-    (b"mysql", b"-p", Follows::Joined),
-    (b"mariadb", b"-p", Follows::Joined),
-    (b"sshpass", b"-p", Follows::Either),
-    (b"redis-cli", b"-a", Follows::Apart),
-    (b"docker", b"-p", Follows::AfterLogin),
-    (b"podman", b"-p", Follows::AfterLogin),
-    (b"helm", b"-p", Follows::AfterLogin),
-    (b"curl", b"-u", Follows::User),
-    (b"curl", b"--user", Follows::User),
-    (b"curl", b"--proxy-user", Follows::User),
-    (b"http", b"-a", Follows::User),
-    (b"ldap", b"-w", Follows::Apart),
-    (b"mongo", b"-p", Follows::Apart),
-    (b"smbclient", b"-U", Follows::Percent),
-    (b"mosquitto", b"-P", Follows::Apart),
-    (b"7z", b"-p", Follows::Joined),
-    (b"unzip", b"-P", Follows::Apart),
-    (b"rabbitmqctl", b"add_user", Follows::Second),
-    (b"kinit", b"-p", Follows::Apart),
-    (b"snowsql", b"-p", Follows::Apart),
-    (b"sqlcmd", b"-P", Follows::Either),
-];
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Follows {
-    /// `-ppassword`
-    Joined,
-    /// `-p password`
-    Apart,
-    /// Both.
-    Either,
-    /// `-p password`, but only of `login`.
-    AfterLogin,
-    /// `-u user:password`
-    User,
-    /// `-U user%password`
-    Percent,
-    /// `command user password`
-    Second,
-}
-
-/// The programs above, for the search.
-pub(super) fn programs() -> impl Iterator<Item = &'static [u8]> {
-    let mut names: Vec<_> = OPTIONS.iter().map(|(program, ..)| *program).collect();
-    names.dedup();
-    // `http` is in every address; its option is searched for with the others of `curl` only where a space follows.
-    names.into_iter().filter(|name| *name != b"http")
-}
-
-/// Looks for a password among the options of a program.
-pub(super) fn option(line: &[u8], program: Range<usize>, found: &mut Vec<Found>) -> Next {
-    let next = Next::at(program.end);
-    let name = &line[program.clone()];
-    let before = program.start.checked_sub(1).map_or(b' ', |at| line[at]);
-    if before.is_ascii_alphanumeric() || !name.iter().all(|byte| !byte.is_ascii_uppercase()) {
-        return next;
-    }
-    let end = line[program.end..].iter().take(4096).position(|byte| b"|;".contains(byte));
-    let stop = end.map_or(line.len().min(program.end + 4096), |at| program.end + at);
-    let rest = &line[program.end..stop];
-    for (_, option, follows) in OPTIONS.iter().filter(|(program, ..)| *program == name) {
-        if *follows == Follows::AfterLogin && memchr::memmem::find(rest, b"login").is_none() {
-            continue;
-        }
-        for at in memchr::memmem::find_iter(rest, option) {
-            let starts = at > 0 && rest[at - 1].is_ascii_whitespace();
-            let range =
-                starts.then(|| option_value(line, program.end + at + option.len(), *follows)).flatten();
-            if let Some(range) = range.filter(|range| value::is_password(&line[range.clone()])) {
-                found.push(Found::value(
-                    line,
-                    range,
-                    "password",
-                    "option of a program that takes a password",
-                ));
-            }
+/// `jdbc:oracle:thin:user/password@host`
+pub(super) fn oracle(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) -> Next {
+    let rest = &line[word.end..line.len().min(word.end + MAX_AUTHORITY)];
+    if let Some(slash) = memchr::memchr2(b'/', b'@', rest).filter(|at| rest[*at] == b'/')
+        && let Some(length) = memchr::memchr(b'@', &rest[slash + 1..])
+    {
+        let start = word.end + slash + 1;
+        let range = start..start + length;
+        if value::is_password(&line[range.clone()]) {
+            found.push(Found::value(line, range, "url-password", "password in an address"));
         }
     }
-    next
+    Next::at(word.end)
 }
 
-fn option_value(line: &[u8], at: usize, follows: Follows) -> Option<Range<usize>> {
-    let is_apart = matches!(line.get(at), Some(b' ' | b'='));
-    let fits = match follows {
-        Follows::Joined => !is_apart,
-        Follows::Either => true,
-        _ => is_apart,
-    };
-    let start = skip(line, at, if is_apart { b" ='\"" } else { b"'\"" });
-    let quote = start.checked_sub(1).map(|at| line[at]).filter(|byte| b"'\"".contains(byte));
-    let end = match quote {
-        Some(quote) => memchr::memchr(quote, &line[start..])?,
-        None => line[start..]
-            .iter()
-            .position(|byte| byte.is_ascii_whitespace() || b"'\"`".contains(byte))
-            .unwrap_or(line.len() - start),
-    };
-    let range = start..start + end;
-    let part = match follows {
-        Follows::User => memchr::memchr(b':', &line[range.clone()])?,
-        Follows::Percent => memchr::memchr(b'%', &line[range.clone()])?,
-        Follows::Second => {
-            let start = skip(line, range.end, b" ");
-            return Some(token(line, start));
-        }
-        _ => return (fits && !line[range.clone()].starts_with(b"-")).then_some(range),
-    };
-    Some(range.start + part + 1..range.end)
+/// `"d": "…"` in a line that is a JSON web key: the part that is not public.
+pub(super) fn jwk(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) -> Next {
+    let range = unquoted(line, skip(line, word.end, b" "));
+    if value::is_random(&line[range.clone()], 40) && memchr::memmem::find(line, b"\"kty\"").is_some() {
+        found.push(Found { range, label: "private-key", why: "private part of a web key" });
+    }
+    Next::at(word.end)
 }
 
 /// `IDENTIFIED BY 'password'`
@@ -353,7 +265,7 @@ pub(super) fn azure(line: &[u8], mark: Range<usize>, found: &mut Vec<Found>) -> 
 pub(super) fn discord(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) -> Next {
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_".contains(byte);
     let limit = line.len().min(word.end + 200);
-    let mut at = word.end;
+    let mut at = word.start.saturating_sub(200);
     while at < limit {
         let length = line[at..limit].iter().take_while(|byte| is_part(byte)).count();
         if (23..=28).contains(&length) && line.get(at + length) == Some(&b'.') {
@@ -417,12 +329,12 @@ fn is_basic_pair(text: &[u8]) -> bool {
 }
 
 /// Past all of these bytes.
-fn skip(line: &[u8], at: usize, bytes: &[u8]) -> usize {
+pub(super) fn skip(line: &[u8], at: usize, bytes: &[u8]) -> usize {
     at + line[at.min(line.len())..].iter().take(48).take_while(|byte| bytes.contains(byte)).count()
 }
 
 /// What tokens of headers and addresses are made of.
 fn token(line: &[u8], at: usize) -> Range<usize> {
-    let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || b"-._~+/=%{}$<>()".contains(byte);
-    at..at + line[at.min(line.len())..].iter().take_while(is_part).count()
+    static PART: Bytes = Bytes::alphanumeric_and(b"-._~+/=%{}$<>()");
+    at..at + PART.run(&line[at.min(line.len())..])
 }

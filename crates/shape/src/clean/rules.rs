@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use super::value;
+use super::{bytes::Bytes, value};
 
 /// The longest repetition a pattern without an upper end may match.
 const MAX_REPEAT: usize = 4096;
@@ -30,14 +30,31 @@ pub(super) static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
     include_str!("rules.txt").lines().filter(|line| !line.starts_with('#')).filter_map(parse).collect()
 });
 
-/// The rules whose keys begin with this byte, by their place in the table.
-static BY_FIRST_BYTE: LazyLock<Vec<Vec<usize>>> = LazyLock::new(|| {
-    let mut rules = vec![Vec::new(); 256];
-    for (index, rule) in RULES.iter().enumerate() {
-        rules[usize::from(rule.prefix.as_bytes()[0])].push(index);
+/// Rules by the first two bytes of their keys, each list in the order of the table.
+static BY_START: LazyLock<Starts> = LazyLock::new(|| {
+    let mut starts = Starts { lists: vec![0; 1 << 16], rules: vec![Vec::new()] };
+    for rule in RULES.iter() {
+        if let Some([first, second]) = rule.prefix.as_bytes().first_chunk() {
+            let list = &mut starts.lists[pair(*first, *second)];
+            if *list == 0 {
+                *list = starts.rules.len();
+                starts.rules.push(Vec::new());
+            }
+            starts.rules[*list].push(rule);
+        }
     }
-    rules
+    starts
 });
+
+struct Starts {
+    /// Which list belongs to two bytes; the first one is empty.
+    lists: Vec<usize>,
+    rules: Vec<Vec<&'static Rule>>,
+}
+
+fn pair(first: u8, second: u8) -> usize {
+    usize::from(first) << 8 | usize::from(second)
+}
 
 fn parse(line: &'static str) -> Option<Rule> {
     let (label, rest) = line.split_once(char::is_whitespace)?;
@@ -67,17 +84,27 @@ fn parts(pattern: &'static str) -> Option<Vec<Part>> {
     Some(parts)
 }
 
-fn is_in(class: u8, byte: u8) -> bool {
+/// What a class stands for.
+fn bytes(class: u8) -> &'static Bytes {
+    static DIGIT: Bytes = Bytes::of(b"0123456789");
+    static SMALL_HEX: Bytes = Bytes::of(b"0123456789abcdef");
+    static HEX: Bytes = Bytes::of(b"0123456789abcdefABCDEF");
+    static CAPITAL: Bytes = Bytes::of(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+    static SMALL: Bytes = Bytes::of(b"0123456789abcdefghijklmnopqrstuvwxyz");
+    static LETTER: Bytes = Bytes::of(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ");
+    static URL_SAFE: Bytes = Bytes::alphanumeric_and(b"_-");
+    static BASE64: Bytes = Bytes::alphanumeric_and(b"+/");
+    static WORD: Bytes = Bytes::alphanumeric_and(b"");
     match class {
-        b'd' => byte.is_ascii_digit(),
-        b'h' => byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte),
-        b'H' => byte.is_ascii_hexdigit(),
-        b'U' => byte.is_ascii_digit() || byte.is_ascii_uppercase(),
-        b'l' => byte.is_ascii_digit() || byte.is_ascii_lowercase(),
-        b'a' => byte.is_ascii_alphabetic(),
-        b'u' => byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-',
-        b'b' => byte.is_ascii_alphanumeric() || byte == b'+' || byte == b'/',
-        _ => byte.is_ascii_alphanumeric(),
+        b'd' => &DIGIT,
+        b'h' => &SMALL_HEX,
+        b'H' => &HEX,
+        b'U' => &CAPITAL,
+        b'l' => &SMALL,
+        b'a' => &LETTER,
+        b'u' => &URL_SAFE,
+        b'b' => &BASE64,
+        _ => &WORD,
     }
 }
 
@@ -91,7 +118,7 @@ impl Rule {
                     at += text[at..].starts_with(literal).then_some(literal.len())?;
                 }
                 Part::Class { class, least, most } => {
-                    let run = text[at..].iter().take(most).take_while(|byte| is_in(class, **byte)).count();
+                    let run = bytes(class).run(&text[at..text.len().min(at + most)]);
                     at += (run >= least).then_some(run)?;
                 }
             }
@@ -115,15 +142,9 @@ impl Rule {
 
 /// The rule and the end of a key that starts here.
 pub(super) fn key_at(text: &[u8]) -> Option<(&'static Rule, usize)> {
-    let first = usize::from(*text.first()?);
-    BY_FIRST_BYTE[first].iter().find_map(|index| {
-        let rule: &'static Rule = &RULES[*index];
-        // Prefixes differ early; this is most of the work saved.
-        if text.get(1..3) != rule.prefix.as_bytes().get(1..3) {
-            return None;
-        }
-        Some((rule, rule.end(text)?))
-    })
+    let [first, second] = *text.first_chunk()?;
+    let starts = &*BY_START;
+    starts.rules[starts.lists[pair(first, second)]].iter().find_map(|rule| Some((*rule, rule.end(text)?)))
 }
 
 fn crc32(bytes: &[u8]) -> u32 {

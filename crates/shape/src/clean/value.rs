@@ -1,10 +1,8 @@
 //! Whether a value that stands where a secret may stand is one: placeholders, code, references and words are not.
 
-use std::sync::LazyLock;
+use std::{ops::Range, sync::LazyLock};
 
-use aho_corasick::AhoCorasick;
-
-use super::name::Kind;
+use super::{name::Kind, words::Words};
 
 /// A longer value is a document, not a secret.
 const MAX_BYTES: usize = 4096;
@@ -89,13 +87,8 @@ const PLACEHOLDER_WORDS: &[&str] = &[
 const SHORT_WORD_BYTES: usize = 4;
 const LONG_VALUE_BYTES: usize = 24;
 
-static PLACEHOLDERS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
-    AhoCorasick::builder()
-        .ascii_case_insensitive(true)
-        .kind(Some(aho_corasick::AhoCorasickKind::DFA))
-        .build(PLACEHOLDER_WORDS)
-        .ok()
-});
+static PLACEHOLDERS: LazyLock<Words> =
+    LazyLock::new(|| Words::new(PLACEHOLDER_WORDS.iter().map(|word| word.as_bytes())));
 
 /// Words with digits that are names of things.
 const KNOWN_WORDS: &[&[u8]] = &[
@@ -187,7 +180,37 @@ struct Tally {
     symbols: usize,
     spaces: usize,
     case_changes: usize,
+    /// What else is in it, as of [`FLAGS`].
+    flags: u8,
 }
+
+/// `(`, `[`, `{`, `<` and their like.
+const BRACKET: u8 = 1;
+/// What two-character operators begin with.
+const OPERATOR: u8 = 2;
+/// What marks a place where something is put in.
+const TEMPLATE: u8 = 4;
+const DOT: u8 = 8;
+/// What a path has between its parts.
+const SLASH: u8 = 16;
+
+const FLAGS: [u8; 256] = {
+    let mut flags = [0; 256];
+    let mut byte = 0_u8;
+    while byte < 128 {
+        flags[byte as usize] = match byte {
+            b'{' | b'<' => BRACKET | TEMPLATE,
+            b'(' | b')' | b'[' | b']' | b'}' | b'>' | b'`' => BRACKET,
+            b':' | b'-' | b'?' | b'=' => OPERATOR,
+            b'$' | b'#' | b'%' | b'@' => TEMPLATE,
+            b'.' => DOT,
+            b'/' | b'\\' => SLASH,
+            _ => 0,
+        };
+        byte += 1;
+    }
+    flags
+};
 
 /// What a byte counts as: small letters are 0 and capitals 1, which makes a change of case cheap to see.
 const CLASSES: [u8; 256] = {
@@ -208,15 +231,16 @@ const CLASSES: [u8; 256] = {
 };
 
 fn tally(value: &[u8]) -> Tally {
-    let (mut counts, mut case_changes, mut before) = ([0; 6], 0, 5);
+    let (mut counts, mut case_changes, mut before, mut flags) = ([0; 6], 0, 5, 0);
     for byte in value {
         let class = CLASSES[usize::from(*byte)];
         counts[usize::from(class)] += 1;
         case_changes += usize::from(before | class == 1 && before != class);
         before = class;
+        flags |= FLAGS[usize::from(*byte)];
     }
     let [lower, upper, digits, joints, spaces, symbols] = counts;
-    Tally { lower, upper, digits, joints, symbols, spaces, case_changes }
+    Tally { lower, upper, digits, joints, symbols, spaces, case_changes, flags }
 }
 
 /// Whether a value is a secret, given the kind of name it has.
@@ -226,13 +250,25 @@ pub(super) fn is_secret(value: &[u8], written: Written, kind: Kind) -> bool {
         return false;
     }
     let tally = tally(value);
-    if tally.spaces > 0 || tally.symbols > 0 && is_template(value) || is_placeholder(value) {
-        return false;
+    if tally.spaces > 0 {
+        return kind == Kind::Password && written == Written::Quoted && is_app_password(value);
     }
-    if written == Written::Bare && is_expression(value) {
-        return false;
-    }
-    !is_reference(value, tally) && is_strong(value, tally, kind, written)
+    // In the order of what they cost.
+    let is_text = || written != Written::Bare || !is_expression(value, tally);
+    is_strong(value, tally, kind, written)
+        && !is_template(value, tally)
+        && is_text()
+        && !is_reference(value, tally)
+        && !is_placeholder(value)
+}
+
+/// `abcd efgh ijkl mnop`, as Google writes passwords for programs.
+fn is_app_password(value: &[u8]) -> bool {
+    value.len() == 19
+        && value.iter().enumerate().all(|(at, byte)| match at % 5 {
+            4 => *byte == b' ',
+            _ => byte.is_ascii_lowercase(),
+        })
 }
 
 /// Whether a value that certainly stands in the place of a password is one: words are, placeholders are not.
@@ -260,10 +296,11 @@ pub(super) fn is_password(value: &[u8]) -> bool {
         b"guest",
         b"x-oauth-basic",
     ];
+    let tally = tally(value);
     (3..=MAX_BYTES).contains(&value.len())
-        && !is_template(value)
+        && !is_template(value, tally)
         && !is_placeholder(value)
-        && !is_expression(value)
+        && !is_expression(value, tally)
         && !WORDS.iter().any(|word| value.eq_ignore_ascii_case(word))
         && !value.windows(2).all(|pair| pair[0] == pair[1])
 }
@@ -276,7 +313,7 @@ pub(super) fn is_random(value: &[u8], least: usize) -> bool {
         && tally.symbols <= value.len() / 4
         && tally.digits >= 2
         && tally.lower + tally.upper >= 2
-        && !(tally.symbols > 0 && is_template(value))
+        && !is_template(value, tally)
         && !is_placeholder(value)
         && !is_reference(value, tally)
         && !is_wordy(value)
@@ -284,23 +321,30 @@ pub(super) fn is_random(value: &[u8], least: usize) -> bool {
 
 /// Whether the part of a key behind its prefix was made up for a document.
 pub(super) fn is_placeholder_key(key: &[u8]) -> bool {
-    let mut seen = [false; 256];
+    let mut seen = [0_u64; 4];
     for byte in key {
-        seen[usize::from(*byte)] = true;
+        seen[usize::from(byte / 64)] |= 1 << (byte % 64);
     }
-    seen.iter().filter(|seen| **seen).count() <= 6 && key.len() >= 12 || is_placeholder(key)
+    let different: u32 = seen.iter().map(|bits| bits.count_ones()).sum();
+    different <= 6 && key.len() >= 12 || is_placeholder(key)
 }
 
 /// Whether the value says of itself that another one goes there.
 pub(super) fn is_placeholder(value: &[u8]) -> bool {
-    let Some(words) = &*PLACEHOLDERS else { return false };
     let is_long = value.len() > LONG_VALUE_BYTES;
-    let named = words.find_iter(value).any(|word| {
+    let counts = |word: &Range<usize>| {
         !is_long
             || word.len() > SHORT_WORD_BYTES
-            || !value[word.range()].iter().all(u8::is_ascii_alphabetic)
-            || { is_edge(value, word.start().checked_sub(1)) && is_edge(value, Some(word.end())) }
-    });
+            || !value[word.clone()].iter().all(u8::is_ascii_alphabetic)
+            || is_edge(value, word.start.checked_sub(1)) && is_edge(value, Some(word.end))
+    };
+    let mut at = 0;
+    let named = std::iter::from_fn(|| {
+        let (_, word) = PLACEHOLDERS.find(value, at)?;
+        at = word.start + 1;
+        Some(word)
+    })
+    .any(|word| counts(&word));
     named || value.len() > 2 && value.iter().all(|byte| *byte == value[0])
 }
 
@@ -309,7 +353,11 @@ fn is_edge(value: &[u8], at: Option<usize>) -> bool {
 }
 
 /// Whether something is put in here later: `${X}`, `$(x)`, `{{ x }}`, `<x>`, `%s`, `%X%`, `$X`.
-fn is_template(value: &[u8]) -> bool {
+fn is_template(value: &[u8], tally: Tally) -> bool {
+    // What is wrapped has a bracket, and everything else one of its marks.
+    if tally.flags & (TEMPLATE | BRACKET) == 0 {
+        return false;
+    }
     let (first, last) = (value.first().copied().unwrap_or(0), value.last().copied().unwrap_or(0));
     let is_variable =
         first == b'$' && value.get(1).is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_');
@@ -334,21 +382,23 @@ fn braced_name(value: &[u8]) -> bool {
 }
 
 /// Whether this is code rather than text: a call, an index, a path of names, a type.
-fn is_expression(value: &[u8]) -> bool {
-    const BRACKETS: fn(&u8) -> bool =
-        |byte| matches!(byte, b'(' | b')' | b'[' | b']' | b'{' | b'}' | b'<' | b'>' | b'`');
-    let has_operator = || value.windows(2).any(|pair| matches!(pair, b"::" | b"->" | b"?." | b"=="));
+fn is_expression(value: &[u8], tally: Tally) -> bool {
+    // `==` at the end fills up base64.
+    let unpadded = value.strip_suffix(b"==").unwrap_or(value);
+    let has_operator = || unpadded.windows(2).any(|pair| matches!(pair, b"::" | b"->" | b"?." | b"=="));
     let starts_as_code =
         matches!(value.first(), Some(b'&' | b'*' | b'@' | b'$' | b'!' | b'%' | b'^' | b'|' | b'.' | b'?'));
-    starts_as_code || value.iter().any(BRACKETS) || has_operator() || is_path_of_names(value)
+    starts_as_code
+        || tally.flags & BRACKET != 0
+        || tally.flags & OPERATOR != 0 && has_operator()
+        || tally.flags & DOT != 0 && is_path_of_names(value)
 }
 
 /// `var.db_password`, `process.env.API_KEY`, `settings.SECRET_KEY2`.
 fn is_path_of_names(value: &[u8]) -> bool {
-    value.contains(&b'.')
-        && value.split(|byte| *byte == b'.').all(|part| {
-            part.first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_') && is_wordy(part)
-        })
+    value.split(|byte| *byte == b'.').all(|part| {
+        part.first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_') && is_wordy(part)
+    })
 }
 
 /// Whether this names something that is elsewhere: an address, a path, a version, a time, a number, a hash.
@@ -404,9 +454,9 @@ fn is_reference(value: &[u8], tally: Tally) -> bool {
         return false;
     }
     let has_letters = tally.lower + tally.upper > 0;
-    PREFIXES.iter().any(|prefix| prefix[0] == value[0] && value.starts_with(prefix))
+    PREFIXES.iter().any(|prefix| prefix[..2] == value[..2] && value.starts_with(prefix))
         || !has_letters && tally.joints > 0
-        || is_path(value)
+        || tally.flags & (SLASH | DOT) != 0 && is_path(value)
         || is_version_or_time(value, tally)
 }
 
@@ -435,19 +485,24 @@ fn is_version_or_time(value: &[u8], tally: Tally) -> bool {
 
 fn is_strong(value: &[u8], tally: Tally, kind: Kind, written: Written) -> bool {
     let letters = tally.lower + tally.upper;
+    if kind == Kind::LongKey {
+        return value.len() >= 40 && tally.lower > 5 && tally.upper > 5 && tally.digits > 0;
+    }
     if letters == 0 {
         return kind == Kind::Password && tally.digits >= 6;
     }
     if tally.digits == 0 && tally.symbols == 0 {
         let is_mixed = tally.upper >= 2 && tally.lower >= 2 && letters >= 10 && written != Written::Bare;
         return has_random_case(tally, letters)
+            || kind == Kind::Password && tally.joints == 0 && has_odd_case(value, tally, letters)
             || (letters >= 20 || is_mixed) && tally.joints == 0 && is_consonant_heavy(value);
     }
     if tally.symbols > 0 {
         // Base64 without a digit, or a password such as `P@ssword!`.
         return tally.digits > 0
             || tally.upper > 0 && tally.lower > 0 && written != Written::Bare
-            || has_random_case(tally, letters);
+            || has_random_case(tally, letters)
+            || kind == Kind::Password && has_odd_case(value, tally, letters);
     }
     if is_known_word(value) {
         return false;
@@ -465,6 +520,11 @@ fn is_known_word(value: &[u8]) -> bool {
 /// Words change case where they start; random letters do at every second place.
 fn has_random_case(tally: Tally, letters: usize) -> bool {
     letters >= 10 && tally.case_changes * 100 >= letters * 38
+}
+
+/// Letters of both cases that no words are made of, although they change less often.
+fn has_odd_case(value: &[u8], tally: Tally, letters: usize) -> bool {
+    letters >= 10 && tally.case_changes * 100 >= letters * 28 && is_consonant_heavy(value)
 }
 
 fn is_consonant_heavy(value: &[u8]) -> bool {

@@ -1,0 +1,63 @@
+//! Sets of bytes that are asked about for every byte of a line: one load each.
+
+use std::ops::Range;
+
+/// A set of bytes.
+pub(super) struct Bytes([bool; 256]);
+
+impl Bytes {
+    /// These.
+    pub(super) const fn of(bytes: &[u8]) -> Self {
+        let mut set = [false; 256];
+        let mut at = 0;
+        while at < bytes.len() {
+            set[bytes[at] as usize] = true;
+            at += 1;
+        }
+        Self(set)
+    }
+
+    /// These, letters and digits.
+    pub(super) const fn alphanumeric_and(bytes: &[u8]) -> Self {
+        let Self(mut set) = Self::of(bytes);
+        let mut byte = 0_u8;
+        while byte < 128 {
+            set[byte as usize] |= byte.is_ascii_alphanumeric();
+            byte += 1;
+        }
+        Self(set)
+    }
+
+    /// These and white space.
+    pub(super) const fn space_and(bytes: &[u8]) -> Self {
+        let Self(mut set) = Self::of(bytes);
+        let mut byte = 0_u8;
+        while byte < 128 {
+            set[byte as usize] |= byte.is_ascii_whitespace();
+            byte += 1;
+        }
+        Self(set)
+    }
+
+    pub(super) fn has(&self, byte: u8) -> bool {
+        self.0[usize::from(byte)]
+    }
+
+    /// How many bytes at the start of a text are of the set.
+    pub(super) fn run(&self, text: &[u8]) -> usize {
+        text.iter().position(|byte| !self.has(*byte)).unwrap_or(text.len())
+    }
+
+    /// How many bytes come before the first of the set.
+    pub(super) fn until(&self, text: &[u8]) -> usize {
+        text.iter().position(|byte| self.has(*byte)).unwrap_or(text.len())
+    }
+
+    /// As far as bytes of the set go on both sides of a part of a text, but no further than so many.
+    pub(super) fn around(&self, text: &[u8], part: &Range<usize>, most: usize) -> Range<usize> {
+        let before = &text[part.start.saturating_sub(most)..part.start];
+        let start = before.iter().rposition(|byte| !self.has(*byte)).map_or(0, |last| last + 1);
+        let after = &text[part.end..text.len().min(part.end + most)];
+        part.start - (before.len() - start)..part.end + self.run(after)
+    }
+}

@@ -1,0 +1,196 @@
+//! Passwords given to programs: as options, as words, and through pipes.
+
+use std::ops::Range;
+
+use super::{
+    bytes::Bytes,
+    found::{Found, Next},
+    place::skip,
+    value,
+};
+
+/// Options of programs that take a password: the program, the option, and how the password follows it.
+const OPTIONS: &[(&[u8], &[u8], Follows)] = &[
+    (b"mysql", b"-p", Follows::Joined),
+    (b"mariadb", b"-p", Follows::Joined),
+    (b"sshpass", b"-p", Follows::Either),
+    (b"redis-cli", b"-a", Follows::Apart),
+    (b"docker", b"-p", Follows::AfterLogin),
+    (b"podman", b"-p", Follows::AfterLogin),
+    (b"helm", b"-p", Follows::AfterLogin),
+    (b"curl", b"-u", Follows::User),
+    (b"curl", b"--user", Follows::User),
+    (b"curl", b"--proxy-user", Follows::User),
+    (b"http ", b"-a", Follows::User),
+    (b"zip ", b"-P", Follows::Apart),
+    (b"htpasswd", b"-b", Follows::Nth(2)),
+    (b"net ", b"user", Follows::Nth(1)),
+    (b"net ", b"use", Follows::Nth(2)),
+    (b"ldap", b"-w", Follows::Apart),
+    (b"mongo", b"-p", Follows::Apart),
+    (b"smbclient", b"-U", Follows::Percent),
+    (b"mosquitto", b"-P", Follows::Apart),
+    (b"7z", b"-p", Follows::Joined),
+    (b"unzip", b"-P", Follows::Apart),
+    (b"rabbitmqctl", b"add_user", Follows::Nth(1)),
+    (b"rabbitmqctl", b"change_password", Follows::Nth(1)),
+    (b"openssl", b"-k", Follows::Apart),
+    (b"ssh-keygen", b"-N", Follows::Apart),
+    (b"wandb", b"login", Follows::Apart),
+    (b"mysqladmin", b"password", Follows::Apart),
+    (b"useradd", b"-p", Follows::Apart),
+    (b"az login", b"-p", Follows::Apart),
+    (b"kinit", b"-p", Follows::Apart),
+    (b"snowsql", b"-p", Follows::Apart),
+    (b"sqlcmd", b"-P", Follows::Either),
+];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Follows {
+    /// `-ppassword`
+    Joined,
+    /// `-p password`
+    Apart,
+    /// Both.
+    Either,
+    /// `-p password`, but only of `login`.
+    AfterLogin,
+    /// `-u user:password`
+    User,
+    /// `-U user%password`
+    Percent,
+    /// `command user password`: so many words come between.
+    Nth(usize),
+}
+
+/// The programs above, for the search.
+pub(super) fn programs() -> impl Iterator<Item = &'static [u8]> {
+    let mut names: Vec<_> = OPTIONS.iter().map(|(program, ..)| *program).collect();
+    names.dedup();
+    names.into_iter()
+}
+
+/// Looks for a password among the options of a program.
+pub(super) fn option(line: &[u8], program: Range<usize>, found: &mut Vec<Found>) -> Next {
+    let next = Next::at(program.end);
+    let name = &line[program.clone()];
+    let before = program.start.checked_sub(1).map_or(b' ', |at| line[at]);
+    if before.is_ascii_alphanumeric() || !name.iter().all(|byte| !byte.is_ascii_uppercase()) {
+        return next;
+    }
+    let end = line[program.end..].iter().take(4096).position(|byte| b"|;".contains(byte));
+    let stop = end.map_or(line.len().min(program.end + 4096), |at| program.end + at);
+    let rest = &line[program.end..stop];
+    for (_, option, follows) in OPTIONS.iter().filter(|(program, ..)| *program == name) {
+        if *follows == Follows::AfterLogin && memchr::memmem::find(rest, b"login").is_none() {
+            continue;
+        }
+        for at in memchr::memmem::find_iter(rest, option) {
+            let starts = line[program.end + at - 1].is_ascii_whitespace();
+            let range =
+                starts.then(|| option_value(line, program.end + at + option.len(), *follows)).flatten();
+            if let Some(range) = range.filter(|range| value::is_password(&line[range.clone()])) {
+                found.push(Found::value(
+                    line,
+                    range,
+                    "password",
+                    "option of a program that takes a password",
+                ));
+            }
+        }
+    }
+    next
+}
+
+fn option_value(line: &[u8], at: usize, follows: Follows) -> Option<Range<usize>> {
+    let is_apart = matches!(line.get(at), Some(b' ' | b'='));
+    let fits = match follows {
+        Follows::Joined => !is_apart,
+        Follows::Either => true,
+        _ => is_apart,
+    };
+    let start = skip(line, at, if is_apart { b" ='\"" } else { b"'\"" });
+    let quote = start.checked_sub(1).map(|at| line[at]).filter(|byte| b"'\"".contains(byte));
+    let end = match quote {
+        Some(quote) => memchr::memchr(quote, &line[start..])?,
+        None => line[start..]
+            .iter()
+            .position(|byte| byte.is_ascii_whitespace() || b"'\"`".contains(byte))
+            .unwrap_or(line.len() - start),
+    };
+    let range = start..start + end;
+    let part = match follows {
+        Follows::User => memchr::memchr(b':', &line[range.clone()])?,
+        Follows::Percent => memchr::memchr(b'%', &line[range.clone()])?,
+        Follows::Nth(between) => {
+            let mut words = line[at..].split(|byte| *byte == b' ').filter(|word| !word.is_empty());
+            let word = words
+                .nth(between)
+                .filter(|word| fits && !word.starts_with(b"/") && !word.starts_with(b"*"))?;
+            let start = word.as_ptr().addr() - line.as_ptr().addr();
+            return Some(start..start + word.len());
+        }
+        _ => return (fits && !line[range.clone()].starts_with(b"-")).then_some(range),
+    };
+    Some(range.start + part + 1..range.end)
+}
+
+/// `echo password | docker login --password-stdin`, `echo user:password | chpasswd`, `sudo -S <<< password`.
+pub(super) fn piped(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) -> Next {
+    let next = Next::at(word.end);
+    let here = memchr::memmem::find(&line[word.end..], b"<<<").map(|at| skip(line, word.end + at + 3, b" "));
+    let Some(start) = here.or_else(|| echoed(&line[..word.start])) else { return next };
+    let range = unquoted(line, start);
+    let is_pair = line[word].eq_ignore_ascii_case(b"chpasswd");
+    let colon = memchr::memchr(b':', &line[range.clone()]).filter(|_| is_pair);
+    let range = colon.map_or(range.start, |colon| range.start + colon + 1)..range.end;
+    if value::is_password(&line[range.clone()]) {
+        found.push(Found::value(line, range, "password", "given to a program that reads a password"));
+    }
+    next
+}
+
+/// Where the text begins that a command prints into a pipe.
+fn echoed(line: &[u8]) -> Option<usize> {
+    let line = &line[..memchr::memrchr(b'|', line)?];
+    let start = ["echo ", "printf ", "print "]
+        .iter()
+        .find_map(|command| memchr::memmem::rfind(line, command.as_bytes()).map(|at| at + command.len()));
+    let mut at = skip(line, start?, b" ");
+    while at < line.len() && is_option(&line[at..]) {
+        at = skip(line, unquoted(line, at).end, b"'\" ");
+    }
+    Some(at).filter(|at| *at < line.len())
+}
+
+/// `-n`, or a format such as `'%s'`.
+fn is_option(text: &[u8]) -> bool {
+    matches!(text, [b'-' | b'%', ..] | [b'"' | b'\'', b'%', ..])
+}
+
+/// `ConvertTo-SecureString "password"`
+pub(super) fn secure_string(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) -> Next {
+    let rest = &line[word.end..];
+    let start =
+        word.end + rest.iter().take(24).position(|byte| matches!(byte, b'"' | b'\'')).unwrap_or(rest.len());
+    let range = unquoted(line, start);
+    if start < line.len() && value::is_password(&line[range.clone()]) {
+        found.push(Found::value(line, range, "password", "made a secure string"));
+    }
+    Next::at(word.end)
+}
+
+/// The word at a place, without the quotes around it.
+pub(super) fn unquoted(line: &[u8], at: usize) -> Range<usize> {
+    static ENDS: Bytes = Bytes::space_and(b"'\"`|;");
+    let rest = &line[at.min(line.len())..];
+    match rest.first() {
+        Some(quote @ (b'"' | b'\'')) => {
+            let end = memchr::memchr(*quote, &rest[1..]).map_or(rest.len(), |end| end + 1);
+            let inside = &rest[1..end];
+            let (left, right) = (inside.trim_ascii_start().len(), inside.trim_ascii_end().len());
+            at + 1 + inside.len() - left..(at + 1 + right).max(at + 1 + inside.len() - left)
+        }
+        _ => at.min(line.len())..at.min(line.len()) + ENDS.until(rest),
+    }
+}
