@@ -67,6 +67,8 @@ pub(crate) struct Config {
     pub(crate) shell_tool: ShellTool,
     /// Whether the model is offered tools that read files: `read_file`, `grep_files`, `list_dir`, `view_image`.
     pub(crate) file_tools: FileTools,
+    /// Which tools for changing files the model is offered.
+    pub(crate) edit_tool: EditTool,
     /// Whether the model's server may search the web. Only the Responses API can.
     pub(crate) web_search: WebSearch,
     /// Whether commands run beside each other even if they may change something. Commands known to change nothing
@@ -109,6 +111,7 @@ impl Default for Config {
             shell_environment_policy: ShellEnvironmentPolicy::default(),
             shell_tool: ShellTool::default(),
             file_tools: FileTools::default(),
+            edit_tool: EditTool::default(),
             web_search: WebSearch::default(),
             parallel_commands: false,
             tool_output_token_limit: None,
@@ -191,6 +194,19 @@ pub(crate) enum FileTools {
     Enabled,
     /// They are not there at all.
     Disabled,
+}
+
+/// Which tools for changing files a model is offered. The others stay callable.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum EditTool {
+    /// Those its family knows best.
+    #[default]
+    Auto,
+    /// `apply_patch`: any number of files in one patch.
+    ApplyPatch,
+    /// `edit_file` and `write_file`: one piece of text, or a whole file.
+    EditFile,
 }
 
 /// How far the model's server may search the web.

@@ -131,9 +131,11 @@ impl Setup {
                 config::FileTools::Disabled => FileTools::Disabled,
             },
             shows_images: family.shows_images,
-            edits: match family.edits {
-                EditTools::FreeformPatch if !self.speaks_responses() => EditTools::Patch,
-                edits => edits,
+            edits: match (config.edit_tool, family.edits) {
+                (config::EditTool::EditFile, _) => EditTools::Strings,
+                (config::EditTool::ApplyPatch, EditTools::Strings) => EditTools::Patch,
+                (_, EditTools::FreeformPatch) if !self.speaks_responses() => EditTools::Patch,
+                (config::EditTool::ApplyPatch | config::EditTool::Auto, edits) => edits,
             },
             web_search: match config.web_search {
                 _ if !self.speaks_responses() => None,

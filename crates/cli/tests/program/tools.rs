@@ -50,6 +50,11 @@ fn the_list_depends_on_the_model_and_the_configuration() {
     let local = offered(&["-c", "model=\"qwen3\""]);
     assert_eq!(local[..4], ["shell_command", "update_plan", "edit_file", "write_file"]);
     assert_eq!(local[4..], all[3..]);
+    assert_eq!(offered(&["-c", "model=\"qwen3\"", "-c", "edit_tool=\"apply_patch\""]), all);
+    assert_eq!(
+        offered(&["-c", "model=\"gpt-5\"", "-c", "edit_tool=\"edit_file\""]),
+        ["shell", "update_plan", "edit_file", "write_file", "view_image"]
+    );
     assert_eq!(
         offered(&["-c", "model=\"gpt-oss-20b\"", "-c", "file_tools=\"enabled\""])[..3],
         ["shell", "update_plan", "apply_patch"]
