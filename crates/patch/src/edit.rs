@@ -1,6 +1,8 @@
 //! Replaces a piece of text, for models that name what is there and what should be: exactly first, then by whole lines with
 //! the same forgiving passes as a patch.
 
+use memchr::{memchr_iter, memmem::find_iter};
+
 use crate::{
     Applied, Chunk, Line, Match, Miss, Pass, Text, Unwritable,
     apply::{Place, written},
@@ -51,7 +53,7 @@ pub fn edit(text: &Text<'_>, old: &str, new: &str, count: Count) -> Result<Appli
     };
     let converted = with_endings(old);
     for old in [old, &converted] {
-        let found: Vec<usize> = text.content().match_indices(old).map(|(at, _)| at).collect();
+        let found: Vec<usize> = find_iter(text.content().as_bytes(), old.as_bytes()).collect();
         if !found.is_empty() {
             return replaced(text, &found, old.len(), &with_endings(new), count);
         }
@@ -152,12 +154,8 @@ fn line_numbers(content: &str, places: &[usize]) -> Vec<usize> {
     let mut numbers = Vec::with_capacity(places.len());
     for place in places {
         let passed = &content.as_bytes()[from..*place];
-        let breaks = |(at, byte): (usize, &u8)| match byte {
-            b'\n' => true,
-            b'\r' => content.as_bytes().get(from + at + 1) != Some(&b'\n'),
-            _ => false,
-        };
-        line += passed.iter().enumerate().filter(|pair| breaks(*pair)).count();
+        let is_alone = |at: &usize| content.as_bytes().get(from + at + 1) != Some(&b'\n');
+        line += memchr_iter(b'\n', passed).count() + memchr_iter(b'\r', passed).filter(is_alone).count();
         from = *place;
         numbers.push(line);
     }
