@@ -169,8 +169,12 @@ impl Undoing<'_> {
             let expected =
                 after.as_ref().map_or(Expected::Absent, |after| Expected::Content(Arc::clone(&after.bytes)));
             let action = match (before, after) {
+                // The call left the mode alone; what became of it since is not the call's to undo.
+                (Some(before), Some(after)) if before.mode == after.mode => {
+                    Action::Write(before.bytes.to_vec())
+                }
                 (Some(before), _) => Action::Restore(before),
-                (None, Some(_)) => Action::Delete,
+                (None, Some(_)) => Action::Delete { folders: file.folders.clone() },
                 (None, None) => continue,
             };
             changes.push(Change { path: PathBuf::from(&file.path), expected, action });

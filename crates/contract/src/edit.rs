@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use crate::{CallId, FileError};
+use crate::{CallId, FileError, Sight, Stamp};
 
 /// One thing to do with one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,8 +35,11 @@ pub enum Action {
     Write(Vec<u8>),
     /// Puts back what it was, its mode too.
     Restore(Version),
-    /// Removes it.
-    Delete,
+    /// Removes it, and directories that were made for it, from the outside in, unless something else is in them.
+    Delete {
+        /// Absolute, and without links.
+        folders: Vec<PathBuf>,
+    },
     /// Moves it, in place of whatever file is there, and puts this in it. It keeps its mode.
     Move {
         /// Where to.
@@ -55,6 +58,12 @@ pub struct Changed {
     pub before: Option<Version>,
     /// What it is; absent if it was removed.
     pub after: Option<Version>,
+    /// How it is; absent if it was removed.
+    pub stamp: Option<Stamp>,
+    /// Directories that were made for it, from the outside in.
+    pub folders: Vec<PathBuf>,
+    /// How many other names (hard links) it had. They keep the old content.
+    pub other_names: u64,
 }
 
 /// A file at some time.
@@ -77,6 +86,12 @@ impl fmt::Debug for Version {
 pub trait Archive: Send + Sync + fmt::Debug {
     /// Keeps a change. When it returns, the change survives the death of this process.
     fn keep(&self, call: &CallId, files: &[Changed]) -> io::Result<()>;
+
+    /// Keeps what the model was shown, for whoever goes on with the session. That may be nobody.
+    fn see(&self, sight: &Sight) -> io::Result<()>;
+
+    /// What the model was shown before this process began, the oldest first.
+    fn seen(&self) -> io::Result<Vec<Sight>>;
 
     /// A directory for notes about changes that are being made, the same for all processes of a user.
     fn notes(&self) -> &Path;
@@ -101,6 +116,16 @@ pub enum CommitError {
     Twice {
         /// The file.
         path: PathBuf,
+    },
+    /// One change makes a file where another needs a directory.
+    #[error(
+        "cannot make `{path}`: `{file}` is a file in the same call; a path cannot be both a file and a directory"
+    )]
+    Beneath {
+        /// What cannot be made.
+        path: PathBuf,
+        /// What is in its way.
+        file: PathBuf,
     },
     /// Too large to be changed by a tool, and kept for an undo.
     #[error(

@@ -8,7 +8,7 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 
-use crate::{BoxFuture, CallId, Change, Changed, CommitError, Denial};
+use crate::{BoxFuture, CallId, Change, Changed, CommitError, Denial, Seen, Since, Stamp};
 
 /// The files of a machine, held to one [`Grant`](crate::Grant). Implemented by `host` (and by fakes in tests), used by
 /// tools through [`Host::files`](crate::Host::files). Paths are relative to the grant's working directory; what a
@@ -39,6 +39,13 @@ pub trait Files: Send + Sync {
         call: &'a CallId,
         changes: Vec<Change>,
     ) -> BoxFuture<'a, Result<Vec<Changed>, CommitError>>;
+
+    /// Remembers that the model knows a file as it is here, because it was shown it or wrote it. Holds for the session,
+    /// and for whoever goes on with it.
+    fn show(&self, seen: Seen<'_>);
+
+    /// What became of a file since it was last shown to the model.
+    fn since(&self, now: Seen<'_>) -> Since;
 }
 
 /// A file that is open to read.
@@ -46,8 +53,16 @@ pub trait OpenFile: Send + Sync + fmt::Debug {
     /// Its name: absolute and without `.` and `..`, as it was asked for.
     fn path(&self) -> &Path;
 
+    /// Its name without links.
+    fn real_path(&self) -> &Path;
+
+    /// How it was when it was opened.
+    fn stamp(&self) -> Stamp;
+
     /// How large it was when it was opened.
-    fn size_bytes(&self) -> u64;
+    fn size_bytes(&self) -> u64 {
+        self.stamp().size_bytes
+    }
 
     /// At most so many bytes from a place on; fewer only at its end.
     fn read_at(&self, offset: u64, limit_bytes: usize) -> BoxFuture<'_, Result<Vec<u8>, FileError>>;
@@ -316,6 +331,12 @@ impl Files for NoFiles {
     ) -> BoxFuture<'a, Result<Vec<Changed>, CommitError>> {
         let path = changes.first().map_or_else(PathBuf::new, |change| change.path.clone());
         Box::pin(async move { Err(not_granted(&path).into()) })
+    }
+
+    fn show(&self, _seen: Seen<'_>) {}
+
+    fn since(&self, _now: Seen<'_>) -> Since {
+        Since::NeverShown
     }
 }
 

@@ -25,6 +25,7 @@ mod model;
 mod outcome;
 mod policy;
 mod schema;
+mod sight;
 mod spec;
 mod tool;
 
@@ -56,6 +57,7 @@ pub use model::{ModelClient, ModelError, ModelEvent, ModelInfo, ModelStream, Pro
 pub use outcome::{CommandFacts, Facts, Outcome, Receipt, Refusal, SessionFacts, Status, Verdict, View};
 pub use policy::{ApprovalPolicy, SandboxMode};
 pub use schema::{Profile, Schema, SchemaError};
+pub use sight::{Seen, Sight, Since, Stamp};
 pub use spec::{Grammar, SpecKind, ToolSpec, WebSearch};
 pub use tool::{AnyTool, Cx, ErrorKind, FnTool, Output, Ready, Tool, ToolError, erase, tool};
 

@@ -14,7 +14,7 @@ use std::{
 };
 
 use windlass_contract::{
-    Action, Archive, CallId, Change, Changed, Confinement, Effects, Expected, Grant, Limits, Sandbox,
+    Action, Archive, CallId, Change, Changed, Confinement, Effects, Expected, Grant, Limits, Sandbox, Sight,
 };
 use windlass_host::Machine;
 
@@ -28,6 +28,14 @@ impl Archive for Forgetful {
     fn keep(&self, _call: &CallId, files: &[Changed]) -> io::Result<()> {
         black_box(files);
         Ok(())
+    }
+
+    fn see(&self, _sight: &Sight) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn seen(&self) -> io::Result<Vec<Sight>> {
+        Ok(Vec::new())
     }
 
     fn notes(&self) -> &Path {

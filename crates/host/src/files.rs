@@ -3,9 +3,9 @@
 //! Every path goes through [`resolve`]; every blocking call through [`blocking`].
 
 use std::{
-    fs::File,
+    fs::{File, Metadata},
     io,
-    os::unix::fs::FileExt,
+    os::unix::fs::{FileExt, MetadataExt},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -13,34 +13,45 @@ use std::{
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
     Archive, BoxFuture, CallId, Change, Changed, CommitError, FileError, Files, Found, Listed, Listing,
-    OpenFile, Search,
+    OpenFile, Search, Seen, Since, Stamp,
 };
 
 use crate::enclosure::Enclosure;
 use resolve::{Opened, Resolver, said};
+use sights::Sights;
 
 pub(crate) mod commit;
 mod handle;
 mod list;
 pub(crate) mod resolve;
 mod search;
+pub(crate) mod sights;
 mod walk;
+
+/// The least that is read at once.
+const LEAST_READ_BYTES: usize = 4096;
 
 /// The files of one grant.
 #[derive(Debug)]
 pub(crate) struct HeldFiles {
     resolver: Arc<Resolver>,
     archive: Option<Arc<dyn Archive>>,
+    sights: Arc<Sights>,
 }
 
 impl HeldFiles {
     /// Files relative to `cwd`, held to what commands are held to.
-    pub(crate) fn new(cwd: PathBuf, enclosure: &Enclosure, archive: Option<Arc<dyn Archive>>) -> Self {
+    pub(crate) fn new(
+        cwd: PathBuf,
+        enclosure: &Enclosure,
+        archive: Option<Arc<dyn Archive>>,
+        sights: Arc<Sights>,
+    ) -> Self {
         let walls = match enclosure {
             Enclosure::Open | Enclosure::External(_) => None,
             Enclosure::Walls(site) => Some(Arc::clone(site)),
         };
-        Self { resolver: Arc::new(Resolver::new(cwd, walls)), archive }
+        Self { resolver: Arc::new(Resolver::new(cwd, walls)), archive, sights }
     }
 }
 
@@ -49,9 +60,9 @@ impl Files for HeldFiles {
         let (resolver, path) = (Arc::clone(&self.resolver), path.to_owned());
         Box::pin(async move {
             let opened = blocking(move |_| resolver.open_file(&path), &CancellationToken::new()).await?;
-            let Opened { name, file, metadata, .. } = opened;
-            Ok(Box::new(Reader { name, size_bytes: metadata.len(), file: Arc::new(file) })
-                as Box<dyn OpenFile>)
+            let Opened { name, real, file, metadata } = opened;
+            let stamp = stamp(&metadata);
+            Ok(Box::new(Reader { name, real, stamp, file: Arc::new(file) }) as Box<dyn OpenFile>)
         })
     }
 
@@ -85,13 +96,23 @@ impl Files for HeldFiles {
             tokio::task::spawn_blocking(work).await.unwrap_or(Err(FileError::Cancelled.into()))
         })
     }
+
+    // One line in a file of ours at most: less than it would take to hand it to another thread.
+    fn show(&self, seen: Seen<'_>) {
+        self.sights.show(seen);
+    }
+
+    fn since(&self, now: Seen<'_>) -> Since {
+        self.sights.since(now)
+    }
 }
 
 /// A file that is open to read.
 #[derive(Debug)]
 struct Reader {
     name: PathBuf,
-    size_bytes: u64,
+    real: PathBuf,
+    stamp: Stamp,
     file: Arc<File>,
 }
 
@@ -100,23 +121,41 @@ impl OpenFile for Reader {
         &self.name
     }
 
-    fn size_bytes(&self) -> u64 {
-        self.size_bytes
+    fn real_path(&self) -> &Path {
+        &self.real
+    }
+
+    fn stamp(&self) -> Stamp {
+        self.stamp
     }
 
     fn read_at(&self, offset: u64, limit_bytes: usize) -> BoxFuture<'_, Result<Vec<u8>, FileError>> {
-        let file = Arc::clone(&self.file);
+        let (file, size_bytes) = (Arc::clone(&self.file), self.stamp.size_bytes);
         Box::pin(async move {
-            let read = move |_: &_| Ok(read_at(&file, offset, limit_bytes));
+            let read = move |_: &_| Ok(read_at(&file, size_bytes, offset, limit_bytes));
             blocking(read, &CancellationToken::new()).await?.map_err(|error| said(&self.name, error))
         })
     }
 }
 
-fn read_at(file: &File, offset: u64, limit_bytes: usize) -> io::Result<Vec<u8>> {
-    let mut bytes = vec![0; limit_bytes];
+fn stamp(metadata: &Metadata) -> Stamp {
+    Stamp {
+        device: metadata.dev(),
+        inode: metadata.ino(),
+        size_bytes: metadata.len(),
+        modified: (metadata.mtime(), metadata.mtime_nsec()),
+    }
+}
+
+fn read_at(file: &File, size_bytes: u64, offset: u64, limit_bytes: usize) -> io::Result<Vec<u8>> {
+    // The size is only a guess: files grow, and those of the kernel have none.
+    let rest = usize::try_from(size_bytes.saturating_sub(offset)).unwrap_or(usize::MAX);
+    let mut bytes = vec![0; limit_bytes.min(rest.saturating_add(1).max(LEAST_READ_BYTES))];
     let mut filled = 0;
     while filled < limit_bytes {
+        if filled == bytes.len() {
+            bytes.resize(limit_bytes.min(filled.saturating_mul(2)), 0);
+        }
         match file.read_at(&mut bytes[filled..], offset + filled as u64) {
             Ok(0) => break,
             Ok(read) => filled += read,

@@ -16,7 +16,7 @@ use windlass_contract::{
 use crate::{
     attached::{Attached, Streams},
     enclosure::{Enclosure, Ladder, Site},
-    files::HeldFiles,
+    files::{HeldFiles, sights::Sights},
     keeper::Keeper,
     outputs::Outputs,
     process,
@@ -49,6 +49,7 @@ pub struct Machine {
     /// Whoever uses a session holds it; here is only known which there are.
     sessions: Arc<Mutex<Vec<Weak<Running>>>>,
     archive: Option<Arc<dyn Archive>>,
+    sights: Arc<Sights>,
 }
 
 impl Machine {
@@ -76,6 +77,7 @@ impl Machine {
             spending: Spending::default(),
             sessions: Arc::default(),
             archive: None,
+            sights: Arc::new(Sights::new(None)),
         }
     }
 
@@ -84,6 +86,7 @@ impl Machine {
     /// process stays half done.
     #[must_use]
     pub fn with_archive(mut self, archive: Arc<dyn Archive>) -> Self {
+        self.sights = Arc::new(Sights::new(Some(Arc::clone(&archive))));
         self.archive = Some(archive);
         self
     }
@@ -181,7 +184,12 @@ impl Sandbox for Machine {
             machine: self.clone(),
             cwd: grant.cwd().clone(),
             limits: grant.limits().clone(),
-            files: HeldFiles::new(grant.cwd().clone(), &enclosure, self.archive.clone()),
+            files: HeldFiles::new(
+                grant.cwd().clone(),
+                &enclosure,
+                self.archive.clone(),
+                Arc::clone(&self.sights),
+            ),
             enclosure,
             held: Mutex::new(held),
         }))

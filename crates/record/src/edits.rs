@@ -1,4 +1,4 @@
-//! What tools have changed in files, kept so that it can be undone: contents by their hash, and a log that only grows.
+//! What tools have changed in files, kept so that it can be undone: contents ([`contents`]), and a log that only grows.
 //!
 //! The edits of a session are in `HOME/edits/ID`, those of calls outside of any in `HOME/edits/outside`. Undoing an edit
 //! is an edit as well, with [`UNDO`] and the other's call as its call.
@@ -13,7 +13,7 @@ use std::{
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use windlass_contract::{Archive, CallId, Changed, ThreadId, Version};
+use windlass_contract::{Archive, CallId, Changed, Sight, ThreadId, Version};
 
 use crate::{
     SessionError,
@@ -22,6 +22,10 @@ use crate::{
     place,
 };
 
+mod contents;
+
+use contents::Contents;
+
 /// What the call of an undo begins with.
 pub const UNDO: &str = "undo:";
 
@@ -29,6 +33,7 @@ pub const UNDO: &str = "undo:";
 #[derive(Debug, Clone)]
 pub struct Edits {
     directory: PathBuf,
+    contents: Contents,
     notes: PathBuf,
     /// The file of the session.
     session: Option<PathBuf>,
@@ -62,12 +67,15 @@ pub struct EditedFile {
     /// What it became; absent if it was removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<Kept>,
+    /// Directories that were made for it, from the outside in.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub folders: Vec<PathBuf>,
 }
 
 /// A file at some time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kept {
-    /// The SHA-256 of its content, as hexadecimal digits.
+    /// The name of its content in the store.
     pub content: String,
     /// Its permission bits.
     pub mode: u32,
@@ -88,7 +96,9 @@ impl Edits {
 
     fn at(home: &Path, name: &Path) -> Self {
         let edits = home.join("edits");
-        Self { directory: edits.join(name), notes: edits.join("open"), session: None }
+        let directory = edits.join(name);
+        let contents = Contents::new(directory.join("contents"));
+        Self { directory, contents, notes: edits.join("open"), session: None }
     }
 
     /// Every edit, the oldest first.
@@ -107,11 +117,8 @@ impl Edits {
 
     /// What a file was.
     pub fn version(&self, kept: &Kept) -> Result<Version, SessionError> {
-        let path = self.contents().join(&kept.content);
-        let bytes = fs::read(&path).map_err(cannot("read", &path))?;
-        if digest(&bytes) != kept.content {
-            return Err(cannot("use", &path)(io::ErrorKind::InvalidData.into()));
-        }
+        let failed = cannot("use", self.contents.directory());
+        let bytes = self.contents.load(&kept.content).map_err(failed)?;
         Ok(Version { bytes: Arc::from(bytes), mode: kept.mode })
     }
 
@@ -119,8 +126,17 @@ impl Edits {
         self.directory.join("log.jsonl")
     }
 
-    fn contents(&self) -> PathBuf {
-        self.directory.join("contents")
+    /// What the model was shown.
+    fn sights(&self) -> PathBuf {
+        self.directory.join("seen.jsonl")
+    }
+
+    /// Adds a line to a file that only grows.
+    fn append(&self, path: &Path, value: &impl Serialize) -> io::Result<()> {
+        let mut line = serde_json::to_vec(value)?;
+        line.push(b'\n');
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
+        OpenOptions::new().append(true).create(true).mode(0o600).open(path)?.write_all(&line)
     }
 
     /// When each turn of the session began.
@@ -139,34 +155,38 @@ impl Edits {
         })?;
         Ok(turns)
     }
-
-    fn keep_content(&self, version: &Version) -> io::Result<Kept> {
-        let kept = Kept { content: digest(&version.bytes), mode: version.mode };
-        let path = self.contents().join(&kept.content);
-        if !path.try_exists()? {
-            // Whole under its name, or not there.
-            let draft = self.contents().join(format!("{}.{}", kept.content, std::process::id()));
-            let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft);
-            file.and_then(|mut file| file.write_all(&version.bytes))
-                .and_then(|()| fs::rename(&draft, &path))?;
-        }
-        Ok(kept)
-    }
 }
 
 impl Archive for Edits {
     fn keep(&self, call: &CallId, files: &[Changed]) -> io::Result<()> {
-        DirBuilder::new().recursive(true).mode(0o700).create(self.contents())?;
-        let content =
-            |version: &Option<Version>| version.as_ref().map(|it| self.keep_content(it)).transpose();
         let mut edited = Vec::new();
-        for Changed { path, before, after } in files {
-            edited.push(EditedFile { path: path.clone(), before: content(before)?, after: content(after)? });
+        for Changed { path, before, after, folders, .. } in files {
+            let bytes =
+                |version: &Option<Version>| version.as_ref().map(|version| Arc::clone(&version.bytes));
+            let names = self.contents.keep(bytes(before).as_ref(), bytes(after).as_ref())?;
+            let kept = |version: &Option<Version>, name: Option<String>| {
+                version.as_ref().zip(name).map(|(version, content)| Kept { content, mode: version.mode })
+            };
+            let (before, after) = (kept(before, names.0), kept(after, names.1));
+            edited.push(EditedFile { path: path.clone(), before, after, folders: folders.clone() });
         }
         let edit = Edit { time: Timestamp::now(), call: call.clone(), files: edited, undone: false, turn: 0 };
-        let mut line = serde_json::to_vec(&edit)?;
-        line.push(b'\n');
-        OpenOptions::new().append(true).create(true).mode(0o600).open(self.log())?.write_all(&line)
+        self.append(&self.log(), &edit)
+    }
+
+    /// Only a session has someone who goes on with it.
+    fn see(&self, sight: &Sight) -> io::Result<()> {
+        if self.session.is_none() {
+            return Ok(());
+        }
+        self.append(&self.sights(), sight)
+    }
+
+    fn seen(&self) -> io::Result<Vec<Sight>> {
+        let mut sights = Vec::new();
+        each_line(&self.sights(), |line| sights.extend(serde_json::from_slice::<Sight>(line)))
+            .map_err(io::Error::other)?;
+        Ok(sights)
     }
 
     fn notes(&self) -> &Path {
@@ -203,11 +223,6 @@ fn undone(edits: &[Edit]) -> Vec<bool> {
     undone
 }
 
-fn digest(bytes: &[u8]) -> String {
-    let digest = ring::digest::digest(&ring::digest::SHA256, bytes);
-    digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -217,7 +232,14 @@ mod tests {
     }
 
     fn changed(before: Option<&str>, after: Option<&str>) -> Changed {
-        Changed { path: "/w/a".into(), before: before.map(version), after: after.map(version) }
+        Changed {
+            path: "/w/a".into(),
+            before: before.map(version),
+            after: after.map(version),
+            stamp: None,
+            folders: Vec::new(),
+            other_names: 0,
+        }
     }
 
     #[test]
@@ -231,7 +253,7 @@ mod tests {
         let calls: Vec<_> = list.iter().map(|edit| edit.call.as_str()).collect();
         assert_eq!(calls, ["one", "two"]);
         assert_eq!(edits.version(list[1].files[0].before.as_ref().unwrap()).unwrap(), version("a"));
-        assert_eq!(fs::read_dir(edits.contents()).unwrap().count(), 2);
+        assert_eq!(fs::read_dir(edits.contents.directory()).unwrap().count(), 2);
     }
 
     #[test]
@@ -240,7 +262,7 @@ mod tests {
         let edits = Edits::outside(home.path());
         edits.keep(&"one".into(), &[changed(Some("a"), None)]).unwrap();
         let kept = edits.list().unwrap()[0].files[0].before.clone().unwrap();
-        fs::write(edits.contents().join(&kept.content), "other").unwrap();
+        fs::write(edits.contents.directory().join(&kept.content), "other").unwrap();
         assert!(edits.version(&kept).is_err());
     }
 

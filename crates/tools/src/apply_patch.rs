@@ -154,8 +154,8 @@ impl Patching {
         }
         let plan = plan::plan(self, &patch, cx).await?;
         let notes = plan.notes;
-        change::commit(cx, plan.changes, plan.files).await?;
-        let texts = [summary(&patch)].into_iter().chain(notes);
+        let more = change::commit(cx, plan.changes, plan.files).await?;
+        let texts = [summary(&patch)].into_iter().chain(notes).chain(more);
         Ok(Output { content: texts.map(Content::Text).collect(), ..Output::default() })
     }
 }

@@ -1,19 +1,22 @@
 //! What the tools that change files share: reading what is there, changing it all together, and saying in words what
-//! went wrong.
+//! went wrong or what the model should know.
 
 use std::{io, path::Path, sync::Arc};
 
 use windlass_contract::{
-    Category, Change, CommitError, Cx, ErrorKind, Event, FileEdit, FileError, Meta, ToolError,
+    Category, Change, Changed, CommitError, Cx, ErrorKind, Event, FileEdit, FileError, Meta, Seen, ToolError,
 };
 
 pub(crate) mod diff;
+mod found;
+
+pub(crate) use found::Found;
 
 /// The largest file that is read to be changed; no larger one could be written.
-const LIMIT_BYTES: u64 = 64 * 1024 * 1024;
+const LIMIT_BYTES: u64 = 256 * 1024 * 1024;
 
 /// What a file holds; `None` if there is none.
-pub(crate) async fn read(cx: &Cx, path: &Path) -> Result<Option<Arc<[u8]>>, FileError> {
+pub(crate) async fn read(cx: &Cx, path: &Path) -> Result<Option<Found>, FileError> {
     let file = match cx.host.files().open(path).await {
         Err(FileError::NotFound { .. }) => return Ok(None),
         file => file?,
@@ -24,11 +27,18 @@ pub(crate) async fn read(cx: &Cx, path: &Path) -> Result<Option<Arc<[u8]>>, File
         return Err(FileError::Io { path: path.to_owned(), source });
     }
     let size = usize::try_from(file.size_bytes()).unwrap_or(usize::MAX);
-    Ok(Some(file.read_at(0, size).await?.into()))
+    let bytes: Arc<[u8]> = file.read_at(0, size).await?.into();
+    let since =
+        cx.host.files().since(Seen { path: file.real_path(), stamp: file.stamp(), bytes: Some(&bytes) });
+    Ok(Some(Found { bytes, since, file }))
 }
 
-/// Changes files, all or none, and announces it.
-pub(crate) async fn commit(cx: &Cx, changes: Vec<Change>, files: Vec<FileEdit>) -> Result<(), ToolError> {
+/// Changes files, all or none, and announces it. Gives back what the model should know about it.
+pub(crate) async fn commit(
+    cx: &Cx,
+    changes: Vec<Change>,
+    files: Vec<FileEdit>,
+) -> Result<Vec<String>, ToolError> {
     if cx.cancel.is_cancelled() {
         return Err(ToolError::cancelled());
     }
@@ -40,8 +50,22 @@ pub(crate) async fn commit(cx: &Cx, changes: Vec<Change>, files: Vec<FileEdit>) 
         Ok(made) => (made, Ok(())),
         Err(error) => (Vec::new(), Err(in_words(error))),
     };
+    for Changed { path, after, stamp, .. } in &made {
+        if let (Some(after), Some(stamp)) = (after, stamp) {
+            // Whoever writes a file knows what is in it.
+            cx.host.files().show(Seen { path, stamp: *stamp, bytes: Some(&after.bytes) });
+        }
+    }
+    let notes = made.iter().filter_map(other_names).collect();
     cx.events.emit(&Event::EditEnded { id, files, success, changed: made });
-    end
+    end.map(|()| notes)
+}
+
+fn other_names(changed: &Changed) -> Option<String> {
+    let (path, count) = (changed.path.display(), changed.other_names);
+    (count > 0).then(|| {
+        format!("Note: {path} had {count} other name(s) (hard links) elsewhere; they keep the old content")
+    })
 }
 
 /// An error of the host as the model should read it.
@@ -69,6 +93,7 @@ pub(crate) fn meta() -> Meta {
         constraints: vec![
             "all of a call is done or nothing".to_owned(),
             "text files only; encoding, line endings and mode stay".to_owned(),
+            "a file that changed since you read it is not overwritten".to_owned(),
         ],
         side_effects: vec!["changes the files it names; `windlass undo` takes it back".to_owned()],
         returns: "which files were changed".to_owned(),

@@ -1,6 +1,6 @@
 //! `edit_file`: replaces a piece of text in a file.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -50,7 +50,7 @@ impl Tool for EditFile {
         let found = found.ok_or_else(|| {
             ToolError::failed(format!("`{shown}` does not exist; check the path, or make it with write_file"))
         })?;
-        let text = Text::decode(&found)
+        let text = Text::decode(&found.bytes)
             .map_err(|error| ToolError::failed(format!("`{shown}` cannot be edited: {error}")))?;
         let count = match (args.replace_all, args.expected_replacements) {
             (_, Some(count)) => Count::Exactly(count),
@@ -62,12 +62,19 @@ impl Tool for EditFile {
                 EditError::Miss(miss) => ToolError::failed(miss.describe(&shown.to_string())),
                 error => ToolError::failed(format!("`{shown}`: {error}")),
             })?;
-        let told = told(&applied.matches, &shown.to_string());
-        let expected = Expected::Content(std::sync::Arc::clone(&found));
+        let name = shown.to_string();
+        // A text that is there to the letter is proof enough that the model knows the place.
+        let is_exact = applied.matches.iter().all(|found| found.pass.ignoring().is_none());
+        if !is_exact && let Some(refusal) = found.refusal(cx, &name) {
+            return Err(ToolError::failed(refusal));
+        }
+        let (told, news) = (told(&applied.matches, &name), found.news(&name));
+        let expected = Expected::Content(Arc::clone(&found.bytes));
         let changes = vec![Change { path: path.clone(), expected, action: Action::Write(applied.bytes) }];
         let files = vec![FileEdit { path: path.clone(), kind: EditKind::Update, move_path: None }];
-        change::commit(cx, changes, files).await?;
-        Ok(told.into())
+        let notes = change::commit(cx, changes, files).await?;
+        let texts = [told].into_iter().chain(news.map(|news| format!("Note: {news}"))).chain(notes);
+        Ok(texts.collect::<Vec<_>>().join("\n").into())
     }
 
     fn meta(&self) -> Meta {
@@ -140,5 +147,19 @@ mod tests {
         let edit = |path: &str| format!(r#"{{"path":"{path}","old_string":"x","new_string":"y"}}"#);
         assert!(call(&desk, &edit("no")).await.unwrap_err().starts_with("`no` does not exist"));
         assert_eq!(call(&desk, &edit("b")).await.unwrap_err(), "`b` cannot be edited: it is a binary file");
+    }
+
+    #[tokio::test]
+    async fn in_a_file_that_changed_only_what_is_there_to_the_letter_is_replaced() {
+        let desk = Desk::with_drawer(&[("a", "\tone\ntwo\n")]);
+        call(&desk, r#"{"path":"a","old_string":"two","new_string":"2"}"#).await.unwrap();
+        desk.overwrite("a", "\tone\n2\nthree\n");
+        let fuzzy = r#"{"path":"a","old_string":"    one","new_string":"    1"}"#;
+        let error = call(&desk, fuzzy).await.unwrap_err();
+        assert!(error.contains("+three") && error.contains("Nothing was changed"), "{error}");
+        desk.overwrite("a", "\tone\n2\n");
+        let said = call(&desk, r#"{"path":"a","old_string":"one","new_string":"1"}"#).await.unwrap();
+        assert!(said.starts_with("Edited a at line 1\nNote: a has changed since"), "{said}");
+        assert_eq!(desk.file("a").as_deref(), Some("\t1\n2\n"));
     }
 }

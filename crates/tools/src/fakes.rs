@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use windlass_contract::{
     Action, AnyTool, BoxFuture, CallId, Change, Changed, Command, CommitError, Cx, Ended, Event, Exit,
     FileError, Files, Finished, Found, Held, Host, HostError, Input, Keyboard, Listed, Listener, Listing,
-    OpenFile, Output, Printed, Rung, Search, Session, ToolError, Version, fakes::Watcher,
+    OpenFile, Output, Printed, Rung, Search, Seen, Session, Since, Stamp, ToolError, Version, fakes::Watcher,
 };
 
 use shelf::Library;
@@ -41,7 +41,7 @@ impl Desk {
     /// With a machine that runs nothing and has these files, which may be changed.
     pub(crate) fn with_drawer(files: &[(&str, &str)]) -> Self {
         let desk = Self::idle();
-        let mut held = desk.machine.files.0.lock().unwrap();
+        let mut held = desk.machine.files.files.lock().unwrap();
         held.extend(files.iter().map(|(path, text)| (PathBuf::from(path), text.as_bytes().to_vec())));
         drop(held);
         desk
@@ -49,8 +49,13 @@ impl Desk {
 
     /// What a file holds.
     pub(crate) fn file(&self, path: &str) -> Option<String> {
-        let files = self.machine.files.0.lock().unwrap();
+        let files = self.machine.files.files.lock().unwrap();
         files.get(Path::new(path)).map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+    }
+
+    /// Someone else writes to a file.
+    pub(crate) fn overwrite(&self, path: &str, text: &str) {
+        self.machine.files.files.lock().unwrap().insert(path.into(), text.as_bytes().to_vec());
     }
 
     /// For tools that run nothing.
@@ -100,11 +105,14 @@ struct Script {
 
 /// Files in memory that can be changed.
 #[derive(Default)]
-struct Drawer(Mutex<BTreeMap<PathBuf, Vec<u8>>>);
+struct Drawer {
+    files: Mutex<BTreeMap<PathBuf, Vec<u8>>>,
+    shown: Mutex<BTreeMap<PathBuf, Vec<u8>>>,
+}
 
 impl Files for Drawer {
     fn open<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<Box<dyn OpenFile>, FileError>> {
-        let found = self.0.lock().unwrap().get(path).cloned();
+        let found = self.files.lock().unwrap().get(path).cloned();
         let file = found.map(|bytes| Box::new(Sheet { path: path.to_owned(), bytes }) as Box<dyn OpenFile>);
         Box::pin(async move { file.ok_or_else(|| FileError::NotFound { path: path.to_owned() }) })
     }
@@ -130,7 +138,7 @@ impl Files for Drawer {
         _call: &'a CallId,
         changes: Vec<Change>,
     ) -> BoxFuture<'a, Result<Vec<Changed>, CommitError>> {
-        let mut files = self.0.lock().unwrap();
+        let mut files = self.files.lock().unwrap();
         let mut made = Vec::new();
         let version = |bytes: Vec<u8>| Version { bytes: bytes.into(), mode: 0o644 };
         for Change { path, action, .. } in changes {
@@ -138,14 +146,33 @@ impl Files for Drawer {
             let (path, after) = match action {
                 Action::Write(bytes) => (path, Some(bytes)),
                 Action::Restore(version) => (path, Some(version.bytes.to_vec())),
-                Action::Delete => (path, None),
+                Action::Delete { .. } => (path, None),
                 Action::Move { to, bytes } => (to, Some(bytes)),
             };
             files.extend(after.clone().map(|bytes| (path.clone(), bytes)));
-            made.push(Changed { path, before, after: after.map(version) });
+            let stamp = after.as_deref().map(stamp);
+            let (after, folders) = (after.map(version), Vec::new());
+            made.push(Changed { path, before, after, stamp, folders, other_names: 0 });
         }
         Box::pin(async move { Ok(made) })
     }
+
+    fn show(&self, seen: Seen<'_>) {
+        let bytes = seen.bytes.unwrap_or_default().to_vec();
+        self.shown.lock().unwrap().insert(seen.path.to_owned(), bytes);
+    }
+
+    fn since(&self, now: Seen<'_>) -> Since {
+        match self.shown.lock().unwrap().get(now.path) {
+            None => Since::NeverShown,
+            Some(shown) if Some(&**shown) == now.bytes => Since::Same,
+            Some(shown) => Since::Changed { was: Some(shown.clone()) },
+        }
+    }
+}
+
+fn stamp(bytes: &[u8]) -> Stamp {
+    Stamp { device: 0, inode: 0, size_bytes: bytes.len() as u64, modified: (0, 0) }
 }
 
 #[derive(Debug)]
@@ -159,8 +186,12 @@ impl OpenFile for Sheet {
         &self.path
     }
 
-    fn size_bytes(&self) -> u64 {
-        self.bytes.len() as u64
+    fn real_path(&self) -> &Path {
+        &self.path
+    }
+
+    fn stamp(&self) -> Stamp {
+        stamp(&self.bytes)
     }
 
     fn read_at(&self, offset: u64, limit_bytes: usize) -> BoxFuture<'_, Result<Vec<u8>, FileError>> {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use windlass_contract::{
-    Category, Content, Cx, Effects, Example, FileError, Meta, OpenFile, Output, Tool, ToolError,
+    Category, Content, Cx, Effects, Example, FileError, Meta, OpenFile, Output, Seen, Tool, ToolError,
 };
 
 use crate::{file_error, picture};
@@ -26,8 +26,8 @@ const MOST_LINES: usize = 20_000;
 /// How much of a line is shown.
 const LINE_LIMIT_BYTES: usize = 500;
 
-/// How much of a file is looked at to know what it is.
-const HEAD_BYTES: usize = 64 * 1024;
+/// How much of a file is looked at to know what it is. A file that is shorter is known whole.
+const HEAD_BYTES: usize = 256 * 1024;
 
 /// Read a file; returns its lines with their numbers, as `L1: text`.
 ///
@@ -95,9 +95,11 @@ impl Tool for ReadFile {
         if let Some(refusal) = magic::refusal(&head, &*file) {
             return Err(ToolError::failed(refusal));
         }
-        let lines = Lines::new(&*file, head, &cx.cancel);
-        let taken = wanted.take(lines).await.map_err(failed)?;
-        taken.map(Output::from).map_err(ToolError::failed)
+        let mut lines = Lines::new(&*file, head, &cx.cancel);
+        let taken = wanted.take(&mut lines).await.map_err(failed)?;
+        let taken = taken.map_err(ToolError::failed)?;
+        cx.host.files().show(Seen { path: file.real_path(), stamp: file.stamp(), bytes: lines.whole() });
+        Ok(taken.into())
     }
 
     fn meta(&self) -> Meta {
@@ -176,7 +178,7 @@ enum Wanted {
 
 impl Wanted {
     /// The lines as the model gets them, or why there are none.
-    async fn take(&self, mut lines: Lines<'_>) -> Result<Result<String, &'static str>, FileError> {
+    async fn take(&self, lines: &mut Lines<'_>) -> Result<Result<String, &'static str>, FileError> {
         let (first, count) = match self {
             Self::Slice { offset, limit } => (*offset, *limit),
             Self::Block { anchor, block } => {

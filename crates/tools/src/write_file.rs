@@ -1,6 +1,6 @@
 //! `write_file`: makes a file, or rewrites a whole one.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -41,20 +41,25 @@ impl Tool for WriteFile {
         let found = change::read(cx, path).await.map_err(change::unreachable_file)?;
         let refused =
             |problem: String| ToolError::failed(format!("`{shown}` cannot be rewritten: {problem}"));
-        let (expected, kind, bytes, told) = match found {
-            None => (Expected::Absent, EditKind::Add, content.clone().into_bytes(), "Made"),
+        let (expected, kind, bytes, told, lost) = match found {
+            None => (Expected::Absent, EditKind::Add, content.clone().into_bytes(), "Made", None),
             Some(found) => {
-                let text = Text::decode(&found).map_err(|error| refused(error.to_string()))?;
+                let text = Text::decode(&found.bytes).map_err(|error| refused(error.to_string()))?;
                 let bytes = text.encode(&with_endings(content, &text));
                 let bytes = bytes.map_err(|error| refused(error.to_string()))?;
-                (Expected::Content(found), EditKind::Update, bytes, "Rewrote")
+                if let Some(refusal) = found.refusal(cx, &shown.to_string()) {
+                    return Err(ToolError::failed(refusal));
+                }
+                let lost = (!found.is_known() && !found.bytes.is_empty()).then(|| lost(&text));
+                (Expected::Content(Arc::clone(&found.bytes)), EditKind::Update, bytes, "Rewrote", lost)
             }
         };
-        let (lines, size) = (content.lines().count(), bytes.len());
+        let (lines, size, lost) = (content.lines().count(), bytes.len(), lost.unwrap_or_default());
         let changes = vec![Change { path: path.clone(), expected, action: Action::Write(bytes) }];
         let files = vec![FileEdit { path: path.clone(), kind, move_path: None }];
-        change::commit(cx, changes, files).await?;
-        Ok(format!("{told} {shown}: {lines} lines, {size} bytes").into())
+        let notes = change::commit(cx, changes, files).await?;
+        let told = format!("{told} {shown}: {lines} lines, {size} bytes{lost}");
+        Ok([told].into_iter().chain(notes).collect::<Vec<_>>().join("\n").into())
     }
 
     fn meta(&self) -> Meta {
@@ -64,6 +69,11 @@ impl Tool for WriteFile {
             ..change::meta()
         }
     }
+}
+
+/// For a file that the model may not know: nothing says that it has looked, and nothing that it has not.
+fn lost(file: &Text<'_>) -> String {
+    format!(" (it had {} lines; `windlass undo` brings them back)", file.content().lines().count())
 }
 
 /// The content with the line endings of the file it is for.
@@ -92,12 +102,35 @@ mod tests {
         let desk = Desk::with_drawer(&[("b", "\u{feff}1\r\n2\r\n"), ("c", "\0")]);
         let write = |path: &str| format!(r#"{{"path":"{path}","content":"x\ny\n"}}"#);
         assert_eq!(call(&desk, &write("a")).await.as_deref(), Ok("Made a: 2 lines, 4 bytes"));
-        assert_eq!(call(&desk, &write("b")).await.as_deref(), Ok("Rewrote b: 2 lines, 9 bytes"));
+        assert_eq!(
+            call(&desk, &write("b")).await.as_deref(),
+            Ok("Rewrote b: 2 lines, 9 bytes (it had 2 lines; `windlass undo` brings them back)")
+        );
         assert_eq!(desk.file("a").as_deref(), Some("x\ny\n"));
         assert_eq!(desk.file("b").as_deref(), Some("\u{feff}x\r\ny\r\n"));
         assert_eq!(
             call(&desk, &write("c")).await.unwrap_err(),
             "`c` cannot be rewritten: it is a binary file"
         );
+    }
+
+    #[tokio::test]
+    async fn what_someone_else_has_written_is_not_overwritten_before_the_model_knows() {
+        let desk = Desk::with_drawer(&[]);
+        let write = r#"{"path":"a","content":"mine\n"}"#;
+        call(&desk, write).await.unwrap();
+        // The model knows what it has written itself.
+        assert_eq!(call(&desk, write).await.as_deref(), Ok("Rewrote a: 1 lines, 5 bytes"));
+        desk.overwrite("a", "theirs\n");
+        let error = call(&desk, write).await.unwrap_err();
+        assert!(error.starts_with("a has changed since you last read or wrote it"), "{error}");
+        assert!(
+            error.contains("-mine\n+theirs\n") && error.ends_with("Read a again, then decide"),
+            "{error}"
+        );
+        assert_eq!(desk.file("a").as_deref(), Some("theirs\n"));
+        // It was told; what it does now it does knowingly.
+        call(&desk, write).await.unwrap();
+        assert_eq!(desk.file("a").as_deref(), Some("mine\n"));
     }
 }

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::support::User;
+use crate::support::{Running, User};
 
 type Tree = BTreeMap<PathBuf, Vec<u8>>;
 
@@ -120,4 +120,86 @@ fn a_change_that_was_cut_short_is_taken_back_at_the_next_start() {
     );
     assert_eq!(tree(&user.work()).keys().map(|path| path.to_str().unwrap()).collect::<Vec<_>>(), ["a", "c"]);
     assert_eq!((user.read("a").as_str(), fs::read_dir(open).unwrap().count()), ("old\n", 0));
+}
+
+#[test]
+fn a_disk_that_is_full_in_the_middle_changes_nothing() {
+    let user = User::new();
+    fs::create_dir(user.work().join("disk")).unwrap();
+    // A disk of one megabyte that only this command sees. The first file fits, the second does not.
+    let line = |text: &str| format!("+{}\n", text.repeat(60 * 1024));
+    let patch = format!(
+        "*** Begin Patch\n*** Update File: disk/a\n@@\n-old\n{}*** Add File: disk/sub/b\n{}*** End Patch",
+        line("0123456789"),
+        line("0123456789"),
+    );
+    fs::write(user.work().join("patch"), patch).unwrap();
+    let mounted =
+        "unshare --user --map-root-user --mount sh -c 'mount -t tmpfs -o size=1m none disk || exit 77";
+    let ended = Running::start(user.shell(&format!(
+        "{mounted}; echo old > disk/a; $windlass apply-patch - < patch; echo code $?; ls -A disk; cat disk/a' || exit 77"
+    )))
+    .end();
+    if ended.code == Some(77) {
+        println!("skipped: no namespace with a disk of its own: {}", ended.stderr);
+        return;
+    }
+    assert_eq!(ended.stdout, "code 1\na\nold\n", "{ended:#?}");
+    assert!(ended.stderr.contains("nothing was changed") && ended.stderr.contains("space"), "{ended:#?}");
+}
+
+#[test]
+fn a_patch_of_more_files_than_may_be_open_is_applied() {
+    let user = User::new();
+    let files: String = (0..200).map(|at| format!("*** Add File: d{at}/a\n+x\n")).collect();
+    fs::write(user.work().join("patch"), format!("*** Begin Patch\n{files}*** End Patch")).unwrap();
+    let ended = Running::start(user.shell("ulimit -n 80; $windlass apply-patch - < patch")).end();
+    ended.assert_code(0);
+    assert!((0..200).all(|at| user.read(&format!("d{at}/a")) == "x\n"));
+    user.run(&["undo"]).assert_code(0);
+    assert_eq!(tree(&user.work()).len(), 1);
+    assert!(!user.work().join("d0").exists());
+}
+
+#[test]
+fn what_cannot_be_patched_is_told_in_one_line_and_nothing_changes() {
+    let user = User::new();
+    user.file("kept", "x\n");
+    fs::create_dir(user.work().join("folder")).unwrap();
+    std::os::unix::fs::symlink("loop", user.work().join("loop")).unwrap();
+    let pipe = user.named_pipe("pipe");
+    let long = "long/".repeat(1000);
+    let update = |path: &str| format!("*** Update File: {path}\n@@\n-x\n+y\n");
+    for (path, reason) in [
+        ("missing", "No such file or directory"),
+        ("folder", "is a directory"),
+        ("pipe", "named pipe"),
+        ("/dev/zero", "outside of the project"),
+        ("loop", "loop of links"),
+        ("../outside", "outside of the project"),
+        ("C:\\Users\\x", "backslash"),
+        (&long, "too long"),
+        ("kept/below", "No such file or directory"),
+        ("/proc/self/environ", "outside of the project"),
+    ] {
+        let patch = format!("*** Begin Patch\n{}{}*** End Patch", update("kept"), update(path));
+        let ended = user.run(&["apply-patch", &patch]);
+        ended.assert_code(1);
+        assert!(ended.stderr.contains(reason), "{path}: {}", ended.stderr);
+        assert_eq!(user.read("kept"), "x\n", "{path}");
+    }
+    drop(pipe);
+    let patch = format!("*** Begin Patch\n{}*** End Patch", update("/dev/zero"));
+    let ended = user.run(&["apply-patch", "--sandbox", "danger-full-access", &patch]);
+    assert!(ended.stderr.contains("is a device"), "{ended:#?}");
+}
+
+#[test]
+fn a_patch_of_a_hundred_megabytes_is_refused() {
+    let user = User::new();
+    let line = format!("+{}\n", "x".repeat(1023)).repeat(100 * 1024);
+    let patch = format!("*** Begin Patch\n*** Add File: a\n{line}*** End Patch");
+    let ended = user.run_with_input(&["apply-patch", "-"], patch.as_bytes());
+    assert_ne!(ended.code, Some(0), "{ended:#?}");
+    assert!(!user.work().join("a").exists());
 }

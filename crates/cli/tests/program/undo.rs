@@ -1,6 +1,9 @@
 //! `windlass undo`: what tools have changed is taken back, and that again.
 
-use std::{fs, os::unix::fs::symlink};
+use std::{
+    fs,
+    os::unix::fs::{MetadataExt, PermissionsExt, symlink},
+};
 
 use serde_json::{Value, json};
 
@@ -147,4 +150,46 @@ fn no_file_tool_makes_a_repository() {
         write(path).assert_code(1);
     }
     assert_eq!(user.read("config"), "x\n");
+}
+
+#[test]
+fn directories_that_a_call_made_go_with_it() {
+    let user = User::new();
+    work(&user, &[write("a/b/c", "1\n"), write("a/d", "2\n")]);
+    user.run(&["undo"]).assert_code(0);
+    assert!(user.work().join("a/b/c").exists());
+    user.run(&["undo"]).assert_code(0);
+    assert!(!user.work().join("a").exists());
+    let list = user.run(&["undo", "--list"]).stdout;
+    let newest = list.lines().last().unwrap().split_whitespace().next().unwrap().to_owned();
+    user.run(&["undo", &newest]).assert_code(0);
+    assert_eq!(user.read("a/b/c"), "1\n");
+}
+
+#[test]
+fn a_mode_that_was_given_since_stays() {
+    let user = User::new();
+    user.file("a", "0\n");
+    work(&user, &[write("a", "1\n")]);
+    let path = user.work().join("a");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    user.run(&["undo"]).assert_code(0);
+    assert_eq!((user.read("a").as_str(), fs::metadata(path).unwrap().mode() & 0o777), ("0\n", 0o755));
+}
+
+#[test]
+fn what_a_person_changes_between_two_runs_is_not_overwritten() {
+    let user = User::new();
+    user.file("a", "0\n");
+    work(&user, &[("read_file", json!({"file_path": user.work().join("a")}))]);
+    user.file("a", "mine\n");
+    let turns = [json!({"text": "before"}), json!({"text": "before"})];
+    let calls = [json!({"calls": [{"name": "write_file", "arguments": {"path": "a", "content": "1\n"}}]})];
+    let script = user.script(&json!([&turns[..], &calls[..], &[json!({"text": "done"})][..]].concat()));
+    user.run(&["exec", "--sandbox", "workspace-write", "--script", &script, "resume", "--last", "go"])
+        .assert_code(0);
+    assert_eq!(user.read("a"), "mine\n");
+    let told =
+        user.records().iter().any(|record| record.to_string().contains("a has changed since you last read"));
+    assert!(told, "{:#?}", user.records());
 }

@@ -6,9 +6,8 @@
 
 use std::{
     collections::HashSet,
-    ffi::OsString,
-    fs::{File, Permissions},
-    io::{self, Read, Write},
+    fs::Permissions,
+    io::{self, Write},
     os::{
         fd::OwnedFd,
         unix::fs::{MetadataExt, PermissionsExt, fchown},
@@ -22,27 +21,27 @@ use std::{
 };
 
 use rustix::{
-    fs::{Access, AtFlags, FileType, Mode, Stat, accessat, fstat, mkdirat},
+    fs::{Mode, Stat, mkdirat},
     io::Errno,
 };
-use windlass_contract::{
-    Action, Archive, CallId, Change, Changed, CommitError, Expected, FileError, FileKind, Version,
-};
+use windlass_contract::{Action, Archive, CallId, Change, Changed, CommitError, FileError, Stamp, Version};
 
 use super::{
-    handle::{to_name_in_at, to_read_at},
-    resolve::{Place, Resolver, kind_of, said},
+    handle::to_name_in_at,
+    resolve::{Place, Resolver, said},
 };
+use before::{Before, Origin};
+use directory::{Directories, Directory};
 use note::{Note, remove_folders};
 use steps::Steps;
 use trace::{Trace, is_same, look};
 
+mod attributes;
+mod before;
+mod directory;
 pub(crate) mod note;
 mod steps;
 mod trace;
-
-/// The largest file that a tool changes: it is held in memory, and kept for an undo.
-const LIMIT_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Changes files within what the resolver allows.
 pub(crate) fn commit(
@@ -61,35 +60,42 @@ fn commit_by_steps(
     changes: Vec<Change>,
     steps: &Steps,
 ) -> Result<Vec<Changed>, CommitError> {
-    let mut slots = Vec::new();
+    let mut plan = Plan::default();
     for change in changes {
-        plan(resolver, change, &mut slots)?;
+        plan.add(resolver, change)?;
     }
-    let mut known = HashSet::new();
-    if let Some(twice) = slots.iter().find(|slot| !known.insert(slot.place.real.clone())) {
-        return Err(CommitError::Twice { path: twice.place.name.clone() });
-    }
+    plan.check()?;
     let unique = unique();
-    let traces = slots.iter().enumerate();
-    let traces = traces.map(|(at, slot)| Trace::new(slot.place.real.clone(), &format!("{unique}-{at}")));
+    let traces = plan.slots.iter().enumerate();
+    let traces = traces.map(|(at, slot)| Trace::new(slot.real.clone(), &format!("{unique}-{at}")));
     let traces = traces.collect();
-    Transaction { archive, steps, unique, slots, traces, note: None, made: Vec::new() }.run(call)
+    Transaction { archive, steps, unique, plan, traces, note: None, made: Vec::new() }.run(call)
+}
+
+/// Everything that is to be done.
+#[derive(Debug, Default)]
+struct Plan {
+    slots: Vec<Slot>,
+    directories: Directories,
+    /// To be removed in the end, if they are empty then.
+    unmade: Vec<PathBuf>,
 }
 
 /// A file before it is changed, and what is to become of it.
 #[derive(Debug)]
 struct Slot {
-    place: Place,
+    /// As it was asked for.
+    name: PathBuf,
+    /// Without links.
+    real: PathBuf,
+    /// The innermost directory that exists.
+    directory: Directory,
+    /// How many directories are still to be made in it.
+    missing: usize,
+    /// Directories that were made for it, from the outside in.
+    made: Vec<PathBuf>,
     before: Option<Before>,
     after: Option<After>,
-}
-
-/// A file as it was found.
-#[derive(Debug, Clone)]
-struct Before {
-    version: Version,
-    owner: (u32, u32),
-    stat: Stat,
 }
 
 /// A file as it is to be.
@@ -98,96 +104,72 @@ struct After {
     bytes: Arc<[u8]>,
     /// Absent: as the system makes new files.
     mode: Option<u32>,
-    owner: Option<(u32, u32)>,
+    origin: Option<Origin>,
 }
 
-/// Looks at what a change is about, and whether that is what it expects.
-fn plan(resolver: &Resolver, change: Change, slots: &mut Vec<Slot>) -> Result<(), CommitError> {
-    let Change { path, expected, action } = change;
-    let (place, before) = found(resolver, &path)?;
-    let is_as_expected = match (&expected, &before) {
-        (Expected::Absent, None) => true,
-        (Expected::Content(content), Some(before)) => before.version.bytes == *content,
-        (Expected::Absent, Some(_)) | (Expected::Content(_), None) => false,
-    };
-    if !is_as_expected {
-        return Err(CommitError::Stale { path: place.name });
+impl Plan {
+    /// Looks at what a change is about, and whether that is what it expects.
+    fn add(&mut self, resolver: &Resolver, change: Change) -> Result<(), CommitError> {
+        let Change { path, expected, action } = change;
+        let place = resolver.place(&path)?;
+        let before = Before::expected(&place, &expected)?;
+        let like = |bytes: Vec<u8>, before: Option<&Before>| After {
+            bytes: bytes.into(),
+            mode: before.map(|before| before.version.mode),
+            origin: before.map(|before| before.origin.clone()),
+        };
+        let after = match action {
+            Action::Write(bytes) => Some(like(bytes, before.as_ref())),
+            Action::Restore(Version { bytes, mode }) => {
+                let origin = before.as_ref().map(|before| before.origin.clone());
+                Some(After { bytes, mode: Some(mode), origin })
+            }
+            Action::Delete { .. } | Action::Move { .. } if before.is_none() => {
+                return Err(FileError::NotFound { path: place.name }.into());
+            }
+            Action::Delete { folders } => {
+                self.unmade.extend(folders);
+                None
+            }
+            Action::Move { to, bytes } => {
+                let place = resolver.place(&to)?;
+                let replaced = Before::any(&place)?;
+                self.push(place, replaced, Some(like(bytes, before.as_ref())))?;
+                None
+            }
+        };
+        self.push(place, before, after)
     }
-    let like = |bytes: Vec<u8>, before: Option<&Before>| After {
-        bytes: bytes.into(),
-        mode: before.map(|before| before.version.mode),
-        owner: before.map(|before| before.owner),
-    };
-    let after = match action {
-        Action::Write(bytes) => Some(like(bytes, before.as_ref())),
-        Action::Restore(Version { bytes, mode }) => {
-            Some(After { bytes, mode: Some(mode), owner: before.as_ref().map(|before| before.owner) })
+
+    fn push(
+        &mut self,
+        place: Place,
+        before: Option<Before>,
+        after: Option<After>,
+    ) -> Result<(), CommitError> {
+        let Place { name, real, directory, missing, .. } = place;
+        let missing = missing.len();
+        let existing = real.ancestors().nth(missing + 1).unwrap_or(Path::new("/"));
+        let directory = self.directories.take(directory, existing).map_err(|error| said(&name, error))?;
+        self.slots.push(Slot { name, real, directory, missing, made: Vec::new(), before, after });
+        Ok(())
+    }
+
+    /// No file may be meant twice, and none may be where another needs a directory.
+    fn check(&self) -> Result<(), CommitError> {
+        let mut known = HashSet::new();
+        if let Some(twice) = self.slots.iter().find(|slot| !known.insert(&*slot.real)) {
+            return Err(CommitError::Twice { path: twice.name.clone() });
         }
-        Action::Delete | Action::Move { .. } if before.is_none() => {
-            return Err(FileError::NotFound { path: place.name }.into());
+        for slot in self.slots.iter().filter(|slot| slot.missing > 0) {
+            if let Some(file) =
+                slot.real.ancestors().skip(1).take(slot.missing).find(|above| known.contains(above))
+            {
+                return Err(CommitError::Beneath { path: slot.name.clone(), file: file.to_owned() });
+            }
         }
-        Action::Delete => None,
-        Action::Move { to, bytes } => {
-            let (place, replaced) = found(resolver, &to)?;
-            slots.push(Slot { place, before: replaced, after: Some(like(bytes, before.as_ref())) });
-            None
-        }
-    };
-    slots.push(Slot { place, before, after });
-    Ok(())
-}
-
-/// Where a file is, and what it is.
-fn found(resolver: &Resolver, path: &Path) -> Result<(Place, Option<Before>), CommitError> {
-    let place = resolver.place(path)?;
-    if !place.missing.is_empty() {
-        return Ok((place, None));
+        Ok(())
     }
-    let failed = |error: io::Error| said(&place.name, error);
-    let Some(stat) = look(&place.directory, &place.file_name).map_err(failed)? else {
-        return Ok((place, None));
-    };
-    // Looked at before it is opened: opening a pipe or a device may already do something.
-    match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile => {}
-        FileType::Directory => return Err(FileError::IsDirectory { path: place.name }.into()),
-        kind => return Err(FileError::NotAFile { path: place.name, kind: unusual(kind) }.into()),
-    }
-    // Replacing a file needs no right to write to it, but whoever took that right away meant something by it.
-    accessat(&place.directory, &place.file_name, Access::WRITE_OK, AtFlags::empty())
-        .map_err(|error| failed(error.into()))?;
-    let file = to_read_at(&place.directory, &place.file_name).map_err(failed)?;
-    let before = read(File::from(file), &place.name)?;
-    Ok((place, Some(before)))
-}
-
-fn unusual(kind: FileType) -> FileKind {
-    match kind {
-        FileType::Symlink => FileKind::Link,
-        FileType::Fifo => FileKind::Fifo,
-        FileType::Socket => FileKind::Socket,
-        FileType::CharacterDevice | FileType::BlockDevice => FileKind::Device,
-        FileType::RegularFile | FileType::Directory | FileType::Unknown => FileKind::Other,
-    }
-}
-
-fn read(file: File, name: &Path) -> Result<Before, CommitError> {
-    let failed = |error: io::Error| said(name, error);
-    let stat = fstat(&file).map_err(|error| failed(error.into()))?;
-    let metadata = file.metadata().map_err(failed)?;
-    let kind = kind_of(metadata.file_type());
-    if kind != FileKind::File {
-        return Err(FileError::NotAFile { path: name.to_owned(), kind }.into());
-    }
-    let mut bytes =
-        Vec::with_capacity(usize::try_from(metadata.len().min(LIMIT_BYTES)).unwrap_or_default() + 1);
-    file.take(LIMIT_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
-    if bytes.len() as u64 > LIMIT_BYTES {
-        let bytes = metadata.len().max(LIMIT_BYTES + 1);
-        return Err(CommitError::TooLarge { path: name.to_owned(), bytes, limit_bytes: LIMIT_BYTES });
-    }
-    let version = Version { bytes: bytes.into(), mode: metadata.mode() & 0o7777 };
-    Ok(Before { version, owner: (metadata.uid(), metadata.gid()), stat })
 }
 
 /// A name for our files that no other change uses, of this process or another.
@@ -203,7 +185,7 @@ struct Transaction<'a> {
     archive: Option<&'a dyn Archive>,
     steps: &'a Steps,
     unique: String,
-    slots: Vec<Slot>,
+    plan: Plan,
     /// One for each slot.
     traces: Vec<Trace>,
     note: Option<Note>,
@@ -224,15 +206,15 @@ impl Transaction<'_> {
 
     fn make(&mut self, call: &CallId) -> Result<Vec<Changed>, CommitError> {
         self.begin()?;
-        for at in 0..self.slots.len() {
+        for at in 0..self.plan.slots.len() {
             self.make_folders(at)?;
             self.stage(at)?;
         }
         self.ready()?;
-        for at in 0..self.slots.len() {
+        for at in 0..self.plan.slots.len() {
             self.swap(at)?;
         }
-        let changed: Vec<_> = self.slots.iter().map(Slot::changed).collect();
+        let changed: Vec<_> = self.plan.slots.iter().map(Slot::changed).collect();
         if let Some(archive) = self.archive {
             let kept = self.steps.take().and_then(|()| archive.keep(call, &changed));
             kept.map_err(|error| self.failed("keep for an undo", 0)(error))?;
@@ -254,63 +236,64 @@ impl Transaction<'_> {
 
     /// Every directory that has to be made, from the outside in.
     fn folders(&self) -> Vec<PathBuf> {
+        let mut known = HashSet::new();
         let mut folders = Vec::new();
-        for Slot { place, .. } in &self.slots {
-            let above = place.real.ancestors().skip(1).take(place.missing.len());
-            let missing: Vec<_> = above.filter(|folder| !folders.iter().any(|each| each == folder)).collect();
-            folders.extend(missing.into_iter().rev().map(Path::to_owned));
+        for Slot { real, missing, .. } in &self.plan.slots {
+            let above: Vec<_> = real.ancestors().skip(1).take(*missing).collect();
+            folders
+                .extend(above.into_iter().rev().filter(|folder| known.insert(*folder)).map(Path::to_owned));
         }
         folders
     }
 
     fn make_folders(&mut self, at: usize) -> Result<(), CommitError> {
-        let missing = std::mem::take(&mut self.slots[at].place.missing);
-        let mut folder: PathBuf = {
-            let parent = self.slots[at].place.real.parent().unwrap_or(Path::new("/"));
-            parent.ancestors().nth(missing.len()).unwrap_or(Path::new("/")).to_owned()
-        };
-        for name in missing {
-            folder.push(&name);
-            let made = self.steps.take().and_then(|()| self.make_folder(at, &name));
+        let missing = std::mem::take(&mut self.plan.slots[at].missing);
+        for depth in (1..=missing).rev() {
+            let folder = self.plan.slots[at].real.ancestors().nth(depth).unwrap_or(Path::new("/")).to_owned();
+            let made = self.steps.take().and_then(|()| self.make_folder(at, &folder));
             if made.map_err(self.failed("make the directory of", at))? {
                 self.made.push(folder.clone());
+                self.plan.slots[at].made.push(folder);
             }
         }
         Ok(())
     }
 
     /// Makes a directory, unless another file of the same change needed it before, and goes into it.
-    fn make_folder(&mut self, at: usize, name: &OsString) -> io::Result<bool> {
-        let directory = &mut self.slots[at].place.directory;
+    fn make_folder(&mut self, at: usize, folder: &Path) -> io::Result<bool> {
+        let (name, directory) =
+            (folder.file_name().unwrap_or_default(), self.plan.slots[at].directory.open()?);
         let made = match mkdirat(&*directory, name, Mode::from_raw_mode(0o777)) {
             Ok(()) => true,
             Err(Errno::EXIST) => false,
             Err(error) => return Err(error.into()),
         };
-        *directory = to_name_in_at(directory, name)?;
+        let inside = to_name_in_at(&directory, name)?;
+        self.plan.slots[at].directory = self.plan.directories.take(inside, folder)?;
         Ok(made)
     }
 
     fn stage(&mut self, at: usize) -> Result<(), CommitError> {
-        let (slot, steps) = (&self.slots[at], self.steps);
+        let (slot, steps) = (&self.plan.slots[at], self.steps);
         let Some(after) = &slot.after else { return Ok(()) };
-        let staged = after.stage(&mut self.traces[at], &slot.place.directory, steps);
+        let trace = &mut self.traces[at];
+        let staged = slot.directory.open().and_then(|directory| after.stage(trace, &directory, steps));
         staged.map_err(self.failed("write", at))
     }
 
     fn ready(&mut self) -> Result<(), CommitError> {
         let Some(note) = &mut self.note else { return Ok(()) };
         // A single file changes in one step, with or without a note; then it only says what to clean up.
-        let is_single = self.slots.len() == 1 && self.made.is_empty();
+        let is_single = self.plan.slots.len() == 1 && self.made.is_empty();
         let ready = note.ready(&self.traces, self.steps);
         let ready = ready.and_then(|()| if is_single { Ok(()) } else { note.sync(self.steps) });
         ready.map_err(|error| self.failed("note the change of", 0)(error))
     }
 
     fn swap(&self, at: usize) -> Result<(), CommitError> {
-        let (slot, trace, steps) = (&self.slots[at], &self.traces[at], self.steps);
-        let directory = &slot.place.directory;
-        let stale = || CommitError::Stale { path: slot.place.name.clone() };
+        let (slot, trace, steps) = (&self.plan.slots[at], &self.traces[at], self.steps);
+        let directory = &*slot.directory.open().map_err(self.failed("reach", at))?;
+        let stale = || CommitError::Stale { path: slot.name.clone() };
         let was = match (&slot.before, &slot.after) {
             (None, None) => return Ok(()),
             (None, Some(_)) => {
@@ -331,9 +314,10 @@ impl Transaction<'_> {
     /// Takes everything back.
     fn take_back(&self, error: CommitError) -> CommitError {
         let mut stuck = None;
-        for (slot, trace) in self.slots.iter().zip(&self.traces).rev() {
-            if trace.put_back(&slot.place.directory, self.steps).is_err() {
-                stuck = Some(slot.place.name.clone());
+        for (slot, trace) in self.plan.slots.iter().zip(&self.traces).rev() {
+            let back = slot.directory.open().and_then(|directory| trace.put_back(&directory, self.steps));
+            if back.is_err() {
+                stuck = Some(slot.name.clone());
             }
         }
         remove_folders(&self.made, self.steps);
@@ -360,9 +344,11 @@ impl Transaction<'_> {
     /// Removes what is left of the old. The change counts already: what stays is removed at the next start.
     fn clear(&self) {
         let mut is_clear = true;
-        for (slot, trace) in self.slots.iter().zip(&self.traces) {
-            is_clear &= trace.clear(&slot.place.directory, self.steps).is_ok();
+        for (slot, trace) in self.plan.slots.iter().zip(&self.traces) {
+            let cleared = slot.directory.open().and_then(|directory| trace.clear(&directory, self.steps));
+            is_clear &= cleared.is_ok();
         }
+        remove_folders(&self.plan.unmade, self.steps);
         if let Some(note) = self.note.as_ref().filter(|_| is_clear) {
             let _left = note.remove(self.steps);
         }
@@ -370,7 +356,7 @@ impl Transaction<'_> {
 
     /// Turns a system error into ours; for `map_err`.
     fn failed(&self, step: &'static str, at: usize) -> impl FnOnce(io::Error) -> CommitError + use<> {
-        let path = self.slots.get(at).map(|slot| slot.place.name.clone()).unwrap_or_default();
+        let path = self.plan.slots.get(at).map(|slot| slot.name.clone()).unwrap_or_default();
         move |source| match source.kind() {
             io::ErrorKind::PermissionDenied => FileError::NoPermission { path }.into(),
             _ => CommitError::Failed { step, path, source },
@@ -380,17 +366,30 @@ impl Transaction<'_> {
 
 impl Slot {
     fn changed(&self) -> Changed {
-        let found = || look(&self.place.directory, &self.place.file_name).ok().flatten();
-        let new_mode =
-            || found().map_or(0o644, |found| Mode::from_raw_mode(found.st_mode).as_raw_mode() as _);
+        let name = self.real.file_name().unwrap_or_default();
+        let found = self.directory.open().and_then(|directory| look(&directory, name)).ok().flatten();
+        let found = found.filter(|_| self.after.is_some());
+        let new_mode = || found.map_or(0o644, |found| Mode::from_raw_mode(found.st_mode).as_raw_mode() as _);
         Changed {
-            path: self.place.real.clone(),
+            path: self.real.clone(),
             before: self.before.as_ref().map(|before| before.version.clone()),
             after: self.after.as_ref().map(|after| Version {
                 bytes: Arc::clone(&after.bytes),
                 mode: after.mode.unwrap_or_else(new_mode),
             }),
+            stamp: found.as_ref().map(stamp),
+            folders: self.made.clone(),
+            other_names: self.before.as_ref().map_or(0, |before| before.stat.st_nlink.saturating_sub(1)),
         }
+    }
+}
+
+fn stamp(found: &Stat) -> Stamp {
+    Stamp {
+        device: found.st_dev,
+        inode: found.st_ino,
+        size_bytes: u64::try_from(found.st_size).unwrap_or_default(),
+        modified: (found.st_mtime, i64::try_from(found.st_mtime_nsec).unwrap_or_default()),
     }
 }
 
@@ -401,7 +400,7 @@ impl After {
         let mut file = trace.stage(directory, Mode::from_raw_mode(mode), steps)?;
         steps.take()?;
         file.write_all(&self.bytes)?;
-        if let Some((user, group)) = self.owner {
+        if let Some(Origin { owner: (user, group), .. }) = self.origin {
             let metadata = file.metadata()?;
             if (metadata.uid(), metadata.gid()) != (user, group) {
                 // Only root may give files away. Everyone else gets a file of their own, as from any editor.
@@ -411,6 +410,9 @@ impl After {
         if let Some(mode) = self.mode {
             // After the owner: giving a file away takes some bits from it.
             file.set_permissions(Permissions::from_mode(mode))?;
+        }
+        if let Some(Origin { attributes, .. }) = &self.origin {
+            attributes.give(&file)?;
         }
         steps.take()?;
         file.sync_data()

@@ -6,7 +6,7 @@ use windlass_contract::{Action, Change, Cx, EditKind, Expected, FileEdit, FileEr
 use windlass_patch::{ApplyError, Chunk, Match, Operation, Patch, Text, apply};
 
 use super::{Patching, is_same, unverified};
-use crate::change;
+use crate::change::{self, Found};
 
 /// What is to be done.
 pub(super) struct Plan {
@@ -18,6 +18,7 @@ pub(super) struct Plan {
 
 pub(super) async fn plan(patching: &Patching, parsed: &Patch<'_>, cx: &Cx) -> Result<Plan, ToolError> {
     let mut plan = Plan { changes: Vec::new(), files: Vec::new(), notes: Vec::new() };
+    let mut refusals = Vec::new();
     for operation in &parsed.operations {
         let path = patching.place(operation.path());
         let written = operation.path();
@@ -26,34 +27,62 @@ pub(super) async fn plan(patching: &Patching, parsed: &Patch<'_>, cx: &Cx) -> Re
         let (expected, action, kind) = match operation {
             Operation::Add { content, .. } => {
                 let found = found.map_err(|error| problem("write file", written, error))?;
-                refuse_binary(found.as_deref(), written)?;
-                let expected = found.map_or(Expected::Absent, Expected::Content);
-                (expected, Action::Write(content.clone().into_bytes()), EditKind::Add)
+                refuse_binary(found.as_ref(), written)?;
+                if let Some(found) = &found {
+                    refusals.extend(found.refusal(cx, written));
+                    plan.notes.extend((!found.is_known()).then(|| replaced(written)));
+                }
+                (expected(found.as_ref()), Action::Write(content.clone().into_bytes()), EditKind::Add)
             }
             Operation::Delete { .. } => {
                 let found = existing(found).map_err(|error| problem("delete file", written, error))?;
-                (Expected::Content(found), Action::Delete, EditKind::Delete)
+                refusals.extend(found.refusal(cx, written));
+                (expected(Some(&found)), Action::Delete { folders: Vec::new() }, EditKind::Delete)
             }
             Operation::Update { chunks, .. } => {
                 let found =
                     existing(found).map_err(|error| problem("read file to update", written, error))?;
-                let (bytes, matches) = updated(&found, chunks, written)?;
+                let (bytes, matches) = updated(&found.bytes, chunks, written)?;
+                if matches.iter().all(is_sure) {
+                    plan.notes.extend(found.news(written).map(|news| format!("Note: {news}")));
+                } else {
+                    refusals.extend(found.refusal(cx, written));
+                }
                 plan.notes.extend(matches.iter().filter_map(|found| note(found, written)));
                 let action = match &move_path {
-                    Some(to) => Action::Move { to: to.clone(), bytes },
+                    Some(to) => {
+                        let replaced = change::read(cx, to).await.ok().flatten();
+                        refusals
+                            .extend(replaced.and_then(|found| found.refusal(cx, &to.display().to_string())));
+                        Action::Move { to: to.clone(), bytes }
+                    }
                     None => Action::Write(bytes),
                 };
-                (Expected::Content(found), action, EditKind::Update)
+                (expected(Some(&found)), action, EditKind::Update)
             }
         };
         plan.files.push(FileEdit { path: path.clone(), kind, move_path });
         plan.changes.push(Change { path, expected, action });
     }
-    Ok(plan)
+    if refusals.is_empty() { Ok(plan) } else { Err(ToolError::failed(unverified(&refusals.join("\n")))) }
+}
+
+/// Whether the lines of a chunk prove that the model knows the place, whatever else has changed in the file.
+fn is_sure(found: &Match) -> bool {
+    found.pass.ignoring().is_none() && found.others.is_empty()
+}
+
+fn replaced(path: &str) -> String {
+    format!("Note: {path} was there already and is replaced; `windlass undo` brings it back")
+}
+
+/// What must be there when the change is made.
+fn expected(found: Option<&Found>) -> Expected {
+    found.map_or(Expected::Absent, |found| Expected::Content(Arc::clone(&found.bytes)))
 }
 
 /// A file that must be there.
-fn existing(found: Result<Option<Arc<[u8]>>, FileError>) -> Result<Arc<[u8]>, FileError> {
+fn existing(found: Result<Option<Found>, FileError>) -> Result<Found, FileError> {
     found?.ok_or_else(|| FileError::NotFound { path: Path::new("").to_owned() })
 }
 
@@ -73,8 +102,8 @@ fn updated(found: &[u8], chunks: &[Chunk<'_>], path: &str) -> Result<(Vec<u8>, V
     }
 }
 
-fn refuse_binary(found: Option<&[u8]>, path: &str) -> Result<(), ToolError> {
-    match found.map(Text::decode) {
+fn refuse_binary(found: Option<&Found>, path: &str) -> Result<(), ToolError> {
+    match found.map(|found| Text::decode(&found.bytes)) {
         Some(Err(error)) => Err(ToolError::failed(unverified(&format!(
             "Failed to write file {path}: {error}; delete it first if it is to be replaced"
         )))),

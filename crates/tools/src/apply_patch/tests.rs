@@ -131,3 +131,29 @@ async fn a_patch_inside_a_command_that_does_not_fit_is_a_command_that_failed() {
     assert!(error.message.starts_with("patch detected without explicit call to apply_patch."), "{error}");
     assert!(desk.asked().is_empty());
 }
+
+#[tokio::test]
+async fn files_that_changed_are_patched_where_the_patch_is_sure_and_else_told_together() {
+    let desk = desk();
+    let text = |body: &str| format!("*** Begin Patch\n{body}\n*** End Patch");
+    patch(&desk, &text("*** Update File: a\n@@\n-one\n+1\n*** Update File: gone\n@@\n-y\n+z")).await.unwrap();
+    desk.overwrite("a", "1\ntwo\nnew\n");
+    desk.overwrite("gone", "theirs\n");
+    let blind = text("*** Add File: a\n+mine\n*** Delete File: gone");
+    let error = patch(&desk, &blind).await.unwrap_err();
+    assert!(error.contains("a has changed since") && error.contains("gone has changed since"), "{error}");
+    assert_eq!(desk.file("gone").as_deref(), Some("theirs\n"));
+    desk.overwrite("a", "1\ntwo\nnewer\n");
+    let said = patch(&desk, &text("*** Update File: a\n@@\n-two\n+2")).await.unwrap();
+    let Content::Text(note) = &said[1] else { panic!("{said:?}") };
+    assert!(note.starts_with("Note: a has changed since") && note.contains("+newer"), "{note}");
+    assert_eq!(desk.file("a").as_deref(), Some("1\n2\nnewer\n"));
+}
+
+#[tokio::test]
+async fn a_file_that_was_there_already_is_replaced_and_that_is_told() {
+    let desk = desk();
+    let said = patch(&desk, "*** Begin Patch\n*** Add File: a\n+x\n*** End Patch").await.unwrap();
+    let note = "Note: a was there already and is replaced; `windlass undo` brings it back";
+    assert_eq!(said[1], Content::Text(note.to_owned()));
+}

@@ -18,7 +18,7 @@ pub struct TurnDiff(BTreeMap<PathBuf, (Option<Version>, Option<Version>)>);
 impl TurnDiff {
     /// Takes a change in.
     pub fn take(&mut self, changed: &[Changed]) {
-        for Changed { path, before, after } in changed {
+        for Changed { path, before, after, .. } in changed {
             let (_, last) = self.0.entry(path.clone()).or_insert_with(|| (before.clone(), None));
             last.clone_from(after);
         }
@@ -60,7 +60,14 @@ mod tests {
 
     fn changed(path: &str, before: Option<&str>, after: Option<&str>) -> Changed {
         let version = |text: &str| Version { bytes: text.as_bytes().into(), mode: 0o644 };
-        Changed { path: path.into(), before: before.map(version), after: after.map(version) }
+        Changed {
+            path: path.into(),
+            before: before.map(version),
+            after: after.map(version),
+            stamp: None,
+            folders: Vec::new(),
+            other_names: 0,
+        }
     }
 
     #[test]

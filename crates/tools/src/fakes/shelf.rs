@@ -9,7 +9,7 @@ use std::{
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
     BoxFuture, CallId, Change, Changed, Command, CommitError, FileError, Files, Finished, Found, Held, Host,
-    HostError, Listed, Listing, OpenFile, Rung, Search,
+    HostError, Listed, Listing, OpenFile, Rung, Search, Seen, Since,
 };
 
 use super::Sheet;
@@ -73,6 +73,12 @@ impl Files for Shelf {
         _changes: Vec<Change>,
     ) -> BoxFuture<'a, Result<Vec<Changed>, CommitError>> {
         Box::pin(async { Err(FileError::NotGranted { path: "shelf".into() }.into()) })
+    }
+
+    fn show(&self, _seen: Seen<'_>) {}
+
+    fn since(&self, _now: Seen<'_>) -> Since {
+        Since::NeverShown
     }
 }
 

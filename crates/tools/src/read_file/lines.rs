@@ -4,7 +4,7 @@ use tokio_util::sync::CancellationToken;
 use windlass_contract::{FileError, OpenFile};
 use windlass_patch::Encoding;
 
-use super::decode;
+use super::{HEAD_BYTES, decode};
 
 /// How much is read at once beyond the head.
 const CHUNK_BYTES: usize = 1024 * 1024;
@@ -22,13 +22,21 @@ pub(super) struct Lines<'a> {
     at: usize,
     /// Where in the file the next chunk begins.
     next: u64,
+    /// Whether the chunk is the last.
+    is_last: bool,
 }
 
 impl<'a> Lines<'a> {
     /// The lines of a file that begins with `head`.
     pub(super) fn new(file: &'a dyn OpenFile, head: Vec<u8>, cancel: &'a CancellationToken) -> Self {
         let encoding = decode::sniff(&head);
-        Self { file, cancel, encoding, at: 0, next: head.len() as u64, chunk: head }
+        let is_last = head.len() < HEAD_BYTES;
+        Self { file, cancel, encoding, at: 0, next: head.len() as u64, chunk: head, is_last }
+    }
+
+    /// The whole file, if it was short enough to be read at once.
+    pub(super) fn whole(&self) -> Option<&[u8]> {
+        (self.next == self.chunk.len() as u64 && self.is_last).then_some(&self.chunk)
     }
 
     /// How the file is written, by its head.
@@ -90,11 +98,15 @@ impl<'a> Lines<'a> {
         if self.at < self.chunk.len() {
             return Ok(true);
         }
+        if self.is_last {
+            return Ok(false);
+        }
         if self.cancel.is_cancelled() {
             return Err(FileError::Cancelled);
         }
         self.chunk = self.file.read_at(self.next, CHUNK_BYTES).await?;
         self.next += self.chunk.len() as u64;
+        self.is_last = self.chunk.len() < CHUNK_BYTES;
         self.at = 0;
         Ok(!self.chunk.is_empty())
     }

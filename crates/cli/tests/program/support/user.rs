@@ -92,6 +92,13 @@ impl User {
         command
     }
 
+    /// A line for a shell, in which `$windlass` is the program, not yet started.
+    pub(crate) fn shell(&self, line: &str) -> Command {
+        let mut command = self.command("sh");
+        command.args(["-c", line]).env("windlass", env!("CARGO_BIN_EXE_windlass"));
+        command
+    }
+
     /// A program that inherits nothing of the test's environment.
     fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);

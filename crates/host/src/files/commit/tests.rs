@@ -3,9 +3,13 @@
 use std::{collections::BTreeMap, fs, os::unix::fs::symlink, sync::Mutex};
 
 use proptest::prelude::*;
+use rustix::fs::FileType;
 use tempfile::TempDir;
+use windlass_contract::{Expected, FileKind, Sight};
 
 use super::{note::Mended, note::mend, steps::Fault, *};
+
+const DELETE: Action = Action::Delete { folders: Vec::new() };
 
 /// A workspace, an archive beside it, and what both hold.
 struct Desk {
@@ -24,6 +28,14 @@ impl Archive for Shelf {
     fn keep(&self, _call: &CallId, files: &[Changed]) -> io::Result<()> {
         self.kept.lock().unwrap().push(files.to_vec());
         Ok(())
+    }
+
+    fn see(&self, _sight: &Sight) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn seen(&self) -> io::Result<Vec<Sight>> {
+        Ok(Vec::new())
     }
 
     fn notes(&self) -> &Path {
@@ -100,7 +112,7 @@ fn everything() -> Vec<Change> {
         change("program", content("old program\n"), Action::Write(b"new program\n".to_vec())),
         change("a/b/made", Expected::Absent, Action::Write(b"made\n".to_vec())),
         change("a/b/c/too", Expected::Absent, Action::Write(b"made too\n".to_vec())),
-        change("gone", content("old gone\n"), Action::Delete),
+        change("gone", content("old gone\n"), DELETE),
         change("from", content("old from\n"), Action::Move { to: "to".into(), bytes }),
     ]
 }
@@ -210,19 +222,19 @@ fn what_is_not_as_expected_is_not_touched() {
 fn whoever_writes_between_the_look_and_the_change_keeps_their_work() {
     for (path, expected, action) in [
         ("kept", content("old kept\n"), Action::Write(b"ours\n".to_vec())),
-        ("kept", content("old kept\n"), Action::Delete),
+        ("kept", content("old kept\n"), DELETE),
         ("new", Expected::Absent, Action::Write(b"ours\n".to_vec())),
     ] {
         let desk = Desk::new();
         let steps = Steps::default();
-        let mut slots = Vec::new();
-        plan(&desk.resolver, change(path, expected, action), &mut slots).unwrap();
+        let mut plan = Plan::default();
+        plan.add(&desk.resolver, change(path, expected, action)).unwrap();
         fs::write(desk.work().join(path), "theirs, and longer\n").unwrap();
         let between = desk.tree();
-        let traces = vec![Trace::new(slots[0].place.real.clone(), "x")];
+        let traces = vec![Trace::new(plan.slots[0].real.clone(), "x")];
         let (archive, unique): (Option<&dyn Archive>, _) = (Some(&desk.archive), "x".to_owned());
         let transaction =
-            Transaction { archive, steps: &steps, unique, slots, traces, note: None, made: Vec::new() };
+            Transaction { archive, steps: &steps, unique, plan, traces, note: None, made: Vec::new() };
         let error = transaction.run(&"call".into()).unwrap_err();
         assert!(matches!(error, CommitError::Stale { .. }), "{error}");
         assert_eq!(desk.tree(), between);
@@ -241,7 +253,7 @@ fn one_file_is_changed_once_by_whatever_name() {
     let error = desk
         .commit(vec![
             change("kept", content("old kept\n"), onto),
-            change("program", content("old program\n"), Action::Delete),
+            change("program", content("old program\n"), DELETE),
         ])
         .unwrap_err();
     assert!(matches!(error, CommitError::Twice { .. }), "{error}");
@@ -306,11 +318,98 @@ fn a_file_that_may_not_be_written_is_not_replaced() {
 }
 
 #[test]
+fn a_path_cannot_be_a_file_and_a_directory() {
+    let desk = Desk::new();
+    let before = desk.tree();
+    let make = |path| change(path, Expected::Absent, Action::Write(b"x".to_vec()));
+    for changes in [vec![make("n"), make("n/m")], vec![make("n/m/o"), make("n/m")]] {
+        let error = desk.commit(changes).unwrap_err();
+        assert!(matches!(error, CommitError::Beneath { .. }), "{error}");
+    }
+    assert_eq!(desk.tree(), before);
+}
+
+#[test]
+fn directories_go_with_the_file_they_were_made_for_unless_someone_uses_them() {
+    let desk = Desk::new();
+    let before = desk.tree();
+    let make = |path| change(path, Expected::Absent, Action::Write(b"x".to_vec()));
+    let take_back = |changed: Vec<Changed>| {
+        let back = changed.into_iter().map(|Changed { path, folders, .. }| {
+            change(path.to_str().unwrap(), content("x"), Action::Delete { folders })
+        });
+        desk.commit(back.collect()).unwrap();
+    };
+    take_back(desk.commit(vec![make("a/b/one"), make("a/c/two"), make("a/b/three")]).unwrap());
+    assert_eq!(desk.tree(), before);
+    let changed = desk.commit(vec![make("a/b/one")]).unwrap();
+    fs::write(desk.work().join("a/mine"), "mine").unwrap();
+    take_back(changed);
+    assert!(desk.work().join("a/mine").exists() && !desk.work().join("a/b").exists());
+}
+
+#[test]
+fn other_names_of_a_file_keep_the_old_content_and_are_counted() {
+    let desk = Desk::new();
+    fs::hard_link(desk.work().join("kept"), desk.directory.path().join("elsewhere")).unwrap();
+    let write = change("kept", content("old kept\n"), Action::Write(b"new\n".to_vec()));
+    let changed = desk.commit(vec![write]).unwrap();
+    assert_eq!(changed[0].other_names, 1);
+    assert_eq!(fs::read_to_string(desk.directory.path().join("elsewhere")).unwrap(), "old kept\n");
+}
+
+#[test]
+fn extended_attributes_stay() {
+    use rustix::fs::{XattrFlags, getxattr, setxattr};
+    let desk = Desk::new();
+    let kept = desk.work().join("kept");
+    if let Err(error) = setxattr(&kept, "user.origin", b"here", XattrFlags::empty()) {
+        println!("skipped: no attributes on this file system: {error}");
+        return;
+    }
+    // user::rw-, user:12345:rw-, group::---, mask::rw-, other::---, as the kernel keeps it.
+    let list: Vec<u8> = [2_u32.to_le_bytes().to_vec()]
+        .into_iter()
+        .chain([(1, 6, u32::MAX), (2, 6, 12345), (4, 0, u32::MAX), (16, 6, u32::MAX), (32, 0, u32::MAX)].map(
+            |(tag, bits, id): (u16, u16, u32)| {
+                [&tag.to_le_bytes()[..], &bits.to_le_bytes()[..], &id.to_le_bytes()[..]].concat()
+            },
+        ))
+        .flatten()
+        .collect();
+    let has_list = setxattr(&kept, "system.posix_acl_access", &list, XattrFlags::empty()).is_ok();
+    desk.commit(vec![change("kept", content("old kept\n"), Action::Write(b"new\n".to_vec()))]).unwrap();
+    let mut value = [0; 100];
+    let length = getxattr(&kept, "user.origin", &mut value).unwrap();
+    assert_eq!(&value[..length], b"here");
+    if has_list {
+        let length = getxattr(&kept, "system.posix_acl_access", &mut value).unwrap();
+        assert_eq!(value[..length], list);
+    } else {
+        println!("skipped: no access lists on this file system");
+    }
+}
+
+#[test]
+fn a_change_of_very_many_directories_holds_few_of_them_open() {
+    let desk = Desk::new();
+    let before = desk.tree();
+    let changes = || -> Vec<_> {
+        let path = |at: usize| format!("d{at}/e/f");
+        (0..100).map(|at| change(&path(at), Expected::Absent, Action::Write(b"x".to_vec()))).collect()
+    };
+    let steps = Steps { fault: Some(Fault::Error(450)), ..Steps::default() };
+    desk.commit_with(changes(), &steps).unwrap_err();
+    assert_eq!(desk.tree(), before);
+    assert_eq!(desk.commit(changes()).unwrap().len(), 100);
+    assert!((0..100).all(|at| desk.work().join(format!("d{at}/e/f")).is_file()));
+}
+
+#[test]
 fn a_file_is_put_back_with_its_mode() {
     let desk = Desk::new();
     let before = desk.tree();
-    let [changed] =
-        &desk.commit(vec![change("program", content("old program\n"), Action::Delete)]).unwrap()[..]
+    let [changed] = &desk.commit(vec![change("program", content("old program\n"), DELETE)]).unwrap()[..]
     else {
         panic!("one file")
     };
@@ -347,7 +446,7 @@ proptest! {
             let expected = before.as_ref().map_or(Expected::Absent, |bytes| Expected::Content(bytes.clone().into()));
             match (before, after) {
                 (_, Some(after)) => changes.push(change(&path, expected, Action::Write(after.clone()))),
-                (Some(_), None) => changes.push(change(&path, expected, Action::Delete)),
+                (Some(_), None) => changes.push(change(&path, expected, DELETE)),
                 (None, None) => {}
             }
         }
@@ -355,10 +454,10 @@ proptest! {
         let found = || -> Vec<_> { (0..fates.len()).map(|at| fs::read(desk.work().join(format!("file{at}"))).ok()).collect() };
         let changed = desk.commit(changes).unwrap();
         prop_assert_eq!(found(), held(|fate| &fate.after));
-        let back = changed.into_iter().map(|Changed { path, before, after }| Change {
+        let back = changed.into_iter().map(|Changed { path, before, after, .. }| Change {
             path,
             expected: after.map_or(Expected::Absent, |after| Expected::Content(after.bytes)),
-            action: before.map_or(Action::Delete, Action::Restore),
+            action: before.map_or(DELETE, Action::Restore),
         });
         desk.commit(back.collect()).unwrap();
         prop_assert_eq!(found(), held(|fate| &fate.before));
