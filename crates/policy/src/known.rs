@@ -7,6 +7,7 @@ mod awk;
 mod find;
 mod git;
 mod grammar;
+mod ps;
 mod sed;
 mod special;
 mod table;

@@ -16,6 +16,10 @@ pub(super) fn check(arguments: &Arguments<'_>) -> Result<(), String> {
     if program.glob {
         return Err("its program is not known".to_owned());
     }
+    // To some awks this is a connection.
+    if arguments.operands.iter().any(|word| word.text.starts_with("/inet")) {
+        return Err("it would read from the network".to_owned());
+    }
     let text = program.text.as_str();
     if let Some(word) = REACHES_OUT.iter().find(|word| text.contains(**word)) {
         return Err(format!("`{word}` in its program may do more than print"));
