@@ -1,4 +1,5 @@
-//! How long one judgement takes: `cargo bench -p windlass-policy`. Numbers are printed, never asserted.
+//! How long one judgement takes: `cargo bench -p windlass-policy --bench judge [-- NAME]`, where only what begins with the
+//! name is measured. Numbers are printed, never asserted.
 
 use std::{hint::black_box, time::Instant};
 
@@ -38,12 +39,13 @@ fn main() {
         .collect();
     let rules = Rules::load(&[RuleFile { name: "bench.toml", text: &text, trust: Trust::User }]);
     let rules = rules.unwrap_or_default();
-    for (name, line) in LINES {
+    let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with('-')).unwrap_or_default();
+    for (name, line) in LINES.iter().filter(|(name, _)| name.starts_with(&wanted)) {
         let argv = ["bash", "-lc", line].map(str::to_owned).to_vec();
         let command = CommandLine { argv, cwd: None };
         report(name, line.len(), &mut || drop(black_box(judge(black_box(&command), &rules))));
     }
-    for (name, script) in hostile() {
+    for (name, script) in hostile().into_iter().filter(|(name, _)| name.starts_with(&wanted)) {
         let argv = ["bash", "-lc", &script].map(str::to_owned).to_vec();
         let command = CommandLine { argv, cwd: None };
         let start = Instant::now();

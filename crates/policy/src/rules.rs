@@ -3,6 +3,8 @@
 mod file;
 mod wide;
 
+use std::collections::HashSet;
+
 use serde::{Deserialize, Serialize};
 
 pub use file::RuleError;
@@ -12,7 +14,9 @@ use crate::{known::system_name, shell::Word, wrapper::base_name};
 /// Rules from any number of files.
 #[derive(Debug, Clone, Default)]
 pub struct Rules {
-    rules: Vec<Rule>,
+    all: Vec<Rule>,
+    /// The programs they are about: most commands are of none.
+    programs: HashSet<String>,
     notes: Vec<String>,
 }
 
@@ -73,12 +77,14 @@ impl Rules {
         for file in files {
             file::read(file, &mut rules)?;
         }
+        rules.programs = rules.all.iter().filter_map(|rule| rule.prefix.first()).flatten().cloned().collect();
         Ok(rules)
     }
 
     /// Adds the rules of another reading.
     pub fn add(&mut self, other: Self) {
-        self.rules.extend(other.rules);
+        self.all.extend(other.all);
+        self.programs.extend(other.programs);
         self.notes.extend(other.notes);
     }
 
@@ -89,14 +95,21 @@ impl Rules {
 
     /// Every rule in force.
     pub fn iter(&self) -> impl Iterator<Item = &Rule> {
-        self.rules.iter()
+        self.all.iter()
     }
 
     /// The strictest rule for a command; of several, the one with the longest prefix.
     pub(crate) fn find(&self, words: &[Word]) -> Option<&Rule> {
         let (program, rest) = words.split_first()?;
         let program = Program::of(program);
-        let fitting = self.rules.iter().filter(|rule| rule.fits_program(&program) && rule.fits_rest(rest));
+        if ![program.literal, program.system, Some(program.base)]
+            .into_iter()
+            .flatten()
+            .any(|name| self.programs.contains(name))
+        {
+            return None;
+        }
+        let fitting = self.all.iter().filter(|rule| rule.fits_program(&program) && rule.fits_rest(rest));
         fitting.max_by_key(|rule| (rule.decision, rule.prefix.len()))
     }
 }

@@ -131,7 +131,7 @@ pub(super) fn read(file: &RuleFile<'_>, into: &mut Rules) -> Result<(), RuleErro
                 file.name
             ));
         } else {
-            into.rules.push(rule);
+            into.all.push(rule);
         }
     }
     Ok(())

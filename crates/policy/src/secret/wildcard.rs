@@ -39,11 +39,14 @@ impl<'a> Name<'a> {
     /// the start of a name finds none that begins with a dot.
     pub(super) fn fits(&self, pattern: &str) -> bool {
         if !self.wild {
-            // Most names differ in their first byte already.
-            let begins =
-                |byte: &u8| matches!(byte, b'*' | b'?') || Some(byte) == self.text.as_bytes().first();
-            return pattern.as_bytes().first().is_none_or(begins)
-                && fits(self.text.as_bytes(), pattern.as_bytes());
+            // Most names differ in their first or last byte already.
+            let (name, pattern) = (self.text.as_bytes(), pattern.as_bytes());
+            let same = |own: Option<&u8>, wanted: Option<&u8>| {
+                wanted.is_none_or(|wanted| matches!(wanted, b'*' | b'?') || own == Some(wanted))
+            };
+            return same(name.first(), pattern.first())
+                && same(name.last(), pattern.last())
+                && fits(name, pattern);
         }
         let only_stars = self.text.bytes().all(|byte| byte == b'*');
         let dot_needed = pattern.starts_with('.') && self.text.starts_with(['*', '?', '[']);
