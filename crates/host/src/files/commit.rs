@@ -1,45 +1,34 @@
 //! Changes files, all of them or none.
 //!
-//! Everything is looked at and compared first; then new contents are staged beside the files, a note is left for whoever
-//! comes after a crash ([`note`]), and only then do old and new change places ([`trace`]). What fails on the way is taken
-//! back. The old contents go to the archive before the change counts.
+//! Everything is looked at and compared first ([`plan`]); then new contents are staged beside the files, a note is left for
+//! whoever comes after a crash ([`note`]), and only then do old and new change places ([`trace`]). What fails on the way is
+//! taken back. The old contents go to the archive before the change counts.
 
 use std::{
     collections::HashSet,
-    fs::Permissions,
-    io::{self, Write},
-    os::{
-        fd::OwnedFd,
-        unix::fs::{MetadataExt, PermissionsExt, fchown},
-    },
+    io,
     path::{Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::atomic::{AtomicU64, Ordering},
     time::{SystemTime, UNIX_EPOCH},
 };
 
 use rustix::{
-    fs::{Mode, Stat, mkdirat},
+    fs::{Mode, mkdirat},
     io::Errno,
 };
-use windlass_contract::{Action, Archive, CallId, Change, Changed, CommitError, FileError, Stamp, Version};
+use windlass_contract::{Archive, CallId, Change, Changed, CommitError, FileError};
 
-use super::{
-    handle::to_name_in_at,
-    resolve::{Place, Resolver, said},
-};
-use before::{Before, Origin};
-use directory::{Directories, Directory};
+use super::{handle::to_name_in_at, resolve::Resolver};
 use note::{Note, remove_folders};
+use plan::{Plan, Slot};
 use steps::Steps;
-use trace::{Trace, is_same, look};
+use trace::{Trace, is_same};
 
 mod attributes;
 mod before;
 mod directory;
 pub(crate) mod note;
+mod plan;
 mod steps;
 mod trace;
 
@@ -70,106 +59,6 @@ fn commit_by_steps(
     let traces = traces.map(|(at, slot)| Trace::new(slot.real.clone(), &format!("{unique}-{at}")));
     let traces = traces.collect();
     Transaction { archive, steps, unique, plan, traces, note: None, made: Vec::new() }.run(call)
-}
-
-/// Everything that is to be done.
-#[derive(Debug, Default)]
-struct Plan {
-    slots: Vec<Slot>,
-    directories: Directories,
-    /// To be removed in the end, if they are empty then.
-    unmade: Vec<PathBuf>,
-}
-
-/// A file before it is changed, and what is to become of it.
-#[derive(Debug)]
-struct Slot {
-    /// As it was asked for.
-    name: PathBuf,
-    /// Without links.
-    real: PathBuf,
-    /// The innermost directory that exists.
-    directory: Directory,
-    /// How many directories are still to be made in it.
-    missing: usize,
-    /// Directories that were made for it, from the outside in.
-    made: Vec<PathBuf>,
-    before: Option<Before>,
-    after: Option<After>,
-}
-
-/// A file as it is to be.
-#[derive(Debug)]
-struct After {
-    bytes: Arc<[u8]>,
-    /// Absent: as the system makes new files.
-    mode: Option<u32>,
-    origin: Option<Origin>,
-}
-
-impl Plan {
-    /// Looks at what a change is about, and whether that is what it expects.
-    fn add(&mut self, resolver: &Resolver, change: Change) -> Result<(), CommitError> {
-        let Change { path, expected, action } = change;
-        let place = resolver.place(&path)?;
-        let before = Before::expected(&place, &expected)?;
-        let like = |bytes: Vec<u8>, before: Option<&Before>| After {
-            bytes: bytes.into(),
-            mode: before.map(|before| before.version.mode),
-            origin: before.map(|before| before.origin.clone()),
-        };
-        let after = match action {
-            Action::Write(bytes) => Some(like(bytes, before.as_ref())),
-            Action::Restore(Version { bytes, mode }) => {
-                let origin = before.as_ref().map(|before| before.origin.clone());
-                Some(After { bytes, mode: Some(mode), origin })
-            }
-            Action::Delete { .. } | Action::Move { .. } if before.is_none() => {
-                return Err(FileError::NotFound { path: place.name }.into());
-            }
-            Action::Delete { folders } => {
-                self.unmade.extend(folders);
-                None
-            }
-            Action::Move { to, bytes } => {
-                let place = resolver.place(&to)?;
-                let replaced = Before::any(&place)?;
-                self.push(place, replaced, Some(like(bytes, before.as_ref())))?;
-                None
-            }
-        };
-        self.push(place, before, after)
-    }
-
-    fn push(
-        &mut self,
-        place: Place,
-        before: Option<Before>,
-        after: Option<After>,
-    ) -> Result<(), CommitError> {
-        let Place { name, real, directory, missing, .. } = place;
-        let missing = missing.len();
-        let existing = real.ancestors().nth(missing + 1).unwrap_or(Path::new("/"));
-        let directory = self.directories.take(directory, existing).map_err(|error| said(&name, error))?;
-        self.slots.push(Slot { name, real, directory, missing, made: Vec::new(), before, after });
-        Ok(())
-    }
-
-    /// No file may be meant twice, and none may be where another needs a directory.
-    fn check(&self) -> Result<(), CommitError> {
-        let mut known = HashSet::new();
-        if let Some(twice) = self.slots.iter().find(|slot| !known.insert(&*slot.real)) {
-            return Err(CommitError::Twice { path: twice.name.clone() });
-        }
-        for slot in self.slots.iter().filter(|slot| slot.missing > 0) {
-            if let Some(file) =
-                slot.real.ancestors().skip(1).take(slot.missing).find(|above| known.contains(above))
-            {
-                return Err(CommitError::Beneath { path: slot.name.clone(), file: file.to_owned() });
-            }
-        }
-        Ok(())
-    }
 }
 
 /// A name for our files that no other change uses, of this process or another.
@@ -361,61 +250,6 @@ impl Transaction<'_> {
             io::ErrorKind::PermissionDenied => FileError::NoPermission { path }.into(),
             _ => CommitError::Failed { step, path, source },
         }
-    }
-}
-
-impl Slot {
-    fn changed(&self) -> Changed {
-        let name = self.real.file_name().unwrap_or_default();
-        let found = self.directory.open().and_then(|directory| look(&directory, name)).ok().flatten();
-        let found = found.filter(|_| self.after.is_some());
-        let new_mode = || found.map_or(0o644, |found| Mode::from_raw_mode(found.st_mode).as_raw_mode() as _);
-        Changed {
-            path: self.real.clone(),
-            before: self.before.as_ref().map(|before| before.version.clone()),
-            after: self.after.as_ref().map(|after| Version {
-                bytes: Arc::clone(&after.bytes),
-                mode: after.mode.unwrap_or_else(new_mode),
-            }),
-            stamp: found.as_ref().map(stamp),
-            folders: self.made.clone(),
-            other_names: self.before.as_ref().map_or(0, |before| before.stat.st_nlink.saturating_sub(1)),
-        }
-    }
-}
-
-fn stamp(found: &Stat) -> Stamp {
-    Stamp {
-        device: found.st_dev,
-        inode: found.st_ino,
-        size_bytes: u64::try_from(found.st_size).unwrap_or_default(),
-        modified: (found.st_mtime, i64::try_from(found.st_mtime_nsec).unwrap_or_default()),
-    }
-}
-
-impl After {
-    /// Writes the new content where it waits, with the mode it is to have.
-    fn stage(&self, trace: &mut Trace, directory: &OwnedFd, steps: &Steps) -> io::Result<()> {
-        let mode = if self.mode.is_some() { 0o600 } else { 0o666 };
-        let mut file = trace.stage(directory, Mode::from_raw_mode(mode), steps)?;
-        steps.take()?;
-        file.write_all(&self.bytes)?;
-        if let Some(Origin { owner: (user, group), .. }) = self.origin {
-            let metadata = file.metadata()?;
-            if (metadata.uid(), metadata.gid()) != (user, group) {
-                // Only root may give files away. Everyone else gets a file of their own, as from any editor.
-                let _ours = fchown(&file, Some(user), Some(group));
-            }
-        }
-        if let Some(mode) = self.mode {
-            // After the owner: giving a file away takes some bits from it.
-            file.set_permissions(Permissions::from_mode(mode))?;
-        }
-        if let Some(Origin { attributes, .. }) = &self.origin {
-            attributes.give(&file)?;
-        }
-        steps.take()?;
-        file.sync_data()
     }
 }
 

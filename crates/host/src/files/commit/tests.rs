@@ -1,11 +1,16 @@
 //! Every step of a commit is made to fail, or to be the last before a crash.
 
-use std::{collections::BTreeMap, fs, os::unix::fs::symlink, sync::Mutex};
+use std::{
+    collections::BTreeMap,
+    fs::{self, Permissions},
+    os::unix::fs::{MetadataExt, PermissionsExt, symlink},
+    sync::Mutex,
+};
 
 use proptest::prelude::*;
 use rustix::fs::FileType;
 use tempfile::TempDir;
-use windlass_contract::{Expected, FileKind, Sight};
+use windlass_contract::{Action, Expected, FileKind, Sight};
 
 use super::{note::Mended, note::mend, steps::Fault, *};
 
