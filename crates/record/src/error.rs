@@ -47,6 +47,14 @@ pub enum SessionError {
         /// What is there instead.
         problem: String,
     },
+    /// The file no longer has what the index says it has.
+    #[error("`{path}` is no longer what was read from it: call `{call}` is not where it was")]
+    Changed {
+        /// The file.
+        path: PathBuf,
+        /// The call that was looked for.
+        call: String,
+    },
     /// The system said no.
     #[error("cannot {action} `{path}`")]
     Io {

@@ -2,7 +2,8 @@
 //!
 //! A session lives in `HOME/sessions/YYYY/MM/DD/ID.jsonl`; its date is inside its id, so an id finds its file without a
 //! search. Calls outside of any session are written down likewise, below `HOME/calls` ([`Outside`]). The caller names the home directory: this crate reads no environment and writes nowhere else.
-//! What tools change in files is kept in [`Edits`], so that it can be undone.
+//! What tools change in files is kept in [`Edits`], so that it can be undone. [`Calls`] is the index that answers questions about
+//! many calls.
 //!
 //! ```
 //! use windlass_contract::{Item, Journal, Record, Role, SessionMeta};
@@ -29,6 +30,7 @@
 //! # }
 //! ```
 
+mod calls;
 mod chain;
 mod edits;
 mod error;
@@ -39,11 +41,12 @@ mod place;
 mod repair;
 mod replay;
 
+pub use calls::{By, Call, Calls, CallsError, Followed, Group, Keep, Recorded, Standing, Wanted};
 pub use chain::{Audit, Break, Head, Link, Why, verify};
 pub use edits::{Edit, EditedFile, Edits, Kept, UNDO};
 pub use error::SessionError;
 pub use journal::{SessionFile, Which};
 pub use outside::{Outside, Trouble};
-pub use place::{Entry, Folder, list, list_in, new_thread_id, outputs};
+pub use place::{Entry, Folder, find, list, list_in, new_thread_id, outputs};
 pub use repair::{Repair, Substitute};
 pub use replay::{Session, load};

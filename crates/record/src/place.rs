@@ -82,6 +82,14 @@ pub(crate) fn path_of(home: &Path, id: &str) -> Result<PathBuf, SessionError> {
     Folder::Sessions.path_of(home, id)
 }
 
+/// The file of a thread that exists, in either folder.
+pub fn find(home: &Path, id: &ThreadId) -> Result<(Folder, PathBuf), SessionError> {
+    let at = |folder: Folder| Ok::<_, SessionError>((folder, folder.path_of(home, id.as_str())?));
+    let (session, call) = (at(Folder::Sessions)?, at(Folder::Calls)?);
+    let found = [session.clone(), call].into_iter().find(|(_, path)| path.exists());
+    found.ok_or_else(|| SessionError::NotFound { id: id.to_string(), path: session.1 })
+}
+
 /// Where the long outputs of a thread's commands are kept, whether or not there are any.
 pub fn outputs(home: &Path, id: &ThreadId) -> Result<PathBuf, SessionError> {
     let (uuid, _) = parse(id.as_str()).ok_or_else(|| SessionError::BadId { id: id.to_string() })?;
@@ -96,10 +104,10 @@ fn parse(id: &str) -> Option<(Uuid, Timestamp)> {
 }
 
 /// A file that is called like a session.
-struct Candidate {
-    id: Uuid,
+pub(crate) struct Candidate {
+    pub(crate) id: Uuid,
     started: Timestamp,
-    path: PathBuf,
+    pub(crate) path: PathBuf,
 }
 
 impl Candidate {
@@ -121,7 +129,7 @@ impl Candidate {
     }
 }
 
-fn newest_first(home: &Path, folder: Folder) -> Result<Vec<Candidate>, SessionError> {
+pub(crate) fn newest_first(home: &Path, folder: Folder) -> Result<Vec<Candidate>, SessionError> {
     let mut level = vec![home.join(folder.name())];
     // Year, month, day.
     for _ in 0..3 {

@@ -1,0 +1,103 @@
+//! What it costs to remember calls, and how large that gets: `cargo bench -p windlass-record --bench calls`.
+
+use std::{
+    error::Error,
+    fs,
+    io::{self, Write},
+    time::{Duration, Instant},
+};
+
+use jiff::Timestamp;
+use windlass_contract::{
+    Body, Content, Effects, Facts, Input, Intent, Journal, Outcome, Receipt, Record, SessionMeta, Status,
+    ToolCall, Verdict, View,
+};
+use windlass_record::{By, Calls, Followed, Keep, SessionFile, new_thread_id};
+
+const CALLS: u32 = 10_000;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let home = tempfile::tempdir()?;
+    let mut out = io::stdout();
+    let meta = || SessionMeta {
+        id: new_thread_id(),
+        cwd: "/".into(),
+        version: "0".into(),
+        instructions: "x".repeat(10_000),
+    };
+
+    let plain = SessionFile::create(home.path(), &meta())?;
+    let written = per_call(&plain)?;
+    let path = plain.path().to_owned();
+    drop(plain);
+
+    let start = Instant::now();
+    let mut calls = Calls::open(home.path(), Keep::default())?;
+    let opened = start.elapsed();
+    let start = Instant::now();
+    calls.catch_up()?;
+    let read = start.elapsed() / CALLS;
+    let index = fs::metadata(Calls::place(home.path()))?.len() + fs::metadata(wal(home.path()))?.len();
+    let journal = fs::metadata(&path)?.len();
+    writeln!(out, "written down, per call:           {written:>9.1?}")?;
+    writeln!(out, "index made and opened:            {opened:>9.1?}")?;
+    writeln!(out, "read into the index, per call:    {read:>9.1?}, on nobody's time")?;
+    writeln!(out, "{CALLS} calls: session file {journal} bytes, index with its log {index} bytes")?;
+
+    let start = Instant::now();
+    calls.stats(By::Tool, None, Timestamp::now())?;
+    let stats = start.elapsed();
+    let start = Instant::now();
+    calls.standings(Timestamp::now())?;
+    writeln!(out, "stats of {CALLS}:  {stats:>9.1?}; standings {:>9.1?}", start.elapsed())?;
+    drop(calls);
+
+    let start = Instant::now();
+    let mut calls = Calls::open(home.path(), Keep::default())?;
+    calls.catch_up()?;
+    writeln!(out, "opened again with nothing new:    {:>9.1?}", start.elapsed())?;
+
+    let followed = SessionFile::create(home.path(), &meta())?;
+    let followed =
+        Followed::new(followed, home.path(), Keep::default(), Box::new(|trouble| panic!("{trouble}")));
+    let written = per_call(&followed)?;
+    let start = Instant::now();
+    drop(followed);
+    writeln!(
+        out,
+        "written down and followed, per call: {written:>6.1?}; the end waits {:.1?}",
+        start.elapsed()
+    )?;
+    Ok(())
+}
+
+fn wal(home: &std::path::Path) -> std::path::PathBuf {
+    home.join("calls.sqlite-wal")
+}
+
+/// What the session pays for a call: its item, its intent, its outcome and its output.
+fn per_call(journal: &dyn Journal) -> Result<Duration, Box<dyn Error>> {
+    let outcome = Outcome {
+        status: Status::Success,
+        content: vec![Content::Text("one line of output\n".repeat(50))],
+        view: View::default(),
+        data: None,
+        insight: None,
+        facts: Facts::None,
+        verdict: Verdict { success: true, reasons: Vec::new() },
+        receipt: Receipt::default(),
+    };
+    let start = Instant::now();
+    for number in 0..CALLS {
+        let input = Input::Json(r#"{"command":"cargo test -p windlass-record","timeout_ms":60000}"#.into());
+        let call = ToolCall { id: format!("call_{number:024}").into(), name: "shell_command".into(), input };
+        let (id, tool) = (call.id.clone(), call.name.clone());
+        let intent =
+            Intent { call: id.clone(), tool, effects: Effects::unknown(), decision: "policy".into() };
+        journal.append(&Record::Item(&Body::Call(call).into()))?;
+        journal.append(&Record::Intent(&intent))?;
+        journal.append(&Record::Outcome { call: &id, outcome: &outcome })?;
+        journal.append(&Record::Outputs { calls: &[id] })?;
+    }
+    Ok(start.elapsed() / CALLS)
+}

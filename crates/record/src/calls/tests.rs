@@ -1,0 +1,427 @@
+//! What the index says about session files, and what becomes of it when something is wrong with either.
+
+use std::{fs, ops::ControlFlow, path::PathBuf};
+
+use serde_json::json;
+use tempfile::TempDir;
+use windlass_contract::{
+    Body, CommandFacts, Content, Effects, Exit, Facts, Held, Input, Intent, Journal, Outcome, Receipt,
+    Record, Rung, SessionMeta, Status, ThreadId, ToolCall, Verdict, View,
+};
+
+use super::*;
+use crate::{SessionFile, Which, new_thread_id};
+
+/// A home directory with a session in it.
+struct Home {
+    directory: TempDir,
+    id: ThreadId,
+    file: SessionFile,
+}
+
+impl Home {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let id = new_thread_id();
+        let file = SessionFile::create(directory.path(), &meta(&id)).unwrap();
+        Self { directory, id, file }
+    }
+
+    fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    fn open(&self) -> Calls {
+        Calls::open(self.path(), Keep::default()).unwrap()
+    }
+
+    fn caught_up(&self) -> Calls {
+        let mut calls = self.open();
+        calls.catch_up().unwrap();
+        calls
+    }
+
+    fn asks(&self, id: &str, tool: &str, input: &str) {
+        let call = ToolCall { id: id.into(), name: tool.into(), input: Input::Json(input.into()) };
+        self.file.append(&Record::Item(&Body::Call(call).into())).unwrap();
+    }
+
+    fn ends(&self, id: &str, outcome: &Outcome) {
+        let (call, effects) = (id.into(), Effects::unknown());
+        let intent = Intent { call, tool: "shell".into(), effects, decision: "policy".into() };
+        self.file.append(&Record::Intent(&intent)).unwrap();
+        self.file.append(&Record::Outcome { call: &id.into(), outcome }).unwrap();
+    }
+
+    /// Puts the session away and takes it up again, as after a crash.
+    fn resumed(self) -> Self {
+        let Self { directory, id, file } = self;
+        drop(file);
+        let (file, _session) = SessionFile::resume(directory.path(), &Which::Id(id.clone())).unwrap();
+        Self { directory, id, file }
+    }
+}
+
+fn meta(id: &ThreadId) -> SessionMeta {
+    SessionMeta { id: id.clone(), cwd: "/w".into(), version: "0".into(), instructions: String::new() }
+}
+
+fn outcome(status: Status, text: &str, milliseconds: u64) -> Outcome {
+    let success = status == Status::Success;
+    Outcome {
+        status,
+        content: vec![Content::Text(text.into())],
+        view: View::default(),
+        data: None,
+        insight: None,
+        facts: Facts::None,
+        verdict: Verdict { success, reasons: vec!["so it is".into()] },
+        receipt: Receipt {
+            held: Some(Held::by(Rung::Namespaces)),
+            decision: "policy".into(),
+            duration: Duration::from_millis(milliseconds),
+            ..Receipt::default()
+        },
+    }
+}
+
+fn exited(code: i32) -> Outcome {
+    let facts = CommandFacts {
+        exit: Exit::Code(code),
+        duration: Duration::ZERO,
+        output_bytes: 0,
+        whole: None,
+        killed: Vec::new(),
+        denials: Vec::new(),
+    };
+    Outcome { facts: Facts::Command(facts), ..outcome(Status::Error, "no", 3) }
+}
+
+fn all(calls: &Calls, wanted: &Wanted) -> Vec<Call> {
+    let mut found = Vec::new();
+    let take = |call| {
+        found.push(call);
+        ControlFlow::Continue(())
+    };
+    calls.each(wanted, take).unwrap();
+    found
+}
+
+fn ids(calls: &Calls, wanted: &Wanted) -> Vec<String> {
+    all(calls, wanted).into_iter().map(|call| call.id.to_string()).collect()
+}
+
+#[test]
+fn a_call_is_on_record_with_all_that_is_asked_about_it() {
+    let home = Home::new();
+    home.asks("a", "shell", r#"{"command":"ls"}"#);
+    home.ends("a", &outcome(Status::Success, "four", 12));
+    let calls = home.caught_up();
+    let [call] = &all(&calls, &Wanted::default())[..] else { panic!("one call") };
+    assert_eq!(
+        (call.tool.as_str(), call.thread.clone(), call.cwd.clone(), call.folder),
+        ("shell", home.id.clone(), PathBuf::from("/w"), Folder::Sessions)
+    );
+    assert_eq!((call.bytes_in, call.bytes_out, call.duration), (16, 4, Duration::from_millis(12)));
+    assert_eq!((call.decision.as_str(), call.held.as_str()), ("policy", "namespaces"));
+    assert_eq!(
+        (call.status.as_deref(), call.class.as_deref(), call.success),
+        (Some("success"), None, Some(true))
+    );
+    assert_eq!(call.verdict, Some(json!({"success": true, "reasons": ["so it is"]})));
+    assert_eq!((call.handle.len(), call.input_hash.len()), (10, 32));
+
+    let recorded = calls.recorded(call).unwrap();
+    assert_eq!(recorded.call.input, Input::Json(r#"{"command":"ls"}"#.into()));
+    assert_eq!(recorded.intent.unwrap()["decision"], "policy");
+    assert_eq!(recorded.outcome.unwrap()["content"], json!([{"text": "four"}]));
+    let once = std::slice::from_ref(call);
+    assert_eq!(calls.find(&call.handle[..6]).unwrap(), once);
+    assert_eq!(calls.find("a").unwrap(), once);
+    assert_eq!(calls.find("zzzz").unwrap(), []);
+}
+
+#[test]
+fn ends_are_told_apart() {
+    let home = Home::new();
+    let refused = Receipt { refusal: Some("nobody".into()), ..Receipt::default() };
+    let ends = [
+        ("127", exited(127)),
+        ("2", exited(2)),
+        ("timeout", outcome(Status::Timeout, "", 1)),
+        ("denied", outcome(Status::PermissionDenied, "", 1)),
+        ("unknown", outcome(Status::NotFound, "", 1)),
+        ("tool", outcome(Status::Error, "", 1)),
+        ("refused", Outcome { receipt: refused, ..outcome(Status::Rejected, "", 1) }),
+        ("cut", crate::Substitute::Unknown.outcome().unwrap()),
+    ];
+    for (id, outcome) in &ends {
+        home.asks(id, "shell", "{}");
+        home.ends(id, outcome);
+    }
+    home.asks("running", "shell", "{}");
+    let found = all(&home.caught_up(), &Wanted::default());
+    let told: Vec<_> =
+        found.iter().rev().map(|call| (call.id.as_str(), call.class.as_deref(), call.success)).collect();
+    assert_eq!(
+        told,
+        [
+            ("127", Some("command not found"), Some(false)),
+            ("2", Some("exit code 2"), Some(false)),
+            ("timeout", Some("timeout"), Some(false)),
+            ("denied", Some("denied"), Some(false)),
+            ("unknown", Some("unknown tool"), Some(false)),
+            ("tool", Some("tool error"), Some(false)),
+            ("refused", Some("refused"), None),
+            ("cut", Some("cut short"), None),
+            ("running", None, None),
+        ]
+    );
+}
+
+#[test]
+fn calls_are_found_by_tool_end_time_and_session() {
+    let home = Home::new();
+    home.asks("a", "shell", "{}");
+    home.ends("a", &outcome(Status::Success, "", 1));
+    home.asks("b", "read_file", "{}");
+    home.ends("b", &outcome(Status::Error, "", 1));
+    home.asks("c", "shell", "{}");
+    let calls = home.caught_up();
+    let with = |wanted: Wanted| ids(&calls, &wanted);
+    assert_eq!(with(Wanted::default()), ["c", "b", "a"]);
+    assert_eq!(with(Wanted { tool: Some("shell".into()), ..Wanted::default() }), ["c", "a"]);
+    assert_eq!(with(Wanted { status: Some("error".into()), ..Wanted::default() }), ["b"]);
+    assert_eq!(with(Wanted { status: Some("running".into()), ..Wanted::default() }), ["c"]);
+    assert_eq!(with(Wanted { session: Some(home.id.clone()), ..Wanted::default() }).len(), 3);
+    assert_eq!(with(Wanted { session: Some(new_thread_id()), ..Wanted::default() }).len(), 0);
+    let later = Timestamp::now() + Duration::from_secs(60);
+    assert_eq!(with(Wanted { since: Some(later), ..Wanted::default() }).len(), 0);
+}
+
+#[test]
+fn nothing_is_counted_twice_however_many_read() {
+    let home = Home::new();
+    let (mut one, mut other) = (home.open(), home.open());
+    for number in 0..20 {
+        let id = format!("call {number}");
+        home.asks(&id, "shell", "{}");
+        one.catch_up().unwrap();
+        home.ends(&id, &outcome(Status::Success, "", 1));
+        other.catch_up().unwrap();
+    }
+    one.catch_up().unwrap();
+    let found = all(&one, &Wanted::default());
+    assert_eq!(found.len(), 20);
+    assert!(found.iter().all(|call| call.success == Some(true)));
+    assert_eq!(found, all(&other, &Wanted::default()));
+    let (rebuilt, aside) = Calls::rebuild(home.path(), Keep::default()).unwrap();
+    assert_eq!((all(&rebuilt, &Wanted::default()), aside), (found.clone(), None));
+    let mut memory = Calls::in_memory(home.path(), Keep::default()).unwrap();
+    memory.catch_up().unwrap();
+    assert_eq!(all(&memory, &Wanted::default()), found);
+}
+
+#[test]
+fn a_call_that_was_cut_short_gets_its_end_when_the_session_is_resumed() {
+    let home = Home::new();
+    home.asks("a", "shell", "{}");
+    home.caught_up();
+    let home = home.resumed();
+    let found = all(&home.caught_up(), &Wanted::default());
+    assert_eq!(found[0].class.as_deref(), Some("cut short"));
+}
+
+#[test]
+fn half_a_line_is_read_once_it_is_whole() {
+    let home = Home::new();
+    home.asks("a", "shell", "{}");
+    let whole = fs::read(home.file.path()).unwrap();
+    fs::write(home.file.path(), &whole[..whole.len() - 5]).unwrap();
+    assert_eq!(ids(&home.caught_up(), &Wanted::default()).len(), 0);
+    fs::write(home.file.path(), &whole).unwrap();
+    assert_eq!(ids(&home.caught_up(), &Wanted::default()), ["a"]);
+}
+
+#[test]
+fn a_file_that_was_cut_is_read_anew_and_where_it_ended_stays_known() {
+    let home = Home::new();
+    home.asks("a", "shell", "{}");
+    let short = fs::read(home.file.path()).unwrap();
+    home.asks("b", "shell", "{}");
+    let full = home.caught_up().head(home.id.as_str()).unwrap().unwrap();
+    assert_eq!(full.lines, 3);
+
+    fs::write(home.file.path(), &short).unwrap();
+    let calls = home.caught_up();
+    assert_eq!(ids(&calls, &Wanted::default()), ["a"]);
+    assert_eq!(calls.head(home.id.as_str()).unwrap(), Some(full));
+
+    // It goes on another way and becomes longer than it was.
+    let home = home.resumed();
+    for id in ["c", "d", "e"] {
+        home.asks(id, "shell", "{}");
+    }
+    let calls = home.caught_up();
+    assert!(ids(&calls, &Wanted::default()).contains(&"e".to_owned()));
+    assert_eq!(calls.head(home.id.as_str()).unwrap(), Some(full));
+    let (rebuilt, _) = Calls::rebuild(home.path(), Keep::default()).unwrap();
+    assert_eq!(rebuilt.head(home.id.as_str()).unwrap(), Some(full));
+}
+
+#[test]
+fn a_damaged_index_is_left_alone_until_it_is_rebuilt_and_then_put_aside() {
+    let home = Home::new();
+    home.asks("a", "shell", "{}");
+    let path = Calls::place(home.path());
+    fs::write(
+        &path,
+        "this is no database, and longer than a header of one would be, which has 100 bytes".repeat(9),
+    )
+    .unwrap();
+    let before = fs::read(&path).unwrap();
+    let error = Calls::open(home.path(), Keep::default()).unwrap_err();
+    assert!(matches!(error, CallsError::Damaged { .. }), "{error}");
+    assert_eq!(fs::read(&path).unwrap(), before);
+    let (calls, aside) = Calls::rebuild(home.path(), Keep::default()).unwrap();
+    assert_eq!(ids(&calls, &Wanted::default()), ["a"]);
+    assert_eq!(fs::read(aside.unwrap()).unwrap(), before);
+}
+
+#[test]
+fn an_index_damaged_in_its_middle_is_told_and_rebuilt() {
+    let home = Home::new();
+    for number in 0..200 {
+        home.asks(&format!("call {number}"), "shell", "{}");
+    }
+    let calls = home.caught_up();
+    calls.db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    drop(calls);
+    let path = Calls::place(home.path());
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[4096..].fill(0xa5);
+    fs::write(&path, &bytes).unwrap();
+    let error = Calls::open(home.path(), Keep::default()).and_then(|mut calls| calls.catch_up()).unwrap_err();
+    assert!(matches!(error, CallsError::Damaged { .. }), "{error}");
+    let (calls, aside) = Calls::rebuild(home.path(), Keep::default()).unwrap();
+    assert_eq!((ids(&calls, &Wanted::default()).len(), aside.is_some()), (200, true));
+}
+
+#[test]
+fn an_index_of_a_newer_version_and_of_another_program_are_left_alone() {
+    let home = Home::new();
+    let calls = home.caught_up();
+    calls.db.pragma_update(None, "user_version", 99).unwrap();
+    for error in [
+        Calls::open(home.path(), Keep::default()).unwrap_err(),
+        Calls::rebuild(home.path(), Keep::default()).unwrap_err(),
+    ] {
+        assert!(matches!(error, CallsError::Newer { found: 99, .. }), "{error}");
+    }
+    calls.db.pragma_update(None, "user_version", 1).unwrap();
+    calls.db.pragma_update(None, "application_id", 7).unwrap();
+    let error = Calls::open(home.path(), Keep::default()).unwrap_err();
+    assert!(matches!(error, CallsError::Damaged { .. }), "{error}");
+}
+
+#[test]
+fn an_index_that_someone_keeps_to_themselves_is_given_up_and_read_later() {
+    let home = Home::new();
+    home.asks("a", "shell", "{}");
+    let holder = home.open();
+    holder.db.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    let patience = Duration::from_millis(30);
+    let tried =
+        Calls::open_within(home.path(), Keep::default(), patience).and_then(|mut calls| calls.catch_up());
+    assert!(matches!(tried, Err(CallsError::Locked { .. })), "{tried:?}");
+    holder.db.execute_batch("ROLLBACK").unwrap();
+    assert_eq!(ids(&home.caught_up(), &Wanted::default()), ["a"]);
+}
+
+#[test]
+fn what_cannot_be_a_file_is_told() {
+    let home = Home::new();
+    fs::create_dir(Calls::place(home.path())).unwrap();
+    let error = Calls::open(home.path(), Keep::default()).unwrap_err();
+    assert!(matches!(error, CallsError::Unusable { .. }), "{error}");
+}
+
+#[test]
+fn nobody_else_can_read_the_index() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = Home::new();
+    home.asks("a", "shell", "{}");
+    let calls = home.caught_up();
+    for suffix in ["", "-wal", "-shm"] {
+        let path = format!("{}{suffix}", calls.path.display());
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600, "{path}");
+    }
+}
+
+#[test]
+fn what_is_too_old_or_too_much_is_forgotten_and_not_read_again() {
+    let home = Home::new();
+    for number in 0..100 {
+        home.asks(&format!("call {number}"), "shell", "{}");
+    }
+    let mut calls = home.caught_up();
+    let old = (Timestamp::now() - Duration::from_secs(91 * 86400)).as_millisecond();
+    calls.db.execute("UPDATE calls SET time = ?1 WHERE id <= 60", [old]).unwrap();
+    calls.catch_up().unwrap();
+    assert_eq!(ids(&calls, &Wanted::default()).len(), 40);
+    calls.keep = Keep { megabytes: 0, ..Keep::default() };
+    calls.catch_up().unwrap();
+    assert_eq!(ids(&calls, &Wanted::default()).len(), 0);
+    let mut calls = home.caught_up();
+    calls.db.execute("UPDATE files SET changed = ?1", [old]).unwrap();
+    calls.catch_up().unwrap();
+    let files: i64 = calls.db.query_row("SELECT count(*) FROM files", [], |row| row.get(0)).unwrap();
+    assert_eq!(files, 0);
+}
+
+#[test]
+fn groups_say_how_often_how_long_and_how() {
+    let home = Home::new();
+    for number in 0..100 {
+        let id = format!("call {number}");
+        home.asks(&id, "shell", "{}");
+        let end = outcome(Status::Success, "12345", number + 1);
+        home.ends(&id, &if number < 10 { exited(1) } else { end });
+    }
+    home.asks("last", "read_file", "{}");
+    let calls = home.caught_up();
+    let groups = calls.stats(By::Tool, None, Timestamp::now()).unwrap();
+    let [shell, read] = &groups[..] else { panic!("{groups:?}") };
+    assert_eq!((shell.name.as_str(), shell.calls, shell.succeeded, shell.failed), ("shell", 100, 90, 10));
+    assert!((shell.rate.unwrap() - 0.9).abs() < 1e-3, "{shell:?}");
+    assert_eq!(shell.latency, Some([50, 90, 99].map(Duration::from_millis)));
+    assert_eq!((shell.trend.len(), shell.bytes_in, shell.bytes_out), (15, 200, 470));
+    assert_eq!(shell.classes, [("exit code 1".to_owned(), 10)]);
+    assert_eq!((read.rate, read.latency, read.calls), (None, None, 1));
+    let errors = calls.stats(By::Error, None, Timestamp::now()).unwrap();
+    assert_eq!(errors.iter().map(|group| group.name.as_str()).collect::<Vec<_>>(), ["exit code 1"]);
+    let sessions = calls.stats(By::Session, None, Timestamp::now()).unwrap();
+    assert_eq!((sessions[0].name.as_str(), sessions[0].calls), (home.id.as_str(), 101));
+    let future = Timestamp::now() + Duration::from_secs(60);
+    assert_eq!(calls.stats(By::Tool, Some(future), future).unwrap(), []);
+}
+
+#[test]
+fn what_is_long_ago_counts_less() {
+    let home = Home::new();
+    for (id, end) in [("old", outcome(Status::Error, "", 1)), ("new", outcome(Status::Success, "", 1))] {
+        home.asks(id, "shell", "{}");
+        home.ends(id, &end);
+    }
+    let calls = home.caught_up();
+    let now = Timestamp::now();
+    let rate = |calls: &Calls| calls.stats(By::Tool, None, now).unwrap()[0].rate.unwrap();
+    assert!((rate(&calls) - 0.5).abs() < 1e-3);
+    let before = calls.standings(now).unwrap()[0].rate;
+    let week = (now - Duration::from_secs(7 * 86400)).as_millisecond();
+    calls.db.execute("UPDATE calls SET time = ?1 WHERE call = 'old'", [week]).unwrap();
+    assert!((rate(&calls) - 2.0 / 3.0).abs() < 1e-3);
+    let after = calls.standings(now).unwrap();
+    assert_eq!((after[0].tool.as_str(), after[0].calls), ("shell", 2));
+    assert!(before < after[0].rate, "{before} {after:?}");
+}
