@@ -14,7 +14,9 @@ use windlass_contract::{
     SessionMeta, Silent, ThreadId, TurnContext,
 };
 use windlass_host::{Machine, Mended};
-use windlass_record::{Edits, Outside, Repair, SessionError, SessionFile, Which, new_thread_id, outputs};
+use windlass_record::{
+    Edits, Followed, Keep, Outside, Repair, SessionError, SessionFile, Trouble, Which, new_thread_id, outputs,
+};
 use windlass_runtime::{
     Budget, CleanEvents, DefinitionErrors, Gate, Policy, Registry, RegistryBuilder, Secrets, Shaper, Toolbox,
 };
@@ -47,6 +49,7 @@ pub struct AgentBuilder {
     output_schema: Option<Value>,
     budget: Option<Budget>,
     secrets: Secrets,
+    keep: Keep,
     parallel_calls: Option<bool>,
     time_limit: Option<Duration>,
     token_limit: Option<u64>,
@@ -77,6 +80,7 @@ impl Default for AgentBuilder {
             output_schema: None,
             budget: None,
             secrets: Secrets::default(),
+            keep: Keep::default(),
             parallel_calls: None,
             time_limit: None,
             token_limit: None,
@@ -153,6 +157,8 @@ impl AgentBuilder {
         parallel_calls(allowed: bool) = Some(allowed);
         /// Values that must not get to the model, to whoever watches or into the session file.
         secrets(secrets: Secrets) = secrets;
+        /// How long and how much the index of calls remembers.
+        keep(keep: Keep) = keep;
         /// How long a turn may take.
         time_limit(limit: Duration) = Some(limit);
         /// How many tokens a turn may use.
@@ -183,16 +189,26 @@ impl AgentBuilder {
         self.edits = self.home.as_deref().map(Edits::outside);
         self.edits.iter().for_each(|edits| mend(edits, &*events));
         let journal: Arc<dyn Journal> = match &self.home {
-            Some(home) => Arc::new(self.outside(home, Arc::clone(&events))),
+            Some(home) => Arc::new(self.outside(home)),
             None => Arc::new(Forgetful),
         };
         Ok(self.around(registry, journal, events, Budget::default()))
     }
 
     /// Where calls without a session are written down.
-    fn outside(&self, home: &Path, events: Arc<dyn EventSink>) -> Outside {
-        let warn = move |message| events.emit(&Event::Warning { message });
-        Outside::new(home.to_owned(), self.meta(new_thread_id(), String::new()), Box::new(warn))
+    fn outside(&self, home: &Path) -> Outside {
+        Outside::new(home.to_owned(), self.meta(new_thread_id(), String::new()), self.warning())
+    }
+
+    /// A session whose calls enter the index.
+    fn followed(&self, file: SessionFile, home: &Path) -> Followed {
+        Followed::new(file, home, self.keep, self.warning())
+    }
+
+    /// Tells whoever watches what went wrong with something that is not worth stopping for.
+    fn warning(&self) -> Trouble {
+        let events = self.watched();
+        Box::new(move |message| events.emit(&Event::Warning { message }))
     }
 
     fn meta(&self, id: ThreadId, instructions: String) -> SessionMeta {
@@ -307,7 +323,7 @@ impl AgentBuilder {
         Ok(Begun {
             thread: session.meta.id,
             instructions: session.meta.instructions,
-            journal: Arc::new(file),
+            journal: Arc::new(self.followed(file, home)),
             history: session.history,
             repairs: session.repaired,
             opening,
@@ -320,7 +336,8 @@ impl AgentBuilder {
         let journal: Arc<dyn Journal> = match home {
             None => Arc::new(Forgetful),
             Some(home) => {
-                Arc::new(SessionFile::create(home, &self.meta(thread.clone(), instructions.clone()))?)
+                let meta = self.meta(thread.clone(), instructions.clone());
+                Arc::new(self.followed(SessionFile::create(home, &meta)?, home))
             }
         };
         let opening = opening(&self.policy, &self.shell(), self.developer_instructions.as_deref());

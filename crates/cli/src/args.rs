@@ -49,6 +49,21 @@ pub(crate) enum Command {
     /// See what would happen to a command, and why.
     #[command(subcommand)]
     Policy(Policy),
+    /// How often tools work, how long they take and how they fail.
+    Stats(Stats),
+    /// Which calls there were, the newest first.
+    History(History),
+    /// All that is on record about one call.
+    Show {
+        /// The call: the name `windlass history` gives it (its beginning will do), or the one its model gave it.
+        call: String,
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Prove what a session file says, or make a bug report from it.
+    #[command(subcommand)]
+    Audit(Audit),
     /// Take secrets out of text: stdin becomes stdout, with a label in the place of each.
     ///
     /// Secrets are known by their form, by the name they are given, and by their value if they are in the environment or
@@ -261,6 +276,91 @@ pub(crate) struct Redact {
     /// Only by form and name: do not look at the values of the environment and of `.env` files.
     #[arg(long)]
     pub(crate) shapes_only: bool,
+}
+
+/// How often tools work, how long they take and how they fail.
+#[derive(Debug, Args)]
+pub(crate) struct Stats {
+    /// What calls are put together by.
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = StatsBy::Tool)]
+    pub(crate) by: StatsBy,
+    /// Only calls since then: `30m`, `12h`, `7d`, `2w` ago, or a date such as `2026-11-01` (UTC).
+    #[arg(long, value_name = "TIME")]
+    pub(crate) since: Option<String>,
+    /// As JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Count everything anew from the session files first. A damaged index is put aside.
+    #[arg(long)]
+    pub(crate) rebuild: bool,
+}
+
+/// What calls are put together by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StatsBy {
+    /// Their tool.
+    Tool,
+    /// Their session.
+    Session,
+    /// What kind of failure they were.
+    Error,
+}
+
+/// Which calls there were.
+#[derive(Debug, Args)]
+pub(crate) struct History {
+    /// Only of this tool.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tool: Option<String>,
+    /// Only with this end: success, error, timeout, rejected, permission_denied, not_found, or running.
+    #[arg(long, value_name = "STATUS")]
+    pub(crate) status: Option<String>,
+    /// Only with this text in the input or in the result. Case does not count.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) grep: Option<String>,
+    /// Only calls since then: `30m`, `12h`, `7d`, `2w` ago, or a date such as `2026-11-01` (UTC).
+    #[arg(long, value_name = "TIME")]
+    pub(crate) since: Option<String>,
+    /// Only of this session.
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+    /// At most so many.
+    #[arg(long, value_name = "NUMBER", default_value_t = 20)]
+    pub(crate) limit: usize,
+    /// One JSON object per line.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Audit {
+    /// Check that no line of a session file was changed, removed, added or moved.
+    ///
+    /// Every line names the hash of the line before it, and the index of calls remembers where the file ended. The exit code
+    /// is 1 if something does not fit.
+    Verify {
+        /// The session.
+        session: String,
+        /// Where the file once ended, as an earlier `audit verify` printed it: it must still have that line.
+        #[arg(long, value_name = "HASH")]
+        head: Option<String>,
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Make a bug report from a session, without secrets.
+    ///
+    /// One JSON file: the session, this version, what this machine can enforce, and the configuration.
+    Export {
+        /// The session.
+        session: String,
+        /// Without secrets; there is no other kind of report.
+        #[arg(long, required = true)]
+        redacted: bool,
+        /// Write it to this file, which must not exist yet. Without it, to stdout.
+        #[arg(short = 'o', long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
 }
 
 #[derive(Debug, Subcommand)]

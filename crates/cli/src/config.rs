@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use windlass::{
     ApprovalPolicy, SandboxMode,
     model::{Provider, presets},
+    record::Keep,
 };
 
 mod environment;
@@ -87,6 +88,8 @@ pub(crate) struct Config {
     pub(crate) turn_time_limit_sec: Option<NonZeroU64>,
     /// The most tokens a turn may use. Unset means no limit.
     pub(crate) turn_token_limit: Option<NonZeroU64>,
+    /// What the index of calls remembers, which `windlass stats` and `windlass history` ask.
+    pub(crate) history: History,
     /// Accepted for clients of other agents. Has no effect: reasoning is shown whenever the server sends it.
     pub(crate) show_raw_agent_reasoning: bool,
 }
@@ -119,6 +122,7 @@ impl Default for Config {
             command_cpu_limit_sec: None,
             turn_time_limit_sec: None,
             turn_token_limit: None,
+            history: History::default(),
             show_raw_agent_reasoning: false,
         }
     }
@@ -136,6 +140,29 @@ pub(crate) struct WorkspaceWrite {
     pub(crate) exclude_tmpdir_env_var: bool,
     /// Has no effect: `/tmp` is a directory of the session's own, and the system's cannot be written.
     pub(crate) exclude_slash_tmp: bool,
+}
+
+/// What the index of calls remembers. Session files are not touched by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct History {
+    /// How many days a call is remembered.
+    pub(crate) keep_days: u32,
+    /// The most megabytes it may take; then the oldest calls are forgotten.
+    pub(crate) max_megabytes: u32,
+}
+
+impl Default for History {
+    fn default() -> Self {
+        let Keep { days, megabytes } = Keep::default();
+        Self { keep_days: days, max_megabytes: megabytes }
+    }
+}
+
+impl From<History> for Keep {
+    fn from(History { keep_days: days, max_megabytes: megabytes }: History) -> Self {
+        Self { days, megabytes }
+    }
 }
 
 /// How reasoning is summarised.

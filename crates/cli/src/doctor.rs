@@ -5,7 +5,7 @@ use std::{
     io::{self, Write},
 };
 
-use serde_json::json;
+use serde_json::{Value, json};
 use windlass::host::{Diagnosis, Machine};
 
 use crate::{exit::Exit, problem::Problem};
@@ -19,17 +19,25 @@ pub(crate) fn run(json: bool) -> Result<Exit, Problem> {
     Ok(if diagnosis.rung.is_some() { Exit::Done } else { Exit::Failed })
 }
 
+/// The same as part of a larger report.
+pub(crate) fn report() -> Value {
+    value(&Machine::for_one_command(BTreeMap::new()).diagnose())
+}
+
 fn as_json(diagnosis: &Diagnosis) -> String {
+    format!("{:#}\n", value(diagnosis))
+}
+
+fn value(diagnosis: &Diagnosis) -> Value {
     let layers: BTreeMap<_, _> = diagnosis.layers.iter().cloned().collect();
     let missing = diagnosis.missing.as_ref();
-    let report = json!({
+    json!({
         "rung": diagnosis.rung,
         "landlock": diagnosis.landlock,
         "layers": layers,
         "missing": missing.map(|missing| json!({"reason": missing.reason, "remedy": missing.remedy})),
         "not_covered": diagnosis.not_covered,
-    });
-    format!("{report:#}\n")
+    })
 }
 
 fn as_text(diagnosis: &Diagnosis) -> String {

@@ -3,11 +3,14 @@
 mod apply_patch;
 mod args;
 mod ask;
+mod audit;
 mod call;
+mod calls;
 mod config;
 mod doctor;
 mod exec;
 mod exit;
+mod history;
 mod interrupts;
 mod jsonl;
 mod policy;
@@ -18,6 +21,8 @@ mod sandbox;
 mod screen;
 mod settings;
 mod setup;
+mod show;
+mod stats;
 mod tools;
 mod undo;
 
@@ -50,6 +55,10 @@ fn main() -> ExitCode {
         Command::Tools(tools) => tools::run(&common, tools),
         Command::Config(config) => settings::run(&common, &config),
         Command::Policy(policy) => policy::run(&common, policy),
+        Command::Stats(stats) => stats::run(&common, &stats),
+        Command::History(history) => history::run(&common, &history),
+        Command::Show { call, json } => show::run(&common, &call, json),
+        Command::Audit(audit) => audit::run(&common, &audit),
         Command::Redact(redact) => redact::run(&common, &redact),
         Command::Doctor { json } => doctor::run(json),
         Command::Sandbox(args) => return finish(sandbox::run(&common, &args)),

@@ -16,6 +16,7 @@ use windlass::{
     Network, Policy, SandboxMode, ShellKind, Toolset, Walls, WebSearch,
     clean::Secrets,
     model::{self, Options, WireApi},
+    record::Keep,
 };
 
 use crate::{
@@ -151,7 +152,8 @@ impl Setup {
             .builtin(toolset)
             .home(self.home.clone())
             .environment(self.environment()?)
-            .secrets(self.secrets());
+            .secrets(self.secrets())
+            .keep(self.keep());
         if let Some(tokens) = config.tool_output_token_limit {
             builder = builder.budget(Budget::Tokens(usize::try_from(tokens.get()).unwrap_or(usize::MAX)));
         }
@@ -186,8 +188,13 @@ impl Setup {
         Ok(config.child_environment(own))
     }
 
+    /// What the index of calls remembers.
+    pub(crate) fn keep(&self) -> Keep {
+        self.config().history.into()
+    }
+
     /// Credentials of the environment, of `.env` files in the roots, and of the configuration.
-    fn secrets(&self) -> Secrets {
+    pub(crate) fn secrets(&self) -> Secrets {
         let config = self.config();
         let roots = config.sandbox_workspace_write.writable_roots.iter().map(|root| self.cwd.join(root));
         let roots: Vec<_> = iter::once(self.cwd.clone()).chain(roots).collect();

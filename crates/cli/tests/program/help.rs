@@ -2,7 +2,7 @@
 
 use crate::support::User;
 
-const COMMANDS: [&[&str]; 22] = [
+const COMMANDS: [&[&str]; 28] = [
     &[],
     &["exec"],
     &["exec", "resume"],
@@ -24,6 +24,12 @@ const COMMANDS: [&[&str]; 22] = [
     &["policy", "classify"],
     &["policy", "test"],
     &["policy", "suggest"],
+    &["stats"],
+    &["history"],
+    &["show"],
+    &["audit"],
+    &["audit", "verify"],
+    &["audit", "export"],
     &["redact"],
 ];
 

@@ -7,6 +7,7 @@ mod apply_patch;
 mod bad_servers;
 #[cfg(test)]
 mod call;
+mod calls;
 #[cfg(test)]
 mod config;
 #[cfg(test)]

@@ -1,0 +1,117 @@
+//! `windlass history`: which calls there were.
+
+use std::ops::ControlFlow;
+
+use serde_json::{Value, json};
+use windlass::{
+    Content,
+    clean::Secrets,
+    record::{Call, Calls, Recorded, Wanted},
+};
+
+use crate::{
+    args::{Common, History},
+    calls::{self, brief, one_line, print, table, tokens},
+    exit::Exit,
+    problem::Problem,
+    screen::visible,
+    setup::Setup,
+};
+
+/// So much of an input is shown on a terminal.
+const INPUT_CHARACTERS: usize = 60;
+
+/// Runs the command.
+pub(crate) fn run(common: &Common, args: &History) -> Result<Exit, Problem> {
+    let setup = Setup::for_tools(common)?;
+    let wanted = Wanted {
+        tool: args.tool.clone(),
+        status: args.status.clone(),
+        since: calls::since(args.since.as_deref())?,
+        session: args.session.as_deref().map(Into::into),
+    };
+    let index = calls::open(&setup)?;
+    let found = found(&index, &wanted, args, &setup.secrets())?;
+    if args.json {
+        let lines = found.iter().map(|(call, input)| format!("{}\n", as_json(call, input)));
+        return print(&lines.collect::<String>());
+    }
+    if found.is_empty() {
+        crate::note("no calls are on record for that");
+        return Ok(Exit::Done);
+    }
+    let rows: Vec<_> = found.iter().map(|(call, input)| row(call, input)).collect();
+    print(&table(["CALL", "TIME", "TOOL", "STATUS", "TOOK", "INPUT"], &rows))
+}
+
+/// The calls with their inputs, without secrets.
+fn found(
+    index: &Calls,
+    wanted: &Wanted,
+    args: &History,
+    secrets: &Secrets,
+) -> Result<Vec<(Call, String)>, Problem> {
+    let mut found = Vec::new();
+    let needle = args.grep.as_deref().map(str::to_lowercase);
+    let take = |call: Call| {
+        if found.len() >= args.limit {
+            return ControlFlow::Break(());
+        }
+        // A file that is gone or changed has nothing to show; that the call was is known all the same.
+        let recorded = index.recorded(&call).ok();
+        let input =
+            recorded.as_ref().map(|recorded| secrets.clean(recorded.call.input.as_str()).into_owned());
+        let input = input.unwrap_or_else(|| "(not in the session file)".to_owned());
+        let fits = needle.as_deref().is_none_or(|needle| {
+            let output = recorded.as_ref().map(output).unwrap_or_default();
+            // Only what would be shown is found: else one could ask for a secret letter by letter.
+            [input.as_str(), &*secrets.clean(&output)].iter().any(|text| text.to_lowercase().contains(needle))
+        });
+        if fits {
+            found.push((call, input));
+        }
+        ControlFlow::Continue(())
+    };
+    index.each(wanted, take).map_err(|error| calls::problem(&error))?;
+    Ok(found)
+}
+
+/// The text of a result.
+pub(crate) fn output(recorded: &Recorded) -> String {
+    let content = recorded.outcome.as_ref().map(|outcome| outcome["content"].clone()).unwrap_or_default();
+    serde_json::from_value::<Vec<Content>>(content).map(|parts| Content::join(&parts)).unwrap_or_default()
+}
+
+fn row(call: &Call, input: &str) -> [String; 6] {
+    let status = call.status.as_deref().unwrap_or("running");
+    let status = call.class.as_ref().map_or(status.to_owned(), |class| format!("{status}: {class}"));
+    let duration = call.status.as_ref().map_or(String::new(), |_| brief(call.duration));
+    let tool = visible(call.tool.as_str());
+    let time = format!("{:.0}", call.time);
+    [call.handle.clone(), time, tool, visible(&status), duration, one_line(input, INPUT_CHARACTERS)]
+}
+
+/// What the index knows, for programs.
+pub(crate) fn as_json(call: &Call, input: &str) -> Value {
+    json!({
+        "call": call.handle,
+        "id": call.id,
+        "tool": call.tool,
+        "session": call.thread,
+        "cwd": call.cwd,
+        "time": call.time.to_string(),
+        "input": input,
+        "input_hash": call.input_hash,
+        "decision": call.decision,
+        "held": call.held,
+        "status": call.status.as_deref().unwrap_or("running"),
+        "error": call.class,
+        "success": call.success,
+        "duration_ms": u64::try_from(call.duration.as_millis()).unwrap_or(u64::MAX),
+        "bytes_in": call.bytes_in,
+        "bytes_out": call.bytes_out,
+        "tokens_in": tokens(call.bytes_in),
+        "tokens_out": tokens(call.bytes_out),
+        "verdict": call.verdict,
+    })
+}

@@ -1,0 +1,150 @@
+//! `windlass show`: all that is on record about one call.
+
+use serde_json::Value;
+use windlass::{
+    clean::Secrets,
+    record::{Call, Recorded},
+};
+
+use crate::{
+    args::Common,
+    audit::cleaned,
+    calls::{self, brief, print},
+    exit::Exit,
+    history::{as_json, output},
+    problem::{Problem, chain},
+    screen::visible,
+    setup::Setup,
+};
+
+/// Runs the command.
+pub(crate) fn run(common: &Common, name: &str, json: bool) -> Result<Exit, Problem> {
+    let setup = Setup::for_tools(common)?;
+    let index = calls::open(&setup)?;
+    let found = index.find(name).map_err(|error| calls::problem(&error))?;
+    let [call] = &found[..] else { return Err(not_one(name, &found)) };
+    let recorded = index.recorded(call).map_err(|error| Problem::failed(chain(&error)))?;
+    let secrets = setup.secrets();
+    print(&if json { full(call, recorded, &secrets) } else { described(call, &recorded, &secrets) })
+}
+
+fn not_one(name: &str, found: &[Call]) -> Problem {
+    if found.is_empty() {
+        return Problem::usage(format!("there is no call `{name}` on record; see `windlass history`"));
+    }
+    let lines = found
+        .iter()
+        .map(|call| format!("\n  {}  {:.0}  {}", call.handle, call.time, visible(call.tool.as_str())));
+    Problem::usage(format!(
+        "`{name}` may be any of these calls; name one of them:{}",
+        lines.collect::<String>()
+    ))
+}
+
+fn full(call: &Call, recorded: Recorded, secrets: &Secrets) -> String {
+    let mut all = as_json(call, &secrets.clean(recorded.call.input.as_str()));
+    all["intent"] = cleaned(recorded.intent.unwrap_or_default(), secrets);
+    all["outcome"] = cleaned(recorded.outcome.unwrap_or_default(), secrets);
+    format!("{all:#}\n")
+}
+
+fn described(call: &Call, recorded: &Recorded, secrets: &Secrets) -> String {
+    let clean = |text: &str| visible(&secrets.clean(text));
+    let mut text = String::new();
+    let mut say = |name: &str, what: &str| {
+        if !what.is_empty() {
+            text.push_str(&format!("{name:9} {what}\n"));
+        }
+    };
+    say("call", &format!("{} ({})", call.handle, visible(call.id.as_str())));
+    say("tool", &visible(call.tool.as_str()));
+    say("session", &format!("{} in {}", call.thread, visible(&call.cwd.to_string_lossy())));
+    say("time", &format!("{:.3}", call.time));
+    say(
+        "decision",
+        &clean(if call.decision.is_empty() { "none: it did not get to run" } else { &call.decision }),
+    );
+    let outcome = recorded.outcome.clone().unwrap_or_default();
+    for line in held(&outcome["receipt"]) {
+        say("held", &clean(&line));
+    }
+    match &call.status {
+        None => say("status", "running, or its end was never written down"),
+        Some(status) => {
+            let class = call.class.as_ref().map(|class| format!(" ({class})")).unwrap_or_default();
+            say("status", &format!("{}{} after {}", visible(status), visible(&class), brief(call.duration)));
+        }
+    }
+    say("verdict", &clean(&verdict(&outcome["verdict"])));
+    say("insight", &clean(&insight(&outcome["insight"])));
+    let lines = |text: &str| {
+        secrets.clean(text).lines().map(|line| format!("  {}\n", visible(line))).collect::<String>()
+    };
+    let input = recorded.call.input.as_str();
+    // JSON is easier to read spread over lines.
+    let spread = serde_json::from_str::<Value>(input).map(|value| format!("{value:#}"));
+    text.push_str(&format!("\ninput\n{}", lines(spread.as_deref().unwrap_or(input))));
+    text.push_str(&format!("\noutput\n{}", lines(&output(recorded))));
+    text
+}
+
+/// What held it, what it could reach, and what was stopped.
+fn held(receipt: &Value) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(rung) = receipt["held"]["rung"].as_str() {
+        let writable = texts(&receipt["held"]["writable"]).join(", ");
+        let writable = if writable.is_empty() { "nothing".to_owned() } else { writable };
+        let network = &receipt["held"]["network"];
+        let network = network.as_str().map_or_else(|| network.to_string(), str::to_owned);
+        lines.push(format!("{rung}; could write {writable}; network: {network}"));
+    }
+    let denials = receipt["denials"].as_array().into_iter().flatten();
+    lines.extend(denials.filter_map(|denial| Some(format!("denied: {}", denial["what"].as_str()?))));
+    lines.extend(receipt["refusal"].as_str().map(|why| format!("refused: {why}")));
+    lines
+}
+
+fn verdict(verdict: &Value) -> String {
+    let Some(success) = verdict["success"].as_bool() else { return String::new() };
+    let reasons = texts(&verdict["reasons"]).join("; ");
+    let word = if success { "success" } else { "failure" };
+    if reasons.is_empty() { word.to_owned() } else { format!("{word}: {reasons}") }
+}
+
+/// Its summary if it has one; else all of it.
+fn insight(insight: &Value) -> String {
+    match (insight, insight["summary"].as_str()) {
+        (Value::Null, _) => String::new(),
+        (_, Some(summary)) => summary.to_owned(),
+        (other, None) => other.to_string(),
+    }
+}
+
+fn texts(list: &Value) -> Vec<&str> {
+    list.as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_held_a_call_is_told_in_words() {
+        let receipt = json!({
+            "held": {"rung": "namespaces", "writable": ["/w"], "network": "none"},
+            "denials": [{"what": "write /etc/passwd"}],
+            "refusal": "nobody was there",
+        });
+        assert_eq!(
+            held(&receipt),
+            [
+                "namespaces; could write /w; network: none",
+                "denied: write /etc/passwd",
+                "refused: nobody was there"
+            ]
+        );
+        assert_eq!(held(&Value::Null), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,177 @@
+//! `windlass stats`: how often tools work, how long they take and how they fail.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use windlass::record::{By, Calls, Group};
+
+use crate::{
+    args::{Common, Stats, StatsBy},
+    calls::{self, brief, print, table, tokens},
+    exit::Exit,
+    problem::Problem,
+    screen::visible,
+    setup::Setup,
+};
+
+/// Runs the command.
+pub(crate) fn run(common: &Common, args: &Stats) -> Result<Exit, Problem> {
+    let setup = Setup::for_tools(common)?;
+    let since = calls::since(args.since.as_deref())?;
+    if args.rebuild {
+        rebuild(&setup)?;
+    }
+    let by = match args.by {
+        StatsBy::Tool => By::Tool,
+        StatsBy::Session => By::Session,
+        StatsBy::Error => By::Error,
+    };
+    let groups = calls::open(&setup)?.stats(by, since, Timestamp::now());
+    let groups = groups.map_err(|error| calls::problem(&error))?;
+    let schemas = if by == By::Tool { schemas(&setup)? } else { BTreeMap::new() };
+    if args.json {
+        let groups: Vec<_> = groups.iter().map(|group| as_json(group, by, &schemas)).collect();
+        return print(&format!("{:#}\n", json!(groups)));
+    }
+    if groups.is_empty() {
+        crate::note("no calls are on record for that");
+        return Ok(Exit::Done);
+    }
+    print(&match by {
+        By::Tool => by_tool(&groups, &schemas),
+        By::Session => by_session(&groups),
+        By::Error => by_error(&groups),
+    })
+}
+
+fn rebuild(setup: &Setup) -> Result<(), Problem> {
+    let (_calls, aside) =
+        Calls::rebuild(&setup.home, setup.keep()).map_err(|error| calls::problem(&error))?;
+    if let Some(aside) = aside {
+        crate::note(&format!("the damaged index is now `{}`", aside.display()));
+    }
+    Ok(())
+}
+
+/// How many tokens the model is sent with every request to know of each tool, about.
+fn schemas(setup: &Setup) -> Result<BTreeMap<String, u64>, Problem> {
+    let toolbox = setup.tools()?.toolbox().map_err(|errors| Problem::usage(errors.to_string()))?;
+    let specs = toolbox.registry.specs();
+    let cost = |spec: &windlass::ToolSpec| tokens(json!(spec).to_string().len() as u64);
+    Ok(specs.iter().map(|spec| (spec.name.to_string(), cost(spec))).collect())
+}
+
+fn by_tool(groups: &[Group], schemas: &BTreeMap<String, u64>) -> String {
+    let rows: Vec<_> = groups
+        .iter()
+        .map(|group| {
+            let schema = schemas.get(&group.name).map_or("-".to_owned(), |tokens| format!("~{tokens}"));
+            let [p50, p90, p99] = latency(group);
+            let (name, calls) = (visible(&group.name), group.calls.to_string());
+            [
+                name,
+                calls,
+                rate(group),
+                p50,
+                p90,
+                p99,
+                sparkline(&group.trend),
+                schema,
+                last(group),
+                worst(group),
+            ]
+        })
+        .collect();
+    table(["TOOL", "CALLS", "OK", "P50", "P90", "P99", "TREND", "SCHEMA", "LAST", "FAILS MOSTLY WITH"], &rows)
+}
+
+fn by_session(groups: &[Group]) -> String {
+    let rows: Vec<_> = groups
+        .iter()
+        .map(|group| {
+            let [p50, p90, _] = latency(group);
+            let (name, calls) = (visible(&group.name), group.calls.to_string());
+            [name, calls, rate(group), p50, p90, sparkline(&group.trend), last(group), worst(group)]
+        })
+        .collect();
+    table(["SESSION", "CALLS", "OK", "P50", "P90", "TREND", "LAST", "FAILS MOSTLY WITH"], &rows)
+}
+
+fn by_error(groups: &[Group]) -> String {
+    let rows: Vec<_> =
+        groups.iter().map(|group| [visible(&group.name), group.calls.to_string(), last(group)]).collect();
+    table(["ERROR", "CALLS", "LAST"], &rows)
+}
+
+fn rate(group: &Group) -> String {
+    group.rate.map_or("-".to_owned(), |rate| format!("{:.0}%", rate * 100.0))
+}
+
+fn latency(group: &Group) -> [String; 3] {
+    group.latency.map_or_else(|| ["-", "-", "-"].map(str::to_owned), |times| times.map(brief))
+}
+
+fn last(group: &Group) -> String {
+    format!("{:.0}", group.last)
+}
+
+fn worst(group: &Group) -> String {
+    let (class, count) = group.classes.first().map_or(("", 0), |(class, count)| (class.as_str(), *count));
+    if count == 0 { String::new() } else { format!("{} ({count})", visible(class)) }
+}
+
+/// Bars from the shortest to the longest.
+fn sparkline(times: &[Duration]) -> String {
+    const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let milliseconds = times.iter().map(Duration::as_millis);
+    let (least, most) = (milliseconds.clone().min().unwrap_or(0), milliseconds.clone().max().unwrap_or(0));
+    let bar = |time: u128| {
+        let height = (time - least) * (BARS.len() as u128 - 1) / (most - least).max(1);
+        BARS[usize::try_from(height).unwrap_or(0).min(BARS.len() - 1)]
+    };
+    milliseconds.map(bar).collect()
+}
+
+fn as_json(group: &Group, by: By, schemas: &BTreeMap<String, u64>) -> Value {
+    let key = match by {
+        By::Tool => "tool",
+        By::Session => "session",
+        By::Error => "error",
+    };
+    let milliseconds = |time: &Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    let classes: serde_json::Map<_, _> =
+        group.classes.iter().map(|(class, count)| (class.clone(), json!(count))).collect();
+    json!({
+        key: group.name,
+        "calls": group.calls,
+        "succeeded": group.succeeded,
+        "failed": group.failed,
+        "success_rate": group.rate,
+        "latency_ms": group.latency.map(|[p50, p90, p99]| {
+            json!({"p50": milliseconds(&p50), "p90": milliseconds(&p90), "p99": milliseconds(&p99)})
+        }),
+        "trend_ms": group.trend.iter().map(milliseconds).collect::<Vec<_>>(),
+        "last": group.last.to_string(),
+        "bytes_in": group.bytes_in,
+        "bytes_out": group.bytes_out,
+        "tokens_in": tokens(group.bytes_in),
+        "tokens_out": tokens(group.bytes_out),
+        "schema_tokens": schemas.get(&group.name),
+        "errors": classes,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sparkline_goes_from_the_shortest_to_the_longest() {
+        let line =
+            |times: &[u64]| sparkline(&times.iter().map(|ms| Duration::from_millis(*ms)).collect::<Vec<_>>());
+        assert_eq!(line(&[10, 20, 80, 45]), "▁▂█▄");
+        assert_eq!(line(&[5, 5, 5]), "▁▁▁");
+        assert_eq!(line(&[]), "");
+    }
+}

@@ -1,0 +1,201 @@
+//! `windlass stats`, `history`, `show` and `audit`: what is on record, through the whole program.
+
+use std::{fs, path::PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::support::{User, lines};
+
+/// A user whose model has made these calls of a shell.
+fn worked(commands: &[&str]) -> User {
+    let user = User::new();
+    work(&user, commands).assert_code(0);
+    user
+}
+
+fn work(user: &User, commands: &[&str]) -> crate::support::Ended {
+    let calls = commands
+        .iter()
+        .map(|command| json!({"calls": [{"name": "shell_command", "arguments": {"command": command}}]}));
+    let turns: Vec<_> = calls.chain([json!({"text": "done"})]).collect();
+    let script = user.script(&Value::Array(turns));
+    user.run(&["exec", "--sandbox", "workspace-write", "--script", &script, "go"])
+}
+
+fn history(user: &User, more: &[&str]) -> Vec<Value> {
+    let args: Vec<_> = ["history", "--json"].iter().chain(more).copied().collect();
+    let ended = user.run(&args);
+    ended.assert_code(0);
+    lines(&ended.stdout)
+}
+
+fn index(user: &User) -> PathBuf {
+    user.home().join("calls.sqlite")
+}
+
+#[test]
+fn calls_of_sessions_and_outside_of_them_are_found_counted_and_shown() {
+    let user = worked(&["echo one", "echo two; exit 3"]);
+    user.run(&["call", "shell_command", r#"{"command":"echo three"}"#]).assert_code(0);
+    let calls = history(&user, &[]);
+    let told: Vec<_> = calls.iter().map(|call| (&call["status"], &call["error"])).collect();
+    let success = (&json!("success"), &Value::Null);
+    assert_eq!(told, [success, (&json!("error"), &json!("exit code 3")), success]);
+    assert_eq!(history(&user, &["--status", "error"]).len(), 1);
+    assert_eq!(history(&user, &["--grep", "TWO"]).len(), 1);
+    assert_eq!(history(&user, &["--grep", "nowhere"]).len(), 0);
+    assert_eq!(history(&user, &["--limit", "2"]).len(), 2);
+    assert_eq!(history(&user, &["--since", "1h"]).len(), 3);
+    assert_eq!(history(&user, &["--tool", "read_file"]).len(), 0);
+
+    let stats = user.run(&["stats", "--json"]);
+    let stats: Value = serde_json::from_str(&stats.stdout).unwrap();
+    assert_eq!(stats[0]["tool"], "shell_command");
+    assert_eq!(
+        (&stats[0]["calls"], &stats[0]["succeeded"], &stats[0]["failed"]),
+        (&json!(3), &json!(2), &json!(1))
+    );
+    assert!(stats[0]["schema_tokens"].as_u64().unwrap() > 20, "{stats:#}");
+    let table = user.run(&["stats"]).stdout;
+    assert!(table.starts_with("TOOL ") && table.contains("67%") && !table.contains('\x1b'), "{table}");
+    assert!(user.run(&["stats", "--by", "error"]).stdout.contains("exit code 3"));
+    assert_eq!(user.run(&["stats", "--by", "session"]).stdout.lines().count(), 2);
+
+    let failed = calls[1]["call"].as_str().unwrap();
+    let shown = user.run(&["show", &failed[..6]]);
+    for part in ["shell_command", "exit code 3", "verdict", "failure", "echo two", "\noutput\n  two\n"] {
+        assert!(shown.stdout.contains(part), "{part}: {}", shown.stdout);
+    }
+    let full: Value = serde_json::from_str(&user.run(&["show", failed, "--json"]).stdout).unwrap();
+    assert_eq!(full["outcome"]["facts"]["exit"], json!({"code": 3}));
+    assert!(full["outcome"]["receipt"]["held"]["rung"].is_string());
+}
+
+#[test]
+fn a_name_that_means_no_call_or_several_is_told() {
+    let user = User::new();
+    for _ in 0..2 {
+        user.run(&["call", "shell_command", r#"{"command":"true"}"#]).assert_code(0);
+    }
+    let several = user.run(&["show", "call"]);
+    several.assert_code(2);
+    assert_eq!(several.stderr.matches("shell_command").count(), 2, "{}", several.stderr);
+    user.run(&["show", "ffff"]).assert_code(2);
+    user.run(&["stats", "--since", "soon"]).assert_code(2);
+}
+
+#[test]
+fn nothing_on_record_is_no_error_and_makes_nothing() {
+    let user = User::new();
+    fs::remove_dir_all(user.home()).ok();
+    for command in [["stats"], ["history"]] {
+        let ended = user.run(&command);
+        ended.assert_code(0);
+        assert_eq!((ended.stdout.as_str(), ended.stderr.as_str()), ("", "no calls are on record for that\n"));
+    }
+    assert!(!user.home().exists());
+}
+
+#[test]
+fn secrets_in_arguments_are_not_shown() {
+    let key = "AKIAQ3EGRFU5HJ2LTVXZ";
+    let user = worked(&[&format!("echo {key} | wc -c")]);
+    let call = history(&user, &[])[0]["call"].as_str().unwrap().to_owned();
+    let session = history(&user, &[])[0]["session"].as_str().unwrap().to_owned();
+    for args in [
+        vec!["history"],
+        vec!["history", "--json"],
+        vec!["show", &call],
+        vec!["show", &call, "--json"],
+        vec!["audit", "export", "--redacted", &session],
+    ] {
+        let ended = user.run(&args);
+        ended.assert_code(0);
+        assert!(!ended.stdout.contains(key), "{args:?}: {}", ended.stdout);
+        assert!(ended.stdout.contains("wc -c"), "{args:?}: {}", ended.stdout);
+    }
+    assert_eq!(history(&user, &["--grep", key]).len(), 0);
+}
+
+#[test]
+fn an_index_that_cannot_be_used_costs_a_warning_and_nothing_else() {
+    let user = worked(&["echo one"]);
+    assert_eq!(history(&user, &[]).len(), 1);
+    let index = index(&user);
+    for suffix in ["-wal", "-shm"] {
+        fs::remove_file(format!("{}{suffix}", index.display())).ok();
+    }
+    let garbage = "not a database at all".repeat(500);
+    fs::write(&index, &garbage).unwrap();
+
+    let ended = work(&user, &["echo two"]);
+    ended.assert_code(0);
+    assert_eq!(ended.stderr.matches("is damaged and left as it is").count(), 1, "{}", ended.stderr);
+    let ended = user.run(&["history", "--json"]);
+    assert_eq!((ended.stdout.lines().count(), ended.stderr.matches("--rebuild").count()), (2, 1));
+    assert_eq!(fs::read_to_string(&index).unwrap(), garbage);
+
+    let rebuilt = user.run(&["stats", "--rebuild"]);
+    rebuilt.assert_code(0);
+    assert!(rebuilt.stderr.contains(".damaged-"), "{}", rebuilt.stderr);
+    let after = user.run(&["history", "--json"]);
+    assert_eq!((after.stdout.lines().count(), after.stderr.as_str()), (2, ""));
+}
+
+#[test]
+fn a_session_file_nobody_touched_is_proved_whole_and_every_change_is_seen() {
+    let user = worked(&["echo one", "echo two"]);
+    let session = history(&user, &[])[0]["session"].as_str().unwrap().to_owned();
+    let verify = |more: &[&str]| {
+        let args: Vec<_> = ["audit", "verify", session.as_str()].iter().chain(more).copied().collect();
+        user.run(&args)
+    };
+    let whole = verify(&[]);
+    whole.assert_code(0);
+    let head = whole.stdout.lines().find_map(|line| line.strip_prefix("head ")).unwrap().to_owned();
+    verify(&["--head", &head]).assert_code(0);
+    verify(&["--head", &head.replace(|_| true, "0")]).assert_code(1);
+    verify(&["--head", "short"]).assert_code(2);
+
+    let path = &user.sessions()[0];
+    let before = fs::read_to_string(path).unwrap();
+    let count = before.lines().count();
+    fs::write(path, before.replacen("echo one", "echo ONE", 1)).unwrap();
+    let changed = verify(&["--json"]);
+    changed.assert_code(1);
+    let changed: Value = serde_json::from_str(&changed.stdout).unwrap();
+    let line = before.lines().position(|line| line.contains("echo one")).unwrap() + 1;
+    assert_eq!(changed["first_bad_line"], json!(line + 1), "{changed:#}");
+
+    let cut: String = before.split_inclusive('\n').take(count - 1).collect();
+    fs::write(path, cut).unwrap();
+    let missing = verify(&[]);
+    missing.assert_code(1);
+    assert!(
+        missing.stdout.contains(&format!("there were {count}, and there are {}", count - 1)),
+        "{}",
+        missing.stdout
+    );
+    // Whoever asks about the calls meanwhile does not make the index forget.
+    history(&user, &[]);
+    user.run(&["stats", "--rebuild"]).assert_code(0);
+    verify(&[]).assert_code(1);
+    fs::write(path, before).unwrap();
+    verify(&[]).assert_code(0);
+}
+
+#[test]
+fn a_report_holds_the_session_the_machine_and_the_configuration() {
+    let user = worked(&["echo one"]);
+    let session = history(&user, &[])[0]["session"].as_str().unwrap().to_owned();
+    user.run(&["audit", "export", &session]).assert_code(2);
+    let file = user.work().join("report.json");
+    let to_file = ["audit", "export", "--redacted", &session, "-o", file.to_str().unwrap()];
+    user.run(&to_file).assert_code(0);
+    let report: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    assert_eq!(report["session"][0]["type"], "session_meta");
+    assert_eq!(report["audit"]["ok"], true);
+    assert!(report["doctor"].is_object() && report["config"].is_object() && report["windlass"].is_string());
+    // Nothing is overwritten.
+    user.run(&to_file).assert_code(2);
+}
