@@ -38,6 +38,7 @@ impl Approver for Terminal {
 fn in_words(question: &Question) -> String {
     let Question { tool, effects, cwd, reason, unclear, .. } = question;
     let what = match &effects.command {
+        Some(command) if effects.terminal => ("run, with a terminal to type to", vec![command.display()]),
         Some(command) => ("run", vec![command.display()]),
         None if effects.writes.is_empty() => ("use", vec!["the network".to_owned()]),
         None => ("write", effects.writes.iter().map(|path| cwd.join(path).display().to_string()).collect()),

@@ -19,6 +19,9 @@ pub struct Effects {
     /// The program it would start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<CommandLine>,
+    /// Whether the program gets a terminal that can be typed to. What was allowed without one was not allowed with one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub terminal: bool,
     /// The model wants the program to run without the sandbox. A request, never a decision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub escalation: Option<Escalation>,

@@ -206,8 +206,8 @@ impl Gate {
         let rule = command.as_ref().zip(wish);
         let rule = rule.and_then(|(command, wish)| offer(command, &rules, proposed, wish));
         let keys: Vec<_> = match &command {
-            // The same command, in the same place, held the same way.
-            Some(command) => vec![json!([call.name, command.argv, cwd, beyond])],
+            // The same command, in the same place, on a terminal or not, held the same way.
+            Some(command) => vec![json!([call.name, command.argv, cwd, effects.terminal, beyond])],
             None if effects.writes.is_empty() => vec![json!([call.name, call.input, beyond])],
             None => effects.writes.iter().map(|path| json!([cwd.join(path), beyond])).collect(),
         };

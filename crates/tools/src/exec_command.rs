@@ -66,7 +66,8 @@ impl Tool for ExecCommand {
     type Args = Args;
 
     fn effects(&self, args: &Args) -> Effects {
-        command::effects(&self.argv(args), args.workdir.as_deref(), &args.permissions)
+        let effects = command::effects(&self.argv(args), args.workdir.as_deref(), &args.permissions);
+        Effects { terminal: effects.command.is_some() && args.tty.unwrap_or(false), ..effects }
     }
 
     async fn call(&self, args: &Args, cx: &Cx) -> Result<Output, ToolError> {

@@ -136,6 +136,18 @@ async fn an_answer_for_good_becomes_a_rule_at_once_and_is_kept() {
 }
 
 #[tokio::test]
+async fn what_is_approved_for_the_session_is_asked_again_on_a_terminal() {
+    let person = Arc::new(Patient(Answer::Session, Mutex::default()));
+    let policy = Policy { approval: ApprovalPolicy::Untrusted, ..Policy::default() };
+    let gate = Gate::new(policy, Some(person.clone()));
+    for terminal in [false, false, true, true] {
+        gate.admit(&call(), &Effects { terminal, ..command() }, &Stop::default()).await.unwrap();
+    }
+    let asked: Vec<_> = person.1.lock().unwrap().iter().map(|asked| asked.effects.terminal).collect();
+    assert_eq!(asked, [false, true]);
+}
+
+#[tokio::test]
 async fn a_rule_may_let_a_command_leave_the_sandbox_but_no_wish_does() {
     let leaving = |text: &str| {
         let rules = Rules::load(&[RuleFile { name: "r", text, trust: Trust::User }]).unwrap();
