@@ -66,6 +66,8 @@ pub(crate) struct Config {
     pub(crate) shell_environment_policy: ShellEnvironmentPolicy,
     /// Which shell tool the model is offered.
     pub(crate) shell_tool: ShellTool,
+    /// Switches of other agents that have a key of their own here.
+    pub(crate) features: Features,
     /// Whether the model is offered tools that read files: `read_file`, `grep_files`, `list_dir`, `view_image`.
     pub(crate) file_tools: FileTools,
     /// Which tools for changing files the model is offered.
@@ -78,8 +80,8 @@ pub(crate) struct Config {
     /// The most tokens of one tool's output that the model is given; the middle of a longer one is left out. Unset
     /// means what is known to work for the model.
     pub(crate) tool_output_token_limit: Option<NonZeroU64>,
-    /// The longest that all commands of a run may take together, in seconds; then no more are started. Unset means no
-    /// limit.
+    /// The longest that all commands of a run may take together, in seconds; then those that run are ended and no more
+    /// are started. Unset means no limit.
     pub(crate) command_time_limit_sec: Option<NonZeroU64>,
     /// The most time of the processors that all commands of a run may take together, in seconds; then no more are
     /// started. Unset means no limit.
@@ -113,6 +115,7 @@ impl Default for Config {
             sandbox_workspace_write: WorkspaceWrite::default(),
             shell_environment_policy: ShellEnvironmentPolicy::default(),
             shell_tool: ShellTool::default(),
+            features: Features::default(),
             file_tools: FileTools::default(),
             edit_tool: EditTool::default(),
             web_search: WebSearch::default(),
@@ -208,6 +211,14 @@ pub(crate) enum ShellTool {
     UnifiedExec,
     /// None.
     Disabled,
+}
+
+/// Switches that other agents have.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Features {
+    /// Where `shell_tool` is `auto`: `true` means `unified_exec`, and `false` that it is not chosen for the model.
+    pub(crate) unified_exec: Option<bool>,
 }
 
 /// Whether a model is offered tools that read files.

@@ -114,17 +114,7 @@ impl Setup {
         let rules = policy::rules(self)?;
         let policy = Policy { rules, parallel_commands: config.parallel_commands, ..self.policy(approval) };
         let toolset = Toolset {
-            shell: match config.shell_tool {
-                config::ShellTool::Auto if self.speaks_responses() => family.shell,
-                // Over other wires there is no tool without a schema, and none that the server runs.
-                config::ShellTool::Auto if family.shell == ShellKind::LocalShell => ShellKind::ShellCommand,
-                config::ShellTool::Auto => family.shell,
-                config::ShellTool::Shell => ShellKind::Shell,
-                config::ShellTool::ShellCommand => ShellKind::ShellCommand,
-                config::ShellTool::LocalShell => ShellKind::LocalShell,
-                config::ShellTool::UnifiedExec => ShellKind::UnifiedExec,
-                config::ShellTool::Disabled => ShellKind::Disabled,
-            },
+            shell: self.shell(family),
             shell_program: shell_program(),
             files: match config.file_tools {
                 config::FileTools::Auto => family.files,
@@ -158,6 +148,28 @@ impl Setup {
             builder = builder.budget(Budget::Tokens(usize::try_from(tokens.get()).unwrap_or(usize::MAX)));
         }
         Ok(builder)
+    }
+
+    fn shell(&self, family: &Family) -> ShellKind {
+        match self.config().shell_tool {
+            config::ShellTool::Auto => self.usual_shell(family.shell),
+            config::ShellTool::Shell => ShellKind::Shell,
+            config::ShellTool::ShellCommand => ShellKind::ShellCommand,
+            config::ShellTool::LocalShell => ShellKind::LocalShell,
+            config::ShellTool::UnifiedExec => ShellKind::UnifiedExec,
+            config::ShellTool::Disabled => ShellKind::Disabled,
+        }
+    }
+
+    /// The one a model knows, unless it is switched off or the wire does not have it.
+    fn usual_shell(&self, known: ShellKind) -> ShellKind {
+        match (known, self.config().features.unified_exec) {
+            (_, Some(true)) => ShellKind::UnifiedExec,
+            (ShellKind::UnifiedExec, Some(false)) => ShellKind::ShellCommand,
+            // Over other wires there is no tool without a schema, and none that the server runs.
+            (ShellKind::LocalShell, _) if !self.speaks_responses() => ShellKind::ShellCommand,
+            _ => known,
+        }
     }
 
     /// Whether the provider's wire has tools beyond functions.

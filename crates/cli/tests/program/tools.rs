@@ -44,6 +44,13 @@ fn the_list_depends_on_the_model_and_the_configuration() {
     assert_eq!(offered(&["-c", "model=\"gpt-5\""]), gpt("shell"));
     assert_eq!(offered(&["-c", "model=\"codex-mini-latest\""]), gpt("local_shell"));
     assert_eq!(offered(&["-c", "shell_tool=\"disabled\""]), gpt("")[1..]);
+    let unified = |value: &str, model: &str| {
+        offered(&["-c", &format!("features.unified_exec={value}"), "-c", model])[0].clone()
+    };
+    assert_eq!(unified("true", "model=\"gpt-5\""), "exec_command");
+    assert_eq!(unified("false", "model=\"gpt-5.4\""), "shell_command");
+    assert_eq!(unified("false", "model=\"gpt-5\""), "shell");
+    assert_eq!(unified("true", "shell_tool=\"shell\""), "shell", "the key of our own says more");
     let all =
         ["shell_command", "update_plan", "apply_patch", "grep_files", "read_file", "list_dir", "view_image"];
     assert_eq!(offered(&["-c", "file_tools=\"enabled\""]), all);
