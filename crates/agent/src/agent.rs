@@ -118,8 +118,9 @@ impl Agent {
     async fn end_sessions(&self) {
         let ended = self.toolbox.sandbox.close().await;
         if !ended.is_empty() {
-            let (count, names) = (ended.len(), ended.join(", "));
-            let message = format!("sessions that still ran at the end and were ended: {count} ({names})");
+            let commands: Vec<_> = ended.iter().map(|command| format!("`{command}`")).collect();
+            let (count, commands) = (ended.len(), commands.join(", "));
+            let message = format!("sessions that still ran at the end and were ended: {count} ({commands})");
             self.events.emit(&Event::Warning { message });
         }
     }

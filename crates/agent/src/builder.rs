@@ -13,7 +13,7 @@ use windlass_contract::{
     AnyTool, Approver, Archive, Event, EventSink, Item, Journal, JournalError, ModelClient, Record, Rulebook,
     SessionMeta, Silent, ThreadId, TurnContext,
 };
-use windlass_host::{Machine, Mended};
+use windlass_host::{Machine, Mended, Window};
 use windlass_record::{
     Edits, Followed, Keep, Outside, Repair, SessionError, SessionFile, Trouble, Which, new_thread_id, outputs,
 };
@@ -55,6 +55,7 @@ pub struct AgentBuilder {
     token_limit: Option<u64>,
     command_time: Option<Duration>,
     command_cpu: Option<Duration>,
+    window: Window,
     single_turn: bool,
     /// Where it is kept what files were: with the session.
     edits: Option<Edits>,
@@ -86,6 +87,7 @@ impl Default for AgentBuilder {
             token_limit: None,
             command_time: None,
             command_cpu: None,
+            window: Window::default(),
             single_turn: false,
             edits: None,
             outputs: None,
@@ -167,6 +169,8 @@ impl AgentBuilder {
         command_time(limit: Duration) = Some(limit);
         /// How much time of the processors all commands may take together.
         command_cpu(limit: Duration) = Some(limit);
+        /// What programs on a terminal print to.
+        window(window: Window) = window;
     }
 
     /// Ends with the turn what a conversation would leave running for the next.
@@ -283,7 +287,7 @@ impl AgentBuilder {
         budget: Budget,
     ) -> Toolbox {
         let budget = self.budget.unwrap_or(budget);
-        let mut machine = Machine::new(self.environment);
+        let mut machine = Machine::new(self.environment).with_window(self.window);
         if let Some(place) = self.outputs {
             machine = machine.keeping_outputs(place, budget.bytes().saturating_sub(WORDS_ABOUT_OUTPUT));
         }

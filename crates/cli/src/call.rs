@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use windlass::{Input, Outcome, SpecKind, Status, Stop, ToolCall, render};
+use windlass::{Input, Outcome, SpecKind, Status, Stop, ToolCall, host::Window, render};
 
 use crate::{
     args::{Call, Common},
@@ -22,7 +22,8 @@ use crate::{
 pub(crate) fn run(common: &Common, args: Call) -> Result<Exit, Problem> {
     let setup = Setup::for_tools(common)?;
     let stop = Stop::default();
-    let builder = setup.tools()?.approver(Arc::new(Terminal { stop: stop.clone() }));
+    let window = Window::of_terminal();
+    let builder = setup.tools()?.approver(Arc::new(Terminal { stop: stop.clone() })).window(window.clone());
     let toolbox = builder.events(Arc::new(Warnings)).toolbox();
     let toolbox = toolbox.map_err(|errors| Problem::usage(errors.to_string()))?;
     let text = match args.input {
@@ -37,7 +38,7 @@ pub(crate) fn run(common: &Common, args: Call) -> Result<Exit, Problem> {
     let input = if freeform { Input::Text(text) } else { Input::Json(text) };
     let name: windlass::ToolName = args.name.as_str().into();
     let call = ToolCall { id: "call".into(), name: name.clone(), input };
-    interrupts::watch(stop.clone())?;
+    interrupts::watch(stop.clone(), window)?;
     let outcome = crate::runtime()?.block_on(async {
         let outcome = toolbox.call(call, &stop).await;
         // There is no later call that could use what goes on.

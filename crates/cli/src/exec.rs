@@ -9,7 +9,8 @@ use std::{
 use base64::{Engine, prelude::BASE64_STANDARD};
 use serde_json::Value;
 use windlass::{
-    Agent, AgentBuilder, AgentError, Content, EventSink, Reason, Stop, TurnReport, record::Which,
+    Agent, AgentBuilder, AgentError, Content, EventSink, Reason, Stop, TurnReport, host::Window,
+    record::Which,
 };
 
 use crate::{
@@ -41,14 +42,15 @@ pub(crate) fn run(common: &Common, exec: Exec) -> Result<Exit, Problem> {
     let json = options.json || options.experimental_json;
     let events: Arc<dyn EventSink> =
         if json { Arc::new(Jsonl::new(options.deltas, stop.clone())) } else { Arc::new(Screen::new()) };
-    let mut builder = setup.agent()?.events(events).single_turn();
+    let window = Window::of_terminal();
+    let mut builder = setup.agent()?.events(events).window(window.clone()).single_turn();
     if let Some(which) = resume {
         builder = builder.resume(which);
     }
     if let Some(path) = &options.output_schema {
         builder = builder.output_schema(schema(path)?);
     }
-    interrupts::watch(stop.clone())?;
+    interrupts::watch(stop.clone(), window)?;
     let report = crate::runtime()?.block_on(turn(builder, content, &stop, json))?;
     finish(&report, &options, json)
 }

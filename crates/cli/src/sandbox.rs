@@ -12,7 +12,7 @@ use std::{
 use serde_json::json;
 use windlass::{
     ApprovalPolicy, Command, HostError, Network, Stop,
-    host::{Attached, Machine, Streams},
+    host::{Attached, Machine, Streams, Window},
 };
 
 use crate::{
@@ -58,7 +58,8 @@ pub(crate) fn run(common: &Common, args: &SandboxRun) -> Result<ExitCode, Proble
     let machine = Machine::for_one_command(environment);
     let streams = limits.output_bytes.map_or(Streams::Inherited, Streams::Limited);
     let stop = Stop::default();
-    interrupts::watch(stop.clone())?;
+    // The command has our own terminal, which tells it itself.
+    interrupts::watch(stop.clone(), Window::default())?;
     let grant = policy.grant_to_person();
     let ran = crate::runtime()?.block_on(machine.run_attached(&grant, &command, streams, &stop.token()));
     let attached = match ran {

@@ -168,7 +168,8 @@ fn ending(style: &Style, call: &ToolCall, effects: &Effects, outcome: &Outcome) 
         String::new()
     };
     // What a tool without a command gives back is for the model; its success says enough to a person.
-    let silent = outcome.verdict.success && effects.command.is_none();
+    let has_command = effects.command.is_some() || matches!(outcome.facts, Facts::Session(_));
+    let silent = outcome.verdict.success && !has_command;
     let output = if silent { String::new() } else { tail(&outcome.text(), most) };
     let told = outcome.insight.as_ref().filter(|insight| insight.is_telling());
     let told = told.map(|insight| format!(": {}", visible(&insight.summary))).unwrap_or_default();

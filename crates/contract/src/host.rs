@@ -44,7 +44,8 @@ pub trait Sandbox: Send + Sync {
     /// A host held to this grant, or the reason why it cannot be enforced.
     fn confine(&self, grant: &Grant) -> Result<Arc<dyn Host>, ConfineError>;
 
-    /// Ends every session that is still open, and names the programs. Called by whoever will start nothing more.
+    /// Ends every session that is still open, and says what each was, in a few words. Called by whoever will start
+    /// nothing more.
     fn close(&self) -> BoxFuture<'_, Vec<String>> {
         Box::pin(async { Vec::new() })
     }
@@ -56,8 +57,9 @@ pub trait Session: Send + Sync {
     /// Types some of these bytes, and says how many. Waits as long as the program takes none.
     fn write<'a>(&'a self, bytes: &'a [u8]) -> BoxFuture<'a, io::Result<usize>>;
 
-    /// What it has printed since this was last asked.
-    fn take(&self) -> Printed;
+    /// What it has printed since this was last asked. If that is more than will be shown, all of it is kept, where the
+    /// host keeps outputs at all.
+    fn take(&self, shown_bytes: usize) -> BoxFuture<'_, Printed>;
 
     /// Waits until it has printed more than so many bytes in all, or has ended; says how many it has printed.
     fn progress(&self, beyond: u64) -> BoxFuture<'_, u64>;
@@ -83,13 +85,8 @@ pub type Listener = Arc<dyn Fn(&[u8]) + Send + Sync>;
 pub enum Keyboard {
     /// Nowhere: its input is at its end, and it has no terminal.
     Absent,
-    /// A terminal of this size, which also takes what it prints.
-    Terminal {
-        /// Lines.
-        rows: u16,
-        /// Characters in each.
-        columns: u16,
-    },
+    /// A terminal, which also takes what it prints. Its size is the host's business.
+    Terminal,
 }
 
 /// A part of what a session printed.
@@ -99,6 +96,8 @@ pub struct Printed {
     pub bytes: Vec<u8>,
     /// Where in `bytes` the first part ends and how many are missing there.
     pub gap: Option<(usize, u64)>,
+    /// Where all of a long part is.
+    pub whole: Option<Whole>,
 }
 
 /// How a session ended.

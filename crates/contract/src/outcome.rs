@@ -104,6 +104,15 @@ pub enum Facts {
 }
 
 impl Facts {
+    /// Where all of a long output is.
+    pub fn whole(&self) -> Option<&Whole> {
+        match self {
+            Self::None => None,
+            Self::Command(command) => command.whole.as_ref(),
+            Self::Session(session) => session.whole.as_ref(),
+        }
+    }
+
     /// How the command ended, if one did.
     pub fn exit(&self) -> Option<Exit> {
         match self {
@@ -160,6 +169,9 @@ pub struct SessionFacts {
     pub duration: Duration,
     /// How much it printed meanwhile, kept or not.
     pub output_bytes: u64,
+    /// Where all of that is, if it is long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whole: Option<Whole>,
     /// What was still running at its end and was killed, by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub killed: Vec<String>,

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 /// The first half and the last half of what was written, within a fixed number of bytes.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct HeadTail {
     head: Vec<u8>,
     tail: VecDeque<u8>,

@@ -41,6 +41,7 @@ mod git;
 mod ground;
 mod inspect;
 mod keeper;
+mod kept;
 mod machine;
 mod outputs;
 mod process;
@@ -55,8 +56,10 @@ mod secrets;
 mod spending;
 mod sys;
 mod temporary;
+mod window;
 
 pub use attached::{Attached, Streams};
 pub use doctor::{Diagnosis, Missing};
 pub use files::commit::note::{Mended, mend};
 pub use machine::Machine;
+pub use window::Window;

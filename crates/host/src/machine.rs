@@ -18,12 +18,14 @@ use crate::{
     enclosure::{Enclosure, Ladder, Site},
     files::{HeldFiles, sights::Sights},
     keeper::Keeper,
+    kept::Kept,
     outputs::Outputs,
     process,
     program::Program,
     pty::{Opening, Running},
     spending::Spending,
     temporary::Temporary,
+    window::Window,
 };
 
 /// What keeps programs from waiting for a person, set unless it is set already.
@@ -46,6 +48,7 @@ pub struct Machine {
     temporary: Arc<Temporary>,
     outputs: Option<Arc<Outputs>>,
     spending: Spending,
+    window: Window,
     /// Whoever uses a session holds it; here is only known which there are.
     sessions: Arc<Mutex<Vec<Weak<Running>>>>,
     archive: Option<Arc<dyn Archive>>,
@@ -75,6 +78,7 @@ impl Machine {
             temporary: Arc::new(temporary),
             outputs: None,
             spending: Spending::default(),
+            window: Window::default(),
             sessions: Arc::default(),
             archive: None,
             sights: Arc::new(Sights::new(None)),
@@ -99,8 +103,15 @@ impl Machine {
         Self { outputs: Some(Arc::new(outputs)), ..self }
     }
 
-    /// The same machine, whose commands may take so much time together. Then no more are started; what runs in a session
-    /// of its own is not counted.
+    /// The same machine, whose programs on a terminal print to this window.
+    #[must_use]
+    pub fn with_window(mut self, window: Window) -> Self {
+        self.window = window;
+        self
+    }
+
+    /// The same machine, whose commands may take so much time together, those in sessions included. Then those that run are
+    /// ended and no more are started.
     #[must_use]
     pub fn with_command_time(mut self, limit: Duration) -> Self {
         self.spending.wall.limit = limit;
@@ -207,7 +218,7 @@ impl Sandbox for Machine {
             for session in &open {
                 session.end().await;
             }
-            open.iter().map(|session| session.name().to_owned()).collect()
+            open.iter().map(|session| session.line().to_owned()).collect()
         })
     }
 }
@@ -241,6 +252,12 @@ struct Commands {
     held: Mutex<Held>,
 }
 
+impl Commands {
+    fn kept(&self) -> Kept {
+        Kept::new(self.limits.output_bytes, self.machine.outputs.clone())
+    }
+}
+
 impl Host for Commands {
     fn run<'a>(
         &'a self,
@@ -256,9 +273,8 @@ impl Host for Commands {
                 program: Program::new(command, &self.machine.environment, &self.cwd)?,
                 enclosure: self.enclosure.clone(),
                 time_limit: command.time_limit.unwrap_or(self.limits.default_time).min(left),
-                output_limit_bytes: self.limits.output_bytes,
-                outputs: self.machine.outputs.clone(),
-                cpu: spending.cpu.count(),
+                kept: self.kept(),
+                cpu: spending.cpu.count_later(),
                 output,
             };
             let (finished, held) = run.complete(&self.machine.keeper, cancel).await?;
@@ -280,13 +296,17 @@ impl Host for Commands {
         output: Listener,
     ) -> BoxFuture<'a, Result<Arc<dyn Session>, HostError>> {
         Box::pin(async move {
-            self.machine.spending.left()?;
+            let spending = &self.machine.spending;
+            let time_left = spending.left()?;
             let opening = Opening {
                 program: Program::new(command, &self.machine.environment, &self.cwd)?,
                 enclosure: self.enclosure.clone(),
                 keyboard: input,
-                output_limit_bytes: self.limits.output_bytes,
-                cpu: self.machine.spending.cpu.count(),
+                window: self.machine.window.clone(),
+                kept: self.kept(),
+                time_left,
+                wall: spending.wall.count(),
+                cpu: spending.cpu.count_later(),
                 output,
             };
             let running = Arc::new(opening.start(&self.machine.keeper).await?);

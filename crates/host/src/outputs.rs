@@ -15,7 +15,7 @@ use std::{
 };
 
 use tokio::{
-    sync::mpsc::{self, Receiver, Sender},
+    sync::mpsc::{self, OwnedPermit, Receiver, Sender, error::SendError},
     task::{self, JoinHandle},
 };
 use windlass_contract::Whole;
@@ -127,15 +127,24 @@ impl Spill {
         Self { outputs, state: State::Short(Vec::new()) }
     }
 
-    /// Waits until the next bytes can be taken. Dropping the future loses nothing.
-    pub(crate) async fn ready(&mut self) {
-        if let State::Long(waiting, writer) = &mut self.state
-            && waiting.len() >= BLOCK_BYTES
-        {
-            if let Ok(room) = writer.blocks.reserve().await {
-                return room.send(mem::take(waiting));
+    /// Where room must be waited for before the next bytes are taken, if it must.
+    pub(crate) fn waits_for(&self) -> Option<Sender<Vec<u8>>> {
+        match &self.state {
+            State::Long(waiting, writer) if waiting.len() >= BLOCK_BYTES => Some(writer.blocks.clone()),
+            State::Short(_) | State::Long(..) | State::Over(_) => None,
+        }
+    }
+
+    /// There is room, or never will be. It may be room for another output, one that was taken in the meantime.
+    pub(crate) fn go_on(&mut self, room: Result<OwnedPermit<Vec<u8>>, SendError<()>>) {
+        let State::Long(waiting, writer) = &mut self.state else { return };
+        match room {
+            Ok(room) if room.same_channel_as_sender(&writer.blocks) => {
+                // Gives back where there may be room next.
+                let _next = room.send(mem::take(waiting));
             }
-            self.give_up();
+            Err(_) if writer.blocks.is_closed() => self.give_up(),
+            Ok(_) | Err(_) => {}
         }
     }
 
@@ -153,11 +162,11 @@ impl Spill {
         }
     }
 
-    /// What became of it; nothing if it was short.
-    pub(crate) async fn finish(mut self) -> Option<Whole> {
+    /// What became of it; nothing if it was short, or no longer than will be shown.
+    pub(crate) async fn finish(mut self, shown_bytes: usize) -> Option<Whole> {
         // Bytes that are no text are longer when shown.
         if let State::Short(all) = &self.state
-            && String::from_utf8_lossy(all).len() > self.outputs.above_bytes
+            && String::from_utf8_lossy(all).len() > self.outputs.above_bytes.min(shown_bytes)
         {
             self.begin();
         }
@@ -192,14 +201,15 @@ impl Spill {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kept::Kept;
 
     async fn spill(outputs: Outputs, chunks: &[&[u8]]) -> Option<Whole> {
-        let mut spill = Spill::new(Arc::new(outputs));
+        let kept = Kept::new(0, Some(Arc::new(outputs)));
         for chunk in chunks {
-            spill.ready().await;
-            spill.push(chunk);
+            kept.ready().await;
+            kept.push(chunk);
         }
-        spill.finish().await
+        kept.take(usize::MAX).await.whole
     }
 
     fn file(whole: Option<Whole>) -> (PathBuf, u64, bool) {
@@ -232,6 +242,34 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let outputs = Outputs::new(place.path().to_owned(), 6, 100);
         assert_eq!(file(spill(outputs, &[b"\xff\xff\xff"]).await).1, 3);
+    }
+
+    #[tokio::test]
+    async fn what_is_shown_only_in_part_is_whole_in_a_file_however_short() {
+        let place = tempfile::tempdir().unwrap();
+        let kept = Kept::new(100, Some(Arc::new(Outputs::new(place.path().to_owned(), 50, 100))));
+        kept.push(b"abcdef");
+        assert_eq!(kept.take(6).await.whole, None);
+        kept.push(b"ghijkl");
+        let (path, ..) = file(kept.take(5).await.whole);
+        assert_eq!(fs::read(path).unwrap(), b"ghijkl");
+    }
+
+    #[tokio::test]
+    async fn pieces_taken_while_the_disk_is_behind_each_have_their_own_file() {
+        let place = tempfile::tempdir().unwrap();
+        let kept = Kept::new(0, Some(Arc::new(Outputs::new(place.path().to_owned(), 6, u64::MAX))));
+        let mut sizes = Vec::new();
+        for piece in 0..3 {
+            for _ in 0..=2 * WAITING + piece {
+                kept.ready().await;
+                kept.push(&vec![b'x'; BLOCK_BYTES]);
+            }
+            let (path, bytes, complete) = file(kept.take(usize::MAX).await.whole);
+            assert_eq!((fs::metadata(path).unwrap().len(), complete), (bytes, true));
+            sizes.push(bytes / BLOCK_BYTES as u64);
+        }
+        assert_eq!(sizes, [9, 10, 11]);
     }
 
     #[tokio::test]

@@ -5,20 +5,18 @@ use std::{
     io,
     os::fd::OwnedFd,
     pin::pin,
-    sync::Arc,
     time::{Duration, Instant},
 };
 
 use tokio::{io::AsyncReadExt, net::unix::pipe, time};
 use tokio_util::sync::CancellationToken;
-use windlass_contract::{Denial, Exit, Finished, Held, HostError};
+use windlass_contract::{Denial, Exit, Finished, Held, HostError, Printed};
 
 use crate::{
-    capture::HeadTail,
     denials,
     enclosure::Enclosure,
     keeper::{Child, Ended, Keeper, Order},
-    outputs::{Outputs, Spill},
+    kept::Kept,
     program::Program,
     spending::Meter,
     sys::Stdio,
@@ -42,8 +40,7 @@ pub(crate) struct Run<'a> {
     pub(crate) program: Program,
     pub(crate) enclosure: Enclosure,
     pub(crate) time_limit: Duration,
-    pub(crate) output_limit_bytes: usize,
-    pub(crate) outputs: Option<Arc<Outputs>>,
+    pub(crate) kept: Kept,
     pub(crate) cpu: Meter,
     pub(crate) output: &'a (dyn Fn(&[u8]) + Send + Sync),
 }
@@ -61,21 +58,11 @@ impl Run<'_> {
         let error = writer.try_clone().map_err(lost)?;
         let input = File::open("/dev/null").map_err(lost)?.into();
         let stdio = Stdio { input, output: writer, error };
-        let mut capture = Capture {
-            pipe: reader,
-            chunk: vec![0; CHUNK_BYTES].into(),
-            kept: HeadTail::new(self.output_limit_bytes),
-            spill: self.outputs.map(Spill::new),
-            output: self.output,
-        };
+        let mut capture = Capture::new(reader, &self.kept, self.output);
         let order = Order { program: self.program, stdio, enclosure: self.enclosure };
         let end = attend(order, self.time_limit, keeper, cancel, Some(&mut capture)).await?;
         self.cpu.settle(end.cpu);
-        let (output, gap) = capture.kept.finish();
-        let whole = match capture.spill {
-            Some(spill) => spill.finish().await,
-            None => None,
-        };
+        let Printed { bytes: output, gap, whole } = self.kept.take(usize::MAX).await;
         let mut denials = end.denials;
         if let Some(held) = &end.held {
             denials.extend(denials::suspect(end.exit, &output, held));
@@ -151,7 +138,7 @@ pub(crate) fn pipe() -> io::Result<(pipe::Receiver, OwnedFd)> {
 }
 
 /// Waits for a reason to end the command.
-async fn stop(time_limit: Duration, cancel: &CancellationToken) -> Exit {
+pub(crate) async fn stop(time_limit: Duration, cancel: &CancellationToken) -> Exit {
     tokio::select! {
         biased;
         () = cancel.cancelled() => Exit::Cancelled,
@@ -200,23 +187,23 @@ async fn wind_up(
 pub(crate) struct Capture<'a> {
     pipe: pipe::Receiver,
     chunk: Box<[u8]>,
-    kept: HeadTail,
-    spill: Option<Spill>,
+    kept: &'a Kept,
     output: &'a (dyn Fn(&[u8]) + Send + Sync),
 }
 
 impl<'a> Capture<'a> {
-    /// Passes everything on and keeps nothing.
-    pub(crate) fn passing(pipe: pipe::Receiver, output: &'a (dyn Fn(&[u8]) + Send + Sync)) -> Self {
-        Self { pipe, chunk: vec![0; CHUNK_BYTES].into(), kept: HeadTail::new(0), spill: None, output }
+    pub(crate) fn new(
+        pipe: pipe::Receiver,
+        kept: &'a Kept,
+        output: &'a (dyn Fn(&[u8]) + Send + Sync),
+    ) -> Self {
+        Self { pipe, chunk: vec![0; CHUNK_BYTES].into(), kept, output }
     }
 
     /// Reads until nobody can write any more. Dropping the future between two reads loses nothing.
     async fn read_to_end(&mut self) -> io::Result<()> {
         loop {
-            if let Some(spill) = &mut self.spill {
-                spill.ready().await;
-            }
+            self.kept.ready().await;
             let length = match self.pipe.read(&mut self.chunk).await {
                 // How a terminal says that nobody has it open any more.
                 Err(error) if error.raw_os_error() == Some(libc::EIO) => 0,
@@ -225,11 +212,9 @@ impl<'a> Capture<'a> {
             let Some(bytes) = self.chunk.get(..length).filter(|bytes| !bytes.is_empty()) else {
                 return Ok(());
             };
-            (self.output)(bytes);
+            // Kept before it is passed on: whoever hears of it may take it at once.
             self.kept.push(bytes);
-            if let Some(spill) = &mut self.spill {
-                spill.push(bytes);
-            }
+            (self.output)(bytes);
         }
     }
 }

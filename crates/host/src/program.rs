@@ -9,7 +9,7 @@ use std::{
     ptr,
 };
 
-use windlass_contract::{Command, HostError};
+use windlass_contract::{Command, CommandLine, HostError};
 
 /// Where programs are looked for if the environment has no `PATH`.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -52,6 +52,19 @@ impl Program {
             name: name.clone(),
             directory,
         })
+    }
+
+    /// The command for a person to recognise: on one line and not too long. Of a line for a shell, just that line.
+    pub(crate) fn line(&self) -> String {
+        /// Enough for a person to know it again.
+        const MOST: usize = 72;
+        let words: Vec<_> = self.argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        let whole = match &words[..] {
+            [_, flag, script] if matches!(flag.as_str(), "-c" | "-lc") => script.trim().to_owned(),
+            _ => CommandLine { argv: words, cwd: None }.display(),
+        };
+        let shown: String = whole.chars().take_while(|char| !char.is_control()).take(MOST).collect();
+        if shown.len() < whole.len() { format!("{shown} …") } else { shown }
     }
 
     /// The same program with some variables set, or taken away.
@@ -169,6 +182,16 @@ mod tests {
         let mut command = command(&["x"]);
         command.cwd = Some("a\0b".into());
         assert!(matches!(Program::new(&command, &BTreeMap::new(), base), Err(HostError::Nul)));
+    }
+
+    #[test]
+    fn a_command_is_told_on_one_short_line() {
+        let line =
+            |argv: &[&str]| Program::new(&command(argv), &BTreeMap::new(), Path::new("/w")).unwrap().line();
+        assert_eq!(line(&["/bin/sh", "-c", "npm run dev "]), "npm run dev");
+        assert_eq!(line(&["sleep", "1 0"]), "sleep '1 0'");
+        assert_eq!(line(&["bash", "-lc", "cd a\nrm b"]), "cd a …");
+        assert_eq!(line(&["x", &"é".repeat(100)]).chars().count(), 74);
     }
 
     #[test]

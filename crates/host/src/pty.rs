@@ -1,14 +1,16 @@
 //! A command that goes on from call to call: on a terminal, or without input.
 //!
 //! One task per session reads what it prints, whether anybody looks or not, so that it never stands still because of us;
-//! it keeps as much as the grant's limit. When the last handle is dropped the task is, and with it the child.
+//! it keeps as much as the grant's limit, and a long output whole in a file. When the last handle is dropped the task is,
+//! and with it the child.
 
 use std::{
+    convert::Infallible,
     fs::File,
-    io, mem,
+    io,
     os::fd::OwnedFd,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
-    time::Instant,
+    sync::{Arc, OnceLock},
+    time::{Duration, Instant},
 };
 
 use tokio::{
@@ -21,14 +23,18 @@ use tokio_util::sync::CancellationToken;
 use windlass_contract::{BoxFuture, Ended, Exit, Held, HostError, Keyboard, Listener, Printed, Session};
 
 use crate::{
-    capture::HeadTail,
     denials,
     enclosure::Enclosure,
     keeper::{Child, Keeper, Order},
+    kept::Kept,
     process::{self, Capture},
     program::Program,
     spending::Meter,
-    sys::{Stdio, terminal::Terminal},
+    sys::{
+        Stdio,
+        terminal::{self, Terminal},
+    },
+    window::Window,
 };
 
 #[cfg(target_os = "linux")]
@@ -39,7 +45,11 @@ pub(crate) struct Opening {
     pub(crate) program: Program,
     pub(crate) enclosure: Enclosure,
     pub(crate) keyboard: Keyboard,
-    pub(crate) output_limit_bytes: usize,
+    pub(crate) window: Window,
+    pub(crate) kept: Kept,
+    /// How long it may go on.
+    pub(crate) time_left: Duration,
+    pub(crate) wall: Meter,
     pub(crate) cpu: Meter,
     pub(crate) output: Listener,
 }
@@ -47,18 +57,29 @@ pub(crate) struct Opening {
 impl Opening {
     /// Starts it.
     pub(crate) async fn start(self, keeper: &Keeper) -> Result<Running, HostError> {
-        let name = self.program.name().to_owned();
-        let streams = Streams::open(self.keyboard);
-        let streams = streams.map_err(|source| HostError::Spawn { program: name.clone(), source })?;
-        let Streams { stdio, reader, keys } = streams;
-        let child = keeper.start(Order { program: self.program, stdio, enclosure: self.enclosure }).await?;
+        let Self { program, enclosure, keyboard, window, kept, time_left, wall, cpu, output } = self;
+        let line = program.line();
+        let streams = Streams::open(keyboard, &window);
+        let streams =
+            streams.map_err(|source| HostError::Spawn { program: program.name().to_owned(), source })?;
+        let Streams { stdio, reader, keys, frame } = streams;
+        let child = keeper.start(Order { program, stdio, enclosure }).await?;
         let held = child.held().clone();
-        let seen = Arc::new(Seen::new(self.output_limit_bytes));
+        let seen = Arc::new(Seen::new(kept));
         let end = CancellationToken::new();
-        let (cpu, output) = (self.cpu, self.output);
-        let attendant = Attendant { child, reader, seen: Arc::clone(&seen), end: end.clone(), cpu, output };
+        let attendant = Attendant {
+            child,
+            reader,
+            frame,
+            seen: Arc::clone(&seen),
+            end: end.clone(),
+            time_left,
+            wall,
+            cpu,
+            output,
+        };
         let task = tokio::spawn(attendant.attend());
-        Ok(Running { name, held, keys, seen, end, task })
+        Ok(Running { line, held, keys, seen, end, task })
     }
 }
 
@@ -67,6 +88,7 @@ struct Streams {
     stdio: Stdio,
     reader: pipe::Receiver,
     keys: Option<Keys>,
+    frame: Option<Frame>,
 }
 
 /// Our end of a terminal, for typing. A terminal is read and written as a pipe is.
@@ -77,19 +99,40 @@ struct Keys {
     watcher: Arc<waiting::Watcher>,
 }
 
+/// Our end of a terminal, for its size, which follows the window's.
+#[derive(Debug)]
+struct Frame {
+    ours: OwnedFd,
+    window: Window,
+}
+
+impl Frame {
+    /// Goes on as long as someone waits for it.
+    async fn follow(mut self) -> Infallible {
+        loop {
+            let size = self.window.changed().await;
+            // A terminal that is gone needs no size.
+            let _set = terminal::set_size(&self.ours, size);
+        }
+    }
+}
+
 impl Streams {
-    fn open(keyboard: Keyboard) -> io::Result<Self> {
-        let Keyboard::Terminal { rows, columns } = keyboard else {
+    fn open(keyboard: Keyboard, window: &Window) -> io::Result<Self> {
+        if keyboard == Keyboard::Absent {
             let (reader, writer) = process::pipe()?;
             let error = writer.try_clone()?;
             let input = File::open("/dev/null")?.into();
-            return Ok(Self { stdio: Stdio { input, output: writer, error }, reader, keys: None });
-        };
-        let Terminal { ours, theirs } = Terminal::open(rows, columns)?;
+            let stdio = Stdio { input, output: writer, error };
+            return Ok(Self { stdio, reader, keys: None, frame: None });
+        }
+        let mut window = window.clone();
+        let Terminal { ours, theirs } = Terminal::open(window.size())?;
         let keys = Keys::new(&ours, &theirs)?;
+        let frame = Some(Frame { ours: ours.try_clone()?, window });
         let stdio = Stdio { input: theirs.try_clone()?, output: theirs.try_clone()?, error: theirs };
         let reader = pipe::Receiver::from_owned_fd_unchecked(ours)?;
-        Ok(Self { stdio, reader, keys: Some(keys) })
+        Ok(Self { stdio, reader, keys: Some(keys), frame })
     }
 }
 
@@ -112,8 +155,12 @@ impl Keys {
 struct Attendant {
     child: Child,
     reader: pipe::Receiver,
+    frame: Option<Frame>,
     seen: Arc<Seen>,
     end: CancellationToken,
+    time_left: Duration,
+    /// Counts until this is over.
+    wall: Meter,
     cpu: Meter,
     output: Listener,
 }
@@ -121,18 +168,23 @@ struct Attendant {
 impl Attendant {
     /// Reads until the end, and leaves nothing behind.
     async fn attend(self) {
-        let Self { mut child, reader, seen, end, cpu, output } = self;
-        let sink = |bytes: &[u8]| {
-            seen.push(bytes);
+        let Self { mut child, reader, frame, seen, end, time_left, wall, cpu, output } = self;
+        let pass_on = |bytes: &[u8]| {
+            seen.progress.send_modify(|progress| progress.printed_bytes += bytes.len() as u64);
             output(bytes);
         };
-        // What is kept is kept in `seen`, because it can be taken before the end.
-        let mut capture = Capture::passing(reader, &sink);
-        let stop = async {
-            end.cancelled().await;
-            Exit::Cancelled
+        let mut capture = Capture::new(reader, &seen.kept, &pass_on);
+        let stop = process::stop(time_left, &end);
+        let stay = process::stay(&mut child, Instant::now(), stop, Some(&mut capture));
+        let end = match frame {
+            None => stay.await,
+            Some(frame) => tokio::select! {
+                end = stay => end,
+                never = frame.follow() => match never {},
+            },
         };
-        let end = process::stay(&mut child, Instant::now(), stop, Some(&mut capture)).await;
+        // Before anyone hears that it is over.
+        drop(wall);
         cpu.settle(end.as_ref().ok().and_then(|end| end.cpu));
         let ended = end.map_or_else(
             // We have lost track of it; dropping the child kills it.
@@ -148,16 +200,9 @@ impl Attendant {
 /// What a session has printed, and whether it is over.
 #[derive(Debug)]
 struct Seen {
-    buffer: Mutex<Buffer>,
-    limit_bytes: usize,
+    kept: Kept,
     progress: watch::Sender<Progress>,
     ended: OnceLock<Ended>,
-}
-
-#[derive(Debug)]
-enum Buffer {
-    Open(HeadTail),
-    Over(Printed),
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -167,53 +212,23 @@ struct Progress {
 }
 
 impl Seen {
-    fn new(limit_bytes: usize) -> Self {
-        Self {
-            buffer: Mutex::new(Buffer::Open(HeadTail::new(limit_bytes))),
-            limit_bytes,
-            progress: watch::Sender::default(),
-            ended: OnceLock::new(),
-        }
-    }
-
-    fn buffer(&self) -> MutexGuard<'_, Buffer> {
-        self.buffer.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn push(&self, bytes: &[u8]) {
-        if let Buffer::Open(kept) = &mut *self.buffer() {
-            kept.push(bytes);
-        }
-        self.progress.send_modify(|progress| progress.printed_bytes += bytes.len() as u64);
-    }
-
-    fn take(&self) -> Printed {
-        match &mut *self.buffer() {
-            Buffer::Open(kept) => printed(mem::replace(kept, HeadTail::new(self.limit_bytes))),
-            Buffer::Over(rest) => mem::take(rest),
-        }
+    fn new(kept: Kept) -> Self {
+        Self { kept, progress: watch::Sender::default(), ended: OnceLock::new() }
     }
 
     /// Nothing more will be printed.
     fn close(&self, mut ended: Ended, held: &Held) {
-        let rest = self.take();
-        ended.denials.extend(denials::suspect(ended.exit, &rest.bytes, held));
-        *self.buffer() = Buffer::Over(rest);
+        ended.denials.extend(denials::suspect(ended.exit, &self.kept.look(), held));
         // It is closed once.
         let _first = self.ended.set(ended);
         self.progress.send_modify(|progress| progress.over = true);
     }
 }
 
-fn printed(kept: HeadTail) -> Printed {
-    let (bytes, gap) = kept.finish();
-    Printed { bytes, gap }
-}
-
 /// A session that was started.
 #[derive(Debug)]
 pub(crate) struct Running {
-    name: String,
+    line: String,
     held: Held,
     keys: Option<Keys>,
     seen: Arc<Seen>,
@@ -222,9 +237,9 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// The program, as the command named it.
-    pub(crate) fn name(&self) -> &str {
-        &self.name
+    /// The command, on one line and not too long.
+    pub(crate) fn line(&self) -> &str {
+        &self.line
     }
 
     /// Tells it to end, without waiting.
@@ -247,8 +262,8 @@ impl Session for Running {
         })
     }
 
-    fn take(&self) -> Printed {
-        self.seen.take()
+    fn take(&self, shown_bytes: usize) -> BoxFuture<'_, Printed> {
+        Box::pin(self.seen.kept.take(shown_bytes))
     }
 
     fn progress(&self, beyond: u64) -> BoxFuture<'_, u64> {

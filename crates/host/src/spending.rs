@@ -1,7 +1,7 @@
 //! The time that all commands of a machine may take together: by the clock, and of the processors.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -41,16 +41,36 @@ impl Spending {
 #[derive(Debug, Clone)]
 pub(crate) struct Account {
     pub(crate) limit: Duration,
-    used: Arc<Mutex<Duration>>,
+    used: Arc<Mutex<Used>>,
+}
+
+#[derive(Debug, Default)]
+struct Used {
+    settled: Duration,
+    /// Since when time is being taken, once for each who does.
+    running: Vec<Instant>,
 }
 
 impl Account {
-    fn left(&self) -> Duration {
-        self.limit.saturating_sub(*self.used.lock().unwrap_or_else(PoisonError::into_inner))
+    fn used(&self) -> MutexGuard<'_, Used> {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts until it is dropped.
+    fn left(&self) -> Duration {
+        let used = self.used();
+        let running: Duration = used.running.iter().map(Instant::elapsed).sum();
+        self.limit.saturating_sub(used.settled.saturating_add(running))
+    }
+
+    /// Counts by the clock, from now on until it is dropped.
     pub(crate) fn count(&self) -> Meter {
+        let meter = self.count_later();
+        self.used().running.push(meter.begun);
+        meter
+    }
+
+    /// Counts in the end: only then is it known how much it was.
+    pub(crate) fn count_later(&self) -> Meter {
         Meter { account: self.clone(), begun: Instant::now(), known: None }
     }
 }
@@ -79,8 +99,11 @@ impl Meter {
 impl Drop for Meter {
     fn drop(&mut self) {
         let taken = self.known.unwrap_or_else(|| self.begun.elapsed());
-        let mut used = self.account.used.lock().unwrap_or_else(PoisonError::into_inner);
-        *used = used.saturating_add(taken);
+        let mut used = self.account.used();
+        used.settled = used.settled.saturating_add(taken);
+        if let Some(at) = used.running.iter().position(|begun| *begun == self.begun) {
+            used.running.swap_remove(at);
+        }
     }
 }
 
@@ -94,10 +117,22 @@ mod tests {
     fn what_is_not_known_counts_by_the_clock() {
         let account = || Account { limit: Duration::from_nanos(1), ..Account::default() };
         let (known, unknown, dropped) = (account(), account(), account());
-        known.count().settle(Some(Duration::ZERO));
-        unknown.count().settle(None);
-        drop(dropped.count());
+        known.count_later().settle(Some(Duration::ZERO));
+        unknown.count_later().settle(None);
+        drop(dropped.count_later());
         assert_eq!([known, unknown, dropped].map(|account| account.left().is_zero()), [false, true, true]);
+    }
+
+    #[test]
+    fn time_by_the_clock_counts_while_it_is_taken_and_once() {
+        let account = Account { limit: Duration::from_secs(3600), ..Account::default() };
+        let before = account.left();
+        let (one, other) = (account.count(), account.count());
+        while account.left() == before {}
+        drop((one, other));
+        let after = account.left();
+        assert!(after < before);
+        assert_eq!(account.left(), after, "nobody takes any more");
     }
 
     #[test]

@@ -17,9 +17,9 @@ use tempfile::TempDir;
 use tokio::time::timeout;
 use windlass_contract::{
     Command, Confinement, Effects, Ended, Exit, Grant, Host, HostError, Keyboard, Limits, Rung, Sandbox,
-    Session, Walls,
+    Session, Walls, Whole,
 };
-use windlass_host::Machine;
+use windlass_host::{Machine, Window};
 
 /// Far more than any of these programs needs: whoever gets here hangs.
 const FOREVER: Duration = Duration::from_secs(60);
@@ -27,12 +27,11 @@ const FOREVER: Duration = Duration::from_secs(60);
 /// How often it is looked whether a program waits: nothing tells when it begins to.
 const LOOK: Duration = Duration::from_millis(10);
 
-const TERMINAL: Keyboard = Keyboard::Terminal { rows: 24, columns: 80 };
-
 /// A workspace on a machine, and how it is held.
 struct World {
     place: TempDir,
     machine: Machine,
+    window: Window,
     rung: Rung,
 }
 
@@ -51,7 +50,9 @@ impl World {
             eprintln!("skipped: this machine has no rung `{}`, but {found:?}", rung.name());
             return None;
         }
-        Some(Self { place: tempfile::tempdir_in("/var/tmp").unwrap(), machine, rung })
+        let window = Window::default();
+        let machine = machine.with_window(window.clone());
+        Some(Self { place: tempfile::tempdir_in("/var/tmp").unwrap(), machine, window, rung })
     }
 
     fn path(&self) -> &Path {
@@ -108,7 +109,7 @@ impl Talk {
     async fn hear(&mut self, expected: &str) {
         let heard = timeout(FOREVER, async {
             loop {
-                self.heard += &String::from_utf8_lossy(&self.session.take().bytes);
+                self.heard += &String::from_utf8_lossy(&self.session.take(usize::MAX).await.bytes);
                 if let Some(at) = self.heard.find(expected) {
                     self.heard.drain(..at + expected.len());
                     return;
@@ -129,18 +130,33 @@ impl Talk {
         assert!(waits.await.is_ok(), "{:?}: it is not seen to wait", self.rung);
     }
 
-    /// How it ended, and what it had still to say.
-    async fn end(&mut self) -> (Ended, String) {
+    /// Waits until it has printed so many bytes in all.
+    async fn prints(&mut self, bytes: usize) {
+        let printed = timeout(FOREVER, async {
+            while self.printed_bytes < bytes as u64 {
+                self.printed_bytes = self.session.progress(self.printed_bytes).await;
+            }
+        });
+        assert!(printed.await.is_ok(), "{:?}: only {} bytes", self.rung, self.printed_bytes);
+    }
+
+    async fn ended(&self) -> Ended {
         let ended = timeout(FOREVER, async {
+            let mut printed_bytes = self.printed_bytes;
             loop {
                 if let Some(ended) = self.session.ended() {
                     return ended;
                 }
-                self.printed_bytes = self.session.progress(self.printed_bytes).await;
+                printed_bytes = self.session.progress(printed_bytes).await;
             }
         });
-        let ended = ended.await.unwrap();
-        self.heard += &String::from_utf8_lossy(&self.session.take().bytes);
+        ended.await.unwrap()
+    }
+
+    /// How it ended, and what it had still to say.
+    async fn end(&mut self) -> (Ended, String) {
+        let ended = self.ended().await;
+        self.heard += &String::from_utf8_lossy(&self.session.take(usize::MAX).await.bytes);
         (ended, std::mem::take(&mut self.heard))
     }
 }
@@ -150,7 +166,8 @@ const SHELL: [&str; 4] = ["bash", "--norc", "--noprofile", "-i"];
 #[tokio::test]
 async fn what_is_typed_is_read_and_what_is_printed_is_heard() {
     for world in World::all() {
-        let mut talk = world.open(TERMINAL, &["sh", "-c", "read name; echo hello, $name; exit 3"]).await;
+        let mut talk =
+            world.open(Keyboard::Terminal, &["sh", "-c", "read name; echo hello, $name; exit 3"]).await;
         talk.waits().await;
         talk.say("you\n").await;
         let (ended, said) = talk.end().await;
@@ -160,14 +177,67 @@ async fn what_is_typed_is_read_and_what_is_printed_is_heard() {
 }
 
 #[tokio::test]
-async fn a_program_finds_a_terminal_of_the_size_that_was_asked_for() {
+async fn a_program_finds_a_terminal_of_the_windows_size() {
     for world in World::all() {
         let script = "stty size; python3 -c 'import os
 for fd in 0, 1, 2, os.open(\"/dev/tty\", os.O_RDWR): assert os.isatty(fd)
 print(\"all\")'";
-        let keyboard = Keyboard::Terminal { rows: 33, columns: 99 };
-        let (ended, said) = world.open(keyboard, &["sh", "-c", script]).await.end().await;
+        world.window.resize(33, 99);
+        let (ended, said) = world.open(Keyboard::Terminal, &["sh", "-c", script]).await.end().await;
         assert_eq!((ended.exit, said.as_str()), (Exit::Code(0), "33 99\r\nall\r\n"), "{:?}", world.rung);
+    }
+}
+
+#[tokio::test]
+async fn a_window_that_changes_is_told_to_the_programs_in_it() {
+    for world in World::all() {
+        let script = "trap 'stty size; exit 6' WINCH; stty size; while :; do sleep 0.05; done";
+        let mut talk = world.open(Keyboard::Terminal, &["sh", "-c", script]).await;
+        talk.hear("24 80\r\n").await;
+        world.window.resize(50, 132);
+        let (ended, said) = talk.end().await;
+        assert_eq!((ended.exit, said.as_str()), (Exit::Code(6), "50 132\r\n"), "{:?}", world.rung);
+    }
+}
+
+#[tokio::test]
+async fn each_piece_of_a_long_output_is_whole_in_a_file_of_its_own() {
+    for mut world in World::all() {
+        let kept = tempfile::tempdir_in("/var/tmp").unwrap();
+        world.machine = world.machine.keeping_outputs(kept.path().to_owned(), 1000);
+        let limits = Limits { output_bytes: 100, ..Limits::default() };
+        let script = "seq 1 1000; echo first; read go; echo short; read go; seq 1001 2000; echo last; cat";
+        let opened = world.try_open(limits, Keyboard::Terminal, &["sh", "-c", script]).await;
+        let mut talk = opened.unwrap();
+        let numbers =
+            |from: u32, to: u32| (from..=to).map(|number| format!("{number}\r\n")).collect::<String>();
+        let pieces = [
+            numbers(1, 1000) + "first\r\n",
+            "\r\nshort\r\n".into(),
+            format!("\r\n{}last\r\n", numbers(1001, 2000)),
+        ];
+        let mut total = 0;
+        for (piece, is_long) in pieces.iter().zip([true, false, true]) {
+            total += piece.len();
+            talk.prints(total).await;
+            let printed = talk.session.take(usize::MAX).await;
+            assert_eq!(
+                (printed.gap.is_some(), printed.whole.is_some()),
+                (is_long, is_long),
+                "{:?}",
+                world.rung
+            );
+            let all = printed.whole.map_or(String::from_utf8(printed.bytes).unwrap(), file);
+            assert_eq!(all, *piece, "{:?}", world.rung);
+            talk.say("\n").await;
+        }
+    }
+}
+
+fn file(whole: Whole) -> String {
+    match whole {
+        Whole::File { path, complete: true, .. } => fs::read_to_string(path).unwrap(),
+        other => panic!("{other:?}"),
     }
 }
 
@@ -195,7 +265,7 @@ async fn everyday_programs_that_wait_for_input_are_seen_to() {
     ];
     for world in World::all() {
         for program in programs {
-            let talk = world.open(TERMINAL, program).await;
+            let talk = world.open(Keyboard::Terminal, program).await;
             eprintln!("{:?} {program:?}", world.rung);
             talk.waits().await;
         }
@@ -211,7 +281,7 @@ async fn a_program_that_works_or_sleeps_or_serves_is_not_said_to_wait() {
     ];
     for world in World::all() {
         for program in programs {
-            let mut talk = world.open(TERMINAL, program).await;
+            let mut talk = world.open(Keyboard::Terminal, program).await;
             talk.hear("begun").await;
             for _ in 0..20 {
                 assert!(!talk.session.waits_for_input().await, "{:?} {program:?}", world.rung);
@@ -223,7 +293,7 @@ async fn a_program_that_works_or_sleeps_or_serves_is_not_said_to_wait() {
 #[tokio::test]
 async fn ctrl_c_ends_what_is_in_the_foreground_and_leaves_the_shell() {
     for world in World::all() {
-        let mut talk = world.open(TERMINAL, &SHELL).await;
+        let mut talk = world.open(Keyboard::Terminal, &SHELL).await;
         talk.hear("ready> ").await;
         // A program of its own tells when it has the terminal.
         talk.say("sh -c 'echo be\"\"gun; exec sleep 1000'\n").await;
@@ -245,7 +315,7 @@ async fn ctrl_c_ends_what_is_in_the_foreground_and_leaves_the_shell() {
 #[tokio::test]
 async fn python_answers_line_by_line() {
     for world in World::all() {
-        let mut talk = world.open(TERMINAL, &["python3", "-q"]).await;
+        let mut talk = world.open(Keyboard::Terminal, &["python3", "-q"]).await;
         talk.hear(">>> ").await;
         talk.say("6 * 7\n").await;
         talk.hear("42").await;
@@ -258,7 +328,7 @@ async fn python_answers_line_by_line() {
 #[tokio::test]
 async fn a_flood_is_kept_within_bounds_while_nobody_looks() {
     if let Some(world) = World::on(Rung::Namespaces) {
-        for keyboard in [TERMINAL, Keyboard::Absent] {
+        for keyboard in [Keyboard::Terminal, Keyboard::Absent] {
             let limits = Limits { output_bytes: 10_000, ..Limits::default() };
             let flood = "head -c 50000000 /dev/zero | tr '\\0' x; echo end";
             let mut talk = world.try_open(limits, keyboard, &["sh", "-c", flood]).await.unwrap();
@@ -269,12 +339,12 @@ async fn a_flood_is_kept_within_bounds_while_nobody_looks() {
             })
             .await
             .unwrap();
-            let printed = talk.session.take();
-            let last = if keyboard == TERMINAL { "end\r\n" } else { "end\n" };
+            let printed = talk.session.take(usize::MAX).await;
+            let last = if keyboard == Keyboard::Terminal { "end\r\n" } else { "end\n" };
             assert_eq!(printed.bytes.len(), 10_000);
             assert!(printed.bytes.ends_with(last.as_bytes()));
             assert_eq!(printed.gap, Some((5_000, 49_990_000 + last.len() as u64)));
-            assert_eq!(talk.session.take().bytes, b"");
+            assert_eq!(talk.session.take(usize::MAX).await.bytes, b"");
         }
     }
 }
@@ -285,7 +355,7 @@ async fn ending_a_session_ends_all_it_started() {
         let gone = world.tether();
         // Three ways to hide: in the background, in another group, in another session.
         let hide = "exec 9>tether; sleep 1000 & set -m; sleep 1001 & setsid sleep 1002 & echo hidden; cat";
-        let mut talk = world.open(TERMINAL, &["bash", "-c", hide]).await;
+        let mut talk = world.open(Keyboard::Terminal, &["bash", "-c", hide]).await;
         talk.hear("hidden").await;
         timeout(FOREVER, talk.session.end()).await.unwrap();
         assert_eq!(talk.session.ended().unwrap().exit, Exit::Cancelled, "{:?}", world.rung);
@@ -297,8 +367,9 @@ async fn ending_a_session_ends_all_it_started() {
 async fn dropping_the_last_handle_kills_it_with_all_it_started() {
     let Some(world) = World::on(Rung::Namespaces) else { return };
     let gone = world.tether();
-    let mut talk =
-        world.open(TERMINAL, &["sh", "-c", "exec 9>tether; setsid sleep 1000 & echo up; cat"]).await;
+    let mut talk = world
+        .open(Keyboard::Terminal, &["sh", "-c", "exec 9>tether; setsid sleep 1000 & echo up; cat"])
+        .await;
     talk.hear("up").await;
     drop(talk);
     // Not on this thread, which the session's task needs to hear of it.
@@ -310,9 +381,14 @@ async fn a_machine_that_closes_ends_every_session_and_names_it() {
     for world in World::all() {
         let done = world.open(Keyboard::Absent, &["true"]).await.end().await.0;
         assert_eq!(done.exit, Exit::Code(0));
-        let open =
-            [world.open(TERMINAL, &SHELL).await, world.open(Keyboard::Absent, &["sleep", "1000"]).await];
-        assert_eq!(timeout(FOREVER, world.machine.close()).await.unwrap(), ["bash", "sleep"]);
+        let open = [
+            world.open(Keyboard::Terminal, &SHELL).await,
+            world.open(Keyboard::Absent, &["sleep", "1000"]).await,
+        ];
+        assert_eq!(
+            timeout(FOREVER, world.machine.close()).await.unwrap(),
+            ["bash --norc --noprofile -i", "sleep 1000"]
+        );
         assert!(open.iter().all(|talk| talk.session.ended().is_some()));
         assert_eq!(world.machine.close().await, [""; 0]);
     }
@@ -321,7 +397,7 @@ async fn a_machine_that_closes_ends_every_session_and_names_it() {
 #[tokio::test]
 async fn what_cannot_be_started_is_an_error_at_once() {
     for world in World::all() {
-        let tried = world.try_open(Limits::default(), TERMINAL, &["no-such-program"]).await;
+        let tried = world.try_open(Limits::default(), Keyboard::Terminal, &["no-such-program"]).await;
         assert!(matches!(tried.map(|_| ()), Err(HostError::Spawn { .. })), "{:?}", world.rung);
     }
 }
@@ -333,7 +409,7 @@ async fn keys_cannot_be_pressed_from_inside() {
 try: fcntl.ioctl(0, 0x5412, b'x'); print('typed')
 except OSError as error: print('refused', error.errno)";
     for world in World::all().into_iter().filter(|world| world.rung != Rung::Unconfined) {
-        let (_, said) = world.open(TERMINAL, &["python3", "-c", script]).await.end().await;
+        let (_, said) = world.open(Keyboard::Terminal, &["python3", "-c", script]).await.end().await;
         assert_eq!(said, "refused 1\r\n", "{:?}", world.rung);
     }
 }

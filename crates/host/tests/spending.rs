@@ -41,6 +41,8 @@ const BURNERS: [(&str, &str); 4] = [
 /// A workspace on a machine whose commands may take `LIMIT`, and how it is held.
 struct World {
     place: TempDir,
+    /// The same, without limits.
+    machine: Machine,
     host: Arc<dyn Host>,
     rung: Rung,
 }
@@ -59,10 +61,12 @@ impl World {
             eprintln!("skipped: this machine has no rung `{}`", rung.name());
             return None;
         }
-        let cwd = place.path().to_owned();
-        let grant = Grant::issue(cwd, &Effects::none(), Limits::default(), hold(rung, place.path()));
-        let host = machine.with_command_cpu(LIMIT).confine(&grant).unwrap();
-        Some(Self { place, host, rung })
+        let host = machine.clone().with_command_cpu(LIMIT).confine(&grant(rung, place.path())).unwrap();
+        Some(Self { place, machine, host, rung })
+    }
+
+    fn grant(&self) -> Grant {
+        grant(self.rung, self.place.path())
     }
 
     async fn run(&self, script: &str) -> Result<Exit, HostError> {
@@ -82,11 +86,12 @@ impl World {
     }
 }
 
-fn hold(rung: Rung, root: &Path) -> Confinement {
-    match rung {
+fn grant(rung: Rung, root: &Path) -> Grant {
+    let confinement = match rung {
         Rung::Unconfined => Confinement::Unconfined,
         _ => Confinement::Walls(Walls { writable: vec![root.to_owned()], ..Walls::default() }),
-    }
+    };
+    Grant::issue(root.to_owned(), &Effects::none(), Limits::default(), confinement)
 }
 
 fn sh(script: &str) -> Command {
@@ -121,6 +126,19 @@ async fn what_goes_on_from_call_to_call_is_counted_when_it_ends() {
         assert_eq!(world.run("exit 4").await.unwrap(), Exit::Code(4));
         session.end().await;
         world.refuses_more("a session").await;
+    }
+}
+
+#[tokio::test]
+async fn what_goes_on_is_ended_when_the_time_for_all_commands_is_used_up() {
+    for world in World::all() {
+        let host = world.machine.clone().with_command_time(LIMIT).confine(&world.grant()).unwrap();
+        let session = host.open(&sh("sleep 300"), Keyboard::Absent, Arc::new(|_| {})).await.unwrap();
+        session.progress(0).await;
+        assert_eq!(session.ended().map(|ended| ended.exit), Some(Exit::TimedOut), "{:?}", world.rung);
+        let more = host.run(&sh("touch made"), &CancellationToken::new(), &|_| {}).await;
+        assert!(matches!(more, Err(HostError::TimeUsedUp { limit: LIMIT })), "{:?}: {more:?}", world.rung);
+        assert!(!world.place.path().join("made").exists());
     }
 }
 

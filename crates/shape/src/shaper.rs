@@ -4,8 +4,8 @@ use std::{borrow::Cow, time::Duration};
 
 use serde_json::Value;
 use windlass_contract::{
-    CommandFacts, Content, ErrorKind, Exit, Facts, Format, Insight, Outcome, Output, Receipt, Status,
-    ToolError, View, Whole,
+    Content, ErrorKind, Exit, Facts, Format, Insight, Outcome, Output, Receipt, Status, ToolError, View,
+    Whole,
 };
 
 use crate::{Budget, Secrets, Terminal, judge::judge, understand};
@@ -125,8 +125,8 @@ impl Shaper {
 
 /// Where what is cut can be read, on a line of its own.
 fn elsewhere(facts: &Facts) -> String {
-    match facts {
-        Facts::Command(CommandFacts { whole: Some(Whole::File { path, bytes, complete }), .. }) => {
+    match facts.whole() {
+        Some(Whole::File { path, bytes, complete }) => {
             let what = if *complete {
                 "whole output".to_owned()
             } else {
@@ -134,7 +134,7 @@ fn elsewhere(facts: &Facts) -> String {
             };
             format!("\n[{what}: {}]\n", path.display())
         }
-        Facts::Command(_) | Facts::Session(_) | Facts::None => String::new(),
+        Some(Whole::Lost(_)) | None => String::new(),
     }
 }
 
@@ -213,7 +213,7 @@ fn aborted(format: Format, why: &str, after: Duration) -> String {
 
 #[cfg(test)]
 mod tests {
-    use windlass_contract::{Held, Rung, SessionFacts};
+    use windlass_contract::{CommandFacts, Held, Rung, SessionFacts};
 
     use super::*;
 
@@ -321,6 +321,7 @@ mod tests {
             waits_for_input: false,
             duration: Duration::ZERO,
             output_bytes: 0,
+            whole: None,
             killed: Vec::new(),
             denials: Vec::new(),
             held: Some(Held::by(Rung::Namespaces)),

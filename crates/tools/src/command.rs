@@ -120,7 +120,7 @@ pub(crate) async fn run(
 }
 
 fn result(finished: Finished) -> Output {
-    let text = text::of(&finished);
+    let text = text::joined(&finished.output, finished.gap, finished.whole.as_ref());
     let text = match finished.exit {
         // Why it was cancelled, whoever did so knows.
         Exit::Code(_) | Exit::Cancelled => text,

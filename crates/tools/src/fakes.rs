@@ -11,7 +11,8 @@ use tokio_util::sync::CancellationToken;
 use windlass_contract::{
     Action, AnyTool, BoxFuture, CallId, Change, Changed, Command, CommitError, Cx, Ended, Event, Exit,
     FileError, Files, Finished, Found, Held, Host, HostError, Input, Keyboard, Listed, Listener, Listing,
-    OpenFile, Output, Printed, Rung, Search, Seen, Session, Since, Stamp, ToolError, Version, fakes::Watcher,
+    OpenFile, Output, Printed, Rung, Search, Seen, Session, Since, Stamp, ToolError, Version, Whole,
+    fakes::Watcher,
 };
 
 use shelf::Library;
@@ -304,10 +305,12 @@ impl Session for Puppet {
         Box::pin(async { Ok(bytes.len()) })
     }
 
-    fn take(&self) -> Printed {
-        let mut taken = Vec::new();
-        self.state.send_modify(|(bytes, ..)| taken = std::mem::take(bytes));
-        Printed { bytes: taken, gap: None }
+    fn take(&self, shown_bytes: usize) -> BoxFuture<'_, Printed> {
+        let mut bytes = Vec::new();
+        self.state.send_modify(|(printed, ..)| bytes = std::mem::take(printed));
+        let whole = Whole::File { path: "/outputs/1.txt".into(), bytes: bytes.len() as u64, complete: true };
+        let whole = (bytes.len() > shown_bytes).then_some(whole);
+        Box::pin(async { Printed { bytes, gap: None, whole } })
     }
 
     fn progress(&self, beyond: u64) -> BoxFuture<'_, u64> {

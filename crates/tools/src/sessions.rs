@@ -37,8 +37,8 @@ const WARNED: usize = 60;
 const QUIET: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// The size of a terminal nobody sees.
-const TERMINAL: Keyboard = Keyboard::Terminal { rows: 24, columns: 80 };
+/// What the model is told of a session that was ended because all commands together have taken the time they may.
+const TIME_IS_UP: &str = "the program was ended: commands have used up the time they may take together";
 
 /// What keeps programs from decorating and paging what no person reads.
 const PLAIN: [(&str, &str); 10] = [
@@ -108,7 +108,7 @@ impl Show {
 pub(crate) struct View {
     pub(crate) begun: Instant,
     pub(crate) until: Instant,
-    pub(crate) most_tokens: Option<usize>,
+    pub(crate) most_tokens: usize,
 }
 
 impl View {
@@ -116,7 +116,13 @@ impl View {
     pub(crate) fn lasting(time: Duration, most_tokens: Option<usize>) -> Self {
         let begun = Instant::now();
         // What models of this family are used to, if they say nothing.
-        Self { begun, until: begun + time, most_tokens: Some(most_tokens.unwrap_or(10_000)) }
+        Self { begun, until: begun + time, most_tokens: most_tokens.unwrap_or(10_000) }
+    }
+
+    /// How many bytes of output it shows at most. A word beside them may cost some.
+    fn most_bytes(&self) -> usize {
+        const BYTES_PER_TOKEN: usize = 4;
+        self.most_tokens.saturating_mul(BYTES_PER_TOKEN).saturating_sub(TIME_IS_UP.len() + 1)
     }
 }
 
@@ -136,7 +142,7 @@ impl Started {
         let Line { argv, said, workdir, has_keyboard, escalation } = line;
         let env = PLAIN.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let command = Command { argv, cwd: workdir, env: BTreeMap::from(env), time_limit: None };
-        let keyboard = if has_keyboard { TERMINAL } else { Keyboard::Absent };
+        let keyboard = if has_keyboard { Keyboard::Terminal } else { Keyboard::Absent };
         let show = Show::default();
         show.to(cx);
         let opened = cx.host.open(&command, keyboard, show.listener()).await;
@@ -193,12 +199,16 @@ impl Started {
         self.show.nobody();
         looked?;
         let ended = self.session.ended();
-        let printed = self.session.take();
+        let printed = self.session.take(view.most_bytes()).await;
         let missing = printed.gap.map_or(0, |(_, missing)| missing);
         let output_bytes = printed.bytes.len() as u64 + missing;
-        let text = text::joined(&printed.bytes, printed.gap, "");
+        let text = text::joined(&printed.bytes, printed.gap, printed.whole.as_ref());
         // A terminal ends its lines like a typewriter.
         let text = if self.has_keyboard { text.replace("\r\n", "\n") } else { text };
+        let text = match &ended {
+            Some(Ended { exit: Exit::TimedOut, .. }) => format!("{TIME_IS_UP}\n{text}"),
+            Some(_) | None => text,
+        };
         let Ended { exit, killed, denials } = match ended {
             Some(ended) => Ended { exit: exit(ended.exit), ..ended },
             None => Ended { exit: Exit::Code(0), killed: Vec::new(), denials: Vec::new() },
@@ -214,11 +224,12 @@ impl Started {
                 u64::try_from(view.begun.elapsed().as_millis()).unwrap_or(u64::MAX),
             ),
             output_bytes,
+            whole: printed.whole,
             killed,
             denials,
             held: Some(self.session.held()),
         };
-        Ok(Output { facts: Facts::Session(facts), most_tokens: view.most_tokens, ..Output::from(text) })
+        Ok(Output { facts: Facts::Session(facts), most_tokens: Some(view.most_tokens), ..Output::from(text) })
     }
 
     async fn follow(&self, seen: &mut Seen, view: View, cx: &Cx) -> Result<(), ToolError> {

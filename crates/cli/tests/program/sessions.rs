@@ -35,7 +35,46 @@ fn a_program_is_talked_to_from_call_to_call_and_ended_at_the_end() {
     assert_eq!(typed["aggregated_output"], "hello\nheard HELLO\n", "{typed:#}");
     assert_ne!(typed["outcome"]["receipt"]["held"]["rung"], "in-process");
     assert_eq!(said["text"], "done");
-    assert_eq!(warned["message"], "sessions that still ran at the end and were ended: 1 (/bin/sh)");
+    assert_eq!(warned["message"], "sessions that still ran at the end and were ended: 1 (`python3 talk.py`)");
+}
+
+#[test]
+fn a_long_output_of_a_session_is_told_by_its_path_and_can_be_read_there() {
+    let user = User::new();
+    let read = format!("tail -n 1 {}/outputs/*/1.txt", user.home().display());
+    let script = user.script(&json!([
+        call("exec_command", &json!({"cmd": "seq 1000", "max_output_tokens": 100})),
+        call("exec_command", &json!({"cmd": read})),
+        {"text": "done"},
+    ]));
+    let ended = user.run(&args(&script));
+    ended.assert_code(0);
+    let events = ended.events();
+    let outputs: Vec<_> = events
+        .iter()
+        .filter(|event| event["type"] == "item.completed")
+        .filter_map(|event| event["item"]["aggregated_output"].as_str())
+        .collect();
+    assert!(outputs[0].contains("truncated…\n[whole output: "), "{}", outputs[0]);
+    assert_eq!(outputs[1], "1000\n");
+}
+
+#[test]
+fn the_time_for_all_commands_ends_what_goes_on() {
+    let user = User::new();
+    let script = user.script(&json!([
+        call("exec_command", &json!({"cmd": "echo up; sleep 1000", "yield_time_ms": 30_000})),
+        call("exec_command", &json!({"cmd": "echo more"})),
+        {"text": "done"},
+    ]));
+    let ended = user.run(&[&args(&script)[..], &["-c", "command_time_limit_sec=1"]].concat());
+    let events = ended.events();
+    let items: Vec<_> =
+        events.iter().filter(|event| event["type"] == "item.completed").map(|event| &event["item"]).collect();
+    assert_eq!(items[0]["exit_code"], 124, "{items:#?}");
+    let told = items[0]["aggregated_output"].as_str().unwrap();
+    assert!(told.ends_with("used up the time they may take together\nup\n"), "{told}");
+    assert_eq!(items[1]["outcome"]["receipt"]["denials"][0]["layer"], "limit", "{items:#?}");
 }
 
 #[test]

@@ -139,6 +139,7 @@ mod tests {
                 waits_for_input,
                 duration: Duration::from_millis(1234),
                 output_bytes: 9,
+                whole: None,
                 killed: Vec::new(),
                 denials: Vec::new(),
                 held: None,

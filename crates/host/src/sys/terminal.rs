@@ -3,8 +3,10 @@
 use std::{
     ffi::c_int,
     io,
-    os::fd::{AsRawFd, FromRawFd, OwnedFd},
+    os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd},
 };
+
+use crate::window::Size;
 
 /// Both ends of a new terminal.
 #[derive(Debug)]
@@ -17,13 +19,28 @@ pub(crate) struct Terminal {
 
 impl Terminal {
     /// Opens one of this size.
-    pub(crate) fn open(rows: u16, columns: u16) -> io::Result<Self> {
+    pub(crate) fn open(size: Size) -> io::Result<Self> {
         let terminal = open()?;
-        let size = libc::winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
-        // SAFETY: the descriptor is open, and the structure is a local that lives across the call.
-        let set = unsafe { libc::ioctl(terminal.ours.as_raw_fd(), libc::TIOCSWINSZ as _, &raw const size) };
-        checked(set).map(|_| terminal)
+        set_size(&terminal.ours, size)?;
+        Ok(terminal)
     }
+}
+
+/// Changes the size of a terminal, of which this is our end. The kernel tells the programs in its foreground.
+pub(crate) fn set_size(ours: &OwnedFd, size: Size) -> io::Result<()> {
+    let size = libc::winsize { ws_row: size.rows, ws_col: size.columns, ws_xpixel: 0, ws_ypixel: 0 };
+    // SAFETY: the descriptor is open, and the structure is a local that lives across the call.
+    let set = unsafe { libc::ioctl(ours.as_raw_fd(), libc::TIOCSWINSZ as _, &raw const size) };
+    checked(set).map(|_| ())
+}
+
+/// The size of a terminal; none if it is not one, or has no size, as on a serial line.
+pub(crate) fn size(terminal: &impl AsFd) -> Option<Size> {
+    let mut size = libc::winsize { ws_row: 0, ws_col: 0, ws_xpixel: 0, ws_ypixel: 0 };
+    let descriptor = terminal.as_fd().as_raw_fd();
+    // SAFETY: the descriptor is open, and the structure is a local that lives across the call.
+    checked(unsafe { libc::ioctl(descriptor, libc::TIOCGWINSZ as _, &raw mut size) }).ok()?;
+    Some(Size { rows: size.ws_row, columns: size.ws_col }).filter(|size| size.rows > 0 && size.columns > 0)
 }
 
 /// Neither end is ever without the mark that keeps it from other children, and neither becomes our own terminal.

@@ -1,19 +1,14 @@
 //! A command's bytes as text.
 
-use windlass_contract::{Finished, Whole};
+use windlass_contract::Whole;
 
-/// The output as text: what is not UTF-8 is replaced, and what was not kept is said on a line of its own.
-pub(super) fn of(finished: &Finished) -> String {
-    let elsewhere = match &finished.whole {
+/// An output as text: what is not UTF-8 is replaced, and what was not kept is said on a line of its own.
+pub(crate) fn joined(output: &[u8], gap: Option<(usize, u64)>, whole: Option<&Whole>) -> String {
+    let Some((at, missing)) = gap else { return lossy(output) };
+    let elsewhere = match whole {
         Some(Whole::File { path, complete: true, .. }) => format!("[whole output: {}]\n", path.display()),
         _ => String::new(),
     };
-    joined(&finished.output, finished.gap, &elsewhere)
-}
-
-/// Bytes as text, with a word at their gap, and what `elsewhere` says.
-pub(crate) fn joined(output: &[u8], gap: Option<(usize, u64)>, elsewhere: &str) -> String {
-    let Some((at, missing)) = gap else { return lossy(output) };
     let (head, tail) = output.split_at_checked(at).unwrap_or((output, &[]));
     // The cut may have gone through a character; half of one is of no use to anybody.
     let head = &head[..head.len() - unfinished(head)];
@@ -50,23 +45,12 @@ fn length(first: u8) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use proptest::prelude::*;
-    use windlass_contract::Exit;
 
     use super::*;
 
     fn text(output: &[u8], gap: Option<(usize, u64)>) -> String {
-        of(&Finished {
-            exit: Exit::Code(0),
-            output: output.to_vec(),
-            gap,
-            whole: None,
-            duration: Duration::ZERO,
-            denials: Vec::new(),
-            killed: Vec::new(),
-        })
+        joined(output, gap, None)
     }
 
     #[test]

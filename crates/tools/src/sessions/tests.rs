@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use windlass_contract::{AnyTool, Content, Input, Rung, erase};
+use windlass_contract::{AnyTool, Content, Input, Rung, Whole, erase};
 
 use super::*;
 use crate::{
@@ -63,6 +63,32 @@ async fn what_ends_in_time_needs_no_session() {
         (vec!["/bin/zsh".into(), "-c".into(), "true".into()], Keyboard::Absent)
     );
     assert_eq!(command.env["TERM"], "dumb");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_not_shown_whole_is_told_where_it_is() {
+    let desk = Desk::new("0123456789abcdef", Pose::Over(Exit::Code(0)));
+    assert_eq!(desk.exec(r#"{"cmd":"true"}"#).await.1.whole, None);
+    let (_, facts, _) = desk.exec(r#"{"cmd":"true","max_output_tokens":3}"#).await;
+    let path = "/outputs/1.txt".into();
+    assert_eq!(facts.whole, Some(Whole::File { path, bytes: 16, complete: true }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_whose_time_is_up_says_so() {
+    let desk = Desk::new("half of it\n", Pose::Over(Exit::TimedOut));
+    let (text, facts, _) = desk.exec(r#"{"cmd":"serve"}"#).await;
+    assert_eq!((text, facts.exit), (format!("{TIME_IS_UP}\nhalf of it\n"), Some(Exit::TimedOut)));
+}
+
+#[tokio::test]
+async fn a_terminal_is_part_of_what_is_asked_for() {
+    let desk = Desk::new("", Pose::Works);
+    let terminal = |input: &str| {
+        desk.tool("exec_command").prepare(&Input::Json(input.into())).unwrap().effects().terminal
+    };
+    assert!(terminal(r#"{"cmd":"bash","tty":true}"#));
+    assert!(!terminal(r#"{"cmd":"bash"}"#));
 }
 
 #[tokio::test(start_paused = true)]
