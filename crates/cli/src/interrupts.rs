@@ -1,6 +1,6 @@
 //! Signals: Ctrl-C and requests to end, and that the window has changed.
 
-use std::{io, thread};
+use std::{fs::File, io, thread};
 
 use tokio::{
     runtime::Builder,
@@ -9,6 +9,9 @@ use tokio::{
 use windlass::{Reason, Stop, host::Window};
 
 use crate::{exit::Exit, problem::Problem};
+
+/// More than watching takes.
+const DESCRIPTORS: usize = 8;
 
 /// Watches from now on: the first request stops the work in order, the second ends the process. The window follows the
 /// terminal.
@@ -20,6 +23,9 @@ pub(crate) fn watch(stop: Stop, window: Window) -> Result<(), Problem> {
 }
 
 fn start(stop: Stop, window: Window) -> io::Result<()> {
+    // The library panics where it cannot have the few descriptors it needs. Asked for beforehand, their lack is an error.
+    let room = (0..DESCRIPTORS).map(|_| File::open("/dev/null")).collect::<io::Result<Vec<_>>>()?;
+    drop(room);
     let runtime = Builder::new_current_thread().enable_io().build()?;
     let inside = runtime.enter();
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
