@@ -112,7 +112,7 @@ impl Blueprint {
     /// Draws walls for the rung with namespaces.
     pub(crate) fn draw(walls: &Walls, quota: &Quota, ground: Ground<'_>) -> Result<Self, Impossible> {
         let roots = roots(walls)?;
-        let mut protection = Protection::of(&roots);
+        let mut protection = Protection::of(&roots, ground.begins);
         let mut writable_trees = roots.clone();
         writable_trees.extend(protection.also_writable.iter().cloned());
         let mut not_covered: Vec<_> = protection.not_covered().collect();

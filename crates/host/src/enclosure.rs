@@ -97,9 +97,9 @@ fn told(rung: Rung, network: Network) -> BTreeMap<&'static str, Option<String>> 
 }
 
 impl Site {
-    pub(crate) fn ground<'a>(&'a self, temporary: Option<&'a Path>) -> Ground<'a> {
+    pub(crate) fn ground<'a>(&'a self, temporary: Option<&'a Path>, begins: &'a Path) -> Ground<'a> {
         let (home, sockets) = (self.home.as_deref(), self.agent_socket.as_deref());
-        Ground { home, cwd: &self.cwd, temporary, sockets }
+        Ground { home, cwd: &self.cwd, begins, temporary, sockets }
     }
 
     fn held(&self, rung: Rung, not_covered: Vec<String>) -> Held {

@@ -68,7 +68,7 @@ impl Fence {
             )));
         }
         let mut trees = roots(walls)?;
-        let mut protection = Protection::of(&trees);
+        let mut protection = Protection::of(&trees, ground.begins);
         protection.save();
         trees.extend(protection.also_writable.iter().cloned());
         let mut not_covered = self::not_covered(version);

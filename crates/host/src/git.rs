@@ -1,29 +1,19 @@
 //! How git lays out its files, as far as it matters who may change them.
 
 use std::{
-    collections::VecDeque,
     fs,
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
-pub(crate) mod config;
-mod seen;
+use crate::seen::Seen;
 
-use seen::Seen;
+pub(crate) mod config;
 
 /// How much of a small file is read.
 const SMALL_FILE_BYTES: u64 = 64 * 1024;
 
 /// The largest index that is read. One entry takes about 100 bytes.
 const INDEX_BYTES: u64 = 256 * 1024 * 1024;
-
-/// How many directories of a workspace are looked into for repositories nobody mentions. A bound, so that the size of
-/// the workspace does not matter; looking into one takes some 10 µs, and 1 µs if it has not changed.
-const LOOKED_INTO: usize = 128;
-
-/// How many entries of each: a huge directory holds files, not repositories.
-const ENTRIES: usize = 256;
 
 /// The git directory a `.git` leads to: itself, or what the file or link that it is names.
 pub(crate) fn directory(dot_git: &Path) -> Option<PathBuf> {
@@ -50,9 +40,10 @@ pub(crate) fn belongs(directory: &Path, dot_git: &Path) -> bool {
         .is_some_and(|back| dot_git.canonicalize().is_ok_and(|own| own == back))
 }
 
-/// Whether a directory is itself what a `.git` usually is.
+/// Whether a directory is itself what a `.git` usually is: of its own, or with the rest elsewhere.
 pub(crate) fn is_bare(directory: &Path) -> bool {
-    directory.join("HEAD").exists() && directory.join("objects").is_dir() && directory.join("refs").is_dir()
+    let is = |name: &str| directory.join(name).symlink_metadata().is_ok();
+    is("HEAD") && (is("objects") && is("refs") || is("commondir"))
 }
 
 /// The git directories inside another: of submodules and of linked worktrees.
@@ -62,58 +53,6 @@ pub(crate) fn inner(directory: &Path) -> impl Iterator<Item = PathBuf> {
 
 fn entries(directory: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path())
-}
-
-/// Directories with a `.git` of their own, not far below a root.
-#[derive(Debug)]
-pub(crate) struct Nested {
-    pub(crate) found: Vec<PathBuf>,
-    /// Whether the whole root was looked through.
-    pub(crate) is_all: bool,
-}
-
-/// Looks for repositories not far below a root.
-pub(crate) fn nested(root: &Path) -> Nested {
-    let mut nested = Nested { found: Vec::new(), is_all: true };
-    let mut waiting = VecDeque::from([root.to_owned()]);
-    for _ in 0..LOOKED_INTO {
-        let Some(directory) = waiting.pop_front() else { return nested };
-        let listing = listing(&directory);
-        waiting.extend(listing.directories.iter().cloned());
-        nested.is_all &= listing.is_all;
-        if listing.has_git && directory != root {
-            nested.found.push(directory);
-        }
-    }
-    nested.is_all &= waiting.is_empty();
-    nested
-}
-
-/// What a directory holds, as far as it matters here.
-#[derive(Debug, Default)]
-struct Listing {
-    has_git: bool,
-    directories: Vec<PathBuf>,
-    is_all: bool,
-}
-
-fn listing(directory: &Path) -> Arc<Listing> {
-    static SEEN: Seen<Arc<Listing>> = Seen::new();
-    SEEN.or(directory, || {
-        let mut listing = Listing { is_all: true, ..Listing::default() };
-        for (index, entry) in fs::read_dir(directory).into_iter().flatten().flatten().enumerate() {
-            if index == ENTRIES {
-                listing.is_all = false;
-                break;
-            }
-            if entry.file_name() == ".git" {
-                listing.has_git = true;
-            } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                listing.directories.push(entry.path());
-            }
-        }
-        Arc::new(listing)
-    })
 }
 
 /// Where the index says that other repositories are checked out. Git looks into them by itself.
@@ -211,19 +150,6 @@ mod tests {
             git(top, &["update-index", "--index-version", version]);
             assert_eq!(gitlinks(&top.join(".git")), [Path::new("deep/er/sub")], "version {version}");
         }
-    }
-
-    #[test]
-    fn nested_repositories_are_found_without_an_index() {
-        let place = tempfile::tempdir().unwrap();
-        fs::create_dir_all(place.path().join("a/b/.git")).unwrap();
-        fs::create_dir_all(place.path().join(".git/c/.git")).unwrap();
-        let nested = nested(place.path());
-        assert_eq!((nested.found, nested.is_all), (vec![place.path().join("a/b")], true));
-        for name in 0..LOOKED_INTO {
-            fs::create_dir(place.path().join(format!("z{name}"))).unwrap();
-        }
-        assert!(!super::nested(place.path()).is_all, "it does not claim to have seen everything");
     }
 
     #[test]

@@ -30,6 +30,8 @@ pub(crate) struct Impossible(pub(crate) String);
 pub(crate) struct Ground<'a> {
     pub(crate) home: Option<&'a Path>,
     pub(crate) cwd: &'a Path,
+    /// Where the command begins, which it may choose itself.
+    pub(crate) begins: &'a Path,
     pub(crate) temporary: Option<&'a Path>,
     pub(crate) sockets: Option<&'a Path>,
 }

@@ -15,6 +15,7 @@ use std::{
 use windlass_contract::{Denial, Effects, Layer, Proof};
 
 use crate::{
+    below::Below,
     git::{self, config},
     protect::{Protection, Saved},
 };
@@ -24,6 +25,10 @@ const ASIDE: &str = "windlass-refused";
 
 /// How deep repositories in repositories are followed.
 const DEPTH: usize = 4;
+
+/// How large a file, and how many in a directory, are compared with others.
+const SAME_BYTES: u64 = 1024 * 1024;
+const SAME_ENTRIES: usize = 64;
 
 /// Puts right what is not as it must be, and tells of it.
 pub(crate) fn inspect(protection: &Protection) -> Vec<Denial> {
@@ -48,10 +53,8 @@ pub(crate) fn inspect(protection: &Protection) -> Vec<Denial> {
     for repository in &protection.repositories {
         inspection.linked(repository, DEPTH);
     }
-    for root in &protection.roots {
-        for nested in git::nested(root).found {
-            inspection.new_repository(&nested.join(".git"));
-        }
+    for before in &protection.below {
+        inspection.look_below(before);
     }
     inspection.denials
 }
@@ -70,6 +73,30 @@ impl Inspection<'_> {
             need: Effects::write(path),
             proof: Proof::Observed,
         });
+    }
+
+    /// What has appeared in the directories below a root.
+    fn look_below(&mut self, before: &Below) {
+        let now = before.again();
+        for top in &now.repositories {
+            self.new_repository(&top.join(".git"));
+        }
+        for path in now.names.iter().filter(|path| !before.names.contains(path)) {
+            if !self.is_copy(path) {
+                self.move_aside(path, "this name is protected and did not exist before");
+            }
+        }
+        if before.is_all && !now.is_all {
+            let rule = "so much was made in it that not all was looked through: look before you use it";
+            self.tell(&before.root, rule.to_owned());
+        }
+    }
+
+    /// Whether it says the same as something of this name that was there before and cannot have changed: as in another
+    /// worktree of a repository.
+    fn is_copy(&self, path: &Path) -> bool {
+        let mut known = self.protection.fixed.iter().filter(|known| known.file_name() == path.file_name());
+        known.any(|known| is_same(known, path, DEPTH))
     }
 
     fn move_aside(&mut self, path: &Path, why: &str) {
@@ -135,8 +162,10 @@ impl Inspection<'_> {
         if let Some(directory) = git::directory(dot_git) {
             self.clean(&directory, DEPTH);
         }
-        let Some(top) = dot_git.parent() else { return };
-        if git::is_bare(top) && !self.protection.repositories.contains(top) {
+        let Some(top) = dot_git.parent().filter(|top| git::is_bare(top)) else { return };
+        if !self.protection.roots.iter().any(|root| root == top) {
+            self.clean(top, DEPTH);
+        } else if !self.protection.repositories.contains(top) {
             self.move_aside(&top.join("HEAD"), "with it this directory would count as a git repository");
         }
     }
@@ -202,6 +231,26 @@ impl Inspection<'_> {
             self.tell(path, format!("the harmless settings could not be kept: {error}"));
         }
     }
+}
+
+/// Whether two files, or two directories with all that is in them, are the same. Large ones count as different.
+fn is_same(one: &Path, other: &Path, depth: usize) -> bool {
+    let (Ok(first), Ok(second)) = (one.symlink_metadata(), other.symlink_metadata()) else { return false };
+    if first.is_file() && second.is_file() {
+        let small = first.len() == second.len() && first.len() <= SAME_BYTES;
+        return small
+            && fs::read(one).ok().is_some_and(|bytes| fs::read(other).is_ok_and(|too| too == bytes));
+    }
+    if !first.is_dir() || !second.is_dir() || depth == 0 {
+        return false;
+    }
+    let names = |directory: &Path| -> io::Result<BTreeSet<OsString>> {
+        fs::read_dir(directory)?.take(SAME_ENTRIES).map(|entry| Ok(entry?.file_name())).collect()
+    };
+    let (Ok(names), Ok(others)) = (names(one), names(other)) else { return false };
+    names.len() < SAME_ENTRIES
+        && names == others
+        && names.iter().all(|name| is_same(&one.join(name), &other.join(name), depth - 1))
 }
 
 /// Renames something, whatever it is, to a name that is free.

@@ -28,6 +28,7 @@
 //! ```
 
 mod attached;
+mod below;
 #[cfg(target_os = "linux")]
 mod blueprint;
 mod capture;
@@ -53,6 +54,7 @@ mod seatbelt;
 #[cfg(target_os = "linux")]
 mod seccomp;
 mod secrets;
+mod seen;
 mod spending;
 mod sys;
 mod temporary;

@@ -6,16 +6,16 @@
 
 use std::{
     collections::BTreeSet,
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     fs, io,
     path::{Path, PathBuf},
 };
 
-use crate::git;
+use crate::{below::Below, git};
 
-/// In every directory that may be written, each with who runs what it says.
+/// In every directory that may be written and in those below, each with who runs what it says.
 #[rustfmt::skip]
-const IN_ROOT: &[(&str, &str)] = &[
+const ANYWHERE: &[(&str, &str)] = &[
     (".windlass", "our own settings for this project"),
     (".codex", "another agent's settings, with commands"),
     (".claude", "another agent's settings, with commands"),
@@ -26,6 +26,11 @@ const IN_ROOT: &[(&str, &str)] = &[
     (".vscode", "tasks an editor runs when the folder is opened"),
     (".idea", "tasks an editor runs"),
     (".envrc", "direnv runs it on entering the directory"),
+];
+
+/// In every directory that may be written, in case it is a home.
+#[rustfmt::skip]
+const IN_ROOT: &[(&str, &str)] = &[
     (".bashrc", "shells run it when they start"),
     (".bash_profile", "shells run it when they start"),
     (".bash_login", "shells run it when they start"),
@@ -56,6 +61,9 @@ const IN_GIT: &[(&str, &str)] = &[
 /// How many repositories below a git directory's `modules` and `worktrees` are looked after.
 const INNER_LIMIT: usize = 256;
 
+/// How many protected names below a root are kept from change. Each costs a mount or two, for every command.
+const NAMES_BELOW: usize = 64;
+
 /// How many files of a protected directory are remembered, and how large ones.
 const SAVED_FILES: usize = 64;
 const SAVED_BYTES: u64 = 1024 * 1024;
@@ -79,6 +87,8 @@ pub(crate) struct Protection {
     pub(crate) open: BTreeSet<PathBuf>,
     /// What may be written.
     pub(crate) roots: Vec<PathBuf>,
+    /// What was found below each of them.
+    pub(crate) below: Vec<Below>,
     /// Those of them that were not looked through to the end.
     pub(crate) unseen: Vec<PathBuf>,
     /// Files to put back, where nothing keeps them from being changed.
@@ -95,6 +105,11 @@ pub(crate) struct Saved {
     pub(crate) permissions: fs::Permissions,
 }
 
+/// Whether a name is protected in whichever directory it stands.
+pub(crate) fn is_protected_anywhere(name: &str) -> bool {
+    ANYWHERE.iter().any(|(protected, _)| *protected == name)
+}
+
 /// Whether a file could make git take the directory around it for a repository, settings and all: its `HEAD`, or the rest
 /// of one beside a `HEAD` that is there.
 fn makes_repository(real: &Path) -> bool {
@@ -109,21 +124,27 @@ fn makes_repository(real: &Path) -> bool {
 }
 
 impl Protection {
-    /// Looks at the roots. Costs the same however many files they hold.
-    pub(crate) fn of(roots: &[PathBuf]) -> Self {
+    /// Looks at the roots, for a command that begins in a directory. Costs the same however many files they hold.
+    pub(crate) fn of(roots: &[PathBuf], begins: &Path) -> Self {
         let mut protection = Self { roots: roots.to_vec(), ..Self::default() };
+        // By its real name: a link must not lead out of the root.
+        let begins = begins.canonicalize().unwrap_or_default();
         for root in roots {
-            for (name, _) in IN_ROOT {
+            for (name, _) in ANYWHERE.iter().chain(IN_ROOT) {
                 protection.name(&root.join(name), root);
             }
             protection.repository(root, root);
-            let nested = git::nested(root);
-            for top in nested.found {
-                protection.repository(&top, root);
+            let below = Below::of(root, &begins);
+            for top in &below.repositories {
+                protection.repository(top, root);
             }
-            if !nested.is_all {
+            for path in below.names.iter().take(NAMES_BELOW) {
+                protection.name(path, root);
+            }
+            if !below.is_all || below.names.len() > NAMES_BELOW {
                 protection.unseen.push(root.clone());
             }
+            protection.below.push(below);
         }
         protection
     }
@@ -132,7 +153,10 @@ impl Protection {
     /// writes in its directory, and no one else has to.
     pub(crate) fn guards(&self, real: &Path) -> bool {
         let around = |path: &PathBuf| real.starts_with(path) || path.starts_with(real);
-        real.iter().any(|part| part.eq_ignore_ascii_case(".git"))
+        let below = |root: &PathBuf| real.strip_prefix(root).ok();
+        let is_named = |part: &OsStr| ANYWHERE.iter().any(|(name, _)| part.eq_ignore_ascii_case(name));
+        self.roots.iter().filter_map(below).any(|inside| inside.iter().any(is_named))
+            || real.iter().any(|part| part.eq_ignore_ascii_case(".git"))
             || makes_repository(real)
             || self.fixed.iter().any(around)
             || self.absent.iter().any(|path| real.starts_with(path))
@@ -142,7 +166,7 @@ impl Protection {
     pub(crate) fn not_covered(&self) -> impl Iterator<Item = String> {
         self.unseen.iter().map(|root| {
             format!(
-                "settings and hooks of repositories deep inside `{}` that its index does not name",
+                "deep inside `{}`: protected names, and repositories that its index does not name",
                 root.display()
             )
         })

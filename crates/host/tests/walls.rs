@@ -471,13 +471,29 @@ const PLANTING: &[(&str, &str)] = &[
     ),
 ];
 
+/// The same below the workspace: a directory that the user enters later, and an attack that turns it into a repository.
+const PLANTING_BELOW: &[(&str, &str)] = &[
+    ("a/b/c/d", "git init -q a/b/c/d; plant a/b/c/d/.git"),
+    ("sub", "git init -q --bare sub; git config -f sub/config core.bare false; git config -f sub/config core.worktree .; plant sub"),
+    (
+        "sub",
+        "git init -q --bare r; git config -f r/config core.bare false; plant r; mkdir sub
+         echo ref: refs/heads/m > sub/HEAD; echo ../r > sub/commondir; git config -f r/config core.worktree @/ws/sub",
+    ),
+    ("z/z", "for i in $(seq 300); do mkdir -p m$i/n; done; git init -q z/z; plant z/z/.git"),
+    ("z/z", "mkdir z; for i in $(seq 2000); do : > z/f$i; done; git init -q z/z; plant z/z/.git"),
+];
+
 #[tokio::test]
 async fn git_of_the_user_runs_nothing_a_command_has_planted() {
     if !have("git") {
         return;
     }
+    let top = PLANTING.iter().map(|(setup, attack)| (*setup, *attack, "."));
+    let below = PLANTING_BELOW.iter().map(|(entered, attack)| ("true", *attack, *entered));
+    let all: Vec<_> = top.chain(below).collect();
     for rung in RUNGS {
-        for (setup, attack) in PLANTING {
+        for (setup, attack, entered) in &all {
             let Some(world) = World::on(rung) else { break };
             let identity =
                 "export GIT_AUTHOR_NAME=t GIT_AUTHOR_EMAIL=t GIT_COMMITTER_NAME=t GIT_COMMITTER_EMAIL=t; ";
@@ -489,7 +505,9 @@ async fn git_of_the_user_runs_nothing_a_command_has_planted() {
             };
             outside(setup);
             world.script(&format!("{PLANT}{attack}")).await;
-            outside("git status; git diff; git commit -q --allow-empty -m user; true");
+            outside(&format!(
+                "cd {entered}; git status; git diff; git commit -q --allow-empty -m user; true"
+            ));
             assert!(!world.path("out/pwn").exists(), "{}: {setup}: {attack}", rung.name());
         }
     }
@@ -512,6 +530,46 @@ async fn protected_names_cannot_be_made_or_changed() {
             let aside = world.path("ws").join(format!("{name}.windlass-refused"));
             assert!(aside.symlink_metadata().is_ok(), "{name} is not lost");
         }
+    }
+}
+
+#[tokio::test]
+async fn protected_names_below_a_root_are_protected_too() {
+    for rung in RUNGS {
+        let Some(world) = World::on(rung) else { continue };
+        fs::create_dir_all(world.path("ws/old/.vscode")).unwrap();
+        fs::create_dir_all(world.path("ws/a/b")).unwrap();
+        world.write("ws/old/.vscode/tasks.json", "mine");
+        let script = "cp -r old copy; echo x > old/.vscode/tasks.json; mv old moved; echo x > a/b/.envrc
+            for i in $(seq 300); do mkdir -p m$i/n; done; mkdir -p new/deep/er a/.windlass copy/.codex
+            echo x > new/deep/er/.mcp.json; mkdir e; ln -s e a/b/.vscode; mkdir -p node_modules/p/.vscode";
+        let (finished, _) = world.run(world.walls(), Quota::default(), script).await;
+        assert_eq!(world.read("ws/old/.vscode/tasks.json"), "mine", "{}", rung.name());
+        assert_eq!(world.read("ws/copy/.vscode/tasks.json"), "mine", "{}: a copy is no danger", rung.name());
+        assert!(world.path("ws/node_modules/p/.vscode").exists());
+        for name in ["a/b/.envrc", "new/deep/er/.mcp.json", "a/.windlass", "copy/.codex", "a/b/.vscode"] {
+            assert!(world.path("ws").join(name).symlink_metadata().is_err(), "{}: {name}", rung.name());
+            let told = finished.denials.iter().filter(|denial| denial.proof == Proof::Observed);
+            assert!(told.map(|denial| &denial.what).any(|what| what.ends_with(name)), "{name} is told of");
+            let aside = world.path("ws").join(format!("{name}.windlass-refused"));
+            assert!(aside.symlink_metadata().is_ok(), "{name} is not lost");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_bare_repository_that_a_command_makes_can_be_used() {
+    if !have("git") {
+        return;
+    }
+    for rung in RUNGS {
+        let Some(world) = World::on(rung) else { continue };
+        let script = "git init -q --bare server.git; git init -q --bare other.git";
+        assert_eq!(world.script(script).await, (Exit::Code(0), String::new()), "{}", rung.name());
+        let script =
+            "git clone -q server.git client 2>&1; cd client; git commit -q --allow-empty -m x; git push -q";
+        let (exit, said) = world.script(script).await;
+        assert_eq!(exit, Exit::Code(0), "{}: {said}", rung.name());
     }
 }
 

@@ -49,7 +49,13 @@ impl Ladder {
         if let Some(reason) = self.no_namespaces.get() {
             return Err(reason.clone());
         }
-        let ground = Ground { home: None, cwd: Path::new("/"), temporary: None, sockets: None };
+        let ground = Ground {
+            home: None,
+            cwd: Path::new("/"),
+            begins: Path::new("/"),
+            temporary: None,
+            sockets: None,
+        };
         let tried = Blueprint::draw(&Walls::default(), &Limits::default().quota, ground)
             .map_err(|Impossible(reason)| reason)
             .and_then(|empty| {
@@ -95,8 +101,8 @@ impl Site {
     fn behind_namespaces(&self, program: &Program, stdio: Stdio) -> Result<Enclosed, StartError> {
         let temporary =
             self.temporary.lasting().map_err(|error| confine("making a temporary directory", error))?;
-        let blueprint =
-            Blueprint::draw(&self.walls, &self.limits.quota, self.ground(temporary)).map_err(impossible)?;
+        let ground = self.ground(temporary, program.directory());
+        let blueprint = Blueprint::draw(&self.walls, &self.limits.quota, ground).map_err(impossible)?;
         let changes = self.variables(Rung::Namespaces, Path::new("/tmp"));
         let program = program.with(&changes)?;
         let started = confined::start(&program, &blueprint, self.ladder.standing()?, stdio)?;
@@ -107,7 +113,7 @@ impl Site {
     fn behind_landlock(&self, program: &Program, stdio: Stdio) -> Result<Enclosed, StartError> {
         let temporary =
             self.temporary.path().map_err(|error| confine("making a temporary directory", error))?;
-        let ground = self.ground(Some(temporary));
+        let ground = self.ground(Some(temporary), program.directory());
         let fence = Fence::draw(&self.walls, &self.limits.quota, ground, self.ladder.landlock())
             .map_err(impossible)?;
         let program = program.with(&self.variables(Rung::Landlock, temporary))?;

@@ -36,9 +36,10 @@ impl Site {
         let temporary =
             self.temporary.path().map_err(|error| confine("making a temporary directory", error))?;
         let roots = roots(&self.walls).map_err(impossible)?;
-        let protection = Protection::of(&roots);
+        let protection = Protection::of(&roots, program.directory());
         let mut not_covered = vec!["memory, processes and disk are not limited".to_owned()];
-        let hidden = hidden(&self.walls, self.ground(Some(temporary)), &roots, &mut not_covered);
+        let hidden =
+            hidden(&self.walls, self.ground(Some(temporary), program.directory()), &roots, &mut not_covered);
         let profile = Profile::new(&roots, temporary, &protection, &hidden, self.walls.network);
         let program = program.with(&self.variables(Rung::Seatbelt, temporary))?;
         let program = program.under(seatbelt::PROGRAM, &profile.arguments())?;

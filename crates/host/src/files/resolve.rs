@@ -246,7 +246,7 @@ impl Resolver {
         }
         let protection = self.protection.get_or_init(|| {
             let roots: Vec<_> = view.writable.iter().filter(|root| root.is_dir()).cloned().collect();
-            Protection::of(&roots)
+            Protection::of(&roots, &self.cwd)
         });
         if protection.guards(real) {
             return Err(denied(name, "a protected name: other programs run what it says", need()));
@@ -261,7 +261,7 @@ impl Resolver {
             // What is to be written may not exist yet.
             let real = |path: &PathBuf| real_to_be(&normal(&site.cwd.join(path))).ok();
             let writable: Vec<_> = site.walls.writable.iter().filter_map(real).collect();
-            let hidden = hidden(&site.walls, site.ground(None), &writable, &mut Vec::new());
+            let hidden = hidden(&site.walls, site.ground(None, &site.cwd), &writable, &mut Vec::new());
             View { shown: shown(&site.walls, &hidden), hidden, writable }
         }))
     }

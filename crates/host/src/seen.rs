@@ -50,15 +50,15 @@ impl Stamp {
 }
 
 /// Remembers what was made of files and directories.
-pub(super) struct Seen<T>(Mutex<BTreeMap<PathBuf, (Option<Stamp>, T)>>);
+pub(crate) struct Seen<T>(Mutex<BTreeMap<PathBuf, (Option<Stamp>, T)>>);
 
 impl<T: Clone> Seen<T> {
-    pub(super) const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self(Mutex::new(BTreeMap::new()))
     }
 
     /// What was made of a file, if it is as it was; else what is made of it now.
-    pub(super) fn or(&self, path: &Path, read: impl FnOnce() -> T) -> T {
+    pub(crate) fn or(&self, path: &Path, read: impl FnOnce() -> T) -> T {
         // Before it is read: what changes meanwhile is found changed the next time.
         let stamp = Stamp::of(path);
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
