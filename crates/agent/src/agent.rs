@@ -13,6 +13,7 @@ use crate::{
     AgentBuilder, AgentError,
     history::History,
     refusals::Refusals,
+    reviewer::Asked,
     turn::{Fixed, Turn},
 };
 
@@ -20,6 +21,7 @@ use crate::{
 pub struct Agent {
     pub(crate) thread: ThreadId,
     pub(crate) model: Arc<dyn ModelClient>,
+    pub(crate) asked: Arc<Asked>,
     pub(crate) toolbox: Arc<Toolbox>,
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) events: Arc<dyn EventSink>,
@@ -126,6 +128,7 @@ impl Agent {
     }
 
     fn open(&mut self, input: Vec<Content>) -> Result<(), JournalError> {
+        self.asked.set(&input);
         self.history.settle()?;
         self.journal.append(&Record::TurnContext(&self.context))?;
         self.history.push(Body::Message { role: Role::User, content: input }.into())

@@ -18,7 +18,8 @@ use windlass_record::{
     Edits, Followed, Keep, Outside, Repair, SessionError, SessionFile, Trouble, Which, new_thread_id, outputs,
 };
 use windlass_runtime::{
-    Budget, CleanEvents, DefinitionErrors, Gate, Policy, Registry, RegistryBuilder, Secrets, Shaper, Toolbox,
+    Budget, CleanEvents, DefinitionErrors, Gate, Policy, Registry, RegistryBuilder, Review, Secrets, Shaper,
+    Toolbox, Verdicts,
 };
 
 use crate::{
@@ -26,6 +27,7 @@ use crate::{
     announce::Announcer,
     context::{INSTRUCTIONS, opening, surroundings},
     history::History,
+    reviewer::{Asked, ModelReviewer},
 };
 
 /// How many bytes a tool may say about an output beside it: with them it must fit, or be kept elsewhere.
@@ -57,6 +59,8 @@ pub struct AgentBuilder {
     command_cpu: Option<Duration>,
     window: Window,
     single_turn: bool,
+    verdicts: Verdicts,
+    judged_by_model: Option<Duration>,
     /// Where it is kept what files were: with the session.
     edits: Option<Edits>,
     /// Where long outputs are kept: with the session.
@@ -89,6 +93,8 @@ impl Default for AgentBuilder {
             command_cpu: None,
             window: Window::default(),
             single_turn: false,
+            verdicts: Verdicts::default(),
+            judged_by_model: None,
             edits: None,
             outputs: None,
         }
@@ -167,6 +173,10 @@ impl AgentBuilder {
         token_limit(tokens: u64) = Some(tokens);
         /// How long all commands may take together.
         command_time(limit: Duration) = Some(limit);
+        /// When the model reads what we think of a call.
+        verdicts(when: Verdicts) = when;
+        /// Asks the model what it thinks of calls that may have changed something, for no longer than this.
+        judged_by_model(patience: Duration) = Some(patience);
         /// How much time of the processors all commands may take together.
         command_cpu(limit: Duration) = Some(limit);
         /// What programs on a terminal print to.
@@ -196,7 +206,7 @@ impl AgentBuilder {
             Some(home) => Arc::new(self.outside(home)),
             None => Arc::new(Forgetful),
         };
-        Ok(self.around(registry, journal, events, Budget::default()))
+        Ok(self.around(registry, journal, events, Budget::default(), Review::default()))
     }
 
     /// Where calls without a session are written down.
@@ -244,9 +254,18 @@ impl AgentBuilder {
         events.emit(&Event::ThreadStarted { thread: begun.thread.clone() });
         self.edits.iter().for_each(|edits| mend(edits, &*events));
         begun.repairs.iter().for_each(|repair| events.emit(&Event::Warning { message: repair.to_string() }));
+        let asked = Arc::new(Asked::default());
+        let review = match self.judged_by_model {
+            Some(patience) => {
+                let (model, thread) = (Arc::clone(&model), begun.thread.clone());
+                Review::by(Arc::new(ModelReviewer::new(model, thread, Arc::clone(&asked))), patience)
+            }
+            None => Review::default(),
+        };
         Ok(Agent {
             thread: begun.thread,
             model,
+            asked,
             tools: registry.specs().into(),
             parallel_calls: self.parallel_calls.unwrap_or(family.parallel_calls),
             output_schema: self.output_schema.take(),
@@ -258,6 +277,7 @@ impl AgentBuilder {
                 Arc::clone(&journal),
                 Arc::clone(&events),
                 family.budget,
+                review,
             )),
             journal,
             events,
@@ -285,6 +305,7 @@ impl AgentBuilder {
         journal: Arc<dyn Journal>,
         events: Arc<dyn EventSink>,
         budget: Budget,
+        review: Review,
     ) -> Toolbox {
         let budget = self.budget.unwrap_or(budget);
         let mut machine = Machine::new(self.environment).with_window(self.window);
@@ -304,7 +325,8 @@ impl AgentBuilder {
             registry,
             gate: Gate::new(self.policy, self.approver).with_rulebook(self.rulebook),
             sandbox: Arc::new(machine),
-            shaper: Shaper { budget, secrets: self.secrets },
+            shaper: Shaper { budget, secrets: self.secrets, verdicts: self.verdicts },
+            review,
             journal,
             events,
         }

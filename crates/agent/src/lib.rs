@@ -10,6 +10,7 @@ mod error;
 mod family;
 mod history;
 mod refusals;
+mod reviewer;
 mod toolset;
 mod turn;
 

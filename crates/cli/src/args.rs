@@ -215,6 +215,9 @@ pub(crate) struct Call {
     /// Print the whole result as Markdown.
     #[arg(long)]
     pub(crate) markdown: bool,
+    /// Say on stderr how the result was judged: points, reasons, suggestions.
+    #[arg(long)]
+    pub(crate) judge: bool,
 }
 
 /// Take back what tools have changed in files.

@@ -54,6 +54,9 @@ pub(crate) fn run(common: &Common, args: Call) -> Result<Exit, Problem> {
     };
     let written = io::stdout().lock().write_all(shown.as_bytes());
     written.map_err(|error| Problem::failed(format!("cannot write the result: {error}")))?;
+    if args.judge {
+        crate::note(render::verdict(&outcome.verdict).trim_end());
+    }
     if outcome.status == Status::NotFound {
         crate::note(&crate::tools::unknown(&toolbox.registry, &args.name));
     }

@@ -27,6 +27,9 @@ pub(crate) use show::{Format, show};
 
 use environment::ShellEnvironmentPolicy;
 
+/// How long a model may think about a verdict unless told otherwise.
+const JUDGE_TIME_LIMIT_SEC: NonZeroU64 = NonZeroU64::new(20).unwrap();
+
 /// The configuration of Windlass, read from `config.toml` in its home directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -80,6 +83,12 @@ pub(crate) struct Config {
     /// The most tokens of one tool's output that the model is given; the middle of a longer one is left out. Unset
     /// means what is known to work for the model.
     pub(crate) tool_output_token_limit: Option<NonZeroU64>,
+    /// Who judges whether a call did what was asked.
+    pub(crate) judge: Judge,
+    /// How long the model is waited for with `judge = "model"`, in seconds; then the verdict stays as it is.
+    pub(crate) judge_time_limit_sec: NonZeroU64,
+    /// When the model reads the verdict on its call, as one line behind the result.
+    pub(crate) show_verdict: ShowVerdict,
     /// The longest that all commands of a run may take together, in seconds; then those that run are ended and no more
     /// are started. Unset means no limit.
     pub(crate) command_time_limit_sec: Option<NonZeroU64>,
@@ -121,6 +130,9 @@ impl Default for Config {
             web_search: WebSearch::default(),
             parallel_commands: false,
             tool_output_token_limit: None,
+            judge: Judge::default(),
+            judge_time_limit_sec: JUDGE_TIME_LIMIT_SEC,
+            show_verdict: ShowVerdict::default(),
             command_time_limit_sec: None,
             command_cpu_limit_sec: None,
             turn_time_limit_sec: None,
@@ -219,6 +231,31 @@ pub(crate) enum ShellTool {
 pub(crate) struct Features {
     /// Where `shell_tool` is `auto`: `true` means `unified_exec`, and `false` that it is not chosen for the model.
     pub(crate) unified_exec: Option<bool>,
+}
+
+/// Who judges calls.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Judge {
+    /// What was observed and what its tool promises decide.
+    #[default]
+    Facts,
+    /// After that the model is asked about each call that went well and may have changed something. It can only lower
+    /// a verdict. Costs a request each.
+    Model,
+}
+
+/// When a model reads verdicts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum ShowVerdict {
+    /// Never.
+    Never,
+    /// When a call failed and the verdict says more than its result.
+    #[default]
+    OnFailure,
+    /// With every call.
+    Always,
 }
 
 /// Whether a model is offered tools that read files.

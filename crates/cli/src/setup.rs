@@ -13,7 +13,7 @@ use serde::Serialize;
 use toml::Value;
 use windlass::{
     Agent, AgentBuilder, ApprovalPolicy, Budget, EditTools, Family, FileTools, ModelClient, ModelError,
-    Network, Policy, SandboxMode, ShellKind, Toolset, Walls, WebSearch,
+    Network, Policy, SandboxMode, ShellKind, Toolset, Verdicts, Walls, WebSearch,
     clean::Secrets,
     model::{self, Options, WireApi},
     record::Keep,
@@ -94,6 +94,9 @@ impl Setup {
         if let Some(allowed) = config.parallel_tool_calls {
             builder = builder.parallel_calls(allowed);
         }
+        if config.judge == config::Judge::Model {
+            builder = builder.judged_by_model(Duration::from_secs(config.judge_time_limit_sec.get()));
+        }
         if let Some(seconds) = config.command_time_limit_sec {
             builder = builder.command_time(Duration::from_secs(seconds.get()));
         }
@@ -143,7 +146,12 @@ impl Setup {
             .home(self.home.clone())
             .environment(self.environment()?)
             .secrets(self.secrets())
-            .keep(self.keep());
+            .keep(self.keep())
+            .verdicts(match config.show_verdict {
+                config::ShowVerdict::Never => Verdicts::Never,
+                config::ShowVerdict::OnFailure => Verdicts::OnFailure,
+                config::ShowVerdict::Always => Verdicts::Always,
+            });
         if let Some(tokens) = config.tool_output_token_limit {
             builder = builder.budget(Budget::Tokens(usize::try_from(tokens.get()).unwrap_or(usize::MAX)));
         }

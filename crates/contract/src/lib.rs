@@ -28,6 +28,7 @@ mod schema;
 mod sight;
 mod spec;
 mod tool;
+mod verdict;
 
 use std::{future::Future, pin::Pin};
 
@@ -54,12 +55,13 @@ pub use item::{Body, Cached, Content, Item, Raw, Role};
 pub use journal::{Intent, Journal, JournalError, Record, SessionMeta, TurnContext};
 pub use meta::{Category, Example, Format, Meta};
 pub use model::{ModelClient, ModelError, ModelEvent, ModelInfo, ModelStream, Prompt, Retry, Usage};
-pub use outcome::{CommandFacts, Facts, Outcome, Receipt, Refusal, SessionFacts, Status, Verdict, View};
+pub use outcome::{CommandFacts, Facts, Outcome, Receipt, Refusal, SessionFacts, Status, View};
 pub use policy::{ApprovalPolicy, SandboxMode};
 pub use schema::{Profile, Schema, SchemaError};
 pub use sight::{Seen, Sight, Since, Stamp};
 pub use spec::{Grammar, SpecKind, ToolSpec, WebSearch};
 pub use tool::{AnyTool, Cx, ErrorKind, FnTool, Output, Ready, Tool, ToolError, erase, tool};
+pub use verdict::{Criteria, Gives, Marks, Must, Opinion, Reviewer, Verdict};
 
 /// The boxed future of every object-safe trait here.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::Criteria;
+
 /// What a tool says about itself, for lists, ranking and scheduling.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Meta {
@@ -21,6 +23,8 @@ pub struct Meta {
     pub aliases: Vec<&'static str>,
     /// How its result is written for the model.
     pub format: Format,
+    /// What its calls are judged by.
+    pub criteria: Criteria,
 }
 
 impl Default for Meta {
@@ -34,6 +38,7 @@ impl Default for Meta {
             parallel: true,
             aliases: Vec::new(),
             format: Format::Plain,
+            criteria: Criteria::default(),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{CallId, Content, Denial, Exit, Format, Held, Insight, ToolName, Whole, grant::millis};
+use crate::{CallId, Content, Denial, Exit, Format, Held, Insight, ToolName, Verdict, Whole, grant::millis};
 
 mod for_model;
 
@@ -50,6 +50,9 @@ pub struct View {
     /// How many lines there were, if some were cut.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_lines: Option<u64>,
+    /// Whether the model reads the verdict too, as one line at the end.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub verdict: bool,
 }
 
 impl View {
@@ -122,6 +125,15 @@ impl Facts {
         }
     }
 
+    /// What was still running at the end and was killed, by name.
+    pub fn killed(&self) -> &[String] {
+        match self {
+            Self::None => &[],
+            Self::Command(command) => &command.killed,
+            Self::Session(session) => &session.killed,
+        }
+    }
+
     fn is_none(&self) -> bool {
         *self == Self::None
     }
@@ -181,16 +193,6 @@ pub struct SessionFacts {
     /// What holds it. The shaper moves it to the receipt: the call itself may have been held otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<Held>,
-}
-
-/// Whether a call did what was asked.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Verdict {
-    /// Yes or no.
-    pub success: bool,
-    /// Why, one line each.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub reasons: Vec<String>,
 }
 
 /// How a call was decided, held and run.

@@ -84,7 +84,7 @@ fn per_call(journal: &dyn Journal) -> Result<Duration, Box<dyn Error>> {
         data: None,
         insight: None,
         facts: Facts::None,
-        verdict: Verdict { success: true, reasons: Vec::new() },
+        verdict: Verdict::success(),
         receipt: Receipt::default(),
     };
     let start = Instant::now();

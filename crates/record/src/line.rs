@@ -77,12 +77,12 @@ struct Told {
     view: View,
     #[serde(default)]
     facts: Facts,
+    verdict: Verdict,
 }
 
 impl Told {
     fn for_model(self) -> Vec<Content> {
-        let Self { status, content, view, facts } = self;
-        let verdict = Verdict { success: status == Status::Success, reasons: Vec::new() };
+        let Self { status, content, view, facts, verdict } = self;
         Outcome {
             status,
             content,

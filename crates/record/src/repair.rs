@@ -75,7 +75,7 @@ impl Substitute {
             data: None,
             facts: Facts::None,
             insight: None,
-            verdict: Verdict { success: false, reasons: vec![reason.to_owned()] },
+            verdict: Verdict::failure(reason),
             receipt: Receipt::default(),
         })
     }

@@ -129,7 +129,7 @@ fn write_answer(file: &SessionFile, lengths: &[usize], number: usize) -> usize {
             data: None,
             facts: Facts::None,
             insight: None,
-            verdict: Verdict { success: true, reasons: Vec::new() },
+            verdict: Verdict::success(),
             receipt: Receipt::default(),
         };
         file.append(&Record::Outcome { call: id, outcome: &outcome }).unwrap();

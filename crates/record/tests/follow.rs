@@ -110,7 +110,7 @@ fn outcome() -> Outcome {
         data: None,
         insight: None,
         facts: Facts::None,
-        verdict: Verdict { success: true, reasons: Vec::new() },
+        verdict: Verdict::success(),
         receipt: Receipt::default(),
     }
 }

@@ -93,7 +93,7 @@ fn long_outcome() -> Outcome {
         data: None,
         facts: Facts::None,
         insight: None,
-        verdict: Verdict { success: true, reasons: Vec::new() },
+        verdict: Verdict::success(),
         receipt: Receipt::default(),
     }
 }

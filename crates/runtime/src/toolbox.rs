@@ -3,13 +3,13 @@
 use std::{fmt, sync::Arc, time::Instant};
 
 use windlass_contract::{
-    Body, Effects, Event, EventSink, Format, Journal, Outcome, Output, Ready, Receipt, Record, Sandbox,
-    ToolCall, ToolError,
+    Body, Criteria, Effects, Event, EventSink, Format, Journal, Outcome, Output, Ready, Receipt, Record,
+    Sandbox, ToolCall, ToolError,
 };
 use windlass_shape::{Failure, Shaper};
 
 use crate::{
-    Gate, Registry, Stop,
+    Gate, Registry, Review, Stop,
     orchestrator::{self, Attempt},
     preflight, router,
 };
@@ -24,6 +24,8 @@ pub struct Toolbox {
     pub sandbox: Arc<dyn Sandbox>,
     /// What the model gets to see of a result.
     pub shaper: Shaper,
+    /// Who looks at it again.
+    pub review: Review,
     /// What is written down.
     pub journal: Arc<dyn Journal>,
     /// Who watches.
@@ -40,6 +42,7 @@ impl fmt::Debug for Toolbox {
 pub struct Prepared {
     call: ToolCall,
     format: Format,
+    criteria: Criteria,
     effects: Effects,
     overlaps: bool,
     ready: Result<Box<dyn Ready>, Failure>,
@@ -85,7 +88,10 @@ impl Toolbox {
     /// Routes a call. Cheap and without effects, so that a batch can be ordered before any of it runs.
     pub fn prepare(&self, call: ToolCall) -> Prepared {
         let routed = router::route(&self.registry, &call);
-        let format = routed.tool.map_or(Format::Plain, |tool| tool.meta.format);
+        let (format, criteria) = match routed.tool {
+            Some(tool) => (tool.meta.format, tool.meta.criteria.clone()),
+            None => (Format::default(), Criteria::default()),
+        };
         let (effects, ready) = match routed.ready {
             Ok((ready, effects)) => (effects, Ok(ready)),
             Err(failure) => (Effects::none(), Err(failure)),
@@ -94,13 +100,13 @@ impl Toolbox {
             Some(command) => self.gate.overlaps(command),
             None => routed.tool.is_none_or(|tool| tool.meta.parallel) && !effects.may_change(),
         };
-        Prepared { call, format, effects, overlaps, ready }
+        Prepared { call, format, criteria, effects, overlaps, ready }
     }
 
     /// Runs a call. Every way this can end is an outcome; it is on record and announced before it is returned.
     pub async fn run(&self, prepared: Prepared, stop: &Stop) -> Outcome {
         let began = Instant::now();
-        let Prepared { call, format, effects, ready, .. } = prepared;
+        let Prepared { call, format, criteria, effects, overlaps, ready } = prepared;
         let mut receipt = Receipt::default();
         let result = match ready {
             Ok(ready) => self.pass(&call, &effects, &*ready, &mut receipt, stop).await,
@@ -112,7 +118,10 @@ impl Toolbox {
             tracing::warn!(call.id = %call.id, tool.name = %call.name, %error, source, "the tool failed");
         }
         receipt.duration = began.elapsed();
-        let outcome = self.shaper.shape(format, result, receipt);
+        let mut outcome = self.shaper.shape(format, &criteria, result, receipt);
+        let changes = effects.may_change() && !overlaps;
+        self.review.look(&call, changes, &mut outcome, stop).await;
+        self.shaper.show_verdict(&mut outcome);
         let record = Record::Outcome { call: &call.id, outcome: &outcome };
         if let Err(error) = self.journal.append(&record) {
             // The turn loop writes next, meets the same error, and ends the turn.
@@ -148,6 +157,6 @@ impl Toolbox {
         let error = ToolError::failed(
             "the outcome of this call was lost by an internal error; it may have had effects",
         );
-        self.shaper.shape(Format::Plain, Err(Failure::Tool(error)), Receipt::default())
+        self.shaper.shape(Format::Plain, &Criteria::default(), Err(Failure::Tool(error)), Receipt::default())
     }
 }

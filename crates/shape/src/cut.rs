@@ -40,7 +40,7 @@ impl Budget {
     }
 
     /// The text cut to this budget, or `None` if it fits. The marker itself is not counted; `elsewhere` is added to it.
-    pub(crate) fn cut(self, text: &str, elsewhere: &str) -> Option<String> {
+    pub fn cut(self, text: &str, elsewhere: &str) -> Option<String> {
         let budget = self.bytes();
         if text.len() <= budget {
             return None;

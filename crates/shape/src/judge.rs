@@ -1,16 +1,193 @@
-//! Whether a call did what was asked, judged from its status and facts. Prose is never read.
+//! Whether a call did what was asked: six dimensions, weighed by one table, on facts. Prose is never read.
 
-use windlass_contract::{Exit, Facts, Status, Verdict};
+use serde_json::Value;
+use windlass_contract::{
+    Content, Criteria, Detail, Facts, Gives, Insight, Marks, Must, Receipt, Status, Verdict, Whole,
+};
+
+mod failed;
+
+/// What there is to get in each dimension. What a tool demands besides has no points: where it is missed, none help.
+pub const WEIGHTS: Marks = Marks { status: 40, data: 20, format: 20, time: 10, quality: 10, criteria: true };
+
+/// As many points as a call must have.
+const ENOUGH: u8 = 70;
+
+/// All that is known of a call that ended.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Case<'a> {
+    pub(crate) status: Status,
+    pub(crate) criteria: &'a Criteria,
+    pub(crate) facts: &'a Facts,
+    pub(crate) insight: Option<&'a Insight>,
+    pub(crate) content: &'a [Content],
+    pub(crate) data: Option<&'a Value>,
+    pub(crate) receipt: &'a Receipt,
+    /// Whether the model is shown only a part of it.
+    pub(crate) cut: bool,
+}
 
 /// Judges a call.
-pub(crate) fn judge(status: Status, facts: &Facts) -> Verdict {
-    let reason = match (status, facts.exit()) {
-        (Status::Success, _) => return Verdict { success: true, reasons: Vec::new() },
-        (_, Some(Exit::Code(code))) => format!("the command ended with exit code {code}"),
-        (_, Some(Exit::Signal(signal))) => format!("the command was ended by signal {signal}"),
-        (_, Some(Exit::TimedOut)) => "the command's time was up".to_owned(),
-        (_, Some(Exit::Cancelled)) => "the command was cancelled".to_owned(),
-        (status, None) => format!("the call ended with status {}", status.name()),
+pub(crate) fn judge(case: &Case<'_>) -> Verdict {
+    if case.status != Status::Success {
+        return failed::verdict(case);
+    }
+    let mut notes = Notes::default();
+    let marks = Marks {
+        status: WEIGHTS.status,
+        data: notes.points(WEIGHTS.data, case.data()),
+        format: notes.points(WEIGHTS.format, case.format()),
+        time: notes.points(WEIGHTS.time, case.time()),
+        quality: notes.points(WEIGHTS.quality, case.quality()),
+        criteria: case.criteria.musts.iter().all(|must| notes.points(1, case.must(*must)) == 1),
     };
-    Verdict { success: false, reasons: vec![reason] }
+    let points = marks.total();
+    let success = marks.criteria && points >= ENOUGH;
+    let confidence = match (success, marks.criteria) {
+        (true, _) => points,
+        (false, true) => 100 - points,
+        (false, false) => 100,
+    };
+    Verdict { success, confidence, marks, reasons: notes.reasons, suggestions: notes.suggestions }
 }
+
+/// What is amiss in one dimension: the part of the points that is lost in per cent, why, and what to do about it.
+type Amiss = (u8, String, &'static str);
+
+/// What was found amiss, in the order of the dimensions.
+#[derive(Default)]
+struct Notes {
+    reasons: Vec<String>,
+    suggestions: Vec<String>,
+}
+
+impl Notes {
+    /// The points that are left of these.
+    fn points(&mut self, most: u8, amiss: Vec<Amiss>) -> u8 {
+        let mut left = 100_u8;
+        for (lost, reason, suggestion) in amiss {
+            left = left.saturating_sub(lost);
+            self.reasons.push(reason);
+            self.suggestions.push(suggestion.to_owned());
+        }
+        u8::try_from(u16::from(most) * u16::from(left) / 100).unwrap_or(most)
+    }
+}
+
+impl Case<'_> {
+    fn data(&self) -> Vec<Amiss> {
+        let text =
+            self.content.iter().any(|part| matches!(part, Content::Text(text) if !text.trim().is_empty()));
+        let there = match self.criteria.gives {
+            Gives::Anything => true,
+            Gives::Text => text,
+            Gives::Image => self.has_image(),
+            Gives::TextOrImage => text || self.has_image(),
+            Gives::Data => self.data.is_some_and(|data| !data.is_null()),
+        };
+        if there {
+            return Vec::new();
+        }
+        vec![(100, "it gave nothing back".to_owned(), "check that it was asked about the right thing")]
+    }
+
+    fn format(&self) -> Vec<Amiss> {
+        let (fits, promised) = match self.criteria.gives {
+            Gives::Anything => (true, ""),
+            Gives::Text => (self.has_text(), "a text"),
+            Gives::Image => (self.has_image(), "an image"),
+            Gives::TextOrImage => (self.has_text() || self.has_image(), "a text or an image"),
+            Gives::Data => {
+                let fits = self.data.is_some_and(|data| data.is_object() || data.is_array());
+                (fits, "an object or a list")
+            }
+        };
+        if fits {
+            return Vec::new();
+        }
+        vec![(100, format!("what it gave back is not {promised}"), "check the arguments")]
+    }
+
+    fn time(&self) -> Vec<Amiss> {
+        match self.criteria.usual {
+            Some(usual) if self.receipt.duration > usual => {
+                let (took, usual) = (self.receipt.duration.as_secs_f32(), usual.as_secs_f32());
+                let reason = format!("it took {took:.1} s, usually it takes less than {usual:.1} s");
+                vec![(50, reason, "ask for less at once")]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn quality(&self) -> Vec<Amiss> {
+        let mut amiss = Vec::new();
+        if self.cut {
+            let kept = matches!(self.facts.whole(), Some(Whole::File { complete: true, .. }));
+            let (lost, what) =
+                if kept { (20, "read the part that matters") } else { (50, "ask for less at once") };
+            amiss.push((lost, "its result is longer than what is shown".to_owned(), what));
+        }
+        if self.is_garbled() {
+            let what = "look at it with a tool for binary data";
+            amiss.push((50, "much of its result is not text".to_owned(), what));
+        }
+        if let Some(denial) = self.receipt.denials.first() {
+            let reason = format!("the sandbox stopped something on the way: {}", denial.what);
+            amiss.push((50, reason, "check whether what was stopped was needed"));
+        }
+        match self.insight.map(|insight| &insight.detail) {
+            // A pipe hides how its first command ended.
+            Some(Detail::Command(command))
+                if command.tests.as_ref().is_some_and(|tests| tests.failed > 0) =>
+            {
+                let reason = "it ended well, but what it printed tells of failed tests".to_owned();
+                amiss.push((50, reason, "do not rely on its exit code"));
+            }
+            Some(Detail::Search(search)) if search.files == 0 => {
+                amiss.push((30, "nothing was found".to_owned(), "try a wider pattern, or another place"));
+            }
+            _ => {}
+        }
+        let killed = self.facts.killed();
+        if !killed.is_empty() {
+            let reason = format!("processes it left behind were ended: {}", killed.join(", "));
+            amiss.push((30, reason, "start what is to go on as a session"));
+        }
+        amiss
+    }
+
+    fn must(&self, must: Must) -> Vec<Amiss> {
+        match (must, self.insight.and_then(Insight::tests)) {
+            (Must::PassTests, Some(tests)) if tests.failed > 0 => {
+                vec![(100, failed::failed_tests(tests), "mend what failed, then run those again")]
+            }
+            (Must::PassTests, Some(tests)) if tests.passed > 0 => Vec::new(),
+            (Must::PassTests, _) => {
+                vec![(100, "no test was run".to_owned(), "check the filter, and that there are tests")]
+            }
+        }
+    }
+
+    fn has_text(&self) -> bool {
+        self.content.iter().any(|part| matches!(part, Content::Text(_)))
+    }
+
+    fn has_image(&self) -> bool {
+        self.content.iter().any(|part| matches!(part, Content::Image(_)))
+    }
+
+    /// Whether more than a hundredth of the characters are the ones that stand for bytes that are no text.
+    fn is_garbled(&self) -> bool {
+        let texts = self.content.iter().filter_map(|part| match part {
+            Content::Text(text) => Some(text),
+            Content::Image(_) => None,
+        });
+        let (lost, bytes) = texts.fold((0, 0), |(lost, bytes), text| {
+            (lost + text.matches(char::REPLACEMENT_CHARACTER).count(), bytes + text.len())
+        });
+        lost * 100 > bytes
+    }
+}
+
+#[cfg(test)]
+mod tests;

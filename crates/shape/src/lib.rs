@@ -14,7 +14,8 @@ mod understand;
 
 pub use clean::{Cleaner, Finding, Secrets};
 pub use cut::Budget;
+pub use judge::WEIGHTS;
 pub use live::CleanEvents;
-pub use render::{json, markdown, text};
-pub use shaper::{Failure, Shaper};
+pub use render::{json, markdown, text, verdict};
+pub use shaper::{Failure, Shaper, Verdicts};
 pub use terminal::Terminal;

@@ -72,7 +72,7 @@ impl fmt::Debug for CleanEvents {
 
 #[cfg(test)]
 mod tests {
-    use windlass_contract::{Effects, Format, Input, Output, Receipt, ToolCall};
+    use windlass_contract::{Criteria, Effects, Format, Input, Output, Receipt, ToolCall};
 
     use super::*;
     use crate::Shaper;
@@ -116,7 +116,12 @@ mod tests {
             events.emit(&Event::CallOutput { id: id.clone(), text: text.to_owned() });
         }
         let call = ToolCall { id, name: "t".into(), input: Input::Text(String::new()) };
-        let outcome = Shaper::default().shape(Format::Plain, Ok(Output::default()), Receipt::default());
+        let outcome = Shaper::default().shape(
+            Format::Plain,
+            &Criteria::default(),
+            Ok(Output::default()),
+            Receipt::default(),
+        );
         events.emit(&Event::CallEnded { call, effects: Effects::none(), outcome: Box::new(outcome) });
         assert_eq!(*seen.0.lock().unwrap(), ["DB_PASSWORD=[REDACTED:password#1]\n", "and more", "ended"]);
     }

@@ -1,7 +1,9 @@
 //! An outcome for people and programs: text, JSON, Markdown. What the model gets is in the outcome already.
 
 use serde_json::{Value, json};
-use windlass_contract::{Exit, Facts, Outcome, ToolName};
+use windlass_contract::{Exit, Facts, Marks, Outcome, ToolName, Verdict};
+
+use crate::WEIGHTS;
 
 /// The content alone, as a person at a terminal wants it.
 pub fn text(outcome: &Outcome) -> String {
@@ -50,6 +52,28 @@ pub fn markdown(tool: &ToolName, outcome: &Outcome) -> String {
     format!("## `{tool}`: {}\n\n{rows}\n{fence}\n{text}{newline}{fence}\n", outcome.status.name())
 }
 
+/// How a call was judged: points by dimension, then reasons and suggestions.
+pub fn verdict(verdict: &Verdict) -> String {
+    let Verdict { success, confidence, marks, reasons, suggestions } = verdict;
+    let word = if *success { "success" } else { "failure" };
+    let mut lines = vec![format!("verdict: {word}, {confidence} % sure")];
+    if *marks != Marks::default() {
+        let rows = [
+            ("status", marks.status, WEIGHTS.status),
+            ("data", marks.data, WEIGHTS.data),
+            ("format", marks.format, WEIGHTS.format),
+            ("time", marks.time, WEIGHTS.time),
+            ("quality", marks.quality, WEIGHTS.quality),
+        ];
+        lines.extend(rows.map(|(name, got, most)| format!("  {name:<9} {got:>2} of {most}")));
+        let criteria = if marks.criteria { "met" } else { "not met" };
+        lines.push(format!("  {:<10}{criteria}", "criteria"));
+    }
+    lines.extend(reasons.iter().map(|reason| format!("reason: {reason}")));
+    lines.extend(suggestions.iter().map(|suggestion| format!("suggestion: {suggestion}")));
+    lines.join("\n") + "\n"
+}
+
 fn exit(exit: Exit) -> String {
     match exit {
         Exit::Code(code) => format!("code {code}"),
@@ -67,7 +91,7 @@ fn fence_for(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use windlass_contract::{Output, Receipt};
+    use windlass_contract::{Criteria, Format, Output, Receipt};
 
     use super::*;
     use crate::Shaper;
@@ -76,7 +100,7 @@ mod tests {
     fn markdown_cannot_be_broken_out_of() {
         let output = Output::from("```\nrm -rf /\n```");
         let outcome =
-            Shaper::default().shape(windlass_contract::Format::Plain, Ok(output), Receipt::default());
+            Shaper::default().shape(Format::Plain, &Criteria::default(), Ok(output), Receipt::default());
         let page = markdown(&"t".into(), &outcome);
         assert_eq!(
             page,
@@ -88,13 +112,17 @@ mod tests {
     fn json_has_status_data_error_time_and_metadata() {
         let output = Output { data: Some(json!([1])), ..Output::from("hi") };
         let outcome =
-            Shaper::default().shape(windlass_contract::Format::Plain, Ok(output), Receipt::default());
+            Shaper::default().shape(Format::Plain, &Criteria::default(), Ok(output), Receipt::default());
         assert_eq!(
             json(&"t".into(), &outcome),
             json!({
                 "tool": "t", "status": "success", "success": true, "content": [{"text": "hi"}], "data": [1],
                 "error": null, "duration_ms": 0, "facts": {"kind": "none"}, "insight": null,
-                "verdict": {"success": true}, "receipt": {"duration_ms": 0}
+                "verdict": {
+                    "success": true, "confidence": 100,
+                    "marks": {"status": 40, "data": 20, "format": 20, "time": 10, "quality": 10, "criteria": true}
+                },
+                "receipt": {"duration_ms": 0}
             })
         );
     }

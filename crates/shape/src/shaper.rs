@@ -4,11 +4,15 @@ use std::{borrow::Cow, time::Duration};
 
 use serde_json::Value;
 use windlass_contract::{
-    Content, ErrorKind, Exit, Facts, Format, Insight, Outcome, Output, Receipt, Status, ToolError, View,
-    Whole,
+    Content, Criteria, ErrorKind, Exit, Facts, Format, Insight, Outcome, Output, Receipt, Status, ToolError,
+    View, Whole,
 };
 
-use crate::{Budget, Secrets, Terminal, judge::judge, understand};
+use crate::{
+    Budget, Secrets, Terminal,
+    judge::{Case, judge},
+    understand,
+};
 
 /// Shapes results; the same for every tool.
 #[derive(Debug, Clone, Default)]
@@ -17,6 +21,20 @@ pub struct Shaper {
     pub budget: Budget,
     /// What must not be given to anybody.
     pub secrets: Secrets,
+    /// When the model reads what we think of a call.
+    pub verdicts: Verdicts,
+}
+
+/// When a model reads the verdict on its call.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Verdicts {
+    /// Never.
+    Never,
+    /// When it failed and the verdict says more than the result does.
+    #[default]
+    OnFailure,
+    /// With every call.
+    Always,
 }
 
 /// Why there is no output.
@@ -36,7 +54,13 @@ pub enum Failure {
 
 impl Shaper {
     /// Makes an outcome: reduces texts to what a person would see, takes out secrets, cuts what is too long, and judges.
-    pub fn shape(&self, format: Format, result: Result<Output, Failure>, mut receipt: Receipt) -> Outcome {
+    pub fn shape(
+        &self,
+        format: Format,
+        criteria: &Criteria,
+        result: Result<Output, Failure>,
+        mut receipt: Receipt,
+    ) -> Outcome {
         let unstarted = match &result {
             Err(Failure::Tool(error)) => understand::unstarted(error),
             Ok(_) | Err(_) => None,
@@ -69,14 +93,36 @@ impl Shaper {
             Some(own) => self.clean_insight(own),
             None => class.map(|class| understand::command(class, &Content::join(&content))),
         };
-        let verdict = judge(status, &facts);
         let (content, total_lines) = fit(
             most_tokens.map_or(self.budget, |most| self.budget.at_most(most)),
             content,
             &elsewhere(&facts),
         );
-        let view = View { format, total_lines };
+        let verdict = judge(&Case {
+            status,
+            criteria,
+            facts: &facts,
+            insight: insight.as_ref(),
+            content: &content,
+            data: data.as_ref(),
+            receipt: &receipt,
+            cut: total_lines.is_some(),
+        });
+        let view = View { format, total_lines, verdict: false };
         Outcome { status, content, view, data, facts, insight, verdict, receipt }
+    }
+
+    /// Decides whether the model reads the verdict. To be asked last, when nobody can change it any more.
+    pub fn show_verdict(&self, outcome: &mut Outcome) {
+        outcome.view.verdict = match self.verdicts {
+            Verdicts::Never => false,
+            Verdicts::Always => true,
+            // Most failures speak for themselves: the model reads an exit code, or why it was refused.
+            Verdicts::OnFailure => {
+                let says_more = outcome.status == Status::Success || !outcome.verdict.suggestions.is_empty();
+                !outcome.verdict.success && says_more
+            }
+        };
     }
 
     fn clean(&self, part: Content, facts: &Facts) -> Content {
@@ -232,6 +278,7 @@ mod tests {
         let output = Output { facts, ..Output::from(text) };
         Shaper { budget: Budget::Bytes(8), ..Shaper::default() }.shape(
             Format::Freeform,
+            &Criteria::default(),
             Ok(output),
             Receipt::default(),
         )
@@ -267,6 +314,7 @@ mod tests {
         let output = Output { content: parts, ..Output::default() };
         let outcome = Shaper { budget: Budget::Bytes(8), ..Shaper::default() }.shape(
             Format::Plain,
+            &Criteria::default(),
             Ok(output),
             Receipt::default(),
         );
@@ -291,7 +339,9 @@ mod tests {
     fn a_stopped_call_says_so_in_the_form_of_its_tool() {
         let text = |format| {
             let receipt = Receipt { duration: Duration::from_millis(1234), ..Receipt::default() };
-            Shaper::default().shape(format, Err(Failure::Aborted("aborted by user".into())), receipt).text()
+            Shaper::default()
+                .shape(format, &Criteria::default(), Err(Failure::Aborted("aborted by user".into())), receipt)
+                .text()
         };
         assert_eq!(text(Format::Freeform), "Wall time: 1.2 seconds\naborted by user");
         assert_eq!(text(Format::Plain), "aborted by user after 1.2s");
@@ -302,7 +352,12 @@ mod tests {
         let told = |printed: &str| {
             let output = Output { facts: command(Exit::Cancelled), ..Output::from(printed) };
             let failure = Failure::CutShort("aborted by user".into(), Box::new(output));
-            let outcome = Shaper::default().shape(Format::Freeform, Err(failure), Receipt::default());
+            let outcome = Shaper::default().shape(
+                Format::Freeform,
+                &Criteria::default(),
+                Err(failure),
+                Receipt::default(),
+            );
             assert_eq!((outcome.status, outcome.verdict.success), (Status::Rejected, false));
             Content::join(&outcome.for_model())
         };
@@ -330,6 +385,7 @@ mod tests {
         let receipt = Receipt { held: Some(Held::by(Rung::InProcess)), ..Receipt::default() };
         let outcome = Shaper { budget: Budget::Bytes(8), ..Shaper::default() }.shape(
             Format::Session,
+            &Criteria::default(),
             Ok(output),
             receipt,
         );
@@ -347,28 +403,35 @@ mod tests {
             data: Some(serde_json::json!({"a": ["plum-Tree-42x", 1]})),
             ..Output::default()
         };
-        let outcome = shaper.shape(Format::Plain, Ok(output), Receipt::default());
+        let outcome = shaper.shape(Format::Plain, &Criteria::default(), Ok(output), Receipt::default());
         assert_eq!(outcome.text(), "is [REDACTED:APP_SECRET#1]");
         assert_eq!(outcome.data, Some(serde_json::json!({"a": ["[REDACTED:APP_SECRET#1]", 1]})));
         let refused = Failure::Refused("no plum-Tree-42x".into());
-        let outcome = shaper.shape(Format::Plain, Err(refused), Receipt::default());
+        let outcome = shaper.shape(Format::Plain, &Criteria::default(), Err(refused), Receipt::default());
         assert_eq!(outcome.receipt.refusal.as_deref(), Some("no [REDACTED:APP_SECRET#1]"));
     }
 
     #[test]
     fn only_what_was_printed_is_read_as_a_terminal_reads_it() {
         let text = "old\rnew\n";
-        let file = Shaper::default().shape(Format::Plain, Ok(Output::from(text)), Receipt::default());
+        let file = Shaper::default().shape(
+            Format::Plain,
+            &Criteria::default(),
+            Ok(Output::from(text)),
+            Receipt::default(),
+        );
         assert_eq!(file.text(), text);
         let printed = Output { facts: command(Exit::Code(0)), ..Output::from(text) };
-        let printed = Shaper::default().shape(Format::Plain, Ok(printed), Receipt::default());
+        let printed =
+            Shaper::default().shape(Format::Plain, &Criteria::default(), Ok(printed), Receipt::default());
         assert_eq!(printed.text(), "new\n");
     }
 
     #[test]
     fn a_secret_in_two_colours_is_taken_out() {
         let output = Output::from("DB_PASSWORD=q8Zk2m\u{1b}[31mPv0Lr7\u{1b}[0m\n");
-        let outcome = Shaper::default().shape(Format::Plain, Ok(output), Receipt::default());
+        let outcome =
+            Shaper::default().shape(Format::Plain, &Criteria::default(), Ok(output), Receipt::default());
         assert_eq!(outcome.text(), "DB_PASSWORD=[REDACTED:password#1]\n");
     }
 }

@@ -1,10 +1,11 @@
 //! What the tools that change files share: reading what is there, changing it all together, and saying in words what
 //! went wrong or what the model should know.
 
-use std::{io, path::Path, sync::Arc};
+use std::{io, path::Path, sync::Arc, time::Duration};
 
 use windlass_contract::{
-    Category, Change, Changed, CommitError, Cx, ErrorKind, Event, FileEdit, FileError, Meta, Seen, ToolError,
+    Category, Change, Changed, CommitError, Criteria, Cx, ErrorKind, Event, FileEdit, FileError, Gives, Meta,
+    Seen, ToolError,
 };
 
 pub(crate) mod diff;
@@ -98,6 +99,7 @@ pub(crate) fn meta() -> Meta {
         side_effects: vec!["changes the files it names; `windlass undo` takes it back".to_owned()],
         returns: "which files were changed".to_owned(),
         parallel: false,
+        criteria: Criteria::new(Gives::Text, Duration::from_secs(5)),
         ..Meta::default()
     }
 }

@@ -12,8 +12,8 @@ use std::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 use windlass_contract::{
-    Category, Command, CommandFacts, CommandLine, Cx, Denial, Effects, ErrorKind, Escalation, Exit, Facts,
-    Finished, Format, HostError, Layer, Meta, Output, Proof, Ready, ToolError,
+    Category, Command, CommandFacts, CommandLine, Criteria, Cx, Denial, Effects, ErrorKind, Escalation, Exit,
+    Facts, Finished, Format, HostError, Layer, Meta, Output, Proof, Ready, ToolError,
 };
 
 use live::Live;
@@ -88,6 +88,8 @@ pub(crate) fn meta(format: Format) -> Meta {
         parallel: false,
         aliases: Vec::new(),
         format,
+        // A command may be silent, and take as long as it is given.
+        criteria: Criteria::default(),
     }
 }
 

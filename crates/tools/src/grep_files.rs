@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 use windlass_contract::{
-    Category, Content, Cx, Effects, Example, FileError, Found, FoundFile, Meta, Output, Search, Tool,
-    ToolError, Wanted,
+    Category, Content, Criteria, Cx, Effects, Example, FileError, Found, FoundFile, Gives, Meta, Output,
+    Search, Tool, ToolError, Wanted,
 };
 
 use crate::file_error;
@@ -113,6 +113,7 @@ impl Tool for GrepFiles {
                 "what the sandbox hides from commands is not searched".to_owned(),
             ],
             returns: "one path per line, or lines as `path:number:text`, or `path:count`".to_owned(),
+            criteria: Criteria::new(Gives::Text, Duration::from_secs(10)),
             ..Meta::default()
         }
     }

@@ -1,11 +1,15 @@
 //! `list_dir`: what is in a directory, and in those inside.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use windlass_contract::{
-    Category, Cx, Effects, Entry, Example, FileKind, Ignored, Listed, Listing, Meta, Output, Tool, ToolError,
+    Category, Criteria, Cx, Effects, Entry, Example, FileKind, Gives, Ignored, Listed, Listing, Meta, Output,
+    Tool, ToolError,
 };
 
 use crate::file_error;
@@ -81,6 +85,7 @@ impl Tool for ListDir {
             }],
             constraints: vec!["what the sandbox hides from commands is not listed".to_owned()],
             returns: "names, indented by depth".to_owned(),
+            criteria: Criteria::new(Gives::Text, Duration::from_secs(5)),
             ..Meta::default()
         }
     }

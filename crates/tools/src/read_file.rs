@@ -1,11 +1,12 @@
 //! `read_file`: some lines of a file with their numbers, or the block around a line.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use windlass_contract::{
-    Category, Content, Cx, Effects, Example, FileError, Meta, OpenFile, Output, Seen, Tool, ToolError,
+    Category, Content, Criteria, Cx, Effects, Example, FileError, Gives, Meta, OpenFile, Output, Seen, Tool,
+    ToolError,
 };
 
 use crate::{file_error, picture};
@@ -117,6 +118,7 @@ impl Tool for ReadFile {
                 "what the sandbox hides from commands cannot be read".to_owned(),
             ],
             returns: "lines with their numbers, or an image".to_owned(),
+            criteria: Criteria::new(Gives::TextOrImage, Duration::from_secs(2)),
             ..Meta::default()
         }
     }

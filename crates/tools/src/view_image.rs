@@ -1,10 +1,12 @@
 //! `view_image`: shows the model an image.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use windlass_contract::{Category, Content, Cx, Effects, Example, FileError, Meta, Output, Tool, ToolError};
+use windlass_contract::{
+    Category, Content, Criteria, Cx, Effects, Example, FileError, Gives, Meta, Output, Tool, ToolError,
+};
 
 use crate::{file_error, picture};
 
@@ -56,6 +58,7 @@ impl Tool for ViewImage {
             }],
             constraints: vec!["large images are made to fit 2048x768 pixels".to_owned()],
             returns: "the image".to_owned(),
+            criteria: Criteria::new(Gives::Image, Duration::from_secs(5)),
             ..Meta::default()
         }
     }

@@ -36,18 +36,19 @@ pub use windlass_agent::{
 pub use windlass_contract::{
     Action, Answer, AnyTool, ApprovalPolicy, Approver, Archive, Beyond, Body, BoxFuture, Cached, CallId,
     Category, Change, Changed, Command, CommandFacts, CommandLine, CommitError, ConfineError, Confinement,
-    Content, Cx, Denial, EditKind, Effects, ErrorKind, Event, EventSink, Example, Exit, Expected, Facts,
-    FileEdit, FileError, FileKind, Files, Finished, Format, Grant, Held, Host, HostError, Input, InputKind,
-    Item, Layer, Limits, Meta, ModelClient, ModelError, ModelEvent, ModelInfo, ModelStream, Network, Offer,
-    OpenFile, Outcome, Output, Plan, PlanStatus, PlanStep, Profile, Prompt, Proof, Question, Quota, Raw,
-    Reach, Ready, Receipt, Refusal, Retry, Role, Rulebook, Rung, Sandbox, SandboxMode, Schema, SchemaError,
-    Silent, SpecKind, Status, ThreadId, Tool, ToolCall, ToolError, ToolName, ToolSpec, Usage, Verdict,
-    Version, View, Walls, WebSearch, erase, tool as tool_from,
+    Content, Criteria, Cx, Denial, EditKind, Effects, ErrorKind, Event, EventSink, Example, Exit, Expected,
+    Facts, FileEdit, FileError, FileKind, Files, Finished, Format, Gives, Grant, Held, Host, HostError,
+    Input, InputKind, Item, Layer, Limits, Marks, Meta, ModelClient, ModelError, ModelEvent, ModelInfo,
+    ModelStream, Must, Network, Offer, OpenFile, Opinion, Outcome, Output, Plan, PlanStatus, PlanStep,
+    Profile, Prompt, Proof, Question, Quota, Raw, Reach, Ready, Receipt, Refusal, Retry, Reviewer, Role,
+    Rulebook, Rung, Sandbox, SandboxMode, Schema, SchemaError, Silent, SpecKind, Status, ThreadId, Tool,
+    ToolCall, ToolError, ToolName, ToolSpec, Usage, Verdict, Version, View, Walls, WebSearch, erase,
+    tool as tool_from,
 };
 pub use windlass_macros::tool;
 pub use windlass_runtime::{
-    Batch, Budget, DefinitionErrors, Gate, Policy, Quarantined, Reason, Registered, Registry, Shaper, Stop,
-    Toolbox,
+    Batch, Budget, DefinitionErrors, Gate, Policy, Quarantined, Reason, Registered, Registry, Review, Shaper,
+    Stop, Toolbox, Verdicts,
 };
 
 /// The machine: processes and confinement.
@@ -95,7 +96,7 @@ pub mod insight {
 
 /// How results are written for people and programs.
 pub mod render {
-    pub use windlass_shape::{json, markdown, text};
+    pub use windlass_shape::{json, markdown, text, verdict};
 }
 
 /// What the code made by `#[tool]` refers to. Not for people.

@@ -14,7 +14,7 @@ use windlass_contract::{
     fakes::{EchoMachine, MemoryJournal, Watcher},
     tool,
 };
-use windlass_runtime::{Gate, Policy, Registry, Shaper};
+use windlass_runtime::{Gate, Policy, Registry, Review, Shaper};
 
 use windlass_contract::ToolCall;
 
@@ -145,6 +145,7 @@ impl World {
             gate: Gate::new(policy, None),
             sandbox: Arc::new(EchoMachine),
             shaper: Shaper::default(),
+            review: Review::default(),
             journal: Arc::clone(&self.journal) as Arc<dyn Journal>,
             events: Arc::clone(&self.watcher) as _,
         });

@@ -26,7 +26,7 @@ fn outcome(status: Status, facts: Facts, success: bool, refusal: Option<&str>) -
         data: None,
         facts,
         insight: None,
-        verdict: Verdict { success, reasons: Vec::new() },
+        verdict: Verdict { success, ..Verdict::success() },
         receipt: Receipt { refusal: refusal.map(str::to_owned), ..Receipt::default() },
     })
 }

@@ -183,7 +183,7 @@ fn json_holds_the_whole_result() {
         "duration_ms": 0,
         "facts": {"kind": "command", "exit": {"code": 3}, "duration_ms": 0, "output_bytes": 3},
         "insight": {"kind": "command", "class": "failed", "summary": "failed"},
-        "verdict": {"success": false, "reasons": [reason]},
+        "verdict": {"success": false, "confidence": 100, "reasons": [reason]},
         "receipt": {
             "held": {"rung": "unconfined", "network": "any", "writable": ["/"]},
             "decision": "the sandbox mode is `danger-full-access`", "duration_ms": 0

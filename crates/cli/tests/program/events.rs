@@ -47,7 +47,7 @@ fn a_turn_is_told_from_its_beginning_to_its_end() {
         failed["outcome"] = json!({
             "insight": {"kind": "command", "class": "failed", "summary": "failed"},
             "status": "error",
-            "verdict": {"success": false, "reasons": ["the command ended with exit code 3"]},
+            "verdict": {"success": false, "confidence": 100, "reasons": ["the command ended with exit code 3"]},
             "receipt": {
                 "held": {"rung": "unconfined", "network": "any", "writable": ["/"]}, "decision": "the sandbox mode is `danger-full-access`", "duration_ms": 0
             }
@@ -57,7 +57,7 @@ fn a_turn_is_told_from_its_beginning_to_its_end() {
             "result": null, "error": {"message": "unsupported call: nope"}, "status": "failed",
             "outcome": {
                 "status": "not_found",
-                "verdict": {"success": false, "reasons": ["the call ended with status not_found"]},
+                "verdict": {"success": false, "confidence": 100, "reasons": ["there is no such tool"]},
                 "receipt": {"duration_ms": 0}
             }
         });

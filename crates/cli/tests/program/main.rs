@@ -24,6 +24,7 @@ mod files;
 mod help;
 #[cfg(test)]
 mod interrupt;
+mod judge;
 #[cfg(test)]
 mod kill;
 #[cfg(test)]

@@ -6,4 +6,4 @@ mod wire;
 
 pub(crate) use server::{Reply, Request, Server, Step, chunk};
 pub(crate) use user::{Ended, FOREVER, FULL_ACCESS, Running, User, lines, signal};
-pub(crate) use wire::{Wire, command};
+pub(crate) use wire::{Call, Wire, command};

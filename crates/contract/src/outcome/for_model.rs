@@ -10,19 +10,17 @@ impl Outcome {
     pub fn for_model(&self) -> Vec<Content> {
         match (&self.facts, self.view.format) {
             // Not an exit code to put in a header; the tool has said what happened.
-            (Facts::Command(CommandFacts { exit: Exit::Signal(_) | Exit::Cancelled, .. }), _) => {
-                self.content.clone()
-            }
+            (Facts::Command(CommandFacts { exit: Exit::Signal(_) | Exit::Cancelled, .. }), _) => self.told(),
             (Facts::Command(command), Format::Structured) => vec![self.structured(command)],
             (Facts::Command(command), Format::Freeform) => vec![self.freeform(command)],
             (Facts::Session(session), Format::Session) => vec![self.session(session)],
-            (Facts::None | Facts::Command(_) | Facts::Session(_), _) => self.content.clone(),
+            (Facts::None | Facts::Command(_) | Facts::Session(_), _) => self.told(),
         }
     }
 
     /// One JSON object with the output and how it ended.
     fn structured(&self, command: &CommandFacts) -> Content {
-        let text = self.text();
+        let text = self.told_text();
         let output = match self.view.total_lines {
             Some(lines) => format!("Total output lines: {lines}\n\n{text}"),
             None => text,
@@ -36,8 +34,8 @@ impl Outcome {
 
     /// A few header lines, then the output.
     fn freeform(&self, command: &CommandFacts) -> Content {
-        let (code, seconds, text) = (command.exit.code(), tenths(command.duration), self.text());
-        let shown = u64::try_from(text.lines().count()).unwrap_or(u64::MAX);
+        let (code, seconds, text) = (command.exit.code(), tenths(command.duration), self.told_text());
+        let shown = u64::try_from(self.text().lines().count()).unwrap_or(u64::MAX);
         let total = self.view.total_lines.filter(|total| *total != shown);
         let total = total.map(|lines| format!("Total output lines: {lines}\n")).unwrap_or_default();
         Content::Text(format!("Exit code: {code}\nWall time: {seconds} seconds\n{total}Output:\n{text}"))
@@ -58,8 +56,24 @@ impl Outcome {
             session.duration.as_secs_f64(),
             session.output_bytes.div_ceil(BYTES_PER_TOKEN),
             lines.unwrap_or_default(),
-            self.text(),
+            self.told_text(),
         ))
+    }
+
+    /// The content, and the verdict where the model is to read it.
+    fn told(&self) -> Vec<Content> {
+        let mut told = self.content.clone();
+        if self.view.verdict {
+            match told.last_mut() {
+                Some(Content::Text(text)) if text.ends_with('\n') => text.push_str(&self.verdict.line()),
+                _ => told.push(Content::Text(self.verdict.line())),
+            }
+        }
+        told
+    }
+
+    fn told_text(&self) -> String {
+        Content::join(&self.told())
     }
 }
 
@@ -90,11 +104,11 @@ mod tests {
         let outcome = Outcome {
             status: Status::Success,
             content: vec![Content::Text(text.into())],
-            view: View { format, total_lines },
+            view: View { format, total_lines, verdict: false },
             data: None,
             facts,
             insight: None,
-            verdict: Verdict { success: true, reasons: Vec::new() },
+            verdict: Verdict::success(),
             receipt: Receipt::default(),
         };
         Content::join(&outcome.for_model())

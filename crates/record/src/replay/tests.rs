@@ -80,7 +80,7 @@ fn outcome(text: &str) -> Outcome {
         data: Some(json!({"rows": [1, 2]})),
         facts: Facts::None,
         insight: None,
-        verdict: Verdict { success: true, reasons: Vec::new() },
+        verdict: Verdict::success(),
         receipt: Receipt { duration: Duration::from_millis(3), ..Receipt::default() },
     }
 }
@@ -148,7 +148,7 @@ fn an_output_comes_back_in_the_form_the_model_was_told() {
         denials: Vec::new(),
     };
     let outcome = Outcome {
-        view: View { format: Format::Structured, total_lines: Some(9) },
+        view: View { format: Format::Structured, total_lines: Some(9), ..View::default() },
         facts: Facts::Command(facts),
         ..outcome("ok")
     };

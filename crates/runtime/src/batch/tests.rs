@@ -12,7 +12,7 @@ use windlass_contract::{
 use windlass_shape::Shaper;
 
 use super::*;
-use crate::{Gate, Policy, Reason, Registry};
+use crate::{Gate, Policy, Reason, Registry, Review};
 
 /// A world in which tools write down when they begin and end.
 struct World {
@@ -83,6 +83,7 @@ impl World {
             gate: Gate::new(policy, None),
             sandbox: Arc::new(EchoMachine),
             shaper: Shaper::default(),
+            review: Review::default(),
             journal: Arc::clone(&self.journal) as Arc<dyn Journal>,
             events: Arc::clone(&self.watcher) as _,
         };

@@ -12,7 +12,7 @@ use windlass_contract::{
 use windlass_shape::Shaper;
 
 use super::*;
-use crate::{Gate, Policy, Registry};
+use crate::{Gate, Policy, Registry, Review};
 
 /// Fails wherever `/etc` may not be written.
 struct Walled;
@@ -98,6 +98,7 @@ async fn run(approval: ApprovalPolicy, answers: &[Answer]) -> (Status, String, V
         gate: Gate::new(policy, Some(person.clone())),
         sandbox: Arc::new(Walled),
         shaper: Shaper::default(),
+        review: Review::default(),
         journal: journal.clone(),
         events: Arc::new(Watcher::default()),
     };

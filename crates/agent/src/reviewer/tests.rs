@@ -1,0 +1,91 @@
+//! What a reviewer is asked, and what becomes of its answer.
+
+use windlass_contract::{
+    Facts, Input, ModelError, ModelInfo, ModelStream, Receipt, Status, Usage, Verdict, View,
+};
+
+use super::*;
+
+/// Answers every prompt with this text, and keeps what it was told.
+struct FakeModel {
+    info: ModelInfo,
+    says: &'static str,
+    heard: Mutex<Vec<(String, Option<Value>, usize)>>,
+}
+
+struct FakeStream(Vec<ModelEvent>);
+
+impl ModelClient for FakeModel {
+    fn info(&self) -> &ModelInfo {
+        &self.info
+    }
+
+    fn open<'a>(&'a self, prompt: Prompt<'a>) -> BoxFuture<'a, Result<Box<dyn ModelStream>, ModelError>> {
+        let Body::Message { content, .. } = &prompt.history[0].get().body else { panic!("not a message") };
+        let heard = (Content::join(content), prompt.output_schema.cloned(), prompt.tools.get().len());
+        self.heard.lock().unwrap().push(heard);
+        let done = ModelEvent::Completed { usage: Some(Usage::default()), more: false };
+        let said = ModelEvent::Item(Item::message(Role::Assistant, self.says.to_owned()));
+        Box::pin(async { Ok(Box::new(FakeStream(vec![done, said])) as Box<dyn ModelStream>) })
+    }
+}
+
+impl ModelStream for FakeStream {
+    fn next(&mut self) -> BoxFuture<'_, Option<Result<ModelEvent, ModelError>>> {
+        Box::pin(async { self.0.pop().map(Ok) })
+    }
+}
+
+async fn opinion(says: &'static str, result: &str) -> (Result<Opinion, String>, String, Value, usize) {
+    let info = ModelInfo {
+        provider: "p".into(),
+        model: "m".into(),
+        wire: "fake",
+        request_retries: 0,
+        stream_retries: 0,
+    };
+    let model = Arc::new(FakeModel { info, says, heard: Mutex::default() });
+    let asked = Arc::new(Asked::default());
+    asked.set(&[Content::Text("make it so".into())]);
+    let call = ToolCall { id: "c".into(), name: "write_file".into(), input: Input::Json("{}".into()) };
+    let outcome = Outcome {
+        status: Status::Success,
+        content: vec![Content::Text(result.into())],
+        view: View::default(),
+        data: None,
+        facts: Facts::None,
+        insight: None,
+        verdict: Verdict::success(),
+        receipt: Receipt::default(),
+    };
+    let reviewer = ModelReviewer::new(Arc::clone(&model) as _, "t".into(), asked);
+    let opinion = reviewer.review(&call, &outcome).await;
+    let (text, schema, tools) = model.heard.lock().unwrap().remove(0);
+    (opinion, text, schema.unwrap(), tools)
+}
+
+#[tokio::test]
+async fn the_model_is_shown_the_case_and_no_tools_and_must_answer_in_form() {
+    let says = r#"{"success":false,"confidence":80,"reasons":["wrong file"],"suggestions":[]}"#;
+    let (opinion, text, schema, tools) = opinion(says, "written").await;
+    let wanted =
+        Opinion { success: false, confidence: 80, reasons: vec!["wrong file".into()], suggestions: vec![] };
+    assert_eq!(opinion, Ok(wanted));
+    let case: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(case["request"], "make it so");
+    assert_eq!((&case["tool"], &case["result"]), (&json!("write_file"), &json!("written")));
+    assert_eq!(schema["additionalProperties"], false);
+    assert_eq!(tools, 0);
+}
+
+#[tokio::test]
+async fn an_answer_in_another_form_is_no_opinion() {
+    let (opinion, ..) = opinion("It went well.", "written").await;
+    assert!(opinion.unwrap_err().starts_with("its answer is not the JSON that was asked for"));
+}
+
+#[tokio::test]
+async fn a_long_result_is_shown_in_part() {
+    let (_, text, ..) = opinion("{}", &"word ".repeat(100_000)).await;
+    assert!(text.len() < 20_000, "{} bytes", text.len());
+}
