@@ -75,7 +75,7 @@ fn outcome(status: Status, text: &str, milliseconds: u64) -> Outcome {
         data: None,
         insight: None,
         facts: Facts::None,
-        verdict: Verdict { success, reasons: vec!["so it is".into()] },
+        verdict: Verdict { success, ..Verdict::failure("so it is") },
         receipt: Receipt {
             held: Some(Held::by(Rung::Namespaces)),
             decision: "policy".into(),
