@@ -15,6 +15,8 @@ use super::{
 const MAX_NAME_SIDE: usize = 64;
 /// How many spaces may stand between a name, its separator and its value.
 const MAX_SPACES: usize = 40;
+/// How long an entry of `.netrc` may be up to its password.
+const MAX_ENTRY: usize = 512;
 /// How much text may stand between a name and its separator: `Password for 'bob': `.
 const MAX_PHRASE: usize = 60;
 
@@ -179,6 +181,7 @@ impl Named<'_> {
     fn argument(&self, at: usize) -> Option<Range<usize>> {
         static CALLED: Bytes = Bytes::alphanumeric_and(b"_.:[]&!");
         let rest = self.line.get(at..)?;
+        let rest = &rest[..rest.len().min(value::MAX_BYTES)];
         let open = CALLED.run(&rest[..rest.len().min(MAX_PHRASE)]);
         let quote = rest.get(open + 1).filter(|byte| rest[open] == b'(' && is_quote(**byte))?;
         let range = quoted(rest, open + 1, 0, *quote, at);
@@ -242,9 +245,11 @@ impl Named<'_> {
             _ => {}
         }
         let before = &self.line[..self.name.start];
+        // Not further back, or a line of nothing but names would cost its square.
+        let near = &before[before.len().saturating_sub(MAX_ENTRY)..];
         let is_netrc = self.kind == Kind::Password
-            && (memchr::memmem::find(before, b"login ").is_some()
-                || memchr::memmem::find(before, b"machine ").is_some());
+            && (memchr::memmem::find(near, b"login ").is_some()
+                || memchr::memmem::find(near, b"machine ").is_some());
         let is_directive = before.iter().all(u8::is_ascii_whitespace)
             && [&b"requirepass"[..], b"masterauth", b"password", b"_authToken"]
                 .contains(&&self.line[self.name.clone()])
@@ -275,6 +280,8 @@ impl Named<'_> {
         static MARKS: Bytes = Bytes::of(b"frbuFRBUL@");
         static ENDS: Bytes = Bytes::space_and(b"\"'`");
         let rest = self.line.get(at..).unwrap_or_default();
+        // One byte more than a value may have, so that a longer one is none.
+        let rest = &rest[..rest.len().min(value::MAX_BYTES + 8)];
         if separator == Separator::Tag {
             // `<user>:<password>@host` is no element.
             let end = memchr::memmem::find(rest, b"</").unwrap_or(0);

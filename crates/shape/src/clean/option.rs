@@ -45,6 +45,11 @@ const OPTIONS: &[(&[u8], &[u8], Follows)] = &[
     (b"sqlcmd", b"-P", Follows::Either),
 ];
 
+/// How often an option is looked at.
+const MAX_TIMES: usize = 8;
+/// How far a password may be from the program it is given to.
+const MAX_PIPE: usize = 4096;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Follows {
     /// `-ppassword`
@@ -85,7 +90,8 @@ pub(super) fn option(line: &[u8], program: Range<usize>, found: &mut Vec<Found>)
         if *follows == Follows::AfterLogin && memchr::memmem::find(rest, b"login").is_none() {
             continue;
         }
-        for at in memchr::memmem::find_iter(rest, option) {
+        // Nobody gives an option more often, and a line of nothing else would cost its square.
+        for at in memchr::memmem::find_iter(rest, option).take(MAX_TIMES) {
             let starts = line[program.end + at - 1].is_ascii_whitespace();
             let range =
                 starts.then(|| option_value(line, program.end + at + option.len(), *follows)).flatten();
@@ -138,7 +144,8 @@ fn option_value(line: &[u8], at: usize, follows: Follows) -> Option<Range<usize>
 /// `echo password | docker login --password-stdin`, `echo user:password | chpasswd`, `sudo -S <<< password`.
 pub(super) fn piped(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) -> Next {
     let next = Next::at(word.end);
-    let here = memchr::memmem::find(&line[word.end..], b"<<<").map(|at| skip(line, word.end + at + 3, b" "));
+    let here = memchr::memmem::find(&line[word.end..line.len().min(word.end + MAX_PIPE)], b"<<<")
+        .map(|at| skip(line, word.end + at + 3, b" "));
     let Some(start) = here.or_else(|| echoed(&line[..word.start])) else { return next };
     let range = unquoted(line, start);
     let is_pair = line[word].eq_ignore_ascii_case(b"chpasswd");
@@ -152,10 +159,11 @@ pub(super) fn piped(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) -> 
 
 /// Where the text begins that a command prints into a pipe.
 fn echoed(line: &[u8]) -> Option<usize> {
-    let line = &line[..memchr::memrchr(b'|', line)?];
-    let start = ["echo ", "printf ", "print "]
-        .iter()
-        .find_map(|command| memchr::memmem::rfind(line, command.as_bytes()).map(|at| at + command.len()));
+    let from = line.len().saturating_sub(MAX_PIPE);
+    let line = &line[..from + memchr::memrchr(b'|', &line[from..])?];
+    let start = ["echo ", "printf ", "print "].iter().find_map(|command| {
+        memchr::memmem::rfind(&line[from..], command.as_bytes()).map(|at| from + at + command.len())
+    });
     let mut at = skip(line, start?, b" ");
     while at < line.len() && is_option(&line[at..]) {
         at = skip(line, unquoted(line, at).end, b"'\" ");
@@ -183,7 +191,7 @@ pub(super) fn secure_string(line: &[u8], word: Range<usize>, found: &mut Vec<Fou
 /// The word at a place, without the quotes around it.
 pub(super) fn unquoted(line: &[u8], at: usize) -> Range<usize> {
     static ENDS: Bytes = Bytes::space_and(b"'\"`|;");
-    let rest = &line[at.min(line.len())..];
+    let rest = &line[at.min(line.len())..line.len().min(at + MAX_PIPE).max(at.min(line.len()))];
     match rest.first() {
         Some(quote @ (b'"' | b'\'')) => {
             let end = memchr::memchr(*quote, &rest[1..]).map_or(rest.len(), |end| end + 1);

@@ -12,7 +12,7 @@ use super::{
     found::{Found, Next},
     name::Kind,
     option::unquoted,
-    rules,
+    rules, scan,
     value::{self, Written},
 };
 
@@ -172,8 +172,9 @@ pub(super) fn oracle(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) ->
 
 /// `"d": "…"` in a line that is a JSON web key: the part that is not public.
 pub(super) fn jwk(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) -> Next {
+    let near = &line[word.start.saturating_sub(MAX_AUTHORITY)..line.len().min(word.end + MAX_AUTHORITY)];
     let range = unquoted(line, skip(line, word.end, b" "));
-    if value::is_random(&line[range.clone()], 40) && memchr::memmem::find(line, b"\"kty\"").is_some() {
+    if value::is_random(&line[range.clone()], 40) && memchr::memmem::find(near, b"\"kty\"").is_some() {
         found.push(Found { range, label: "private-key", why: "private part of a web key" });
     }
     Next::at(word.end)
@@ -197,6 +198,10 @@ pub(super) fn identified(line: &[u8], word: Range<usize>, found: &mut Vec<Found>
 
 /// A JSON web token: its header must decode.
 pub(super) fn jwt(line: &[u8], start: Range<usize>, found: &mut Vec<Found>) -> Next {
+    // One inside another word would be decoded again and again.
+    if !scan::starts_word(line, start.start) {
+        return Next::at(start.end);
+    }
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_".contains(byte);
     let part = |at: usize| at + line[at.min(line.len())..].iter().take_while(|byte| is_part(byte)).count();
     let header = part(start.start);

@@ -140,7 +140,7 @@ fn key(line: &[u8], at: &Range<usize>, found: &mut Vec<Found>) -> Option<Next> {
 }
 
 /// Whether a word starts here: also after `\n`, `%3D` and the end of a terminal sequence, whose last letter is not part of it.
-fn starts_word(line: &[u8], at: usize) -> bool {
+pub(super) fn starts_word(line: &[u8], at: usize) -> bool {
     let before = &line[..at];
     match before {
         [.., last] if !last.is_ascii_alphanumeric() => true,

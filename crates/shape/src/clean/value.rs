@@ -5,7 +5,7 @@ use std::{ops::Range, sync::LazyLock};
 use super::{name::Kind, words::Words};
 
 /// A longer value is a document, not a secret.
-const MAX_BYTES: usize = 4096;
+pub(super) const MAX_BYTES: usize = 4096;
 
 /// How a value is written, which says what else it could be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
