@@ -72,18 +72,28 @@ const NAME: &str = "windlass-";
 fn make() -> io::Result<Made> {
     const TRIES: u32 = 100;
     let process = std::process::id();
-    let mut last = io::ErrorKind::AlreadyExists.into();
     for number in 0..TRIES {
         let path = Path::new(PLACE).join(format!("{NAME}{process}-{number}"));
-        match DirBuilder::new().mode(0o700).create(&path).and_then(|()| lock(&path)) {
+        match DirBuilder::new().mode(0o700).create(&path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+            made => made?,
+        }
+        match lock(&path) {
             Ok(lock) => {
                 sweep(Path::new(PLACE), lock.metadata()?.uid());
                 return Ok(Made { path, _lock: lock });
             }
-            Err(error) => last = error,
+            Err(error) => {
+                // Where someone who sweeps has it or had it, another name helps; where too many files are open, it would
+                // only leave another directory behind.
+                drop(fs::remove_dir(&path));
+                if !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::WouldBlock) {
+                    return Err(error);
+                }
+            }
         }
     }
-    Err(last)
+    Err(io::ErrorKind::AlreadyExists.into())
 }
 
 /// Takes a directory for ourselves, if it is one, is still there and nobody has it.
