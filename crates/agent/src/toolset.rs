@@ -61,9 +61,15 @@ impl Toolset {
             }
             registry = match (name.as_str(), self.shell) {
                 (
-                    "shell" | "shell_command" | "local_shell" | "exec_command" | "write_stdin",
+                    "shell" | "shell_command" | "local_shell" | "exec_command" | "write_stdin" | "run_tests",
                     ShellKind::Disabled,
                 ) => registry,
+                // It runs commands and reads files; a model that was trained on a shell alone needs neither.
+                ("run_tests", _) => match self.files {
+                    FileTools::Offered => registry.tool(tool),
+                    FileTools::Callable => registry.hidden(tool),
+                    FileTools::Disabled => registry,
+                },
                 ("shell", ShellKind::Shell)
                 | ("shell_command", ShellKind::ShellCommand)
                 | ("local_shell", ShellKind::LocalShell)

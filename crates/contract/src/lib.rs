@@ -60,7 +60,7 @@ pub use policy::{ApprovalPolicy, SandboxMode};
 pub use schema::{Profile, Schema, SchemaError};
 pub use sight::{Seen, Sight, Since, Stamp};
 pub use spec::{Grammar, SpecKind, ToolSpec, WebSearch};
-pub use tool::{AnyTool, Cx, ErrorKind, FnTool, Output, Ready, Tool, ToolError, erase, tool};
+pub use tool::{AnyTool, Cx, ErrorKind, FnTool, Look, Output, Ready, Tool, ToolError, erase, tool};
 pub use verdict::{Criteria, Gives, Marks, Must, Opinion, Reviewer, Verdict};
 
 /// The boxed future of every object-safe trait here.

@@ -68,7 +68,7 @@ impl Schema {
     }
 
     /// The schema of a Rust type, without what only a Rust compiler cares about, and the type's doc comment.
-    pub(crate) fn of<T: schemars::JsonSchema>() -> Result<(Self, String), SchemaError> {
+    pub fn of<T: schemars::JsonSchema>() -> Result<(Self, String), SchemaError> {
         let (schema, description) = typed::schema_of::<T>();
         Self::new(&schema).map(|schema| (schema, description))
     }

@@ -61,8 +61,20 @@ pub trait Ready: Send + Sync {
     /// What it would do.
     fn effects(&self) -> Effects;
 
+    /// For a call that must look at files before it can say what it will do: how it looks. Its effects are then what it
+    /// looks at, and it is never run itself.
+    fn looks(&self) -> Option<&dyn Look> {
+        None
+    }
+
     /// Does it.
     fn run<'a>(&'a self, cx: &'a Cx) -> BoxFuture<'a, Result<Output, ToolError>>;
+}
+
+/// A call that must look first. Called by the runtime once the gate has agreed to what is looked at.
+pub trait Look: Send + Sync {
+    /// What the call turns into. That passes the gate like any other call, and must not want to look again.
+    fn look<'a>(&'a self, cx: &'a Cx) -> BoxFuture<'a, Result<Box<dyn Ready>, ToolError>>;
 }
 
 /// What a tool gets to work with. Four fields; a fifth needs a decision record.
@@ -173,6 +185,13 @@ impl fmt::Display for ToolError {
 impl Error for ToolError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         self.source.as_deref().map(|source| source as &(dyn Error + 'static))
+    }
+}
+
+impl Input {
+    /// The arguments of a function call, for tools that implement [`AnyTool`] themselves.
+    pub fn parse<A: DeserializeOwned>(&self, tool: &ToolName) -> Result<A, ToolError> {
+        parse(tool, self)
     }
 }
 

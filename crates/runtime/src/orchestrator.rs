@@ -4,8 +4,8 @@ use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures_util::FutureExt;
 use windlass_contract::{
-    ConfineError, Cx, Denial, Effects, ErrorKind, Event, Exit, Facts, Grant, Intent, Layer, Output, Proof,
-    Ready, Receipt, Record, ToolCall, ToolError,
+    ConfineError, Cx, Denial, Effects, ErrorKind, Event, Exit, Facts, Grant, Host, Intent, Layer, Look,
+    Output, Proof, Ready, Receipt, Record, ToolCall, ToolError,
 };
 use windlass_shape::Failure;
 
@@ -54,6 +54,22 @@ impl Attempt<'_> {
         self.act(&admission.grant, receipt).await
     }
 
+    /// Looks within a grant. Nothing is changed by it, so nothing is announced or written down.
+    pub(crate) async fn look(&self, look: &dyn Look, grant: &Grant) -> Result<Box<dyn Ready>, Failure> {
+        let host = self.toolbox.sandbox.confine(grant).map_err(|error| unheld(error, self.effects))?;
+        let cx = self.cx(host);
+        match until_stopped(look.look(&cx), self.stop).await {
+            Some(Ok(next)) => Ok(next),
+            Some(Err(error)) if error.kind != ErrorKind::Cancelled => Err(Failure::Tool(error)),
+            Some(Err(_)) | None => Err(aborted(self.stop)),
+        }
+    }
+
+    fn cx(&self, host: Arc<dyn Host>) -> Cx {
+        let events = Arc::clone(&self.toolbox.events);
+        Cx { id: self.call.id.clone(), host, cancel: self.stop.token(), events }
+    }
+
     /// What is not written down does not happen.
     fn intend(&self, decision: String, receipt: &mut Receipt) -> Result<(), Failure> {
         receipt.decision.clone_from(&decision);
@@ -71,8 +87,7 @@ impl Attempt<'_> {
         let (call, stop) = (self.call, self.stop);
         receipt.held = None;
         let host = self.toolbox.sandbox.confine(grant).map_err(|error| unheld(error, self.effects))?;
-        let events = Arc::clone(&self.toolbox.events);
-        let cx = Cx { id: call.id.clone(), host: Arc::clone(&host), cancel: stop.token(), events };
+        let cx = self.cx(Arc::clone(&host));
         // A panic in one tool ends that call, not the session.
         let work = AssertUnwindSafe(self.ready.run(&cx)).catch_unwind();
         let result = match until_stopped(work, stop).await {

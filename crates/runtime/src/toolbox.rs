@@ -10,6 +10,7 @@ use windlass_shape::{Failure, Shaper};
 
 use crate::{
     Gate, Registry, Review, Stop,
+    gate::Admission,
     orchestrator::{self, Attempt},
     preflight, router,
 };
@@ -106,8 +107,12 @@ impl Toolbox {
     /// Runs a call. Every way this can end is an outcome; it is on record and announced before it is returned.
     pub async fn run(&self, prepared: Prepared, stop: &Stop) -> Outcome {
         let began = Instant::now();
-        let Prepared { call, format, criteria, effects, overlaps, ready } = prepared;
+        let Prepared { call, format, criteria, mut effects, overlaps, ready } = prepared;
         let mut receipt = Receipt::default();
+        let ready = match ready {
+            Ok(ready) => self.looked(&call, &mut effects, ready, stop).await,
+            Err(failure) => Err(failure),
+        };
         let result = match ready {
             Ok(ready) => self.pass(&call, &effects, &*ready, &mut receipt, stop).await,
             Err(failure) => Err(failure),
@@ -132,6 +137,33 @@ impl Toolbox {
         outcome
     }
 
+    /// What a call turns into, if it must look before it can say what it will do. The look is decided and held like any
+    /// call that only reads, and what comes of it is decided on its own.
+    async fn looked(
+        &self,
+        call: &ToolCall,
+        effects: &mut Effects,
+        ready: Box<dyn Ready>,
+        stop: &Stop,
+    ) -> Result<Box<dyn Ready>, Failure> {
+        let Some(look) = ready.looks() else { return Ok(ready) };
+        let admission = self.admit(call, effects, stop).await?;
+        let attempt = Attempt { toolbox: self, call, effects, ready: &*ready, stop };
+        let next = attempt.look(look, &admission.grant).await?;
+        *effects = next.effects();
+        Ok(next)
+    }
+
+    async fn admit(&self, call: &ToolCall, effects: &Effects, stop: &Stop) -> Result<Admission, Failure> {
+        preflight::check(call, effects).map_err(Failure::Tool)?;
+        tokio::select! {
+            biased;
+            // A question may wait for a person; a stopped turn must not wait with it, nor start what comes of it.
+            _reason = stop.stopped() => Err(orchestrator::aborted(stop)),
+            admitted = self.gate.admit(call, effects, stop) => admitted,
+        }
+    }
+
     /// The way of a call that makes sense, step by step. Each step can end it.
     async fn pass(
         &self,
@@ -141,13 +173,7 @@ impl Toolbox {
         receipt: &mut Receipt,
         stop: &Stop,
     ) -> Result<Output, Failure> {
-        preflight::check(call, effects).map_err(Failure::Tool)?;
-        let admission = tokio::select! {
-            biased;
-            // A question may wait for a person; a stopped turn must not wait with it, nor start what comes of it.
-            _reason = stop.stopped() => return Err(orchestrator::aborted(stop)),
-            admitted = self.gate.admit(call, effects, stop) => admitted?,
-        };
+        let admission = self.admit(call, effects, stop).await?;
         let attempt = Attempt { toolbox: self, call, effects, ready, stop };
         attempt.run(&admission.grant, admission.decision, receipt).await
     }
@@ -160,3 +186,6 @@ impl Toolbox {
         self.shaper.shape(Format::Plain, &Criteria::default(), Err(Failure::Tool(error)), Receipt::default())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -58,7 +58,8 @@ impl Budget {
     }
 }
 
-fn floor_boundary(text: &str, mut at: usize) -> usize {
+/// The last place at or before this one where a character begins. There must be one: `at` is within the text.
+pub(crate) fn floor_boundary(text: &str, mut at: usize) -> usize {
     while !text.is_char_boundary(at) {
         at -= 1;
     }

@@ -93,6 +93,10 @@ impl Shaper {
             Some(own) => self.clean_insight(own),
             None => class.map(|class| understand::command(class, &Content::join(&content))),
         };
+        let content = match (&insight, format) {
+            (Some(insight), Format::Tests) => understand::reported(insight, content),
+            _ => content,
+        };
         let (content, total_lines) = fit(
             most_tokens.map_or(self.budget, |most| self.budget.at_most(most)),
             content,
@@ -250,7 +254,7 @@ fn cut_short(why: &str, output: Output) -> Output {
 fn aborted(format: Format, why: &str, after: Duration) -> String {
     let seconds = after.as_secs_f32().max(0.1);
     match format {
-        Format::Structured | Format::Freeform | Format::Session => {
+        Format::Structured | Format::Freeform | Format::Session | Format::Tests => {
             format!("Wall time: {seconds:.1} seconds\n{why}")
         }
         Format::Plain => format!("{why} after {seconds:.1}s"),

@@ -9,9 +9,9 @@ use std::{
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Action, AnyTool, BoxFuture, CallId, Change, Changed, Command, CommitError, Cx, Ended, Event, Exit,
-    FileError, Files, Finished, Found, Held, Host, HostError, Input, Keyboard, Listed, Listener, Listing,
-    OpenFile, Output, Printed, Rung, Search, Seen, Session, Since, Stamp, ToolError, Version, Whole,
+    Action, AnyTool, BoxFuture, CallId, Change, Changed, Command, CommitError, Cx, Ended, Entry, Event, Exit,
+    FileError, FileKind, Files, Finished, Found, Held, Host, HostError, Input, Keyboard, Listed, Listener,
+    Listing, OpenFile, Output, Printed, Rung, Search, Seen, Session, Since, Stamp, ToolError, Version, Whole,
     fakes::Watcher,
 };
 
@@ -41,11 +41,15 @@ impl Desk {
 
     /// With a machine that runs nothing and has these files, which may be changed.
     pub(crate) fn with_drawer(files: &[(&str, &str)]) -> Self {
-        let desk = Self::idle();
-        let mut held = desk.machine.files.files.lock().unwrap();
+        Self::idle().holding(files)
+    }
+
+    /// And its machine has these files, which may be changed.
+    pub(crate) fn holding(self, files: &[(&str, &str)]) -> Self {
+        let mut held = self.machine.files.files.lock().unwrap();
         held.extend(files.iter().map(|(path, text)| (PathBuf::from(path), text.as_bytes().to_vec())));
         drop(held);
-        desk
+        self
     }
 
     /// What a file holds.
@@ -113,17 +117,35 @@ struct Drawer {
 
 impl Files for Drawer {
     fn open<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<Box<dyn OpenFile>, FileError>> {
+        let path = path.strip_prefix(".").unwrap_or(path);
         let found = self.files.lock().unwrap().get(path).cloned();
         let file = found.map(|bytes| Box::new(Sheet { path: path.to_owned(), bytes }) as Box<dyn OpenFile>);
         Box::pin(async move { file.ok_or_else(|| FileError::NotFound { path: path.to_owned() }) })
     }
 
+    /// One level of it: what the names of the files tell.
     fn list<'a>(
         &'a self,
-        _listing: &'a Listing,
+        listing: &'a Listing,
         _cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Listed, FileError>> {
-        Box::pin(async { Err(FileError::Cancelled) })
+        let path = listing.path.strip_prefix(".").unwrap_or(&listing.path).to_owned();
+        let files = self.files.lock().unwrap();
+        let mut entries = BTreeMap::new();
+        for rest in files.keys().filter_map(|file| file.strip_prefix(&path).ok()) {
+            let Some(first) = rest.components().next() else { continue };
+            let kind = if rest.components().count() > 1 { FileKind::Directory } else { FileKind::File };
+            entries.insert(PathBuf::from(first.as_os_str()), kind);
+        }
+        let is_file = files.contains_key(&path);
+        let entries: Vec<_> = entries.into_iter().map(|(path, kind)| Entry { path, kind }).collect();
+        Box::pin(async move {
+            match (is_file, entries.is_empty()) {
+                (true, _) => Err(FileError::NotADirectory { path }),
+                (false, true) => Err(FileError::NotFound { path }),
+                (false, false) => Ok(Listed { path, entries, more: false }),
+            }
+        })
     }
 
     fn search<'a>(

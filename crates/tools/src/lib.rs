@@ -22,6 +22,7 @@ mod list_dir;
 mod local_shell;
 mod picture;
 mod read_file;
+mod run_tests;
 mod sessions;
 mod shell;
 mod shell_command;
@@ -72,6 +73,7 @@ pub fn builtin(needs: &Needs<'_>) -> Vec<Arc<dyn AnyTool>> {
         Some(erase(test_sync_tool::TestSync::default())),
         search.map(web_search::web_search),
         Some(erase(view_image::ViewImage { shows_images })),
+        Some(run_tests::run_tests()),
     ];
     tools.into_iter().flatten().collect()
 }
@@ -110,7 +112,8 @@ mod tests {
                 "list_dir",
                 "test_sync_tool",
                 "web_search",
-                "view_image"
+                "view_image",
+                "run_tests"
             ]
         );
         let without = builtin(&needs(None));
@@ -146,6 +149,7 @@ mod tests {
                 "shell" | "local_shell" => (Category::Execution, Format::Structured, false),
                 "shell_command" => (Category::Execution, Format::Freeform, false),
                 "exec_command" | "write_stdin" => (Category::Execution, Format::Session, false),
+                "run_tests" => (Category::Execution, Format::Tests, false),
                 "update_plan" => (Category::Planning, Format::Plain, false),
                 "apply_patch" | "edit_file" | "write_file" => (Category::Files, Format::Plain, false),
                 "web_search" => (Category::Web, Format::Plain, false),
@@ -157,9 +161,10 @@ mod tests {
             assert_eq!((meta.category, meta.format, meta.parallel), expected, "{name}");
             for example in meta.examples {
                 let ready = Arc::clone(&tool).prepare(&Input::Json(example.input.to_owned())).unwrap();
-                // What is typed to a session counts once there is one.
+                // What is typed to a session counts once there is one; what tests are run with, once that is known.
                 let edits = ["apply_patch", "edit_file", "write_file"].contains(&name.as_str());
-                let acts = edits || meta.category == Category::Execution && name.as_str() != "write_stdin";
+                let later = ["write_stdin", "run_tests"].contains(&name.as_str());
+                let acts = edits || meta.category == Category::Execution && !later;
                 assert_eq!(ready.effects().may_change(), acts, "{name}");
             }
         }

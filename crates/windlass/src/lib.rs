@@ -38,7 +38,7 @@ pub use windlass_contract::{
     Category, Change, Changed, Command, CommandFacts, CommandLine, CommitError, ConfineError, Confinement,
     Content, Criteria, Cx, Denial, EditKind, Effects, ErrorKind, Event, EventSink, Example, Exit, Expected,
     Facts, FileEdit, FileError, FileKind, Files, Finished, Format, Gives, Grant, Held, Host, HostError,
-    Input, InputKind, Item, Layer, Limits, Marks, Meta, ModelClient, ModelError, ModelEvent, ModelInfo,
+    Input, InputKind, Item, Layer, Limits, Look, Marks, Meta, ModelClient, ModelError, ModelEvent, ModelInfo,
     ModelStream, Must, Network, Offer, OpenFile, Opinion, Outcome, Output, Plan, PlanStatus, PlanStep,
     Profile, Prompt, Proof, Question, Quota, Raw, Reach, Ready, Receipt, Refusal, Retry, Reviewer, Role,
     Rulebook, Rung, Sandbox, SandboxMode, Schema, SchemaError, Silent, SpecKind, Status, ThreadId, Tool,

@@ -29,6 +29,7 @@ fn the_list_has_every_tool_and_says_which_are_offered() {
     list_dir        List what is in a directory; returns one name per line, indented by depth: `/` marks directories, `@` links (callable, not offered)
     test_sync_tool  Wait, and meet other calls at a barrier (callable, not offered)
     view_image      Look at an image file (PNG, JPEG, GIF or WebP)
+    run_tests       Run the project's tests; returns totals, every failure with its message and place, and the slowest tests (callable, not offered)
     ");
 }
 
@@ -51,8 +52,16 @@ fn the_list_depends_on_the_model_and_the_configuration() {
     assert_eq!(unified("false", "model=\"gpt-5.4\""), "shell_command");
     assert_eq!(unified("false", "model=\"gpt-5\""), "shell");
     assert_eq!(unified("true", "shell_tool=\"shell\""), "shell", "the key of our own says more");
-    let all =
-        ["shell_command", "update_plan", "apply_patch", "grep_files", "read_file", "list_dir", "view_image"];
+    let all = [
+        "shell_command",
+        "update_plan",
+        "apply_patch",
+        "grep_files",
+        "read_file",
+        "list_dir",
+        "view_image",
+        "run_tests",
+    ];
     assert_eq!(offered(&["-c", "file_tools=\"enabled\""]), all);
     let local = offered(&["-c", "model=\"qwen3\""]);
     assert_eq!(local[..4], ["shell_command", "update_plan", "edit_file", "write_file"]);
@@ -103,7 +112,8 @@ fn an_unknown_tool_is_wrong_usage_that_names_the_known_ones() {
     assert_eq!(
         ended.stderr,
         "error: there is no tool `nope`; there are shell, local_shell, shell_command, exec_command, write_stdin, \
-         update_plan, apply_patch, edit_file, write_file, grep_files, read_file, list_dir, test_sync_tool, view_image\n"
+         update_plan, apply_patch, edit_file, write_file, grep_files, read_file, list_dir, test_sync_tool, view_image, \
+         run_tests\n"
     );
 }
 

@@ -4,11 +4,19 @@ use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 
-use super::shortened;
+use super::{head, shortened};
 
 /// What stands in a line that says what went wrong, and then what may. The first kind wins wherever it stands.
-const CLEAR: [&str; 8] =
-    ["error:", "error[", "fatal", "panicked at", "exception", "error -", "segmentation fault", "traceback"];
+const CLEAR: [&str; 8] = [
+    "error:",
+    "error[",
+    "fatal",
+    "panicked at",
+    "exception",
+    "error -",
+    "segmentation fault",
+    "undefined reference",
+];
 const LIKELY: [&str; 14] = [
     "error",
     "cannot ",
@@ -37,25 +45,20 @@ static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
 
 /// The first line that says what went wrong, if one does.
 pub(super) fn first(text: &str) -> Option<String> {
+    let words = WORDS.as_ref()?;
     let mut likely = None;
-    for found in WORDS.iter().flat_map(|words| words.find_iter(text)) {
-        let line = line_around(text, found.start());
+    // JSON is not for reading.
+    for line in text.lines().map(head).filter(|line| !line.starts_with(['{', '['])) {
         // `0 errors`, `0 failed` say that all is well.
-        if text[..found.start()].ends_with("0 ") || text[..found.start()].ends_with("no ") {
-            continue;
+        let speaks = |at: usize| !line[..at].ends_with("0 ") && !line[..at].ends_with("no ");
+        for found in words.find_iter(line).filter(|found| speaks(found.start())) {
+            if found.pattern().as_usize() < CLEAR.len() {
+                return Some(shortened(line));
+            }
+            likely = likely.or(Some(line));
         }
-        if found.pattern().as_usize() < CLEAR.len() {
-            return Some(shortened(line));
-        }
-        likely = likely.or(Some(line));
     }
     likely.map(shortened)
-}
-
-fn line_around(text: &str, at: usize) -> &str {
-    let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
-    let end = text[at..].find('\n').map_or(text.len(), |end| at + end);
-    &text[start..end]
 }
 
 #[cfg(test)]

@@ -1,0 +1,59 @@
+//! What understanding costs: `cargo bench -p windlass-shape --bench understand`. Numbers are printed, never asserted.
+
+use std::{
+    hint::black_box,
+    io::{Write, stdout},
+    time::{Duration, Instant},
+};
+
+use windlass_contract::{CommandFacts, Criteria, Exit, Facts, Format, Output, Receipt};
+use windlass_shape::Shaper;
+
+fn main() {
+    report("a line", "hello\n", 2000);
+    report("a failed build", include_str!("../tests/outputs/rustc/output.txt"), 2000);
+    report("a failed test run", include_str!("../tests/outputs/pytest-short/output.txt"), 2000);
+    report("go's JSON", include_str!("../tests/outputs/go-test-json/output.txt"), 500);
+    let log =
+        "   Compiling crate-1 v1.2.0 (/home/user/project/crates/crate-1): 42 passed; 0 failed in 1 ms\n";
+    report("1 MB of build log", &log.repeat(1_000_000 / log.len()), 5);
+    let endless = "test a ... FAILED ";
+    report("1 MB on one line", &endless.repeat(1_000_000 / endless.len()), 5);
+    let dense = "src/main.rs:4:20: error[E0425]: cannot find value `prise` in this scope\n";
+    report("1 MB of diagnostics", &dense.repeat(1_000_000 / dense.len()), 5);
+}
+
+/// Shaping an output of a command, which understands it, and the same as the text of a file, which does not.
+fn report(name: &str, text: &str, times: u32) {
+    let shaper = Shaper::default();
+    let facts = |exit| {
+        Facts::Command(CommandFacts {
+            exit: Exit::Code(exit),
+            duration: Duration::ZERO,
+            output_bytes: 0,
+            whole: None,
+            killed: Vec::new(),
+            denials: Vec::new(),
+        })
+    };
+    let time = |facts: &Facts| {
+        let best = (0..5).map(|_| {
+            let start = Instant::now();
+            for _ in 0..times {
+                let output = Output { facts: facts.clone(), ..Output::from(text) };
+                black_box(shaper.shape(Format::Plain, &Criteria::default(), Ok(output), Receipt::default()));
+            }
+            start.elapsed() / times
+        });
+        best.min().unwrap_or_default()
+    };
+    let (plain, failed) = (time(&Facts::None), time(&facts(1)));
+    // Nobody to tell if the terminal is gone.
+    let _gone = writeln!(
+        stdout(),
+        "{name:24} {:>8} bytes {:>10.1} µs understood, {:>10.1} µs not",
+        text.len(),
+        failed.as_secs_f64() * 1e6,
+        plain.as_secs_f64() * 1e6
+    );
+}

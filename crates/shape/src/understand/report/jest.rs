@@ -1,0 +1,161 @@
+//! Jest: its usual form, and the JSON that Jest and Vitest share.
+
+use serde::Deserialize;
+use windlass_contract::TestFailure;
+
+use super::{Growing, Reader, Tally, counts, milliseconds, stack_place, with_unit};
+use crate::understand::shortened;
+
+/// Reads Jest's lines.
+#[derive(Default)]
+pub(super) struct Jest {
+    tally: Tally,
+    done: bool,
+    /// The file the failures below belong to.
+    file: String,
+    block: Option<Growing>,
+    from_json: Option<Tally>,
+}
+
+impl Reader for Jest {
+    fn read(&mut self, line: &str) {
+        if line.starts_with(r#"{"num"#) && line.contains(r#""testResults":"#) {
+            self.from_json = parsed(line);
+        } else if let Some(name) = line.strip_prefix("  ● ") {
+            self.end_block();
+            let name = if name == "Test suite failed to run" {
+                self.file.clone()
+            } else {
+                name.replace(" › ", " ")
+            };
+            self.block = Some(Growing::new(&name));
+        } else if let Some(file) = line.strip_prefix("FAIL ") {
+            self.end_block();
+            self.file = shortened(file);
+        } else if let Some(list) = line.strip_prefix("Tests: ") {
+            self.end_block();
+            self.result(list);
+        } else if let Some(time) = line.strip_prefix("Time: ") {
+            self.tally.took(with_unit(time.split(',').next().unwrap_or_default()));
+        } else if !line.is_empty() && !line.starts_with(' ') {
+            self.end_block();
+        } else if let Some(block) = &mut self.block {
+            told(line.trim(), block);
+        }
+    }
+
+    fn tally(self: Box<Self>) -> Option<Tally> {
+        let Self { tally, done, from_json, .. } = *self;
+        from_json.or(done.then_some(Tally { runner: "jest", ..tally }))
+    }
+}
+
+/// A line of a failure: what was expected, then the code around it, then where that is.
+fn told(text: &str, block: &mut Growing) {
+    let code = text
+        .trim_start_matches("> ")
+        .split_once(" |")
+        .is_some_and(|(number, _)| number.trim().bytes().all(|byte| byte.is_ascii_digit()));
+    if text.starts_with("at ") {
+        block.at(stack_place(text));
+    } else if !code && !text.starts_with('|') && !text.is_empty() {
+        block.say(text);
+    }
+}
+
+impl Jest {
+    /// `      2 failed, 1 skipped, 2 passed, 5 total`
+    fn result(&mut self, list: &str) {
+        let Some(counts) = counts(list.split(',')) else { return };
+        self.done = counts.iter().any(|(_, word)| *word == "total");
+        for (number, word) in counts {
+            match word {
+                "passed" => self.tally.passed += number,
+                "failed" => self.tally.failed += number,
+                "skipped" | "todo" => self.tally.skipped += number,
+                _ => {}
+            }
+        }
+    }
+
+    /// With many suites Jest tells all failures again at the end.
+    fn end_block(&mut self) {
+        if let Some(failure) = self.block.take().map(Growing::finish)
+            && !self.tally.failures.contains(&failure)
+        {
+            self.tally.fail(failure);
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Json {
+    num_passed_tests: u64,
+    num_failed_tests: u64,
+    num_pending_tests: u64,
+    #[serde(default)]
+    num_todo_tests: u64,
+    /// Only Jest has it.
+    num_runtime_error_test_suites: Option<u64>,
+    test_results: Vec<Suite>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Suite {
+    name: String,
+    #[serde(default)]
+    message: String,
+    #[serde(default)]
+    status: String,
+    #[serde(default)]
+    start_time: f64,
+    #[serde(default)]
+    end_time: f64,
+    assertion_results: Vec<Assertion>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Assertion {
+    full_name: String,
+    status: String,
+    duration: Option<f64>,
+    #[serde(default)]
+    failure_messages: Vec<String>,
+}
+
+fn parsed(line: &str) -> Option<Tally> {
+    let results: Json = serde_json::from_str(line).ok()?;
+    let runner = if results.num_runtime_error_test_suites.is_some() { "jest" } else { "vitest" };
+    let mut tally = Tally {
+        passed: results.num_passed_tests,
+        failed: results.num_failed_tests,
+        skipped: results.num_pending_tests + results.num_todo_tests,
+        ..Tally::of(runner)
+    };
+    for suite in results.test_results {
+        tally.took(milliseconds(&(suite.end_time - suite.start_time).to_string()));
+        if suite.assertion_results.is_empty() && suite.status == "failed" {
+            tally.failed += 1;
+            tally.fail(failed(&suite.name, &suite.message));
+        }
+        for test in suite.assertion_results {
+            if let Some(time) = test.duration.and_then(|time| milliseconds(&time.to_string())) {
+                tally.time(&test.full_name, time);
+            }
+            if test.status == "failed" {
+                tally.fail(failed(&test.full_name, &test.failure_messages.join("\n")));
+            }
+        }
+    }
+    Some(tally)
+}
+
+/// A failure from its message with a stack.
+pub(super) fn failed(name: &str, message: &str) -> TestFailure {
+    let mut growing = Growing::new(name);
+    message.lines().for_each(|line| told(line.trim(), &mut growing));
+    growing.finish()
+}

@@ -1,0 +1,131 @@
+//! Mocha: its usual form, and `--reporter json-stream`.
+
+use serde::Deserialize;
+
+use super::{Growing, Reader, Tally, jest, milliseconds, stack_place, with_unit};
+
+/// Reads Mocha's lines.
+#[derive(Default)]
+pub(super) struct Mocha {
+    tally: Tally,
+    done: bool,
+    /// The parts of the name of the failure that is being read; then, what it says.
+    name: Vec<String>,
+    block: Option<Growing>,
+    stream: Tally,
+    stream_done: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Test {
+    full_title: String,
+    duration: Option<f64>,
+    #[serde(default)]
+    err: String,
+    #[serde(default)]
+    stack: String,
+}
+
+#[derive(Deserialize)]
+struct End {
+    passes: u64,
+    pending: u64,
+    failures: u64,
+    duration: f64,
+}
+
+impl Reader for Mocha {
+    fn read(&mut self, line: &str) {
+        if line.starts_with(r#"[""#) {
+            return self.event(line);
+        }
+        let text = line.trim();
+        if let Some((number, word)) = text.split_once(' ')
+            && let Ok(number) = number.parse::<u64>()
+        {
+            self.count(number, word);
+        } else if !self.done {
+        } else if let Some((number, name)) = text.split_once(") ")
+            && line.starts_with("  ")
+            && !line.starts_with("      ")
+            && !number.is_empty()
+            && number.bytes().all(|byte| byte.is_ascii_digit())
+        {
+            self.end_block();
+            self.name = vec![name.to_owned()];
+        } else if let Some(last) =
+            text.strip_suffix(':').filter(|_| !self.name.is_empty() && self.block.is_none())
+        {
+            self.name.push(last.to_owned());
+            self.block = Some(Growing::new(&self.name.join(" ")));
+        } else if let Some(block) = &mut self.block {
+            if text.starts_with("at ") {
+                block.at(stack_place(text))
+            } else if !text.is_empty() {
+                block.say(text)
+            }
+        } else if !self.name.is_empty() && !text.is_empty() {
+            self.name.push(text.to_owned());
+        }
+    }
+
+    fn tally(mut self: Box<Self>) -> Option<Tally> {
+        self.end_block();
+        if self.stream_done {
+            return Some(Tally { runner: "mocha", ..self.stream });
+        }
+        self.done.then_some(Tally { runner: "mocha", ..self.tally })
+    }
+}
+
+impl Mocha {
+    /// `1 passing (23ms)`, `1 pending`, `2 failing`
+    fn count(&mut self, number: u64, word: &str) {
+        match word {
+            "pending" if self.done => self.tally.skipped = number,
+            "failing" if self.done => self.tally.failed = number,
+            _ => {
+                let time = word.strip_prefix("passing (").and_then(|rest| rest.strip_suffix(')'));
+                if let Some(time) = time.and_then(with_unit) {
+                    self.done = true;
+                    self.tally.passed = number;
+                    self.tally.duration = Some(time);
+                }
+            }
+        }
+    }
+
+    fn event(&mut self, line: &str) {
+        if let Some(rest) = line.strip_prefix(r#"["end","#) {
+            if let Ok(End { passes, pending, failures, duration }) =
+                serde_json::from_str(rest.trim_end_matches(']'))
+            {
+                (self.stream.passed, self.stream.skipped, self.stream.failed) = (passes, pending, failures);
+                self.stream.duration = milliseconds(&duration.to_string());
+                self.stream_done = true;
+            }
+            return;
+        }
+        let Some((word, rest)) = line[2..].split_once(r#"","#) else { return };
+        let Ok(test) = serde_json::from_str::<Test>(rest.strip_suffix(']').unwrap_or(rest)) else { return };
+        if let Some(time) = test.duration.and_then(|time| milliseconds(&time.to_string())) {
+            self.stream.time(&test.full_title, time);
+        }
+        if word == "fail" {
+            let said = if test.stack.contains(&test.err) {
+                test.stack
+            } else {
+                format!("{}\n{}", test.err, test.stack)
+            };
+            self.stream.fail(jest::failed(&test.full_title, &said));
+        }
+    }
+
+    fn end_block(&mut self) {
+        self.name.clear();
+        if let Some(block) = self.block.take() {
+            self.tally.fail(block.finish());
+        }
+    }
+}

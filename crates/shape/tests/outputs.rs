@@ -1,0 +1,45 @@
+//! What real programs print, and what is understood of it: `tests/outputs/NAME/output.txt` and the `insight.json` beside it.
+//! A name that ends in `-ok` stands for exit code 0, any other for 1. `UPDATE_INSIGHTS=1` writes what is understood now.
+
+use std::{fs, path::Path, time::Duration};
+
+use serde_json::Value;
+use windlass_contract::{CommandFacts, Criteria, Exit, Facts, Format, Output, Receipt};
+use windlass_shape::Shaper;
+
+fn understood(output: &str, code: i32) -> Value {
+    let facts = Facts::Command(CommandFacts {
+        exit: Exit::Code(code),
+        duration: Duration::ZERO,
+        output_bytes: 0,
+        whole: None,
+        killed: Vec::new(),
+        denials: Vec::new(),
+    });
+    let output = Output { facts, ..Output::from(output) };
+    let outcome =
+        Shaper::default().shape(Format::Plain, &Criteria::default(), Ok(output), Receipt::default());
+    serde_json::to_value(outcome.insight).unwrap()
+}
+
+#[test]
+fn what_programs_print_is_understood() {
+    let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/outputs");
+    let mut wrong = Vec::new();
+    for case in fs::read_dir(cases).unwrap() {
+        let case = case.unwrap().path();
+        let name = case.file_name().unwrap().to_string_lossy().into_owned();
+        let output = fs::read_to_string(case.join("output.txt")).unwrap();
+        let insight = understood(&output, i32::from(!name.ends_with("-ok")));
+        let file = case.join("insight.json");
+        if std::env::var_os("UPDATE_INSIGHTS").is_some() {
+            fs::write(&file, format!("{insight:#}\n")).unwrap();
+        }
+        let expected: Value =
+            serde_json::from_str(&fs::read_to_string(&file).unwrap_or_default()).unwrap_or_default();
+        if insight != expected {
+            wrong.push(format!("{name}: {insight:#}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
