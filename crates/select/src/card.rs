@@ -1,8 +1,12 @@
 //! A tool as the index sees it, wherever it comes from.
 
+use std::hash::{Hash, Hasher};
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use windlass_contract::{Category, Meta, Profile, SpecKind, ToolSpec};
+
+use crate::hash::Quick;
 
 /// What is known about a tool when it is looked for. Only the name must be there.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -19,7 +23,7 @@ pub struct Card {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub server: String,
     /// The JSON Schema of its parameters. Untrusted: what makes no sense in it is passed over.
-    #[serde(default)]
+    #[serde(default, alias = "inputSchema", alias = "input_schema")]
     pub parameters: Value,
     /// Requests it is the answer to: examples of its author, and what it was used for with success.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -43,6 +47,23 @@ pub enum Changes {
 }
 
 impl Card {
+    /// What tells it from every other tool.
+    pub fn key(&self) -> String {
+        Self::key_of(&self.server, &self.name)
+    }
+
+    /// A number that stands for everything on it.
+    pub fn digest(&self) -> u64 {
+        let mut hash = Quick::default();
+        (&self.name, &self.description, &self.category, &self.server).hash(&mut hash);
+        (&self.examples, &self.changes, &self.parameters).hash(&mut hash);
+        hash.finish()
+    }
+
+    pub(crate) fn key_of(server: &str, name: &str) -> String {
+        if server.is_empty() { name.to_owned() } else { format!("{server}/{name}") }
+    }
+
     /// The card of one of our own tools.
     pub fn of(spec: &ToolSpec, meta: &Meta) -> Self {
         let parameters = match &spec.kind {

@@ -1,8 +1,35 @@
 //! Which tools fit a request, and why.
 //!
 //! Pure: cards of tools and the words of a request in, a ranking out. Nothing here reads a file, a clock or the
-//! environment, and nothing here can run a tool.
+//! environment, and nothing here can run a tool. `docs/selection.md` says how it works and how well.
+//!
+//! ```
+//! use windlass_select::{Card, Index, Request, Situation, choose};
+//!
+//! let mut index = Index::new();
+//! for (name, description) in [("get_weather", "The weather of a city."), ("send_email", "Send a message.")] {
+//!     index.add(&Card { name: name.to_owned(), description: description.to_owned(), ..Card::default() });
+//! }
+//! let choice = choose(&index, &Request::new("Will it rain in Oslo?"), Situation::default(), 5);
+//! assert_eq!(choice.candidates[0].name, "get_weather");
+//! ```
 
 mod card;
+mod choice;
+mod glossary;
+mod hash;
+mod index;
+mod intent;
+mod lexicon;
+mod numbers;
+mod request;
+mod text;
+mod usage;
+mod vectors;
 
 pub use card::{Card, Changes};
+pub use choice::{Candidate, Choice, Fit, MODEL, Part, Parts, RuledOut, Situation, choose, choose_among};
+pub use index::{Damaged, Hit, Index, ToolId};
+pub use intent::{Constraint, Intent, Operation, Target, TargetKind};
+pub use request::Request;
+pub use usage::{Ending, Record, Usage};

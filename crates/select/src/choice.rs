@@ -1,0 +1,152 @@
+//! Choosing: candidates by relevance, without those the request rules out, ranked by six parts that anyone can see.
+//!
+//! Why the parts are multiplied and not summed is told in `docs/decisions/0011-relevance-leads.md`.
+
+mod fit;
+mod parts;
+
+use serde::Serialize;
+
+pub use fit::{Fit, MODEL};
+pub use parts::{Part, Parts};
+
+use crate::{Changes, Constraint, Hit, Index, Intent, Operation, Request, ToolId, Usage, index::Entry};
+
+/// How many candidates are looked at closely, however few are wanted.
+const CANDIDATES: usize = 50;
+
+/// What is known beside the request.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Situation<'a> {
+    /// What became of earlier calls.
+    pub usage: Option<&'a Usage>,
+    /// What was said or seen just before, read like a request.
+    pub context: Option<&'a Request>,
+}
+
+/// The answer to a request.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Choice {
+    /// What was understood.
+    pub intent: Intent,
+    /// Tools, the best first.
+    pub candidates: Vec<Candidate>,
+    /// Tools the request rules out, as relevant as the candidates.
+    pub ruled_out: Vec<RuledOut>,
+    /// Whether any tool fits at all.
+    pub fit: Fit,
+}
+
+/// A tool and why it stands where it stands.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Candidate {
+    /// Which.
+    #[serde(skip)]
+    pub id: ToolId,
+    /// Its name.
+    pub name: String,
+    /// The server it comes from; none for our own.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub server: String,
+    /// All parts together, from 0 to 1.
+    pub score: f32,
+    /// The parts.
+    pub parts: Parts,
+}
+
+/// A tool that may not be used for a request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RuledOut {
+    /// Its name.
+    pub name: String,
+    /// Why.
+    pub why: String,
+}
+
+/// Chooses among all tools of an index.
+pub fn choose(index: &Index, request: &Request, situation: Situation<'_>, limit: usize) -> Choice {
+    let all: Vec<_> = index.ids().collect();
+    choose_among(index, request, situation, &all, limit)
+}
+
+/// Chooses among some tools of an index.
+pub fn choose_among(
+    index: &Index,
+    request: &Request,
+    situation: Situation<'_>,
+    among: &[ToolId],
+    limit: usize,
+) -> Choice {
+    let intent = request.intent().clone();
+    let hits = index.search_among(request, among, limit.max(CANDIDATES));
+    let mut ruled_out = Vec::new();
+    let kept: Vec<_> = hits
+        .into_iter()
+        .filter_map(|hit| index.entry(hit.id).map(|entry| (hit, entry)))
+        .filter(|(_, entry)| match objection(entry, &intent) {
+            Some(why) => {
+                ruled_out.push(RuledOut { name: entry.name.to_string(), why });
+                false
+            }
+            None => true,
+        })
+        .collect();
+    let fit = Fit::of(index, request, kept.first());
+    let mut candidates = rank(index, request, situation, &kept);
+    candidates.truncate(limit);
+    ruled_out.truncate(limit);
+    Choice { intent, candidates, ruled_out, fit }
+}
+
+fn rank(
+    index: &Index,
+    request: &Request,
+    situation: Situation<'_>,
+    kept: &[(Hit, &Entry)],
+) -> Vec<Candidate> {
+    let best = kept.iter().map(|(hit, _)| hit.score).fold(f32::MIN_POSITIVE, f32::max);
+    let scene = parts::Scene::new(index, request, situation);
+    let mut candidates: Vec<_> = kept
+        .iter()
+        .map(|(hit, entry)| {
+            let parts = scene.parts(*hit, entry, best);
+            Candidate {
+                id: hit.id,
+                name: entry.name.to_string(),
+                server: entry.server.to_string(),
+                score: parts.together(),
+                parts,
+            }
+        })
+        .collect();
+    candidates.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.id.cmp(&b.id)));
+    candidates
+}
+
+/// Why a request rules a tool out, if it does.
+fn objection(entry: &Entry, intent: &Intent) -> Option<String> {
+    let says = |words: &str| Some(format!("the request says {words}"));
+    let changes = match entry.changes {
+        Changes::Something => true,
+        Changes::Nothing => false,
+        // Nobody said, so its name must.
+        Changes::Unsaid => entry.operation.changes(),
+    };
+    let runs = entry.operation == Operation::Execute || entry.is_execution();
+    if intent.unwanted.iter().any(|word| entry.answers_to(word)) {
+        return says("not to use it");
+    }
+    if changes && intent.demands(Constraint::ChangeNothing) {
+        return says("that nothing may change");
+    }
+    if runs && intent.demands(Constraint::RunNothing) {
+        return says("that nothing may be run");
+    }
+    if entry.is_online() && intent.demands(Constraint::StayOffline) {
+        return says("to stay offline");
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,148 @@
+//! The six parts of a score, their weights, and how they become one number.
+
+use serde::{Serialize, Serializer, ser::SerializeMap};
+
+use crate::{
+    Hit, Index, Request, Situation,
+    index::{Entry, Kind, Parameter},
+    lexicon::Term,
+    numbers::float,
+    request::Values,
+    vectors,
+};
+
+/// A part of a score.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Part {
+    /// How well the tool's words and meaning fit the request's.
+    Meaning,
+    /// How much of what it must be told the request tells.
+    Parameters,
+    /// How often it succeeded.
+    Success,
+    /// How lately it was used.
+    Recent,
+    /// How much it wants to be told; less is better.
+    Complexity,
+    /// How well it fits what went before.
+    Context,
+}
+
+impl Part {
+    /// Every part with its weight, in order. This is the one place for them.
+    pub const WEIGHTS: [(Self, f32); 6] = [
+        (Self::Meaning, 30.0),
+        (Self::Parameters, 25.0),
+        (Self::Success, 20.0),
+        (Self::Recent, 15.0),
+        (Self::Complexity, -10.0),
+        (Self::Context, 10.0),
+    ];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Meaning => "meaning",
+            Self::Parameters => "parameters",
+            Self::Success => "success",
+            Self::Recent => "recent",
+            Self::Complexity => "complexity",
+            Self::Context => "context",
+        }
+    }
+}
+
+/// What a tool gets in each part, from 0 to 1.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Parts([f32; 6]);
+
+impl Parts {
+    /// Every part with what the tool gets in it, in the order of the weights.
+    pub fn iter(&self) -> impl Iterator<Item = (Part, f32)> {
+        Part::WEIGHTS.iter().map(|(part, _)| *part).zip(self.0)
+    }
+
+    /// All parts as one number, from 0 to 1: relevance leads, and the others move it by three tenths at most.
+    pub(super) fn together(&self) -> f32 {
+        let [meaning, rest @ ..] = self.0;
+        let [_, weights @ ..] = Part::WEIGHTS;
+        let mut sum = 0.0;
+        let mut most = 0.0;
+        for ((_, weight), value) in weights.into_iter().zip(rest) {
+            sum += if weight < 0.0 { -weight * (1.0 - value) } else { weight * value };
+            most += weight.abs();
+        }
+        meaning * meaning * (1.0 - REST + REST * sum / most)
+    }
+}
+
+impl Serialize for Parts {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(Some(self.0.len()))?;
+        for (part, value) in self.iter() {
+            map.serialize_entry(part.name(), &value)?;
+        }
+        map.end()
+    }
+}
+
+/// What the parts of every candidate are judged by.
+pub(super) struct Scene<'a> {
+    index: &'a Index,
+    situation: Situation<'a>,
+    values: Values,
+    terms: Vec<Term>,
+}
+
+/// How far the parts beside meaning can move a score.
+const REST: f32 = 0.3;
+
+/// What is given where nothing is known.
+const UNKNOWN: f32 = 0.5;
+
+impl<'a> Scene<'a> {
+    pub(super) fn new(index: &'a Index, request: &'a Request, situation: Situation<'a>) -> Self {
+        let terms = request.terms(index.lexicon()).into_iter().map(|(term, _)| term).collect();
+        Self { index, situation, values: request.values(), terms }
+    }
+
+    pub(super) fn parts(&self, hit: Hit, entry: &Entry, best: f32) -> Parts {
+        let record = self.situation.usage.map(|usage| usage.of(&entry.key())).unwrap_or_default();
+        let context = self.situation.context.and_then(|context| vectors::pack(context.meaning()));
+        let required = float(entry.required().count());
+        let optional = float(entry.parameters.len()) - required;
+        Parts([
+            (hit.score / best).clamp(0.0, 1.0),
+            self.filled(entry).unwrap_or(UNKNOWN),
+            record.success(),
+            record.recent(),
+            ((required + 0.3 * optional) / 10.0).min(1.0),
+            context.map_or(UNKNOWN, |context| self.index.nearness(hit.id, &context).clamp(0.0, 1.0)),
+        ])
+    }
+
+    /// How much of what a tool must be told is in the request; nothing if it need not be told anything.
+    pub(super) fn filled(&self, entry: &Entry) -> Option<f32> {
+        let filled: Vec<_> = entry.required().map(|parameter| self.evidence(parameter)).collect();
+        (!filled.is_empty()).then(|| filled.iter().sum::<f32>() / float(filled.len()))
+    }
+
+    /// Whether the request has a value for a parameter.
+    fn evidence(&self, parameter: &Parameter) -> f32 {
+        let named = self.mentions(&parameter.terms);
+        let has = |there: bool| if there { 1.0 } else { 0.0 };
+        match parameter.kind {
+            Kind::Choice if self.mentions(&parameter.values) => 1.0,
+            Kind::Choice => 0.2 + 0.3 * has(named),
+            Kind::Number => has(self.values.numbers > 0),
+            Kind::Text if self.values.names > 0 => 1.0,
+            Kind::Text => 0.3 + 0.4 * has(named),
+            Kind::Flag => 0.7,
+            Kind::Other => 0.4 + 0.3 * has(self.values.numbers + self.values.names > 0),
+        }
+    }
+
+    pub(super) fn mentions(&self, terms: &[Term]) -> bool {
+        terms.iter().any(|term| self.terms.binary_search(term).is_ok())
+    }
+}

@@ -1,0 +1,132 @@
+//! Tests of choosing.
+
+use std::time::Duration;
+
+use super::*;
+use crate::{Card, Ending};
+
+fn card(name: &str, description: &str, changes: Changes) -> Card {
+    Card { name: name.to_owned(), description: description.to_owned(), changes, ..Card::default() }
+}
+
+fn index() -> Index {
+    let mut index = Index::new();
+    for card in [
+        card("read_file", "Read a file.", Changes::Nothing),
+        card("write_file", "Write a file.", Changes::Something),
+        card("delete_note", "A note about a file goes away.", Changes::Unsaid),
+        card("grep_files", "Find files whose contents match a pattern.", Changes::Nothing),
+        Card {
+            category: "Execution".to_owned(),
+            ..card("shell", "Runs a command, on a file for example.", Changes::Something)
+        },
+        Card {
+            category: "Web".to_owned(),
+            ..card("web_search", "Search the web, or a file on it.", Changes::Nothing)
+        },
+    ] {
+        index.add(&card);
+    }
+    index
+}
+
+fn names(choice: &Choice) -> Vec<&str> {
+    choice.candidates.iter().map(|candidate| candidate.name.as_str()).collect()
+}
+
+fn chosen(request: &str) -> Choice {
+    choose(&index(), &Request::new(request), Situation::default(), 10)
+}
+
+#[test]
+fn what_may_not_change_is_not_offered_to_what_changes() {
+    for request in ["Look at the file, but do not change anything", "看一下这个文件，不要修改任何东西"]
+    {
+        let choice = chosen(request);
+        let mut kept = names(&choice);
+        kept.sort_unstable();
+        assert_eq!(kept, ["grep_files", "read_file", "web_search"], "{request}");
+        assert_eq!(choice.ruled_out.len(), 3);
+        assert_eq!(choice.ruled_out[0].why, "the request says that nothing may change");
+    }
+}
+
+#[test]
+fn what_is_unwanted_is_not_offered() {
+    assert!(!names(&chosen("find it without using grep_files")).contains(&"grep_files"));
+    assert!(!names(&chosen("read the file, don't run any commands")).contains(&"shell"));
+    assert!(!names(&chosen("搜索这个文件，不要联网")).contains(&"web_search"));
+    assert_eq!(names(&chosen("read the file")).len(), 6);
+}
+
+#[test]
+fn asking_to_see_prefers_what_looks() {
+    let mut index = Index::new();
+    index.add(&card("hotel_reserve", "Hotels in a city.", Changes::Unsaid));
+    index.add(&card("hotel_find", "Hotels in a city.", Changes::Unsaid));
+    let choice = |request: &str| choose(&index, &Request::new(request), Situation::default(), 1);
+    assert_eq!(names(&choice("I am looking for hotels in Rome")), ["hotel_find"]);
+    assert_eq!(names(&choice("Reserve one of the hotels in Rome")), ["hotel_reserve"]);
+}
+
+#[test]
+fn a_tool_loses_a_near_tie_after_failures_and_wins_it_back() {
+    let mut index = Index::new();
+    for name in ["weather_a", "weather_b"] {
+        index.add(&card(name, "The weather of a city.", Changes::Nothing));
+    }
+    let request = Request::new("weather of Oslo");
+    let first = |usage: &Usage| {
+        let situation = Situation { usage: Some(usage), ..Situation::default() };
+        choose(&index, &request, situation, 1).candidates.remove(0).name
+    };
+    let mut usage = Usage::default();
+    assert_eq!(first(&usage), "weather_a");
+    (0..3).for_each(|_| usage.add("weather_a", Ending::Failure, Duration::from_secs(24 * 3600)));
+    assert_eq!(first(&usage), "weather_b");
+    (0..20).for_each(|_| usage.add("weather_a", Ending::Success, Duration::from_secs(24 * 3600)));
+    assert_eq!(first(&usage), "weather_a");
+}
+
+#[test]
+fn no_record_makes_up_for_being_beside_the_point() {
+    let index = index();
+    let mut usage = Usage::default();
+    (0..50).for_each(|_| usage.add("web_search", Ending::Success, Duration::ZERO));
+    (0..50).for_each(|_| usage.add("read_file", Ending::Failure, Duration::ZERO));
+    let situation = Situation { usage: Some(&usage), ..Situation::default() };
+    let choice = choose(&index, &Request::new("read the file"), situation, 1);
+    assert_eq!(names(&choice), ["read_file"]);
+}
+
+#[test]
+fn what_went_before_counts_for_what_is_like_it() {
+    let index = index();
+    let context = |context: &str, name: &str| {
+        let context = Request::new(context);
+        let situation = Situation { context: Some(&context), ..Situation::default() };
+        let choice = choose(&index, &Request::new("read it"), situation, 10);
+        let candidate = choice.candidates.iter().find(|candidate| candidate.name == name).unwrap();
+        candidate.parts.iter().find(|(part, _)| *part == Part::Context).unwrap().1
+    };
+    assert!(context("internet pages", "web_search") > context("internet pages", "write_file"));
+    assert!(context("run a program", "shell") > context("internet pages", "shell"));
+}
+
+#[test]
+fn whether_anything_fits_is_told() {
+    assert!(chosen("Find the files whose contents match a pattern").fit.is_likely());
+    assert!(!chosen("Who won the football match yesterday evening?").fit.is_likely());
+    let nothing = choose(&Index::new(), &Request::new("anything"), Situation::default(), 5);
+    assert!(nothing.fit.likelihood == 0.0 && nothing.candidates.is_empty());
+}
+
+#[test]
+fn the_best_possible_parts_make_one() {
+    let weights: Vec<_> =
+        Part::WEIGHTS.iter().map(|(part, weight)| format!("{} {weight}", part.name())).collect();
+    assert_eq!(
+        weights,
+        ["meaning 30", "parameters 25", "success 20", "recent 15", "complexity -10", "context 10"]
+    );
+}

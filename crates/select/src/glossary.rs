@@ -1,0 +1,63 @@
+//! Chinese words in English, so that a Chinese request finds tools that are described in English.
+//!
+//! `data/glossary.txt` is ours: one entry a line, the Chinese word and its translations. Text is read from the left, the
+//! longest entry first, the way a dictionary is used.
+
+use std::sync::LazyLock;
+
+use crate::{hash::Map, numbers::float, text};
+
+static ENTRIES: LazyLock<Map<&'static str, &'static str>> = LazyLock::new(|| {
+    let lines = include_str!("../data/glossary.txt").lines();
+    lines.filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once(' ')).collect()
+});
+
+/// The longest word of the glossary, in characters.
+const LONGEST: usize = 8;
+
+/// The English for the Chinese words of a text, in order, each with what it counts: a word with several translations
+/// is not worth more than one with a single one, but a little more than its share.
+pub(crate) fn translate(text: &str) -> Vec<(&'static str, f32)> {
+    let mut found = Vec::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let entry = text::is_glyph(first).then(|| longest(rest)).flatten();
+        if let Some((_, english)) = entry {
+            let share = float(english.split(' ').count()).sqrt().recip();
+            found.extend(english.split(' ').map(|word| (word, share)));
+        }
+        rest = &rest[entry.map_or(first.len_utf8(), |(length, _)| length)..];
+    }
+    found
+}
+
+/// The longest entry a text begins with: its length in bytes, and its English.
+fn longest(text: &str) -> Option<(usize, &'static str)> {
+    let glyphs = text.char_indices().take(LONGEST).take_while(|(_, c)| text::is_glyph(*c));
+    let ends: Vec<_> = glyphs.map(|(at, c)| at + c.len_utf8()).collect();
+    ends.into_iter().rev().find_map(|end| ENTRIES.get(&text[..end]).map(|english| (end, *english)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_entry_counts() {
+        let english = |text| translate(text).into_iter().map(|(word, _)| word).collect::<Vec<_>>();
+        assert_eq!(english("天气预报"), ["weather", "forecast"]);
+        assert_eq!(english("OK, 天气 and 火车!"), ["weather", "train"]);
+        assert_eq!(english("no Chinese, こんにちは"), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn every_line_is_an_entry_of_its_own_and_can_be_found() {
+        let lines = include_str!("../data/glossary.txt").lines().filter(|line| !line.starts_with('#'));
+        assert_eq!(lines.clone().count(), ENTRIES.len());
+        for line in lines {
+            let (chinese, english) = line.split_once(' ').unwrap();
+            assert!(chinese.chars().count() <= LONGEST && chinese.chars().all(text::is_glyph), "{line}");
+            assert!(!english.is_empty() && english.is_ascii() && !english.contains("  "), "{line}");
+        }
+    }
+}

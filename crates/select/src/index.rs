@@ -1,0 +1,299 @@
+//! The index: which tools have the words of a request, and which mean the same.
+//!
+//! Words are weighed as BM25F does it, field by field; meaning is the cosine of static word vectors. Tools come and go
+//! one by one, and the index is then what it would be if it had been built anew.
+
+mod entry;
+mod fields;
+mod saved;
+
+use std::fmt;
+
+use serde::Serialize;
+
+pub(crate) use entry::{Entry, Kind, Parameter};
+pub use saved::Damaged;
+
+use crate::{
+    Card, Operation, Request,
+    hash::Map,
+    lexicon::{Lexicon, Term},
+    numbers::{float, small},
+    text,
+    vectors::{self, DIM, Packed, Vector},
+};
+
+/// How fast more of the same word counts less.
+const K1: f32 = 1.5;
+
+/// What meaning counts beside words, whose best is 1. Vectors are of English words: of a Chinese request they see only what
+/// the glossary knows.
+const MEANING: f32 = 0.6;
+const MEANING_CHINESE: f32 = 0.09;
+
+/// The more words a request has beyond this many, the less its meaning counts: the mean of many words means little.
+const LONG_REQUEST: f32 = 10.0;
+
+/// Meanings that lie closer together than this are not pulled apart: among a few alike tools the spread is chance.
+const LEAST_SPREAD: f32 = 0.2;
+
+/// What it counts that a tool's name says what the request asks for.
+const AGREEMENT: f32 = 0.12;
+
+/// What it counts that a request names a tool. More than all else together: a name that is known always wins.
+const NAMED: f32 = 10.0;
+
+/// A tool in an index. Numbers of tools that were removed are given again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+pub struct ToolId(u32);
+
+impl fmt::Display for ToolId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Tools that can be searched.
+#[derive(Debug, Default)]
+pub struct Index {
+    lexicon: Lexicon,
+    /// For each term the tools that have it, in order, each with what the word counts there.
+    postings: Vec<Vec<(ToolId, f32)>>,
+    entries: Vec<Option<Entry>>,
+    /// For each tool what it means; nothing for those that were removed.
+    meanings: Vec<Packed>,
+    by_key: Map<String, ToolId>,
+    /// By names without their joints and capitals.
+    by_name: Map<String, Vec<ToolId>>,
+    free: Vec<ToolId>,
+}
+
+/// A tool that was found.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Hit {
+    /// Which.
+    pub id: ToolId,
+    /// How well it fits, beside the others of the same search.
+    pub score: f32,
+    /// What its words count.
+    pub words: f32,
+    /// How near its meaning is, from -1 to 1.
+    pub meaning: f32,
+}
+
+impl Index {
+    /// An index without tools.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A number that stands for what is in it: the same for the same cards, in whatever order they came.
+    pub fn digest(&self) -> u64 {
+        self.entries.iter().flatten().fold(0, |sum, entry| sum.wrapping_add(entry.digest))
+    }
+
+    /// How many tools there are.
+    pub fn len(&self) -> usize {
+        self.by_key.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.by_key.is_empty()
+    }
+
+    /// Adds a tool. One of the same name and server is replaced.
+    pub fn add(&mut self, card: &Card) -> ToolId {
+        let key = card.key();
+        if let Some(id) = self.by_key.get(&key).copied() {
+            self.remove(id);
+        }
+        let id = self.free.pop().unwrap_or_else(|| {
+            self.entries.push(None);
+            self.meanings.push(Packed::default());
+            ToolId(small(self.entries.len() - 1))
+        });
+        let (terms, meaning) = self.read(card);
+        self.postings.resize_with(self.lexicon.len(), Vec::new);
+        for (term, weight) in &terms {
+            let postings = &mut self.postings[*term as usize];
+            let at = postings.partition_point(|(each, _)| *each < id);
+            postings.insert(at, (id, *weight));
+        }
+        let terms = terms.into_iter().map(|(term, _)| term).collect();
+        let entry = Entry::new(card, terms, &mut self.lexicon);
+        self.postings.resize_with(self.lexicon.len(), Vec::new);
+        self.entries[id.0 as usize] = Some(entry);
+        self.meanings[id.0 as usize] = meaning;
+        self.by_key.insert(key, id);
+        self.by_name.entry(text::plain(&card.name)).or_default().push(id);
+        id
+    }
+
+    /// Removes a tool; says whether it was there.
+    pub fn remove(&mut self, id: ToolId) -> bool {
+        let Some(entry) = self.entries.get_mut(id.0 as usize).and_then(Option::take) else { return false };
+        for term in &entry.terms {
+            let postings = &mut self.postings[*term as usize];
+            if let Ok(at) = postings.binary_search_by_key(&id, |(each, _)| *each) {
+                postings.remove(at);
+            }
+        }
+        self.meanings[id.0 as usize] = Packed::default();
+        self.by_key.remove(&entry.key());
+        if let Some(ids) = self.by_name.get_mut(&text::plain(&entry.name)) {
+            ids.retain(|each| *each != id);
+        }
+        self.free.push(id);
+        true
+    }
+
+    /// The name of a tool.
+    pub fn name(&self, id: ToolId) -> Option<&str> {
+        self.entry(id).map(|entry| &*entry.name)
+    }
+
+    pub(crate) fn entry(&self, id: ToolId) -> Option<&Entry> {
+        self.entries.get(id.0 as usize).and_then(Option::as_ref)
+    }
+
+    /// All tools.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = ToolId> {
+        (0..).zip(&self.entries).filter(|(_, entry)| entry.is_some()).map(|(id, _)| ToolId(id))
+    }
+
+    /// What the words of a request count for one tool, whatever other tools there are.
+    pub(crate) fn plain_words(&self, request: &Request, id: ToolId) -> f32 {
+        let terms = request.terms(&self.lexicon).into_iter();
+        let counts = terms.map(|(term, weight)| (self.count_of(term, id), weight));
+        counts.map(|(count, weight)| weight * count / (K1 + count)).sum()
+    }
+
+    /// What a term counts in a tool.
+    fn count_of(&self, term: Term, id: ToolId) -> f32 {
+        let postings = &self.postings[term as usize];
+        postings.binary_search_by_key(&id, |(each, _)| *each).map_or(0.0, |at| postings[at].1)
+    }
+
+    /// How near a tool is to a meaning.
+    pub(crate) fn nearness(&self, id: ToolId, wanted: &Packed) -> f32 {
+        self.meanings.get(id.0 as usize).map_or(0.0, |meaning| wanted.cosine(meaning))
+    }
+
+    pub(crate) fn lexicon(&self) -> &Lexicon {
+        &self.lexicon
+    }
+
+    /// The tools that fit best, the best first.
+    pub fn search(&self, request: &Request, limit: usize) -> Vec<Hit> {
+        let all: Vec<_> = self.ids().collect();
+        self.search_among(request, &all, limit)
+    }
+
+    /// The same, among some tools only. How rare a word is still depends on all of them.
+    pub fn search_among(&self, request: &Request, among: &[ToolId], limit: usize) -> Vec<Hit> {
+        let words = self.words(request);
+        let meaning = self.meanings(request);
+        let mut hits: Vec<_> = among
+            .iter()
+            .filter(|id| self.entry(**id).is_some())
+            .map(|id| Hit {
+                id: *id,
+                score: 0.0,
+                words: words[id.0 as usize],
+                meaning: meaning[id.0 as usize],
+            })
+            .collect();
+        fuse(&mut hits, request);
+        for hit in &mut hits {
+            let done = self.entry(hit.id).map_or(Operation::Other, |entry| entry.operation);
+            hit.score += AGREEMENT * request.intent().operation.agreement(done);
+        }
+        let named: Vec<_> = request.names().filter_map(|name| self.by_name.get(name)).flatten().collect();
+        hits.iter_mut().filter(|hit| named.contains(&&hit.id)).for_each(|hit| hit.score += NAMED);
+        let order = |a: &Hit, b: &Hit| b.score.total_cmp(&a.score).then(a.id.cmp(&b.id));
+        if limit < hits.len() {
+            hits.select_nth_unstable_by(limit, order);
+            hits.truncate(limit);
+        }
+        hits.sort_unstable_by(order);
+        hits
+    }
+
+    /// What the words of a request count for each tool.
+    fn words(&self, request: &Request) -> Vec<f32> {
+        let mut scores = vec![0.0; self.entries.len()];
+        for (term, weight) in request.terms(&self.lexicon) {
+            let weight = weight * self.rarity(term);
+            for (id, count) in &self.postings[term as usize] {
+                scores[id.0 as usize] += weight * count / (K1 + count);
+            }
+        }
+        scores
+    }
+
+    /// How much a term tells tools apart.
+    pub(crate) fn rarity(&self, term: Term) -> f32 {
+        let with = self.postings.get(term as usize).map_or(0, Vec::len);
+        let without = self.len() - with;
+        (1.0 + (float(without) + 0.5) / (float(with) + 0.5)).ln()
+    }
+
+    /// How near each tool is to what a request means.
+    fn meanings(&self, request: &Request) -> Vec<f32> {
+        match vectors::pack(request.meaning()) {
+            Some(wanted) => self.meanings.iter().map(|meaning| wanted.cosine(meaning)).collect(),
+            None => vec![0.0; self.meanings.len()],
+        }
+    }
+
+    /// The terms of a card with what they count, in order, and what it means.
+    fn read(&mut self, card: &Card) -> (Vec<(Term, f32)>, Packed) {
+        let mut found: Vec<(Term, f32)> = Vec::new();
+        let mut meaning: Vector = [0.0; DIM];
+        for field in fields::fields(card) {
+            let from = found.len();
+            text::pieces(&field.text, |piece| {
+                let known = self.lexicon.learn(piece);
+                found.extend(known.term.map(|term| (term, 0.0)));
+                if field.meaning > 0.0 {
+                    vectors::table().add(self.lexicon.rows(known), field.meaning, &mut meaning);
+                }
+            });
+            let length = float(found.len() - from);
+            let weight = field.weight / (1.0 - field.b + field.b * length / field.usual);
+            found[from..].iter_mut().for_each(|(_, each)| *each = weight);
+        }
+        found.sort_unstable_by_key(|(term, _)| *term);
+        found.dedup_by(|next, kept| {
+            let same = next.0 == kept.0;
+            kept.1 += if same { next.1 } else { 0.0 };
+            same
+        });
+        (found, vectors::pack(&meaning).unwrap_or_default())
+    }
+}
+
+/// Words and meaning as one score. Words lead: their best is 1, and meaning adds what it has above the middle.
+fn fuse(hits: &mut [Hit], request: &Request) {
+    if hits.is_empty() {
+        return;
+    }
+    let most = hits.iter().map(|hit| hit.words).fold(f32::MIN_POSITIVE, f32::max);
+    let mut meanings: Vec<_> = hits.iter().map(|hit| hit.meaning).collect();
+    let middle = meanings.len() / 2;
+    let (_, median, above) = meanings.select_nth_unstable_by(middle, f32::total_cmp);
+    let median = *median;
+    let spread = (above.iter().copied().fold(median, f32::max) - median).max(LEAST_SPREAD);
+    let share = if request.is_chinese() {
+        MEANING_CHINESE
+    } else {
+        MEANING * (LONG_REQUEST / float(request.length().max(1))).min(1.0)
+    };
+    for hit in hits {
+        hit.score = hit.words / most + share * (hit.meaning - median) / spread;
+    }
+}
+
+#[cfg(test)]
+mod tests;

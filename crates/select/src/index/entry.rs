@@ -1,0 +1,205 @@
+//! What an index keeps of a tool: enough to rank it, and no more.
+
+use serde_json::Value;
+use windlass_contract::Category;
+
+use crate::{
+    Card, Changes, Operation,
+    intent::operation_of_name,
+    lexicon::{Lexicon, Term},
+    text,
+};
+
+/// How many parameters of a tool are kept, and how many values of each.
+const MOST: usize = 32;
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Entry {
+    pub(crate) name: Box<str>,
+    pub(crate) server: Box<str>,
+    pub(crate) changes: Changes,
+    /// What its name says it does.
+    pub(crate) operation: Operation,
+    pub(super) about: About,
+    /// Stands for the card it was made from.
+    pub(crate) digest: u64,
+    /// Every term it has, in order.
+    pub(crate) terms: Box<[Term]>,
+    /// The terms of its name.
+    pub(crate) name_terms: Box<[Term]>,
+    pub(crate) parameters: Box<[Parameter]>,
+}
+
+/// What our own categories say about a tool, as far as a request can rule it out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum About {
+    Execution,
+    Web,
+    Other,
+}
+
+impl About {
+    fn of(category: &str) -> Self {
+        if category == Category::Execution.title() {
+            Self::Execution
+        } else if category == Category::Web.title() {
+            Self::Web
+        } else {
+            Self::Other
+        }
+    }
+}
+
+/// A parameter, as far as choosing needs it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Parameter {
+    pub(crate) required: bool,
+    pub(crate) kind: Kind,
+    pub(crate) terms: Box<[Term]>,
+    /// The terms of the values it may have, if there is a list.
+    pub(crate) values: Box<[Term]>,
+}
+
+/// What a parameter takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Text,
+    Number,
+    Flag,
+    Choice,
+    Other,
+}
+
+impl Entry {
+    pub(crate) fn new(card: &Card, terms: Box<[Term]>, lexicon: &mut Lexicon) -> Self {
+        Self {
+            name: card.name.as_str().into(),
+            server: card.server.as_str().into(),
+            changes: card.changes,
+            operation: operation_of_name(&card.name),
+            about: About::of(&card.category),
+            digest: card.digest(),
+            terms,
+            name_terms: terms_of(&card.name, lexicon),
+            parameters: parameters(&card.parameters, lexicon),
+        }
+    }
+
+    /// What of it is one of a few things, as bytes.
+    pub(super) fn flags(&self) -> [u8; 3] {
+        let at = |place: Option<usize>| place.and_then(|at| u8::try_from(at).ok()).unwrap_or(u8::MAX);
+        [
+            at(CHANGES.iter().position(|each| *each == self.changes)),
+            at(OPERATIONS.iter().position(|each| *each == self.operation)),
+            at(ABOUT.iter().position(|each| *each == self.about)),
+        ]
+    }
+
+    /// An entry without terms and parameters.
+    pub(super) fn of_flags(name: &str, server: &str, flags: [u8; 3], digest: u64) -> Option<Self> {
+        let [changes, operation, about] = flags;
+        Some(Self {
+            name: name.into(),
+            server: server.into(),
+            changes: *CHANGES.get(usize::from(changes))?,
+            operation: *OPERATIONS.get(usize::from(operation))?,
+            about: *ABOUT.get(usize::from(about))?,
+            digest,
+            terms: Box::default(),
+            name_terms: Box::default(),
+            parameters: Box::default(),
+        })
+    }
+
+    pub(crate) fn required(&self) -> impl Iterator<Item = &Parameter> {
+        self.parameters.iter().filter(|parameter| parameter.required)
+    }
+
+    /// Whether a word is its name, however that is written.
+    pub(crate) fn answers_to(&self, word: &str) -> bool {
+        text::plain(word) == text::plain(&self.name)
+    }
+
+    /// Whether it starts programs.
+    pub(crate) fn is_execution(&self) -> bool {
+        self.about == About::Execution
+    }
+
+    /// Whether it reaches beyond this machine.
+    pub(crate) fn is_online(&self) -> bool {
+        self.about == About::Web
+    }
+
+    pub(crate) fn key(&self) -> String {
+        Card::key_of(&self.server, &self.name)
+    }
+}
+
+impl Parameter {
+    pub(super) fn flags(&self) -> [u8; 2] {
+        let kind = KINDS.iter().position(|each| *each == self.kind).and_then(|at| u8::try_from(at).ok());
+        [u8::from(self.required), kind.unwrap_or(u8::MAX)]
+    }
+
+    pub(super) fn of_flags(flags: [u8; 2], terms: Box<[Term]>, values: Box<[Term]>) -> Option<Self> {
+        let [required, kind] = flags;
+        Some(Self { required: required == 1, kind: *KINDS.get(usize::from(kind))?, terms, values })
+    }
+}
+
+/// Each thing by its number in a saved index. New ones are added at the end.
+const KINDS: [Kind; 5] = [Kind::Text, Kind::Number, Kind::Flag, Kind::Choice, Kind::Other];
+const ABOUT: [About; 3] = [About::Execution, About::Web, About::Other];
+const CHANGES: [Changes; 3] = [Changes::Nothing, Changes::Something, Changes::Unsaid];
+const OPERATIONS: [Operation; 8] = [
+    Operation::Read,
+    Operation::Search,
+    Operation::Write,
+    Operation::Edit,
+    Operation::Delete,
+    Operation::Execute,
+    Operation::Test,
+    Operation::Other,
+];
+
+fn parameters(schema: &Value, lexicon: &mut Lexicon) -> Box<[Parameter]> {
+    let required = schema.get("required").and_then(Value::as_array);
+    let is_required = |name: &str| required.is_some_and(|names| names.iter().any(|each| each == name));
+    let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
+    let parameter = |(name, property): (&String, &Value)| {
+        let values: String = property
+            .get("enum")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .take(MOST)
+            .filter_map(Value::as_str)
+            .flat_map(|value| [value, " "])
+            .collect();
+        Parameter {
+            required: is_required(name),
+            kind: kind(property),
+            terms: terms_of(name, lexicon),
+            values: terms_of(&values, lexicon),
+        }
+    };
+    properties.take(MOST).map(parameter).collect()
+}
+
+fn kind(property: &Value) -> Kind {
+    if property.get("enum").is_some_and(Value::is_array) {
+        return Kind::Choice;
+    }
+    match property.get("type").and_then(Value::as_str) {
+        Some("string") => Kind::Text,
+        Some("number" | "integer") => Kind::Number,
+        Some("boolean") => Kind::Flag,
+        _ => Kind::Other,
+    }
+}
+
+fn terms_of(text: &str, lexicon: &mut Lexicon) -> Box<[Term]> {
+    let mut terms = Vec::new();
+    text::pieces(text, |piece| terms.extend(lexicon.learn(piece).term));
+    terms.into()
+}

@@ -1,0 +1,90 @@
+//! Which texts of a card are searched, and how much each counts.
+
+use serde_json::Value;
+
+use crate::{Card, text};
+
+/// How much text of a field is looked at. A description is a few hundred bytes; what goes on for ever is not read.
+const LONGEST_BYTES: usize = 8 * 1024;
+
+/// How deep and how many parameters are looked at, and how many examples.
+const DEEPEST: usize = 8;
+const MOST_PARAMETERS: usize = 200;
+const MOST_EXAMPLES: usize = 20;
+
+/// How much a long text makes each of its words count less. Names and lists of names are hardly punished.
+const SHORT: f32 = 0.4;
+const LONG: f32 = 0.75;
+
+/// A text of a card and what it counts.
+#[derive(Debug)]
+pub(crate) struct Field {
+    pub(crate) text: String,
+    /// What a word in it counts in the search for words.
+    pub(crate) weight: f32,
+    /// How much its length counts.
+    pub(crate) b: f32,
+    /// The length it usually has, in words. Constants instead of averages: so the weight of a word does not depend on the
+    /// other tools, and one can be added or removed without touching the rest.
+    pub(crate) usual: f32,
+    /// What a word in it counts in the meaning of the tool.
+    pub(crate) meaning: f32,
+}
+
+/// The fields of a card. The weights were chosen on public data (see `docs/selection.md`).
+pub(crate) fn fields(card: &Card) -> [Field; 6] {
+    let field = |text, weight, b, usual, meaning| Field { text, weight, b, usual, meaning };
+    let (names, prose) = schema(&card.parameters);
+    let about = format!("{} {}", cut(&card.category), cut(&card.server));
+    let examples: Vec<_> = card.examples.iter().take(MOST_EXAMPLES).map(|example| cut(example)).collect();
+    [
+        field(cut(&card.name).to_owned(), 2.0, SHORT, 3.0, 1.0),
+        field(cut(&card.description).to_owned(), 1.0, LONG, 16.0, 1.0),
+        field(about, 1.0, SHORT, 3.0, 0.0),
+        field(names, 0.5, SHORT, 6.0, 1.0),
+        field(prose, 0.5, LONG, 40.0, 0.0),
+        field(examples.join(" "), 1.0, LONG, 12.0, 1.0),
+    ]
+}
+
+fn cut(text: &str) -> &str {
+    text::cut(text, LONGEST_BYTES)
+}
+
+/// The names of parameters, and what is said about them.
+fn schema(schema: &Value) -> (String, String) {
+    let (mut names, mut prose) = (String::new(), String::new());
+    let mut left = MOST_PARAMETERS;
+    walk(schema, DEEPEST, &mut left, &mut |name, property| {
+        let about = property.get("description").and_then(Value::as_str);
+        let values = property.get("enum").and_then(Value::as_array).into_iter().flatten();
+        push(&mut names, name);
+        about.into_iter().chain(values.filter_map(Value::as_str)).for_each(|text| push(&mut prose, text));
+    });
+    (names, prose)
+}
+
+fn push(to: &mut String, text: &str) {
+    if to.len() < LONGEST_BYTES {
+        to.push_str(cut(text));
+        to.push(' ');
+    }
+}
+
+/// Hands on every parameter, and the members of those that are objects or lists of objects.
+fn walk(schema: &Value, depth: usize, left: &mut usize, each: &mut impl FnMut(&str, &Value)) {
+    if depth == 0 {
+        return;
+    }
+    for (name, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
+        if *left == 0 {
+            return;
+        }
+        *left -= 1;
+        each(name, property);
+        walk(property, depth - 1, left, each);
+    }
+    if let Some(items) = schema.get("items") {
+        walk(items, depth - 1, left, each);
+    }
+}

@@ -1,0 +1,171 @@
+//! An index as bytes, so that a program need not read ten thousand cards again to find the same words in them.
+//!
+//! What is read back is untrusted: a sum at the end tells damage, and every number is checked before it is used.
+
+use std::hash::Hasher;
+
+use super::{Entry, Index, ToolId, entry::Parameter};
+use crate::{
+    hash::Quick,
+    lexicon::{Lexicon, Term},
+    numbers::small,
+    text,
+    vectors::{DIM, Packed},
+};
+
+/// The form, and what the numbers in it depend on. Another form is not read.
+const MAGIC: [u8; 8] = *b"wlindex1";
+
+/// The bytes are not an index, or not one that this version can use. Build it from the cards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Damaged;
+
+impl std::fmt::Display for Damaged {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("this is not a saved index, or it is damaged; build it again from its tools")
+    }
+}
+
+impl std::error::Error for Damaged {}
+
+impl Index {
+    /// The index as bytes.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut to = MAGIC.to_vec();
+        let terms = self.lexicon.terms();
+        number(&mut to, small(terms.len()));
+        for term in terms {
+            string(&mut to, term);
+        }
+        number(&mut to, small(self.len()));
+        for id in self.ids() {
+            let Some(entry) = self.entry(id) else { continue };
+            string(&mut to, &entry.name);
+            string(&mut to, &entry.server);
+            to.extend(entry.digest.to_le_bytes());
+            to.extend(entry.flags());
+            numbers(&mut to, &entry.name_terms);
+            number(&mut to, small(entry.terms.len()));
+            for term in &entry.terms {
+                number(&mut to, *term);
+                to.extend(self.count_of(*term, id).to_le_bytes());
+            }
+            number(&mut to, small(entry.parameters.len()));
+            for parameter in &entry.parameters {
+                to.extend(parameter.flags());
+                numbers(&mut to, &parameter.terms);
+                numbers(&mut to, &parameter.values);
+            }
+            to.extend(self.meanings[id.0 as usize].0.map(i8::cast_unsigned));
+        }
+        let sum = sum_of(&to);
+        to.extend(sum.to_le_bytes());
+        to
+    }
+
+    /// The index that [`to_bytes`](Self::to_bytes) wrote. Whether it is of the right tools is what its
+    /// [`digest`](Self::digest) says.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Damaged> {
+        let (body, told) = bytes.split_last_chunk().ok_or(Damaged)?;
+        if u64::from_le_bytes(*told) != sum_of(body) {
+            return Err(Damaged);
+        }
+        let mut from = Reader(body.strip_prefix(&MAGIC).ok_or(Damaged)?);
+        from.index().ok_or(Damaged)
+    }
+}
+
+pub(super) fn sum_of(bytes: &[u8]) -> u64 {
+    let mut hash = Quick::default();
+    hash.write(bytes);
+    hash.finish()
+}
+
+fn number(to: &mut Vec<u8>, number: u32) {
+    to.extend(number.to_le_bytes());
+}
+
+fn numbers(to: &mut Vec<u8>, numbers: &[u32]) {
+    number(to, small(numbers.len()));
+    for each in numbers {
+        number(to, *each);
+    }
+}
+
+fn string(to: &mut Vec<u8>, text: &str) {
+    number(to, small(text.len()));
+    to.extend(text.as_bytes());
+}
+
+/// Bytes that are read from the front.
+struct Reader<'a>(&'a [u8]);
+
+impl Reader<'_> {
+    fn index(&mut self) -> Option<Index> {
+        let count = self.count()?;
+        let terms: Vec<_> = (0..count).map(|_| self.string()).collect::<Option<_>>()?;
+        let mut index = Index { lexicon: Lexicon::of_terms(terms.into_iter()), ..Index::default() };
+        index.postings.resize_with(index.lexicon.len(), Vec::new);
+        for _ in 0..self.count()? {
+            self.tool(&mut index)?;
+        }
+        self.0.is_empty().then_some(index)
+    }
+
+    fn tool(&mut self, index: &mut Index) -> Option<()> {
+        let id = ToolId(small(index.entries.len()));
+        let most = small(index.lexicon.len());
+        let (name, server) = (self.string()?, self.string()?);
+        let digest = u64::from_le_bytes(self.take()?);
+        let flags = self.take()?;
+        let name_terms = self.terms(most)?;
+        let counts: Vec<(Term, f32)> = (0..self.count()?)
+            .map(|_| Some((self.term(most)?, f32::from_le_bytes(self.take()?))))
+            .collect::<Option<_>>()?;
+        if !counts.is_sorted_by(|(a, _), (b, _)| a < b) || counts.iter().any(|(_, count)| !count.is_finite())
+        {
+            return None;
+        }
+        let parameters = (0..self.count()?)
+            .map(|_| Parameter::of_flags(self.take()?, self.terms(most)?, self.terms(most)?))
+            .collect::<Option<_>>()?;
+        let terms = counts.iter().map(|(term, _)| *term).collect();
+        let entry = Entry::of_flags(&name, &server, flags, digest)?;
+        let entry = Entry { terms, name_terms, parameters, ..entry };
+        for (term, count) in counts {
+            index.postings[term as usize].push((id, count));
+        }
+        index.meanings.push(Packed(self.take::<DIM>()?.map(u8::cast_signed)));
+        index.by_name.entry(text::plain(&name)).or_default().push(id);
+        let is_new = index.by_key.insert(entry.key(), id).is_none();
+        index.entries.push(Some(entry));
+        is_new.then_some(())
+    }
+
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (taken, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(*taken)
+    }
+
+    /// How many of something follow; each is a byte at least, so a number beyond what is left is a lie.
+    fn count(&mut self) -> Option<usize> {
+        let count = u32::from_le_bytes(self.take()?) as usize;
+        (count <= self.0.len()).then_some(count)
+    }
+
+    fn term(&mut self, most: u32) -> Option<Term> {
+        Some(u32::from_le_bytes(self.take()?)).filter(|term| *term < most)
+    }
+
+    fn terms(&mut self, most: u32) -> Option<Box<[Term]>> {
+        (0..self.count()?).map(|_| self.term(most)).collect()
+    }
+
+    fn string(&mut self) -> Option<String> {
+        let length = self.count()?;
+        let (text, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        String::from_utf8(text.to_vec()).ok()
+    }
+}

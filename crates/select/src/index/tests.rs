@@ -1,0 +1,204 @@
+//! Tests of the index.
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+
+fn card(name: &str, description: &str) -> Card {
+    Card { name: name.to_owned(), description: description.to_owned(), ..Card::default() }
+}
+
+fn tools() -> Vec<Card> {
+    let text = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
+    vec![
+        Card {
+            parameters: text,
+            ..card("get_weather", "Current weather conditions and forecast for a city.")
+        },
+        card("send_email", "Send an email message to a recipient."),
+        card("delete_file", "Remove a file from disk."),
+        card("read_file", "Read the contents of a text file."),
+        card("convert_currency", "Convert an amount of money from one currency to another."),
+        card("translateText", "Translate text into another language."),
+    ]
+}
+
+fn index(cards: &[Card]) -> Index {
+    let mut index = Index::new();
+    for card in cards {
+        index.add(card);
+    }
+    index
+}
+
+fn found<'a>(index: &'a Index, request: &str) -> Vec<&'a str> {
+    let hits = index.search(&Request::new(request), 3);
+    hits.into_iter().filter_map(|hit| index.name(hit.id)).collect()
+}
+
+#[test]
+fn words_find_the_tool_that_has_them() {
+    let index = index(&tools());
+    assert_eq!(found(&index, "What will the weather be in Oslo?")[0], "get_weather");
+    assert_eq!(found(&index, "please email Ann")[0], "send_email");
+}
+
+#[test]
+fn other_words_of_the_same_meaning_find_it_too() {
+    let index = index(&tools());
+    assert_eq!(found(&index, "Is it raining outside, how hot is it?")[0], "get_weather");
+    assert_eq!(found(&index, "how many dollars are 30 euros")[0], "convert_currency");
+}
+
+#[test]
+fn a_chinese_request_finds_an_english_tool() {
+    let index = index(&tools());
+    assert_eq!(found(&index, "明天上海的天气怎么样")[0], "get_weather");
+    assert_eq!(found(&index, "把这句话翻译成法语")[0], "translateText");
+    assert_eq!(found(&index, "删除这个文件")[0], "delete_file");
+}
+
+#[test]
+fn a_name_always_wins_however_it_is_written() {
+    let index = index(&tools());
+    for request in [
+        "translate_text",
+        "Translate-Text",
+        "weather weather weather, use translateText",
+        "用translate_text查天气",
+    ] {
+        assert_eq!(found(&index, request)[0], "translateText", "{request}");
+    }
+}
+
+#[test]
+fn a_tool_of_the_same_name_and_server_is_replaced() {
+    let mut index = index(&tools());
+    let id = index.add(&card("read_file", "Play music."));
+    assert_eq!(index.len(), 6);
+    assert_eq!(index.name(id), Some("read_file"));
+    index.add(&Card { server: "other".to_owned(), ..card("read_file", "Something else.") });
+    assert_eq!(index.len(), 7);
+}
+
+#[test]
+fn odd_requests_get_an_answer() {
+    let index = index(&tools());
+    for request in ["", " ", "🌦🌦", "Какая погода?", "天気はどうですか", "ما هو الطقس", "\u{0}\u{ffff}", "???"]
+    {
+        assert_eq!(found(&index, request).len(), 3, "{request}");
+    }
+    assert_eq!(found(&index, &"weather ".repeat(130_000))[0], "get_weather");
+    assert_eq!(found(&Index::new(), "weather"), Vec::<&str>::new());
+}
+
+#[test]
+fn odd_tools_do_no_harm() {
+    let schemas = [
+        json!(null),
+        json!([]),
+        json!("x"),
+        json!({"properties": 7}),
+        json!({"properties": {"": {"enum": 3}}}),
+    ];
+    let mut index = index(&tools());
+    for (at, schema) in schemas.into_iter().enumerate() {
+        index.add(&Card { parameters: schema, ..card(&format!("odd{at}"), "") });
+    }
+    index.add(&card("", ""));
+    index.add(&card(&"long".repeat(100_000), &"x ".repeat(1_000_000)));
+    let mut deep = json!({});
+    (0..100).for_each(|_| deep = json!({"properties": {"a": deep}}));
+    index.add(&Card { parameters: deep, ..card("deep", "") });
+    assert_eq!(found(&index, "weather")[0], "get_weather");
+}
+
+#[test]
+fn fifty_thousand_tools_are_searched_like_six() {
+    let mut index = index(&tools());
+    for at in 0..50_000 {
+        index.add(&card(&format!("tool{at}"), ""));
+    }
+    assert_eq!(index.len(), 50_006);
+    assert_eq!(found(&index, "weather")[0], "get_weather");
+    assert_eq!(found(&index, "tool4711")[0], "tool4711");
+}
+
+#[test]
+fn a_removed_tool_is_not_found_and_its_place_is_used_again() {
+    let mut index = index(&tools());
+    let id = index.search(&Request::new("weather"), 1)[0].id;
+    assert!(index.remove(id));
+    assert!(!index.remove(id));
+    assert!(!found(&index, "weather").contains(&"get_weather"));
+    assert_eq!(index.add(&tools()[0]), id);
+    assert_eq!(found(&index, "weather")[0], "get_weather");
+}
+
+#[test]
+fn what_is_saved_comes_back() {
+    let whole = index(&tools());
+    let mut back = Index::from_bytes(&whole.to_bytes()).unwrap();
+    assert_eq!(back.digest(), whole.digest());
+    let request = Request::new("what is the weather in Paris");
+    assert_eq!(back.search(&request, 6), whole.search(&request, 6));
+    back.add(&card("stock_price", "Price of a share."));
+    assert_eq!(found(&back, "share price")[0], "stock_price");
+}
+
+#[test]
+fn the_digest_tells_cards_apart_and_not_their_order() {
+    let mut turned = tools();
+    turned.reverse();
+    assert_eq!(index(&turned).digest(), index(&tools()).digest());
+    turned[0].description.push('!');
+    assert_ne!(index(&turned).digest(), index(&tools()).digest());
+}
+
+proptest! {
+    #[test]
+    fn coming_and_going_leaves_what_a_new_index_would_be(moves in prop::collection::vec((0_usize..6, any::<bool>()), 0..30)) {
+        let cards = tools();
+        let mut walked = Index::new();
+        let mut ids = vec![None; cards.len()];
+        for (at, comes) in moves {
+            if comes {
+                ids[at] = Some(walked.add(&cards[at]));
+            } else if let Some(id) = ids[at].take() {
+                walked.remove(id);
+            }
+        }
+        let kept: Vec<_> = cards.iter().zip(&ids).filter(|(_, id)| id.is_some()).map(|(card, _)| card.clone()).collect();
+        let fresh = index(&kept);
+        prop_assert_eq!(walked.digest(), fresh.digest());
+        let request = Request::new("read the weather file and email it");
+        let scores = |index: &Index| {
+            let hits = index.search(&request, 10).into_iter();
+            let mut scores: Vec<_> = hits.map(|hit| (index.name(hit.id).unwrap().to_owned(), hit.score.to_bits())).collect();
+            scores.sort();
+            scores
+        };
+        prop_assert_eq!(scores(&walked), scores(&fresh));
+    }
+
+    #[test]
+    fn damage_is_told_and_never_a_panic(at in any::<prop::sample::Index>(), byte in any::<u8>(), cut in any::<prop::sample::Index>()) {
+        let bytes = index(&tools()).to_bytes();
+        let mut changed = bytes.clone();
+        let at = at.index(bytes.len());
+        changed[at] = byte;
+        prop_assert_eq!(Index::from_bytes(&changed).is_ok(), changed == bytes);
+        prop_assert!(Index::from_bytes(&bytes[..cut.index(bytes.len())]).is_err());
+        // Even with a sum that fits.
+        let sum = saved::sum_of(&changed[..bytes.len() - 8]);
+        changed[bytes.len() - 8..].copy_from_slice(&sum.to_le_bytes());
+        let _either = Index::from_bytes(&changed);
+    }
+
+    #[test]
+    fn any_text_can_be_asked(text in any::<String>()) {
+        let index = index(&tools());
+        prop_assert_eq!(index.search(&Request::new(&text), 10).len(), 6);
+    }
+}

@@ -1,0 +1,278 @@
+//! What a request asks for, as far as its form says: which kind of work, on what, and what must not happen.
+//!
+//! By rules, in English and Chinese. What is not understood stays [`Operation::Other`] and forbids nothing.
+
+mod negation;
+mod target;
+
+use std::sync::LazyLock;
+
+use serde::Serialize;
+
+use crate::{
+    hash::Map,
+    request::parts,
+    text::{self, Piece},
+};
+
+pub use negation::Constraint;
+pub use target::{Target, TargetKind};
+
+/// What a request asks for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Intent {
+    /// The kind of work.
+    pub operation: Operation,
+    /// What it is about: paths, addresses, quotations.
+    pub targets: Vec<Target>,
+    /// What must hold.
+    pub constraints: Vec<Constraint>,
+    /// Words of which the request says that they are not wanted, such as a tool's name.
+    pub unwanted: Vec<String>,
+}
+
+/// Kinds of work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Operation {
+    /// Look at something that is known.
+    Read,
+    /// Find something.
+    Search,
+    /// Make something new.
+    Write,
+    /// Change something that is there.
+    Edit,
+    /// Take something away.
+    Delete,
+    /// Run something.
+    Execute,
+    /// See whether something works.
+    Test,
+    /// Anything else.
+    Other,
+}
+
+impl Operation {
+    /// How well what a tool does agrees with what is asked for, from -1 to 1; nothing if either is not known.
+    pub(crate) fn agreement(self, tool: Self) -> f32 {
+        match (self, tool) {
+            (Self::Other, _) | (_, Self::Other) => 0.0,
+            (wanted, done) if wanted == done => 1.0,
+            (Self::Read | Self::Search | Self::Test, Self::Read | Self::Search | Self::Test) => 0.5,
+            (Self::Read | Self::Search | Self::Test, _) => -1.5,
+            (_, Self::Read | Self::Search | Self::Test) => -0.5,
+            (Self::Delete, _) | (_, Self::Delete) => -1.0,
+            _ => 0.0,
+        }
+    }
+
+    /// Whether something is different afterwards.
+    pub fn changes(self) -> bool {
+        matches!(self, Self::Write | Self::Edit | Self::Delete | Self::Execute)
+    }
+}
+
+impl Intent {
+    /// Reads a request.
+    pub fn of(text: &str) -> Self {
+        let negation::Negations { constraints, unwanted, rest } = negation::negations(text);
+        Self { operation: operation(&rest), targets: target::targets(text), constraints, unwanted }
+    }
+
+    /// Whether a constraint holds.
+    pub fn demands(&self, constraint: Constraint) -> bool {
+        self.constraints.contains(&constraint)
+    }
+}
+
+/// The kind of work of a tool, judged by the words of its name.
+pub(crate) fn operation_of_name(name: &str) -> Operation {
+    let mut found = None;
+    text::pieces(name, |piece| found = found.or_else(|| english(piece.text())));
+    found.unwrap_or(Operation::Other)
+}
+
+/// The first word that names a kind of work; `show me how to delete` is about showing.
+fn operation(text: &str) -> Operation {
+    let mut first = None;
+    for part in parts(text).into_iter().filter(|part| !part.is_quoted) {
+        text::pieces(part.text, |piece| {
+            if let Piece::Word(word) = piece {
+                first = first.or_else(|| english(word));
+            }
+        });
+    }
+    chinese(text).or(first).unwrap_or(Operation::Other)
+}
+
+fn english(word: &str) -> Option<Operation> {
+    static STEMS: LazyLock<Map<String, Operation>> = LazyLock::new(|| {
+        let words = ENGLISH
+            .iter()
+            .flat_map(|(operation, words)| words.iter().map(|word| (text::stem(word), *operation)));
+        words.collect()
+    });
+    STEMS.get(&text::stem(word)).copied()
+}
+
+/// The first Chinese word of the table that stands in a text.
+fn chinese(text: &str) -> Option<Operation> {
+    let places = CHINESE.iter().flat_map(|(operation, words)| {
+        words.iter().filter_map(|word| text.find(word).map(|at| (at, word.len(), *operation)))
+    });
+    places.min_by_key(|(at, length, _)| (*at, usize::MAX - *length)).map(|(_, _, operation)| operation)
+}
+
+const ENGLISH: [(Operation, &[&str]); 7] = [
+    (
+        Operation::Read,
+        &[
+            "read",
+            "show",
+            "view",
+            "open",
+            "display",
+            "print",
+            "cat",
+            "get",
+            "fetch",
+            "describe",
+            "explain",
+            "tell",
+            "check",
+            "list",
+            "look",
+            "see",
+            "retrieve",
+            "summarize",
+            "what",
+            "who",
+            "when",
+            "which",
+            "how",
+            "calculate",
+            "compute",
+            "count",
+            "compare",
+            "provide",
+            "know",
+            "determine",
+        ],
+    ),
+    (
+        Operation::Search,
+        &["find", "search", "grep", "locate", "lookup", "where", "query", "discover", "browse"],
+    ),
+    (Operation::Test, &["test", "verify", "validate", "lint", "benchmark"]),
+    (
+        Operation::Delete,
+        &["delete", "remove", "erase", "drop", "clear", "uninstall", "unlink", "purge", "cancel"],
+    ),
+    (
+        Operation::Edit,
+        &[
+            "edit", "change", "modify", "update", "replace", "rename", "move", "fix", "refactor", "set",
+            "append", "insert", "patch", "merge", "convert", "rewrite", "adjust", "reset",
+        ],
+    ),
+    (
+        Operation::Write,
+        &[
+            "write", "create", "add", "make", "save", "generate", "new", "build", "compose", "draft", "send",
+            "post", "publish", "upload", "book", "order", "register", "schedule", "copy", "buy", "pay",
+            "transfer", "reserve", "submit", "commit", "push",
+        ],
+    ),
+    (
+        Operation::Execute,
+        &[
+            "run", "execute", "start", "launch", "install", "deploy", "stop", "kill", "restart", "invoke",
+            "play", "turn", "control",
+        ],
+    ),
+];
+
+const CHINESE: [(Operation, &[&str]); 7] = [
+    (
+        Operation::Read,
+        &[
+            "查看",
+            "看看",
+            "看一下",
+            "读取",
+            "读一下",
+            "显示",
+            "打开",
+            "列出",
+            "展示",
+            "告诉",
+            "解释",
+            "获取",
+            "总结",
+            "介绍",
+        ],
+    ),
+    (
+        Operation::Search,
+        &["查找", "搜索", "找到", "找出", "查询", "检索", "寻找", "在哪", "哪里", "查一下", "找"],
+    ),
+    (Operation::Test, &["测试", "验证", "检验", "校验"]),
+    (Operation::Delete, &["删除", "移除", "删掉", "清除", "清空", "卸载", "取消", "去掉"]),
+    (
+        Operation::Edit,
+        &[
+            "修改",
+            "编辑",
+            "更改",
+            "改成",
+            "替换",
+            "更新",
+            "重命名",
+            "移动",
+            "修复",
+            "调整",
+            "设置",
+            "追加",
+            "插入",
+            "合并",
+            "改为",
+            "转换",
+        ],
+    ),
+    (
+        Operation::Write,
+        &[
+            "创建", "新建", "写入", "写一", "添加", "生成", "保存", "制作", "发送", "上传", "预订", "预定",
+            "发布", "复制", "购买", "支付", "转账", "提交", "注册",
+        ],
+    ),
+    (Operation::Execute, &["运行", "执行", "启动", "安装", "部署", "停止", "重启"]),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_word_of_work_decides() {
+        let cases = [
+            ("show me how to delete a file", Operation::Read),
+            ("Please find the TODOs and fix them", Operation::Search),
+            ("running the tests", Operation::Execute),
+            ("把配置里的端口改成 8080", Operation::Edit),
+            ("删除 build 目录", Operation::Delete),
+            ("hello", Operation::Other),
+            ("", Operation::Other),
+        ];
+        for (text, operation) in cases {
+            assert_eq!(Intent::of(text).operation, operation, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_forbidden_is_not_what_is_asked_for() {
+        let intent = Intent::of("Don't delete anything, just rename the folder");
+        assert_eq!(intent.operation, Operation::Edit);
+    }
+}

@@ -1,0 +1,95 @@
+//! The words an index knows, each with its number and its meaning.
+
+use crate::{
+    hash::Map,
+    numbers::small,
+    text::{self, Piece},
+    vectors,
+};
+
+/// The number of a term: a stem, a character, or a pair of characters.
+pub(crate) type Term = u32;
+
+/// What is known of a word as it is written.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Known {
+    /// Its term; words that say nothing have none.
+    pub(crate) term: Option<Term>,
+    /// Where the rows of its vector are in the lexicon's list.
+    rows: (u32, u32),
+}
+
+/// Words and terms. It only grows: a word that no tool uses any more costs a few bytes.
+#[derive(Debug, Default)]
+pub(crate) struct Lexicon {
+    seen: Map<Box<str>, Known>,
+    terms: Map<Box<str>, Term>,
+    rows: Vec<u32>,
+}
+
+impl Lexicon {
+    /// What is known of a piece of text, which is learnt if it is new.
+    pub(crate) fn learn(&mut self, piece: Piece<'_>) -> Known {
+        // Characters are their own terms and have no vector, so there is nothing to keep of them.
+        let Piece::Word(word) = piece else { return Known { term: self.learn_term(piece), rows: (0, 0) } };
+        if let Some(known) = self.seen.get(word) {
+            return *known;
+        }
+        let term = self.learn_term(piece);
+        let from = small(self.rows.len());
+        self.rows.extend(vectors::table().rows_of(word));
+        let known = Known { term, rows: (from, small(self.rows.len())) };
+        self.seen.insert(word.into(), known);
+        known
+    }
+
+    fn learn_term(&mut self, piece: Piece<'_>) -> Option<Term> {
+        let term = piece.term();
+        if let (Some(term), Piece::Glyph(_) | Piece::Pair(_)) = (self.terms.get(&*term), piece) {
+            return Some(*term);
+        }
+        if text::is_stop(piece.text()) {
+            return None;
+        }
+        if let Some(term) = self.terms.get(&*term) {
+            return Some(*term);
+        }
+        let next = small(self.terms.len());
+        self.terms.insert(term.into(), next);
+        Some(next)
+    }
+
+    /// The number of a piece of text, if any tool has it.
+    pub(crate) fn find(&self, piece: Piece<'_>) -> Option<Term> {
+        match self.seen.get(piece.text()) {
+            Some(known) => known.term,
+            None if text::is_stop(piece.text()) => None,
+            None => self.terms.get(&*piece.term()).copied(),
+        }
+    }
+
+    /// The rows of the table of vectors that mean a word.
+    pub(crate) fn rows(&self, known: Known) -> &[u32] {
+        &self.rows[known.rows.0 as usize..known.rows.1 as usize]
+    }
+
+    /// All terms, by their numbers.
+    pub(crate) fn terms(&self) -> Vec<&str> {
+        let mut terms = vec![""; self.terms.len()];
+        for (text, term) in &self.terms {
+            terms[*term as usize] = text;
+        }
+        terms
+    }
+
+    /// A lexicon of terms, in the order of their numbers. Words are learnt again as they come.
+    pub(crate) fn of_terms(terms: impl Iterator<Item = String>) -> Self {
+        let terms = terms.enumerate().map(|(at, text)| (text.into(), small(at))).collect();
+        Self { terms, ..Self::default() }
+    }
+
+    /// How many terms there are.
+    pub(crate) fn len(&self) -> usize {
+        self.terms.len()
+    }
+}

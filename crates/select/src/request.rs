@@ -1,0 +1,184 @@
+//! A request, read once: its words with what they count, in English too where it is Chinese, and what it means.
+
+mod parts;
+
+pub(crate) use parts::parts;
+
+use crate::{
+    Intent, glossary,
+    lexicon::{Lexicon, Term},
+    text::{self, Piece},
+    vectors::{self, DIM, Vector},
+};
+
+/// How much of a request is read. What a person wants is said in less; the rest is data.
+const LONGEST_BYTES: usize = 16 * 1024;
+
+/// How long a request can be a name, and how many names are looked for.
+const LONGEST_NAME_BYTES: usize = 64;
+const MOST_NAMES: usize = 32;
+
+/// What someone wants, in their own words.
+#[derive(Debug, Clone)]
+pub struct Request {
+    intent: Intent,
+    words: Vec<(String, Shape, f32)>,
+    meaning: Box<Vector>,
+    is_chinese: bool,
+    values: Values,
+    names: Vec<String>,
+}
+
+/// What a request has that could be a value.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Values {
+    /// Numbers.
+    pub(crate) numbers: usize,
+    /// Quotations, paths, addresses and names.
+    pub(crate) names: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    Word,
+    Glyphs,
+}
+
+impl Request {
+    /// Reads a request.
+    pub fn new(text: &str) -> Self {
+        let text = text::cut(text, LONGEST_BYTES);
+        let mut words = Vec::new();
+        let mut meaning = Box::new([0.0; DIM]);
+        for part in parts(text) {
+            text::pieces(part.text, |piece| take(piece, part.weight, &mut words, &mut meaning));
+        }
+        let glyphs = text.chars().filter(|c| text::is_glyph(*c)).count();
+        let letters = text.chars().filter(char::is_ascii_alphabetic).count();
+        for (english, weight) in glossary::translate(text) {
+            let weight = weight * 1.0;
+            text::pieces(english, |piece| take(piece, weight, &mut words, &mut meaning));
+        }
+        let values = values(text);
+        let intent = Intent::of(text);
+        let names = names(text);
+        // A Chinese character says as much as four letters or so.
+        Self { intent, words, meaning, is_chinese: glyphs * 4 > letters, values, names }
+    }
+
+    /// What it asks for.
+    pub fn intent(&self) -> &Intent {
+        &self.intent
+    }
+
+    /// Whether it is mostly written in Chinese, or another script without spaces.
+    pub(crate) fn is_chinese(&self) -> bool {
+        self.is_chinese
+    }
+
+    /// How many words it has, without those that say nothing.
+    pub(crate) fn length(&self) -> usize {
+        self.words.len()
+    }
+
+    /// What it means.
+    pub(crate) fn meaning(&self) -> &Vector {
+        &self.meaning
+    }
+
+    /// What in it may be the name of a tool, in its plain form.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(String::as_str)
+    }
+
+    /// The values it has.
+    pub(crate) fn values(&self) -> Values {
+        self.values
+    }
+
+    /// How much of it a tool's terms cover, weighed by how much each word counts, and how many words that is.
+    pub(crate) fn covered(&self, lexicon: &Lexicon, terms: &[Term]) -> (f32, usize) {
+        let (mut has, mut all, mut count) = (0.0, 0.0, 0);
+        for (word, shape, weight) in &self.words {
+            if *shape == Shape::Glyphs {
+                continue;
+            }
+            count += 1;
+            all += weight;
+            let found =
+                lexicon.find(Piece::Word(word)).is_some_and(|term| terms.binary_search(&term).is_ok());
+            has += if found { *weight } else { 0.0 };
+        }
+        (if all > 0.0 { has / all } else { 0.0 }, count)
+    }
+
+    /// Its terms, as far as an index knows them, each once.
+    pub(crate) fn terms(&self, lexicon: &Lexicon) -> Vec<(Term, f32)> {
+        let found = self.words.iter().filter_map(|(word, shape, weight)| {
+            let piece = match shape {
+                Shape::Word => Piece::Word(word),
+                Shape::Glyphs => Piece::Pair(word),
+            };
+            lexicon.find(piece).map(|term| (term, *weight))
+        });
+        let mut found: Vec<_> = found.collect();
+        found.sort_unstable_by_key(|(term, _)| *term);
+        // What is said again counts again, but less.
+        found.dedup_by(|next, kept| {
+            let same = next.0 == kept.0;
+            if same {
+                kept.1 = kept.1.max(next.1) + 0.3 * kept.1.min(next.1);
+            }
+            same
+        });
+        found
+    }
+}
+
+fn take(piece: Piece<'_>, weight: f32, words: &mut Vec<(String, Shape, f32)>, meaning: &mut Vector) {
+    let written = piece.text();
+    let is_number = written.bytes().all(|byte| byte.is_ascii_digit());
+    let weight = if is_number { weight * 0.3 } else { weight };
+    let shape = if let Piece::Word(word) = piece {
+        let rows = vectors::table().rows_of(word);
+        vectors::table().add(&rows, weight, meaning);
+        Shape::Word
+    } else {
+        Shape::Glyphs
+    };
+    if !text::is_stop(written) {
+        words.push((written.to_owned(), shape, weight));
+    }
+}
+
+/// All of a short text, and the words of any text that are written as identifiers.
+fn names(text: &str) -> Vec<String> {
+    let words = text
+        .split(|c: char| c.is_whitespace() || "`'\"()“”‘’，。,;:：；?？!！".contains(c) || text::is_glyph(c));
+    let is_identifier = |word: &&str| {
+        let jointed = word.trim_matches(['.', '-', '/']).contains(['_', '-', '.', '/']);
+        jointed || word.chars().zip(word.chars().skip(1)).any(|(a, b)| a.is_lowercase() && b.is_uppercase())
+    };
+    let whole = Some(text).filter(|text| text.len() <= LONGEST_NAME_BYTES);
+    whole
+        .into_iter()
+        .chain(words.filter(is_identifier))
+        .take(MOST_NAMES)
+        .map(text::plain)
+        .filter(|name| !name.is_empty())
+        .collect()
+}
+
+fn values(text: &str) -> Values {
+    let mut values = Values::default();
+    let mut begins = true;
+    for part in parts(text) {
+        let word = part.text.trim();
+        let number = word.contains(|c: char| c.is_ascii_digit());
+        let name = part.weight < 1.0 || (!begins && word.starts_with(char::is_uppercase) && word != "I");
+        values.numbers += usize::from(number && !part.is_quoted);
+        values.names += usize::from(name || (number && word.contains(char::is_alphabetic)));
+        begins = word.ends_with(['.', '?', '!']) || (begins && word.is_empty());
+    }
+    values
+}

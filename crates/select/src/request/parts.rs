@@ -1,0 +1,74 @@
+//! A request in parts: its own words, and what it only mentions.
+
+use crate::text;
+
+/// What is quoted, a path or an address is more often a value than a description of the tool.
+const MENTIONED: f32 = 0.5;
+
+/// The longest quotation, in bytes; a quote that closes later was an apostrophe.
+const LONGEST_BYTES: usize = 400;
+
+const QUOTES: [(char, char); 8] =
+    [('"', '"'), ('`', '`'), ('“', '”'), ('‘', '’'), ('「', '」'), ('『', '』'), ('《', '》'), ('«', '»')];
+
+/// A stretch of text and what its words count.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Part<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) weight: f32,
+    pub(crate) is_quoted: bool,
+}
+
+/// All of a text, in order.
+pub(crate) fn parts(text: &str) -> Vec<Part<'_>> {
+    let mut parts = Vec::new();
+    let mut rest = text;
+    while let Some((before, quoted, after)) = quotation(rest) {
+        parts.extend(words(before));
+        parts.push(Part { text: quoted, weight: MENTIONED, is_quoted: true });
+        rest = after;
+    }
+    parts.extend(words(rest));
+    parts
+}
+
+/// What stands before, in and after the first pair of quotes.
+fn quotation(text: &str) -> Option<(&str, &str, &str)> {
+    text.char_indices().find_map(|(at, c)| {
+        let (open, close) = QUOTES.iter().find(|(open, _)| *open == c)?;
+        let inner = &text[at + open.len_utf8()..];
+        let near = text::cut(inner, LONGEST_BYTES);
+        let end = near.find(*close)?;
+        Some((&text[..at], &inner[..end], &inner[end + close.len_utf8()..]))
+    })
+}
+
+fn words(text: &str) -> impl Iterator<Item = Part<'_>> {
+    text.split_inclusive(char::is_whitespace).map(|word| {
+        let is_place = word.contains("://")
+            || word.contains('@')
+            || word.starts_with('/')
+            || word.matches('/').count() > 1;
+        Part { text: word, weight: if is_place { MENTIONED } else { 1.0 }, is_quoted: false }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mentioned(text: &str) -> Vec<&str> {
+        parts(text).into_iter().filter(|part| part.weight < 1.0).map(|part| part.text.trim()).collect()
+    }
+
+    #[test]
+    fn quotations_paths_and_addresses_are_mentioned() {
+        assert_eq!(mentioned("find \"foo bar\" in /etc/hosts"), ["foo bar", "/etc/hosts"]);
+        assert_eq!(mentioned("打开《三体》 https://a.b/c"), ["三体", "https://a.b/c"]);
+    }
+
+    #[test]
+    fn a_quote_that_never_closes_mentions_nothing() {
+        assert_eq!(mentioned("5\" screens and more"), Vec::<&str>::new());
+    }
+}

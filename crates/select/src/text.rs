@@ -1,0 +1,137 @@
+//! Text taken apart into words: identifiers at their joints, Chinese and its neighbours into single and double characters.
+
+use std::borrow::Cow;
+
+mod stem;
+mod stop;
+
+pub(crate) use stem::stem;
+pub(crate) use stop::is_stop;
+
+/// The longest word that is looked at; what is longer is data, not language.
+const LONGEST: usize = 40;
+
+/// What a text is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Piece<'a> {
+    /// A word of a script that writes words apart, in lower case and not yet stemmed.
+    Word(&'a str),
+    /// A character of a script that does not.
+    Glyph(&'a str),
+    /// Two such characters that stand together.
+    Pair(&'a str),
+}
+
+impl<'a> Piece<'a> {
+    /// As it is written.
+    pub(crate) fn text(self) -> &'a str {
+        let (Self::Word(text) | Self::Glyph(text) | Self::Pair(text)) = self;
+        text
+    }
+
+    /// As it is looked up.
+    pub(crate) fn term(self) -> Cow<'a, str> {
+        match self {
+            Self::Word(word) => stem(word).into(),
+            Self::Glyph(text) | Self::Pair(text) => text.into(),
+        }
+    }
+}
+
+/// Hands every piece of a text on, in order.
+pub(crate) fn pieces(text: &str, mut each: impl FnMut(Piece<'_>)) {
+    let mut word = String::new();
+    let mut before: Option<usize> = None;
+    let mut last = '\0';
+    let mut chars = text.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        if is_glyph(c) {
+            finish(&mut word, &mut each);
+            let end = at + c.len_utf8();
+            each(Piece::Glyph(&text[at..end]));
+            if let Some(from) = before {
+                each(Piece::Pair(&text[from..end]));
+            }
+            before = Some(at);
+        } else {
+            before = None;
+            let next = chars.peek().map_or('\0', |(_, next)| *next);
+            if !c.is_alphanumeric() || is_joint(last, c, next) {
+                finish(&mut word, &mut each);
+            }
+            if c.is_ascii_alphanumeric() {
+                word.push(c.to_ascii_lowercase());
+            } else if c.is_alphanumeric() {
+                word.extend(c.to_lowercase());
+            }
+        }
+        last = c;
+    }
+    finish(&mut word, &mut each);
+}
+
+fn finish(word: &mut String, each: &mut impl FnMut(Piece<'_>)) {
+    if !word.is_empty() && word.len() <= LONGEST {
+        each(Piece::Word(word));
+    }
+    word.clear();
+}
+
+/// Whether an identifier has a joint between two characters: `readFile`, `HTTPServer`.
+fn is_joint(last: char, c: char, next: char) -> bool {
+    c.is_uppercase()
+        && ((last.is_lowercase() || last.is_ascii_digit()) || (last.is_uppercase() && next.is_lowercase()))
+}
+
+/// The beginning of a text, of so many bytes at most.
+pub(crate) fn cut(text: &str, limit_bytes: usize) -> &str {
+    let end = (0..=limit_bytes.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
+    &text[..end.unwrap_or(0)]
+}
+
+/// A name without its joints and capitals: `readFile`, `read-file` and `read_file` are the same.
+pub(crate) fn plain(name: &str) -> String {
+    name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+/// Whether a character belongs to a script without spaces: Chinese characters, kana, hangul, Thai.
+pub(crate) fn is_glyph(c: char) -> bool {
+    matches!(c, '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}'
+        | '\u{3041}'..='\u{30ff}' | '\u{ac00}'..='\u{d7af}' | '\u{0e01}'..='\u{0e4e}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(text: &str) -> Vec<String> {
+        let mut all = Vec::new();
+        pieces(text, |piece| all.push(format!("{piece:?}").replace(['"', ')'], "").replace('(', " ")));
+        all
+    }
+
+    #[test]
+    fn identifiers_come_apart_at_their_joints() {
+        let words = ["Word get", "Word user", "Word id", "Word from", "Word http", "Word server", "Word v2"];
+        assert_eq!(all("getUserID.from_HTTPServer-v2"), words);
+    }
+
+    #[test]
+    fn chinese_is_read_as_characters_and_pairs() {
+        assert_eq!(
+            all("查天气,OK吗"),
+            ["Glyph 查", "Glyph 天", "Pair 查天", "Glyph 气", "Pair 天气", "Word ok", "Glyph 吗"]
+        );
+    }
+
+    #[test]
+    fn other_scripts_have_words_and_pictures_have_none() {
+        assert_eq!(all("Погода 🌦 الطقس"), ["Word погода", "Word الطقس"]);
+        assert_eq!(all("天 気"), ["Glyph 天", "Glyph 気"]);
+    }
+
+    #[test]
+    fn what_is_too_long_for_a_word_is_none() {
+        assert_eq!(all(&format!("a {} b", "x".repeat(41))), ["Word a", "Word b"]);
+    }
+}

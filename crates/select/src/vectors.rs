@@ -1,0 +1,169 @@
+//! Static word vectors: what words mean, in a table that ships with the program.
+//!
+//! The table is made by `xtask/vectors.py`; `data/README.md` says from what. Nothing is parsed or copied when it is
+//! used: it stays the bytes of the program, and a word is found by halving.
+
+use std::{cmp::Ordering, sync::LazyLock};
+
+/// How many numbers a vector has.
+pub(crate) const DIM: usize = 96;
+
+/// A vector in work.
+pub(crate) type Vector = [f32; DIM];
+
+/// What 1 becomes in a packed vector. The numbers of a direction are small, so that few are cut at a byte's end.
+const SCALE: f32 = 300.0;
+
+/// How many pieces an unknown word is made of at most.
+const MOST_PIECES: usize = 8;
+
+/// The table that ships with the program.
+pub(crate) fn table() -> &'static Table {
+    static TABLE: LazyLock<Table> = LazyLock::new(|| Table::new(include_bytes!("../data/vectors.bin")));
+    &TABLE
+}
+
+/// Words in alphabetical order, each with its vector.
+#[derive(Debug)]
+pub(crate) struct Table {
+    /// Where each word ends in `words`.
+    ends: &'static [[u8; 4]],
+    /// What the numbers of each row are multiplied by.
+    scales: &'static [[u8; 4]],
+    /// `DIM` signed bytes for each word.
+    rows: &'static [[u8; DIM]],
+    words: &'static [u8],
+}
+
+impl Table {
+    /// Reads the form `xtask/vectors.py` writes: how many words, how many numbers each, then one column after the other.
+    fn new(bytes: &'static [u8]) -> Self {
+        let number =
+            |at: usize| bytes[at..].first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes) as usize);
+        let count = number(0);
+        debug_assert_eq!(number(4), DIM, "the table was made for another dimension");
+        let (ends, rest) = bytes[8..].split_at(count * 4);
+        let (scales, rest) = rest.split_at(count * 4);
+        let (rows, words) = rest.split_at(count * DIM);
+        Self { ends: ends.as_chunks().0, scales: scales.as_chunks().0, rows: rows.as_chunks().0, words }
+    }
+
+    /// The rows whose sum means a word: its own, or those of the pieces it is made of, as the model the vectors come from
+    /// takes words apart.
+    pub(crate) fn rows_of(&self, word: &str) -> Vec<u32> {
+        let mut rows = Vec::new();
+        let mut rest = word.as_bytes();
+        while !rest.is_empty() {
+            let prefix: &[u8] = if rows.is_empty() { b"" } else { b"##" };
+            // All pieces are plain letters, so a piece never ends within a character.
+            let found = (1..=rest.len()).rev().find_map(|end| Some((self.find(prefix, &rest[..end])?, end)));
+            match found {
+                Some((row, end)) if rows.len() < MOST_PIECES => {
+                    rows.push(row);
+                    rest = &rest[end..];
+                }
+                _ => return Vec::new(),
+            }
+        }
+        rows
+    }
+
+    /// Adds rows to a vector.
+    pub(crate) fn add(&self, rows: &[u32], weight: f32, to: &mut Vector) {
+        for row in rows {
+            let factor = f32::from_le_bytes(self.scales[*row as usize]) * weight;
+            for (sum, byte) in to.iter_mut().zip(&self.rows[*row as usize]) {
+                *sum += factor * f32::from(byte.cast_signed());
+            }
+        }
+    }
+
+    fn find(&self, prefix: &[u8], rest: &[u8]) -> Option<u32> {
+        let (mut low, mut high) = (0, self.ends.len());
+        while low < high {
+            let middle = usize::midpoint(low, high);
+            match self.word(middle).iter().cmp(prefix.iter().chain(rest)) {
+                Ordering::Equal => return u32::try_from(middle).ok(),
+                Ordering::Less => low = middle + 1,
+                Ordering::Greater => high = middle,
+            }
+        }
+        None
+    }
+
+    fn word(&self, at: usize) -> &'static [u8] {
+        let end = |at: usize| u32::from_le_bytes(self.ends[at]) as usize;
+        &self.words[at.checked_sub(1).map_or(0, end)..end(at)]
+    }
+}
+
+/// A direction, in a byte for each number.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Packed(pub(crate) [i8; DIM]);
+
+impl Default for Packed {
+    /// No direction: it is as near to everything as to anything.
+    fn default() -> Self {
+        Self([0; DIM])
+    }
+}
+
+impl Packed {
+    /// How near two directions are, from -1 to 1.
+    pub(crate) fn cosine(&self, other: &Self) -> f32 {
+        let sum: i32 = self.0.iter().zip(&other.0).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum();
+        // The most it can be is `DIM` times 127 twice, which is exact.
+        #[expect(clippy::cast_precision_loss, reason = "below 2^24")]
+        let sum = sum as f32;
+        sum / (SCALE * SCALE)
+    }
+}
+
+/// The direction of a vector, if it has one.
+#[expect(clippy::cast_possible_truncation, reason = "clamped to a byte before")]
+pub(crate) fn pack(vector: &Vector) -> Option<Packed> {
+    let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
+    let packed = vector.map(|x| (x / length * SCALE).round().clamp(-127.0, 127.0) as i8);
+    (length > f32::EPSILON).then_some(Packed(packed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn meaning(words: &str) -> Packed {
+        let mut sum = [0.0; DIM];
+        for word in words.split(' ') {
+            table().add(&table().rows_of(word), 1.0, &mut sum);
+        }
+        pack(&sum).unwrap()
+    }
+
+    #[test]
+    fn the_table_is_whole_and_in_order() {
+        let table = table();
+        assert_eq!(table.rows.len(), table.ends.len());
+        assert_eq!(u32::from_le_bytes(*table.ends.last().unwrap()) as usize, table.words.len());
+        assert!((1..table.ends.len()).all(|at| table.word(at - 1) < table.word(at)));
+    }
+
+    #[test]
+    fn like_words_are_near_and_others_are_not() {
+        let weather = meaning("weather forecast");
+        assert!(weather.cosine(&meaning("rain temperature")) > weather.cosine(&meaning("stock price")) + 0.2);
+        assert!(meaning("movie").cosine(&meaning("film")) > 0.5);
+    }
+
+    #[test]
+    fn an_unknown_word_is_made_of_pieces() {
+        assert_eq!(table().rows_of("geocoding").len(), 3);
+        assert_eq!(table().rows_of("天气"), Vec::<u32>::new());
+        assert!(table().rows_of(&"xq".repeat(20)).len() <= MOST_PIECES);
+    }
+
+    #[test]
+    fn nothing_has_no_direction() {
+        assert_eq!(pack(&[0.0; DIM]), None);
+        assert!(Packed::default().cosine(&meaning("weather")).abs() < f32::EPSILON);
+    }
+}
