@@ -79,6 +79,12 @@ Exit codes are the command's own, 128 and the number of the signal that ended it
   126  it could not be started
   127  it was not found";
 
+const SELECT_EXIT_CODES: &str = "\
+Exit codes:
+  0    some tool fits
+  1    none does
+  2    wrong usage or configuration";
+
 const REDACT_EXIT_CODES: &str = "\
 Exit codes:
   0    all of the input was cleaned, whether or not there was something to hide
@@ -382,12 +388,50 @@ pub(crate) enum Tools {
         #[arg(long)]
         json: bool,
     },
+    /// Find tools by words and meaning, in English or Chinese; the best first.
+    Search(Choosing),
+    /// Choose the tool for a request, or say that none fits.
+    ///
+    /// What a request forbids is left out: `do not change anything` leaves only what looks.
+    #[command(after_help = SELECT_EXIT_CODES)]
+    Select {
+        #[command(flatten)]
+        choosing: Choosing,
+        /// Show what was understood, and every candidate with the parts of its score.
+        #[arg(long)]
+        explain: bool,
+    },
+    /// Answer every set of requests in a directory, for a scorer to judge.
+    Bench {
+        /// Where the sets are: `S.tools.jsonl`, `S.queries.jsonl`, `S_select.jsonl`, `S_irrel.jsonl`.
+        dir: PathBuf,
+        /// Where the predictions go.
+        #[arg(long, value_name = "DIR")]
+        out: PathBuf,
+    },
     /// All tools by category, for a model or a person to read.
     Manifest {
         /// As JSON.
         #[arg(long)]
         json: bool,
     },
+}
+
+/// What is wanted, and from which tools.
+#[derive(Debug, Args)]
+pub(crate) struct Choosing {
+    /// What is wanted, in plain words or as a tool's name.
+    pub(crate) request: String,
+    /// How many tools at most.
+    #[arg(long, value_name = "NUMBER", default_value_t = 10)]
+    pub(crate) limit: usize,
+    /// Choose from this list instead: one JSON object per line with `name`, and `description`, `parameters` (a JSON
+    /// Schema), `category`, `server`, `examples`, `changes` as far as known.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tools: Option<PathBuf>,
+    /// As JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Subcommand)]

@@ -1,4 +1,7 @@
-//! `windlass tools`: which tools there are.
+//! `windlass tools`: which tools there are, and which of them fit.
+
+mod bench;
+mod choose;
 
 use std::{
     collections::BTreeMap,
@@ -8,8 +11,10 @@ use std::{
 use serde_json::{Value, json};
 use windlass::{Category, Registered, Registry, SpecKind, Toolbox};
 
+use choose::Offered;
+
 use crate::{
-    args::{Common, Tools},
+    args::{Choosing, Common, Tools},
     exit::Exit,
     problem::Problem,
     setup::Setup,
@@ -17,14 +22,35 @@ use crate::{
 
 /// Runs the command.
 pub(crate) fn run(common: &Common, args: Tools) -> Result<Exit, Problem> {
+    let mut exit = Exit::Done;
     let shown = match args {
+        Tools::Search(args) => offered(common, &args)?.search(&args),
+        Tools::Select { choosing, explain } => {
+            let (shown, chosen) = offered(common, &choosing)?.select(&choosing, explain);
+            exit = chosen;
+            shown
+        }
+        Tools::Bench { dir, out } => {
+            let report = bench::run(&dir, &out)?;
+            // Times are for whoever watches; if nobody does, the predictions are there all the same.
+            let _gone = io::stderr().lock().write_all(report.as_bytes());
+            String::new()
+        }
         Tools::List { json } => list(&toolbox(common)?.registry, json),
         Tools::Manifest { json } => manifest(&toolbox(common)?.registry, json),
         Tools::Show { name, json } => show(&toolbox(common)?.registry, &name, json)?,
     };
     let written = io::stdout().lock().write_all(shown.as_bytes());
     written.map_err(|error| Problem::failed(format!("cannot write the list: {error}")))?;
-    Ok(Exit::Done)
+    Ok(exit)
+}
+
+/// The tools a request is answered from.
+fn offered(common: &Common, args: &Choosing) -> Result<Offered, Problem> {
+    match &args.tools {
+        Some(path) => Offered::listed(path),
+        None => Ok(Offered::here(&toolbox(common)?.registry)),
+    }
 }
 
 fn toolbox(common: &Common) -> Result<Toolbox, Problem> {

@@ -2,7 +2,7 @@
 
 use crate::support::User;
 
-const COMMANDS: [&[&str]; 28] = [
+const COMMANDS: [&[&str]; 31] = [
     &[],
     &["exec"],
     &["exec", "resume"],
@@ -12,6 +12,9 @@ const COMMANDS: [&[&str]; 28] = [
     &["tools"],
     &["tools", "list"],
     &["tools", "show"],
+    &["tools", "search"],
+    &["tools", "select"],
+    &["tools", "bench"],
     &["tools", "manifest"],
     &["sandbox"],
     &["doctor"],

@@ -11,6 +11,8 @@ mod bad_servers;
 mod call;
 mod calls;
 #[cfg(test)]
+mod choose;
+#[cfg(test)]
 mod config;
 #[cfg(test)]
 mod events;

@@ -1,0 +1,158 @@
+//! `windlass tools bench`: how well tools are chosen, measured on sets of requests with known answers.
+//!
+//! A set `S` is `S.tools.jsonl` with `S.queries.jsonl`, and tasks on candidates of their own, `S_TASK.jsonl`. Answers are
+//! predictions for the sets' own scorer; nothing here knows what is right.
+
+use std::{
+    collections::HashMap,
+    fs::{self, File},
+    io::{BufWriter, Write},
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use windlass::select::{Card, Index, Request, Situation, choose};
+
+use crate::problem::Problem;
+
+/// How many tools of a ranking are written down.
+const RANKED: usize = 20;
+
+/// A line of `S.tools.jsonl`.
+#[derive(Deserialize)]
+struct Row {
+    #[serde(flatten)]
+    card: Card,
+    /// What tasks name it by.
+    def: Option<String>,
+    /// Whether requests are answered from it.
+    pool: Option<bool>,
+}
+
+/// A line of `S.queries.jsonl` or `S_TASK.jsonl`.
+#[derive(Deserialize)]
+struct Case {
+    id: Value,
+    query: String,
+    #[serde(default)]
+    tools: Vec<String>,
+}
+
+/// Runs every set of a directory. The report is how long requests took.
+pub(super) fn run(from: &Path, to: &Path) -> Result<String, Problem> {
+    fs::create_dir_all(to).map_err(|error| Problem::file("cannot make", to, &error))?;
+    let mut report = String::new();
+    for set in sets(from)? {
+        let rows: Vec<Row> = read(&from.join(format!("{set}.tools.jsonl")))?;
+        report.push_str(&retrieve(&set, &rows, from, to)?);
+        let by_definition: HashMap<_, _> =
+            rows.iter().filter_map(|row| Some((row.def.as_deref()?, &row.card))).collect();
+        for task in ["select", "irrel"] {
+            let name = format!("{set}_{task}");
+            let path = from.join(format!("{name}.jsonl"));
+            if path.exists() {
+                report.push_str(&among(&name, &read(&path)?, &by_definition, to)?);
+            }
+        }
+    }
+    Ok(report)
+}
+
+/// The sets of a directory, in order.
+fn sets(from: &Path) -> Result<Vec<String>, Problem> {
+    let entries = fs::read_dir(from).map_err(|error| Problem::file("cannot list", from, &error))?;
+    let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+    let mut sets: Vec<_> =
+        names.filter_map(|name| Some(name.strip_suffix(".queries.jsonl")?.to_owned())).collect();
+    sets.sort();
+    if sets.is_empty() {
+        return Err(Problem::usage(format!(
+            "`{}` holds no set: no file ends in `.queries.jsonl`",
+            from.display()
+        )));
+    }
+    Ok(sets)
+}
+
+/// Every request of a set, answered from all its tools.
+fn retrieve(set: &str, rows: &[Row], from: &Path, to: &Path) -> Result<String, Problem> {
+    let start = Instant::now();
+    let mut index = Index::new();
+    for row in rows.iter().filter(|row| row.pool != Some(false)) {
+        index.add(&row.card);
+    }
+    let built = start.elapsed();
+    let mut out = Predictions::create(to, set)?;
+    for case in read::<Case>(&from.join(format!("{set}.queries.jsonl")))? {
+        let start = Instant::now();
+        let hits = index.search(&Request::new(&case.query), RANKED);
+        out.took.push(start.elapsed());
+        let ranked: Vec<_> = hits.iter().filter_map(|hit| index.name(hit.id)).collect();
+        out.write(&json!({"id": case.id, "ranked": ranked}))?;
+    }
+    out.finish(&format!("{set}: {} tools in {} ms", index.len(), built.as_millis()))
+}
+
+/// Every case of a task, answered from its own candidates.
+fn among(
+    name: &str,
+    cases: &[Case],
+    by_definition: &HashMap<&str, &Card>,
+    to: &Path,
+) -> Result<String, Problem> {
+    let mut out = Predictions::create(to, name)?;
+    for case in cases {
+        let mut index = Index::new();
+        for card in case.tools.iter().filter_map(|definition| by_definition.get(definition.as_str())) {
+            index.add(card);
+        }
+        let start = Instant::now();
+        let choice = choose(&index, &Request::new(&case.query), Situation::default(), RANKED);
+        out.took.push(start.elapsed());
+        let ranked: Vec<_> = choice.candidates.iter().map(|candidate| &candidate.name).collect();
+        let (score, features) = (choice.fit.likelihood, choice.fit.features());
+        out.write(&json!({"id": case.id, "ranked": ranked, "score": score, "features": features}))?;
+    }
+    out.finish(name)
+}
+
+/// A file of predictions, and how long each took.
+struct Predictions {
+    path: PathBuf,
+    file: BufWriter<File>,
+    took: Vec<Duration>,
+}
+
+impl Predictions {
+    fn create(to: &Path, name: &str) -> Result<Self, Problem> {
+        let path = to.join(format!("{name}.pred.jsonl"));
+        let file = File::create(&path).map_err(|error| Problem::file("cannot write", &path, &error))?;
+        Ok(Self { path, file: BufWriter::new(file), took: Vec::new() })
+    }
+
+    fn write(&mut self, prediction: &Value) -> Result<(), Problem> {
+        let written = writeln!(self.file, "{prediction}");
+        written.map_err(|error| Problem::file("cannot write", &self.path, &error))
+    }
+
+    fn finish(mut self, what: &str) -> Result<String, Problem> {
+        self.file.flush().map_err(|error| Problem::file("cannot write", &self.path, &error))?;
+        self.took.sort();
+        let at = |share: usize| self.took.get(self.took.len() * share / 100).map_or(0, Duration::as_micros);
+        let (count, middle, late, last) = (self.took.len(), at(50), at(95), at(99));
+        Ok(format!("{what}: {count} requests, p50 {middle} µs, p95 {late} µs, p99 {last} µs\n"))
+    }
+}
+
+/// The lines of a file, each of which is JSON.
+pub(super) fn read<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<Vec<T>, Problem> {
+    let text = fs::read_to_string(path).map_err(|error| Problem::file("cannot read", path, &error))?;
+    let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
+    let parse = |(number, line): (usize, &str)| {
+        serde_json::from_str(line)
+            .map_err(|error| Problem::usage(format!("`{}`, line {number}: {error}", path.display())))
+    };
+    lines.map(parse).collect()
+}

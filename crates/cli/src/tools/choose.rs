@@ -1,0 +1,116 @@
+//! `windlass tools search` and `windlass tools select`: which tools fit a request.
+
+use std::path::Path;
+
+use serde_json::json;
+use windlass::{
+    Registry,
+    select::{Candidate, Card, Choice, Index, Part, Request, Situation, ToolId, choose},
+};
+
+use super::{bench, pretty};
+use crate::{args::Choosing, exit::Exit, problem::Problem};
+
+/// The tools that are chosen from, and what is said about each.
+pub(super) struct Offered {
+    index: Index,
+    about: Vec<(ToolId, String)>,
+}
+
+impl Offered {
+    /// Every tool that can be called here.
+    pub(super) fn here(registry: &Registry) -> Self {
+        Self::new(registry.tools().iter().map(|tool| Card::of(&tool.spec, &tool.meta)))
+    }
+
+    /// The tools of a list from elsewhere.
+    pub(super) fn listed(path: &Path) -> Result<Self, Problem> {
+        Ok(Self::new(bench::read::<Card>(path)?.into_iter()))
+    }
+
+    fn new(cards: impl Iterator<Item = Card>) -> Self {
+        let mut index = Index::new();
+        let about = cards.map(|card| (index.add(&card), first_line(&card.description).to_owned())).collect();
+        Self { index, about }
+    }
+
+    fn about(&self, id: ToolId) -> &str {
+        self.about.iter().rev().find(|(each, _)| *each == id).map_or("", |(_, about)| about)
+    }
+
+    /// The tools that fit best, one line each.
+    pub(super) fn search(&self, args: &Choosing) -> String {
+        let hits = self.index.search(&Request::new(&args.request), args.limit);
+        let found = hits.iter().filter_map(|hit| Some((hit, self.index.name(hit.id)?)));
+        if args.json {
+            let rows = found.map(|(hit, name)| {
+                json!({"name": name, "score": hit.score, "words": hit.words, "meaning": hit.meaning, "description": self.about(hit.id)})
+            });
+            return pretty(&rows.collect());
+        }
+        let rows: Vec<_> = found.collect();
+        let width = rows.iter().map(|(_, name)| name.chars().count()).max().unwrap_or(0);
+        rows.iter()
+            .map(|(hit, name)| format!("{:5.2}  {name:width$}  {}\n", hit.score, self.about(hit.id)))
+            .collect()
+    }
+
+    /// The tool to use, or that there is none; and why, if wanted.
+    pub(super) fn select(&self, args: &Choosing, explain: bool) -> (String, Exit) {
+        let choice = choose(&self.index, &Request::new(&args.request), Situation::default(), args.limit);
+        let exit = if choice.fit.is_likely() { Exit::Done } else { Exit::Failed };
+        let shown = match (args.json, explain) {
+            (true, _) => pretty(&json!(choice)),
+            (false, true) => format!("{}\n{}", answer(&choice), reasons(&choice)),
+            (false, false) => answer(&choice),
+        };
+        (shown, exit)
+    }
+}
+
+fn answer(choice: &Choice) -> String {
+    let percent = choice.fit.likelihood * 100.0;
+    match choice.candidates.first().filter(|_| choice.fit.is_likely()) {
+        Some(best) => format!("{}\n", best.name),
+        None => format!("no tool fits ({percent:.0} % likely that one does)\n"),
+    }
+}
+
+/// What was understood, the candidates with their parts, and what was ruled out.
+fn reasons(choice: &Choice) -> String {
+    let intent = &choice.intent;
+    let mut out = format!("operation    {}\n", word(&intent.operation));
+    for target in &intent.targets {
+        out.push_str(&format!("target       {} ({})\n", target.text, word(&target.kind)));
+    }
+    for constraint in &intent.constraints {
+        out.push_str(&format!("constraint   {}\n", word(constraint)));
+    }
+    out.push_str(&format!("likelihood   {:.0} % that some tool fits\n\n", choice.fit.likelihood * 100.0));
+    let width = choice.candidates.iter().map(|each| each.name.chars().count()).max().unwrap_or(0).max(6);
+    let heads: String = Part::WEIGHTS.iter().map(|(part, _)| format!("  {:>10}", part.name())).collect();
+    let weights: String = Part::WEIGHTS.iter().map(|(_, weight)| format!("  {weight:>10}")).collect();
+    out.push_str(&format!(
+        "{:width$}  {:>5}{heads}\n{:width$}  {:>5}{weights}\n",
+        "tool", "score", "weight", ""
+    ));
+    let row = |candidate: &Candidate| {
+        let parts: String = candidate.parts.iter().map(|(_, value)| format!("  {value:>10.2}")).collect();
+        format!("{:width$}  {:>5.2}{parts}\n", candidate.name, candidate.score)
+    };
+    out.push_str(&choice.candidates.iter().map(row).collect::<String>());
+    for tool in &choice.ruled_out {
+        out.push_str(&format!("{:width$}  ruled out: {}\n", tool.name, tool.why));
+    }
+    out
+}
+
+/// A name of ours, as it is in JSON.
+fn word(value: &impl serde::Serialize) -> String {
+    json!(value).as_str().unwrap_or_default().replace('_', " ")
+}
+
+fn first_line(description: &str) -> &str {
+    let line = description.trim().lines().next().unwrap_or_default();
+    line.split(". ").next().unwrap_or_default().trim_end_matches('.')
+}
