@@ -3,6 +3,7 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use serde_json::Value;
+use tracing::Instrument;
 use windlass_contract::{
     Body, Cached, Content, Event, EventSink, Item, Journal, JournalError, ModelClient, ModelInfo, Record,
     Refusal, Role, ThreadId, ToolSpec, TurnContext, Usage,
@@ -14,6 +15,7 @@ use crate::{
     history::History,
     refusals::Refusals,
     reviewer::Asked,
+    spans,
     turn::{Fixed, Turn},
 };
 
@@ -81,6 +83,16 @@ impl Agent {
 
     /// Runs one turn. `stop` ends it early; then too every call has its output, and the conversation can go on later.
     pub async fn run(&mut self, input: Vec<Content>, stop: &Stop) -> TurnReport {
+        let span = spans::invoke_agent(&self.thread, self.model.info());
+        let report = self.turn(input, stop).instrument(span.clone()).await;
+        spans::cost(&span, report.usage);
+        if let Err(error) = &report.end {
+            spans::failed(&span, error);
+        }
+        report
+    }
+
+    async fn turn(&mut self, input: Vec<Content>, stop: &Stop) -> TurnReport {
         self.events.emit(&Event::TurnStarted);
         if let Err(error) = self.open(input) {
             return self.report(Err(error.into()), Usage::default(), Vec::new());

@@ -11,6 +11,7 @@ mod family;
 mod history;
 mod refusals;
 mod reviewer;
+mod spans;
 mod toolset;
 mod turn;
 

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use tracing::{Instrument, Span};
 use windlass_contract::{
     Body, Cached, Content, Event, EventSink, Item, ModelClient, ModelError, ModelEvent, ModelInfo,
     ModelStream, Prompt, Role, ThreadId, ToolSpec, Usage,
 };
 use windlass_runtime::{Batch, Reason, Stop, Toolbox};
 
-use crate::{AgentError, history::History, refusals::Refusals};
+use crate::{AgentError, history::History, refusals::Refusals, spans};
 
 /// What a turn works with.
 pub(crate) struct Turn<'a> {
@@ -61,8 +62,10 @@ impl Turn<'_> {
         let mut requests = Tries { failed: 0, retries: request_retries };
         let mut streams = Tries { failed: 0, retries: stream_retries };
         loop {
-            let (error, tries) = match self.open().await {
-                Ok(stream) => match self.listen(stream).await {
+            let span = spans::chat(self.fixed.thread, self.model.info());
+            let opened = self.open().instrument(span.clone()).await;
+            let (error, tries) = match opened.inspect_err(|error| spans::failed(&span, error)) {
+                Ok(stream) => match self.listen(stream, span).await {
                     Err(AgentError::Model(error)) => (error, &mut streams),
                     heard => return heard,
                 },
@@ -89,9 +92,14 @@ impl Turn<'_> {
     /// Hears one answer out. Calls run while the rest of it still arrives. Whatever becomes of the stream, every call
     /// that was asked for is finished and has its output in history before anything else is said: that is why a call
     /// never runs twice.
-    async fn listen(&mut self, stream: Box<dyn ModelStream>) -> Result<bool, AgentError> {
+    async fn listen(&mut self, stream: Box<dyn ModelStream>, span: Span) -> Result<bool, AgentError> {
         let mut batch = Batch::new(Arc::clone(self.toolbox), self.stop.clone());
-        let heard = self.hear(stream, &mut batch).await;
+        let heard = self.hear(stream, &mut batch).instrument(span.clone()).await;
+        if let Err(error) = &heard {
+            spans::failed(&span, error);
+        }
+        // The answer is heard; its calls may go on.
+        drop(span);
         let done = batch.finish().await;
         for (call, outcome) in &done {
             self.refusals.note(call, outcome);
@@ -134,7 +142,9 @@ impl Turn<'_> {
                 }
                 Some(Ok(ModelEvent::Completed { usage, more })) => {
                     self.say(&mut unsaid)?;
-                    self.usage += usage.unwrap_or_default();
+                    let usage = usage.unwrap_or_default();
+                    spans::cost(&Span::current(), usage);
+                    self.usage += usage;
                     return Ok(more);
                 }
                 Some(Err(error)) => return Err(error.into()),

@@ -23,6 +23,7 @@ mod settings;
 mod setup;
 mod show;
 mod stats;
+mod telemetry;
 mod tools;
 mod undo;
 
@@ -46,7 +47,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
-    logging();
+    let _telemetry = telemetry::start();
     let end = match command {
         Command::Exec(exec) => exec::run(&common, *exec),
         Command::Call(call) => call::run(&common, call),
@@ -93,14 +94,6 @@ fn has_prompt_in_pieces(error: &clap::Error) -> bool {
         [ContextKind::InvalidSubcommand, ContextKind::InvalidArg].iter().find_map(|kind| error.get(*kind));
     let is_word = matches!(word, Some(ContextValue::String(word)) if !word.starts_with('-'));
     is_word && std::env::args_os().skip(1).any(|arg| arg == "exec" || arg == "e")
-}
-
-/// Logs go to stderr, for whoever asks with `WINDLASS_LOG=info`.
-fn logging() {
-    if let Ok(filter) = std::env::var("WINDLASS_LOG") {
-        let filter = tracing_subscriber::EnvFilter::new(filter);
-        tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).init();
-    }
 }
 
 /// One line for a person, on stderr.

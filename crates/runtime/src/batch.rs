@@ -6,6 +6,7 @@ use std::{
 };
 
 use tokio::task::JoinSet;
+use tracing::{Instrument, Span};
 use windlass_contract::{Outcome, ToolCall};
 
 use crate::{Prepared, Stop, Toolbox};
@@ -26,6 +27,8 @@ pub struct Batch {
     running: JoinSet<(usize, Outcome)>,
     /// Whether the one call that is running must be alone.
     alone: bool,
+    /// What the calls are part of: the turn, not the answer that is still being heard when they start.
+    span: Span,
 }
 
 impl Batch {
@@ -39,6 +42,7 @@ impl Batch {
             waiting: VecDeque::new(),
             running: JoinSet::new(),
             alone: false,
+            span: Span::current(),
         }
     }
 
@@ -88,7 +92,8 @@ impl Batch {
             let Some((at, prepared)) = self.waiting.pop_front() else { return };
             self.alone = !overlaps;
             let (toolbox, stop) = (Arc::clone(&self.toolbox), self.stop.clone());
-            self.running.spawn(async move { (at, toolbox.run(prepared, &stop).await) });
+            let run = async move { (at, toolbox.run(prepared, &stop).await) };
+            self.running.spawn(run.instrument(self.span.clone()));
         }
     }
 }

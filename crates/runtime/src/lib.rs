@@ -11,6 +11,7 @@ mod preflight;
 mod registry;
 mod review;
 mod router;
+mod spans;
 mod stop;
 mod toolbox;
 

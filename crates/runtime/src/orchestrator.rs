@@ -3,6 +3,7 @@
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures_util::FutureExt;
+use tracing::{Instrument, debug_span};
 use windlass_contract::{
     ConfineError, Cx, Denial, Effects, ErrorKind, Event, Exit, Facts, Grant, Host, Intent, Layer, Look,
     Output, Proof, Ready, Receipt, Record, ToolCall, ToolError,
@@ -75,7 +76,9 @@ impl Attempt<'_> {
         receipt.decision.clone_from(&decision);
         let (call, effects) = (self.call, self.effects.clone());
         let intent = Intent { call: call.id.clone(), tool: call.name.clone(), effects, decision };
-        self.toolbox.journal.append(&Record::Intent(&intent)).map_err(|error| {
+        let written =
+            debug_span!("journal").in_scope(|| self.toolbox.journal.append(&Record::Intent(&intent)));
+        written.map_err(|error| {
             Failure::Tool(
                 ToolError::failed("not run, because it could not be written down first").with_source(error),
             )
@@ -86,10 +89,11 @@ impl Attempt<'_> {
     async fn act(&self, grant: &Grant, receipt: &mut Receipt) -> Result<Output, Failure> {
         let (call, stop) = (self.call, self.stop);
         receipt.held = None;
-        let host = self.toolbox.sandbox.confine(grant).map_err(|error| unheld(error, self.effects))?;
+        let confined = debug_span!("confine").in_scope(|| self.toolbox.sandbox.confine(grant));
+        let host = confined.map_err(|error| unheld(error, self.effects))?;
         let cx = self.cx(Arc::clone(&host));
         // A panic in one tool ends that call, not the session.
-        let work = AssertUnwindSafe(self.ready.run(&cx)).catch_unwind();
+        let work = AssertUnwindSafe(self.ready.run(&cx)).catch_unwind().instrument(debug_span!("call"));
         let result = match until_stopped(work, stop).await {
             Some(Ok(Ok(output))) if was_cancelled(&output) => {
                 Err(Failure::CutShort(why_stopped(stop), Box::new(output)))

@@ -30,7 +30,7 @@ pub(crate) fn route<'a>(registry: &'a Registry, call: &ToolCall) -> Routed<'a> {
     };
     let prepare = || {
         let ready = Arc::clone(&found.tool).prepare(&call.input)?;
-        let effects = ready.effects();
+        let effects = tracing::debug_span!("effects").in_scope(|| ready.effects());
         Ok((ready, effects))
     };
     // A tool that crashes over its input ends that call, not the session.

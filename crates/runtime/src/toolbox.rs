@@ -2,6 +2,7 @@
 
 use std::{fmt, sync::Arc, time::Instant};
 
+use tracing::{Instrument, debug_span};
 use windlass_contract::{
     Body, Criteria, Effects, Event, EventSink, Format, Journal, Outcome, Output, Ready, Receipt, Record,
     Sandbox, ToolCall, ToolError,
@@ -12,7 +13,7 @@ use crate::{
     Gate, Registry, Review, Stop,
     gate::Admission,
     orchestrator::{self, Attempt},
-    preflight, router,
+    preflight, router, spans,
 };
 
 /// Everything a call passes through. The parts are traits or data; [`run`](Self::run) is the order.
@@ -88,6 +89,7 @@ impl Toolbox {
 
     /// Routes a call. Cheap and without effects, so that a batch can be ordered before any of it runs.
     pub fn prepare(&self, call: ToolCall) -> Prepared {
+        let _step = debug_span!("route", gen_ai.tool.call.id = %call.id).entered();
         let routed = router::route(&self.registry, &call);
         let (format, criteria) = match routed.tool {
             Some(tool) => (tool.meta.format, tool.meta.criteria.clone()),
@@ -106,6 +108,13 @@ impl Toolbox {
 
     /// Runs a call. Every way this can end is an outcome; it is on record and announced before it is returned.
     pub async fn run(&self, prepared: Prepared, stop: &Stop) -> Outcome {
+        let span = spans::execute_tool(&prepared.call);
+        let outcome = self.run_to_its_end(prepared, stop).instrument(span.clone()).await;
+        spans::ended(&span, &outcome);
+        outcome
+    }
+
+    async fn run_to_its_end(&self, prepared: Prepared, stop: &Stop) -> Outcome {
         let began = Instant::now();
         let Prepared { call, format, criteria, mut effects, overlaps, ready } = prepared;
         let mut receipt = Receipt::default();
@@ -123,12 +132,13 @@ impl Toolbox {
             tracing::warn!(call.id = %call.id, tool.name = %call.name, %error, source, "the tool failed");
         }
         receipt.duration = began.elapsed();
-        let mut outcome = self.shaper.shape(format, &criteria, result, receipt);
+        let shape = || self.shaper.shape(format, &criteria, result, receipt);
+        let mut outcome = debug_span!("shape").in_scope(shape);
         let changes = effects.may_change() && !overlaps;
-        self.review.look(&call, changes, &mut outcome, stop).await;
+        self.review.look(&call, changes, &mut outcome, stop).instrument(debug_span!("review")).await;
         self.shaper.show_verdict(&mut outcome);
         let record = Record::Outcome { call: &call.id, outcome: &outcome };
-        if let Err(error) = self.journal.append(&record) {
+        if let Err(error) = debug_span!("record").in_scope(|| self.journal.append(&record)) {
             // The turn loop writes next, meets the same error, and ends the turn.
             tracing::error!(call.id = %call.id, %error, "the outcome is not on record");
         }
@@ -155,12 +165,12 @@ impl Toolbox {
     }
 
     async fn admit(&self, call: &ToolCall, effects: &Effects, stop: &Stop) -> Result<Admission, Failure> {
-        preflight::check(call, effects).map_err(Failure::Tool)?;
+        debug_span!("preflight").in_scope(|| preflight::check(call, effects)).map_err(Failure::Tool)?;
         tokio::select! {
             biased;
             // A question may wait for a person; a stopped turn must not wait with it, nor start what comes of it.
             _reason = stop.stopped() => Err(orchestrator::aborted(stop)),
-            admitted = self.gate.admit(call, effects, stop) => admitted,
+            admitted = self.gate.admit(call, effects, stop).instrument(debug_span!("gate")) => admitted,
         }
     }
 
@@ -175,7 +185,7 @@ impl Toolbox {
     ) -> Result<Output, Failure> {
         let admission = self.admit(call, effects, stop).await?;
         let attempt = Attempt { toolbox: self, call, effects, ready, stop };
-        attempt.run(&admission.grant, admission.decision, receipt).await
+        attempt.run(&admission.grant, admission.decision, receipt).instrument(debug_span!("attempt")).await
     }
 
     /// The outcome of a call whose own was lost through a fault of ours.

@@ -9,6 +9,7 @@ mod bad_input;
 mod bad_servers;
 #[cfg(test)]
 mod call;
+#[cfg(test)]
 mod calls;
 #[cfg(test)]
 mod choose;
@@ -43,6 +44,8 @@ mod sandbox;
 mod sessions;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod telemetry;
 #[cfg(test)]
 mod tools;
 #[cfg(test)]
