@@ -213,6 +213,9 @@ pub struct Receipt {
     /// Set if nobody said yes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refusal: Option<String>,
+    /// In what the arguments that ran differ from those the model wrote.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub repairs: Vec<String>,
 }
 
 /// A call that nobody allowed, as reported at the end of a turn.

@@ -82,7 +82,8 @@ impl Schema {
     }
 
     /// Everything in which a value does not fit, each with the path it is about. Checks what decides whether a call
-    /// makes sense: types, required members, enums, unknown members.
+    /// makes sense: types, required and unknown members, enums, unions, and how large, long or many things may be. Not
+    /// `pattern` and `format`, which are left to the tool.
     pub fn check(&self, value: &Value) -> Vec<String> {
         check::check(&self.0, value)
     }

@@ -78,11 +78,20 @@ struct Told {
     #[serde(default)]
     facts: Facts,
     verdict: Verdict,
+    #[serde(default)]
+    receipt: Liberties,
+}
+
+/// The part of a receipt that the model is told.
+#[derive(Default, Deserialize)]
+struct Liberties {
+    #[serde(default)]
+    repairs: Vec<String>,
 }
 
 impl Told {
     fn for_model(self) -> Vec<Content> {
-        let Self { status, content, view, facts, verdict } = self;
+        let Self { status, content, view, facts, verdict, receipt } = self;
         Outcome {
             status,
             content,
@@ -91,7 +100,7 @@ impl Told {
             facts,
             insight: None,
             verdict,
-            receipt: Receipt::default(),
+            receipt: Receipt { repairs: receipt.repairs, ..Receipt::default() },
         }
         .for_model()
     }

@@ -13,7 +13,9 @@ use crate::{
     Gate, Registry, Review, Stop,
     gate::Admission,
     orchestrator::{self, Attempt},
-    preflight, router, spans,
+    preflight,
+    router::{self, Understood},
+    spans,
 };
 
 /// Everything a call passes through. The parts are traits or data; [`run`](Self::run) is the order.
@@ -47,6 +49,7 @@ pub struct Prepared {
     criteria: Criteria,
     effects: Effects,
     overlaps: bool,
+    repairs: Vec<String>,
     ready: Result<Box<dyn Ready>, Failure>,
 }
 
@@ -95,15 +98,15 @@ impl Toolbox {
             Some(tool) => (tool.meta.format, tool.meta.criteria.clone()),
             None => (Format::default(), Criteria::default()),
         };
-        let (effects, ready) = match routed.ready {
-            Ok((ready, effects)) => (effects, Ok(ready)),
-            Err(failure) => (Effects::none(), Err(failure)),
+        let (effects, repairs, ready) = match routed.ready {
+            Ok(Understood { ready, effects, repairs }) => (effects, repairs, Ok(ready)),
+            Err(failure) => (Effects::none(), Vec::new(), Err(failure)),
         };
         let overlaps = match &effects.command {
             Some(command) => self.gate.overlaps(command),
             None => routed.tool.is_none_or(|tool| tool.meta.parallel) && !effects.may_change(),
         };
-        Prepared { call, format, criteria, effects, overlaps, ready }
+        Prepared { call, format, criteria, effects, overlaps, repairs, ready }
     }
 
     /// Runs a call. Every way this can end is an outcome; it is on record and announced before it is returned.
@@ -116,8 +119,8 @@ impl Toolbox {
 
     async fn run_to_its_end(&self, prepared: Prepared, stop: &Stop) -> Outcome {
         let began = Instant::now();
-        let Prepared { call, format, criteria, mut effects, overlaps, ready } = prepared;
-        let mut receipt = Receipt::default();
+        let Prepared { call, format, criteria, mut effects, overlaps, repairs, ready } = prepared;
+        let mut receipt = Receipt { repairs, ..Receipt::default() };
         let ready = match ready {
             Ok(ready) => self.looked(&call, &mut effects, ready, stop).await,
             Err(failure) => Err(failure),

@@ -22,6 +22,7 @@ mod index;
 mod intent;
 mod lexicon;
 mod numbers;
+pub mod repair;
 mod request;
 mod text;
 mod usage;

@@ -60,9 +60,14 @@ impl Outcome {
         ))
     }
 
-    /// The content, and the verdict where the model is to read it.
+    /// The content, in what the call was not run as it was written, and the verdict where the model is to read it.
     fn told(&self) -> Vec<Content> {
         let mut told = self.content.clone();
+        if !self.receipt.repairs.is_empty() {
+            let repairs = self.receipt.repairs.join("; ");
+            let note = format!("Note: the arguments were repaired before the call ran: {repairs}\n");
+            told.push(Content::Text(note));
+        }
         if self.view.verdict {
             match told.last_mut() {
                 Some(Content::Text(text)) if text.ends_with('\n') => text.push_str(&self.verdict.line()),
@@ -140,6 +145,33 @@ mod tests {
             told(Format::Freeform, Exit::Code(0), 0, "a…b", Some(1)),
             "Exit code: 0\nWall time: 0 seconds\nOutput:\na…b"
         );
+    }
+
+    #[test]
+    fn what_was_repaired_is_told_after_the_content_whatever_the_form() {
+        let outcome = |facts, format| Outcome {
+            status: Status::Success,
+            content: vec![Content::Text("ok".into())],
+            view: View { format, total_lines: None, verdict: false },
+            data: None,
+            facts,
+            insight: None,
+            verdict: Verdict::success(),
+            receipt: Receipt { repairs: vec!["`arguments.a`: null left out".into()], ..Receipt::default() },
+        };
+        let note = "Note: the arguments were repaired before the call ran: `arguments.a`: null left out\n";
+        let plain = outcome(Facts::None, Format::Plain);
+        assert_eq!(plain.for_model(), [Content::Text("ok".into()), Content::Text(note.into())]);
+        let command = CommandFacts {
+            exit: Exit::Code(0),
+            duration: Duration::ZERO,
+            output_bytes: 2,
+            whole: None,
+            denials: Vec::new(),
+            killed: Vec::new(),
+        };
+        let freeform = Content::join(&outcome(Facts::Command(command), Format::Freeform).for_model());
+        assert!(freeform.ends_with(&format!("Output:\nok\n{note}")), "{freeform}");
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! Whether a value fits a schema, as far as it decides whether a call makes sense.
 
-use std::mem;
+use std::{mem, slice};
 
 use serde_json::{Map, Value};
 
 use super::{MAX_DEPTH, kind_of};
+
+mod bounds;
 
 /// How many pairs of a schema and a value one check may look at: far more than honest arguments need, and done within
 /// milliseconds. Without it a few references back to unions double the work with every level.
@@ -58,6 +60,12 @@ impl<'a> Check<'a> {
         if let Some(allowed) = list(schema, "enum").filter(|all| !all.contains(value)) {
             let allowed = allowed.iter().map(Value::to_string).collect::<Vec<_>>().join(", ");
             self.problems.push(format!("`{path}` must be one of {allowed}, found {value}"));
+        }
+        self.problems.extend(bounds::broken(schema, value).map(|problem| format!("`{path}` {problem}")));
+        if let Some(banned) = schema.get("not")
+            && self.fits_one(slice::from_ref(banned), value, depth + 1)?
+        {
+            self.problems.push(format!("`{path}` has a form it must not have"));
         }
         for choices in ["anyOf", "oneOf"].into_iter().filter_map(|union| list(schema, union)) {
             if !self.fits_one(choices, value, depth + 1)? {

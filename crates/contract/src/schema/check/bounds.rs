@@ -1,0 +1,98 @@
+//! How large, long or many a value may be.
+
+use serde_json::{Map, Value};
+
+/// What a schema says about sizes that a value does not keep to.
+pub(super) fn broken(schema: &Map<String, Value>, value: &Value) -> impl Iterator<Item = String> {
+    let wanted = |keyword: &str| schema.get(keyword).map(Value::to_string).unwrap_or_default();
+    let constant = schema.get("const").filter(|constant| *constant != value);
+    let constant = constant.map(|constant| format!("must be {constant}"));
+    let number =
+        number(schema, value).map(move |(keyword, words)| format!("must be {words} {}", wanted(keyword)));
+    let size = size(schema, value).map(move |(keyword, words, unit)| {
+        format!("must have {words} {} {unit}", schema.get(keyword).map(Value::to_string).unwrap_or_default())
+    });
+    let twice =
+        value.as_array().filter(|items| schema.get("uniqueItems") == Some(&true.into()) && repeats(items));
+    let twice = twice.map(|_| "must not have the same item twice".to_owned());
+    constant.into_iter().chain(number).chain(size).chain(twice)
+}
+
+type Rule = (&'static str, &'static str, fn(f64, f64) -> bool);
+
+fn number(schema: &Map<String, Value>, value: &Value) -> impl Iterator<Item = (&'static str, &'static str)> {
+    const RULES: [Rule; 5] = [
+        ("minimum", "at least", |value, least| value >= least),
+        ("maximum", "at most", |value, most| value <= most),
+        ("exclusiveMinimum", "more than", |value, bound| value > bound),
+        ("exclusiveMaximum", "less than", |value, bound| value < bound),
+        ("multipleOf", "a multiple of", |value, step| {
+            // 0.3 is a multiple of 0.1, whatever binary fractions say.
+            let times = value / step;
+            step <= 0.0 || (times - times.round()).abs() < 1e-9
+        }),
+    ];
+    let value = value.as_f64();
+    let broken = RULES.into_iter().filter(move |(keyword, _, keeps)| {
+        let bound = schema.get(*keyword).and_then(Value::as_f64);
+        value.zip(bound).is_some_and(|(value, bound)| !keeps(value, bound))
+    });
+    broken.map(|(keyword, words, _)| (keyword, words))
+}
+
+/// Keyword, words and unit of each broken rule about a length.
+fn size(
+    schema: &Map<String, Value>,
+    value: &Value,
+) -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
+    let (size, least, most, unit) = match value {
+        Value::String(text) => (text.chars().count(), "minLength", "maxLength", "characters"),
+        Value::Array(items) => (items.len(), "minItems", "maxItems", "items"),
+        Value::Object(members) => (members.len(), "minProperties", "maxProperties", "members"),
+        Value::Null | Value::Bool(_) | Value::Number(_) => (0, "", "", ""),
+    };
+    let size = u64::try_from(size).unwrap_or(u64::MAX);
+    let bound = |keyword: &str| schema.get(keyword).and_then(Value::as_u64);
+    let few = bound(least).filter(|least| size < *least).map(|_| (least, "at least", unit));
+    let many = bound(most).filter(|most| size > *most).map(|_| (most, "at most", unit));
+    few.into_iter().chain(many)
+}
+
+/// Whether two items are the same. Compared as text, so that long lists stay cheap.
+fn repeats(items: &[Value]) -> bool {
+    let mut seen = std::collections::HashSet::new();
+    !items.iter().all(|item| seen.insert(item.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn sizes_are_kept_to() {
+        let cases = [
+            (json!({"minimum": 1, "maximum": 9}), json!(0), "must be at least 1"),
+            (json!({"minimum": 1, "maximum": 9}), json!(10), "must be at most 9"),
+            (json!({"exclusiveMinimum": 0}), json!(0), "must be more than 0"),
+            (json!({"exclusiveMaximum": 1.5}), json!(1.5), "must be less than 1.5"),
+            (json!({"multipleOf": 0.1}), json!(0.25), "must be a multiple of 0.1"),
+            (json!({"multipleOf": 0.1, "minimum": 0}), json!(0.3), ""),
+            (json!({"minLength": 2}), json!("é"), "must have at least 2 characters"),
+            (json!({"maxLength": 1}), json!("é"), ""),
+            (
+                json!({"maxItems": 1, "uniqueItems": true}),
+                json!([1, 1]),
+                "must have at most 1 items; must not have the same item twice",
+            ),
+            (json!({"minProperties": 1}), json!({}), "must have at least 1 members"),
+            (json!({"const": "a"}), json!("b"), "must be \"a\""),
+            (json!({"minLength": 2, "maximum": -1}), json!(null), ""),
+        ];
+        for (schema, value, expected) in cases {
+            let problems: Vec<_> = broken(schema.as_object().unwrap(), &value).collect();
+            assert_eq!(problems.join("; "), expected, "{schema} {value}");
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! Bringing a value closer to a schema, one understood difference at a time.
+
+use serde_json::{Map, Number, Value};
+use windlass_contract::{Profile, Schema};
+
+use super::{Latitude, Repair, RepairKind, lenient, names};
+
+/// How deep values are looked at, and how many of them: a repair is for arguments, not for documents.
+const MAX_DEPTH: usize = 16;
+const MAX_VALUES: usize = 10_000;
+
+/// Members that some models wrap all arguments in.
+const WRAPPERS: [&str; 6] = ["arguments", "parameters", "args", "params", "input", "kwargs"];
+
+pub(super) struct Fit<'a> {
+    root: Value,
+    latitude: Latitude,
+    repairs: &'a mut Vec<Repair>,
+    left: usize,
+}
+
+impl<'a> Fit<'a> {
+    pub(super) fn new(schema: &Schema, latitude: Latitude, repairs: &'a mut Vec<Repair>) -> Self {
+        Self { root: schema.project(Profile::Faithful), latitude, repairs, left: MAX_VALUES }
+    }
+
+    /// Fits the arguments as a whole.
+    pub(super) fn root(&mut self, value: &mut Value) {
+        let root = self.root.clone();
+        unwrap_arguments(&root, value, self.repairs);
+        self.value(&root, value, "arguments", 0);
+    }
+
+    fn value(&mut self, schema: &Value, value: &mut Value, path: &str, depth: usize) {
+        if depth > MAX_DEPTH || self.left == 0 {
+            return;
+        }
+        self.left -= 1;
+        let schema = &self.resolved(schema);
+        self.kind(schema, value, path);
+        self.choice(schema, value, path);
+        match value {
+            Value::Object(members) => self.members(schema, members, path, depth),
+            Value::Array(items) => {
+                let Some(each) = schema.get("items") else { return };
+                for (at, item) in items.iter_mut().enumerate() {
+                    self.value(each, item, &format!("{path}[{at}]"), depth + 1);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A schema without the detour over `$ref`, and with the one form of `anyOf` that is not `null`.
+    fn resolved(&self, schema: &Value) -> Value {
+        let mut schema = schema;
+        for _ in 0..MAX_DEPTH {
+            let target = schema.get("$ref").and_then(Value::as_str);
+            let target = target.and_then(|target| self.root.pointer(target.trim_start_matches('#')));
+            let forms = ["anyOf", "oneOf"].iter().find_map(|union| schema.get(union)?.as_array());
+            let mut forms =
+                forms.into_iter().flatten().filter(|form| form.get("type") != Some(&"null".into()));
+            let only = forms.next().filter(|_| forms.next().is_none());
+            match target.or(only) {
+                Some(next) => schema = next,
+                None => break,
+            }
+        }
+        schema.clone()
+    }
+
+    /// Reads a value as the type it should have been.
+    fn kind(&mut self, schema: &Value, value: &mut Value, path: &str) {
+        let kinds: Vec<&str> = match schema.get("type") {
+            Some(Value::String(kind)) => vec![kind],
+            Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).collect(),
+            _ => return,
+        };
+        let found = kind_of(value);
+        let number = found == "integer" && kinds.contains(&"number");
+        let null = value.is_null();
+        if null || number || kinds.contains(&found) {
+            return;
+        }
+        let read = kinds.iter().find_map(|kind| self.read_as(kind, value).map(|value| (*kind, value)));
+        if let Some((kind, read)) = read {
+            *value = read;
+            self.note(RepairKind::Type, format!("`{path}`: {found} read as {kind}"));
+        }
+    }
+
+    fn read_as(&self, kind: &str, value: &Value) -> Option<Value> {
+        let likely = self.latitude >= Latitude::Likely;
+        match (kind, value) {
+            ("integer", Value::Number(number)) => whole(number),
+            ("integer", Value::String(text)) => text.trim().parse::<i64>().ok().map(Value::from),
+            ("number", Value::String(text)) => {
+                let number: Number = serde_json::from_str(text.trim()).ok()?;
+                Some(Value::Number(number))
+            }
+            ("boolean", Value::String(text)) => match text.trim() {
+                "true" | "True" => Some(Value::Bool(true)),
+                "false" | "False" => Some(Value::Bool(false)),
+                "yes" | "on" | "1" if likely => Some(Value::Bool(true)),
+                "no" | "off" | "0" if likely => Some(Value::Bool(false)),
+                _ => None,
+            },
+            ("boolean", Value::Number(number)) if likely => match number.as_u64()? {
+                0 => Some(Value::Bool(false)),
+                1 => Some(Value::Bool(true)),
+                _ => None,
+            },
+            ("string", Value::Bool(yes)) => Some(Value::String(yes.to_string())),
+            // Not 3.10, which would come out as 3.1.
+            ("string", Value::Number(number)) if likely || !number.is_f64() => {
+                Some(Value::String(number.to_string()))
+            }
+            ("string", Value::Array(items)) if likely => match items.as_slice() {
+                [only @ Value::String(_)] => Some(only.clone()),
+                _ => None,
+            },
+            ("array" | "object", Value::String(text)) if text.trim_start().starts_with(['[', '{']) => {
+                let (inner, _) = lenient::read(text, self.latitude).ok()?;
+                (kind_of(&inner) == kind).then_some(inner)
+            }
+            // A single value for a list. For what runs this can change the meaning: a command line is no program name.
+            ("array", Value::Null) => None,
+            ("array", value) if likely => Some(Value::Array(vec![value.clone()])),
+            _ => None,
+        }
+    }
+
+    /// Finds the one word of an enum that differs only in case or separators.
+    fn choice(&mut self, schema: &Value, value: &mut Value, path: &str) {
+        let (Some(allowed), Value::String(said)) = (schema.get("enum").and_then(Value::as_array), &*value)
+        else {
+            return;
+        };
+        let words: Vec<&str> = allowed.iter().filter_map(Value::as_str).collect();
+        if words.contains(&said.as_str()) {
+            return;
+        }
+        if let Some(word) = names::meant(said, &words, Latitude::Exact) {
+            *value = Value::String(word.to_owned());
+            self.note(RepairKind::Type, format!("`{path}`: read as \"{word}\""));
+        }
+    }
+
+    fn members(&mut self, schema: &Value, members: &mut Map<String, Value>, path: &str, depth: usize) {
+        let Some(known) = schema.get("properties").and_then(Value::as_object) else { return };
+        let required = schema.get("required").and_then(Value::as_array);
+        let must_be = |name: &str| required.is_some_and(|names| names.iter().any(|each| each == name));
+        self.rename(known, members, path);
+        members.retain(|name, value| {
+            let Some(property) = known.get(name) else { return true };
+            let keep = !value.is_null() || must_be(name) || takes_null(property);
+            if !keep {
+                let note = format!("`{path}.{name}`: null left out");
+                self.repairs.push(Repair::of(RepairKind::Null, note));
+            }
+            keep
+        });
+        for (name, value) in members.iter_mut() {
+            if let Some(property) = known.get(name) {
+                self.value(property, value, &format!("{path}.{name}"), depth + 1);
+            }
+        }
+    }
+
+    /// Gives members their right name, where only one can be meant and it is not taken.
+    fn rename(&mut self, known: &Map<String, Value>, members: &mut Map<String, Value>, path: &str) {
+        let strange: Vec<String> =
+            members.keys().filter(|name| !known.contains_key(*name)).cloned().collect();
+        for name in strange {
+            let free: Vec<&str> =
+                known.keys().map(String::as_str).filter(|each| !members.contains_key(*each)).collect();
+            let Some(right) = names::meant(&name, &free, self.latitude) else { continue };
+            if let Some(value) = members.remove(&name) {
+                members.insert(right.to_owned(), value);
+                let shown: String = name.chars().take(64).flat_map(char::escape_debug).collect();
+                self.note(RepairKind::Name, format!("`{path}.{shown}`: read as `{right}`"));
+            }
+        }
+    }
+
+    fn note(&mut self, kind: RepairKind, note: String) {
+        self.repairs.push(Repair::of(kind, note));
+    }
+}
+
+/// Takes off a wrapper such as `{"arguments": {…}}`, unless the tool has a parameter of that name.
+fn unwrap_arguments(schema: &Value, value: &mut Value, repairs: &mut Vec<Repair>) {
+    let Some(members) = value.as_object_mut().filter(|members| members.len() == 1) else { return };
+    let Some(wrapper) = WRAPPERS.iter().find(|wrapper| members.contains_key(**wrapper)) else { return };
+    if schema.get("properties").is_some_and(|known| known.get(wrapper).is_some()) {
+        return;
+    }
+    if let Some(inner @ Value::Object(_)) = members.remove(*wrapper) {
+        *value = inner;
+        repairs.push(Repair::of(RepairKind::Type, format!("the arguments were inside `{wrapper}`")));
+    }
+}
+
+fn takes_null(schema: &Value) -> bool {
+    let kinds = schema.get("type");
+    let listed =
+        |value: &Value| value == "null" || value.as_array().is_some_and(|all| all.contains(&"null".into()));
+    let forms = ["anyOf", "oneOf"].iter().filter_map(|union| schema.get(union)?.as_array()).flatten();
+    kinds.is_none_or(listed) || forms.into_iter().any(|form| form.get("type").is_some_and(listed))
+}
+
+/// 3.0 as 3.
+fn whole(number: &Number) -> Option<Value> {
+    let number = number.as_f64().filter(|number| number.fract() == 0.0 && number.abs() < 9e15)?;
+    format!("{number:.0}").parse::<i64>().ok().map(Value::from)
+}
+
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_f64() => "number",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}

@@ -1,0 +1,231 @@
+//! Text that is almost JSON: code fences, Python's literals and quotes, trailing commas, bare keys, raw line breaks.
+
+use std::{collections::BTreeSet, iter::Peekable, str::Chars};
+
+use serde_json::{Map, Number, Value};
+
+use super::{Latitude, Unusable};
+
+/// How deep a value may be nested, as for JSON proper.
+const MAX_DEPTH: usize = 128;
+
+/// Reads a value, and says in what the text was not JSON.
+pub(super) fn read(text: &str, latitude: Latitude) -> Result<(Value, Vec<&'static str>), Unusable> {
+    let mut notes = BTreeSet::new();
+    let text = text.trim_start_matches('\u{feff}').trim();
+    let text = match unfenced(text)? {
+        Some(inner) => {
+            notes.insert("the code fence around the arguments was taken off");
+            inner
+        }
+        None => text,
+    };
+    let mut reader = Reader { rest: text.chars().peekable(), latitude, notes };
+    let value = reader.value(0)?;
+    reader.blanks();
+    match reader.rest.next() {
+        None => Ok((value, reader.notes.into_iter().collect())),
+        Some(_) => Err(Unusable::Unreadable),
+    }
+}
+
+/// What is inside a code fence, if the text is one. A fence that does not close was cut off.
+fn unfenced(text: &str) -> Result<Option<&str>, Unusable> {
+    let Some(rest) = text.strip_prefix("```") else { return Ok(None) };
+    let inner = rest.strip_suffix("```").ok_or(Unusable::CutOff)?;
+    let begin = inner.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(inner.len());
+    Ok(Some(inner[begin..].trim()))
+}
+
+struct Reader<'a> {
+    rest: Peekable<Chars<'a>>,
+    latitude: Latitude,
+    notes: BTreeSet<&'static str>,
+}
+
+type Read<T> = Result<T, Unusable>;
+
+impl Reader<'_> {
+    fn value(&mut self, depth: usize) -> Read<Value> {
+        if depth > MAX_DEPTH {
+            return Err(Unusable::Unreadable);
+        }
+        self.blanks();
+        match self.peek()? {
+            '{' => self.object(depth),
+            '[' => self.array(depth),
+            '"' | '\'' => self.string().map(Value::String),
+            '-' | '0'..='9' => self.number(),
+            _ => self.word(),
+        }
+    }
+
+    fn object(&mut self, depth: usize) -> Read<Value> {
+        let mut members = Map::new();
+        self.rest.next();
+        while !self.closes('}')? {
+            let name = match self.peek()? {
+                '"' | '\'' => self.string()?,
+                _ => self.bare_key()?,
+            };
+            self.blanks();
+            self.expect(':')?;
+            let value = self.value(depth + 1)?;
+            // Which of two was meant nobody can tell.
+            if members.insert(name, value).is_some() {
+                return Err(Unusable::Unreadable);
+            }
+            self.separator('}')?;
+        }
+        Ok(Value::Object(members))
+    }
+
+    fn array(&mut self, depth: usize) -> Read<Value> {
+        let mut items = Vec::new();
+        self.rest.next();
+        while !self.closes(']')? {
+            items.push(self.value(depth + 1)?);
+            self.separator(']')?;
+        }
+        Ok(Value::Array(items))
+    }
+
+    /// Takes the end, if it comes next.
+    fn closes(&mut self, end: char) -> Read<bool> {
+        self.blanks();
+        let closes = self.peek()? == end;
+        if closes {
+            self.rest.next();
+        }
+        Ok(closes)
+    }
+
+    /// A comma, or nothing before the end.
+    fn separator(&mut self, end: char) -> Read<()> {
+        self.blanks();
+        if self.peek()? == end {
+            return Ok(());
+        }
+        self.expect(',')?;
+        self.blanks();
+        if self.peek()? == end {
+            self.notes.insert("a trailing comma was dropped");
+        }
+        Ok(())
+    }
+
+    fn bare_key(&mut self) -> Read<String> {
+        let name = self.take_while(|c| c.is_alphanumeric() || c == '_' || c == '-');
+        // What ends in a key may have been about to grow.
+        self.peek()?;
+        if name.is_empty() {
+            return Err(Unusable::Unreadable);
+        }
+        self.notes.insert("names without quotes were read as names");
+        Ok(name)
+    }
+
+    fn string(&mut self) -> Read<String> {
+        let quote = self.take()?;
+        if quote == '\'' {
+            self.notes.insert("single quotes were read as double quotes");
+        }
+        let mut text = String::new();
+        loop {
+            match self.take()? {
+                c if c == quote => return Ok(text),
+                '\\' => self.escape(&mut text)?,
+                c => {
+                    if c.is_control() && c < ' ' {
+                        self.notes.insert("line breaks and tabs inside strings were kept as they are");
+                    }
+                    text.push(c);
+                }
+            }
+        }
+    }
+
+    fn escape(&mut self, text: &mut String) -> Read<()> {
+        match self.take()? {
+            c @ ('"' | '\\' | '/' | '\'') => text.push(c),
+            'b' => text.push('\u{8}'),
+            'f' => text.push('\u{c}'),
+            'n' => text.push('\n'),
+            'r' => text.push('\r'),
+            't' => text.push('\t'),
+            'u' => text.push(self.unicode()?),
+            // `\d` of a regular expression: most likely the backslash itself was meant.
+            c if self.latitude >= Latitude::Likely => {
+                self.notes.insert("a backslash that escapes nothing was kept as it is");
+                text.extend(['\\', c]);
+            }
+            _ => return Err(Unusable::Unreadable),
+        }
+        Ok(())
+    }
+
+    fn unicode(&mut self) -> Read<char> {
+        let high = self.hex()?;
+        if !(0xd800..0xdc00).contains(&high) {
+            return char::from_u32(high).ok_or(Unusable::Unreadable);
+        }
+        self.expect('\\')?;
+        self.expect('u')?;
+        let low = self.hex()?.checked_sub(0xdc00).filter(|low| *low < 0x400);
+        let low = low.ok_or(Unusable::Unreadable)?;
+        char::from_u32(0x10000 + ((high - 0xd800) << 10) + low).ok_or(Unusable::Unreadable)
+    }
+
+    fn hex(&mut self) -> Read<u32> {
+        let mut code = 0;
+        for _ in 0..4 {
+            code = code * 16 + self.take()?.to_digit(16).ok_or(Unusable::Unreadable)?;
+        }
+        Ok(code)
+    }
+
+    fn number(&mut self) -> Read<Value> {
+        let text = self.take_while(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
+        let number: Result<Number, _> = serde_json::from_str(&text);
+        number.map(Value::Number).map_err(|_| Unusable::Unreadable)
+    }
+
+    fn word(&mut self) -> Read<Value> {
+        let word = self.take_while(|c| c.is_alphanumeric() || c == '_');
+        let python = match word.as_str() {
+            "true" => return Ok(Value::Bool(true)),
+            "false" => return Ok(Value::Bool(false)),
+            "null" => return Ok(Value::Null),
+            "True" => Value::Bool(true),
+            "False" => Value::Bool(false),
+            "None" => Value::Null,
+            _ => return Err(Unusable::Unreadable),
+        };
+        self.notes.insert("Python's True, False and None were read as JSON's");
+        Ok(python)
+    }
+
+    fn blanks(&mut self) {
+        while self.rest.next_if(|c| c.is_whitespace()).is_some() {}
+    }
+
+    fn take_while(&mut self, wanted: impl Fn(char) -> bool) -> String {
+        let mut taken = String::new();
+        while let Some(c) = self.rest.next_if(|c| wanted(*c)) {
+            taken.push(c);
+        }
+        taken
+    }
+
+    fn peek(&mut self) -> Read<char> {
+        self.rest.peek().copied().ok_or(Unusable::CutOff)
+    }
+
+    fn take(&mut self) -> Read<char> {
+        self.rest.next().ok_or(Unusable::CutOff)
+    }
+
+    fn expect(&mut self, wanted: char) -> Read<()> {
+        if self.take()? == wanted { Ok(()) } else { Err(Unusable::Unreadable) }
+    }
+}

@@ -1,0 +1,101 @@
+//! What a tool takes, said so that a model gets it right the next time.
+
+use serde_json::{Map, Value, json};
+use windlass_contract::{Profile, Schema};
+
+/// Longer shapes help nobody: the model has the schema.
+const MAX_CHARS: usize = 1_000;
+const MAX_DEPTH: usize = 4;
+
+/// The expected shape and an example, two lines. `example` is one the tool's author wrote, if there is one.
+pub fn wanted(schema: &Schema, example: Option<&str>) -> String {
+    let root = schema.project(Profile::Faithful);
+    let shape = clip(&shape(&root, &root, 0));
+    let example = example.map_or_else(|| clip(&sample(&root, &root, 0).to_string()), clip);
+    format!("expected: {shape}\nexample: {example}")
+}
+
+/// A schema in the notation every model has read most of: TypeScript's.
+fn shape(root: &Value, schema: &Value, depth: usize) -> String {
+    let schema = target(root, schema);
+    if depth > MAX_DEPTH {
+        return "…".to_owned();
+    }
+    if let Some(words) = schema.get("enum").and_then(Value::as_array) {
+        return words.iter().take(20).map(Value::to_string).collect::<Vec<_>>().join(" | ");
+    }
+    if let Some(forms) = ["anyOf", "oneOf"].iter().find_map(|union| schema.get(union)?.as_array()) {
+        let forms: Vec<_> = forms.iter().take(8).map(|form| shape(root, form, depth + 1)).collect();
+        return forms.join(" | ");
+    }
+    match schema.get("type") {
+        Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" | "),
+        Some(Value::String(kind)) if kind == "array" => {
+            format!(
+                "[{}, …]",
+                schema.get("items").map_or("any".to_owned(), |items| shape(root, items, depth + 1))
+            )
+        }
+        Some(Value::String(kind)) if kind == "object" => {
+            let members = properties(schema).map(|(name, property)| {
+                let mark = if requires(schema, name) { "" } else { "?" };
+                format!("\"{name}\"{mark}: {}", shape(root, property, depth + 1))
+            });
+            format!("{{{}}}", members.collect::<Vec<_>>().join(", "))
+        }
+        Some(Value::String(kind)) => kind.clone(),
+        _ => "any".to_owned(),
+    }
+}
+
+/// A value that fits, of the required members alone.
+fn sample(root: &Value, schema: &Value, depth: usize) -> Value {
+    let schema = target(root, schema);
+    let given = ["const", "default"].iter().find_map(|keyword| schema.get(keyword));
+    let listed = ["enum", "examples"].iter().find_map(|keyword| schema.get(keyword)?.as_array()?.first());
+    if let Some(value) = given.or(listed).filter(|value| !value.is_null()) {
+        return value.clone();
+    }
+    if depth > MAX_DEPTH {
+        return Value::Null;
+    }
+    if let Some(form) = ["anyOf", "oneOf"].iter().find_map(|union| schema.get(union)?.as_array()?.first()) {
+        return sample(root, form, depth + 1);
+    }
+    let kind = schema.get("type").map(|kind| kind.as_array().and_then(|kinds| kinds.first()).unwrap_or(kind));
+    match kind.and_then(Value::as_str) {
+        Some("integer" | "number") => schema.get("minimum").cloned().unwrap_or(json!(1)),
+        Some("boolean") => json!(true),
+        Some("array") => {
+            json!([schema.get("items").map_or(json!("…"), |items| sample(root, items, depth + 1))])
+        }
+        Some("object") => {
+            let members = properties(schema).filter(|(name, _)| requires(schema, name));
+            let members: Map<String, Value> =
+                members.map(|(name, each)| (name.clone(), sample(root, each, depth + 1))).collect();
+            Value::Object(members)
+        }
+        _ => json!("…"),
+    }
+}
+
+fn target<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
+    let target = schema.get("$ref").and_then(Value::as_str);
+    target.and_then(|target| root.pointer(target.trim_start_matches('#'))).unwrap_or(schema)
+}
+
+fn properties(schema: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    schema.get("properties").and_then(Value::as_object).into_iter().flatten().take(40)
+}
+
+fn requires(schema: &Value, name: &str) -> bool {
+    let required = schema.get("required").and_then(Value::as_array);
+    required.is_some_and(|names| names.iter().any(|each| each == name))
+}
+
+fn clip(text: &str) -> String {
+    match text.char_indices().nth(MAX_CHARS) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
+}
