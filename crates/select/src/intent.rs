@@ -16,6 +16,7 @@ use crate::{
 };
 
 pub use negation::Constraint;
+pub(crate) use target::is_path;
 pub use target::{Target, TargetKind};
 
 /// What a request asks for.

@@ -70,9 +70,12 @@ impl Offered {
 
 fn answer(choice: &Choice) -> String {
     let percent = choice.fit.likelihood * 100.0;
-    match choice.candidates.first().filter(|_| choice.fit.is_likely()) {
-        Some(best) => format!("{}\n", best.name),
-        None => format!("no tool fits ({percent:.0} % likely that one does)\n"),
+    match choice.candidates.first() {
+        Some(best) if choice.fit.is_likely() => format!("{}\n", best.name),
+        Some(best) => {
+            format!("no tool fits ({percent:.0} % likely that one does); the nearest is {}\n", best.name)
+        }
+        None => "no tool fits\n".to_owned(),
     }
 }
 

@@ -46,7 +46,7 @@ pub(crate) fn targets(text: &str) -> Vec<Target> {
 }
 
 /// A path has a slash or a star in it, or an ending like a file's.
-fn is_path(word: &str) -> bool {
+pub(crate) fn is_path(word: &str) -> bool {
     let has_ending = word.rsplit_once('.').is_some_and(|(stem, ending)| {
         let is_ending =
             (1..=5).contains(&ending.len()) && ending.bytes().all(|byte| byte.is_ascii_alphanumeric());

@@ -1,6 +1,6 @@
 //! A request in parts: its own words, and what it only mentions.
 
-use crate::text;
+use crate::{intent::is_path, text};
 
 /// What is quoted, a path or an address is more often a value than a description of the tool.
 const MENTIONED: f32 = 0.5;
@@ -45,10 +45,7 @@ fn quotation(text: &str) -> Option<(&str, &str, &str)> {
 
 fn words(text: &str) -> impl Iterator<Item = Part<'_>> {
     text.split_inclusive(char::is_whitespace).map(|word| {
-        let is_place = word.contains("://")
-            || word.contains('@')
-            || word.starts_with('/')
-            || word.matches('/').count() > 1;
+        let is_place = word.contains("://") || word.contains('@') || is_path(word.trim());
         Part { text: word, weight: if is_place { MENTIONED } else { 1.0 }, is_quoted: false }
     })
 }
@@ -65,6 +62,7 @@ mod tests {
     fn quotations_paths_and_addresses_are_mentioned() {
         assert_eq!(mentioned("find \"foo bar\" in /etc/hosts"), ["foo bar", "/etc/hosts"]);
         assert_eq!(mentioned("打开《三体》 https://a.b/c"), ["三体", "https://a.b/c"]);
+        assert_eq!(mentioned("show me Cargo.toml"), ["Cargo.toml"]);
     }
 
     #[test]
