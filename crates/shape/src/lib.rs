@@ -19,4 +19,4 @@ pub use live::CleanEvents;
 pub use render::{json, markdown, text, verdict};
 pub use shaper::{Failure, Shaper, Verdicts};
 pub use terminal::Terminal;
-pub use understand::tests_in;
+pub use understand::{File, Text, tests_in};

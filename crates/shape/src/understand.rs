@@ -4,6 +4,9 @@
 mod class;
 mod complaint;
 mod diagnostics;
+mod file;
+mod language;
+mod outline;
 mod place;
 mod report;
 mod summary;
@@ -13,6 +16,7 @@ use windlass_contract::{CommandInsight, Content, Detail, ExitClass, Insight, Sev
 use crate::cut::floor_boundary;
 
 pub(crate) use class::{class_of, unstarted};
+pub use file::{File, Text};
 
 /// How much of a line is looked at, unless it is JSON.
 const LINE_BYTES: usize = 1000;

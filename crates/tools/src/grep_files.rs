@@ -1,13 +1,17 @@
 //! `grep_files`: which files hold what fits a pattern, without a program to be installed.
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 use windlass_contract::{
-    Category, Content, Criteria, Cx, Effects, Example, FileError, Found, FoundFile, Gives, Meta, Output,
-    Search, Tool, ToolError, Wanted,
+    Category, Content, Criteria, Cx, Detail, Effects, Example, FileError, Found, FoundFile, Gives, Hits,
+    Insight, Meta, Output, Search, SearchInsight, Tool, ToolError, Wanted,
 };
 
 use crate::file_error;
@@ -18,6 +22,9 @@ const MOST: usize = 2000;
 
 /// The longest a search may take.
 const TIME_LIMIT: Duration = Duration::from_secs(30);
+
+/// How many directories are told of.
+const TOP_DIRECTORIES: usize = 5;
 
 /// How many lines around a match are shown at most.
 const MOST_CONTEXT: usize = 50;
@@ -91,8 +98,9 @@ impl Tool for GrepFiles {
             error => file_error::failed(&format!("unable to access `{}`", search.path.display()), error),
         })?;
         let data = json!({"files": found.files.len(), "more": found.more, "denied": found.denied});
-        let text = args.output_mode.unwrap_or_default().show(&found);
-        Ok(Output { content: vec![Content::Text(text)], data: Some(data), ..Output::default() })
+        let mode = args.output_mode.unwrap_or_default();
+        let content = vec![Content::Text(mode.show(&found))];
+        Ok(Output { content, data: Some(data), insight: Some(mode.insight(&found)), ..Output::default() })
     }
 
     fn meta(&self) -> Meta {
@@ -154,6 +162,28 @@ impl Args {
 }
 
 impl Mode {
+    /// How much was found, and where most of it is.
+    fn insight(self, found: &Found) -> Insight {
+        let mut directories: HashMap<&Path, u64> = HashMap::new();
+        for directory in found.files.iter().filter_map(|file| file.path.parent()) {
+            *directories.entry(directory).or_default() += 1;
+        }
+        let mut directories: Vec<_> =
+            directories.into_iter().map(|(path, files)| Hits { path: path.to_owned(), files }).collect();
+        directories.sort_by(|one, two| two.files.cmp(&one.files).then_with(|| one.path.cmp(&two.path)));
+        directories.truncate(TOP_DIRECTORIES);
+        let files = found.files.len() as u64;
+        let counted = self != Self::FilesWithMatches;
+        let hits = counted.then(|| found.files.iter().map(|file| file.count).sum());
+        let more = if found.more { "more than " } else { "" };
+        let lines = hits.map(|hits| format!(", {hits} lines")).unwrap_or_default();
+        let summary = format!("{more}{files} files{lines}");
+        Insight {
+            summary,
+            detail: Detail::Search(SearchInsight { files, hits, more: found.more, directories }),
+        }
+    }
+
     fn show(self, found: &Found) -> String {
         if found.files.is_empty() {
             return "No matches found.".to_owned();
@@ -235,6 +265,17 @@ mod tests {
         assert_eq!(text(Found::default(), r#"{"pattern":"n"}"#).await, "No matches found.");
         let data = call(found(&[]), r#"{"pattern":"n"}"#).await.unwrap().data;
         assert_eq!(data, Some(json!({"files": 2, "more": false, "denied": 3})));
+    }
+
+    #[tokio::test]
+    async fn how_much_was_found_and_where_is_told_as_data() {
+        let insight =
+            call(found(&[]), r#"{"pattern":"n","output_mode":"count"}"#).await.unwrap().insight.unwrap();
+        let directories = vec![Hits { path: "/w".into(), files: 2 }];
+        let search = SearchInsight { files: 2, hits: Some(4), more: false, directories };
+        assert_eq!(insight, Insight { summary: "2 files, 4 lines".into(), detail: Detail::Search(search) });
+        let names = call(found(&[]), r#"{"pattern":"n"}"#).await.unwrap().insight.unwrap();
+        assert_eq!(names.summary, "2 files");
     }
 
     #[tokio::test]

@@ -5,9 +5,11 @@ use std::{path::PathBuf, time::Duration};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use windlass_contract::{
-    Category, Content, Criteria, Cx, Effects, Example, FileError, Gives, Meta, OpenFile, Output, Seen, Tool,
-    ToolError,
+    Category, Content, Criteria, Cx, Effects, Example, FileError, Gives, Insight, Meta, OpenFile, Output,
+    Seen, Tool, ToolError,
 };
+
+use windlass_shape::{File, Text};
 
 use crate::{file_error, picture};
 use indentation::Block;
@@ -29,6 +31,9 @@ const LINE_LIMIT_BYTES: usize = 500;
 
 /// How much of a file is looked at to know what it is. A file that is shorter is known whole.
 const HEAD_BYTES: usize = 256 * 1024;
+
+/// Up to what size all of a file is looked through, to say how many lines it has and what it defines.
+const OUTLINED_BYTES: usize = 256 * 1024;
 
 /// Read a file; returns its lines with their numbers, as `L1: text`.
 ///
@@ -100,7 +105,8 @@ impl Tool for ReadFile {
         let taken = wanted.take(&mut lines).await.map_err(failed)?;
         let taken = taken.map_err(ToolError::failed)?;
         cx.host.files().show(Seen { path: file.real_path(), stamp: file.stamp(), bytes: lines.whole() });
-        Ok(taken.into())
+        let insight = Some(insight(&*file, &lines).await);
+        Ok(Output { insight, ..Output::from(taken) })
     }
 
     fn meta(&self) -> Meta {
@@ -122,6 +128,20 @@ impl Tool for ReadFile {
             ..Meta::default()
         }
     }
+}
+
+/// What the file is. A text of ordinary length is looked through for it even where only some lines were wanted.
+async fn insight(file: &dyn OpenFile, lines: &Lines<'_>) -> Insight {
+    let (bytes, encoding) = (file.size_bytes(), lines.encoding());
+    let length = usize::try_from(bytes).ok().filter(|length| *length <= OUTLINED_BYTES);
+    let read = match (lines.whole(), length) {
+        (None, Some(length)) => file.read_at(0, length).await.ok(),
+        (Some(_), _) | (None, None) => None,
+    };
+    let decoded =
+        lines.whole().or(read.as_deref()).and_then(|bytes| windlass_patch::Text::decode(bytes).ok());
+    let text = decoded.as_ref().map_or(Text::Beginning(""), |text| Text::Whole(text.content()));
+    File { path: file.path(), bytes, encoding: encoding.name(), text }.insight()
 }
 
 impl ReadFile {
