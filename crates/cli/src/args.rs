@@ -403,7 +403,8 @@ pub(crate) enum Tools {
     },
     /// Answer every set of requests in a directory, for a scorer to judge.
     Bench {
-        /// Where the sets are: `S.tools.jsonl`, `S.queries.jsonl`, `S_select.jsonl`, `S_irrel.jsonl`.
+        /// Where the sets are: `S.tools.jsonl`, `S.queries.jsonl`, `S_select.jsonl`, `S_irrel.jsonl`, `S_args.jsonl`,
+        /// `S_params.jsonl`.
         dir: PathBuf,
         /// Where the predictions go.
         #[arg(long, value_name = "DIR")]

@@ -14,6 +14,7 @@
 //! assert_eq!(choice.candidates[0].name, "get_weather");
 //! ```
 
+pub mod args;
 mod card;
 mod choice;
 mod glossary;

@@ -13,7 +13,11 @@ use std::{
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use windlass::select::{Card, Index, Request, Situation, choose};
+use windlass::select::{
+    Card, Index, Request, Situation,
+    args::{Context, Date, infer},
+    choose,
+};
 
 use crate::problem::Problem;
 
@@ -38,6 +42,12 @@ struct Case {
     query: String,
     #[serde(default)]
     tools: Vec<String>,
+    /// The tools to fill in the arguments of; the task does not ask which.
+    #[serde(default)]
+    gold: Vec<String>,
+    /// What else is known, such as the date.
+    #[serde(default)]
+    context: String,
 }
 
 /// Runs every set of a directory. The report is how long requests took.
@@ -54,6 +64,13 @@ pub(super) fn run(from: &Path, to: &Path) -> Result<String, Problem> {
             let path = from.join(format!("{name}.jsonl"));
             if path.exists() {
                 report.push_str(&among(&name, &read(&path)?, &by_definition, to)?);
+            }
+        }
+        for task in ["args", "params"] {
+            let name = format!("{set}_{task}");
+            let path = from.join(format!("{name}.jsonl"));
+            if path.exists() {
+                report.push_str(&fill(&name, &read(&path)?, &by_definition, to)?);
             }
         }
     }
@@ -114,6 +131,35 @@ fn among(
         let ranked: Vec<_> = choice.candidates.iter().map(|candidate| &candidate.name).collect();
         let (score, features) = (choice.fit.likelihood, choice.fit.features());
         out.write(&json!({"id": case.id, "ranked": ranked, "score": score, "features": features}))?;
+    }
+    out.finish(name)
+}
+
+/// Every case of a task about arguments: those of the tool it names, or of the one that is chosen.
+fn fill(
+    name: &str,
+    cases: &[Case],
+    by_definition: &HashMap<&str, &Card>,
+    to: &Path,
+) -> Result<String, Problem> {
+    let mut out = Predictions::create(to, name)?;
+    for case in cases {
+        let candidates = case.tools.iter().filter_map(|definition| by_definition.get(definition.as_str()));
+        let candidates: Vec<&Card> = candidates.copied().collect();
+        let mut index = Index::new();
+        for card in &candidates {
+            index.add(card);
+        }
+        let hits = index.search(&Request::new(&case.query), 1);
+        let chosen = hits.first().and_then(|hit| index.name(hit.id));
+        let named = candidates.iter().find(|card| case.gold.contains(&card.name));
+        let card = named.or_else(|| candidates.iter().find(|card| chosen == Some(card.name.as_str())));
+        let Some(card) = card else { continue };
+        let context = Context { today: Date::first_in(&case.context), ..Context::default() };
+        let start = Instant::now();
+        let inferred = infer(&case.query, &card.parameters, &context);
+        out.took.push(start.elapsed());
+        out.write(&json!({"id": case.id, "args": inferred.args, "missing": inferred.missing}))?;
     }
     out.finish(name)
 }

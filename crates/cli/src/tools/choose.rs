@@ -5,7 +5,11 @@ use std::path::Path;
 use serde_json::json;
 use windlass::{
     Registry,
-    select::{Candidate, Card, Choice, Index, Part, Request, Situation, ToolId, choose},
+    select::{
+        Candidate, Card, Choice, Index, Part, Request, Situation, ToolId,
+        args::{Context, Inferred, infer},
+        choose,
+    },
 };
 
 use super::{bench, pretty};
@@ -14,7 +18,7 @@ use crate::{args::Choosing, exit::Exit, problem::Problem};
 /// The tools that are chosen from, and what is said about each.
 pub(super) struct Offered {
     index: Index,
-    about: Vec<(ToolId, String)>,
+    cards: Vec<(ToolId, Card)>,
 }
 
 impl Offered {
@@ -30,12 +34,13 @@ impl Offered {
 
     fn new(cards: impl Iterator<Item = Card>) -> Self {
         let mut index = Index::new();
-        let about = cards.map(|card| (index.add(&card), first_line(&card.description).to_owned())).collect();
-        Self { index, about }
+        let cards = cards.map(|card| (index.add(&card), card)).collect();
+        Self { index, cards }
     }
 
     fn about(&self, id: ToolId) -> &str {
-        self.about.iter().rev().find(|(each, _)| *each == id).map_or("", |(_, about)| about)
+        let card = self.cards.iter().rev().find(|(each, _)| *each == id);
+        card.map_or("", |(_, card)| first_line(&card.description))
     }
 
     /// The tools that fit best, one line each.
@@ -59,9 +64,22 @@ impl Offered {
     pub(super) fn select(&self, args: &Choosing, explain: bool) -> (String, Exit) {
         let choice = choose(&self.index, &Request::new(&args.request), Situation::default(), args.limit);
         let exit = if choice.fit.is_likely() { Exit::Done } else { Exit::Failed };
+        let best = choice.candidates.first().filter(|_| choice.fit.is_likely());
+        let card = best.and_then(|best| self.cards.iter().rev().find(|(_, card)| card.name == best.name));
+        let inferred = card.map(|(_, card)| infer(&args.request, &card.parameters, &Context::default()));
         let shown = match (args.json, explain) {
-            (true, _) => pretty(&json!(choice)),
-            (false, true) => format!("{}\n{}", answer(&choice), reasons(&choice)),
+            (true, _) => {
+                let mut shown = json!(choice);
+                if let Some(inferred) = inferred {
+                    shown["arguments"] = json!(inferred.args);
+                    shown["missing"] = json!(inferred.missing);
+                }
+                pretty(&shown)
+            }
+            (false, true) => {
+                let arguments = inferred.map_or_else(String::new, |inferred| arguments(&inferred));
+                format!("{}\n{}{arguments}", answer(&choice), reasons(&choice))
+            }
             (false, false) => answer(&choice),
         };
         (shown, exit)
@@ -77,6 +95,15 @@ fn answer(choice: &Choice) -> String {
         }
         None => "no tool fits\n".to_owned(),
     }
+}
+
+/// What the request says about the arguments of the tool.
+fn arguments(inferred: &Inferred) -> String {
+    let missing = match inferred.missing.as_slice() {
+        [] => String::new(),
+        names => format!("missing      {}\n", names.join(", ")),
+    };
+    format!("\narguments    {}\n{missing}", json!(inferred.args))
 }
 
 /// What was understood, the candidates with their parts, and what was ruled out.

@@ -1,0 +1,69 @@
+//! Arguments from the words of a request: typed by the schema, taken from what is said, never invented.
+//!
+//! Every value comes from the request or the context. Parameters compete for what the request mentions: the pair that
+//! fits best is taken first. What is required and not said is named as missing.
+
+use serde_json::{Map, Value};
+
+mod assign;
+mod date;
+mod mention;
+mod number;
+mod phrase;
+mod slot;
+mod words;
+
+pub use date::Date;
+
+/// What is known besides the request.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Context {
+    /// What day it is; without it, "tomorrow" says nothing.
+    pub today: Option<Date>,
+    /// Paths that exist, relative to the working directory. A word of the request that is one of them is a path.
+    pub files: Vec<String>,
+    /// Values of earlier results, by the name of the parameter they fit.
+    pub earlier: Map<String, Value>,
+}
+
+/// What could be inferred.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Inferred {
+    /// The arguments.
+    pub args: Map<String, Value>,
+    /// Required parameters that nothing was said about.
+    pub missing: Vec<String>,
+}
+
+/// Infers the arguments of a call from a request. `parameters` is a JSON Schema; what makes no sense in it is passed over.
+///
+/// ```
+/// use serde_json::json;
+/// use windlass_select::args::{Context, infer};
+///
+/// let schema = json!({"properties": {
+///     "start": {"type": "string"}, "end": {"type": "string"}, "days": {"type": "integer"},
+/// }, "required": ["start", "end", "days"]});
+/// let inferred = infer("Plan a trip from Oslo to Bergen", &schema, &Context::default());
+/// assert_eq!(json!(inferred.args), json!({"start": "Oslo", "end": "Bergen"}));
+/// assert_eq!(inferred.missing, ["days"]);
+/// ```
+pub fn infer(request: &str, parameters: &Value, context: &Context) -> Inferred {
+    let text = mention::head(request);
+    let slots = slot::slots(parameters);
+    let values = assign::assign(text, &slots, context);
+    let mut inferred = Inferred::default();
+    for (slot, value) in slots.iter().zip(values) {
+        match value {
+            Some(value) => slot.put(&mut inferred.args, value),
+            None if slot.required => inferred.missing.push(slot.top().to_owned()),
+            None => {}
+        }
+    }
+    inferred.missing.retain(|name| !inferred.args.contains_key(name));
+    inferred.missing.dedup();
+    inferred
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,154 @@
+//! Tests of inference.
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+
+fn inferred(request: &str, properties: &Value, required: &[&str]) -> Value {
+    let schema = json!({"type": "object", "properties": properties, "required": required});
+    let context = Context { today: Date::new(2024, 5, 6), ..Context::default() };
+    let Inferred { args, missing } = infer(request, &schema, &context);
+    json!([args, missing])
+}
+
+#[test]
+fn numbers_go_where_their_words_and_units_say() {
+    let properties = json!({
+        "height": {"type": "integer", "description": "Height in centimeters."},
+        "weight": {"type": "integer", "description": "Weight in kilograms."},
+        "rate": {"type": "number", "description": "Rate in decimal form."},
+    });
+    let cases = [
+        ("a person who weighs 85 kg and is 180 cm tall", json!([{"height": 180, "weight": 85}, []])),
+        (
+            "weight of 85 kilograms and height of 180, at a rate of 5%",
+            json!([{"height": 180, "weight": 85, "rate": 0.05}, []]),
+        ),
+        ("with a height of 1,800", json!([{"height": 1800}, ["weight"]])),
+    ];
+    for (request, expected) in cases {
+        assert_eq!(inferred(request, &properties, &["weight", "height"]), expected, "{request}");
+    }
+}
+
+#[test]
+fn names_go_where_their_prepositions_say() {
+    let properties = json!({
+        "origin": {"type": "string", "description": "Where it begins."},
+        "destination": {"type": "string", "description": "Where it ends."},
+        "date": {"type": "string", "description": "When, as YYYY-MM-DD."},
+    });
+    let expected = json!([{"origin": "New York", "destination": "Los Angeles", "date": "2024-05-07"}, []]);
+    let required = ["origin", "destination"];
+    assert_eq!(inferred("Fly to Los Angeles from New York tomorrow", &properties, &required), expected);
+    assert_eq!(inferred("Fly somewhere", &properties, &required), json!([{}, ["origin", "destination"]]));
+}
+
+#[test]
+fn paths_patterns_and_quotations_are_told_apart() {
+    let properties = json!({
+        "path": {"type": "string", "description": "The file to look in."},
+        "pattern": {"type": "string", "description": "The text to look for."},
+    });
+    let expected = json!([{"path": "src/main.rs", "pattern": "fn main"}, []]);
+    assert_eq!(
+        inferred("search for \"fn main\" in src/main.rs", &properties, &["path", "pattern"]),
+        expected
+    );
+}
+
+#[test]
+fn a_word_is_a_path_if_the_context_knows_such_a_file() {
+    let schema = json!({"properties": {"file": {"type": "string"}}, "required": ["file"]});
+    let context = Context { files: vec!["Makefile".into(), "docs".into()], ..Context::default() };
+    assert_eq!(json!(infer("what is in docs", &schema, &context).args), json!({"file": "docs"}));
+    assert_eq!(infer("what is in there", &schema, &Context::default()).missing, ["file"]);
+}
+
+#[test]
+fn what_an_earlier_result_said_fills_what_the_request_does_not() {
+    let schema = json!({"properties": {"user_id": {"type": "string"}}, "required": ["user_id"]});
+    let earlier = json!({"user_id": "u-1"}).as_object().cloned().unwrap();
+    let context = Context { earlier, ..Context::default() };
+    assert_eq!(json!(infer("show the profile", &schema, &context).args), json!({"user_id": "u-1"}));
+    assert_eq!(json!(infer("show the profile of u-2", &schema, &context).args), json!({"user_id": "u-2"}));
+}
+
+#[test]
+fn choices_switches_and_lists_are_read_from_the_text() {
+    let properties = json!({
+        "unit": {"type": "string", "enum": ["celsius", "fahrenheit"]},
+        "cities": {"type": "array", "items": {"type": "string"}, "description": "Cities to compare."},
+        "include_humidity": {"type": "boolean"},
+    });
+    let request = "Compare the weather of Oslo, Bergen and Bodø in Fahrenheit, without humidity";
+    let expected =
+        json!([{"unit": "fahrenheit", "cities": ["Oslo", "Bergen", "Bodø"], "include_humidity": false}, []]);
+    assert_eq!(inferred(request, &properties, &["cities"]), expected);
+}
+
+#[test]
+fn chinese_requests_are_read_too() {
+    let properties = json!({
+        "name": {"type": "string", "description": "角色的名字"},
+        "age": {"type": "integer", "description": "年龄"},
+        "from": {"type": "string", "description": "出发城市"},
+        "to": {"type": "string", "description": "到达城市"},
+        "day": {"type": "string", "description": "出发日期"},
+    });
+    let cases = [
+        ("角色名字叫李军，年龄是二十八岁。", json!([{"name": "李军", "age": 28}, []])),
+        (
+            "订一张从上海到北京的票，出发日期是5月8日",
+            json!([{"from": "上海", "to": "北京", "day": "2024-05-08"}, []]),
+        ),
+    ];
+    for (request, expected) in cases {
+        assert_eq!(inferred(request, &properties, &[]), expected, "{request}");
+    }
+}
+
+#[test]
+fn objects_are_filled_from_within() {
+    let properties = json!({"trip": {"type": "object", "properties": {
+        "days": {"type": "integer"}, "city": {"type": "string"},
+    }, "required": ["days", "city"]}});
+    assert_eq!(
+        inferred("3 days in Rome", &properties, &["trip"]),
+        json!([{"trip": {"days": 3, "city": "Rome"}}, []])
+    );
+    assert_eq!(inferred("somewhere", &properties, &["trip"]), json!([{}, ["trip"]]));
+}
+
+#[test]
+fn a_schema_that_makes_no_sense_and_a_huge_request_are_survived() {
+    for schema in [
+        json!(null),
+        json!([]),
+        json!({"properties": 3}),
+        json!({"properties": {"a": 1}, "required": [1, "b"]}),
+    ] {
+        infer("a is 1", &schema, &Context::default());
+    }
+    let schema =
+        json!({"properties": {"a": {"type": "string"}, "b": {"type": "array"}}, "required": ["a", "b"]});
+    for text in ["'a' 1 是 从上海、", "\"", "Ab "] {
+        infer(&text.repeat(1_000_000 / text.len()), &schema, &Context::default());
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_request_is_too_odd(request in "\\PC{0,60}") {
+        let properties = json!({"name": {"type": "string", "description": "名字, e.g. 'x'"}, "n": {"type": "number"}, "l": {"type": "array", "items": {"type": "integer"}}, "ok": {"type": "boolean", "description": "是否有效"}});
+        let answer = inferred(&request, &properties, &["name", "n", "l"]);
+        prop_assert_eq!(answer, inferred(&request, &properties, &["name", "n", "l"]));
+    }
+
+    #[test]
+    fn no_mixture_of_signs_is_too_odd(request in "[a-cA-C0-9一二十年月日是为从到、，。'\"“”《》$%:./-]{0,40}") {
+        let properties = json!({"name": {"type": "string", "description": "城市名字"}, "date": {"type": "string", "description": "出发日期"}, "n": {"type": "integer"}, "l": {"type": "array", "items": {"type": "string"}, "description": "列表"}});
+        inferred(&request, &properties, &["name", "date", "n", "l"]);
+    }
+}
