@@ -162,6 +162,8 @@ fn token(rest: &str) -> Option<Found> {
     });
     let rooted = ["./", "../", "/", "~/"].iter().any(|root| word.starts_with(root));
     let filed = extension && !word.starts_with(|c: char| c.is_ascii_digit()) || has('*') && has('.');
+    let steps = word.split('/').all(|step| step.len() > 1) && !word.eq_ignore_ascii_case("and/or");
+    let nested = has('/') && steps && word.chars().all(|c| c.is_ascii_alphanumeric() || "_-./*".contains(c));
     let plain = word.chars().all(|c| c.is_ascii_alphanumeric() || "_-#.:/+".contains(c));
     let mixed = letters && (has('_') || digits) && !measured(word) && plain;
     let hyphened = !letters && digits && word.matches('-').count() >= 2 && word.len() >= 7;
@@ -171,7 +173,7 @@ fn token(rest: &str) -> Option<Found> {
         Kind::Url
     } else if word.split_once('@').is_some_and(|(who, host)| !who.is_empty() && host.contains('.')) {
         Kind::Email
-    } else if letters && (rooted || filed) {
+    } else if letters && (rooted || filed || nested) {
         Kind::Path
     } else if mixed || hyphened {
         Kind::Code
