@@ -31,7 +31,7 @@ pub struct Context {
 pub struct Inferred {
     /// The arguments.
     pub args: Map<String, Value>,
-    /// Required parameters that nothing was said about.
+    /// Required parameters that nothing was said about, and required members of those it says something about.
     pub missing: Vec<String>,
 }
 
@@ -54,13 +54,13 @@ pub fn infer(request: &str, parameters: &Value, context: &Context) -> Inferred {
     let values = assign::assign(text, &slots, context);
     let mut inferred = Inferred::default();
     for (slot, value) in slots.iter().zip(values) {
-        match value {
-            Some(value) => slot.put(&mut inferred.args, value),
-            None if slot.required => inferred.missing.push(slot.top().to_owned()),
-            None => {}
+        if let Some(value) = value {
+            slot.put(&mut inferred.args, value);
         }
     }
-    inferred.missing.retain(|name| !inferred.args.contains_key(name));
+    let needed = slots.iter().filter(|slot| slot.required);
+    let missing = needed.filter_map(|slot| slot.missing_from(&inferred.args)).map(str::to_owned);
+    inferred.missing = missing.collect();
     inferred.missing.dedup();
     inferred
 }

@@ -244,7 +244,8 @@ fn written(body: &str, before: Option<char>) -> Option<(f64, usize)> {
     let unit = body[end..].chars().next().filter(|c| {
         "个名位次年月天小分秒公元度级人件张本只条杯份岁米千克斤页部间晚周倍台辆种点".contains(*c)
     });
-    if end > 0 && (unit.is_some() || body[..end].chars().count() > 1) {
+    // 一个 is an article more often than a count.
+    if end > 0 && &body[..end] != "一" && (unit.is_some() || body[..end].chars().count() > 1) {
         return number::chinese(&body[..end]).map(|value| (value, end));
     }
     let end = body.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(body.len());

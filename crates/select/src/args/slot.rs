@@ -109,9 +109,17 @@ fn kind_name(schema: &Value) -> Option<&str> {
 }
 
 impl Slot {
-    /// The parameter it belongs to.
-    pub(super) fn top(&self) -> &str {
-        self.path.first().map_or("", String::as_str)
+    /// The first thing that is not there on the way to it.
+    pub(super) fn missing_from(&self, args: &Map<String, Value>) -> Option<&str> {
+        let (top, rest) = self.path.split_first()?;
+        let mut at = args.get(top);
+        if at.is_none() {
+            return Some(top);
+        }
+        rest.iter().find_map(|step| {
+            at = at.and_then(|value| if step.is_empty() { value.get(0) } else { value.get(step) });
+            (at.is_none() && !step.is_empty()).then_some(step.as_str())
+        })
     }
 
     /// The name as the schema has it.

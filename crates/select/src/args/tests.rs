@@ -118,6 +118,7 @@ fn objects_are_filled_from_within() {
         inferred("3 days in Rome", &properties, &["trip"]),
         json!([{"trip": {"days": 3, "city": "Rome"}}, []])
     );
+    assert_eq!(inferred("3 days", &properties, &["trip"]), json!([{"trip": {"days": 3}}, ["city"]]));
     assert_eq!(inferred("somewhere", &properties, &["trip"]), json!([{}, ["trip"]]));
 }
 
