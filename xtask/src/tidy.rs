@@ -97,7 +97,11 @@ impl Source {
     fn problems(&self) -> Vec<String> {
         /// What may be written only in some places, and why.
         const ONLY: [(&str, &[&str], &str); 5] = [
-            ("Grant::issue(", &["crates/runtime/src/gate.rs"], "only the gate makes grants"),
+            (
+                "Grant::issue(",
+                &["crates/runtime/src/gate.rs", "crates/runtime/src/gate/"],
+                "only the gate makes grants",
+            ),
             ("unsafe {", &["crates/host/src/"], "only `host` may be unsafe"),
             ("reqwest::", &["crates/model/src/"], "only `model` speaks HTTP"),
             ("std::env::var", &["crates/cli/src/"], "only `cli` reads the environment"),

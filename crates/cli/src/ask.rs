@@ -37,11 +37,16 @@ impl Approver for Terminal {
 /// The whole question: nothing is cut, and nothing can pose as something else.
 fn in_words(question: &Question) -> String {
     let Question { tool, effects, cwd, reason, unclear, .. } = question;
-    let what = match &effects.command {
-        Some(command) if effects.terminal => ("run, with a terminal to type to", vec![command.display()]),
-        Some(command) => ("run", vec![command.display()]),
-        None if effects.writes.is_empty() => ("use", vec!["the network".to_owned()]),
-        None => ("write", effects.writes.iter().map(|path| cwd.join(path).display().to_string()).collect()),
+    let what = match (&effects.command, &effects.typed) {
+        (Some(command), _) if effects.terminal => {
+            ("run, with a terminal to type to", vec![command.display()])
+        }
+        (Some(command), _) => ("run", vec![command.display()]),
+        (None, Some(typed)) => ("type, to a program that runs", vec![typed.display()]),
+        (None, None) if effects.writes.is_empty() => ("use", vec!["the network".to_owned()]),
+        (None, None) => {
+            ("write", effects.writes.iter().map(|path| cwd.join(path).display().to_string()).collect())
+        }
     };
     let mut lines = vec![format!("{tool} wants to {}:", what.0)];
     lines.extend(what.1.iter().map(|thing| format!("  {}", visible(thing))));
@@ -56,7 +61,11 @@ fn in_words(question: &Question) -> String {
 
 /// What each answer would allow.
 fn choices(question: &Question) -> Vec<String> {
-    let thing = if question.effects.command.is_some() { "command" } else { "change" };
+    let thing = match (&question.effects.command, &question.effects.typed) {
+        (Some(_), _) => "command",
+        (None, Some(_)) => "text",
+        (None, None) => "change",
+    };
     let held = visible(&match &question.beyond {
         Beyond::Nothing => "as the sandbox mode says".to_owned(),
         Beyond::Wider { writable, network } => {

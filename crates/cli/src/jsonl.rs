@@ -9,8 +9,8 @@ use std::{
 
 use serde_json::{Map, Value, json};
 use windlass::{
-    CallId, Effects, Event, EventSink, Facts, FileEdit, Outcome, Plan, PlanStatus, Reason, Status, Stop,
-    ToolCall, Usage,
+    CallId, CommandLine, Effects, Event, EventSink, Facts, FileEdit, Outcome, Plan, PlanStatus, Reason,
+    Status, Stop, ToolCall, Typed, Usage,
 };
 
 /// Writes events as lines.
@@ -232,8 +232,11 @@ fn with_diff(state: &mut State, mut fields: Value) -> Value {
 
 /// A command, or a tool of any other kind in the one shape clients have for it.
 fn describe(call: &ToolCall, effects: &Effects) -> (&'static str, Value) {
-    if let Some(command) = &effects.command {
-        let fields = json!({"command": command.display(), "aggregated_output": "", "exit_code": null, "tool": call.name});
+    let typed = |typed: &Typed| format!("{} {}", call.name, typed.display());
+    let command = effects.command.as_ref().map(CommandLine::display);
+    if let Some(command) = command.or_else(|| effects.typed.as_ref().map(typed)) {
+        let fields =
+            json!({"command": command, "aggregated_output": "", "exit_code": null, "tool": call.name});
         return ("command_execution", fields);
     }
     let text = call.input.as_str();

@@ -122,15 +122,16 @@ fn is_piece(event: &Event) -> bool {
 fn title(call: &ToolCall, effects: &Effects) -> String {
     // The name, too, is only what a model said: there need not be such a tool.
     let name = call.name.as_str();
-    visible(&match &effects.command {
+    visible(&match (&effects.command, &effects.typed) {
         // The whole command, whatever its length: what is not shown could be anything.
-        Some(command) => format!("{name} {}", command.display()),
-        None if !effects.writes.is_empty() => {
+        (Some(command), _) => format!("{name} {}", command.display()),
+        (None, Some(typed)) => format!("{name} {}", typed.display()),
+        (None, None) if !effects.writes.is_empty() => {
             let paths =
                 effects.writes.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
             format!("{} {paths}", shortened(name, 64))
         }
-        None => format!("{} {}", shortened(name, 64), shortened(call.input.as_str(), 200)),
+        (None, None) => format!("{} {}", shortened(name, 64), shortened(call.input.as_str(), 200)),
     })
 }
 
@@ -168,8 +169,8 @@ fn ending(style: &Style, call: &ToolCall, effects: &Effects, outcome: &Outcome) 
         String::new()
     };
     // What a tool without a command gives back is for the model; its success says enough to a person.
-    let has_command = effects.command.is_some() || matches!(outcome.facts, Facts::Session(_));
-    let silent = outcome.verdict.success && !has_command;
+    let has_program = effects.has_program() || matches!(outcome.facts, Facts::Session(_));
+    let silent = outcome.verdict.success && !has_program;
     let output = if silent { String::new() } else { tail(&outcome.text(), most) };
     let told = outcome.insight.as_ref().filter(|insight| insight.is_telling());
     let told = told.map(|insight| format!(": {}", visible(&insight.summary))).unwrap_or_default();

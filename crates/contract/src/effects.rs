@@ -22,6 +22,9 @@ pub struct Effects {
     /// Whether the program gets a terminal that can be typed to. What was allowed without one was not allowed with one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub terminal: bool,
+    /// What it would type to a program that already runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub typed: Option<Typed>,
     /// The model wants the program to run without the sandbox. A request, never a decision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub escalation: Option<Escalation>,
@@ -64,9 +67,19 @@ impl Effects {
         Self { command: Some(command), ..Self::default() }
     }
 
+    /// Types to a program that already runs, which may then do anything its own sandbox lets it.
+    pub fn typed(typed: Typed) -> Self {
+        Self { typed: Some(typed), ..Self::default() }
+    }
+
+    /// Whether a program does the work: one that would be started, or one that is typed to.
+    pub fn has_program(&self) -> bool {
+        self.command.is_some() || self.typed.is_some()
+    }
+
     /// Whether the call may change something: such a call runs alone, and needs more than a yes by default.
     pub fn may_change(&self) -> bool {
-        !self.writes.is_empty() || self.command.is_some() || self.network != Network::None
+        !self.writes.is_empty() || self.has_program() || self.network != Network::None
     }
 }
 
@@ -119,6 +132,22 @@ impl CommandLine {
     /// The command as one line a person could paste into a shell.
     pub fn display(&self) -> String {
         self.argv.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// Text for a program that already runs. Nobody knows what that program makes of it; it may be a shell.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Typed {
+    /// The program, as the model started it.
+    pub to: String,
+    /// The text.
+    pub text: String,
+}
+
+impl Typed {
+    /// The program and the text, on one line and each quoted where a shell would need it.
+    pub fn display(&self) -> String {
+        format!("{} {}", quote(&self.to), quote(&self.text))
     }
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Effects, Network};
 
-/// What a call may do. Made by the gate alone (`runtime/gate.rs`; `cargo xtask tidy` checks it), and the only thing a
+/// What a call may do. Made by the gate alone (`runtime/gate`; `cargo xtask tidy` checks it), and the only thing a
 /// [`Sandbox`](crate::Sandbox) makes a host from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Grant {

@@ -1,6 +1,8 @@
 //! From a command line to what is known about it.
 
-use windlass_contract::CommandLine;
+use std::path::Path;
+
+use windlass_contract::{CommandLine, Typed};
 
 use crate::{
     Access, Action, Class, Danger, FileUse, Judgement, Part, Reason, Rule, Rules, Severity, Unclear, What,
@@ -46,13 +48,7 @@ const HARMLESS_VARIABLES: &[&str] = &[
 
 /// Says what is known about a command. Reads nothing but its arguments.
 pub fn judge(command: &CommandLine, rules: &Rules) -> Judgement {
-    let mut judge = Judge {
-        rules,
-        places: Places::starting(command.cwd.as_deref()),
-        parts: Vec::new(),
-        unclear: Vec::new(),
-        files: Vec::new(),
-    };
+    let mut judge = Judge::new(rules, command.cwd.as_deref());
     let words: Vec<_> = command.argv.iter().map(|word| Word::literal(word)).collect();
     match wrapper::open(&words).pop() {
         // The shell that a tool runs every line in is not worth a word.
@@ -60,6 +56,19 @@ pub fn judge(command: &CommandLine, rules: &Rules) -> Judgement {
         _ => judge.words(words),
     };
     judge.finish()
+}
+
+/// Says what is known about a text that would be typed to a running program. If that is a shell, the text is a script, and
+/// what it would do there counts; but nobody knows what the program makes of it, so that it is never safe.
+pub fn judge_typed(typed: &Typed, cwd: &Path, rules: &Rules) -> Judgement {
+    let mut judge = Judge::new(rules, Some(cwd));
+    judge.script(&typed.text, Dialect::Bash, &Via { programs: vec![typed.to.clone()], allowed: None });
+    let judgement = judge.finish();
+    if judgement.class > Class::Ordinary {
+        return Judgement { escape_sandbox: false, ..judgement };
+    }
+    let why = format!("it is typed to `{}`, and what that makes of it is not known", typed.to);
+    Judgement { class: Class::Ordinary, why, changes_nothing: false, escape_sandbox: false, ..judgement }
 }
 
 struct Judge<'a> {
@@ -87,6 +96,11 @@ struct Runs {
 }
 
 impl<'a> Judge<'a> {
+    fn new(rules: &'a Rules, cwd: Option<&Path>) -> Self {
+        let places = Places::starting(cwd);
+        Self { rules, places, parts: Vec::new(), unclear: Vec::new(), files: Vec::new() }
+    }
+
     /// A command that no shell reads.
     fn words(&mut self, words: Vec<Word>) -> Class {
         self.unclear.extend(words.iter().find_map(|word| Unclear::hidden(&word.text)));

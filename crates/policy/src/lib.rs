@@ -40,7 +40,7 @@ mod suggest;
 mod wrapper;
 
 pub use danger::{Danger, Severity};
-pub use judge::judge;
+pub use judge::{judge, judge_typed};
 pub use judgement::{Access, Class, FileUse, Judgement, Part, Reason};
 pub use matrix::{Ruling, Wish, ruling};
 pub use offer::offer;

@@ -230,8 +230,6 @@ fn scripts(name: &str, words: &[Word]) -> Option<Inner> {
     let subcommand = |at: usize| words.get(at).map(|word| word.text.as_str());
     let text = match (name, subcommand(1)) {
         ("eval", _) => joined(words.get(1..)?),
-        // What a tool types to a program that is already running, which may be a shell: the program, then the text.
-        ("write_stdin", Some(_)) => text(2)?,
         ("trap", Some(first)) if !first.starts_with('-') => text(1)?,
         ("su" | "runuser" | "script" | "flock", _) => after(&["-c", "--command", "--session-command"])?,
         ("env", _) => after(&["-S", "--split-string"])?,

@@ -11,7 +11,9 @@ use windlass_contract::{
     Answer, ApprovalPolicy, Approver, Beyond, CommandLine, Confinement, Denial, Effects, Grant, Question,
     Reach, Rulebook, ToolCall,
 };
-use windlass_policy::{Class, Judgement, RuleFile, Rules, Ruling, Trust, Wish, judge, offer, ruling};
+use windlass_policy::{
+    Class, Judgement, RuleFile, Rules, Ruling, Trust, Wish, judge, judge_typed, offer, ruling,
+};
 use windlass_shape::Failure;
 
 use crate::{Reason, Stop};
@@ -34,12 +36,12 @@ pub struct Gate {
     memory: Memory,
 }
 
-impl Policy {
-    /// The grant for a command that a person starts themselves: nobody needs to be asked, and it is held as the
-    /// sandbox mode says.
-    pub fn grant_to_person(&self) -> Grant {
-        Grant::issue(self.cwd.clone(), &Effects::none(), self.limits.clone(), self.confinement())
-    }
+/// What the policy makes of the command of a call, or of what it types.
+#[derive(Debug)]
+pub(crate) struct Judged {
+    judgement: Judgement,
+    /// How many rules there were. They only ever become more.
+    rules: usize,
 }
 
 /// A grant and who gave it.
@@ -77,19 +79,32 @@ impl Gate {
         self
     }
 
-    /// Whether a call that runs this command may run beside others.
-    pub(crate) fn overlaps(&self, command: &CommandLine) -> bool {
-        self.policy.parallel_commands || self.judge(command).changes_nothing
+    /// Judges what a call would run, if it would run anything: where it would run, for what `.` stands for decides whether
+    /// a search goes through secrets.
+    pub(crate) fn judge(&self, effects: &Effects) -> Option<Judged> {
+        let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner);
+        let command = effects.command.as_ref().map(|command| judge(&self.placed(command), &rules));
+        let typed = effects.typed.as_ref().map(|typed| judge_typed(typed, &self.policy.cwd, &rules));
+        let judgement = command.into_iter().chain(typed).max_by_key(|judgement| judgement.class)?;
+        Some(Judged { judgement, rules: rules.iter().count() })
     }
 
-    /// Lets a call through, or says why not.
+    /// Whether a call that was judged so may run beside others.
+    pub(crate) fn overlaps(&self, judged: &Judged) -> bool {
+        self.policy.parallel_commands || judged.judgement.changes_nothing
+    }
+
+    /// Lets a call through, or says why not. It is judged again if an answer has made a rule since.
     pub(crate) async fn admit(
         &self,
         call: &ToolCall,
         effects: &Effects,
+        judged: Option<Judged>,
         stop: &Stop,
     ) -> Result<Admission, Failure> {
-        let (confinement, decision) = match self.decide(effects) {
+        let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner).iter().count();
+        let judged = judged.filter(|judged| judged.rules == rules).or_else(|| self.judge(effects));
+        let (confinement, decision) = match self.decide(effects, judged) {
             Decision::Run { confinement, why } => (confinement, why),
             Decision::Refuse { reason } => return Err(Failure::Refused(reason)),
             Decision::Ask { confinement, reason, unclear } => {
@@ -97,7 +112,7 @@ impl Gate {
                 (confinement, self.ask(&question, stop).await?)
             }
         };
-        Ok(Admission { grant: self.grant(effects, confinement), decision })
+        Ok(Admission { grant: self.policy.grant(effects, confinement), decision })
     }
 
     /// Lets a call through once more, and further, after the sandbox has stopped it; `None` if it may not go further.
@@ -116,7 +131,7 @@ impl Gate {
         let question = self.question(call, effects, &confinement, wider::reason(denials), Vec::new());
         match self.ask(&question, stop).await {
             Ok(decision) => Ok(Some(Admission {
-                grant: self.grant(effects, confinement),
+                grant: self.policy.grant(effects, confinement),
                 decision: format!("{decision}, after a denial"),
             })),
             // It has a result already, which says what was stopped.
@@ -125,24 +140,19 @@ impl Gate {
         }
     }
 
-    fn grant(&self, effects: &Effects, confinement: Confinement) -> Grant {
-        Grant::issue(self.policy.cwd.clone(), effects, self.policy.limits.clone(), confinement)
-    }
-
-    fn decide(&self, effects: &Effects) -> Decision {
+    fn decide(&self, effects: &Effects, judged: Option<Judged>) -> Decision {
         if !effects.may_change() && effects.reads.is_empty() {
             return Decision::Run { confinement: Confinement::InProcess, why: "touches nothing".to_owned() };
         }
         let Policy { approval, cwd, .. } = &self.policy;
-        match &effects.command {
-            Some(command) => self.decide_command(command, effects),
+        match judged {
+            Some(judged) => self.decide_program(judged.judgement, effects),
             None => files::decide(effects, self.policy.confinement(), *approval, cwd),
         }
     }
 
-    fn decide_command(&self, command: &CommandLine, effects: &Effects) -> Decision {
+    fn decide_program(&self, judgement: Judgement, effects: &Effects) -> Decision {
         let Policy { approval, sandbox, .. } = self.policy;
-        let judgement = self.judge(command);
         let wish = if effects.escalation.is_some() { Wish::Escalated } else { Wish::Contained };
         let confinement = self.policy.confinement();
         if judgement.escape_sandbox {
@@ -167,11 +177,6 @@ impl Gate {
             Ruling::Refuse => Decision::Refuse { reason: format!("refused: {}", judgement.why) },
             Ruling::RefuseWish => Decision::Refuse { reason: no_wishes(approval) },
         }
-    }
-
-    /// Judged where it would run: what `.` stands for decides whether a search goes through secrets.
-    fn judge(&self, command: &CommandLine) -> Judgement {
-        judge(&self.placed(command), &self.rules.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn placed(&self, command: &CommandLine) -> CommandLine {
@@ -205,11 +210,14 @@ impl Gate {
         let proposed = effects.escalation.as_ref().map_or(&[][..], |escalation| &escalation.prefix_rule);
         let rule = command.as_ref().zip(wish);
         let rule = rule.and_then(|(command, wish)| offer(command, &rules, proposed, wish));
-        let keys: Vec<_> = match &command {
-            // The same command, in the same place, on a terminal or not, held the same way.
-            Some(command) => vec![json!([call.name, command.argv, cwd, effects.terminal, beyond])],
-            None if effects.writes.is_empty() => vec![json!([call.name, call.input, beyond])],
-            None => effects.writes.iter().map(|path| json!([cwd.join(path), beyond])).collect(),
+        let argv = command.as_ref().map(|command| &command.argv);
+        let keys: Vec<_> = match effects {
+            // The same command or text, in the same place, on a terminal or not, held the same way.
+            _ if effects.has_program() => {
+                vec![json!([call.name, argv, effects.typed, cwd, effects.terminal, beyond])]
+            }
+            _ if effects.writes.is_empty() => vec![json!([call.name, call.input, beyond])],
+            _ => effects.writes.iter().map(|path| json!([cwd.join(path), beyond])).collect(),
         };
         Question {
             call: call.id.clone(),

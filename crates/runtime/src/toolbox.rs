@@ -11,7 +11,7 @@ use windlass_shape::{Failure, Shaper};
 
 use crate::{
     Gate, Registry, Review, Stop,
-    gate::Admission,
+    gate::{Admission, Judged},
     orchestrator::{self, Attempt},
     preflight,
     router::{self, Understood},
@@ -48,6 +48,8 @@ pub struct Prepared {
     format: Format,
     criteria: Criteria,
     effects: Effects,
+    /// What the gate makes of what it would run, if anything.
+    judged: Option<Judged>,
     overlaps: bool,
     repairs: Vec<String>,
     ready: Result<Box<dyn Ready>, Failure>,
@@ -102,11 +104,12 @@ impl Toolbox {
             Ok(Understood { ready, effects, repairs }) => (effects, repairs, Ok(ready)),
             Err(failure) => (Effects::none(), Vec::new(), Err(failure)),
         };
-        let overlaps = match &effects.command {
-            Some(command) => self.gate.overlaps(command),
+        let judged = self.gate.judge(&effects);
+        let overlaps = match &judged {
+            Some(judged) => self.gate.overlaps(judged),
             None => routed.tool.is_none_or(|tool| tool.meta.parallel) && !effects.may_change(),
         };
-        Prepared { call, format, criteria, effects, overlaps, repairs, ready }
+        Prepared { call, format, criteria, effects, judged, overlaps, repairs, ready }
     }
 
     /// Runs a call. Every way this can end is an outcome; it is on record and announced before it is returned.
@@ -119,14 +122,17 @@ impl Toolbox {
 
     async fn run_to_its_end(&self, prepared: Prepared, stop: &Stop) -> Outcome {
         let began = Instant::now();
-        let Prepared { call, format, criteria, mut effects, overlaps, repairs, ready } = prepared;
+        let Prepared { call, format, criteria, mut effects, mut judged, overlaps, repairs, ready } = prepared;
         let mut receipt = Receipt { repairs, ..Receipt::default() };
         let ready = match ready {
-            Ok(ready) => self.looked(&call, &mut effects, ready, stop).await,
+            Ok(ready) => self.looked(&call, &mut effects, &mut judged, ready, stop).await,
             Err(failure) => Err(failure),
         };
         let result = match ready {
-            Ok(ready) => self.pass(&call, &effects, &*ready, &mut receipt, stop).await,
+            Ok(ready) => {
+                let attempt = Attempt { toolbox: self, call: &call, effects: &effects, ready: &*ready, stop };
+                self.pass(&attempt, judged, &mut receipt).await
+            }
             Err(failure) => Err(failure),
         };
         if let Err(Failure::Tool(error)) = &result {
@@ -156,38 +162,38 @@ impl Toolbox {
         &self,
         call: &ToolCall,
         effects: &mut Effects,
+        judged: &mut Option<Judged>,
         ready: Box<dyn Ready>,
         stop: &Stop,
     ) -> Result<Box<dyn Ready>, Failure> {
         let Some(look) = ready.looks() else { return Ok(ready) };
-        let admission = self.admit(call, effects, stop).await?;
         let attempt = Attempt { toolbox: self, call, effects, ready: &*ready, stop };
+        let admission = self.admit(&attempt, judged.take()).await?;
         let next = attempt.look(look, &admission.grant).await?;
         *effects = next.effects();
+        *judged = self.gate.judge(effects);
         Ok(next)
     }
 
-    async fn admit(&self, call: &ToolCall, effects: &Effects, stop: &Stop) -> Result<Admission, Failure> {
+    async fn admit(&self, attempt: &Attempt<'_>, judged: Option<Judged>) -> Result<Admission, Failure> {
+        let Attempt { call, effects, stop, .. } = *attempt;
         debug_span!("preflight").in_scope(|| preflight::check(call, effects)).map_err(Failure::Tool)?;
         tokio::select! {
             biased;
             // A question may wait for a person; a stopped turn must not wait with it, nor start what comes of it.
             _reason = stop.stopped() => Err(orchestrator::aborted(stop)),
-            admitted = self.gate.admit(call, effects, stop).instrument(debug_span!("gate")) => admitted,
+            admitted = self.gate.admit(call, effects, judged, stop).instrument(debug_span!("gate")) => admitted,
         }
     }
 
     /// The way of a call that makes sense, step by step. Each step can end it.
     async fn pass(
         &self,
-        call: &ToolCall,
-        effects: &Effects,
-        ready: &dyn Ready,
+        attempt: &Attempt<'_>,
+        judged: Option<Judged>,
         receipt: &mut Receipt,
-        stop: &Stop,
     ) -> Result<Output, Failure> {
-        let admission = self.admit(call, effects, stop).await?;
-        let attempt = Attempt { toolbox: self, call, effects, ready, stop };
+        let admission = self.admit(attempt, judged).await?;
         attempt.run(&admission.grant, admission.decision, receipt).instrument(debug_span!("attempt")).await
     }
 

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use windlass_contract::{CommandLine, Cx, Effects, Example, Format, Meta, Output, Tool, ToolError};
+use windlass_contract::{Cx, Effects, Example, Format, Meta, Output, Tool, ToolError, Typed};
 
 use crate::{
     command,
@@ -47,16 +47,15 @@ impl Tool for WriteStdin {
     const NAME: &'static str = "write_stdin";
     type Args = Args;
 
-    /// Looking and stopping touch nothing. What is typed is a command nobody has judged: whoever decides gets to see it,
-    /// with the program it is typed to, and that this program has left the sandbox, if it has.
+    /// Looking and stopping touch nothing. What is typed nobody has judged: whoever decides gets to see it, with the
+    /// program it is typed to, and that this program has left the sandbox, if it has.
     fn effects(&self, args: &Args) -> Effects {
         let stops_or_looks = args.chars().chars().all(|key| key == '\u{3}');
         match self.sessions.find(args.session_id).filter(|_| !stops_or_looks) {
             None => Effects::none(),
             Some(started) => {
-                let words = [Self::NAME, started.said(), args.chars()].map(str::to_owned);
-                let typed = Effects::command(CommandLine { argv: words.to_vec(), cwd: None });
-                Effects { escalation: started.escalation(), ..typed }
+                let typed = Typed { to: started.said().to_owned(), text: args.chars().to_owned() };
+                Effects { escalation: started.escalation(), ..Effects::typed(typed) }
             }
         }
     }

@@ -42,7 +42,7 @@ pub use windlass_contract::{
     ModelStream, Must, Network, Offer, OpenFile, Opinion, Outcome, Output, Plan, PlanStatus, PlanStep,
     Profile, Prompt, Proof, Question, Quota, Raw, Reach, Ready, Receipt, Refusal, Retry, Reviewer, Role,
     Rulebook, Rung, Sandbox, SandboxMode, Schema, SchemaError, Silent, SpecKind, Status, ThreadId, Tool,
-    ToolCall, ToolError, ToolName, ToolSpec, Usage, Verdict, Version, View, Walls, WebSearch, erase,
+    ToolCall, ToolError, ToolName, ToolSpec, Typed, Usage, Verdict, Version, View, Walls, WebSearch, erase,
     tool as tool_from,
 };
 pub use windlass_macros::tool;

@@ -223,10 +223,10 @@ fn a_judgement_shows_its_parts_and_files() {
 #[test]
 fn what_is_typed_to_a_running_program_is_read_as_a_script() {
     let typed = |text: &str| {
-        let argv = ["write_stdin", "bash", text].map(str::to_owned).to_vec();
-        judge(&CommandLine { argv, cwd: None }, &Rules::default()).class
+        let typed = Typed { to: "bash".into(), text: text.into() };
+        judge_typed(&typed, Path::new("/w"), &Rules::default()).class
     };
-    assert_eq!(typed("y\n"), Class::Ordinary);
+    assert_eq!((typed("y\n"), typed("ls\n"), typed("")), (Class::Ordinary, Class::Ordinary, Class::Ordinary));
     assert_eq!(typed("git push --force\n"), Class::Dangerous);
     assert_eq!(typed("ls; rm -rf /\n"), Class::Forbidden);
 }

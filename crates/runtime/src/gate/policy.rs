@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use windlass_contract::{ApprovalPolicy, Confinement, Limits, Network, SandboxMode, Walls};
+use windlass_contract::{ApprovalPolicy, Confinement, Effects, Grant, Limits, Network, SandboxMode, Walls};
 use windlass_policy::Rules;
 
 /// What a person has settled beforehand.
@@ -41,6 +41,17 @@ impl Default for Policy {
 }
 
 impl Policy {
+    /// The grant for a command that a person starts themselves: nobody needs to be asked, and it is held as the
+    /// sandbox mode says.
+    pub fn grant_to_person(&self) -> Grant {
+        self.grant(&Effects::none(), self.confinement())
+    }
+
+    /// The grant for a call that was let through.
+    pub(super) fn grant(&self, effects: &Effects, confinement: Confinement) -> Grant {
+        Grant::issue(self.cwd.clone(), effects, self.limits.clone(), confinement)
+    }
+
     /// What a call is held to.
     pub(super) fn confinement(&self) -> Confinement {
         let Walls { writable, unreadable, readable_again, network } = self.walls.clone();

@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use windlass_contract::{BoxFuture, Escalation, Network, Offer, SandboxMode, Walls};
+use windlass_contract::{BoxFuture, Escalation, Network, Offer, SandboxMode, Typed, Walls};
 
 use super::*;
 
@@ -27,7 +27,7 @@ fn command() -> Effects {
 async fn admit(gate: Gate, effects: Effects) -> Result<Confinement, String> {
     let input = windlass_contract::Input::Json(String::new());
     let call = ToolCall { id: "c".into(), name: "t".into(), input };
-    match gate.admit(&call, &effects, &Stop::default()).await {
+    match gate.admit(&call, &effects, gate.judge(&effects), &Stop::default()).await {
         Ok(admission) => Ok(admission.grant.confinement().clone()),
         Err(Failure::Refused(reason)) => Err(reason),
         Err(other) => panic!("{other:?}"),
@@ -125,7 +125,7 @@ async fn an_answer_for_good_becomes_a_rule_at_once_and_is_kept() {
         let policy = Policy { approval: ApprovalPolicy::Untrusted, ..Policy::default() };
         let gate = Gate::new(policy, Some(person.clone())).with_rulebook(Some(book.clone()));
         for _ in 0..2 {
-            gate.admit(&call(), &command(), &Stop::default()).await.unwrap();
+            gate.admit(&call(), &command(), gate.judge(&command()), &Stop::default()).await.unwrap();
         }
         assert_eq!(person.1.lock().unwrap().len(), 1);
         let kept = book.0.lock().unwrap();
@@ -169,9 +169,49 @@ async fn what_cannot_be_a_rule_is_approved_once() {
     let argv = ["bash", "-c", "rm -rf build"].map(str::to_owned).to_vec();
     let effects = Effects::command(CommandLine { argv, cwd: None });
     for _ in 0..2 {
-        let admission = gate.admit(&call(), &effects, &Stop::default()).await.unwrap();
+        let admission = gate.admit(&call(), &effects, gate.judge(&effects), &Stop::default()).await.unwrap();
         assert_eq!(admission.decision, "approved once");
     }
     let asked = person.1.lock().unwrap();
     assert_eq!((asked.len(), asked[0].rule.clone()), (2, None));
+}
+
+#[tokio::test]
+async fn what_was_judged_before_an_answer_made_a_rule_is_judged_again() {
+    let gate = gate(SandboxMode::WorkspaceWrite, ApprovalPolicy::Untrusted, None);
+    let (effects, stop) = (command(), Stop::default());
+    let call = call();
+    let judged = gate.judge(&effects);
+    assert!(matches!(
+        gate.admit(&call, &effects, gate.judge(&effects), &stop).await,
+        Err(Failure::Refused(_))
+    ));
+    let text = "[[rule]]\nprefix = [\"make\"]\ndecision = \"allow\"\n";
+    let made = Rules::load(&[RuleFile { name: "answer", text, trust: Trust::User }]).unwrap();
+    gate.rules.write().unwrap().add(made);
+    assert!(gate.admit(&call, &effects, judged, &stop).await.is_ok());
+}
+
+#[tokio::test]
+async fn what_is_typed_is_asked_about_like_a_command_and_never_gets_a_rule() {
+    struct Sees(Mutex<Vec<Question>>);
+    impl Approver for Sees {
+        fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Answer> {
+            self.0.lock().unwrap().push(question.clone());
+            Box::pin(async { Answer::Once })
+        }
+    }
+    let person = Arc::new(Sees(Mutex::default()));
+    let policy = Policy { approval: ApprovalPolicy::Untrusted, ..Policy::default() };
+    let gate = Gate::new(policy, Some(Arc::clone(&person) as Arc<dyn Approver>));
+    let typed = |text: &str| Effects::typed(Typed { to: "bash".into(), text: text.into() });
+    let call = call();
+    for text in ["ls\n", "make\n", "rm -rf /\n"] {
+        let effects = typed(text);
+        let admitted = gate.admit(&call, &effects, gate.judge(&effects), &Stop::default()).await;
+        assert_eq!(admitted.is_ok(), text != "rm -rf /\n", "{text}");
+    }
+    let asked = person.0.lock().unwrap();
+    let asked: Vec<_> = asked.iter().map(|question| (&question.effects, question.rule.is_some())).collect();
+    assert_eq!(asked, [(&typed("ls\n"), false), (&typed("make\n"), false)]);
 }

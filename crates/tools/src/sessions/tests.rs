@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use windlass_contract::{AnyTool, Content, Input, Rung, Whole, erase};
+use windlass_contract::{AnyTool, Content, Input, Rung, Typed, Whole, erase};
 
 use super::*;
 use crate::{
@@ -179,7 +179,7 @@ async fn what_is_typed_is_shown_to_whoever_decides() {
         };
         assert_eq!((effects("").may_change(), effects(r"\u0003").may_change()), (false, false));
         let typed = effects(r"rm x\n");
-        assert_eq!(typed.command.unwrap().argv, ["write_stdin", "bash", "rm x\n"]);
+        assert_eq!(typed.typed, Some(Typed { to: "bash".into(), text: "rm x\n".into() }));
         assert_eq!(typed.escalation.is_some(), leaves);
     }
 }
