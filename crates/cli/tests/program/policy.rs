@@ -85,6 +85,27 @@ fn a_table_of_commands_is_checked() {
     user.run(&["policy", "test", "nowhere.toml"]).assert_code(2);
 }
 
+#[test]
+fn what_is_approved_on_a_terminal_is_on_record() {
+    let user = User::new();
+    for (name, answer, code) in [("one", "y\n", 0), ("two", "s\n", 0), ("three", "n\n", 3)] {
+        let input = json!({"command": format!("touch ./{name}")});
+        let line = format!("call shell_command '{input}' -a untrusted --sandbox workspace-write");
+        let mut program = user.program_on_a_terminal(&line);
+        program.stdin(Stdio::piped());
+        let mut running = Running::start(program);
+        running.until_stdout("  q  no, and stop");
+        running.feed(answer.as_bytes()).end().assert_code(code);
+        assert_eq!(user.work().join(name).exists(), code == 0);
+    }
+    let ended = user.run(&["policy", "suggest"]);
+    ended.assert_code(0);
+    assert!(ended.stdout.contains("#   touch ./one\n#   touch ./two\n"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("prefix = [\"touch\"]\n"), "{}", ended.stdout);
+    assert!(!ended.stdout.contains("three"), "{}", ended.stdout);
+    assert!(user.sessions().is_empty());
+}
+
 /// A session as `exec` writes it, in which a person had approved these commands: `exec` itself asks nobody.
 fn approved(user: &User, commands: &[&str]) {
     let call = |command: &&str| json!({"name": "shell_command", "arguments": {"command": command}});

@@ -141,7 +141,8 @@ async fn what_is_approved_for_the_session_is_asked_again_on_a_terminal() {
     let policy = Policy { approval: ApprovalPolicy::Untrusted, ..Policy::default() };
     let gate = Gate::new(policy, Some(person.clone()));
     for terminal in [false, false, true, true] {
-        gate.admit(&call(), &Effects { terminal, ..command() }, &Stop::default()).await.unwrap();
+        let effects = Effects { terminal, ..command() };
+        gate.admit(&call(), &effects, gate.judge(&effects), &Stop::default()).await.unwrap();
     }
     let asked: Vec<_> = person.1.lock().unwrap().iter().map(|asked| asked.effects.terminal).collect();
     assert_eq!(asked, [false, true]);
