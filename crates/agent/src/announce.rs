@@ -6,6 +6,7 @@ use std::{
 };
 
 use windlass_contract::{Event, EventSink, Journal, Record};
+use windlass_runtime::Secrets;
 use windlass_tools::TurnDiff;
 
 /// Records, then passes on. At the end of a turn it says what the turn has changed.
@@ -14,12 +15,19 @@ pub(crate) struct Announcer {
     front: Arc<dyn EventSink>,
     cwd: PathBuf,
     diff: Mutex<TurnDiff>,
+    /// What is kept must not hold them.
+    secrets: Secrets,
 }
 
 impl Announcer {
     /// Paths of files are shown relative to `cwd`.
-    pub(crate) fn new(journal: Arc<dyn Journal>, front: Arc<dyn EventSink>, cwd: PathBuf) -> Self {
-        Self { journal, front, cwd, diff: Mutex::default() }
+    pub(crate) fn new(
+        journal: Arc<dyn Journal>,
+        front: Arc<dyn EventSink>,
+        cwd: PathBuf,
+        secrets: Secrets,
+    ) -> Self {
+        Self { journal, front, cwd, diff: Mutex::default(), secrets }
     }
 
     /// The diff of the turn, if its end is to be announced and it has changed something.
@@ -44,7 +52,7 @@ impl EventSink for Announcer {
             self.front.emit(&Event::TurnDiff { diff });
         }
         if event.is_kept()
-            && let Err(error) = self.journal.append(&Record::Event(event))
+            && let Err(error) = self.journal.append(&Record::Event(&self.secrets.clean_event(event)))
         {
             // The next item meets the same error and ends the turn; an event alone must not.
             tracing::error!(%error, "an event is not on record");

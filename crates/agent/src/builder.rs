@@ -18,9 +18,10 @@ use windlass_record::{
     Edits, Followed, Keep, Outside, Repair, SessionError, SessionFile, Trouble, Which, new_thread_id, outputs,
 };
 use windlass_runtime::{
-    Budget, CleanEvents, DefinitionErrors, Gate, Policy, Registry, RegistryBuilder, Review, Secrets, Shaper,
-    Toolbox, Verdicts,
+    Budget, CleanEvents, CleanQuestions, DefinitionErrors, Gate, Policy, Registry, RegistryBuilder, Review,
+    Secrets, Shaper, Toolbox, Verdicts,
 };
+use windlass_tools::OutputPlace;
 
 use crate::{
     Agent, Family, Toolset,
@@ -63,8 +64,9 @@ pub struct AgentBuilder {
     judged_by_model: Option<Duration>,
     /// Where it is kept what files were: with the session.
     edits: Option<Edits>,
-    /// Where long outputs are kept: with the session.
-    outputs: Option<PathBuf>,
+    /// Where long outputs are kept: with the session. The tool that reads them is made before the session is.
+    outputs: OutputPlace,
+    budgets: BTreeMap<String, Budget>,
 }
 
 impl Default for AgentBuilder {
@@ -96,7 +98,8 @@ impl Default for AgentBuilder {
             verdicts: Verdicts::default(),
             judged_by_model: None,
             edits: None,
-            outputs: None,
+            outputs: OutputPlace::default(),
+            budgets: BTreeMap::new(),
         }
     }
 }
@@ -161,6 +164,8 @@ impl AgentBuilder {
         output_schema(schema: Value) = Some(schema);
         /// How much of a tool's output the model is given.
         budget(budget: Budget) = Some(budget);
+        /// The same for some tools, by name.
+        budgets(budgets: BTreeMap<String, Budget>) = budgets;
         /// Whether the model may ask for several calls at once.
         parallel_calls(allowed: bool) = Some(allowed);
         /// Values that must not get to the model, to whoever watches or into the session file.
@@ -246,9 +251,16 @@ impl AgentBuilder {
         let begun = self.begin(&context)?;
         let journal = begun.journal;
         self.edits = self.home.as_deref().map(|home| Edits::of_session(home, &begun.thread)).transpose()?;
-        self.outputs = self.home.as_deref().map(|home| outputs(home, &begun.thread)).transpose()?;
-        let events: Arc<dyn EventSink> =
-            Arc::new(Announcer::new(Arc::clone(&journal), self.watched(), self.policy.cwd.clone()));
+        if let Some(home) = &self.home {
+            // Set once: nobody else has the place yet.
+            let _ = self.outputs.set(outputs(home, &begun.thread)?);
+        }
+        let events: Arc<dyn EventSink> = Arc::new(Announcer::new(
+            Arc::clone(&journal),
+            self.watched(),
+            self.policy.cwd.clone(),
+            self.secrets.clone(),
+        ));
         let mut history = History::new(begun.history, Arc::clone(&journal));
         begun.opening.into_iter().try_for_each(|item| history.push(item))?;
         events.emit(&Event::ThreadStarted { thread: begun.thread.clone() });
@@ -289,7 +301,9 @@ impl AgentBuilder {
 
     /// All tools, checked.
     fn registry(&mut self) -> Result<Registry, DefinitionErrors> {
-        let builtin = self.builtin.iter().fold(Registry::builder(), |registry, set| set.register(registry));
+        let builtin = self.builtin.iter().fold(Registry::builder(), |registry, set| {
+            set.register(registry, self.home.as_ref().map(|_| &self.outputs))
+        });
         std::mem::take(&mut self.tools).into_iter().fold(builtin, RegistryBuilder::tool).build()
     }
 
@@ -309,8 +323,9 @@ impl AgentBuilder {
     ) -> Toolbox {
         let budget = self.budget.unwrap_or(budget);
         let mut machine = Machine::new(self.environment).with_window(self.window);
-        if let Some(place) = self.outputs {
-            machine = machine.keeping_outputs(place, budget.bytes().saturating_sub(WORDS_ABOUT_OUTPUT));
+        if let Some(place) = self.outputs.get() {
+            let least = self.budgets.values().fold(budget.bytes(), |least, budget| least.min(budget.bytes()));
+            machine = machine.keeping_outputs(place.clone(), least.saturating_sub(WORDS_ABOUT_OUTPUT));
         }
         if let Some(limit) = self.command_time {
             machine = machine.with_command_time(limit);
@@ -321,11 +336,19 @@ impl AgentBuilder {
         if let Some(edits) = self.edits {
             machine = machine.with_archive(Arc::new(edits));
         }
+        let approver = self.approver.map(|approver| -> Arc<dyn Approver> {
+            Arc::new(CleanQuestions::new(approver, self.secrets.clone()))
+        });
         Toolbox {
             registry,
-            gate: Gate::new(self.policy, self.approver).with_rulebook(self.rulebook),
+            gate: Gate::new(self.policy, approver).with_rulebook(self.rulebook),
             sandbox: Arc::new(machine),
-            shaper: Shaper { budget, secrets: self.secrets, verdicts: self.verdicts },
+            shaper: Shaper {
+                budget,
+                budgets: Arc::new(self.budgets),
+                secrets: self.secrets,
+                verdicts: self.verdicts,
+            },
             review,
             journal,
             events,

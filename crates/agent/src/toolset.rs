@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use windlass_contract::WebSearch;
 use windlass_runtime::RegistryBuilder;
-use windlass_tools::{Needs, PatchForm, builtin};
+use windlass_tools::{Needs, OutputPlace, PatchForm, builtin};
 
 use crate::{EditTools, FileTools, ShellKind};
 
@@ -41,14 +41,18 @@ impl Default for Toolset {
 impl Toolset {
     /// Adds the tools in the order models of this family expect. What is not on offer stays callable, except that no
     /// shell means no shell under any name, and the same for files.
-    pub(crate) fn register(&self, mut registry: RegistryBuilder) -> RegistryBuilder {
+    pub(crate) fn register(
+        &self,
+        mut registry: RegistryBuilder,
+        outputs: Option<&OutputPlace>,
+    ) -> RegistryBuilder {
         let patch = match self.edits {
             EditTools::FreeformPatch => PatchForm::Freeform,
             EditTools::Patch | EditTools::Strings => PatchForm::Function,
         };
         let strings = self.edits == EditTools::Strings;
         let (shell, search) = (&*self.shell_program, self.web_search);
-        let needs = Needs { shell, patch, search, shows_images: self.shows_images };
+        let needs = Needs { shell, patch, search, shows_images: self.shows_images, outputs };
         for tool in builtin(&needs) {
             let name = tool.name();
             if let "read_file" | "grep_files" | "list_dir" | "view_image" = name.as_str() {

@@ -83,6 +83,8 @@ pub(crate) struct Config {
     /// The most tokens of one tool's output that the model is given; the middle of a longer one is left out. Unset
     /// means what is known to work for the model.
     pub(crate) tool_output_token_limit: Option<NonZeroU64>,
+    /// The same for some tools, by name.
+    pub(crate) tool_output_token_limits: BTreeMap<String, NonZeroU64>,
     /// Who judges whether a call did what was asked.
     pub(crate) judge: Judge,
     /// How long the model is waited for with `judge = "model"`, in seconds; then the verdict stays as it is.
@@ -130,6 +132,7 @@ impl Default for Config {
             web_search: WebSearch::default(),
             parallel_commands: false,
             tool_output_token_limit: None,
+            tool_output_token_limits: BTreeMap::new(),
             judge: Judge::default(),
             judge_time_limit_sec: JUDGE_TIME_LIMIT_SEC,
             show_verdict: ShowVerdict::default(),

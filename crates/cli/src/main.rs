@@ -13,6 +13,7 @@ mod exit;
 mod history;
 mod interrupts;
 mod jsonl;
+mod logging;
 mod policy;
 mod problem;
 mod profile;
@@ -96,10 +97,11 @@ fn has_prompt_in_pieces(error: &clap::Error) -> bool {
     is_word && std::env::args_os().skip(1).any(|arg| arg == "exec" || arg == "e")
 }
 
-/// One line for a person, on stderr.
+/// One line for a person, on stderr, without secrets: an address in an error may hold a password.
 pub(crate) fn note(text: &str) {
+    let text = format!("{}\n", redact::own().clean(text));
     // Nobody to tell if stderr is gone.
-    let _gone = io::stderr().lock().write_all(format!("{text}\n").as_bytes());
+    let _gone = io::stderr().lock().write_all(text.as_bytes());
 }
 
 /// Waiting is all this program does, so one thread is enough for it.

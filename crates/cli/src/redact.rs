@@ -4,6 +4,7 @@ use std::{
     env, fs,
     io::{self, Read, Write},
     path::{Path, PathBuf},
+    sync::LazyLock,
 };
 
 use serde_json::json;
@@ -33,6 +34,12 @@ pub(crate) fn run(common: &Common, args: &Redact) -> Result<Exit, Problem> {
     filter(&mut cleaner, &mut io::stdin().lock(), &mut io::stdout().lock(), &report)
         .map_err(|error| Problem::failed(format!("cannot go on: {error}")))?;
     Ok(Exit::Done)
+}
+
+/// What this process knows from its own environment, for what it says about itself.
+pub(crate) fn own() -> &'static Secrets {
+    static OWN: LazyLock<Secrets> = LazyLock::new(|| Secrets::knowing(known(&[])));
+    &OWN
 }
 
 /// What the environment and the `.env` files of some directories hold that looks like a credential.

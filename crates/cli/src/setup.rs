@@ -152,9 +152,12 @@ impl Setup {
                 config::ShowVerdict::OnFailure => Verdicts::OnFailure,
                 config::ShowVerdict::Always => Verdicts::Always,
             });
+        let budget = |tokens: NonZeroU64| Budget::Tokens(usize::try_from(tokens.get()).unwrap_or(usize::MAX));
         if let Some(tokens) = config.tool_output_token_limit {
-            builder = builder.budget(Budget::Tokens(usize::try_from(tokens.get()).unwrap_or(usize::MAX)));
+            builder = builder.budget(budget(tokens));
         }
+        let limits = config.tool_output_token_limits.iter();
+        builder = builder.budgets(limits.map(|(tool, tokens)| (tool.clone(), budget(*tokens))).collect());
         Ok(builder)
     }
 

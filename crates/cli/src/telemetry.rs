@@ -1,8 +1,8 @@
 //! Logs and spans, for whoever runs this. Nothing is collected that nobody asked for.
 
-use std::io;
-
 use tracing_subscriber::{EnvFilter, Layer, Registry, layer::SubscriberExt, util::SubscriberInitExt};
+
+use crate::logging;
 
 type Boxed = Box<dyn Layer<Registry> + Send + Sync>;
 
@@ -32,7 +32,7 @@ pub(crate) fn start() -> Telemetry {
 
 fn logs() -> Option<Boxed> {
     let filter = EnvFilter::new(std::env::var("WINDLASS_LOG").ok()?);
-    Some(tracing_subscriber::fmt::layer().with_writer(io::stderr).with_filter(filter).boxed())
+    Some(tracing_subscriber::fmt::layer().with_writer(logging::place).with_filter(filter).boxed())
 }
 
 #[cfg(feature = "otel")]

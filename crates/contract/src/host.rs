@@ -1,6 +1,12 @@
 //! The machine as a tool may use it.
 
-use std::{collections::BTreeMap, io, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
@@ -159,6 +165,18 @@ pub enum Whole {
     },
     /// It could not be kept, for this reason.
     Lost(String),
+}
+
+impl Whole {
+    /// Where an output is kept, as a model may ask for it: by the number that is its name, or by its path.
+    pub fn place(path: &Path) -> String {
+        let number =
+            path.file_stem().and_then(|stem| stem.to_str()).and_then(|stem| stem.parse::<u32>().ok());
+        match number {
+            Some(id) => format!("read_output id {id}, or {}", path.display()),
+            None => path.display().to_string(),
+        }
+    }
 }
 
 /// How a process ended.

@@ -21,4 +21,4 @@ pub use registry::{DefinitionError, DefinitionErrors, Quarantined, Registered, R
 pub use review::Review;
 pub use stop::{Reason, Stop};
 pub use toolbox::{Prepared, Toolbox};
-pub use windlass_shape::{Budget, CleanEvents, Secrets, Shaper, Verdicts};
+pub use windlass_shape::{Budget, CleanEvents, CleanQuestions, Secrets, Shaper, Verdicts};

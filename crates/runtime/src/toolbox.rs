@@ -141,7 +141,7 @@ impl Toolbox {
             tracing::warn!(call.id = %call.id, tool.name = %call.name, %error, source, "the tool failed");
         }
         receipt.duration = began.elapsed();
-        let shape = || self.shaper.shape(format, &criteria, result, receipt);
+        let shape = || self.shaper.of(call.name.as_str()).shape(format, &criteria, result, receipt);
         let mut outcome = debug_span!("shape").in_scope(shape);
         let changes = effects.may_change() && !overlaps;
         self.review.look(&call, changes, &mut outcome, stop).instrument(debug_span!("review")).await;

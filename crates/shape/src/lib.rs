@@ -11,6 +11,7 @@ mod render;
 mod shaper;
 mod terminal;
 mod understand;
+mod watched;
 
 pub use clean::{Cleaner, Finding, Secrets};
 pub use cut::Budget;
@@ -20,3 +21,4 @@ pub use render::{json, markdown, text, verdict};
 pub use shaper::{Failure, Shaper, Verdicts};
 pub use terminal::Terminal;
 pub use understand::{File, Text, tests_in};
+pub use watched::CleanQuestions;

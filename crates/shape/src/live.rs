@@ -1,4 +1,4 @@
-//! Output that is shown while a call runs, without its secrets.
+//! Events on their way to whoever watches, without secrets.
 
 use std::{
     collections::HashMap,
@@ -8,14 +8,22 @@ use std::{
 
 use windlass_contract::{CallId, Event, EventSink};
 
-use crate::{Cleaner, Secrets};
+use crate::{Cleaner, Secrets, terminal::Plain};
 
-/// Cleans pieces of output and diffs on their way to whoever watches; everything else passes. A line is shown when it is whole, or
-/// when the call has ended: until then nobody knows whether it holds a secret.
+/// Cleans what tools print, what models ask for, diffs and errors on their way to whoever watches. What the model says to
+/// the person passes: who asks for a password must get it. A line of output is shown when it is whole, or when the call
+/// has ended: until then nobody knows whether it holds a secret.
 pub struct CleanEvents {
     front: Arc<dyn EventSink>,
     secrets: Secrets,
-    open: Mutex<HashMap<CallId, Cleaner>>,
+    open: Mutex<HashMap<CallId, Live>>,
+}
+
+/// Output of a call that runs.
+struct Live {
+    /// Colours first: a secret may be written in two of them.
+    plain: Plain,
+    cleaner: Cleaner,
 }
 
 impl CleanEvents {
@@ -36,31 +44,23 @@ impl EventSink for CleanEvents {
     fn emit(&self, event: &Event) {
         // The lock is not held while others are told.
         let open = || self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        match event {
-            Event::CallOutput { id, text } => {
-                let bytes = open()
-                    .entry(id.clone())
-                    .or_insert_with(|| Cleaner::new(&self.secrets))
-                    .push(text.as_bytes());
-                self.show(id, &bytes);
-                return;
-            }
-            Event::TurnDiff { diff } => {
-                let mut cleaner = Cleaner::new(&self.secrets);
-                let bytes = [cleaner.push(diff.as_bytes()), cleaner.finish()].concat();
-                let diff = String::from_utf8_lossy(&bytes).into_owned();
-                self.front.emit(&Event::TurnDiff { diff });
-                return;
-            }
-            Event::CallEnded { call, .. } => {
-                let cleaner = open().remove(&call.id);
-                if let Some(mut cleaner) = cleaner {
-                    self.show(&call.id, &cleaner.finish());
-                }
-            }
-            _ => {}
+        if let Event::CallOutput { id, text } = event {
+            let mut calls = open();
+            let live = calls
+                .entry(id.clone())
+                .or_insert_with(|| Live { plain: Plain::default(), cleaner: Cleaner::new(&self.secrets) });
+            let bytes = live.cleaner.push(live.plain.push(text).as_bytes());
+            drop(calls);
+            self.show(id, &bytes);
+            return;
         }
-        self.front.emit(event);
+        if let Event::CallEnded { call, .. } = event {
+            let live = open().remove(&call.id);
+            if let Some(mut live) = live {
+                self.show(&call.id, &live.cleaner.finish());
+            }
+        }
+        self.front.emit(&self.secrets.clean_event(event));
     }
 }
 

@@ -1,6 +1,6 @@
 //! From what a tool gave back to an outcome.
 
-use std::{borrow::Cow, time::Duration};
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc, time::Duration};
 
 use serde_json::Value;
 use windlass_contract::{
@@ -19,6 +19,8 @@ use crate::{
 pub struct Shaper {
     /// How much of an output the model is given.
     pub budget: Budget,
+    /// The same for some tools, by name.
+    pub budgets: Arc<BTreeMap<String, Budget>>,
     /// What must not be given to anybody.
     pub secrets: Secrets,
     /// When the model reads what we think of a call.
@@ -86,6 +88,11 @@ impl Shaper {
             }
         }
         receipt.refusal = receipt.refusal.map(|reason| self.secrets.clean(&reason).into_owned());
+        receipt.decision = self.clean_text(receipt.decision);
+        receipt.denials.iter_mut().for_each(|denial| {
+            denial.what = self.secrets.clean(&denial.what).into_owned();
+            denial.need = self.secrets.clean_effects(&denial.need);
+        });
         let content: Vec<_> = content.into_iter().map(|part| self.clean(part, &facts)).collect();
         let data = data.map(|data| self.clean_data(data));
         let class = understand::class_of(&facts, &receipt.denials).or(unstarted);
@@ -127,6 +134,12 @@ impl Shaper {
                 !outcome.verdict.success && says_more
             }
         };
+    }
+
+    /// For the results of one tool.
+    #[must_use]
+    pub fn of(&self, tool: &str) -> Self {
+        Self { budget: self.budgets.get(tool).copied().unwrap_or(self.budget), ..self.clone() }
     }
 
     fn clean(&self, part: Content, facts: &Facts) -> Content {
@@ -182,7 +195,7 @@ fn elsewhere(facts: &Facts) -> String {
             } else {
                 format!("first {bytes} bytes of the output")
             };
-            format!("\n[{what}: {}]\n", path.display())
+            format!("\n[{what}: {}]\n", Whole::place(path))
         }
         Some(Whole::Lost(_)) | None => String::new(),
     }
@@ -306,10 +319,27 @@ mod tests {
             other => other,
         };
         let text = "1\n2\n3\n4\n5\n6\n";
-        let cut = "1\n2\n…4 chars truncated…\n[whole output: /o/1.txt]\n5\n6\n";
+        let cut = "1\n2\n…4 chars truncated…\n[whole output: read_output id 1, or /o/1.txt]\n5\n6\n";
         assert_eq!(shape(facts(true), text).text(), cut);
-        assert!(shape(facts(false), text).text().contains("\n[first 12 bytes of the output: /o/1.txt]\n"));
+        assert!(
+            shape(facts(false), text)
+                .text()
+                .contains("\n[first 12 bytes of the output: read_output id 1, or /o/1.txt]\n")
+        );
         assert_eq!(shape(facts(true), "1\n").text(), "1\n");
+    }
+
+    #[test]
+    fn a_tool_may_have_a_budget_of_its_own() {
+        let budgets = Arc::new(BTreeMap::from([("loud".to_owned(), Budget::Bytes(2))]));
+        let shaper = Shaper { budget: Budget::Bytes(8), budgets, ..Shaper::default() };
+        let text = |tool: &str| {
+            shaper
+                .of(tool)
+                .shape(Format::Plain, &Criteria::default(), Ok(Output::from("123456")), Receipt::default())
+                .text()
+        };
+        assert_eq!((text("loud"), text("other")), ("1…4 chars truncated…6".to_owned(), "123456".to_owned()));
     }
 
     #[test]

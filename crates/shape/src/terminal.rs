@@ -53,6 +53,38 @@ impl Terminal {
     }
 }
 
+/// A stream of text without its terminal sequences, for whoever watches while it comes: nothing is redrawn, so what
+/// would overwrite a line begins a new one.
+#[derive(Debug, Default)]
+pub(crate) struct Plain {
+    steps: Steps,
+    /// Whether the line was begun anew, unless only its end follows.
+    returned: bool,
+}
+
+impl Plain {
+    /// The next piece as plain text.
+    pub(crate) fn push(&mut self, text: &str) -> String {
+        let mut plain = String::with_capacity(text.len());
+        for character in text.chars() {
+            let shown = match self.steps.next(character) {
+                Step::Print(character) => character,
+                Step::Control(control @ ('\n' | '\t')) => control,
+                Step::Control('\r') => {
+                    self.returned = true;
+                    continue;
+                }
+                Step::None | Step::Control(_) | Step::Csi { .. } | Step::Escape(_) => continue,
+            };
+            if std::mem::take(&mut self.returned) && shown != '\n' {
+                plain.push('\n');
+            }
+            plain.push(shown);
+        }
+        plain
+    }
+}
+
 /// Whether the text has nothing but characters that everybody can see. Lines may end as on Windows.
 fn is_plain(text: &str) -> bool {
     // The first bytes of all characters that are made visible, as a check that costs little where there are none.

@@ -4,7 +4,7 @@
 //! use windlass_tools::{Needs, PatchForm, builtin};
 //!
 //! let (shell, patch) = ("/bin/bash".as_ref(), PatchForm::Freeform);
-//! let needs = Needs { shell, patch, search: None, shows_images: false };
+//! let needs = Needs { shell, patch, search: None, shows_images: false, outputs: None };
 //! let names: Vec<String> = builtin(&needs).iter().map(|tool| tool.name().to_string()).collect();
 //! assert_eq!(names[..3], ["shell", "local_shell", "shell_command"]);
 //! ```
@@ -22,6 +22,7 @@ mod list_dir;
 mod local_shell;
 mod picture;
 mod read_file;
+mod read_output;
 mod run_tests;
 mod sessions;
 mod shell;
@@ -39,6 +40,7 @@ use windlass_contract::{AnyTool, WebSearch, erase};
 
 pub use apply_patch::PatchForm;
 pub use change::diff::TurnDiff;
+pub use read_output::OutputPlace;
 
 /// What the built-in tools need to know.
 #[derive(Debug, Clone, Copy)]
@@ -51,11 +53,13 @@ pub struct Needs<'a> {
     pub search: Option<WebSearch>,
     /// Whether the model can be shown images.
     pub shows_images: bool,
+    /// Where long outputs are kept, if they are.
+    pub outputs: Option<&'a OutputPlace>,
 }
 
 /// Every built-in tool, in the order models of this family are told about them.
 pub fn builtin(needs: &Needs<'_>) -> Vec<Arc<dyn AnyTool>> {
-    let Needs { shell, patch, search, shows_images } = *needs;
+    let Needs { shell, patch, search, shows_images, outputs } = *needs;
     let sessions = Arc::default();
     let tools = [
         Some(erase(shell::Shell)),
@@ -74,6 +78,7 @@ pub fn builtin(needs: &Needs<'_>) -> Vec<Arc<dyn AnyTool>> {
         search.map(web_search::web_search),
         Some(erase(view_image::ViewImage { shows_images })),
         Some(run_tests::run_tests()),
+        outputs.map(|place| erase(read_output::ReadOutput { place: Arc::clone(place) })),
     ];
     tools.into_iter().flatten().collect()
 }
@@ -84,12 +89,13 @@ mod tests {
 
     use super::*;
 
-    fn needs(search: Option<WebSearch>) -> Needs<'static> {
-        Needs { shell: Path::new("/bin/sh"), patch: PatchForm::Function, search, shows_images: true }
+    fn with(search: Option<WebSearch>) -> Vec<Arc<dyn AnyTool>> {
+        let (shell, patch, outputs) = (Path::new("/bin/sh"), PatchForm::Function, OutputPlace::default());
+        builtin(&Needs { shell, patch, search, shows_images: true, outputs: Some(&outputs) })
     }
 
     fn all() -> Vec<Arc<dyn AnyTool>> {
-        builtin(&needs(Some(WebSearch::Live)))
+        with(Some(WebSearch::Live))
     }
 
     #[test]
@@ -113,10 +119,11 @@ mod tests {
                 "test_sync_tool",
                 "web_search",
                 "view_image",
-                "run_tests"
+                "run_tests",
+                "read_output"
             ]
         );
-        let without = builtin(&needs(None));
+        let without = with(None);
         assert!(without.iter().all(|tool| tool.name().as_str() != "web_search"));
     }
 
@@ -153,7 +160,7 @@ mod tests {
                 "update_plan" => (Category::Planning, Format::Plain, false),
                 "apply_patch" | "edit_file" | "write_file" => (Category::Files, Format::Plain, false),
                 "web_search" => (Category::Web, Format::Plain, false),
-                "grep_files" | "read_file" | "list_dir" | "view_image" => {
+                "grep_files" | "read_file" | "list_dir" | "view_image" | "read_output" => {
                     (Category::Files, Format::Plain, true)
                 }
                 _ => (Category::Testing, Format::Plain, true),

@@ -17,7 +17,7 @@ use lines::Lines;
 
 mod decode;
 mod indentation;
-mod lines;
+pub(crate) mod lines;
 mod magic;
 
 /// Lines where the call names no limit.

@@ -41,6 +41,8 @@ mod redact;
 #[cfg(test)]
 mod resume;
 mod sandbox;
+#[cfg(test)]
+mod secrets;
 mod sessions;
 #[cfg(test)]
 mod support;

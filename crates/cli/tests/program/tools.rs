@@ -30,6 +30,7 @@ fn the_list_has_every_tool_and_says_which_are_offered() {
     test_sync_tool  Wait, and meet other calls at a barrier (callable, not offered)
     view_image      Look at an image file (PNG, JPEG, GIF or WebP)
     run_tests       Run the project's tests; returns totals, every failure with its message and place, and the slowest tests (callable, not offered)
+    read_output     Read more of an output that was cut
     ");
 }
 
@@ -41,7 +42,7 @@ fn the_list_depends_on_the_model_and_the_configuration() {
         let offered = list.as_array().unwrap().iter().filter(|tool| tool["advertised"] == true);
         offered.map(|tool| tool["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
-    let gpt = |shell| vec![shell, "update_plan", "apply_patch", "view_image"];
+    let gpt = |shell| vec![shell, "update_plan", "apply_patch", "view_image", "read_output"];
     assert_eq!(offered(&["-c", "model=\"gpt-5\""]), gpt("shell"));
     assert_eq!(offered(&["-c", "model=\"codex-mini-latest\""]), gpt("local_shell"));
     assert_eq!(offered(&["-c", "shell_tool=\"disabled\""]), gpt("")[1..]);
@@ -61,6 +62,7 @@ fn the_list_depends_on_the_model_and_the_configuration() {
         "list_dir",
         "view_image",
         "run_tests",
+        "read_output",
     ];
     assert_eq!(offered(&["-c", "file_tools=\"enabled\""]), all);
     let local = offered(&["-c", "model=\"qwen3\""]);
@@ -69,17 +71,23 @@ fn the_list_depends_on_the_model_and_the_configuration() {
     assert_eq!(offered(&["-c", "model=\"qwen3\"", "-c", "edit_tool=\"apply_patch\""]), all);
     assert_eq!(
         offered(&["-c", "model=\"gpt-5\"", "-c", "edit_tool=\"edit_file\""]),
-        ["shell", "update_plan", "edit_file", "write_file", "view_image"]
+        ["shell", "update_plan", "edit_file", "write_file", "view_image", "read_output"]
     );
     assert_eq!(
         offered(&["-c", "model=\"gpt-oss-20b\"", "-c", "file_tools=\"enabled\""])[..3],
         ["shell", "update_plan", "apply_patch"]
     );
-    assert_eq!(offered(&["-c", "model=\"gpt-oss-20b\""]), ["shell", "update_plan", "apply_patch"]);
-    assert_eq!(offered(&["-c", "file_tools=\"disabled\""]), ["shell_command", "update_plan", "apply_patch"]);
+    assert_eq!(
+        offered(&["-c", "model=\"gpt-oss-20b\""]),
+        ["shell", "update_plan", "apply_patch", "read_output"]
+    );
+    assert_eq!(
+        offered(&["-c", "file_tools=\"disabled\""]),
+        ["shell_command", "update_plan", "apply_patch", "read_output"]
+    );
     assert_eq!(
         offered(&["-c", "web_search=\"live\"", "-c", "shell_tool=\"shell\""]),
-        ["shell", "update_plan", "apply_patch", "web_search", "view_image"]
+        ["shell", "update_plan", "apply_patch", "web_search", "view_image", "read_output"]
     );
 }
 
@@ -113,7 +121,7 @@ fn an_unknown_tool_is_wrong_usage_that_names_the_known_ones() {
         ended.stderr,
         "error: there is no tool `nope`; there are shell, local_shell, shell_command, exec_command, write_stdin, \
          update_plan, apply_patch, edit_file, write_file, grep_files, read_file, list_dir, test_sync_tool, view_image, \
-         run_tests\n"
+         run_tests, read_output\n"
     );
 }
 
@@ -132,6 +140,7 @@ fn the_manifest_has_what_is_offered_by_category_and_is_always_the_same() {
             "## Files",
             "### apply_patch",
             "### view_image",
+            "### read_output",
             "## Planning",
             "### update_plan"
         ]

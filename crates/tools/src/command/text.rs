@@ -6,7 +6,7 @@ use windlass_contract::Whole;
 pub(crate) fn joined(output: &[u8], gap: Option<(usize, u64)>, whole: Option<&Whole>) -> String {
     let Some((at, missing)) = gap else { return lossy(output) };
     let elsewhere = match whole {
-        Some(Whole::File { path, complete: true, .. }) => format!("[whole output: {}]\n", path.display()),
+        Some(Whole::File { path, complete: true, .. }) => format!("[whole output: {}]\n", Whole::place(path)),
         _ => String::new(),
     };
     let (head, tail) = output.split_at_checked(at).unwrap_or((output, &[]));

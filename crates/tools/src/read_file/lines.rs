@@ -13,7 +13,7 @@ const CHUNK_BYTES: usize = 1024 * 1024;
 const KEPT_BYTES: usize = 2000;
 
 /// Reads lines from the beginning of a file on.
-pub(super) struct Lines<'a> {
+pub(crate) struct Lines<'a> {
     file: &'a dyn OpenFile,
     cancel: &'a CancellationToken,
     encoding: Encoding,
@@ -28,7 +28,7 @@ pub(super) struct Lines<'a> {
 
 impl<'a> Lines<'a> {
     /// The lines of a file that begins with `head`.
-    pub(super) fn new(file: &'a dyn OpenFile, head: Vec<u8>, cancel: &'a CancellationToken) -> Self {
+    pub(crate) fn new(file: &'a dyn OpenFile, head: Vec<u8>, cancel: &'a CancellationToken) -> Self {
         let encoding = decode::sniff(&head);
         let is_last = head.len() < HEAD_BYTES;
         Self { file, cancel, encoding, at: 0, next: head.len() as u64, chunk: head, is_last }
@@ -45,7 +45,7 @@ impl<'a> Lines<'a> {
     }
 
     /// Passes over lines; over all there are, if there are fewer.
-    pub(super) async fn skip(&mut self, mut lines: usize) -> Result<(), FileError> {
+    pub(crate) async fn skip(&mut self, mut lines: usize) -> Result<(), FileError> {
         while lines > 0 && self.fill().await? {
             let rest = &self.chunk[self.at..];
             let ends = self.ends(rest);
@@ -64,7 +64,7 @@ impl<'a> Lines<'a> {
     }
 
     /// The next lines without their ends, each only as long as is of use.
-    pub(super) async fn take(&mut self, lines: usize) -> Result<Vec<Vec<u8>>, FileError> {
+    pub(crate) async fn take(&mut self, lines: usize) -> Result<Vec<Vec<u8>>, FileError> {
         let mut taken = Vec::new();
         while taken.len() < lines {
             // The end of the last one wanted need not be found.

@@ -1,0 +1,225 @@
+//! `read_output`: any part of a long output that was cut for the model.
+
+use std::{
+    fmt::Write as _,
+    path::PathBuf,
+    sync::{Arc, OnceLock},
+};
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use windlass_contract::{
+    Category, Cx, Effects, Example, FileError, Meta, OpenFile, Output, Search, Tool, ToolError, Wanted,
+};
+
+use crate::{file_error, read_file::lines::Lines};
+
+/// Where a session keeps long outputs; known once the session has begun.
+pub type OutputPlace = Arc<OnceLock<PathBuf>>;
+
+/// Lines where the call names no limit.
+const DEFAULT_LINES: usize = 200;
+
+/// More lines than fit, even if they are short.
+const MOST_LINES: usize = 5000;
+
+/// What one answer holds at most: less than any model of this family is given of an output, so that nothing is cut twice.
+const ANSWER_BYTES: usize = 8000;
+
+/// How much of one line is shown.
+const LINE_LIMIT_BYTES: usize = 2000;
+
+/// Read more of an output that was cut.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct Args {
+    /// The id told where it was cut.
+    id: u32,
+    /// First line. Default: 1.
+    offset: Option<usize>,
+    /// How many lines. Default: 200.
+    limit: Option<usize>,
+    /// Only lines that fit this regular expression.
+    pattern: Option<String>,
+}
+
+pub(crate) struct ReadOutput {
+    pub(crate) place: OutputPlace,
+}
+
+impl ReadOutput {
+    fn path(&self, id: u32) -> Option<PathBuf> {
+        self.place.get().map(|place| place.join(format!("{id}.txt")))
+    }
+}
+
+impl Tool for ReadOutput {
+    const NAME: &'static str = "read_output";
+    type Args = Args;
+
+    fn effects(&self, args: &Args) -> Effects {
+        self.path(args.id).map_or_else(Effects::none, Effects::read)
+    }
+
+    async fn call(&self, args: &Args, cx: &Cx) -> Result<Output, ToolError> {
+        let offset = args.offset.unwrap_or(1);
+        let limit = args.limit.unwrap_or(DEFAULT_LINES).min(MOST_LINES);
+        if offset == 0 || limit == 0 {
+            return Err(ToolError::bad_input("`offset` and `limit` begin at 1"));
+        }
+        let unknown = || {
+            let id = args.id;
+            ToolError::failed(format!(
+                "there is no output {id}; ids are told where an output was cut, as `read_output id {id}`"
+            ))
+        };
+        let path = self.path(args.id).ok_or_else(unknown)?;
+        let file = cx.host.files().open(&path).await.map_err(|error| match error {
+            FileError::NotFound { .. } => unknown(),
+            error => file_error::failed("the output can no longer be read", error),
+        })?;
+        let failed = |error| file_error::failed("failed to read the output", error);
+        match &args.pattern {
+            None => some_lines(&*file, offset, limit, cx).await.map_err(failed)?.map(Output::from),
+            Some(pattern) => {
+                let search = Search {
+                    pattern: pattern.clone(),
+                    path,
+                    hidden: true,
+                    wanted: Wanted::Lines { before: 0, after: 0 },
+                    limit: MOST_LINES,
+                    ..Search::default()
+                };
+                let found = cx.host.files().search(&search, &cx.cancel).await.map_err(failed)?;
+                let lines = found.files.into_iter().flat_map(|file| file.lines);
+                let lines =
+                    lines.filter(|line| line.number >= offset as u64).map(|line| (line.number, line.text));
+                Ok(matches(lines.take(limit)).into())
+            }
+        }
+    }
+
+    fn meta(&self) -> Meta {
+        Meta {
+            category: Category::Files,
+            examples: vec![
+                Example { request: "read on in the cut output 3", input: r#"{"id":3,"offset":200}"# },
+                Example {
+                    request: "find errors in the cut output 3",
+                    input: r#"{"id":3,"pattern":"error|warning"}"#,
+                },
+            ],
+            constraints: vec!["one answer holds at most 8,000 bytes".to_owned()],
+            returns: "lines with their numbers, and where to go on".to_owned(),
+            ..Meta::default()
+        }
+    }
+}
+
+/// Lines in a row, as many as fit.
+async fn some_lines(
+    file: &dyn OpenFile,
+    offset: usize,
+    limit: usize,
+    cx: &Cx,
+) -> Result<Result<String, ToolError>, FileError> {
+    let head = file.read_at(0, 64 * 1024).await?;
+    let mut lines = Lines::new(file, head, &cx.cancel);
+    lines.skip(offset - 1).await?;
+    let taken = lines.take(limit).await?;
+    if taken.is_empty() {
+        return Ok(Err(ToolError::failed("offset exceeds output length")));
+    }
+    let count = taken.len();
+    let texts = taken.iter().map(|line| String::from_utf8_lossy(line));
+    let (mut text, shown) = numbered(texts.enumerate().map(|(at, line)| ((offset + at) as u64, line)));
+    if shown < count || count == limit {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "\n(go on with offset {})", offset + shown);
+    }
+    Ok(Ok(text))
+}
+
+/// Lines that fit a pattern, as many as fit.
+fn matches(lines: impl Iterator<Item = (u64, String)>) -> String {
+    let mut rest = lines.peekable();
+    if rest.peek().is_none() {
+        return "no line fits".to_owned();
+    }
+    let (mut text, _) = numbered(rest.by_ref());
+    if let Some((number, _)) = rest.next() {
+        let _ = write!(text, "\n(more lines fit; go on with offset {number})");
+    }
+    text
+}
+
+/// Lines with their numbers until there is no more room, and how many those are. At least one is shown.
+fn numbered(lines: impl Iterator<Item = (u64, impl AsRef<str>)>) -> (String, usize) {
+    let mut lines = lines;
+    let (mut text, mut shown) = (String::new(), 0);
+    for (number, line) in lines.by_ref() {
+        let line = cut(line.as_ref());
+        let _ = write!(text, "{}L{number}: {line}", if shown > 0 { "\n" } else { "" });
+        shown += 1;
+        if text.len() + LINE_LIMIT_BYTES > ANSWER_BYTES {
+            break;
+        }
+    }
+    (text, shown)
+}
+
+/// The beginning of a line; what is cut is said.
+fn cut(text: &str) -> String {
+    if text.len() < LINE_LIMIT_BYTES {
+        return text.to_owned();
+    }
+    let end = (0..LINE_LIMIT_BYTES).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    format!("{}…", &text[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_contract::{AnyTool, erase};
+
+    use super::*;
+    use crate::fakes::Desk;
+
+    fn tool(place: Option<&str>) -> Arc<dyn AnyTool> {
+        let known = OutputPlace::default();
+        if let Some(place) = place {
+            known.set(place.into()).unwrap();
+        }
+        erase(ReadOutput { place: known })
+    }
+
+    async fn read(input: &str) -> Result<String, String> {
+        let text: String = (1..=300).map(|n| format!("line {n}\n")).collect();
+        let long = format!("{}\n", "x".repeat(9000));
+        let desk = Desk::with_drawer(&[("/o/1.txt", &text), ("/o/2.txt", &long.repeat(20))]);
+        let output = desk.call(tool(Some("/o")), input).await.map_err(|error| error.message)?;
+        Ok(windlass_contract::Content::join(&output.content))
+    }
+
+    #[tokio::test]
+    async fn lines_have_their_numbers_and_the_place_to_go_on() {
+        let text = read(r#"{"id":1,"offset":3,"limit":2}"#).await.unwrap();
+        assert_eq!(text, "L3: line 3\nL4: line 4\n(go on with offset 5)");
+        assert_eq!(read(r#"{"id":1,"offset":300}"#).await.unwrap(), "L300: line 300");
+    }
+
+    #[tokio::test]
+    async fn an_answer_is_never_longer_than_a_model_is_given() {
+        let text = read(r#"{"id":2,"limit":5000}"#).await.unwrap();
+        assert!(text.len() <= ANSWER_BYTES + 100, "{}", text.len());
+        assert!(text.ends_with("(go on with offset 4)"), "{}", &text[text.len() - 60..]);
+    }
+
+    #[tokio::test]
+    async fn what_is_not_there_is_told() {
+        let unknown = "there is no output 9; ids are told where an output was cut, as `read_output id 9`";
+        assert_eq!(read(r#"{"id":9}"#).await.unwrap_err(), unknown);
+        assert_eq!(read(r#"{"id":1,"offset":301}"#).await.unwrap_err(), "offset exceeds output length");
+        assert_eq!(read(r#"{"id":1,"limit":0}"#).await.unwrap_err(), "`offset` and `limit` begin at 1");
+        let nowhere = Desk::idle().call(tool(None), r#"{"id":9}"#).await.unwrap_err();
+        assert_eq!(nowhere.message, unknown);
+    }
+}
