@@ -3,7 +3,7 @@
 //! What is here runs in the parent and may allocate. [`sys`](crate::sys) carries it out in the child and may not.
 
 use std::{
-    ffi::CString,
+    ffi::{CStr, CString},
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
 };
@@ -27,37 +27,59 @@ const HEADROOM: u64 = 8;
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 
 /// One step on the way to a view of the files that holds a command.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Step {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step<S = CString> {
     /// Takes hold of a tree of mounts as it is now.
-    Hold { path: CString, slot: usize },
+    Hold { path: S, slot: usize },
     /// Makes every mount read-only.
     AllReadOnly,
     /// Puts a held tree at a path.
-    Place { slot: usize, path: CString },
+    Place { slot: usize, path: S },
     /// A fresh file system in memory.
-    Memory { path: CString, options: CString },
+    Memory { path: S, options: S },
     /// Terminals of the command's own.
-    Terminals { path: CString },
+    Terminals { path: S },
     /// Only the command's own processes.
-    Processes { path: CString },
+    Processes { path: S },
     /// A directory, if it is not there.
-    Directory { path: CString, mode: u32 },
+    Directory { path: S, mode: u32 },
     /// An empty file.
-    File { path: CString, mode: u32 },
+    File { path: S, mode: u32 },
     /// A link.
-    Link { path: CString, target: CString },
+    Link { path: S, target: S },
     /// A mount point that keeps what it is: it cannot be renamed or removed.
-    Pin { path: CString },
+    Pin { path: S },
     /// The same, and nothing in it can change.
-    Fix { path: CString },
+    Fix { path: S },
     /// Puts something else, unreadable, in the place of a path.
-    Cover { path: CString, with: CString },
+    Cover { path: S, with: S },
     /// Makes one mount read-only.
-    Seal { path: CString },
+    Seal { path: S },
 }
 
 impl Step {
+    /// The same step with its texts put elsewhere.
+    pub(crate) fn moved<'a, E>(
+        &self,
+        put: impl Fn(&CString) -> Result<&'a CStr, E>,
+    ) -> Result<Step<&'a CStr>, E> {
+        Ok(match self {
+            Self::Hold { path, slot } => Step::Hold { path: put(path)?, slot: *slot },
+            Self::AllReadOnly => Step::AllReadOnly,
+            Self::Place { slot, path } => Step::Place { slot: *slot, path: put(path)? },
+            Self::Memory { path, options } => Step::Memory { path: put(path)?, options: put(options)? },
+            Self::Terminals { path } => Step::Terminals { path: put(path)? },
+            Self::Processes { path } => Step::Processes { path: put(path)? },
+            Self::Directory { path, mode } => Step::Directory { path: put(path)?, mode: *mode },
+            Self::File { path, mode } => Step::File { path: put(path)?, mode: *mode },
+            Self::Link { path, target } => Step::Link { path: put(path)?, target: put(target)? },
+            Self::Pin { path } => Step::Pin { path: put(path)? },
+            Self::Fix { path } => Step::Fix { path: put(path)? },
+            Self::Cover { path, with } => Step::Cover { path: put(path)?, with: put(with)? },
+            Self::Seal { path } => Step::Seal { path: put(path)? },
+        })
+    }
+
     /// What is done, for an error.
     pub(crate) fn describe(&self) -> String {
         let (what, path) = match self {
@@ -80,10 +102,17 @@ impl Step {
 }
 
 /// A place that Landlock lets a command write to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Writable {
-    pub(crate) path: CString,
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Writable<S = CString> {
+    pub(crate) path: S,
     pub(crate) is_directory: bool,
+}
+
+impl Writable {
+    /// The same, with its path where it is.
+    pub(crate) fn borrowed(&self) -> Writable<&CStr> {
+        Writable { path: &self.path, is_directory: self.is_directory }
+    }
 }
 
 /// What is counted while a command runs. Zero means no limit.

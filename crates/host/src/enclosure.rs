@@ -15,7 +15,7 @@ use crate::{
     ground::{Ground, Impossible},
     program::Program,
     protect::Protection,
-    sys::{self, StartError, Started, Stdio},
+    sys::{self, StartError, Started, Starters, Stdio},
     temporary::Temporary,
 };
 
@@ -63,24 +63,35 @@ pub(crate) struct Enclosed {
 
 impl Enclosure {
     /// Starts a program behind this.
-    pub(crate) fn start(&self, program: &Program, stdio: Stdio) -> Result<Enclosed, StartError> {
+    pub(crate) fn start(
+        &self,
+        program: &Program,
+        stdio: Stdio,
+        starters: &mut Starters,
+    ) -> Result<Enclosed, StartError> {
         match self {
-            Self::Open => open(program, stdio, Held::by(Rung::Unconfined)),
+            Self::Open => open(program, stdio, starters, Held::by(Rung::Unconfined)),
             Self::External(network) => {
                 let program = program.with(&told(Rung::External, *network))?;
-                open(&program, stdio, Held::externally(*network))
+                open(&program, stdio, starters, Held::externally(*network))
             }
-            Self::Walls(site) => site.start(program, stdio),
+            Self::Walls(site) => site.start(program, stdio, starters),
         }
     }
 }
 
-fn open(program: &Program, stdio: Stdio, held: Held) -> Result<Enclosed, StartError> {
+fn open(
+    program: &Program,
+    stdio: Stdio,
+    starters: &mut Starters,
+    held: Held,
+) -> Result<Enclosed, StartError> {
     let started = sys::start(
         program,
         stdio,
         #[cfg(target_os = "linux")]
         None,
+        starters,
     )?;
     Ok(Enclosed { started, held, protection: None })
 }

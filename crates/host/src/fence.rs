@@ -141,8 +141,9 @@ fn rules(
         .map(|path| (path, true))
         .chain(devices.iter().map(|path| (path.as_path(), false)))
     {
-        let place = Writable { path: c(path)?, is_directory };
-        landlock::allow_writing(set, handled, &place).map_err(failed)?;
+        let path = c(path)?;
+        let place = Writable { path: path.as_c_str(), is_directory };
+        landlock::allow_writing(set, handled, place).map_err(failed)?;
     }
     let mut around = Vec::new();
     name_around(Path::new("/"), hidden, &mut around)?;

@@ -22,7 +22,7 @@ use crate::{
     inspect,
     program::Program,
     protect::Protection,
-    sys::{LastWords, Pid, StartError, Started, Stdio},
+    sys::{LastWords, Pid, StartError, Started, Starters, Stdio},
 };
 
 /// How long the thread waits before it looks again after killed children that are still dying.
@@ -84,6 +84,7 @@ impl Keeper {
 fn keep(inbox: &Receiver<Job>) {
     #[cfg(target_os = "linux")]
     crate::sys::turns::short();
+    let mut starters = Starters::default();
     let mut dying: Vec<(Pid, Option<Box<Protection>>)> = Vec::new();
     loop {
         dying.retain(|(pid, protection)| {
@@ -102,7 +103,7 @@ fn keep(inbox: &Receiver<Job>) {
         match job {
             Ok(Job::Start { order, jobs, reply }) => {
                 // If the caller is gone, the child comes back here, and dropping it kills it.
-                drop(reply.send(start(*order, jobs)));
+                drop(reply.send(start(*order, jobs, &mut starters)));
             }
             // If nobody waits for the answer, what was found is still put right.
             Ok(Job::Inspect { protection, reply }) => drop(reply.send(inspect::inspect(&protection))),
@@ -114,10 +115,10 @@ fn keep(inbox: &Receiver<Job>) {
     }
 }
 
-fn start(order: Order, jobs: Sender<Job>) -> Result<Child, HostError> {
+fn start(order: Order, jobs: Sender<Job>, starters: &mut Starters) -> Result<Child, HostError> {
     let Order { program, stdio, enclosure } = order;
     let (name, directory) = (program.name().to_owned(), program.directory().to_owned());
-    match enclosure.start(&program, stdio) {
+    match enclosure.start(&program, stdio, starters) {
         Ok(Enclosed { started, held, protection }) => {
             Ok(Child { started, held, protection, jobs, collected: false })
         }

@@ -2,12 +2,13 @@
 
 use std::{
     collections::BTreeMap,
-    ffi::{CString, c_char},
+    ffi::CString,
     io,
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
-    ptr,
 };
+#[cfg(not(target_os = "linux"))]
+use std::{ffi::c_char, ptr};
 
 use windlass_contract::{Command, CommandLine, HostError};
 
@@ -89,6 +90,7 @@ impl Program {
     }
 
     /// The same as lists of pointers that end in null. Valid as long as this is.
+    #[cfg(not(target_os = "linux"))]
     pub(crate) fn pointers(&self) -> Pointers {
         let list = |strings: &[CString]| strings.iter().map(|s| s.as_ptr()).chain([ptr::null()]).collect();
         Pointers { candidates: list(&self.candidates), argv: list(&self.argv), env: list(&self.env) }
@@ -106,6 +108,7 @@ impl Program {
 }
 
 /// Pointers to the strings of a [`Program`].
+#[cfg(not(target_os = "linux"))]
 #[derive(Debug)]
 pub(crate) struct Pointers {
     pub(crate) candidates: Vec<*const c_char>,

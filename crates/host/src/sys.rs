@@ -2,8 +2,8 @@
 //! and those below it.
 //!
 //! On Linux there is always a first process between us and the command: the init of its process namespace, or where it
-//! has none, a warden. It is a copy of ours and stays; the command borrows its memory until it calls `exec`, as with
-//! `vfork`. What runs between the two is in [`child`].
+//! has none, a warden. It is a copy of a [`starter`] and stays; the command borrows its memory until it calls `exec`, as
+//! with `vfork`. What runs between the two is in [`child`].
 #![expect(unsafe_code, reason = "this is the file the lint sends such code to")]
 
 use std::{
@@ -24,6 +24,8 @@ use std::{
 use tokio::io::{Interest, unix::AsyncFd};
 use windlass_contract::Exit;
 
+#[cfg(target_os = "linux")]
+mod arena;
 #[cfg(not(target_os = "linux"))]
 mod bare;
 mod child;
@@ -45,6 +47,8 @@ mod mounts;
 mod pid;
 #[cfg(target_os = "linux")]
 mod split;
+#[cfg(target_os = "linux")]
+mod starter;
 pub(crate) mod terminal;
 #[cfg(target_os = "linux")]
 pub(crate) mod turns;
@@ -54,13 +58,15 @@ mod warden;
 #[cfg(target_os = "linux")]
 use crate::blueprint::Step;
 #[cfg(not(target_os = "linux"))]
-pub(crate) use bare::start;
+pub(crate) use bare::{Starters, start};
 use child::{Plan, become_program, plan};
 use failure::Failure;
 pub(crate) use failure::StartError;
 pub(crate) use pid::Pid;
 #[cfg(target_os = "linux")]
 use pid::exit;
+#[cfg(target_os = "linux")]
+pub(crate) use starter::Starters;
 #[cfg(target_os = "linux")]
 pub(crate) use warden::start;
 
@@ -246,7 +252,7 @@ mod tests {
         let (mut reader, writer) = io::pipe().unwrap();
         let null = || OwnedFd::from(File::open("/dev/null").unwrap());
         let stdio = Stdio { input: null(), output: writer.into(), error: null() };
-        let started = start(&program, stdio, None).unwrap();
+        let started = start(&program, stdio, None, &mut Starters::default()).unwrap();
         let mut seen = String::new();
         reader.read_to_string(&mut seen).unwrap();
         started.pid.collect(0).unwrap();

@@ -11,7 +11,7 @@ use crate::{
     ground::{Ground, Impossible},
     program::Program,
     sys::{
-        self, StartError, Stdio,
+        self, StartError, Starters, Stdio,
         commons::Commons,
         confined::{self, Standing},
         hold::Hold,
@@ -82,42 +82,57 @@ fn in_words(error: &StartError) -> String {
 
 impl Site {
     /// Starts a program behind these walls.
-    pub(super) fn start(&self, program: &Program, stdio: Stdio) -> Result<Enclosed, StartError> {
+    pub(super) fn start(
+        &self,
+        program: &Program,
+        stdio: Stdio,
+        starters: &mut Starters,
+    ) -> Result<Enclosed, StartError> {
         if self.ladder.no_namespaces.get().is_none() {
             let again = stdio.try_clone()?;
-            match self.behind_namespaces(program, stdio) {
+            match self.behind_namespaces(program, stdio, starters) {
                 // Not this command's fault, perhaps: an empty sandbox tells.
                 Err(StartError::Confine(..) | StartError::Impossible(_))
                     if self.ladder.try_namespaces().is_err() =>
                 {
-                    return self.behind_landlock(program, again);
+                    return self.behind_landlock(program, again, starters);
                 }
                 result => return result,
             }
         }
-        self.behind_landlock(program, stdio)
+        self.behind_landlock(program, stdio, starters)
     }
 
-    fn behind_namespaces(&self, program: &Program, stdio: Stdio) -> Result<Enclosed, StartError> {
+    fn behind_namespaces(
+        &self,
+        program: &Program,
+        stdio: Stdio,
+        starters: &mut Starters,
+    ) -> Result<Enclosed, StartError> {
         let temporary =
             self.temporary.lasting().map_err(|error| confine("making a temporary directory", error))?;
         let ground = self.ground(temporary, program.directory());
         let blueprint = Blueprint::draw(&self.walls, &self.limits.quota, ground).map_err(impossible)?;
         let changes = self.variables(Rung::Namespaces, Path::new("/tmp"));
         let program = program.with(&changes)?;
-        let started = confined::start(&program, &blueprint, self.ladder.standing()?, stdio)?;
+        let started = confined::start(&program, &blueprint, self.ladder.standing()?, stdio, starters)?;
         let held = self.held(Rung::Namespaces, blueprint.not_covered);
         Ok(Enclosed { started, held, protection: Some(blueprint.protection) })
     }
 
-    fn behind_landlock(&self, program: &Program, stdio: Stdio) -> Result<Enclosed, StartError> {
+    fn behind_landlock(
+        &self,
+        program: &Program,
+        stdio: Stdio,
+        starters: &mut Starters,
+    ) -> Result<Enclosed, StartError> {
         let temporary =
             self.temporary.path().map_err(|error| confine("making a temporary directory", error))?;
         let ground = self.ground(Some(temporary), program.directory());
         let fence = Fence::draw(&self.walls, &self.limits.quota, ground, self.ladder.landlock())
             .map_err(impossible)?;
         let program = program.with(&self.variables(Rung::Landlock, temporary))?;
-        let started = sys::start(&program, stdio, Some(Hold::from(&fence)))?;
+        let started = sys::start(&program, stdio, Some(Hold::from(&fence)), starters)?;
         let held = self.held(Rung::Landlock, fence.not_covered);
         Ok(Enclosed { started, held, protection: Some(fence.protection) })
     }

@@ -8,7 +8,7 @@ use crate::{
     program::Program,
     protect::Protection,
     seatbelt::{self, Profile},
-    sys::{self, StartError, Stdio},
+    sys::{self, StartError, Starters, Stdio},
 };
 
 /// There is nothing to climb.
@@ -32,7 +32,12 @@ impl Ladder {
 
 impl Site {
     /// Starts a program behind these walls.
-    pub(super) fn start(&self, program: &Program, stdio: Stdio) -> Result<Enclosed, StartError> {
+    pub(super) fn start(
+        &self,
+        program: &Program,
+        stdio: Stdio,
+        starters: &mut Starters,
+    ) -> Result<Enclosed, StartError> {
         let temporary =
             self.temporary.path().map_err(|error| confine("making a temporary directory", error))?;
         let roots = roots(&self.walls).map_err(impossible)?;
@@ -43,7 +48,7 @@ impl Site {
         let profile = Profile::new(&roots, temporary, &protection, &hidden, self.walls.network);
         let program = program.with(&self.variables(Rung::Seatbelt, temporary))?;
         let program = program.under(seatbelt::PROGRAM, &profile.arguments())?;
-        let started = sys::start(&program, stdio)?;
+        let started = sys::start(&program, stdio, starters)?;
         let held = self.held(Rung::Seatbelt, not_covered);
         Ok(Enclosed { started, held, protection: Some(protection) })
     }

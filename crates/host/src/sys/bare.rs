@@ -3,16 +3,31 @@
 use std::{io, os::fd::AsRawFd};
 
 use super::{
-    Pid, Plan, StartError, Started, Stdio, become_program, hear, plan, report_pipe, without_signals,
+    Pid, Plan, StartError, Started, Stdio, become_program, child::Words, hear, plan, report_pipe,
+    without_signals,
 };
 use crate::program::Program;
 
+/// There is nobody to start by.
+#[derive(Debug, Default)]
+pub(crate) struct Starters;
+
 /// Starts a program in a session of its own, with the given descriptors and no others.
-pub(crate) fn start(program: &Program, stdio: Stdio) -> Result<Started, StartError> {
+pub(crate) fn start(
+    program: &Program,
+    stdio: Stdio,
+    _starters: &mut Starters,
+) -> Result<Started, StartError> {
     let stdio = stdio.above_standard()?;
     let (mut reports, report) = report_pipe()?;
     let pointers = program.pointers();
-    let plan = plan(program, &pointers, &stdio, report.as_raw_fd());
+    let words = Words {
+        candidates: pointers.candidates.as_ptr(),
+        argv: pointers.argv.as_ptr(),
+        env: pointers.env.as_ptr(),
+        cwd: program.cwd.as_ptr(),
+    };
+    let plan = plan(words, &stdio, report.as_raw_fd());
     let started = without_signals(|| split(&plan))?;
     drop((stdio, report));
     hear(started, &mut reports)

@@ -10,7 +10,6 @@ use std::{
 #[cfg(target_os = "linux")]
 use super::hold::{self, Hold};
 use super::{Stdio, failure::Failure};
-use crate::program::{Pointers, Program};
 
 /// Signals are numbered from 1 to this.
 #[cfg(target_os = "linux")]
@@ -18,13 +17,20 @@ const LAST_SIGNAL: c_int = 64;
 #[cfg(not(target_os = "linux"))]
 const LAST_SIGNAL: c_int = 31;
 
-/// Everything the child needs, prepared beforehand. The pointers are valid until [`start`](super::start) has heard from
-/// the child.
-pub(super) struct Plan<'a> {
+/// A program in the form in which it is executed: C strings, and lists of them that end in a null pointer. Valid until
+/// [`start`](super::start) has heard from the child.
+#[derive(Clone, Copy)]
+pub(super) struct Words {
     pub(super) candidates: *const *const c_char,
     pub(super) argv: *const *const c_char,
     pub(super) env: *const *const c_char,
     pub(super) cwd: *const c_char,
+}
+
+/// Everything the child needs, prepared beforehand.
+#[derive(Clone, Copy)]
+pub(super) struct Plan<'a> {
+    pub(super) words: Words,
     pub(super) input: RawFd,
     pub(super) output: RawFd,
     pub(super) error: RawFd,
@@ -38,12 +44,9 @@ pub(super) struct Plan<'a> {
     pub(super) hold: std::marker::PhantomData<&'a ()>,
 }
 
-pub(super) fn plan<'a>(program: &Program, pointers: &Pointers, stdio: &Stdio, report: RawFd) -> Plan<'a> {
+pub(super) fn plan<'a>(words: Words, stdio: &Stdio, report: RawFd) -> Plan<'a> {
     Plan {
-        candidates: pointers.candidates.as_ptr(),
-        argv: pointers.argv.as_ptr(),
-        env: pointers.env.as_ptr(),
-        cwd: program.cwd.as_ptr(),
+        words,
         input: stdio.input.as_raw_fd(),
         output: stdio.output.as_raw_fd(),
         error: stdio.error.as_raw_fd(),
@@ -80,7 +83,10 @@ unsafe fn prepare(plan: &Plan<'_>) -> Result<(), Failure> {
     unsafe {
         check(libc::setsid())?;
         die_with_parent(plan.parent);
-        default_signals();
+        // A starter has seen to it once.
+        #[cfg(not(target_os = "linux"))]
+        default_actions();
+        unblock_signals();
         check(libc::dup2(plan.input, 0))?;
         check(libc::dup2(plan.output, 1))?;
         check(libc::dup2(plan.error, 2))?;
@@ -88,7 +94,7 @@ unsafe fn prepare(plan: &Plan<'_>) -> Result<(), Failure> {
         // nothing else. Any other input, such as a terminal a person sits at, refuses, and that is fine.
         libc::ioctl(0, libc::TIOCSCTTY as _, 0);
         close_others_on_exec(plan.open_files);
-        if libc::chdir(plan.cwd) < 0 { Err(Failure::last(Failure::DIRECTORY)) } else { Ok(()) }
+        if libc::chdir(plan.words.cwd) < 0 { Err(Failure::last(Failure::DIRECTORY)) } else { Ok(()) }
     }
 }
 
@@ -115,12 +121,12 @@ fn hold(_plan: &Plan<'_>, _listener: &mut RawFd) -> Result<(), Failure> {
 /// As for [`become_program`].
 unsafe fn execute(plan: &Plan<'_>) -> Result<std::convert::Infallible, Failure> {
     let mut failure = Failure::program(libc::ENOENT);
-    let mut candidate = plan.candidates;
+    let Words { candidates: mut candidate, argv, env, .. } = plan.words;
     // SAFETY: `candidates`, `argv` and `env` are lists of C strings that end in a null pointer, by the caller's word;
     // `candidate` moves on only from an element that is not that end.
     unsafe {
         while !(*candidate).is_null() {
-            libc::execve(*candidate, plan.argv, plan.env);
+            libc::execve(*candidate, argv, env);
             let this = Failure::last(Failure::PROGRAM);
             match this.errno {
                 libc::ENOENT | libc::ENOTDIR => {}
@@ -148,16 +154,23 @@ fn die_with_parent(parent: libc::pid_t) {
 #[cfg(not(target_os = "linux"))]
 fn die_with_parent(_parent: libc::pid_t) {}
 
-/// Undoes what this process does with signals: handlers would run in shared memory, and `exec` keeps both ignored
-/// signals (Rust ignores SIGPIPE) and blocked ones.
-fn default_signals() {
-    // SAFETY: all zeros is a valid `sigaction`, whose handler is then SIG_DFL, and `sigemptyset` makes a valid set;
-    // the pointers are to locals that live across the calls. Signals that cannot be set fail without effect.
+/// Undoes what this process does with signals: handlers would run in shared memory, and `exec` keeps ignored signals,
+/// such as SIGPIPE, which Rust ignores.
+pub(super) fn default_actions() {
+    // SAFETY: all zeros is a valid `sigaction`, whose handler is then SIG_DFL; it lives across the calls. Signals that
+    // cannot be set fail without effect.
     unsafe {
         let action: libc::sigaction = mem::zeroed();
         for signal in 1..=LAST_SIGNAL {
             libc::sigaction(signal, &raw const action, ptr::null_mut());
         }
+    }
+}
+
+/// Lets signals through that were held back: `exec` keeps that, too.
+fn unblock_signals() {
+    // SAFETY: `sigemptyset` makes a valid set of a local that lives across the calls.
+    unsafe {
         let mut none: libc::sigset_t = mem::zeroed();
         libc::sigemptyset(&raw mut none);
         libc::sigprocmask(libc::SIG_SETMASK, &raw const none, ptr::null_mut());

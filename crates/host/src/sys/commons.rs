@@ -13,11 +13,11 @@ use std::{
 };
 
 use super::{
-    Pid, StartError, failure::Failure, hold::Part, landlock::last_errno, split::Stack, without_signals,
+    Pid, StartError, arena::Arena, failure::Failure, hold::Part, landlock::last_errno, without_signals,
 };
 
 /// What a child does that borrows our memory and our descriptors. We stand still until it has ended.
-pub(super) const BORROWED: c_int = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_FILES | libc::SIGCHLD;
+const BORROWED: c_int = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_FILES | libc::SIGCHLD;
 
 /// Namespaces that are kept, each with where it is found. The first gives the powers to enter the others.
 const KEPT: [(&CStr, c_int); 4] = [
@@ -42,12 +42,12 @@ impl Commons {
         });
         let port = outside.as_ref().ok().map(|(_, port)| *port);
         let mut making = Making { uid_map, gid_map, port, kept: [-1; KEPT.len()], failure: None };
-        let stack = Stack::new();
+        let arena = Arena::new()?;
+        let stack = arena.stack()?;
         let flags = KEPT.iter().fold(BORROWED, |flags, (_, kind)| flags | kind);
         // SAFETY: the stack is an aligned allocation that nobody else uses; it and `making` live until `clone` returns,
         // which CLONE_VFORK delays until the child has ended.
-        let pid =
-            without_signals(|| unsafe { libc::clone(furnish, stack.top(), flags, (&raw mut making).cast()) });
+        let pid = without_signals(|| unsafe { libc::clone(furnish, stack, flags, (&raw mut making).cast()) });
         if pid < 0 {
             return Err(StartError::Confine("making namespaces".to_owned(), io::Error::last_os_error()));
         }
@@ -80,10 +80,15 @@ pub(super) enum Network {
 }
 
 /// The namespaces to enter; -1 for one that is not.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Door([RawFd; KEPT.len()]);
 
 impl Door {
+    /// Whose network is behind it.
+    pub(super) fn network(self) -> Network {
+        if self.0[1] < 0 { Network::Everyones } else { Network::Own }
+    }
+
     /// Enters. To be called in a child with a single thread.
     pub(super) fn enter(self) -> Result<(), c_int> {
         for (kept, (_, kind)) in self.0.into_iter().zip(KEPT) {

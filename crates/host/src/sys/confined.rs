@@ -3,7 +3,7 @@
 
 use std::{
     collections::BTreeMap,
-    ffi::{c_int, c_void},
+    ffi::{CStr, c_void},
     fs::{self, File},
     io::{self, PipeReader, Read},
     mem,
@@ -17,18 +17,21 @@ use std::{
 };
 
 use super::{
-    Failure, LastWords, Pid, Plan, StartError, Started, Stdio,
-    commons::{BORROWED, Commons, Door, Network},
+    Failure, LastWords, Plan, StartError, Started, Stdio,
+    arena::Arena,
+    commons::{Commons, Network},
     hear,
     hold::{Canary, Files, Hold, Reach},
-    init,
     init::{Init, Last, NAME_BYTES, Over},
     landlock::Handled,
     mounts, plan,
-    split::{Stack, borrow, close_all_but, copy, place_standard},
-    without_signals,
+    split::{borrow, close_all_but, place_standard},
+    starter::{First, Place, Starters},
 };
-use crate::{blueprint::Blueprint, program::Program};
+use crate::{
+    blueprint::{Blueprint, Step, Watch, Writable},
+    program::Program,
+};
 
 /// What walls stand on.
 #[derive(Debug, Clone, Copy)]
@@ -44,37 +47,48 @@ pub(crate) fn start(
     blueprint: &Blueprint,
     ground: Standing<'_>,
     stdio: Stdio,
+    starters: &mut Starters,
 ) -> Result<Started, StartError> {
+    let making = |error| StartError::Confine("making namespaces".to_owned(), error);
     let stdio = stdio.above_standard()?;
     let (mut reports, report) = super::report_pipe()?;
     let (words, last_words) = super::report_pipe()?;
-    let files = match ground.landlock {
+    let network = if blueprint.own_network { Network::Own } else { Network::Everyones };
+    let maker = starters.at(Place::Behind(ground.commons.door(network))).map_err(making)?;
+    let arena = &maker.arena;
+    let hold = hold(blueprint, ground.landlock, arena)?;
+    let plan = plan(arena.words(program)?, &stdio, report.as_raw_fd());
+    let given = [plan.input, plan.output, plan.error];
+    // By then they are where they belong.
+    let plan = Plan { hold: Some(hold), parent: 0, input: 0, output: 1, error: 2, ..plan };
+    let steps = blueprint.steps.iter().map(|step| step.moved(|text| arena.text(text)));
+    let confined = arena.put(Confined {
+        plan,
+        given,
+        steps: arena.try_list(steps)?,
+        watch: blueprint.watch,
+        network,
+        last_words: last_words.as_raw_fd(),
+        stack: arena.stack()?,
+    })?;
+    let flags = libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC;
+    let started = maker.start(flags, libc::SIGKILL, confined).map_err(making)?;
+    drop((stdio, report, last_words));
+    let started = hear(started, &mut reports, &blueprint.steps)?;
+    Ok(Started { last_words: Some(words), ..started })
+}
+
+/// What the command is held to, where the starter sees it.
+fn hold<'a>(blueprint: &Blueprint, landlock: u32, arena: &'a Arena) -> io::Result<Hold<'a>> {
+    let writable: Vec<_> = blueprint.writable.iter().map(Writable::borrowed).collect();
+    let files = match landlock {
         0 => Files::Mounts,
-        version => Files::Made(Handled::writing(version), &blueprint.writable),
+        version => Files::Made(Handled::writing(version), &writable),
     };
     let network = if blueprint.own_network { Reach::NotIn(our_network()?) } else { Reach::Granted };
     let canary = Canary { file: blueprint.forbidden.as_deref(), network };
     let hold = Hold { rlimits: &blueprint.rlimits, files, filter: &blueprint.filter, listens: true, canary };
-    let pointers = program.pointers();
-    let plan = plan(program, &pointers, &stdio, report.as_raw_fd());
-    let given = [plan.input, plan.output, plan.error];
-    // By then they are where they belong.
-    let plan = Plan { hold: Some(hold), parent: 0, input: 0, output: 1, error: 2, ..plan };
-    let network = if blueprint.own_network { Network::Own } else { Network::Everyones };
-    let confined = Confined {
-        plan,
-        given,
-        blueprint,
-        door: ground.commons.door(network),
-        network,
-        last_words: last_words.as_raw_fd(),
-        stack: Stack::new(),
-    };
-    let started = without_signals(|| split(&confined));
-    let started = started.map_err(|error| StartError::Confine("making namespaces".to_owned(), error))?;
-    drop((stdio, report, last_words));
-    let started = hear(started, &mut reports, &blueprint.steps)?;
-    Ok(Started { last_words: Some(words), ..started })
+    hold.placed(arena)
 }
 
 /// Puts up walls, finds that they hold, and ends. What this machine cannot do is the error.
@@ -89,7 +103,7 @@ pub(crate) fn rehearse(blueprint: &Blueprint, ground: Standing<'_>) -> Result<()
     };
     let program = Program::new(&command, &BTreeMap::new(), Path::new("/"));
     let program = program.map_err(|error| io::Error::other(error.to_string()))?;
-    match start(&program, blueprint, ground, stdio) {
+    match start(&program, blueprint, ground, stdio, &mut Starters::default()) {
         Ok(started) => started.pid.collect(0).map(drop).map_err(StartError::from),
         // The walls stood: only the program is missing.
         Err(StartError::Program(error)) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -98,14 +112,15 @@ pub(crate) fn rehearse(blueprint: &Blueprint, ground: Standing<'_>) -> Result<()
 }
 
 /// Everything the first process needs, prepared beforehand.
+#[derive(Clone, Copy)]
 struct Confined<'a> {
     plan: Plan<'a>,
     given: [RawFd; 3],
-    blueprint: &'a Blueprint,
-    door: Door,
+    steps: &'a [Step<&'a CStr>],
+    watch: Watch,
     network: Network,
     last_words: RawFd,
-    stack: Stack,
+    stack: *mut c_void,
 }
 
 /// The number of the network this process is in.
@@ -113,73 +128,44 @@ fn our_network() -> io::Result<u64> {
     Ok(fs::metadata("/proc/self/ns/net")?.ino())
 }
 
-/// Makes the first process.
-///
-/// A process with threads cannot enter a user namespace. A child that borrows our memory can, and makes the first
-/// process there: as a child of ours, not its own.
-fn split(confined: &Confined<'_>) -> io::Result<Started> {
-    extern "C" fn main(passed: *mut c_void) -> c_int {
-        // SAFETY: it is the pair passed to `clone` below, whose caller stands still until we have ended.
-        let (confined, made) = unsafe { &mut *passed.cast::<(&Confined<'_>, io::Result<Started>)>() };
-        *made = go_ahead(confined);
-        0
-    }
-    let mut passed = (confined, Err(io::ErrorKind::Other.into()));
-    let stack = Stack::new();
-    // SAFETY: the stack is an aligned allocation that nobody else uses; it and `passed` live until `clone` returns, which
-    // CLONE_VFORK delays until the child has ended.
-    let pid = unsafe { libc::clone(main, stack.top(), BORROWED, (&raw mut passed).cast()) };
-    if pid < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Pid(pid).collect(0)?;
-    passed.1
-}
-
-fn go_ahead(confined: &Confined<'_>) -> io::Result<Started> {
-    confined.door.enter().map_err(io::Error::from_raw_os_error)?;
-    let flags = libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::CLONE_PARENT;
-    // SAFETY: signals are blocked since before we were made; the copy calls nothing but `first_process`, which only
-    // makes system calls, and has its own copy of everything `confined` points to.
-    unsafe {
-        match copy(flags, libc::SIGKILL)? {
-            Some(started) => Ok(started),
-            None => first_process(confined),
+impl First for Confined<'_> {
+    /// Builds the walls, starts the command, and stays as init.
+    unsafe fn run(&self) -> ! {
+        let plan = &self.plan;
+        // SAFETY: passed on from the caller; what is called only makes system calls on numbers and on what `self` holds.
+        unsafe {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            if abandoned(plan.report) {
+                libc::_exit(127);
+            }
+            // A group is enough to be killed by. A session of its own would also make the scheduler treat it as a
+            // stranger to us, who waits behind everyone else's work each time it wakes; the command has one.
+            libc::setpgid(0, 0);
+            let command = match self.prepare().and_then(|()| borrow(plan, self.stack)) {
+                Ok(command) => command,
+                Err(failure) => failure.send(plan.report),
+            };
+            let init = Init {
+                command: command.pid,
+                listener: command.listener,
+                network: self.network,
+                last_words: self.last_words,
+                watch: self.watch,
+            };
+            // When the last of them is closed, the next order may take the place of this one.
+            for descriptor in [0, 1, 2, plan.report] {
+                libc::close(descriptor);
+            }
+            init.run()
         }
     }
 }
 
-/// Builds the walls, starts the command, and stays as init.
-///
-/// # Safety
-///
-/// To be called in a fresh child only, with all signals blocked.
-unsafe fn first_process(confined: &Confined<'_>) -> ! {
-    let plan = &confined.plan;
-    // SAFETY: passed on from the caller; what is called only makes system calls on numbers and on what `confined` holds.
-    unsafe {
-        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-        if abandoned(plan.report) {
-            libc::_exit(127);
-        }
-        // A group is enough to be killed by. A session of its own would also make the scheduler treat it as a stranger
-        // to us, who waits behind everyone else's work each time it wakes; the command has one.
-        libc::setpgid(0, 0);
-        let command = match prepare(confined).and_then(|()| borrow(plan, &confined.stack)) {
-            Ok(command) => command,
-            Err(failure) => failure.send(plan.report),
-        };
-        for descriptor in [0, 1, 2, plan.report] {
-            libc::close(descriptor);
-        }
-        Init {
-            command: command.pid,
-            listener: command.listener,
-            network: confined.network,
-            last_words: confined.last_words,
-            watch: confined.blueprint.watch,
-        }
-        .run()
+impl Confined<'_> {
+    fn prepare(&self) -> Result<(), Failure> {
+        place_standard(self.given)?;
+        close_all_but([self.plan.report, self.last_words]);
+        mounts::build(self.steps).map_err(|(step, errno)| Failure::mount(step, errno))
     }
 }
 
@@ -189,17 +175,6 @@ fn abandoned(report: RawFd) -> bool {
     // SAFETY: one element, which lives across the call.
     unsafe { libc::poll(&raw mut state, 1, 0) };
     state.revents & libc::POLLERR != 0
-}
-
-/// # Safety
-///
-/// As for [`first_process`].
-unsafe fn prepare(confined: &Confined<'_>) -> Result<(), Failure> {
-    let plan = &confined.plan;
-    place_standard(confined.given)?;
-    close_all_but([plan.report, confined.last_words]);
-    init::keep_memory_private();
-    mounts::build(&confined.blueprint.steps).map_err(|(step, errno)| Failure::mount(step, errno))
 }
 
 /// Reads what init wrote. To be called when it has written or ended: then reading cannot block.

@@ -2,11 +2,15 @@
 
 use std::{
     ffi::{CStr, c_int, c_ulong},
+    io,
     os::fd::RawFd,
     ptr,
 };
 
-use super::landlock::{self, Handled, last_errno};
+use super::{
+    arena::Arena,
+    landlock::{self, Handled, last_errno},
+};
 use crate::{blueprint::Writable, seccomp::Instruction};
 
 /// What the child is to be held to. The parent keeps what the slices point to.
@@ -43,7 +47,7 @@ pub(crate) enum Reach {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Files<'a> {
     /// Here, because some of the places are made here, too.
-    Made(Handled, &'a [Writable]),
+    Made(Handled, &'a [Writable<&'a CStr>]),
     /// Beforehand.
     Given(RawFd),
     /// Not at all: this kernel has no Landlock, and mounts hold the files.
@@ -60,6 +64,30 @@ pub(crate) enum Part {
     Filter = 3,
     CanaryWrote = 4,
     CanaryReached = 5,
+}
+
+impl Hold<'_> {
+    /// The same where starters see it.
+    pub(super) fn placed<'a>(&self, arena: &'a Arena) -> io::Result<Hold<'a>> {
+        let files = match self.files {
+            Files::Mounts => Files::Mounts,
+            Files::Given(set) => Files::Given(set),
+            Files::Made(handled, places) => {
+                let moved = places.iter().map(|place| {
+                    arena.text(place.path).map(|path| Writable { path, is_directory: place.is_directory })
+                });
+                Files::Made(handled, arena.try_list(moved)?)
+            }
+        };
+        let file = self.canary.file.map(|file| arena.text(file)).transpose()?;
+        Ok(Hold {
+            rlimits: arena.list(self.rlimits.iter().copied())?,
+            files,
+            filter: arena.list(self.filter.iter().copied())?,
+            listens: self.listens,
+            canary: Canary { file, network: self.canary.network },
+        })
+    }
 }
 
 impl Part {
@@ -138,10 +166,18 @@ struct CapabilityHeader {
     pid: c_int,
 }
 
+/// Gives up what no child is to get by becoming another program. Those who have no right to have nothing to lose.
+pub(super) fn bound_privileges() {
+    const LAST_CAPABILITY: c_ulong = 63;
+    // The first that fails does not exist, or there is no right to; what counts is checked in the child.
+    // SAFETY: takes numbers only.
+    (0..=LAST_CAPABILITY)
+        .all(|capability| unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) == 0 });
+}
+
 /// No capability, no way to one, no key of the user's, and no core dump that tells more than the command knows.
 fn give_up_privileges() -> Result<(), c_int> {
     const JOIN_SESSION_KEYRING: c_int = 1;
-    const LAST_CAPABILITY: c_ulong = 63;
     /// Root is a user like any other, and cannot change that: no-root and no-setuid-fixup, each locked.
     const NO_ROOT: c_ulong = 0b1111;
     // SAFETY: numbers, null pointers, and locals that live across the calls.
@@ -149,10 +185,6 @@ fn give_up_privileges() -> Result<(), c_int> {
         // Without keyrings in the kernel there is nothing to leave behind.
         libc::syscall(libc::SYS_keyctl, JOIN_SESSION_KEYRING, ptr::null::<u8>());
         let powerful = libc::geteuid() == 0 || has_capabilities();
-        for capability in 0..=LAST_CAPABILITY {
-            // Those that do not exist fail, and so do all where there is no right to; the check is below.
-            libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0);
-        }
         if powerful && libc::prctl(libc::PR_SET_SECUREBITS, NO_ROOT, 0, 0, 0) < 0 && libc::geteuid() == 0 {
             return Err(last_errno());
         }
@@ -185,7 +217,7 @@ fn restrict_files(files: Files<'_>) -> Result<(), c_int> {
         Files::Made(handled, places) => {
             let set = landlock::begin(handled)?;
             for place in places {
-                landlock::allow_writing(set, handled, place)?;
+                landlock::allow_writing(set, handled, *place)?;
             }
             landlock::enforce(set)
         }

@@ -83,9 +83,9 @@ impl Init {
         loop {
             let now = now();
             let left = if counts { COUNTING_MILLIS } else { i64::MAX }.min(deadline.saturating_sub(now));
-            let mut waiting = [event(signals), event(listener)];
+            let mut waiting = [event(signals), event(listener), event_of_loss(self.last_words)];
             // SAFETY: the array lives across the call and has that many elements; one of -1 is ignored.
-            unsafe { libc::poll(waiting.as_mut_ptr(), 2, c_int::try_from(left.max(0)).unwrap_or(-1)) };
+            unsafe { libc::poll(waiting.as_mut_ptr(), 3, c_int::try_from(left.max(0)).unwrap_or(-1)) };
             if waiting[0].revents != 0 && told_to_end(signals) {
                 // SAFETY: takes numbers only; -1 is everyone in this namespace but us.
                 unsafe { libc::kill(-1, libc::SIGTERM) };
@@ -109,7 +109,9 @@ impl Init {
             if counts {
                 last.over = self.count() as u32;
             }
-            if last.over != 0 || now >= deadline {
+            // Who started us is gone and may have been before we could ask to be told.
+            let abandoned = waiting[2].revents != 0;
+            if last.over != 0 || abandoned || now >= deadline {
                 break;
             }
         }
@@ -194,6 +196,11 @@ pub(super) fn now() -> i64 {
 
 pub(super) fn event(descriptor: RawFd) -> libc::pollfd {
     libc::pollfd { fd: descriptor, events: libc::POLLIN, revents: 0 }
+}
+
+/// For a pipe, when nobody is left to read from it.
+fn event_of_loss(pipe: RawFd) -> libc::pollfd {
+    libc::pollfd { fd: pipe, events: 0, revents: 0 }
 }
 
 /// A descriptor that tells of ended children and of the wish that we end. All signals are held back already.
@@ -381,7 +388,7 @@ fn number_after(text: &[u8], label: &[u8]) -> Option<u64> {
     number(text.get(at + label.len()..)?)
 }
 
-/// Marks this process as one whose memory nobody may look at: it is a copy of the parent's.
+/// Marks this process, and copies of it, as one whose memory nobody may look at: it is a copy of the parent's.
 pub(super) fn keep_memory_private() {
     // SAFETY: takes numbers only.
     unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) };

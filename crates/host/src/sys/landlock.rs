@@ -1,7 +1,7 @@
 //! Landlock: which files a process and all it starts may still write, whatever else they may do.
 
 use std::{
-    ffi::{c_int, c_long},
+    ffi::{CStr, c_int, c_long},
     io, mem,
     os::fd::{FromRawFd, OwnedFd, RawFd},
     ptr,
@@ -108,18 +108,18 @@ pub(crate) fn own(set: RawFd) -> OwnedFd {
 }
 
 /// Lets a place be written, and read where reading is ruled.
-pub(crate) fn allow_writing(set: RawFd, handled: Handled, place: &Writable) -> Result<(), c_int> {
+pub(crate) fn allow_writing(set: RawFd, handled: Handled, place: Writable<&CStr>) -> Result<(), c_int> {
     let of_files = WRITE_FILE | READ_FILE | EXECUTE | TRUNCATE | DEVICE_CONTROL;
     let rights = if place.is_directory { handled.files } else { handled.files & of_files };
-    allow(set, rights, &place.path)
+    allow(set, rights, place.path)
 }
 
 /// Lets a place be read.
-pub(crate) fn allow_reading(set: RawFd, path: &std::ffi::CStr) -> Result<(), c_int> {
+pub(crate) fn allow_reading(set: RawFd, path: &CStr) -> Result<(), c_int> {
     allow(set, READ_FILE, path)
 }
 
-fn allow(set: RawFd, rights: u64, path: &std::ffi::CStr) -> Result<(), c_int> {
+fn allow(set: RawFd, rights: u64, path: &CStr) -> Result<(), c_int> {
     const BENEATH: c_int = 1;
     // SAFETY: `path` is a C string.
     let directory = unsafe { libc::open(path.as_ptr(), libc::O_PATH | libc::O_CLOEXEC) };

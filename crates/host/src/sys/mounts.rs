@@ -29,7 +29,7 @@ struct Attributes {
 }
 
 /// Walks the steps. An error is the number of the step and what the system said.
-pub(super) fn build(steps: &[Step]) -> Result<(), (usize, c_int)> {
+pub(super) fn build(steps: &[Step<&CStr>]) -> Result<(), (usize, c_int)> {
     let mut held: [RawFd; HELD_LIMIT] = [-1; HELD_LIMIT];
     // SAFETY: constant strings, no data.
     let private = unsafe {
@@ -48,7 +48,7 @@ pub(super) fn build(steps: &[Step]) -> Result<(), (usize, c_int)> {
     Ok(())
 }
 
-fn carry_out(step: &Step, held: &mut [RawFd; HELD_LIMIT]) -> Result<(), c_int> {
+fn carry_out(step: &Step<&CStr>, held: &mut [RawFd; HELD_LIMIT]) -> Result<(), c_int> {
     match step {
         Step::Hold { path, slot } => hold(path, held.get_mut(*slot).ok_or(libc::EINVAL)?),
         Step::AllReadOnly => set(libc::AT_FDCWD, c"/", RECURSIVE, READ_ONLY | NO_SETUID | NO_DEVICES),

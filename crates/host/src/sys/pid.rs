@@ -16,6 +16,13 @@ impl Pid {
         unsafe { libc::killpg(self.0, signal) };
     }
 
+    /// Kills the child alone.
+    #[cfg(target_os = "linux")]
+    pub(super) fn kill(self) {
+        // SAFETY: takes numbers only; the number is the child's as long as it is not collected.
+        unsafe { libc::kill(self.0, libc::SIGKILL) };
+    }
+
     /// Asks the child to end. The first process of a sandbox passes it on to everyone.
     pub(crate) fn ask_to_end(self) {
         // SAFETY: takes numbers only; the number is the child's as long as it is not collected.

@@ -8,7 +8,7 @@
 //! Like all code of the child, it allocates nothing and takes no locks.
 
 use std::{
-    ffi::c_int,
+    ffi::{c_int, c_void},
     mem,
     os::fd::{AsRawFd, RawFd},
 };
@@ -18,11 +18,11 @@ use super::{
     hold::{Files, Hold},
     init::{
         Buried, GRACE_MILLIS, Last, SETTLING_MILLIS, bury, cpu_of_collected, each_process, event,
-        keep_memory_private, name_killed, now, number_in, parent_in, signals, told_to_end,
+        name_killed, now, number_in, parent_in, signals, told_to_end,
     },
     plan, report_pipe,
-    split::{Stack, borrow, close_all_but, copy, place_standard},
-    without_signals,
+    split::{borrow, close_all_but, place_standard},
+    starter::{First, Place, Starters},
 };
 use crate::program::Program;
 
@@ -37,46 +37,74 @@ const DEPTH_LIMIT: usize = 4096;
 
 /// Starts a program in a session of its own, with the given descriptors and no others, below a warden. The warden ends
 /// it and everything it started when the calling thread ends.
-pub(crate) fn start(program: &Program, stdio: Stdio, hold: Option<Hold<'_>>) -> Result<Started, StartError> {
+pub(crate) fn start(
+    program: &Program,
+    stdio: Stdio,
+    hold: Option<Hold<'_>>,
+    starters: &mut Starters,
+) -> Result<Started, StartError> {
     let stdio = stdio.above_standard()?;
     let (mut reports, report) = report_pipe()?;
     let (words, last_words) = report_pipe()?;
-    let pointers = program.pointers();
-    let plan = plan(program, &pointers, &stdio, report.as_raw_fd());
+    let maker = starters.at(if hold.is_some() { Place::Fenced } else { Place::Here })?;
+    let arena = &maker.arena;
+    let plan = plan(arena.words(program)?, &stdio, report.as_raw_fd());
     let (given, parent) = ([plan.input, plan.output, plan.error], plan.parent);
+    let hold = hold.map(|hold| hold.placed(arena)).transpose()?;
     // By then they are where they belong.
     let plan = Plan { hold, parent: 0, input: 0, output: 1, error: 2, ..plan };
-    let (stack, last) = (Stack::new(), last_words.as_raw_fd());
-    // SAFETY: signals are blocked; the copy calls nothing but `first_process`, which only makes system calls.
-    let started = without_signals(|| unsafe {
-        match copy(0, libc::SIGTERM)? {
-            Some(started) => Ok(started),
-            None => first_process(parent, given, &plan, &stack, last),
-        }
-    });
-    let started = started.map_err(StartError::Program)?;
+    let (stack, last_words_number) = (arena.stack()?, last_words.as_raw_fd());
+    let watched = arena.put(Watched { parent, given, plan, stack, last_words: last_words_number })?;
+    let started = maker.start(0, libc::SIGTERM, watched)?;
     drop((stdio, report, last_words));
     let started = hear(started, &mut reports, &[])?;
     Ok(Started { last_words: Some(words), ..started })
 }
 
-/// Starts the command and stays with it.
-///
-/// # Safety
-///
-/// To be called in a fresh child only, with all signals blocked.
-unsafe fn first_process(
+/// Everything the first process needs, prepared beforehand.
+#[derive(Clone, Copy)]
+struct Watched<'a> {
     parent: libc::pid_t,
     given: [RawFd; 3],
-    plan: &Plan<'_>,
-    stack: &Stack,
+    plan: Plan<'a>,
+    stack: *mut c_void,
     last_words: RawFd,
-) -> ! {
-    stay_with(parent);
-    // SAFETY: passed on from the caller.
-    match place_standard(given).and_then(|()| unsafe { begin(plan, stack, last_words) }) {
-        Ok(command) => Warden { command, last_words }.run(),
-        Err(failure) => failure.send(plan.report),
+}
+
+impl First for Watched<'_> {
+    /// Starts the command and stays with it.
+    unsafe fn run(&self) -> ! {
+        stay_with(self.parent);
+        // SAFETY: passed on from the caller.
+        match place_standard(self.given).and_then(|()| unsafe { self.begin() }) {
+            Ok(warden) => warden.run(),
+            Err(failure) => failure.send(self.plan.report),
+        }
+    }
+}
+
+impl Watched<'_> {
+    /// Starts the command and keeps nothing that is its own.
+    ///
+    /// # Safety
+    ///
+    /// As for [`borrow`].
+    unsafe fn begin(&self) -> Result<Warden, Failure> {
+        let rules = match self.plan.hold {
+            Some(Hold { files: Files::Given(rules), .. }) => rules,
+            _ => -1,
+        };
+        close_all_but([self.plan.report, self.last_words, rules]);
+        // SAFETY: passed on from the caller; the rest are numbers.
+        unsafe {
+            let command = borrow(&self.plan, self.stack)?;
+            let warden = Warden { command: command.pid, last_words: self.last_words };
+            // When the last of them is closed, the next order may take the place of this one.
+            for descriptor in [0, 1, 2, rules, self.plan.report] {
+                libc::close(descriptor);
+            }
+            Ok(warden)
+        }
     }
 }
 
@@ -91,28 +119,6 @@ fn stay_with(parent: libc::pid_t) {
         libc::setsid();
         libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
         libc::prctl(libc::PR_SET_NAME, c"windlass-warden".as_ptr());
-    }
-    keep_memory_private();
-}
-
-/// Starts the command and keeps nothing that is its own.
-///
-/// # Safety
-///
-/// As for [`borrow`].
-unsafe fn begin(plan: &Plan<'_>, stack: &Stack, last_words: RawFd) -> Result<libc::pid_t, Failure> {
-    let rules = match plan.hold {
-        Some(Hold { files: Files::Given(rules), .. }) => rules,
-        _ => -1,
-    };
-    close_all_but([plan.report, last_words, rules]);
-    // SAFETY: passed on from the caller; the rest are numbers.
-    unsafe {
-        let command = borrow(plan, stack)?;
-        for descriptor in [0, 1, 2, plan.report, rules] {
-            libc::close(descriptor);
-        }
-        Ok(command.pid)
     }
 }
 
