@@ -97,6 +97,9 @@ pub struct Held {
     /// How much could be used.
     #[serde(default, skip_serializing_if = "Quota::is_none")]
     pub quota: Quota,
+    /// Who keeps the limits on memory and processes, if there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accounting: Option<Accounting>,
     /// What one might expect to be held and is not, one line each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_covered: Vec<String>,
@@ -111,7 +114,7 @@ impl Held {
                 (Vec::new(), Network::None)
             }
         };
-        Self { rung, writable, network, quota: Quota::default(), not_covered: Vec::new() }
+        Self { rung, writable, network, quota: Quota::default(), accounting: None, not_covered: Vec::new() }
     }
 
     /// Held by something outside that nobody here has looked at.
@@ -120,6 +123,16 @@ impl Held {
             "what holds this process from outside: the user vouches for it, nothing here has checked it";
         Self { network, not_covered: vec![unknown.to_owned()], ..Self::by(Rung::External) }
     }
+}
+
+/// Who keeps the limits on the memory and the processes of a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Accounting {
+    /// Who looks after the command counts, or each process is limited for itself.
+    Counted,
+    /// The kernel, for all its processes together.
+    Cgroup,
 }
 
 /// The means by which a call can be held.

@@ -4,7 +4,7 @@
 
 use std::{
     ffi::{CStr, CString},
-    os::unix::ffi::OsStrExt,
+    os::{fd::RawFd, unix::ffi::OsStrExt},
     path::{Path, PathBuf},
 };
 
@@ -132,6 +132,8 @@ pub(crate) struct Blueprint {
     pub(crate) own_network: bool,
     pub(crate) forbidden: Option<CString>,
     pub(crate) rlimits: Vec<(u32, u64)>,
+    /// What the command goes into its cgroup by, if it has one.
+    pub(crate) cgroup: Option<RawFd>,
     pub(crate) watch: Watch,
     pub(crate) protection: Protection,
     pub(crate) not_covered: Vec<String>,
@@ -175,6 +177,7 @@ impl Blueprint {
             own_network,
             forbidden: forbidden_file(&writable_trees),
             rlimits: rlimits(quota, quota.processes.map(|limit| limit.saturating_add(HEADROOM))),
+            cgroup: None,
             watch: Watch {
                 memory_bytes: quota.memory_bytes.unwrap_or(0),
                 processes: quota.processes.unwrap_or(0),

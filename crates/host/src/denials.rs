@@ -47,7 +47,11 @@ pub(crate) fn observed(exit: Exit, words: &LastWords) -> Vec<Denial> {
         need: Effects { network: Network::Any, ..Effects::none() },
         proof: Proof::Observed,
     });
-    words.over.into_iter().chain(by_signal).map(limit).chain(refused).collect()
+    let held_back = words.held_back.map(|what| Denial {
+        rule: format!("the limit on {what} was reached, and the command got no more"),
+        ..limit(what)
+    });
+    words.over.into_iter().chain(by_signal).map(limit).chain(held_back).chain(refused).collect()
 }
 
 /// What a failed command's last words hint at. A path counts only if the walls would really not let it be written.
@@ -123,6 +127,17 @@ fn paths(line: &str) -> impl Iterator<Item = PathBuf> + '_ {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_was_ended_for_a_limit_is_told_from_who_was_held_back() {
+        let rules = |words: &LastWords| {
+            observed(Exit::Code(0), words).into_iter().map(|denial| denial.rule).collect::<Vec<_>>()
+        };
+        let over = LastWords { over: Some("memory"), ..LastWords::default() };
+        assert_eq!(rules(&over), ["the limit on memory was reached, and the command was ended"]);
+        let held_back = LastWords { held_back: Some("processes"), ..LastWords::default() };
+        assert_eq!(rules(&held_back), ["the limit on processes was reached, and the command got no more"]);
+    }
 
     fn held() -> Held {
         Held { writable: vec!["/w".into()], ..Held::by(Rung::Namespaces) }

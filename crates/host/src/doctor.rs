@@ -87,6 +87,18 @@ fn remedy() -> Option<String> {
     switch.or(contained).map(str::to_owned)
 }
 
+/// Who keeps the limits on memory and processes.
+#[cfg(target_os = "linux")]
+fn limits() -> String {
+    match crate::cgroup::available() {
+        Ok(()) => "memory and processes by a cgroup of each command; the rest for each process".to_owned(),
+        Err(reason) => format!(
+            "for each process, or counted every 5 ms: no cgroup of our own ({reason}); what helps: {}",
+            crate::cgroup::REMEDY
+        ),
+    }
+}
+
 fn layers(rung: Option<Rung>, landlock: u32) -> Vec<(&'static str, String)> {
     let mut layers = Vec::new();
     if rung == Some(Rung::Namespaces) {
@@ -111,6 +123,8 @@ fn layers(rung: Option<Rung>, landlock: u32) -> Vec<(&'static str, String)> {
             "seccomp",
             "no mounts, namespaces, io_uring, keys, bpf, kernel modules, terminal input".to_owned(),
         ));
+        #[cfg(target_os = "linux")]
+        layers.push(("limits", limits()));
         layers.push(("privileges", "no capabilities, no way to new ones".to_owned()));
         layers.push((
             "canary",

@@ -9,7 +9,7 @@ use std::{
     sync::Arc,
 };
 
-use windlass_contract::{Held, Limits, Network, Rung, Walls};
+use windlass_contract::{Accounting, Held, Limits, Network, Rung, Walls};
 
 use crate::{
     ground::{Ground, Impossible},
@@ -113,9 +113,10 @@ impl Site {
         Ground { home, cwd: &self.cwd, begins, temporary, sockets }
     }
 
-    fn held(&self, rung: Rung, not_covered: Vec<String>) -> Held {
+    fn held(&self, rung: Rung, accounting: Option<Accounting>, not_covered: Vec<String>) -> Held {
         let Walls { writable, network, .. } = &self.walls;
-        Held { rung, writable: writable.clone(), network: *network, quota: self.limits.quota, not_covered }
+        let (writable, network, quota) = (writable.clone(), *network, self.limits.quota);
+        Held { rung, writable, network, quota, accounting, not_covered }
     }
 
     /// What a program behind walls finds in its environment: a value, or that there must be none.

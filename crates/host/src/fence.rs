@@ -6,7 +6,7 @@ use std::{
     ffi::CString,
     fs,
     os::{
-        fd::{AsRawFd, OwnedFd},
+        fd::{AsRawFd, OwnedFd, RawFd},
         unix::ffi::OsStrExt,
     },
     path::{Path, PathBuf},
@@ -16,6 +16,7 @@ use windlass_contract::{Network, Quota, Walls};
 
 use crate::{
     blueprint::{Writable, forbidden_file, rlimits},
+    cgroup::REMEDY,
     ground::{Ground, Impossible, hidden, roots, shown},
     protect::Protection,
     seccomp::{self, Instruction, Processes, Scope, Sockets},
@@ -40,6 +41,8 @@ pub(crate) struct Fence {
     rules: OwnedFd,
     filter: Vec<Instruction>,
     rlimits: Vec<(u32, u64)>,
+    /// What the command goes into its cgroup by, if it has one.
+    pub(crate) cgroup: Option<RawFd>,
     forbidden: Option<CString>,
     network: Reach,
     pub(crate) protection: Protection,
@@ -50,7 +53,8 @@ impl<'a> From<&'a Fence> for Hold<'a> {
     fn from(fence: &'a Fence) -> Self {
         let files = Files::Given(fence.rules.as_raw_fd());
         let canary = Canary { file: fence.forbidden.as_deref(), network: fence.network };
-        Self { rlimits: &fence.rlimits, files, filter: &fence.filter, listens: false, canary }
+        let cgroup = fence.cgroup;
+        Self { cgroup, rlimits: &fence.rlimits, files, filter: &fence.filter, listens: false, canary }
     }
 }
 
@@ -80,9 +84,13 @@ impl Fence {
                 path.display()
             )));
         }
-        let counted = [("processes", quota.processes), ("disk", quota.disk_bytes)];
-        if let Some((name, _)) = counted.iter().find(|(_, limit)| limit.is_some()) {
-            return Err(Impossible(format!("without namespaces {name} cannot be limited")));
+        if quota.processes.is_some() {
+            return Err(Impossible(format!(
+                "without namespaces or a cgroup to divide, processes cannot be limited; what helps: {REMEDY}"
+            )));
+        }
+        if quota.disk_bytes.is_some() {
+            return Err(Impossible("without namespaces disk cannot be limited".to_owned()));
         }
         if quota.memory_bytes.is_some() {
             not_covered.push("memory of all processes together: it is limited for each".to_owned());
@@ -95,6 +103,7 @@ impl Fence {
         Ok(Self {
             rules: rules(&trees, walls, &hidden, ground, version)?,
             filter: seccomp::filter(Scope { sockets, processes: Processes::Everyones }),
+            cgroup: None,
             rlimits: rlimits(quota, None).into_iter().chain(memory).collect(),
             forbidden: forbidden_file(&trees),
             network,

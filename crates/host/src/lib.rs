@@ -32,6 +32,8 @@ mod below;
 #[cfg(target_os = "linux")]
 mod blueprint;
 mod capture;
+#[cfg(target_os = "linux")]
+mod cgroup;
 mod denials;
 mod doctor;
 mod enclosure;

@@ -56,7 +56,7 @@ pub(crate) mod turns;
 mod warden;
 
 #[cfg(target_os = "linux")]
-use crate::blueprint::Step;
+use crate::{blueprint::Step, cgroup::Leaf};
 #[cfg(not(target_os = "linux"))]
 pub(crate) use bare::{Starters, start};
 use child::{Plan, become_program, plan};
@@ -84,6 +84,9 @@ pub(crate) struct Started {
     last_words: Option<PipeReader>,
     #[cfg(target_os = "linux")]
     heard: OnceLock<LastWords>,
+    /// What limits it and everyone below it together, where anything does.
+    #[cfg(target_os = "linux")]
+    leaf: Option<Leaf>,
 }
 
 impl Started {
@@ -91,13 +94,32 @@ impl Started {
     /// done so.
     pub(crate) fn kill(&self) {
         self.pid.kill_group(self.kill_signal);
+        #[cfg(target_os = "linux")]
+        if let Some(leaf) = &self.leaf {
+            leaf.kill();
+        }
     }
 
-    /// What the first process has said, as far as it was heard.
+    /// The same child, in a cgroup that goes with it.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn within(mut self, leaf: Option<Leaf>) -> Self {
+        self.leaf = leaf;
+        self
+    }
+
+    /// What the first process has said, as far as it was heard, and which limits were met.
+    #[cfg(target_os = "linux")]
     pub(crate) fn words(&self) -> LastWords {
-        #[cfg(target_os = "linux")]
-        return self.heard.get().cloned().unwrap_or_default();
-        #[cfg(not(target_os = "linux"))]
+        let mut words = self.heard.get().cloned().unwrap_or_default();
+        let met = self.leaf.as_ref().map(Leaf::met).unwrap_or_default();
+        words.over = words.over.or(met.memory.then_some("memory"));
+        words.held_back = met.processes.then_some("processes");
+        words
+    }
+
+    /// Nobody here says anything.
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn words(&self) -> LastWords {
         LastWords::default()
     }
 
@@ -119,7 +141,11 @@ impl Started {
             readable(words.as_fd()).await?;
             self.hear_out();
         }
-        if self.words().all_gone { Ok(()) } else { readable(self.ended.as_fd()).await }
+        if self.heard.get().is_some_and(|words| words.all_gone) {
+            Ok(())
+        } else {
+            readable(self.ended.as_fd()).await
+        }
     }
 
     /// Waits until the child has ended, without collecting it.
@@ -134,7 +160,10 @@ impl Started {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct LastWords {
     pub(crate) exit: Option<Exit>,
+    /// The limit for which it was ended.
     pub(crate) over: Option<&'static str>,
+    /// The limit by which it was kept from having more, and went on.
+    pub(crate) held_back: Option<&'static str>,
     pub(crate) refused: Option<String>,
     /// How much time of the processors the command and everyone below it took.
     pub(crate) cpu: Option<Duration>,

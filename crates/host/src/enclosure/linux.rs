@@ -1,12 +1,13 @@
 //! The two rungs of Linux: namespaces, and below them Landlock with a filter alone.
 
-use std::{path::Path, sync::OnceLock};
+use std::{os::fd::AsRawFd, path::Path, sync::OnceLock};
 
-use windlass_contract::{Limits, Rung, Walls};
+use windlass_contract::{Accounting, Limits, Quota, Rung, Walls};
 
 use super::{Enclosed, Site, confine, impossible};
 use crate::{
     blueprint::Blueprint,
+    cgroup::{self, Leaf},
     fence::Fence,
     ground::{Ground, Impossible},
     program::Program,
@@ -103,6 +104,18 @@ impl Site {
         self.behind_landlock(program, stdio, starters)
     }
 
+    /// A cgroup for what the kernel can limit there, if any of it is limited and there can be one; and the limits that
+    /// are left to others.
+    fn leaf(&self) -> Result<(Option<Leaf>, Quota), StartError> {
+        let quota = self.limits.quota;
+        if quota.memory_bytes.is_none() && quota.processes.is_none() {
+            return Ok((None, quota));
+        }
+        let Ok(tree) = cgroup::divided() else { return Ok((None, quota)) };
+        let leaf = tree.leaf(&quota).map_err(|error| confine("making a cgroup", error))?;
+        Ok((Some(leaf), Quota { memory_bytes: None, processes: None, ..quota }))
+    }
+
     fn behind_namespaces(
         &self,
         program: &Program,
@@ -111,13 +124,15 @@ impl Site {
     ) -> Result<Enclosed, StartError> {
         let temporary =
             self.temporary.lasting().map_err(|error| confine("making a temporary directory", error))?;
+        let (leaf, quota) = self.leaf()?;
         let ground = self.ground(temporary, program.directory());
-        let blueprint = Blueprint::draw(&self.walls, &self.limits.quota, ground).map_err(impossible)?;
+        let mut blueprint = Blueprint::draw(&self.walls, &quota, ground).map_err(impossible)?;
+        blueprint.cgroup = leaf.as_ref().map(|leaf| leaf.door.as_raw_fd());
         let changes = self.variables(Rung::Namespaces, Path::new("/tmp"));
         let program = program.with(&changes)?;
         let started = confined::start(&program, &blueprint, self.ladder.standing()?, stdio, starters)?;
-        let held = self.held(Rung::Namespaces, blueprint.not_covered);
-        Ok(Enclosed { started, held, protection: Some(blueprint.protection) })
+        let held = self.held(Rung::Namespaces, accounting(leaf.as_ref(), &quota), blueprint.not_covered);
+        Ok(Enclosed { started: started.within(leaf), held, protection: Some(blueprint.protection) })
     }
 
     fn behind_landlock(
@@ -128,12 +143,20 @@ impl Site {
     ) -> Result<Enclosed, StartError> {
         let temporary =
             self.temporary.path().map_err(|error| confine("making a temporary directory", error))?;
+        let (leaf, quota) = self.leaf()?;
         let ground = self.ground(Some(temporary), program.directory());
-        let fence = Fence::draw(&self.walls, &self.limits.quota, ground, self.ladder.landlock())
-            .map_err(impossible)?;
+        let mut fence =
+            Fence::draw(&self.walls, &quota, ground, self.ladder.landlock()).map_err(impossible)?;
+        fence.cgroup = leaf.as_ref().map(|leaf| leaf.door.as_raw_fd());
         let program = program.with(&self.variables(Rung::Landlock, temporary))?;
         let started = sys::start(&program, stdio, Some(Hold::from(&fence)), starters)?;
-        let held = self.held(Rung::Landlock, fence.not_covered);
-        Ok(Enclosed { started, held, protection: Some(fence.protection) })
+        let held = self.held(Rung::Landlock, accounting(leaf.as_ref(), &quota), fence.not_covered);
+        Ok(Enclosed { started: started.within(leaf), held, protection: Some(fence.protection) })
     }
+}
+
+/// Who keeps the limits on memory and processes, given what is left to limit without a cgroup.
+fn accounting(leaf: Option<&Leaf>, left: &Quota) -> Option<Accounting> {
+    let counted = left.memory_bytes.is_some() || left.processes.is_some();
+    leaf.map(|_| Accounting::Cgroup).or(counted.then_some(Accounting::Counted))
 }

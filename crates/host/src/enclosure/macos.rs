@@ -49,7 +49,7 @@ impl Site {
         let program = program.with(&self.variables(Rung::Seatbelt, temporary))?;
         let program = program.under(seatbelt::PROGRAM, &profile.arguments())?;
         let started = sys::start(&program, stdio, starters)?;
-        let held = self.held(Rung::Seatbelt, not_covered);
+        let held = self.held(Rung::Seatbelt, None, not_covered);
         Ok(Enclosed { started, held, protection: Some(protection) })
     }
 }

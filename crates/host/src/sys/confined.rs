@@ -87,8 +87,8 @@ fn hold<'a>(blueprint: &Blueprint, landlock: u32, arena: &'a Arena) -> io::Resul
     };
     let network = if blueprint.own_network { Reach::NotIn(our_network()?) } else { Reach::Granted };
     let canary = Canary { file: blueprint.forbidden.as_deref(), network };
-    let hold = Hold { rlimits: &blueprint.rlimits, files, filter: &blueprint.filter, listens: true, canary };
-    hold.placed(arena)
+    let (cgroup, rlimits, filter) = (blueprint.cgroup, &blueprint.rlimits, &blueprint.filter);
+    Hold { cgroup, rlimits, files, filter, listens: true, canary }.placed(arena)
 }
 
 /// Puts up walls, finds that they hold, and ends. What this machine cannot do is the error.
@@ -153,7 +153,7 @@ impl First for Confined<'_> {
                 watch: self.watch,
             };
             // When the last of them is closed, the next order may take the place of this one.
-            for descriptor in [0, 1, 2, plan.report] {
+            for descriptor in [0, 1, 2, self.cgroup(), plan.report] {
                 libc::close(descriptor);
             }
             init.run()
@@ -162,9 +162,14 @@ impl First for Confined<'_> {
 }
 
 impl Confined<'_> {
+    /// What the command goes into its cgroup by; -1 if it has none.
+    fn cgroup(&self) -> RawFd {
+        self.plan.hold.and_then(|hold| hold.cgroup).unwrap_or(-1)
+    }
+
     fn prepare(&self) -> Result<(), Failure> {
         place_standard(self.given)?;
-        close_all_but([self.plan.report, self.last_words]);
+        close_all_but([self.plan.report, self.last_words, self.cgroup()]);
         mounts::build(self.steps).map_err(|(step, errno)| Failure::mount(step, errno))
     }
 }
@@ -191,6 +196,7 @@ pub(super) fn last_words(mut pipe: &PipeReader) -> LastWords {
         over: [(Over::Memory, "memory"), (Over::Processes, "processes"), (Over::Disk, "disk")]
             .into_iter()
             .find_map(|(over, name)| (over as u32 == last.over).then_some(name)),
+        held_back: None,
         refused: (last.refused > 0).then(|| address_text(&last.refused_path)),
         cpu: Some(Duration::from_micros(last.cpu_micros)),
         killed: names.map(|name| text(&name[..NAME_BYTES])).collect(),

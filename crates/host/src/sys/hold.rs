@@ -16,6 +16,8 @@ use crate::{blueprint::Writable, seccomp::Instruction};
 /// What the child is to be held to. The parent keeps what the slices point to.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Hold<'a> {
+    /// What a process goes into its cgroup by, if it has one.
+    pub(crate) cgroup: Option<RawFd>,
     pub(crate) rlimits: &'a [(u32, u64)],
     pub(crate) files: Files<'a>,
     pub(crate) filter: &'a [Instruction],
@@ -64,6 +66,7 @@ pub(crate) enum Part {
     Filter = 3,
     CanaryWrote = 4,
     CanaryReached = 5,
+    Cgroup = 6,
 }
 
 impl Hold<'_> {
@@ -81,6 +84,7 @@ impl Hold<'_> {
         };
         let file = self.canary.file.map(|file| arena.text(file)).transpose()?;
         Ok(Hold {
+            cgroup: self.cgroup,
             rlimits: arena.list(self.rlimits.iter().copied())?,
             files,
             filter: arena.list(self.filter.iter().copied())?,
@@ -99,13 +103,15 @@ impl Part {
             2 => "Landlock",
             3 => "filtering system calls",
             4 => "the test that a forbidden file cannot be written",
-            _ => "the test that the network cannot be reached",
+            5 => "the test that the network cannot be reached",
+            _ => "going into a cgroup",
         }
     }
 }
 
 /// Applies everything; gives the listener of the filter, or -1.
 pub(super) fn apply(hold: &Hold<'_>) -> Result<RawFd, (Part, c_int)> {
+    hold.cgroup.map_or(Ok(()), enter).map_err(|errno| (Part::Cgroup, errno))?;
     limit(hold.rlimits).map_err(|errno| (Part::Limits, errno))?;
     give_up_privileges().map_err(|errno| (Part::Privileges, errno))?;
     restrict_files(hold.files).map_err(|errno| (Part::Landlock, errno))?;
@@ -138,6 +144,12 @@ fn try_the_walls(canary: Canary<'_>) -> Result<(), (Part, c_int)> {
         }
     };
     if reached { Err((Part::CanaryReached, libc::EPERM)) } else { Ok(()) }
+}
+
+/// Goes into a cgroup: everyone this process starts will be there, too.
+fn enter(cgroup: RawFd) -> Result<(), c_int> {
+    // SAFETY: a constant byte.
+    if unsafe { libc::write(cgroup, c"0".as_ptr().cast(), 1) } == 1 { Ok(()) } else { Err(last_errno()) }
 }
 
 fn limit(limits: &[(u32, u64)]) -> Result<(), c_int> {

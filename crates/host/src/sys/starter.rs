@@ -139,7 +139,14 @@ impl Starter {
             Answer { pid, detail } => {
                 // SAFETY: the starter has made this descriptor for us in the table we share, and knows of it no more.
                 let ended = unsafe { OwnedFd::from_raw_fd(detail) };
-                Ok(Started { pid: Pid(pid), kill_signal, ended, last_words: None, heard: OnceLock::new() })
+                Ok(Started {
+                    pid: Pid(pid),
+                    kill_signal,
+                    ended,
+                    last_words: None,
+                    heard: OnceLock::new(),
+                    leaf: None,
+                })
             }
         }
     }

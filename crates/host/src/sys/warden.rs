@@ -90,17 +90,17 @@ impl Watched<'_> {
     ///
     /// As for [`borrow`].
     unsafe fn begin(&self) -> Result<Warden, Failure> {
-        let rules = match self.plan.hold {
-            Some(Hold { files: Files::Given(rules), .. }) => rules,
-            _ => -1,
+        let (rules, cgroup) = match self.plan.hold {
+            Some(Hold { files: Files::Given(rules), cgroup, .. }) => (rules, cgroup.unwrap_or(-1)),
+            _ => (-1, -1),
         };
-        close_all_but([self.plan.report, self.last_words, rules]);
+        close_all_but([self.plan.report, self.last_words, rules, cgroup]);
         // SAFETY: passed on from the caller; the rest are numbers.
         unsafe {
             let command = borrow(&self.plan, self.stack)?;
             let warden = Warden { command: command.pid, last_words: self.last_words };
             // When the last of them is closed, the next order may take the place of this one.
-            for descriptor in [0, 1, 2, rules, self.plan.report] {
+            for descriptor in [0, 1, 2, rules, cgroup, self.plan.report] {
                 libc::close(descriptor);
             }
             Ok(warden)
