@@ -97,7 +97,7 @@ fn a_turn_with_a_command_looks_as_clients_expect() {
         Event::Message { text: "done".into() },
         Event::TurnCompleted { usage: Usage { input_tokens: 3, ..Usage::default() }, refusals: Vec::new() },
     ]);
-    let outcome = json!({"status": "success", "verdict": {"success": false}, "receipt": {"duration_ms": 0}});
+    let outcome = json!({"status": "success", "verdict": {"success": false, "confidence": 100}, "receipt": {"duration_ms": 0}});
     assert_eq!(
         lines,
         [

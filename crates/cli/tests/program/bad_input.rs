@@ -169,8 +169,10 @@ fn in_a_container_without_user_namespaces_the_lower_rung_holds_and_says_what_it_
     assert!(code == 1 && said.starts_with("hi\n") && said.contains("denied"), "{code}: {said}");
     let limited = ["sandbox", "--limit", "pids=5", "--", "true"];
     let (code, said) = elsewhere(&user, forbid, &limited).unwrap();
-    assert_eq!(code, 125, "{said}");
-    assert!(said.contains("without namespaces processes cannot be limited"), "{said}");
+    // Only a cgroup of our own, which this machine may have, can do it there.
+    let refused =
+        code == 125 && said.contains("without namespaces or a cgroup to divide, processes cannot be limited");
+    assert!(refused || report["accounting"] == "cgroup", "{code}: {said}");
 }
 
 #[test]
