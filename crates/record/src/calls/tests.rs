@@ -128,7 +128,7 @@ fn a_call_is_on_record_with_all_that_is_asked_about_it() {
         (call.status.as_deref(), call.class.as_deref(), call.success),
         (Some("success"), None, Some(true))
     );
-    assert_eq!(call.verdict, Some(json!({"success": true, "reasons": ["so it is"]})));
+    assert_eq!(call.verdict, Some(json!({"success": true, "confidence": 100, "reasons": ["so it is"]})));
     assert_eq!((call.handle.len(), call.input_hash.len()), (10, 32));
 
     let recorded = calls.recorded(call).unwrap();
