@@ -120,7 +120,14 @@ impl Site {
     }
 
     /// What a program behind walls finds in its environment: a value, or that there must be none.
-    fn variables(&self, rung: Rung, temporary: &Path) -> BTreeMap<&'static str, Option<String>> {
+    fn variables(
+        &self,
+        rung: Rung,
+        temporary: &Path,
+        program: &Program,
+    ) -> BTreeMap<&'static str, Option<String>> {
+        // Go builds nothing without a cache it can write, and the usual one is in the home directory.
+        let go = (!program.has("GOCACHE")).then(|| temporary.join("go-build"));
         let temporary = Some(temporary.to_string_lossy().into_owned());
         let mut variables = told(rung, self.walls.network);
         variables.extend([
@@ -136,6 +143,7 @@ impl Site {
             ("XAUTHORITY", None),
             ("GPG_AGENT_INFO", None),
         ]);
+        variables.extend(go.map(|cache| ("GOCACHE", Some(cache.to_string_lossy().into_owned()))));
         variables
     }
 }

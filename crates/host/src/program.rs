@@ -68,6 +68,12 @@ impl Program {
         if shown.len() < whole.len() { format!("{shown} …") } else { shown }
     }
 
+    /// Whether a variable is set for it.
+    pub(crate) fn has(&self, variable: &str) -> bool {
+        let values = self.env.iter().filter_map(|set| set.as_bytes().strip_prefix(variable.as_bytes()));
+        values.into_iter().any(|value| value.starts_with(b"="))
+    }
+
     /// The same program with some variables set, or taken away.
     pub(crate) fn with(&self, changes: &BTreeMap<&str, Option<String>>) -> io::Result<Self> {
         let name =

@@ -616,6 +616,11 @@ const EVERYDAY: &[(&str, &str, &str)] = &[
         "aio",
     ),
     (
+        "go",
+        "printf 'module x\n' > go.mod && printf 'package main\nfunc main() { println(\"gone\") }\n' > m.go && go run . 2>&1",
+        "gone",
+    ),
+    (
         "node",
         "node -e 'require(\"child_process\").exec(\"echo node\", (e, o) => process.stdout.write(o))'",
         "node",

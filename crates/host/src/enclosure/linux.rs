@@ -128,7 +128,7 @@ impl Site {
         let ground = self.ground(temporary, program.directory());
         let mut blueprint = Blueprint::draw(&self.walls, &quota, ground).map_err(impossible)?;
         blueprint.cgroup = leaf.as_ref().map(|leaf| leaf.door.as_raw_fd());
-        let changes = self.variables(Rung::Namespaces, Path::new("/tmp"));
+        let changes = self.variables(Rung::Namespaces, Path::new("/tmp"), program);
         let program = program.with(&changes)?;
         let started = confined::start(&program, &blueprint, self.ladder.standing()?, stdio, starters)?;
         let held = self.held(Rung::Namespaces, accounting(leaf.as_ref(), &quota), blueprint.not_covered);
@@ -148,7 +148,7 @@ impl Site {
         let mut fence =
             Fence::draw(&self.walls, &quota, ground, self.ladder.landlock()).map_err(impossible)?;
         fence.cgroup = leaf.as_ref().map(|leaf| leaf.door.as_raw_fd());
-        let program = program.with(&self.variables(Rung::Landlock, temporary))?;
+        let program = program.with(&self.variables(Rung::Landlock, temporary, program))?;
         let started = sys::start(&program, stdio, Some(Hold::from(&fence)), starters)?;
         let held = self.held(Rung::Landlock, accounting(leaf.as_ref(), &quota), fence.not_covered);
         Ok(Enclosed { started: started.within(leaf), held, protection: Some(fence.protection) })

@@ -46,7 +46,7 @@ impl Site {
         let hidden =
             hidden(&self.walls, self.ground(Some(temporary), program.directory()), &roots, &mut not_covered);
         let profile = Profile::new(&roots, temporary, &protection, &hidden, self.walls.network);
-        let program = program.with(&self.variables(Rung::Seatbelt, temporary))?;
+        let program = program.with(&self.variables(Rung::Seatbelt, temporary, program))?;
         let program = program.under(seatbelt::PROGRAM, &profile.arguments())?;
         let started = sys::start(&program, stdio, starters)?;
         let held = self.held(Rung::Seatbelt, None, not_covered);
