@@ -255,6 +255,10 @@ impl Reader<'_> {
             let child = at.node();
             match child.kind() {
                 "file_descriptor" => {
+                    // The grammar takes `-ofile5` before an operator for one, where a shell sees a word.
+                    if !self.source.get(child.byte_range()).is_some_and(is_number) {
+                        self.unclear(What::Syntax, child.byte_range());
+                    }
                     // A word that ends in digits is no descriptor.
                     self.token(&child, Token::Word);
                     self.last = Token::Operator;
