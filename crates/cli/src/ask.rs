@@ -6,6 +6,7 @@ use std::{
     thread,
 };
 
+use rustix::termios::QueueSelector;
 use tokio::sync::oneshot;
 use windlass::{Answer, Approver, Beyond, BoxFuture, Question, Stop};
 
@@ -94,6 +95,10 @@ fn more(writable: &[PathBuf], network: bool) -> String {
 
 /// Puts the question until the answer is one.
 fn ask(text: &str, lasting: bool) -> Answer {
+    // What was typed before is no answer to this.
+    if rustix::termios::tcflush(io::stdin(), QueueSelector::IFlush).is_err() {
+        return Answer::Unavailable;
+    }
     let mut shown = text;
     loop {
         let mut line = String::new();

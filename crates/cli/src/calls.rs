@@ -66,11 +66,15 @@ fn parsed(text: &str, now: Timestamp) -> Option<Timestamp> {
     now.checked_sub(Duration::from_secs(count.checked_mul(seconds)?)).ok()
 }
 
+/// The widest column.
+const WIDEST: usize = 80;
+
 /// Columns under their titles. The last column is as long as it likes.
 pub(crate) fn table<const N: usize>(titles: [&str; N], rows: &[[String; N]]) -> String {
     let width = |column: usize| {
         let cells = rows.iter().map(|row| row[column].chars().count());
-        cells.chain([titles[column].len()]).max().unwrap_or(0)
+        // A longer cell stands out; where all were as wide as that, nobody could read the others.
+        cells.chain([titles[column].len()]).max().unwrap_or(0).min(WIDEST)
     };
     let widths: Vec<_> = (0..N).map(width).collect();
     let line = |cells: [&str; N]| {

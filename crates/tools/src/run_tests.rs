@@ -154,7 +154,7 @@ impl RunTests {
         match failed.get(key) {
             Some(arguments) if !arguments.is_empty() => Ok(arguments.clone()),
             Some(_) => Err(ToolError::bad_input(
-                "nothing failed when the tests were last run: leave out `only_failed`",
+                "nothing failed when the tests were last run, or this runner cannot run a part of them: leave out `only_failed`",
             )),
             None => {
                 Err(ToolError::bad_input("the tests have not been run yet: leave out `only_failed` first"))
@@ -188,8 +188,10 @@ impl Ready for Planned {
             })?;
             let printed = Content::join(&output.content);
             if let Some(report) = tests_in(&Terminal::reduce(&printed)) {
+                // A runner may start another, whose arguments would mean something else to it.
+                let rerun = if report.runner == self.runner.name() { report.rerun } else { Vec::new() };
                 let mut failed = self.tool.failed.lock().unwrap_or_else(PoisonError::into_inner);
-                failed.insert((self.directory.clone(), self.runner), report.rerun);
+                failed.insert((self.directory.clone(), self.runner), rerun);
             }
             let told = format!("$ {}\n({})", self.command.display(), self.told);
             Ok(Output { content: vec![Content::Text(told), Content::Text(printed)], ..output })

@@ -6,14 +6,14 @@ use serde_json::json;
 use windlass::{
     Registry,
     select::{
-        Candidate, Card, Choice, Index, Part, Request, Situation, ToolId,
+        Candidate, Card, Choice, Hit, Index, Part, Request, Situation, ToolId,
         args::{Context, Inferred, infer},
         choose,
     },
 };
 
 use super::{bench, pretty};
-use crate::{args::Choosing, exit::Exit, problem::Problem};
+use crate::{args::Choosing, exit::Exit, problem::Problem, screen::visible};
 
 /// The tools that are chosen from, and what is said about each.
 pub(super) struct Offered {
@@ -54,10 +54,12 @@ impl Offered {
             return pretty(&rows.collect());
         }
         let rows: Vec<_> = found.collect();
-        let width = rows.iter().map(|(_, name)| name.chars().count()).max().unwrap_or(0);
-        rows.iter()
-            .map(|(hit, name)| format!("{:5.2}  {name:width$}  {}\n", hit.score, self.about(hit.id)))
-            .collect()
+        let width = widest(rows.iter().map(|(_, name)| *name));
+        let row = |(hit, name): &(&Hit, &str)| {
+            let (name, about) = (visible(name), visible(self.about(hit.id)));
+            format!("{:5.2}  {name:width$}  {about}\n", hit.score)
+        };
+        rows.iter().map(row).collect()
     }
 
     /// The tool to use, or that there is none; and why, if wanted.
@@ -78,12 +80,22 @@ impl Offered {
             }
             (false, true) => {
                 let arguments = inferred.map_or_else(String::new, |inferred| arguments(&inferred));
-                format!("{}\n{}{arguments}", answer(&choice), reasons(&choice))
+                on_screen(&format!("{}\n{}{arguments}", answer(&choice), reasons(&choice)))
             }
-            (false, false) => answer(&choice),
+            (false, false) => on_screen(&answer(&choice)),
         };
         (shown, exit)
     }
+}
+
+/// Lines in which names and descriptions from anywhere cannot rewrite the screen.
+fn on_screen(lines: &str) -> String {
+    lines.lines().map(|line| visible(line) + "\n").collect()
+}
+
+/// How wide a column of names is, unless one is out of all proportion.
+fn widest<'a>(names: impl Iterator<Item = &'a str>) -> usize {
+    names.map(|name| name.chars().count()).max().unwrap_or(0).min(80)
 }
 
 fn answer(choice: &Choice) -> String {
@@ -117,7 +129,7 @@ fn reasons(choice: &Choice) -> String {
         out.push_str(&format!("constraint   {}\n", word(constraint)));
     }
     out.push_str(&format!("likelihood   {:.0} % that some tool fits\n\n", choice.fit.likelihood * 100.0));
-    let width = choice.candidates.iter().map(|each| each.name.chars().count()).max().unwrap_or(0).max(6);
+    let width = widest(choice.candidates.iter().map(|each| each.name.as_str())).max(6);
     let heads: String = Part::WEIGHTS.iter().map(|(part, _)| format!("  {:>10}", part.name())).collect();
     let weights: String = Part::WEIGHTS.iter().map(|(_, weight)| format!("  {weight:>10}")).collect();
     out.push_str(&format!(

@@ -71,7 +71,11 @@ impl Runner {
         if self == Self::Ctest {
             argv.extend(["--test-dir".to_owned(), found.build.clone()]);
         }
-        let target = wish.target.map(|target| target.display().to_string());
+        // Told from an option.
+        let target = wish.target.map(|target| match target.display().to_string() {
+            option if option.starts_with('-') => format!("./{option}"),
+            target => target,
+        });
         match (self, wish.rerun) {
             // The names of what failed say all.
             (Self::Pytest, Some(rerun)) => argv.extend(rerun.iter().cloned()),
