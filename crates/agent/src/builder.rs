@@ -270,7 +270,10 @@ impl AgentBuilder {
         let review = match self.judged_by_model {
             Some(patience) => {
                 let (model, thread) = (Arc::clone(&model), begun.thread.clone());
-                Review::by(Arc::new(ModelReviewer::new(model, thread, Arc::clone(&asked))), patience)
+                Review::by(
+                    Arc::new(ModelReviewer::new(model, thread, Arc::clone(&asked), self.secrets.clone())),
+                    patience,
+                )
             }
             None => Review::default(),
         };

@@ -7,7 +7,7 @@ use windlass_contract::{
     Body, BoxFuture, Cached, Content, Item, ModelClient, ModelEvent, Opinion, Outcome, Prompt, Reviewer,
     Role, ThreadId, ToolCall, ToolSpec,
 };
-use windlass_runtime::Budget;
+use windlass_runtime::{Budget, Secrets};
 
 const INSTRUCTIONS: &str = "You check the work of an agent. You are shown what a person asked for, one tool call the \
     agent made on the way, and what came back. Decide whether this call did what its arguments say, and whether that \
@@ -17,11 +17,16 @@ const INSTRUCTIONS: &str = "You check the work of an agent. You are shown what a
 /// How much of a request, of the arguments and of the result the model is shown.
 const SHOWN: Budget = Budget::Tokens(1000);
 
+/// How many reasons and suggestions of an opinion are kept, and how many characters of each.
+const LINES: usize = 5;
+const LINE: usize = 300;
+
 /// A model that gives its opinion.
 pub(crate) struct ModelReviewer {
     model: Arc<dyn ModelClient>,
     thread: ThreadId,
     asked: Arc<Asked>,
+    secrets: Secrets,
 }
 
 /// What the person asked for last.
@@ -40,8 +45,13 @@ impl Asked {
 }
 
 impl ModelReviewer {
-    pub(crate) fn new(model: Arc<dyn ModelClient>, thread: ThreadId, asked: Arc<Asked>) -> Self {
-        Self { model, thread, asked }
+    pub(crate) fn new(
+        model: Arc<dyn ModelClient>,
+        thread: ThreadId,
+        asked: Arc<Asked>,
+        secrets: Secrets,
+    ) -> Self {
+        Self { model, thread, asked, secrets }
     }
 
     async fn ask(&self, call: &ToolCall, outcome: &Outcome) -> Result<Opinion, String> {
@@ -67,8 +77,25 @@ impl ModelReviewer {
                 _ => {}
             }
         }
-        serde_json::from_str(&answer)
-            .map_err(|error| format!("its answer is not the JSON that was asked for ({error})"))
+        let opinion: Opinion = serde_json::from_str(&answer)
+            .map_err(|error| format!("its answer is not the JSON that was asked for ({error})"))?;
+        Ok(Opinion {
+            reasons: self.in_few_words(&opinion.reasons),
+            suggestions: self.in_few_words(&opinion.suggestions),
+            ..opinion
+        })
+    }
+}
+
+impl ModelReviewer {
+    /// What the model says goes where results go: without secrets, on one line each, and not too much of it.
+    fn in_few_words(&self, lines: &[String]) -> Vec<String> {
+        let line = |text: &String| {
+            let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            let cut = words.char_indices().nth(LINE).map_or(words.len(), |(at, _)| at);
+            self.secrets.clean(&words[..cut]).into_owned()
+        };
+        lines.iter().take(LINES).map(line).collect()
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet, VecDeque},
-    fs,
+    fs, io,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -165,7 +165,19 @@ impl Listing {
     fn read(directory: &Path, limit: usize) -> Self {
         let mut listing = Self { is_all: true, ..Self::default() };
         let mut git = GitNames::default();
-        for (index, entry) in fs::read_dir(directory).into_iter().flatten().flatten().enumerate() {
+        let entries = match fs::read_dir(directory) {
+            Ok(entries) => entries,
+            Err(error) => {
+                // What cannot be looked into may hold anything; what is gone holds nothing.
+                listing.is_all = error.kind() == io::ErrorKind::NotFound;
+                return listing;
+            }
+        };
+        for (index, entry) in entries.enumerate() {
+            let Ok(entry) = entry else {
+                listing.is_all = false;
+                continue;
+            };
             if index == limit {
                 listing.is_all = false;
                 break;

@@ -7,6 +7,8 @@ use std::{
     os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt},
     path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
+    thread,
+    time::Duration,
 };
 
 use jiff::Timestamp;
@@ -163,11 +165,19 @@ fn find(home: &Path, which: &Which) -> Result<PathBuf, SessionError> {
     }
 }
 
+/// How often a lock is tried. Whoever was killed has processes that die a moment after it, and hold its files so long.
+const TRIES: u32 = 20;
+const BETWEEN_TRIES: Duration = Duration::from_millis(10);
+
 fn lock(file: &File, path: &Path) -> Result<(), SessionError> {
-    file.try_lock().map_err(|error| match error {
-        TryLockError::WouldBlock => SessionError::Busy { path: path.to_owned() },
-        TryLockError::Error(source) => cannot("lock", path)(source),
-    })
+    for _ in 1..TRIES {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => thread::sleep(BETWEEN_TRIES),
+            Ok(()) => return Ok(()),
+            Err(TryLockError::Error(source)) => return Err(cannot("lock", path)(source)),
+        }
+    }
+    Err(SessionError::Busy { path: path.to_owned() })
 }
 
 #[cfg(test)]

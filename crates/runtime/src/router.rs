@@ -68,7 +68,10 @@ fn understand(found: &Registered, input: &Input) -> Result<Understood, ToolError
     let likely = repair(parameters, text, Latitude::Likely).ok();
     let likely = likely.and_then(|repaired| attempt(found, repaired).ok());
     match (likely, as_written) {
-        (Some(likely), Err(_)) if !likely.effects.may_change() => Ok(likely),
+        // One that looks first does not say yet what it will do.
+        (Some(likely), Err(_)) if !likely.effects.may_change() && likely.ready.looks().is_none() => {
+            Ok(likely)
+        }
         (_, Ok(as_written)) => Ok(as_written),
         (_, Err(error)) => Err(explained(found, parameters, &why, error)),
     }

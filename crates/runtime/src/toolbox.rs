@@ -105,9 +105,12 @@ impl Toolbox {
             Err(failure) => (Effects::none(), Vec::new(), Err(failure)),
         };
         let judged = self.gate.judge(&effects);
-        let overlaps = match &judged {
-            Some(judged) => self.gate.overlaps(judged),
-            None => routed.tool.is_none_or(|tool| tool.meta.parallel) && !effects.may_change(),
+        let overlaps = if let Some(judged) = &judged {
+            self.gate.overlaps(judged)
+        } else {
+            // One that looks first does not say yet what it will do.
+            let looks = ready.as_ref().is_ok_and(|ready| ready.looks().is_some());
+            routed.tool.is_none_or(|tool| tool.meta.parallel) && !effects.may_change() && !looks
         };
         Prepared { call, format, criteria, effects, judged, overlaps, repairs, ready }
     }

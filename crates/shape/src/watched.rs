@@ -73,6 +73,10 @@ impl Secrets {
         if let Some(command) = &mut effects.command {
             command.argv = self.clean_words(&command.argv);
         }
+        if let Some(typed) = &mut effects.typed {
+            typed.to = self.clean_owned(&typed.to);
+            typed.text = self.clean_owned(&typed.text);
+        }
         if let Some(escalation) = &mut effects.escalation {
             escalation.justification = escalation.justification.as_deref().map(|text| self.clean_owned(text));
             escalation.prefix_rule = self.clean_words(&escalation.prefix_rule);
@@ -138,7 +142,7 @@ impl fmt::Debug for CleanQuestions {
 
 #[cfg(test)]
 mod tests {
-    use windlass_contract::{CommandLine, Escalation};
+    use windlass_contract::{CommandLine, Escalation, Typed};
 
     use super::*;
 
@@ -166,6 +170,13 @@ mod tests {
         let mut words = vec!["x"; 200];
         words.push("DB_PASSWORD=q8Zk2mPv0Lr7");
         assert_eq!(cleaned(&words).last().map(String::as_str), Some("DB_PASSWORD=[REDACTED:password#1]"));
+    }
+
+    #[test]
+    fn what_is_typed_is_cleaned() {
+        let typed = Typed { to: "bash".to_owned(), text: "export DB_PASSWORD=q8Zk2mPv0Lr7\n".to_owned() };
+        let cleaned = Secrets::default().clean_effects(&Effects::typed(typed)).typed.map(|typed| typed.text);
+        assert_eq!(cleaned.as_deref(), Some("export DB_PASSWORD=[REDACTED:password#1]\n"));
     }
 
     #[test]

@@ -22,7 +22,11 @@ fn understood(text: &str) -> Option<Insight> {
 }
 
 /// Lines that readers care about, and pieces of them.
-const LINES: [&str; 44] = [
+const LINES: [&str; 48] = [
+    "test result: ok. 18446744073709551615 passed; 4294967295 failed; 0 ignored; finished in 1e19s",
+    "Tests:  4294967295 passed, 18446744073709551615 total",
+    "Time:   9e18 m",
+    "Tests run: 4294967295, Failures: 4294967295, Errors: 18446744073709551615, Skipped: 1",
     "test result: FAILED. 1 passed; 1 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.90s",
     "test a ... FAILED",
     "---- a stdout ----",
@@ -93,4 +97,12 @@ fn no_line_makes_a_reader_slow() {
             understood(&format!("{line}{end}").repeat(200_000 / line.len()));
         }
     }
+}
+
+#[test]
+fn numbers_that_cannot_be_are_no_reason_to_fall_over() {
+    for line in &LINES[..4] {
+        understood(&format!("{line}\n{line}\n"));
+    }
+    understood("Tests:       1 passed, 1 total\nTime:        9e18 m\n");
 }

@@ -28,6 +28,8 @@ const PROTECTED: usize = 8;
 
 /// The number of the first.
 const FIRST: u32 = 1_000;
+/// More are not expected: what lies beyond is never given.
+const MOST_NUMBERS: u32 = 1_000_000;
 
 /// From how many on the model is told.
 const WARNED: usize = 60;
@@ -299,6 +301,13 @@ impl Sessions {
         let id = FIRST + self.numbered.fetch_add(1, Ordering::Relaxed);
         entries.push((id, Arc::new(started)));
         (id, entries.len())
+    }
+
+    /// Makes sure that a number that means no program never will.
+    pub(crate) fn pass_over(&self, id: u32) {
+        if let Some(index) = id.checked_sub(FIRST).filter(|index| *index < MOST_NUMBERS) {
+            self.numbered.fetch_max(index + 1, Ordering::Relaxed);
+        }
     }
 
     /// A session by its number, without using it.

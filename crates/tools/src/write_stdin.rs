@@ -51,12 +51,17 @@ impl Tool for WriteStdin {
     /// program it is typed to, and that this program has left the sandbox, if it has.
     fn effects(&self, args: &Args) -> Effects {
         let stops_or_looks = args.chars().chars().all(|key| key == '\u{3}');
-        match self.sessions.find(args.session_id).filter(|_| !stops_or_looks) {
-            None => Effects::none(),
-            Some(started) => {
-                let typed = Typed { to: started.said().to_owned(), text: args.chars().to_owned() };
-                Effects { escalation: started.escalation(), ..Effects::typed(typed) }
-            }
+        if stops_or_looks {
+            return Effects::none();
+        }
+        if let Some(started) = self.sessions.find(args.session_id) {
+            let typed = Typed { to: started.said().to_owned(), text: args.chars().to_owned() };
+            Effects { escalation: started.escalation(), ..Effects::typed(typed) }
+        } else {
+            // A call before this one may start it yet, and nobody has judged what is typed to that: it must never mean a
+            // program.
+            self.sessions.pass_over(args.session_id);
+            Effects::none()
         }
     }
 

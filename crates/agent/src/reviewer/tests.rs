@@ -58,7 +58,7 @@ async fn opinion(says: &'static str, result: &str) -> (Result<Opinion, String>, 
         verdict: Verdict::success(),
         receipt: Receipt::default(),
     };
-    let reviewer = ModelReviewer::new(Arc::clone(&model) as _, "t".into(), asked);
+    let reviewer = ModelReviewer::new(Arc::clone(&model) as _, "t".into(), asked, Secrets::default());
     let opinion = reviewer.review(&call, &outcome).await;
     let (text, schema, tools) = model.heard.lock().unwrap().remove(0);
     (opinion, text, schema.unwrap(), tools)
@@ -88,4 +88,12 @@ async fn an_answer_in_another_form_is_no_opinion() {
 async fn a_long_result_is_shown_in_part() {
     let (_, text, ..) = opinion("{}", &"word ".repeat(100_000)).await;
     assert!(text.len() < 20_000, "{} bytes", text.len());
+}
+
+#[tokio::test]
+async fn what_the_model_says_is_cleaned_and_kept_short() {
+    let says = r#"{"success":false,"confidence":80,"reasons":["a\nb DB_PASSWORD=q8Zk2mPv0Lr7","","","","",""],"suggestions":[]}"#;
+    let (opinion, ..) = opinion(says, "written").await;
+    let reasons = opinion.unwrap().reasons;
+    assert_eq!((reasons.len(), reasons[0].as_str()), (5, "a b DB_PASSWORD=[REDACTED:password#1]"));
 }

@@ -160,6 +160,9 @@ impl Starter {
             if unsafe { libc::poll(waiting.as_mut_ptr(), 2, -1) } > 0 {
                 break;
             }
+            if last_errno() != libc::EINTR {
+                return Err(io::Error::last_os_error());
+            }
         }
         if waiting[0].revents == 0 {
             return Err(io::Error::new(

@@ -195,8 +195,8 @@ fn unwrap_arguments(schema: &Value, value: &mut Value, repairs: &mut Vec<Repair>
     if schema.get("properties").is_some_and(|known| known.get(wrapper).is_some()) {
         return;
     }
-    if let Some(inner @ Value::Object(_)) = members.remove(*wrapper) {
-        *value = inner;
+    if let Some(Value::Object(inner)) = members.get(*wrapper) {
+        *value = Value::Object(inner.clone());
         repairs.push(Repair::of(RepairKind::Type, format!("the arguments were inside `{wrapper}`")));
     }
 }

@@ -192,14 +192,19 @@ fn stack_place(line: &str) -> Option<Place> {
     if outside { None } else { place::alone(inner) }
 }
 
+/// So many seconds, unless no test can have taken so long: what is printed is not believed, and is added up.
+fn time(seconds: f64) -> Option<Duration> {
+    Duration::try_from_secs_f64(seconds).ok().filter(|time| u32::try_from(time.as_secs()).is_ok())
+}
+
 /// Seconds as programs write them: `0.34`, `0.34s`.
 fn seconds(text: &str) -> Option<Duration> {
-    Duration::try_from_secs_f64(text.trim().trim_end_matches('s').trim_end().parse().ok()?).ok()
+    time(text.trim().trim_end_matches('s').trim_end().parse().ok()?)
 }
 
 /// Milliseconds likewise.
 fn milliseconds(text: &str) -> Option<Duration> {
-    Duration::try_from_secs_f64(text.trim().parse::<f64>().ok()? / 1000.0).ok()
+    time(text.trim().parse::<f64>().ok()? / 1000.0)
 }
 
 /// A time with its unit: `23ms`, `1.5s`, `2m`.
@@ -209,7 +214,7 @@ fn with_unit(text: &str) -> Option<Duration> {
     match text[number.len()..].trim() {
         "ms" => milliseconds(number),
         "s" => seconds(number),
-        "m" => Some(seconds(number)? * 60),
+        "m" => time(number.parse::<f64>().ok()? * 60.0),
         _ => None,
     }
 }
@@ -218,7 +223,7 @@ fn with_unit(text: &str) -> Option<Duration> {
 fn counts<'a>(list: impl Iterator<Item = &'a str>) -> Option<Vec<(u64, &'a str)>> {
     list.map(|each| {
         let (number, word) = each.trim().split_once(' ')?;
-        Some((number.parse().ok()?, word.trim()))
+        Some((number.parse::<u32>().ok()?.into(), word.trim()))
     })
     .collect()
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use windlass_contract::{AnyTool, Content, Input, Rung, Typed, Whole, erase};
+use windlass_contract::{AnyTool, Content, Effects, Input, Rung, Typed, Whole, erase};
 
 use super::*;
 use crate::{
@@ -182,4 +182,18 @@ async fn what_is_typed_is_shown_to_whoever_decides() {
         assert_eq!(typed.typed, Some(Typed { to: "bash".into(), text: "rm x\n".into() }));
         assert_eq!(typed.escalation.is_some(), leaves);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_typed_before_a_program_runs_never_reaches_one() {
+    let desk = Desk::new("$ ", Pose::Waits);
+    let early = desk
+        .tool("write_stdin")
+        .prepare(&Input::Json(r#"{"session_id":1000,"chars":"id\n"}"#.into()))
+        .unwrap();
+    assert_eq!(early.effects(), Effects::none(), "nobody is asked about it");
+    let (_, facts, _) = desk.exec(r#"{"cmd":"sh","tty":true,"yield_time_ms":250}"#).await;
+    assert_eq!(facts.session, 1001);
+    let error = early.run(&desk.cx).await.unwrap_err();
+    assert_eq!(error.message, "write_stdin failed: Unknown process id 1000");
 }

@@ -174,7 +174,7 @@ impl Go {
 
     fn event(&mut self, event: Event) {
         let Event { action, package, test, output, elapsed } = event;
-        let time = elapsed.and_then(|time| Duration::try_from_secs_f64(time).ok()).unwrap_or_default();
+        let time = elapsed.and_then(super::time).unwrap_or_default();
         if test.is_empty() {
             match &*action {
                 "pass" | "fail" => {

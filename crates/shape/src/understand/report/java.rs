@@ -86,7 +86,9 @@ impl Java {
             }
             return;
         }
-        let mut numbers = rest.split(", ").map(|each| each.rsplit(' ').next().unwrap_or(each).parse::<u64>());
+        let mut numbers = rest
+            .split(", ")
+            .map(|each| each.rsplit(' ').next().unwrap_or(each).parse::<u32>().map(u64::from));
         if let (Some(Ok(run)), Some(Ok(failures)), Some(Ok(errors)), Some(Ok(skipped))) =
             (numbers.next(), numbers.next(), numbers.next(), numbers.next())
         {
@@ -99,7 +101,10 @@ impl Java {
 
     /// `2 failed, 1 skipped`
     fn gradle(&mut self, number: &str, rest: &str) {
-        let (Ok(run), Some(counts)) = (number.trim().parse::<u64>(), counts(rest.split(','))) else { return };
+        let (Ok(run), Some(counts)) = (number.trim().parse::<u32>().map(u64::from), counts(rest.split(',')))
+        else {
+            return;
+        };
         self.runner = Some("gradle");
         let (mut failed, mut skipped) = (0, 0);
         for (number, word) in counts {

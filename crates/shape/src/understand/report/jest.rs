@@ -91,13 +91,13 @@ impl Jest {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Json {
-    num_passed_tests: u64,
-    num_failed_tests: u64,
-    num_pending_tests: u64,
+    num_passed_tests: u32,
+    num_failed_tests: u32,
+    num_pending_tests: u32,
     #[serde(default)]
-    num_todo_tests: u64,
+    num_todo_tests: u32,
     /// Only Jest has it.
-    num_runtime_error_test_suites: Option<u64>,
+    num_runtime_error_test_suites: Option<u32>,
     test_results: Vec<Suite>,
 }
 
@@ -130,9 +130,9 @@ fn parsed(line: &str) -> Option<Tally> {
     let results: Json = serde_json::from_str(line).ok()?;
     let runner = if results.num_runtime_error_test_suites.is_some() { "jest" } else { "vitest" };
     let mut tally = Tally {
-        passed: results.num_passed_tests,
-        failed: results.num_failed_tests,
-        skipped: results.num_pending_tests + results.num_todo_tests,
+        passed: results.num_passed_tests.into(),
+        failed: results.num_failed_tests.into(),
+        skipped: u64::from(results.num_pending_tests) + u64::from(results.num_todo_tests),
         ..Tally::of(runner)
     };
     for suite in results.test_results {

@@ -29,9 +29,9 @@ struct Test {
 
 #[derive(Deserialize)]
 struct End {
-    passes: u64,
-    pending: u64,
-    failures: u64,
+    passes: u32,
+    pending: u32,
+    failures: u32,
     duration: f64,
 }
 
@@ -42,7 +42,7 @@ impl Reader for Mocha {
         }
         let text = line.trim();
         if let Some((number, word)) = text.split_once(' ')
-            && let Ok(number) = number.parse::<u64>()
+            && let Ok(number) = number.parse::<u32>().map(u64::from)
         {
             self.count(number, word);
         } else if !self.done {
@@ -101,7 +101,8 @@ impl Mocha {
             if let Ok(End { passes, pending, failures, duration }) =
                 serde_json::from_str(rest.trim_end_matches(']'))
             {
-                (self.stream.passed, self.stream.skipped, self.stream.failed) = (passes, pending, failures);
+                let numbers = [passes, pending, failures].map(u64::from);
+                [self.stream.passed, self.stream.skipped, self.stream.failed] = numbers;
                 self.stream.duration = milliseconds(&duration.to_string());
                 self.stream_done = true;
             }

@@ -120,7 +120,7 @@ pub(super) struct Spec {
 impl Reader for Spec {
     fn read(&mut self, line: &str) {
         if let Some((word, number)) = line.strip_prefix("ℹ ").and_then(|rest| rest.split_once(' ')) {
-            let count = number.parse().unwrap_or(0);
+            let count: u64 = number.parse::<u32>().unwrap_or(0).into();
             match word {
                 "pass" => self.tally.passed = count,
                 "fail" | "cancelled" => self.tally.failed += count,

@@ -68,7 +68,7 @@ impl Unittest {
     /// `5 tests in 0.001s`
     fn ran(&mut self, rest: &str) {
         let Some((number, rest)) = rest.split_once(" test") else { return };
-        let Ok(number) = number.parse() else { return };
+        let Ok(number) = number.parse::<u32>().map(u64::from) else { return };
         self.tally.took(rest.split_once(" in ").and_then(|(_, time)| seconds(time)));
         self.ran = Some(number);
     }
@@ -83,7 +83,7 @@ impl Unittest {
             return;
         }
         for (word, number) in list.trim_end_matches(')').split(", ").filter_map(|each| each.split_once('=')) {
-            let number: u64 = number.parse().unwrap_or(0);
+            let number: u64 = number.parse::<u32>().unwrap_or(0).into();
             match word {
                 "failures" | "errors" | "unexpected successes" => self.tally.failed += number,
                 "skipped" | "expected failures" => self.tally.skipped += number,
