@@ -57,7 +57,7 @@ pub use meta::{Category, Example, Format, Meta};
 pub use model::{ModelClient, ModelError, ModelEvent, ModelInfo, ModelStream, Prompt, Retry, Usage};
 pub use outcome::{CommandFacts, Facts, Outcome, Receipt, Refusal, SessionFacts, Status, View};
 pub use policy::{ApprovalPolicy, SandboxMode};
-pub use schema::{Profile, Schema, SchemaError};
+pub use schema::{Profile, Schema, SchemaError, kind_of};
 pub use sight::{Seen, Sight, Since, Stamp};
 pub use spec::{Grammar, SpecKind, ToolSpec, WebSearch};
 pub use tool::{AnyTool, Cx, ErrorKind, FnTool, Look, Output, Ready, Tool, ToolError, erase, tool};

@@ -126,8 +126,8 @@ fn infer_type(schema: &Map<String, Value>) -> Option<&'static str> {
     HINTS.iter().find(|(_, keys)| keys.iter().any(|key| schema.contains_key(*key))).map(|(kind, _)| *kind)
 }
 
-/// The name of a JSON value's kind, for messages.
-fn kind_of(value: &Value) -> &'static str {
+/// The name of a JSON value's kind, as a schema writes it.
+pub fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "boolean",

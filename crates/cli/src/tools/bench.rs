@@ -112,6 +112,19 @@ fn retrieve(set: &str, rows: &[Row], from: &Path, to: &Path) -> Result<String, P
     out.finish(&format!("{set}: {} tools in {} ms", index.len(), built.as_millis()))
 }
 
+impl Case {
+    /// The tools it may be answered with, and an index of them alone.
+    fn candidates<'a>(&self, by_definition: &HashMap<&str, &'a Card>) -> (Vec<&'a Card>, Index) {
+        let cards = self.tools.iter().filter_map(|definition| by_definition.get(definition.as_str()));
+        let cards: Vec<_> = cards.copied().collect();
+        let mut index = Index::new();
+        for card in &cards {
+            index.add(card);
+        }
+        (cards, index)
+    }
+}
+
 /// Every case of a task, answered from its own candidates.
 fn among(
     name: &str,
@@ -121,10 +134,7 @@ fn among(
 ) -> Result<String, Problem> {
     let mut out = Predictions::create(to, name)?;
     for case in cases {
-        let mut index = Index::new();
-        for card in case.tools.iter().filter_map(|definition| by_definition.get(definition.as_str())) {
-            index.add(card);
-        }
+        let (_, index) = case.candidates(by_definition);
         let start = Instant::now();
         let choice = choose(&index, &Request::new(&case.query), Situation::default(), RANKED);
         out.took.push(start.elapsed());
@@ -144,12 +154,7 @@ fn fill(
 ) -> Result<String, Problem> {
     let mut out = Predictions::create(to, name)?;
     for case in cases {
-        let candidates = case.tools.iter().filter_map(|definition| by_definition.get(definition.as_str()));
-        let candidates: Vec<&Card> = candidates.copied().collect();
-        let mut index = Index::new();
-        for card in &candidates {
-            index.add(card);
-        }
+        let (candidates, index) = case.candidates(by_definition);
         let hits = index.search(&Request::new(&case.query), 1);
         let chosen = hits.first().and_then(|hit| index.name(hit.id));
         let named = candidates.iter().find(|card| case.gold.contains(&card.name));

@@ -1,7 +1,7 @@
 //! Bringing a value closer to a schema, one understood difference at a time.
 
 use serde_json::{Map, Number, Value};
-use windlass_contract::{Profile, Schema};
+use windlass_contract::{Profile, Schema, kind_of};
 
 use super::{Latitude, Repair, RepairKind, lenient, names};
 
@@ -213,16 +213,4 @@ fn takes_null(schema: &Value) -> bool {
 fn whole(number: &Number) -> Option<Value> {
     let number = number.as_f64().filter(|number| number.fract() == 0.0 && number.abs() < 9e15)?;
     format!("{number:.0}").parse::<i64>().ok().map(Value::from)
-}
-
-fn kind_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(number) if number.is_f64() => "number",
-        Value::Number(_) => "integer",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }

@@ -110,6 +110,18 @@ impl Tally {
         Self { runner, ..Self::default() }
     }
 
+    /// Adds counts in the words of Jest and those who follow it.
+    fn count(&mut self, counts: Vec<(u64, &str)>) {
+        for (number, word) in counts {
+            match word {
+                "passed" => self.passed += number,
+                "failed" => self.failed += number,
+                "skipped" | "todo" => self.skipped += number,
+                _ => {}
+            }
+        }
+    }
+
     /// Keeps a failure, unless there are enough.
     fn fail(&mut self, failure: TestFailure) {
         if self.failures.len() < FAILURES {

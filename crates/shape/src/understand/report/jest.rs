@@ -68,14 +68,7 @@ impl Jest {
     fn result(&mut self, list: &str) {
         let Some(counts) = counts(list.split(',')) else { return };
         self.done = counts.iter().any(|(_, word)| *word == "total");
-        for (number, word) in counts {
-            match word {
-                "passed" => self.tally.passed += number,
-                "failed" => self.tally.failed += number,
-                "skipped" | "todo" => self.tally.skipped += number,
-                _ => {}
-            }
-        }
+        self.tally.count(counts);
     }
 
     /// With many suites Jest tells all failures again at the end.

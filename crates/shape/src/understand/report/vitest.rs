@@ -43,14 +43,7 @@ impl Vitest {
         let Some((list, _)) = list.rsplit_once(" (") else { return };
         let Some(counts) = counts(list.split(" | ")) else { return };
         self.done = true;
-        for (number, word) in counts {
-            match word {
-                "passed" => self.tally.passed += number,
-                "failed" => self.tally.failed += number,
-                "skipped" | "todo" => self.tally.skipped += number,
-                _ => {}
-            }
-        }
+        self.tally.count(counts);
     }
 
     fn end_block(&mut self) {
