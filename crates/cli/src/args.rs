@@ -61,6 +61,8 @@ pub(crate) enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Say whether a call was of use. Tools are ranked by it; the verdict stays what it was.
+    Feedback(Feedback),
     /// Prove what a session file says, or make a bug report from it.
     #[command(subcommand)]
     Audit(Audit),
@@ -333,12 +335,43 @@ pub(crate) struct History {
     /// Only of this session.
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
+    /// Only those you said this of.
+    #[arg(long, value_enum, value_name = "RATING")]
+    pub(crate) feedback: Option<Said>,
     /// At most so many.
     #[arg(long, value_name = "NUMBER", default_value_t = 20)]
     pub(crate) limit: usize,
     /// One JSON object per line.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Whether a call was of use.
+#[derive(Debug, Args)]
+pub(crate) struct Feedback {
+    /// The call: the name `windlass history` gives it (its beginning will do), or the one its model gave it.
+    pub(crate) call: String,
+    /// Whether it was.
+    #[arg(value_enum, required_unless_present = "clear", conflicts_with = "clear")]
+    pub(crate) rating: Option<Said>,
+    /// Why, for whoever reads `windlass show` later.
+    #[arg(conflicts_with = "clear")]
+    pub(crate) note: Option<String>,
+    /// Take back what you said.
+    #[arg(long)]
+    pub(crate) clear: bool,
+    /// As JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What a person says of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Said {
+    /// It did what you wanted.
+    Good,
+    /// It did not.
+    Bad,
 }
 
 #[derive(Debug, Subcommand)]

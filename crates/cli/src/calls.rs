@@ -6,7 +6,7 @@ use std::{
 };
 
 use jiff::{Timestamp, civil::Date, tz::TimeZone};
-use windlass::record::{Calls, CallsError};
+use windlass::record::{Call, Calls, CallsError};
 
 use crate::{
     exit::Exit,
@@ -29,6 +29,22 @@ pub(crate) fn open(setup: &Setup) -> Result<Calls, Problem> {
         }
     }
     fresh(Calls::in_memory(home, keep)).map_err(|error| problem(&error))
+}
+
+/// The one call that is meant by a name.
+pub(crate) fn one(index: &Calls, name: &str) -> Result<Call, Problem> {
+    let mut found = index.find(name).map_err(|error| problem(&error))?;
+    match found.len() {
+        1 => Ok(found.remove(0)),
+        0 => Err(Problem::usage(format!("there is no call `{name}` on record; see `windlass history`"))),
+        _ => {
+            let line = |call: &Call| {
+                format!("\n  {}  {:.0}  {}", call.handle, call.time, visible(call.tool.as_str()))
+            };
+            let lines: String = found.iter().map(line).collect();
+            Err(Problem::usage(format!("`{name}` may be any of these calls; name one of them:{lines}")))
+        }
+    }
 }
 
 pub(crate) fn problem(error: &CallsError) -> Problem {

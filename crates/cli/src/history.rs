@@ -29,6 +29,7 @@ pub(crate) fn run(common: &Common, args: &History) -> Result<Exit, Problem> {
         status: args.status.clone(),
         since: calls::since(args.since.as_deref())?,
         session: args.session.as_deref().map(Into::into),
+        feedback: args.feedback.map(Into::into),
     };
     let index = calls::open(&setup)?;
     let found = found(&index, &wanted, args, &setup.secrets())?;
@@ -84,7 +85,10 @@ pub(crate) fn output(recorded: &Recorded) -> String {
 
 fn row(call: &Call, input: &str) -> [String; 6] {
     let status = call.status.as_deref().unwrap_or("running");
-    let status = call.class.as_ref().map_or(status.to_owned(), |class| format!("{status}: {class}"));
+    let mut status = call.class.as_ref().map_or(status.to_owned(), |class| format!("{status}: {class}"));
+    if let Some(rating) = call.feedback {
+        status.push_str(&format!(", said {}", rating.as_str()));
+    }
     let duration = call.status.as_ref().map_or(String::new(), |_| brief(call.duration));
     let tool = visible(call.tool.as_str());
     let time = format!("{:.0}", call.time);
@@ -113,5 +117,6 @@ pub(crate) fn as_json(call: &Call, input: &str) -> Value {
         "tokens_in": tokens(call.bytes_in),
         "tokens_out": tokens(call.bytes_out),
         "verdict": call.verdict,
+        "feedback": call.feedback,
     })
 }

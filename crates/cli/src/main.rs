@@ -10,6 +10,7 @@ mod config;
 mod doctor;
 mod exec;
 mod exit;
+mod feedback;
 mod history;
 mod interrupts;
 mod jsonl;
@@ -60,6 +61,7 @@ fn main() -> ExitCode {
         Command::Stats(stats) => stats::run(&common, &stats),
         Command::History(history) => history::run(&common, &history),
         Command::Show { call, json } => show::run(&common, &call, json),
+        Command::Feedback(feedback) => feedback::run(&common, &feedback),
         Command::Audit(audit) => audit::run(&common, &audit),
         Command::Redact(redact) => redact::run(&common, &redact),
         Command::Doctor { json } => doctor::run(json),

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use windlass::{
+    Feedback,
     clean::Secrets,
     record::{Call, Recorded},
 };
@@ -21,30 +22,17 @@ use crate::{
 pub(crate) fn run(common: &Common, name: &str, json: bool) -> Result<Exit, Problem> {
     let setup = Setup::for_tools(common)?;
     let index = calls::open(&setup)?;
-    let found = index.find(name).map_err(|error| calls::problem(&error))?;
-    let [call] = &found[..] else { return Err(not_one(name, &found)) };
-    let recorded = index.recorded(call).map_err(|error| Problem::failed(chain(&error)))?;
+    let call = calls::one(&index, name)?;
+    let recorded = index.recorded(&call).map_err(|error| Problem::failed(chain(&error)))?;
     let secrets = setup.secrets();
-    print(&if json { full(call, recorded, &secrets) } else { described(call, &recorded, &secrets) })
-}
-
-fn not_one(name: &str, found: &[Call]) -> Problem {
-    if found.is_empty() {
-        return Problem::usage(format!("there is no call `{name}` on record; see `windlass history`"));
-    }
-    let lines = found
-        .iter()
-        .map(|call| format!("\n  {}  {:.0}  {}", call.handle, call.time, visible(call.tool.as_str())));
-    Problem::usage(format!(
-        "`{name}` may be any of these calls; name one of them:{}",
-        lines.collect::<String>()
-    ))
+    print(&if json { full(&call, recorded, &secrets) } else { described(&call, &recorded, &secrets) })
 }
 
 fn full(call: &Call, recorded: Recorded, secrets: &Secrets) -> String {
     let mut all = as_json(call, &secrets.clean(recorded.call.input.as_str()));
     all["intent"] = cleaned(recorded.intent.unwrap_or_default(), secrets);
     all["outcome"] = cleaned(recorded.outcome.unwrap_or_default(), secrets);
+    all["note"] = recorded.feedback.map(|feedback| secrets.clean(&feedback.note).into_owned()).into();
     format!("{all:#}\n")
 }
 
@@ -77,6 +65,9 @@ fn described(call: &Call, recorded: &Recorded, secrets: &Secrets) -> String {
     }
     say("verdict", &clean(&verdict(&outcome["verdict"])));
     say("insight", &clean(&insight(&outcome["insight"])));
+    if let Some(Feedback { rating: Some(rating), note, .. }) = &recorded.feedback {
+        say("feedback", clean(&format!("{}: {note}", rating.as_str())).trim_end_matches(": "));
+    }
     let lines = |text: &str| {
         secrets.clean(text).lines().map(|line| format!("  {}\n", visible(line))).collect::<String>()
     };

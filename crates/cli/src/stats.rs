@@ -73,6 +73,7 @@ fn by_tool(groups: &[Group], schemas: &BTreeMap<String, u64>) -> String {
                 name,
                 calls,
                 rate(group),
+                said(group),
                 p50,
                 p90,
                 p99,
@@ -83,7 +84,10 @@ fn by_tool(groups: &[Group], schemas: &BTreeMap<String, u64>) -> String {
             ]
         })
         .collect();
-    table(["TOOL", "CALLS", "OK", "P50", "P90", "P99", "TREND", "SCHEMA", "LAST", "FAILS MOSTLY WITH"], &rows)
+    table(
+        ["TOOL", "CALLS", "OK", "SAID", "P50", "P90", "P99", "TREND", "SCHEMA", "LAST", "FAILS MOSTLY WITH"],
+        &rows,
+    )
 }
 
 fn by_session(groups: &[Group]) -> String {
@@ -106,6 +110,14 @@ fn by_error(groups: &[Group]) -> String {
 
 fn rate(group: &Group) -> String {
     group.rate.map_or("-".to_owned(), |rate| format!("{:.0}%", rate * 100.0))
+}
+
+/// What people said of them: so many good, so many bad.
+fn said(group: &Group) -> String {
+    match group.said {
+        (0, 0) => "-".to_owned(),
+        (good, bad) => format!("+{good} -{bad}"),
+    }
 }
 
 fn latency(group: &Group) -> [String; 3] {
@@ -147,6 +159,7 @@ fn as_json(group: &Group, by: By, schemas: &BTreeMap<String, u64>) -> Value {
         "calls": group.calls,
         "succeeded": group.succeeded,
         "failed": group.failed,
+        "feedback": {"good": group.said.0, "bad": group.said.1},
         "success_rate": group.rate,
         "latency_ms": group.latency.map(|[p50, p90, p99]| {
             json!({"p50": milliseconds(&p50), "p90": milliseconds(&p90), "p99": milliseconds(&p99)})

@@ -51,6 +51,8 @@ pub enum Record<'a> {
     },
     /// Something happened (see [`Event::is_kept`]).
     Event(&'a Event),
+    /// A person said what they think of a call.
+    Feedback(&'a Feedback),
 }
 
 /// Where a session began.
@@ -90,4 +92,38 @@ pub struct Intent {
     pub effects: Effects,
     /// Who let it.
     pub decision: String,
+}
+
+/// What a person thinks of a call. What they said last holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Feedback {
+    /// The call.
+    pub call: CallId,
+    /// The short name by which a person finds it, because a model may give two calls the same.
+    pub handle: String,
+    /// None takes back what was said before.
+    pub rating: Option<Rating>,
+    /// Why, in their words.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub note: String,
+}
+
+/// Whether a call was of use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rating {
+    /// It was.
+    Good,
+    /// It was not.
+    Bad,
+}
+
+impl Rating {
+    /// In one word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Good => "good",
+            Self::Bad => "bad",
+        }
+    }
 }

@@ -52,7 +52,7 @@ pub use insight::{
     SearchInsight, Section, Severity, SlowTest, TestFailure, TestReport,
 };
 pub use item::{Body, Cached, Content, Item, Raw, Role};
-pub use journal::{Intent, Journal, JournalError, Record, SessionMeta, TurnContext};
+pub use journal::{Feedback, Intent, Journal, JournalError, Rating, Record, SessionMeta, TurnContext};
 pub use meta::{Category, Example, Format, Meta};
 pub use model::{ModelClient, ModelError, ModelEvent, ModelInfo, ModelStream, Prompt, Retry, Usage};
 pub use outcome::{CommandFacts, Facts, Outcome, Receipt, Refusal, SessionFacts, Status, View};

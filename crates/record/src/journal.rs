@@ -18,7 +18,8 @@ use crate::{
     Folder, Session, SessionError,
     chain::Link,
     error::cannot,
-    line, place,
+    line::{self, Lines, Next},
+    place,
     replay::{Replayed, replay},
 };
 
@@ -76,12 +77,27 @@ impl SessionFile {
         })?;
         lock(&file, &path)?;
         let replayed = replay(&path, BufReader::new(&file))?;
-        // A torn line must go before anything is appended to it.
-        file.set_len(replayed.last_line.end).map_err(cannot("mend", &path))?;
-        let last = last_line(&file, &replayed.last_line).map_err(cannot("read", &path))?;
-        let session = Self::over(file, path, Link::of(&last));
+        let session = Self::after(file, path, &replayed.last_line)?;
         session.mend(&replayed)?;
         Ok((session, replayed.session))
+    }
+
+    /// Opens a file to add a word to it. What its session lacks stays so: that is for whoever resumes it.
+    pub(crate) fn reopen(path: PathBuf) -> Result<Self, SessionError> {
+        let file = OpenOptions::new().read(true).append(true).open(&path).map_err(cannot("open", &path))?;
+        lock(&file, &path)?;
+        let mut lines = Lines::new(BufReader::new(&file));
+        while let Next::Whole(_) = lines.next().map_err(cannot("read", &path))? {}
+        let last_line = lines.last_at..lines.whole_bytes;
+        Self::after(file, path, &last_line)
+    }
+
+    /// Goes on after the last whole line.
+    fn after(file: File, path: PathBuf, at: &Range<u64>) -> Result<Self, SessionError> {
+        // A torn line must go before anything is appended to it.
+        file.set_len(at.end).map_err(cannot("mend", &path))?;
+        let last = last_line(&file, at).map_err(cannot("read", &path))?;
+        Ok(Self::over(file, path, Link::of(&last)))
     }
 
     /// Where it is.

@@ -22,7 +22,8 @@ pub(crate) enum Line {
     Intent(CallId),
     Outcome(CallId, Vec<Content>),
     Outputs(Vec<CallId>),
-    Event,
+    /// Says nothing about the conversation.
+    Aside,
 }
 
 impl Line {
@@ -61,7 +62,7 @@ impl Line {
                 read(payload).map(|Ended { call, outcome }| Self::Outcome(call, outcome.for_model()))
             }
             "outputs" => read(payload).map(|Outputs { calls }| Self::Outputs(calls)),
-            "event" => Ok(Self::Event),
+            "event" | "feedback" => Ok(Self::Aside),
             other => Err(format!("`{}` is no type of record this version knows", other.escape_debug())),
         }
     }

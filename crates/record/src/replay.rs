@@ -124,7 +124,7 @@ impl Replay {
             }
             Line::Outputs(calls) => calls.iter().for_each(|call| self.output(call)),
             // A second beginning says nothing about the conversation.
-            Line::Meta(_) | Line::Event => {}
+            Line::Meta(_) | Line::Aside => {}
         }
     }
 

@@ -85,6 +85,48 @@ fn a_name_that_means_no_call_or_several_is_told() {
 }
 
 #[test]
+fn what_a_person_says_of_a_call_is_kept_shown_counted_and_proved() {
+    let user = worked(&["echo one", "echo two"]);
+    let call = history(&user, &[])[0]["call"].as_str().unwrap().to_owned();
+    let session = history(&user, &[])[0]["session"].as_str().unwrap().to_owned();
+    let say = |more: &[&str]| user.run(&[&["feedback", &call[..5]], more].concat());
+    let key = "AKIAQ3EGRFU5HJ2LTVXZ";
+    let said = say(&["bad", &format!("it printed {key}")]);
+    said.assert_code(0);
+    assert_eq!(said.stdout, format!("{call} (shell_command): bad\n"));
+
+    let shown = user.run(&["show", &call]).stdout;
+    assert!(shown.contains("feedback  bad: it printed [REDACTED:"), "{shown}");
+    assert!(shown.contains("verdict   success"), "{shown}");
+    assert!(!fs::read_to_string(&user.sessions()[0]).unwrap().contains(&format!("printed {key}")));
+    assert!(user.run(&["history"]).stdout.contains("success, said bad"));
+    assert_eq!(history(&user, &["--feedback", "bad"]).len(), 1);
+    assert_eq!(history(&user, &["--feedback", "good"]).len(), 0);
+    let stats: Value = serde_json::from_str(&user.run(&["stats", "--json"]).stdout).unwrap();
+    assert_eq!(stats[0]["feedback"], json!({"good": 0, "bad": 1}));
+    assert!((stats[0]["success_rate"].as_f64().unwrap() - 0.25).abs() < 0.01, "{stats:#}");
+    assert!(user.run(&["stats"]).stdout.contains("+0 -1"));
+
+    let changed: Value = serde_json::from_str(&say(&["good", "--json"]).stdout).unwrap();
+    assert_eq!((&changed["feedback"], &changed["note"]), (&json!("good"), &json!("")));
+    say(&["--clear"]).assert_code(0);
+    assert_eq!(history(&user, &[])[0]["feedback"], Value::Null);
+    user.run(&["audit", "verify", &session]).assert_code(0);
+    let exported = user.run(&["audit", "export", "--redacted", &session]).stdout;
+    assert!(exported.contains("feedback"), "{exported}");
+    let script =
+        user.script(&json!([{"text": "one"}, {"text": "two"}, {"text": "three"}, {"text": "again"}]));
+    let resumed = user.run(&["exec", "resume", &session, "--script", &script, "go on"]);
+    resumed.assert_code(0);
+    assert!(!resumed.stderr.contains("left out"), "{}", resumed.stderr);
+
+    for wrong in [&["fine"][..], &[], &["good", "--clear"], &["bad", &"x".repeat(5000)]] {
+        say(wrong).assert_code(2);
+    }
+    user.run(&["feedback", "ffffffff", "good"]).assert_code(2);
+}
+
+#[test]
 fn nothing_on_record_is_no_error_and_makes_nothing() {
     let user = User::new();
     fs::remove_dir_all(user.home()).ok();

@@ -2,7 +2,7 @@
 
 use crate::support::User;
 
-const COMMANDS: [&[&str]; 31] = [
+const COMMANDS: [&[&str]; 32] = [
     &[],
     &["exec"],
     &["exec", "resume"],
@@ -30,6 +30,7 @@ const COMMANDS: [&[&str]; 31] = [
     &["stats"],
     &["history"],
     &["show"],
+    &["feedback"],
     &["audit"],
     &["audit", "verify"],
     &["audit", "export"],

@@ -12,10 +12,10 @@ use jiff::Timestamp;
 use rusqlite::{Row, params};
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
-use windlass_contract::{CallId, ThreadId, ToolCall, ToolName};
+use windlass_contract::{CallId, Feedback, Journal, Rating, Record, ThreadId, ToolCall, ToolName};
 
 use super::{Calls, CallsError, error::Attempt, store::number};
-use crate::{Folder, SessionError, error::cannot};
+use crate::{Folder, SessionError, SessionFile, error::cannot};
 
 /// A call, as the index knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,9 +54,12 @@ pub struct Call {
     pub bytes_out: u64,
     /// The verdict, as the session file has it.
     pub verdict: Option<Value>,
+    /// What a person said of it last.
+    pub feedback: Option<Rating>,
     asked_at: u64,
     intent_at: Option<u64>,
     ended_at: Option<u64>,
+    said_at: Option<u64>,
 }
 
 /// Which calls.
@@ -70,6 +73,8 @@ pub struct Wanted {
     pub since: Option<Timestamp>,
     /// Of this session.
     pub session: Option<ThreadId>,
+    /// Of which a person said this.
+    pub feedback: Option<Rating>,
 }
 
 /// What the session file says about a call.
@@ -81,10 +86,12 @@ pub struct Recorded {
     pub intent: Option<Value>,
     /// How it ended, if it did.
     pub outcome: Option<Value>,
+    /// What a person said of it last.
+    pub feedback: Option<Feedback>,
 }
 
 const COLUMNS: &str = "SELECT handle, call, tool, thread, folder, cwd, time, lower(hex(input_hash)), bytes_in, decision, held, \
-    status, class, success, duration_ms, bytes_out, verdict, asked_at, intent_at, ended_at \
+    status, class, success, duration_ms, bytes_out, verdict, asked_at, intent_at, ended_at, feedback, said_at \
     FROM calls JOIN files ON files.id = calls.file";
 
 impl Call {
@@ -112,6 +119,8 @@ impl Call {
             asked_at: number(row.get(17)?),
             intent_at: row.get::<_, Option<i64>>(18)?.map(number),
             ended_at: row.get::<_, Option<i64>>(19)?.map(number),
+            feedback: row.get::<_, Option<bool>>(20)?.map(rating),
+            said_at: row.get::<_, Option<i64>>(21)?.map(number),
         })
     }
 }
@@ -123,16 +132,18 @@ impl Calls {
         wanted: &Wanted,
         mut show: impl FnMut(Call) -> ControlFlow<()>,
     ) -> Result<(), CallsError> {
-        let Wanted { tool, status, since, session } = wanted;
+        let Wanted { tool, status, since, session, feedback } = wanted;
+        let good = feedback.map(|rating| rating == Rating::Good);
         let since = since.map(Timestamp::as_millisecond);
         let session = session.as_ref().map(ThreadId::as_str);
         let sql = format!(
             "{COLUMNS} WHERE (?1 IS NULL OR tool = ?1) AND (?2 IS NULL OR coalesce(status, 'running') = ?2) \
-             AND (?3 IS NULL OR time >= ?3) AND (?4 IS NULL OR thread = ?4) ORDER BY time DESC, calls.id DESC"
+             AND (?3 IS NULL OR time >= ?3) AND (?4 IS NULL OR thread = ?4) AND (?5 IS NULL OR feedback = ?5) \
+             ORDER BY time DESC, calls.id DESC"
         );
         let mut run = || -> rusqlite::Result<()> {
             let mut statement = self.db.prepare(&sql)?;
-            let mut rows = statement.query(params![tool, status, since, session])?;
+            let mut rows = statement.query(params![tool, status, since, session, good])?;
             while let Some(row) = rows.next()? {
                 if show(Call::of(row)?).is_break() {
                     break;
@@ -181,6 +192,7 @@ impl Calls {
         }
         let intent = call.intent_at.map(&mut line).transpose()?;
         let outcome = call.ended_at.map(&mut line).transpose()?;
+        let feedback = call.said_at.map(&mut line).transpose()?;
         // What is nested deeper than a parser goes is left out rather than an error.
         Ok(Recorded {
             call: body,
@@ -188,6 +200,19 @@ impl Calls {
             outcome: outcome
                 .and_then(|payload| serde_json::from_str(payload.get()).ok())
                 .map(|Ended { outcome }| outcome),
+            feedback: feedback.and_then(|payload| serde_json::from_str(payload.get()).ok()),
         })
     }
+
+    /// Writes down what a person thinks of a call, in the file of its session. Nobody may be writing that meanwhile.
+    pub fn rate(&self, call: &Call, rating: Option<Rating>, note: String) -> Result<(), CallsError> {
+        let path = call.folder.path_of(&self.home, call.thread.as_str())?;
+        let feedback = Feedback { call: call.id.clone(), handle: call.handle.clone(), rating, note };
+        let written = SessionFile::reopen(path)?.append(&Record::Feedback(&feedback));
+        Ok(written.map_err(SessionError::from)?)
+    }
+}
+
+fn rating(good: bool) -> Rating {
+    if good { Rating::Good } else { Rating::Bad }
 }

@@ -14,7 +14,7 @@ use ring::digest::{SHA256, digest};
 use rusqlite::{OptionalExtension, Transaction, TransactionBehavior, params};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use windlass_contract::{CallId, Content, Exit, Facts, Input};
+use windlass_contract::{CallId, Content, Exit, Facts, Feedback, Input, Rating};
 
 use super::{
     Calls, CallsError,
@@ -225,6 +225,7 @@ impl<'a> Reading<'a> {
                 "item" => self.asked(payload, time)?,
                 "intent" => self.intended(payload)?,
                 "outcome" => self.ended(payload)?,
+                "feedback" => self.rated(payload)?,
                 _ => {}
             }
         }
@@ -282,6 +283,14 @@ impl<'a> Reading<'a> {
         let Some(id) = self.open(&call)? else { return Ok(()) };
         let sql = "UPDATE calls SET decision = ?2, intent_at = ?3 WHERE id = ?1";
         self.rows.prepare_cached(sql)?.execute(params![id, decision, signed(self.read.bytes)]).map(|_| ())
+    }
+
+    fn rated(&self, payload: &str) -> rusqlite::Result<()> {
+        let Ok(Feedback { handle, rating, .. }) = serde_json::from_str(payload) else { return Ok(()) };
+        let good = rating.map(|rating| rating == Rating::Good);
+        let said_at = rating.map(|_| signed(self.read.bytes));
+        let sql = "UPDATE calls SET feedback = ?3, said_at = ?4 WHERE file = ?1 AND handle = ?2";
+        self.rows.prepare_cached(sql)?.execute(params![self.file, handle, good, said_at]).map(|_| ())
     }
 
     fn ended(&self, payload: &str) -> rusqlite::Result<()> {

@@ -1,7 +1,8 @@
 //! The tables, version by version. A version that was released is never changed; a new one is added.
 
 /// What makes each version from the one before it.
-pub(super) const VERSIONS: &[&str] = &["
+pub(super) const VERSIONS: &[&str] = &[
+    "
 CREATE TABLE files (
     id INTEGER PRIMARY KEY,
     thread TEXT NOT NULL UNIQUE,
@@ -53,7 +54,15 @@ CREATE INDEX calls_tool ON calls (tool, time, success);
 CREATE INDEX calls_handle ON calls (handle);
 CREATE INDEX calls_file ON calls (file);
 CREATE INDEX calls_open ON calls (file, call) WHERE status IS NULL;
-"];
+",
+    "
+-- What a person said of it: 1 if it was good, 0 if it was bad.
+ALTER TABLE calls ADD COLUMN feedback INTEGER;
+ALTER TABLE calls ADD COLUMN said_at INTEGER;
+DROP INDEX calls_tool;
+CREATE INDEX calls_tool ON calls (tool, time, success, feedback);
+",
+];
 
 /// The newest version there is.
 pub(super) fn newest() -> i64 {

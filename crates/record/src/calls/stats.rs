@@ -12,6 +12,9 @@ const HALF_LIFE_DAYS: f64 = 7.0;
 /// What is believed of a tool that nobody has called: four calls, three of which worked. A few failures then weigh little
 /// and many weigh much.
 const PRIOR: (f64, f64) = (3.0, 4.0);
+/// What a person says of a call counts in the place of its verdict, and as much as so many calls: it is rarer, and they know what
+/// they wanted.
+const FEEDBACK_WEIGHT: f64 = 3.0;
 /// So many steps are shown of how latency went.
 const STEPS: usize = 16;
 
@@ -37,7 +40,10 @@ pub struct Group {
     pub succeeded: u64,
     /// How many did not. The rest has no end, or one that says nothing about their tool.
     pub failed: u64,
-    /// The rate of success, in which a call counts half after a week; none if there is nothing to go by.
+    /// Of how many a person said that they were good, and of how many that they were bad.
+    pub said: (u64, u64),
+    /// The rate of success, in which a call counts half after a week, and threefold if a person spoke of it: then it is what
+    /// they said. None if there is nothing to go by.
     pub rate: Option<f64>,
     /// How long the fastest half, nine tenths and 99 of 100 took at most, of those that ended.
     pub latency: Option<[Duration; 3]>,
@@ -61,7 +67,7 @@ pub struct Standing {
     /// How many calls there were.
     pub calls: u64,
     /// How likely it is to do what is asked: what was seen, recent calls counting more, mixed with what is believed of a tool
-    /// nobody has seen.
+    /// nobody has seen. What a person said counts as in [`Group::rate`].
     pub rate: f64,
     /// When it was called last.
     pub last: Timestamp,
@@ -87,6 +93,7 @@ struct Adding {
     calls: u64,
     succeeded: u64,
     failed: u64,
+    said: (u64, u64),
     rate: Decaying,
     durations: Vec<u32>,
     last: i64,
@@ -116,7 +123,7 @@ impl Calls {
             By::Error => ("class", "class IS NOT NULL"),
         };
         let sql = format!(
-            "SELECT {name}, time, success, status IS NOT NULL, duration_ms, bytes_in, bytes_out, class \
+            "SELECT {name}, time, success, status IS NOT NULL, duration_ms, bytes_in, bytes_out, class, feedback \
              FROM calls JOIN files ON files.id = calls.file WHERE {condition} AND time >= ?1 ORDER BY time, calls.id"
         );
         let mut statement = self.db.prepare(&sql)?;
@@ -129,7 +136,15 @@ impl Calls {
             group.last = time;
             if let Some(success) = row.get::<_, Option<bool>>(2)? {
                 *(if success { &mut group.succeeded } else { &mut group.failed }) += 1;
-                group.rate.add(f64::from(u8::from(success)), 1.0, days(now.as_millisecond() - time));
+            }
+            let feedback = row.get::<_, Option<bool>>(8)?;
+            if let Some(good) = feedback {
+                *(if good { &mut group.said.0 } else { &mut group.said.1 }) += 1;
+            }
+            if let Some(success) = feedback.or(row.get(2)?) {
+                let weight = if feedback.is_some() { FEEDBACK_WEIGHT } else { 1.0 };
+                let successes = if success { weight } else { 0.0 };
+                group.rate.add(successes, weight, days(now.as_millisecond() - time));
             }
             if row.get(3)? {
                 group.durations.push(u32::try_from(row.get::<_, i64>(4)?).unwrap_or(u32::MAX));
@@ -148,10 +163,12 @@ impl Calls {
         let run = || -> rusqlite::Result<Vec<Standing>> {
             // By day, from the index alone: it is asked at the start of sessions.
             let mut statement = self.db.prepare(
-                "SELECT tool, max(time), count(*), count(success), coalesce(sum(success), 0) FROM calls \
-                 GROUP BY tool, time / 86400000 ORDER BY tool, time",
+                "SELECT tool, max(time), count(*), \
+                 total(CASE WHEN feedback IS NULL THEN success IS NOT NULL ELSE ?1 END), \
+                 total(CASE WHEN feedback IS NULL THEN success ELSE feedback * ?1 END) \
+                 FROM calls GROUP BY tool, time / 86400000 ORDER BY tool, time",
             )?;
-            let mut rows = statement.query([])?;
+            let mut rows = statement.query([FEEDBACK_WEIGHT])?;
             let mut tools: BTreeMap<String, (u64, Decaying, i64)> = BTreeMap::new();
             while let Some(row) = rows.next()? {
                 let (time, judged, successes): (i64, f64, f64) = (row.get(1)?, row.get(3)?, row.get(4)?);
@@ -184,6 +201,7 @@ impl Adding {
             calls: self.calls,
             succeeded: self.succeeded,
             failed: self.failed,
+            said: self.said,
             rate: (self.rate.weight > 0.0).then(|| self.rate.successes / self.rate.weight),
             latency: (!sorted.is_empty()).then(|| [50, 90, 99].map(|percent| percentile(&sorted, percent))),
             trend,

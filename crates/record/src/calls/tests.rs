@@ -1,5 +1,7 @@
 //! What the index says about session files, and what becomes of it when something is wrong with either.
 
+mod feedback;
+
 use std::{fs, ops::ControlFlow, path::PathBuf};
 
 use serde_json::json;
@@ -404,6 +406,19 @@ fn groups_say_how_often_how_long_and_how() {
     assert_eq!((sessions[0].name.as_str(), sessions[0].calls), (home.id.as_str(), 101));
     let future = Timestamp::now() + Duration::from_secs(60);
     assert_eq!(calls.stats(By::Tool, Some(future), future).unwrap(), []);
+}
+
+#[test]
+fn an_index_of_the_first_version_is_brought_up_to_date() {
+    let home = Home::new();
+    home.asks("a", "shell", "{}");
+    let path = Calls::place(home.path());
+    let old = Connection::open(&path).unwrap();
+    old.execute_batch(schema::VERSIONS[0]).unwrap();
+    old.pragma_update(None, "application_id", 0x574e_444c).unwrap();
+    old.pragma_update(None, "user_version", 1).unwrap();
+    drop(old);
+    assert_eq!(ids(&home.caught_up(), &Wanted::default()), ["a"]);
 }
 
 #[test]
