@@ -98,6 +98,7 @@ pub enum Format {
     /// `Chunk ID: 3fa9c1`, `Wall time: 0.1234 seconds`, `Process running with session ID 12345`, `Output:`, then the
     /// output.
     Session,
-    /// What became of tests, in place of all that was printed about them.
+    /// What became of tests, in place of all that was printed about them. The tool's data, if there is any, is the
+    /// [`TestReport`](crate::TestReport) that the runner wrote into files.
     Tests,
 }

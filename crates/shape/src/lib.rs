@@ -20,5 +20,5 @@ pub use live::CleanEvents;
 pub use render::{json, markdown, text, verdict};
 pub use shaper::{Failure, Shaper, Verdicts};
 pub use terminal::Terminal;
-pub use understand::{File, Text, tests_in};
+pub use understand::{File, Text, junit, rerun, tests_in};
 pub use watched::CleanQuestions;

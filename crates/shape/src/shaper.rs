@@ -95,10 +95,14 @@ impl Shaper {
         });
         let content: Vec<_> = content.into_iter().map(|part| self.clean(part, &facts)).collect();
         let data = data.map(|data| self.clean_data(data));
+        let (data, written) = match format {
+            Format::Tests => (None, data.and_then(|data| serde_json::from_value(data).ok())),
+            _ => (data, None),
+        };
         let class = understand::class_of(&facts, &receipt.denials).or(unstarted);
         let insight = match insight {
             Some(own) => self.clean_insight(own),
-            None => class.map(|class| understand::command(class, &Content::join(&content))),
+            None => class.map(|class| understand::command(class, &Content::join(&content), written)),
         };
         let content = match (&insight, format) {
             (Some(insight), Format::Tests) => understand::reported(insight, content),

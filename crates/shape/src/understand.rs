@@ -17,6 +17,7 @@ use crate::cut::floor_boundary;
 
 pub(crate) use class::{class_of, unstarted};
 pub use file::{File, Text};
+pub use report::{junit, rerun};
 
 /// How much of a line is looked at, unless it is JSON.
 const LINE_BYTES: usize = 1000;
@@ -24,10 +25,10 @@ const LINE_BYTES: usize = 1000;
 /// How long a line taken from an output may be.
 const LINE_CHARS: usize = 300;
 
-/// What came of a command that ended like this and printed that.
-pub(crate) fn command(class: ExitClass, text: &str) -> Insight {
+/// What came of a command that ended like this and printed that, and perhaps wrote into files what became of tests.
+pub(crate) fn command(class: ExitClass, text: &str, written: Option<TestReport>) -> Insight {
     let failed = class != ExitClass::Ok;
-    let tests = report::of(text);
+    let tests = report::with(written, text);
     let mut diagnostics = diagnostics::of(text, failed);
     if tests.is_some() {
         // A test that fails prints where it was: that is in the report already.
@@ -45,10 +46,10 @@ pub(crate) fn command(class: ExitClass, text: &str) -> Insight {
     Insight { summary: summary::line(&detail), detail: Detail::Command(detail) }
 }
 
-/// What became of the tests in an output, if that is what it is about. For tools that must know before the result is
-/// shaped; what goes out is read again from the cleaned text.
-pub fn tests_in(text: &str) -> Option<TestReport> {
-    report::of(text)
+/// What became of tests, by what their runner printed and what it wrote into files. For tools that must know before the result
+/// is shaped; what goes out is read again when it is clean.
+pub fn tests_in(text: &str, written: Option<TestReport>) -> Option<TestReport> {
+    report::with(written, text)
 }
 
 /// A result of tests as a model is told it: the last text is replaced by a report, unless it may hold what went wrong.

@@ -32,7 +32,7 @@ impl Desk {
     pub(crate) fn new(pieces: &[&[u8]], answer: Result<Finished, HostError>) -> Self {
         let pieces = pieces.iter().map(|piece| piece.to_vec()).collect();
         let (answer, asked, files) = (Mutex::new(Some(answer)), Mutex::default(), Drawer::default());
-        let machine = Arc::new(Script { pieces, answer, asked, files });
+        let machine = Arc::new(Script { pieces, answer, asked, files, writes: Mutex::default() });
         let watcher = Arc::new(Watcher::default());
         let cancel = CancellationToken::new();
         let cx = Cx { id: "call-1".into(), host: machine.clone(), cancel, events: watcher.clone() };
@@ -49,6 +49,13 @@ impl Desk {
         let mut held = self.machine.files.files.lock().unwrap();
         held.extend(files.iter().map(|(path, text)| (PathBuf::from(path), text.as_bytes().to_vec())));
         drop(held);
+        self
+    }
+
+    /// And what it runs writes these.
+    pub(crate) fn writing(self, files: &[(&str, &str)]) -> Self {
+        let written = files.iter().map(|(path, text)| (PathBuf::from(path), text.as_bytes().to_vec()));
+        self.machine.writes.lock().unwrap().extend(written);
         self
     }
 
@@ -106,6 +113,7 @@ struct Script {
     answer: Mutex<Option<Result<Finished, HostError>>>,
     asked: Mutex<Vec<Command>>,
     files: Drawer,
+    writes: Mutex<Vec<(PathBuf, Vec<u8>)>>,
 }
 
 /// Files in memory that can be changed.
@@ -232,6 +240,7 @@ impl Host for Script {
         output: &'a (dyn Fn(&[u8]) + Send + Sync),
     ) -> BoxFuture<'a, Result<Finished, HostError>> {
         self.asked.lock().unwrap().push(command.clone());
+        self.files.files.lock().unwrap().extend(self.writes.lock().unwrap().drain(..));
         for piece in &self.pieces {
             output(piece);
         }

@@ -12,6 +12,7 @@ use std::{
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::json;
 use windlass_contract::{
     AnyTool, BoxFuture, CommandLine, Content, Cx, Effects, Example, Format, Input, Look, Meta, Output, Ready,
     Schema, SchemaError, SpecKind, ToolError, ToolName, ToolSpec,
@@ -20,9 +21,11 @@ use windlass_shape::{Terminal, tests_in};
 
 use crate::command;
 use runner::{Runner, Wish};
+use written::Reports;
 
 mod project;
 mod runner;
+mod written;
 
 const NAME: &str = "run_tests";
 
@@ -37,7 +40,7 @@ const DEFAULT_TIME_MS: u64 = 300_000;
 struct Args {
     /// The directory or test file. Default: the workspace.
     path: Option<PathBuf>,
-    /// Only tests whose name fits, in the runner's own way.
+    /// Only tests whose name fits, in the runner's own way; with `only_failed`, those whose name has it.
     filter: Option<String>,
     /// `cargo`, `nextest`, `pytest`, `unittest`, `go`, `jest`, `vitest`, `mocha`, `node`, `npm`, `maven`, `gradle`, `ctest`
     /// or `make`, if the one that is found is not meant.
@@ -54,7 +57,7 @@ pub(crate) fn run_tests() -> Arc<dyn AnyTool> {
     Arc::new(RunTests::default())
 }
 
-/// Remembers for each project how to run again what failed last.
+/// Remembers for each project what failed last.
 #[derive(Default)]
 struct RunTests {
     failed: Mutex<HashMap<(PathBuf, Runner), Vec<String>>>,
@@ -125,7 +128,10 @@ impl Asked {
         let path = path.as_deref().unwrap_or(Path::new("."));
         let found = project::find(path, *runner, cx).await?;
         let key = (found.directory.clone(), found.runner);
-        let rerun = if only_failed.unwrap_or(false) { Some(self.tool.failures(&key)?) } else { None };
+        let rerun = match only_failed {
+            Some(true) => Some(self.tool.rerun(&key, filter.as_deref().unwrap_or_default())?),
+            Some(false) | None => None,
+        };
         let wish =
             Wish { target: found.target.as_deref(), filter: filter.as_deref(), rerun: rerun.as_deref() };
         let argv = found.runner.command(&found, &wish);
@@ -148,18 +154,28 @@ impl Asked {
 }
 
 impl RunTests {
-    /// What to add to a command to run only what failed.
-    fn failures(&self, key: &(PathBuf, Runner)) -> Result<Vec<String>, ToolError> {
+    /// What to add to a command to run only what failed, and of that only what has the filter in its name.
+    fn rerun(&self, key: &(PathBuf, Runner), filter: &str) -> Result<Vec<String>, ToolError> {
         let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
-        match failed.get(key) {
-            Some(arguments) if !arguments.is_empty() => Ok(arguments.clone()),
-            Some(_) => Err(ToolError::bad_input(
-                "nothing failed when the tests were last run, or this runner cannot run a part of them: leave out `only_failed`",
-            )),
-            None => {
-                Err(ToolError::bad_input("the tests have not been run yet: leave out `only_failed` first"))
-            }
+        let Some(failed) = failed.get(key) else {
+            return Err(ToolError::bad_input(
+                "the tests have not been run yet: leave out `only_failed` first",
+            ));
+        };
+        let mut wanted = failed.iter().filter(|name| name.contains(filter)).map(String::as_str).peekable();
+        if wanted.peek().is_none() && !failed.is_empty() {
+            return Err(ToolError::bad_input(format!(
+                "none of the tests that failed has `{filter}` in its name: {}",
+                failed.join(", ")
+            )));
         }
+        let arguments = windlass_shape::rerun(key.1.name(), wanted);
+        if arguments.is_empty() {
+            return Err(ToolError::bad_input(
+                "nothing failed when the tests were last run, or this runner cannot run a part of them: leave out `only_failed`",
+            ));
+        }
+        Ok(arguments)
     }
 }
 
@@ -182,19 +198,23 @@ impl Ready for Planned {
     fn run<'a>(&'a self, cx: &'a Cx) -> BoxFuture<'a, Result<Output, ToolError>> {
         Box::pin(async {
             let CommandLine { argv, cwd } = &self.command;
+            let reports = Reports::of(self.runner, &self.directory, cx).await;
             let output = command::run(argv, cwd.as_deref(), self.time_limit, cx).await.map_err(|error| {
                 let message = format!("{} ({} {})", error.message, self.runner.name(), self.told);
                 ToolError { message, ..error }
             })?;
             let printed = Content::join(&output.content);
-            if let Some(report) = tests_in(&Terminal::reduce(&printed)) {
-                // A runner may start another, whose arguments would mean something else to it.
-                let rerun = if report.runner == self.runner.name() { report.rerun } else { Vec::new() };
+            let written = reports.read(output.facts.exit(), cx).await;
+            if let Some(report) = tests_in(&Terminal::reduce(&printed), written.clone()) {
+                // A runner may start another, whose names would mean something else to it.
+                let ours = report.runner == self.runner.name();
+                let names = report.failures.into_iter().filter(|_| ours).map(|failure| failure.name);
                 let mut failed = self.tool.failed.lock().unwrap_or_else(PoisonError::into_inner);
-                failed.insert((self.directory.clone(), self.runner), rerun);
+                failed.insert((self.directory.clone(), self.runner), names.collect());
             }
             let told = format!("$ {}\n({})", self.command.display(), self.told);
-            Ok(Output { content: vec![Content::Text(told), Content::Text(printed)], ..output })
+            let content = vec![Content::Text(told), Content::Text(printed)];
+            Ok(Output { content, data: written.map(|written| json!(written)), ..output })
         })
     }
 }

@@ -5,6 +5,7 @@ mod ctest;
 mod go;
 mod java;
 mod jest;
+mod junit;
 mod mocha;
 mod nextest;
 mod pytest;
@@ -17,6 +18,9 @@ use std::time::Duration;
 
 use memchr::memmem;
 use windlass_contract::{Place, SlowTest, TestFailure, TestReport};
+
+pub use junit::junit;
+pub use rerun::arguments as rerun;
 
 use super::{place, shortened};
 
@@ -61,8 +65,40 @@ const KNOWN: [Known; 12] = [
     Known { signs: &["% tests passed, "], reader: || Box::new(ctest::Ctest::default()) },
 ];
 
+/// What became of tests, by what their runner printed and what it wrote into files. The files say more, unless they tell of
+/// fewer tests: then some of them were not found.
+pub(super) fn with(written: Option<TestReport>, text: &str) -> Option<TestReport> {
+    let all = |report: &TestReport| report.passed + report.failed + report.skipped;
+    match (written.map(finished), of(text)) {
+        (Some(written), Some(printed)) if all(&written) < all(&printed) => Some(printed),
+        (Some(written), printed) => {
+            let duration = printed.and_then(|printed| printed.duration).or(written.duration);
+            Some(TestReport { duration, ..written })
+        }
+        (None, printed) => printed,
+    }
+}
+
+/// What was written into files, cut as everything that is shown.
+fn finished(written: TestReport) -> TestReport {
+    let finish = |TestFailure { name, place, message }: TestFailure| {
+        let mut block = Growing::new(&name);
+        block.at(Some(place));
+        message.lines().for_each(|line| java::told(line, &mut block));
+        block.finish()
+    };
+    let slow = |slow: SlowTest| SlowTest { name: shortened(&slow.name), ..slow };
+    let failures: Vec<_> = written.failures.into_iter().map(finish).collect();
+    TestReport {
+        rerun: rerun::arguments(&written.runner, failures.iter().map(|failure| &*failure.name)),
+        failures,
+        slowest: written.slowest.into_iter().map(slow).collect(),
+        ..written
+    }
+}
+
 /// What became of the tests in an output, if that is what it is about.
-pub(super) fn of(text: &str) -> Option<TestReport> {
+fn of(text: &str) -> Option<TestReport> {
     let speaks = |known: &&Known| {
         known.signs.iter().any(|sign| memmem::find(text.as_bytes(), sign.as_bytes()).is_some())
     };
@@ -136,7 +172,7 @@ impl Tally {
         }
         let at = self.slowest.partition_point(|slow| slow.duration >= duration);
         if at < SLOWEST {
-            self.slowest.insert(at, SlowTest { name: shortened(name), duration });
+            self.slowest.insert(at, SlowTest { name: name.to_owned(), duration });
             self.slowest.truncate(SLOWEST);
         }
     }
@@ -146,9 +182,17 @@ impl Tally {
     }
 
     fn report(self) -> TestReport {
+        let mut report = self.raw();
+        report.slowest.iter_mut().for_each(|slow| slow.name = shortened(&slow.name));
+        report.rerun = rerun::arguments(&report.runner, report.failures.iter().map(|failure| &*failure.name));
+        report
+    }
+
+    /// As it was kept.
+    fn raw(self) -> TestReport {
         let Self { runner, passed, failed, skipped, duration, failures, slowest } = self;
-        let rerun = rerun::arguments(runner, &failures);
-        TestReport { runner: runner.to_owned(), passed, failed, skipped, duration, failures, slowest, rerun }
+        let (runner, rerun) = (runner.to_owned(), Vec::new());
+        TestReport { runner, passed, failed, skipped, duration, failures, slowest, rerun }
     }
 }
 

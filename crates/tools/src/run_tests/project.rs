@@ -103,7 +103,7 @@ fn plain(path: &Path) -> PathBuf {
 }
 
 /// What is in a directory.
-async fn names(directory: &Path, cx: &Cx) -> Result<BTreeMap<String, FileKind>, FileError> {
+pub(super) async fn names(directory: &Path, cx: &Cx) -> Result<BTreeMap<String, FileKind>, FileError> {
     let listing = Listing { path: directory.to_owned(), depth: 1, ignored: Ignored::Shown, limit: NAMES };
     let listed = cx.host.files().list(&listing, &cx.cancel).await?;
     Ok(listed.entries.into_iter().map(|entry| (entry.path.display().to_string(), entry.kind)).collect())

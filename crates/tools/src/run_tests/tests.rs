@@ -131,6 +131,48 @@ async fn what_failed_can_be_run_again_alone() {
 }
 
 #[tokio::test]
+async fn what_failed_is_narrowed_by_the_filter() {
+    let printed = b"test a::b ... FAILED\ntest a::c ... FAILED\ntest result: FAILED. 0 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out\n";
+    let tool = Arc::new(RunTests::default());
+    let call = async |input: &str| {
+        let desk = Desk::new(&[], Ok(finished(Exit::Code(101), printed))).holding(&[("Cargo.toml", "")]);
+        let output = desk.call(Arc::clone(&tool) as Arc<dyn AnyTool>, input).await;
+        (output.map_err(|error| error.message), desk.asked().pop().map(|command| command.argv.join(" ")))
+    };
+    call("{}").await.0.unwrap();
+    let (_, asked) = call(r#"{"only_failed":true,"filter":"c"}"#).await;
+    assert_eq!(asked.unwrap(), "cargo test --no-fail-fast -- --exact a::c");
+    let (none, _) = call(r#"{"only_failed":true,"filter":"x"}"#).await;
+    assert_eq!(none.unwrap_err(), "none of the tests that failed has `x` in its name: a::b, a::c");
+}
+
+#[tokio::test]
+async fn what_a_runner_writes_into_files_is_read_unless_it_is_from_earlier() {
+    let report = |name: &str| {
+        format!(
+            r#"<testsuite><testcase classname="A" name="{name}"><failure message="why"/></testcase></testsuite>"#
+        )
+    };
+    let (old, new, part) = (report("old"), report("new"), report("part"));
+    let project = [("build.gradle", ""), ("build/test-results/test/TEST-A.xml", &*old)];
+    let written = [
+        ("build/test-results/test/TEST-B.xml", &*new),
+        ("part/build/test-results/slow/TEST-C.xml", &*part),
+        ("build/test-results/test/other.xml", &*new),
+    ];
+    let names = async |exit| {
+        let desk = Desk::new(&[], Ok(finished(exit, b""))).holding(&project).writing(&written);
+        let data = desk.call(run_tests(), "{}").await.unwrap().data.unwrap();
+        let report: windlass_contract::TestReport = serde_json::from_value(data).unwrap();
+        report.failures.into_iter().map(|failure| failure.name).collect::<Vec<_>>()
+    };
+    assert_eq!(names(Exit::Code(1)).await, ["A.new", "A.part"]);
+    assert_eq!(names(Exit::Code(0)).await, ["A.old", "A.new", "A.part"], "Gradle ran only what had changed");
+    let desk = Desk::new(&[], Ok(finished(Exit::Code(1), b""))).holding(&project);
+    assert_eq!(desk.call(run_tests(), "{}").await.unwrap().data, None);
+}
+
+#[tokio::test]
 async fn a_runner_that_is_not_there_is_told_with_the_file_that_asked_for_it() {
     let source = std::io::ErrorKind::NotFound.into();
     let missing = HostError::Spawn { program: "go".into(), source };

@@ -55,7 +55,7 @@ fn dotted(test: &str) -> String {
 }
 
 /// A line of a stack, of a message, or of Gradle's `java.lang.AssertionError at TillTest.java:16`.
-fn told(line: &str, block: &mut Growing) {
+pub(super) fn told(line: &str, block: &mut Growing) {
     if let Some(frame) = line.trim_start().strip_prefix("at ") {
         let class = block.failure.name.rsplit_once('.').map_or("", |(class, _)| class);
         if !class.is_empty() && frame.contains(class) {

@@ -1,14 +1,12 @@
 //! What to add to a runner's command to run only the tests that failed. Names come from an output, so none may pass for an
 //! option.
 
-use windlass_contract::TestFailure;
-
 /// The arguments; none if nothing failed, or if the runner has no way to say it.
-pub(super) fn arguments(runner: &str, failures: &[TestFailure]) -> Vec<String> {
+pub fn arguments<'a>(runner: &str, failed: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut names: Vec<&str> = Vec::new();
-    for TestFailure { name, .. } in failures {
+    for name in failed {
         let usable = !name.is_empty() && !name.starts_with('-') && !name.ends_with('…');
-        if usable && !name.contains(char::is_control) && !names.contains(&&**name) {
+        if usable && !name.contains(char::is_control) && !names.contains(&name) {
             names.push(name);
         }
     }
@@ -23,6 +21,9 @@ pub(super) fn arguments(runner: &str, failures: &[TestFailure]) -> Vec<String> {
         "unittest" => names.iter().flat_map(|name| ["-k".to_owned(), (*name).to_owned()]).collect(),
         "nextest" => {
             names.retain(|name| !name.contains([')', ',']));
+            if names.is_empty() {
+                return Vec::new();
+            }
             let each = names.iter().map(|name| format!("test(={name})"));
             vec!["-E".to_owned(), each.collect::<Vec<_>>().join(" + ")]
         }
@@ -72,8 +73,7 @@ mod tests {
     use super::*;
 
     fn rerun(runner: &str, names: &[&str]) -> Vec<String> {
-        let failure = |name: &&str| TestFailure { name: (*name).into(), ..TestFailure::default() };
-        arguments(runner, &names.iter().map(failure).collect::<Vec<_>>())
+        arguments(runner, names.iter().copied())
     }
 
     #[test]
@@ -86,5 +86,6 @@ mod tests {
         assert_eq!(rerun("maven", &["shop.Till.a", "shop.Till.b"]), ["-Dtest=shop.Till#a,shop.Till#b"]);
         assert_eq!(rerun("pytest", &["-x"]), Vec::<String>::new());
         assert_eq!(rerun("tap", &["a"]), Vec::<String>::new());
+        assert_eq!(rerun("nextest", &["a::b(1, 2)"]), Vec::<String>::new());
     }
 }
