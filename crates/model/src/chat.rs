@@ -8,7 +8,14 @@ use windlass_contract::{
     BoxFuture, Cached, ModelClient, ModelError, ModelInfo, ModelStream, Profile, Prompt, SpecKind, ToolSpec,
 };
 
-use crate::{Options, Provider, answer::Answer, calls::CallIds, http::Http, json};
+use crate::{
+    Dialect, Options, Provider,
+    answer::Answer,
+    calls::CallIds,
+    dialect::{Known, Scanner},
+    http::Http,
+    json,
+};
 
 mod messages;
 mod stream;
@@ -21,6 +28,9 @@ pub(crate) struct Chat {
     info: ModelInfo,
     options: Options,
     profile: Profile,
+    dialect: Dialect,
+    /// Whether tools, calls and results are told in the dialect.
+    is_told: bool,
     /// What the server calls a limit on its output. OpenAI has renamed it, and others have not followed.
     limit_name: &'static str,
     http: Http,
@@ -37,19 +47,26 @@ impl Chat {
         let is_openai = provider.base_url.as_ref().is_some_and(|url| url.contains("//api.openai.com"));
         let limit_name =
             if is_openai || provider.is_azure() { "max_completion_tokens" } else { "max_tokens" };
-        Ok(Self { info, options, profile: provider.tool_schemas, limit_name, http })
+        let (profile, dialect) = (provider.tool_schemas, provider.tool_dialect);
+        Ok(Self { info, options, profile, dialect, is_told: provider.tool_prompt, limit_name, http })
     }
 
     /// The request. History and tools are spliced in as text that was written once.
     fn body(&self, prompt: &Prompt<'_>) -> String {
-        let messages = messages::encode(prompt.instructions, prompt.history);
+        let tools = tools(prompt.tools, self.profile);
+        let has_tools = tools != "[]";
+        let told = self.is_told.then_some(self.dialect);
+        let instructions = match told.filter(|_| has_tools) {
+            Some(dialect) => joined(prompt.instructions, &dialect.instructions(&tools)).into(),
+            None => Cow::Borrowed(prompt.instructions),
+        };
+        let messages = messages::encode(&instructions, prompt.history, told);
         let mut body = json::Object::with_capacity(messages.len() + 4096);
         body.member("model", &self.options.model);
         body.raw("messages", &messages);
         body.member("stream", &true);
         body.member("stream_options", &json!({"include_usage": true}));
-        let tools = tools(prompt.tools, self.profile);
-        if tools != "[]" {
+        if has_tools && told.is_none() {
             body.raw("tools", &tools);
             if prompt.parallel_calls {
                 body.member("parallel_tool_calls", &true);
@@ -80,7 +97,9 @@ impl ModelClient for Chat {
     fn open<'a>(&'a self, prompt: Prompt<'a>) -> BoxFuture<'a, Result<Box<dyn ModelStream>, ModelError>> {
         Box::pin(async move {
             let events = self.http.post(prompt.thread, self.body(&prompt)).await?;
-            let decoder = stream::Decoder::new(CallIds::of(prompt.history), freeform(prompt.tools.get()));
+            let (ids, tools) = (CallIds::of(prompt.history), prompt.tools.get());
+            let scanner = Scanner::new(self.dialect, || Known::of(tools));
+            let decoder = stream::Decoder::new(ids, freeform(tools), scanner);
             Ok(Box::new(Answer::new(events, decoder)) as Box<dyn ModelStream>)
         })
     }
@@ -124,6 +143,10 @@ fn offer(spec: &ToolSpec, profile: Profile) -> Option<Tool<'_>> {
         }
         SpecKind::LocalShell | SpecKind::WebSearch(_) => None,
     }
+}
+
+fn joined(instructions: &str, about_tools: &str) -> String {
+    if instructions.is_empty() { about_tools.to_owned() } else { format!("{instructions}\n\n{about_tools}") }
 }
 
 /// The tools whose calls are to arrive as text.

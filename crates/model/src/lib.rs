@@ -40,6 +40,7 @@
 mod answer;
 mod calls;
 mod chat;
+mod dialect;
 mod failure;
 mod http;
 mod json;
@@ -53,6 +54,7 @@ use std::sync::Arc;
 
 use windlass_contract::{ModelClient, ModelError, ModelInfo};
 
+pub use dialect::Dialect;
 pub use provider::{Provider, Secret, WireApi, presets};
 
 /// The name servers know the wanted shape of an answer by.
@@ -87,6 +89,9 @@ pub fn connect(
         request_retries: provider.request_retries(),
         stream_retries: provider.stream_retries(),
     };
+    if let Some(problem) = provider.contradiction() {
+        return Err(ModelError::Provider { provider: id.to_owned(), problem });
+    }
     Ok(match provider.wire_api {
         WireApi::Responses => Arc::new(responses::Responses::new(info, provider, options, env)?),
         WireApi::Chat => Arc::new(chat::Chat::new(info, provider, options, env)?),

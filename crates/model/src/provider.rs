@@ -6,6 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass_contract::Profile;
 
+use crate::Dialect;
+
 /// The most retries a configuration can ask for.
 const MOST_RETRIES: u32 = 100;
 
@@ -49,6 +51,13 @@ pub struct Provider {
     pub stream_idle_timeout_ms: u64,
     /// How much of a tool's parameter schema the server is sent: `faithful`, or `lossy` for servers that stumble.
     pub tool_schemas: Profile,
+    /// How the model writes its calls, if the server leaves them in the text. Only for `wire_api = "chat"`;
+    /// `windlass models probe` finds out.
+    pub tool_dialect: Dialect,
+    /// Tells the model about tools in its instructions, in words of the dialect, and sends calls and results as text:
+    /// for servers that ignore `tools` or refuse them.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub tool_prompt: bool,
     /// For `wire_api = "scripted"`: the JSON file with the answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub script: Option<PathBuf>,
@@ -73,6 +82,8 @@ impl Default for Provider {
             stream_max_retries: 5,
             stream_idle_timeout_ms: 300_000,
             tool_schemas: Profile::Faithful,
+            tool_dialect: Dialect::Native,
+            tool_prompt: false,
             script: None,
             requires_openai_auth: false,
         }
@@ -95,6 +106,21 @@ impl Provider {
 
     pub(crate) fn idle(&self) -> Duration {
         Duration::from_millis(self.stream_idle_timeout_ms)
+    }
+
+    /// What it asks for that cannot be had together.
+    pub(crate) fn contradiction(&self) -> Option<String> {
+        let dialect = self.tool_dialect.name();
+        match (self.tool_dialect, self.wire_api) {
+            (Dialect::Native, _) if self.tool_prompt => {
+                Some("`tool_prompt` needs a `tool_dialect` to tell the tools in, such as `hermes`".to_owned())
+            }
+            (Dialect::Native, _) | (_, WireApi::Chat) => None,
+            (_, wire) => Some(format!(
+                "`tool_dialect = \"{dialect}\"` needs `wire_api = \"chat\"`, and it is `{}`",
+                wire.name()
+            )),
+        }
     }
 
     /// Whether this is Azure's flavour of the Responses API, which works on stored answers only.
@@ -224,6 +250,33 @@ mod tests {
     fn retries_are_capped() {
         let provider = Provider { request_max_retries: 5000, stream_max_retries: 101, ..Provider::default() };
         assert_eq!((provider.request_retries(), provider.stream_retries()), (100, 100));
+    }
+
+    #[test]
+    fn a_dialect_needs_a_wire_that_has_text_and_a_prompt_needs_a_dialect() {
+        let provider = |wire_api, tool_dialect, tool_prompt| Provider {
+            wire_api,
+            tool_dialect,
+            tool_prompt,
+            ..Provider::default()
+        };
+        assert_eq!(provider(WireApi::Chat, Dialect::Xml, true).contradiction(), None);
+        assert_eq!(provider(WireApi::Responses, Dialect::Native, false).contradiction(), None);
+        assert_eq!(
+            provider(WireApi::Responses, Dialect::Xml, false).contradiction().unwrap(),
+            "`tool_dialect = \"xml\"` needs `wire_api = \"chat\"`, and it is `responses`"
+        );
+        assert_eq!(
+            provider(WireApi::Chat, Dialect::Native, true).contradiction().unwrap(),
+            "`tool_prompt` needs a `tool_dialect` to tell the tools in, such as `hermes`"
+        );
+    }
+
+    #[test]
+    fn every_dialect_has_the_name_it_is_configured_by() {
+        for dialect in Dialect::ALL {
+            assert_eq!(serde_json::to_value(dialect).unwrap(), json!(dialect.name()));
+        }
     }
 
     #[test]

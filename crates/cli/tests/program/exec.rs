@@ -270,3 +270,49 @@ fn a_long_output_is_told_by_its_path_and_a_contained_command_can_read_it_there()
         called.stdout
     );
 }
+
+#[test]
+fn calls_written_into_the_text_run_as_the_provider_says_they_are_written() {
+    let rows = [
+        (
+            "hermes",
+            "Wait. <tool_call>{\"name\": \"shell_command\", \"arguments\": {\"command\": \"echo hi\"}}</tool_call>",
+        ),
+        (
+            "json",
+            "Wait. \n```json\n{\"name\": \"shell_command\", \"arguments\": {\"command\": \"echo hi\"}}\n```",
+        ),
+        ("pythonic", "Wait. \n[shell_command(command='echo hi')]"),
+        ("xml", "Wait. <function=shell_command>\n<parameter=command>\necho hi\n</parameter>\n</function>"),
+        ("mistral", "Wait. [TOOL_CALLS]shell_command[ARGS]{\"command\": \"echo hi\"}"),
+    ];
+    for (dialect, text) in rows {
+        for told in ["false", "true"] {
+            let (user, server) = user_of(Wire::Chat, [Wire::Chat.says(text), Wire::Chat.says("It said hi.")]);
+            let dialect = format!("model_providers.test.tool_dialect={dialect}");
+            let told = format!("model_providers.test.tool_prompt={told}");
+            let ended =
+                user.run(&[&["exec", "do it", "-c", &dialect, "-c", &told], &FULL_ACCESS[..]].concat());
+            ended.assert_code(0);
+            assert_eq!(ended.stdout, "It said hi.\n");
+            assert!(ended.stderr.contains("Wait.") && !ended.stderr.contains('<'), "{ended:#?}");
+            let requests = server.requests();
+            let has_tools = requests[0].body.get("tools").is_some();
+            assert_eq!(has_tools, told.ends_with("false"), "{dialect} {told}");
+            let messages = Wire::Chat.conversation(&requests[1]);
+            let [.., call, result] = messages else { panic!("{messages:?}") };
+            if has_tools {
+                assert_eq!(call["tool_calls"][0]["function"]["name"], "shell_command");
+                assert_eq!(
+                    (&result["role"], &result["tool_call_id"]),
+                    (&json!("tool"), &call["tool_calls"][0]["id"])
+                );
+            } else {
+                assert_eq!((&call["role"], call.get("tool_calls")), (&json!("assistant"), None));
+                assert!(call["content"].as_str().unwrap().contains("echo hi"), "{call}");
+                assert_eq!(result["role"], "user");
+            }
+            assert!(result["content"].as_str().unwrap().contains("Output:\nhi"), "{result}");
+        }
+    }
+}

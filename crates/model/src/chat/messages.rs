@@ -3,20 +3,23 @@
 //! Every item is written once, as the piece of a message it stands for; a request puts the pieces together. What the
 //! model said in one go (thoughts, text, calls) is one assistant message, as the server itself would have it.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 use serde_json::{Value, json};
 use windlass_contract::{Body, Cached, CallId, Content, Input, Item, Role, ToolCall};
 
 use super::FREEFORM;
-use crate::{WireApi, calls::readable, json};
+use crate::{Dialect, WireApi, calls::readable, json};
 
 /// The field thoughts go in unless they came in another.
 pub(super) const REASONING: &str = "reasoning";
 /// The field other servers use for thoughts.
 pub(super) const REASONING_CONTENT: &str = "reasoning_content";
 
-/// Instructions and history as the JSON of a request's `messages`.
-pub(super) fn encode(instructions: &str, history: &[Cached<Item>]) -> String {
+/// Instructions and history as the JSON of a request's `messages`. Calls and results are members of their own, unless
+/// they are told in a dialect.
+pub(super) fn encode(instructions: &str, history: &[Cached<Item>], told: Option<Dialect>) -> String {
     let mut messages = Messages::default();
     if !instructions.is_empty() {
         messages.push(&json::text_of(&Message { role: "system", content: instructions.into() }));
@@ -24,14 +27,19 @@ pub(super) fn encode(instructions: &str, history: &[Cached<Item>]) -> String {
     // Thoughts belong to the request they were about: once the user has spoken again they are left out.
     let is_user = |item: &Cached<Item>| matches!(item.get().body, Body::Message { role: Role::User, .. });
     let current = history.iter().rposition(is_user).unwrap_or(0);
+    let wire = told.map_or(WireApi::Chat.name(), Dialect::told);
     for (at, cached) in history.iter().enumerate() {
-        let piece = cached.encoded(WireApi::Chat.name(), piece);
+        let piece = cached.encoded(wire, |item| piece(item, told));
         match &cached.get().body {
             _ if piece.is_empty() => {}
-            Body::Message { role: Role::Assistant, .. } => messages.assistant.say(&piece),
-            Body::Reasoning { .. } if at >= current => messages.assistant.think(field(cached.get()), &piece),
+            Body::Message { role: Role::Assistant, .. } => messages.assistant().say(&piece),
+            Body::Reasoning { .. } if at >= current => {
+                messages.assistant().think(field(cached.get()), &piece)
+            }
             Body::Reasoning { .. } => {}
-            Body::Call(_) => messages.assistant.call(&piece),
+            Body::Call(_) if told.is_some() => join(&mut messages.assistant().content, r"\n", &piece),
+            Body::Call(_) => messages.assistant().call(&piece),
+            Body::Output { content, .. } if told.is_some() && !has_image(content) => messages.result(&piece),
             Body::Message { .. } | Body::Output { .. } | Body::WebSearch { .. } | Body::Other => {
                 messages.flush();
                 messages.push(&piece);
@@ -47,19 +55,41 @@ pub(super) fn encode(instructions: &str, history: &[Cached<Item>]) -> String {
 struct Messages {
     text: String,
     assistant: Assistant,
+    /// Results that are told: the inside of a JSON string. They are one message, because many servers want the user and
+    /// the model to speak in turns.
+    results: String,
 }
 
 impl Messages {
     fn push(&mut self, message: &str) {
-        if !self.text.is_empty() {
-            self.text.push(',');
-        }
-        self.text.push_str(message);
+        join(&mut self.text, ",", message);
+    }
+
+    fn assistant(&mut self) -> &mut Assistant {
+        self.flush_results();
+        &mut self.assistant
+    }
+
+    fn result(&mut self, piece: &str) {
+        self.flush_assistant();
+        join(&mut self.results, r"\n", piece);
     }
 
     fn flush(&mut self) {
+        self.flush_assistant();
+        self.flush_results();
+    }
+
+    fn flush_assistant(&mut self) {
         if let Some(message) = std::mem::take(&mut self.assistant).finish() {
             self.push(&message);
+        }
+    }
+
+    fn flush_results(&mut self) {
+        let results = std::mem::take(&mut self.results);
+        if !results.is_empty() {
+            self.push(&format!(r#"{{"role":"user","content":"{results}"}}"#));
         }
     }
 }
@@ -118,26 +148,35 @@ fn join(to: &mut String, separator: &str, text: &str) {
 
 /// What an item adds to the messages: a whole message, a call, or the inside of a JSON string. Nothing if this wire
 /// cannot express it.
-fn piece(item: &Item) -> String {
-    match &item.body {
-        Body::Message { role: Role::Assistant, content } => inside(&Content::join(content)),
-        Body::Message { role: Role::User, content } => {
+fn piece(item: &Item, told: Option<Dialect>) -> String {
+    match (&item.body, told) {
+        (Body::Message { role: Role::Assistant, content }, _) => inside(&Content::join(content)),
+        (Body::Message { role: Role::User, content }, _) => {
             json::text_of(&Message { role: "user", content: Told::of(content) })
         }
         // Few servers know `developer`, and those that do treat it as `system`.
-        Body::Message { role: Role::Developer | Role::System, content } => {
+        (Body::Message { role: Role::Developer | Role::System, content }, _) => {
             json::text_of(&Message { role: "system", content: Told::of(content) })
         }
-        Body::Reasoning { text, .. } => inside(text.join("\n").trim()),
-        Body::Call(call) => match &item.raw {
+        (Body::Reasoning { text, .. }, _) => inside(text.join("\n").trim()),
+        (Body::Call(call), Some(dialect)) => inside(&dialect.call(call.name.as_str(), &arguments(call))),
+        (Body::Call(call), None) => match &item.raw {
             Some(raw) if raw.wire == WireApi::Chat.name() => raw.json.get().to_owned(),
             _ => called(call),
         },
-        Body::Output { call, content, .. } => {
+        (Body::Output { content, .. }, Some(_)) if has_image(content) => {
+            json::text_of(&Message { role: "user", content: Told::of(content) })
+        }
+        (Body::Output { content, .. }, Some(dialect)) => inside(&dialect.result(&Content::join(content))),
+        (Body::Output { call, content, .. }, None) => {
             json::text_of(&Output { role: "tool", tool_call_id: call, content: Told::of(content) })
         }
-        Body::WebSearch { .. } | Body::Other => String::new(),
+        (Body::WebSearch { .. } | Body::Other, _) => String::new(),
     }
+}
+
+fn has_image(content: &[Content]) -> bool {
+    content.iter().any(|part| matches!(part, Content::Image(_)))
 }
 
 fn inside(text: &str) -> String {
@@ -156,15 +195,18 @@ fn field(item: &Item) -> &'static str {
 }
 
 fn called(call: &ToolCall) -> String {
-    let arguments = match &call.input {
-        Input::Json(text) => readable(text),
-        Input::Text(text) => json!({FREEFORM: text}).to_string().into(),
-    };
     json::text_of(&json!({
         "id": call.id,
         "type": "function",
-        "function": {"name": call.name, "arguments": arguments}
+        "function": {"name": call.name, "arguments": arguments(call)}
     }))
+}
+
+fn arguments(call: &ToolCall) -> Cow<'_, str> {
+    match &call.input {
+        Input::Json(text) => readable(text),
+        Input::Text(text) => json!({FREEFORM: text}).to_string().into(),
+    }
 }
 
 #[derive(Serialize)]
@@ -184,7 +226,7 @@ struct Output<'a> {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Told<'a> {
-    Text(std::borrow::Cow<'a, str>),
+    Text(Cow<'a, str>),
     Parts(Vec<Value>),
 }
 
@@ -202,9 +244,7 @@ impl<'a> Told<'a> {
         };
         match content {
             [Content::Text(text)] => text.as_str().into(),
-            parts if parts.iter().any(|part| matches!(part, Content::Image(_))) => {
-                Self::Parts(parts.iter().map(part).collect())
-            }
+            parts if has_image(parts) => Self::Parts(parts.iter().map(part).collect()),
             texts => Self::Text(Content::join(texts).into()),
         }
     }

@@ -4,7 +4,9 @@ use std::collections::{HashSet, VecDeque};
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json, value::to_raw_value};
-use windlass_contract::{Body, Content, Input, Item, ModelError, ModelEvent, Raw, Role, ToolCall, Usage};
+use windlass_contract::{
+    Body, CallId, Content, Input, Item, ModelError, ModelEvent, Raw, Role, ToolCall, Usage,
+};
 
 use super::{
     FREEFORM,
@@ -13,6 +15,7 @@ use super::{
 use crate::{
     WireApi, answer,
     calls::{CallIds, is_object, readable},
+    dialect::{Piece, Scanner},
     failure::Failure,
     json::Maybe,
     sse::Event,
@@ -24,6 +27,10 @@ use crate::{
 pub(super) struct Decoder {
     ids: CallIds,
     freeform: HashSet<String>,
+    /// Finds the calls a model writes into its text, where the provider says it does.
+    scanner: Option<Scanner>,
+    /// How many it has found.
+    in_text: usize,
     /// Thoughts that were not delivered, and the field they came in.
     reasoning: (&'static str, String),
     /// Text that was not delivered.
@@ -107,10 +114,12 @@ impl answer::Decoder for Decoder {
 }
 
 impl Decoder {
-    pub(super) fn new(ids: CallIds, freeform: HashSet<String>) -> Self {
+    pub(super) fn new(ids: CallIds, freeform: HashSet<String>, scanner: Option<Scanner>) -> Self {
         Self {
             ids,
             freeform,
+            scanner,
+            in_text: 0,
             reasoning: (REASONING, String::new()),
             text: String::new(),
             slots: Vec::new(),
@@ -136,12 +145,16 @@ impl Decoder {
             out.push_back(ModelEvent::ReasoningDelta(thought));
         }
         let text = text_of(delta.content.0.as_ref()) + &text_of(delta.refusal.0.as_ref());
-        if !text.is_empty() {
-            self.flush_reasoning(out);
-            self.text.push_str(&text);
-            out.push_back(ModelEvent::TextDelta(text));
+        match &mut self.scanner {
+            _ if text.is_empty() => {}
+            None => self.say(text, out),
+            Some(scanner) => {
+                let pieces = scanner.feed(&text);
+                self.tell(pieces, out);
+            }
         }
         for entry in delta.tool_calls.0.unwrap_or_default() {
+            self.end_text(out);
             self.flush_reasoning(out);
             self.flush_text(out);
             self.add(entry, out);
@@ -158,6 +171,36 @@ impl Decoder {
                 self.finish(out);
                 Ok(())
             }
+        }
+    }
+
+    fn say(&mut self, text: String, out: &mut VecDeque<ModelEvent>) {
+        self.flush_reasoning(out);
+        self.text.push_str(&text);
+        out.push_back(ModelEvent::TextDelta(text));
+    }
+
+    /// Passes on what text turned out to be.
+    fn tell(&mut self, pieces: Vec<Piece>, out: &mut VecDeque<ModelEvent>) {
+        for piece in pieces {
+            match piece {
+                Piece::Text(text) => self.say(text, out),
+                Piece::Call(found) => {
+                    self.flush_reasoning(out);
+                    self.flush_text(out);
+                    let id = self.ids.claim(&format!("text-call-{}", self.in_text));
+                    self.in_text += 1;
+                    self.call(id, &found.name, &found.arguments, None, out);
+                }
+            }
+        }
+    }
+
+    /// No more text comes: what was held back is told.
+    fn end_text(&mut self, out: &mut VecDeque<ModelEvent>) {
+        if let Some(scanner) = &mut self.scanner {
+            let pieces = scanner.finish();
+            self.tell(pieces, out);
         }
     }
 
@@ -229,17 +272,30 @@ impl Decoder {
         };
         let id = self.ids.claim(&given);
         let raw = slot.raw(id.as_str());
-        let input = if self.freeform.contains(&slot.name) {
-            Input::Text(freeform(&slot.arguments))
+        let (name, arguments) = (slot.name.clone(), slot.arguments.clone());
+        self.call(id, &name, &arguments, raw, out);
+    }
+
+    fn call(
+        &self,
+        id: CallId,
+        name: &str,
+        arguments: &str,
+        raw: Option<Raw>,
+        out: &mut VecDeque<ModelEvent>,
+    ) {
+        let input = if self.freeform.contains(name) {
+            Input::Text(freeform(arguments))
         } else {
-            Input::Json(slot.arguments.clone())
+            Input::Json(arguments.to_owned())
         };
-        let call = ToolCall { id, name: slot.name.as_str().into(), input };
+        let call = ToolCall { id, name: name.into(), input };
         out.push_back(ModelEvent::Item(Item { body: Body::Call(call), raw }));
     }
 
     fn finish(&mut self, out: &mut VecDeque<ModelEvent>) {
         self.finished = true;
+        self.end_text(out);
         self.flush_reasoning(out);
         self.flush_text(out);
         for at in 0..self.slots.len() {

@@ -101,3 +101,23 @@ fn options_are_sent_under_the_names_each_server_knows() {
 fn only_freeform_tools_get_their_input_as_text() {
     assert_eq!(freeform(&[function(), custom()]), HashSet::from(["apply_patch".to_owned()]));
 }
+
+fn telling(dialect: Dialect) -> Chat {
+    let mut client = client("http://x", Options::default());
+    (client.dialect, client.is_told) = (dialect, true);
+    client
+}
+
+#[test]
+fn a_server_that_ignores_tools_has_them_in_its_instructions() {
+    for dialect in &Dialect::ALL[1..] {
+        let body = body(&telling(*dialect), vec![function()], None);
+        assert_eq!((body.get("tools"), body.get("parallel_tool_calls")), (None, None));
+        let told = body["messages"][0]["content"].as_str().unwrap();
+        assert!(told.starts_with("I\n\n# Tools\n"), "{told}");
+        assert!(told.contains(r#""function":{"name":"f","description":"D""#), "{told}");
+        assert!(told.contains(&dialect.call("TOOL_NAME", r#"{"PARAMETER": "VALUE"}"#)), "{told}");
+    }
+    let without = body(&telling(Dialect::Hermes), vec![], None);
+    assert_eq!(without["messages"][0], json!({"role": "system", "content": "I"}));
+}

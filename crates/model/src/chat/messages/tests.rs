@@ -33,7 +33,7 @@ fn cached(items: Vec<Item>) -> Vec<Cached<Item>> {
 }
 
 fn messages(items: Vec<Item>) -> Value {
-    serde_json::from_str(&encode("", &cached(items))).unwrap()
+    serde_json::from_str(&encode("", &cached(items), None)).unwrap()
 }
 
 fn wire_call(id: &str) -> Value {
@@ -85,7 +85,7 @@ fn a_text_said_twice_in_a_row_is_sent_once() {
 
 #[test]
 fn instructions_come_first_and_developers_speak_as_the_system() {
-    let text = encode("be brief", &cached(vec![say(Role::Developer, "d"), say(Role::System, "s")]));
+    let text = encode("be brief", &cached(vec![say(Role::Developer, "d"), say(Role::System, "s")]), None);
     assert_eq!(
         serde_json::from_str::<Value>(&text).unwrap(),
         json!([
@@ -197,13 +197,13 @@ proptest! {
         more in prop::collection::vec(any_item(), 0..4),
     ) {
         let mut history = cached(items);
-        let before: Vec<Value> = serde_json::from_str(&encode("i", &history)).unwrap();
+        let before: Vec<Value> = serde_json::from_str(&encode("i", &history, None)).unwrap();
         history.extend(cached(more));
-        let after: Vec<Value> = serde_json::from_str(&encode("i", &history)).unwrap();
+        let after: Vec<Value> = serde_json::from_str(&encode("i", &history, None)).unwrap();
         prop_assert!(after.len() >= before.len());
         let settled = before.len().saturating_sub(1);
         prop_assert_eq!(&after[..settled], &before[..settled]);
-        let again: Vec<Value> = serde_json::from_str(&encode("i", &history)).unwrap();
+        let again: Vec<Value> = serde_json::from_str(&encode("i", &history, None)).unwrap();
         prop_assert_eq!(after, again);
     }
 
@@ -214,9 +214,48 @@ proptest! {
     ) {
         let mut history = cached(items);
         history.push(output("z").into());
-        let before = encode("i", &history);
+        let before = encode("i", &history, None);
         history.extend(cached(more));
-        let after = encode("i", &history);
+        let after = encode("i", &history, None);
         prop_assert!(after.starts_with(before.strip_suffix(']').unwrap()));
     }
+}
+
+#[test]
+fn what_is_told_in_a_dialect_goes_in_turns_and_without_members_of_its_own() {
+    let call = |id: &str, arguments: &str| {
+        Item::from(Body::Call(ToolCall {
+            id: id.into(),
+            name: "f".into(),
+            input: Input::Json(arguments.to_owned()),
+        }))
+    };
+    let output = |id: &str, content: Vec<Content>| {
+        Item::from(Body::Output { call: id.into(), input: windlass_contract::InputKind::Json, content })
+    };
+    let text = |text: &str| vec![Content::Text(text.to_owned())];
+    let items = vec![
+        say(Role::User, "go"),
+        say(Role::Assistant, "Well:"),
+        call("1", r#"{"a": "\n"}"#),
+        call("2", r#"{"a": "\n"}"#),
+        output("1", text("one \"1\"")),
+        output("2", text("two")),
+        call("3", "{\"a"),
+        output("3", vec![Content::Image("data:x".to_owned())]),
+        say(Role::Assistant, "Done."),
+    ];
+    let told = encode("", &cached(items), Some(Dialect::Hermes));
+    let image = json!([{"type": "image_url", "image_url": {"url": "data:x"}}]);
+    assert_eq!(
+        serde_json::from_str::<Value>(&told).unwrap(),
+        json!([
+            {"role": "user", "content": "go"},
+            {"role": "assistant", "content": "Well:\n<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": \"\\n\"}}\n</tool_call>\n<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": \"\\n\"}}\n</tool_call>"},
+            {"role": "user", "content": "<tool_response>\none \"1\"\n</tool_response>\n<tool_response>\ntwo\n</tool_response>"},
+            {"role": "assistant", "content": "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"invalid_arguments\":\"{\\\"a\"}}\n</tool_call>"},
+            {"role": "user", "content": image},
+            {"role": "assistant", "content": "Done."}
+        ])
+    );
 }

@@ -7,17 +7,24 @@ use super::*;
 use crate::answer::Decoder as _;
 
 fn decoder() -> Decoder {
-    Decoder::new(CallIds::default(), HashSet::from(["patch".to_owned()]))
+    Decoder::new(CallIds::default(), HashSet::from(["patch".to_owned()]), None)
 }
 
 /// Plays chunks and tells what came out, one line each. A chunk that is a string stands for itself, not for JSON.
 fn play(chunks: &[Value]) -> Vec<String> {
-    let text = |chunk: &Value| chunk.as_str().map_or_else(|| chunk.to_string(), str::to_owned);
-    play_text(&chunks.iter().map(text).collect::<Vec<_>>())
+    play_text(&chunks.iter().map(text_of_chunk).collect::<Vec<_>>())
+}
+
+fn text_of_chunk(chunk: &Value) -> String {
+    chunk.as_str().map_or_else(|| chunk.to_string(), str::to_owned)
 }
 
 fn play_text(chunks: &[String]) -> Vec<String> {
-    let (mut decoder, mut out, mut lines) = (decoder(), VecDeque::new(), Vec::new());
+    play_with(decoder(), chunks)
+}
+
+fn play_with(mut decoder: Decoder, chunks: &[String]) -> Vec<String> {
+    let (mut out, mut lines) = (VecDeque::new(), Vec::new());
     for data in chunks {
         let step = decoder.take(&Event { name: String::new(), data: data.clone() }, &mut out);
         let is_over = step.is_err() || matches!(out.back(), Some(ModelEvent::Completed { .. }));
@@ -168,7 +175,7 @@ fn missing_ids_are_invented_and_never_given_twice_in_a_session() {
     assert_eq!(lines, ["call tool-call-0 f Json(\"\")", "completed None"]);
     let earlier = ToolCall { id: "tool-call-0".into(), name: "f".into(), input: Input::Json(String::new()) };
     let history = [Cached::new(Item::from(Body::Call(earlier)))];
-    let mut decoder = Decoder::new(CallIds::of(&history), HashSet::new());
+    let mut decoder = Decoder::new(CallIds::of(&history), HashSet::new(), None);
     let mut out = VecDeque::new();
     for chunk in [calls(&call), finish("tool_calls")] {
         decoder.take(&Event { name: String::new(), data: chunk.to_string() }, &mut out).unwrap();
@@ -340,4 +347,62 @@ proptest! {
     fn arbitrary_data_never_panics(chunks in prop::collection::vec("\\PC{0,40}|\\{\"choices\":\\[\\{\"delta\":\\{\"tool_calls\":\\[\\{\"index\":[0-9]{0,3},?\"id\":\"a?\"\\}\\]\\}\\}\\]\\}", 0..8)) {
         play_text(&chunks);
     }
+}
+
+fn in_text(chunks: &[Value]) -> Vec<String> {
+    let spec = |name: &str| windlass_contract::ToolSpec {
+        name: name.into(),
+        description: String::new(),
+        kind: windlass_contract::SpecKind::LocalShell,
+    };
+    let known = || crate::dialect::Known::of(&[spec("f"), spec("patch")]);
+    let scanner = Scanner::new(crate::Dialect::Auto, known);
+    let decoder = Decoder::new(CallIds::default(), HashSet::from(["patch".to_owned()]), scanner);
+    play_with(decoder, &chunks.iter().map(text_of_chunk).collect::<Vec<_>>())
+}
+
+#[test]
+fn calls_in_the_text_are_calls_and_the_rest_stays_text() {
+    let chunks = [
+        delta(&json!({"reasoning": "hm"})),
+        delta(&json!({"content": "Looking. <tool_"})),
+        delta(&json!({"content": "call>{\"name\": \"f\", \"argum"})),
+        delta(&json!({"content": "ents\": {\"a\": 1}}</tool_call>"})),
+        delta(&json!({"content": "<tool_call>{\"name\": \"patch\", \"arguments\": {\"input\": \"*** x\"}}"})),
+        finish("stop"),
+        done(),
+    ];
+    assert_eq!(
+        in_text(&chunks),
+        [
+            "reasoning \"hm\"",
+            "reasoned hm raw {\"reasoning\":\"hm\"}",
+            "text \"Looking. \"",
+            "message \"Looking. \"",
+            "call text-call-0 f Json(\"{\\\"a\\\": 1}\")",
+            "call text-call-1 patch Text(\"*** x\")",
+            "completed None"
+        ]
+    );
+}
+
+#[test]
+fn a_server_that_takes_calls_out_after_all_is_understood() {
+    let call = json!([{"index": 0, "id": "c", "function": {"name": "f", "arguments": "{}"}}]);
+    let chunks = [delta(&json!({"content": "x <"})), calls(&call), finish("tool_calls"), done()];
+    assert_eq!(
+        in_text(&chunks),
+        ["text \"x \"", "text \"<\"", "message \"x <\"", "call c f Json(\"{}\")", "completed None"]
+    );
+}
+
+#[test]
+fn a_call_in_the_text_that_a_limit_cut_is_not_given() {
+    let chunks = [
+        delta(&json!({"content": "[f(a=1)]\n[f(b=\"rm"})),
+        json!({"choices": [{"delta": {}, "finish_reason": "length"}]}),
+    ];
+    let lines = in_text(&chunks);
+    assert_eq!(lines[..2], ["call text-call-0 f Json(\"{\\\"a\\\":1}\")", "text \"\\n\""]);
+    assert!(lines.len() == 3 && lines[2].starts_with("error: the answer was cut off"), "{lines:?}");
 }

@@ -1,0 +1,170 @@
+//! Calls written as elements: `<function=name><parameter=a>1</parameter></function>`, or `<invoke name="name">` with
+//! `<parameter name="a">`. Values are plain text without escapes, so a value ends only where its end tag is followed by
+//! another tag of the call.
+
+use std::ops::Range;
+
+use super::{Found, Known};
+use crate::json;
+
+/// The elements that are calls, with their end tags.
+pub(super) const ELEMENTS: [(&str, &str); 2] = [("<function=", "</function>"), ("<invoke ", "</invoke>")];
+const PARAMETER: [&str; 2] = ["<parameter=", "<parameter "];
+const PARAMETER_END: &str = "</parameter>";
+/// Longer tags are text.
+const MAX_TAG_BYTES: usize = 256;
+
+/// An element that is being read. All places are counted from the beginning of its block.
+#[derive(Debug)]
+pub(super) struct Markup {
+    end_tag: &'static str,
+    name: String,
+    parameters: Vec<Parameter>,
+    state: State,
+    /// Where the last `<` is, if no `>` has followed.
+    tag: Option<usize>,
+    /// Where the value may have ended: only blanks have followed.
+    value_end: Option<usize>,
+}
+
+#[derive(Debug)]
+struct Parameter {
+    name: String,
+    value: Range<usize>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// In the tag that begins the element.
+    Begun,
+    /// Between parameters.
+    Outside,
+    /// In the value of the last parameter.
+    Value,
+    Over,
+}
+
+/// What a byte has done.
+pub(super) enum Taken {
+    More,
+    /// The element has come to its end.
+    Over,
+    /// This is no element.
+    Foreign,
+}
+
+impl Markup {
+    /// An element whose tag begins at a place.
+    pub(super) fn new(at: usize, end_tag: &'static str) -> Self {
+        Self {
+            end_tag,
+            name: String::new(),
+            parameters: Vec::new(),
+            state: State::Begun,
+            tag: Some(at),
+            value_end: None,
+        }
+    }
+
+    /// Takes the byte at a place.
+    pub(super) fn take(&mut self, text: &str, at: usize) -> Taken {
+        match (text.as_bytes()[at], self.tag) {
+            (b'<', _) if self.state == State::Begun => return Taken::Foreign,
+            (b'<', tag) => {
+                // The `<` before this one was text.
+                self.value_end = self.value_end.filter(|_| tag.is_none());
+                self.tag = Some(at);
+            }
+            (b'>', Some(begin)) => {
+                self.tag = None;
+                return self.tag(text, begin..at + 1);
+            }
+            (_, Some(begin)) if self.state == State::Begun && at - begin > MAX_TAG_BYTES => {
+                return Taken::Foreign;
+            }
+            (byte, None) if !byte.is_ascii_whitespace() => self.value_end = None,
+            _ => {}
+        }
+        Taken::More
+    }
+
+    fn tag(&mut self, text: &str, place: Range<usize>) -> Taken {
+        let tag = Some(&text[place.clone()]).filter(|tag| tag.len() <= MAX_TAG_BYTES).unwrap_or_default();
+        if self.state == State::Begun {
+            let Some(name) = named(tag) else { return Taken::Foreign };
+            name.clone_into(&mut self.name);
+            self.state = State::Outside;
+            return Taken::More;
+        }
+        let parameter = named(tag).filter(|_| PARAMETER.iter().any(|open| tag.starts_with(open)));
+        let goes_on = parameter.is_some() || tag == self.end_tag;
+        if self.state == State::Value {
+            match self.value_end {
+                Some(end) if goes_on => self.end_value(end),
+                _ => {
+                    self.value_end = (tag == PARAMETER_END).then_some(place.start);
+                    return Taken::More;
+                }
+            }
+        }
+        if tag == self.end_tag {
+            self.state = State::Over;
+            return Taken::Over;
+        }
+        if let Some(name) = parameter {
+            self.parameters.push(Parameter { name: name.to_owned(), value: place.end..place.end });
+            self.state = State::Value;
+        }
+        Taken::More
+    }
+
+    fn end_value(&mut self, end: usize) {
+        self.value_end = None;
+        self.state = State::Outside;
+        if let Some(parameter) = self.parameters.last_mut() {
+            parameter.value.end = end;
+        }
+    }
+
+    /// The call, with arguments that are cut off where the element is. None if it has no name yet.
+    pub(super) fn found(&self, text: &str, known: &Known) -> Option<Found> {
+        if self.state == State::Begun {
+            return None;
+        }
+        let mut arguments = String::from("{");
+        for (at, parameter) in self.parameters.iter().enumerate() {
+            if at > 0 {
+                arguments.push(',');
+            }
+            arguments.push_str(&json::text_of(&parameter.name));
+            arguments.push(':');
+            if self.state == State::Value && at + 1 == self.parameters.len() {
+                let begun = json::text_of(&text[parameter.value.start..]);
+                arguments.push_str(begun.strip_suffix('"').unwrap_or(&begun));
+            } else {
+                let value = trimmed(&text[parameter.value.clone()]);
+                arguments.push_str(&json::text_of(&known.value(&self.name, &parameter.name, value)));
+            }
+        }
+        if self.state == State::Over {
+            arguments.push('}');
+        }
+        Some(Found { name: self.name.clone(), arguments })
+    }
+}
+
+/// The name a tag gives: `<x=name>`, `<x name="name">`.
+fn named(tag: &str) -> Option<&str> {
+    let value = tag.split_once('=')?.1.strip_suffix('>')?.trim();
+    let name = match value.strip_prefix(['"', '\'']) {
+        Some(quoted) => quoted.split(['"', '\'']).next().unwrap_or_default(),
+        None => value,
+    };
+    Some(name).filter(|name| !name.is_empty() && !name.contains(char::is_whitespace))
+}
+
+/// A value without the line breaks that set it off from its tags.
+fn trimmed(value: &str) -> &str {
+    let value = value.strip_prefix("\r\n").or_else(|| value.strip_prefix('\n')).unwrap_or(value);
+    value.strip_suffix("\r\n").or_else(|| value.strip_suffix('\n')).unwrap_or(value)
+}
