@@ -4,27 +4,26 @@
 
 use std::{
     ffi::CString,
-    fs,
-    os::{
-        fd::{AsRawFd, OwnedFd, RawFd},
-        unix::ffi::OsStrExt,
-    },
-    path::{Path, PathBuf},
+    os::fd::{AsRawFd, OwnedFd, RawFd},
+    path::Path,
+    sync::Arc,
 };
 
 use windlass_contract::{Network, Quota, Walls};
 
 use crate::{
-    blueprint::{Writable, forbidden_file, rlimits},
+    blueprint::{forbidden_file, rlimits},
     cgroup::REMEDY,
     ground::{Ground, Impossible, hidden, roots, shown},
     protect::Protection,
-    seccomp::{self, Instruction, Processes, Scope, Sockets},
-    sys::{
-        hold::{Canary, Files, Hold, Reach},
-        landlock::{self, Handled},
-    },
+    seccomp::Sockets,
+    sys::hold::{Canary, Files, Filter, Hold, Reach},
 };
+
+mod rules;
+
+pub(crate) use rules::Rules;
+use rules::Wanted;
 
 /// The first version that knows about truncation: before it, files outside could be emptied.
 pub(crate) const NEEDED_VERSION: u32 = 3;
@@ -32,14 +31,11 @@ pub(crate) const NEEDED_VERSION: u32 = 3;
 /// The first version that keeps signals and abstract sockets inside.
 const SCOPING_VERSION: u32 = 6;
 
-/// How many paths are named around what may not be read.
-const NAMED_LIMIT: usize = 8192;
-
 /// Everything a child needs to be held by Landlock and a filter.
 #[derive(Debug)]
 pub(crate) struct Fence {
-    rules: OwnedFd,
-    filter: Vec<Instruction>,
+    rules: Arc<OwnedFd>,
+    sockets: Sockets,
     rlimits: Vec<(u32, u64)>,
     /// What the command goes into its cgroup by, if it has one.
     pub(crate) cgroup: Option<RawFd>,
@@ -54,7 +50,8 @@ impl<'a> From<&'a Fence> for Hold<'a> {
         let files = Files::Given(fence.rules.as_raw_fd());
         let canary = Canary { file: fence.forbidden.as_deref(), network: fence.network };
         let cgroup = fence.cgroup;
-        Self { cgroup, rlimits: &fence.rlimits, files, filter: &fence.filter, listens: false, canary }
+        let filter = Filter::Inherited(fence.sockets);
+        Self { cgroup, rlimits: &fence.rlimits, files, filter, canary }
     }
 }
 
@@ -65,6 +62,7 @@ impl Fence {
         quota: &Quota,
         ground: Ground<'_>,
         version: u32,
+        rules: &Rules,
     ) -> Result<Self, Impossible> {
         if version < NEEDED_VERSION {
             return Err(Impossible(format!(
@@ -99,13 +97,18 @@ impl Fence {
             Network::None => (Sockets::Pairs, Reach::NoSocket),
             Network::Any => (Sockets::Internet, Reach::Granted),
         };
+        let forbidden = forbidden_file(&trees);
+        let shown = shown(walls, &hidden);
+        trees.extend(ground.temporary.map(Path::to_owned));
+        let offline = walls.network == Network::None;
+        let wanted = Wanted { trees, hidden, shown, offline, version };
         let memory = quota.memory_bytes.map(|bytes| (libc::RLIMIT_DATA, bytes));
         Ok(Self {
-            rules: rules(&trees, walls, &hidden, ground, version)?,
-            filter: seccomp::filter(Scope { sockets, processes: Processes::Everyones }),
+            rules: rules.of(wanted)?,
+            sockets,
             cgroup: None,
             rlimits: rlimits(quota, None).into_iter().chain(memory).collect(),
-            forbidden: forbidden_file(&trees),
+            forbidden,
             network,
             protection,
             not_covered,
@@ -125,70 +128,4 @@ pub(crate) fn not_covered(version: u32) -> Vec<String> {
         lines.push("the user's other processes can be sent signals".to_owned());
     }
     lines
-}
-
-fn rules(
-    trees: &[PathBuf],
-    walls: &Walls,
-    hidden: &[PathBuf],
-    ground: Ground<'_>,
-    version: u32,
-) -> Result<OwnedFd, Impossible> {
-    let failed = |errno| {
-        Impossible(format!("Landlock's rules cannot be made: {}", std::io::Error::from_raw_os_error(errno)))
-    };
-    let handled = Handled::writing(version).and_reading();
-    let handled = if walls.network == Network::None { handled.and_tcp(version) } else { handled };
-    let set = landlock::begin(handled).map_err(failed)?;
-    let rules = landlock::own(set);
-    let devices =
-        ["null", "zero", "full", "random", "urandom", "tty"].map(|name| Path::new("/dev").join(name));
-    for (path, is_directory) in trees
-        .iter()
-        .map(PathBuf::as_path)
-        .chain(ground.temporary)
-        .map(|path| (path, true))
-        .chain(devices.iter().map(|path| (path.as_path(), false)))
-    {
-        let path = c(path)?;
-        let place = Writable { path: path.as_c_str(), is_directory };
-        landlock::allow_writing(set, handled, place).map_err(failed)?;
-    }
-    let mut around = Vec::new();
-    name_around(Path::new("/"), hidden, &mut around)?;
-    around.extend(shown(walls, hidden));
-    for path in &around {
-        match landlock::allow_reading(set, &c(path)?) {
-            // Gone, or none of the user's: not naming it allows nothing.
-            Ok(()) | Err(libc::ENOENT | libc::EACCES | libc::ENXIO) => {}
-            Err(errno) => return Err(failed(errno)),
-        }
-    }
-    Ok(rules)
-}
-
-/// Names everything below a path but what is hidden.
-fn name_around(path: &Path, hidden: &[PathBuf], named: &mut Vec<PathBuf>) -> Result<(), Impossible> {
-    if named.len() > NAMED_LIMIT {
-        return Err(Impossible("too many files lie around what may not be read".to_owned()));
-    }
-    if hidden.iter().any(|each| each == path) {
-        return Ok(());
-    }
-    if !hidden.iter().any(|each| each.starts_with(path)) {
-        named.push(path.to_owned());
-        return Ok(());
-    }
-    for entry in fs::read_dir(path).into_iter().flatten().flatten() {
-        // A link is followed by whoever opens it, and what it leads to is judged there.
-        if !entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
-            name_around(&entry.path(), hidden, named)?;
-        }
-    }
-    Ok(())
-}
-
-fn c(path: &Path) -> Result<CString, Impossible> {
-    CString::new(path.as_os_str().as_bytes())
-        .map_err(|_| Impossible(format!("`{}` contains a NUL byte", path.display())))
 }

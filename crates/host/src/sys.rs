@@ -8,7 +8,7 @@
 
 use std::{
     ffi::c_int,
-    io::{self, PipeReader, Read},
+    io::{self, PipeReader},
     mem,
     os::fd::{AsRawFd, OwnedFd},
     ptr,
@@ -56,7 +56,7 @@ pub(crate) mod turns;
 mod warden;
 
 #[cfg(target_os = "linux")]
-use crate::{blueprint::Step, cgroup::Leaf};
+use crate::cgroup::Leaf;
 #[cfg(not(target_os = "linux"))]
 pub(crate) use bare::{Starters, start};
 use child::{Plan, become_program, plan};
@@ -172,6 +172,14 @@ pub(crate) struct LastWords {
     pub(crate) all_gone: bool,
 }
 
+/// Whether something has changed since a file of the kernel's that tells of changes was last looked at.
+#[cfg(target_os = "linux")]
+pub(crate) fn has_news(file: BorrowedFd<'_>) -> bool {
+    let mut state = libc::pollfd { fd: file.as_raw_fd(), events: libc::POLLPRI, revents: 0 };
+    // SAFETY: one element, which lives across the call.
+    unsafe { libc::poll(&raw mut state, 1, 0) != 0 }
+}
+
 /// Waits until something can be read, or never will be.
 #[cfg(target_os = "linux")]
 async fn readable(descriptor: BorrowedFd<'_>) -> io::Result<()> {
@@ -213,33 +221,6 @@ fn report_pipe() -> io::Result<(PipeReader, OwnedFd)> {
     Ok((reader, above_standard(writer.into())?))
 }
 
-/// Waits until the child has become its program, or says why it has not.
-fn hear(
-    started: Started,
-    reports: &mut PipeReader,
-    #[cfg(target_os = "linux")] steps: &[Step],
-) -> Result<Started, StartError> {
-    let mut message = [0; 8];
-    match reports.read_exact(&mut message) {
-        // The last writing end was closed by a successful `exec`.
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(started),
-        Err(error) => {
-            started.kill();
-            started.pid.collect(0)?;
-            Err(error.into())
-        }
-        Ok(()) => {
-            started.kill();
-            started.pid.collect(0)?;
-            let failure = Failure::read(message);
-            #[cfg(target_os = "linux")]
-            return Err(failure.explain(steps));
-            #[cfg(not(target_os = "linux"))]
-            Err(failure.explain())
-        }
-    }
-}
-
 /// Moves a descriptor out of the way of the three standard ones, which the child is about to replace.
 fn above_standard(descriptor: OwnedFd) -> io::Result<OwnedFd> {
     // `try_clone` never gives one of the three.
@@ -264,7 +245,7 @@ fn without_signals<T>(act: impl FnOnce() -> T) -> T {
 
 #[cfg(test)]
 mod tests {
-    use std::{collections::BTreeMap, fs::File, os::fd::FromRawFd, path::Path};
+    use std::{collections::BTreeMap, fs::File, io::Read, os::fd::FromRawFd, path::Path};
 
     use windlass_contract::Command;
 

@@ -8,7 +8,7 @@ use super::{Enclosed, Site, confine, impossible};
 use crate::{
     blueprint::Blueprint,
     cgroup::{self, Leaf},
-    fence::Fence,
+    fence::{Fence, Rules},
     ground::{Ground, Impossible},
     program::Program,
     sys::{
@@ -27,6 +27,7 @@ pub(crate) struct Ladder {
     no_namespaces: OnceLock<String>,
     version: OnceLock<u32>,
     commons: OnceLock<Commons>,
+    rules: Rules,
 }
 
 impl Ladder {
@@ -145,8 +146,8 @@ impl Site {
             self.temporary.path().map_err(|error| confine("making a temporary directory", error))?;
         let (leaf, quota) = self.leaf()?;
         let ground = self.ground(Some(temporary), program.directory());
-        let mut fence =
-            Fence::draw(&self.walls, &quota, ground, self.ladder.landlock()).map_err(impossible)?;
+        let mut fence = Fence::draw(&self.walls, &quota, ground, self.ladder.landlock(), &self.ladder.rules)
+            .map_err(impossible)?;
         fence.cgroup = leaf.as_ref().map(|leaf| leaf.door.as_raw_fd());
         let program = program.with(&self.variables(Rung::Landlock, temporary, program))?;
         let started = sys::start(&program, stdio, Some(Hold::from(&fence)), starters)?;

@@ -1,9 +1,12 @@
 //! Starting a program where the system has neither namespaces nor wardens: only its group can be killed.
 
-use std::{io, os::fd::AsRawFd};
+use std::{
+    io::{self, PipeReader, Read},
+    os::fd::AsRawFd,
+};
 
 use super::{
-    Pid, Plan, StartError, Started, Stdio, become_program, child::Words, hear, plan, report_pipe,
+    Failure, Pid, Plan, StartError, Started, Stdio, become_program, child::Words, plan, report_pipe,
     without_signals,
 };
 use crate::program::Program;
@@ -33,6 +36,20 @@ pub(crate) fn start(
     hear(started, &mut reports)
 }
 
+/// Waits until the child has become its program, or says why it has not.
+fn hear(started: Started, reports: &mut PipeReader) -> Result<Started, StartError> {
+    let mut message = [0; 8];
+    let heard = match reports.read_exact(&mut message) {
+        // The last writing end was closed by a successful `exec`.
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(started),
+        heard => heard,
+    };
+    started.kill();
+    started.pid.collect(0)?;
+    heard?;
+    Err(Failure::read(message).explain())
+}
+
 /// Makes the child, with a copy of our memory.
 fn split(plan: &Plan<'_>) -> io::Result<Started> {
     // SAFETY: the child calls nothing but `become_program`, which is safe after `fork` in a process with threads
@@ -40,7 +57,7 @@ fn split(plan: &Plan<'_>) -> io::Result<Started> {
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         // SAFETY: this is the child, and it has its own copy of everything `plan` points to.
-        0 => unsafe { become_program(plan, &mut -1) },
+        0 => unsafe { become_program(plan, &mut -1).send(plan.report) },
         pid => Ok(Started { pid: Pid(pid), kill_signal: libc::SIGKILL }),
     }
 }

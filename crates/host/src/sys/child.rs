@@ -60,17 +60,17 @@ pub(super) fn plan<'a>(words: Words, stdio: &Stdio, report: RawFd) -> Plan<'a> {
     }
 }
 
-/// Turns the child into the program, or reports why not and ends it.
+/// Turns the child into the program, or says why not.
 ///
 /// # Safety
 ///
 /// To be called in a fresh child only, with all signals blocked. The pointers of `plan` must be what their names say:
 /// C strings, and lists of them that end in a null pointer.
-pub(super) unsafe fn become_program(plan: &Plan<'_>, listener: &mut RawFd) -> ! {
+pub(super) unsafe fn become_program(plan: &Plan<'_>, listener: &mut RawFd) -> Failure {
     // SAFETY: passed on from the caller.
     unsafe {
         let Err(failure) = prepare(plan).and_then(|()| hold(plan, listener)).and_then(|()| execute(plan));
-        failure.send(plan.report)
+        failure
     }
 }
 

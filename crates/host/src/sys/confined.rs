@@ -20,13 +20,12 @@ use super::{
     Failure, LastWords, Plan, StartError, Started, Stdio,
     arena::Arena,
     commons::{Commons, Network},
-    hear,
-    hold::{Canary, Files, Hold, Reach},
+    hold::{Canary, Files, Filter, Hold, Reach},
     init::{Init, Last, NAME_BYTES, Over},
     landlock::Handled,
     mounts, plan,
     split::{borrow, close_all_but, place_standard},
-    starter::{First, Place, Starters},
+    starter::{First, Place, Starters, begun},
 };
 use crate::{
     blueprint::{Blueprint, Step, Watch, Writable},
@@ -51,13 +50,12 @@ pub(crate) fn start(
 ) -> Result<Started, StartError> {
     let making = |error| StartError::Confine("making namespaces".to_owned(), error);
     let stdio = stdio.above_standard()?;
-    let (mut reports, report) = super::report_pipe()?;
     let (words, last_words) = super::report_pipe()?;
     let network = if blueprint.own_network { Network::Own } else { Network::Everyones };
     let maker = starters.at(Place::Behind(ground.commons.door(network))).map_err(making)?;
     let arena = &maker.arena;
     let hold = hold(blueprint, ground.landlock, arena)?;
-    let plan = plan(arena.words(program)?, &stdio, report.as_raw_fd());
+    let plan = plan(arena.words(program)?, &stdio, maker.report());
     let given = [plan.input, plan.output, plan.error];
     // By then they are where they belong.
     let plan = Plan { hold: Some(hold), parent: 0, input: 0, output: 1, error: 2, ..plan };
@@ -71,10 +69,10 @@ pub(crate) fn start(
         last_words: last_words.as_raw_fd(),
         stack: arena.stack()?,
     })?;
-    let flags = libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC;
-    let started = maker.start(flags, libc::SIGKILL, confined).map_err(making)?;
-    drop((stdio, report, last_words));
-    let started = hear(started, &mut reports, &blueprint.steps)?;
+    let started = maker.start(libc::SIGKILL, confined).map_err(making)?;
+    let started = started.map_err(|failure| failure.explain(&blueprint.steps))?;
+    drop((stdio, last_words));
+    maker.prepare();
     Ok(Started { last_words: Some(words), ..started })
 }
 
@@ -87,8 +85,8 @@ fn hold<'a>(blueprint: &Blueprint, landlock: u32, arena: &'a Arena) -> io::Resul
     };
     let network = if blueprint.own_network { Reach::NotIn(our_network()?) } else { Reach::Granted };
     let canary = Canary { file: blueprint.forbidden.as_deref(), network };
-    let (cgroup, rlimits, filter) = (blueprint.cgroup, &blueprint.rlimits, &blueprint.filter);
-    Hold { cgroup, rlimits, files, filter, listens: true, canary }.placed(arena)
+    let (cgroup, rlimits, filter) = (blueprint.cgroup, &blueprint.rlimits, Filter::Own(&blueprint.filter));
+    Hold { cgroup, rlimits, files, filter, canary }.placed(arena)
 }
 
 /// Puts up walls, finds that they hold, and ends. What this machine cannot do is the error.
@@ -134,10 +132,6 @@ impl First for Confined<'_> {
         let plan = &self.plan;
         // SAFETY: passed on from the caller; what is called only makes system calls on numbers and on what `self` holds.
         unsafe {
-            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-            if abandoned(plan.report) {
-                libc::_exit(127);
-            }
             // A group is enough to be killed by. A session of its own would also make the scheduler treat it as a
             // stranger to us, who waits behind everyone else's work each time it wakes; the command has one.
             libc::setpgid(0, 0);
@@ -152,10 +146,10 @@ impl First for Confined<'_> {
                 last_words: self.last_words,
                 watch: self.watch,
             };
-            // When the last of them is closed, the next order may take the place of this one.
-            for descriptor in [0, 1, 2, self.cgroup(), plan.report] {
+            for descriptor in [0, 1, 2, self.cgroup()] {
                 libc::close(descriptor);
             }
+            begun(plan.report);
             init.run()
         }
     }
@@ -172,14 +166,6 @@ impl Confined<'_> {
         close_all_but([self.plan.report, self.last_words, self.cgroup()]);
         mounts::build(self.steps).map_err(|(step, errno)| Failure::mount(step, errno))
     }
-}
-
-/// Whether nobody is left to hear a report: then the parent died before it could be told to take us along.
-fn abandoned(report: RawFd) -> bool {
-    let mut state = libc::pollfd { fd: report, events: 0, revents: 0 };
-    // SAFETY: one element, which lives across the call.
-    unsafe { libc::poll(&raw mut state, 1, 0) };
-    state.revents & libc::POLLERR != 0
 }
 
 /// Reads what init wrote. To be called when it has written or ended: then reading cannot block.

@@ -50,6 +50,10 @@ impl Failure {
         Self { kind, detail: 0, errno: io::Error::last_os_error().raw_os_error().unwrap_or(0) }
     }
 
+    /// What is said when nothing went wrong.
+    #[cfg(target_os = "linux")]
+    pub(super) const NONE: [u8; 8] = [0; 8];
+
     fn write(self) -> [u8; 8] {
         let mut message = [self.kind; 8];
         message[2..4].copy_from_slice(&self.detail.to_ne_bytes());

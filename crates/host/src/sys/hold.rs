@@ -11,7 +11,10 @@ use super::{
     arena::Arena,
     landlock::{self, Handled, last_errno},
 };
-use crate::{blueprint::Writable, seccomp::Instruction};
+use crate::{
+    blueprint::Writable,
+    seccomp::{Instruction, Sockets},
+};
 
 /// What the child is to be held to. The parent keeps what the slices point to.
 #[derive(Debug, Clone, Copy)]
@@ -20,8 +23,7 @@ pub(crate) struct Hold<'a> {
     pub(crate) cgroup: Option<RawFd>,
     pub(crate) rlimits: &'a [(u32, u64)],
     pub(crate) files: Files<'a>,
-    pub(crate) filter: &'a [Instruction],
-    pub(crate) listens: bool,
+    pub(crate) filter: Filter<'a>,
     pub(crate) canary: Canary<'a>,
 }
 
@@ -56,6 +58,15 @@ pub(crate) enum Files<'a> {
     Mounts,
 }
 
+/// How the command comes by its filter.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Filter<'a> {
+    /// It gets one of its own, with a listener.
+    Own(&'a [Instruction]),
+    /// From the starter for these sockets, who is under it with all its children.
+    Inherited(Sockets),
+}
+
 /// What could not be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -82,13 +93,16 @@ impl Hold<'_> {
                 Files::Made(handled, arena.try_list(moved)?)
             }
         };
+        let filter = match self.filter {
+            Filter::Own(filter) => Filter::Own(arena.list(filter.iter().copied())?),
+            Filter::Inherited(sockets) => Filter::Inherited(sockets),
+        };
         let file = self.canary.file.map(|file| arena.text(file)).transpose()?;
         Ok(Hold {
             cgroup: self.cgroup,
             rlimits: arena.list(self.rlimits.iter().copied())?,
             files,
-            filter: arena.list(self.filter.iter().copied())?,
-            listens: self.listens,
+            filter,
             canary: Canary { file, network: self.canary.network },
         })
     }
@@ -115,7 +129,12 @@ pub(super) fn apply(hold: &Hold<'_>) -> Result<RawFd, (Part, c_int)> {
     limit(hold.rlimits).map_err(|errno| (Part::Limits, errno))?;
     give_up_privileges().map_err(|errno| (Part::Privileges, errno))?;
     restrict_files(hold.files).map_err(|errno| (Part::Landlock, errno))?;
-    let listener = filter(hold.filter, hold.listens).map_err(|errno| (Part::Filter, errno))?;
+    let listener = match hold.filter {
+        Filter::Own(instructions) => {
+            filter(instructions, NEW_LISTENER).map_err(|errno| (Part::Filter, errno))?
+        }
+        Filter::Inherited(_) => -1,
+    };
     try_the_walls(hold.canary)?;
     Ok(listener)
 }
@@ -187,15 +206,20 @@ pub(super) fn bound_privileges() {
         .all(|capability| unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) == 0 });
 }
 
-/// No capability, no way to one, no key of the user's, and no core dump that tells more than the command knows.
-fn give_up_privileges() -> Result<(), c_int> {
+/// Leaves the user's keys behind, for an empty ring that only the children of this process share.
+pub(super) fn leave_keys() {
     const JOIN_SESSION_KEYRING: c_int = 1;
+    // Without keyrings in the kernel there is nothing to leave behind.
+    // SAFETY: a number and a null pointer.
+    unsafe { libc::syscall(libc::SYS_keyctl, JOIN_SESSION_KEYRING, ptr::null::<u8>()) };
+}
+
+/// No capability, no way to one, and no core dump that tells more than the command knows.
+fn give_up_privileges() -> Result<(), c_int> {
     /// Root is a user like any other, and cannot change that: no-root and no-setuid-fixup, each locked.
     const NO_ROOT: c_ulong = 0b1111;
     // SAFETY: numbers, null pointers, and locals that live across the calls.
     unsafe {
-        // Without keyrings in the kernel there is nothing to leave behind.
-        libc::syscall(libc::SYS_keyctl, JOIN_SESSION_KEYRING, ptr::null::<u8>());
         let powerful = libc::geteuid() == 0 || has_capabilities();
         if powerful && libc::prctl(libc::PR_SET_SECUREBITS, NO_ROOT, 0, 0, 0) < 0 && libc::geteuid() == 0 {
             return Err(last_errno());
@@ -242,16 +266,26 @@ struct FilterProgram {
     instructions: *const Instruction,
 }
 
-fn filter(instructions: &[Instruction], listens: bool) -> Result<RawFd, c_int> {
+/// Has the kernel give a descriptor that listens to the filter.
+const NEW_LISTENER: c_int = 1 << 3;
+
+fn filter(instructions: &[Instruction], flags: c_int) -> Result<RawFd, c_int> {
     const SET_FILTER: c_int = 1;
-    const NEW_LISTENER: c_int = 1 << 3;
     let length = u16::try_from(instructions.len()).map_err(|_| libc::E2BIG)?;
     let program = FilterProgram { length, instructions: instructions.as_ptr() };
-    let flags = if listens { NEW_LISTENER } else { 0 };
     // SAFETY: the program is a local that lives across the call, and its pointer and length are a slice's.
     let set = unsafe { libc::syscall(libc::SYS_seccomp, SET_FILTER, flags, &raw const program) };
     match RawFd::try_from(set) {
-        Ok(listener) if set >= 0 => Ok(if listens { listener } else { -1 }),
+        Ok(listener @ 0..) => Ok(listener),
         _ => Err(last_errno()),
     }
+}
+
+/// Puts this process and all its children under a filter.
+pub(super) fn filter_all(instructions: &[Instruction]) -> Result<(), c_int> {
+    // SAFETY: takes numbers only.
+    if unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) } < 0 {
+        return Err(last_errno());
+    }
+    filter(instructions, 0).map(drop)
 }

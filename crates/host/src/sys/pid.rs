@@ -1,5 +1,7 @@
 //! A child by its number: killing it, collecting it.
 
+#[cfg(target_os = "linux")]
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::{ffi::c_int, io};
 
 use windlass_contract::Exit;
@@ -21,6 +23,19 @@ impl Pid {
     pub(super) fn kill(self) {
         // SAFETY: takes numbers only; the number is the child's as long as it is not collected.
         unsafe { libc::kill(self.0, libc::SIGKILL) };
+    }
+
+    /// A descriptor that is readable when the process has ended.
+    #[cfg(target_os = "linux")]
+    pub(super) fn descriptor(self) -> io::Result<OwnedFd> {
+        // SAFETY: takes numbers, and gives a descriptor that nobody else knows of.
+        unsafe {
+            let descriptor = libc::syscall(libc::SYS_pidfd_open, self.0, 0);
+            match RawFd::try_from(descriptor) {
+                Ok(descriptor @ 0..) => Ok(OwnedFd::from_raw_fd(descriptor)),
+                _ => Err(io::Error::last_os_error()),
+            }
+        }
     }
 
     /// Asks the child to end. The first process of a sandbox passes it on to everyone.

@@ -5,7 +5,7 @@ use std::{
     os::fd::RawFd,
 };
 
-use super::{Failure, Plan, become_program, landlock::last_errno};
+use super::{Failure, Pid, Plan, become_program, landlock::last_errno};
 
 /// A program that was started, and the listener of its filter, if it has one.
 pub(super) struct Borrower {
@@ -20,18 +20,32 @@ pub(super) struct Borrower {
 ///
 /// As for [`become_program`]. `stack` is the top of one that nobody else uses.
 pub(super) unsafe fn borrow(plan: &Plan<'_>, stack: *mut c_void) -> Result<Borrower, Failure> {
+    struct Passed<'a> {
+        plan: &'a Plan<'a>,
+        listener: RawFd,
+        failure: Option<Failure>,
+    }
     extern "C" fn main(passed: *mut c_void) -> c_int {
-        // SAFETY: it is the pair passed to `clone` below, which stands still until we no longer use it.
+        // SAFETY: it is what was passed to `clone` below, which stands still until we no longer use it.
         unsafe {
-            let (plan, listener) = &mut *passed.cast::<(&Plan<'_>, RawFd)>();
-            become_program(plan, listener)
+            let Passed { plan, listener, failure } = &mut *passed.cast::<Passed<'_>>();
+            *failure = Some(become_program(plan, listener));
+            libc::_exit(127)
         }
     }
-    let mut passed = (plan, -1);
+    let mut passed = Passed { plan, listener: -1, failure: None };
     let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_FILES | libc::SIGCHLD;
     // SAFETY: the stack is the caller's word; `passed` and what it points to live until `clone` returns, which CLONE_VFORK delays until the child no longer uses our memory.
     let pid = unsafe { libc::clone(main, stack, flags, (&raw mut passed).cast()) };
-    if pid < 0 { Err(Failure::program(last_errno())) } else { Ok(Borrower { pid, listener: passed.1 }) }
+    match passed.failure {
+        _ if pid < 0 => Err(Failure::program(last_errno())),
+        Some(failure) => {
+            // It has ended; if it cannot be collected, whoever adopts it does.
+            drop(Pid(pid).collect(0));
+            Err(failure)
+        }
+        None => Ok(Borrower { pid, listener: passed.listener }),
+    }
 }
 
 /// Puts three descriptors where the standard ones belong.

@@ -14,15 +14,15 @@ use std::{
 };
 
 use super::{
-    Failure, Plan, StartError, Started, Stdio, hear,
-    hold::{Files, Hold},
+    Failure, Plan, StartError, Started, Stdio,
+    hold::{Files, Filter, Hold},
     init::{
         Buried, GRACE_MILLIS, Last, SETTLING_MILLIS, bury, cpu_of_collected, each_process, event,
         name_killed, now, number_in, parent_in, signals, told_to_end,
     },
     plan, report_pipe,
     split::{borrow, close_all_but, place_standard},
-    starter::{First, Place, Starters},
+    starter::{First, Place, Starters, begun},
 };
 use crate::program::Program;
 
@@ -44,20 +44,22 @@ pub(crate) fn start(
     starters: &mut Starters,
 ) -> Result<Started, StartError> {
     let stdio = stdio.above_standard()?;
-    let (mut reports, report) = report_pipe()?;
     let (words, last_words) = report_pipe()?;
-    let maker = starters.at(if hold.is_some() { Place::Fenced } else { Place::Here })?;
+    let maker = starters.at(match hold.map(|hold| hold.filter) {
+        Some(Filter::Inherited(sockets)) => Place::Fenced(sockets),
+        Some(Filter::Own(_)) | None => Place::Here,
+    })?;
     let arena = &maker.arena;
-    let plan = plan(arena.words(program)?, &stdio, report.as_raw_fd());
+    let plan = plan(arena.words(program)?, &stdio, maker.report());
     let (given, parent) = ([plan.input, plan.output, plan.error], plan.parent);
     let hold = hold.map(|hold| hold.placed(arena)).transpose()?;
     // By then they are where they belong.
     let plan = Plan { hold, parent: 0, input: 0, output: 1, error: 2, ..plan };
     let (stack, last_words_number) = (arena.stack()?, last_words.as_raw_fd());
     let watched = arena.put(Watched { parent, given, plan, stack, last_words: last_words_number })?;
-    let started = maker.start(0, libc::SIGTERM, watched)?;
-    drop((stdio, report, last_words));
-    let started = hear(started, &mut reports, &[])?;
+    let started = maker.start(libc::SIGTERM, watched)?.map_err(|failure| failure.explain(&[]))?;
+    drop((stdio, last_words));
+    maker.prepare();
     Ok(Started { last_words: Some(words), ..started })
 }
 
@@ -99,10 +101,10 @@ impl Watched<'_> {
         unsafe {
             let command = borrow(&self.plan, self.stack)?;
             let warden = Warden { command: command.pid, last_words: self.last_words };
-            // When the last of them is closed, the next order may take the place of this one.
-            for descriptor in [0, 1, 2, rules, cgroup, self.plan.report] {
+            for descriptor in [0, 1, 2, rules, cgroup] {
                 libc::close(descriptor);
             }
+            begun(self.plan.report);
             Ok(warden)
         }
     }
