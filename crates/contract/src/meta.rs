@@ -11,6 +11,8 @@ pub struct Meta {
     pub category: Category,
     /// Calls that show its use.
     pub examples: Vec<Example>,
+    /// What people say when they want it, in any language. It is found by them; models are not told.
+    pub requests: Vec<&'static str>,
     /// What must hold for it to work, in words.
     pub constraints: Vec<String>,
     /// What it may change, in words for a person; the effects of a call are what counts.
@@ -32,6 +34,7 @@ impl Default for Meta {
         Self {
             category: Category::Other,
             examples: Vec::new(),
+            requests: Vec::new(),
             constraints: Vec::new(),
             side_effects: Vec::new(),
             returns: String::new(),

@@ -82,7 +82,13 @@ impl Card {
             category: meta.category.title().to_owned(),
             server: String::new(),
             parameters,
-            examples: meta.examples.iter().map(|example| example.request.to_owned()).collect(),
+            examples: meta
+                .examples
+                .iter()
+                .map(|example| example.request)
+                .chain(meta.requests.iter().copied())
+                .map(str::to_owned)
+                .collect(),
             changes,
         }
     }

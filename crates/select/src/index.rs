@@ -19,6 +19,7 @@ use crate::{
     hash::Map,
     lexicon::{Lexicon, Term},
     numbers::{float, small},
+    said::Heard,
     text,
     vectors::{self, DIM, Packed, Vector},
 };
@@ -37,8 +38,14 @@ const LONG_REQUEST: f32 = 10.0;
 /// Meanings that lie closer together than this are not pulled apart: among a few alike tools the spread is chance.
 const LEAST_SPREAD: f32 = 0.2;
 
+/// Words that count less than this, all together, are not taken for more: among a few tools any word is common.
+const LEAST_WORDS: f32 = 1.5;
+
 /// What it counts that a tool's name says what the request asks for.
 const AGREEMENT: f32 = 0.12;
+
+/// What it counts that a tool was the answer to the same request before.
+const LIKENESS: f32 = 1.5;
 
 /// What it counts that a request names a tool. More than all else together: a name that is known always wins.
 const NAMED: f32 = 10.0;
@@ -66,6 +73,7 @@ pub struct Index {
     /// By names without their joints and capitals.
     by_name: Map<String, Vec<ToolId>>,
     free: Vec<ToolId>,
+    heard: Heard,
 }
 
 /// A tool that was found.
@@ -79,6 +87,8 @@ pub struct Hit {
     pub words: f32,
     /// How near its meaning is, from -1 to 1.
     pub meaning: f32,
+    /// How much the request is like one that it was the answer to, from 0 to 1.
+    pub likeness: f32,
 }
 
 impl Index {
@@ -123,6 +133,7 @@ impl Index {
         let terms = terms.into_iter().map(|(term, _)| term).collect();
         let entry = Entry::new(card, terms, &mut self.lexicon);
         self.postings.resize_with(self.lexicon.len(), Vec::new);
+        self.heard.add(&entry.examples);
         self.entries[id.0 as usize] = Some(entry);
         self.meanings[id.0 as usize] = meaning;
         self.by_key.insert(key, id);
@@ -139,6 +150,7 @@ impl Index {
                 postings.remove(at);
             }
         }
+        self.heard.remove(&entry.examples);
         self.meanings[id.0 as usize] = Packed::default();
         self.by_key.remove(&entry.key());
         if let Some(ids) = self.by_name.get_mut(&text::plain(&entry.name)) {
@@ -196,17 +208,19 @@ impl Index {
         let meaning = self.meanings(request);
         let mut hits: Vec<_> = among
             .iter()
-            .filter(|id| self.entry(**id).is_some())
-            .map(|id| Hit {
-                id: *id,
+            .filter_map(|id| self.entry(*id).map(|entry| (*id, entry)))
+            .map(|(id, entry)| Hit {
+                id,
                 score: 0.0,
                 words: words[id.0 as usize],
                 meaning: meaning[id.0 as usize],
+                likeness: self.heard.likeness(request.said(), &entry.examples),
             })
             .collect();
         fuse(&mut hits, request);
         for hit in &mut hits {
             let done = self.entry(hit.id).map_or(Operation::Other, |entry| entry.operation);
+            hit.score += LIKENESS * hit.likeness;
             hit.score += AGREEMENT * request.intent().operation.agreement(done);
         }
         let named: Vec<_> = request.names().filter_map(|name| self.by_name.get(name)).flatten().collect();
@@ -279,7 +293,7 @@ fn fuse(hits: &mut [Hit], request: &Request) {
     if hits.is_empty() {
         return;
     }
-    let most = hits.iter().map(|hit| hit.words).fold(f32::MIN_POSITIVE, f32::max);
+    let most = hits.iter().map(|hit| hit.words).fold(LEAST_WORDS, f32::max);
     let mut meanings: Vec<_> = hits.iter().map(|hit| hit.meaning).collect();
     let middle = meanings.len() / 2;
     let (_, median, above) = meanings.select_nth_unstable_by(middle, f32::total_cmp);

@@ -25,6 +25,7 @@ mod lexicon;
 mod numbers;
 pub mod repair;
 mod request;
+mod said;
 mod text;
 mod usage;
 mod vectors;

@@ -7,6 +7,7 @@ pub(crate) use parts::parts;
 use crate::{
     Intent, glossary,
     lexicon::{Lexicon, Term},
+    said::Said,
     text::{self, Piece},
     vectors::{self, DIM, Vector},
 };
@@ -27,6 +28,7 @@ pub struct Request {
     is_chinese: bool,
     values: Values,
     names: Vec<String>,
+    said: Said,
 }
 
 /// What a request has that could be a value.
@@ -63,7 +65,15 @@ impl Request {
         let intent = Intent::of(text);
         let names = names(text);
         // A Chinese character says as much as four letters or so.
-        Self { intent, words, meaning, is_chinese: glyphs * 4 > letters, values, names }
+        Self {
+            intent,
+            words,
+            meaning,
+            is_chinese: glyphs * 4 > letters,
+            values,
+            names,
+            said: Said::new(text),
+        }
     }
 
     /// What it asks for.
@@ -79,6 +89,11 @@ impl Request {
     /// How many words it has, without those that say nothing.
     pub(crate) fn length(&self) -> usize {
         self.words.len()
+    }
+
+    /// What it is like another request by.
+    pub(crate) fn said(&self) -> &Said {
+        &self.said
     }
 
     /// What it means.

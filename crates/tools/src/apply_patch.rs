@@ -111,7 +111,16 @@ impl AnyTool for ApplyPatch {
             }
         };
         let examples = vec![Example { request: "make a file that says hello", input: example }];
-        Meta { examples, aliases: vec!["applypatch"], ..change::meta() }
+        let requests = vec![
+            "apply this patch",
+            "apply the diff",
+            "make these changes to several files at once",
+            "add a function to a file and change another",
+            "应用这个补丁",
+            "打补丁",
+            "按照这个 diff 修改文件",
+        ];
+        Meta { examples, requests, aliases: vec!["applypatch"], ..change::meta() }
     }
 
     fn prepare(self: Arc<Self>, input: &Input) -> Result<Box<dyn Ready>, ToolError> {

@@ -79,7 +79,21 @@ impl Tool for EditFile {
 
     fn meta(&self) -> Meta {
         let input = r#"{"path":"src/main.rs","old_string":"let limit = 10;","new_string":"let limit = 20;"}"#;
-        Meta { examples: vec![Example { request: "raise the limit to 20", input }], ..change::meta() }
+        let requests = vec![
+            "replace the word old with new in a file",
+            "fix the typo in line 12 of main.c",
+            "set the version to 2.0 in setup.py",
+            "use a different name for this variable everywhere in the file",
+            "delete these lines from the file",
+            "insert an import at the top of app.ts",
+            "把文件里的 foo 替换成 bar",
+            "将版本号改为 2.0",
+            "修改这一行",
+            "给变量改名",
+            "删掉文件里的这几行",
+        ];
+        let examples = vec![Example { request: "raise the limit to 20", input }];
+        Meta { examples, requests, ..change::meta() }
     }
 }
 

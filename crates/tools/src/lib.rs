@@ -149,6 +149,16 @@ mod tests {
     }
 
     #[test]
+    fn every_tool_says_in_both_languages_what_it_is_asked_for_with() {
+        for tool in all().iter().filter(|tool| tool.meta().category != Category::Testing) {
+            let requests = tool.meta().requests;
+            let chinese = requests.iter().filter(|request| !request.is_ascii()).count();
+            let english = requests.len() - chinese;
+            assert!(english >= 3 && chinese >= 3 && requests.len() >= 6, "{}: {requests:?}", tool.name());
+        }
+    }
+
+    #[test]
     fn commands_and_edits_may_change_something_and_only_commands_have_a_form_of_their_own() {
         for tool in all() {
             let (name, meta) = (tool.name(), tool.meta());

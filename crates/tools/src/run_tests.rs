@@ -81,7 +81,22 @@ impl AnyTool for RunTests {
         ];
         let constraints = vec!["the runner must be installed".to_owned()];
         let returns = "how many tests passed, failed and were skipped; why and where each failed".to_owned();
-        Meta { examples, constraints, returns, ..command::meta(Format::Tests) }
+        let requests = vec![
+            "do all tests pass",
+            "run the unit tests",
+            "test this project",
+            "which tests fail",
+            "check that nothing is broken by running the test suite",
+            "run the failing tests again",
+            "run test_login only",
+            "运行测试",
+            "跑测试",
+            "哪些测试失败了",
+            "执行单元测试",
+            "重新运行失败的测试",
+            "测试这个项目",
+        ];
+        Meta { examples, requests, constraints, returns, ..command::meta(Format::Tests) }
     }
 
     fn prepare(self: Arc<Self>, input: &Input) -> Result<Box<dyn Ready>, ToolError> {

@@ -56,6 +56,16 @@ impl Tool for UpdatePlan {
         Meta {
             category: Category::Planning,
             examples: vec![Example { request: "begin with the first of two steps", input }],
+            requests: vec![
+                "make a plan of three steps",
+                "tick off a step",
+                "the first step is finished, go on to the next",
+                "note what is still to do",
+                "制定一个计划",
+                "把这一步标记为完成",
+                "任务分成三步",
+                "下一步是什么",
+            ],
             returns: "a confirmation".to_owned(),
             parallel: false,
             ..Meta::default()

@@ -26,6 +26,16 @@ impl AnyTool for Hosted {
     fn meta(&self) -> Meta {
         Meta {
             category: Category::Web,
+            requests: vec![
+                "look it up on the internet",
+                "what is the latest version of Python",
+                "search the web for this error message",
+                "find recent news about Rust",
+                "google it",
+                "在网上搜索",
+                "上网查一下最新的消息",
+                "查找相关网页",
+            ],
             constraints: vec!["runs on the model's server, if that offers it".to_owned()],
             side_effects: vec!["what is searched for leaves this machine".to_owned()],
             returns: "what was found, to the model alone".to_owned(),

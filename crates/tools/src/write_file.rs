@@ -66,6 +66,19 @@ impl Tool for WriteFile {
         let input = r#"{"path":"notes/todo.md","content":"- water the plants\n"}"#;
         Meta {
             examples: vec![Example { request: "note that the plants need water", input }],
+            requests: vec![
+                "create a file with this text",
+                "write a script that prints hello",
+                "save the answer as a file",
+                "make an empty file called done",
+                "overwrite the whole file with this",
+                "put a summary into summary.txt",
+                "创建一个文件，内容如下",
+                "新建 main.py",
+                "把这些写到文件里",
+                "保存到文件",
+                "生成一个配置文件",
+            ],
             ..change::meta()
         }
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::json;
 use windlass::{
-    Registry,
+    Category, Registered, Registry,
     select::{
         Candidate, Card, Choice, Hit, Index, Part, Request, Situation, ToolId,
         args::{Context, Inferred, infer},
@@ -22,9 +22,17 @@ pub(super) struct Offered {
 }
 
 impl Offered {
-    /// Every tool that can be called here.
+    /// Every tool that can be called here, but for other forms of those on offer: what is asked for in the same words.
     pub(super) fn here(registry: &Registry) -> Self {
-        Self::new(registry.tools().iter().map(|tool| Card::of(&tool.spec, &tool.meta)))
+        let tools = registry.tools();
+        let is_form_of = |tool: &Registered, other: &Registered| {
+            other.advertised && other.meta.requests == tool.meta.requests
+        };
+        let is_of_use = |tool: &&Registered| {
+            let is_form = !tool.meta.requests.is_empty() && tools.iter().any(|other| is_form_of(tool, other));
+            tool.advertised || !is_form && tool.meta.category != Category::Testing
+        };
+        Self::new(tools.iter().filter(is_of_use).map(|tool| Card::of(&tool.spec, &tool.meta)))
     }
 
     /// The tools of a list from elsewhere.
@@ -49,7 +57,7 @@ impl Offered {
         let found = hits.iter().filter_map(|hit| Some((hit, self.index.name(hit.id)?)));
         if args.json {
             let rows = found.map(|(hit, name)| {
-                json!({"name": name, "score": hit.score, "words": hit.words, "meaning": hit.meaning, "description": self.about(hit.id)})
+                json!({"name": name, "score": hit.score, "words": hit.words, "meaning": hit.meaning, "likeness": hit.likeness, "description": self.about(hit.id)})
             });
             return pretty(&rows.collect());
         }

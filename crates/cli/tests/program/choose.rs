@@ -25,6 +25,79 @@ fn our_own_tools_are_found_by_what_they_do() {
     }
 }
 
+/// Written before the requests that the tools say they are the answer to, and not looked at while those were written.
+const HELD_OUT: [(&str, &str); 40] = [
+    ("what does crates/host/src/lib.rs say", "read_file"),
+    ("open README.md for me", "read_file"),
+    ("let me see lines 40 to 80 of server.py", "read_file"),
+    ("print the contents of the config file settings.toml", "read_file"),
+    ("what is inside the docs folder", "list_dir"),
+    ("show the directory tree", "list_dir"),
+    ("which subdirectories does packages have", "list_dir"),
+    ("where is the function parse_header used", "grep_files"),
+    ("find every mention of deprecated in the code", "grep_files"),
+    ("search the sources for the text connection refused", "grep_files"),
+    ("change the port from 8080 to 9090 in config.yaml", "edit_file"),
+    ("rename the variable count to total in utils.py", "edit_file"),
+    ("create a new file hello.txt that says hi", "write_file"),
+    ("save these notes to notes.md", "write_file"),
+    ("execute cargo build --release", "shell_command"),
+    ("run git status", "shell_command"),
+    ("do the unit tests pass", "run_tests"),
+    ("rerun only the tests that failed", "run_tests"),
+    ("what does the picture logo.png look like", "view_image"),
+    ("mark the second step of the plan as done", "update_plan"),
+    ("看看 Cargo.toml 的内容", "read_file"),
+    ("打开 src/main.rs 第 10 到 30 行", "read_file"),
+    ("把 package.json 显示给我", "read_file"),
+    ("这个文件夹里有哪些文件", "list_dir"),
+    ("显示项目的目录结构", "list_dir"),
+    ("src 下面有什么", "list_dir"),
+    ("在代码里搜索 TODO", "grep_files"),
+    ("哪些文件用到了 HashMap", "grep_files"),
+    ("查找所有出现 timeout 的地方", "grep_files"),
+    ("把 config.yaml 里的 debug 改成 release", "edit_file"),
+    ("将函数名 foo 替换为 bar", "edit_file"),
+    ("新建一个文件 todo.txt，内容是买牛奶", "write_file"),
+    ("把结果写入 report.md", "write_file"),
+    ("运行命令 make install", "shell_command"),
+    ("执行 git log", "shell_command"),
+    ("测试都通过了吗", "run_tests"),
+    ("跑一下单元测试", "run_tests"),
+    ("看看截图 error.png", "view_image"),
+    ("更新计划，第一步已完成", "update_plan"),
+    ("继续看被截断的输出 5", "read_output"),
+];
+
+#[test]
+fn requests_nobody_wrote_the_tools_for_find_them() {
+    let user = User::new();
+    let wrong: Vec<_> = HELD_OUT
+        .iter()
+        .map(|(request, tool)| (request, tool, user.run(&["tools", "select", request]).stdout))
+        .filter(|(_, tool, chosen)| chosen.trim() != **tool)
+        .collect();
+    assert!(wrong.len() <= 8, "{wrong:#?}");
+}
+
+#[test]
+fn what_none_of_our_tools_is_for_is_not_given_to_one() {
+    let user = User::new();
+    for request in [
+        "what is the weather in Oslo tomorrow",
+        "book a table for two at eight",
+        "convert 30 euros to dollars",
+        "what is 12 times 9",
+        "明天天气怎么样",
+        "订一张去北京的机票",
+        "给我讲个笑话",
+    ] {
+        let ended = user.run(&["tools", "select", request]);
+        ended.assert_code(1);
+        assert!(ended.stdout.starts_with("no tool fits"), "{request}: {ended:#?}");
+    }
+}
+
 #[test]
 fn a_choice_is_explained() {
     let user = User::new();

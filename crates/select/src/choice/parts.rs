@@ -112,7 +112,8 @@ impl<'a> Scene<'a> {
         let required = float(entry.required().count());
         let optional = float(entry.parameters.len()) - required;
         Parts([
-            (hit.score / best).clamp(0.0, 1.0),
+            // Where even the best is found by little, a little less is no great difference.
+            (1.0 - (best - hit.score) / best.max(1.0)).clamp(0.0, 1.0),
             self.filled(entry).unwrap_or(UNKNOWN),
             record.success(),
             record.recent(),

@@ -72,7 +72,7 @@ fn asking_to_see_prefers_what_looks() {
 #[test]
 fn a_tool_loses_a_near_tie_after_failures_and_wins_it_back() {
     let mut index = Index::new();
-    for name in ["weather_a", "weather_b"] {
+    for name in ["weather_one", "weather_two"] {
         index.add(&card(name, "The weather of a city.", Changes::Nothing));
     }
     let request = Request::new("weather of Oslo");
@@ -81,11 +81,11 @@ fn a_tool_loses_a_near_tie_after_failures_and_wins_it_back() {
         choose(&index, &request, situation, 1).candidates.remove(0).name
     };
     let mut usage = Usage::default();
-    assert_eq!(first(&usage), "weather_a");
-    (0..3).for_each(|_| usage.add("weather_a", Ending::Failure, Duration::from_secs(24 * 3600)));
-    assert_eq!(first(&usage), "weather_b");
-    (0..20).for_each(|_| usage.add("weather_a", Ending::Success, Duration::from_secs(24 * 3600)));
-    assert_eq!(first(&usage), "weather_a");
+    assert_eq!(first(&usage), "weather_one");
+    (0..3).for_each(|_| usage.add("weather_one", Ending::Failure, Duration::from_secs(24 * 3600)));
+    assert_eq!(first(&usage), "weather_two");
+    (0..20).for_each(|_| usage.add("weather_one", Ending::Success, Duration::from_secs(24 * 3600)));
+    assert_eq!(first(&usage), "weather_one");
 }
 
 #[test]

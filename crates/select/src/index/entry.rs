@@ -3,15 +3,20 @@
 use serde_json::Value;
 use windlass_contract::Category;
 
+use super::fields::MOST_EXAMPLES;
 use crate::{
     Card, Changes, Operation,
     intent::operation_of_name,
     lexicon::{Lexicon, Term},
+    said::Said,
     text,
 };
 
 /// How many parameters of a tool are kept, and how many values of each.
 const MOST: usize = 32;
+
+/// How much of an example is compared with a request.
+const LONGEST_EXAMPLE_BYTES: usize = 256;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Entry {
@@ -28,6 +33,8 @@ pub(crate) struct Entry {
     /// The terms of its name.
     pub(crate) name_terms: Box<[Term]>,
     pub(crate) parameters: Box<[Parameter]>,
+    /// What it was the answer to.
+    pub(crate) examples: Box<[Said]>,
 }
 
 /// What our own categories say about a tool, as far as a request can rule it out.
@@ -82,6 +89,12 @@ impl Entry {
             terms,
             name_terms: terms_of(&card.name, lexicon),
             parameters: parameters(&card.parameters, lexicon),
+            examples: card
+                .examples
+                .iter()
+                .take(MOST_EXAMPLES)
+                .map(|example| Said::new(text::cut(example, LONGEST_EXAMPLE_BYTES)))
+                .collect(),
         }
     }
 
@@ -108,6 +121,7 @@ impl Entry {
             terms: Box::default(),
             name_terms: Box::default(),
             parameters: Box::default(),
+            examples: Box::default(),
         })
     }
 

@@ -10,7 +10,7 @@ const LONGEST_BYTES: usize = 8 * 1024;
 /// How deep and how many parameters are looked at, and how many examples.
 const DEEPEST: usize = 8;
 const MOST_PARAMETERS: usize = 200;
-const MOST_EXAMPLES: usize = 20;
+pub(super) const MOST_EXAMPLES: usize = 20;
 
 /// How much a long text makes each of its words count less. Names and lists of names are hardly punished.
 const SHORT: f32 = 0.4;

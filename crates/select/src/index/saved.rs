@@ -9,12 +9,13 @@ use crate::{
     hash::Quick,
     lexicon::{Lexicon, Term},
     numbers::small,
+    said::Said,
     text,
     vectors::{DIM, Packed},
 };
 
 /// The form, and what the numbers in it depend on. Another form is not read.
-const MAGIC: [u8; 8] = *b"wlindex1";
+const MAGIC: [u8; 8] = *b"wlindex2";
 
 /// The bytes are not an index, or not one that this version can use. Build it from the cards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +56,11 @@ impl Index {
                 to.extend(parameter.flags());
                 numbers(&mut to, &parameter.terms);
                 numbers(&mut to, &parameter.values);
+            }
+            number(&mut to, small(entry.examples.len()));
+            for said in &entry.examples {
+                numbers(&mut to, &said.words);
+                to.extend(said.meaning.0.map(i8::cast_unsigned));
             }
             to.extend(self.meanings[id.0 as usize].0.map(i8::cast_unsigned));
         }
@@ -129,13 +135,20 @@ impl Reader<'_> {
         let parameters = (0..self.count()?)
             .map(|_| Parameter::of_flags(self.take()?, self.terms(most)?, self.terms(most)?))
             .collect::<Option<_>>()?;
+        let examples: Box<[Said]> = (0..self.count()?)
+            .map(|_| {
+                let words = self.terms(u32::MAX).filter(|words| words.is_sorted())?;
+                Some(Said { words, meaning: self.meaning()? })
+            })
+            .collect::<Option<_>>()?;
+        index.heard.add(&examples);
         let terms = counts.iter().map(|(term, _)| *term).collect();
         let entry = Entry::of_flags(&name, &server, flags, digest)?;
-        let entry = Entry { terms, name_terms, parameters, ..entry };
+        let entry = Entry { terms, name_terms, parameters, examples, ..entry };
         for (term, count) in counts {
             index.postings[term as usize].push((id, count));
         }
-        index.meanings.push(Packed(self.take::<DIM>()?.map(u8::cast_signed)));
+        index.meanings.push(self.meaning()?);
         index.by_name.entry(text::plain(&name)).or_default().push(id);
         let is_new = index.by_key.insert(entry.key(), id).is_none();
         index.entries.push(Some(entry));
@@ -160,6 +173,10 @@ impl Reader<'_> {
 
     fn terms(&mut self, most: u32) -> Option<Box<[Term]>> {
         (0..self.count()?).map(|_| self.term(most)).collect()
+    }
+
+    fn meaning(&mut self) -> Option<Packed> {
+        Some(Packed(self.take::<DIM>()?.map(u8::cast_signed)))
     }
 
     fn string(&mut self) -> Option<String> {

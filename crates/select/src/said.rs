@@ -1,0 +1,204 @@
+//! Requests beside one another: what someone wants now, and what a tool was the answer to before.
+//!
+//! Unlike the words of a tool's description, those of a request come in its own mixture: half of them say nothing alone
+//! (`what is in …`), and the rest are values. So both count a little, and a value counts as what it is: `main.rs` is like
+//! `lib.rs`.
+
+use std::hash::Hasher;
+
+use crate::{
+    hash::{Map, Quick},
+    intent::is_path,
+    numbers::float,
+    request::parts,
+    text::{self, Piece},
+    vectors::{self, DIM, Packed},
+};
+
+/// A request, as far as it can be like another.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Said {
+    /// Its words, each as a number that ends in its kind, in order.
+    pub(crate) words: Box<[u32]>,
+    /// What those mean that are not values.
+    pub(crate) meaning: Packed,
+}
+
+/// What a word counts by its kind: one that says nothing alone, a word, a pair of characters, a kind of value.
+const KINDS: [f32; 4] = [0.2, 1.0, 0.5, 0.6];
+const IDLE: u32 = 0;
+const WORD: u32 = 1;
+const PAIR: u32 = 2;
+const VALUE: u32 = 3;
+
+/// What a word counts that no example has: likely another value.
+const UNHEARD: f32 = 0.5;
+
+/// Requests whose words or meaning are less alike than this are not alike at all.
+const LEAST_WORDS: f32 = 0.25;
+const LEAST_MEANING: f32 = 0.4;
+
+/// What it counts to mean the same in other words.
+const MEANT: f32 = 0.8;
+
+/// The endings of pictures.
+const PICTURES: [&str; 7] = ["png", "jpg", "jpeg", "gif", "webp", "bmp", "svg"];
+
+impl Said {
+    pub(crate) fn new(text: &str) -> Self {
+        let (mut words, mut meaning) = (Vec::new(), [0.0; DIM]);
+        for part in parts(text) {
+            let word = part.text.trim().trim_end_matches(['.', ',', ';', '?', '!', ')']);
+            match value(word, part.is_quoted) {
+                Some(kind) => words.push(number(kind, VALUE)),
+                None => text::pieces(part.text, |piece| {
+                    words.extend(of(piece));
+                    if let Piece::Word(word) = piece
+                        && !text::is_stop(word)
+                    {
+                        vectors::table().add(&vectors::table().rows_of(word), 1.0, &mut meaning);
+                    }
+                }),
+            }
+        }
+        words.sort_unstable();
+        words.dedup();
+        Self { words: words.into(), meaning: vectors::pack(&meaning).unwrap_or_default() }
+    }
+}
+
+/// What kind of value a word is, if it is one.
+fn value(word: &str, is_quoted: bool) -> Option<&'static str> {
+    let ending = word.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
+    if ending.is_some_and(|ending| PICTURES.contains(&&*ending)) && is_path(word) {
+        Some("picture")
+    } else if is_path(word) {
+        Some("path")
+    } else if word.contains("://") {
+        Some("address")
+    } else if is_quoted {
+        Some("quotation")
+    } else if !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit()) {
+        Some("number")
+    } else {
+        None
+    }
+}
+
+fn of(piece: Piece<'_>) -> Option<u32> {
+    match piece {
+        Piece::Word(word) if text::is_stop(word) => Some(number(word, IDLE)),
+        Piece::Word(_) => Some(number(&piece.term(), WORD)),
+        Piece::Pair(pair) => Some(number(pair, PAIR)),
+        // Pairs say it better.
+        Piece::Glyph(_) => None,
+    }
+}
+
+fn number(word: &str, kind: u32) -> u32 {
+    let mut hash = Quick::default();
+    hash.write(word.as_bytes());
+    let [a, b, c, d, ..] = hash.finish().to_le_bytes();
+    u32::from_le_bytes([a, b, c, d]) & !3 | kind
+}
+
+/// How many tools have each word in their examples.
+#[derive(Debug, Default)]
+pub(crate) struct Heard {
+    counts: Map<u32, u32>,
+    tools: usize,
+}
+
+impl Heard {
+    /// Counts the examples of a tool.
+    pub(crate) fn add(&mut self, examples: &[Said]) {
+        self.tools += usize::from(!examples.is_empty());
+        for word in each_once(examples) {
+            *self.counts.entry(word).or_default() += 1;
+        }
+    }
+
+    /// Forgets them.
+    pub(crate) fn remove(&mut self, examples: &[Said]) {
+        self.tools -= usize::from(!examples.is_empty());
+        for word in each_once(examples) {
+            if let Some(count) = self.counts.get_mut(&word) {
+                *count = count.saturating_sub(1);
+            }
+        }
+    }
+
+    /// How much a request is like the most alike of a tool's examples, from 0 to 1.
+    pub(crate) fn likeness(&self, request: &Said, examples: &[Said]) -> f32 {
+        let all: f32 = request.words.iter().map(|word| self.weight(*word)).sum();
+        let like = examples.iter().map(|example| {
+            let (mut both, mut its) = (0.0, 0.0);
+            for word in &example.words {
+                let weight = self.weight(*word);
+                its += weight;
+                both += if request.words.binary_search(word).is_ok() { weight } else { 0.0 };
+            }
+            let words = 2.0 * both / (all + its).max(f32::MIN_POSITIVE);
+            let meaning = request.meaning.cosine(&example.meaning);
+            above(words, LEAST_WORDS).max(MEANT * above(meaning, LEAST_MEANING))
+        });
+        like.fold(0.0, f32::max)
+    }
+
+    /// The rarer a word, the more it says.
+    fn weight(&self, word: u32) -> f32 {
+        let kind = KINDS[(word & 3) as usize];
+        match self.counts.get(&word) {
+            Some(count) if *count > 0 => kind * (1.0 + float(self.tools) / float(*count as usize)).ln(),
+            _ => kind * UNHEARD,
+        }
+    }
+}
+
+/// What a share has above a line, as a share of what it can have.
+fn above(share: f32, line: f32) -> f32 {
+    ((share - line) / (1.0 - line)).max(0.0)
+}
+
+fn each_once(examples: &[Said]) -> Vec<u32> {
+    let mut words: Vec<_> = examples.iter().flat_map(|said| said.words.iter().copied()).collect();
+    words.sort_unstable();
+    words.dedup();
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(texts: &[&str]) -> Vec<Said> {
+        texts.iter().map(|text| Said::new(text)).collect()
+    }
+
+    #[test]
+    fn requests_that_differ_in_their_values_are_alike() {
+        let (reads, lists) = (said(&["what is in main.go"]), said(&["what is in this folder"]));
+        let mut heard = Heard::default();
+        heard.add(&reads);
+        heard.add(&lists);
+        let request = Said::new("what is in README.md?");
+        assert!(heard.likeness(&request, &reads) > 0.9);
+        assert!(heard.likeness(&request, &lists) < heard.likeness(&request, &reads) / 2.0);
+    }
+
+    #[test]
+    fn what_is_forgotten_counts_as_if_it_had_never_been() {
+        let (one, other) = (said(&["run the tests"]), said(&["运行测试", "run it"]));
+        let mut heard = Heard::default();
+        heard.add(&one);
+        let before = heard.likeness(&Said::new("run all tests"), &one);
+        heard.add(&other);
+        heard.remove(&other);
+        assert!((heard.likeness(&Said::new("run all tests"), &one) - before).abs() < f32::EPSILON);
+    }
+
+    #[test]
+    fn nothing_is_like_nothing() {
+        assert!(Heard::default().likeness(&Said::new(""), &said(&[""])) < f32::EPSILON);
+    }
+}
