@@ -34,6 +34,9 @@ pub(crate) enum Command {
     /// See which tools there are.
     #[command(subcommand)]
     Tools(Tools),
+    /// See how a model calls tools.
+    #[command(subcommand)]
+    Models(Models),
     /// Run any command in the sandbox: input, output and exit code are its own.
     #[command(after_help = SANDBOX_EXIT_CODES)]
     Sandbox(SandboxRun),
@@ -86,6 +89,14 @@ Exit codes:
   0    some tool fits
   1    none does
   2    wrong usage or configuration";
+
+const PROBE_EXIT_CODES: &str = "\
+Exit codes:
+  0    the model calls tools, in the way that is recommended
+  1    it does not, or its server could not be asked
+  2    wrong usage or configuration
+  4    the time was up
+  130  interrupted";
 
 const REDACT_EXIT_CODES: &str = "\
 Exit codes:
@@ -157,13 +168,8 @@ pub(crate) struct ExecOptions {
     /// With --json: also print every piece of text and output as it arrives.
     #[arg(long, global = true)]
     pub(crate) deltas: bool,
-    /// Which model.
-    #[arg(short = 'm', long, value_name = "MODEL", global = true)]
-    pub(crate) model: Option<String>,
-    /// Which provider, as named in the configuration or built in: openai, ollama, lmstudio, llama.cpp, vllm,
-    /// openrouter, scripted.
-    #[arg(short = 'p', long = "provider", value_name = "NAME", global = true)]
-    pub(crate) provider: Option<String>,
+    #[command(flatten)]
+    pub(crate) choice: ModelChoice,
     /// Play back a script instead of asking a model (see docs/scripts.md).
     #[arg(long, value_name = "FILE", conflicts_with = "provider", global = true)]
     pub(crate) script: Option<PathBuf>,
@@ -194,6 +200,43 @@ pub(crate) struct ExecOptions {
     /// Accepted for compatibility.
     #[arg(long = "cyber-access-program", hide = true, value_name = "NAME", global = true)]
     pub(crate) _cyber_access_program: Option<String>,
+}
+
+/// Which model is asked.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ModelChoice {
+    /// Which model.
+    #[arg(short = 'm', long, value_name = "MODEL", global = true)]
+    pub(crate) model: Option<String>,
+    /// Which provider, as named in the configuration or built in: openai, ollama, lmstudio, llama.cpp, vllm,
+    /// openrouter, scripted.
+    #[arg(short = 'p', long = "provider", value_name = "NAME", global = true)]
+    pub(crate) provider: Option<String>,
+}
+
+/// What to know about a model.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Models {
+    /// Ask a model to call a few test tools, and find out how its calls must be read.
+    ///
+    /// Seven small tasks, first as the server itself sends calls and then, as needed, in the dialects that models write
+    /// into their text. Nothing is run. Prints a score for each way that was tried and the lines of configuration for
+    /// the best one.
+    #[command(after_help = PROBE_EXIT_CODES)]
+    Probe(Probe),
+}
+
+/// Ask a model to call a few test tools.
+#[derive(Debug, Args)]
+pub(crate) struct Probe {
+    #[command(flatten)]
+    pub(crate) choice: ModelChoice,
+    /// As JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Stop after so many seconds, and tell what is known by then (exit code 4).
+    #[arg(long, value_name = "SECONDS", default_value_t = 600)]
+    pub(crate) time_limit: u64,
 }
 
 #[derive(Debug, Subcommand)]

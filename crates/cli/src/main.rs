@@ -15,6 +15,7 @@ mod history;
 mod interrupts;
 mod jsonl;
 mod logging;
+mod models;
 mod policy;
 mod problem;
 mod profile;
@@ -56,6 +57,7 @@ fn main() -> ExitCode {
         Command::ApplyPatch { patch } => return finish(apply_patch::run(&common, patch)),
         Command::Undo(undo) => undo::run(&common, &undo),
         Command::Tools(tools) => tools::run(&common, tools),
+        Command::Models(models) => models::run(&common, &models),
         Command::Config(config) => settings::run(&common, &config),
         Command::Policy(policy) => policy::run(&common, policy),
         Command::Stats(stats) => stats::run(&common, &stats),

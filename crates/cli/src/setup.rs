@@ -15,12 +15,12 @@ use windlass::{
     Agent, AgentBuilder, ApprovalPolicy, Budget, EditTools, Family, FileTools, ModelClient, ModelError,
     Network, Policy, SandboxMode, ShellKind, Toolset, Verdicts, Walls, WebSearch,
     clean::Secrets,
-    model::{self, Options, WireApi},
+    model::{self, Options, Provider, WireApi},
     record::Keep,
 };
 
 use crate::{
-    args::{Common, ExecOptions},
+    args::{Common, ExecOptions, ModelChoice},
     config::{self, Config, Flag, Loaded, Sources},
     policy,
     problem::Problem,
@@ -46,6 +46,11 @@ impl Setup {
     /// For an agent.
     pub(crate) fn for_exec(common: &Common, options: &ExecOptions) -> Result<Self, Problem> {
         Self::load(common, exec_flags(options)?)
+    }
+
+    /// For a model alone.
+    pub(crate) fn for_model(common: &Common, choice: &ModelChoice) -> Result<Self, Problem> {
+        Self::load(common, choice_flags(choice))
     }
 
     fn load(common: &Common, flags: Vec<Flag>) -> Result<Self, Problem> {
@@ -256,6 +261,19 @@ impl Setup {
     }
 
     fn client(&self) -> Result<Arc<dyn ModelClient>, Problem> {
+        let served = self.served()?;
+        served.connect(served.provider).map_err(|error| {
+            // Whoever has not chosen a provider may not know that there are others.
+            let chosen =
+                self.config().model_provider.is_some() || !matches!(error, ModelError::MissingKey { .. });
+            let hint =
+                if chosen { "" } else { ", or choose another provider with `--provider`, such as ollama" };
+            Problem::usage(format!("{error}{hint}"))
+        })
+    }
+
+    /// Where the model is served, and what is asked of it.
+    pub(crate) fn served(&self) -> Result<Served<'_>, Problem> {
         let (config, id) = (self.config(), self.provider_id());
         let Some(provider) = config.model_providers.get(id) else {
             let known: Vec<_> = config.model_providers.keys().map(String::as_str).collect();
@@ -281,13 +299,21 @@ impl Setup {
             verbosity: config.model_verbosity.and_then(spelled),
             max_output_tokens: config.model_max_output_tokens.map(NonZeroU64::get),
         };
-        model::connect(id, provider, options, &key).map_err(|error| {
-            // Whoever has not chosen a provider may not know that there are others.
-            let chosen = config.model_provider.is_some() || !matches!(error, ModelError::MissingKey { .. });
-            let hint =
-                if chosen { "" } else { ", or choose another provider with `--provider`, such as ollama" };
-            Problem::usage(format!("{error}{hint}"))
-        })
+        Ok(Served { id, provider, options })
+    }
+}
+
+/// A model as it was chosen.
+pub(crate) struct Served<'a> {
+    pub(crate) id: &'a str,
+    pub(crate) provider: &'a Provider,
+    pub(crate) options: Options,
+}
+
+impl Served<'_> {
+    /// A client for the model, through this or a changed provider.
+    pub(crate) fn connect(&self, provider: &Provider) -> Result<Arc<dyn ModelClient>, ModelError> {
+        model::connect(self.id, provider, self.options.clone(), &key)
     }
 }
 
@@ -321,16 +347,19 @@ fn common_flags(common: &Common) -> Vec<Flag> {
     flags
 }
 
+/// Options that choose a model.
+fn choice_flags(choice: &ModelChoice) -> Vec<Flag> {
+    let flag = |name, key, value: &Option<String>| {
+        value.as_ref().map(|value| Flag { name, key, value: Value::String(value.clone()) })
+    };
+    let model = flag("--model", "model", &choice.model);
+    model.into_iter().chain(flag("--provider", "model_provider", &choice.provider)).collect()
+}
+
 /// Options of `exec` that stand for a key.
 fn exec_flags(options: &ExecOptions) -> Result<Vec<Flag>, Problem> {
-    let mut flags = Vec::new();
+    let mut flags = choice_flags(&options.choice);
     let mut set = |name, key, value| flags.push(Flag { name, key, value });
-    if let Some(model) = &options.model {
-        set("--model", "model", Value::String(model.clone()));
-    }
-    if let Some(provider) = &options.provider {
-        set("--provider", "model_provider", Value::String(provider.clone()));
-    }
     if let Some(path) = &options.script {
         set("--script", "model_provider", Value::String("scripted".to_owned()));
         set("--script", "model_providers", within("scripted", within("script", text("--script", path)?)));

@@ -89,7 +89,7 @@ impl Schema {
     }
 
     /// Parameter names with their schemas, in order.
-    pub fn properties(&self) -> impl Iterator<Item = (&str, &Value)> {
+    pub fn properties(&self) -> impl Iterator<Item = (&str, &Value)> + Clone {
         let properties = self.0.get("properties").and_then(Value::as_object);
         properties.into_iter().flatten().map(|(name, schema)| (name.as_str(), schema))
     }

@@ -21,7 +21,7 @@ mod messages;
 mod stream;
 
 /// The parameter that carries the text for a freeform tool: this wire knows functions only.
-const FREEFORM: &str = "input";
+pub(crate) const FREEFORM: &str = "input";
 
 /// Speaks Chat Completions.
 pub(crate) struct Chat {
@@ -57,7 +57,9 @@ impl Chat {
         let has_tools = tools != "[]";
         let told = self.is_told.then_some(self.dialect);
         let instructions = match told.filter(|_| has_tools) {
-            Some(dialect) => joined(prompt.instructions, &dialect.instructions(&tools)).into(),
+            Some(dialect) => {
+                joined(prompt.instructions, &dialect.instructions(prompt.tools.get(), &tools)).into()
+            }
             None => Cow::Borrowed(prompt.instructions),
         };
         let messages = messages::encode(&instructions, prompt.history, told);

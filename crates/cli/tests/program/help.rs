@@ -2,7 +2,7 @@
 
 use crate::support::User;
 
-const COMMANDS: [&[&str]; 32] = [
+const COMMANDS: [&[&str]; 34] = [
     &[],
     &["exec"],
     &["exec", "resume"],
@@ -16,6 +16,8 @@ const COMMANDS: [&[&str]; 32] = [
     &["tools", "select"],
     &["tools", "bench"],
     &["tools", "manifest"],
+    &["models"],
+    &["models", "probe"],
     &["sandbox"],
     &["doctor"],
     &["config"],

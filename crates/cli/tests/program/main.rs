@@ -31,6 +31,8 @@ mod judge;
 #[cfg(test)]
 mod kill;
 #[cfg(test)]
+mod models;
+#[cfg(test)]
 mod pipes;
 #[cfg(test)]
 mod policy;

@@ -1,9 +1,10 @@
 //! What a model is told in its own dialect, where its server does not tell it: the tools, its calls and their results.
 
-use serde_json::Value;
+use serde_json::{Value, json};
+use windlass_contract::{SpecKind, ToolSpec};
 
 use super::{Dialect, python};
-use crate::calls::readable;
+use crate::{calls::readable, chat::FREEFORM};
 
 impl Dialect {
     /// The name of a history that is written this way.
@@ -18,19 +19,21 @@ impl Dialect {
         }
     }
 
-    /// The tools, given as JSON, and how to call them.
-    pub(crate) fn instructions(self, tools: &str) -> String {
-        let call = self.call("TOOL_NAME", r#"{"PARAMETER": "VALUE"}"#);
+    /// The tools, also as JSON, and how to call them. The example is of a tool there is: small models copy it to the
+    /// letter.
+    pub(crate) fn instructions(self, tools: &[ToolSpec], json: &str) -> String {
+        let (name, arguments) = example(tools);
+        let call = self.call(name, &arguments.to_string());
         let result = self.result("…");
         format!(
             "# Tools\n\n\
              You have these tools, given as JSON with a JSON Schema of the arguments of each:\n\
-             {tools}\n\n\
-             To call a tool, write exactly this, with its name and its arguments:\n\
+             {json}\n\n\
+             To call a tool, write it in exactly this form, with the name and the arguments that are needed:\n\
              {call}\n\
-             For several calls write several of these, and then end your message. The next message has the results:\n\
+             For several calls write several of these. Then end your message: the next one has the results, like this:\n\
              {result}\n\
-             Call a tool only if it helps; otherwise answer in plain text."
+             Do not make up results. What needs no tool is answered in plain text."
         )
     }
 
@@ -59,6 +62,27 @@ impl Dialect {
         };
         format!("{before}{text}{after}")
     }
+}
+
+/// A call of the first tool, with one argument.
+fn example(tools: &[ToolSpec]) -> (&str, Value) {
+    let Some(tool) = tools.first() else { return ("NAME", json!({})) };
+    let SpecKind::Function { parameters } = &tool.kind else {
+        return (tool.name.as_str(), json!({FREEFORM: "…"}));
+    };
+    let mut properties = parameters.properties();
+    let given = properties.clone().find(|(name, _)| parameters.requires(name)).or_else(|| properties.next());
+    let arguments = given.map(|(name, schema)| {
+        let value = match schema.get("type").and_then(Value::as_str) {
+            Some("integer" | "number") => json!(1),
+            Some("boolean") => json!(true),
+            Some("array") => json!([]),
+            Some("object") => json!({}),
+            _ => json!("…"),
+        };
+        (name.to_owned(), value)
+    });
+    (tool.name.as_str(), Value::Object(arguments.into_iter().collect()))
 }
 
 fn elements(name: &str, arguments: &Value) -> String {
