@@ -1,6 +1,7 @@
-//! Checks and benchmarks of this workspace: `cargo xtask tidy`, `cargo xtask bench`.
+//! Checks, benchmarks and data of this workspace: `cargo xtask tidy`, `cargo xtask bench`, `cargo xtask languages FILE`.
 
 mod bench;
+mod languages;
 mod tidy;
 
 use std::{path::PathBuf, process::ExitCode};
@@ -11,7 +12,8 @@ fn main() -> ExitCode {
     let done = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["tidy"] => tidy::run(&root),
         ["bench"] => bench::run(&root),
-        _ => Err(vec!["usage: cargo xtask tidy | bench".to_owned()]),
+        ["languages", file] => languages::run(&root, file.as_ref()),
+        _ => Err(vec!["usage: cargo xtask tidy | bench | languages FILE".to_owned()]),
     };
     match done {
         Ok(report) => {

@@ -37,7 +37,7 @@ impl File<'_> {
             Text::Beginning(text) => (text, false),
         };
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();
-        let language = language::of(&name, text.lines().next().unwrap_or_default());
+        let language = language::of(&name, text);
         let lines = whole.then(|| text.lines().count() as u64);
         let outline =
             language.filter(|_| whole).map(|language| outline::of(language, text)).unwrap_or_default();

@@ -1,112 +1,50 @@
-//! The language a file is in: by its name, by what its name ends with, or by the program its first line names.
+//! The language a file is in: by its name, by what its name ends with, or by the program its first line names, as Linguist has them.
 
-/// Whole names, then endings, each with a language as people write it.
-const NAMES: [(&str, &str); 19] = [
-    ("Makefile", "Makefile"),
-    ("makefile", "Makefile"),
-    ("GNUmakefile", "Makefile"),
-    ("Dockerfile", "Dockerfile"),
-    ("Containerfile", "Dockerfile"),
-    ("CMakeLists.txt", "CMake"),
-    ("Cargo.lock", "TOML"),
-    ("Gemfile", "Ruby"),
-    ("Rakefile", "Ruby"),
-    ("Jenkinsfile", "Groovy"),
-    ("BUILD", "Starlark"),
-    ("BUILD.bazel", "Starlark"),
-    ("WORKSPACE", "Starlark"),
-    ("Justfile", "Just"),
-    ("justfile", "Just"),
-    ("Vagrantfile", "Ruby"),
-    (".bashrc", "Shell"),
-    (".profile", "Shell"),
-    (".gitignore", "Ignore List"),
-];
+use memchr::{memchr, memmem, memrchr};
 
-const ENDINGS: [(&str, &[&str]); 52] = [
-    ("Rust", &["rs"]),
-    ("Python", &["py", "pyi", "pyw"]),
-    ("JavaScript", &["js", "mjs", "cjs", "jsx"]),
-    ("TypeScript", &["ts", "mts", "cts", "tsx"]),
-    ("Go", &["go"]),
-    ("Java", &["java"]),
-    ("C", &["c", "h"]),
-    ("C++", &["cc", "cpp", "cxx", "hpp", "hh", "hxx"]),
-    ("C#", &["cs"]),
-    ("Kotlin", &["kt", "kts"]),
-    ("Swift", &["swift"]),
-    ("Objective-C", &["m", "mm"]),
-    ("Ruby", &["rb", "gemspec"]),
-    ("PHP", &["php"]),
-    ("Perl", &["pl", "pm"]),
-    ("Lua", &["lua"]),
-    ("Scala", &["scala", "sbt"]),
-    ("Groovy", &["groovy", "gradle"]),
-    ("Clojure", &["clj", "cljs", "edn"]),
-    ("Haskell", &["hs"]),
-    ("OCaml", &["ml", "mli"]),
-    ("F#", &["fs", "fsx"]),
-    ("Elixir", &["ex", "exs"]),
-    ("Erlang", &["erl", "hrl"]),
-    ("Dart", &["dart"]),
-    ("Zig", &["zig"]),
-    ("Nim", &["nim"]),
-    ("R", &["r", "R"]),
-    ("Julia", &["jl"]),
-    ("Shell", &["sh", "bash", "zsh", "ksh"]),
-    ("Fish", &["fish"]),
-    ("PowerShell", &["ps1", "psm1"]),
-    ("Batchfile", &["bat", "cmd"]),
-    ("SQL", &["sql"]),
-    ("HTML", &["html", "htm"]),
-    ("CSS", &["css"]),
-    ("SCSS", &["scss", "sass"]),
-    ("Vue", &["vue"]),
-    ("Svelte", &["svelte"]),
-    ("XML", &["xml", "xsd", "svg", "plist"]),
-    ("JSON", &["json", "jsonc", "jsonl"]),
-    ("YAML", &["yaml", "yml"]),
-    ("TOML", &["toml"]),
-    ("INI", &["ini", "cfg", "conf"]),
-    ("Markdown", &["md", "markdown"]),
-    ("reStructuredText", &["rst"]),
-    ("TeX", &["tex", "sty"]),
-    ("Protocol Buffer", &["proto"]),
-    ("GraphQL", &["graphql", "gql"]),
-    ("HCL", &["tf", "hcl", "tfvars"]),
-    ("Nix", &["nix"]),
-    ("Diff", &["diff", "patch"]),
-];
+/// A line for each language: its name, a tab, and between spaces endings with their dot, names behind `=`, interpreters behind `!`.
+/// Made by `cargo xtask languages`.
+const KNOWN: &str = include_str!("../../data/languages.txt");
 
-/// Programs that first lines name.
-const INTERPRETERS: [(&str, &str); 9] = [
-    ("python", "Python"),
-    ("node", "JavaScript"),
-    ("bash", "Shell"),
-    ("zsh", "Shell"),
-    ("sh", "Shell"),
-    ("perl", "Perl"),
-    ("ruby", "Ruby"),
-    ("php", "PHP"),
-    ("lua", "Lua"),
-];
+/// The language of a file of this name that holds this text, or begins with it.
+pub(super) fn of(name: &str, text: &str) -> Option<&'static str> {
+    match owner(&format!("={name}")).or_else(|| by_ending(name)).or_else(|| by_interpreter(text)) {
+        // Both languages end the names of their headers alike.
+        Some("C") if name.strip_suffix(".h").is_some() && is_cpp(text) => Some("C++"),
+        language => language,
+    }
+}
 
-/// The language of a file of this name that begins with this line.
-pub(super) fn of(name: &str, first_line: &str) -> Option<&'static str> {
-    let by_name = NAMES.iter().find(|(known, _)| *known == name).map(|(_, language)| *language);
-    let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
-    let by_ending =
-        || ENDINGS.iter().find(|(_, endings)| endings.contains(&ending)).map(|(language, _)| *language);
-    by_name.or_else(by_ending).or_else(|| by_interpreter(first_line))
+/// The language that claims this.
+fn owner(claim: &str) -> Option<&'static str> {
+    if claim.contains(char::is_whitespace) {
+        return None;
+    }
+    let at = memmem::find(KNOWN.as_bytes(), format!(" {claim} ").as_bytes())?;
+    let begin = memrchr(b'\n', &KNOWN.as_bytes()[..at]).map_or(0, |end| end + 1);
+    let end = memchr(b'\t', &KNOWN.as_bytes()[begin..])?;
+    Some(&KNOWN[begin..begin + end])
+}
+
+/// By the longest ending that is known: `.d.ts` before `.ts`.
+fn by_ending(name: &str) -> Option<&'static str> {
+    let mut endings = name.match_indices('.').map(|(dot, _)| &name[dot..]);
+    endings.find_map(|ending| owner(ending).or_else(|| owner(&ending.to_ascii_lowercase())))
 }
 
 /// `#!/usr/bin/env python3` and the like.
-fn by_interpreter(line: &str) -> Option<&'static str> {
-    let mut words = line.strip_prefix("#!")?.split_whitespace();
+fn by_interpreter(text: &str) -> Option<&'static str> {
+    let mut words = text.lines().next()?.strip_prefix("#!")?.split_whitespace();
     let program = words.next()?.rsplit('/').next()?;
     let program = if program == "env" { words.find(|word| !word.starts_with('-'))? } else { program };
     let program = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    INTERPRETERS.iter().find(|(known, _)| *known == program).map(|(_, language)| *language)
+    owner(&format!("!{program}"))
+}
+
+/// Whether a header has what C has not.
+fn is_cpp(text: &str) -> bool {
+    let words = ["class ", "namespace ", "template <", "template<", "using namespace "];
+    text.lines().any(|line| words.iter().any(|word| line.trim_start().starts_with(word)))
 }
 
 #[cfg(test)]
@@ -115,16 +53,48 @@ mod tests {
 
     #[test]
     fn names_endings_and_first_lines_tell() {
-        for (name, line, language) in [
+        for (name, text, language) in [
             ("main.rs", "", Some("Rust")),
+            ("MAIN.RS", "", Some("Rust")),
+            ("a.d.ts", "", Some("TypeScript")),
+            ("app.tsx", "", Some("TSX")),
+            ("a.json", "", Some("JSON")),
             ("Dockerfile", "", Some("Dockerfile")),
             ("CMakeLists.txt", "", Some("CMake")),
-            ("run", "#!/usr/bin/env -S python3.12 -u", Some("Python")),
-            ("run", "#!/bin/sh", Some("Shell")),
-            ("notes.txt", "", None),
-            ("LICENSE", "", None),
+            (".bashrc", "", Some("Shell")),
+            ("till.h", "struct till;\n", Some("C")),
+            ("till.h", "#pragma once\nnamespace shop {\n", Some("C++")),
+            ("run", "#!/usr/bin/env -S python3.12 -u\nx", Some("Python")),
+            ("run", "#!/bin/sh\n", Some("Shell")),
+            ("run", "#!/usr/bin/perl -w\n", Some("Perl")),
+            ("x .rs ", "", None),
+            (". .rs", "", Some("Rust")),
+            ("notes", "", None),
+            ("", "#!", None),
         ] {
-            assert_eq!(of(name, line), language, "{name}");
+            assert_eq!(of(name, text), language, "{name}");
+        }
+    }
+
+    #[test]
+    fn every_language_with_an_outline_is_one_that_is_told() {
+        for name in [
+            "Rust",
+            "Python",
+            "JavaScript",
+            "TypeScript",
+            "TSX",
+            "Go",
+            "Java",
+            "C",
+            "C++",
+            "C#",
+            "Kotlin",
+            "Ruby",
+            "PHP",
+            "Markdown",
+        ] {
+            assert!(KNOWN.lines().any(|line| line.starts_with(&format!("{name}\t "))), "{name}");
         }
     }
 }
