@@ -60,6 +60,8 @@ pub struct Family {
 
 const BYTES: Budget = Budget::Bytes(10_000);
 const TOKENS: Budget = Budget::Tokens(10_000);
+/// Rules read fast, pay for nothing, and must not miss a name in a listing.
+const RULES: Budget = Budget::Bytes(2_000_000);
 
 /// Prefix of a model's name and its traits; the first that fits counts, so longer prefixes come first.
 #[rustfmt::skip]
@@ -82,6 +84,7 @@ const FAMILIES: &[(&str, Family)] = &[
     ("exp-",                family(ShellKind::UnifiedExec,  EditTools::FreeformPatch, true,  BYTES,  true)),
     ("gpt-5.",              family(ShellKind::ShellCommand, EditTools::FreeformPatch, true,  BYTES,  true)),
     ("gpt-5",               family(ShellKind::Shell,        EditTools::Patch,         false, BYTES,  true)),
+    ("builtin",             family(ShellKind::ShellCommand, EditTools::Strings,       false, RULES,  false).with_file_tools().without_images()),
 ];
 
 /// A model nobody here knows. One line for a shell is what every model has seen; a list of arguments is not. Tools that

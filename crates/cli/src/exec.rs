@@ -9,8 +9,8 @@ use std::{
 use base64::{Engine, prelude::BASE64_STANDARD};
 use serde_json::Value;
 use windlass::{
-    Agent, AgentBuilder, AgentError, Content, EventSink, Reason, Stop, TurnReport, host::Window,
-    record::Which,
+    Agent, AgentBuilder, AgentError, Content, EventSink, ModelInfo, Reason, Stop, TurnReport, host::Window,
+    record::Which, select::BUILTIN,
 };
 
 use crate::{
@@ -83,10 +83,18 @@ async fn turn(
 ) -> Result<TurnReport, Problem> {
     let mut agent: Agent = builder.build().map_err(|error| Problem::build(&error))?;
     if !json {
-        // One line that says who answers.
-        crate::note(&format!("model {} ({})", agent.model().model, agent.model().provider));
+        crate::note(&who_answers(agent.model()));
     }
     Ok(agent.run(content, stop).await)
+}
+
+/// One line that says who answers.
+fn who_answers(model: &ModelInfo) -> String {
+    if model.provider == BUILTIN {
+        return "model builtin: rules only; set OPENAI_API_KEY or choose a --provider for a real one"
+            .to_owned();
+    }
+    format!("model {} ({})", model.model, model.provider)
 }
 
 fn finish(report: &TurnReport, options: &ExecOptions, json: bool) -> Result<Exit, Problem> {

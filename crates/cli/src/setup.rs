@@ -17,6 +17,7 @@ use windlass::{
     clean::Secrets,
     model::{self, Options, Provider, WireApi},
     record::Keep,
+    select::{self, BUILTIN},
 };
 
 use crate::{
@@ -35,17 +36,21 @@ pub(crate) struct Setup {
     pub(crate) loaded: Loaded,
     pub(crate) home: PathBuf,
     pub(crate) cwd: PathBuf,
+    /// The provider where the configuration names none.
+    usual_provider: &'static str,
 }
 
 impl Setup {
-    /// For commands without a model.
+    /// For commands without a model. What tools are like must not depend on who has a key.
     pub(crate) fn for_tools(common: &Common) -> Result<Self, Problem> {
         Self::load(common, Vec::new())
     }
 
-    /// For an agent.
+    /// For an agent. Whoever has chosen neither a provider nor a model and has no key is answered without either.
     pub(crate) fn for_exec(common: &Common, options: &ExecOptions) -> Result<Self, Problem> {
-        Self::load(common, exec_flags(options)?)
+        let setup = Self::load(common, exec_flags(options)?)?;
+        let has_model = setup.config().model.is_some() || key("OPENAI_API_KEY").is_some();
+        Ok(if has_model { setup } else { Self { usual_provider: BUILTIN, ..setup } })
     }
 
     /// For a model alone.
@@ -60,7 +65,7 @@ impl Setup {
         let sources =
             Sources { home: &home, cwd: &cwd, variable: &variable, overrides: &common.config, flags: &flags };
         let loaded = config::load(&sources).map_err(|error| Problem::usage(error.to_string()))?;
-        Ok(Self { loaded, home, cwd })
+        Ok(Self { loaded, home, cwd, usual_provider: "openai" })
     }
 
     fn config(&self) -> &Config {
@@ -190,8 +195,9 @@ impl Setup {
 
     /// Whether the provider's wire has tools beyond functions.
     fn speaks_responses(&self) -> bool {
-        let provider = self.config().model_providers.get(self.provider_id());
-        provider.is_none_or(|provider| provider.wire_api == WireApi::Responses)
+        let id = self.provider_id();
+        let provider = self.config().model_providers.get(id);
+        id != BUILTIN && provider.is_none_or(|provider| provider.wire_api == WireApi::Responses)
     }
 
     /// What a person has settled beforehand.
@@ -248,19 +254,23 @@ impl Setup {
     }
 
     fn provider_id(&self) -> &str {
-        self.config().model_provider.as_deref().unwrap_or("openai")
+        self.config().model_provider.as_deref().unwrap_or(self.usual_provider)
     }
 
     fn model_name(&self) -> Option<String> {
         let default = match self.provider_id() {
             "openai" => Some(DEFAULT_OPENAI_MODEL),
             "scripted" => Some("scripted"),
+            BUILTIN => Some(BUILTIN),
             _ => None,
         };
         self.config().model.clone().or_else(|| default.map(str::to_owned))
     }
 
     fn client(&self) -> Result<Arc<dyn ModelClient>, Problem> {
+        if self.provider_id() == BUILTIN {
+            return Ok(select::builtin());
+        }
         let served = self.served()?;
         served.connect(served.provider).map_err(|error| {
             // Whoever has not chosen a provider may not know that there are others.
@@ -275,8 +285,13 @@ impl Setup {
     /// Where the model is served, and what is asked of it.
     pub(crate) fn served(&self) -> Result<Served<'_>, Problem> {
         let (config, id) = (self.config(), self.provider_id());
+        if id == BUILTIN {
+            let message = "the builtin model has no server; choose another provider with `--provider`";
+            return Err(Problem::usage(message));
+        }
         let Some(provider) = config.model_providers.get(id) else {
-            let known: Vec<_> = config.model_providers.keys().map(String::as_str).collect();
+            let known = [BUILTIN].into_iter().chain(config.model_providers.keys().map(String::as_str));
+            let known: Vec<_> = known.collect();
             return Err(Problem::usage(format!(
                 "there is no provider `{id}`; there are {}",
                 known.join(", ")

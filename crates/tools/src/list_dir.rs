@@ -42,6 +42,8 @@ pub(crate) struct Args {
     depth: Option<usize>,
     /// Whether to leave out what ignore files (`.gitignore`) leave out, and `.git` itself. Default: false.
     skip_ignored: Option<bool>,
+    /// Whether to return paths from the directory on instead of indented names. Default: false.
+    flat: Option<bool>,
 }
 
 pub(crate) struct ListDir;
@@ -73,7 +75,8 @@ impl Tool for ListDir {
         };
         let listed = cx.host.files().list(&listing, &cx.cancel).await;
         let listed = listed.map_err(|error| file_error::failed("failed to read directory", error))?;
-        page(listed, offset, limit).map(Output::from).map_err(ToolError::failed)
+        let row = if args.flat.unwrap_or(false) { flat_row } else { row };
+        page(listed, offset, limit, row).map(Output::from).map_err(ToolError::failed)
     }
 
     fn meta(&self) -> Meta {
@@ -107,7 +110,12 @@ impl Tool for ListDir {
 }
 
 /// One page of a listing.
-fn page(mut listed: Listed, offset: usize, limit: usize) -> Result<String, &'static str> {
+fn page(
+    mut listed: Listed,
+    offset: usize,
+    limit: usize,
+    row: fn(&Entry) -> String,
+) -> Result<String, &'static str> {
     let mut rows = vec![format!("Absolute path: {}", listed.path.display())];
     let all = listed.entries.len();
     if all > 0 && offset > all {
@@ -130,14 +138,21 @@ fn page(mut listed: Listed, offset: usize, limit: usize) -> Result<String, &'sta
 fn row(entry: &Entry) -> String {
     let name = entry.path.file_name().map_or(&*entry.path, Path::new).display().to_string();
     let end = (0..=NAME_LIMIT_BYTES.min(name.len())).rev().find(|at| name.is_char_boundary(*at));
-    let mark = match entry.kind {
+    let depth = entry.path.components().count().saturating_sub(1);
+    format!("{}{}{}", "  ".repeat(depth), &name[..end.unwrap_or(0)], mark(entry.kind))
+}
+
+fn flat_row(entry: &Entry) -> String {
+    format!("{}{}", entry.path.display(), mark(entry.kind))
+}
+
+fn mark(kind: FileKind) -> &'static str {
+    match kind {
         FileKind::File => "",
         FileKind::Directory => "/",
         FileKind::Link => "@",
         FileKind::Fifo | FileKind::Socket | FileKind::Device | FileKind::Other => "?",
-    };
-    let depth = entry.path.components().count().saturating_sub(1);
-    format!("{}{}{mark}", "  ".repeat(depth), &name[..end.unwrap_or(0)])
+    }
 }
 
 #[cfg(test)]
@@ -174,6 +189,8 @@ mod tests {
             "Absolute path: /w\na.txt\n  b\nMore than 2 entries found\n(only 5 entries were looked at; list a directory \
              further inside)"
         );
+        let flat = "Absolute path: /w\na/\na.txt\na/b\nlink@\npipe?";
+        assert_eq!(call(listed(false), r#"{"dir_path":"/w","flat":true}"#).await.unwrap(), flat);
         assert_eq!(call(Listed::default(), r#"{"dir_path":"/w"}"#).await.unwrap(), "Absolute path: ");
     }
 

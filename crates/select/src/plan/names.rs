@@ -1,0 +1,183 @@
+//! Names in a request, checked against what is there.
+
+use serde_json::json;
+
+use super::{
+    phrases::Phrase,
+    results::{self, Listing},
+    run::{Next, Planned, Run},
+};
+
+/// How much is listed to find a name.
+const MOST_ENTRIES: usize = 20_000;
+const MOST_DEPTH: usize = 50;
+
+/// How many names are offered where one does not fit.
+const OFFERED: usize = 8;
+
+/// What a name of a request may stand for.
+pub(super) enum Found<'a> {
+    One(&'a str),
+    Several(Vec<&'a str>),
+    /// Nothing, but these come near.
+    None(Vec<&'a str>),
+}
+
+impl Run<'_> {
+    /// Everything below a directory, without what ignore files leave out.
+    pub(super) fn everything(&self, directory: &str) -> Planned<Listing<'_>> {
+        self.listed(directory, MOST_DEPTH)
+    }
+
+    /// What is in a directory.
+    pub(super) fn entries(&self, directory: &str) -> Planned<Listing<'_>> {
+        self.listed(directory, 1)
+    }
+
+    fn listed(&self, directory: &str, depth: usize) -> Planned<Listing<'_>> {
+        let arguments = json!({"dir_path": directory, "depth": depth, "limit": MOST_ENTRIES, "skip_ignored": true, "flat": true});
+        let output = self.call("list_dir", &arguments)?;
+        results::listing(output).ok_or_else(|| self.failed(output))
+    }
+
+    /// What a name of a file stands for.
+    pub(super) fn look_up(&self, name: &str) -> Planned<Found<'_>> {
+        Ok(find(name, &self.everything(".")?.files))
+    }
+
+    /// The one file a name stands for.
+    pub(super) fn file(&self, name: &str) -> Planned<String> {
+        self.one(name, self.look_up(name)?, Phrase::NoFile)
+    }
+
+    /// The one directory or file a name stands for.
+    pub(super) fn place(&self, name: &str) -> Planned<String> {
+        let listing = self.everything(".")?;
+        let found = match find(name, &listing.directories) {
+            Found::None(directories) => match find(name, &listing.files) {
+                Found::None(files) => Found::None(directories.into_iter().chain(files).collect()),
+                file => file,
+            },
+            directory => directory,
+        };
+        self.one(name, found, Phrase::NoPlace)
+    }
+
+    /// The one thing that was found, or what to say instead.
+    pub(super) fn one(&self, name: &str, found: Found<'_>, none: Phrase) -> Planned<String> {
+        match found {
+            Found::One(path) => Ok(path.to_owned()),
+            Found::Several(paths) => Err(self.several(name, &paths)),
+            Found::None(near) => Err(self.nothing(none, name, &near)),
+        }
+    }
+
+    fn several(&self, name: &str, paths: &[&str]) -> Next {
+        let shown = paths.iter().take(OFFERED).map(|path| format!("\n  {path}"));
+        Next::Say(self.say(Phrase::SeveralFiles, &[name]) + &shown.collect::<String>())
+    }
+
+    fn nothing(&self, phrase: Phrase, name: &str, near: &[&str]) -> Next {
+        let said = self.say(phrase, &[name]);
+        if near.is_empty() {
+            return Next::Say(said);
+        }
+        Next::Say(format!("{said} {}", self.say(Phrase::DidYouMean, &[&self.language.list(near)])))
+    }
+}
+
+/// Looks for a name: as it is, as the end of a path, without its extension, and in another case.
+fn find<'a>(name: &str, paths: &[&'a str]) -> Found<'a> {
+    let name = name.trim_start_matches("./").trim_end_matches('/');
+    if let Some(path) = paths.iter().find(|path| **path == name) {
+        return Found::One(path);
+    }
+    let passes: [&dyn Fn(&str) -> bool; 4] = [
+        &|path| ends_in(path, name),
+        &|path| stem(path) == name || ends_in(path, name) || path == name,
+        &|path| ends_in(&path.to_lowercase(), &name.to_lowercase()) || stem(path).eq_ignore_ascii_case(name),
+        // In Chinese there may be no space before a name.
+        &|path| !path.is_ascii() && name.ends_with(last(path)),
+    ];
+    for pass in passes {
+        let fitting: Vec<_> = paths.iter().copied().filter(|path| pass(path)).collect();
+        match fitting.as_slice() {
+            [] => {}
+            [one] => return Found::One(one),
+            _ => return Found::Several(fitting),
+        }
+    }
+    Found::None(near(name, paths))
+}
+
+fn ends_in(path: &str, name: &str) -> bool {
+    path.strip_suffix(name).is_some_and(|before| before.is_empty() || before.ends_with('/'))
+}
+
+/// The last part of a path.
+fn last(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// The last part of a path, without its extension.
+fn stem(path: &str) -> &str {
+    let last = last(path);
+    last.rsplit_once('.').map_or(last, |(stem, _)| if stem.is_empty() { last } else { stem })
+}
+
+/// The paths whose last part is nearest to that of a name, if any is near at all.
+fn near<'a>(name: &str, paths: &[&'a str]) -> Vec<&'a str> {
+    let wanted = last(name).to_lowercase();
+    let most = (wanted.chars().count() / 3).clamp(1, 3);
+    let distances = paths.iter().map(|path| (distance(&last(path).to_lowercase(), &wanted), *path));
+    let mut near: Vec<_> = distances.filter(|(distance, _)| *distance <= most).collect();
+    near.sort_unstable();
+    near.into_iter().take(3).map(|(_, path)| path).collect()
+}
+
+/// How many letters must be put in, taken out or changed; a swap of two neighbours counts as two.
+fn distance(one: &str, two: &str) -> usize {
+    let two: Vec<char> = two.chars().collect();
+    let mut row: Vec<usize> = (0..=two.len()).collect();
+    for (at, a) in one.chars().enumerate() {
+        let mut corner = row[0];
+        row[0] = at + 1;
+        for (place, b) in two.iter().enumerate() {
+            let change = corner + usize::from(a != *b);
+            corner = row[place + 1];
+            row[place + 1] = change.min(row[place] + 1).min(corner + 1);
+        }
+    }
+    row[two.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATHS: [&str; 6] =
+        ["src/main.rs", "config.toml", "lib/config.py", "README.md", "docs/说明.md", "a/main.rs"];
+
+    fn found(name: &str) -> String {
+        match find(name, &PATHS) {
+            Found::One(path) => path.to_owned(),
+            Found::Several(paths) => format!("several: {}", paths.join(" ")),
+            Found::None(near) => format!("near: {}", near.join(" ")),
+        }
+    }
+
+    #[test]
+    fn a_name_is_the_nearest_thing_that_is_there() {
+        for (name, expected) in [
+            ("src/main.rs", "src/main.rs"),
+            ("main.rs", "several: src/main.rs a/main.rs"),
+            ("config", "several: config.toml lib/config.py"),
+            ("readme", "README.md"),
+            ("打开说明.md", "docs/说明.md"),
+            ("src/mian.rs", "near: a/main.rs src/main.rs"),
+            ("nothing.at", "near: "),
+        ] {
+            assert_eq!(found(name), expected, "{name}");
+        }
+    }
+}

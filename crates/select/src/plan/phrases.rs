@@ -1,0 +1,160 @@
+//! Everything the planner says, in both languages.
+
+/// The language of a request, and so of its answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Language {
+    English,
+    Chinese,
+}
+
+impl Language {
+    /// The language a text is written in. Japanese and Korean are answered in English.
+    pub(super) fn of(text: &str) -> Self {
+        let has = |from: char, to: char| text.chars().any(|c| (from..=to).contains(&c));
+        let kana_or_hangul = has('\u{3040}', '\u{30ff}') || has('\u{ac00}', '\u{d7a3}');
+        if has('\u{4e00}', '\u{9fff}') && !kana_or_hangul { Self::Chinese } else { Self::English }
+    }
+
+    /// A phrase with its blanks filled in.
+    pub(super) fn say(self, phrase: Phrase, blanks: &[&str]) -> String {
+        let (english, chinese) = phrase.texts();
+        let mut text = match self {
+            Self::English => english,
+            Self::Chinese => chinese,
+        };
+        // Blanks are filled from left to right in one pass, so that braces in a file's name stay what they are.
+        let mut said = String::new();
+        while let Some((before, rest)) = text.split_once('{') {
+            let Some((number, after)) = rest.split_once('}') else { break };
+            said.push_str(before);
+            said.push_str(
+                number.parse().ok().and_then(|at: usize| blanks.get(at)).copied().unwrap_or_default(),
+            );
+            text = after;
+        }
+        said + text
+    }
+
+    /// Names in a row.
+    pub(super) fn list(self, names: &[&str]) -> String {
+        names.join(match self {
+            Self::English => ", ",
+            Self::Chinese => "、",
+        })
+    }
+}
+
+macro_rules! phrases {
+    ($($name:ident: $english:literal, $chinese:literal;)*) => {
+        /// Something to say. `{0}` and `{1}` are blanks.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(super) enum Phrase { $($name),* }
+
+        impl Phrase {
+            fn texts(self) -> (&'static str, &'static str) {
+                match self { $(Self::$name => ($english, $chinese)),* }
+            }
+        }
+    };
+}
+
+phrases! {
+    Abilities:
+        "I can show files or parts of them, find files, search text, count, describe a project, compare files, answer questions about git, run a command you spell out, run the tests, and create, replace text in, rename and delete files. Example: windlass exec \"find the TODOs in src\"",
+        "我可以：显示文件或其中一部分、查找文件、搜索文本、计数、介绍项目结构、比较文件、回答 git 相关问题、运行你写明的命令、运行测试，以及新建、替换文本、重命名和删除文件。例如：windlass exec \"在 src 里找 TODO\"";
+    Hello: "This is windlass, without a model: I follow rules.", "我是 windlass，没有连接模型，只按规则工作。";
+    Unclear:
+        "I work by rules, without a model, and do not understand this. What shall I do?",
+        "我没有连接模型，只按规则工作，没有理解这个请求。要我做什么？";
+    NeedsModel:
+        "I can't do that without a model: it takes judgement, and I only follow rules. Choose a model with `--provider` and `--model`, or set OPENAI_API_KEY.",
+        "没有模型我做不了这件事：这需要判断，而我只按规则工作。请用 `--provider` 和 `--model` 选择模型，或设置 OPENAI_API_KEY。";
+    TooLong:
+        "This is too long for me: without a model I read up to {0} bytes. What shall I do?",
+        "这太长了：没有模型时我最多读 {0} 字节。要我做什么？";
+    WhichFile: "Which file do you mean? Name it with its path.", "是哪个文件？请写出它的路径。";
+    WhichCommand: "Which command? Write it between backticks: run `make check`.", "是哪条命令？请写在反引号里：运行 `make check`。";
+    WhichText: "Which text do you mean? Put it in quotes, and name the file.", "是哪段文本？请放在引号里，并写明文件。";
+    NewName: "What is the new name? Say: rename A to B.", "新名字是什么？请说：把 A 重命名为 B。";
+    ChangesNothing:
+        "You said that nothing may be changed, so I left {0} alone.",
+        "你说了不要修改，所以我没有动 {0}。";
+    NoFile: "There is no file `{0}` here.", "这里没有文件 `{0}`。";
+    NoPlace: "There is no file or directory `{0}` here.", "这里没有文件或目录 `{0}`。";
+    DidYouMean: "Did you mean {0}?", "你是指 {0} 吗？";
+    SeveralFiles: "`{0}` could be any of these; which one?", "`{0}` 可能是下面这些，是哪一个？";
+    Exists: "`{0}` exists already; I left it alone.", "`{0}` 已经存在，我没有动它。";
+    Failed: "It did not work: {0}", "没有成功：{0}";
+    ReadOnly:
+        "Nothing may be written in this sandbox; `-s workspace-write` lets commands and tools write here.",
+        "这个沙箱不允许写入；用 `-s workspace-write` 可以允许命令和工具在这里写。";
+    TooMany: "I stopped after {0} calls without an end in sight.", "调用了 {0} 次仍没有结果，我停下了。";
+    More: "… and {0} more lines", "……还有 {0} 行";
+    Cut: "(not everything was looked at: there is too much)", "（内容太多，没有全部查看）";
+    WholeFile: "{0}:", "{0}：";
+    FileLines: "{0}, lines {1}:", "{0}，第 {1} 行：";
+    Empty: "{0} is empty.", "{0} 是空的。";
+    FilesFound: "{0} files:", "{0} 个文件：";
+    NoFilesFound: "No file fits.", "没有符合的文件。";
+    Ranked: "{0}:", "{0}：";
+    Largest: "The largest", "最大的文件";
+    Smallest: "The smallest", "最小的文件";
+    Newest: "Changed last", "最近修改的文件";
+    Oldest: "Changed longest ago", "最早修改的文件";
+    Places: "{0} lines in {1} files:", "{1} 个文件中的 {0} 行：";
+    NotFound: "`{0}` is nowhere to be found{1}.", "没有找到 `{0}`{1}。";
+    Within: " in {0}", "（在 {0} 中）";
+    InFiles: "`{0}` is in {1} files:", "`{0}` 出现在 {1} 个文件中：";
+    Defined: "`{0}` is defined here:", "`{0}` 定义在：";
+    NotDefined: "`{0}` is not defined anywhere here.", "这里没有定义 `{0}`。";
+    Entries: "{0}: {1} entries", "{0}：{1} 项";
+    CountLines: "{0}: {1} lines", "{0}：{1} 行";
+    CountAllLines: "{0} lines in {1} files", "{1} 个文件，共 {0} 行";
+    CountFiles: "{0} files{1}", "{0} 个文件{1}";
+    CountHits: "`{0}` is on {1} lines in {2} files", "`{0}` 出现在 {2} 个文件的 {1} 行中";
+    CountFunctions: "{0} functions{1}", "{0} 个函数{1}";
+    Project: "{0} files, {1} lines.", "{0} 个文件，共 {1} 行。";
+    Languages: "Languages:", "语言：";
+    LanguageRow: "{0}: {1} files, {2} lines", "{0}：{1} 个文件，{2} 行";
+    OtherFiles: "Other", "其他";
+    Directories: "Directories:", "目录：";
+    DirectoryRow: "{0}/: {1} files", "{0}/：{1} 个文件";
+    EntryPoints: "Entry points: {0}", "入口：{0}";
+    Manifests: "Project files: {0}", "项目文件：{0}";
+    Tests: "Tests: {0}", "测试：{0}";
+    ExitCode: "The command ended with exit code {0}.", "命令以退出码 {0} 结束。";
+    Silent: "The command printed nothing.", "命令没有输出。";
+    FailingCode: "The code of the first failure, {0}:", "第一个失败处的代码，{0}：";
+    Same: "{0} and {1} are the same.", "{0} 和 {1} 相同。";
+    Differ: "{0} and {1} differ:", "{0} 和 {1} 不同：";
+    Clean: "Nothing has changed since the last commit.", "自上次提交以来没有改动。";
+    Status: "Changed since the last commit (branch {0}):", "自上次提交以来的改动（分支 {0}）：";
+    Commits: "{0} commits:", "{0} 个提交：";
+    NoCommits: "There is no such commit.", "没有这样的提交。";
+    Since: "Changed since {0}:", "自 {0} 以来的改动：";
+    NoChanges: "Nothing has changed since {0}.", "自 {0} 以来没有改动。";
+    Blame: "{0}, line {1}, was last changed by {2}:", "{0} 第 {1} 行最后由 {2} 修改：";
+    Authors: "Who changed {0}, by number of commits:", "修改过 {0} 的人，按提交数：";
+    NotCommitted: "{0}, line {1}, is not committed yet.", "{0} 第 {1} 行还没有提交。";
+    Created: "Created {0}.", "已新建 {0}。";
+    Replaced: "Replaced `{0}` with `{1}` in {2}.", "已把 {2} 中的 `{0}` 替换为 `{1}`。";
+    Renamed: "Renamed {0} to {1}.", "已把 {0} 重命名为 {1}。";
+    Deleted: "Deleted {0}; `windlass undo` brings it back.", "已删除 {0}；`windlass undo` 可以恢复。";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blanks_are_filled_once() {
+        assert_eq!(Language::English.say(Phrase::Renamed, &["{1}", "b"]), "Renamed {1} to b.");
+        assert_eq!(Language::Chinese.say(Phrase::Empty, &["甲"]), "甲 是空的。");
+    }
+
+    #[test]
+    fn japanese_is_not_chinese() {
+        assert_eq!(Language::of("显示 a"), Language::Chinese);
+        assert_eq!(Language::of("元気ですか"), Language::English);
+    }
+}

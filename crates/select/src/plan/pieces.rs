@@ -1,0 +1,229 @@
+//! A request taken apart: quotations, names of files, identifiers, numbers, and words.
+
+use crate::text::is_glyph;
+
+/// A part of a request, in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Piece {
+    /// Between quotes or backticks.
+    Quoted(String),
+    /// Looks like a path or a glob.
+    Name(String),
+    /// Looks like something out of a program: `unwrap_or`, `TODO`.
+    Symbol(String),
+    /// A number, and what is glued to it: `2` of `2KB`.
+    Number(u64),
+    /// Two numbers: `10-20`.
+    Range(u64, u64),
+    /// A word, as it was written.
+    Word(String),
+    /// Chinese, and other scripts without spaces.
+    Glyphs(String),
+}
+
+const QUOTES: [(char, char); 8] =
+    [('"', '"'), ('`', '`'), ('\'', '\''), ('“', '”'), ('‘', '’'), ('「', '」'), ('『', '』'), ('《', '》')];
+
+/// Files that have no extension.
+const BARE_NAMES: [&str; 6] = ["makefile", "dockerfile", "license", "readme", "changelog", "justfile"];
+
+/// What a Chinese numeral stands before when it counts.
+const MEASURES: &str = "行个次条天周月份处遍项";
+
+/// All pieces of a request.
+pub(super) fn pieces(text: &str) -> Vec<Piece> {
+    let mut found = Vec::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        if let Some((quoted, after)) = quotation(rest, text.len() - rest.len(), text) {
+            found.push(Piece::Quoted(quoted.to_owned()));
+            rest = after;
+            continue;
+        }
+        let end = rest.find(|c| !belongs(c)).unwrap_or(rest.len());
+        if end == 0 {
+            rest = &rest[first.len_utf8()..];
+            continue;
+        }
+        chunk(&rest[..end], &mut found);
+        rest = &rest[end..];
+    }
+    found
+}
+
+/// What stands between a quote at the beginning and the one that closes it, and what comes after. The apostrophe of
+/// `what's` opens nothing.
+fn quotation<'a>(rest: &'a str, at: usize, text: &str) -> Option<(&'a str, &'a str)> {
+    let open = rest.chars().next()?;
+    let (_, close) = QUOTES.iter().find(|(each, _)| *each == open)?;
+    let inside_word = text[..at].chars().next_back().is_some_and(char::is_alphanumeric);
+    if open == '\'' && inside_word {
+        return None;
+    }
+    let inner = &rest[open.len_utf8()..];
+    let end = inner.find(*close).filter(|end| *end > 0)?;
+    Some((&inner[..end], &inner[end + close.len_utf8()..]))
+}
+
+/// Whether a character can be part of a word or a path.
+fn belongs(c: char) -> bool {
+    c.is_alphanumeric() || "_-./*~+=:@#%\\$^'’".contains(c)
+}
+
+/// A stretch without spaces: one thing, or Chinese with other things in it.
+fn chunk(text: &str, found: &mut Vec<Piece>) {
+    let text = text.trim_matches(['.', ':', '\'', '’']).trim_start_matches('-');
+    if let Some(name) = chinese_name(text) {
+        found.push(Piece::Glyphs(name.chars().filter(|c| is_glyph(*c)).collect()));
+        found.push(Piece::Name(name.to_owned()));
+        return;
+    }
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let glyphs = is_glyph(first);
+        let end = rest.find(|c| is_glyph(c) != glyphs).unwrap_or(rest.len());
+        let (part, after) = rest.split_at(end);
+        if glyphs {
+            numerals(part, found)
+        } else {
+            found.extend(token(part))
+        }
+        rest = after;
+    }
+}
+
+/// A name of a file with Chinese in it: `使用说明.md`, `数据/价格.csv`. What stands before the name without a space is in
+/// here too; whoever looks for the file finds out.
+fn chinese_name(text: &str) -> Option<&str> {
+    let joint = text.char_indices().zip(text.chars().skip(1));
+    let has_joint = joint
+        .into_iter()
+        .any(|((_, a), b)| (is_glyph(a) && (b == '.' || b == '/')) || (a == '/' && is_glyph(b)));
+    let end = text.rfind(|c: char| !is_glyph(c)).map(|at| at + 1).filter(|_| has_joint)?;
+    Some(if text[..end].ends_with('/') { text } else { &text[..end] })
+}
+
+/// Chinese, with its numerals as numbers where they count something.
+fn numerals(text: &str, found: &mut Vec<Piece>) {
+    let is_numeral = |c: char| "一二两三四五六七八九十百".contains(c);
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let end = rest.find(|c| !is_numeral(c)).unwrap_or(rest.len());
+        let counts = rest[end..].starts_with(|c| MEASURES.contains(c));
+        // 一个 is an article more often than a count.
+        let counts = counts && !rest.starts_with("一个");
+        let value = (end > 0 && counts).then(|| numeral(&rest[..end]));
+        let Some(value) = value else {
+            let step = end.max(first.len_utf8());
+            plain.push_str(&rest[..step]);
+            rest = &rest[step..];
+            continue;
+        };
+        found.extend((!plain.is_empty()).then(|| Piece::Glyphs(std::mem::take(&mut plain))));
+        found.push(Piece::Number(value));
+        rest = &rest[end..];
+    }
+    found.extend((!plain.is_empty()).then_some(Piece::Glyphs(plain)));
+}
+
+/// A Chinese numeral below a thousand, as a value.
+fn numeral(text: &str) -> u64 {
+    let (mut total, mut digit) = (0, None);
+    for c in text.chars() {
+        match "一二三四五六七八九".chars().zip(1..).find(|(each, _)| *each == c) {
+            Some((_, value)) => digit = Some(value),
+            None if c == '两' => digit = Some(2),
+            None => total += digit.take().unwrap_or(1) * if c == '十' { 10 } else { 100 },
+        }
+    }
+    total + digit.unwrap_or(0)
+}
+
+/// One thing that is not Chinese.
+fn token(text: &str) -> Vec<Piece> {
+    let text = text.trim_matches(['.', ':', '\'', '’', '=']);
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    if text.is_empty() || !text.contains(char::is_alphanumeric) && !text.contains('*') {
+        return Vec::new();
+    }
+    if let Some((from, to)) =
+        text.split_once(['-', '~', ':']).and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)))
+    {
+        return vec![Piece::Range(from, to)];
+    }
+    if let Ok(number) = text.parse() {
+        return vec![Piece::Number(number)];
+    }
+    let unit = &text[digits..];
+    if digits > 0 && unit.len() <= 2 && unit.chars().all(|c| c.is_ascii_alphabetic()) {
+        let number = text[..digits].parse().ok().map(Piece::Number);
+        return number.into_iter().chain([Piece::Word(unit.to_owned())]).collect();
+    }
+    // The plural of what is written in capitals: `TODOs`.
+    let single = text.strip_suffix('s').filter(|single| single.len() > 1 && is_capitals(single));
+    let text = single.unwrap_or(text).to_owned();
+    vec![if is_name(&text) {
+        Piece::Name(text)
+    } else if is_symbol(&text) {
+        Piece::Symbol(text)
+    } else {
+        Piece::Word(text)
+    }]
+}
+
+/// Whether a word looks like a path or a glob.
+fn is_name(word: &str) -> bool {
+    let extension = word.rsplit_once('.').is_some_and(|(stem, end)| {
+        !stem.ends_with(['.', ':'])
+            && (1..=8).contains(&end.len())
+            && end.chars().all(char::is_alphanumeric)
+            && end.chars().any(char::is_alphabetic)
+    });
+    let hidden = word.starts_with('.') && word.len() > 1;
+    extension
+        || hidden
+        || word.contains('*')
+        || (word.contains('/') && !word.contains("://"))
+        || BARE_NAMES.contains(&word.to_lowercase().as_str())
+}
+
+/// Whether a word looks like an identifier rather than a word of a language.
+fn is_symbol(word: &str) -> bool {
+    let humps = word.chars().zip(word.chars().skip(1)).any(|(a, b)| a.is_lowercase() && b.is_uppercase());
+    let mixed = word.contains(|c: char| c.is_ascii_digit()) && word.contains(char::is_alphabetic);
+    (word.len() > 1 && is_capitals(word))
+        || humps
+        || mixed
+        || word.contains(['_', ':', '#', '@', '~', '^', '$'])
+}
+
+fn is_capitals(word: &str) -> bool {
+    word.chars().all(|c| c.is_ascii_uppercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_taken_apart() {
+        let shown = |text| format!("{:?}", pieces(text));
+        assert_eq!(
+            shown("what's in `a b` of src/x.rs, lines 10-20?"),
+            r#"[Word("what's"), Word("in"), Quoted("a b"), Word("of"), Name("src/x.rs"), Word("lines"), Range(10, 20)]"#
+        );
+        assert_eq!(
+            shown("显示src/x.rs的第14到18行和前三行"),
+            r#"[Glyphs("显示"), Name("src/x.rs"), Glyphs("的第"), Number(14), Glyphs("到"), Number(18), Glyphs("行和前"), Number(3), Glyphs("行")]"#
+        );
+        assert_eq!(shown("大于 2KB"), r#"[Glyphs("大于"), Number(2), Word("KB")]"#);
+        assert_eq!(shown("打开使用说明.md"), r#"[Glyphs("打开使用说明"), Name("打开使用说明.md")]"#);
+        assert_eq!(
+            shown("TODO in getName and v1.0"),
+            r#"[Symbol("TODO"), Word("in"), Symbol("getName"), Word("and"), Symbol("v1.0")]"#
+        );
+        assert_eq!([numeral("两"), numeral("十五"), numeral("三百二十")], [2, 15, 320]);
+        assert_eq!(shown("👍 … ‘"), "[]");
+    }
+}

@@ -1,0 +1,308 @@
+//! A request, read: its pieces, its words, and what it says about places and lines.
+
+use super::{
+    pieces::{Piece, pieces},
+    words::{self, Word},
+};
+use crate::{Constraint, Intent};
+
+/// Words after which a place is named, and those that stand between.
+const BEFORE_PLACE: [&str; 8] = ["in", "under", "inside", "within", "from", "below", "ls", "of"];
+const ARTICLES: [&str; 8] = ["the", "this", "my", "our", "all", "every", "directory", "folder"];
+
+/// Words that name no place although they stand where one would.
+const NO_PLACE: [&str; 24] = [
+    "here",
+    "project",
+    "repo",
+    "repository",
+    "codebase",
+    "code",
+    "workspace",
+    "file",
+    "files",
+    "line",
+    "lines",
+    "it",
+    "directory",
+    "folder",
+    "rust",
+    "python",
+    "last",
+    "context",
+    "each",
+    "git",
+    "tests",
+    "test",
+    "content",
+    "contents",
+];
+
+/// What follows a place in Chinese.
+const AFTER_PLACE: [&str; 6] = ["目录", "文件夹", "里", "下", "中", "内"];
+
+/// Which part of a file is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    Whole,
+    Lines(u64, u64),
+    First(u64),
+    Last(u64),
+}
+
+/// How many lines are shown where the request says only *the first lines*.
+const SOME_LINES: u64 = 10;
+
+/// Where something is looked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Scope {
+    /// A file or directory, as the request names it.
+    pub(super) place: Option<String>,
+    /// A glob for names of files.
+    pub(super) glob: Option<String>,
+}
+
+/// A request, read once.
+#[derive(Debug)]
+pub(super) struct Reading {
+    /// As it was written, without what must not happen.
+    pub(super) text: String,
+    pub(super) pieces: Vec<Piece>,
+    /// Whether nothing may be changed.
+    pub(super) changes_nothing: bool,
+    /// The words in lower case with one space around each; what is quoted and what is a name is left out.
+    plain: String,
+}
+
+impl Reading {
+    /// Reads a request.
+    pub(super) fn new(request: &str) -> Self {
+        let changes_nothing = forbids(request);
+        // What must not be done is no order to do it.
+        let text = if changes_nothing {
+            clauses(request).filter(|clause| !forbids(clause)).collect()
+        } else {
+            request.to_owned()
+        };
+        let pieces = pieces(&text);
+        let mut plain = String::from(" ");
+        for piece in &pieces {
+            match piece {
+                Piece::Word(word) | Piece::Symbol(word) => plain += &format!("{} ", word.to_lowercase()),
+                Piece::Glyphs(text) => plain += &format!("{text} "),
+                Piece::Quoted(_) | Piece::Name(_) | Piece::Number(_) | Piece::Range(..) => plain += "· ",
+            }
+        }
+        Self { text, pieces, changes_nothing, plain }
+    }
+
+    /// Whether a word of this kind is in it.
+    pub(super) fn has(&self, word: Word) -> bool {
+        self.place_of(word).is_some()
+    }
+
+    /// Whether any is.
+    pub(super) fn has_any(&self, words: &[Word]) -> bool {
+        words.iter().any(|word| self.has(*word))
+    }
+
+    /// Whether one is and none of the others stands before it.
+    pub(super) fn begins_with(&self, word: Word, others: &[Word]) -> bool {
+        let Some(place) = self.place_of(word) else { return false };
+        others.iter().filter_map(|other| self.place_of(*other)).all(|other| other >= place)
+    }
+
+    fn place_of(&self, word: Word) -> Option<usize> {
+        word.place(&self.plain)
+    }
+
+    /// Names of files and directories, without globs.
+    pub(super) fn names(&self) -> Vec<&str> {
+        let names = self.pieces.iter().filter_map(|piece| match piece {
+            Piece::Name(name) if !name.contains('*') => Some(name.as_str()),
+            _ => None,
+        });
+        names.collect()
+    }
+
+    /// Quotations.
+    pub(super) fn quoted(&self) -> Vec<&str> {
+        let quoted = self.pieces.iter().filter_map(|piece| match piece {
+            Piece::Quoted(text) => Some(text.as_str()),
+            _ => None,
+        });
+        quoted.collect()
+    }
+
+    /// What looks like a part of a program, or is quoted: what is searched for.
+    pub(super) fn terms(&self) -> Vec<&str> {
+        let terms = self.pieces.iter().filter_map(|piece| match piece {
+            Piece::Quoted(text) | Piece::Symbol(text) => Some(text.as_str()),
+            _ => None,
+        });
+        terms.collect()
+    }
+
+    /// Words that are not of a script without spaces.
+    pub(super) fn words(&self) -> impl Iterator<Item = &str> {
+        self.pieces.iter().filter_map(|piece| match piece {
+            Piece::Word(word) => Some(word.as_str()),
+            _ => None,
+        })
+    }
+
+    /// The first word after one of these, past articles.
+    pub(super) fn after(&self, marks: &[&str]) -> Option<&str> {
+        let at = self.pieces.iter().position(
+            |piece| matches!(piece, Piece::Word(word) if marks.contains(&word.to_lowercase().as_str())),
+        )?;
+        self.pieces[at + 1..].iter().find_map(|piece| match piece {
+            Piece::Word(word) if ARTICLES.contains(&word.to_lowercase().as_str()) => None,
+            Piece::Word(word) | Piece::Symbol(word) | Piece::Quoted(word) | Piece::Name(word) => {
+                Some(Some(word.as_str()))
+            }
+            Piece::Number(_) | Piece::Range(..) | Piece::Glyphs(_) => Some(None),
+        })?
+    }
+
+    /// The first number.
+    pub(super) fn number(&self) -> Option<u64> {
+        self.pieces.iter().find_map(|piece| match piece {
+            Piece::Number(number) => Some(*number),
+            _ => None,
+        })
+    }
+
+    /// Which part of a file is wanted.
+    pub(super) fn part(&self) -> Part {
+        if let Some((from, to)) = self.range() {
+            return Part::Lines(from, to);
+        }
+        let (lines, number) = (self.has(Word::Line), self.number());
+        let before = |mark: char| {
+            self.pieces
+                .windows(2)
+                .any(|pair| matches!(pair, [Piece::Glyphs(text), Piece::Number(_)] if text.ends_with(mark)))
+        };
+        match number {
+            _ if !lines && number.is_none() => Part::Whole,
+            _ if self.has(Word::First) || before('前') => Part::First(number.unwrap_or(SOME_LINES)),
+            _ if self.has(Word::Last) || before('后') => Part::Last(number.unwrap_or(SOME_LINES)),
+            Some(line) if lines => Part::Lines(line, line),
+            _ => Part::Whole,
+        }
+    }
+
+    /// `10-20`, `10 to 20`, 10到20.
+    fn range(&self) -> Option<(u64, u64)> {
+        const BETWEEN: [&str; 8] = ["to", "through", "until", "and", "-", "到", "至", "和"];
+        let between = |text: &str| {
+            BETWEEN.iter().any(|word| text.trim_start_matches('行') == *word)
+                || text == "行到第"
+                || text == "到第"
+        };
+        let spelled = self.pieces.windows(3).find_map(|three| match three {
+            [Piece::Number(from), Piece::Word(text) | Piece::Glyphs(text), Piece::Number(to)]
+                if between(text) =>
+            {
+                Some((*from, *to))
+            }
+            _ => None,
+        });
+        let written = self.pieces.iter().find_map(|piece| match piece {
+            Piece::Range(from, to) => Some((*from, *to)),
+            _ => None,
+        });
+        written.or(spelled).filter(|(from, to)| *from > 0 && from <= to)
+    }
+
+    /// Where something is to be looked for.
+    pub(super) fn scope(&self) -> Scope {
+        Scope { place: self.place(), glob: self.glob() }
+    }
+
+    /// A file or directory that is named.
+    fn place(&self) -> Option<String> {
+        let named = self.names().into_iter().find(|name| extension_of(name).is_none());
+        named.map(str::to_owned).or_else(|| self.chinese_place()).or_else(|| self.english_place())
+    }
+
+    fn english_place(&self) -> Option<String> {
+        let word = self.after(&BEFORE_PLACE)?;
+        let is_place = !NO_PLACE.contains(&word.to_lowercase().as_str());
+        (is_place && self.words().any(|each| each == word)).then(|| word.to_owned())
+    }
+
+    /// `src 里`, `在 src`, 数据目录.
+    fn chinese_place(&self) -> Option<String> {
+        let pairs = self.pieces.windows(2).find_map(|pair| match pair {
+            [Piece::Word(word), Piece::Glyphs(text)]
+                if words::extension(word).is_none()
+                    && AFTER_PLACE.iter().any(|mark| text.starts_with(mark)) =>
+            {
+                Some(word.clone())
+            }
+            [Piece::Glyphs(text), Piece::Word(word)]
+                if text.ends_with('在') && words::extension(word).is_none() =>
+            {
+                Some(word.clone())
+            }
+            _ => None,
+        });
+        let own = self.pieces.iter().find_map(|piece| match piece {
+            Piece::Glyphs(text) => {
+                ["目录", "文件夹"].iter().find_map(|mark| text.split_once(mark)).map(|(name, _)| name)
+            }
+            _ => None,
+        });
+        pairs.or_else(|| {
+            own.filter(|name| !name.is_empty() && !name.ends_with(['个', '前'])).map(str::to_owned)
+        })
+    }
+
+    /// A glob that is written, or the one of a kind of files that is named.
+    fn glob(&self) -> Option<String> {
+        let written = self.pieces.iter().find_map(|piece| match piece {
+            Piece::Name(name) if name.contains('*') => Some(name.clone()),
+            _ => None,
+        });
+        written.or_else(|| self.kind().map(|extension| format!("*.{extension}")))
+    }
+
+    /// The extension of a kind of files: `python files`, `.py files`, md 文件.
+    pub(super) fn kind(&self) -> Option<String> {
+        self.pieces.windows(2).find_map(|pair| {
+            let [first, next] = pair else { return None };
+            let follows = match next {
+                Piece::Word(word) => {
+                    ["file", "files", "code", "source", "sources"].contains(&word.to_lowercase().as_str())
+                }
+                Piece::Glyphs(text) => ["文件", "代码", "源"].iter().any(|mark| text.starts_with(mark)),
+                _ => false,
+            };
+            match first {
+                Piece::Word(word) | Piece::Symbol(word) if follows => {
+                    words::extension(word).map(str::to_owned)
+                }
+                Piece::Name(name) if follows => extension_of(name),
+                _ => None,
+            }
+        })
+    }
+}
+
+/// Whether a text says that nothing may be changed.
+fn forbids(text: &str) -> bool {
+    Intent::of(text).demands(Constraint::ChangeNothing)
+}
+
+/// The parts of a sentence, with what divides them.
+fn clauses(text: &str) -> impl Iterator<Item = &str> {
+    let parts = text.split_inclusive(['，', '。', '；', '：', ',', ';', '\n']);
+    parts.flat_map(|part| part.split_inclusive(" but ")).flat_map(|part| part.split_inclusive(". "))
+}
+
+/// The extension that a name such as `.py` is.
+fn extension_of(name: &str) -> Option<String> {
+    words::extension(name.strip_prefix('.')?).map(str::to_owned)
+}

@@ -1,0 +1,119 @@
+//! What tools said, as facts.
+
+use std::collections::BTreeSet;
+
+/// Lines of a file, with their numbers: `L1: text`.
+pub(super) fn numbered(output: &str) -> Option<Vec<(u64, &str)>> {
+    let rows: Vec<_> = output
+        .lines()
+        .filter_map(|row| {
+            let (number, text) = row.strip_prefix('L')?.split_once(':')?;
+            Some((number.parse().ok()?, text.strip_prefix(' ').unwrap_or(text)))
+        })
+        .collect();
+    (!rows.is_empty()).then_some(rows)
+}
+
+/// Entries of a directory, as paths from it on.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Listing<'a> {
+    pub(super) files: Vec<&'a str>,
+    pub(super) directories: Vec<&'a str>,
+    /// Whether there are more.
+    pub(super) more: bool,
+}
+
+/// What a flat listing has, unless it is no listing.
+pub(super) fn listing(output: &str) -> Option<Listing<'_>> {
+    let mut rows = output.lines();
+    rows.next().filter(|first| first.starts_with("Absolute path: "))?;
+    let mut listing = Listing::default();
+    for row in rows {
+        if row.starts_with("More than ") && row.ends_with(" entries found") || row.starts_with("(only ") {
+            listing.more = true;
+        } else if let Some(directory) = row.strip_suffix('/') {
+            listing.directories.push(directory);
+        } else {
+            listing.files.push(row.strip_suffix(['@', '?']).unwrap_or(row));
+        }
+    }
+    Some(listing)
+}
+
+/// A line that was found, or one around it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Hit<'a> {
+    pub(super) path: &'a str,
+    pub(super) line: u64,
+    pub(super) text: &'a str,
+    /// Whether it fits, or only stands near one that does.
+    pub(super) fits: bool,
+}
+
+/// Lines that were found: `path:1:text`, and `path-2-text` for those around them.
+pub(super) fn hits(output: &str) -> Vec<Hit<'_>> {
+    let fitting = |row| marked(row, ':').next();
+    let paths: BTreeSet<_> = output.lines().filter_map(fitting).map(|hit| hit.path).collect();
+    // A name may hold either mark (`2026-11-16.md`), but there are lines around others only in files that have those.
+    let around = |row| marked(row, '-').find(|hit| paths.contains(hit.path));
+    output.lines().filter_map(|row| around(row).or_else(|| fitting(row))).collect()
+}
+
+/// Every number between two marks, with what stands before and after.
+fn marked(row: &str, mark: char) -> impl Iterator<Item = Hit<'_>> {
+    row.match_indices(mark).filter_map(move |(at, _)| {
+        let (number, text) = row[at + 1..].split_once(mark)?;
+        let is_number = at > 0 && number.bytes().all(|byte| byte.is_ascii_digit());
+        let line = number.parse().ok().filter(|_| is_number)?;
+        Some(Hit { path: &row[..at], line, text, fits: mark == ':' })
+    })
+}
+
+/// How many lines fit in each file: `path:3`.
+pub(super) fn counts(output: &str) -> Vec<(&str, u64)> {
+    let rows = output.lines().filter_map(|row| row.rsplit_once(':'));
+    rows.filter_map(|(path, count)| Some((path, count.parse().ok()?))).collect()
+}
+
+/// How a command ended, and what it printed.
+pub(super) fn command(output: &str) -> Option<(i64, &str)> {
+    let code = output.strip_prefix("Exit code: ")?;
+    let (code, rest) = code.split_once('\n')?;
+    let (_, printed) = rest.split_once("Output:\n")?;
+    Some((code.parse().ok()?, printed))
+}
+
+/// Where the first failure of a report of tests is: `FAILED name (src/lib.rs:12:5)`.
+pub(super) fn first_failure(report: &str) -> Option<(&str, u64)> {
+    let row = report.lines().find(|row| row.starts_with("FAILED ") && row.ends_with(')'))?;
+    let (_, place) = row.rsplit_once('(')?;
+    let mut parts = place.trim_end_matches(')').split(':');
+    Some((parts.next()?, parts.next()?.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn found_lines_are_told_from_those_around_them() {
+        let rows = hits("/w/a-1-.rs:2:x:3:y\n/w/a-1-.rs-3-z\n--\n(there are more)");
+        assert_eq!(
+            rows,
+            [
+                Hit { path: "/w/a-1-.rs", line: 2, text: "x:3:y", fits: true },
+                Hit { path: "/w/a-1-.rs", line: 3, text: "z", fits: false },
+            ]
+        );
+    }
+
+    #[test]
+    fn other_results_are_read_too() {
+        assert_eq!(numbered("L1: a\nL2:  b"), Some(vec![(1, "a"), (2, " b")]));
+        assert_eq!(numbered("failed to read file"), None);
+        let listed = Listing { files: vec!["a/b", "c"], directories: vec!["a"], more: true };
+        assert_eq!(listing("Absolute path: /w\na/\na/b\nc@\nMore than 3 entries found"), Some(listed));
+        assert_eq!(command("Exit code: 1\nWall time: 0.1 seconds\nOutput:\nno\n"), Some((1, "no\n")));
+        assert_eq!(first_failure("cargo: 1 failed\n\nFAILED t (src/a.rs:4:2)\n"), Some(("src/a.rs", 4)));
+    }
+}

@@ -1,0 +1,110 @@
+//! How a goal is reached: one plan for each, written as if every result were there already.
+
+use super::{
+    goal::Goal,
+    phrases::Phrase,
+    reading::Reading,
+    run::{Next, Planned, Run},
+};
+
+mod change;
+mod command;
+mod count;
+mod find;
+mod git;
+mod layout;
+mod search;
+mod show;
+
+impl Run<'_> {
+    /// The answer, or what must happen before there is one.
+    pub(super) fn reach(&self, goal: &Goal, reading: &Reading) -> Planned<String> {
+        match goal {
+            Goal::Show { file, part } => self.show(file, *part),
+            Goal::Define { name, show } => self.define(name, *show),
+            Goal::FindFiles { scope, name } => self.find_files(scope, name.as_deref()),
+            Goal::Rank(rank) => self.rank(rank),
+            Goal::Search { text, scope, want } => self.search(text, scope, *want),
+            Goal::List { directory } => self.list(directory.as_deref()),
+            Goal::Layout => self.layout(),
+            Goal::Run { command } => self.run(command),
+            Goal::Test { filter, code } => self.test(filter.as_deref(), *code),
+            Goal::CountLines(scope) => self.count_lines(scope),
+            Goal::CountFiles(scope) => self.count_files(scope),
+            Goal::CountFunctions(scope) => self.count_functions(scope),
+            Goal::Compare { one, two } => self.compare(one, two),
+            Goal::Status => self.status(),
+            Goal::Log { count, path } => self.log(*count, path.as_deref()),
+            Goal::Diff => self.diff(),
+            Goal::ChangesSince(since) => self.changes_since(since),
+            Goal::Blame { file, line } => self.blame(file, *line),
+            Goal::Create { path, content } => self.unless_forbidden(reading, path)?.create(path, content),
+            Goal::Replace { file, old, new } => self.unless_forbidden(reading, file)?.replace(file, old, new),
+            Goal::Rename { from, to } => self.unless_forbidden(reading, from)?.rename(from, to),
+            Goal::Delete { file } => self.unless_forbidden(reading, file)?.delete(file),
+            Goal::Say(phrase @ (Phrase::Hello | Phrase::Unclear | Phrase::NeedsModel)) => {
+                Ok(format!("{}\n{}", self.say(*phrase, &[]), self.say(Phrase::Abilities, &[])))
+            }
+            Goal::Say(phrase) => Ok(self.say(*phrase, &[])),
+        }
+    }
+
+    /// What is said comes before what is asked for: *do not change anything* wins over an order to.
+    fn unless_forbidden(&self, reading: &Reading, name: &str) -> Planned<&Self> {
+        if reading.changes_nothing { Err(self.ends(Phrase::ChangesNothing, &[name])) } else { Ok(self) }
+    }
+
+    /// What a command printed that ended well, or as it may.
+    fn command(&self, line: &str, fine: &[i64]) -> Planned<(i64, &str)> {
+        let output = self.call("shell_command", &serde_json::json!({"command": line}))?;
+        match super::results::command(output) {
+            Some((code, printed)) if fine.contains(&code) => Ok((code, printed)),
+            Some((_, printed)) => Err(self.failed(printed)),
+            None => Err(self.failed(output)),
+        }
+    }
+}
+
+/// A word that the shell takes as it is.
+fn quote(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "_-./=:+,@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+/// Rows below a heading.
+fn below(heading: String, rows: impl IntoIterator<Item = String>) -> String {
+    rows.into_iter().fold(heading, |text, row| text + "\n" + &row)
+}
+
+/// A text to be found to the letter, as a regular expression.
+fn literal(text: &str) -> String {
+    text.chars().fold(String::new(), |mut pattern, c| {
+        if r"\.+*?()|[]{}^$#&-~".contains(c) {
+            pattern.push('\\');
+        }
+        pattern.push(c);
+        pattern
+    })
+}
+
+/// Ends a turn with what is known by now.
+fn over<T>(said: String) -> Planned<T> {
+    Err(Next::Say(said))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_stay_words_in_a_shell_and_texts_in_a_pattern() {
+        assert_eq!(quote("src/a.rs"), "src/a.rs");
+        assert_eq!(quote("it's; rm -rf $HOME"), r"'it'\''s; rm -rf $HOME'");
+        assert_eq!(quote(""), "''");
+        assert_eq!(literal("a.b(c)"), r"a\.b\(c\)");
+    }
+}

@@ -1,0 +1,46 @@
+//! Runs commands and tests.
+
+use serde_json::json;
+
+use crate::plan::{
+    phrases::Phrase,
+    results,
+    run::{Planned, Run},
+};
+
+/// How many lines are shown around a failure.
+const AROUND: u64 = 8;
+
+impl Run<'_> {
+    /// The user's own command line. It is theirs to the letter, so it is the one thing that is not quoted.
+    pub(super) fn run(&self, command: &str) -> Planned<String> {
+        let output = self.call("shell_command", &json!({"command": command}))?;
+        let (code, printed) = results::command(output).ok_or_else(|| self.failed(output))?;
+        let printed = printed.trim_end();
+        let mut answer = if printed.is_empty() { self.say(Phrase::Silent, &[]) } else { printed.to_owned() };
+        if code != 0 {
+            answer = format!("{answer}\n{}", self.say(Phrase::ExitCode, &[&code.to_string()]));
+        }
+        if printed.contains("Read-only file system") {
+            answer = format!("{answer}\n{}", self.say(Phrase::ReadOnly, &[]));
+        }
+        Ok(answer)
+    }
+
+    pub(super) fn test(&self, filter: Option<&str>, code: bool) -> Planned<String> {
+        let arguments = filter.map_or_else(|| json!({}), |filter| json!({"filter": filter}));
+        let output = self.call("run_tests", &arguments)?;
+        // Where the tests did not even start, the report is what the runner said.
+        if output.contains("Read-only file system") {
+            return Err(self.failed(output));
+        }
+        let report = output.replace("\nTo run only what failed again, set `only_failed`.", "");
+        let report = report.trim_end();
+        let Some((path, line)) = results::first_failure(report).filter(|_| code) else {
+            return Ok(report.to_owned());
+        };
+        let from = line.saturating_sub(AROUND).max(1);
+        let code = self.lines(self.short(path), from, line - from + AROUND)?;
+        Ok(format!("{report}\n\n{}\n{code}", self.say(Phrase::FailingCode, &[self.short(path)])))
+    }
+}

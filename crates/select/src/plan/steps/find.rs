@@ -1,0 +1,144 @@
+//! Finds files: by name, by kind, by size and by age.
+
+use super::{below, quote};
+use crate::plan::{
+    goal::{Order, Rank},
+    phrases::Phrase,
+    reading::Scope,
+    run::{Planned, Run},
+};
+
+/// Directories that are made by programs and looked into by nobody.
+const MADE: [&str; 8] = [".git", "target", "node_modules", ".venv", "__pycache__", "dist", ".tox", ".cache"];
+
+impl Run<'_> {
+    pub(super) fn find_files(&self, scope: &Scope, name: Option<&str>) -> Planned<String> {
+        let files = self.files_in(scope)?;
+        let wanted = name.map(str::to_lowercase);
+        let fits = |path: &&String| {
+            wanted.as_ref().is_none_or(|wanted| path.to_lowercase().contains(wanted.as_str()))
+        };
+        let found: Vec<_> = files.iter().filter(fits).cloned().collect();
+        if found.is_empty() {
+            return Ok(self.say(Phrase::NoFilesFound, &[]));
+        }
+        Ok(below(self.say(Phrase::FilesFound, &[&found.len().to_string()]), found))
+    }
+
+    /// The files of a scope, as paths from the working directory on.
+    pub(super) fn files_in(&self, scope: &Scope) -> Planned<Vec<String>> {
+        let place = scope.place.as_deref().map(|name| self.place(name)).transpose()?;
+        let listing = self.everything(place.as_deref().unwrap_or("."))?;
+        let whole =
+            |path: &&str| place.as_ref().map_or((*path).to_owned(), |place| format!("{place}/{path}"));
+        let fits = |path: &&&str| scope.glob.as_deref().is_none_or(|glob| matches(glob, path));
+        Ok(listing.files.iter().filter(fits).map(whole).collect())
+    }
+
+    pub(super) fn list(&self, directory: Option<&str>) -> Planned<String> {
+        let place = directory.map(|name| self.place(name)).transpose()?;
+        let place = place.as_deref().unwrap_or(".");
+        let listing = self.entries(place)?;
+        let directories = listing.directories.iter().map(|name| format!("  {name}/"));
+        let rows: Vec<_> = directories.chain(listing.files.iter().map(|name| format!("  {name}"))).collect();
+        Ok(below(self.say(Phrase::Entries, &[place, &rows.len().to_string()]), rows))
+    }
+
+    pub(super) fn rank(&self, rank: &Rank) -> Planned<String> {
+        let (key, title) = match rank.order {
+            Order::Largest => ("-k1,1nr", Phrase::Largest),
+            Order::Smallest => ("-k1,1n", Phrase::Smallest),
+            Order::Newest => ("-k2,2nr", Phrase::Newest),
+            Order::Oldest => ("-k2,2n", Phrase::Oldest),
+        };
+        let place = rank.scope.place.as_deref().map(|name| self.place(name)).transpose()?;
+        let place = quote(&format!("./{}", place.unwrap_or_default()));
+        let made = MADE.map(|name| format!("-name {name}")).join(" -o ");
+        let named = rank.scope.glob.as_ref().map(|glob| format!(" -name {}", quote(glob)));
+        let limit = rank.limit.as_ref().map(|limit| format!(" {limit}"));
+        let tests = named.into_iter().chain(limit).collect::<String>();
+        let line = format!(
+            r"find {place} -type d \( {made} \) -prune -o -type f{tests} -printf '%s %T@ %TY-%Tm-%Td %TH:%TM %p\n' | sort {key} | head -n {}",
+            rank.count
+        );
+        let (_, printed) = self.command(&line, &[0])?;
+        let found: Vec<_> = printed.lines().filter_map(row).collect();
+        let Some((first, ..)) = found.first() else { return Ok(self.say(Phrase::NoFilesFound, &[])) };
+        let rows =
+            found.iter().map(|(path, bytes, changed)| format!("  {path}  {}  {changed}", size(*bytes)));
+        let answer = below(self.say(Phrase::Ranked, &[&self.say(title, &[])]), rows);
+        match rank.then {
+            Some(part) => Ok(format!("{answer}\n\n{}", self.show(first, part)?)),
+            None => Ok(answer),
+        }
+    }
+}
+
+/// Path, size in bytes and time of change.
+fn row(row: &str) -> Option<(&str, u64, String)> {
+    let mut parts = row.splitn(5, ' ');
+    let bytes = parts.next()?.parse().ok()?;
+    let (_, day, time, path) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+    Some((path.trim_start_matches("./"), bytes, format!("{day} {time}")))
+}
+
+/// A size as people read it.
+fn size(bytes: u64) -> String {
+    let tenths = |unit: u64| format!("{}.{}", bytes / unit, bytes % unit * 10 / unit);
+    match bytes {
+        0..1024 => format!("{bytes} B"),
+        1024..1_048_576 => format!("{} KB", tenths(1024)),
+        _ => format!("{} MB", tenths(1_048_576)),
+    }
+}
+
+/// Whether a path, or its last part where the glob has no `/`, fits a glob of `*` and `?`.
+fn matches(glob: &str, path: &str) -> bool {
+    let name = if glob.contains('/') { path } else { path.rsplit('/').next().unwrap_or(path) };
+    let (glob, name): (Vec<char>, Vec<char>) = (glob.chars().collect(), name.chars().collect());
+    // The last star, and how far it has eaten: enough to go back to.
+    let (mut at, mut star) = (0, None);
+    let mut place = 0;
+    while at < name.len() {
+        match glob.get(place) {
+            Some('*') => {
+                star = Some((place, at));
+                place += 1;
+            }
+            Some(c) if *c == '?' || *c == name[at] => {
+                place += 1;
+                at += 1;
+            }
+            _ => {
+                let Some((star_at, eaten)) = star else { return false };
+                star = Some((star_at, eaten + 1));
+                (place, at) = (star_at + 1, eaten + 1);
+            }
+        }
+    }
+    glob[place..].iter().all(|c| *c == '*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn globs_fit_names_and_paths() {
+        for (glob, path, fits) in [
+            ("*.rs", "src/a.rs", true),
+            ("*.rs", "src/a.rst", false),
+            ("test_*.py", "tests/test_a.py", true),
+            ("src/*/x?.rs", "src/a/x1.rs", true),
+            ("**/*.md", "a/b/c.md", true),
+            ("a*b*c", "a1b2b3c", true),
+        ] {
+            assert_eq!(matches(glob, path), fits, "{glob} {path}");
+        }
+    }
+
+    #[test]
+    fn sizes_are_short() {
+        assert_eq!([size(5), size(1536), size(3 << 20)], ["5 B", "1.5 KB", "3.0 MB"]);
+    }
+}

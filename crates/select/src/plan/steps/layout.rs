@@ -1,0 +1,132 @@
+//! Says how a project is laid out: languages, sizes, directories, entry points, tests.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use crate::plan::{
+    phrases::Phrase,
+    results::{Listing, counts},
+    run::{Planned, Run},
+    words,
+};
+
+/// How many files have their lines counted.
+const MOST_FILES: usize = 2000;
+
+/// How many rows each part has.
+const ROWS: usize = 12;
+
+/// Where programs begin.
+const ENTRIES: [&str; 14] = [
+    "main.rs",
+    "main.py",
+    "__main__.py",
+    "app.py",
+    "manage.py",
+    "main.go",
+    "index.js",
+    "index.ts",
+    "server.js",
+    "main.c",
+    "main.cpp",
+    "Main.java",
+    "main.ts",
+    "cli.py",
+];
+
+/// What says how a project is built.
+const MANIFESTS: [&str; 12] = [
+    "Cargo.toml",
+    "pyproject.toml",
+    "setup.py",
+    "requirements.txt",
+    "package.json",
+    "go.mod",
+    "pom.xml",
+    "build.gradle",
+    "CMakeLists.txt",
+    "Makefile",
+    "Gemfile",
+    "Dockerfile",
+];
+
+impl Run<'_> {
+    pub(super) fn layout(&self) -> Planned<String> {
+        let listing = self.everything(".")?;
+        let arguments = json!({"pattern": "^", "output_mode": "count", "limit": MOST_FILES});
+        let lines = counts(self.call("grep_files", &arguments)?);
+        let total: u64 = lines.iter().map(|(_, count)| count).sum();
+        let mut answer =
+            vec![self.say(Phrase::Project, &[&listing.files.len().to_string(), &total.to_string()])];
+        answer.extend((listing.more || lines.len() == MOST_FILES).then(|| self.say(Phrase::Cut, &[])));
+        answer.extend(self.languages(&lines));
+        answer.extend(self.directories(&listing));
+        let named = |names: &[&str]| pick(&listing, |path| names.contains(&last(path)));
+        for (phrase, found) in [
+            (Phrase::Manifests, named(&MANIFESTS)),
+            (Phrase::EntryPoints, named(&ENTRIES)),
+            (Phrase::Tests, tests(&listing)),
+        ] {
+            answer.extend((!found.is_empty()).then(|| self.say(phrase, &[&self.language.list(&found)])));
+        }
+        Ok(answer.join("\n"))
+    }
+
+    fn languages(&self, lines: &[(&str, u64)]) -> Vec<String> {
+        let mut languages: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+        let other = self.say(Phrase::OtherFiles, &[]);
+        for (path, count) in lines {
+            let extension = last(path).rsplit_once('.').map(|(_, extension)| extension);
+            let language = extension.and_then(words::language).unwrap_or(&other);
+            let (files, all) = languages.entry(language).or_default();
+            (*files, *all) = (*files + 1, *all + count);
+        }
+        let mut rows: Vec<_> = languages.into_iter().collect();
+        rows.sort_by_key(|(_, (_, lines))| std::cmp::Reverse(*lines));
+        let rows = rows.into_iter().take(ROWS).map(|(name, (files, lines))| {
+            format!("  {}", self.say(Phrase::LanguageRow, &[name, &files.to_string(), &lines.to_string()]))
+        });
+        [self.say(Phrase::Languages, &[])].into_iter().chain(rows).collect()
+    }
+
+    fn directories(&self, listing: &Listing<'_>) -> Vec<String> {
+        let top = listing.directories.iter().filter(|path| !path.contains('/'));
+        let rows: Vec<_> = top
+            .map(|directory| {
+                let inside =
+                    |path: &&&str| path.strip_prefix(directory).is_some_and(|rest| rest.starts_with('/'));
+                let files = listing.files.iter().filter(inside).count().to_string();
+                format!("  {}", self.say(Phrase::DirectoryRow, &[directory, &files]))
+            })
+            .take(ROWS)
+            .collect();
+        if rows.is_empty() {
+            rows
+        } else {
+            [self.say(Phrase::Directories, &[])].into_iter().chain(rows).collect()
+        }
+    }
+}
+
+fn tests<'a>(listing: &Listing<'a>) -> Vec<&'a str> {
+    let directories =
+        listing.directories.iter().copied().filter(|path| ["tests", "test", "spec"].contains(&last(path)));
+    let is_test = |path: &str| {
+        let name = last(path);
+        name.starts_with("test_")
+            || name.contains("_test.")
+            || name.contains(".test.")
+            || name.contains(".spec.")
+    };
+    directories.chain(pick(listing, is_test)).take(ROWS).collect()
+}
+
+fn pick<'a>(listing: &Listing<'a>, fits: impl Fn(&str) -> bool) -> Vec<&'a str> {
+    listing.files.iter().copied().filter(|path| fits(path)).take(ROWS).collect()
+}
+
+/// The last part of a path.
+fn last(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}

@@ -1,0 +1,110 @@
+//! Shows a file, a part of it, or what is defined in it.
+
+use serde_json::json;
+
+use super::below;
+use crate::plan::{
+    names::Found,
+    phrases::Phrase,
+    reading::Part,
+    results::{self, hits},
+    run::{Planned, Run},
+    steps::literal,
+};
+
+/// How many definitions of a name are shown.
+const SHOWN: usize = 3;
+
+/// How long a definition may be.
+const MOST_LINES: u64 = 120;
+
+/// What stands before a name where it is defined, in most languages.
+const DEFINES: &str = r"\b(fn|def|func|function|class|struct|enum|trait|interface|type|mod|const|static|let|var|val|macro_rules!)\s+(\([^)]*\)\s*)?";
+
+impl Run<'_> {
+    pub(super) fn show(&self, name: &str, part: Part) -> Planned<String> {
+        let file = match self.look_up(name)? {
+            // What ignore files leave out is not listed, and may be there all the same.
+            Found::None(_)
+                if name.contains(['.', '/']) && results::numbered(self.read(name, 1, 1)?).is_some() =>
+            {
+                name.to_owned()
+            }
+            found => self.one(name, found, Phrase::NoFile)?,
+        };
+        let (offset, limit) = match part {
+            Part::Whole => (1, 2000),
+            Part::Lines(from, to) => (from, to - from + 1),
+            Part::First(count) => (1, count),
+            Part::Last(count) => (self.lines_of(&file)?.saturating_sub(count) + 1, count),
+        };
+        self.lines(&file, offset, limit)
+    }
+
+    fn read(&self, file: &str, offset: u64, limit: u64) -> Planned<&str> {
+        let arguments = match offset {
+            1 => json!({"file_path": file, "limit": limit}),
+            _ => json!({"file_path": file, "offset": offset, "limit": limit}),
+        };
+        self.call("read_file", &arguments)
+    }
+
+    /// Some lines of a file with a heading.
+    pub(super) fn lines(&self, file: &str, offset: u64, limit: u64) -> Planned<String> {
+        let output = self.read(file, offset, limit)?;
+        match results::numbered(output) {
+            Some(rows) => Ok(self.shown(file, &rows)),
+            None if output == "offset exceeds file length" && offset == 1 => {
+                Ok(self.say(Phrase::Empty, &[file]))
+            }
+            None => Err(self.failed(output)),
+        }
+    }
+
+    fn shown(&self, file: &str, rows: &[(u64, &str)]) -> String {
+        let heading = match rows {
+            [(1, _), ..] => self.say(Phrase::WholeFile, &[file]),
+            [(from, _), .., (to, _)] => self.say(Phrase::FileLines, &[file, &format!("{from}-{to}")]),
+            [(line, _)] => self.say(Phrase::FileLines, &[file, &line.to_string()]),
+            [] => self.say(Phrase::Empty, &[file]),
+        };
+        below(heading, rows.iter().map(|(number, text)| format!("{number:>5}  {text}")))
+    }
+
+    /// How many lines a file has.
+    pub(super) fn lines_of(&self, file: &str) -> Planned<u64> {
+        let output =
+            self.call("grep_files", &json!({"pattern": "^", "path": file, "output_mode": "count"}))?;
+        Ok(results::counts(output).first().map_or(0, |(_, count)| *count))
+    }
+
+    /// Where something is defined, and its code.
+    pub(super) fn define(&self, name: &str, show: bool) -> Planned<String> {
+        let last = name.rsplit("::").next().unwrap_or(name);
+        let pattern = format!(r"{DEFINES}{}\b", literal(last));
+        let output = self.call("grep_files", &json!({"pattern": pattern, "output_mode": "content"}))?;
+        let found = hits(output);
+        if found.is_empty() {
+            return Ok(self.say(Phrase::NotDefined, &[name]));
+        }
+        if !show || found.len() > SHOWN {
+            let rows =
+                found.iter().map(|hit| format!("{}:{}: {}", self.short(hit.path), hit.line, hit.text.trim()));
+            return Ok(below(self.say(Phrase::Defined, &[name]), rows));
+        }
+        let mut shown = Vec::new();
+        for hit in found {
+            let opens = hit.text.trim_end().ends_with(['{', ':', '(', ',']);
+            let path = self.short(hit.path);
+            // The block of a line is the one it stands in, so the one a definition opens is that of the next line.
+            let block = json!({"anchor_line": hit.line + 1, "max_levels": 1});
+            let arguments =
+                json!({"file_path": path, "mode": "indentation", "indentation": block, "limit": MOST_LINES});
+            let code =
+                if opens { self.call("read_file", &arguments)? } else { self.read(path, hit.line, 1)? };
+            let rows = results::numbered(code).ok_or_else(|| self.failed(code))?;
+            shown.push(self.shown(path, &rows));
+        }
+        Ok(shown.join("\n\n"))
+    }
+}

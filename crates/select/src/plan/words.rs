@@ -1,0 +1,153 @@
+//! The words the planner knows, in both languages.
+
+/// What a word of a request is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Word {
+    Show,
+    List,
+    Find,
+    Search,
+    Count,
+    Compare,
+    Run,
+    Command,
+    Test,
+    Outcome,
+    Create,
+    Replace,
+    Rename,
+    Delete,
+    Think,
+    Explain,
+    Why,
+    Code,
+    Greet,
+    Git,
+    Status,
+    Commit,
+    Change,
+    Mine,
+    Since,
+    Who,
+    Project,
+    Layout,
+    File,
+    Directory,
+    Line,
+    Function,
+    Defined,
+    Largest,
+    Smallest,
+    Newest,
+    Oldest,
+    Larger,
+    Smaller,
+    First,
+    Last,
+    Around,
+    Failure,
+    Everywhere,
+}
+
+/// For each its English words (`*`: any ending, `_`: a space) and its Chinese ones.
+#[rustfmt::skip]
+const WORDS: &[(Word, &str, &str)] = &[
+    (Word::Show, "show see display print cat open view read head tail look_at what's_in what_is_in inside contents content_of give_me",
+        "显示 打开 查看 看看 看一下 看 读 内容 写了 展示 输出 打印 是什么"),
+    (Word::List, "list ls dir what's_in what_is_in", "列出 列一下 有什么 有哪些 都有 罗列"),
+    (Word::Find, "find locate which where what_files are_there any are_named named called", "找 查找 哪些 哪个 有没有 在哪 搜"),
+    (Word::Search, "search* grep look_for occurrences mention* contain* use uses used using where_do where_is_the_text", "搜索 搜 查一下 找 包含 含有 用到 使用了 出现 里有"),
+    (Word::Count, "how_many count number_of how_much total_number", "多少 几个 统计 数一数 数一下 有几 共几 总数 计数"),
+    (Word::Compare, "compare difference* differ* diff vs versus", "比较 对比 区别 不同 差异 差别"),
+    (Word::Run, "run execute launch exec", "运行 执行 跑"),
+    (Word::Command, "command", "命令 指令"),
+    (Word::Test, "test tests testing", "测试"),
+    (Word::Outcome, "pass passing passed passes fail failing failed fails failure* green red ok broken", "通过 失败 成功 挂了 报错"),
+    (Word::Create, "create make new touch write add", "新建 创建 建立 建一个 写入 生成文件"),
+    (Word::Replace, "replace change substitute swap", "替换 改成 改为 换成 修改为 换为"),
+    (Word::Rename, "rename move mv", "重命名 改名 移动 移到 挪到"),
+    (Word::Delete, "delete remove rm erase", "删除 删掉 移除 删了 删"),
+    (Word::Think, "refactor* implement* fix* debug* optimi* improve* rewrite translate* summari* review document develop solve design port upgrade migrate convert clean_up advise recommend",
+        "重构 实现 修复 修好 修正 修一下 优化 改进 翻译 总结 评审 设计 开发 调试 迁移 升级 写一个 写个 编写 写一段"),
+    (Word::Explain, "explain describe tell_me_about", "解释 说明一下 讲讲"),
+    (Word::Why, "why how_come how_do_i how_to how_does how_can", "为什么 为何 怎么会 怎样 如何 怎么样 怎么办"),
+    (Word::Code, "parser program code function class script module app application feature test tests unit_test loop algorithm", "程序 代码 函数 脚本 功能 模块"),
+    (Word::Greet, "hello hi hey help what_can_you_do who_are_you thanks", "你好 您好 帮助 你能做什么 你会什么 谢谢"),
+    (Word::Git, "git", "git"),
+    (Word::Status, "status uncommitted untracked unstaged staged dirty", "状态 未提交 没提交 没有提交 未跟踪 暂存"),
+    (Word::Commit, "commit commits committed log history", "提交 历史 日志"),
+    (Word::Change, "changed changes change diff modified difference edit edits edited", "改了 修改 变化 变更 改动 更改 改过"),
+    (Word::Mine, "i my we our me", "我"),
+    (Word::Since, "since after between", "以来 之后 以后 自从"),
+    (Word::Who, "who blame whose", "谁 作者"),
+    (Word::Project, "project repo repository codebase code_base workspace", "项目 仓库 工程 代码库"),
+    (Word::Layout, "layout structure overview organi* architecture tree", "结构 介绍 概述 概览 布局 组织 架构 概况"),
+    (Word::File, "file files", "文件"),
+    (Word::Directory, "directory directories folder folders dir", "目录 文件夹"),
+    (Word::Line, "line lines loc", "行"),
+    (Word::Function, "function functions fn def method methods func", "函数 方法"),
+    (Word::Defined, "defined definition define declared declaration implemented", "定义 声明 实现的"),
+    (Word::Largest, "largest biggest longest heaviest", "最大 最长 体积最大"),
+    (Word::Smallest, "smallest shortest tiniest", "最小 最短"),
+    (Word::Newest, "newest latest recent recently most_recent last_modified last_changed changed_in_the_last modified_in_the_last today", "最近 最新 刚刚 今天"),
+    (Word::Oldest, "oldest", "最旧 最老 最早"),
+    (Word::Larger, "larger_than bigger_than greater_than more_than over above exceeding at_least", "大于 超过 以上 大过"),
+    (Word::Smaller, "smaller_than less_than under below at_most", "小于 不到 以下 不超过"),
+    (Word::First, "first head top beginning", "前几 前面 开头 头几"),
+    (Word::Last, "last tail bottom end ending final", "最后 末尾 结尾 倒数"),
+    (Word::Around, "around context surrounding code_of code_around", "上下文 周围 附近 前后"),
+    (Word::Failure, "first_failure failure failing_test failed_test code_of_the", "失败"),
+    (Word::Everywhere, "all every each everywhere", "所有 全部 每个 每处 都"),
+];
+
+impl Word {
+    /// Where a text first has such a word. The text is in lower case, with one space around English words.
+    pub(super) fn place(self, text: &str) -> Option<usize> {
+        let (_, english, chinese) = WORDS.iter().find(|(word, ..)| *word == self)?;
+        let english = english.split(' ').filter_map(|word| {
+            let (stem, end) = word.strip_suffix('*').map_or((word, " "), |stem| (stem, ""));
+            text.find(&format!(" {}{end}", stem.replace('_', " ")))
+        });
+        let chinese = chinese.split(' ').filter_map(|word| text.find(word));
+        english.chain(chinese).min()
+    }
+}
+
+/// Languages of programs by the words for them, with the globs of their files and what begins a function in them.
+#[rustfmt::skip]
+const KINDS: &[(&str, &[&str], &str)] = &[
+    ("Rust", &["rust", "rs"], "rs"),
+    ("Python", &["python", "py"], "py"),
+    ("JavaScript", &["javascript", "js"], "js"),
+    ("TypeScript", &["typescript", "ts"], "ts"),
+    ("Go", &["golang", "go"], "go"),
+    ("Java", &["java"], "java"),
+    ("C", &["c"], "c"),
+    ("C++", &["c++", "cpp"], "cpp"),
+    ("Ruby", &["ruby", "rb"], "rb"),
+    ("Shell", &["shell", "sh", "bash"], "sh"),
+    ("Markdown", &["markdown", "md"], "md"),
+    ("TOML", &["toml"], "toml"),
+    ("JSON", &["json"], "json"),
+    ("YAML", &["yaml", "yml"], "yml"),
+    ("CSV", &["csv"], "csv"),
+    ("HTML", &["html"], "html"),
+    ("CSS", &["css"], "css"),
+    ("Text", &["txt", "text"], "txt"),
+    ("Log", &["log"], "log"),
+    ("SQL", &["sql"], "sql"),
+];
+
+/// The extension of the files that a word such as `python` or `md` stands for.
+pub(super) fn extension(word: &str) -> Option<&'static str> {
+    let word = word.to_lowercase();
+    KINDS.iter().find(|(_, words, _)| words.contains(&word.as_str())).map(|(.., extension)| *extension)
+}
+
+/// The language of files with an extension.
+pub(super) fn language(extension: &str) -> Option<&'static str> {
+    KINDS
+        .iter()
+        .find(|(_, words, own)| *own == extension || words.contains(&extension))
+        .map(|(name, ..)| *name)
+}

@@ -1,0 +1,184 @@
+//! The builtin model at work: requests as people type them, on a real project, with the real tools.
+//!
+//! `builtin/seen.jsonl` and `builtin/unseen.jsonl` were written before the rules; the rules were made for the first and
+//! never changed for the second. `builtin/declined.jsonl` has what must be asked about or declined.
+
+#![expect(clippy::unwrap_used, reason = "in the helpers of a test, too, a failed unwrap is a failed test")]
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::Path,
+    sync::{Arc, Mutex},
+};
+
+use serde::Deserialize;
+use serde_json::Value;
+use windlass::{Agent, ApprovalPolicy, Event, EventSink, Policy, SandboxMode, ToolCall, Toolset};
+
+#[path = "builtin/project.rs"]
+mod project;
+
+/// A request, and what must come of it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    ask: String,
+    /// Calls that must be made, in this order; others may come between. Texts must hold what is given here.
+    #[serde(default)]
+    calls: Vec<(String, BTreeMap<String, Value>)>,
+    /// What the answer must say.
+    says: Vec<String>,
+    /// And what it must not.
+    #[serde(default)]
+    not: Vec<String>,
+    /// What files must hold afterwards; nothing, if they must be gone.
+    #[serde(default)]
+    files: BTreeMap<String, Option<String>>,
+}
+
+/// Tools that cannot change anything.
+const READERS: [&str; 3] = ["list_dir", "grep_files", "read_file"];
+
+/// Keeps the calls.
+#[derive(Default)]
+struct Calls(Mutex<Vec<ToolCall>>);
+
+impl EventSink for Calls {
+    fn emit(&self, event: &Event) {
+        if let Event::CallStarted { call, .. } = event {
+            self.0.lock().unwrap().push(call.clone());
+        }
+    }
+}
+
+/// What became of a request.
+struct Turn {
+    calls: Vec<(String, Value)>,
+    answer: String,
+}
+
+/// Runs a request in a project of its own.
+async fn run(ask: &str, place: &Path) -> Turn {
+    let calls = Arc::new(Calls::default());
+    let policy = Policy {
+        cwd: place.to_owned(),
+        approval: ApprovalPolicy::Never,
+        sandbox: SandboxMode::WorkspaceWrite,
+        ..Policy::default()
+    };
+    let mut agent = Agent::builder()
+        .model(windlass::select::builtin())
+        .builtin(Toolset::default())
+        .policy(policy)
+        .environment(std::env::vars().filter(|(name, _)| !name.starts_with("CARGO_")).collect())
+        .events(Arc::clone(&calls) as _)
+        .build()
+        .unwrap();
+    let answer = agent.ask(ask).await.unwrap();
+    let calls = std::mem::take(&mut *calls.0.lock().unwrap());
+    let calls = calls.iter().map(|call| {
+        let (windlass::Input::Json(input) | windlass::Input::Text(input)) = &call.input;
+        (call.name.to_string(), serde_json::from_str(input).unwrap())
+    });
+    Turn { calls: calls.collect(), answer }
+}
+
+impl Row {
+    /// What is wrong with what came of it.
+    fn problems(&self, turn: &Turn, place: &Path) -> Vec<String> {
+        let mut problems = Vec::new();
+        let mut left = turn.calls.iter();
+        for (tool, arguments) in &self.calls {
+            if !left.any(|(name, input)| {
+                name == tool && arguments.iter().all(|(key, value)| fits(value, &input[key]))
+            }) {
+                problems.push(format!("no call of {tool} {arguments:?}"));
+            }
+        }
+        let says = self.says.iter().filter(|text| !turn.answer.contains(*text));
+        problems.extend(says.map(|text| format!("the answer does not say `{text}`")));
+        let not = self.not.iter().filter(|text| turn.answer.contains(*text));
+        problems.extend(not.map(|text| format!("the answer says `{text}`")));
+        for (path, content) in &self.files {
+            let found = fs::read_to_string(place.join(path)).ok();
+            if found != *content {
+                problems.push(format!("`{path}` is {found:?}"));
+            }
+        }
+        problems
+    }
+}
+
+/// Whether an argument is what a row wants: texts hold it, everything else is the same.
+fn fits(wanted: &Value, found: &Value) -> bool {
+    match (wanted, found) {
+        (Value::String(wanted), Value::String(found)) => found.contains(wanted),
+        (wanted, found) => wanted == found,
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+/// Runs all rows of a table; the share that came out right, in percent, and what was wrong with the others.
+async fn score(table: &str, check: impl Fn(&Row, &Turn) -> Vec<String>) -> (usize, String) {
+    let template = tempfile::tempdir().unwrap();
+    project::make(template.path());
+    let rows: Vec<Row> = table.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let (mut right, mut wrong) = (0, String::new());
+    for row in &rows {
+        let place = tempfile::tempdir().unwrap();
+        copy(template.path(), place.path());
+        let place = place.path().canonicalize().unwrap();
+        let turn = run(&row.ask, &place).await;
+        let mut problems = row.problems(&turn, &place);
+        problems.extend(check(row, &turn));
+        if problems.is_empty() {
+            right += 1;
+        } else {
+            wrong += &format!(
+                "\n{}\n  {}\n  calls: {:?}\n  answer: {}\n",
+                row.ask,
+                problems.join("\n  "),
+                turn.calls,
+                turn.answer
+            );
+        }
+    }
+    (right * 100 / rows.len(), format!("{right} of {}{wrong}", rows.len()))
+}
+
+#[tokio::test]
+async fn requests_the_rules_were_made_for_are_understood() {
+    let (percent, report) = score(include_str!("builtin/seen.jsonl"), |_, _| Vec::new()).await;
+    assert_eq!(percent, 100, "{report}");
+}
+
+/// Whoever makes rules must not look at what fails here; that is why it says only how many.
+#[tokio::test]
+async fn requests_the_rules_were_not_made_for_are_mostly_understood() {
+    let (percent, report) = score(include_str!("builtin/unseen.jsonl"), |_, _| Vec::new()).await;
+    let report =
+        if std::env::var_os("SHOW_UNSEEN").is_some() { &report } else { report.lines().next().unwrap() };
+    assert!(percent >= 80, "{report}");
+}
+
+#[tokio::test]
+async fn what_needs_judgement_or_an_answer_is_not_guessed() {
+    let changes = |_: &Row, turn: &Turn| {
+        let calls = turn.calls.iter().filter(|(name, _)| !READERS.contains(&name.as_str()));
+        calls.map(|(name, input)| format!("it called {name} {input}")).collect()
+    };
+    let (percent, report) = score(include_str!("builtin/declined.jsonl"), changes).await;
+    assert_eq!(percent, 100, "{report}");
+}
