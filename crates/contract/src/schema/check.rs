@@ -1,24 +1,33 @@
-//! Whether a value fits a schema, as far as it decides whether a call makes sense.
-
-use std::{mem, slice};
+//! Whether a value fits a schema.
 
 use serde_json::{Map, Value};
 
 use super::{MAX_DEPTH, kind_of};
 
 mod bounds;
+mod format;
+mod members;
+mod patterns;
+mod unions;
+
+use patterns::Patterns;
 
 /// How many pairs of a schema and a value one check may look at: far more than honest arguments need, and done within
 /// milliseconds. Without it a few references back to unions double the work with every level.
 const MAX_VISITS: usize = 100_000;
+/// Problems that are told; the rest are counted.
+const MAX_PROBLEMS: usize = 20;
 
 /// Everything in which a value does not fit.
 pub(super) fn check(root: &Map<String, Value>, value: &Value) -> Vec<String> {
-    let mut check = Check { root, left: MAX_VISITS, problems: Vec::new() };
-    match check.object(root, value, "arguments", 0) {
-        Ok(()) => check.problems,
-        Err(TooComplex) => vec!["`arguments` is too complex to check".to_owned()],
+    let mut check = Check::new(root);
+    if let Err(TooComplex) = check.object(root, value, "arguments", 0) {
+        return vec!["`arguments` is too complex to check".to_owned()];
     }
+    let left = check.problems.len().saturating_sub(MAX_PROBLEMS);
+    check.problems.truncate(MAX_PROBLEMS);
+    check.problems.extend((left > 0).then(|| format!("and {left} more problems")));
+    check.problems
 }
 
 struct Check<'a> {
@@ -26,6 +35,9 @@ struct Check<'a> {
     /// Visits that are left.
     left: usize,
     problems: Vec<String>,
+    patterns: Patterns<'a>,
+    /// Something was met that cannot be checked, and was let pass.
+    is_unsure: bool,
 }
 
 /// All visits are used up, and the check with them.
@@ -33,6 +45,11 @@ struct Check<'a> {
 struct TooComplex;
 
 impl<'a> Check<'a> {
+    fn new(root: &'a Map<String, Value>) -> Self {
+        let (problems, patterns) = (Vec::new(), Patterns::default());
+        Self { root, left: MAX_VISITS, problems, patterns, is_unsure: false }
+    }
+
     fn any(&mut self, schema: &'a Value, value: &Value, path: &str, depth: usize) -> Result<(), TooComplex> {
         schema.as_object().map_or(Ok(()), |schema| self.object(schema, value, path, depth))
     }
@@ -44,96 +61,66 @@ impl<'a> Check<'a> {
         path: &str,
         depth: usize,
     ) -> Result<(), TooComplex> {
-        self.left = self.left.checked_sub(1).ok_or(TooComplex)?;
+        self.spend(1)?;
         if depth > MAX_DEPTH {
-            self.problems.push(format!("`{path}` is nested more than {MAX_DEPTH} deep"));
+            self.problem(path, format_args!("is nested more than {MAX_DEPTH} deep"));
             return Ok(());
         }
         if let Some(target) = schema.get("$ref").and_then(Value::as_str).and_then(|name| self.resolve(name)) {
-            return self.object(target, value, path, depth + 1);
+            self.object(target, value, path, depth + 1)?;
         }
         if let Some(expected) = schema.get("type").filter(|kinds| !allows(kinds, value)) {
             let expected = expected.to_string().replace('"', "");
-            self.problems.push(format!("`{path}` must be {expected}, found {}", kind_of(value)));
+            self.problem(path, format_args!("must be {expected}, found {}", kind_of(value)));
             return Ok(());
         }
-        if let Some(allowed) = list(schema, "enum").filter(|all| !all.contains(value)) {
-            let allowed = allowed.iter().map(Value::to_string).collect::<Vec<_>>().join(", ");
-            self.problems.push(format!("`{path}` must be one of {allowed}, found {value}"));
+        if let Some(allowed) = list(schema, "enum").filter(|all| !all.iter().any(|each| same(each, value))) {
+            let found = clipped(&value.to_string());
+            self.problem(path, format_args!("must be one of {}, found {found}", listed(allowed)));
         }
-        self.problems.extend(bounds::broken(schema, value).map(|problem| format!("`{path}` {problem}")));
-        if let Some(banned) = schema.get("not")
-            && self.fits_one(slice::from_ref(banned), value, depth + 1)?
-        {
-            self.problems.push(format!("`{path}` has a form it must not have"));
+        for broken in bounds::broken(schema, value) {
+            self.problem(path, format_args!("{broken}"));
         }
-        for choices in ["anyOf", "oneOf"].into_iter().filter_map(|union| list(schema, union)) {
-            if !self.fits_one(choices, value, depth + 1)? {
-                self.problems.push(format!("`{path}` fits none of the forms it may have"));
-            }
-        }
-        for part in list(schema, "allOf").into_iter().flatten() {
-            self.any(part, value, path, depth + 1)?;
-        }
+        self.unions(schema, value, path, depth)?;
         match value {
-            Value::Object(members) => self.members(schema, members, path, depth),
+            Value::Object(members) => self.members(schema, (value, members), path, depth),
             Value::Array(items) => self.items(schema, items, path, depth),
-            _ => Ok(()),
+            Value::String(text) => self.text(schema, text, path),
+            Value::Null | Value::Bool(_) | Value::Number(_) => Ok(()),
         }
     }
 
-    fn items(
-        &mut self,
-        schema: &'a Map<String, Value>,
-        items: &[Value],
-        path: &str,
-        depth: usize,
-    ) -> Result<(), TooComplex> {
-        let Some(schema) = schema.get("items") else { return Ok(()) };
-        let mut each = items.iter().enumerate();
-        each.try_for_each(|(at, item)| self.any(schema, item, &format!("{path}[{at}]"), depth + 1))
-    }
-
-    fn members(
-        &mut self,
-        schema: &'a Map<String, Value>,
-        members: &Map<String, Value>,
-        path: &str,
-        depth: usize,
-    ) -> Result<(), TooComplex> {
-        for name in list(schema, "required").into_iter().flatten().filter_map(Value::as_str) {
-            if !members.contains_key(name) {
-                self.problems.push(format!("`{path}.{name}` is missing"));
-            }
+    fn text(&mut self, schema: &'a Map<String, Value>, text: &str, path: &str) -> Result<(), TooComplex> {
+        if let Some(pattern) = schema.get("pattern").and_then(Value::as_str)
+            && self.matches(pattern, text)? == Some(false)
+        {
+            let found = clipped(&Value::from(text).to_string());
+            self.problem(path, format_args!("must match the pattern `{}`, found {found}", clipped(pattern)));
         }
-        let known = schema.get("properties").and_then(Value::as_object);
-        for (name, value) in members {
-            match (known.and_then(|known| known.get(name)), schema.get("additionalProperties")) {
-                (Some(schema), _) | (None, Some(schema @ Value::Object(_))) => {
-                    self.any(schema, value, &format!("{path}.{name}"), depth + 1)?;
-                }
-                (None, Some(Value::Bool(false))) => {
-                    self.problems.push(format!("`{path}.{name}` is not known"));
-                }
-                (None, _) => {}
-            }
+        if let Some(name) = schema.get("format").and_then(Value::as_str)
+            && let Some(wanted) = format::broken(name, text)
+        {
+            let found = clipped(&Value::from(text).to_string());
+            self.problem(path, format_args!("must be {wanted}, found {found}"));
         }
         Ok(())
     }
 
-    fn fits_one(&mut self, choices: &'a [Value], value: &Value, depth: usize) -> Result<bool, TooComplex> {
-        let before = mem::take(&mut self.problems);
-        let mut fits = false;
-        for choice in choices {
-            self.problems.clear();
-            self.any(choice, value, "", depth)?;
-            fits = self.problems.is_empty();
-            if fits {
-                break;
-            }
-        }
-        self.problems = before;
-        Ok(fits)
+    /// Whether a text matches a pattern. None if nobody can tell.
+    fn matches(&mut self, pattern: &'a str, text: &str) -> Result<Option<bool>, TooComplex> {
+        self.spend(self.patterns.cost(pattern, text))?;
+        let found = self.patterns.find(pattern, text);
+        self.is_unsure |= found.is_none();
+        Ok(found)
+    }
+
+    fn spend(&mut self, visits: usize) -> Result<(), TooComplex> {
+        self.left = self.left.checked_sub(visits).ok_or(TooComplex)?;
+        Ok(())
+    }
+
+    fn problem(&mut self, path: &str, what: std::fmt::Arguments<'_>) {
+        self.problems.push(format!("`{path}` {what}"));
     }
 
     fn resolve(&self, target: &str) -> Option<&'a Map<String, Value>> {
@@ -149,6 +136,10 @@ fn list<'a>(schema: &'a Map<String, Value>, keyword: &str) -> Option<&'a Vec<Val
     schema.get(keyword).and_then(Value::as_array)
 }
 
+fn map<'a>(schema: &'a Map<String, Value>, keyword: &str) -> Option<&'a Map<String, Value>> {
+    schema.get(keyword).and_then(Value::as_object)
+}
+
 fn allows(kinds: &Value, value: &Value) -> bool {
     let one = |kind: &Value| match kind.as_str() {
         Some("number") => value.is_number(),
@@ -160,39 +151,26 @@ fn allows(kinds: &Value, value: &Value) -> bool {
     kinds.as_array().map_or_else(|| one(kinds), |kinds| kinds.iter().any(one))
 }
 
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
+/// Whether two values are the same to JSON Schema, to which 3 and 3.0 are.
+fn same(one: &Value, other: &Value) -> bool {
+    one == other || one.is_number() && other.is_number() && one.as_f64() == other.as_f64()
+}
 
-    use super::*;
+/// The values of an enum, as many as help.
+fn listed(values: &[Value]) -> String {
+    const MOST: usize = 30;
+    let mut shown: Vec<_> = values.iter().take(MOST).map(|value| clipped(&value.to_string())).collect();
+    shown.extend((values.len() > MOST).then(|| format!("{} more", values.len() - MOST)));
+    shown.join(", ")
+}
 
-    /// How many visits a check takes, if it comes to its end.
-    fn visits(schema: &Value, value: &Value) -> Option<usize> {
-        let root = schema.as_object().unwrap();
-        let mut check = Check { root, left: MAX_VISITS, problems: Vec::new() };
-        check.object(root, value, "arguments", 0).ok()?;
-        Some(MAX_VISITS - check.left)
-    }
-
-    #[test]
-    fn references_that_multiply_end_the_check_and_not_the_session() {
-        for union in ["anyOf", "oneOf", "allOf"] {
-            let twice = json!({"type": "object", union: [{"$ref": "#"}, {"$ref": "#"}]});
-            assert_eq!(visits(&twice, &json!({})), None, "{union}");
-            assert_eq!(
-                check(twice.as_object().unwrap(), &json!({})),
-                ["`arguments` is too complex to check"]
-            );
-        }
-    }
-
-    #[test]
-    fn honest_arguments_take_about_one_visit_per_value() {
-        let tree =
-            json!({"properties": {"children": {"items": {"anyOf": [{"type": "string"}, {"$ref": "#"}]}}}});
-        let leaves = |count: usize| json!({"children": vec!["leaf"; count]});
-        assert_eq!(visits(&tree, &leaves(1000)), Some(2 + 2 * 1000));
-        let twigs = json!({"children": vec![leaves(9); 100]});
-        assert_eq!(visits(&tree, &twigs), Some(2 + 100 * (4 + 1 + 2 * 9)));
+/// Text that may be long, as much of it as helps.
+fn clipped(text: &str) -> String {
+    match text.char_indices().nth(100) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,11 +7,12 @@ use serde_json::{Map, Value, json};
 use super::{MAX_DEPTH, SchemaError, infer_type, kind_of};
 
 /// Keywords whose value is one schema.
-pub(super) const ONE: [&str; 6] = ["items", "additionalProperties", "not", "if", "then", "else"];
+pub(super) const ONE: [&str; 8] =
+    ["items", "contains", "additionalProperties", "propertyNames", "not", "if", "then", "else"];
 /// Keywords whose value is a list of schemas.
 pub(super) const LIST: [&str; 4] = ["anyOf", "oneOf", "allOf", "prefixItems"];
 /// Keywords whose value is a map of schemas.
-pub(super) const MAPS: [&str; 3] = ["properties", "patternProperties", "$defs"];
+pub(super) const MAPS: [&str; 4] = ["properties", "patternProperties", "dependentSchemas", "$defs"];
 /// Keywords about the document, not about the value.
 const DROPPED: [&str; 4] = ["$schema", "$id", "$comment", "title"];
 
@@ -25,7 +26,7 @@ pub(super) fn root(schema: &Value) -> Result<Map<String, Value>, SchemaError> {
         Some(Value::Array(kinds)) if kinds.iter().any(|kind| kind == "object") => {}
         Some(other) => return Err(not_an_object(format!("type {other}"))),
     }
-    let mut walk = Walk { definitions: definitions(given)?, used: BTreeSet::new() };
+    let mut walk = Walk { document: schema, definitions: definitions(given)?, used: BTreeSet::new() };
     let mut out = walk.object(given, "", 0)?;
     out.insert("type".into(), json!("object"));
     out.entry("properties").or_insert_with(|| json!({}));
@@ -44,13 +45,14 @@ fn definitions(schema: &Map<String, Value>) -> Result<Map<String, Value>, Schema
     Ok(all)
 }
 
-struct Walk {
+struct Walk<'a> {
+    document: &'a Value,
     definitions: Map<String, Value>,
     /// Definitions some reference leads to; the others are left out.
     used: BTreeSet<String>,
 }
 
-impl Walk {
+impl Walk<'_> {
     fn schema(&mut self, schema: &Value, path: &str, depth: usize) -> Result<Value, SchemaError> {
         match schema {
             Value::Bool(true) => Ok(json!({})),
@@ -81,6 +83,18 @@ impl Walk {
                 "$ref" => {
                     out.insert("$ref".into(), self.reference(value, path)?.into());
                 }
+                // Before 2020, a tuple was a list of `items`.
+                "items" if value.is_array() => {
+                    let list = value.as_array().into_iter().flatten();
+                    let each = list.map(|schema| self.schema(schema, &here, depth + 1));
+                    out.insert("prefixItems".into(), each.collect::<Result<Value, _>>()?);
+                }
+                "additionalItems" => {
+                    if schema.get("items").is_some_and(Value::is_array) {
+                        out.insert("items".into(), self.schema(value, &here, depth + 1)?);
+                    }
+                }
+                "dependencies" => self.dependencies(value, path, depth, &mut out)?,
                 name if ONE.contains(&name) && !(name == "additionalProperties" && value.is_boolean()) => {
                     out.insert(name.into(), self.schema(value, &here, depth + 1)?);
                 }
@@ -118,6 +132,29 @@ impl Walk {
         each.collect()
     }
 
+    /// What `dependencies` held before 2019: names, or a schema, for each name.
+    fn dependencies(
+        &mut self,
+        value: &Value,
+        path: &str,
+        depth: usize,
+        out: &mut Map<String, Value>,
+    ) -> Result<(), SchemaError> {
+        let all = value.as_object().ok_or_else(|| wrong("dependencies", path, "an object"))?;
+        let (names, schemas): (Map<_, _>, Map<_, _>) = all
+            .iter()
+            .map(|(name, each)| (name.clone(), each.clone()))
+            .partition(|(_, each)| each.is_array());
+        if !names.is_empty() {
+            out.entry("dependentRequired").or_insert(Value::Object(names));
+        }
+        if !schemas.is_empty() {
+            let schemas = self.map(&schemas, &format!("{path}/dependencies"), depth + 1)?;
+            out.entry("dependentSchemas").or_insert(Value::Object(schemas));
+        }
+        Ok(())
+    }
+
     /// Checks a reference and notes its target.
     fn reference(&mut self, value: &Value, path: &str) -> Result<String, SchemaError> {
         let target = value.as_str().ok_or_else(|| wrong("$ref", path, "a string"))?;
@@ -125,11 +162,24 @@ impl Walk {
             return Ok(target.to_owned());
         }
         let name = target.strip_prefix("#/$defs/").or_else(|| target.strip_prefix("#/definitions/"));
-        let name = name.filter(|name| self.definitions.contains_key(*name));
+        let name = name.filter(|name| self.definitions.contains_key(*name)).map(str::to_owned);
         let dangling = || SchemaError::Dangling { path: path.to_owned(), target: target.to_owned() };
-        let name = name.ok_or_else(dangling)?;
-        self.used.insert(name.to_owned());
-        Ok(format!("#/$defs/{name}"))
+        let name = name.or_else(|| self.adopt(target)).ok_or_else(dangling)?;
+        let reference = format!("#/$defs/{name}");
+        self.used.insert(name);
+        Ok(reference)
+    }
+
+    /// Makes a definition of any other place in the document, which generators refer to instead of repeating it.
+    fn adopt(&mut self, target: &str) -> Option<String> {
+        let pointer = target.strip_prefix('#').filter(|pointer| pointer.starts_with('/'))?;
+        let schema = self.document.pointer(pointer).filter(|schema| schema.is_object())?;
+        let mut name = pointer[1..].replace(['/', '~'], ".");
+        while self.definitions.get(&name).is_some_and(|other| other != schema) {
+            name.push('_');
+        }
+        self.definitions.insert(name.clone(), schema.clone());
+        Some(name)
     }
 
     /// Adds the definitions that are used, and those they use in turn.

@@ -255,14 +255,33 @@ fn schema_like() -> impl Strategy<Value = Value> {
         Just(json!(null)),
         any::<bool>().prop_map(|value| json!(value)),
         any::<i32>().prop_map(|value| json!(value)),
-        prop::sample::select(vec!["string", "integer", "object", "array", "#", "#/$defs/a", "a"])
-            .prop_map(|text| json!(text)),
+        prop::sample::select(vec![
+            "string",
+            "integer",
+            "object",
+            "array",
+            "#",
+            "#/$defs/a",
+            "#/properties/a",
+            "a"
+        ])
+        .prop_map(|text| json!(text)),
     ];
     let keyword = prop::sample::select(vec![
         "type",
         "properties",
         "items",
+        "prefixItems",
+        "contains",
         "anyOf",
+        "oneOf",
+        "not",
+        "if",
+        "then",
+        "dependencies",
+        "patternProperties",
+        "propertyNames",
+        "pattern",
         "enum",
         "required",
         "$ref",

@@ -1,0 +1,153 @@
+//! The formats of text that can be told at a glance. Others are left to the tool.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+/// A format: its name, what it is in words, and whether a text has it.
+type Format = (&'static str, &'static str, fn(&str) -> bool);
+
+const FORMATS: [Format; 10] = [
+    ("date-time", "a date and time such as 2026-01-31T08:30:00Z", is_date_time),
+    ("date", "a date such as 2026-01-31", is_date),
+    ("time", "a time such as 08:30:00Z", is_time),
+    ("email", "an email address", is_email),
+    ("hostname", "the name of a host", is_hostname),
+    ("ipv4", "an IPv4 address", |text| text.parse::<Ipv4Addr>().is_ok()),
+    ("ipv6", "an IPv6 address", |text| text.parse::<Ipv6Addr>().is_ok()),
+    ("uri", "a URI with its scheme, such as https://example.com", is_uri),
+    ("url", "a URL with its scheme, such as https://example.com", is_uri),
+    ("uuid", "a UUID such as 123e4567-e89b-12d3-a456-426614174000", is_uuid),
+];
+
+/// What a text should have been, if it is not of the format.
+pub(super) fn broken(name: &str, text: &str) -> Option<&'static str> {
+    let (_, words, has) = FORMATS.iter().find(|(each, ..)| *each == name)?;
+    (!has(text)).then_some(words)
+}
+
+fn is_date_time(text: &str) -> bool {
+    let at = text.find(['T', 't', ' ']);
+    at.is_some_and(|at| is_date(&text[..at]) && is_time(&text[at + 1..]))
+}
+
+fn is_date(text: &str) -> bool {
+    let [year, month, day] = parts::<3>(text, '-')
+        .map_or([None; 3], |[year, month, day]| [number(year, 4), number(month, 2), number(day, 2)]);
+    let (Some(year), Some(month), Some(day)) = (year, month, day) else { return false };
+    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let days = match month {
+        1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
+        4 | 6 | 9 | 11 => 30,
+        2 if is_leap => 29,
+        2 => 28,
+        _ => 0,
+    };
+    (1..=days).contains(&day)
+}
+
+fn is_time(text: &str) -> bool {
+    let zone = text.find(['Z', 'z', '+', '-']);
+    let Some((clock, zone)) = zone.map(|at| text.split_at(at)) else { return false };
+    let (clock, fraction) = clock.split_once('.').unwrap_or((clock, "0"));
+    let is_fraction = !fraction.is_empty() && fraction.bytes().all(|byte| byte.is_ascii_digit());
+    let is_zone = zone.eq_ignore_ascii_case("z") || is_clock::<2>(&zone[1..]);
+    is_fraction && is_clock::<3>(clock) && is_zone
+}
+
+/// Hours, minutes and perhaps seconds. A minute may have a second more.
+fn is_clock<const PARTS: usize>(text: &str) -> bool {
+    const MOST: [u32; 3] = [23, 59, 60];
+    let all = parts::<PARTS>(text, ':').into_iter().flatten();
+    let mut checked = all.zip(MOST).map(|(part, most)| number(part, 2).is_some_and(|part| part <= most));
+    parts::<PARTS>(text, ':').is_some() && checked.all(|is_right| is_right)
+}
+
+fn is_email(text: &str) -> bool {
+    let is_plain = |c: char| !c.is_whitespace() && !c.is_control();
+    text.rsplit_once('@').is_some_and(|(name, host)| {
+        let is_name =
+            !name.is_empty() && name.len() <= 64 && !name.contains('@') && name.chars().all(is_plain);
+        is_name && is_hostname(host)
+    })
+}
+
+fn is_hostname(text: &str) -> bool {
+    let is_label = |label: &str| {
+        let is_letter = |c: char| c.is_alphanumeric() || c == '-';
+        (1..=63).contains(&label.len())
+            && label.chars().all(is_letter)
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    text.len() <= 253 && text.strip_suffix('.').unwrap_or(text).split('.').all(is_label)
+}
+
+fn is_uri(text: &str) -> bool {
+    let is_scheme = |scheme: &str| {
+        scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+            && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+    };
+    let is_rest = |rest: &str| {
+        !rest.is_empty() && !rest.contains(|c: char| c.is_whitespace() || "<>\"{}|\\^`".contains(c))
+    };
+    text.split_once(':').is_some_and(|(scheme, rest)| is_scheme(scheme) && is_rest(rest))
+}
+
+fn is_uuid(text: &str) -> bool {
+    let lengths = text.split('-').map(str::len);
+    lengths.eq([8, 4, 4, 4, 12]) && text.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit())
+}
+
+/// The parts between separators, if there are so many.
+fn parts<const COUNT: usize>(text: &str, separator: char) -> Option<[&str; COUNT]> {
+    let parts: Vec<_> = text.splitn(COUNT + 1, separator).collect();
+    parts.try_into().ok()
+}
+
+/// A number of so many digits.
+fn number(text: &str, digits: usize) -> Option<u32> {
+    let is_number = text.len() == digits && text.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| text.parse().ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_are_told_from_what_only_looks_like_them() {
+        let rows: [(&str, &[&str], &[&str]); 9] = [
+            (
+                "date-time",
+                &["2026-01-31T08:30:00Z", "2024-02-29t23:59:60.5+05:30", "2026-01-31 08:30:00-00:00"],
+                &["2026-01-31", "2026-01-31T08:30:00", "2025-02-29T00:00:00Z", "2026-01-31T24:00:00Z", "T"],
+            ),
+            (
+                "date",
+                &["2026-12-31", "2000-02-29"],
+                &["2026-13-01", "1900-02-29", "26-1-1", "2026-01-01x", ""],
+            ),
+            (
+                "time",
+                &["08:30:00Z", "08:30:00.123+01:00"],
+                &["08:30Z", "8:30:00Z", "08:30:00.Z", "08:30:00+1", "中Z"],
+            ),
+            (
+                "email",
+                &["a.b+c@example.com", "用户@例子.中国"],
+                &["a@", "@b.c", "a b@c.d", "a@b@c.d", "a@b..c"],
+            ),
+            ("hostname", &["localhost", "a-b.example."], &["", "-a.b", "a_b", &"a".repeat(64)]),
+            ("ipv4", &["127.0.0.1"], &["256.0.0.1", "1.2.3", "::1"]),
+            ("ipv6", &["::1", "fe80::1:2"], &["127.0.0.1", ":::"]),
+            ("uri", &["https://x.y/z?q=1#f", "mailto:a@b"], &["x.y/z", "1http://x", "http:", "http://a b"]),
+            ("uuid", &["123e4567-e89b-12d3-a456-426614174000"], &["123e4567e89b12d3a456426614174000", "x"]),
+        ];
+        for (name, right, wrong) in rows {
+            assert!(right.iter().all(|text| broken(name, text).is_none()), "{name} {right:?}");
+            for text in wrong {
+                assert!(broken(name, text).is_some(), "{name} {text:?}");
+            }
+        }
+        assert_eq!(broken("uint32", "x"), None);
+    }
+}

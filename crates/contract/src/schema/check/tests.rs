@@ -1,0 +1,243 @@
+//! Tests of what fits and what does not, and of what it takes to tell.
+
+use serde_json::json;
+
+use super::*;
+
+/// How many visits a check takes, if it comes to its end.
+fn visits(schema: &Value, value: &Value) -> Option<usize> {
+    let root = schema.as_object().unwrap();
+    let mut check = Check::new(root);
+    check.object(root, value, "arguments", 0).ok()?;
+    Some(MAX_VISITS - check.left)
+}
+
+#[test]
+fn references_that_multiply_end_the_check_and_not_the_session() {
+    for union in ["anyOf", "oneOf", "allOf"] {
+        let twice = json!({"type": "object", union: [{"$ref": "#"}, {"$ref": "#"}]});
+        assert_eq!(visits(&twice, &json!({})), None, "{union}");
+        assert_eq!(check(twice.as_object().unwrap(), &json!({})), ["`arguments` is too complex to check"]);
+    }
+}
+
+#[test]
+fn honest_arguments_take_about_one_visit_per_value() {
+    let tree = json!({"properties": {"children": {"items": {"anyOf": [{"type": "string"}, {"$ref": "#"}]}}}});
+    let leaves = |count: usize| json!({"children": vec!["leaf"; count]});
+    assert_eq!(visits(&tree, &leaves(1000)), Some(2 + 2 * 1000));
+    let twigs = json!({"children": vec![leaves(9); 100]});
+    assert_eq!(visits(&tree, &twigs), Some(2 + 100 * (4 + 1 + 2 * 9)));
+}
+
+/// The problems of a value, one a line.
+fn problems(schema: &Value, value: &Value) -> String {
+    crate::Schema::new(schema).unwrap().check(value).join("\n")
+}
+
+/// A schema for the member `x`, values that fit, and values that do not with what is said of them.
+type Row = (Value, Vec<Value>, Vec<(Value, &'static str)>);
+
+#[track_caller]
+fn verify(rows: impl IntoIterator<Item = Row>) {
+    for (schema, fit, unfit) in rows {
+        let tree = json!({"type": "object", "properties": {"left": {"$ref": "#/$defs/tree"}}});
+        let list = json!({"type": "array", "items": {"type": "integer"}});
+        let whole = json!({"properties": {"x": schema, "y": list}, "$defs": {"tree": tree}});
+        for value in fit {
+            assert_eq!(problems(&whole, &json!({"x": value})), "", "{schema} {value}");
+        }
+        for (value, said) in unfit {
+            assert_eq!(problems(&whole, &json!({"x": value})), said, "{schema} {value}");
+        }
+    }
+}
+
+#[test]
+fn text_and_constants_are_checked() {
+    verify([
+        (
+            json!({"pattern": "^[a-z]+$"}),
+            vec![json!("abc"), json!(1)],
+            vec![(json!("aBc"), r#"`arguments.x` must match the pattern `^[a-z]+$`, found "aBc""#)],
+        ),
+        (
+            json!({"format": "date"}),
+            vec![json!("2026-01-31")],
+            vec![(
+                json!("31.1.2026"),
+                r#"`arguments.x` must be a date such as 2026-01-31, found "31.1.2026""#,
+            )],
+        ),
+        (
+            json!({"const": 3}),
+            vec![json!(3), json!(3.0)],
+            vec![(json!(4), "`arguments.x` must be one of 3, found 4")],
+        ),
+    ]);
+}
+
+#[test]
+fn lists_are_checked() {
+    verify([
+        (
+            json!({"prefixItems": [{"type": "string"}, {"type": "integer"}], "items": {"type": "boolean"}}),
+            vec![json!([]), json!(["a", 1, true])],
+            vec![(
+                json!([1, 1, 1]),
+                "`arguments.x[0]` must be string, found integer\n`arguments.x[2]` must be boolean, found integer",
+            )],
+        ),
+        (
+            json!({"items": [{"type": "string"}], "additionalItems": false}),
+            vec![json!(["a"])],
+            vec![(json!(["a", "b"]), "`arguments.x[1]` has a form it must not have")],
+        ),
+        (
+            json!({"type": "array", "contains": {"type": "integer"}, "maxContains": 2}),
+            vec![json!(["a", 1]), json!([1, 2])],
+            vec![
+                (json!(["a"]), "`arguments.x` must have at least 1 items of the form it asks for"),
+                (json!([1, 2, 3]), "`arguments.x` must have at most 2 items of the form it counts"),
+            ],
+        ),
+    ]);
+}
+
+#[test]
+fn objects_are_checked() {
+    verify([
+        (
+            json!({"patternProperties": {"^n_": {"type": "integer"}}, "additionalProperties": false}),
+            vec![json!({"n_a": 1})],
+            vec![(
+                json!({"n_a": "1", "b": 2}),
+                "`arguments.x.b` is not known\n`arguments.x.n_a` must be integer, found string",
+            )],
+        ),
+        (
+            json!({"type": "object", "propertyNames": {"maxLength": 2}}),
+            vec![json!({"ab": 1})],
+            vec![(json!({"abc": 1}), "`arguments.x.abc` must have at most 2 characters")],
+        ),
+        (
+            json!({"type": "object", "dependentRequired": {"card": ["address"]}}),
+            vec![json!({}), json!({"card": 1, "address": 2})],
+            vec![(json!({"card": 1}), "`arguments.x.address` is missing")],
+        ),
+        (
+            json!({"type": "object", "dependentSchemas": {"card": {"properties": {"zip": {"type": "string"}}}}}),
+            vec![json!({"zip": 1})],
+            vec![(json!({"card": 1, "zip": 1}), "`arguments.x.zip` must be string, found integer")],
+        ),
+        (
+            json!({"type": "object", "dependencies": {"a": ["b"], "c": {"required": ["d"]}}}),
+            vec![json!({"a": 1, "b": 1})],
+            vec![(json!({"a": 1, "c": 1}), "`arguments.x.b` is missing\n`arguments.x.d` is missing")],
+        ),
+    ]);
+}
+
+#[test]
+fn unions_conditions_and_references_are_checked() {
+    verify([
+        (
+            json!({
+                "type": "object",
+                "if": {"properties": {"kind": {"const": "b"}}, "required": ["kind"]},
+                "then": {"required": ["size"]},
+                "else": {"required": ["name"]}
+            }),
+            vec![json!({"kind": "b", "size": 1}), json!({"kind": "a", "name": 1})],
+            vec![
+                (json!({"kind": "b"}), "`arguments.x.size` is missing"),
+                (json!({}), "`arguments.x.name` is missing"),
+            ],
+        ),
+        (
+            json!({"not": {"type": "string"}}),
+            vec![json!(1)],
+            vec![(json!("a"), "`arguments.x` has a form it must not have")],
+        ),
+        (
+            json!({"oneOf": [{"type": "integer"}, {"type": "number", "minimum": 5}]}),
+            vec![json!(3), json!(5.5)],
+            vec![
+                (json!(6), "`arguments.x` fits more than one of the forms of which it may have one"),
+                (json!(1.5), "`arguments.x` fits none of the forms it may have"),
+            ],
+        ),
+        (
+            json!({"anyOf": [
+                {"type": "object", "properties": {"a": {"type": "object", "required": ["b"]}}, "required": ["a"]},
+                {"type": "string"}
+            ]}),
+            vec![json!("s"), json!({"a": {"b": 1}})],
+            vec![(
+                json!({"a": {}}),
+                "`arguments.x` fits none of the forms it may have; in the nearest, `arguments.x.a.b` is missing",
+            )],
+        ),
+        (
+            json!({"allOf": [{"minimum": 1}, {"maximum": 3}]}),
+            vec![json!(2)],
+            vec![(json!(0), "`arguments.x` must be at least 1")],
+        ),
+        (
+            json!({"$ref": "#/$defs/tree", "maxProperties": 1}),
+            vec![json!({"left": {"left": {}}})],
+            vec![(
+                json!({"left": {"left": 1}, "b": 1}),
+                "`arguments.x.left.left` must be object, found integer\n`arguments.x` must have at most 1 members",
+            )],
+        ),
+        (
+            json!({"$ref": "#/properties/y/items"}),
+            vec![json!(1)],
+            vec![(json!("a"), "`arguments.x` must be integer, found string")],
+        ),
+    ]);
+}
+
+#[test]
+fn what_cannot_be_checked_passes_and_turns_nothing_around() {
+    for pattern in ["(?=a)b", r"(a)\1", "(((a{100}){100}){100})", "[", &"a".repeat(3000)] {
+        let unknown = json!({"type": "string", "pattern": pattern});
+        for schema in [
+            unknown.clone(),
+            json!({"not": unknown}),
+            json!({"oneOf": [unknown, {"type": "string"}]}),
+            json!({"if": unknown, "then": {"const": 1}, "else": {"const": 2}}),
+            json!({"type": "string", "propertyNames": unknown}),
+        ] {
+            let whole = json!({"properties": {"x": schema}});
+            assert_eq!(problems(&whole, &json!({"x": "text"})), "", "{schema}");
+        }
+        let named = json!({"properties": {"x": {"patternProperties": {pattern: {"type": "null"}}, "additionalProperties": false}}});
+        assert_eq!(problems(&named, &json!({"x": {"b": 1}})), "");
+    }
+}
+
+#[test]
+fn patterns_that_take_others_forever_take_no_time() {
+    let schema = json!({"properties": {"x": {"type": "string", "pattern": "^(a+)+$"}}});
+    let long = format!("{}!", "a".repeat(100_000));
+    assert!(
+        problems(&schema, &json!({"x": long})).starts_with("`arguments.x` must match the pattern `^(a+)+$`")
+    );
+    let endless = "a".repeat(10_000_000);
+    assert_eq!(problems(&schema, &json!({"x": endless})), "`arguments` is too complex to check");
+    // Hundreds of patterns, each of which must be compiled.
+    let many: Map<String, Value> = (0..500).map(|at| (format!("^{at}\\w+$"), json!({}))).collect();
+    let schema = json!({"patternProperties": many});
+    assert_eq!(problems(&schema, &json!({"x": 1})), "`arguments` is too complex to check");
+}
+
+#[test]
+fn problems_stay_readable_however_many_and_long() {
+    let schema = json!({"properties": {"x": {"items": {"enum": (0..1000).collect::<Vec<_>>()}}}});
+    let said = problems(&schema, &json!({"x": vec!["y".repeat(1000); 500]}));
+    let lines: Vec<_> = said.lines().collect();
+    assert_eq!((lines.len(), lines[20]), (21, "and 480 more problems"));
+    assert!(lines[0].len() < 400 && lines[0].contains("29, 970 more, found"), "{}", lines[0]);
+}

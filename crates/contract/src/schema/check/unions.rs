@@ -1,0 +1,114 @@
+//! Keywords that put other schemas to a value: `not`, `anyOf`, `oneOf`, `allOf`, `if`.
+
+use std::mem;
+
+use serde_json::{Map, Value};
+
+use super::{Check, TooComplex, list};
+
+/// What came of putting a schema to a value.
+#[derive(Debug)]
+enum Fit {
+    Yes,
+    /// Nothing speaks against it, but not everything could be checked.
+    Maybe,
+    No(Vec<String>),
+}
+
+impl<'a> Check<'a> {
+    pub(super) fn unions(
+        &mut self,
+        schema: &'a Map<String, Value>,
+        value: &Value,
+        path: &str,
+        depth: usize,
+    ) -> Result<(), TooComplex> {
+        if let Some(banned) = schema.get("not")
+            && let Fit::Yes = self.fit(banned, value, path, depth)?
+        {
+            self.problem(path, format_args!("has a form it must not have"));
+        }
+        if let Some(forms) = list(schema, "anyOf") {
+            self.some(forms, usize::MAX, value, path, depth)?;
+        }
+        if let Some(forms) = list(schema, "oneOf") {
+            self.some(forms, 1, value, path, depth)?;
+        }
+        for part in list(schema, "allOf").into_iter().flatten() {
+            self.any(part, value, path, depth + 1)?;
+        }
+        if let Some(condition) = schema.get("if") {
+            let branch = match self.fit(condition, value, path, depth)? {
+                Fit::Yes => schema.get("then"),
+                Fit::No(_) => schema.get("else"),
+                Fit::Maybe => None,
+            };
+            branch.map_or(Ok(()), |branch| self.any(branch, value, path, depth + 1))?;
+        }
+        Ok(())
+    }
+
+    /// Notes a problem unless the value fits one of the forms, and no more than so many for sure.
+    fn some(
+        &mut self,
+        forms: &'a [Value],
+        most: usize,
+        value: &Value,
+        path: &str,
+        depth: usize,
+    ) -> Result<(), TooComplex> {
+        let (mut fitting, mut may_fit, mut nearest) = (0, false, None::<Vec<String>>);
+        for form in forms {
+            match self.fit(form, value, path, depth)? {
+                Fit::Yes => fitting += 1,
+                Fit::Maybe => may_fit = true,
+                Fit::No(problems) => {
+                    let is_nearer = nearest.as_ref().is_none_or(|nearest| problems.len() < nearest.len());
+                    nearest = if is_nearer { Some(problems) } else { nearest };
+                }
+            }
+            if fitting > most || (fitting == 1 && most > 1) {
+                break;
+            }
+        }
+        if fitting > most {
+            self.problem(path, format_args!("fits more than one of the forms of which it may have one"));
+        } else if fitting == 0 && !may_fit {
+            // What is wrong inside of a form is told; that it is of another type goes without saying.
+            let inside = format!("`{path}` must be ");
+            let nearest =
+                nearest.unwrap_or_default().into_iter().find(|problem| !problem.starts_with(&inside));
+            let nearest = nearest.map(|problem| format!("; in the nearest, {problem}")).unwrap_or_default();
+            self.problem(path, format_args!("fits none of the forms it may have{nearest}"));
+        }
+        Ok(())
+    }
+
+    /// How many of some values fit a schema, as far as can be told.
+    pub(super) fn count(
+        &mut self,
+        schema: &'a Value,
+        values: &[Value],
+        depth: usize,
+    ) -> Result<usize, TooComplex> {
+        let mut count = 0;
+        for value in values {
+            count += usize::from(!matches!(self.fit(schema, value, "", depth)?, Fit::No(_)));
+        }
+        Ok(count)
+    }
+
+    fn fit(&mut self, schema: &'a Value, value: &Value, path: &str, depth: usize) -> Result<Fit, TooComplex> {
+        let problems = mem::take(&mut self.problems);
+        let was_unsure = mem::take(&mut self.is_unsure);
+        self.any(schema, value, path, depth + 1)?;
+        let found = mem::replace(&mut self.problems, problems);
+        let fit = match self.is_unsure {
+            _ if !found.is_empty() => Fit::No(found),
+            true => Fit::Maybe,
+            false => Fit::Yes,
+        };
+        self.is_unsure |= was_unsure;
+        Ok(fit)
+    }
+}
