@@ -13,8 +13,10 @@ pub struct Stamp {
     pub inode: u64,
     /// How large it is.
     pub size_bytes: u64,
-    /// When it was written to last: seconds, and nanoseconds beyond them.
-    pub modified: (i64, i64),
+    /// When anything about it changed last: seconds, and nanoseconds beyond them. Unlike the time of the last writing it
+    /// cannot be set back.
+    #[serde(alias = "modified")]
+    pub changed: (i64, i64),
 }
 
 /// A file as someone has it before them.

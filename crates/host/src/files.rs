@@ -143,7 +143,7 @@ fn stamp(metadata: &Metadata) -> Stamp {
         device: metadata.dev(),
         inode: metadata.ino(),
         size_bytes: metadata.len(),
-        modified: (metadata.mtime(), metadata.mtime_nsec()),
+        changed: (metadata.ctime(), metadata.ctime_nsec()),
     }
 }
 

@@ -203,7 +203,7 @@ impl Files for Drawer {
 }
 
 fn stamp(bytes: &[u8]) -> Stamp {
-    Stamp { device: 0, inode: 0, size_bytes: bytes.len() as u64, modified: (0, 0) }
+    Stamp { device: 0, inode: 0, size_bytes: bytes.len() as u64, changed: (0, 0) }
 }
 
 #[derive(Debug)]

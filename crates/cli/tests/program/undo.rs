@@ -193,3 +193,23 @@ fn what_a_person_changes_between_two_runs_is_not_overwritten() {
         user.records().iter().any(|record| record.to_string().contains("a has changed since you last read"));
     assert!(told, "{:#?}", user.records());
 }
+
+#[test]
+fn a_large_file_whose_time_was_set_back_is_not_overwritten() {
+    let user = User::new();
+    let long = "line\n".repeat(100_000);
+    user.file("a", &long);
+    let change = "touch -r a before; printf mine | dd of=a conv=notrunc status=none; touch -r before a";
+    work(
+        &user,
+        &[
+            ("read_file", json!({"file_path": user.work().join("a"), "limit": 2})),
+            ("shell_command", json!({"command": change})),
+            ("write_file", json!({"path": "a", "content": "1\n"})),
+        ],
+    );
+    assert_eq!(user.read("a"), format!("mine{}", &long[4..]));
+    let told =
+        user.records().iter().any(|record| record.to_string().contains("a has changed since you last read"));
+    assert!(told, "{:#?}", user.records());
+}

@@ -118,9 +118,9 @@ mod tests {
 
     use super::*;
 
-    fn seen(bytes: Option<&[u8]>, modified: i64) -> Seen<'_> {
+    fn seen(bytes: Option<&[u8]>, changed: i64) -> Seen<'_> {
         let size_bytes = bytes.map_or(1 << 40, |bytes| bytes.len() as u64);
-        let stamp = Stamp { device: 1, inode: 2, size_bytes, modified: (modified, 0) };
+        let stamp = Stamp { device: 1, inode: 2, size_bytes, changed: (changed, 0) };
         Seen { path: Path::new("/w/a"), stamp, bytes }
     }
 
@@ -139,7 +139,7 @@ mod tests {
         let sights = Sights::new(None);
         sights.show(seen(None, 1));
         let long = vec![b'x'; LIMIT_BYTES + 1];
-        let now = |modified| Seen { bytes: Some(&long), ..seen(None, modified) };
+        let now = |changed| Seen { bytes: Some(&long), ..seen(None, changed) };
         assert_eq!(sights.since(now(1)), Since::Same);
         assert_eq!(sights.since(now(2)), Since::Changed { was: None });
         assert_eq!(sights.since(seen(Some(b"cut"), 1)), Since::Changed { was: None });

@@ -148,7 +148,7 @@ fn stamp(found: &Stat) -> Stamp {
         device: found.st_dev,
         inode: found.st_ino,
         size_bytes: u64::try_from(found.st_size).unwrap_or_default(),
-        modified: (found.st_mtime, i64::try_from(found.st_mtime_nsec).unwrap_or_default()),
+        changed: (found.st_ctime, i64::try_from(found.st_ctime_nsec).unwrap_or_default()),
     }
 }
 
