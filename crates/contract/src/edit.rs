@@ -1,6 +1,7 @@
 //! Changing files: all of it or nothing, and so that it can be undone.
 
 use std::{
+    collections::BTreeMap,
     fmt, io,
     path::{Path, PathBuf},
     sync::Arc,
@@ -73,7 +74,12 @@ pub struct Version {
     pub bytes: Arc<[u8]>,
     /// Its permission bits.
     pub mode: u32,
+    /// What else it has.
+    pub attributes: Attributes,
 }
+
+/// Extended attributes of a file by their names, access lists among them.
+pub type Attributes = BTreeMap<String, Vec<u8>>;
 
 impl fmt::Debug for Version {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

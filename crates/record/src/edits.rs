@@ -13,7 +13,7 @@ use std::{
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use windlass_contract::{Archive, CallId, Changed, Sight, ThreadId, Version};
+use windlass_contract::{Archive, Attributes, CallId, Changed, Sight, ThreadId, Version};
 
 use crate::{
     SessionError,
@@ -79,6 +79,9 @@ pub struct Kept {
     pub content: String,
     /// Its permission bits.
     pub mode: u32,
+    /// What else it had.
+    #[serde(default, skip_serializing_if = "Attributes::is_empty")]
+    pub attributes: Attributes,
 }
 
 impl Edits {
@@ -119,7 +122,7 @@ impl Edits {
     pub fn version(&self, kept: &Kept) -> Result<Version, SessionError> {
         let failed = cannot("use", self.contents.directory());
         let bytes = self.contents.load(&kept.content).map_err(failed)?;
-        Ok(Version { bytes: Arc::from(bytes), mode: kept.mode })
+        Ok(Version { bytes: Arc::from(bytes), mode: kept.mode, attributes: kept.attributes.clone() })
     }
 
     fn log(&self) -> PathBuf {
@@ -165,7 +168,8 @@ impl Archive for Edits {
                 |version: &Option<Version>| version.as_ref().map(|version| Arc::clone(&version.bytes));
             let names = self.contents.keep(bytes(before).as_ref(), bytes(after).as_ref())?;
             let kept = |version: &Option<Version>, name: Option<String>| {
-                version.as_ref().zip(name).map(|(version, content)| Kept { content, mode: version.mode })
+                let (Version { mode, attributes, .. }, content) = version.as_ref().zip(name)?;
+                Some(Kept { content, mode: *mode, attributes: attributes.clone() })
             };
             let (before, after) = (kept(before, names.0), kept(after, names.1));
             edited.push(EditedFile { path: path.clone(), before, after, folders: folders.clone() });
@@ -228,7 +232,7 @@ mod tests {
     use super::*;
 
     fn version(text: &str) -> Version {
-        Version { bytes: text.as_bytes().into(), mode: 0o644 }
+        Version { bytes: text.as_bytes().into(), mode: 0o644, attributes: Attributes::new() }
     }
 
     fn changed(before: Option<&str>, after: Option<&str>) -> Changed {

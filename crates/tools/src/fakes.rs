@@ -9,10 +9,10 @@ use std::{
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Action, AnyTool, BoxFuture, CallId, Change, Changed, Command, CommitError, Cx, Ended, Entry, Event, Exit,
-    FileError, FileKind, Files, Finished, Found, Held, Host, HostError, Input, Keyboard, Listed, Listener,
-    Listing, OpenFile, Output, Printed, Rung, Search, Seen, Session, Since, Stamp, ToolError, Version, Whole,
-    fakes::Watcher,
+    Action, AnyTool, Attributes, BoxFuture, CallId, Change, Changed, Command, CommitError, Cx, Ended, Entry,
+    Event, Exit, FileError, FileKind, Files, Finished, Found, Held, Host, HostError, Input, Keyboard, Listed,
+    Listener, Listing, OpenFile, Output, Printed, Rung, Search, Seen, Session, Since, Stamp, ToolError,
+    Version, Whole, fakes::Watcher,
 };
 
 use shelf::Library;
@@ -171,7 +171,8 @@ impl Files for Drawer {
     ) -> BoxFuture<'a, Result<Vec<Changed>, CommitError>> {
         let mut files = self.files.lock().unwrap();
         let mut made = Vec::new();
-        let version = |bytes: Vec<u8>| Version { bytes: bytes.into(), mode: 0o644 };
+        let version =
+            |bytes: Vec<u8>| Version { bytes: bytes.into(), mode: 0o644, attributes: Attributes::new() };
         for Change { path, action, .. } in changes {
             let before = files.remove(&path).map(version);
             let (path, after) = match action {

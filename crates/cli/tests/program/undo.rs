@@ -213,3 +213,18 @@ fn a_large_file_whose_time_was_set_back_is_not_overwritten() {
         user.records().iter().any(|record| record.to_string().contains("a has changed since you last read"));
     assert!(told, "{:#?}", user.records());
 }
+
+#[test]
+fn a_file_that_was_removed_comes_back_with_its_attributes() {
+    let user = User::new();
+    user.file("a", "0\n");
+    let file = fs::File::open(user.work().join("a")).unwrap();
+    rustix::fs::fsetxattr(&file, "user.origin", b"\xff there", rustix::fs::XattrFlags::empty()).unwrap();
+    drop(file);
+    work(&user, &[("apply_patch", json!({"input": "*** Begin Patch\n*** Delete File: a\n*** End Patch\n"}))]);
+    assert!(!user.work().join("a").exists());
+    user.run(&["undo"]).assert_code(0);
+    let mut value = [0; 16];
+    let length = rustix::fs::getxattr(user.work().join("a"), "user.origin", &mut value[..]).unwrap();
+    assert_eq!((&value[..length], user.read("a").as_str()), (&b"\xff there"[..], "0\n"));
+}

@@ -56,10 +56,16 @@ fn side<'a>(path: &'a str, version: Option<&'a Version>) -> Option<Side<'a>> {
 
 #[cfg(test)]
 mod tests {
+    use windlass_contract::Attributes;
+
     use super::*;
 
     fn changed(path: &str, before: Option<&str>, after: Option<&str>) -> Changed {
-        let version = |text: &str| Version { bytes: text.as_bytes().into(), mode: 0o644 };
+        let version = |text: &str| Version {
+            bytes: text.as_bytes().into(),
+            mode: 0o644,
+            attributes: Attributes::new(),
+        };
         Changed {
             path: path.into(),
             before: before.map(version),

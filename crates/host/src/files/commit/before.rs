@@ -11,7 +11,7 @@ use std::{
 use rustix::fs::{Access, AtFlags, FileType, Stat, accessat, fstat};
 use windlass_contract::{CommitError, Expected, FileError, FileKind, Version};
 
-use super::{attributes::Attributes, trace::look};
+use super::{attributes, trace::look};
 use crate::files::{
     handle::to_read_at,
     resolve::{Place, kind_of, said},
@@ -28,14 +28,8 @@ const CHUNK_BYTES: usize = 256 * 1024;
 pub(super) struct Before {
     pub(super) version: Version,
     pub(super) stat: Stat,
-    pub(super) origin: Origin,
-}
-
-/// What a file has beside its content and mode.
-#[derive(Debug, Clone)]
-pub(super) struct Origin {
+    /// The user and the group it belongs to.
     pub(super) owner: (u32, u32),
-    pub(super) attributes: Attributes,
 }
 
 impl Before {
@@ -82,10 +76,9 @@ impl Before {
             return Err(CommitError::TooLarge { path, bytes, limit_bytes: LIMIT_BYTES });
         }
         let Some(bytes) = content(file).map_err(failed)? else { return Ok(None) };
-        let version = Version { bytes, mode: metadata.mode() & 0o7777 };
-        let attributes = Attributes::of(file).map_err(failed)?;
-        let origin = Origin { owner: (metadata.uid(), metadata.gid()), attributes };
-        Ok(Some(Self { version, stat, origin }))
+        let attributes = attributes::of(file).map_err(failed)?;
+        let version = Version { bytes, mode: metadata.mode() & 0o7777, attributes };
+        Ok(Some(Self { version, stat, owner: (metadata.uid(), metadata.gid()) }))
     }
 }
 

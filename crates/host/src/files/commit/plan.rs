@@ -13,11 +13,11 @@ use std::{
 };
 
 use rustix::fs::{Mode, Stat};
-use windlass_contract::{Action, Change, Changed, CommitError, FileError, Stamp, Version};
+use windlass_contract::{Action, Attributes, Change, Changed, CommitError, FileError, Stamp, Version};
 
 use super::{
-    Steps,
-    before::{Before, Origin},
+    Steps, attributes,
+    before::Before,
     directory::{Directories, Directory},
     trace::{Trace, look},
 };
@@ -55,7 +55,9 @@ pub(super) struct After {
     bytes: Arc<[u8]>,
     /// Absent: as the system makes new files.
     mode: Option<u32>,
-    origin: Option<Origin>,
+    /// Absent: this user's.
+    owner: Option<(u32, u32)>,
+    attributes: Attributes,
 }
 
 impl Plan {
@@ -67,13 +69,16 @@ impl Plan {
         let like = |bytes: Vec<u8>, before: Option<&Before>| After {
             bytes: bytes.into(),
             mode: before.map(|before| before.version.mode),
-            origin: before.map(|before| before.origin.clone()),
+            owner: before.map(|before| before.owner),
+            attributes: before.map(|before| before.version.attributes.clone()).unwrap_or_default(),
         };
         let after = match action {
             Action::Write(bytes) => Some(like(bytes, before.as_ref())),
-            Action::Restore(Version { bytes, mode }) => {
-                let origin = before.as_ref().map(|before| before.origin.clone());
-                Some(After { bytes, mode: Some(mode), origin })
+            Action::Restore(Version { bytes, mode, attributes }) => {
+                // What has become of the attributes of a file that is still there is not the change's to take back.
+                let attributes = before.as_ref().map_or(attributes, |now| now.version.attributes.clone());
+                let owner = before.as_ref().map(|before| before.owner);
+                Some(After { bytes, mode: Some(mode), owner, attributes })
             }
             Action::Delete { .. } | Action::Move { .. } if before.is_none() => {
                 return Err(FileError::NotFound { path: place.name }.into());
@@ -135,6 +140,7 @@ impl Slot {
             after: self.after.as_ref().map(|after| Version {
                 bytes: Arc::clone(&after.bytes),
                 mode: after.mode.unwrap_or_else(new_mode),
+                attributes: after.attributes.clone(),
             }),
             stamp: found.as_ref().map(stamp),
             folders: self.made.clone(),
@@ -159,7 +165,7 @@ impl After {
         let mut file = trace.stage(directory, Mode::from_raw_mode(mode), steps)?;
         steps.take()?;
         file.write_all(&self.bytes)?;
-        if let Some(Origin { owner: (user, group), .. }) = self.origin {
+        if let Some((user, group)) = self.owner {
             let metadata = file.metadata()?;
             if (metadata.uid(), metadata.gid()) != (user, group) {
                 // Only root may give files away. Everyone else gets a file of their own, as from any editor.
@@ -170,9 +176,7 @@ impl After {
             // After the owner: giving a file away takes some bits from it.
             file.set_permissions(Permissions::from_mode(mode))?;
         }
-        if let Some(Origin { attributes, .. }) = &self.origin {
-            attributes.give(&file)?;
-        }
+        attributes::give(&self.attributes, &file)?;
         steps.take()?;
         file.sync_data()
     }
