@@ -1,0 +1,140 @@
+//! Values that say of themselves that another one goes there, or that something is put in.
+
+use std::{ops::Range, sync::LazyLock};
+
+use super::tally::{BRACKET, TEMPLATE, Tally};
+use crate::clean::words::Words;
+
+/// Words that make a placeholder of whatever they are in.
+const PLACEHOLDER_WORDS: &[&str] = &[
+    "changeme",
+    "change_me",
+    "change-me",
+    "changeit",
+    "placeholder",
+    "example",
+    "xxxx",
+    "****",
+    "....",
+    "redacted",
+    "dummy",
+    "replace",
+    "not-a-real",
+    "notreal",
+    "not_real",
+    "mysecret",
+    "my-secret",
+    "my_secret",
+    "mytoken",
+    "my-token",
+    "my_token",
+    "mypassword",
+    "my-password",
+    "my_password",
+    "insert",
+    "sample",
+    "foobar",
+    "goes-here",
+    "goes_here",
+    "-here",
+    "_here",
+    "yoursecret",
+    "your-",
+    "your_",
+    "yourpass",
+    "yourtoken",
+    "yourapi",
+    "yourkey",
+    "fake-",
+    "fake_",
+    "todo",
+    "fixme",
+    "undefined",
+    "hidden",
+    "masked",
+    "filtered",
+    "1234567890",
+    "abcdefgh",
+    "deadbeef",
+    "…",
+    "•••",
+    "0000000000",
+    "<your",
+    "none",
+    "null",
+    "abc123",
+    "abcd1234",
+    "test-token",
+    "test_token",
+    "testtoken",
+    "...",
+];
+
+/// The ones that a long random text may hold by chance, so that they count in short values only.
+const SHORT_WORD_BYTES: usize = 4;
+const LONG_VALUE_BYTES: usize = 24;
+
+static PLACEHOLDERS: LazyLock<Words> =
+    LazyLock::new(|| Words::new(PLACEHOLDER_WORDS.iter().map(|word| word.as_bytes())));
+
+/// Whether the part of a key behind its prefix was made up for a document.
+pub(in crate::clean) fn is_placeholder_key(key: &[u8]) -> bool {
+    let mut seen = [0_u64; 4];
+    for byte in key {
+        seen[usize::from(byte / 64)] |= 1 << (byte % 64);
+    }
+    let different: u32 = seen.iter().map(|bits| bits.count_ones()).sum();
+    different <= 6 && key.len() >= 12 || is_placeholder(key)
+}
+
+/// Whether the value says of itself that another one goes there.
+pub(in crate::clean) fn is_placeholder(value: &[u8]) -> bool {
+    let is_long = value.len() > LONG_VALUE_BYTES;
+    let counts = |word: &Range<usize>| {
+        !is_long
+            || word.len() > SHORT_WORD_BYTES
+            || !value[word.clone()].iter().all(u8::is_ascii_alphabetic)
+            || is_edge(value, word.start.checked_sub(1)) && is_edge(value, Some(word.end))
+    };
+    let mut at = 0;
+    let named = std::iter::from_fn(|| {
+        let (_, word) = PLACEHOLDERS.find(value, at)?;
+        at = word.start + 1;
+        Some(word)
+    })
+    .any(|word| counts(&word));
+    named || value.len() > 2 && value.iter().all(|byte| *byte == value[0])
+}
+
+fn is_edge(value: &[u8], at: Option<usize>) -> bool {
+    at.and_then(|at| value.get(at)).is_none_or(|byte| !byte.is_ascii_alphanumeric())
+}
+
+/// Whether something is put in here later: `${X}`, `$(x)`, `{{ x }}`, `<x>`, `%s`, `%X%`, `$X`.
+pub(super) fn is_template(value: &[u8], tally: Tally) -> bool {
+    // What is wrapped has a bracket, and everything else one of its marks.
+    if tally.flags & (TEMPLATE | BRACKET) == 0 {
+        return false;
+    }
+    let (first, last) = (value.first().copied().unwrap_or(0), value.last().copied().unwrap_or(0));
+    let is_variable =
+        first == b'$' && value.get(1).is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_');
+    let is_positional = first == b'$' && value[1..].iter().all(u8::is_ascii_digit);
+    let is_wrapped =
+        matches!((first, last), (b'<', b'>') | (b'[', b']') | (b'{', b'}') | (b'%', b'%') | (b'(', b')'));
+    is_wrapped
+        || is_positional
+        || is_variable && value[1..].iter().all(|byte| byte.is_ascii_alphanumeric() || b"_.".contains(byte))
+        || value
+            .windows(2)
+            .any(|pair| matches!(pair, b"${" | b"$(" | b"{{" | b"#{" | b"<%" | b"%s" | b"%(" | b"{}" | b"@{"))
+        || braced_name(value)
+}
+
+/// Whether there is a `{name}` in it.
+fn braced_name(value: &[u8]) -> bool {
+    let Some(open) = memchr::memchr(b'{', value) else { return false };
+    let Some(length) = memchr::memchr(b'}', &value[open..]) else { return false };
+    let name = &value[open + 1..open + length];
+    !name.is_empty() && name.iter().all(|byte| byte.is_ascii_alphanumeric() || b"_.:[]()".contains(byte))
+}
