@@ -5,6 +5,7 @@
 
 mod assign;
 mod bytes;
+mod call;
 mod found;
 mod keys;
 mod known;
@@ -14,6 +15,7 @@ mod option;
 mod place;
 mod rules;
 mod scan;
+mod spoken;
 mod value;
 mod words;
 
@@ -299,13 +301,13 @@ impl Cleaner {
         edits: &mut Vec<Edit>,
     ) -> usize {
         let rest = &text[title_end..line.end];
+        let blank = rest.iter().all(|byte| b"\r \t\\nr\"'+;,".contains(byte));
         let body = keys::body_in_line(rest);
-        if body > 0 && (body < rest.trim_ascii_end().len() || body > 64) {
+        if !blank && body > 0 && (body < rest.trim_ascii_end().len() || body > 64) {
             let range = title_end..title_end + body;
             edits.push(Edit::Secret { range, label: "private-key", why: "the body of a private key" });
             return title_end + body;
         }
-        let blank = rest.iter().all(|byte| b"\r \t\\n\"'+;,".contains(byte));
         if blank && line.end < text.len() {
             self.block = Some(Block::new());
             return line.end + 1;

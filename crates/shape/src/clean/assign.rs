@@ -1,11 +1,16 @@
 //! Values that have the name of a secret: `NAME=value`, `"name": "value"`, `--name value`, `<name>value</name>`, and what
 //! else people write.
 
+mod later;
+mod separator;
+
 use std::ops::Range;
 
+pub(super) use self::later::find_pending;
+use self::separator::Separator;
 use super::{
     bytes::Bytes,
-    found::{Found, Next, Pending},
+    found::{Form, Found, Next, Pending},
     name::{self, Kind},
     rules,
     value::{self, Written},
@@ -15,8 +20,8 @@ use super::{
 const MAX_NAME_SIDE: usize = 64;
 /// How many spaces may stand between a name, its separator and its value.
 const MAX_SPACES: usize = 40;
-/// How long an entry of `.netrc` may be up to its password.
-const MAX_ENTRY: usize = 512;
+/// How much a prompt may offer between a name and its colon.
+const MAX_OFFER: usize = 32;
 /// How much text may stand between a name and its separator: `Password for 'bob': `.
 const MAX_PHRASE: usize = 60;
 
@@ -26,40 +31,19 @@ const NAMED: &str = "value of a name that says it is a secret";
 pub(super) fn find(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) -> Next {
     let name = name_around(line, &word);
     let Some(kind) = name::kind(&line[with_qualifier(line, &name)]) else { return Next::at(word.end) };
-    let seen = Named { line, name: name.clone(), kind };
+    find_named(line, name, kind, found)
+}
+
+/// Looks at what follows a name that certainly is one of a secret.
+pub(super) fn find_named(line: &[u8], name: Range<usize>, kind: Kind, found: &mut Vec<Found>) -> Next {
+    let end = name.end;
+    let seen = Named { line, name, kind };
     if let Some(range) = seen.value() {
         let resume = range.end;
         found.push(Found::value(line, range, kind.label(), NAMED));
         return Next::at(resume);
     }
-    let pending = seen.pending(found);
-    Next { resume: word.end.max(name.end), pending }
-}
-
-/// Looks at a line whose secret was announced by the one before. It may be in the next one still.
-pub(super) fn find_pending(line: &[u8], pending: Pending) -> Result<Found, Option<Pending>> {
-    let (range, kind) = match pending {
-        Pending::Value(kind) => (announced(line, kind)?, kind),
-        Pending::Whole(kind) => {
-            let text = line.trim_ascii();
-            let start = line.len() - line.trim_ascii_start().len();
-            let is_secret = value::is_secret(text, Written::Quoted, kind);
-            (is_secret.then_some(start..start + text.len()).ok_or(None)?, kind)
-        }
-    };
-    Ok(Found::value(line, range, kind.label(), "value of a name in the line before"))
-}
-
-/// The value of `value:` or `default =`.
-fn announced(line: &[u8], kind: Kind) -> Result<Range<usize>, Option<Pending>> {
-    let start = line.iter().position(|byte| !b" \t\"'-,{".contains(byte)).ok_or(None)?;
-    let word = line[start..].iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
-    let name = start..start + word;
-    if ![&b"value"[..], b"default"].iter().any(|each| line[name.clone()].eq_ignore_ascii_case(each)) {
-        return Err(None);
-    }
-    let seen = Named { line, name, kind };
-    seen.value().ok_or_else(|| seen.is_followed_by_block().then_some(Pending::Whole(kind)))
+    Next { resume: end, pending: seen.pending(found) }
 }
 
 fn name_around(line: &[u8], word: &Range<usize>) -> Range<usize> {
@@ -100,25 +84,6 @@ struct Named<'a> {
     kind: Kind,
 }
 
-/// What stands between a name and its value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Separator {
-    /// `=` or `:`
-    Assignment,
-    /// `==`, `,` between quoted strings, `(`: only a quoted string can be a value.
-    Quotes,
-    /// `<name>`
-    Tag,
-    /// `--name value`
-    Flag,
-    /// `password for 'bob': value`, `password is value`
-    Phrase,
-    /// `login x password y`
-    Plain,
-    /// Nothing but space or `|`: only what looks random is a value.
-    Column,
-}
-
 impl Named<'_> {
     fn byte(&self, at: usize) -> u8 {
         self.line.get(at).copied().unwrap_or(0)
@@ -135,23 +100,34 @@ impl Named<'_> {
         if self.before() == b'/' && !matches!(separator, Separator::Assignment | Separator::Tag) {
             return None;
         }
-        let at = self.skip_tag(self.skip_spaces(at));
+        let at = self.skip_tag(self.skip_style(self.skip_spaces(at)));
         let (range, written) = self.token(at, separator);
         let text = &self.line[range.clone()];
         let is_secret = match separator {
             Separator::Assignment | Separator::Tag | Separator::Flag => {
                 value::is_secret(text, written, self.kind)
             }
-            Separator::Phrase | Separator::Quotes => {
-                value::is_secret(text, written, self.kind) && text.len() >= 7
+            Separator::Encoded => value::is_secret(text, Written::Quoted, self.kind),
+            Separator::Quotes => value::is_secret(text, written, self.kind) && text.len() >= 7,
+            // People speak of tokens and keys of other kinds.
+            Separator::Phrase => {
+                let is_password = self.kind == Kind::Password && text.len() >= 7;
+                value::is_secret(text, written, self.kind) && (is_password || value::is_random(text, 12))
             }
             Separator::Plain => value::is_password(text),
             Separator::Column => {
                 let is_password = self.kind == Kind::Password && value::is_secret(text, written, self.kind);
-                is_mixed(text) && (value::is_random(text, 12) || text.len() >= 12 && is_password)
+                let is_hex_key = self.kind == Kind::Key && text.len() >= 64;
+                (is_mixed(text) || is_hex_key) && value::is_random(text, 12)
+                    || has_both_cases(text) && text.len() >= 12 && is_password
             }
         };
-        if is_secret || !text.is_empty() && is_whole_key(text) {
+        let is_phrase = || {
+            written == Written::Quoted
+                && name::ends_with(&self.line[self.name.clone()], b"passphrase")
+                && value::is_passphrase(text)
+        };
+        if is_secret || !text.is_empty() && is_whole_key(text) || is_phrase() {
             return Some(range);
         }
         if separator != Separator::Assignment {
@@ -160,17 +136,22 @@ impl Named<'_> {
         self.argument(at).or_else(|| self.after_type(range.end))
     }
 
-    /// `Unseal Key 1: `
-    fn skip_number(&self, at: usize) -> usize {
-        let digits =
-            self.line.get(at..).unwrap_or_default().iter().take_while(|byte| byte.is_ascii_digit()).count();
-        let is_number = (1..3).contains(&digits) && self.byte(at + digits) == b':';
-        if is_number { at + digits } else { at }
+    /// Past the colours of a terminal.
+    fn skip_style(&self, mut at: usize) -> usize {
+        while let Some(rest) = self.line.get(at..).filter(|rest| rest.starts_with(b"\x1b[")) {
+            let numbers = rest[2..].iter().take_while(|byte| byte.is_ascii_digit() || **byte == b';').count();
+            at += 2 + numbers + usize::from(self.byte(at + 2 + numbers) == b'm');
+        }
+        at
     }
 
-    /// Past a tag of YAML, such as `!!str`.
+    /// Past a tag of YAML, such as `!!str`, and the type that PHP writes, such as `string(12)`.
     fn skip_tag(&self, at: usize) -> usize {
         let rest = self.line.get(at..).unwrap_or_default();
+        if rest.starts_with(b"string(") {
+            let length = rest.iter().take(MAX_OFFER).position(|byte| *byte == b')').unwrap_or(0);
+            return if self.byte(at + length + 1) == b' ' { at + length + 2 } else { at };
+        }
         if !rest.starts_with(b"!!") {
             return at;
         }
@@ -186,78 +167,6 @@ impl Named<'_> {
         let quote = rest.get(open + 1).filter(|byte| rest[open] == b'(' && is_quote(**byte))?;
         let range = quoted(rest, open + 1, 0, *quote, at);
         value::is_random(&self.line[range.clone()], 12).then_some(range)
-    }
-
-    /// What stands after the name, and where the value may start.
-    fn separator(&self) -> Option<(Separator, usize)> {
-        let mut at = self.name.end;
-        while self.byte(at) == b'\\' {
-            at += 1;
-        }
-        let is_closed = is_quote(self.byte(at));
-        at += usize::from(is_closed);
-        while matches!(self.byte(at), b']' | b'?' | b')') && (is_closed || self.byte(at) != b')') {
-            at += 1;
-        }
-        let spaced = self.skip_number(self.skip_spaces(at));
-        let separator = match (self.byte(spaced), self.byte(spaced + 1)) {
-            // A comparison, or what counts if there is no such variable.
-            (b'=', b'=') | (b'|', b'|') | (b'?', b'?') => (Separator::Quotes, spaced + 2),
-            // `Token::Ident`, `key://`, `token =~ x`
-            (b':', b':') | (b'=', b'~') => return None,
-            (b':', b'/') if self.byte(spaced + 2) == b'/' => return None,
-            (b'=' | b'-', b'>') | (b':', b'=') => (Separator::Assignment, spaced + 2),
-            // `arn:…:secret:name`
-            (b':', next) if self.before() == b':' && next != b' ' => return None,
-            (b'=' | b':', _) => (Separator::Assignment, spaced + 1),
-            (b'>', _) if self.is_tag() || is_closed && self.is_named_by_key() => (Separator::Tag, spaced + 1),
-            (b',', _) if is_closed => (Separator::Quotes, spaced + 1),
-            (b'(', b'"' | b'\'') if !is_closed => (Separator::Quotes, spaced + 1),
-            (b'|', _) => (Separator::Column, spaced + 1),
-            _ if spaced > at && !is_closed => return self.spaced_separator(spaced),
-            _ => return None,
-        };
-        Some(separator)
-    }
-
-    /// A name with only space behind it.
-    fn spaced_separator(&self, at: usize) -> Option<(Separator, usize)> {
-        if matches!(self.byte(at), b'"' | b'\'') {
-            return Some((Separator::Quotes, at));
-        }
-        if self.before() == b'-' {
-            return (self.byte(at) != b'-').then_some((Separator::Flag, at));
-        }
-        let rest = self.line.get(at..)?;
-        let word = rest.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
-        match &rest[..word] {
-            b"for" | b"generated" | b"of" => {
-                let end = rest.iter().take(MAX_PHRASE).position(|byte| b":=".contains(byte))?;
-                return Some((Separator::Phrase, at + end + 1));
-            }
-            b"is" | b"was" | b"to" => {
-                let value = self.skip_spaces(at + word);
-                if self.line[value..].starts_with(b"generated") {
-                    return self.spaced_separator(value);
-                }
-                return Some((Separator::Phrase, value + usize::from(self.byte(value) == b':')));
-            }
-            _ => {}
-        }
-        let before = &self.line[..self.name.start];
-        // Not further back, or a line of nothing but names would cost its square.
-        let near = &before[before.len().saturating_sub(MAX_ENTRY)..];
-        let is_netrc = self.kind == Kind::Password
-            && (memchr::memmem::find(near, b"login ").is_some()
-                || memchr::memmem::find(near, b"machine ").is_some());
-        let is_directive = before.iter().all(u8::is_ascii_whitespace)
-            && [&b"requirepass"[..], b"masterauth", b"password", b"_authToken"]
-                .contains(&&self.line[self.name.clone()])
-            && rest.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).count() == 1;
-        if is_netrc {
-            return Some((Separator::Plain, at));
-        }
-        Some((if is_directive { Separator::Flag } else { Separator::Column }, at))
     }
 
     /// The byte before the name and the quotes around it.
@@ -277,14 +186,14 @@ impl Named<'_> {
 
     /// The value at a place: what is between quotes, or up to something that ends it.
     fn token(&self, at: usize, separator: Separator) -> (Range<usize>, Written) {
-        static MARKS: Bytes = Bytes::of(b"frbuFRBUL@");
+        static MARKS: Bytes = Bytes::of(b"frbuFRBULN@");
         static ENDS: Bytes = Bytes::space_and(b"\"'`");
         let rest = self.line.get(at..).unwrap_or_default();
         // One byte more than a value may have, so that a longer one is none.
         let rest = &rest[..rest.len().min(value::MAX_BYTES + 8)];
         if separator == Separator::Tag {
             // `<user>:<password>@host` is no element.
-            let end = memchr::memmem::find(rest, b"</").unwrap_or(0);
+            let end = memchr::memchr(b'<', rest).filter(|end| rest[*end..].starts_with(b"</")).unwrap_or(0);
             return (at..at + end, Written::Quoted);
         }
         let marks = MARKS.run(&rest[..rest.len().min(2)]);
@@ -295,6 +204,14 @@ impl Named<'_> {
         if separator == Separator::Quotes {
             return (at..at, Written::Quoted);
         }
+        if separator == Separator::Encoded {
+            let end = rest.iter().position(|byte| !byte.is_ascii_alphanumeric() && !b"_-.~!*".contains(byte));
+            return (at..at + end.unwrap_or(rest.len()), Written::Quoted);
+        }
+        // In a language without spaces, the text goes on after a value.
+        let is_ascii = self.line[self.name.clone()].is_ascii();
+        let ends = if is_ascii { None } else { rest.iter().position(|byte| !byte.is_ascii()) };
+        let rest = &rest[..ends.unwrap_or(rest.len())];
         if separator == Separator::Assignment && self.is_environment() {
             let range = at..at + ENDS.until(rest);
             let text = &self.line[range.clone()];
@@ -326,34 +243,6 @@ impl Named<'_> {
         value::is_secret(&self.line[range.clone()], written, self.kind).then_some(range)
     }
 
-    /// `name: DB_PASSWORD` with its `value:` behind it or in the next line; `password: |` with the value there.
-    fn pending(&self, found: &mut Vec<Found>) -> Option<Pending> {
-        if self.is_followed_by_block() {
-            return Some(Pending::Whole(self.kind));
-        }
-        let rest = self.line[self.name.end..].trim_ascii_end();
-        if !self.is_named_by_key() {
-            return None;
-        }
-        if let Some(at) =
-            rest.windows(5).take(MAX_PHRASE).position(|window| window.eq_ignore_ascii_case(b"value"))
-        {
-            let start = self.name.end + at;
-            let seen = Named { line: self.line, name: start..start + 5, kind: self.kind };
-            if let Some(range) = seen.value() {
-                found.push(Found::value(self.line, range, self.kind.label(), NAMED));
-            }
-            return None;
-        }
-        rest.iter().all(|byte| b"\"', {".contains(byte)).then_some(Pending::Value(self.kind))
-    }
-
-    /// `name: |`, with the value in the next lines.
-    fn is_followed_by_block(&self) -> bool {
-        let rest = self.line[self.name.end..].trim_ascii_end();
-        [&b": |"[..], b": |-", b": >", b": >-", b": |+"].contains(&rest)
-    }
-
     /// Whether this name is itself the value of `name` or `key`.
     fn is_named_by_key(&self) -> bool {
         let before = &self.line[..self.name.start];
@@ -375,15 +264,15 @@ fn quoted(rest: &[u8], open: usize, slashes: usize, quote: u8, at: usize) -> Ran
         start += 2;
     }
     let mut end = start;
-    while end < rest.len() {
+    while let Some(length) = memchr::memchr2(quote, b'\\', rest.get(end..).unwrap_or_default()) {
+        end += length;
         let escapes = rest[end..].iter().take_while(|byte| **byte == b'\\').count();
-        match rest.get(end + escapes) {
-            Some(byte) if *byte == quote && escapes <= slashes => break,
-            Some(_) => end += escapes + 1,
-            None => end = rest.len(),
+        if escapes <= slashes && rest.get(end + escapes) == Some(&quote) {
+            return at + start..at + end;
         }
+        end += escapes + 1;
     }
-    at + start..at + end.min(rest.len()).max(start)
+    at + start..at + rest.len().max(start)
 }
 
 /// Up to white space or what cannot be in a value without quotes; brackets and stops at the end belong to the text around.
@@ -411,7 +300,9 @@ fn is_whole_key(text: &[u8]) -> bool {
 
 /// Whether there are capitals, small letters and digits: hashes have no capitals.
 fn is_mixed(text: &[u8]) -> bool {
-    text.iter().any(u8::is_ascii_uppercase)
-        && text.iter().any(u8::is_ascii_lowercase)
-        && text.iter().any(u8::is_ascii_digit)
+    has_both_cases(text) && text.iter().any(u8::is_ascii_digit)
+}
+
+fn has_both_cases(text: &[u8]) -> bool {
+    text.iter().any(u8::is_ascii_uppercase) && text.iter().any(u8::is_ascii_lowercase)
 }

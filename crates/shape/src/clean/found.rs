@@ -23,13 +23,37 @@ impl Found {
     }
 }
 
-/// A secret that the next line must hold, because this one only has its name.
+/// A secret that one of the next lines must hold, because this one only has its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Pending {
+pub(super) struct Pending {
+    pub(super) form: Form,
+    pub(super) kind: Kind,
+    /// How many lines may still come between.
+    pub(super) left: u8,
+}
+
+/// How a later line holds a secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
     /// `value: …`
-    Value(Kind),
+    Value,
     /// The whole line.
-    Whole(Kind),
+    Whole,
+    /// The whole line, if it looks random: nothing else says that it belongs to the name.
+    Alone,
+    /// `<string>…</string>`
+    Element,
+}
+
+impl Pending {
+    pub(super) fn new(form: Form, kind: Kind) -> Self {
+        Self { form, kind, left: 3 }
+    }
+
+    /// The same, one line later.
+    pub(super) fn later(self) -> Option<Self> {
+        Some(Self { left: self.left.checked_sub(1)?, ..self })
+    }
 }
 
 /// Where to go on looking.

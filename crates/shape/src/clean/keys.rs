@@ -2,10 +2,16 @@
 
 use std::hash::{DefaultHasher, Hasher};
 
-/// What is in front of a block.
-pub(super) const BEGIN: &[u8] = b"-----BEGIN ";
-/// The same in files of PuTTY, with the number of lines behind it.
-pub(super) const PUTTY: &[u8] = b"Private-Lines: ";
+/// What a block begins and ends with.
+const BEGIN: &[u8] = b"-----BEGIN ";
+const END: &[u8] = b"-----END";
+/// The same as other implementations of SSH write it.
+const SSH_BEGIN: &[u8] = b"---- BEGIN ";
+const SSH_END: &[u8] = b"---- END ";
+/// What is in front of a block in files of PuTTY, with the number of lines behind it.
+const PUTTY: &[u8] = b"Private-Lines: ";
+/// What to search for.
+pub(super) const TITLES: [&[u8]; 3] = [BEGIN, SSH_BEGIN, PUTTY];
 
 /// A block that has begun.
 #[derive(Debug, Clone)]
@@ -31,15 +37,18 @@ pub(super) fn title_end(text: &[u8]) -> Option<usize> {
         let digits = text[PUTTY.len()..].iter().take_while(|byte| byte.is_ascii_digit()).count();
         return (digits > 0).then_some(PUTTY.len() + digits);
     }
-    let title = text.strip_prefix(BEGIN)?;
-    let length = memchr::memmem::find(&title[..title.len().min(60)], b"-----")?;
+    let (title, dashes) = match text.strip_prefix(BEGIN) {
+        Some(title) => (title, &BEGIN[..5]),
+        None => (text.strip_prefix(SSH_BEGIN)?, &SSH_BEGIN[..4]),
+    };
+    let length = memchr::memmem::find(&title[..title.len().min(60)], dashes)?;
     let is_private = memchr::memmem::find(&title[..length], b"PRIVATE KEY").is_some();
-    is_private.then_some(BEGIN.len() + length + 5)
+    is_private.then_some(text.len() - title.len() + length + dashes.len())
 }
 
 /// How far the body goes on in the line of the title: `\n` in strings, or nothing but base64.
 pub(super) fn body_in_line(rest: &[u8]) -> usize {
-    memchr::memmem::find(rest, b"-----END").unwrap_or_else(|| {
+    memchr::memmem::find(rest, END).unwrap_or_else(|| {
         let is_body = |byte: &u8| is_base64(*byte) || b"\\ \t\r".contains(byte);
         rest.iter().take_while(|byte| is_body(byte)).count()
     })
@@ -57,7 +66,7 @@ impl Block {
 
     /// What a line is to this block.
     pub(super) fn part(&self, line: &[u8]) -> Part {
-        if let Some(end) = memchr::memmem::find(line, b"-----END") {
+        if let Some(end) = memchr::memmem::find(line, END).or_else(|| memchr::memmem::find(line, SSH_END)) {
             let start = line[..end].iter().rposition(|byte| is_base64(*byte)).map_or(0, |last| last + 1);
             let has_body = line[..end].iter().filter(|byte| is_base64(**byte)).count() >= 16;
             return if has_body { Part::EndsAt(start) } else { Part::Over };

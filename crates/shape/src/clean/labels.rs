@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashMap,
-    hash::{DefaultHasher, Hasher},
+    hash::{BuildHasherDefault, DefaultHasher, Hasher},
 };
 
 /// How many secrets are told apart; what comes later has no number.
@@ -11,7 +11,25 @@ const MAX_SECRETS: usize = 65_536;
 /// The labels given so far. Secrets are remembered by their hash only.
 #[derive(Debug, Default)]
 pub(super) struct Labels {
-    given: HashMap<u64, Box<str>>,
+    given: HashMap<u64, Box<str>, BuildHasherDefault<Hashed>>,
+}
+
+/// For keys that are hashes already.
+#[derive(Debug, Default)]
+struct Hashed(u64);
+
+impl Hasher for Hashed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = hash(bytes);
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
 }
 
 impl Labels {

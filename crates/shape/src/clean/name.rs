@@ -13,6 +13,8 @@ pub(super) enum Kind {
     Key,
     /// Only if its value is long and random: `primaryKey` may be of a storage account or of a table.
     LongKey,
+    /// Only if its value is random: the name of a variable such as `ACME_KEY` or `HASH_SALT`.
+    Variable,
 }
 
 impl Kind {
@@ -21,7 +23,7 @@ impl Kind {
             Self::Password => "password",
             Self::Secret => "secret",
             Self::Token => "token",
-            Self::Key | Self::LongKey => "key",
+            Self::Key | Self::LongKey | Self::Variable => "key",
         }
     }
 }
@@ -164,10 +166,51 @@ const KEY_QUALIFIERS: &[&[u8]] = &[
     b"admin",
     b"unseal",
     b"recovery",
+    b"wifi",
+    b"fi",
+    b"wpa",
+    b"wep",
+    b"function",
+    b"enc",
+    b"insert",
 ];
 
 /// What makes a secret of a key whose value looks like one.
 const LONG_KEY_QUALIFIERS: &[&[u8]] = &[b"primary", b"secondary"];
+
+/// What makes something else of a key in a variable: places in tables, stores and caches, and what is public.
+const NOT_KEYS: &[&[u8]] = &[
+    b"public",
+    b"pub",
+    b"publishable",
+    b"site",
+    b"verify",
+    b"cache",
+    b"restore",
+    b"foreign",
+    b"sort",
+    b"range",
+    b"partition",
+    b"row",
+    b"object",
+    b"idempotency",
+    b"dedup",
+    b"route",
+    b"routing",
+    b"hash",
+    b"s3",
+    b"map",
+    b"group",
+    b"unique",
+    b"index",
+    b"lookup",
+    b"message",
+    b"event",
+    b"registry",
+];
+
+/// What else a variable with a random value may end with.
+const VARIABLES: &[&[u8]] = &[b"salt", b"pepper", b"private"];
 
 /// What makes something else of a token: places in texts, pages of answers, words of a vocabulary.
 const NOT_TOKENS: &[&[u8]] = &[
@@ -232,6 +275,8 @@ const NOT_A_TOKEN: u8 = 4;
 const SHORT_PASSWORD: u8 = 8;
 const NOT_A_PASSWORD: u8 = 16;
 const LONG_KEY_QUALIFIER: u8 = 32;
+const NOT_A_KEY: u8 = 64;
+const VARIABLE: u8 = 128;
 
 /// Places for words; more than twice as many as there are words.
 const PLACES: usize = 512;
@@ -245,6 +290,8 @@ static WORDS: LazyLock<[(u128, u8); PLACES]> = LazyLock::new(|| {
         (SHORT_PASSWORDS, SHORT_PASSWORD),
         (NOT_PASSWORDS, NOT_A_PASSWORD),
         (LONG_KEY_QUALIFIERS, LONG_KEY_QUALIFIER),
+        (NOT_KEYS, NOT_A_KEY),
+        (VARIABLES, VARIABLE),
     ];
     let mut words = [(0, 0); PLACES];
     for (word, bit) in lists.iter().flat_map(|(list, bit)| list.iter().map(move |word| (word, bit))) {
@@ -286,10 +333,12 @@ pub(super) fn kind(name: &[u8]) -> Option<Kind> {
     if name.len() > MAX_NAME_BYTES || name.len() < 2 {
         return None;
     }
+    let is_variable = !name.iter().any(u8::is_ascii_lowercase);
     let mut rest = name;
     while let Some((before, last)) = last_word(rest) {
         let trimmed = trim_digits(last);
-        let kind = kind_of_last(trimmed, || last_word(before).map_or(&b""[..], |(_, word)| word));
+        let kind = kind_of_last(trimmed, || last_word(before).map_or(&b""[..], |(_, word)| word))
+            .filter(|kind| *kind != Kind::Variable || is_variable);
         if kind.is_some() || !(trimmed.is_empty() || bits(trimmed) & NEUTRAL_WORD != 0) {
             return kind;
         }
@@ -304,8 +353,12 @@ fn kind_of_last<'a>(word: &[u8], before: impl Fn() -> &'a [u8]) -> Option<Kind> 
         return match bits(trim_digits(before())) {
             bits if bits & KEY_QUALIFIER != 0 => Some(Kind::Key),
             bits if bits & LONG_KEY_QUALIFIER != 0 => Some(Kind::LongKey),
-            _ => None,
+            bits if bits & NOT_A_KEY != 0 || before().is_empty() => None,
+            _ => Some(Kind::Variable),
         };
+    }
+    if matches!(last, b't' | b'r' | b'e') && bits(word) & VARIABLE != 0 {
+        return Some(Kind::Variable);
     }
     // Half of what a machine logs in with.
     if last == b'd' && word.eq_ignore_ascii_case(b"id") {
@@ -329,7 +382,7 @@ fn is_joined_pass(word: &[u8]) -> bool {
         || ends_with(word, b"pw") && word.len() <= 8
 }
 
-fn ends_with(word: &[u8], ending: &[u8]) -> bool {
+pub(super) fn ends_with(word: &[u8], ending: &[u8]) -> bool {
     word.len() >= ending.len() && word[word.len() - ending.len()..].eq_ignore_ascii_case(ending)
 }
 

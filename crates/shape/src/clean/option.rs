@@ -43,6 +43,14 @@ const OPTIONS: &[(&[u8], &[u8], Follows)] = &[
     (b"kinit", b"-p", Follows::Apart),
     (b"snowsql", b"-p", Follows::Apart),
     (b"sqlcmd", b"-P", Follows::Either),
+    (b"gh secret", b"--body", Follows::Apart),
+    (b"gh secret", b"-b", Follows::Apart),
+    (b"snmp-server", b"community", Follows::Apart),
+    (b"aws ssm", b"--value", Follows::Apart),
+    (b"codecov", b"-t", Follows::Apart),
+    (b"snyk", b"auth", Follows::Apart),
+    (b"usermod", b"-p", Follows::Apart),
+    (b"unrar", b"-p", Follows::Joined),
 ];
 
 /// How often an option is looked at.
@@ -80,8 +88,9 @@ pub(super) fn option(line: &[u8], program: Range<usize>, found: &mut Vec<Found>)
     let next = Next::at(program.end);
     let name = &line[program.clone()];
     let before = program.start.checked_sub(1).map_or(b' ', |at| line[at]);
-    if before.is_ascii_alphanumeric() || !name.iter().all(|byte| !byte.is_ascii_uppercase()) {
-        return next;
+    // A name of something may be in it: `SSHPASS=`.
+    if before.is_ascii_alphanumeric() || name.iter().any(u8::is_ascii_uppercase) {
+        return Next::at(program.start + 1);
     }
     let end = line[program.end..].iter().take(4096).position(|byte| b"|;".contains(byte));
     let stop = end.map_or(line.len().min(program.end + 4096), |at| program.end + at);

@@ -12,12 +12,17 @@ use super::{
     found::{Found, Next},
     name::Kind,
     option::unquoted,
-    rules, scan,
+    rules, scan, spoken,
     value::{self, Written},
 };
 
 /// The longest user and password of an address.
 const MAX_AUTHORITY: usize = 1024;
+
+/// The longest token of a header. A line of nothing but names would cost its square without a limit.
+const MAX_TOKEN: usize = 16 * 1024;
+/// A shorter user of an address is no key.
+const MIN_KEY_USER: usize = 16;
 
 const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
     .with_decode_padding_mode(DecodePaddingMode::Indifferent)
@@ -31,7 +36,14 @@ pub(super) fn url(line: &[u8], mark: Range<usize>, found: &mut Vec<Found>) -> Ne
     let none = Next::at(mark.end);
     let rest = &line[mark.end..];
     let rest = &rest[..rest.len().min(MAX_AUTHORITY)];
-    let end = ENDS.until(rest);
+    let mut end = ENDS.until(rest);
+    // `DOMAIN\user`; but not the end of a line that is written in a string.
+    if let [b'\\', after, ..] = rest[end..]
+        && after.is_ascii_alphabetic()
+        && !b"nrtu".contains(&after)
+    {
+        end += 1 + ENDS.until(&rest[end + 1..]);
+    }
     let Some(at_sign) = memchr::memrchr(b'@', &rest[..end]) else { return none };
     let (user, password) = match memchr::memchr(b':', &rest[..at_sign]) {
         Some(colon) => (&rest[..colon], colon + 1..at_sign),
@@ -47,7 +59,8 @@ pub(super) fn url(line: &[u8], mark: Range<usize>, found: &mut Vec<Found>) -> Ne
     if is_secret {
         let range = mark.end + password.start..mark.end + password.end;
         found.push(Found::value(line, range, "url-password", "password in an address"));
-        return Next::at(mark.end + at_sign);
+        // The user may be the half of a key that is known by itself.
+        return if user.len() < MIN_KEY_USER { Next::at(mark.end + at_sign) } else { none };
     }
     none
 }
@@ -55,9 +68,11 @@ pub(super) fn url(line: &[u8], mark: Range<usize>, found: &mut Vec<Found>) -> Ne
 /// `sig=…` and `signature=…` in addresses that are signed.
 pub(super) fn signature(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) -> Next {
     let before = word.start.checked_sub(1).map_or(0, |at| line[at]);
-    let range = token(line, word.end);
+    let range = token(line, skip(line, word.end, b"\""));
     let text = &line[range.clone()];
-    if b"?&-; ,".contains(&before) && text.len() >= 20 && value::is_secret(text, Written::Quoted, Kind::Token)
+    if b"?&-_; ,".contains(&before)
+        && text.len() >= 20
+        && value::is_secret(text, Written::Quoted, Kind::Token)
     {
         let resume = range.end;
         found.push(Found { range, label: "url-signature", why: "signature of an address" });
@@ -113,20 +128,40 @@ pub(super) fn basic(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) -> 
     Next::at(word.end)
 }
 
-/// `"auth": "…"` and `_auth=…` of registries: a user and a password in base64.
+/// `"auth": "…"` and `_auth=…` of registries: a user and a password, also in base64. `?auth=…`, `X-Auth: …`: what is random.
 pub(super) fn registry(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) -> Next {
     let at = skip(line, word.end, b"\\\"' ");
-    let is_alone =
-        word.start.checked_sub(1).is_none_or(|at| !line[at].is_ascii_alphanumeric() && line[at] != b'-');
-    if is_alone && at < line.len() && b":=".contains(&line[at]) {
-        let range = token(line, skip(line, at + 1, b"\\\"' "));
-        if range.len() >= 8 && is_basic_pair(&line[range.clone()]) {
-            let resume = range.end;
-            found.push(Found { range, label: "basic-auth", why: "a user and a password in base64" });
-            return Next::at(resume);
-        }
+    let before = &line[..word.start];
+    let is_header = before.len() >= 2 && before[before.len() - 2..].eq_ignore_ascii_case(b"x-");
+    let is_alone = before.last().is_none_or(|byte| !byte.is_ascii_alphanumeric() && *byte != b'-');
+    if !(is_alone || is_header) || at >= line.len() || !b":=".contains(&line[at]) {
+        return Next::at(word.end);
     }
-    Next::at(word.end)
+    let range = token(line, skip(line, at + 1, b"\\\"' "));
+    let (text, resume) = (&line[range.clone()], range.end);
+    let (label, why) = if range.len() >= 8 && is_basic_pair(text) {
+        ("basic-auth", "a user and a password in base64")
+    } else if value::is_random(text, 24) {
+        ("authorization", "what someone is known by")
+    } else {
+        return spoken::pair(line, word, found);
+    };
+    found.push(Found::value(line, range, label, why));
+    Next::at(resume)
+}
+
+/// The block of a private key in base64, as in files for Kubernetes.
+pub(super) fn encoded_key(line: &[u8], start: Range<usize>, found: &mut Vec<Found>) -> Next {
+    static PART: Bytes = Bytes::alphanumeric_and(b"+/=");
+    // The title is in the first 64 characters.
+    let title = STANDARD.decode(&line[start.start..line.len().min(start.start + 64)]).unwrap_or_default();
+    if memchr::memmem::find(&title, b"PRIVATE KEY").is_none() {
+        return Next::at(start.end);
+    }
+    let range = start.start..start.start + PART.run(&line[start.start..]);
+    let resume = range.end;
+    found.push(Found { range, label: "private-key", why: "a private key in base64" });
+    Next::at(resume)
 }
 
 /// `Cookie:` and `Set-Cookie:`: values that identify someone.
@@ -155,7 +190,30 @@ pub(super) fn cookie(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) ->
     Next::at(end.max(word.end))
 }
 
-/// `jdbc:oracle:thin:user/password@host`
+/// `session=…` outside of a header, as in options of programs.
+pub(super) fn session(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) -> Next {
+    let range = token(line, word.end);
+    let text = &line[range.clone()];
+    // Where it has no capitals it is the name of a session.
+    if value::is_random(text, 24) && text.iter().any(u8::is_ascii_uppercase) {
+        let resume = range.end;
+        found.push(Found::value(line, range, "cookie", "value of a cookie that identifies someone"));
+        return Next::at(resume);
+    }
+    Next::at(word.end)
+}
+
+/// `{"username": "…", "key": "…"}`
+pub(super) fn account(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) -> Next {
+    let before = &line[word.start.saturating_sub(MAX_AUTHORITY)..word.start];
+    let range = unquoted(line, skip(line, word.end, b" "));
+    if value::is_random(&line[range.clone()], 20) && memchr::memmem::find(before, b"\"username\"").is_some() {
+        found.push(Found::value(line, range, "key", "key of an account"));
+    }
+    Next::at(word.end)
+}
+
+/// `jdbc:oracle:thin:user/password@host`, `sqlplus user/password@host`
 pub(super) fn oracle(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) -> Next {
     let rest = &line[word.end..line.len().min(word.end + MAX_AUTHORITY)];
     if let Some(slash) = memchr::memchr2(b'/', b'@', rest).filter(|at| rest[*at] == b'/')
@@ -341,5 +399,5 @@ pub(super) fn skip(line: &[u8], at: usize, bytes: &[u8]) -> usize {
 /// What tokens of headers and addresses are made of.
 fn token(line: &[u8], at: usize) -> Range<usize> {
     static PART: Bytes = Bytes::alphanumeric_and(b"-._~+/=%{}$<>()");
-    at..at + PART.run(&line[at.min(line.len())..])
+    at..at + PART.run(&line[at.min(line.len())..line.len().min(at + MAX_TOKEN)])
 }

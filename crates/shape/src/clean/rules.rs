@@ -32,28 +32,32 @@ pub(super) static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
 
 /// Rules by the first two bytes of their keys, each list in the order of the table.
 static BY_START: LazyLock<Starts> = LazyLock::new(|| {
-    let mut starts = Starts { lists: vec![0; 1 << 16], rules: vec![Vec::new()] };
+    let mut starts = Starts { lists: [0; PLACES], rules: vec![Vec::new()] };
     for rule in RULES.iter() {
         if let Some([first, second]) = rule.prefix.as_bytes().first_chunk() {
-            let list = &mut starts.lists[pair(*first, *second)];
+            let list = &mut starts.lists[place(*first, *second)];
             if *list == 0 {
-                *list = starts.rules.len();
+                *list = u8::try_from(starts.rules.len()).unwrap_or(0);
                 starts.rules.push(Vec::new());
             }
-            starts.rules[*list].push(rule);
+            starts.rules[usize::from(*list)].push(rule);
         }
     }
     starts
 });
 
+/// Small enough to stay near the processor: this is asked for every value.
+const PLACES: usize = 1 << 12;
+
 struct Starts {
-    /// Which list belongs to two bytes; the first one is empty.
-    lists: Vec<usize>,
+    /// Which list belongs to a place; the first one is empty.
+    lists: [u8; PLACES],
     rules: Vec<Vec<&'static Rule>>,
 }
 
-fn pair(first: u8, second: u8) -> usize {
-    usize::from(first) << 8 | usize::from(second)
+/// Where two bytes belong. Others may belong there too: a rule says itself whether it matches.
+fn place(first: u8, second: u8) -> usize {
+    usize::from(first & 63) << 6 | usize::from(second & 63)
 }
 
 fn parse(line: &'static str) -> Option<Rule> {
@@ -144,7 +148,8 @@ impl Rule {
 pub(super) fn key_at(text: &[u8]) -> Option<(&'static Rule, usize)> {
     let [first, second] = *text.first_chunk()?;
     let starts = &*BY_START;
-    starts.rules[starts.lists[pair(first, second)]].iter().find_map(|rule| Some((*rule, rule.end(text)?)))
+    let list = usize::from(starts.lists[place(first, second)]);
+    starts.rules[list].iter().find_map(|rule| Some((*rule, rule.end(text)?)))
 }
 
 fn crc32(bytes: &[u8]) -> u32 {

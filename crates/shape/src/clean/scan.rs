@@ -3,10 +3,11 @@
 use std::{ops::Range, sync::LazyLock};
 
 use super::{
-    assign,
+    assign, call,
     found::{Found, Next},
     keys, option, place,
     rules::{self, RULES},
+    spoken,
     words::Words,
 };
 
@@ -23,6 +24,19 @@ const ANCHORS: &[(&str, Matcher)] = &[
     ("token", assign::find),
     ("key", assign::find),
     ("creds", assign::find),
+    ("_private", assign::find),
+    ("_salt", assign::find),
+    ("pepper", assign::find),
+    ("credentials", spoken::pair),
+    ("user/pass", spoken::pair),
+    ("authident", spoken::pair),
+    ("session=", place::session),
+    ("mnemonic", spoken::seed),
+    ("seed phrase", spoken::seed),
+    ("seed_phrase", spoken::seed),
+    ("seedphrase", spoken::seed),
+    ("recovery phrase", spoken::seed),
+    ("recovery_phrase", spoken::seed),
     ("://", place::url),
     ("sig=", place::signature),
     ("signature=", place::signature),
@@ -43,12 +57,17 @@ const ANCHORS: &[(&str, Matcher)] = &[
     ("--password-stdin", option::piped),
     ("--with-token", option::piped),
     ("chpasswd", option::piped),
+    ("passwd --stdin", option::piped),
+    ("passphrase-fd", option::piped),
     ("sudo -S", option::piped),
     ("securestring", option::secure_string),
     ("masterauth", assign::find),
     ("dockerconfigjson", assign::find),
     ("jdbc:oracle:thin:", place::oracle),
+    ("sqlplus ", place::oracle),
     ("\"d\":", place::jwk),
+    ("LS0tLS1CRUdJTi", place::encoded_key),
+    ("\"key\":", place::account),
 ];
 
 /// What is searched for.
@@ -87,7 +106,9 @@ impl Search {
         let mut anchors: Vec<(&[u8], Anchor)> =
             ANCHORS.iter().map(|(text, matcher)| (text.as_bytes(), Anchor::Matcher(*matcher))).collect();
         anchors.extend(option::programs().map(|name| (name, Anchor::Matcher(option::option))));
-        anchors.extend([keys::BEGIN, keys::PUTTY].map(|title| (title, Anchor::Block)));
+        anchors.extend(spoken::labels().map(|label| (label, Anchor::Matcher(spoken::label))));
+        anchors.extend(call::names().map(|name| (name, Anchor::Matcher(call::called))));
+        anchors.extend(keys::TITLES.map(|title| (title, Anchor::Block)));
         for rule in RULES.iter() {
             let prefix = rule.prefix.as_bytes();
             if !anchors.iter().any(|(text, anchor)| *text == prefix && matches!(anchor, Anchor::Key(_))) {

@@ -10,7 +10,7 @@ use self::{
     elsewhere::{is_expression, is_reference},
     placeholder::is_template,
     tally::{Tally, tally},
-    wordy::{is_consonant_heavy, is_known_word, is_wordy},
+    wordy::{is_known_word, is_unlike_words, is_wordy},
 };
 use super::name::Kind;
 
@@ -43,8 +43,26 @@ pub(super) fn is_secret(value: &[u8], written: Written, kind: Kind) -> bool {
     is_strong(value, tally, kind, written)
         && !is_template(value, tally)
         && is_text()
-        && !is_reference(value, tally)
+        && (!is_reference(value, tally) || kind == Kind::Key && is_private_number(value))
         && !is_placeholder(value)
+}
+
+/// `0x…`, as private keys of wallets are written.
+fn is_private_number(value: &[u8]) -> bool {
+    value
+        .strip_prefix(b"0x")
+        .is_some_and(|digits| digits.len() == 64 && digits.iter().all(u8::is_ascii_hexdigit))
+}
+
+/// `correct horse battery staple`, where a passphrase is named.
+pub(super) fn is_passphrase(value: &[u8]) -> bool {
+    const PROSE: [&[u8]; 9] =
+        [b"the", b"your", b"enter", b"please", b"for", b"key", b"and", b"with", b"passphrase"];
+    let words = || value.split(|byte| *byte == b' ');
+    value.len() <= MAX_BYTES
+        && words().count() >= 4
+        && words().all(|word| (3..=12).contains(&word.len()) && word.iter().all(u8::is_ascii_lowercase))
+        && !words().any(|word| PROSE.contains(&word))
 }
 
 /// `abcd efgh ijkl mnop`, as Google writes passwords for programs.
@@ -96,7 +114,7 @@ pub(super) fn is_random(value: &[u8], least: usize) -> bool {
     value.len() >= least
         && tally.spaces == 0
         && tally.symbols <= value.len() / 4
-        && tally.digits >= 2
+        && (tally.digits >= 2 || has_random_case(tally, tally.lower + tally.upper))
         && tally.lower + tally.upper >= 2
         && !is_template(value, tally)
         && !is_placeholder(value)
@@ -109,14 +127,22 @@ fn is_strong(value: &[u8], tally: Tally, kind: Kind, written: Written) -> bool {
     if kind == Kind::LongKey {
         return value.len() >= 40 && tally.lower > 5 && tally.upper > 5 && tally.digits > 0;
     }
+    if kind == Kind::Variable {
+        return value.len() >= 24 && tally.digits >= 2 && letters > 0 && !is_wordy(value);
+    }
     if letters == 0 {
         return kind == Kind::Password && tally.digits >= 6;
     }
     if tally.digits == 0 && tally.symbols == 0 {
-        let is_mixed = tally.upper >= 2 && tally.lower >= 2 && letters >= 10 && written != Written::Bare;
+        let is_mixed = tally.upper >= 2 && tally.lower >= 2 && letters >= 8;
+        // Nobody sets a variable for a password to a name in code.
+        let is_set = is_mixed && kind == Kind::Password && written == Written::Environment;
         return has_random_case(tally, letters)
             || kind == Kind::Password && tally.joints == 0 && has_odd_case(value, tally, letters)
-            || (letters >= 20 || is_mixed) && tally.joints == 0 && is_consonant_heavy(value);
+            || tally.joints == 0 && is_set
+            || tally.joints == 0
+                && (letters >= 20 || is_mixed && written != Written::Bare)
+                && is_unlike_words(value);
     }
     if tally.symbols > 0 {
         // Base64 without a digit, or a password such as `P@ssword!`.
@@ -141,7 +167,7 @@ fn has_random_case(tally: Tally, letters: usize) -> bool {
 
 /// Letters of both cases that no words are made of, although they change less often.
 fn has_odd_case(value: &[u8], tally: Tally, letters: usize) -> bool {
-    letters >= 10 && tally.case_changes * 100 >= letters * 28 && is_consonant_heavy(value)
+    letters >= 10 && tally.case_changes * 100 >= letters * 20 && is_unlike_words(value)
 }
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
 //! Finds the first of many short words in a text, whatever their case.
 //!
-//! Three tables say for every byte which words may have it at their first, second and third place; where all three agree,
-//! the words themselves are compared. No step waits for the one before, as it would in an automaton.
+//! Four tables say for every byte which words may have it at their first, second, third and fourth place; where all of them
+//! agree, the words themselves are compared. No step waits for the one before, as it would in an automaton.
 
 use std::{cmp::Reverse, ops::Range};
 
 /// How many places of a word the tables know.
-const PLACES: usize = 3;
+const PLACES: usize = 4;
 /// How many bits there are for words to share.
 const GROUPS: usize = 64;
 /// So many places are looked at in one step.
@@ -38,8 +38,8 @@ impl Words {
         let mut words: Vec<_> =
             words.into_iter().map(|word| word.to_ascii_lowercase().into_boxed_slice()).enumerate().collect();
         words.retain(|(_, word)| word.len() > 1);
-        // Neighbours begin alike, so a group has few first bytes.
-        words.sort_by(|(_, one), (_, other)| one.cmp(other));
+        // Neighbours begin alike, so a group has few first bytes; those too short for the last table would open it for others.
+        words.sort_by(|(_, one), (_, other)| (one.len() >= PLACES, one).cmp(&(other.len() >= PLACES, other)));
         let each = words.len().div_ceil(GROUPS).max(1);
         let mut masks = Box::new([[0; 256]; PLACES]);
         let mut groups = Vec::new();
@@ -67,7 +67,7 @@ impl Words {
         let mut at = from;
         while let Some(bytes) = text.get(at..at + STEP + PLACES - 1) {
             let masks: [u64; STEP] =
-                std::array::from_fn(|step| self.groups_at(bytes[step], bytes[step + 1], bytes[step + 2]));
+                std::array::from_fn(|step| self.groups_at(std::array::from_fn(|place| bytes[step + place])));
             if masks.iter().fold(0, |all, mask| all | mask) != 0 {
                 let found =
                     masks.iter().enumerate().find_map(|(step, mask)| self.word_at(text, at + step, *mask));
@@ -78,16 +78,15 @@ impl Words {
             at += STEP;
         }
         (at..text.len()).find_map(|at| {
-            let byte = |place| text.get(at + place).copied().unwrap_or(0);
-            self.word_at(text, at, self.groups_at(byte(0), byte(1), byte(2)))
+            let bytes = std::array::from_fn(|place| text.get(at + place).copied().unwrap_or(0));
+            self.word_at(text, at, self.groups_at(bytes))
         })
     }
 
     #[inline]
-    fn groups_at(&self, first: u8, second: u8, third: u8) -> u64 {
-        self.masks[0][usize::from(first)]
-            & self.masks[1][usize::from(second)]
-            & self.masks[2][usize::from(third)]
+    fn groups_at(&self, bytes: [u8; PLACES]) -> u64 {
+        let [first, second, third, fourth] = bytes.map(usize::from);
+        self.masks[0][first] & self.masks[1][second] & self.masks[2][third] & self.masks[3][fourth]
     }
 
     fn word_at(&self, text: &[u8], at: usize, mut mask: u64) -> Option<(usize, Range<usize>)> {

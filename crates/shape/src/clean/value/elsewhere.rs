@@ -27,61 +27,67 @@ fn is_path_of_names(value: &[u8]) -> bool {
 
 /// Whether this names something that is elsewhere: an address, a path, a version, a time, a number, a hash.
 pub(super) fn is_reference(value: &[u8], tally: Tally) -> bool {
-    const PREFIXES: &[&[u8]] = &[
-        b"sha1:",
-        b"sha256:",
-        b"sha512:",
-        b"sha1-",
-        b"sha256-",
-        b"sha384-",
-        b"sha512-",
-        b"SHA256:",
-        b"MD5:",
-        b"md5:",
-        b"arn:",
-        b"op://",
-        b"vault:",
-        b"ENC[",
-        b"secretsmanager:",
-        b"projects/",
-        b"ssh-rsa",
-        b"ssh-ed25519",
-        b"data:",
-        b"file:",
-        b"env:",
-        b"ref+",
-        b"!vault",
-        b"urn:",
-        b"0x",
-        b"s3://",
-        b"gs://",
-        b"http://",
-        b"https://",
-        b"kms:",
-        b"ssm:",
-        b"$2a$",
-        b"$2b$",
-        b"$2y$",
-        b"$argon2",
-        b"$6$",
-        b"$5$",
-        b"$1$",
-        b"$apr1$",
-        b"{SSHA}",
-        b"pbkdf2",
-        b"{crypt}",
-        b"uuid:",
-        b"awskms",
-        b"keyring:",
-    ];
+    if is_key_id(value) {
+        return true;
+    }
     if tally.joints + tally.symbols == 0 && !value.starts_with(b"0x") {
         return false;
     }
     let has_letters = tally.lower + tally.upper > 0;
-    PREFIXES.iter().any(|prefix| prefix[..2] == value[..2] && value.starts_with(prefix))
+    has_prefix(value)
         || !has_letters && tally.joints > 0
         || tally.flags & (SLASH | DOT) != 0 && is_path(value)
         || is_version_or_time(value, tally)
+}
+
+/// The end of a fingerprint, as PGP names keys.
+fn is_key_id(value: &[u8]) -> bool {
+    matches!(value.len(), 16 | 40) && value.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'A'..=b'F'))
+}
+
+/// Whether this begins as hashes, addresses and places of other stores do.
+fn has_prefix(value: &[u8]) -> bool {
+    let Some((first, rest)) = value.split_first() else { return false };
+    let prefixes: &[&[u8]] = match first {
+        b'!' => &[&b"vault"[..]],
+        b'$' => &[&b"2a$"[..], b"2b$", b"2y$", b"argon2", b"6$", b"5$", b"1$", b"apr1$"],
+        b'0' => {
+            return rest.strip_prefix(b"x").is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit));
+        }
+        b'E' => &[&b"NC["[..]],
+        b'M' => &[&b"D5:"[..]],
+        b'S' => &[&b"HA256:"[..]],
+        b'a' => &[&b"rn:"[..], b"wskms"],
+        b'd' => &[&b"ata:"[..]],
+        b'e' => &[&b"nv:"[..]],
+        b'f' => &[&b"ile:"[..]],
+        b'g' => &[&b"s://"[..]],
+        b'h' => &[&b"ttp://"[..], b"ttps://"],
+        b'k' => &[&b"ms:"[..], b"eyring:"],
+        b'm' => &[&b"d5:"[..]],
+        b'o' => &[&b"p://"[..]],
+        b'p' => &[&b"rojects/"[..], b"bkdf2"],
+        b'r' => &[&b"ef+"[..]],
+        b's' => &[
+            &b"ha1:"[..],
+            b"ha256:",
+            b"ha512:",
+            b"ha1-",
+            b"ha256-",
+            b"ha384-",
+            b"ha512-",
+            b"ecretsmanager:",
+            b"sh-rsa",
+            b"sh-ed25519",
+            b"3://",
+            b"sm:",
+        ],
+        b'u' => &[&b"rn:"[..], b"uid:"],
+        b'v' => &[&b"ault:"[..]],
+        b'{' => &[&b"SSHA}"[..], b"crypt}"],
+        _ => return false,
+    };
+    prefixes.iter().any(|prefix| rest.starts_with(prefix))
 }
 
 fn is_path(value: &[u8]) -> bool {

@@ -124,7 +124,7 @@ pub(super) fn is_template(value: &[u8], tally: Tally) -> bool {
         matches!((first, last), (b'<', b'>') | (b'[', b']') | (b'{', b'}') | (b'%', b'%') | (b'(', b')'));
     is_wrapped
         || is_positional
-        || is_variable && value[1..].iter().all(|byte| byte.is_ascii_alphanumeric() || b"_.".contains(byte))
+        || is_variable && value[1..].iter().all(|byte| byte.is_ascii_alphanumeric() || b"_.:".contains(byte))
         || value
             .windows(2)
             .any(|pair| matches!(pair, b"${" | b"$(" | b"{{" | b"#{" | b"<%" | b"%s" | b"%(" | b"{}" | b"@{"))

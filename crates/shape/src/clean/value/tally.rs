@@ -44,7 +44,8 @@ const FLAGS: [u8; 256] = {
 
 /// What a byte counts as: small letters are 0 and capitals 1, which makes a change of case cheap to see.
 const CLASSES: [u8; 256] = {
-    let mut classes = [5; 256];
+    // Beyond ASCII there are letters, most of them without case.
+    let mut classes = [0; 256];
     let mut byte = 0_u8;
     while byte < 128 {
         classes[byte as usize] = match byte {
@@ -60,15 +61,28 @@ const CLASSES: [u8; 256] = {
     classes
 };
 
+/// So many bytes are counted before a lane of eight bits could overflow.
+const ROUND: usize = 255;
+
+/// The lane in which the changes of case are counted, behind those of the classes.
+const CHANGES: usize = 6;
+
 pub(super) fn tally(value: &[u8]) -> Tally {
-    let (mut counts, mut case_changes, mut before, mut flags) = ([0; 6], 0, 5, 0);
-    for byte in value {
-        let class = CLASSES[usize::from(*byte)];
-        counts[usize::from(class)] += 1;
-        case_changes += usize::from(before | class == 1 && before != class);
-        before = class;
-        flags |= FLAGS[usize::from(*byte)];
+    let (mut counts, mut before, mut flags) = ([0_usize; CHANGES + 1], 5, 0);
+    for round in value.chunks(ROUND) {
+        // All counts in one number: as elements of a list, each would wait for the one before to be stored.
+        let mut lanes = 0_u64;
+        for byte in round {
+            let class = CLASSES[usize::from(*byte)];
+            lanes += 1 << (8 * class);
+            lanes += u64::from(before | class == 1 && before != class) << (8 * CHANGES);
+            before = class;
+            flags |= FLAGS[usize::from(*byte)];
+        }
+        for (count, lane) in counts.iter_mut().zip(lanes.to_le_bytes()) {
+            *count += usize::from(lane);
+        }
     }
-    let [lower, upper, digits, joints, spaces, symbols] = counts;
+    let [lower, upper, digits, joints, spaces, symbols, case_changes] = counts;
     Tally { lower, upper, digits, joints, symbols, spaces, case_changes, flags }
 }

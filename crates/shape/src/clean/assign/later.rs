@@ -1,0 +1,115 @@
+//! Values that stand in a line after the one with their name.
+
+use std::ops::Range;
+
+use super::{Form, Found, Kind, MAX_PHRASE, NAMED, Named, Pending, Written, is_quote, value};
+
+/// How long a line must be that follows a name and nothing else.
+const MIN_ALONE: usize = 10;
+
+/// Looks at a line whose secret was announced by the one before. It may be in the next one still.
+pub(in crate::clean) fn find_pending(line: &[u8], pending: Pending) -> Result<Found, Option<Pending>> {
+    let range = match pending.form {
+        Form::Value => announced(line, pending)?,
+        Form::Whole => {
+            let range = inside(line, b" \t\r");
+            let is_secret = value::is_secret(&line[range.clone()], Written::Quoted, pending.kind);
+            is_secret.then_some(range).ok_or(None)?
+        }
+        Form::Element => {
+            let range = element(line).ok_or(None)?;
+            let is_secret = value::is_secret(&line[range.clone()], Written::Quoted, pending.kind);
+            is_secret.then_some(range).ok_or(None)?
+        }
+        Form::Alone => {
+            let range = inside(line, b" \t\r\"',");
+            if range.is_empty() {
+                return Err(pending.later());
+            }
+            let text = &line[range.clone()];
+            let is_quoted = range.start > 0 && is_quote(line[range.start - 1]);
+            let is_secret = is_quoted && value::is_secret(text, Written::Quoted, pending.kind)
+                || value::is_random(text, MIN_ALONE);
+            is_secret.then_some(range).ok_or(None)?
+        }
+    };
+    Ok(Found::value(line, range, pending.kind.label(), "value of a name in a line before"))
+}
+
+/// What is inside of the element that a line is.
+fn element(line: &[u8]) -> Option<Range<usize>> {
+    let range = inside(line, b" \t\r");
+    let start = range.start + 1 + memchr::memchr(b'>', line[range.clone()].strip_prefix(b"<")?)? + 1;
+    Some(start..start + memchr::memmem::find(line.get(start..range.end)?, b"</")?)
+}
+
+/// A line without these bytes at its ends.
+fn inside(line: &[u8], around: &[u8]) -> Range<usize> {
+    let is_text = |byte: &u8| !around.contains(byte);
+    let start = line.iter().position(is_text).unwrap_or(line.len());
+    start..line.iter().rposition(is_text).map_or(start, |last| last + 1)
+}
+
+/// The value of `value:` or `default =`.
+fn announced(line: &[u8], pending: Pending) -> Result<Range<usize>, Option<Pending>> {
+    const BETWEEN: [&[u8]; 4] = [b"type", b"description", b"sensitive", b"nullable"];
+    let start = line.iter().position(|byte| !b" \t\"'-,{".contains(byte)).ok_or(None)?;
+    let word = line[start..].iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+    let name = start..start + word;
+    if ![&b"value"[..], b"default"].iter().any(|each| line[name.clone()].eq_ignore_ascii_case(each)) {
+        return Err(pending.later().filter(|_| BETWEEN.contains(&&line[name])));
+    }
+    let seen = Named { line, name, kind: pending.kind };
+    seen.value().ok_or_else(|| seen.is_followed_by_block().then_some(Pending::new(Form::Whole, pending.kind)))
+}
+
+impl Named<'_> {
+    /// `name: DB_PASSWORD` with its `value:` behind it or in the next line; `password: |` with the value there.
+    pub(super) fn pending(&self, found: &mut Vec<Found>) -> Option<Pending> {
+        if self.is_followed_by_block() {
+            return Some(Pending::new(Form::Whole, self.kind));
+        }
+        let rest = self.line[self.name.end..].trim_ascii_end();
+        if rest == b"</key>" {
+            return Some(Pending::new(Form::Element, self.kind));
+        }
+        if self.is_followed_by_nothing(rest) {
+            return Some(Pending::new(Form::Alone, self.kind));
+        }
+        // `"password": {"sensitive": true, "value": …`
+        let is_object =
+            rest.strip_prefix(b"\":").is_some_and(|rest| rest.trim_ascii_start().starts_with(b"{"));
+        if !self.is_named_by_key() && !is_object {
+            return None;
+        }
+        if let Some(at) =
+            rest.windows(5).take(MAX_PHRASE).position(|window| window.eq_ignore_ascii_case(b"value"))
+        {
+            let start = self.name.end + at;
+            let seen = Named { line: self.line, name: start..start + 5, kind: self.kind };
+            if let Some(range) = seen.value() {
+                found.push(Found::value(self.line, range, self.kind.label(), NAMED));
+            }
+            return None;
+        }
+        rest.iter().all(|byte| b"\"', {:".contains(byte)).then(|| Pending::new(Form::Value, self.kind))
+    }
+
+    /// `name:`, `name=\`, `"name":`, `use the following password to go on:`
+    fn is_followed_by_nothing(&self, rest: &[u8]) -> bool {
+        let is_prose = |text: &[u8]| {
+            text.first() == Some(&b' ')
+                && text.len() < MAX_PHRASE
+                && text.iter().all(|byte| byte.is_ascii_alphabetic() || *byte == b' ')
+        };
+        let rest = rest.strip_prefix(b"\"").or_else(|| rest.strip_prefix(b"'")).unwrap_or(rest);
+        matches!(rest, b":" | b"=" | b"=\\" | b": \\" | b" =" | b" = \\")
+            || self.kind == Kind::Password && rest.strip_suffix(b":").is_some_and(is_prose)
+    }
+
+    /// `name: |`, with the value in the next lines.
+    fn is_followed_by_block(&self) -> bool {
+        let rest = self.line[self.name.end..].trim_ascii_end();
+        [&b": |"[..], b": |-", b": >", b": >-", b": |+"].contains(&rest)
+    }
+}

@@ -1,0 +1,71 @@
+//! Secrets given to functions that take one at a known place: `jwt.sign(payload, "secret")`.
+
+use std::ops::Range;
+
+use super::{
+    found::{Found, Next},
+    name::Kind,
+    value::{self, Written},
+};
+
+/// What is called, and which of the quoted texts between its brackets is the secret.
+const CALLS: &[(&str, usize)] = &[
+    ("mysqli(", 2),
+    ("mysqli_connect(", 2),
+    ("pdo(", 2),
+    ("auth=(", 1),
+    ("auth(", 1),
+    ("auth_basic(", 1),
+    ("basicauth(", 1),
+    ("credentials(", 1),
+    ("credential(", 1),
+    ("authentication(", 1),
+    ("jwt.sign(", 0),
+    ("jwt.encode(", 0),
+    ("jwt.verify(", 0),
+    ("jwt.decode(", 0),
+    ("fernet(", 0),
+    ("hmac.new(", 0),
+    ("aes.new(", 0),
+    ("createhmac(", 1),
+];
+
+/// How long the arguments of a call may be.
+const MAX_ARGUMENTS: usize = 512;
+
+/// The calls above, for the search.
+pub(super) fn names() -> impl Iterator<Item = &'static [u8]> {
+    CALLS.iter().map(|(name, _)| name.as_bytes())
+}
+
+/// Looks at the arguments of such a call.
+pub(super) fn called(line: &[u8], name: Range<usize>, found: &mut Vec<Found>) -> Next {
+    let next = Next::at(name.end);
+    let called = &line[name.clone()];
+    let Some((_, nth)) = CALLS.iter().find(|(each, _)| called.eq_ignore_ascii_case(each.as_bytes())) else {
+        return next;
+    };
+    let limit = line.len().min(name.end + MAX_ARGUMENTS);
+    if let Some(range) = nth_quoted(&line[..limit], name.end, *nth)
+        && value::is_secret(&line[range.clone()], Written::Quoted, Kind::Password)
+    {
+        found.push(Found::value(line, range, "secret", "argument of a function that takes a secret"));
+    }
+    next
+}
+
+/// The quoted text with this number, before the call is closed.
+fn nth_quoted(line: &[u8], from: usize, nth: usize) -> Option<Range<usize>> {
+    let (mut at, mut seen) = (from, 0);
+    loop {
+        let open = at + line[at..].iter().position(|byte| b"\"')".contains(byte))?;
+        if line[open] == b')' {
+            return None;
+        }
+        let close = open + 1 + memchr::memchr(line[open], &line[open + 1..])?;
+        if seen == nth {
+            return Some(open + 1..close);
+        }
+        (at, seen) = (close + 1, seen + 1);
+    }
+}

@@ -1,0 +1,112 @@
+//! Secrets as people write them down: under labels of other languages, with the user in front, and as words of a seed.
+
+use std::ops::Range;
+
+use super::{
+    assign,
+    found::{Found, Next},
+    name::Kind,
+    place::skip,
+    value::{self, Written},
+};
+
+/// What a password or a key is called elsewhere. Letters without case only, or both cases.
+const LABELS: &[(&str, Kind)] = &[
+    ("密码", Kind::Password),
+    ("密碼", Kind::Password),
+    ("口令", Kind::Password),
+    ("密钥", Kind::Key),
+    ("密鑰", Kind::Key),
+    ("秘钥", Kind::Key),
+    ("令牌", Kind::Token),
+    ("パスワード", Kind::Password),
+    ("暗証番号", Kind::Password),
+    ("비밀번호", Kind::Password),
+    ("пароль", Kind::Password),
+    ("Пароль", Kind::Password),
+    ("κωδικός", Kind::Password),
+    ("contraseña", Kind::Password),
+    ("mot de passe", Kind::Password),
+    ("senha", Kind::Password),
+    ("wachtwoord", Kind::Password),
+    ("kennwort", Kind::Password),
+    ("lösenord", Kind::Password),
+    ("adgangskode", Kind::Password),
+    ("salasana", Kind::Password),
+    ("hasło", Kind::Password),
+    ("heslo", Kind::Password),
+    ("şifre", Kind::Password),
+    ("parola", Kind::Password),
+];
+
+/// How far from its label a user and a password may be.
+const MAX_USER: usize = 64;
+/// As few words as a seed has.
+const MIN_SEED_WORDS: usize = 12;
+/// As long as 24 words can be, with numbers between them.
+const MAX_SEED: usize = 400;
+
+/// The labels above, for the search.
+pub(super) fn labels() -> impl Iterator<Item = &'static [u8]> {
+    LABELS.iter().map(|(label, _)| label.as_bytes())
+}
+
+/// `密码：value`
+pub(super) fn label(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) -> Next {
+    let name = &line[word.clone()];
+    let is_part =
+        |at: Option<usize>| at.is_some_and(|at| line.get(at).is_some_and(u8::is_ascii_alphanumeric));
+    if is_part(word.start.checked_sub(1)) || is_part(Some(word.end)) {
+        return Next::at(word.end);
+    }
+    let kind = LABELS.iter().find(|(label, _)| name.eq_ignore_ascii_case(label.as_bytes()));
+    kind.map_or_else(|| Next::at(word.end), |(_, kind)| assign::find_named(line, word.clone(), *kind, found))
+}
+
+/// `credentials: user / password`, `BASIC_AUTH=user:password`
+pub(super) fn pair(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) -> Next {
+    let separator = skip(line, word.end, b"\"' ");
+    if !line.get(separator).is_some_and(|byte| b":=".contains(byte)) {
+        return Next::at(word.end);
+    }
+    let at = skip(line, separator + 1, b"\"' ");
+    let is_user = |byte: &&u8| byte.is_ascii_alphanumeric() || b"_-.@".contains(byte);
+    let user = line[at..].iter().take(MAX_USER).take_while(is_user).count();
+    let mark = skip(line, at + user, b" ");
+    if user == 0 || !line.get(mark).is_some_and(|byte| b":/".contains(byte)) {
+        return Next::at(word.end);
+    }
+    let start = skip(line, mark + 1, b" ");
+    let is_part = |byte: &&u8| !byte.is_ascii_whitespace() && !b"\"'`,;<>\\".contains(byte);
+    let range = start..start + line[start..].iter().take(MAX_USER).take_while(is_part).count();
+    let text = &line[range.clone()];
+    let is_secret = match line[separator] {
+        b'=' => value::is_password(text),
+        _ => value::is_secret(text, Written::Quoted, Kind::Password),
+    };
+    if is_secret {
+        let resume = range.end;
+        found.push(Found::value(line, range, "password", "a user and a password"));
+        return Next::at(resume);
+    }
+    Next::at(word.end)
+}
+
+/// `mnemonic: word word word …`
+pub(super) fn seed(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) -> Next {
+    let start = skip(line, word.end, b"_phrase=:\\\"' ");
+    let rest = &line[start..line.len().min(start + MAX_SEED)];
+    let is_part = |byte: &&u8| byte.is_ascii_lowercase() || **byte == b' ';
+    let length = rest.iter().take_while(is_part).count();
+    let text = rest[..length].trim_ascii_end();
+    let words = text.split(|byte| *byte == b' ').filter(|word| (3..=8).contains(&word.len())).count();
+    let all = text.split(|byte| *byte == b' ').count();
+    // Prose has articles, and other words shorter than those of a seed.
+    if words >= MIN_SEED_WORDS && words == all {
+        let range = start..start + text.len();
+        let resume = range.end;
+        found.push(Found { range, label: "seed-phrase", why: "words that a wallet is made from" });
+        return Next::at(resume);
+    }
+    assign::find(line, word, found)
+}
