@@ -14,7 +14,7 @@ use crate::{
     AgentBuilder, AgentError,
     history::History,
     refusals::Refusals,
-    reviewer::Asked,
+    reviewer::Shared,
     spans,
     turn::{Fixed, Turn},
 };
@@ -23,7 +23,7 @@ use crate::{
 pub struct Agent {
     pub(crate) thread: ThreadId,
     pub(crate) model: Arc<dyn ModelClient>,
-    pub(crate) asked: Arc<Asked>,
+    pub(crate) reviews: Arc<Shared>,
     pub(crate) toolbox: Arc<Toolbox>,
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) events: Arc<dyn EventSink>,
@@ -111,6 +111,7 @@ impl Agent {
                 output_schema: self.output_schema.as_ref(),
             },
             stop,
+            reviews: &self.reviews,
             token_limit: self.token_limit,
             usage: Usage::default(),
             refusals: Refusals::default(),
@@ -140,7 +141,7 @@ impl Agent {
     }
 
     fn open(&mut self, input: Vec<Content>) -> Result<(), JournalError> {
-        self.asked.set(&input);
+        self.reviews.begin(&input);
         self.history.settle()?;
         self.journal.append(&Record::TurnContext(&self.context))?;
         self.history.push(Body::Message { role: Role::User, content: input }.into())

@@ -28,7 +28,7 @@ use crate::{
     announce::Announcer,
     context::{INSTRUCTIONS, opening, surroundings},
     history::History,
-    reviewer::{Asked, ModelReviewer},
+    reviewer::{ModelReviewer, Shared},
 };
 
 /// How many bytes a tool may say about an output beside it: with them it must fit, or be kept elsewhere.
@@ -266,12 +266,12 @@ impl AgentBuilder {
         events.emit(&Event::ThreadStarted { thread: begun.thread.clone() });
         self.edits.iter().for_each(|edits| mend(edits, &*events));
         begun.repairs.iter().for_each(|repair| events.emit(&Event::Warning { message: repair.to_string() }));
-        let asked = Arc::new(Asked::default());
+        let reviews = Arc::new(Shared::default());
         let review = match self.judged_by_model {
             Some(patience) => {
                 let (model, thread) = (Arc::clone(&model), begun.thread.clone());
                 Review::by(
-                    Arc::new(ModelReviewer::new(model, thread, Arc::clone(&asked), self.secrets.clone())),
+                    Arc::new(ModelReviewer::new(model, thread, Arc::clone(&reviews), self.secrets.clone())),
                     patience,
                 )
             }
@@ -280,7 +280,7 @@ impl AgentBuilder {
         Ok(Agent {
             thread: begun.thread,
             model,
-            asked,
+            reviews,
             tools: registry.specs().into(),
             parallel_calls: self.parallel_calls.unwrap_or(family.parallel_calls),
             output_schema: self.output_schema.take(),

@@ -1,11 +1,11 @@
 //! Asks the model what it thinks of a call that seems to have gone well.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 use windlass_contract::{
     Body, BoxFuture, Cached, Content, Item, ModelClient, ModelEvent, Opinion, Outcome, Prompt, Reviewer,
-    Role, ThreadId, ToolCall, ToolSpec,
+    Role, ThreadId, ToolCall, ToolSpec, Usage,
 };
 use windlass_runtime::{Budget, Secrets};
 
@@ -25,22 +25,35 @@ const LINE: usize = 300;
 pub(crate) struct ModelReviewer {
     model: Arc<dyn ModelClient>,
     thread: ThreadId,
-    asked: Arc<Asked>,
+    turn: Arc<Shared>,
     secrets: Secrets,
 }
 
-/// What the person asked for last.
+/// What a turn and its reviewer tell each other.
 #[derive(Default)]
-pub(crate) struct Asked(Mutex<String>);
+pub(crate) struct Shared(Mutex<Told>);
 
-impl Asked {
-    /// Remembers a request.
-    pub(crate) fn set(&self, input: &[Content]) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Content::join(input);
+#[derive(Default)]
+struct Told {
+    /// What the person asked for last.
+    request: String,
+    /// What the reviewer's questions have cost.
+    cost: Usage,
+}
+
+impl Shared {
+    /// A turn begins with a request.
+    pub(crate) fn begin(&self, input: &[Content]) {
+        self.told().request = Content::join(input);
     }
 
-    fn get(&self) -> String {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// What has been spent since this was asked last.
+    pub(crate) fn cost(&self) -> Usage {
+        std::mem::take(&mut self.told().cost)
+    }
+
+    fn told(&self) -> MutexGuard<'_, Told> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -48,14 +61,15 @@ impl ModelReviewer {
     pub(crate) fn new(
         model: Arc<dyn ModelClient>,
         thread: ThreadId,
-        asked: Arc<Asked>,
+        turn: Arc<Shared>,
         secrets: Secrets,
     ) -> Self {
-        Self { model, thread, asked, secrets }
+        Self { model, thread, turn, secrets }
     }
 
     async fn ask(&self, call: &ToolCall, outcome: &Outcome) -> Result<Opinion, String> {
-        let question = Item::message(Role::User, question(&self.asked.get(), call, outcome));
+        let request = self.turn.told().request.clone();
+        let question = Item::message(Role::User, question(&request, call, outcome));
         let (history, tools, schema) =
             ([Cached::from(question)], Cached::from(Vec::<ToolSpec>::new()), schema());
         let prompt = Prompt {
@@ -73,7 +87,10 @@ impl ModelReviewer {
                 ModelEvent::Item(Item { body: Body::Message { role: Role::Assistant, content }, .. }) => {
                     answer = Content::join(&content);
                 }
-                ModelEvent::Completed { .. } => break,
+                ModelEvent::Completed { usage, .. } => {
+                    self.turn.told().cost += usage.unwrap_or_default();
+                    break;
+                }
                 _ => {}
             }
         }
@@ -92,8 +109,8 @@ impl ModelReviewer {
     fn in_few_words(&self, lines: &[String]) -> Vec<String> {
         let line = |text: &String| {
             let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-            let cut = words.char_indices().nth(LINE).map_or(words.len(), |(at, _)| at);
-            self.secrets.clean(&words[..cut]).into_owned()
+            // Cleaned before it is cut: half a secret would pass.
+            self.secrets.clean(&words).chars().take(LINE).collect()
         };
         lines.iter().take(LINES).map(line).collect()
     }

@@ -9,7 +9,7 @@ use windlass_contract::{
 };
 use windlass_runtime::{Batch, Reason, Stop, Toolbox};
 
-use crate::{AgentError, history::History, refusals::Refusals, spans};
+use crate::{AgentError, history::History, refusals::Refusals, reviewer::Shared, spans};
 
 /// What a turn works with.
 pub(crate) struct Turn<'a> {
@@ -19,6 +19,7 @@ pub(crate) struct Turn<'a> {
     pub(crate) history: &'a mut History,
     pub(crate) fixed: Fixed<'a>,
     pub(crate) stop: &'a Stop,
+    pub(crate) reviews: &'a Shared,
     pub(crate) token_limit: Option<u64>,
     pub(crate) usage: Usage,
     pub(crate) refusals: Refusals,
@@ -101,6 +102,7 @@ impl Turn<'_> {
         // The answer is heard; its calls may go on.
         drop(span);
         let done = batch.finish().await;
+        self.usage += self.reviews.cost();
         for (call, outcome) in &done {
             self.refusals.note(call, outcome);
         }

@@ -1,8 +1,6 @@
 //! What a reviewer is asked, and what becomes of its answer.
 
-use windlass_contract::{
-    Facts, Input, ModelError, ModelInfo, ModelStream, Receipt, Status, Usage, Verdict, View,
-};
+use windlass_contract::{Facts, Input, ModelError, ModelInfo, ModelStream, Receipt, Status, Verdict, View};
 
 use super::*;
 
@@ -24,7 +22,10 @@ impl ModelClient for FakeModel {
         let Body::Message { content, .. } = &prompt.history[0].get().body else { panic!("not a message") };
         let heard = (Content::join(content), prompt.output_schema.cloned(), prompt.tools.get().len());
         self.heard.lock().unwrap().push(heard);
-        let done = ModelEvent::Completed { usage: Some(Usage::default()), more: false };
+        let done = ModelEvent::Completed {
+            usage: Some(Usage { output_tokens: 7, ..Usage::default() }),
+            more: false,
+        };
         let said = ModelEvent::Item(Item::message(Role::Assistant, self.says.to_owned()));
         Box::pin(async { Ok(Box::new(FakeStream(vec![done, said])) as Box<dyn ModelStream>) })
     }
@@ -45,8 +46,8 @@ async fn opinion(says: &'static str, result: &str) -> (Result<Opinion, String>, 
         stream_retries: 0,
     };
     let model = Arc::new(FakeModel { info, says, heard: Mutex::default() });
-    let asked = Arc::new(Asked::default());
-    asked.set(&[Content::Text("make it so".into())]);
+    let turn = Arc::new(Shared::default());
+    turn.begin(&[Content::Text("make it so".into())]);
     let call = ToolCall { id: "c".into(), name: "write_file".into(), input: Input::Json("{}".into()) };
     let outcome = Outcome {
         status: Status::Success,
@@ -58,8 +59,10 @@ async fn opinion(says: &'static str, result: &str) -> (Result<Opinion, String>, 
         verdict: Verdict::success(),
         receipt: Receipt::default(),
     };
-    let reviewer = ModelReviewer::new(Arc::clone(&model) as _, "t".into(), asked, Secrets::default());
+    let reviewer =
+        ModelReviewer::new(Arc::clone(&model) as _, "t".into(), Arc::clone(&turn), Secrets::default());
     let opinion = reviewer.review(&call, &outcome).await;
+    assert_eq!((turn.cost().output_tokens, turn.cost().output_tokens), (7, 0), "the turn is charged once");
     let (text, schema, tools) = model.heard.lock().unwrap().remove(0);
     (opinion, text, schema.unwrap(), tools)
 }
@@ -93,7 +96,13 @@ async fn a_long_result_is_shown_in_part() {
 #[tokio::test]
 async fn what_the_model_says_is_cleaned_and_kept_short() {
     let says = r#"{"success":false,"confidence":80,"reasons":["a\nb DB_PASSWORD=q8Zk2mPv0Lr7","","","","",""],"suggestions":[]}"#;
-    let (opinion, ..) = opinion(says, "written").await;
-    let reasons = opinion.unwrap().reasons;
+    let (told, ..) = opinion(says, "written").await;
+    let reasons = told.unwrap().reasons;
     assert_eq!((reasons.len(), reasons[0].as_str()), (5, "a b DB_PASSWORD=[REDACTED:password#1]"));
+    let long = format!(
+        r#"{{"success":false,"confidence":8,"reasons":["{}DB_PASSWORD=q8Zk2mPv0Lr7"],"suggestions":[]}}"#,
+        "a ".repeat(141)
+    );
+    let (told, ..) = opinion(long.leak(), "written").await;
+    assert!(told.unwrap().reasons[0].ends_with("DB_PASSWORD=[REDAC"));
 }

@@ -166,6 +166,7 @@ impl World {
             history: &mut history,
             fixed,
             stop: &self.stop,
+            reviews: &Shared::default(),
             token_limit: Some(1000),
             usage: Usage::default(),
             refusals: Refusals::default(),

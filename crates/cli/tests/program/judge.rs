@@ -90,5 +90,8 @@ fn a_model_that_is_asked_can_lower_a_verdict() {
         let question = requests[1].body.to_string();
         assert!(question.contains("write right.txt") && question.contains("touch wrong.txt"), "{question}");
         assert!(requests[2].body.to_string().contains("it wrote the wrong file"));
+        // All three are paid for.
+        let usage = ended.events().iter().find_map(|event| event.pointer("/usage/output_tokens").cloned());
+        assert_eq!(usage, Some(json!(6)));
     }
 }
