@@ -1,7 +1,7 @@
 //! Questions at the terminal.
 
 use std::{
-    io::{self, IsTerminal, Write},
+    io::{self, BufRead, IsTerminal, Write},
     path::PathBuf,
     thread,
 };
@@ -101,13 +101,16 @@ fn ask(text: &str, lasting: bool) -> Answer {
     }
     let mut shown = text;
     loop {
-        let mut line = String::new();
-        let asked =
-            io::stderr().lock().write_all(shown.as_bytes()).and_then(|()| io::stdin().read_line(&mut line));
+        // Whoever types in another encoding is understood all the same, as far as it matters.
+        let mut line = Vec::new();
+        let asked = io::stderr()
+            .lock()
+            .write_all(shown.as_bytes())
+            .and_then(|()| io::stdin().lock().read_until(b'\n', &mut line));
         if matches!(asked, Ok(0) | Err(_)) {
             return Answer::Unavailable;
         }
-        if let Some(answer) = understood(&line, lasting) {
+        if let Some(answer) = understood(&String::from_utf8_lossy(&line), lasting) {
             return answer;
         }
         shown = if lasting { "y, s, p, a, n or q? " } else { "y, s, n or q? " };

@@ -128,9 +128,10 @@ impl Calls {
     }
 }
 
-/// How large a file is and when it was changed last; none if it is gone.
+/// How large a file is and when it was changed last; none if it is gone, or something else.
 fn size(path: &Path) -> Result<Option<(u64, Timestamp)>, SessionError> {
     match fs::metadata(path) {
+        Ok(about) if !about.is_file() => Ok(None),
         Ok(about) => {
             let changed = about.modified().ok().and_then(|time| Timestamp::try_from(time).ok());
             Ok(Some((about.len(), changed.unwrap_or(Timestamp::MAX))))

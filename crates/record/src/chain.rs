@@ -7,7 +7,6 @@
 use std::{
     borrow::Cow,
     fmt,
-    fs::File,
     io::{BufReader, Read},
     path::Path,
 };
@@ -19,6 +18,7 @@ use crate::{
     SessionError,
     error::cannot,
     line::{Lines, Next},
+    place,
 };
 
 /// The SHA-256 of a line with its end, as `sha256sum` would print it.
@@ -156,7 +156,7 @@ impl fmt::Display for Break {
 
 /// Reads a file and compares every line with the one before it. `remembered` is where the file once ended, if someone knows.
 pub fn verify(path: &Path, remembered: Option<Link>) -> Result<Audit, SessionError> {
-    let file = File::open(path).map_err(cannot("open", path))?;
+    let file = place::open_to_read(path)?;
     audit(BufReader::new(file), remembered).map_err(cannot("read", path))
 }
 

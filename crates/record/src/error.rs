@@ -39,6 +39,12 @@ pub enum SessionError {
         /// The file.
         path: PathBuf,
     },
+    /// Something else has its name. Reading it might never end.
+    #[error("`{path}` is no regular file")]
+    NoFile {
+        /// The name.
+        path: PathBuf,
+    },
     /// The file does not say what session it is.
     #[error("`{path}`, line 1: not the beginning of a session ({problem}); the file cannot be resumed")]
     NoMeta {

@@ -68,12 +68,14 @@ impl SessionFile {
     /// Takes up a session. What [`Session::repaired`] reports is also mended in the file, as far as it can be.
     pub fn resume(home: &Path, which: &Which) -> Result<(Self, Session), SessionError> {
         let path = find(home, which)?;
-        let file = OpenOptions::new().read(true).append(true).open(&path);
-        let file = file.map_err(|source| match (source.kind(), which) {
-            (io::ErrorKind::NotFound, Which::Id(id)) => {
-                SessionError::NotFound { id: id.to_string(), path: path.clone() }
+        let file = place::open(&path, OpenOptions::new().read(true).append(true));
+        let file = file.map_err(|error| match (error, which) {
+            (SessionError::Io { source, path, .. }, Which::Id(id))
+                if source.kind() == io::ErrorKind::NotFound =>
+            {
+                SessionError::NotFound { id: id.to_string(), path }
             }
-            _ => cannot("open", &path)(source),
+            (error, _) => error,
         })?;
         lock(&file, &path)?;
         let replayed = replay(&path, BufReader::new(&file))?;
@@ -84,7 +86,7 @@ impl SessionFile {
 
     /// Opens a file to add a word to it. What its session lacks stays so: that is for whoever resumes it.
     pub(crate) fn reopen(path: PathBuf) -> Result<Self, SessionError> {
-        let file = OpenOptions::new().read(true).append(true).open(&path).map_err(cannot("open", &path))?;
+        let file = place::open(&path, OpenOptions::new().read(true).append(true))?;
         lock(&file, &path)?;
         let mut lines = Lines::new(BufReader::new(&file));
         while let Next::Whole(_) = lines.next().map_err(cannot("read", &path))? {}

@@ -1,7 +1,7 @@
 //! Where sessions are kept, and how they are found.
 
 use std::{
-    fs::{self, File},
+    fs::{self, File, OpenOptions},
     io::{self, BufReader},
     path::{Path, PathBuf},
 };
@@ -96,6 +96,19 @@ pub fn outputs(home: &Path, id: &ThreadId) -> Result<PathBuf, SessionError> {
     Ok(home.join("outputs").join(uuid.to_string()))
 }
 
+/// Opens a file, unless it is something else of that name: a named pipe would make whoever reads it wait.
+pub(crate) fn open(path: &Path, options: &OpenOptions) -> Result<File, SessionError> {
+    match fs::metadata(path) {
+        Ok(about) if !about.is_file() => Err(SessionError::NoFile { path: path.to_owned() }),
+        _ => options.open(path).map_err(cannot("open", path)),
+    }
+}
+
+/// The same, to read.
+pub(crate) fn open_to_read(path: &Path) -> Result<File, SessionError> {
+    open(path, OpenOptions::new().read(true))
+}
+
 fn parse(id: &str) -> Option<(Uuid, Timestamp)> {
     let uuid = Uuid::try_parse(id).ok().filter(|uuid| uuid.get_version_num() == 7)?;
     let (seconds, nanoseconds) = uuid.get_timestamp()?.to_unix();
@@ -117,7 +130,10 @@ impl Candidate {
     }
 
     fn entry(self) -> Result<Option<Entry>, SessionError> {
-        let file = File::open(&self.path).map_err(cannot("open", &self.path))?;
+        let file = match open_to_read(&self.path) {
+            Err(SessionError::NoFile { .. }) => return Ok(None),
+            file => file?,
+        };
         match replay::meta(&self.path, &mut Lines::new(BufReader::new(file))) {
             Ok(meta) => {
                 let id = self.id.to_string().into();

@@ -4,7 +4,6 @@
 //! refused by every provider and could never be continued.
 
 use std::{
-    fs::File,
     io::{BufRead, BufReader},
     ops::Range,
     path::Path,
@@ -16,6 +15,7 @@ use crate::{
     Repair, SessionError, Substitute,
     error::cannot,
     line::{Line, Lines, Next},
+    place,
 };
 
 /// A session as its file tells it.
@@ -33,7 +33,7 @@ pub struct Session {
 
 /// Reads a session without changing its file.
 pub fn load(path: &Path) -> Result<Session, SessionError> {
-    let file = File::open(path).map_err(cannot("open", path))?;
+    let file = place::open_to_read(path)?;
     replay(path, BufReader::new(file)).map(|replayed| replayed.session)
 }
 

@@ -17,7 +17,7 @@ fn shell(user: &User, input: &Value, options: &[&str]) -> (i32, String) {
 
 /// The program started by a shell, after what the shell is told first; in namespaces of its own, with no rights outside.
 /// None where this machine does not let users have them.
-fn elsewhere(user: &User, first: &str, args: &[&str]) -> Option<(i32, String)> {
+pub(crate) fn elsewhere(user: &User, first: &str, args: &[&str]) -> Option<(i32, String)> {
     let alone = |script: &str| {
         let mut command = user.shell(r#"exec unshare -Urm --propagation private sh -c "$0" "$@""#);
         command.arg(script);

@@ -1,10 +1,17 @@
 //! `windlass stats`, `history`, `show` and `audit`: what is on record, through the whole program.
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use serde_json::{Value, json};
 
-use crate::support::{User, lines};
+use crate::{
+    bad_input::elsewhere,
+    support::{Running, User, lines},
+};
 
 /// A user whose model has made these calls of a shell.
 fn worked(commands: &[&str]) -> User {
@@ -224,6 +231,96 @@ fn a_session_file_nobody_touched_is_proved_whole_and_every_change_is_seen() {
     verify(&[]).assert_code(1);
     fs::write(path, before).unwrap();
     verify(&[]).assert_code(0);
+}
+
+#[test]
+fn half_a_line_at_the_end_is_told_for_what_a_crash_leaves() {
+    let user = worked(&["echo one"]);
+    let session = history(&user, &[])[0]["session"].as_str().unwrap().to_owned();
+    let path = &user.sessions()[0];
+    let whole = fs::read(path).unwrap();
+    fs::write(path, [&whole[..], b"{\"timestamp\":\"2026-"].concat()).unwrap();
+    let told = user.run(&["audit", "verify", &session]);
+    told.assert_code(0);
+    assert!(
+        told.stdout.contains("half a line stands at the end, as when the program was killed"),
+        "{}",
+        told.stdout
+    );
+    let told: Value =
+        serde_json::from_str(&user.run(&["audit", "verify", &session, "--json"]).stdout).unwrap();
+    assert_eq!((&told["ok"], &told["torn"]), (&json!(true), &json!(true)));
+    // Half of a line that was whole before is missing, and that is another matter.
+    fs::write(path, &whole[..whole.len() - 9]).unwrap();
+    user.run(&["audit", "verify", &session]).assert_code(1);
+}
+
+#[test]
+fn a_pipe_that_is_named_like_a_session_keeps_nobody_waiting() {
+    let user = worked(&["echo one"]);
+    let call = history(&user, &[]).remove(0);
+    let (name, session) = (call["call"].as_str().unwrap(), call["session"].as_str().unwrap());
+    let path = user.sessions().remove(0);
+    let pipe = |path: &Path| assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+    pipe(&path.with_file_name("7fff0000-0000-7000-8000-000000000000.jsonl"));
+    assert_eq!(history(&user, &[]).len(), 1);
+    let script = user.script(&json!([{"text": "one"}, {"text": "two"}, {"text": "three"}]));
+    user.run(&["exec", "resume", "--last", "--script", &script, "go on"]).assert_code(0);
+
+    fs::remove_file(&path).unwrap();
+    pipe(&path);
+    assert_eq!(history(&user, &[])[0]["input"], "(not in the session file)");
+    user.run(&["stats", "--rebuild"]).assert_code(0);
+    for args in [
+        &["audit", "verify", session][..],
+        &["audit", "export", "--redacted", session],
+        &["exec", "resume", session, "--script", &script, "go on"],
+    ] {
+        let ended = user.run(args);
+        assert!(ended.code != Some(0) && ended.stderr.contains("is no regular file"), "{args:?}: {ended:?}");
+    }
+    user.run(&["show", name]).assert_code(2);
+}
+
+#[test]
+fn an_index_that_cannot_be_written_is_told_once_and_costs_nothing() {
+    let user = worked(&["echo one"]);
+    let script = user.script(&json!([
+        {"calls": [{"name": "shell_command", "arguments": {"command": "echo two"}}]},
+        {"text": "done"}
+    ]));
+    let home = user.home();
+    // A disk that is full once the session is written: the index does not fit any more.
+    let full = format!("mount -t tmpfs -o size=48k none '{}'", home.display());
+    let exec = ["exec", "--sandbox", "danger-full-access", "--script", &script, "go"];
+    let Some((code, said)) = elsewhere(&user, &full, &exec) else { return };
+    assert_eq!((code, said.matches("index of calls").count()), (0, 1), "{said}");
+
+    // A disk that is read-only.
+    let frozen = format!("mount --bind '{0}' '{0}' && mount -o remount,bind,ro '{0}'", home.display());
+    for (args, expected) in [(&["history"][..], "echo one"), (&["stats"], "shell_command")] {
+        let Some((code, said)) = elsewhere(&user, &frozen, args) else { return };
+        assert_eq!((code, said.matches("index of calls").count()), (0, 1), "{said}");
+        assert!(said.contains(expected), "{said}");
+    }
+}
+
+#[test]
+fn an_index_of_someone_else_is_left_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let user = worked(&["echo one"]);
+    let everyone = "chmod -R a+rX .. && exec setpriv --reuid=12001 --regid=12001 --clear-groups";
+    if Running::start(user.shell(&format!("{everyone} test -x \"$windlass\""))).end().code != Some(0) {
+        eprintln!("skipped: only root can be someone else, and the program must be readable for all");
+        return;
+    }
+    let before = fs::read(index(&user)).unwrap();
+    let ended = Running::start(user.shell(&format!("{everyone} \"$windlass\" history"))).end();
+    ended.assert_code(0);
+    assert!(ended.stdout.contains("echo one"), "{ended:?}");
+    assert_eq!(ended.stderr.matches("index of calls").count(), 1, "{ended:?}");
+    assert_eq!(fs::read(index(&user)).unwrap(), before);
+    assert_eq!(fs::metadata(index(&user)).unwrap().permissions().mode() & 0o222, 0o200);
 }
 
 #[test]

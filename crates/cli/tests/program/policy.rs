@@ -98,6 +98,16 @@ fn what_is_approved_on_a_terminal_is_on_record() {
         running.feed(answer.as_bytes()).end().assert_code(code);
         assert_eq!(user.work().join(name).exists(), code == 0);
     }
+    // A terminal may speak Latin-1.
+    let line =
+        "call shell_command '{\"command\":\"touch ./four\"}' -a untrusted --sandbox workspace-write --json";
+    let mut program = user.program_on_a_terminal(line);
+    program.stdin(Stdio::piped());
+    let mut running = Running::start(program);
+    running.until_stdout("  q  no, and stop");
+    let refused = running.feed(b"\xfc\nn f\xfcr sp\xe4ter\n").end();
+    refused.assert_code(3);
+    assert!(refused.stdout.contains("f\u{fffd}r sp\u{fffd}ter"), "{}", refused.stdout);
     let ended = user.run(&["policy", "suggest"]);
     ended.assert_code(0);
     assert!(ended.stdout.contains("#   touch ./one\n#   touch ./two\n"), "{}", ended.stdout);

@@ -1,7 +1,6 @@
 //! Calls, looked up: which there were, and what the session file says about one.
 
 use std::{
-    fs::File,
     io::{BufRead, BufReader, Seek, SeekFrom},
     ops::ControlFlow,
     path::PathBuf,
@@ -15,7 +14,7 @@ use serde_json::{Value, value::RawValue};
 use windlass_contract::{CallId, Feedback, Journal, Rating, Record, ThreadId, ToolCall, ToolName};
 
 use super::{Calls, CallsError, error::Attempt, store::number};
-use crate::{Folder, SessionError, SessionFile, error::cannot};
+use crate::{Folder, SessionError, SessionFile, error::cannot, place};
 
 /// A call, as the index knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -175,7 +174,7 @@ impl Calls {
         }
         let path = call.folder.path_of(&self.home, call.thread.as_str())?;
         let changed = || SessionError::Changed { path: path.clone(), call: call.id.to_string() };
-        let mut file = BufReader::new(File::open(&path).map_err(cannot("open", &path))?);
+        let mut file = BufReader::new(place::open_to_read(&path)?);
         let mut line = |at: u64| -> Result<Box<RawValue>, SessionError> {
             #[derive(Deserialize)]
             struct Envelope {

@@ -3,7 +3,6 @@
 use std::{
     borrow::Cow,
     collections::HashMap,
-    fs::File,
     io::{BufReader, Seek, SeekFrom},
     ops::ControlFlow,
     path::Path,
@@ -25,6 +24,7 @@ use crate::{
     Folder, Head, Link, Substitute,
     error::cannot,
     line::{Lines, Next},
+    place,
 };
 
 /// So much is read in one transaction, so that others get their turn.
@@ -44,7 +44,7 @@ impl Calls {
 
     /// Reads what a file has gained.
     pub(super) fn read(&mut self, folder: Folder, thread: &str, path: &Path) -> Result<(), CallsError> {
-        let mut file = File::open(path).map_err(cannot("open", path))?;
+        let mut file = place::open_to_read(path)?;
         let mut entering = true;
         loop {
             let behavior = TransactionBehavior::Immediate;
