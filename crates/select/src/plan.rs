@@ -106,3 +106,105 @@ fn bounded(answer: &str, language: Language) -> String {
         more => format!("{kept}\n{}", language.say(Phrase::More, &[&more.to_string()])),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::{any, proptest};
+    use windlass_contract::InputKind;
+
+    use super::*;
+
+    fn said(text: &str) -> Cached<Item> {
+        Cached::new(Item::message(Role::User, text))
+    }
+
+    /// A conversation in which every call so far was answered like this.
+    fn after(request: &str, calls: usize, output: &str) -> Next {
+        let mut history =
+            vec![said("<environment_context>\n  <cwd>/w</cwd>\n</environment_context>"), said(request)];
+        for number in 0..calls {
+            let Next::Call { tool, input } = next(&history) else { break };
+            let id = format!("{number}");
+            let call = ToolCall { id: id.as_str().into(), name: tool.into(), input: Input::Json(input) };
+            let content = vec![Content::Text(output.to_owned())];
+            history.push(Cached::new(Body::Call(call).into()));
+            history.push(Cached::new(
+                Body::Output { call: id.as_str().into(), input: InputKind::Json, content }.into(),
+            ));
+        }
+        next(&history)
+    }
+
+    #[test]
+    fn a_plan_goes_on_where_the_conversation_stands() {
+        let listing = "Absolute path: /w\nsrc/\nsrc/a.rs\n";
+        assert!(matches!(after("show a.rs", 0, ""), Next::Call { tool: "list_dir", .. }));
+        let Next::Call { tool, input } = after("show a.rs", 1, listing) else {
+            panic!("it has not read the file")
+        };
+        assert_eq!((tool, input.as_str()), ("read_file", r#"{"file_path":"src/a.rs","limit":2000}"#));
+        assert_eq!(
+            after("show b.rs", 2, listing),
+            Next::Say("There is no file `b.rs` here. Did you mean src/a.rs?".into())
+        );
+    }
+
+    #[test]
+    fn what_a_tool_refuses_is_told() {
+        let Next::Say(answer) = after("run `make`", 1, "rejected by user") else { panic!("it asks again") };
+        assert_eq!(answer, "It did not work: rejected by user");
+    }
+
+    #[test]
+    fn long_requests_are_not_read_and_long_answers_are_cut() {
+        let Next::Say(answer) = after(&"a ".repeat(1 << 19), 0, "") else { panic!("it acts") };
+        assert!(answer.contains("16384 bytes"), "{answer}");
+        let rows = "x\n".repeat(1000);
+        let Next::Say(answer) =
+            after("run `yes`", 1, &format!("Exit code: 0\nWall time: 0 seconds\nOutput:\n{rows}"))
+        else {
+            panic!("it asks again")
+        };
+        assert!(answer.ends_with("x\n… and 800 more lines"), "{answer}");
+    }
+
+    proptest! {
+        #[test]
+        fn any_request_and_any_result_is_answered(request in any::<String>(), output in any::<String>()) {
+            after(&request, 20, &output);
+        }
+
+        #[test]
+        fn words_in_any_order_are_answered(words in proptest::collection::vec(0..WORDS.len(), 0..8), output in "[-:a-zL0-9 \n.*/]*") {
+            let request: Vec<_> = words.iter().map(|at| WORDS[*at]).collect();
+            after(&request.join(" "), 20, &output);
+        }
+    }
+
+    const WORDS: [&str; 24] = [
+        "show",
+        "find",
+        "first",
+        "lines",
+        "5",
+        "10-20",
+        "20-10",
+        "99999999999999999999",
+        "src/a.rs",
+        "*.md",
+        "\"a b\"",
+        "TODO",
+        "run",
+        "tests",
+        "delete",
+        "replace",
+        "with",
+        "第三行",
+        "前几行",
+        "打开说明.md",
+        "最大的文件",
+        "since",
+        "2KB",
+        "larger than",
+    ];
+}

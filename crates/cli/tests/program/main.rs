@@ -7,6 +7,7 @@ mod apply_patch;
 mod bad_input;
 #[cfg(test)]
 mod bad_servers;
+mod builtin;
 #[cfg(test)]
 mod call;
 #[cfg(test)]

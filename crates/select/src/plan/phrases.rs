@@ -26,11 +26,14 @@ impl Language {
         let mut said = String::new();
         while let Some((before, rest)) = text.split_once('{') {
             let Some((number, after)) = rest.split_once('}') else { break };
+            let blank = number.parse().ok().and_then(|at: usize| blanks.get(at)).copied().unwrap_or_default();
             said.push_str(before);
-            said.push_str(
-                number.parse().ok().and_then(|at: usize| blanks.get(at)).copied().unwrap_or_default(),
-            );
+            said.push_str(blank);
             text = after;
+            if let Some((noun, more)) = singular(after).filter(|_| blank == "1") {
+                said.push_str(noun);
+                text = more;
+            }
         }
         said + text
     }
@@ -42,6 +45,13 @@ impl Language {
             Self::Chinese => "、",
         })
     }
+}
+
+/// The first word of ` lines in …` without its ending, and what comes after.
+fn singular(text: &str) -> Option<(&str, &str)> {
+    let nouns = [" lines", " files", " functions", " commits", " items", " tests"];
+    let noun = nouns.into_iter().find(|noun| text.starts_with(noun))?;
+    Some((&noun[..noun.len() - 1], &text[noun.len()..]))
 }
 
 macro_rules! phrases {
@@ -92,7 +102,9 @@ phrases! {
     More: "… and {0} more lines", "……还有 {0} 行";
     Cut: "(not everything was looked at: there is too much)", "（内容太多，没有全部查看）";
     WholeFile: "{0}:", "{0}：";
+    FileLine: "{0}, line {1}:", "{0}，第 {1} 行：";
     FileLines: "{0}, lines {1}:", "{0}，第 {1} 行：";
+    TooShort: "{0} has no line {1}.", "{0} 没有第 {1} 行。";
     Empty: "{0} is empty.", "{0} 是空的。";
     FilesFound: "{0} files:", "{0} 个文件：";
     NoFilesFound: "No file fits.", "没有符合的文件。";
@@ -106,12 +118,14 @@ phrases! {
     Within: " in {0}", "（在 {0} 中）";
     InFiles: "`{0}` is in {1} files:", "`{0}` 出现在 {1} 个文件中：";
     Defined: "`{0}` is defined here:", "`{0}` 定义在：";
-    NotDefined: "`{0}` is not defined anywhere here.", "这里没有定义 `{0}`。";
-    Entries: "{0}: {1} entries", "{0}：{1} 项";
+    NotDefined: "There is no file `{0}` here, and nothing of that name is defined.", "这里没有文件 `{0}`，也没有定义这个名字。";
+    Entries: "{0}: {1} items", "{0}：{1} 项";
     CountLines: "{0}: {1} lines", "{0}：{1} 行";
     CountAllLines: "{0} lines in {1} files", "{1} 个文件，共 {0} 行";
     CountFiles: "{0} files{1}", "{0} 个文件{1}";
     CountHits: "`{0}` is on {1} lines in {2} files", "`{0}` 出现在 {2} 个文件的 {1} 行中";
+    CountTests: "{0} tests in {1} files{2}", "{1} 个文件中有 {0} 个测试{2}";
+    NoTests: "There are no tests{0}.", "没有测试{0}。";
     CountFunctions: "{0} functions{1}", "{0} 个函数{1}";
     Project: "{0} files, {1} lines.", "{0} 个文件，共 {1} 行。";
     Languages: "Languages:", "语言：";
@@ -130,6 +144,8 @@ phrases! {
     Clean: "Nothing has changed since the last commit.", "自上次提交以来没有改动。";
     Status: "Changed since the last commit (branch {0}):", "自上次提交以来的改动（分支 {0}）：";
     Commits: "{0} commits:", "{0} 个提交：";
+    CommitCount: "{0} commits", "{0} 个提交";
+    Branches: "Branches; the one with `*` is checked out:", "分支，带 `*` 的是当前分支：";
     NoCommits: "There is no such commit.", "没有这样的提交。";
     Since: "Changed since {0}:", "自 {0} 以来的改动：";
     NoChanges: "Nothing has changed since {0}.", "自 {0} 以来没有改动。";
@@ -149,6 +165,7 @@ mod tests {
     #[test]
     fn blanks_are_filled_once() {
         assert_eq!(Language::English.say(Phrase::Renamed, &["{1}", "b"]), "Renamed {1} to b.");
+        assert_eq!(Language::English.say(Phrase::Places, &["1", "2"]), "1 line in 2 files:");
         assert_eq!(Language::Chinese.say(Phrase::Empty, &["甲"]), "甲 是空的。");
     }
 

@@ -72,7 +72,11 @@ fn belongs(c: char) -> bool {
 
 /// A stretch without spaces: one thing, or Chinese with other things in it.
 fn chunk(text: &str, found: &mut Vec<Piece>) {
-    let text = text.trim_matches(['.', ':', '\'', '’']).trim_start_matches('-');
+    let text = text.trim_end_matches(['.', ':', '\'', '’']).trim_start_matches([':', '\'', '’']);
+    // An option of a command, such as `-n`, says nothing here.
+    if text.starts_with('-') {
+        return;
+    }
     if let Some(name) = chinese_name(text) {
         found.push(Piece::Glyphs(name.chars().filter(|c| is_glyph(*c)).collect()));
         found.push(Piece::Name(name.to_owned()));
@@ -99,7 +103,8 @@ fn chinese_name(text: &str) -> Option<&str> {
     let has_joint = joint
         .into_iter()
         .any(|((_, a), b)| (is_glyph(a) && (b == '.' || b == '/')) || (a == '/' && is_glyph(b)));
-    let end = text.rfind(|c: char| !is_glyph(c)).map(|at| at + 1).filter(|_| has_joint)?;
+    let last = text.char_indices().rfind(|(_, c)| !is_glyph(*c)).filter(|_| has_joint);
+    let end = last.map(|(at, c)| at + c.len_utf8())?;
     Some(if text[..end].ends_with('/') { text } else { &text[..end] })
 }
 
@@ -142,7 +147,7 @@ fn numeral(text: &str) -> u64 {
 
 /// One thing that is not Chinese.
 fn token(text: &str) -> Vec<Piece> {
-    let text = text.trim_matches(['.', ':', '\'', '’', '=']);
+    let text = text.trim_end_matches(['.', ':', '\'', '’', '=']).trim_start_matches([':', '\'', '’', '=']);
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     if text.is_empty() || !text.contains(char::is_alphanumeric) && !text.contains('*') {
         return Vec::new();

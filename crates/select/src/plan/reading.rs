@@ -7,7 +7,7 @@ use super::{
 use crate::{Constraint, Intent};
 
 /// Words after which a place is named, and those that stand between.
-const BEFORE_PLACE: [&str; 8] = ["in", "under", "inside", "within", "from", "below", "ls", "of"];
+const BEFORE_PLACE: [&str; 7] = ["in", "under", "inside", "within", "from", "below", "ls"];
 const ARTICLES: [&str; 8] = ["the", "this", "my", "our", "all", "every", "directory", "folder"];
 
 /// Words that name no place although they stand where one would.
@@ -178,17 +178,19 @@ impl Reading {
         if let Some((from, to)) = self.range() {
             return Part::Lines(from, to);
         }
-        let (lines, number) = (self.has(Word::Line), self.number());
+        let one_line = self.words().any(|word| word == "line");
+        let number = self.number().or(one_line.then_some(1));
+        let lines = self.has(Word::Line);
         let before = |mark: char| {
             self.pieces
                 .windows(2)
                 .any(|pair| matches!(pair, [Piece::Glyphs(text), Piece::Number(_)] if text.ends_with(mark)))
         };
         match number {
-            _ if !lines && number.is_none() => Part::Whole,
+            None if !lines => Part::Whole,
             _ if self.has(Word::First) || before('前') => Part::First(number.unwrap_or(SOME_LINES)),
             _ if self.has(Word::Last) || before('后') => Part::Last(number.unwrap_or(SOME_LINES)),
-            Some(line) if lines => Part::Lines(line, line),
+            Some(line) if lines && self.number().is_some() => Part::Lines(line.max(1), line.max(1)),
             _ => Part::Whole,
         }
     }
@@ -213,7 +215,7 @@ impl Reading {
             Piece::Range(from, to) => Some((*from, *to)),
             _ => None,
         });
-        written.or(spelled).filter(|(from, to)| *from > 0 && from <= to)
+        written.or(spelled).map(|(a, b)| (a.min(b).max(1), a.max(b).max(1)))
     }
 
     /// Where something is to be looked for.

@@ -75,6 +75,11 @@ pub(super) fn counts(output: &str) -> Vec<(&str, u64)> {
     rows.filter_map(|(path, count)| Some((path, count.parse().ok()?))).collect()
 }
 
+/// The sum of what was counted.
+pub(super) fn total(counts: &[(&str, u64)]) -> u64 {
+    counts.iter().fold(0, |total, (_, count)| total.saturating_add(*count))
+}
+
 /// How a command ended, and what it printed.
 pub(super) fn command(output: &str) -> Option<(i64, &str)> {
     let code = output.strip_prefix("Exit code: ")?;

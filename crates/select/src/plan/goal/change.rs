@@ -1,4 +1,5 @@
-//! Requests that change files.
+//! Requests that change files. An order is followed only if every word of it is understood: `delete line 3 of a.txt` is not
+//! an order to delete `a.txt`.
 
 use super::Goal;
 use crate::plan::{phrases::Phrase, pieces::Piece, reading::Reading, words::Word};
@@ -6,13 +7,18 @@ use crate::plan::{phrases::Phrase, pieces::Piece, reading::Reading, words::Word}
 /// Verbs that only look: where one of them comes first, a later `change` or `new` is not an order.
 const LOOKING: [Word; 6] = [Word::Show, Word::Find, Word::Search, Word::Count, Word::Who, Word::Compare];
 
+/// Words that may stand in any order without changing what it says.
+const POLITE: &str = " please can could would you kindly just now the a an my this that file files named called for me to into from as in it i want ok okay but and ";
+const POLITE_CHINESE: &str = "请 帮我 给我 麻烦 能不能 可以 把 将 给 在 这个 那个 这 那 一个 文件 一下 吧 吗 名为 名叫 叫 了 到 为 成 的 里 中 但 但是 并 也";
+
 pub(super) fn delete(reading: &Reading) -> Option<Goal> {
     if !reading.begins_with(Word::Delete, &LOOKING) {
         return None;
     }
-    let names = names(reading);
-    Some(match names.as_slice() {
-        [file] => Goal::Delete { file: file.clone() },
+    let plain = says_only(reading, "delete remove rm erase", "删除 删掉 移除 删了 删 掉");
+    Some(match names(reading).as_slice() {
+        [file] if plain => Goal::Delete { file: file.clone() },
+        [_] => Goal::Say(Phrase::NeedsModel),
         _ => Goal::Say(Phrase::WhichFile),
     })
 }
@@ -21,12 +27,32 @@ pub(super) fn rename(reading: &Reading) -> Option<Goal> {
     if !reading.begins_with(Word::Rename, &LOOKING) {
         return None;
     }
-    let names = names(reading);
-    Some(match names.as_slice() {
-        [from, to] => Goal::Rename { from: from.clone(), to: to.clone() },
+    let plain =
+        says_only(reading, "rename move mv directory folder name", "重命名 改名 移动 移到 挪到 目录 文件夹");
+    Some(match names(reading).as_slice() {
+        [from, to] if plain => Goal::Rename { from: from.clone(), to: to.clone() },
         [_] => Goal::Say(Phrase::NewName),
-        _ => Goal::Say(Phrase::WhichFile),
+        [] => Goal::Say(Phrase::WhichFile),
+        _ => Goal::Say(Phrase::NeedsModel),
     })
+}
+
+pub(super) fn create(reading: &Reading) -> Option<Goal> {
+    if !reading.begins_with(Word::Create, &LOOKING) {
+        return None;
+    }
+    let [path] = reading.names()[..] else { return None };
+    let plain = says_only(
+        reading,
+        "create make new touch write add empty with content contents containing contain contains text saying says which and put",
+        "新建 创建 建立 建 写入 写上 写 内容 是 包含 空 新 并 且 在 生成 文本",
+    );
+    let content = match reading.quoted()[..] {
+        [] => String::new(),
+        [content] => format!("{content}\n"),
+        _ => return None,
+    };
+    plain.then(|| Goal::Create { path: path.to_owned(), content })
 }
 
 /// `replace A with B in F`, 把 F 里的 A 改成 B: the first text is the old one.
@@ -34,51 +60,51 @@ pub(super) fn replace(reading: &Reading) -> Option<Goal> {
     if !reading.begins_with(Word::Replace, &LOOKING) {
         return None;
     }
-    let texts = texts(reading);
-    match (texts.as_slice(), reading.names().as_slice()) {
-        ([old, new], [file]) => {
-            Some(Goal::Replace { file: (*file).to_owned(), old: old.clone(), new: new.clone() })
+    let quoted = reading.quoted();
+    let texts = match quoted[..] {
+        [old, new] if says_only(reading, REPLACING, REPLACING_CHINESE) => {
+            Some((old.to_owned(), new.to_owned()))
         }
-        ([_, _], _) => Some(Goal::Say(Phrase::WhichFile)),
-        // `what did I change` is a question.
-        _ if reading.after(&["replace", "substitute"]).is_some() => Some(Goal::Say(Phrase::WhichText)),
+        [] => bare(reading),
         _ => None,
+    };
+    match (texts, &reading.names()[..]) {
+        (Some((old, new)), [file]) => Some(Goal::Replace { file: (*file).to_owned(), old, new }),
+        (Some(_), _) => Some(Goal::Say(Phrase::WhichFile)),
+        // `what did I change` is a question, and so is any change of nothing in particular.
+        (None, []) if reading.after(&["replace", "substitute"]).is_none() => None,
+        (None, _) => Some(Goal::Say(Phrase::WhichText)),
     }
 }
 
-/// The two texts of a replacement: quoted, or the words around `with`, `to`, 改成.
-fn texts(reading: &Reading) -> Vec<String> {
-    let quoted = reading.quoted();
-    if quoted.len() == 2 {
-        return quoted.into_iter().map(str::to_owned).collect();
-    }
+const REPLACING: &str =
+    "replace change substitute swap all every occurrence occurrences of word text string with by";
+const REPLACING_CHINESE: &str = "替换 改成 改为 换成 修改为 换为 所有 全部 文本 字符串 每个 都";
+
+/// Texts without quotes around `with`, `to`, 改成: one word each, and nothing else in the order that could belong to them.
+fn bare(reading: &Reading) -> Option<(String, String)> {
     let text = |piece: &Piece| match piece {
-        Piece::Word(text) | Piece::Symbol(text) | Piece::Quoted(text) => Some(text.clone()),
+        Piece::Word(text) | Piece::Symbol(text) => Some(text.clone()),
         Piece::Number(number) => Some(number.to_string()),
-        Piece::Name(_) | Piece::Range(..) | Piece::Glyphs(_) => None,
+        Piece::Name(_) | Piece::Quoted(_) | Piece::Range(..) | Piece::Glyphs(_) => None,
     };
     let joins = |piece: &Piece| match piece {
         Piece::Word(word) => ["with", "to", "by", "into"].contains(&word.as_str()),
         Piece::Glyphs(glyphs) => Word::Replace.place(glyphs).is_some(),
         _ => false,
     };
-    let pieces = &reading.pieces;
-    let pair = pieces
-        .windows(3)
-        .find(|three| joins(&three[1]))
-        .and_then(|three| Some(vec![text(&three[0])?, text(&three[2])?]));
-    pair.unwrap_or_default()
-}
-
-pub(super) fn create(reading: &Reading) -> Option<Goal> {
-    let names = reading.names();
-    let path = (*names.first()?).to_owned();
-    let content = reading.quoted().first().map(|content| format!("{content}\n"));
-    let plain = reading.has(Word::File) || !reading.has(Word::Code);
-    if !reading.begins_with(Word::Create, &LOOKING) || names.len() > 1 || (content.is_none() && !plain) {
-        return None;
-    }
-    Some(Goal::Create { path, content: content.unwrap_or_default() })
+    let at = reading.pieces.windows(3).position(|three| joins(&three[1]))?;
+    let pair = (text(&reading.pieces[at])?, text(&reading.pieces[at + 2])?);
+    let others = reading.pieces.iter().enumerate().filter(|(place, _)| *place != at && *place != at + 2);
+    // `the colour` means something that is called so, not the word.
+    let words: Vec<_> = others
+        .filter_map(|(_, piece)| match piece {
+            Piece::Word(word) | Piece::Symbol(word) => Some(word.to_lowercase()),
+            _ => None,
+        })
+        .collect();
+    let allowed = format!(" {REPLACING} to into in please file ");
+    words.iter().all(|word| allowed.contains(&format!(" {word} "))).then_some(pair)
 }
 
 /// Names of files; a quotation is one too.
@@ -88,4 +114,20 @@ fn names(reading: &Reading) -> Vec<String> {
         _ => None,
     });
     names.collect()
+}
+
+/// Whether a request has no words but these and polite ones.
+pub(super) fn says_only(reading: &Reading, english: &str, chinese: &str) -> bool {
+    let allowed = format!("{POLITE}{english} ");
+    reading.pieces.iter().all(|piece| match piece {
+        Piece::Quoted(_) | Piece::Name(_) => true,
+        Piece::Word(word) => allowed.contains(&format!(" {} ", word.to_lowercase())),
+        Piece::Glyphs(text) => {
+            let words = chinese.split(' ').chain(POLITE_CHINESE.split(' '));
+            // A Chinese name of a file is among the words as well.
+            let names = reading.names().into_iter().any(|name| name.starts_with(text.as_str()));
+            names || words.fold(text.clone(), |left, word| left.replace(word, "")).is_empty()
+        }
+        Piece::Symbol(_) | Piece::Number(_) | Piece::Range(..) => false,
+    })
 }

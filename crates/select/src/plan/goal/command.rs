@@ -1,14 +1,16 @@
 //! Requests that run something.
 
-use super::Goal;
+use super::{Goal, change::says_only};
 use crate::plan::{phrases::Phrase, reading::Reading, words::Word};
 
 /// Programs by which a command is recognised that is not between backticks.
 const PROGRAMS: &str = " awk basename bun cargo cat cmake cp curl cut date deno df diff dirname docker du echo env file find git go gradle grep \
     head id java javac jq just kubectl ls make mkdir mvn mv node npm npx perl php pip pip3 pnpm printenv printf ps pwd pytest python python3 rg rm ruby \
-    rustc rustup sed seq sh bash sleep sort stat tail tar test touch tr tree true false uname uniq wc which whoami xargs yarn zip ";
+    rustc rustup sed seq sh bash sleep sort stat tail tar touch tr tree true false uname uniq wc which whoami xargs yarn zip ";
 
-/// What may stand between the verb and the command.
+/// Verbs a command is given by, and what may stand before them and between them and the command.
+const VERBS: [&str; 7] = ["run ", "run:", "execute ", "execute:", "exec ", "运行", "执行"];
+const BEFORE: [&str; 9] = ["please", "can you", "could you", "now", "请", "帮我", "麻烦", "给我", ","];
 const BETWEEN: [&str; 12] = [
     "the command",
     "this command",
@@ -24,32 +26,48 @@ const BETWEEN: [&str; 12] = [
     "下",
 ];
 
-/// Verbs a command is given by.
-const VERBS: [&str; 7] = ["run ", "execute ", "execute:", "exec ", "运行", "执行", "run:"];
-
 /// A command that is spelled out.
 pub(super) fn run(reading: &Reading) -> Option<Goal> {
-    if !reading.begins_with(Word::Run, &[Word::Show, Word::Find, Word::Search, Word::Count]) {
-        return None;
-    }
-    if let [command] = reading.quoted().as_slice() {
-        return Some(Goal::Run { command: (*command).to_owned() });
-    }
-    let lower = reading.text.to_ascii_lowercase();
-    let rest = VERBS.iter().find_map(|verb| lower.find(verb).map(|at| &reading.text[at + verb.len()..]))?;
-    let mut command = rest.trim();
-    while let Some(after) = BETWEEN.iter().find_map(|word| command.strip_prefix(word)) {
-        command = after.trim_start();
-    }
+    let command = match reading.quoted()[..] {
+        [command] if reading.has(Word::Run) => {
+            let words = "run execute exec launch command and show print output result of what tell its";
+            says_only(reading, words, "运行 执行 跑 命令 指令 以下 下 并 显示 输出 结果 看看")
+                .then_some(command)
+        }
+        _ => spelled(&reading.text),
+    };
+    command.map(|command| Goal::Run { command: command.to_owned() })
+}
+
+/// What follows the verb, if that is where the request begins and it begins with a program.
+fn spelled(text: &str) -> Option<&str> {
+    let start = without(text, &BEFORE);
+    let verb = VERBS
+        .iter()
+        .find(|verb| start.get(..verb.len()).is_some_and(|head| head.eq_ignore_ascii_case(verb)))?;
+    let command = without(&start[verb.len()..], &BETWEEN).trim_end_matches(['。', '？', '！']);
     let program = command.split_whitespace().next()?;
-    let known = PROGRAMS.contains(&format!(" {program} ")) || program.starts_with("./");
-    known.then(|| Goal::Run { command: command.trim_end_matches(['。', '？', '！']).to_owned() })
+    (PROGRAMS.contains(&format!(" {program} ")) || program.starts_with("./")).then_some(command)
+}
+
+/// A text without any of these words at its beginning.
+fn without<'a>(text: &'a str, words: &[&str]) -> &'a str {
+    let mut text = text.trim();
+    let starts = |text: &'a str, word: &str| {
+        text.get(..word.len())
+            .filter(|head| head.eq_ignore_ascii_case(word))
+            .map(|_| text[word.len()..].trim_start())
+    };
+    while let Some(after) = words.iter().find_map(|word| starts(text, word)) {
+        text = after;
+    }
+    text
 }
 
 /// The tests of the project.
 pub(super) fn test(reading: &Reading) -> Option<Goal> {
     let wanted = reading.has(Word::Test) && reading.has_any(&[Word::Run, Word::Outcome]);
-    if !wanted || reading.has_any(&[Word::Count, Word::Commit]) {
+    if !wanted || reading.has_any(&[Word::Count, Word::Commit, Word::Not]) {
         return None;
     }
     let code =

@@ -15,29 +15,69 @@ pub(in crate::plan) enum Since {
     Time(String),
 }
 
+/// Which commits are wanted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(in crate::plan) struct Commits {
+    pub(in crate::plan) count: u64,
+    pub(in crate::plan) path: Option<String>,
+    pub(in crate::plan) author: Option<String>,
+}
+
+/// Who changed a line, a file or the project.
 pub(super) fn blame(reading: &Reading) -> Option<Goal> {
-    let file = (*reading.names().first()?).to_owned();
-    reading.has(Word::Who).then(|| Goal::Blame { file, line: reading.number() })
+    if !reading.has(Word::Who) {
+        return None;
+    }
+    match reading.names().first() {
+        Some(file) => Some(Goal::Blame { file: (*file).to_owned(), line: reading.number() }),
+        None => reading.has_any(&[Word::Project, Word::Commit]).then_some(Goal::Authors),
+    }
+}
+
+pub(super) fn branches(reading: &Reading) -> Option<Goal> {
+    let changes = [Word::Create, Word::Delete, Word::Rename, Word::Replace, Word::Compare];
+    (reading.has(Word::Branch) && !reading.has_any(&changes)).then_some(Goal::Branches)
 }
 
 pub(super) fn status(reading: &Reading) -> Option<Goal> {
-    (reading.has(Word::Status) && reading.names().is_empty()).then_some(Goal::Status)
+    let other = [Word::Search, Word::Newest, Word::Oldest, Word::Since, Word::Commit];
+    let changed = reading.has(Word::Change) && reading.has(Word::File) && !reading.has_any(&other);
+    ((reading.has(Word::Status) || changed) && reading.names().is_empty()).then_some(Goal::Status)
 }
 
 pub(super) fn log(reading: &Reading) -> Option<Goal> {
+    let path = reading.names().first().map(|name| (*name).to_owned());
     let recent = reading.has(Word::Newest) && reading.has(Word::Change) && !reading.has(Word::File);
-    if !(reading.has(Word::Commit) || recent) || reading.has_any(&[Word::Since, Word::Search]) {
+    let when = reading.has(Word::When) && path.is_some();
+    if !(reading.has(Word::Commit) || recent || when)
+        || reading.has_any(&[Word::Since, Word::Search, Word::Compare])
+    {
         return None;
     }
-    let last = reading.number().or_else(|| only_one(reading).then_some(1));
-    let path = reading.names().first().map(|name| (*name).to_owned());
-    Some(Goal::Log { count: last.unwrap_or(COMMITS), path })
+    if reading.has(Word::Count) {
+        return Some(Goal::CountCommits { path });
+    }
+    let count = reading.number().or_else(|| (when || only_one(reading)).then_some(1)).unwrap_or(COMMITS);
+    Some(Goal::Log(Commits { count, path, author: author(reading) }))
 }
 
 /// `the last commit`, 最后一次提交.
 fn only_one(reading: &Reading) -> bool {
     let one = reading.words().any(|word| word == "commit") && !reading.words().any(|word| word == "commits");
     one && reading.has_any(&[Word::Last, Word::Newest])
+}
+
+/// `commits by Bob`, Bob 的提交.
+fn author(reading: &Reading) -> Option<String> {
+    let chinese = reading.pieces.windows(2).find_map(|pair| match pair {
+        [Piece::Word(name), Piece::Glyphs(text)]
+            if text.starts_with('的') && Word::Git.place(&format!(" {name} ")).is_none() =>
+        {
+            Some(name.as_str())
+        }
+        _ => None,
+    });
+    reading.after(&["by"]).or(chinese).map(str::to_owned)
 }
 
 pub(super) fn changes(reading: &Reading) -> Option<Goal> {
@@ -47,8 +87,11 @@ pub(super) fn changes(reading: &Reading) -> Option<Goal> {
     if reading.has(Word::Since) {
         return since(reading).map(Goal::ChangesSince);
     }
-    let mine = reading.has_any(&[Word::Mine, Word::Git, Word::Status]) && reading.has(Word::Change);
-    (mine && reading.names().is_empty()).then_some(Goal::Diff)
+    let path = reading.names().first().map(|name| (*name).to_owned());
+    let said = reading.words().any(|word| ["diff", "changes"].contains(&word.to_lowercase().as_str()));
+    let mine =
+        reading.has_any(&[Word::Mine, Word::Git, Word::Status, Word::Commit]) && reading.has(Word::Change);
+    (said || mine).then_some(Goal::Diff { path })
 }
 
 fn since(reading: &Reading) -> Option<Since> {
@@ -66,17 +109,8 @@ fn since(reading: &Reading) -> Option<Since> {
     if let Some((_, time)) = TIMES.iter().find(|(words, _)| lower.contains(words)) {
         return Some(Since::Time((*time).to_owned()));
     }
-    let words = reading
-        .after(&["since", "after"])
-        .or_else(|| reading.terms().first().copied())
-        .or_else(|| reading.words().find(|word| *word == "HEAD" || *word == "main" || *word == "master"));
-    let named = words.map(str::to_owned).or_else(|| {
-        // A date: 2026-02-01 is no number, and no name either.
-        reading.pieces.iter().find_map(|piece| match piece {
-            Piece::Name(name) => Some(name.clone()),
-            _ => None,
-        })
-    })?;
+    let named = reading.after(&["since", "after"]).or_else(|| reading.terms().first().copied());
+    let named = named.or_else(|| reading.words().find(|word| ["HEAD", "main", "master"].contains(word)))?;
     let is_date = named.len() == 10 && named.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
-    Some(if is_date { Since::Time(named) } else { Since::Revision(named) })
+    Some(if is_date { Since::Time(named.to_owned()) } else { Since::Revision(named.to_owned()) })
 }

@@ -40,7 +40,7 @@ impl Run<'_> {
             return Ok(report.to_owned());
         };
         let from = line.saturating_sub(AROUND).max(1);
-        let code = self.lines(self.short(path), from, line - from + AROUND)?;
+        let code = self.lines(self.short(path), from, (line - from).saturating_add(AROUND))?;
         Ok(format!("{report}\n\n{}\n{code}", self.say(Phrase::FailingCode, &[self.short(path)])))
     }
 }

@@ -6,7 +6,7 @@ use super::below;
 use crate::plan::{
     phrases::Phrase,
     reading::Scope,
-    results::{counts, hits},
+    results::{counts, hits, total},
     run::{Planned, Run},
 };
 
@@ -16,6 +16,9 @@ const MOST: usize = 2000;
 /// Where a function begins, in most languages.
 const FUNCTIONS: &str = r"^\s*(pub(\([a-z]+\))?\s+)?(async\s+|const\s+|unsafe\s+|static\s+|export\s+|default\s+)*(fn|def|func|function)\s+(\([^)]*\)\s*)?([A-Za-z_]\w*)";
 
+/// Where a test begins, in most languages.
+const TESTS: &str = r"^\s*(#\[(\w+::)?test\b|(async )?def test_|func Test[A-Z]|(it|test)\(|@Test\b)";
+
 impl Run<'_> {
     pub(super) fn count_lines(&self, scope: &Scope) -> Planned<String> {
         let mut arguments = self.within(scope)?;
@@ -23,7 +26,7 @@ impl Run<'_> {
         arguments["output_mode"] = "count".into();
         arguments["limit"] = MOST.into();
         let files = counts(self.call("grep_files", &arguments)?);
-        let total: u64 = files.iter().map(|(_, count)| count).sum();
+        let total = total(&files);
         Ok(match files.as_slice() {
             [(path, count)] => self.say(Phrase::CountLines, &[self.short(path), &count.to_string()]),
             files => self.say(Phrase::CountAllLines, &[&total.to_string(), &files.len().to_string()]),
@@ -48,5 +51,22 @@ impl Run<'_> {
             heading,
             found.iter().map(|hit| format!("{}:{}: {}", self.short(hit.path), hit.line, hit.text.trim())),
         ))
+    }
+
+    pub(super) fn count_tests(&self, scope: &Scope) -> Planned<String> {
+        let mut arguments = self.within(scope)?;
+        for (key, value) in
+            [("pattern", json!(TESTS)), ("output_mode", json!("count")), ("limit", json!(MOST))]
+        {
+            arguments[key] = value;
+        }
+        let files = counts(self.call("grep_files", &arguments)?);
+        let within = self.shown_scope(scope);
+        if files.is_empty() {
+            return Ok(self.say(Phrase::NoTests, &[&within]));
+        }
+        let numbers = [total(&files).to_string(), files.len().to_string()];
+        let heading = self.say(Phrase::CountTests, &[&numbers[0], &numbers[1], &within]);
+        Ok(below(heading, files.iter().map(|(path, count)| format!("  {}: {count}", self.short(path)))))
     }
 }

@@ -84,7 +84,7 @@ fn row(row: &str) -> Option<(&str, u64, String)> {
 
 /// A size as people read it.
 fn size(bytes: u64) -> String {
-    let tenths = |unit: u64| format!("{}.{}", bytes / unit, bytes % unit * 10 / unit);
+    let tenths = |unit: u64| format!("{}.{}", bytes / unit, (bytes % unit).saturating_mul(10) / unit);
     match bytes {
         0..1024 => format!("{bytes} B"),
         1024..1_048_576 => format!("{} KB", tenths(1024)),

@@ -2,7 +2,7 @@
 
 use super::{below, over, quote};
 use crate::plan::{
-    goal::Since,
+    goal::{Commits, Since},
     phrases::Phrase,
     run::{Planned, Run},
 };
@@ -30,11 +30,35 @@ impl Run<'_> {
         Ok(below(self.say(Phrase::Status, &[branch]), changes.lines().map(str::to_owned)))
     }
 
-    pub(super) fn log(&self, count: u64, path: Option<&str>) -> Planned<String> {
-        let path = path.map(|name| self.place(name)).transpose()?;
-        let path = path.map(|path| format!(" -- {}", quote(&path))).unwrap_or_default();
-        let (_, printed) = self.command(&format!("git log -n {count} {COMMIT}{path}"), &[0])?;
+    pub(super) fn branches(&self) -> Planned<String> {
+        let (_, printed) = self.command("git branch --all", &[0])?;
+        Ok(below(self.say(Phrase::Branches, &[]), printed.lines().map(str::to_owned)))
+    }
+
+    pub(super) fn log(&self, commits: &Commits) -> Planned<String> {
+        let author =
+            commits.author.as_ref().map(|name| format!(" --author={}", quote(name))).unwrap_or_default();
+        // One commit is shown with what it changed.
+        let stat = if commits.count == 1 { " --stat" } else { "" };
+        let path = self.path(commits.path.as_deref())?;
+        let line = format!("git log -n {} {COMMIT}{author}{stat}{path}", commits.count);
+        let (_, printed) = self.command(&line, &[0])?;
+        if commits.count == 1 && !printed.is_empty() {
+            return Ok(printed.trim_end().to_owned());
+        }
         Ok(self.commits(printed))
+    }
+
+    pub(super) fn count_commits(&self, path: Option<&str>) -> Planned<String> {
+        let path = self.path(path)?;
+        let (_, printed) = self.command(&format!("git rev-list --count HEAD{path}"), &[0])?;
+        Ok(self.say(Phrase::CommitCount, &[printed.trim()]))
+    }
+
+    /// The end of a line of git: only what concerns this path.
+    fn path(&self, name: Option<&str>) -> Planned<String> {
+        let path = name.map(|name| self.place(name)).transpose()?;
+        Ok(path.map(|path| format!(" -- {}", quote(&path))).unwrap_or_default())
     }
 
     fn commits(&self, printed: &str) -> String {
@@ -46,10 +70,12 @@ impl Run<'_> {
     }
 
     /// What is different from the last commit; new files have no difference to show.
-    pub(super) fn diff(&self) -> Planned<String> {
-        let status = self.status()?;
-        let (_, printed) = self.command("git diff HEAD", &[0])?;
-        Ok(if printed.is_empty() { status } else { format!("{status}\n\n{}", printed.trim_end()) })
+    pub(super) fn diff(&self, path: Option<&str>) -> Planned<String> {
+        let status = if path.is_none() { self.status()? } else { String::new() };
+        let path = self.path(path)?;
+        let (_, printed) = self.command(&format!("git diff HEAD{path}"), &[0])?;
+        let all = format!("{status}\n\n{}", printed.trim_end());
+        Ok(if all.trim().is_empty() { self.say(Phrase::Clean, &[]) } else { all.trim().to_owned() })
     }
 
     pub(super) fn changes_since(&self, since: &Since) -> Planned<String> {
@@ -68,12 +94,16 @@ impl Run<'_> {
         Ok(format!("{}\n{}", self.say(Phrase::Since, &[&shown]), printed.trim_end()))
     }
 
-    pub(super) fn blame(&self, file: &str, line: Option<u64>) -> Planned<String> {
+    /// Who changed a file or the project, by number of commits.
+    pub(super) fn authors(&self, file: Option<&str>) -> Planned<String> {
+        let path = self.path(file)?;
+        let (_, printed) = self.command(&format!("git shortlog -sn HEAD{path}"), &[0])?;
+        Ok(below(self.say(Phrase::Authors, &[file.unwrap_or(".")]), printed.lines().map(str::to_owned)))
+    }
+
+    /// Who changed a line last, and when and why.
+    pub(super) fn blame(&self, file: &str, number: u64) -> Planned<String> {
         let file = self.file(file)?;
-        let Some(number) = line else {
-            let (_, printed) = self.command(&format!("git shortlog -sn HEAD -- {}", quote(&file)), &[0])?;
-            return Ok(below(self.say(Phrase::Authors, &[&file]), printed.lines().map(str::to_owned)));
-        };
         let blame = format!("git blame --porcelain -L {number},{number} -- {}", quote(&file));
         let (_, printed) = self.command(&blame, &[0])?;
         let commit = printed.split_whitespace().next().unwrap_or_default();

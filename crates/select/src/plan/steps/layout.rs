@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::plan::{
     phrases::Phrase,
-    results::{Listing, counts},
+    results::{Listing, counts, total},
     run::{Planned, Run},
     words,
 };
@@ -56,7 +56,7 @@ impl Run<'_> {
         let listing = self.everything(".")?;
         let arguments = json!({"pattern": "^", "output_mode": "count", "limit": MOST_FILES});
         let lines = counts(self.call("grep_files", &arguments)?);
-        let total: u64 = lines.iter().map(|(_, count)| count).sum();
+        let total = total(&lines);
         let mut answer =
             vec![self.say(Phrase::Project, &[&listing.files.len().to_string(), &total.to_string()])];
         answer.extend((listing.more || lines.len() == MOST_FILES).then(|| self.say(Phrase::Cut, &[])));
@@ -80,7 +80,7 @@ impl Run<'_> {
             let extension = last(path).rsplit_once('.').map(|(_, extension)| extension);
             let language = extension.and_then(words::language).unwrap_or(&other);
             let (files, all) = languages.entry(language).or_default();
-            (*files, *all) = (*files + 1, *all + count);
+            (*files, *all) = (*files + 1, all.saturating_add(*count));
         }
         let mut rows: Vec<_> = languages.into_iter().collect();
         rows.sort_by_key(|(_, (_, lines))| std::cmp::Reverse(*lines));

@@ -7,7 +7,7 @@ use crate::plan::{
     goal::Want,
     phrases::Phrase,
     reading::Scope,
-    results::{Hit, counts, hits},
+    results::{Hit, counts, hits, total},
     run::{Planned, Run},
 };
 
@@ -15,9 +15,11 @@ use crate::plan::{
 const MOST: usize = 500;
 
 impl Run<'_> {
-    pub(super) fn search(&self, text: &str, scope: &Scope, want: Want) -> Planned<String> {
+    pub(super) fn search(&self, texts: &[String], scope: &Scope, want: Want) -> Planned<String> {
         let mut arguments = self.within(scope)?;
-        arguments["pattern"] = literal(text).into();
+        let patterns: Vec<_> = texts.iter().map(|text| literal(text)).collect();
+        let text = &*texts.join(" | ");
+        arguments["pattern"] = patterns.join("|").into();
         if !text.contains(char::is_uppercase) {
             arguments["case_insensitive"] = true.into();
         }
@@ -45,7 +47,7 @@ impl Run<'_> {
         if files.is_empty() {
             return Err(self.failed(output));
         }
-        let total: u64 = files.iter().map(|(_, count)| count).sum();
+        let total = total(&files);
         let number = files.len().to_string();
         let heading = match want {
             Want::Files => self.say(Phrase::InFiles, &[text, &number]),
@@ -77,7 +79,9 @@ impl Run<'_> {
     fn blocks(&self, found: &[Hit<'_>]) -> Vec<String> {
         let mut rows = Vec::new();
         for (at, hit) in found.iter().enumerate() {
-            let goes_on = at > 0 && found[at - 1].path == hit.path && found[at - 1].line + 1 == hit.line;
+            let goes_on = at > 0
+                && found[at - 1].path == hit.path
+                && found[at - 1].line.checked_add(1) == Some(hit.line);
             if !goes_on {
                 rows.push(format!("\n{}:", self.short(hit.path)));
             }

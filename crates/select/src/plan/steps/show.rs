@@ -22,6 +22,11 @@ const MOST_LINES: u64 = 120;
 const DEFINES: &str = r"\b(fn|def|func|function|class|struct|enum|trait|interface|type|mod|const|static|let|var|val|macro_rules!)\s+(\([^)]*\)\s*)?";
 
 impl Run<'_> {
+    pub(super) fn show_all(&self, names: &[String], part: Part) -> Planned<String> {
+        let shown = names.iter().map(|name| self.show(name, part)).collect::<Planned<Vec<_>>>()?;
+        Ok(shown.join("\n\n"))
+    }
+
     pub(super) fn show(&self, name: &str, part: Part) -> Planned<String> {
         let file = match self.look_up(name)? {
             // What ignore files leave out is not listed, and may be there all the same.
@@ -29,6 +34,10 @@ impl Run<'_> {
                 if name.contains(['.', '/']) && results::numbered(self.read(name, 1, 1)?).is_some() =>
             {
                 name.to_owned()
+            }
+            // `show total` may mean a function.
+            Found::None(near) if near.is_empty() && !name.contains(['.', '/']) => {
+                return self.define(name, true);
             }
             found => self.one(name, found, Phrase::NoFile)?,
         };
@@ -57,15 +66,18 @@ impl Run<'_> {
             None if output == "offset exceeds file length" && offset == 1 => {
                 Ok(self.say(Phrase::Empty, &[file]))
             }
+            None if output == "offset exceeds file length" => {
+                Err(self.ends(Phrase::TooShort, &[file, &offset.to_string()]))
+            }
             None => Err(self.failed(output)),
         }
     }
 
     fn shown(&self, file: &str, rows: &[(u64, &str)]) -> String {
         let heading = match rows {
-            [(1, _), ..] => self.say(Phrase::WholeFile, &[file]),
+            [(1, _), _, ..] => self.say(Phrase::WholeFile, &[file]),
             [(from, _), .., (to, _)] => self.say(Phrase::FileLines, &[file, &format!("{from}-{to}")]),
-            [(line, _)] => self.say(Phrase::FileLines, &[file, &line.to_string()]),
+            [(line, _)] => self.say(Phrase::FileLine, &[file, &line.to_string()]),
             [] => self.say(Phrase::Empty, &[file]),
         };
         below(heading, rows.iter().map(|(number, text)| format!("{number:>5}  {text}")))
@@ -85,7 +97,7 @@ impl Run<'_> {
         let output = self.call("grep_files", &json!({"pattern": pattern, "output_mode": "content"}))?;
         let found = hits(output);
         if found.is_empty() {
-            return Ok(self.say(Phrase::NotDefined, &[name]));
+            return Err(self.ends(Phrase::NotDefined, &[name]));
         }
         if !show || found.len() > SHOWN {
             let rows =
@@ -97,7 +109,7 @@ impl Run<'_> {
             let opens = hit.text.trim_end().ends_with(['{', ':', '(', ',']);
             let path = self.short(hit.path);
             // The block of a line is the one it stands in, so the one a definition opens is that of the next line.
-            let block = json!({"anchor_line": hit.line + 1, "max_levels": 1});
+            let block = json!({"anchor_line": hit.line.saturating_add(1), "max_levels": 1});
             let arguments =
                 json!({"file_path": path, "mode": "indentation", "indentation": block, "limit": MOST_LINES});
             let code =

@@ -1,0 +1,168 @@
+//! Requests that only look: show, list, find, search, count.
+
+use super::{Goal, Want, change::says_only};
+use crate::plan::{
+    pieces::Piece,
+    reading::{Part, Reading, Scope},
+    words::Word,
+};
+
+/// Lines around a place where the request does not say how many.
+const CONTEXT_LINES: u64 = 3;
+
+pub(super) fn count(reading: &Reading) -> Option<Goal> {
+    if !reading.has(Word::Count) {
+        return None;
+    }
+    let scope = reading.scope();
+    let texts = terms(reading);
+    Some(match reading {
+        _ if !texts.is_empty() => Goal::Search { texts, scope, want: Want::Count },
+        _ if reading.has(Word::Function) => Goal::CountFunctions(scope),
+        _ if reading.has(Word::Line) => Goal::CountLines(scope),
+        _ if reading.has(Word::File) => Goal::CountFiles(scope),
+        _ if reading.has(Word::Test) => Goal::CountTests(scope),
+        _ => Goal::Search { texts: vec![sought(reading)?], scope, want: Want::Count },
+    })
+}
+
+/// Which functions there are, where none is named.
+pub(super) fn functions(reading: &Reading) -> Option<Goal> {
+    let listed = reading.has_any(&[Word::List, Word::Find, Word::Show]) && reading.terms().is_empty();
+    let several = reading.words().any(|word| ["functions", "methods"].contains(&word));
+    (listed && (several || reading.text.contains("哪些函数"))).then(|| Goal::CountFunctions(reading.scope()))
+}
+
+/// Which tests there are.
+pub(super) fn tests(reading: &Reading) -> Option<Goal> {
+    let listed = reading.has_any(&[Word::List, Word::Find]) && reading.has(Word::Test);
+    listed.then(|| Goal::CountTests(reading.scope()))
+}
+
+pub(super) fn define(reading: &Reading) -> Option<Goal> {
+    let item = reading.has_any(&[Word::Function, Word::Item]);
+    let show = item && reading.has(Word::Show) && !reading.has(Word::Defined);
+    if !show && !reading.has(Word::Defined) || !reading.names().is_empty() || reading.has(Word::File) {
+        return None;
+    }
+    let after = reading.after(&["function", "fn", "def", "method", "func", "struct", "class"]);
+    let chinese = reading.pieces.windows(2).find_map(|pair| match pair {
+        [Piece::Word(name), Piece::Glyphs(text)]
+            if ["函数", "方法", "结构体", "类"].iter().any(|kind| text.starts_with(kind)) =>
+        {
+            Some(name.as_str())
+        }
+        _ => None,
+    });
+    let first = reading.words().find(|word| !is_common(word));
+    let name = reading.terms().first().copied().or(chinese).or(after).or(first)?;
+    Some(Goal::Define { name: name.to_owned(), show })
+}
+
+pub(super) fn search(reading: &Reading) -> Option<Goal> {
+    let verb = reading.has_any(&[Word::Search, Word::Find, Word::Show, Word::List, Word::Around]);
+    let kind = reading.kind().is_some();
+    let by_name = reading.has(Word::File) && !reading.has(Word::Search) && !kind;
+    let mut texts = terms(reading);
+    if !verb || (by_name && texts.is_empty()) {
+        return None;
+    }
+    if texts.is_empty() {
+        texts.push(sought(reading)?);
+    }
+    let want = if reading.has(Word::Around) {
+        Want::Around(reading.number().unwrap_or(CONTEXT_LINES))
+    } else if reading.has(Word::File) && !kind {
+        Want::Files
+    } else {
+        Want::Places
+    };
+    Some(Goal::Search { texts, scope: reading.scope(), want })
+}
+
+fn terms(reading: &Reading) -> Vec<String> {
+    reading.terms().into_iter().map(str::to_owned).collect()
+}
+
+/// A plain word that is looked for: after the verb, or the one word that stands in Chinese.
+fn sought(reading: &Reading) -> Option<String> {
+    const MARKS: &str = " for of calls grep word text string contain contains containing mention mentions mentioning use uses using say says called occurrences ";
+    if !reading.has(Word::Search) {
+        return None;
+    }
+    let place = reading.scope().place;
+    let is_mark = |word: &str| MARKS.contains(&format!(" {} ", word.to_lowercase()));
+    let last = reading.words().enumerate().filter(|(_, word)| is_mark(word)).last();
+    let after = last.and_then(|(at, _)| reading.words().skip(at + 1).find(|word| !is_common(word)));
+    let only = || {
+        let chinese = reading.pieces.iter().any(|piece| matches!(piece, Piece::Glyphs(_)));
+        reading.words().find(|word| chinese && !is_common(word))
+    };
+    after.or_else(only).filter(|word| Some(*word) != place.as_deref()).map(str::to_owned)
+}
+
+/// Words that are never what is looked for.
+fn is_common(word: &str) -> bool {
+    const COMMON: &str = " the a an all any every each of in is it are was for to and with that this my our me where do does we you what which who \
+        find search show grep look please file files line lines word text string function functions fn def method defined definition implemented \
+        code git rust python here there can could would i be have has struct class enum trait type interface usages references name names named called \
+        everything content contents first last top largest biggest ";
+    COMMON.contains(&format!(" {} ", word.to_lowercase()))
+}
+
+pub(super) fn find(reading: &Reading) -> Option<Goal> {
+    let wants = reading.has_any(&[Word::Find, Word::List, Word::Show]);
+    if !wants || reading.has(Word::Create) {
+        return None;
+    }
+    let scope = reading.scope();
+    let marked = reading.after(&["named", "called"]).filter(|name| !name.contains('*'));
+    let within = || reading.has(Word::Named).then(|| reading.words().find(|word| !is_common(word))).flatten();
+    let described = marked.or_else(within).filter(|_| reading.has(Word::File) && reading.names().is_empty());
+    let asked =
+        reading.names().first().copied().filter(|_| reading.has(Word::Find) && !reading.has(Word::Show));
+    match (described.or(asked), &scope.glob) {
+        (_, Some(_)) => Some(Goal::FindFiles { scope, name: None }),
+        (Some(name), None) => Some(Goal::FindFiles { scope: Scope::default(), name: Some(name.to_owned()) }),
+        (None, None) => None,
+    }
+}
+
+/// What is in a directory, if nothing is said that would make it another question.
+pub(super) fn list(reading: &Reading) -> Option<Goal> {
+    let listed = reading.has_any(&[Word::List, Word::Find])
+        || (reading.has(Word::Show) && reading.has(Word::Directory));
+    if !listed || !reading.names().iter().all(|name| name.ends_with('/')) {
+        return None;
+    }
+    let directory = reading.scope().place;
+    let words = "list ls dir what what's is are there everything all any directory directories folder folders under inside here show see which content contents of";
+    let place = directory.as_deref().unwrap_or_default();
+    let plain = says_only(
+        reading,
+        &format!("{words} {}", place.to_lowercase()),
+        &format!(
+            "列出 列一下 列 有什么 有哪些 有 都有 哪些 目录 文件夹 下面 下 里面 内 东西 看看 看一下 查看 看 显示 当前 所有 {place}"
+        ),
+    );
+    let here =
+        directory.is_some() || reading.has_any(&[Word::File, Word::Directory]) || reading.pieces.len() == 1;
+    (plain && here).then_some(Goal::List { directory })
+}
+
+pub(super) fn show(reading: &Reading) -> Option<Goal> {
+    let part = reading.part();
+    let names = reading.names();
+    if let [name, ..] = names[..] {
+        let alone = reading.pieces.len() == 1;
+        let asks = reading.has_any(&[Word::Show, Word::List]) || part != Part::Whole || alone;
+        let directory = name.ends_with('/').then(|| Goal::List { directory: Some(name.to_owned()) });
+        let files = names.into_iter().map(str::to_owned).collect();
+        return asks.then(|| directory.unwrap_or(Goal::Show { files, part }));
+    }
+    let is_verb = |word: &str| Word::Show.place(&format!(" {} ", word.to_lowercase())).is_some();
+    let word = reading.words().find(|word| !is_common(word) && !is_verb(word));
+    let file = reading.terms().first().copied().or(word)?;
+    let shown = reading.has(Word::Show) && !reading.has(Word::File);
+    shown.then(|| Goal::Show { files: vec![file.to_owned()], part })
+}
