@@ -5,14 +5,15 @@ use std::{fmt, sync::Arc, time::Duration};
 use serde_json::Value;
 use tracing::Instrument;
 use windlass_contract::{
-    Body, Cached, Content, Event, EventSink, Item, Journal, JournalError, ModelClient, ModelInfo, Record,
-    Refusal, Role, ThreadId, ToolSpec, TurnContext, Usage,
+    Body, Content, Event, EventSink, Item, Journal, JournalError, ModelClient, ModelInfo, Record, Refusal,
+    Role, ThreadId, TurnContext, Usage,
 };
 use windlass_runtime::{Reason, Stop, Toolbox};
 
 use crate::{
     AgentBuilder, AgentError,
     history::History,
+    offered::Offered,
     refusals::Refusals,
     reviewer::Shared,
     spans,
@@ -29,7 +30,7 @@ pub struct Agent {
     pub(crate) events: Arc<dyn EventSink>,
     pub(crate) history: History,
     pub(crate) instructions: String,
-    pub(crate) tools: Cached<Vec<ToolSpec>>,
+    pub(crate) offered: Offered,
     pub(crate) parallel_calls: bool,
     pub(crate) output_schema: Option<Value>,
     pub(crate) context: TurnContext,
@@ -103,10 +104,10 @@ impl Agent {
             toolbox: &self.toolbox,
             events: &*self.events,
             history: &mut self.history,
+            offered: &mut self.offered,
             fixed: Fixed {
                 thread: &self.thread,
                 instructions: &self.instructions,
-                tools: &self.tools,
                 parallel_calls: self.parallel_calls,
                 output_schema: self.output_schema.as_ref(),
             },

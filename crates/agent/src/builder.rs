@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     fmt,
+    num::NonZeroU64,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -18,8 +19,8 @@ use windlass_record::{
     Edits, Followed, Keep, Outside, Repair, SessionError, SessionFile, Trouble, Which, new_thread_id, outputs,
 };
 use windlass_runtime::{
-    Budget, CleanEvents, CleanQuestions, DefinitionErrors, Gate, Policy, Registry, RegistryBuilder, Review,
-    Secrets, Shaper, Toolbox, Verdicts,
+    Budget, CleanEvents, CleanQuestions, Deferral, DefinitionErrors, Gate, Policy, Registry, RegistryBuilder,
+    Review, SearchForm, Secrets, Shaper, Toolbox, Usage, Verdicts,
 };
 use windlass_tools::OutputPlace;
 
@@ -28,11 +29,16 @@ use crate::{
     announce::Announcer,
     context::{INSTRUCTIONS, opening, surroundings},
     history::History,
+    offered::Offered,
     reviewer::{ModelReviewer, Shared},
 };
 
 /// How many bytes a tool may say about an output beside it: with them it must fit, or be kept elsewhere.
 const WORDS_ABOUT_OUTPUT: usize = 256;
+
+/// How much of the context window tools that are not built in may take, unless told otherwise. Others of this kind draw the line
+/// at the same place.
+pub const TOOL_CONTEXT_PERCENT: u8 = 10;
 
 /// Collects what an agent is made of. Only a model is needed; everything else has a careful default: nothing is
 /// written down, nobody is asked, and nothing that would need a sandbox runs.
@@ -67,6 +73,8 @@ pub struct AgentBuilder {
     /// Where long outputs are kept: with the session. The tool that reads them is made before the session is.
     outputs: OutputPlace,
     budgets: BTreeMap<String, Budget>,
+    context_window: Option<NonZeroU64>,
+    tool_context_percent: u8,
 }
 
 impl Default for AgentBuilder {
@@ -100,6 +108,8 @@ impl Default for AgentBuilder {
             edits: None,
             outputs: OutputPlace::default(),
             budgets: BTreeMap::new(),
+            context_window: None,
+            tool_context_percent: TOOL_CONTEXT_PERCENT,
         }
     }
 }
@@ -166,6 +176,11 @@ impl AgentBuilder {
         budget(budget: Budget) = Some(budget);
         /// The same for some tools, by name.
         budgets(budgets: BTreeMap<String, Budget>) = budgets;
+        /// How many tokens the model can read. Without it, what is known of models of its name.
+        context_window(tokens: NonZeroU64) = Some(tokens);
+        /// How much of that the tools you add may take, in percent. If they would take more, the model is not told of them but
+        /// searches for them.
+        tool_context_percent(percent: u8) = percent;
         /// Whether the model may ask for several calls at once.
         parallel_calls(allowed: bool) = Some(allowed);
         /// Values that must not get to the model, to whoever watches or into the session file.
@@ -204,7 +219,8 @@ impl AgentBuilder {
 
     /// The tools alone, for calls without a model. With a [`home`](Self::home), calls are written down below it.
     pub fn toolbox(mut self) -> Result<Toolbox, DefinitionErrors> {
-        let (registry, events) = (self.registry()?, self.watched());
+        let family = Family::of("");
+        let (registry, events) = (self.registry(&family, SearchForm::Function)?, self.watched());
         self.edits = self.home.as_deref().map(Edits::outside);
         self.edits.iter().for_each(|edits| mend(edits, &*events));
         let journal: Arc<dyn Journal> = match &self.home {
@@ -241,7 +257,8 @@ impl AgentBuilder {
         let info = model.info().clone();
         let family = Family::of(&info.model);
         // Before anything is written down: a session must not be left behind by a mistake in a tool.
-        let registry = self.registry()?;
+        let form = if info.wire == "responses" { family.search } else { SearchForm::Function };
+        let registry = self.registry(&family, form)?;
         let context = TurnContext {
             cwd: self.policy.cwd.clone(),
             provider: info.provider,
@@ -261,6 +278,7 @@ impl AgentBuilder {
             self.policy.cwd.clone(),
             self.secrets.clone(),
         ));
+        let offered = Offered::after(&begun.history, &registry);
         let mut history = History::new(begun.history, Arc::clone(&journal));
         begun.opening.into_iter().try_for_each(|item| history.push(item))?;
         events.emit(&Event::ThreadStarted { thread: begun.thread.clone() });
@@ -281,7 +299,7 @@ impl AgentBuilder {
             thread: begun.thread,
             model,
             reviews,
-            tools: registry.specs().into(),
+            offered,
             parallel_calls: self.parallel_calls.unwrap_or(family.parallel_calls),
             output_schema: self.output_schema.take(),
             time_limit: self.time_limit,
@@ -303,11 +321,19 @@ impl AgentBuilder {
     }
 
     /// All tools, checked.
-    fn registry(&mut self) -> Result<Registry, DefinitionErrors> {
+    fn registry(&mut self, family: &Family, form: SearchForm) -> Result<Registry, DefinitionErrors> {
         let builtin = self.builtin.iter().fold(Registry::builder(), |registry, set| {
             set.register(registry, self.home.as_ref().map(|_| &self.outputs))
         });
-        std::mem::take(&mut self.tools).into_iter().fold(builtin, RegistryBuilder::tool).build()
+        let tools = std::mem::take(&mut self.tools).into_iter();
+        let deferral = Deferral { room: self.room(family), form, usage: Usage::default() };
+        tools.fold(builtin, RegistryBuilder::brought).deferring(deferral).build()
+    }
+
+    /// How many tokens the tools that are not built in may cost to tell.
+    fn room(&self, family: &Family) -> usize {
+        let window = self.context_window.unwrap_or(family.context_window).get();
+        usize::try_from(window.saturating_mul(self.tool_context_percent.into()) / 100).unwrap_or(usize::MAX)
     }
 
     /// Whoever watches, who is shown no secrets.

@@ -1,6 +1,8 @@
 //! What is known about a model from its name: which tools it was trained on, and what it can do.
 
-use windlass_runtime::Budget;
+use std::num::NonZeroU64;
+
+use windlass_runtime::{Budget, SearchForm};
 
 /// The shell tool a model is offered. The others stay callable, for models with old habits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +58,14 @@ pub struct Family {
     pub shows_images: bool,
     /// Whether it thinks before it answers, and can sum its thoughts up.
     pub reasoning: bool,
+    /// How many tokens it can read at once.
+    pub context_window: NonZeroU64,
+    /// How it searches for tools, if its wire has a form for that.
+    pub search: SearchForm,
 }
+
+/// How much models of today read at least, but for those below.
+const WINDOW: NonZeroU64 = tokens(200_000);
 
 const BYTES: Budget = Budget::Bytes(10_000);
 const TOKENS: Budget = Budget::Tokens(10_000);
@@ -69,28 +78,28 @@ const FAMILIES: &[(&str, Family)] = &[
     ("o3",                  family(ShellKind::Shell,        EditTools::Patch,         false, BYTES,  true)),
     ("o4-mini",             family(ShellKind::Shell,        EditTools::Patch,         false, BYTES,  true)),
     ("codex-mini-latest",   family(ShellKind::LocalShell,   EditTools::Patch,         false, BYTES,  true)),
-    ("gpt-4.1",             family(ShellKind::Shell,        EditTools::Patch,         false, BYTES,  false)),
-    ("gpt-4o",              family(ShellKind::Shell,        EditTools::Patch,         false, BYTES,  false)),
-    ("gpt-3.5",             family(ShellKind::Shell,        EditTools::Patch,         false, BYTES,  false).without_images()),
-    ("gpt-oss",             family(ShellKind::Shell,        EditTools::Patch,         false, BYTES,  false).without_images()),
-    ("test-gpt-5",          family(ShellKind::ShellCommand, EditTools::FreeformPatch, true,  TOKENS, true).with_file_tools()),
-    ("gpt-5.2-codex",       family(ShellKind::ShellCommand, EditTools::FreeformPatch, true,  TOKENS, true)),
-    ("gpt-5.1-codex",       family(ShellKind::ShellCommand, EditTools::FreeformPatch, false, TOKENS, true)),
-    ("gpt-5-codex",         family(ShellKind::ShellCommand, EditTools::FreeformPatch, false, TOKENS, true)),
-    ("gpt-5.4",             family(ShellKind::UnifiedExec,  EditTools::FreeformPatch, true,  TOKENS, true)),
-    ("gpt-5.5",             family(ShellKind::UnifiedExec,  EditTools::FreeformPatch, true,  TOKENS, true)),
-    ("gpt-5.6",             family(ShellKind::UnifiedExec,  EditTools::FreeformPatch, true,  TOKENS, true)),
-    ("exp-codex",           family(ShellKind::ShellCommand, EditTools::FreeformPatch, true,  TOKENS, true)),
-    ("exp-",                family(ShellKind::UnifiedExec,  EditTools::FreeformPatch, true,  BYTES,  true)),
-    ("gpt-5.",              family(ShellKind::ShellCommand, EditTools::FreeformPatch, true,  BYTES,  true)),
-    ("gpt-5",               family(ShellKind::Shell,        EditTools::Patch,         false, BYTES,  true)),
+    ("gpt-4.1",             family(ShellKind::Shell,        EditTools::Patch,         false, BYTES,  false).reading(1_000_000)),
+    ("gpt-4o",              family(ShellKind::Shell,        EditTools::Patch,         false, BYTES,  false).reading(128_000)),
+    ("gpt-3.5",             family(ShellKind::Shell,        EditTools::Patch,         false, BYTES,  false).without_images().reading(16_000)),
+    ("gpt-oss",             family(ShellKind::Shell,        EditTools::Patch,         false, BYTES,  false).without_images().reading(128_000)),
+    ("test-gpt-5",          family(ShellKind::ShellCommand, EditTools::FreeformPatch, true,  TOKENS, true).with_file_tools().reading(272_000)),
+    ("gpt-5.2-codex",       family(ShellKind::ShellCommand, EditTools::FreeformPatch, true,  TOKENS, true).reading(272_000)),
+    ("gpt-5.1-codex",       family(ShellKind::ShellCommand, EditTools::FreeformPatch, false, TOKENS, true).reading(272_000)),
+    ("gpt-5-codex",         family(ShellKind::ShellCommand, EditTools::FreeformPatch, false, TOKENS, true).reading(272_000)),
+    ("gpt-5.4",             family(ShellKind::UnifiedExec,  EditTools::FreeformPatch, true,  TOKENS, true).reading(272_000).searching_by_wire()),
+    ("gpt-5.5",             family(ShellKind::UnifiedExec,  EditTools::FreeformPatch, true,  TOKENS, true).reading(272_000).searching_by_wire()),
+    ("gpt-5.6",             family(ShellKind::UnifiedExec,  EditTools::FreeformPatch, true,  TOKENS, true).reading(272_000).searching_by_wire()),
+    ("exp-codex",           family(ShellKind::ShellCommand, EditTools::FreeformPatch, true,  TOKENS, true).reading(272_000)),
+    ("exp-",                family(ShellKind::UnifiedExec,  EditTools::FreeformPatch, true,  BYTES,  true).reading(272_000)),
+    ("gpt-5.",              family(ShellKind::ShellCommand, EditTools::FreeformPatch, true,  BYTES,  true).reading(272_000)),
+    ("gpt-5",               family(ShellKind::Shell,        EditTools::Patch,         false, BYTES,  true).reading(272_000)),
     ("builtin",             family(ShellKind::ShellCommand, EditTools::Strings,       false, RULES,  false).with_file_tools().without_images()),
 ];
 
 /// A model nobody here knows. One line for a shell is what every model has seen; a list of arguments is not. Tools that
-/// read files are easier for small models than the right words for a shell.
+/// read files are easier for small models than the right words for a shell. What runs at home seldom reads more.
 const UNKNOWN: Family =
-    family(ShellKind::ShellCommand, EditTools::Strings, true, BYTES, false).with_file_tools();
+    family(ShellKind::ShellCommand, EditTools::Strings, true, BYTES, false).with_file_tools().reading(32_000);
 
 const fn family(
     shell: ShellKind,
@@ -99,12 +108,39 @@ const fn family(
     budget: Budget,
     reasoning: bool,
 ) -> Family {
-    Family { shell, edits, parallel_calls, budget, files: FileTools::Callable, shows_images: true, reasoning }
+    Family {
+        shell,
+        edits,
+        parallel_calls,
+        budget,
+        files: FileTools::Callable,
+        shows_images: true,
+        reasoning,
+        context_window: WINDOW,
+        search: SearchForm::Function,
+    }
+}
+
+const fn tokens(count: u64) -> NonZeroU64 {
+    match NonZeroU64::new(count) {
+        Some(count) => count,
+        None => NonZeroU64::MIN,
+    }
 }
 
 impl Family {
     const fn with_file_tools(mut self) -> Self {
         self.files = FileTools::Offered;
+        self
+    }
+
+    const fn reading(mut self, count: u64) -> Self {
+        self.context_window = tokens(count);
+        self
+    }
+
+    const fn searching_by_wire(mut self) -> Self {
+        self.search = SearchForm::Wire;
         self
     }
 

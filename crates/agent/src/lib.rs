@@ -9,6 +9,7 @@ mod context;
 mod error;
 mod family;
 mod history;
+mod offered;
 mod refusals;
 mod reviewer;
 mod spans;
@@ -16,7 +17,8 @@ mod toolset;
 mod turn;
 
 pub use agent::{Agent, TurnReport};
-pub use builder::{AgentBuilder, BuildError};
+pub use builder::{AgentBuilder, BuildError, TOOL_CONTEXT_PERCENT};
 pub use error::AgentError;
 pub use family::{EditTools, Family, FileTools, ShellKind};
 pub use toolset::Toolset;
+pub use windlass_tools::program;

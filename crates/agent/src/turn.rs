@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use tracing::{Instrument, Span};
 use windlass_contract::{
-    Body, Cached, Content, Event, EventSink, Item, ModelClient, ModelError, ModelEvent, ModelInfo,
-    ModelStream, Prompt, Role, ThreadId, ToolSpec, Usage,
+    Body, Content, Event, EventSink, Item, ModelClient, ModelError, ModelEvent, ModelInfo, ModelStream,
+    Prompt, Role, ThreadId, Usage,
 };
 use windlass_runtime::{Batch, Reason, Stop, Toolbox};
 
-use crate::{AgentError, history::History, refusals::Refusals, reviewer::Shared, spans};
+use crate::{AgentError, history::History, offered::Offered, refusals::Refusals, reviewer::Shared, spans};
 
 /// What a turn works with.
 pub(crate) struct Turn<'a> {
@@ -17,6 +17,7 @@ pub(crate) struct Turn<'a> {
     pub(crate) toolbox: &'a Arc<Toolbox>,
     pub(crate) events: &'a dyn EventSink,
     pub(crate) history: &'a mut History,
+    pub(crate) offered: &'a mut Offered,
     pub(crate) fixed: Fixed<'a>,
     pub(crate) stop: &'a Stop,
     pub(crate) reviews: &'a Shared,
@@ -31,7 +32,6 @@ pub(crate) struct Turn<'a> {
 pub(crate) struct Fixed<'a> {
     pub(crate) thread: &'a ThreadId,
     pub(crate) instructions: &'a str,
-    pub(crate) tools: &'a Cached<Vec<ToolSpec>>,
     pub(crate) parallel_calls: bool,
     pub(crate) output_schema: Option<&'a serde_json::Value>,
 }
@@ -81,8 +81,8 @@ impl Turn<'_> {
     }
 
     async fn open(&self) -> Result<Box<dyn ModelStream>, AgentError> {
-        let Fixed { thread, instructions, tools, parallel_calls, output_schema } = self.fixed;
-        let history = self.history.entries();
+        let Fixed { thread, instructions, parallel_calls, output_schema } = self.fixed;
+        let (history, tools) = (self.history.entries(), self.offered.specs());
         let prompt = Prompt { thread, instructions, history, tools, parallel_calls, output_schema };
         tokio::select! {
             opened = self.model.open(prompt) => Ok(opened?),
@@ -105,6 +105,7 @@ impl Turn<'_> {
         self.usage += self.reviews.cost();
         for (call, outcome) in &done {
             self.refusals.note(call, outcome);
+            self.offered.learn(call, &outcome.content, &self.toolbox.registry);
         }
         self.history.answer(&done)?;
         heard.map(|more| more || !done.is_empty())

@@ -54,7 +54,7 @@ pub(crate) fn run(common: &Common, patch: Option<OsString>) -> Result<ExitCode, 
     }
     let mut texts = outcome.content.iter().filter_map(|content| match content {
         Content::Text(text) => Some(text),
-        Content::Image(_) => None,
+        Content::Image(_) | Content::Tool(_) => None,
     });
     let summary = texts.next().map(String::as_str).unwrap_or_default();
     let written = io::stdout().lock().write_all(summary.as_bytes());

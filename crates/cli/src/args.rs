@@ -185,6 +185,10 @@ pub(crate) struct ExecOptions {
     /// An image to show the model. May be repeated.
     #[arg(short = 'i', long = "image", value_name = "FILE", global = true)]
     pub(crate) image: Vec<PathBuf>,
+    /// Tools of your own, as programs: one JSON object per line with `name`, `description`, `parameters` (a JSON Schema) and
+    /// `command` (a list; the arguments of a call are added to it as JSON). See docs/tools.md.
+    #[arg(long, value_name = "FILE", global = true)]
+    pub(crate) tools: Option<PathBuf>,
     /// End the turn after so many seconds (exit code 4).
     #[arg(long, value_name = "SECONDS", global = true)]
     pub(crate) time_limit: Option<u64>,
@@ -260,6 +264,9 @@ pub(crate) struct Call {
     pub(crate) name: String,
     /// Its arguments as JSON (freeform tools: as text). Without it, or with `-`, read from stdin.
     pub(crate) input: Option<String>,
+    /// Tools of your own, as programs (see docs/tools.md).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tools: Option<PathBuf>,
     /// Print the whole result as JSON.
     #[arg(long, conflicts_with = "markdown")]
     pub(crate) json: bool,
@@ -485,6 +492,15 @@ pub(crate) enum Tools {
         /// Where the predictions go.
         #[arg(long, value_name = "DIR")]
         out: PathBuf,
+    },
+    /// Tokens that telling the model about tools costs, and which it must find.
+    Cost {
+        /// With these tools of your own, as programs (see docs/tools.md).
+        #[arg(long, value_name = "FILE")]
+        tools: Option<PathBuf>,
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
     },
     /// All tools by category, for a model or a person to read.
     Manifest {

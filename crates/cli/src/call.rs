@@ -5,11 +5,12 @@ use std::{
     sync::Arc,
 };
 
-use windlass::{Input, Outcome, SpecKind, Status, Stop, ToolCall, host::Window, render};
+use windlass::{AgentBuilder, Input, Outcome, SpecKind, Status, Stop, ToolCall, host::Window, render};
 
 use crate::{
     args::{Call, Common},
     ask::Terminal,
+    brought,
     exec::from_stdin,
     exit::Exit,
     interrupts,
@@ -23,7 +24,11 @@ pub(crate) fn run(common: &Common, args: Call) -> Result<Exit, Problem> {
     let setup = Setup::for_tools(common)?;
     let stop = Stop::default();
     let window = Window::of_terminal();
-    let builder = setup.tools()?.approver(Arc::new(Terminal { stop: stop.clone() })).window(window.clone());
+    let mut builder = setup.tools()?;
+    if let Some(path) = &args.tools {
+        builder = brought::tools(path)?.into_iter().fold(builder, AgentBuilder::tool);
+    }
+    let builder = builder.approver(Arc::new(Terminal { stop: stop.clone() })).window(window.clone());
     let toolbox = builder.events(Arc::new(Warnings)).toolbox();
     let toolbox = toolbox.map_err(|errors| Problem::usage(errors.to_string()))?;
     let text = match args.input {

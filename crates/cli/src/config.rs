@@ -85,6 +85,11 @@ pub(crate) struct Config {
     pub(crate) tool_output_token_limit: Option<NonZeroU64>,
     /// The same for some tools, by name.
     pub(crate) tool_output_token_limits: BTreeMap<String, NonZeroU64>,
+    /// How many tokens the model can read at once. Unset means what is known of models of its name.
+    pub(crate) model_context_window: Option<NonZeroU64>,
+    /// How much of that the tools that are not built in may take, in percent. If they would take more, the model is not told
+    /// of them and finds them with `tool_search`.
+    pub(crate) tool_context_percent: u8,
     /// Who judges whether a call did what was asked.
     pub(crate) judge: Judge,
     /// How long the model is waited for with `judge = "model"`, in seconds; then the verdict stays as it is.
@@ -133,6 +138,8 @@ impl Default for Config {
             parallel_commands: false,
             tool_output_token_limit: None,
             tool_output_token_limits: BTreeMap::new(),
+            model_context_window: None,
+            tool_context_percent: windlass::TOOL_CONTEXT_PERCENT,
             judge: Judge::default(),
             judge_time_limit_sec: JUDGE_TIME_LIMIT_SEC,
             show_verdict: ShowVerdict::default(),

@@ -15,6 +15,7 @@ use windlass::{
 
 use crate::{
     args::{Common, Exec, ExecAction, ExecOptions},
+    brought,
     exit::Exit,
     interrupts,
     jsonl::Jsonl,
@@ -44,6 +45,9 @@ pub(crate) fn run(common: &Common, exec: Exec) -> Result<Exit, Problem> {
         if json { Arc::new(Jsonl::new(options.deltas, stop.clone())) } else { Arc::new(Screen::new()) };
     let window = Window::of_terminal();
     let mut builder = setup.agent()?.events(events).window(window.clone()).single_turn();
+    if let Some(path) = &options.tools {
+        builder = brought::tools(path)?.into_iter().fold(builder, AgentBuilder::tool);
+    }
     if let Some(which) = resume {
         builder = builder.resume(which);
     }

@@ -251,6 +251,7 @@ fn describe(call: &ToolCall, effects: &Effects) -> (&'static str, Value) {
 fn block(content: &windlass::Content) -> Value {
     match content {
         windlass::Content::Text(text) => json!({"type": "text", "text": text}),
+        windlass::Content::Tool(tool) => json!({"type": "tool", "name": tool.name}),
         windlass::Content::Image(url) => {
             match url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,")) {
                 Some((kind, data)) => json!({"type": "image", "mimeType": kind, "data": data}),

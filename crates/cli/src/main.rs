@@ -4,6 +4,7 @@ mod apply_patch;
 mod args;
 mod ask;
 mod audit;
+mod brought;
 mod call;
 mod calls;
 mod config;

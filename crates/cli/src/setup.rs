@@ -157,6 +157,8 @@ impl Setup {
             .environment(self.environment()?)
             .secrets(self.secrets())
             .keep(self.keep())
+            .context_window(config.model_context_window.unwrap_or(family.context_window))
+            .tool_context_percent(config.tool_context_percent)
             .verdicts(match config.show_verdict {
                 config::ShowVerdict::Never => Verdicts::Never,
                 config::ShowVerdict::OnFailure => Verdicts::OnFailure,
@@ -251,6 +253,12 @@ impl Setup {
             readable_again: Vec::new(),
             network: if allowed.network_access { Network::Any } else { Network::None },
         }
+    }
+
+    /// How many tokens the model can read.
+    pub(crate) fn context_window(&self) -> u64 {
+        let known = || Family::of(&self.model_name().unwrap_or_default()).context_window;
+        self.config().model_context_window.unwrap_or_else(known).get()
     }
 
     fn provider_id(&self) -> &str {

@@ -2,6 +2,7 @@
 
 mod bench;
 mod choose;
+mod cost;
 
 use std::{
     collections::BTreeMap,
@@ -9,7 +10,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use windlass::{Category, Registered, Registry, SpecKind, Toolbox};
+use windlass::{Category, Exposure, Registered, Registry, SpecKind, Toolbox};
 
 use choose::Offered;
 
@@ -36,6 +37,7 @@ pub(crate) fn run(common: &Common, args: Tools) -> Result<Exit, Problem> {
             let _gone = io::stderr().lock().write_all(report.as_bytes());
             String::new()
         }
+        Tools::Cost { tools, json } => cost::run(&Setup::for_tools(common)?, tools.as_deref(), json)?,
         Tools::List { json } => list(&toolbox(common)?.registry, json),
         Tools::Manifest { json } => manifest(&toolbox(common)?.registry, json),
         Tools::Show { name, json } => show(&toolbox(common)?.registry, &name, json)?,
@@ -63,7 +65,11 @@ fn list(registry: &Registry, json: bool) -> String {
     }
     let width = registry.tools().iter().map(|tool| tool.spec.name.as_str().len()).max().unwrap_or(0);
     let rows = registry.tools().iter().map(|tool| {
-        let hidden = if tool.advertised { "" } else { " (callable, not offered)" };
+        let hidden = match tool.exposure {
+            Exposure::Advertised => "",
+            Exposure::Deferred => " (found by tool_search)",
+            Exposure::Hidden => " (callable, not offered)",
+        };
         format!("{:width$}  {}{hidden}\n", tool.spec.name.as_str(), first_line(tool))
     });
     let left_out = registry
@@ -86,7 +92,7 @@ pub(crate) fn unknown(registry: &Registry, name: &str) -> String {
 
 fn manifest(registry: &Registry, json: bool) -> String {
     let mut by_category: BTreeMap<Category, Vec<&Registered>> = BTreeMap::new();
-    for tool in registry.tools().iter().filter(|tool| tool.advertised) {
+    for tool in registry.tools().iter().filter(|tool| tool.exposure != Exposure::Hidden) {
         by_category.entry(tool.meta.category).or_default().push(tool);
     }
     if json {
@@ -123,13 +129,13 @@ fn summary(tool: &Registered) -> Value {
         "name": tool.spec.name,
         "description": first_line(tool),
         "category": tool.meta.category,
-        "advertised": tool.advertised,
+        "advertised": tool.is_advertised(),
         "aliases": tool.meta.aliases,
     })
 }
 
 fn full(tool: &Registered) -> Value {
-    json!({"spec": tool.spec, "meta": tool.meta, "advertised": tool.advertised})
+    json!({"spec": tool.spec, "meta": tool.meta, "advertised": tool.is_advertised()})
 }
 
 /// A tool as a page of Markdown.

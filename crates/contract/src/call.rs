@@ -23,9 +23,11 @@ pub enum Input {
     Json(String),
     /// Plain text for a freeform tool, such as a patch.
     Text(String),
+    /// JSON text of a search for tools, asked for in the form its wire has for that.
+    Search(String),
 }
 
-/// Which of the two inputs a call carries; its output must go back in the same kind.
+/// Which of the inputs a call carries; its output must go back in the same kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InputKind {
@@ -33,6 +35,8 @@ pub enum InputKind {
     Json,
     /// A freeform call.
     Text,
+    /// A search for tools, in the wire's own form.
+    Search,
 }
 
 impl Input {
@@ -41,13 +45,14 @@ impl Input {
         match self {
             Self::Json(_) => InputKind::Json,
             Self::Text(_) => InputKind::Text,
+            Self::Search(_) => InputKind::Search,
         }
     }
 
-    /// The text of either kind.
+    /// The text of any kind.
     pub fn as_str(&self) -> &str {
         match self {
-            Self::Json(text) | Self::Text(text) => text,
+            Self::Json(text) | Self::Text(text) | Self::Search(text) => text,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::{borrow::Cow, sync::OnceLock};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::{CallId, InputKind, ToolCall};
+use crate::{CallId, InputKind, ToolCall, ToolSpec};
 
 /// One step of a conversation.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -88,6 +88,8 @@ pub enum Content {
     Text(String),
     /// An image, as a URL; mostly a `data:` one.
     Image(String),
+    /// A tool that was found, and that the model can call from now on.
+    Tool(Box<ToolSpec>),
 }
 
 impl Content {
@@ -95,7 +97,7 @@ impl Content {
     pub fn join(parts: &[Self]) -> String {
         let texts = parts.iter().filter_map(|part| match part {
             Self::Text(text) => Some(text.as_str()),
-            Self::Image(_) => None,
+            Self::Image(_) | Self::Tool(_) => None,
         });
         texts.collect::<Vec<_>>().join("\n")
     }

@@ -1,6 +1,6 @@
 //! JSON Schema for parameters: what we accept from others, and the two forms we send on.
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 use serde_json::{Map, Value, json};
 
 mod check;
@@ -13,7 +13,7 @@ const MAX_DEPTH: usize = 64;
 
 /// A parameter schema that is known to be understood: its root is an object, every `$ref` resolves, and nothing is
 /// nested without end. Keys are in alphabetical order, so the same schema is always the same bytes.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schema(Map<String, Value>);
 
 /// Which form of a schema a server is sent.
@@ -106,6 +106,12 @@ impl Default for Schema {
     fn default() -> Self {
         let empty = json!({"type": "object", "properties": {}, "additionalProperties": false});
         Self(empty.as_object().cloned().unwrap_or_default())
+    }
+}
+
+impl<'de> Deserialize<'de> for Schema {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Self::new(&Value::deserialize(from)?).map_err(D::Error::custom)
     }
 }
 

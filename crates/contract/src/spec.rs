@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Schema, ToolName};
 
 /// A tool as a model sees it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolSpec {
     /// The name to call it by.
     pub name: ToolName,
@@ -15,8 +15,8 @@ pub struct ToolSpec {
     pub kind: SpecKind,
 }
 
-/// The four kinds of tool a model can be offered.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// The kinds of tool a model can be offered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "type")]
 pub enum SpecKind {
     /// Called with JSON that fits a schema.
@@ -32,6 +32,11 @@ pub enum SpecKind {
     Custom {
         /// The grammar.
         grammar: Grammar,
+    },
+    /// Finds tools the model was not told about, in the form a wire has for that. Over other wires it is a function.
+    Search {
+        /// The parameters; always an object.
+        parameters: Schema,
     },
 }
 

@@ -197,7 +197,7 @@ impl Input {
 
 /// Parses the JSON of a function call, in words models of this family know. Nothing at all counts as `{}`.
 fn parse<A: DeserializeOwned>(name: &ToolName, input: &Input) -> Result<A, ToolError> {
-    let Input::Json(text) = input else { return Err(ToolError::wrong_payload(name)) };
+    let (Input::Json(text) | Input::Search(text)) = input else { return Err(ToolError::wrong_payload(name)) };
     let text = if text.trim().is_empty() { "{}" } else { text };
     let mut json = serde_json::Deserializer::from_str(text);
     let args = read(&mut json)?;

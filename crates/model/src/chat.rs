@@ -128,7 +128,7 @@ fn tools(tools: &Cached<Vec<ToolSpec>>, profile: Profile) -> Cow<'_, str> {
 fn offer(spec: &ToolSpec, profile: Profile) -> Option<Tool<'_>> {
     let (name, description) = (spec.name.as_str(), spec.description.as_str());
     match &spec.kind {
-        SpecKind::Function { parameters } => {
+        SpecKind::Function { parameters } | SpecKind::Search { parameters } => {
             let parameters = parameters.project(profile);
             Some(Tool::Function { name, description, parameters })
         }

@@ -38,7 +38,7 @@ impl Responses {
 
     /// The request. History and tools are spliced in as text that was written once.
     fn body(&self, prompt: &Prompt<'_>) -> String {
-        let input = wire::input(prompt.history, self.ids);
+        let input = wire::input(prompt.history, self.ids, self.profile);
         let mut body = json::Object::with_capacity(input.len() + 4096);
         body.member("model", &self.options.model);
         if !prompt.instructions.is_empty() {
@@ -132,10 +132,27 @@ impl<'a> Text<'a> {
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Tool<'a> {
-    Function { name: &'a str, description: &'a str, strict: bool, parameters: Value },
+    Function {
+        name: &'a str,
+        description: &'a str,
+        strict: bool,
+        parameters: Value,
+    },
     LocalShell,
-    WebSearch { external_web_access: bool },
-    Custom { name: &'a str, description: &'a str, format: GrammarFormat<'a> },
+    WebSearch {
+        external_web_access: bool,
+    },
+    Custom {
+        name: &'a str,
+        description: &'a str,
+        format: GrammarFormat<'a>,
+    },
+    #[serde(rename = "tool_search")]
+    Finder {
+        execution: &'static str,
+        description: &'a str,
+        parameters: Value,
+    },
 }
 
 #[derive(Serialize)]
@@ -160,6 +177,9 @@ fn offer(spec: &ToolSpec, profile: Profile) -> Tool<'_> {
     match &spec.kind {
         SpecKind::Function { parameters } => {
             Tool::Function { name, description, strict: false, parameters: parameters.project(profile) }
+        }
+        SpecKind::Search { parameters } => {
+            Tool::Finder { execution: "client", description, parameters: parameters.project(profile) }
         }
         SpecKind::LocalShell => Tool::LocalShell,
         SpecKind::WebSearch(reach) => Tool::WebSearch { external_web_access: *reach == WebSearch::Live },

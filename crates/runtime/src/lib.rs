@@ -11,14 +11,19 @@ mod preflight;
 mod registry;
 mod review;
 mod router;
+mod search;
 mod spans;
 mod stop;
 mod toolbox;
 
 pub use batch::Batch;
 pub use gate::{Gate, Policy};
-pub use registry::{DefinitionError, DefinitionErrors, Quarantined, Registered, Registry, RegistryBuilder};
+pub use registry::{
+    Deferral, DefinitionError, DefinitionErrors, Exposure, Quarantined, Registered, Registry, RegistryBuilder,
+};
 pub use review::Review;
+pub use search::SearchForm;
 pub use stop::{Reason, Stop};
 pub use toolbox::{Prepared, Toolbox};
+pub use windlass_select::Usage;
 pub use windlass_shape::{Budget, CleanEvents, CleanQuestions, Secrets, Shaper, Verdicts};

@@ -2,8 +2,14 @@
 
 use std::{collections::HashMap, fmt, sync::Arc};
 
+use serde::Serialize;
 use serde_json::Value;
-use windlass_contract::{AnyTool, Input, InputKind, Meta, SchemaError, SpecKind, ToolName, ToolSpec};
+use windlass_contract::{
+    AnyTool, Input, InputKind, Meta, Profile, SchemaError, SpecKind, ToolName, ToolSpec,
+};
+use windlass_select::Usage;
+
+use crate::search::{SearchForm, ToolSearch};
 
 /// Every tool of a session. Fixed once built: its order is part of the prompt, and prompt caches depend on it.
 #[derive(Debug)]
@@ -19,8 +25,8 @@ pub struct Registered {
     pub spec: ToolSpec,
     /// Everything else.
     pub meta: Meta,
-    /// Whether the model is told at all.
-    pub advertised: bool,
+    /// Whether and how the model gets to know it.
+    pub exposure: Exposure,
     pub(crate) tool: Arc<dyn AnyTool>,
 }
 
@@ -28,6 +34,40 @@ impl fmt::Debug for Registered {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Registered").field("spec", &self.spec).finish_non_exhaustive()
     }
+}
+
+impl Registered {
+    /// Whether the model is told from the start.
+    pub fn is_advertised(&self) -> bool {
+        self.exposure == Exposure::Advertised
+    }
+
+    /// About how many tokens it costs to tell the model: a quarter of the bytes of what it is told.
+    pub fn tokens(&self) -> usize {
+        let parameters = match &self.spec.kind {
+            SpecKind::Function { parameters } | SpecKind::Search { parameters } => {
+                parameters.project(Profile::Faithful).to_string().len()
+            }
+            SpecKind::Custom { grammar } => grammar.definition.len(),
+            SpecKind::LocalShell | SpecKind::WebSearch(_) => 0,
+        };
+        (FRAME_BYTES + self.spec.name.as_str().len() + self.spec.description.len() + parameters).div_ceil(4)
+    }
+}
+
+/// What is written around name, description and parameters.
+const FRAME_BYTES: usize = 60;
+
+/// Whether and how a model gets to know a tool. It can be called in any case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Exposure {
+    /// It is told from the start.
+    Advertised,
+    /// It finds it with `tool_search`.
+    Deferred,
+    /// It is not told.
+    Hidden,
 }
 
 /// A tool from elsewhere that cannot be used, and why. The others go on.
@@ -57,7 +97,7 @@ impl Registry {
 
     /// What the model is told, in order.
     pub fn specs(&self) -> Vec<ToolSpec> {
-        self.tools.iter().filter(|tool| tool.advertised).map(|tool| tool.spec.clone()).collect()
+        self.tools.iter().filter(|tool| tool.is_advertised()).map(|tool| tool.spec.clone()).collect()
     }
 
     /// Tools that were left out.
@@ -69,15 +109,31 @@ impl Registry {
 /// Collects tools. Nothing is checked before [`build`](Self::build), which then says all that is wrong at once.
 #[derive(Default)]
 pub struct RegistryBuilder {
-    own: Vec<(Arc<dyn AnyTool>, Offer)>,
+    own: Vec<(Arc<dyn AnyTool>, Origin)>,
     foreign: Vec<Arc<dyn AnyTool>>,
+    deferral: Option<Deferral>,
 }
 
-/// Whether a model is told about a tool.
+/// Where a tool comes from, and so what becomes of it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Offer {
+enum Origin {
+    /// Part of the program: advertised, whatever it costs.
     Advertised,
+    /// Part of the program and not advertised.
     Hidden,
+    /// Brought by the user: advertised if there is room.
+    Brought,
+}
+
+/// When tools that are not part of the program are found instead of told.
+#[derive(Debug, Clone)]
+pub struct Deferral {
+    /// How many tokens all of them together may cost to tell.
+    pub room: usize,
+    /// How they are found.
+    pub form: SearchForm,
+    /// What became of earlier calls.
+    pub usage: Usage,
 }
 
 impl fmt::Debug for RegistryBuilder {
@@ -90,14 +146,28 @@ impl RegistryBuilder {
     /// Adds a tool. A mistake in its definition is an error of the program.
     #[must_use]
     pub fn tool(mut self, tool: Arc<dyn AnyTool>) -> Self {
-        self.own.push((tool, Offer::Advertised));
+        self.own.push((tool, Origin::Advertised));
+        self
+    }
+
+    /// Adds a tool that the model may have to search for. A mistake in its definition is an error of the program.
+    #[must_use]
+    pub fn brought(mut self, tool: Arc<dyn AnyTool>) -> Self {
+        self.own.push((tool, Origin::Brought));
+        self
+    }
+
+    /// Keeps what was brought, or comes from elsewhere, out of the prompt if it would cost more than there is room for.
+    #[must_use]
+    pub fn deferring(mut self, deferral: Deferral) -> Self {
+        self.deferral = Some(deferral);
         self
     }
 
     /// Adds a tool that is callable, but not advertised.
     #[must_use]
     pub fn hidden(mut self, tool: Arc<dyn AnyTool>) -> Self {
-        self.own.push((tool, Offer::Hidden));
+        self.own.push((tool, Origin::Hidden));
         self
     }
 
@@ -112,20 +182,32 @@ impl RegistryBuilder {
     pub fn build(mut self) -> Result<Registry, DefinitionErrors> {
         let mut registry = Registry { tools: Vec::new(), names: HashMap::new(), quarantined: Vec::new() };
         let mut errors = Vec::new();
-        for (tool, offer) in self.own {
-            if let Err(problems) = registry.admit(&tool, offer) {
-                errors.extend(
+        let mut brought = Vec::new();
+        for (tool, origin) in self.own {
+            let exposure = if origin == Origin::Hidden { Exposure::Hidden } else { Exposure::Advertised };
+            match registry.admit(&tool, exposure) {
+                Ok(at) if origin == Origin::Brought => brought.push(at),
+                Ok(_) => {}
+                Err(problems) => errors.extend(
                     problems.into_iter().map(|problem| DefinitionError { tool: tool.name(), problem }),
-                );
+                ),
             }
         }
         // Servers list their tools in any order; ours must not change because theirs does.
         self.foreign.sort_by_key(|tool| tool.name());
         for tool in self.foreign {
-            if let Err(problems) = registry.admit(&tool, Offer::Advertised) {
-                let reason = problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("; ");
-                registry.quarantined.push(Quarantined { name: tool.name(), reason });
+            match registry.admit(&tool, Exposure::Advertised) {
+                Ok(at) => brought.push(at),
+                Err(problems) => {
+                    let reason = problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("; ");
+                    registry.quarantined.push(Quarantined { name: tool.name(), reason });
+                }
             }
+        }
+        if let Some(deferral) = self.deferral
+            && let Err(problem) = registry.defer(&brought, deferral)
+        {
+            errors.push(problem);
         }
         if errors.is_empty() { Ok(registry) } else { Err(DefinitionErrors(errors)) }
     }
@@ -133,7 +215,7 @@ impl RegistryBuilder {
 
 impl Registry {
     /// Takes a tool in, or says everything that is wrong with it.
-    fn admit(&mut self, tool: &Arc<dyn AnyTool>, offer: Offer) -> Result<(), Vec<Problem>> {
+    fn admit(&mut self, tool: &Arc<dyn AnyTool>, exposure: Exposure) -> Result<usize, Vec<Problem>> {
         let (name, meta) = (tool.name(), tool.meta());
         let mut problems = Vec::new();
         if !is_name(name.as_str()) {
@@ -150,9 +232,28 @@ impl Registry {
         }
         let Some(spec) = spec.ok().filter(|_| problems.is_empty()) else { return Err(problems) };
         self.names.extend(names.into_iter().map(|name| (name, self.tools.len())));
-        let advertised = offer == Offer::Advertised;
-        self.tools.push(Registered { spec, meta, advertised, tool: Arc::clone(tool) });
-        Ok(())
+        self.tools.push(Registered { spec, meta, exposure, tool: Arc::clone(tool) });
+        Ok(self.tools.len() - 1)
+    }
+
+    /// Leaves tools to be found if there is no room to tell of them. All or none: which of them are told must not depend on how
+    /// long the others are.
+    fn defer(&mut self, brought: &[usize], deferral: Deferral) -> Result<(), DefinitionError> {
+        let cost: usize = brought.iter().map(|at| self.tools[*at].tokens()).sum();
+        if cost <= deferral.room {
+            return Ok(());
+        }
+        for at in brought {
+            self.tools[*at].exposure = Exposure::Deferred;
+        }
+        let deferred = brought.iter().map(|at| &self.tools[*at]);
+        let search = ToolSearch::over(deferred, deferral.form, deferral.usage);
+        let tool: Arc<dyn AnyTool> = Arc::new(search);
+        let admitted = self.admit(&tool, Exposure::Advertised);
+        admitted.map(|_| ()).map_err(|problems| DefinitionError {
+            tool: tool.name(),
+            problem: problems.into_iter().next().unwrap_or(Problem::Name),
+        })
     }
 }
 
@@ -194,6 +295,7 @@ fn broken_examples(tool: &Arc<dyn AnyTool>, kind: &SpecKind, meta: &Meta) -> Vec
     let inputs = meta.examples.iter().map(|example| match input_kind {
         InputKind::Json => Input::Json(example.input.to_owned()),
         InputKind::Text => Input::Text(example.input.to_owned()),
+        InputKind::Search => Input::Search(example.input.to_owned()),
     });
     let errors = inputs.filter_map(|input| Arc::clone(tool).prepare(&input).err());
     errors.map(|error| Problem::Example(error.message)).collect()

@@ -139,6 +139,7 @@ fn fingerprint(outcome: &Outcome) -> u64 {
         match part {
             Content::Text(text) => text.hash(&mut hasher),
             Content::Image(image) => image.hash(&mut hasher),
+            Content::Tool(tool) => tool.name.hash(&mut hasher),
         }
     }
     hasher.finish()

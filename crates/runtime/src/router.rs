@@ -35,7 +35,7 @@ pub(crate) fn route<'a>(registry: &'a Registry, call: &ToolCall) -> Routed<'a> {
     let name = &call.name;
     let Some(found) = registry.find(name.as_str()) else {
         let text = match call.input.kind() {
-            InputKind::Json => format!("unsupported call: {name}"),
+            InputKind::Json | InputKind::Search => format!("unsupported call: {name}"),
             InputKind::Text => format!("unsupported custom tool call: {name}"),
         };
         return Routed { tool: None, ready: Err(Failure::NotFound(text)) };

@@ -67,7 +67,9 @@ impl Card {
     /// The card of one of our own tools.
     pub fn of(spec: &ToolSpec, meta: &Meta) -> Self {
         let parameters = match &spec.kind {
-            SpecKind::Function { parameters } => parameters.project(Profile::Faithful),
+            SpecKind::Function { parameters } | SpecKind::Search { parameters } => {
+                parameters.project(Profile::Faithful)
+            }
             SpecKind::LocalShell | SpecKind::WebSearch(_) | SpecKind::Custom { .. } => Value::Null,
         };
         // What a search sends away changes nothing at the other end.

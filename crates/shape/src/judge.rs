@@ -180,7 +180,7 @@ impl Case<'_> {
     fn is_garbled(&self) -> bool {
         let texts = self.content.iter().filter_map(|part| match part {
             Content::Text(text) => Some(text),
-            Content::Image(_) => None,
+            Content::Image(_) | Content::Tool(_) => None,
         });
         let (lost, bytes) = texts.fold((0, 0), |(lost, bytes), text| {
             (lost + text.matches(char::REPLACEMENT_CHARACTER).count(), bytes + text.len())

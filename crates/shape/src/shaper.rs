@@ -157,7 +157,7 @@ impl Shaper {
                 Cow::Borrowed(_) => Content::Text(self.clean_text(text)),
                 Cow::Owned(seen) => Content::Text(self.clean_text(seen)),
             },
-            (image @ Content::Image(_), _) => image,
+            (other @ (Content::Image(_) | Content::Tool(_)), _) => other,
         }
     }
 
@@ -220,7 +220,7 @@ fn fit(budget: Budget, content: Vec<Content>, elsewhere: &str) -> (Vec<Content>,
                 kept.push(Content::Text(cut.unwrap_or(text)));
             }
             (Content::Text(_), None) => omitted += 1,
-            (image @ Content::Image(_), _) => kept.push(image),
+            (other @ (Content::Image(_) | Content::Tool(_)), _) => kept.push(other),
         }
     }
     if omitted > 0 {

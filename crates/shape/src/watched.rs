@@ -64,6 +64,7 @@ impl Secrets {
         let input = match &call.input {
             Input::Json(text) => Input::Json(self.clean_owned(text)),
             Input::Text(text) => Input::Text(self.clean_owned(text)),
+            Input::Search(text) => Input::Search(self.clean_owned(text)),
         };
         ToolCall { input, ..call.clone() }
     }

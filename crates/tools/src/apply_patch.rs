@@ -129,7 +129,7 @@ impl AnyTool for ApplyPatch {
             Input::Json(text) if !text.trim_start().starts_with("***") => {
                 Arc::clone(&self.function).prepare(input)
             }
-            Input::Text(text) | Input::Json(text) => {
+            Input::Text(text) | Input::Json(text) | Input::Search(text) => {
                 let patching = Patching { text: text.clone(), workdir: None };
                 patching.parsed()?;
                 Ok(Box::new(patching))

@@ -21,6 +21,7 @@ mod grep_files;
 mod list_dir;
 mod local_shell;
 mod picture;
+mod program;
 mod read_file;
 mod read_output;
 mod run_tests;
@@ -40,6 +41,7 @@ use windlass_contract::{AnyTool, WebSearch, erase};
 
 pub use apply_patch::PatchForm;
 pub use change::diff::TurnDiff;
+pub use program::program;
 pub use read_output::OutputPlace;
 
 /// What the built-in tools need to know.

@@ -31,7 +31,8 @@
 //! ```
 
 pub use windlass_agent::{
-    Agent, AgentBuilder, AgentError, BuildError, EditTools, Family, FileTools, ShellKind, Toolset, TurnReport,
+    Agent, AgentBuilder, AgentError, BuildError, EditTools, Family, FileTools, ShellKind,
+    TOOL_CONTEXT_PERCENT, Toolset, TurnReport, program,
 };
 pub use windlass_contract::{
     Action, Answer, AnyTool, ApprovalPolicy, Approver, Archive, Beyond, Body, BoxFuture, Cached, CallId,
@@ -47,8 +48,8 @@ pub use windlass_contract::{
 };
 pub use windlass_macros::tool;
 pub use windlass_runtime::{
-    Batch, Budget, DefinitionErrors, Gate, Policy, Quarantined, Reason, Registered, Registry, Review, Shaper,
-    Stop, Toolbox, Verdicts,
+    Batch, Budget, Deferral, DefinitionErrors, Exposure, Gate, Policy, Quarantined, Reason, Registered,
+    Registry, Review, SearchForm, Shaper, Stop, Toolbox, Verdicts,
 };
 
 /// The machine: processes and confinement.

@@ -78,7 +78,7 @@ async fn run(ask: &str, place: &Path) -> Turn {
     let answer = agent.ask(ask).await.unwrap();
     let calls = std::mem::take(&mut *calls.0.lock().unwrap());
     let calls = calls.iter().map(|call| {
-        let (windlass::Input::Json(input) | windlass::Input::Text(input)) = &call.input;
+        let input = call.input.as_str();
         (call.name.to_string(), serde_json::from_str(input).unwrap())
     });
     Turn { calls: calls.collect(), answer }

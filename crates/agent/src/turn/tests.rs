@@ -151,19 +151,15 @@ impl World {
         });
         let mut history = History::new(Vec::new(), Arc::clone(&self.journal) as Arc<dyn Journal>);
         history.push(Item::message(Role::User, "go")).unwrap();
-        let (thread, tools) = ("t".into(), toolbox.registry.specs().into());
-        let fixed = Fixed {
-            thread: &thread,
-            instructions: "",
-            tools: &tools,
-            parallel_calls: true,
-            output_schema: None,
-        };
+        let thread = "t".into();
+        let mut offered = Offered::after(&[], &toolbox.registry);
+        let fixed = Fixed { thread: &thread, instructions: "", parallel_calls: true, output_schema: None };
         let mut turn = Turn {
             model: &self.model,
             toolbox: &toolbox,
             events: &*self.watcher,
             history: &mut history,
+            offered: &mut offered,
             fixed,
             stop: &self.stop,
             reviews: &Shared::default(),

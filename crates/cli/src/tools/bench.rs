@@ -19,7 +19,7 @@ use windlass::select::{
     choose,
 };
 
-use crate::problem::Problem;
+use crate::{brought::rows as read, problem::Problem};
 
 /// How many tools of a ranking are written down.
 const RANKED: usize = 20;
@@ -195,15 +195,4 @@ impl Predictions {
         let (count, middle, late, last) = (self.took.len(), at(50), at(95), at(99));
         Ok(format!("{what}: {count} requests, p50 {middle} µs, p95 {late} µs, p99 {last} µs\n"))
     }
-}
-
-/// The lines of a file, each of which is JSON.
-pub(super) fn read<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<Vec<T>, Problem> {
-    let text = fs::read_to_string(path).map_err(|error| Problem::file("cannot read", path, &error))?;
-    let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
-    let parse = |(number, line): (usize, &str)| {
-        serde_json::from_str(line)
-            .map_err(|error| Problem::usage(format!("`{}`, line {number}: {error}", path.display())))
-    };
-    lines.map(parse).collect()
 }

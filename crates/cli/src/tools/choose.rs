@@ -12,8 +12,8 @@ use windlass::{
     },
 };
 
-use super::{bench, pretty};
-use crate::{args::Choosing, exit::Exit, problem::Problem, screen::visible};
+use super::pretty;
+use crate::{args::Choosing, brought, exit::Exit, problem::Problem, screen::visible};
 
 /// The tools that are chosen from, and what is said about each.
 pub(super) struct Offered {
@@ -26,18 +26,18 @@ impl Offered {
     pub(super) fn here(registry: &Registry) -> Self {
         let tools = registry.tools();
         let is_form_of = |tool: &Registered, other: &Registered| {
-            other.advertised && other.meta.requests == tool.meta.requests
+            other.is_advertised() && other.meta.requests == tool.meta.requests
         };
         let is_of_use = |tool: &&Registered| {
             let is_form = !tool.meta.requests.is_empty() && tools.iter().any(|other| is_form_of(tool, other));
-            tool.advertised || !is_form && tool.meta.category != Category::Testing
+            tool.is_advertised() || !is_form && tool.meta.category != Category::Testing
         };
         Self::new(tools.iter().filter(is_of_use).map(|tool| Card::of(&tool.spec, &tool.meta)))
     }
 
     /// The tools of a list from elsewhere.
     pub(super) fn listed(path: &Path) -> Result<Self, Problem> {
-        Ok(Self::new(bench::read::<Card>(path)?.into_iter()))
+        Ok(Self::new(brought::rows::<Card>(path)?.into_iter()))
     }
 
     fn new(cards: impl Iterator<Item = Card>) -> Self {

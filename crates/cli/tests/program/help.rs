@@ -2,7 +2,7 @@
 
 use crate::support::User;
 
-const COMMANDS: [&[&str]; 34] = [
+const COMMANDS: [&[&str]; 35] = [
     &[],
     &["exec"],
     &["exec", "resume"],
@@ -15,6 +15,7 @@ const COMMANDS: [&[&str]; 34] = [
     &["tools", "search"],
     &["tools", "select"],
     &["tools", "bench"],
+    &["tools", "cost"],
     &["tools", "manifest"],
     &["models"],
     &["models", "probe"],

@@ -52,6 +52,8 @@ mod support;
 #[cfg(test)]
 mod telemetry;
 #[cfg(test)]
+mod tool_search;
+#[cfg(test)]
 mod tools;
 #[cfg(test)]
 mod undo;

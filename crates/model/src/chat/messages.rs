@@ -204,7 +204,7 @@ fn called(call: &ToolCall) -> String {
 
 fn arguments(call: &ToolCall) -> Cow<'_, str> {
     match &call.input {
-        Input::Json(text) => readable(text),
+        Input::Json(text) | Input::Search(text) => readable(text),
         Input::Text(text) => json!({FREEFORM: text}).to_string().into(),
     }
 }
@@ -239,12 +239,14 @@ impl<'a> From<&'a str> for Told<'a> {
 impl<'a> Told<'a> {
     fn of(content: &'a [Content]) -> Self {
         let part = |content: &Content| match content {
-            Content::Text(text) => json!({"type": "text", "text": text}),
-            Content::Image(url) => json!({"type": "image_url", "image_url": {"url": url}}),
+            Content::Text(text) => Some(json!({"type": "text", "text": text})),
+            Content::Image(url) => Some(json!({"type": "image_url", "image_url": {"url": url}})),
+            // The next request has it among its tools.
+            Content::Tool(_) => None,
         };
         match content {
             [Content::Text(text)] => text.as_str().into(),
-            parts if has_image(parts) => Self::Parts(parts.iter().map(part).collect()),
+            parts if has_image(parts) => Self::Parts(parts.iter().filter_map(part).collect()),
             texts => Self::Text(Content::join(texts).into()),
         }
     }

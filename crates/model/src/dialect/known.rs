@@ -13,7 +13,7 @@ impl Known {
     pub(crate) fn of(tools: &[ToolSpec]) -> Self {
         let each = tools.iter().map(|tool| {
             let typed = match &tool.kind {
-                SpecKind::Function { parameters } => {
+                SpecKind::Function { parameters } | SpecKind::Search { parameters } => {
                     let typed = parameters.properties().filter(|(_, schema)| !is_text(schema));
                     typed.map(|(name, _)| name.to_owned()).collect()
                 }

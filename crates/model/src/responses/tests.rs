@@ -26,6 +26,7 @@ fn specs() -> Vec<ToolSpec> {
         spec("local_shell", SpecKind::LocalShell),
         spec("web_search", SpecKind::WebSearch(WebSearch::Cached)),
         spec("apply_patch", SpecKind::Custom { grammar }),
+        spec("tool_search", SpecKind::Search { parameters: Schema::default() }),
     ]
 }
 
@@ -84,7 +85,9 @@ fn options_tools_and_the_shape_of_the_answer_are_all_sent() {
                 {"type": "object", "properties": {"n": {"type": "integer", "enum": [1, 2]}}}},
             {"type": "local_shell"},
             {"type": "web_search", "external_web_access": false},
-            {"type": "custom", "name": "apply_patch", "description": "D", "format": grammar}
+            {"type": "custom", "name": "apply_patch", "description": "D", "format": grammar},
+            {"type": "tool_search", "execution": "client", "description": "D", "parameters":
+                {"type": "object", "properties": {}, "additionalProperties": false}}
         ])
     );
 }

@@ -5,9 +5,10 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 use windlass_contract::{
-    Body, Cached, CallId, Content, Input, InputKind, Item, Raw, Role, ToolCall, ToolName,
+    Body, Cached, CallId, Content, Input, InputKind, Item, Profile, Raw, Role, ToolCall, ToolName,
 };
 
+use super::{Tool, offer};
 use crate::{
     WireApi,
     calls::{is_object, readable},
@@ -102,13 +103,9 @@ fn body(kind: &str, call_id: &str, text: &str) -> Option<Body> {
             summary: texts(reasoning.summary.0.as_ref()),
             text: texts(reasoning.content.0.as_ref()),
         }),
-        "function_call" => serde_json::from_str::<Called>(text).ok().map(|called| {
-            // A server that sends an object where a string belongs means the object's text.
-            let arguments = match called.arguments.0.unwrap_or("".into()) {
-                Value::String(text) => text,
-                other => other.to_string(),
-            };
-            call(called.name.0.unwrap_or_default(), Input::Json(arguments))
+        "function_call" => serde_json::from_str::<Called>(text).ok().map(|mut called| {
+            let name = called.name.0.take().unwrap_or_default();
+            call(name, Input::Json(called.arguments_text()))
         }),
         "custom_tool_call" => serde_json::from_str::<Called>(text).ok().map(|called| {
             call(called.name.0.unwrap_or_default(), Input::Text(called.input.0.unwrap_or_default()))
@@ -116,6 +113,11 @@ fn body(kind: &str, call_id: &str, text: &str) -> Option<Body> {
         "local_shell_call" => serde_json::from_str::<ShellCall>(text)
             .ok()
             .map(|shell| call("local_shell".to_owned(), Input::Json(shell.arguments()))),
+        // One that the server answers itself is its own business.
+        "tool_search_call" => serde_json::from_str::<Called>(text)
+            .ok()
+            .filter(|called| called.execution.0.as_deref().is_none_or(|who| who == "client"))
+            .map(|called| call("tool_search".to_owned(), Input::Search(called.arguments_text()))),
         "web_search_call" => serde_json::from_str::<Search>(text)
             .ok()
             .map(|search| Body::WebSearch { query: query(&search.action.0.unwrap_or_default()) }),
@@ -143,6 +145,17 @@ struct Called {
     name: Maybe<String>,
     arguments: Maybe<Value>,
     input: Maybe<String>,
+    execution: Maybe<String>,
+}
+
+impl Called {
+    /// A server that sends an object where a string belongs means the object's text.
+    fn arguments_text(self) -> String {
+        match self.arguments.0.unwrap_or("".into()) {
+            Value::String(text) => text,
+            other => other.to_string(),
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -204,14 +217,14 @@ fn texts(parts: Option<&Vec<Value>>) -> Vec<String> {
 }
 
 /// A history as the JSON of a request's `input`.
-pub(super) fn input(history: &[Cached<Item>], ids: ItemIds) -> String {
+pub(super) fn input(history: &[Cached<Item>], ids: ItemIds, profile: Profile) -> String {
     let key = match ids {
         ItemIds::LeftOut => "responses",
         ItemIds::Sent => "responses, with ids",
     };
     let mut input = String::from("[");
     for item in history {
-        let text = item.encoded(key, |item| encode(item, ids));
+        let text = item.encoded(key, |item| encode(item, ids, profile));
         if !text.is_empty() {
             if input.len() > 1 {
                 input.push(',');
@@ -224,10 +237,10 @@ pub(super) fn input(history: &[Cached<Item>], ids: ItemIds) -> String {
 }
 
 /// An item as JSON; nothing if the server could not make use of it.
-fn encode(item: &Item, ids: ItemIds) -> String {
+fn encode(item: &Item, ids: ItemIds, profile: Profile) -> String {
     match &item.raw {
         Some(raw) if raw.wire == WireApi::Responses.name() => send_back(item, &raw.json, ids),
-        _ => wire(&item.body).map(|wire| json::text_of(&wire)).unwrap_or_default(),
+        _ => wire(&item.body, profile).map(|wire| json::text_of(&wire)).unwrap_or_default(),
     }
 }
 
@@ -266,11 +279,40 @@ fn is_unreadable(item: &Item, raw: &RawValue) -> bool {
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Wire<'a> {
-    Message { role: Role, content: Vec<Part<'a>> },
-    FunctionCall { name: &'a str, arguments: Cow<'a, str>, call_id: &'a CallId },
-    CustomToolCall { call_id: &'a CallId, name: &'a str, input: &'a str },
-    FunctionCallOutput { call_id: &'a CallId, output: Told<'a> },
-    CustomToolCallOutput { call_id: &'a CallId, output: Told<'a> },
+    Message {
+        role: Role,
+        content: Vec<Part<'a>>,
+    },
+    FunctionCall {
+        name: &'a str,
+        arguments: Cow<'a, str>,
+        call_id: &'a CallId,
+    },
+    CustomToolCall {
+        call_id: &'a CallId,
+        name: &'a str,
+        input: &'a str,
+    },
+    FunctionCallOutput {
+        call_id: &'a CallId,
+        output: Told<'a>,
+    },
+    CustomToolCallOutput {
+        call_id: &'a CallId,
+        output: Told<'a>,
+    },
+    ToolSearchCall {
+        call_id: &'a CallId,
+        execution: &'static str,
+        status: &'static str,
+        arguments: Value,
+    },
+    ToolSearchOutput {
+        call_id: &'a CallId,
+        execution: &'static str,
+        status: &'static str,
+        tools: Vec<Tool<'a>>,
+    },
 }
 
 #[derive(Serialize)]
@@ -289,7 +331,7 @@ enum Told<'a> {
 }
 
 /// A body in this wire's words. Reasoning and the like mean something to the server they came from, and to no other.
-fn wire(body: &Body) -> Option<Wire<'_>> {
+fn wire(body: &Body, profile: Profile) -> Option<Wire<'_>> {
     match body {
         Body::Message { role, content } => {
             let content: Vec<_> = content.iter().filter_map(|content| part(*role, content)).collect();
@@ -300,20 +342,43 @@ fn wire(body: &Body) -> Option<Wire<'_>> {
                 Wire::FunctionCall { name: name.as_str(), arguments: readable(text), call_id: id }
             }
             Input::Text(input) => Wire::CustomToolCall { call_id: id, name: name.as_str(), input },
+            Input::Search(text) => Wire::ToolSearchCall {
+                call_id: id,
+                execution: "client",
+                status: "completed",
+                arguments: serde_json::from_str(&readable(text)).unwrap_or_default(),
+            },
         }),
         Body::Output { call, input, content } => {
             let output = told(content);
             Some(match input {
                 InputKind::Json => Wire::FunctionCallOutput { call_id: call, output },
                 InputKind::Text => Wire::CustomToolCallOutput { call_id: call, output },
+                // There is no place for words here: a search that failed has found nothing.
+                InputKind::Search => Wire::ToolSearchOutput {
+                    call_id: call,
+                    execution: "client",
+                    status: "completed",
+                    tools: found(content, profile),
+                },
             })
         }
         Body::Reasoning { .. } | Body::WebSearch { .. } | Body::Other => None,
     }
 }
 
+fn found(content: &[Content], profile: Profile) -> Vec<Tool<'_>> {
+    let specs = content.iter().filter_map(|part| match part {
+        Content::Tool(spec) => Some(spec),
+        Content::Text(_) | Content::Image(_) => None,
+    });
+    specs.map(|spec| offer(spec, profile)).collect()
+}
+
 fn told(content: &[Content]) -> Told<'_> {
-    match content {
+    // Tools that were found are among those of the next request.
+    let said: Vec<_> = content.iter().filter(|part| !matches!(part, Content::Tool(_))).collect();
+    match said.as_slice() {
         [] => Told::Text(""),
         [Content::Text(text)] => Told::Text(text),
         parts => Told::Parts(parts.iter().filter_map(|content| part(Role::User, content)).collect()),
@@ -323,7 +388,7 @@ fn told(content: &[Content]) -> Told<'_> {
 fn part(role: Role, content: &Content) -> Option<Part<'_>> {
     match (role, content) {
         (Role::Assistant, Content::Text(text)) => Some(Part::OutputText { text }),
-        (Role::Assistant, Content::Image(_)) => None,
+        (Role::Assistant, Content::Image(_)) | (_, Content::Tool(_)) => None,
         (_, Content::Text(text)) => Some(Part::InputText { text }),
         (_, Content::Image(url)) => Some(Part::InputImage { image_url: url }),
     }

@@ -300,6 +300,7 @@ impl<'a> Reading<'a> {
         let (class, success) = classed(&outcome, verdict.as_ref());
         let texts = outcome.content.iter().map(|part| match part {
             Content::Text(text) | Content::Image(text) => text.len() as u64,
+            Content::Tool(tool) => tool.description.len() as u64,
         });
         let Receipt { held, decision, duration_ms, .. } = outcome.receipt;
         self.rows

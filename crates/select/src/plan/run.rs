@@ -3,7 +3,7 @@
 //! model does next. So nothing is remembered beside the conversation, and a resumed session goes on where it was.
 
 use serde_json::Value;
-use windlass_contract::{Body, Cached, CallId, Content, Input, Item, Role};
+use windlass_contract::{Body, Cached, CallId, Content, Item, Role};
 
 use super::phrases::{Language, Phrase};
 
@@ -47,7 +47,7 @@ impl<'a> Run<'a> {
             match &item.get().body {
                 Body::Message { role: Role::User, content } => run.heard(content),
                 Body::Call(call) => {
-                    let (Input::Json(input) | Input::Text(input)) = &call.input;
+                    let input = call.input.as_str();
                     run.done.push(Done { id: &call.id, tool: call.name.as_str(), input, output: None });
                 }
                 Body::Output { call, content, .. } => {

@@ -3,6 +3,8 @@
 use proptest::prelude::*;
 use serde_json::json;
 
+use windlass_contract::{Schema, SpecKind, ToolSpec};
+
 use super::*;
 
 fn raw(value: &Value) -> Box<RawValue> {
@@ -80,7 +82,14 @@ fn rows() -> Vec<(Value, Body)> {
         ),
         (json!({"type": "web_search_call"}), search("")),
         (json!({"type": "compaction", "encrypted_content": "e"}), Body::Other),
-        (json!({"type": "tool_search_call", "call_id": "c1", "arguments": {}}), Body::Other),
+        (
+            json!({"type": "tool_search_call", "call_id": "c1", "execution": "client", "arguments": {"query": "q"}}),
+            call("tool_search", Input::Search(r#"{"query":"q"}"#.to_owned())),
+        ),
+        (
+            json!({"type": "tool_search_call", "call_id": "c1", "execution": "server", "arguments": {}}),
+            Body::Other,
+        ),
         (json!({"type": "message", "role": "ghost", "content": 5}), Body::Other),
         (json!({"type": 5}), Body::Other),
         (json!(["not", "an", "object"]), Body::Other),
@@ -107,9 +116,10 @@ fn every_kind_of_item_is_understood_and_goes_back_as_it_came() {
     for (value, body) in rows() {
         let received = parse(&value);
         assert_eq!(received.item.body, body, "{value}");
-        let back: Value = serde_json::from_str(&encode(&received.item, ItemIds::LeftOut)).unwrap();
+        let back: Value =
+            serde_json::from_str(&encode(&received.item, ItemIds::LeftOut, Profile::Faithful)).unwrap();
         assert_eq!(back, expected_back(&value, &received.item.body));
-        assert_eq!(encode(&received.item, ItemIds::Sent), value.to_string());
+        assert_eq!(encode(&received.item, ItemIds::Sent, Profile::Faithful), value.to_string());
     }
 }
 
@@ -119,7 +129,7 @@ fn numbers_and_spaces_survive_to_the_letter() {
         r#"{"type":"from_the_future","id":"x","big":12345678901234567890123,"small":1.10 , "u":"\u00e9"}"#;
     let received = Received::parse(RawValue::from_string(text.to_owned()).unwrap());
     assert_eq!(
-        encode(&received.item, ItemIds::LeftOut),
+        encode(&received.item, ItemIds::LeftOut, Profile::Faithful),
         r#"{"type":"from_the_future","big":12345678901234567890123,"small":1.10,"u":"\u00e9"}"#
     );
 }
@@ -129,7 +139,10 @@ fn a_call_without_its_own_id_gets_one_that_its_output_can_name() {
     let shell = json!({"type": "local_shell_call", "id": "ls1", "action": {"command": ["ls"]}});
     let item = parse(&shell).into_item(|given| given.into());
     let expected = json!({"type": "function_call", "name": "local_shell", "arguments": "{\"command\":[\"ls\"]}", "call_id": "ls1"});
-    assert_eq!(serde_json::from_str::<Value>(&encode(&item, ItemIds::LeftOut)).unwrap(), expected);
+    assert_eq!(
+        serde_json::from_str::<Value>(&encode(&item, ItemIds::LeftOut, Profile::Faithful)).unwrap(),
+        expected
+    );
     let nothing = json!({"type": "local_shell_call", "action": {"command": "not a list"}});
     let item = parse(&nothing).into_item(|given| format!("{given}new").into());
     let arguments = Input::Json(r#"{"command":"not a list"}"#.to_owned());
@@ -142,8 +155,8 @@ fn a_call_without_its_own_id_gets_one_that_its_output_can_name() {
 #[test]
 fn reasoning_that_its_server_could_not_read_again_is_left_out_unless_ids_are_sent() {
     let item = parse(&json!({"type": "reasoning", "id": "r1", "summary": [{"text": "s"}]})).item;
-    assert_eq!(encode(&item, ItemIds::LeftOut), "");
-    assert!(!encode(&item, ItemIds::Sent).is_empty());
+    assert_eq!(encode(&item, ItemIds::LeftOut, Profile::Faithful), "");
+    assert!(!encode(&item, ItemIds::Sent, Profile::Faithful).is_empty());
 }
 
 #[test]
@@ -151,6 +164,10 @@ fn our_own_items_are_written_in_the_words_of_the_wire() {
     let text = |text: &str| Content::Text(text.to_owned());
     let output = |input, content| Body::Output { call: "c1".into(), input, content };
     let image = || Content::Image("data:x".to_owned());
+    let found = || {
+        let kind = SpecKind::Function { parameters: Schema::default() };
+        Content::Tool(Box::new(ToolSpec { name: "f".into(), description: "D".to_owned(), kind }))
+    };
     let rows = [
         (
             Body::Message { role: Role::Developer, content: vec![text("a"), image()] },
@@ -178,13 +195,33 @@ fn our_own_items_are_written_in_the_words_of_the_wire() {
             json!({"type": "custom_tool_call_output", "call_id": "c1", "output": ""}),
         ),
         (
+            call("tool_search", Input::Search(r#"{"query":"q"}"#.to_owned())),
+            json!({"type": "tool_search_call", "call_id": "c1", "execution": "client", "status": "completed",
+                "arguments": {"query": "q"}}),
+        ),
+        (
+            output(InputKind::Search, vec![text("found"), found()]),
+            json!({"type": "tool_search_output", "call_id": "c1", "execution": "client", "status": "completed",
+                "tools": [{"type": "function", "name": "f", "description": "D", "strict": false, "parameters":
+                    {"type": "object", "properties": {}, "additionalProperties": false}}]}),
+        ),
+        (
+            output(InputKind::Search, vec![text("aborted")]),
+            json!({"type": "tool_search_output", "call_id": "c1", "execution": "client", "status": "completed",
+                "tools": []}),
+        ),
+        (
+            output(InputKind::Json, vec![text("found"), found()]),
+            json!({"type": "function_call_output", "call_id": "c1", "output": "found"}),
+        ),
+        (
             output(InputKind::Json, vec![text("see"), image()]),
             json!({"type": "function_call_output", "call_id": "c1", "output": [
                 {"type": "input_text", "text": "see"}, {"type": "input_image", "image_url": "data:x"}]}),
         ),
     ];
     for (body, expected) in rows {
-        let text = encode(&body.into(), ItemIds::LeftOut);
+        let text = encode(&body.into(), ItemIds::LeftOut, Profile::Faithful);
         assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), expected);
     }
 }
@@ -192,11 +229,15 @@ fn our_own_items_are_written_in_the_words_of_the_wire() {
 #[test]
 fn what_came_over_another_wire_is_written_from_its_body_or_left_out() {
     let foreign = |body| Item { body, raw: Some(Raw { wire: "chat".into(), json: raw(&json!({"x": 1})) }) };
-    let text = encode(&foreign(call("f", Input::Json("{}".to_owned()))), ItemIds::LeftOut);
+    let text = encode(&foreign(call("f", Input::Json("{}".to_owned()))), ItemIds::LeftOut, Profile::Faithful);
     assert!(text.starts_with(r#"{"type":"function_call""#), "{text}");
-    assert_eq!(encode(&foreign(Body::Other), ItemIds::LeftOut), "");
+    assert_eq!(encode(&foreign(Body::Other), ItemIds::LeftOut, Profile::Faithful), "");
     assert_eq!(
-        encode(&foreign(Body::Reasoning { summary: vec![], text: vec!["t".into()] }), ItemIds::LeftOut),
+        encode(
+            &foreign(Body::Reasoning { summary: vec![], text: vec!["t".into()] }),
+            ItemIds::LeftOut,
+            Profile::Faithful
+        ),
         ""
     );
 }
@@ -206,15 +247,23 @@ fn a_longer_history_begins_with_the_shorter_one() {
     let items = |count: usize| -> Vec<Cached<Item>> {
         (0..count).map(|number| Item::message(Role::User, number.to_string()).into()).collect()
     };
-    let (shorter, longer) = (input(&items(3), ItemIds::LeftOut), input(&items(5), ItemIds::LeftOut));
+    let (shorter, longer) = (
+        input(&items(3), ItemIds::LeftOut, Profile::Faithful),
+        input(&items(5), ItemIds::LeftOut, Profile::Faithful),
+    );
     assert!(longer.starts_with(shorter.strip_suffix(']').unwrap()));
     let skipped = [
         Item::from(Body::Other).into(),
         Item::message(Role::User, "a").into(),
         Item::from(Body::Other).into(),
     ];
-    assert!(serde_json::from_str::<Vec<Value>>(&input(&skipped, ItemIds::LeftOut)).unwrap().len() == 1);
-    assert_eq!(input(&[], ItemIds::LeftOut), "[]");
+    assert!(
+        serde_json::from_str::<Vec<Value>>(&input(&skipped, ItemIds::LeftOut, Profile::Faithful))
+            .unwrap()
+            .len()
+            == 1
+    );
+    assert_eq!(input(&[], ItemIds::LeftOut, Profile::Faithful), "[]");
 }
 
 /// JSON of any shape.
@@ -265,8 +314,8 @@ proptest! {
     #[test]
     fn whatever_a_server_sends_goes_back_but_for_its_id_and_unreadable_arguments(value in any_item()) {
         let received = parse(&value);
-        prop_assert_eq!(encode(&received.item, ItemIds::Sent), value.to_string());
-        let sent = encode(&received.item, ItemIds::LeftOut);
+        prop_assert_eq!(encode(&received.item, ItemIds::Sent, Profile::Faithful), value.to_string());
+        let sent = encode(&received.item, ItemIds::LeftOut, Profile::Faithful);
         if sent.is_empty() {
             let is_reasoning = matches!(received.item.body, Body::Reasoning { .. });
             prop_assert!(is_reasoning);
@@ -281,7 +330,7 @@ proptest! {
         let item = parse(&value).into_item(|given| if given.is_empty() { "new".into() } else { given.into() });
         if let Body::Call(call) = &item.body {
             prop_assert!(!call.id.as_str().is_empty());
-            let sent: Value = serde_json::from_str(&encode(&item, ItemIds::LeftOut)).unwrap();
+            let sent: Value = serde_json::from_str(&encode(&item, ItemIds::LeftOut, Profile::Faithful)).unwrap();
             prop_assert_eq!(sent["call_id"].as_str(), Some(call.id.as_str()));
         }
     }

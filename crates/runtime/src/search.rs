@@ -1,0 +1,189 @@
+//! `tool_search`: finds the tools that a model was not told about, because all of them together would not fit.
+
+use std::{
+    fmt,
+    sync::{Arc, OnceLock},
+};
+
+use serde::Deserialize;
+use serde_json::json;
+use windlass_contract::{
+    AnyTool, BoxFuture, Category, Content, Cx, Effects, Example, Input, Meta, Output, Ready, Schema,
+    SchemaError, SpecKind, ToolError, ToolName, ToolSpec,
+};
+use windlass_select::{Card, Index, Request, Situation, Usage, choose_among};
+
+use crate::registry::Registered;
+
+const NAME: &str = "tool_search";
+
+/// How many tools are found where the model does not say, and at most: each costs what it was left out for.
+const USUAL: usize = 8;
+const MOST: usize = 50;
+
+/// How many tools are named where none was found.
+const NEAREST: usize = 5;
+
+/// A tool without a word of the request must mean at least this much of the same.
+const LEAST_MEANING: f32 = 0.5;
+
+/// How a model asks for tools and is told of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SearchForm {
+    /// It calls a function; what is found joins the tools of the next request.
+    Function,
+    /// It asks and is answered in the form its wire has for that.
+    Wire,
+}
+
+/// The tool.
+pub(crate) struct ToolSearch {
+    form: SearchForm,
+    tools: Vec<(Card, ToolSpec)>,
+    usage: Usage,
+    /// Made for the first search: most sessions never look.
+    index: OnceLock<Index>,
+}
+
+impl ToolSearch {
+    pub(crate) fn over<'a>(
+        tools: impl Iterator<Item = &'a Registered>,
+        form: SearchForm,
+        usage: Usage,
+    ) -> Self {
+        let tools = tools.map(|tool| (Card::of(&tool.spec, &tool.meta), tool.spec.clone())).collect();
+        Self { form, tools, usage, index: OnceLock::new() }
+    }
+
+    fn index(&self) -> &Index {
+        self.index.get_or_init(|| {
+            let mut index = Index::new();
+            for (card, _) in &self.tools {
+                index.add(card);
+            }
+            index
+        })
+    }
+
+    /// The tools that fit a request, the best first; or those that come nearest, if none does.
+    fn find(&self, query: &str, limit: usize) -> Result<Vec<&ToolSpec>, Vec<&ToolSpec>> {
+        let (index, request) = (self.index(), Request::new(query));
+        let hits = index.search(&request, limit.max(MOST));
+        let fitting =
+            hits.iter().filter(|hit| hit.words > 0.0 || hit.likeness > 0.0 || hit.meaning >= LEAST_MEANING);
+        let fitting: Vec<_> = fitting.map(|hit| hit.id).collect();
+        if fitting.is_empty() {
+            let nearest = hits.iter().take(NEAREST).filter_map(|hit| index.name(hit.id));
+            return Err(nearest.filter_map(|name| self.spec_of(name)).collect());
+        }
+        let situation = Situation { usage: Some(&self.usage), ..Situation::default() };
+        let choice = choose_among(index, &request, situation, &fitting, limit);
+        Ok(choice.candidates.iter().filter_map(|candidate| self.spec_of(&candidate.name)).collect())
+    }
+
+    fn spec_of(&self, name: &str) -> Option<&ToolSpec> {
+        self.tools.iter().find(|(card, _)| card.name == name).map(|(_, spec)| spec)
+    }
+}
+
+impl fmt::Debug for ToolSearch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ToolSearch").field("tools", &self.tools.len()).finish_non_exhaustive()
+    }
+}
+
+impl AnyTool for ToolSearch {
+    fn name(&self) -> ToolName {
+        NAME.into()
+    }
+
+    fn spec(&self) -> Result<ToolSpec, SchemaError> {
+        let description = format!(
+            "Find tools. There are {} more than you were told about; what is found can be called from then on. Search \
+             before you say that something cannot be done, and whenever a tool made for the task would serve better than \
+             a general one. Do not search again for tools you already have.",
+            self.tools.len()
+        );
+        let parameters = Schema::new(&json!({
+            "type": "object",
+            "properties": {
+                "query": {
+                    "type": "string",
+                    "description": "What the tool should do, in a few words, or its name."
+                },
+                "limit": {
+                    "type": "integer", "minimum": 1, "maximum": MOST,
+                    "description": format!("How many tools at most. Default: {USUAL}.")
+                }
+            },
+            "required": ["query"],
+            "additionalProperties": false
+        }))?;
+        let kind = match self.form {
+            SearchForm::Function => SpecKind::Function { parameters },
+            SearchForm::Wire => SpecKind::Search { parameters },
+        };
+        Ok(ToolSpec { name: self.name(), description, kind })
+    }
+
+    fn meta(&self) -> Meta {
+        Meta {
+            category: Category::Planning,
+            examples: vec![Example {
+                request: "find a tool that knows the weather",
+                input: r#"{"query":"weather forecast"}"#,
+            }],
+            returns: "the tools that were found, which can then be called".to_owned(),
+            ..Meta::default()
+        }
+    }
+
+    fn prepare(self: Arc<Self>, input: &Input) -> Result<Box<dyn Ready>, ToolError> {
+        let Args { query, limit } = input.parse(&self.name())?;
+        match (query.trim(), limit) {
+            ("", _) => Err(ToolError::bad_input("query must not be empty")),
+            (_, Some(0)) => Err(ToolError::bad_input("limit must be greater than zero")),
+            _ => Ok(Box::new(Asked { search: self, query, limit: limit.unwrap_or(USUAL).min(MOST) })),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Args {
+    query: String,
+    limit: Option<usize>,
+}
+
+struct Asked {
+    search: Arc<ToolSearch>,
+    query: String,
+    limit: usize,
+}
+
+impl Ready for Asked {
+    fn effects(&self) -> Effects {
+        Effects::none()
+    }
+
+    fn run<'a>(&'a self, _cx: &'a Cx) -> BoxFuture<'a, Result<Output, ToolError>> {
+        Box::pin(async move {
+            let (said, tools, found) = match self.search.find(&self.query, self.limit) {
+                Ok(found) => ("These tools can be called from now on:", found.clone(), found),
+                Err(nearest) => ("No tool fits. The nearest, by name:", nearest, Vec::new()),
+            };
+            let lines: String = tools.iter().map(|spec| line(spec)).collect();
+            let tools = found.into_iter().map(|spec| Content::Tool(Box::new(spec.clone())));
+            let content = std::iter::once(Content::Text(format!("{said}{lines}"))).chain(tools).collect();
+            Ok(Output { content, ..Output::default() })
+        })
+    }
+}
+
+fn line(spec: &ToolSpec) -> String {
+    let about = spec.description.trim().lines().next().unwrap_or_default();
+    let about = about.split_inclusive(". ").next().unwrap_or_default().trim_end();
+    format!("\n- {}: {about}", spec.name)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,88 @@
+//! Tests of searching for tools, and of what is left to be searched for.
+
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+use windlass_contract::{Confinement, FnTool, Grant, Limits, Sandbox, Silent, fakes::EchoMachine, tool};
+
+use super::*;
+use crate::{Deferral, Exposure, Registry, RegistryBuilder};
+
+fn named(name: &str, description: &str) -> Arc<dyn AnyTool> {
+    let tool: FnTool<Value> = tool(name, |_: &Value| Effects::none(), |_: Value, _| async { Ok("".into()) });
+    Arc::new(tool.description(description).schema(&json!({"type": "object"})))
+}
+
+fn registry(room: usize, form: SearchForm) -> Registry {
+    let brought = [
+        named("get_weather", "The weather of a city. More."),
+        named("send_email", "Send a message to someone."),
+        named("mail-letter", "Post a letter."),
+    ];
+    let builder = Registry::builder().tool(named("own", &"Part of the program, and long. ".repeat(99)));
+    let builder = brought.into_iter().fold(builder, RegistryBuilder::brought);
+    builder.deferring(Deferral { room, form, usage: Usage::default() }).build().unwrap()
+}
+
+fn names(registry: &Registry) -> Vec<String> {
+    registry.specs().iter().map(|spec| spec.name.to_string()).collect()
+}
+
+#[test]
+fn what_there_is_room_for_is_told_and_what_not_is_searched_for() {
+    let roomy = registry(10_000, SearchForm::Function);
+    assert_eq!(names(&roomy), ["own", "get_weather", "send_email", "mail-letter"]);
+    assert!(roomy.find(NAME).is_none());
+    let full = registry(10, SearchForm::Function);
+    assert_eq!(names(&full), ["own", NAME]);
+    assert_eq!(full.find("send_email").unwrap().exposure, Exposure::Deferred);
+    let spec = &full.find(NAME).unwrap().spec;
+    assert!(matches!(spec.kind, SpecKind::Function { .. }) && spec.description.contains("There are 3 more"));
+    let by_wire = registry(10, SearchForm::Wire);
+    assert!(matches!(by_wire.find(NAME).unwrap().spec.kind, SpecKind::Search { .. }));
+}
+
+async fn found(query: &str) -> (String, Vec<String>) {
+    let registry = registry(0, SearchForm::Function);
+    let input = Input::Json(json!({"query": query, "limit": 2}).to_string());
+    let ready = Arc::clone(&registry.find(NAME).unwrap().tool).prepare(&input).unwrap();
+    let grant = Grant::issue("/".into(), &Effects::none(), Limits::default(), Confinement::InProcess);
+    let host = EchoMachine.confine(&grant).unwrap();
+    let cx = Cx { id: "c".into(), host, cancel: CancellationToken::new(), events: Arc::new(Silent) };
+    let output = ready.run(&cx).await.unwrap();
+    let tools = output.content.iter().filter_map(|part| match part {
+        Content::Tool(spec) => Some(spec.name.to_string()),
+        _ => None,
+    });
+    (Content::join(&output.content), tools.collect())
+}
+
+#[tokio::test]
+async fn what_fits_is_found_and_a_name_always_wins() {
+    let (said, tools) = found("will it rain").await;
+    assert_eq!(tools[0], "get_weather");
+    assert!(
+        said.starts_with("These tools can be called from now on:\n- get_weather: The weather of a city."),
+        "{said}"
+    );
+    // `message` is in the description of another; the name is written in another way.
+    let (_, tools) = found("mailLetter message").await;
+    assert_eq!(tools[0], "mail-letter");
+}
+
+#[tokio::test]
+async fn where_nothing_fits_the_nearest_are_named_and_none_is_found() {
+    let (said, tools) = found("zzyzx").await;
+    assert!(said.starts_with("No tool fits. The nearest, by name:\n- "), "{said}");
+    assert_eq!((said.lines().count(), tools.len()), (4, 0));
+}
+
+#[test]
+fn a_search_for_nothing_is_refused() {
+    let registry = registry(0, SearchForm::Function);
+    let problem = |input: &str| {
+        let tool = Arc::clone(&registry.find(NAME).unwrap().tool);
+        tool.prepare(&Input::Search(input.to_owned())).err().unwrap().message
+    };
+    assert_eq!(problem(r#"{"query": " "}"#), "query must not be empty");
+    assert_eq!(problem(r#"{"query": "x", "limit": 0}"#), "limit must be greater than zero");
+}

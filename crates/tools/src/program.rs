@@ -1,0 +1,58 @@
+//! Tools that a user wrote as programs, in any language: the arguments of a call are the last argument of the program, as JSON, and
+//! what it prints is the result.
+
+use std::num::NonZeroU64;
+
+use serde_json::Value;
+use windlass_contract::{Category, FnTool, Format, Meta, tool};
+
+use crate::command;
+
+/// How long a program may take: whoever wrote it for an agent knows better than the ten seconds of a command.
+const TIME_LIMIT_MS: Option<NonZeroU64> = NonZeroU64::new(120_000);
+
+/// Makes a tool of a program. A call of it is decided and held like any command.
+pub fn program(name: &str, description: &str, parameters: &Value, command: Vec<String>) -> FnTool<Value> {
+    let words = move |arguments: &Value| -> Vec<String> {
+        command.iter().cloned().chain([arguments.to_string()]).collect()
+    };
+    let run = words.clone();
+    let acts =
+        move |arguments: &Value| command::effects(&words(arguments), None, &command::Permissions::default());
+    let parameters = if parameters.is_null() { &Value::Object(serde_json::Map::new()) } else { parameters };
+    tool(name, acts, move |arguments: Value, cx| {
+        let argv = run(&arguments);
+        async move { command::run(&argv, None, TIME_LIMIT_MS, &cx).await }
+    })
+    .description(description)
+    .schema(parameters)
+    .meta(Meta { category: Category::Other, requests: Vec::new(), ..command::meta(Format::Plain) })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+    use windlass_contract::{AnyTool, Input};
+
+    use super::*;
+
+    #[test]
+    fn a_call_is_the_program_with_its_arguments_as_json() {
+        let parameters =
+            json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
+        let tool = Arc::new(program("w", "Weather.", &parameters, vec!["python3".into(), "w.py".into()]));
+        let ready = Arc::clone(&tool).prepare(&Input::Json(r#"{"city": "Oslo"}"#.into())).unwrap();
+        let command = ready.effects().command.unwrap();
+        assert_eq!(command.argv, ["python3", "w.py", r#"{"city":"Oslo"}"#]);
+        assert!(tool.prepare(&Input::Json("{}".into())).is_err());
+    }
+
+    #[test]
+    fn a_program_without_parameters_takes_none_or_any() {
+        let tool = program("now", "The time.", &Value::Null, vec!["date".into()]);
+        assert!(tool.spec().is_ok());
+        assert!(Arc::new(tool).prepare(&Input::Json(String::new())).is_ok());
+    }
+}
