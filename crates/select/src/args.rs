@@ -11,6 +11,7 @@ mod mention;
 mod number;
 mod phrase;
 mod slot;
+mod valid;
 mod words;
 
 pub use date::Date;
@@ -33,6 +34,9 @@ pub struct Inferred {
     pub args: Map<String, Value>,
     /// Required parameters that nothing was said about, and required members of those it says something about.
     pub missing: Vec<String>,
+    /// Parameters that something was said about which they cannot be: it breaks their pattern, range, enum or format.
+    /// They are not among the arguments.
+    pub invalid: Vec<String>,
 }
 
 /// Infers the arguments of a call from a request. `parameters` is a JSON Schema; what makes no sense in it is passed over.
@@ -54,12 +58,15 @@ pub fn infer(request: &str, parameters: &Value, context: &Context) -> Inferred {
     let values = assign::assign(text, &slots, context);
     let mut inferred = Inferred::default();
     for (slot, value) in slots.iter().zip(values) {
-        if let Some(value) = value {
-            slot.put(&mut inferred.args, value);
+        match value {
+            Some(value) if valid::fits(slot, &value) => slot.put(&mut inferred.args, value),
+            Some(_) => inferred.invalid.push(slot.own_name().to_owned()),
+            None => {}
         }
     }
     let needed = slots.iter().filter(|slot| slot.required);
     let missing = needed.filter_map(|slot| slot.missing_from(&inferred.args)).map(str::to_owned);
+    let missing = missing.filter(|name| !inferred.invalid.contains(name));
     inferred.missing = missing.collect();
     inferred.missing.dedup();
     inferred

@@ -164,7 +164,8 @@ fn fill(
         let start = Instant::now();
         let inferred = infer(&case.query, &card.parameters, &context);
         out.took.push(start.elapsed());
-        out.write(&json!({"id": case.id, "args": inferred.args, "missing": inferred.missing}))?;
+        let (args, missing, invalid) = (inferred.args, inferred.missing, inferred.invalid);
+        out.write(&json!({"id": case.id, "args": args, "missing": missing, "invalid": invalid}))?;
     }
     out.finish(name)
 }

@@ -83,6 +83,7 @@ impl Offered {
                 if let Some(inferred) = inferred {
                     shown["arguments"] = json!(inferred.args);
                     shown["missing"] = json!(inferred.missing);
+                    shown["invalid"] = json!(inferred.invalid);
                 }
                 pretty(&shown)
             }
@@ -119,11 +120,12 @@ fn answer(choice: &Choice) -> String {
 
 /// What the request says about the arguments of the tool.
 fn arguments(inferred: &Inferred) -> String {
-    let missing = match inferred.missing.as_slice() {
+    let line = |label: &str, names: &[String]| match names {
         [] => String::new(),
-        names => format!("missing      {}\n", names.join(", ")),
+        names => format!("{label:12} {}\n", names.join(", ")),
     };
-    format!("\narguments    {}\n{missing}", json!(inferred.args))
+    let (missing, invalid) = (line("missing", &inferred.missing), line("invalid", &inferred.invalid));
+    format!("\narguments    {}\n{missing}{invalid}", json!(inferred.args))
 }
 
 /// What was understood, the candidates with their parts, and what was ruled out.

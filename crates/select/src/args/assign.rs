@@ -7,11 +7,14 @@ use super::{
     mention::{Kind as Mentioned, Mention, Unit, is_cjk, mentions},
     phrase,
     slot::{Kind, Slot},
-    words,
+    valid, words,
 };
 
 /// Below this an optional parameter stays empty.
 const SURE: i32 = 9;
+
+/// What a mention loses for a slot that cannot take it as it is. If it is still the best, it was meant and is wrong.
+const UNFIT: i32 = 2;
 
 /// A value for each slot, where the text has one.
 pub(super) fn assign(text: &str, slots: &[Slot], context: &Context) -> Vec<Option<Value>> {
@@ -26,7 +29,10 @@ pub(super) fn assign(text: &str, slots: &[Slot], context: &Context) -> Vec<Optio
     contend(text, slots, &mut mentions, &mut values);
     for (slot, value) in slots.iter().zip(&mut values) {
         if value.is_none() {
-            *value = worded(text, slot).or_else(|| context.earlier.get(slot.own_name()).cloned());
+            // What is only near a slot and does not fit it was not meant for it.
+            let is_meant = |value: &Value| valid::fits(slot, value) || phrase::stated(text, slot).is_some();
+            *value =
+                worded(text, slot).filter(is_meant).or_else(|| context.earlier.get(slot.own_name()).cloned());
         }
     }
     values
@@ -168,7 +174,11 @@ fn contend(text: &str, slots: &[Slot], mentions: &mut [Mention], values: &mut [O
                 place.checked_sub(1).map(|before| &mentions[before]),
                 mentions.get(place + 1),
             );
-            if score > 0 && (slot.required || score >= SURE) {
+            if score <= 0 || !(slot.required || score >= SURE) {
+                continue;
+            }
+            let score = if suits(slot, mention) { score } else { score - UNFIT };
+            if score > 0 {
                 pairs.push((score, at, place));
             }
         }
@@ -204,6 +214,11 @@ fn contend(text: &str, slots: &[Slot], mentions: &mut [Mention], values: &mut [O
         };
         used[place] = true;
     }
+}
+
+/// Whether nothing in the schema of a slot speaks against a mention.
+fn suits(slot: &Slot, mention: &Mention) -> bool {
+    slot.list || value_of(slot, mention).is_none_or(|value| valid::fits(slot, &value))
 }
 
 fn wants_state(slot: &Slot) -> bool {

@@ -295,11 +295,19 @@ fn name(rest: &str, fresh: bool) -> Option<Found> {
             break;
         }
     }
+    end += if words > 0 { glued(&rest[end..]) } else { 0 };
     let text = &rest[..end];
     // A lone word at the beginning of a sentence has its capital from there.
     let lone =
         fresh && words == 1 && rest[end..].starts_with(' ') && text.chars().skip(1).all(char::is_lowercase);
     (words > 0 && !lone && text.len() < 200).then(|| (Kind::Name, text.to_owned(), end))
+}
+
+/// How much of a text is glued to the name before it by a sign: `@123`, `#1`. It is a part of the name, if a wrong one.
+fn glued(rest: &str) -> usize {
+    let tail = rest.strip_prefix(['@', '#', '^']).unwrap_or_default();
+    let end = tail.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(tail.len());
+    if end > 0 { end + 1 } else { 0 }
 }
 
 /// Whether a character is a Chinese one.

@@ -22,6 +22,8 @@ pub(super) struct Slot {
     pub(super) name: Vec<String>,
     pub(super) about: Vec<String>,
     pub(super) description: String,
+    /// What it may be.
+    pub(super) schema: Value,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,6 +98,7 @@ fn leaf(schema: &Value, value: &Value, path: &[String], required: bool) -> Slot 
         name: words::words(&name),
         about,
         description,
+        schema: schema.clone(),
     }
 }
 

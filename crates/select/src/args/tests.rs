@@ -8,7 +8,7 @@ use super::*;
 fn inferred(request: &str, properties: &Value, required: &[&str]) -> Value {
     let schema = json!({"type": "object", "properties": properties, "required": required});
     let context = Context { today: Date::new(2024, 5, 6), ..Context::default() };
-    let Inferred { args, missing } = infer(request, &schema, &context);
+    let Inferred { args, missing, invalid: _ } = infer(request, &schema, &context);
     json!([args, missing])
 }
 
@@ -120,6 +120,57 @@ fn objects_are_filled_from_within() {
     );
     assert_eq!(inferred("3 days", &properties, &["trip"]), json!([{"trip": {"days": 3}}, ["city"]]));
     assert_eq!(inferred("somewhere", &properties, &["trip"]), json!([{}, ["trip"]]));
+}
+
+#[test]
+fn what_a_parameter_cannot_be_is_named_and_not_passed_on() {
+    let rows = [
+        (
+            "Volatility of the ticker 'Goog'",
+            json!({"type": "string", "pattern": "^[A-Z]+$"}),
+            json!({}),
+            true,
+        ),
+        (
+            "Volatility of the ticker 'GOOG'",
+            json!({"type": "string", "pattern": "^[A-Z]+$"}),
+            json!({"ticker": "GOOG"}),
+            false,
+        ),
+        ("Set the ticker threshold to 700", json!({"type": "integer", "maximum": 500}), json!({}), true),
+        ("My ticker is user!example.com", json!({"type": "string", "format": "email"}), json!({}), true),
+        (
+            "The ticker date is 2021-09-31",
+            json!({"type": "string", "description": "The date, as YYYY-MM-DD."}),
+            json!({}),
+            true,
+        ),
+        (
+            "地区是San Francisco#1",
+            json!({"type": "string", "description": "地区名称。应只包含字母和空格。"}),
+            json!({}),
+            true,
+        ),
+        // An example of the description, and a word that has to be translated first.
+        (
+            "类别是'锅具'",
+            json!({"type": "string", "description": "类别，如'锅具'。", "pattern": "^(pots|knives)$"}),
+            json!({"ticker": "锅具"}),
+            false,
+        ),
+        (
+            "用户的地区是加利福尼亚州",
+            json!({"type": "string", "description": "用户所在的地区。", "pattern": "^[A-Za-z ]+$"}),
+            json!({"ticker": "加利福尼亚州"}),
+            false,
+        ),
+    ];
+    for (request, property, args, is_invalid) in rows {
+        let schema = json!({"properties": {"ticker": property}, "required": ["ticker"]});
+        let invalid = if is_invalid { vec!["ticker".to_owned()] } else { vec![] };
+        let expected = Inferred { args: args.as_object().unwrap().clone(), missing: vec![], invalid };
+        assert_eq!(infer(request, &schema, &Context::default()), expected, "{request}");
+    }
 }
 
 #[test]

@@ -1,0 +1,74 @@
+//! Whether what was said about a slot can be its value.
+
+use serde_json::{Value, json};
+use windlass_contract::Schema;
+
+use super::{
+    mention::is_cjk,
+    slot::{Kind, Slot},
+};
+
+/// What descriptions say about text that the schema leaves out: any of the words, and what they mean.
+const TOLD: [(&[&str], &str, &str); 5] = [
+    (&["yyyy-mm-dd"], "format", "date"),
+    (&["uuid"], "format", "uuid"),
+    (&["only contain letters and spaces", "只包含字母和空格"], "pattern", r"^[\p{L}\s]+$"),
+    (&["only contain digits", "numeric string", "只包含数字"], "pattern", r"^\d+$"),
+    (&["只包含汉字"], "pattern", r"^\p{Han}+$"),
+];
+/// Keywords without which there is nothing to check: values are of the right type already.
+const LIMITS: [&str; 12] = [
+    "pattern",
+    "format",
+    "enum",
+    "const",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "minLength",
+    "maxLength",
+    "items",
+    "maxItems",
+];
+/// What descriptions put examples in.
+const QUOTES: [(char, char); 5] = [('\'', '\''), ('"', '"'), ('“', '”'), ('‘', '’'), ('`', '`')];
+/// Words after which a date has more to it.
+const CLOCK: [&str; 3] = ["hh", "时间戳", "timestamp"];
+
+/// Whether the schema of a slot, and what its description says in fixed words, allow a value. So they do where the
+/// description itself gives the value as an example, and where a pattern for English meets Chinese: what is said must be
+/// translated first.
+pub(super) fn fits(slot: &Slot, value: &Value) -> bool {
+    if let Some(said) = value.as_str() {
+        let is_foreign = said.contains(is_cjk) && slot.schema.get("pattern").is_some_and(is_english);
+        let quoted = |(open, close): (char, char)| slot.description.contains(&format!("{open}{said}{close}"));
+        if is_foreign || QUOTES.into_iter().any(quoted) {
+            return true;
+        }
+    }
+    let mut schema = slot.schema.clone();
+    if let Some(keywords) = schema.as_object_mut().filter(|_| slot.kind == Kind::Text && !slot.list) {
+        let about = slot.description.to_lowercase();
+        let is_clear = !CLOCK.iter().any(|word| about.contains(word));
+        for (words, keyword, meaning) in TOLD.iter().filter(|_| is_clear) {
+            if words.iter().any(|word| about.contains(word)) {
+                keywords.entry(*keyword).or_insert_with(|| json!(meaning));
+            }
+        }
+    }
+    if !LIMITS.iter().any(|keyword| schema.get(keyword).is_some()) {
+        return true;
+    }
+    // A schema that cannot be understood forbids nothing.
+    let Ok(schema) = Schema::new(&json!({"properties": {"x": schema}})) else { return true };
+    schema.check(&json!({"x": value})).is_empty()
+}
+
+fn is_english(pattern: &Value) -> bool {
+    let pattern = pattern.as_str().unwrap_or_default();
+    pattern.contains(|c: char| c.is_ascii_alphabetic())
+        && !pattern.contains(is_cjk)
+        && !pattern.contains(r"\u")
+        && !pattern.contains(r"\p")
+}
