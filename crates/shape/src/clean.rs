@@ -19,6 +19,8 @@ mod spoken;
 mod value;
 mod words;
 
+pub use self::keys::KeyLines;
+
 use std::{
     borrow::Cow,
     ops::Range,

@@ -13,7 +13,7 @@ mod terminal;
 mod understand;
 mod watched;
 
-pub use clean::{Cleaner, Finding, Secrets};
+pub use clean::{Cleaner, Finding, KeyLines, Secrets};
 pub use cut::Budget;
 pub use judge::WEIGHTS;
 pub use live::CleanEvents;

@@ -12,6 +12,8 @@ use windlass_contract::{
     Category, Cx, Effects, Example, FileError, Meta, OpenFile, Output, Search, Tool, ToolError, Wanted,
 };
 
+use windlass_shape::KeyLines;
+
 use crate::{file_error, read_file::lines::Lines};
 
 /// Where a session keeps long outputs; known once the session has begun.
@@ -22,6 +24,12 @@ const DEFAULT_LINES: usize = 200;
 
 /// More lines than fit, even if they are short.
 const MOST_LINES: usize = 5000;
+
+/// So many lines that fit a pattern are counted; an output is kept up to 64 MiB, so this bounds what they hold.
+const MOST_HITS: usize = 200_000;
+
+/// What is shown for a line of a private key: its title may be in another page.
+const HIDDEN: &str = "[REDACTED:private-key]";
 
 /// What one answer holds at most: less than any model of this family is given of an output, so that nothing is cut twice.
 const ANSWER_BYTES: usize = 8000;
@@ -86,14 +94,15 @@ impl Tool for ReadOutput {
                     path,
                     hidden: true,
                     wanted: Wanted::Lines { before: 0, after: 0 },
-                    limit: MOST_LINES,
+                    limit: MOST_HITS,
                     ..Search::default()
                 };
                 let found = cx.host.files().search(&search, &cx.cancel).await.map_err(failed)?;
                 let lines = found.files.into_iter().flat_map(|file| file.lines);
-                let lines =
-                    lines.filter(|line| line.number >= offset as u64).map(|line| (line.number, line.text));
-                Ok(matches(lines.take(limit)).into())
+                let mut hits: Vec<_> = lines.map(|line| (line.number, line.text)).collect();
+                hide_keys(&mut hits, &*file, cx).await.map_err(failed)?;
+                let hits = Hits { lines: hits, has_more: found.more };
+                Ok(hits.page(offset as u64, limit).into())
             }
         }
     }
@@ -133,13 +142,19 @@ async fn some_lines(
 ) -> Result<Result<String, ToolError>, FileError> {
     let head = file.read_at(0, 64 * 1024).await?;
     let mut lines = Lines::new(file, head, &cx.cancel);
-    lines.skip(offset - 1).await?;
+    let back = (offset - 1).min(KeyLines::MOST);
+    lines.skip(offset - 1 - back).await?;
+    let mut keys = KeyLines::default();
+    for line in lines.take(back).await? {
+        keys.take(&line);
+    }
     let taken = lines.take(limit).await?;
     if taken.is_empty() {
         return Ok(Err(ToolError::failed("offset exceeds output length")));
     }
     let count = taken.len();
-    let texts = taken.iter().map(|line| String::from_utf8_lossy(line));
+    let texts =
+        taken.iter().map(|line| if keys.take(line) { HIDDEN.into() } else { String::from_utf8_lossy(line) });
     let (mut text, shown) = numbered(texts.enumerate().map(|(at, line)| ((offset + at) as u64, line)));
     if shown < count || count == limit {
         // Writing to a string cannot fail.
@@ -148,17 +163,63 @@ async fn some_lines(
     Ok(Ok(text))
 }
 
-/// Lines that fit a pattern, as many as fit.
-fn matches(lines: impl Iterator<Item = (u64, String)>) -> String {
-    let mut rest = lines.peekable();
-    if rest.peek().is_none() {
-        return "no line fits".to_owned();
+/// Lines that fit a pattern.
+struct Hits {
+    lines: Vec<(u64, String)>,
+    /// Whether there are more than were counted.
+    has_more: bool,
+}
+
+impl Hits {
+    /// Those from a line on, as many as fit, and how many there are.
+    fn page(&self, offset: u64, limit: usize) -> String {
+        let all = self.lines.len();
+        let first = self.lines.partition_point(|(number, _)| *number < offset);
+        let more = if self.has_more { "more than " } else { "" };
+        let wanted = &self.lines[first..all.min(first.saturating_add(limit))];
+        if wanted.is_empty() && all == 0 {
+            return "no line fits".to_owned();
+        }
+        if wanted.is_empty() {
+            return format!(
+                "no line from {offset} on is among the {more}{all} that fit; use a narrower pattern"
+            );
+        }
+        let (mut text, shown) = numbered(wanted.iter().map(|(number, line)| (*number, line)));
+        if let Some((next, _)) = self.lines.get(first + shown) {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "\n({shown} of {more}{all} lines that fit; go on with offset {next})");
+        } else if self.has_more {
+            let _ = write!(text, "\n(the last {shown} of {all} lines; more fit; use a narrower pattern)");
+        }
+        text
     }
-    let (mut text, _) = numbered(rest.by_ref());
-    if let Some((number, _)) = rest.next() {
-        let _ = write!(text, "\n(more lines fit; go on with offset {number})");
+}
+
+/// Hides those of some lines that are of a private key, which may take all lines before them to know.
+async fn hide_keys(hits: &mut [(u64, String)], file: &dyn OpenFile, cx: &Cx) -> Result<(), FileError> {
+    if !hits.iter().any(|(_, text)| KeyLines::may_hold(text.as_bytes())) {
+        return Ok(());
     }
-    text
+    let head = file.read_at(0, 64 * 1024).await?;
+    let mut lines = Lines::new(file, head, &cx.cancel);
+    let (mut keys, mut number, mut rest) = (KeyLines::default(), 0, hits.iter_mut().peekable());
+    while rest.peek().is_some() {
+        let taken = lines.take(MOST_LINES).await?;
+        if taken.is_empty() {
+            break;
+        }
+        for line in taken {
+            number += 1;
+            let is_key = keys.take(&line);
+            if let Some((_, text)) = rest.next_if(|(hit, _)| *hit == number)
+                && is_key
+            {
+                HIDDEN.clone_into(text);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Lines with their numbers until there is no more room, and how many those are. At least one is shown.
@@ -187,10 +248,12 @@ fn cut(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use windlass_contract::{AnyTool, erase};
+    use std::time::SystemTime;
+
+    use windlass_contract::{AnyTool, Found, FoundFile, FoundLine, erase};
 
     use super::*;
-    use crate::fakes::Desk;
+    use crate::fakes::{Desk, Shelf};
 
     fn tool(place: Option<&str>) -> Arc<dyn AnyTool> {
         let known = OutputPlace::default();
@@ -220,6 +283,46 @@ mod tests {
         let text = read(r#"{"id":2,"limit":5000}"#).await.unwrap();
         assert!(text.len() <= ANSWER_BYTES + 100, "{}", text.len());
         assert!(text.ends_with("(go on with offset 4)"), "{}", &text[text.len() - 60..]);
+    }
+
+    /// An output whose search finds the lines with a text.
+    async fn search(text: &str, needle: &str, input: &str) -> String {
+        let lines = text.lines().zip(1..).filter(|(line, _)| line.contains(needle));
+        let lines: Vec<_> =
+            lines.map(|(line, number)| FoundLine { number, fits: true, text: line.to_owned() }).collect();
+        let count = lines.len() as u64;
+        let file = FoundFile { path: "/o/1.txt".into(), modified: SystemTime::UNIX_EPOCH, count, lines };
+        let found = Found { files: vec![file], ..Found::default() };
+        let desk = Desk::with_files(Shelf { found, ..Shelf::with("/o/1.txt", text) });
+        let output = desk.call(tool(Some("/o")), input).await.unwrap();
+        windlass_contract::Content::join(&output.content)
+    }
+
+    #[tokio::test]
+    async fn of_lines_that_fit_the_number_and_the_place_to_go_on_are_told() {
+        let text: String = (1..=300).map(|n| format!("line {n}\n")).collect();
+        let page = |input: &'static str| search(&text, "line 1", input);
+        assert_eq!(
+            page(r#"{"id":1,"pattern":"line 1","limit":2,"offset":100}"#).await,
+            "L100: line 100\nL101: line 101\n(2 of 111 lines that fit; go on with offset 102)"
+        );
+        let last = page(r#"{"id":1,"pattern":"line 1","limit":2,"offset":198}"#).await;
+        assert_eq!(last, "L198: line 198\nL199: line 199");
+        assert_eq!(
+            page(r#"{"id":1,"pattern":"line 1","offset":250}"#).await,
+            "no line from 250 on is among the 111 that fit; use a narrower pattern"
+        );
+        assert_eq!(search(&text, "nothing", r#"{"id":1,"pattern":"nothing"}"#).await, "no line fits");
+    }
+
+    #[tokio::test]
+    async fn lines_of_a_private_key_are_hidden_wherever_a_page_begins() {
+        let body = format!("{}\n", "Tb4Xc9Wd1Ye6Uf3Ig5Oh8Jn2Ks7A".repeat(2)).repeat(30);
+        let text = format!("a\n-----BEGIN RSA PRIVATE KEY-----\n{body}-----END RSA PRIVATE KEY-----\nb\n");
+        for input in [r#"{"id":1,"offset":4}"#, r#"{"id":1,"pattern":"Xc9"}"#, r#"{"id":1}"#] {
+            let shown = search(&text, "Xc9", input).await;
+            assert!(!shown.contains("Xc9") && shown.contains("L9: [REDACTED:private-key]"), "{shown}");
+        }
     }
 
     #[tokio::test]

@@ -31,6 +31,42 @@ pub(super) enum Part {
     EndsAt(usize),
 }
 
+/// Tells which lines of a text are of private keys, where not all of its lines are shown.
+#[derive(Debug, Default)]
+pub struct KeyLines {
+    block: Option<Block>,
+}
+
+impl KeyLines {
+    /// As many lines as the longest key of use has, and more: whoever begins in the middle of a text looks so far back.
+    pub const MOST: usize = 600;
+
+    /// Takes the next line, without its end, and says whether it is of the body of a private key.
+    pub fn take(&mut self, line: &[u8]) -> bool {
+        if let Some(block) = &mut self.block {
+            match block.part(line) {
+                Part::Body => {
+                    block.take(line);
+                    return true;
+                }
+                Part::EndsAt(_) => {
+                    self.block = None;
+                    return true;
+                }
+                Part::Over => self.block = None,
+            }
+        }
+        let title = || TITLES.iter().find_map(|title| memchr::memmem::find(line, title));
+        self.block = title().and_then(|at| title_end(&line[at..])).map(|_| Block::new());
+        false
+    }
+
+    /// Whether a line could be of a private key, for all that is known without the lines before it.
+    pub fn may_hold(line: &[u8]) -> bool {
+        is_body(line.trim_ascii(), 1)
+    }
+}
+
 /// Where the title of a private key ends, if one starts here.
 pub(super) fn title_end(text: &[u8]) -> Option<usize> {
     if text.starts_with(PUTTY) {
