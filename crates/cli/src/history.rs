@@ -54,7 +54,7 @@ fn found(
 ) -> Result<Vec<(Call, String)>, Problem> {
     let mut found = Vec::new();
     let needle = args.grep.as_deref().map(str::to_lowercase);
-    let take = |call: Call| {
+    let take = |mut call: Call| {
         if found.len() >= args.limit {
             return ControlFlow::Break(());
         }
@@ -69,6 +69,8 @@ fn found(
             [input.as_str(), &*secrets.clean(&output)].iter().any(|text| text.to_lowercase().contains(needle))
         });
         if fits {
+            // Its name is only what a model said.
+            call.tool = secrets.clean(call.tool.as_str()).as_ref().into();
             found.push((call, input));
         }
         ControlFlow::Continue(())

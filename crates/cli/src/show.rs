@@ -22,9 +22,10 @@ use crate::{
 pub(crate) fn run(common: &Common, name: &str, json: bool) -> Result<Exit, Problem> {
     let setup = Setup::for_tools(common)?;
     let index = calls::open(&setup)?;
-    let call = calls::one(&index, name)?;
+    let mut call = calls::one(&index, name)?;
     let recorded = index.recorded(&call).map_err(|error| Problem::failed(chain(&error)))?;
     let secrets = setup.secrets();
+    call.tool = secrets.clean(call.tool.as_str()).as_ref().into();
     print(&if json { full(&call, recorded, &secrets) } else { described(&call, &recorded, &secrets) })
 }
 

@@ -74,7 +74,7 @@ impl Attempt<'_> {
     /// What is not written down does not happen.
     fn intend(&self, decision: String, receipt: &mut Receipt) -> Result<(), Failure> {
         receipt.decision.clone_from(&decision);
-        let (call, effects) = (self.call, self.effects.clone());
+        let (call, effects) = (self.call, self.toolbox.shaper.secrets.clean_effects(self.effects));
         let intent = Intent { call: call.id.clone(), tool: call.name.clone(), effects, decision };
         let written =
             debug_span!("journal").in_scope(|| self.toolbox.journal.append(&Record::Intent(&intent)));

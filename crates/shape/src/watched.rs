@@ -1,9 +1,15 @@
 //! Events and questions without secrets: what a model asks for may hold some, and what goes wrong as well.
 
-use std::{borrow::Cow, fmt, sync::Arc};
+use std::{
+    borrow::Cow,
+    fmt,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use windlass_contract::{
-    Answer, Approver, BoxFuture, Effects, Event, Input, Offer, Question, Refusal, ToolCall,
+    Answer, Approver, BoxFuture, Effects, Event, FileEdit, Input, Offer, Question, Refusal, ToolCall,
+    ToolName,
 };
 
 use crate::Secrets;
@@ -17,13 +23,39 @@ impl Secrets {
         self.clean(text).into_owned()
     }
 
+    /// The name of a tool is what a model said: there need not be such a tool.
+    fn clean_name(&self, name: &ToolName) -> ToolName {
+        self.clean_owned(name.as_str()).into()
+    }
+
+    /// The name of a file, without the secret in it. One that is no text holds none that could be read.
+    fn clean_path(&self, path: &Path) -> PathBuf {
+        match path.to_str().map(|text| self.clean(text)) {
+            Some(Cow::Owned(clean)) => clean.into(),
+            _ => path.to_owned(),
+        }
+    }
+
+    fn clean_files(&self, files: &[FileEdit]) -> Vec<FileEdit> {
+        let clean = |file: &FileEdit| FileEdit {
+            path: self.clean_path(&file.path),
+            kind: file.kind,
+            move_path: file.move_path.as_deref().map(|path| self.clean_path(path)),
+        };
+        files.iter().map(clean).collect()
+    }
+
     /// The event as anyone may see it. What a model says to a person passes: who asks for a password must get it.
     pub fn clean_event<'a>(&self, event: &'a Event) -> Cow<'a, Event> {
         let text = |text: &String| self.clean_owned(text);
         let refusals = |refusals: &[Refusal]| {
             refusals
                 .iter()
-                .map(|refusal| Refusal { reason: text(&refusal.reason), ..refusal.clone() })
+                .map(|refusal| Refusal {
+                    tool: self.clean_name(&refusal.tool),
+                    reason: text(&refusal.reason),
+                    ..refusal.clone()
+                })
                 .collect()
         };
         Cow::Owned(match event {
@@ -36,6 +68,16 @@ impl Secrets {
                 effects: self.clean_effects(effects),
                 outcome: outcome.clone(),
             },
+            Event::EditStarted { id, files } => {
+                Event::EditStarted { id: id.clone(), files: self.clean_files(files) }
+            }
+            Event::EditEnded { id, files, success, changed } => Event::EditEnded {
+                id: id.clone(),
+                files: self.clean_files(files),
+                success: *success,
+                changed: changed.clone(),
+            },
+            Event::WebSearch { query } => Event::WebSearch { query: text(query) },
             Event::Warning { message } => Event::Warning { message: text(message) },
             Event::Retrying { attempt, of, delay, reason } => {
                 Event::Retrying { attempt: *attempt, of: *of, delay: *delay, reason: text(reason) }
@@ -52,10 +94,7 @@ impl Secrets {
             | Event::ReasoningDelta { .. }
             | Event::Message { .. }
             | Event::Reasoning { .. }
-            | Event::WebSearch { .. }
             | Event::CallOutput { .. }
-            | Event::EditStarted { .. }
-            | Event::EditEnded { .. }
             | Event::PlanUpdated(_) => return Cow::Borrowed(event),
         })
     }
@@ -66,13 +105,18 @@ impl Secrets {
             Input::Text(text) => Input::Text(self.clean_owned(text)),
             Input::Search(text) => Input::Search(self.clean_owned(text)),
         };
-        ToolCall { input, ..call.clone() }
+        ToolCall { id: call.id.clone(), name: self.clean_name(&call.name), input }
     }
 
-    pub(crate) fn clean_effects(&self, effects: &Effects) -> Effects {
+    /// What a call would do, as it may be shown and written down.
+    pub fn clean_effects(&self, effects: &Effects) -> Effects {
         let mut effects = effects.clone();
+        for path in effects.reads.iter_mut().chain(&mut effects.writes) {
+            *path = self.clean_path(path);
+        }
         if let Some(command) = &mut effects.command {
             command.argv = self.clean_words(&command.argv);
+            command.cwd = command.cwd.as_deref().map(|cwd| self.clean_path(cwd));
         }
         if let Some(typed) = &mut effects.typed {
             typed.to = self.clean_owned(&typed.to);
@@ -119,6 +163,7 @@ impl CleanQuestions {
         let rule =
             question.rule.as_ref().map(|rule| Offer { toml: text(&rule.toml), allows: text(&rule.allows) });
         Question {
+            tool: self.secrets.clean_name(&question.tool),
             effects: self.secrets.clean_effects(&question.effects),
             reason: text(&question.reason),
             unclear: question.unclear.iter().map(text).collect(),
@@ -143,7 +188,7 @@ impl fmt::Debug for CleanQuestions {
 
 #[cfg(test)]
 mod tests {
-    use windlass_contract::{CommandLine, Escalation, Typed};
+    use windlass_contract::{CommandLine, EditKind, Escalation, Typed};
 
     use super::*;
 
@@ -171,6 +216,28 @@ mod tests {
         let mut words = vec!["x"; 200];
         words.push("DB_PASSWORD=q8Zk2mPv0Lr7");
         assert_eq!(cleaned(&words).last().map(String::as_str), Some("DB_PASSWORD=[REDACTED:password#1]"));
+    }
+
+    #[test]
+    fn names_of_tools_and_files_are_cleaned() {
+        let secret = format!("ghp_{}", "q8Zk2mPv0Lr7Tb4Xc9Wd1Ye6Uf3Ig5Oh8Jn2");
+        let path = PathBuf::from(format!("/w/notes-{secret}.txt"));
+        let secrets = Secrets::default();
+        let call = ToolCall {
+            id: "c1".into(),
+            name: format!("no-{secret}").into(),
+            input: Input::Text(String::new()),
+        };
+        let edit = FileEdit { path: path.clone(), kind: EditKind::Update, move_path: Some(path.clone()) };
+        let events = [
+            Event::CallStarted { call, effects: Effects::write(&path) },
+            Event::EditStarted { id: "c1".into(), files: vec![edit.clone()] },
+            Event::EditEnded { id: "c1".into(), files: vec![edit], success: true, changed: Vec::new() },
+        ];
+        for event in &events {
+            let seen = format!("{:?}", secrets.clean_event(event));
+            assert!(!seen.contains("q8Zk2m") && seen.contains("[REDACTED:github-token#1]"), "{seen}");
+        }
     }
 
     #[test]

@@ -8,6 +8,8 @@ use crate::support::{FULL_ACCESS, Server, User, Wire, command};
 
 /// Known by value, because the environment file of the workspace holds it.
 const KNOWN: &str = "plum-Tree-42x";
+/// A name that no tool has.
+const NO_TOOL: &str = "tool-plum-Tree-42x";
 /// Known by where it stands; in two colours, and put together by the command, so that no call holds it.
 const PRINTED: &str = "q8Zk2mPv0Lr7";
 /// Said by the model itself.
@@ -78,4 +80,34 @@ fn a_question_does_not_show_a_secret() {
     let ended = crate::support::Running::start(program).feed(b"n\n").end();
     assert!(ended.stdout.contains("Allow it?"), "{}", ended.stdout);
     assert_hidden("the question", &ended.stdout, &[SAID, KNOWN]);
+}
+
+#[test]
+fn a_secret_in_a_name_comes_out_nowhere() {
+    let user = user();
+    let name = format!("notes-{KNOWN}.txt");
+    let patch = format!("*** Begin Patch\n*** Add File: {name}\n+hello\n*** End Patch\n");
+    let wire = Wire::Responses;
+    let server = Server::start([
+        wire.asks(&[
+            ("c1", "write_file", json!({"path": name, "content": "hello\n"})),
+            ("c2", NO_TOOL, json!({"path": name})),
+            ("c3", "shell_command", json!({"command": format!("apply_patch <<'E'\n{patch}E")})),
+        ]),
+        wire.says("Done."),
+    ]);
+    user.use_server(&server, wire);
+    let shown = user.run(&[&["exec", "--json"], &FULL_ACCESS[..], &["write it"]].concat());
+    assert!(shown.stdout.contains("[REDACTED:APP_SECRET#"), "{}", shown.stdout);
+    assert_hidden("stdout", &shown.stdout, &[KNOWN]);
+    assert_hidden("stderr", &shown.stderr, &[KNOWN]);
+    let record = fs::read_to_string(&user.sessions()[0]).unwrap();
+    // What the model said is kept as it was, because it is sent back to the model.
+    let events: String = record.lines().filter(|line| !line.contains("\"item\"")).collect();
+    assert_hidden("the events of the session file", &events, &[KNOWN]);
+    for list in [&["history"][..], &["history", "--json"]] {
+        let listed = user.run(list);
+        assert!(listed.stdout.contains("[REDACTED:APP_SECRET#"), "{}", listed.stdout);
+        assert_hidden("the history", &listed.stdout, &[KNOWN]);
+    }
 }
