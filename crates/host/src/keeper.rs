@@ -28,10 +28,34 @@ use crate::{
 /// How long the thread waits before it looks again after killed children that are still dying.
 const BURIAL_ROUND: Duration = Duration::from_millis(20);
 
+/// How long the last keeper waits for the thread to collect what it has made. Longer than that it stays only for a child
+/// that somebody still holds.
+const PATIENCE: Duration = Duration::from_millis(200);
+
 /// Starts children. The thread is made for the first of them, and ends with the last keeper and the last child.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Keeper {
-    jobs: Arc<Mutex<Option<Sender<Job>>>>,
+pub(crate) struct Keeper(Arc<Post>);
+
+#[derive(Debug, Default)]
+struct Post(Mutex<Option<Thread>>);
+
+#[derive(Debug)]
+struct Thread {
+    jobs: Sender<Job>,
+    /// Closed when the thread has ended.
+    ended: Receiver<()>,
+}
+
+impl Drop for Post {
+    /// Leaves nobody behind whom the system would have to collect when this process ends.
+    fn drop(&mut self) {
+        if let Some(Thread { jobs, ended }) = self.0.get_mut().unwrap_or_else(PoisonError::into_inner).take()
+        {
+            drop(jobs);
+            // Either way there is nothing more to do.
+            let _ended = ended.recv_timeout(PATIENCE);
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -69,13 +93,17 @@ impl Keeper {
     }
 
     fn jobs(&self) -> io::Result<Sender<Job>> {
-        let mut running = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(jobs) = &*running {
-            return Ok(jobs.clone());
+        let mut running = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(thread) = &*running {
+            return Ok(thread.jobs.clone());
         }
         let (jobs, inbox) = mpsc::channel();
-        thread::Builder::new().name("windlass-keeper".to_owned()).spawn(move || keep(&inbox))?;
-        *running = Some(jobs.clone());
+        let (end, ended) = mpsc::channel();
+        thread::Builder::new().name("windlass-keeper".to_owned()).spawn(move || {
+            keep(&inbox);
+            drop(end);
+        })?;
+        *running = Some(Thread { jobs: jobs.clone(), ended });
         Ok(jobs)
     }
 }

@@ -335,6 +335,17 @@ mod tests {
     }
 
     #[test]
+    fn nobody_is_left_to_be_collected_when_they_end() {
+        let mut starters = Starters::default();
+        let starter = starters.at(Place::Here).unwrap();
+        let made: Made = hear(&starter.orders.ours, &starter.ended, -1).unwrap().unwrap();
+        say(starter.orders.theirs.as_raw_fd(), &made).unwrap();
+        let pids = [starter.pid, Pid(made.pid)];
+        drop(starters);
+        assert!(pids.iter().all(|pid| pid.try_collect().is_err()), "they are no children of ours any more");
+    }
+
+    #[test]
     fn a_child_that_was_killed_while_it_stood_by_is_replaced() {
         #[derive(Clone, Copy)]
         struct Leave(RawFd);
