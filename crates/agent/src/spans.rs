@@ -6,37 +6,41 @@ use windlass_contract::{ModelInfo, ThreadId, Usage};
 
 use crate::AgentError;
 
+/// A span about a model, with what all of them have: a field must be named where its span is made.
+macro_rules! operation {
+    ($name:literal, $thread:expr, $model:expr, $($own:tt)*) => {
+        tracing::info_span!(
+            $name,
+            $($own)*
+            otel.status_code = Empty,
+            gen_ai.operation.name = $name,
+            gen_ai.conversation.id = %$thread,
+            gen_ai.provider.name = %$model.provider,
+            gen_ai.request.model = %$model.model,
+            gen_ai.usage.input_tokens = Empty,
+            gen_ai.usage.output_tokens = Empty,
+            "error.type" = Empty,
+        )
+    };
+}
+
 /// A turn. Its calls are part of it.
 pub(crate) fn invoke_agent(thread: &ThreadId, model: &ModelInfo) -> Span {
-    tracing::info_span!(
+    operation!(
         "invoke_agent",
+        thread,
+        model,
         otel.name = "invoke_agent windlass",
-        otel.status_code = Empty,
-        gen_ai.operation.name = "invoke_agent",
         gen_ai.agent.name = "windlass",
-        gen_ai.conversation.id = %thread,
-        gen_ai.provider.name = %model.provider,
-        gen_ai.request.model = %model.model,
-        gen_ai.usage.input_tokens = Empty,
-        gen_ai.usage.output_tokens = Empty,
-        "error.type" = Empty,
     )
 }
 
 /// One answer of the model.
 pub(crate) fn chat(thread: &ThreadId, model: &ModelInfo) -> Span {
-    tracing::info_span!(
-        "chat",
+    operation!(
+        "chat", thread, model,
         otel.name = %format_args!("chat {}", model.model),
         otel.kind = "client",
-        otel.status_code = Empty,
-        gen_ai.operation.name = "chat",
-        gen_ai.conversation.id = %thread,
-        gen_ai.provider.name = %model.provider,
-        gen_ai.request.model = %model.model,
-        gen_ai.usage.input_tokens = Empty,
-        gen_ai.usage.output_tokens = Empty,
-        "error.type" = Empty,
     )
 }
 

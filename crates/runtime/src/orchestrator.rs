@@ -59,11 +59,7 @@ impl Attempt<'_> {
     pub(crate) async fn look(&self, look: &dyn Look, grant: &Grant) -> Result<Box<dyn Ready>, Failure> {
         let host = self.toolbox.sandbox.confine(grant).map_err(|error| unheld(error, self.effects))?;
         let cx = self.cx(host);
-        match until_stopped(look.look(&cx), self.stop).await {
-            Some(Ok(next)) => Ok(next),
-            Some(Err(error)) if error.kind != ErrorKind::Cancelled => Err(Failure::Tool(error)),
-            Some(Err(_)) | None => Err(aborted(self.stop)),
-        }
+        self.guarded(look.look(&cx)).await
     }
 
     fn cx(&self, host: Arc<dyn Host>) -> Cx {
@@ -87,30 +83,34 @@ impl Attempt<'_> {
 
     /// Confines, then acts. What really held it goes on the receipt.
     async fn act(&self, grant: &Grant, receipt: &mut Receipt) -> Result<Output, Failure> {
-        let (call, stop) = (self.call, self.stop);
         receipt.held = None;
         let confined = debug_span!("confine").in_scope(|| self.toolbox.sandbox.confine(grant));
         let host = confined.map_err(|error| unheld(error, self.effects))?;
         let cx = self.cx(Arc::clone(&host));
-        // A panic in one tool ends that call, not the session.
-        let work = AssertUnwindSafe(self.ready.run(&cx)).catch_unwind().instrument(debug_span!("call"));
-        let result = match until_stopped(work, stop).await {
-            Some(Ok(Ok(output))) if was_cancelled(&output) => {
-                Err(Failure::CutShort(why_stopped(stop), Box::new(output)))
+        let result = match self.guarded(self.ready.run(&cx).instrument(debug_span!("call"))).await {
+            Ok(output) if was_cancelled(&output) => {
+                Err(Failure::CutShort(why_stopped(self.stop), Box::new(output)))
             }
-            Some(Ok(Ok(output))) => Ok(output),
-            Some(Ok(Err(error))) if error.kind == ErrorKind::Cancelled => Err(aborted(stop)),
-            Some(Ok(Err(error))) => Err(Failure::Tool(error)),
+            result => result,
+        };
+        receipt.held = Some(host.held());
+        result
+    }
+
+    /// Lets a tool work until it is done or stopped. A panic in one tool ends that call, not the session.
+    async fn guarded<T>(&self, work: impl Future<Output = Result<T, ToolError>>) -> Result<T, Failure> {
+        let (call, stop) = (self.call, self.stop);
+        match until_stopped(AssertUnwindSafe(work).catch_unwind(), stop).await {
+            Some(Ok(Ok(done))) => Ok(done),
+            Some(Ok(Err(error))) if error.kind != ErrorKind::Cancelled => Err(Failure::Tool(error)),
+            Some(Ok(Err(_))) | None => Err(aborted(stop)),
             Some(Err(panic)) => {
                 let said = panic.downcast_ref::<&str>().map(ToString::to_string);
                 let said = said.or_else(|| panic.downcast_ref::<String>().cloned());
                 tracing::error!(call.id = %call.id, tool.name = %call.name, panic = said, "the tool crashed");
                 Err(Failure::Tool(ToolError::failed("the tool crashed; this is a bug in the tool")))
             }
-            None => Err(aborted(stop)),
-        };
-        receipt.held = Some(host.held());
-        result
+        }
     }
 }
 

@@ -56,6 +56,7 @@ impl Look for Looking {
         Box::pin(async {
             match self.0 {
                 "" => Err(ToolError::failed("nothing to be seen")),
+                "crash" => panic!("on purpose"),
                 program => Ok(Box::new(Acting(program)) as Box<dyn Ready>),
             }
         })
@@ -121,4 +122,6 @@ async fn a_look_that_finds_nothing_ends_the_call() {
     let (status, text, types, effects) = run("").await;
     assert_eq!((status, &*text, types.len()), (Status::Error, "nothing to be seen", 1));
     assert_eq!(effects, Effects::read("/w"));
+    let (status, text, ..) = run("crash").await;
+    assert_eq!((status, &*text), (Status::Error, "the tool crashed; this is a bug in the tool"));
 }
