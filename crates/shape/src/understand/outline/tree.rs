@@ -8,15 +8,15 @@ use windlass_contract::Section;
 use super::{SECTIONS, keep};
 
 /// A longer text has no outline.
-const TEXT_BYTES: usize = 128 * 1024;
+const TEXT_BYTES: usize = 64 * 1024;
 
 /// How many steps a parser may take in each KiB of a text, and some more: sources need 4 to 13, brackets without end 40.
-const STEPS_PER_KIB: usize = 24;
+const STEPS_PER_KIB: usize = 16;
 const STEPS: usize = 100;
 
 /// How many steps it may be lost altogether. A mistake is passed over within a step; text that is no source is all mistakes, and
 /// takes a hundred times as long.
-const LOST_STEPS: usize = 32;
+const LOST_STEPS: usize = 16;
 
 /// A language with the kinds of nodes that define something, and what that is called.
 pub(super) struct Grammar {
