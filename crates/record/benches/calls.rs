@@ -9,10 +9,11 @@ use std::{
 
 use jiff::Timestamp;
 use windlass_contract::{
-    Body, Content, Effects, Facts, Input, Intent, Journal, Outcome, Receipt, Record, SessionMeta, Status,
-    ToolCall, Verdict, View,
+    Body, CommandFacts, Content, Criteria, Effects, Exit, Facts, Format, Input, Intent, Journal, Outcome,
+    Output, Receipt, Record, SessionMeta, Status, ToolCall, Verdict, View,
 };
 use windlass_record::{By, Calls, Followed, Keep, SessionFile, new_thread_id};
+use windlass_shape::Shaper;
 
 const CALLS: u32 = 10_000;
 
@@ -40,6 +41,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let index = fs::metadata(Calls::place(home.path()))?.len() + fs::metadata(wal(home.path()))?.len();
     let journal = fs::metadata(&path)?.len();
     writeln!(out, "written down, per call:           {written:>9.1?}")?;
+    let both = judged(&SessionFile::create(&home.path().join("judged"), &meta())?)?;
+    writeln!(out, "cleaned, judged and written down: {both:>9.1?}")?;
     writeln!(out, "index made and opened:            {opened:>9.1?}")?;
     writeln!(out, "read into the index, per call:    {read:>9.1?}, on nobody's time")?;
     writeln!(out, "{CALLS} calls: session file {journal} bytes, index with its log {index} bytes")?;
@@ -71,6 +74,26 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// What comes after a call has run: its result is cleaned, understood and judged, and all of it written down.
+fn judged(journal: &dyn Journal) -> Result<Duration, Box<dyn Error>> {
+    let shaper = Shaper::default();
+    let start = Instant::now();
+    for number in 0..CALLS {
+        let facts = Facts::Command(CommandFacts {
+            exit: Exit::Code(0),
+            duration: Duration::from_millis(3),
+            output_bytes: 950,
+            whole: None,
+            killed: Vec::new(),
+            denials: Vec::new(),
+        });
+        let output = Output { facts, ..Output::from("one line of output\n".repeat(50)) };
+        let outcome = shaper.shape(Format::Freeform, &Criteria::default(), Ok(output), Receipt::default());
+        append(journal, number, &outcome)?;
+    }
+    Ok(start.elapsed() / CALLS)
+}
+
 fn wal(home: &std::path::Path) -> std::path::PathBuf {
     home.join("calls.sqlite-wal")
 }
@@ -89,15 +112,19 @@ fn per_call(journal: &dyn Journal) -> Result<Duration, Box<dyn Error>> {
     };
     let start = Instant::now();
     for number in 0..CALLS {
-        let input = Input::Json(r#"{"command":"cargo test -p windlass-record","timeout_ms":60000}"#.into());
-        let call = ToolCall { id: format!("call_{number:024}").into(), name: "shell_command".into(), input };
-        let (id, tool) = (call.id.clone(), call.name.clone());
-        let intent =
-            Intent { call: id.clone(), tool, effects: Effects::unknown(), decision: "policy".into() };
-        journal.append(&Record::Item(&Body::Call(call).into()))?;
-        journal.append(&Record::Intent(&intent))?;
-        journal.append(&Record::Outcome { call: &id, outcome: &outcome })?;
-        journal.append(&Record::Outputs { calls: &[id] })?;
+        append(journal, number, &outcome)?;
     }
     Ok(start.elapsed() / CALLS)
+}
+
+fn append(journal: &dyn Journal, number: u32, outcome: &Outcome) -> Result<(), Box<dyn Error>> {
+    let input = Input::Json(r#"{"command":"cargo test -p windlass-record","timeout_ms":60000}"#.into());
+    let call = ToolCall { id: format!("call_{number:024}").into(), name: "shell_command".into(), input };
+    let (id, tool) = (call.id.clone(), call.name.clone());
+    let intent = Intent { call: id.clone(), tool, effects: Effects::unknown(), decision: "policy".into() };
+    journal.append(&Record::Item(&Body::Call(call).into()))?;
+    journal.append(&Record::Intent(&intent))?;
+    journal.append(&Record::Outcome { call: &id, outcome })?;
+    journal.append(&Record::Outputs { calls: &[id] })?;
+    Ok(())
 }
