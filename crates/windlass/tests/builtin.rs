@@ -1,7 +1,7 @@
 //! The builtin model at work: requests as people type them, on a real project, with the real tools.
 //!
-//! `builtin/seen.jsonl` and `builtin/unseen.jsonl` were written before the rules; the rules were made for the first and
-//! never changed for the second. `builtin/declined.jsonl` has what must be asked about or declined.
+//! `builtin/seen.jsonl` is what the rules are made for, and grows. `builtin/unseen.jsonl` was written before the rules, which
+//! were never changed for it. `builtin/declined.jsonl` has what must be asked about or declined.
 
 #![expect(clippy::unwrap_used, reason = "in the helpers of a test, too, a failed unwrap is a failed test")]
 
@@ -170,7 +170,7 @@ async fn requests_the_rules_were_not_made_for_are_mostly_understood() {
     let (percent, report) = score(include_str!("builtin/unseen.jsonl"), |_, _| Vec::new()).await;
     let report =
         if std::env::var_os("SHOW_UNSEEN").is_some() { &report } else { report.lines().next().unwrap() };
-    assert!(percent >= 80, "{report}");
+    assert!(percent >= 93, "{report}");
 }
 
 #[tokio::test]

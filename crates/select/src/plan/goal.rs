@@ -103,11 +103,12 @@ pub(super) enum Want {
 type Rule = fn(&Reading) -> Option<Goal>;
 
 /// Narrow rules first: what changes something, then what needs judgement, then what only looks.
-const RULES: [Rule; 25] = [
+const RULES: [Rule; 26] = [
     change::delete,
     change::rename,
     change::replace,
     change::create,
+    command::act,
     command::run,
     layout,
     judgement,
@@ -124,9 +125,9 @@ const RULES: [Rule; 25] = [
     rank::rank,
     look::search,
     look::find,
+    look::tests,
     look::list,
     look::show,
-    look::tests,
     command::which,
     greet,
 ];

@@ -186,7 +186,12 @@ impl Reading {
                 .windows(2)
                 .any(|pair| matches!(pair, [Piece::Glyphs(text), Piece::Number(_)] if text.ends_with(mark)))
         };
+        let end = |words: &[&str]| self.words().any(|word| words.contains(&word.to_lowercase().as_str()));
         match number {
+            None if end(&["top", "head", "beginning"]) || self.text.contains("开头") => {
+                Part::First(SOME_LINES)
+            }
+            None if end(&["tail", "bottom"]) || self.text.contains("末尾") => Part::Last(SOME_LINES),
             None if !lines => Part::Whole,
             _ if self.has(Word::First) || before('前') => Part::First(number.unwrap_or(SOME_LINES)),
             _ if self.has(Word::Last) || before('后') => Part::Last(number.unwrap_or(SOME_LINES)),
@@ -271,25 +276,31 @@ impl Reading {
         written.or_else(|| self.kind().map(|extension| format!("*.{extension}")))
     }
 
-    /// The extension of a kind of files: `python files`, `.py files`, md 文件.
+    /// The extension of a kind of files: `python files`, `.py files`, `lines of rust`, md 文件.
     pub(super) fn kind(&self) -> Option<String> {
-        self.pieces.windows(2).find_map(|pair| {
-            let [first, next] = pair else { return None };
-            let follows = match next {
-                Piece::Word(word) => {
-                    ["file", "files", "code", "source", "sources"].contains(&word.to_lowercase().as_str())
-                }
-                Piece::Glyphs(text) => ["文件", "代码", "源"].iter().any(|mark| text.starts_with(mark)),
-                _ => false,
-            };
-            match first {
-                Piece::Word(word) | Piece::Symbol(word) if follows => {
+        let counts = self.has(Word::Count);
+        self.pieces.iter().enumerate().find_map(|(at, piece)| {
+            let followed = self.pieces.get(at + 1).is_some_and(means_files);
+            match piece {
+                // Nothing else is called so, which cannot be said of `go` and `c`.
+                Piece::Word(word) if counts && word.len() > 3 => words::extension(word).map(str::to_owned),
+                Piece::Word(word) | Piece::Symbol(word) if followed => {
                     words::extension(word).map(str::to_owned)
                 }
-                Piece::Name(name) if follows => extension_of(name),
+                Piece::Name(name) if followed => extension_of(name),
                 _ => None,
             }
         })
+    }
+}
+
+/// Whether what stands before this is a kind of files.
+fn means_files(piece: &Piece) -> bool {
+    const NOUNS: [&str; 7] = ["file", "files", "code", "source", "sources", "script", "scripts"];
+    match piece {
+        Piece::Word(word) => NOUNS.contains(&word.to_lowercase().as_str()),
+        Piece::Glyphs(text) => ["文件", "代码", "源", "脚本"].iter().any(|mark| text.starts_with(mark)),
+        _ => false,
     }
 }
 

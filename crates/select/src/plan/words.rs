@@ -10,7 +10,6 @@ pub(super) enum Word {
     Count,
     Compare,
     Run,
-    Command,
     Test,
     Outcome,
     Create,
@@ -23,6 +22,7 @@ pub(super) enum Word {
     Code,
     Greet,
     Not,
+    Act,
     About,
     When,
     Size,
@@ -53,13 +53,12 @@ pub(super) enum Word {
     Last,
     Around,
     Failure,
-    Everywhere,
 }
 
 /// For each its English words (`*`: any ending, `_`: a space) and its Chinese ones.
 #[rustfmt::skip]
 const WORDS: &[(Word, &str, &str)] = &[
-    (Word::Show, "show see display print cat open view read head tail look_at what's_in what_is_in inside contents content_of give_me look_like looks_like",
+    (Word::Show, "show peek see display print cat open view read head tail look_at what's_in what_is_in inside contents content_of give_me look_like looks_like",
         "显示 打开 查看 看看 看一下 看 读 内容 写了 怎么写 展示 输出 打印 是什么"),
     (Word::List, "list ls dir what's_in what_is_in everything", "列出 列一下 有什么 有哪些 都有 罗列"),
     (Word::Find, "find locate which where what_files are_there is_there any are_named named called", "找 查找 哪些 哪个 有没有 在哪 搜"),
@@ -67,7 +66,6 @@ const WORDS: &[(Word, &str, &str)] = &[
     (Word::Count, "how_many count number_of how_much total_number", "多少 几个 统计 数一数 数一下 有几 共几 总数 计数"),
     (Word::Compare, "compare difference* differ* diff vs versus", "比较 对比 区别 不同 差异 差别 相比"),
     (Word::Run, "run execute launch exec build compile start install deploy", "运行 执行 跑 编译 构建 启动 安装 部署"),
-    (Word::Command, "command", "命令 指令"),
     (Word::Test, "test tests testing", "测试"),
     (Word::Outcome, "pass passing passed passes fail failing failed fails failure* green red ok broken", "通过 失败 成功 挂了 报错"),
     (Word::Create, "create make new touch write add", "新建 创建 建立 建一个 写入 生成文件"),
@@ -81,8 +79,9 @@ const WORDS: &[(Word, &str, &str)] = &[
     (Word::Code, "parser program code function class script module app application feature test tests unit_test loop algorithm", "程序 代码 函数 脚本 功能 模块"),
     (Word::Greet, "hello hi hey help what_can_you_do who_are_you thanks", "你好 您好 帮助 你能做什么 你会什么 谢谢"),
     (Word::Not, "not don't dont never", "不要 别 勿"),
+    (Word::Act, "undo commit push pull merge revert checkout stash rebase reset discard stage", "撤销 回滚 推送 拉取 合并 提交所有 提交代码 提交一下 提交修改"),
     (Word::About, "about what_is_this what_does_this", "做什么 干什么 干嘛 用来"),
-    (Word::When, "when", "什么时候 何时 哪天"),
+    (Word::When, "when", "什么时候 何时 哪天 修改时间"),
     (Word::Size, "how_big how_large size", "多大 大小 体积"),
     (Word::Item, "struct class enum trait type interface", "结构体 类 枚举"),
     (Word::Named, "name names named called", "名字 名称 文件名 名为 名叫 叫"),
@@ -111,7 +110,6 @@ const WORDS: &[(Word, &str, &str)] = &[
     (Word::Last, "last tail bottom end ending final", "最后 末尾 结尾 倒数"),
     (Word::Around, "around context surrounding code_of code_around", "上下文 周围 附近 前后"),
     (Word::Failure, "first_failure failure failing_test failed_test code_of_the", "失败"),
-    (Word::Everywhere, "all every each everywhere", "所有 全部 每个 每处 都"),
 ];
 
 impl Word {

@@ -1,7 +1,7 @@
 //! Requests that run something.
 
 use super::{Goal, change::says_only};
-use crate::plan::{phrases::Phrase, reading::Reading, words::Word};
+use crate::plan::{phrases::Phrase, pieces::Piece, reading::Reading, words::Word};
 
 /// Programs by which a command is recognised that is not between backticks.
 const PROGRAMS: &str = " awk basename bun cargo cat cmake cp curl cut date deno df diff dirname docker du echo env file find git go gradle grep \
@@ -74,6 +74,16 @@ pub(super) fn test(reading: &Reading) -> Option<Goal> {
         reading.has(Word::Show) && reading.has_any(&[Word::Code, Word::Failure]) && reading.has(Word::Run);
     let filter = reading.terms().first().map(|term| (*term).to_owned());
     Some(Goal::Test { filter, code })
+}
+
+/// An order to git. Only its first word tells: `the last commit` is none.
+pub(super) fn act(reading: &Reading) -> Option<Goal> {
+    let first = match reading.pieces.first()? {
+        Piece::Word(word) => format!(" {} ", word.to_lowercase()),
+        Piece::Glyphs(text) => text.clone(),
+        _ => return None,
+    };
+    Word::Act.place(&first).map(|_| Goal::Say(Phrase::WhichCommand))
 }
 
 /// Something is to be run, but it is not said what.

@@ -36,7 +36,7 @@ pub(super) fn functions(reading: &Reading) -> Option<Goal> {
 /// Which tests there are.
 pub(super) fn tests(reading: &Reading) -> Option<Goal> {
     let listed = reading.has_any(&[Word::List, Word::Find]) && reading.has(Word::Test);
-    listed.then(|| Goal::CountTests(reading.scope()))
+    (listed && !reading.has(Word::Directory)).then(|| Goal::CountTests(reading.scope()))
 }
 
 pub(super) fn define(reading: &Reading) -> Option<Goal> {
@@ -103,7 +103,7 @@ fn sought(reading: &Reading) -> Option<String> {
 
 /// Words that are never what is looked for.
 fn is_common(word: &str) -> bool {
-    const COMMON: &str = " the a an all any every each of in is it are was for to and with that this my our me where do does we you what which who \
+    const COMMON: &str = " the a an all any every each of in is it are was for to and with that this my our me where do does we you what what's which who tell need see \
         find search show grep look please file files line lines word text string function functions fn def method defined definition implemented \
         code git rust python here there can could would i be have has struct class enum trait type interface usages references name names named called \
         everything content contents first last top largest biggest ";
@@ -135,7 +135,8 @@ pub(super) fn list(reading: &Reading) -> Option<Goal> {
     if !listed || !reading.names().iter().all(|name| name.ends_with('/')) {
         return None;
     }
-    let directory = reading.scope().place;
+    let only = || reading.words().filter(|word| !is_common(word) && !is_verb(word)).map(str::to_owned).next();
+    let directory = reading.scope().place.or_else(|| only().filter(|_| reading.has(Word::List)));
     let words = "list ls dir what what's is are there everything all any directory directories folder folders under inside here show see which content contents of";
     let place = directory.as_deref().unwrap_or_default();
     let plain = says_only(
@@ -160,9 +161,15 @@ pub(super) fn show(reading: &Reading) -> Option<Goal> {
         let files = names.into_iter().map(str::to_owned).collect();
         return asks.then(|| directory.unwrap_or(Goal::Show { files, part }));
     }
-    let is_verb = |word: &str| Word::Show.place(&format!(" {} ", word.to_lowercase())).is_some();
     let word = reading.words().find(|word| !is_common(word) && !is_verb(word));
     let file = reading.terms().first().copied().or(word)?;
-    let shown = reading.has(Word::Show) && !reading.has(Word::File);
-    shown.then(|| Goal::Show { files: vec![file.to_owned()], part })
+    // `the notes file` is one file; `hidden files` are a kind of which nothing is known here.
+    let many = reading.has(Word::File) && reading.words().all(|word| word != "file");
+    (reading.has(Word::Show) && !many).then(|| Goal::Show { files: vec![file.to_owned()], part })
+}
+
+/// Whether a word asks to see something.
+fn is_verb(word: &str) -> bool {
+    let word = format!(" {} ", word.to_lowercase());
+    Word::Show.place(&word).or(Word::List.place(&word)).is_some()
 }

@@ -14,8 +14,9 @@ use crate::plan::{
 /// How many files have their lines counted.
 const MOST_FILES: usize = 2000;
 
-/// How many rows each part has.
+/// How many rows each part has, and how many names one row.
 const ROWS: usize = 12;
+const NAMED: usize = 6;
 
 /// Where programs begin.
 const ENTRIES: [&str; 14] = [
@@ -119,11 +120,15 @@ fn tests<'a>(listing: &Listing<'a>) -> Vec<&'a str> {
             || name.contains(".test.")
             || name.contains(".spec.")
     };
-    directories.chain(pick(listing, is_test)).take(ROWS).collect()
+    directories.chain(pick(listing, is_test)).take(NAMED).collect()
 }
 
+/// The files that fit, those nearest to the top first.
 fn pick<'a>(listing: &Listing<'a>, fits: impl Fn(&str) -> bool) -> Vec<&'a str> {
-    listing.files.iter().copied().filter(|path| fits(path)).take(ROWS).collect()
+    let mut found: Vec<_> = listing.files.iter().copied().filter(|path| fits(path)).collect();
+    found.sort_by_key(|path| path.matches('/').count());
+    found.truncate(NAMED);
+    found
 }
 
 /// The last part of a path.
