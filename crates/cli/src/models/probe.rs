@@ -174,15 +174,14 @@ impl<'a> Probing<'a> {
             parallel_calls: true,
             output_schema: None,
         };
-        let answer = time::timeout(ANSWER_LIMIT, said.listen(client, prompt)).await;
-        let end = answer.unwrap_or(Err(ModelError::Idle { after: ANSWER_LIMIT }));
-        let wrong = match end {
-            Ok(()) => {
+        let wrong = match time::timeout(ANSWER_LIMIT, said.listen(client, prompt)).await {
+            Err(_) => Some(format!("no whole answer within {} s", ANSWER_LIMIT.as_secs())),
+            Ok(Ok(())) => {
                 self.has_answered = true;
                 task.judge(&said.calls, &said.text).err()
             }
-            Err(error) if is_final(&error) => return Err(error),
-            Err(error) => {
+            Ok(Err(error)) if is_final(&error) => return Err(error),
+            Ok(Err(error)) => {
                 let wrong = error.to_string();
                 self.first_error.get_or_insert(error);
                 Some(wrong)
