@@ -10,7 +10,7 @@ use rustix::termios::QueueSelector;
 use tokio::sync::oneshot;
 use windlass::{Answer, Approver, Beyond, BoxFuture, Question, Stop};
 
-use crate::screen::visible;
+use crate::screen::{place, visible};
 
 /// Asks at the terminal, if there is one.
 pub(crate) struct Terminal {
@@ -45,13 +45,11 @@ fn in_words(question: &Question) -> String {
         (Some(command), _) => ("run", vec![command.display()]),
         (None, Some(typed)) => ("type, to a program that runs", vec![typed.display()]),
         (None, None) if effects.writes.is_empty() => ("use", vec!["the network".to_owned()]),
-        (None, None) => {
-            ("write", effects.writes.iter().map(|path| cwd.join(path).display().to_string()).collect())
-        }
+        (None, None) => ("write", effects.writes.iter().map(|path| place(&cwd.join(path))).collect()),
     };
     let mut lines = vec![format!("{tool} wants to {}:", what.0)];
     lines.extend(what.1.iter().map(|thing| format!("  {}", visible(thing))));
-    lines.push(format!("in {}", visible(&cwd.to_string_lossy())));
+    lines.push(format!("in {}", place(cwd)));
     lines.push(format!("because: {}", visible(reason)));
     let said = effects.escalation.as_ref().and_then(|escalation| escalation.justification.as_deref());
     lines.extend(said.map(|text| format!("the model says: {}", visible(text))));

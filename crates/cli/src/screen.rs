@@ -2,6 +2,7 @@
 
 use std::{
     io::{self, IsTerminal, Write},
+    path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
 };
 
@@ -210,6 +211,21 @@ fn shortened(text: &str, limit: usize) -> String {
     text.chars().take(limit).chain(['…']).collect()
 }
 
+/// An absolute path for a person's eyes only: `~` for the home directory. Relative ones may begin with `~` and stay as they are.
+pub(crate) fn place(path: &Path) -> String {
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    near(path, home.as_deref().filter(|home| home.is_absolute() && home.parent().is_some()))
+}
+
+fn near(path: &Path, home: Option<&Path>) -> String {
+    let inside = home.and_then(|home| path.strip_prefix(home).ok());
+    visible(&match inside {
+        Some(rest) if rest.as_os_str().is_empty() => "~".to_owned(),
+        Some(rest) => format!("~/{}", rest.display()),
+        None => path.display().to_string(),
+    })
+}
+
 /// Text with control and direction characters made visible, so that nothing can rewrite the screen or pose as
 /// something else.
 pub(crate) fn visible(text: &str) -> String {
@@ -263,6 +279,13 @@ impl Style {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_home_directory_is_short_and_nothing_else_looks_like_it() {
+        let near = |path: &str| near(Path::new(path), Some(Path::new("/home/bob")));
+        let shown = ["/home/bob", "/home/bob/a b", "/home/bobby/x", "/w/~/x", "~/x"].map(near);
+        assert_eq!(shown, ["~", "~/a b", "/home/bobby/x", "/w/~/x", "~/x"]);
+    }
 
     #[test]
     fn nothing_hidden_stays_hidden() {

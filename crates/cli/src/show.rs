@@ -14,7 +14,7 @@ use crate::{
     exit::Exit,
     history::{as_json, output},
     problem::{Problem, chain},
-    screen::visible,
+    screen::{place, visible},
     setup::Setup,
 };
 
@@ -47,7 +47,7 @@ fn described(call: &Call, recorded: &Recorded, secrets: &Secrets) -> String {
     };
     say("call", &format!("{} ({})", call.handle, visible(call.id.as_str())));
     say("tool", &visible(call.tool.as_str()));
-    say("session", &format!("{} in {}", call.thread, visible(&call.cwd.to_string_lossy())));
+    say("session", &format!("{} in {}", call.thread, place(&call.cwd)));
     say("time", &format!("{:.3}", call.time));
     say(
         "decision",
