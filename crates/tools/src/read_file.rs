@@ -234,11 +234,17 @@ impl Wanted {
             }
             Self::Block { anchor, block } => block.around(&texts, anchor - first),
         };
-        let numbered = texts[from..to].iter().enumerate();
-        let mut shown: Vec<_> =
-            numbered.map(|(at, text)| format!("L{}: {}", first + from + at, cut(text))).collect();
-        shown.extend(encoding.map(|name| format!("(decoded from {name})")));
-        Ok(Ok(shown.join("\n")))
+        let mut shown = String::new();
+        for (at, text) in texts[from..to].iter().enumerate() {
+            shown.push_str(&format!("L{}: ", first + from + at));
+            shown.push_str(cut(text));
+            shown.push('\n');
+        }
+        match encoding {
+            Some(name) => shown.push_str(&format!("(decoded from {name})")),
+            None => drop(shown.pop()),
+        }
+        Ok(Ok(shown))
     }
 }
 
