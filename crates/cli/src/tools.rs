@@ -16,6 +16,7 @@ use choose::Offered;
 
 use crate::{
     args::{Choosing, Common, Tools},
+    calls,
     exit::Exit,
     problem::Problem,
     setup::Setup,
@@ -49,10 +50,14 @@ pub(crate) fn run(common: &Common, args: Tools) -> Result<Exit, Problem> {
 
 /// The tools a request is answered from.
 fn offered(common: &Common, args: &Choosing) -> Result<Offered, Problem> {
-    match &args.tools {
-        Some(path) => Offered::listed(path),
-        None => Ok(Offered::here(&toolbox(common)?.registry)),
-    }
+    let setup = Setup::for_tools(common)?;
+    let standings = calls::open(&setup)?.standings(jiff::Timestamp::now());
+    let standings = standings.map_err(|error| calls::problem(&error))?;
+    let offered = match &args.tools {
+        Some(path) => Offered::listed(path)?,
+        None => Offered::here(&toolbox(common)?.registry),
+    };
+    Ok(offered.knowing(standings))
 }
 
 fn toolbox(common: &Common) -> Result<Toolbox, Problem> {

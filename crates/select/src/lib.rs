@@ -37,4 +37,4 @@ pub use index::{Damaged, Hit, Index, ToolId};
 pub use intent::{Constraint, Intent, Operation, Target, TargetKind};
 pub use plan::{BUILTIN, builtin};
 pub use request::Request;
-pub use usage::{Ending, Record, Usage};
+pub use usage::{Record, Usage};

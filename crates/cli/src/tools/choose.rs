@@ -5,10 +5,11 @@ use std::path::Path;
 use serde_json::json;
 use windlass::{
     Category, Registered, Registry,
+    record::Standing,
     select::{
-        Candidate, Card, Choice, Hit, Index, Part, Request, Situation, ToolId,
+        Candidate, Card, Choice, Hit, Index, Part, Request, Situation, ToolId, Usage,
         args::{Context, Inferred, infer},
-        choose,
+        choose, choose_among,
     },
 };
 
@@ -19,6 +20,8 @@ use crate::{args::Choosing, brought, exit::Exit, problem::Problem, screen::visib
 pub(super) struct Offered {
     index: Index,
     cards: Vec<(ToolId, Card)>,
+    /// What became of earlier calls.
+    usage: Usage,
 }
 
 impl Offered {
@@ -43,7 +46,20 @@ impl Offered {
     fn new(cards: impl Iterator<Item = Card>) -> Self {
         let mut index = Index::new();
         let cards = cards.map(|card| (index.add(&card), card)).collect();
-        Self { index, cards }
+        Self { index, cards, usage: Usage::default() }
+    }
+
+    /// Ranks by what became of earlier calls, too.
+    pub(super) fn knowing(mut self, standings: Vec<Standing>) -> Self {
+        for standing in standings {
+            #[expect(clippy::cast_possible_truncation, reason = "between 0 and 1")]
+            self.usage.add(standing.tool.as_str(), standing.rate as f32, standing.age);
+        }
+        self
+    }
+
+    fn situation(&self) -> Situation<'_> {
+        Situation { usage: Some(&self.usage), ..Situation::default() }
     }
 
     fn about(&self, id: ToolId) -> &str {
@@ -53,7 +69,11 @@ impl Offered {
 
     /// The tools that fit best, one line each.
     pub(super) fn search(&self, args: &Choosing) -> String {
-        let hits = self.index.search(&Request::new(&args.request), args.limit);
+        let request = Request::new(&args.request);
+        let mut hits = self.index.search(&request, args.limit);
+        let among: Vec<_> = hits.iter().map(|hit| hit.id).collect();
+        let ranked = choose_among(&self.index, &request, self.situation(), &among, args.limit).candidates;
+        hits.sort_by_key(|hit| ranked.iter().position(|each| each.id == hit.id).unwrap_or(usize::MAX));
         let found = hits.iter().filter_map(|hit| Some((hit, self.index.name(hit.id)?)));
         if args.json {
             let rows = found.map(|(hit, name)| {
@@ -72,7 +92,7 @@ impl Offered {
 
     /// The tool to use, or that there is none; and why, if wanted.
     pub(super) fn select(&self, args: &Choosing, explain: bool) -> (String, Exit) {
-        let choice = choose(&self.index, &Request::new(&args.request), Situation::default(), args.limit);
+        let choice = choose(&self.index, &Request::new(&args.request), self.situation(), args.limit);
         let exit = if choice.fit.is_likely() { Exit::Done } else { Exit::Failed };
         let best = choice.candidates.first().filter(|_| choice.fit.is_likely());
         let card = best.and_then(|best| self.cards.iter().rev().find(|(_, card)| card.name == best.name));

@@ -169,3 +169,33 @@ fn sets_of_requests_are_answered_for_a_scorer() {
     ended.assert_code(2);
     assert!(ended.stderr.contains("holds no set"), "{ended:#?}");
 }
+
+#[test]
+fn a_tool_loses_a_near_tie_after_failures_and_wins_it_back() {
+    let user = User::new();
+    let list = |command: &str| {
+        let row = |name: &str| {
+            json!({"name": name, "description": "The weather of a city.", "command": ["sh", "-c", command]})
+                .to_string()
+        };
+        user.file("tools.jsonl", ["weather_one", "weather_two"].map(row).join("\n"))
+    };
+    let call = |times: usize, command: &str| {
+        let list = list(command);
+        for _ in 0..times {
+            user.run(&["call", "weather_one", "{}", "--tools", &list, "--sandbox", "danger-full-access"]);
+        }
+    };
+    let first = || {
+        let list = list("true");
+        let found = user.run(&["tools", "search", "weather of Oslo", "--tools", &list]).stdout;
+        let chosen = user.run(&["tools", "select", "weather of Oslo", "--tools", &list]).stdout;
+        assert_eq!(found.split_whitespace().nth(1), Some(chosen.trim()));
+        chosen.trim().to_owned()
+    };
+    assert_eq!(first(), "weather_one");
+    call(6, "exit 1");
+    assert_eq!(first(), "weather_two");
+    call(12, "exit 0");
+    assert_eq!(first(), "weather_one");
+}

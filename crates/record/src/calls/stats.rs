@@ -1,11 +1,11 @@
 //! What many calls say together: how often a tool works, how long it takes, and how it fails.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, path::Path, time::Duration};
 
 use jiff::Timestamp;
 use windlass_contract::ToolName;
 
-use super::{Calls, CallsError, error::Attempt, store::number};
+use super::{Calls, CallsError, Keep, error::Attempt, store::number};
 
 /// After so long a call counts half.
 const HALF_LIFE_DAYS: f64 = 7.0;
@@ -71,6 +71,8 @@ pub struct Standing {
     pub rate: f64,
     /// When it was called last.
     pub last: Timestamp,
+    /// How long ago that is.
+    pub age: Duration,
 }
 
 /// A sum in which what is old counts less.
@@ -158,6 +160,14 @@ impl Calls {
         Ok(groups)
     }
 
+    /// How the tools stand that were called below a home directory, as far as its index knows; none if there is no index.
+    pub fn standings_in(home: &Path, keep: Keep) -> Result<Vec<Standing>, CallsError> {
+        if !Self::place(home).exists() {
+            return Ok(Vec::new());
+        }
+        Self::open(home, keep)?.standings(Timestamp::now())
+    }
+
     /// How tools stand, for whoever chooses between them.
     pub fn standings(&self, now: Timestamp) -> Result<Vec<Standing>, CallsError> {
         let run = || -> rusqlite::Result<Vec<Standing>> {
@@ -182,6 +192,9 @@ impl Calls {
                 calls,
                 rate: (rate.successes + PRIOR.0) / (rate.weight + PRIOR.1),
                 last: Timestamp::from_millisecond(last).unwrap_or_default(),
+                age: Duration::from_millis(
+                    u64::try_from(now.as_millisecond().saturating_sub(last)).unwrap_or_default(),
+                ),
             };
             Ok(tools.into_iter().map(standing).collect())
         };

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::{Card, Ending};
+use crate::Card;
 
 fn card(name: &str, description: &str, changes: Changes) -> Card {
     Card { name: name.to_owned(), description: description.to_owned(), changes, ..Card::default() }
@@ -82,9 +82,9 @@ fn a_tool_loses_a_near_tie_after_failures_and_wins_it_back() {
     };
     let mut usage = Usage::default();
     assert_eq!(first(&usage), "weather_one");
-    (0..3).for_each(|_| usage.add("weather_one", Ending::Failure, Duration::from_secs(24 * 3600)));
+    usage.add("weather_one", 0.4, Duration::from_secs(24 * 3600));
     assert_eq!(first(&usage), "weather_two");
-    (0..20).for_each(|_| usage.add("weather_one", Ending::Success, Duration::from_secs(24 * 3600)));
+    usage.add("weather_one", 0.9, Duration::from_secs(24 * 3600));
     assert_eq!(first(&usage), "weather_one");
 }
 
@@ -92,8 +92,8 @@ fn a_tool_loses_a_near_tie_after_failures_and_wins_it_back() {
 fn no_record_makes_up_for_being_beside_the_point() {
     let index = index();
     let mut usage = Usage::default();
-    (0..50).for_each(|_| usage.add("web_search", Ending::Success, Duration::ZERO));
-    (0..50).for_each(|_| usage.add("read_file", Ending::Failure, Duration::ZERO));
+    usage.add("web_search", 1.0, Duration::ZERO);
+    usage.add("read_file", 0.0, Duration::ZERO);
     let situation = Situation { usage: Some(&usage), ..Situation::default() };
     let choice = choose(&index, &Request::new("read the file"), situation, 1);
     assert_eq!(names(&choice), ["read_file"]);
