@@ -21,6 +21,9 @@ fn main() {
     report("source code", &secrets, &include_str!("../src/clean/value.rs").repeat(4000)[..BYTES]);
     report("one line without end", &secrets, &log().replace('\n', " "));
     report("a secret or its like in every line", &secrets, &dense());
+    for words in ["?sig=", "_auth=", "bearer=", "password=", "token="] {
+        report(&format!("a megabyte of `{words}`"), &secrets, &words.repeat((1 << 20) / words.len()));
+    }
     let known = (0..50).map(|n| (format!("SECRET_{n}"), format!("q8Zk2mPv{n:02}Lr7Tb4Xc9Wd")));
     report("a build log, 50 known values", &Secrets::knowing(known), &log());
 }

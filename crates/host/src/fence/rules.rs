@@ -79,8 +79,9 @@ impl Rules {
     /// Rules that say this.
     pub(crate) fn of(&self, wanted: Wanted) -> Result<Arc<OwnedFd>, Impossible> {
         let mut kept = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(made) = kept.as_ref().filter(|made| made.says(&wanted)) {
-            return Ok(Arc::clone(&made.set));
+        // Taken out: what was found wanting once is not asked again, should there be no others.
+        if let Some(made) = kept.take().filter(|made| made.says(&wanted)) {
+            return Ok(Arc::clone(&kept.insert(made).set));
         }
         let mounts = File::open("/proc/self/mountinfo");
         let mut around = Around { hidden: &wanted.hidden, named: Vec::new(), listed: Vec::new() };

@@ -219,16 +219,26 @@ impl Starter {
 
     /// Gives the child that stands by something to do, and hears what it says; nothing if it was gone before.
     fn give(&self, task: &Task) -> io::Result<Option<(Ready, [u8; 8])>> {
+        // If it could not be made when there was time, it may be possible now that it is needed.
+        let ready = self.ready().or_else(|_| self.ready())?;
+        let given = say(self.work.ours.as_raw_fd(), task).map_err(io::Error::from_raw_os_error);
+        let said = given.and_then(|()| hear(&self.work.ours, &ready.ended, -1));
+        if let Ok(Some(said)) = said {
+            return Ok(Some((ready, said)));
+        }
+        // Whoever goes on listening would take the task of another.
+        ready.pid.kill();
+        ready.pid.collect(0)?;
+        let untouched = self.take_back();
+        said.and_then(|_: Option<[u8; 8]>| if untouched { Ok(None) } else { Err(gone()) })
+    }
+
+    /// The child that stands by, or will as soon as it is made.
+    fn ready(&self) -> io::Result<Ready> {
         self.prepare();
         let made = hear(&self.orders.ours, &self.ended, -1)?.ok_or_else(gone)?;
         self.expected.set(false);
-        let ready = Ready::from(made)?;
-        say(self.work.ours.as_raw_fd(), task).map_err(io::Error::from_raw_os_error)?;
-        if let Some(said) = hear(&self.work.ours, &ready.ended, -1)? {
-            return Ok(Some((ready, said)));
-        }
-        ready.pid.collect(0)?;
-        if self.take_back() { Ok(None) } else { Err(gone()) }
+        Ready::from(made)
     }
 
     /// Takes back a task that nobody has taken, if there is one: what was begun is not to be begun again.
@@ -343,6 +353,22 @@ mod tests {
         let pids = [starter.pid, Pid(made.pid)];
         drop(starters);
         assert!(pids.iter().all(|pid| pid.try_collect().is_err()), "they are no children of ours any more");
+    }
+
+    #[test]
+    fn a_child_that_could_not_be_made_before_is_made_when_it_is_needed() {
+        let mut starters = Starters::default();
+        let starter = starters.at(Place::Here).unwrap();
+        let ready = starter.ready().unwrap();
+        let full = Made { pid: -1, detail: libc::EAGAIN };
+        say(starter.orders.theirs.as_raw_fd(), &full).unwrap();
+        starter.expected.set(true);
+        assert!(starter.ready().is_err());
+        let next = starter.ready().unwrap();
+        for child in [ready, next] {
+            child.pid.kill();
+            child.pid.collect(0).unwrap();
+        }
     }
 
     #[test]

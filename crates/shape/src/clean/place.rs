@@ -19,8 +19,12 @@ use super::{
 /// The longest user and password of an address.
 const MAX_AUTHORITY: usize = 1024;
 
-/// The longest token of a header. A line of nothing but names would cost its square without a limit.
+/// The longest token of a header.
 const MAX_TOKEN: usize = 16 * 1024;
+
+/// A longer token that is no secret is not looked into.
+const LONG_TOKEN: usize = 128;
+
 /// A shorter user of an address is no key.
 const MIN_KEY_USER: usize = 16;
 
@@ -67,18 +71,17 @@ pub(super) fn url(line: &[u8], mark: Range<usize>, found: &mut Vec<Found>) -> Ne
 
 /// `sig=…` and `signature=…` in addresses that are signed.
 pub(super) fn signature(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) -> Next {
-    let before = word.start.checked_sub(1).map_or(0, |at| line[at]);
+    if !word.start.checked_sub(1).is_some_and(|at| b"?&-_; ,".contains(&line[at])) {
+        return Next::at(word.end);
+    }
     let range = token(line, skip(line, word.end, b"\""));
     let text = &line[range.clone()];
-    if b"?&-_; ,".contains(&before)
-        && text.len() >= 20
-        && value::is_secret(text, Written::Quoted, Kind::Token)
-    {
-        let resume = range.end;
-        found.push(Found { range, label: "url-signature", why: "signature of an address" });
-        return Next::at(resume);
+    if text.len() < 20 || !value::is_secret(text, Written::Quoted, Kind::Token) {
+        return beyond(&word, &range);
     }
-    Next::at(word.end)
+    let resume = range.end;
+    found.push(Found { range, label: "url-signature", why: "signature of an address" });
+    Next::at(resume)
 }
 
 /// `Authorization: scheme value`, and the same without a scheme.
@@ -102,7 +105,7 @@ pub(super) fn authorization(line: &[u8], word: Range<usize>, found: &mut Vec<Fou
         found.push(Found::value(line, range, "authorization", "value of an Authorization header"));
         return Next::at(resume);
     }
-    Next::at(word.end)
+    beyond(&word, &range)
 }
 
 /// `Bearer value` anywhere.
@@ -114,7 +117,7 @@ pub(super) fn bearer(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) ->
         found.push(Found::value(line, range, "bearer-token", "what follows `Bearer`"));
         return Next::at(resume);
     }
-    Next::at(word.end)
+    beyond(&word, &range)
 }
 
 /// `Basic value` anywhere, if that is a user and a password in base64.
@@ -125,7 +128,7 @@ pub(super) fn basic(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) -> 
         found.push(Found { range, label: "basic-auth", why: "a user and a password in base64" });
         return Next::at(resume);
     }
-    Next::at(word.end)
+    beyond(&word, &range)
 }
 
 /// `"auth": "…"` and `_auth=…` of registries: a user and a password, also in base64. `?auth=…`, `X-Auth: …`: what is random.
@@ -143,6 +146,8 @@ pub(super) fn registry(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) 
         ("basic-auth", "a user and a password in base64")
     } else if value::is_random(text, 24) {
         ("authorization", "what someone is known by")
+    } else if range.len() > LONG_TOKEN {
+        return beyond(&word, &range);
     } else {
         return spoken::pair(line, word, found);
     };
@@ -200,7 +205,7 @@ pub(super) fn session(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) -
         found.push(Found::value(line, range, "cookie", "value of a cookie that identifies someone"));
         return Next::at(resume);
     }
-    Next::at(word.end)
+    beyond(&word, &range)
 }
 
 /// `{"username": "…", "key": "…"}`
@@ -394,6 +399,12 @@ fn is_basic_pair(text: &[u8]) -> bool {
 /// Past all of these bytes.
 pub(super) fn skip(line: &[u8], at: usize, bytes: &[u8]) -> usize {
     at + line[at.min(line.len())..].iter().take(48).take_while(|byte| bytes.contains(byte)).count()
+}
+
+/// Where to go on after a word that is followed by no secret: behind what follows, if that is long. A line of nothing but
+/// such words would cost its square otherwise.
+fn beyond(word: &Range<usize>, token: &Range<usize>) -> Next {
+    Next::at(if token.len() > LONG_TOKEN { token.end } else { word.end })
 }
 
 /// What tokens of headers and addresses are made of.
