@@ -45,8 +45,8 @@ impl Screen {
 impl EventSink for Screen {
     fn emit(&self, event: &Event) {
         let style = &self.style;
-        // A warning may come after the last word, which is no progress because of it.
-        if !is_piece(event) && !matches!(event, Event::Warning { .. }) {
+        // A warning and what a turn has changed may come after the last word, which is no progress because of it.
+        if !is_piece(event) && !matches!(event, Event::Warning { .. } | Event::TurnDiff { .. }) {
             let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(text) = said.take().filter(|_| !matches!(event, Event::TurnCompleted { .. })) {
                 text.lines().for_each(|line| self.show(&visible(line)));
@@ -115,6 +115,9 @@ impl EventSink for Warnings {
     }
 }
 
+/// How many characters of a command are shown as it begins. A question about it shows all of it.
+const LONGEST_COMMAND: usize = 16 * 1024;
+
 /// Whether something is only a part of what will be shown whole.
 fn is_piece(event: &Event) -> bool {
     matches!(event, Event::TextDelta { .. } | Event::ReasoningDelta { .. } | Event::CallOutput { .. })
@@ -124,9 +127,9 @@ fn title(call: &ToolCall, effects: &Effects) -> String {
     // The name, too, is only what a model said: there need not be such a tool.
     let name = call.name.as_str();
     visible(&match (&effects.command, &effects.typed) {
-        // The whole command, whatever its length: what is not shown could be anything.
-        (Some(command), _) => format!("{name} {}", command.display()),
-        (None, Some(typed)) => format!("{name} {}", typed.display()),
+        // The whole command, as long as anyone could have written it: what is not shown could be anything.
+        (Some(command), _) => format!("{name} {}", shortened(&command.display(), LONGEST_COMMAND)),
+        (None, Some(typed)) => format!("{name} {}", shortened(&typed.display(), LONGEST_COMMAND)),
         (None, None) if !effects.writes.is_empty() => {
             let paths =
                 effects.writes.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");

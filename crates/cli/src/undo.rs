@@ -1,6 +1,7 @@
 //! `windlass undo`: takes back what tools have changed in files, unless someone has changed them since.
 
 use std::{
+    cmp::Reverse,
     collections::BTreeMap,
     io::{self, Write},
     path::{Path, PathBuf},
@@ -29,18 +30,24 @@ pub(crate) fn run(common: &Common, args: &Undo) -> Result<Exit, Problem> {
         return Err(Problem::usage("`undo` writes files, which `--sandbox read-only` forbids"));
     }
     let setup = Setup::for_tools(common)?;
-    let edits = match &args.session {
-        Some(id) => Edits::of_session(&setup.home, &id.as_str().into()).map_err(|error| session(&error))?,
-        None => newest(&setup)?,
+    let mut places = match &args.session {
+        Some(id) => {
+            let edits =
+                Edits::of_session(&setup.home, &id.as_str().into()).map_err(|error| session(&error))?;
+            vec![(edits.list().map_err(|error| session(&error))?, edits)]
+        }
+        None => here(&setup)?,
     };
-    let mut all = edits.list().map_err(|error| session(&error))?;
-    if args.session.is_none() {
-        // Whoever works here does not mean what was done elsewhere.
-        all.retain(|edit| edit.files.iter().any(|file| file.path.starts_with(&setup.cwd)));
-    }
     if args.list {
-        return print(&all.iter().map(listed).collect::<String>());
+        let mut all: Vec<_> = places.iter().flat_map(|(list, _)| list).collect();
+        all.sort_by_key(|edit| edit.time);
+        return print(&all.into_iter().map(listed).collect::<String>());
     }
+    // The place of what is to be taken back, or of nothing, which is told then.
+    places.sort_by_key(|(list, _)| {
+        Reverse(list.iter().filter(|edit| is_meant(edit, args)).map(|edit| edit.time).max())
+    });
+    let Some((all, edits)) = places.into_iter().next() else { return Err(nothing()) };
     let chosen = chosen(&all, args)?;
     let host = host(&setup, &edits)?;
     let undo = Undoing { edits: &edits, files: host.files() };
@@ -51,28 +58,42 @@ fn session(error: &record::SessionError) -> Problem {
     Problem::failed(chain(error))
 }
 
-/// The edits that were made last here: in the newest session of this directory that has made any, or outside of sessions.
-fn newest(setup: &Setup) -> Result<Edits, Problem> {
-    let outside = Edits::outside(&setup.home);
-    let is_here = |edit: &Edit| edit.files.iter().any(|file| file.path.starts_with(&setup.cwd));
-    let last = |edits: &Edits| -> Result<Option<_>, Problem> {
-        let list = edits.list().map_err(|error| session(&error))?;
-        Ok(list.iter().rev().find(|edit| is_here(edit)).map(|edit| edit.time))
-    };
-    let sessions = record::list(&setup.home).map_err(|error| session(&error))?;
-    for entry in sessions.iter().filter(|entry| entry.cwd == setup.cwd) {
-        let edits = Edits::of_session(&setup.home, &entry.id).map_err(|error| session(&error))?;
-        let time = last(&edits)?;
-        if time.is_some() {
-            return Ok(if last(&outside)? > time { outside } else { edits });
-        }
+/// The edits that were made in this directory: by its sessions, and outside of sessions.
+fn here(setup: &Setup) -> Result<Vec<(Vec<Edit>, Edits)>, Problem> {
+    let failed = |error: record::SessionError| session(&error);
+    let sessions = record::list(&setup.home).map_err(failed)?;
+    let of_session = |entry: &record::Entry| Edits::of_session(&setup.home, &entry.id).map_err(failed);
+    let of_sessions = sessions.iter().filter(|entry| entry.cwd == setup.cwd).map(of_session);
+    let all = of_sessions.chain([Ok(Edits::outside(&setup.home))]);
+    let listed = all.map(|edits| {
+        let edits = edits?;
+        let mut list = edits.list().map_err(failed)?;
+        // Whoever works here does not mean what was done elsewhere.
+        list.retain(|edit| edit.files.iter().any(|file| file.path.starts_with(&setup.cwd)));
+        Ok((list, edits))
+    });
+    listed.filter(|listed| !listed.as_ref().is_ok_and(|(list, _)| list.is_empty())).collect()
+}
+
+/// Whether this is what is to be taken back, or could be.
+fn is_meant(edit: &Edit, args: &Undo) -> bool {
+    match &args.call {
+        Some(call) => edit.call.as_str() == call,
+        None => is_open(edit),
     }
-    Ok(outside)
+}
+
+/// Whether it is a change that was not taken back.
+fn is_open(edit: &Edit) -> bool {
+    !edit.undone && !edit.call.as_str().starts_with(UNDO)
+}
+
+fn nothing() -> Problem {
+    Problem::usage("there is nothing to undo here; name a session with --session, or see --list")
 }
 
 /// What is to be taken back, the newest first.
 fn chosen<'a>(all: &'a [Edit], args: &Undo) -> Result<Vec<&'a Edit>, Problem> {
-    let is_open = |edit: &&Edit| !edit.undone && !edit.call.as_str().starts_with(UNDO);
     if let Some(call) = &args.call {
         let mut named = all.iter().rev().filter(|edit| edit.call.as_str() == call).peekable();
         if named.peek().is_none() {
@@ -81,13 +102,9 @@ fn chosen<'a>(all: &'a [Edit], args: &Undo) -> Result<Vec<&'a Edit>, Problem> {
         let again = || format!("`{call}` is undone already; `windlass undo {UNDO}{call}` does it again");
         return named.find(|edit| !edit.undone).map(|edit| vec![edit]).ok_or_else(|| Problem::usage(again()));
     }
-    let Some(newest) = all.iter().rev().find(is_open) else {
-        return Err(Problem::usage(
-            "there is nothing to undo here; name a session with --session, or see --list",
-        ));
-    };
+    let mut open = all.iter().rev().filter(|edit| is_open(edit)).peekable();
+    let newest = *open.peek().ok_or_else(nothing)?;
     let turn = newest.turn;
-    let open = all.iter().rev().filter(is_open);
     Ok(if args.turn { open.filter(|edit| edit.turn == turn).collect() } else { vec![newest] })
 }
 

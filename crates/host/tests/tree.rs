@@ -121,3 +121,13 @@ async fn whoever_keeps_forking_is_outrun() {
         assert!(gone.recv_timeout(Duration::from_secs(10)).is_ok(), "{rung:?}");
     }
 }
+
+#[tokio::test]
+async fn a_command_that_stops_who_looks_after_it_ends_when_it_must() {
+    let Some((finished, gone)) = run(Rung::Unconfined, "kill -STOP $PPID; echo ready; sleep 300").await
+    else {
+        return;
+    };
+    assert_eq!(finished.exit, Exit::Cancelled);
+    assert!(gone.recv_timeout(FOREVER).is_ok());
+}

@@ -109,6 +109,10 @@ impl Edits {
         let mut edits: Vec<Edit> = Vec::new();
         // A line that was cut short was never answered for; a later one still counts.
         each_line(&self.log(), |line| edits.extend(serde_json::from_slice::<Edit>(line)))?;
+        if edits.is_empty() {
+            // Most sessions change nothing, and turns are found by reading all of one.
+            return Ok(edits);
+        }
         let turns = self.turns()?;
         let undone = undone(&edits);
         for (edit, undone) in edits.iter_mut().zip(undone) {

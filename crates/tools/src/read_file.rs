@@ -9,9 +9,9 @@ use windlass_contract::{
     Seen, Tool, ToolError,
 };
 
-use windlass_shape::{File, Text};
+use windlass_shape::{File, KeyLines, Text};
 
-use crate::{file_error, picture};
+use crate::{file_error, picture, read_output::HIDDEN_KEY};
 use indentation::Block;
 use lines::Lines;
 
@@ -223,8 +223,20 @@ impl Wanted {
                 (first, anchor - first + block.budget)
             }
         };
-        lines.skip(first - 1).await?;
-        let raw = lines.take(count).await?;
+        let back = (first - 1).min(KeyLines::MOST);
+        lines.skip(first - 1 - back).await?;
+        let mut keys = KeyLines::default();
+        for line in lines.take(back).await? {
+            keys.take(&line);
+        }
+        let mut raw = lines.take(count).await?;
+        // A key that begins before these lines; one that begins in them is cleaned like any output.
+        for line in &mut raw {
+            if !keys.take(line) {
+                break;
+            }
+            *line = HIDDEN_KEY.as_bytes().to_vec();
+        }
         let (texts, encoding) = decode::decode(lines.encoding(), &raw, first == 1);
         let (from, to) = match self {
             Self::Slice { .. } if texts.is_empty() => return Ok(Err("offset exceeds file length")),

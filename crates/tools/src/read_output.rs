@@ -29,7 +29,7 @@ const MOST_LINES: usize = 5000;
 const MOST_HITS: usize = 200_000;
 
 /// What is shown for a line of a private key: its title may be in another page.
-const HIDDEN: &str = "[REDACTED:private-key]";
+pub(crate) const HIDDEN_KEY: &str = "[REDACTED:private-key]";
 
 /// What one answer holds at most: less than any model of this family is given of an output, so that nothing is cut twice.
 const ANSWER_BYTES: usize = 8000;
@@ -153,8 +153,9 @@ async fn some_lines(
         return Ok(Err(ToolError::failed("offset exceeds output length")));
     }
     let count = taken.len();
-    let texts =
-        taken.iter().map(|line| if keys.take(line) { HIDDEN.into() } else { String::from_utf8_lossy(line) });
+    let texts = taken
+        .iter()
+        .map(|line| if keys.take(line) { HIDDEN_KEY.into() } else { String::from_utf8_lossy(line) });
     let (mut text, shown) = numbered(texts.enumerate().map(|(at, line)| ((offset + at) as u64, line)));
     if shown < count || count == limit {
         // Writing to a string cannot fail.
@@ -215,7 +216,7 @@ async fn hide_keys(hits: &mut [(u64, String)], file: &dyn OpenFile, cx: &Cx) -> 
             if let Some((_, text)) = rest.next_if(|(hit, _)| *hit == number)
                 && is_key
             {
-                HIDDEN.clone_into(text);
+                HIDDEN_KEY.clone_into(text);
             }
         }
     }

@@ -85,6 +85,16 @@ fn a_patch_by_hand_can_be_taken_back_as_well() {
 }
 
 #[test]
+fn the_answer_of_a_turn_that_has_changed_something_is_said_once() {
+    let user = User::new();
+    let calls = json!({"calls": [{"name": "write_file", "arguments": {"path": "a", "content": "1\n"}}]});
+    let script = user.script(&json!([calls, {"text": "It is done."}]));
+    let ended = user.run(&["exec", "--sandbox", "workspace-write", "--script", &script, "go"]);
+    assert_eq!(ended.stdout, "It is done.\n");
+    assert!(!ended.stderr.contains("It is done."), "{}", ended.stderr);
+}
+
+#[test]
 fn a_turn_ends_with_a_diff_of_what_it_has_changed() {
     let user = User::new();
     user.file("a", "0\n");
@@ -227,4 +237,22 @@ fn a_file_that_was_removed_comes_back_with_its_attributes() {
     let mut value = [0; 16];
     let length = rustix::fs::getxattr(user.work().join("a"), "user.origin", &mut value[..]).unwrap();
     assert_eq!((&value[..length], user.read("a").as_str()), (&b"\xff there"[..], "0\n"));
+}
+
+#[test]
+fn sessions_are_gone_back_through_one_after_the_other() {
+    let user = User::new();
+    user.file("a", "0\n");
+    for number in 1..=3 {
+        work(&user, &[write(&format!("new{number}"), "x\n"), write("a", &format!("{number}\n"))]);
+    }
+    assert_eq!(user.run(&["undo", "--list"]).stdout.lines().count(), 6);
+    for number in (1..=3).rev() {
+        assert_eq!(user.read("a"), format!("{number}\n"));
+        user.run(&["undo"]).assert_code(0);
+        user.run(&["undo"]).assert_code(0);
+        assert!(!user.work().join(format!("new{number}")).exists());
+    }
+    assert_eq!(user.read("a"), "0\n");
+    user.run(&["undo"]).assert_code(2);
 }

@@ -13,9 +13,13 @@ pub(crate) struct Pid(pub(super) libc::pid_t);
 impl Pid {
     /// Sends a signal to every process of the child's group. A group that is already gone is fine.
     pub(super) fn kill_group(self, signal: c_int) {
+        // Who was stopped hears no other signal before this one.
         // SAFETY: takes numbers only. The group has the child's number, and that cannot have passed to others while
         // the child is not collected.
-        unsafe { libc::killpg(self.0, signal) };
+        unsafe {
+            libc::killpg(self.0, signal);
+            libc::killpg(self.0, libc::SIGCONT);
+        }
     }
 
     /// Kills the child alone.
@@ -41,7 +45,10 @@ impl Pid {
     /// Asks the child to end. The first process of a sandbox passes it on to everyone.
     pub(crate) fn ask_to_end(self) {
         // SAFETY: takes numbers only; the number is the child's as long as it is not collected.
-        unsafe { libc::kill(self.0, libc::SIGTERM) };
+        unsafe {
+            libc::kill(self.0, libc::SIGTERM);
+            libc::kill(self.0, libc::SIGCONT);
+        }
     }
 
     /// How the child ended, if it has. Gives its number back to the system.

@@ -117,3 +117,13 @@ async fn a_block_is_numbered_like_the_file() {
         "L52:     if x:\nL53:         y()\nL54:     z()"
     );
 }
+
+#[tokio::test]
+async fn a_page_that_begins_inside_a_private_key_does_not_show_it() {
+    let key = "MIIEowIBAAKCAQEA3Tz2mr7SZiAMfQyuvBjM9Oi9Qp8nXyVQ0bVb5gX1kT7uYh2s\n".repeat(9);
+    let file = format!("a\n-----BEGIN RSA PRIVATE KEY-----\n{key}-----END RSA PRIVATE KEY-----\nb\n");
+    let hidden: String = (9..=11).map(|line| format!("L{line}: [REDACTED:private-key]\n")).collect();
+    let end = "L12: -----END RSA PRIVATE KEY-----\nL13: b";
+    assert_eq!(read(file.as_str(), r#","offset":9"#).await, format!("{hidden}{end}"));
+    assert_eq!(read(file.as_str(), r#","offset":13"#).await, "L13: b");
+}
