@@ -182,3 +182,39 @@ async fn what_needs_judgement_or_an_answer_is_not_guessed() {
     let (percent, report) = score(include_str!("builtin/declined.jsonl"), changes).await;
     assert_eq!(percent, 100, "{report}");
 }
+
+#[tokio::test]
+async fn a_file_named_from_the_root_on_is_not_written_over() {
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path().canonicalize().unwrap();
+    let [kept, moved] = ["kept.txt", "moved.txt"].map(|name| place.join(name));
+    fs::write(&kept, "old\n").unwrap();
+    fs::write(&moved, "moved\n").unwrap();
+    for ask in [
+        format!("create {} with the content \"new\"", kept.display()),
+        format!("rename moved.txt to {}", kept.display()),
+    ] {
+        let answer = run(&ask, &place).await.answer;
+        assert!(answer.contains("exists already"), "{ask}: {answer}");
+    }
+    let found = [kept, moved].map(|path| fs::read_to_string(path).unwrap());
+    assert_eq!(found, ["old\n", "moved\n"]);
+}
+
+/// A listing lacks what is ignored, and the file of that name elsewhere is not the one that is meant.
+#[tokio::test]
+async fn an_ignored_file_is_not_taken_for_another_of_its_name() {
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path().canonicalize().unwrap();
+    // Ignore files count only in a repository.
+    for directory in [".git", "docs"] {
+        fs::create_dir(place.join(directory)).unwrap();
+    }
+    for (path, content) in [(".gitignore", "/.env\n"), (".env", "A=1\n"), ("docs/.env", "B=2\n")] {
+        fs::write(place.join(path), content).unwrap();
+    }
+    let answer = run("replace \"1\" with \"3\" in .env", &place).await.answer;
+    assert_eq!(fs::read_to_string(place.join(".env")).unwrap(), "A=3\n", "{answer}");
+    let answer = run("delete .env", &place).await.answer;
+    assert!(!place.join(".env").exists() && place.join("docs/.env").exists(), "{answer}");
+}

@@ -89,11 +89,25 @@ phrases! {
     ChangesNothing:
         "You said that nothing may be changed, so I left {0} alone.",
         "你说了不要修改，所以我没有动 {0}。";
+    NotRun:
+        "You said that nothing may be changed, so I did not run {0}.",
+        "你说了不要修改，所以我没有运行 {0}。";
+    TheTests: "the tests", "测试";
+    Question:
+        "I took this for a question, not an order, and did nothing. If you want it done, say: {0}",
+        "我把这当作提问而不是指令，所以什么也没做。如果要我做，请说：{0}";
+    OrderDelete: "delete {0}", "删除 {0}";
+    OrderRename: "rename {0} to {1}", "把 {0} 重命名为 {1}";
+    OrderReplace: "replace \"{0}\" with \"{1}\" in {2}", "把 {2} 里的“{0}”替换为“{1}”";
+    OrderCreate: "create {0}", "新建 {0}";
+    OrderRun: "run {0}", "运行 {0}";
     NoFile: "There is no file `{0}` here.", "这里没有文件 `{0}`。";
     NoPlace: "There is no file or directory `{0}` here.", "这里没有文件或目录 `{0}`。";
     DidYouMean: "Did you mean {0}?", "你是指 {0} 吗？";
     SeveralFiles: "`{0}` could be any of these; which one?", "`{0}` 可能是下面这些，是哪一个？";
-    Exists: "`{0}` exists already; I left it alone.", "`{0}` 已经存在，我没有动它。";
+    Exists:
+        "`{0}` exists already; I left it alone. Without a model I make new files and replace quoted text in those that are there.",
+        "`{0}` 已经存在，我没有动它。没有模型时我只能新建文件，或替换文件中用引号写明的文本。";
     Failed: "It did not work: {0}", "没有成功：{0}";
     ReadOnly:
         "Nothing may be written in this sandbox; `-s workspace-write` lets commands and tools write here.",

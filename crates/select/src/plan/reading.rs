@@ -116,6 +116,29 @@ impl Reading {
         word.place(&self.plain)
     }
 
+    /// Whether it asks if something may be done, or says that it could be, and is no polite way to order it: `can I delete
+    /// it`, `I could delete it`, 可以删了吗.
+    pub(super) fn is_question(&self) -> bool {
+        const DOUBTS: [&str; 3] = ["可以", "能不能", "吗"];
+        const REQUESTS: [&str; 7] = ["请", "帮", "你", "您", "麻烦", "劳驾", "给我"];
+        let says = |words: &[&str]| words.iter().any(|word| self.plain.contains(word));
+        let words: Vec<_> = self.plain.split_whitespace().collect();
+        let mut polite = says(&REQUESTS);
+        for (at, word) in words.iter().enumerate() {
+            match (*word, words.get(at + 1)) {
+                // What follows is what to run: `run the tests I wrote`.
+                ("run", _) => break,
+                ("can" | "could" | "would", Some(&"you")) => polite = true,
+                ("i" | "we", Some(&"want")) => {}
+                ("can" | "could" | "would" | "should" | "shall" | "may" | "i" | "we", _) => return true,
+                _ => {}
+            }
+        }
+        // `a.txt 删了` tells what was done, 把 a.txt 删了 is an order.
+        let told = says(&["删了", "掉了"]) && !says(&["把", "将"]);
+        !polite && (told || says(&DOUBTS) || self.text.trim_end().ends_with(['?', '？']))
+    }
+
     /// Names of files and directories, without globs.
     pub(super) fn names(&self) -> Vec<&str> {
         let names = self.pieces.iter().filter_map(|piece| match piece {
@@ -318,4 +341,29 @@ fn clauses(text: &str) -> impl Iterator<Item = &str> {
 /// The extension that a name such as `.py` is.
 fn extension_of(name: &str) -> Option<String> {
     words::extension(name.strip_prefix('.')?).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_is_told_from_a_polite_order() {
+        for (request, is_question) in [
+            ("can i delete a.txt", true),
+            ("ok i delete a.txt", true),
+            ("you can delete a.txt", true),
+            ("delete a.txt?", true),
+            ("could you delete a.txt?", false),
+            ("I want to delete a.txt", false),
+            ("run the tests I wrote", false),
+            ("a.txt 可以删了吗", true),
+            ("a.txt 删了", true),
+            ("把 a.txt 删了", false),
+            ("请问你能不能删 a.txt？", false),
+            ("运行性能测试", false),
+        ] {
+            assert_eq!(Reading::new(request).is_question(), is_question, "{request}");
+        }
+    }
 }

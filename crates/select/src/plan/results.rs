@@ -14,6 +14,11 @@ pub(super) fn numbered(output: &str) -> Option<Vec<(u64, &str)>> {
     (!rows.is_empty()).then_some(rows)
 }
 
+/// Why a file could not be read, if it could not.
+pub(super) fn unreadable(output: &str) -> Option<&str> {
+    output.strip_prefix("failed to read file: ").map(str::trim_end)
+}
+
 /// Entries of a directory, as paths from it on.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Listing<'a> {
@@ -116,6 +121,8 @@ mod tests {
     fn other_results_are_read_too() {
         assert_eq!(numbered("L1: a\nL2:  b"), Some(vec![(1, "a"), (2, " b")]));
         assert_eq!(numbered("failed to read file"), None);
+        assert_eq!(unreadable("failed to read file: `a` does not exist\n"), Some("`a` does not exist"));
+        assert_eq!(unreadable("L1: failed to read file: `a` does not exist"), None);
         let listed = Listing { files: vec!["a/b", "c"], directories: vec!["a"], more: true };
         assert_eq!(listing("Absolute path: /w\na/\na/b\nc@\nMore than 3 entries found"), Some(listed));
         assert_eq!(command("Exit code: 1\nWall time: 0.1 seconds\nOutput:\nno\n"), Some((1, "no\n")));

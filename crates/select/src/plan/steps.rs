@@ -5,6 +5,7 @@ use super::{
     phrases::Phrase,
     reading::Reading,
     run::{Next, Planned, Run},
+    words::Word,
 };
 
 mod change;
@@ -19,6 +20,11 @@ mod show;
 impl Run<'_> {
     /// The answer, or what must happen before there is one.
     pub(super) fn reach(&self, goal: &Goal, reading: &Reading) -> Planned<String> {
+        if reading.is_question()
+            && let Some(order) = self.order(goal, reading)
+        {
+            return Err(self.ends(Phrase::Question, &[&order]));
+        }
         match goal {
             Goal::Show { files, part } => self.show_all(files, *part),
             Goal::Define { name, show } => self.define(name, *show),
@@ -27,8 +33,11 @@ impl Run<'_> {
             Goal::Search { texts, scope, want } => self.search(texts, scope, *want),
             Goal::List { directory } => self.list(directory.as_deref()),
             Goal::Layout => self.layout(),
-            Goal::Run { command } => self.run(command),
-            Goal::Test { filter, code } => self.test(filter.as_deref(), *code),
+            Goal::Run { command } => self.unless_idle(reading, &format!("`{command}`"))?.run(command),
+            Goal::Test { filter, code } => {
+                let tests = self.say(Phrase::TheTests, &[]);
+                self.unless_idle(reading, &tests)?.test(filter.as_deref(), *code)
+            }
             Goal::CountLines(scope) => self.count_lines(scope),
             Goal::CountFiles(scope) => self.count_files(scope),
             Goal::CountFunctions(scope) => self.count_functions(scope),
@@ -57,6 +66,26 @@ impl Run<'_> {
     /// What is said comes before what is asked for: *do not change anything* wins over an order to.
     fn unless_forbidden(&self, reading: &Reading, name: &str) -> Planned<&Self> {
         if reading.changes_nothing { Err(self.ends(Phrase::ChangesNothing, &[name])) } else { Ok(self) }
+    }
+
+    /// Nobody can say what a command changes.
+    fn unless_idle(&self, reading: &Reading, what: &str) -> Planned<&Self> {
+        if reading.changes_nothing { Err(self.ends(Phrase::NotRun, &[what])) } else { Ok(self) }
+    }
+
+    /// How to say clearly that something is to be done which does more than look.
+    fn order(&self, goal: &Goal, reading: &Reading) -> Option<String> {
+        let tests = self.say(Phrase::TheTests, &[]);
+        Some(match goal {
+            Goal::Delete { file } => self.say(Phrase::OrderDelete, &[file]),
+            Goal::Rename { from, to } => self.say(Phrase::OrderRename, &[from, to]),
+            Goal::Replace { file, old, new } => self.say(Phrase::OrderReplace, &[old, new, file]),
+            Goal::Create { path, .. } => self.say(Phrase::OrderCreate, &[path]),
+            Goal::Run { command } => self.say(Phrase::OrderRun, &[&format!("`{command}`")]),
+            // `do the tests pass?` is best answered by running them.
+            Goal::Test { .. } if !reading.has(Word::Outcome) => self.say(Phrase::OrderRun, &[&tests]),
+            _ => return None,
+        })
     }
 
     /// What a command printed that ended well, or as it may.

@@ -69,7 +69,7 @@ const WORDS: &[(Word, &str, &str)] = &[
     (Word::Test, "test tests testing", "测试"),
     (Word::Outcome, "pass passing passed passes fail failing failed fails failure* green red ok broken", "通过 失败 成功 挂了 报错"),
     (Word::Create, "create make new touch write add", "新建 创建 建立 建一个 写入 生成文件"),
-    (Word::Replace, "replace change substitute swap", "替换 改成 改为 换成 修改为 换为"),
+    (Word::Replace, "replace change substitute", "替换 改成 改为 换成 修改为 换为"),
     (Word::Rename, "rename move mv", "重命名 改名 移动 移到 挪到"),
     (Word::Delete, "delete remove rm erase", "删除 删掉 移除 删了 删"),
     (Word::Think, "update append refactor* implement* fix* debug* optimi* improve* rewrite translate* summari* review document develop solve design port upgrade migrate convert clean_up advise recommend",

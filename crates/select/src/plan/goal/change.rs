@@ -8,14 +8,20 @@ use crate::plan::{phrases::Phrase, pieces::Piece, reading::Reading, words::Word}
 const LOOKING: [Word; 6] = [Word::Show, Word::Find, Word::Search, Word::Count, Word::Who, Word::Compare];
 
 /// Words that may stand in any order without changing what it says.
-const POLITE: &str = " please can could would you kindly just now the a an my this that file files named called for me to into from as in it i want ok okay but and ";
-const POLITE_CHINESE: &str = "请 帮我 给我 麻烦 能不能 可以 把 将 给 在 这个 那个 这 那 一个 文件 一下 吧 吗 名为 名叫 叫 了 到 为 成 的 里 中 但 但是 并 也";
+const POLITE: &str = " please can could would should shall may you kindly just now the a an my this that file files named called for me to into from as in it i we want ok okay but and ";
+const POLITE_CHINESE: &str = "请 帮我 给我 麻烦 你能不能 能不能 你可以 可以 你能 您能 把 将 给 在 这个 那个 这 那 一个 文件 一下 吧 吗 名为 名叫 叫 了 到 为 成 的 里 中 但 但是 并 也";
 
 pub(super) fn delete(reading: &Reading) -> Option<Goal> {
     if !reading.begins_with(Word::Delete, &LOOKING) {
         return None;
     }
-    let plain = says_only(reading, "delete remove rm erase", "删除 删掉 移除 删了 删 掉");
+    // `delete that from a.txt` means a part of it.
+    let within = reading.pieces.iter().any(|piece| match piece {
+        Piece::Word(word) => ["from", "in"].contains(&word.to_lowercase().as_str()),
+        Piece::Glyphs(text) => text.contains(['里', '中']),
+        _ => false,
+    });
+    let plain = !within && says_only(reading, "delete remove rm erase", "删除 删掉 移除 删了 删 掉");
     Some(match names(reading).as_slice() {
         [file] if plain => Goal::Delete { file: file.clone() },
         [_] => Goal::Say(Phrase::NeedsModel),
@@ -62,7 +68,7 @@ pub(super) fn replace(reading: &Reading) -> Option<Goal> {
     }
     let quoted = reading.quoted();
     let texts = match quoted[..] {
-        [old, new] if says_only(reading, REPLACING, REPLACING_CHINESE) => {
+        [old, new] if is_joined(reading) && says_only(reading, REPLACING, REPLACING_CHINESE) => {
             Some((old.to_owned(), new.to_owned()))
         }
         [] => bare(reading),
@@ -78,7 +84,7 @@ pub(super) fn replace(reading: &Reading) -> Option<Goal> {
 }
 
 const REPLACING: &str =
-    "replace change substitute swap all every occurrence occurrences of word text string with by";
+    "replace change substitute all every occurrence occurrences of word text string with by";
 const REPLACING_CHINESE: &str = "替换 改成 改为 换成 修改为 换为 所有 全部 文本 字符串 每个 都";
 
 /// Texts without quotes around `with`, `to`, 改成: one word each, and nothing else in the order that could belong to them.
@@ -88,23 +94,34 @@ fn bare(reading: &Reading) -> Option<(String, String)> {
         Piece::Number(number) => Some(number.to_string()),
         Piece::Name(_) | Piece::Quoted(_) | Piece::Range(..) | Piece::Glyphs(_) => None,
     };
-    let joins = |piece: &Piece| match piece {
-        Piece::Word(word) => ["with", "to", "by", "into"].contains(&word.as_str()),
-        Piece::Glyphs(glyphs) => Word::Replace.place(glyphs).is_some(),
-        _ => false,
-    };
     let at = reading.pieces.windows(3).position(|three| joins(&three[1]))?;
     let pair = (text(&reading.pieces[at])?, text(&reading.pieces[at + 2])?);
     let others = reading.pieces.iter().enumerate().filter(|(place, _)| *place != at && *place != at + 2);
     // `the colour` means something that is called so, not the word.
-    let words: Vec<_> = others
-        .filter_map(|(_, piece)| match piece {
-            Piece::Word(word) | Piece::Symbol(word) => Some(word.to_lowercase()),
-            _ => None,
-        })
-        .collect();
-    let allowed = format!(" {REPLACING} to into in please file ");
-    words.iter().all(|word| allowed.contains(&format!(" {word} "))).then_some(pair)
+    let allowed = format!(" {REPLACING} to into in please file can could would should you i we want ");
+    let mut others = others.map(|(_, piece)| match piece {
+        Piece::Word(word) | Piece::Symbol(word) => allowed.contains(&format!(" {} ", word.to_lowercase())),
+        Piece::Glyphs(text) => is_known(reading, text, REPLACING_CHINESE),
+        Piece::Name(_) | Piece::Quoted(_) | Piece::Number(_) | Piece::Range(..) => true,
+    });
+    others.all(|known| known).then_some(pair)
+}
+
+/// Whether what stands between the first quotation and the second makes the one the other. `A for B`, `A and B` do not say
+/// which of them goes.
+fn is_joined(reading: &Reading) -> bool {
+    let is_quoted = |piece: &Piece| matches!(piece, Piece::Quoted(_));
+    let between = reading.pieces.iter().skip_while(|piece| !is_quoted(piece)).skip(1);
+    between.take_while(|piece| !is_quoted(piece)).any(joins)
+}
+
+/// `with`, 改成: what stands before it becomes what stands after it.
+fn joins(piece: &Piece) -> bool {
+    match piece {
+        Piece::Word(word) => ["with", "to", "by", "into"].contains(&word.as_str()),
+        Piece::Glyphs(glyphs) => glyphs.ends_with(['为', '成']),
+        _ => false,
+    }
 }
 
 /// Names of files; a quotation is one too.
@@ -122,12 +139,15 @@ pub(super) fn says_only(reading: &Reading, english: &str, chinese: &str) -> bool
     reading.pieces.iter().all(|piece| match piece {
         Piece::Quoted(_) | Piece::Name(_) => true,
         Piece::Word(word) => allowed.contains(&format!(" {} ", word.to_lowercase())),
-        Piece::Glyphs(text) => {
-            let words = chinese.split(' ').chain(POLITE_CHINESE.split(' '));
-            // A Chinese name of a file is among the words as well.
-            let names = reading.names().into_iter().any(|name| name.starts_with(text.as_str()));
-            names || words.fold(text.clone(), |left, word| left.replace(word, "")).is_empty()
-        }
+        Piece::Glyphs(text) => is_known(reading, text, chinese),
         Piece::Symbol(_) | Piece::Number(_) | Piece::Range(..) => false,
     })
+}
+
+/// Whether a Chinese text has no words but these and polite ones.
+fn is_known(reading: &Reading, text: &str, words: &str) -> bool {
+    // A Chinese name of a file is among the words as well.
+    let names = reading.names().into_iter().any(|name| name.starts_with(text));
+    let words = words.split(' ').chain(POLITE_CHINESE.split(' '));
+    names || words.fold(text.to_owned(), |left, word| left.replace(word, "")).is_empty()
 }

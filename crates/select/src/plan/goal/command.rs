@@ -5,7 +5,7 @@ use crate::plan::{phrases::Phrase, pieces::Piece, reading::Reading, words::Word}
 
 /// Programs by which a command is recognised that is not between backticks.
 const PROGRAMS: &str = " awk basename bun cargo cat cmake cp curl cut date deno df diff dirname docker du echo env file find git go gradle grep \
-    head id java javac jq just kubectl ls make mkdir mvn mv node npm npx perl php pip pip3 pnpm printenv printf ps pwd pytest python python3 rg rm ruby \
+    head id java javac jq kubectl ls make mkdir mvn mv node npm npx perl php pip pip3 pnpm printenv printf ps pwd pytest python python3 rg rm ruby \
     rustc rustup sed seq sh bash sleep sort stat tail tar touch tr tree true false uname uniq wc which whoami xargs yarn zip ";
 
 /// Verbs a command is given by, and what may stand before them and between them and the command.
@@ -32,12 +32,20 @@ pub(super) fn run(reading: &Reading) -> Option<Goal> {
         [command] if reading.has(Word::Run) => {
             let words = "run execute exec launch command and show print output result of what tell its";
             says_only(reading, words, "运行 执行 跑 命令 指令 以下 下 并 显示 输出 结果 看看")
-                .then_some(command)
+                .then_some(command)?
         }
-        _ => spelled(&reading.text),
+        _ => match spelled(&reading.text)? {
+            command if goes_on(command) => return Some(Goal::Say(Phrase::WhichCommand)),
+            command => command,
+        },
     };
-    command.map(|command| Goal::Run { command: command.to_owned() })
+    Some(Goal::Run { command: command.to_owned() })
 }
+
+/// What ends a command that nothing marks the end of: a word of these belongs to the sentence and not to the command.
+const SENTENCE: &str = " and then please tell what which how why if so to for me in on at from of with until unless when because but or only once \
+    twice again now after before afterwards also first next the a an my our your it its this that i you we ";
+const SENTENCE_CHINESE: [&str; 10] = ["并", "然后", "再", "显示", "看", "告诉", "输出", "结果", "吗", "，"];
 
 /// What follows the verb, if that is where the request begins and it begins with a program.
 fn spelled(text: &str) -> Option<&str> {
@@ -48,6 +56,16 @@ fn spelled(text: &str) -> Option<&str> {
     let command = without(&start[verb.len()..], &BETWEEN).trim_end_matches(['。', '？', '！']);
     let program = command.split_whitespace().next()?;
     (PROGRAMS.contains(&format!(" {program} ")) || program.starts_with("./")).then_some(command)
+}
+
+/// Whether what follows the program says more than its arguments.
+fn goes_on(command: &str) -> bool {
+    let says = |word: &str| {
+        let word = format!(" {} ", word.trim_end_matches(['.', ',', ';', ':', '!', '?']).to_lowercase());
+        SENTENCE.contains(&word) || Word::Show.place(&word).is_some()
+    };
+    let chinese = SENTENCE_CHINESE.iter().any(|word| command.contains(word));
+    chinese || command.contains(", ") || command.split_whitespace().skip(1).any(says)
 }
 
 /// A text without any of these words at its beginning.

@@ -4,7 +4,7 @@ use super::{Goal, Want, change::says_only};
 use crate::plan::{
     pieces::Piece,
     reading::{Part, Reading, Scope},
-    words::Word,
+    words::{self, Word},
 };
 
 /// Lines around a place where the request does not say how many.
@@ -91,12 +91,16 @@ fn sought(reading: &Reading) -> Option<String> {
         return None;
     }
     let place = reading.scope().place;
+    // `csv files` says where to look.
+    let kind = reading.kind();
+    let is_kind = |word: &str| kind.is_some() && words::extension(word) == kind.as_deref();
     let is_mark = |word: &str| MARKS.contains(&format!(" {} ", word.to_lowercase()));
     let last = reading.words().enumerate().filter(|(_, word)| is_mark(word)).last();
-    let after = last.and_then(|(at, _)| reading.words().skip(at + 1).find(|word| !is_common(word)));
+    let after =
+        last.and_then(|(at, _)| reading.words().skip(at + 1).find(|word| !is_common(word) && !is_kind(word)));
     let only = || {
         let chinese = reading.pieces.iter().any(|piece| matches!(piece, Piece::Glyphs(_)));
-        reading.words().find(|word| chinese && !is_common(word))
+        reading.words().find(|word| chinese && !is_common(word) && !is_kind(word))
     };
     after.or_else(only).filter(|word| Some(*word) != place.as_deref()).map(str::to_owned)
 }
