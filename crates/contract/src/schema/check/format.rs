@@ -1,4 +1,5 @@
-//! The formats of text that can be told at a glance. Others are left to the tool.
+//! The formats of text that can be told at a glance. Others are left to the tool; and so is whatever a server's own
+//! library may read: pydantic takes dates for times, Python UUIDs without dashes, browsers any text after a scheme.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -7,7 +8,8 @@ type Format = (&'static str, &'static str, fn(&str) -> bool);
 
 const FORMATS: [Format; 10] = [
     ("date-time", "a date and time such as 2026-01-31T08:30:00Z", is_date_time),
-    ("date", "a date such as 2026-01-31", is_date),
+    // With a time it is the day of that time, or to some tools must be midnight.
+    ("date", "a date such as 2026-01-31", is_date_time),
     ("time", "a time such as 08:30:00Z", is_time),
     ("email", "an email address", is_email),
     ("hostname", "the name of a host", is_hostname),
@@ -24,12 +26,14 @@ pub(super) fn broken(name: &str, text: &str) -> Option<&'static str> {
     (!has(text)).then_some(words)
 }
 
+/// A date alone is its first moment, and a number is seconds since 1970, to many tools.
 fn is_date_time(text: &str) -> bool {
-    let at = text.find(['T', 't', ' ']);
-    at.is_some_and(|at| is_date(&text[..at]) && is_time(&text[at + 1..]))
+    let is_seconds = || text.parse::<f64>().is_ok_and(f64::is_finite);
+    let parts = || text.split_once(['T', 't', ' ', '_']);
+    is_day(text) || is_seconds() || parts().is_some_and(|(date, time)| is_day(date) && is_time(time))
 }
 
-fn is_date(text: &str) -> bool {
+fn is_day(text: &str) -> bool {
     let [year, month, day] = parts::<3>(text, '-')
         .map_or([None; 3], |[year, month, day]| [number(year, 4), number(month, 2), number(day, 2)]);
     let (Some(year), Some(month), Some(day)) = (year, month, day) else { return false };
@@ -47,14 +51,21 @@ fn is_date(text: &str) -> bool {
 /// Seconds and the zone may be left out, which RFC 3339 does not allow and nearly every tool does.
 fn is_time(text: &str) -> bool {
     let (clock, zone) = text.split_at(text.find(['Z', 'z', '+', '-']).unwrap_or(text.len()));
-    let (clock, fraction) = clock.split_once('.').unwrap_or((clock, "0"));
+    let (clock, fraction) = clock.split_once(['.', ',']).unwrap_or((clock, "0"));
     let is_fraction = !fraction.is_empty() && fraction.bytes().all(|byte| byte.is_ascii_digit());
     let is_zone = match zone.as_bytes().first() {
         None => true,
         Some(b'Z' | b'z') => zone.len() == 1,
-        Some(_) => is_clock::<2>(&zone[1..]),
+        Some(_) => is_offset(&zone[1..]),
     };
     is_fraction && is_zone && (is_clock::<3>(clock) || is_clock::<2>(clock))
+}
+
+/// Hours, perhaps with minutes, perhaps with a colon between them.
+fn is_offset(text: &str) -> bool {
+    let (hours, minutes) = text.split_at_checked(2).unwrap_or((text, ""));
+    is_clock::<1>(hours)
+        && (minutes.is_empty() || is_clock::<2>(text) || is_clock::<2>(&format!("{hours}:{minutes}")))
 }
 
 /// Hours and minutes, perhaps with seconds, of which a minute may have one more.
@@ -75,7 +86,8 @@ fn is_email(text: &str) -> bool {
 
 fn is_hostname(text: &str) -> bool {
     let is_label = |label: &str| {
-        let is_letter = |c: char| c.is_alphanumeric() || c == '-';
+        // Names of containers and of services have underscores.
+        let is_letter = |c: char| c.is_alphanumeric() || "-_".contains(c);
         (1..=63).contains(&label.len())
             && label.chars().all(is_letter)
             && !label.starts_with('-')
@@ -89,15 +101,15 @@ fn is_uri(text: &str) -> bool {
         scheme.starts_with(|c: char| c.is_ascii_alphabetic())
             && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
     };
-    let is_rest = |rest: &str| {
-        !rest.is_empty() && !rest.contains(|c: char| c.is_whitespace() || "<>\"{}|\\^`".contains(c))
-    };
+    let is_rest = |rest: &str| !rest.is_empty() && !rest.contains(char::is_control);
     text.split_once(':').is_some_and(|(scheme, rest)| is_scheme(scheme) && is_rest(rest))
 }
 
 fn is_uuid(text: &str) -> bool {
-    let lengths = text.split('-').map(str::len);
-    lengths.eq([8, 4, 4, 4, 12]) && text.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit())
+    let bare = text.strip_prefix("urn:uuid:").unwrap_or(text);
+    let bare =
+        bare.strip_prefix('{').and_then(|bare| bare.strip_suffix('}')).unwrap_or(bare).replace('-', "");
+    bare.len() == 32 && bare.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// The parts between separators, if there are so many.
@@ -121,29 +133,55 @@ mod tests {
         let rows: [(&str, &[&str], &[&str]); 9] = [
             (
                 "date-time",
-                &["2026-01-31T08:30:00Z", "2024-02-29t23:59:60.5+05:30", "2026-01-31 08:30"],
-                &["2026-01-31", "2026-01-31T8:30", "2025-02-29T00:00:00Z", "2026-01-31T24:00:00Z", "T"],
+                &[
+                    "2026-01-31T08:30:00Z",
+                    "2024-02-29t23:59:60.5+05:30",
+                    "2026-01-31 08:30",
+                    "2026-01-31T08:30:00",
+                    "2026-01-31T08:30:00,5+0530",
+                    "2026-01-31",
+                    "1769848200",
+                ],
+                &["", "2026-01-3", "2026-01-31T8:30", "2025-02-29T00:00:00Z", "2026-01-31T24:00:00Z", "T"],
             ),
             (
                 "date",
-                &["2026-12-31", "2000-02-29"],
+                &["2026-12-31", "2000-02-29", "2026-12-31T00:00:00"],
                 &["2026-13-01", "1900-02-29", "26-1-1", "2026-01-01x", ""],
             ),
             (
                 "time",
-                &["08:30:00Z", "08:30:00.123+01:00", "08:30"],
-                &["08", "8:30:00Z", "08:30ZZ", "08:30:00.Z", "08:30:00+1", "中Z"],
+                &["08:30:00Z", "08:30:00.123+01:00", "08:30", "08:30:00", "08:30+01", "08:30-0130"],
+                &[
+                    "08",
+                    "8:30:00Z",
+                    "08:30ZZ",
+                    "08:30:00.Z",
+                    "08:30:00+1",
+                    "08:30+01:",
+                    "08:30+013",
+                    "中Z",
+                    "08:30+中",
+                ],
             ),
             (
                 "email",
                 &["a.b+c@example.com", "用户@例子.中国"],
                 &["a@", "@b.c", "a b@c.d", "a@b@c.d", "a@b..c"],
             ),
-            ("hostname", &["localhost", "a-b.example."], &["", "-a.b", "a_b", &"a".repeat(64)]),
+            ("hostname", &["localhost", "a-b.example.", "my_db"], &["", "-a.b", "a b", &"a".repeat(64)]),
             ("ipv4", &["127.0.0.1"], &["256.0.0.1", "1.2.3", "::1"]),
             ("ipv6", &["::1", "fe80::1:2"], &["127.0.0.1", ":::"]),
-            ("uri", &["https://x.y/z?q=1#f", "mailto:a@b"], &["x.y/z", "1http://x", "http:", "http://a b"]),
-            ("uuid", &["123e4567-e89b-12d3-a456-426614174000"], &["123e4567e89b12d3a456426614174000", "x"]),
+            (
+                "uri",
+                &["https://x.y/z?q=1#f", "mailto:a@b", "https://x/{a b}"],
+                &["x.y/z", "1http://x", "http:", "a:\n"],
+            ),
+            (
+                "uuid",
+                &["123e4567-e89b-12d3-a456-426614174000", "{123E4567e89b12d3a456426614174000}"],
+                &["123e4567-e89b-12d3-a456-42661417400", "x", "", "123e4567e89b12d3a45642661417400z"],
+            ),
         ];
         for (name, right, wrong) in rows {
             assert!(right.iter().all(|text| broken(name, text).is_none()), "{name} {right:?}");
