@@ -11,6 +11,10 @@ mod typed;
 /// How deep a schema, or a value checked against one, may be nested.
 const MAX_DEPTH: usize = 64;
 
+/// How long a schema may be, in bytes of what it says and of the paths where it says it, with all that its references
+/// repeat. A prompt has room for a small part of that.
+const MAX_BYTES: usize = 4 * 1024 * 1024;
+
 /// A parameter schema that is known to be understood: its root is an object, every `$ref` resolves, and nothing is
 /// nested without end. Keys are in alphabetical order, so the same schema is always the same bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,6 +63,9 @@ pub enum SchemaError {
     /// Nested beyond all reason.
     #[error("nested more than {MAX_DEPTH} deep")]
     TooDeep,
+    /// Long, or made long by references to places within one another.
+    #[error("longer than {} MB, or made so by its references", MAX_BYTES / 1024 / 1024)]
+    TooLarge,
 }
 
 impl Schema {
@@ -83,7 +90,7 @@ impl Schema {
 
     /// Everything in which a value does not fit, each with the path it is about. Takes bounded time whatever the schema
     /// says. Left to the tool: `unevaluatedProperties` and `unevaluatedItems`, formats nobody knows, and patterns that
-    /// cannot be matched in linear time.
+    /// cannot be matched in linear time or are large, as are the texts.
     pub fn check(&self, value: &Value) -> Vec<String> {
         check::check(&self.0, value)
     }

@@ -1,10 +1,10 @@
 //! The faithful form: what a schema says, minus what no server needs, plus what every server demands.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::{Map, Value, json};
 
-use super::{MAX_DEPTH, SchemaError, infer_type, kind_of};
+use super::{MAX_BYTES, MAX_DEPTH, SchemaError, infer_type, kind_of};
 
 /// Keywords whose value is one schema.
 pub(super) const ONE: [&str; 8] =
@@ -26,7 +26,14 @@ pub(super) fn root(schema: &Value) -> Result<Map<String, Value>, SchemaError> {
         Some(Value::Array(kinds)) if kinds.iter().any(|kind| kind == "object") => {}
         Some(other) => return Err(not_an_object(format!("type {other}"))),
     }
-    let mut walk = Walk { document: schema, definitions: definitions(given)?, used: BTreeSet::new() };
+    let mut walk = Walk {
+        document: schema,
+        definitions: definitions(given)?,
+        adopted: HashMap::new(),
+        used: BTreeSet::new(),
+        waiting: Vec::new(),
+        left: MAX_BYTES,
+    };
     let mut out = walk.object(given, "", 0)?;
     out.insert("type".into(), json!("object"));
     out.entry("properties").or_insert_with(|| json!({}));
@@ -35,25 +42,31 @@ pub(super) fn root(schema: &Value) -> Result<Map<String, Value>, SchemaError> {
 }
 
 /// The definitions of a schema under their modern name.
-fn definitions(schema: &Map<String, Value>) -> Result<Map<String, Value>, SchemaError> {
-    let mut all = Map::new();
+fn definitions(schema: &Map<String, Value>) -> Result<BTreeMap<String, &Value>, SchemaError> {
+    let mut all = BTreeMap::new();
     for keyword in ["definitions", "$defs"] {
         let Some(value) = schema.get(keyword) else { continue };
         let map = value.as_object().ok_or_else(|| wrong(keyword, "", "an object"))?;
-        all.extend(map.iter().map(|(name, schema)| (name.clone(), schema.clone())));
+        all.extend(map.iter().map(|(name, schema)| (name.clone(), schema)));
     }
     Ok(all)
 }
 
 struct Walk<'a> {
     document: &'a Value,
-    definitions: Map<String, Value>,
+    definitions: BTreeMap<String, &'a Value>,
+    /// Other places that references lead to, by their pointers, and the definitions that were made of them.
+    adopted: HashMap<&'a str, String>,
     /// Definitions some reference leads to; the others are left out.
     used: BTreeSet<String>,
+    /// Those of them that are still to be walked.
+    waiting: Vec<String>,
+    /// Bytes that may still be written.
+    left: usize,
 }
 
-impl Walk<'_> {
-    fn schema(&mut self, schema: &Value, path: &str, depth: usize) -> Result<Value, SchemaError> {
+impl<'a> Walk<'a> {
+    fn schema(&mut self, schema: &'a Value, path: &str, depth: usize) -> Result<Value, SchemaError> {
         match schema {
             Value::Bool(true) => Ok(json!({})),
             Value::Bool(false) => Ok(json!({"not": {}})),
@@ -64,7 +77,7 @@ impl Walk<'_> {
 
     fn object(
         &mut self,
-        schema: &Map<String, Value>,
+        schema: &'a Map<String, Value>,
         path: &str,
         depth: usize,
     ) -> Result<Map<String, Value>, SchemaError> {
@@ -74,10 +87,12 @@ impl Walk<'_> {
         let mut out = Map::new();
         for (keyword, value) in schema {
             let here = format!("{path}/{keyword}");
+            self.spend(here.len())?;
             match keyword.as_str() {
                 "definitions" | "$defs" => {}
                 name if DROPPED.contains(&name) => {}
                 "const" => {
+                    self.spend(bytes(value))?;
                     out.entry("enum").or_insert_with(|| json!([value]));
                 }
                 "$ref" => {
@@ -112,6 +127,7 @@ impl Walk<'_> {
                     return Err(wrong("type", path, "the name of a JSON type, or a list of them"));
                 }
                 _ => {
+                    self.spend(bytes(value))?;
                     out.insert(keyword.clone(), value.clone());
                 }
             }
@@ -122,12 +138,14 @@ impl Walk<'_> {
 
     fn map(
         &mut self,
-        map: &Map<String, Value>,
+        map: impl IntoIterator<Item = (&'a String, &'a Value)>,
         path: &str,
         depth: usize,
     ) -> Result<Map<String, Value>, SchemaError> {
-        let each = map.iter().map(|(name, schema)| {
-            self.schema(schema, &format!("{path}/{name}"), depth).map(|schema| (name.clone(), schema))
+        let each = map.into_iter().map(|(name, schema)| {
+            let here = format!("{path}/{name}");
+            self.spend(here.len())?;
+            Ok((name.clone(), self.schema(schema, &here, depth)?))
         });
         each.collect()
     }
@@ -135,28 +153,27 @@ impl Walk<'_> {
     /// What `dependencies` held before 2019: names, or a schema, for each name.
     fn dependencies(
         &mut self,
-        value: &Value,
+        value: &'a Value,
         path: &str,
         depth: usize,
         out: &mut Map<String, Value>,
     ) -> Result<(), SchemaError> {
         let all = value.as_object().ok_or_else(|| wrong("dependencies", path, "an object"))?;
-        let (names, schemas): (Map<_, _>, Map<_, _>) = all
-            .iter()
-            .map(|(name, each)| (name.clone(), each.clone()))
-            .partition(|(_, each)| each.is_array());
+        let (names, schemas): (Vec<_>, Vec<_>) = all.iter().partition(|(_, each)| each.is_array());
         if !names.is_empty() {
+            self.spend(bytes(value))?;
+            let names = names.into_iter().map(|(name, needed)| (name.clone(), needed.clone())).collect();
             out.entry("dependentRequired").or_insert(Value::Object(names));
         }
         if !schemas.is_empty() {
-            let schemas = self.map(&schemas, &format!("{path}/dependencies"), depth + 1)?;
+            let schemas = self.map(schemas, &format!("{path}/dependencies"), depth + 1)?;
             out.entry("dependentSchemas").or_insert(Value::Object(schemas));
         }
         Ok(())
     }
 
     /// Checks a reference and notes its target.
-    fn reference(&mut self, value: &Value, path: &str) -> Result<String, SchemaError> {
+    fn reference(&mut self, value: &'a Value, path: &str) -> Result<String, SchemaError> {
         let target = value.as_str().ok_or_else(|| wrong("$ref", path, "a string"))?;
         if target == "#" {
             return Ok(target.to_owned());
@@ -166,28 +183,35 @@ impl Walk<'_> {
         let dangling = || SchemaError::Dangling { path: path.to_owned(), target: target.to_owned() };
         let name = name.or_else(|| self.adopt(target)).ok_or_else(dangling)?;
         let reference = format!("#/$defs/{name}");
-        self.used.insert(name);
+        self.spend(reference.len())?;
+        if self.used.insert(name.clone()) {
+            self.waiting.push(name);
+        }
         Ok(reference)
     }
 
     /// Makes a definition of any other place in the document, which generators refer to instead of repeating it.
-    fn adopt(&mut self, target: &str) -> Option<String> {
+    fn adopt(&mut self, target: &'a str) -> Option<String> {
         let pointer = target.strip_prefix('#').filter(|pointer| pointer.starts_with('/'))?;
+        if let Some(name) = self.adopted.get(pointer) {
+            return Some(name.clone());
+        }
         let schema = self.document.pointer(pointer).filter(|schema| schema.is_object())?;
         let mut name = pointer[1..].replace(['/', '~'], ".");
-        while self.definitions.get(&name).is_some_and(|other| other != schema) {
-            name.push('_');
+        while self.definitions.contains_key(&name) {
+            name = format!("{name}_{}", self.definitions.len());
         }
-        self.definitions.insert(name.clone(), schema.clone());
+        self.definitions.insert(name.clone(), schema);
+        self.adopted.insert(pointer, name.clone());
         Some(name)
     }
 
     /// Adds the definitions that are used, and those they use in turn.
     fn attach(&mut self, out: &mut Map<String, Value>) -> Result<(), SchemaError> {
         let mut done = Map::new();
-        while let Some(name) = self.used.iter().find(|name| !done.contains_key(*name)).cloned() {
-            let schema = self.definitions.get(&name).cloned().unwrap_or_default();
-            let schema = self.schema(&schema, &format!("/$defs/{name}"), 1)?;
+        while let Some(name) = self.waiting.pop() {
+            let Some(schema) = self.definitions.get(&name).copied() else { continue };
+            let schema = self.schema(schema, &format!("/$defs/{name}"), 1)?;
             done.insert(name, schema);
         }
         if !done.is_empty() {
@@ -195,6 +219,22 @@ impl Walk<'_> {
         }
         Ok(())
     }
+
+    fn spend(&mut self, bytes: usize) -> Result<(), SchemaError> {
+        self.left = self.left.checked_sub(bytes).ok_or(SchemaError::TooLarge)?;
+        Ok(())
+    }
+}
+
+/// About how long a value is.
+fn bytes(value: &Value) -> usize {
+    let inside: usize = match value {
+        Value::Array(items) => items.iter().map(bytes).sum(),
+        Value::Object(members) => members.iter().map(|(name, value)| name.len() + bytes(value)).sum(),
+        Value::String(text) => text.len(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+    };
+    4 + inside
 }
 
 /// Adds what servers refuse to do without.
@@ -216,7 +256,10 @@ fn demands(schema: &mut Map<String, Value>) {
 fn is_type(value: &Value) -> bool {
     const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "object", "array", "null"];
     let known = |value: &Value| value.as_str().is_some_and(|name| TYPES.contains(&name));
-    known(value) || value.as_array().is_some_and(|list| !list.is_empty() && list.iter().all(known))
+    known(value)
+        || value
+            .as_array()
+            .is_some_and(|list| (1..=TYPES.len()).contains(&list.len()) && list.iter().all(known))
 }
 
 fn wrong(keyword: &str, path: &str, expected: &'static str) -> SchemaError {

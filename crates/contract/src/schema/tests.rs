@@ -317,3 +317,29 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_place_referred_to_many_times_is_kept_once() {
+    let place = json!({"enum": (0..1000).collect::<Vec<_>>()});
+    let mut properties: Map<String, Value> =
+        (0..800).map(|at| (format!("p{at}"), json!({"$ref": "#/properties/place"}))).collect();
+    properties.insert("place".into(), place.clone());
+    // The name its definition would have is taken.
+    let given = json!({"properties": properties, "$defs": {"properties.place": {"type": "string"}}});
+    let whole = Schema::new(&given).unwrap().project(Profile::Faithful);
+    assert_eq!(whole["$defs"], json!({"properties.place_1": place}));
+    assert_eq!(whole["properties"]["p799"], json!({"$ref": "#/$defs/properties.place_1"}));
+}
+
+#[test]
+fn a_schema_that_its_references_make_too_long_is_refused() {
+    let long = "x".repeat(200_000);
+    let deep = (0..40).fold(json!({"enum": [long]}), |inside, _| json!({"not": inside}));
+    let references =
+        (0..40).map(|depth| json!({"$ref": format!("#/properties/deep{}", "/not".repeat(depth))}));
+    let references: Vec<_> = references.collect();
+    let given = json!({"properties": {"deep": deep, "a": {"anyOf": references}}});
+    assert_eq!(Schema::new(&given), Err(SchemaError::TooLarge));
+    assert_eq!(SchemaError::TooLarge.to_string(), "longer than 4 MB, or made so by its references");
+    assert!(Schema::new(&json!({"properties": {"deep": deep, "a": {"anyOf": references[..9]}}})).is_ok());
+}
