@@ -1,5 +1,7 @@
 //! Whether a value fits a schema.
 
+use std::fmt;
+
 use serde_json::{Map, Value};
 
 use super::{MAX_DEPTH, kind_of};
@@ -8,15 +10,21 @@ mod bounds;
 mod format;
 mod members;
 mod patterns;
+mod shown;
 mod unions;
 
 use patterns::Patterns;
+use shown::{Listed, Shown};
 
 /// How many pairs of a schema and a value one check may look at: far more than honest arguments need, and done within
 /// milliseconds. Without it a few references back to unions double the work with every level.
 const MAX_VISITS: usize = 100_000;
 /// Problems that are told; the rest are counted.
 const MAX_PROBLEMS: usize = 20;
+/// How many names or values are looked at for a visit where each takes no more than a comparison.
+const GLANCES: usize = 16;
+/// How many bytes of a text are counted, compared or copied for a visit.
+const BYTES_A_VISIT: usize = 1024;
 
 /// Everything in which a value does not fit.
 pub(super) fn check(root: &Map<String, Value>, value: &Value) -> Vec<String> {
@@ -24,17 +32,38 @@ pub(super) fn check(root: &Map<String, Value>, value: &Value) -> Vec<String> {
     if let Err(TooComplex) = check.object(root, value, "arguments", 0) {
         return vec!["`arguments` is too complex to check".to_owned()];
     }
-    let left = check.problems.len().saturating_sub(MAX_PROBLEMS);
-    check.problems.truncate(MAX_PROBLEMS);
-    check.problems.extend((left > 0).then(|| format!("and {left} more problems")));
-    check.problems
+    let Problems { mut told, more } = check.problems;
+    told.extend((more > 0).then(|| format!("and {more} more problems")));
+    told
+}
+
+/// What does not fit: the first of it in words.
+#[derive(Debug, Default)]
+struct Problems {
+    told: Vec<String>,
+    more: usize,
+}
+
+impl Problems {
+    fn count(&self) -> usize {
+        self.told.len() + self.more
+    }
+}
+
+/// The visits that are left.
+struct Visits(usize);
+
+impl Visits {
+    fn spend(&mut self, visits: usize) -> Result<(), TooComplex> {
+        self.0 = self.0.checked_sub(visits).ok_or(TooComplex)?;
+        Ok(())
+    }
 }
 
 struct Check<'a> {
     root: &'a Map<String, Value>,
-    /// Visits that are left.
-    left: usize,
-    problems: Vec<String>,
+    visits: Visits,
+    problems: Problems,
     patterns: Patterns<'a>,
     /// Something was met that cannot be checked, and was let pass.
     is_unsure: bool,
@@ -46,8 +75,8 @@ struct TooComplex;
 
 impl<'a> Check<'a> {
     fn new(root: &'a Map<String, Value>) -> Self {
-        let (problems, patterns) = (Vec::new(), Patterns::default());
-        Self { root, left: MAX_VISITS, problems, patterns, is_unsure: false }
+        let (problems, patterns) = (Problems::default(), Patterns::default());
+        Self { root, visits: Visits(MAX_VISITS), problems, patterns, is_unsure: false }
     }
 
     fn any(&mut self, schema: &'a Value, value: &Value, path: &str, depth: usize) -> Result<(), TooComplex> {
@@ -61,7 +90,7 @@ impl<'a> Check<'a> {
         path: &str,
         depth: usize,
     ) -> Result<(), TooComplex> {
-        self.spend(1)?;
+        self.visits.spend(1 + bulk(value))?;
         if depth > MAX_DEPTH {
             self.problem(path, format_args!("is nested more than {MAX_DEPTH} deep"));
             return Ok(());
@@ -74,9 +103,17 @@ impl<'a> Check<'a> {
             self.problem(path, format_args!("must be {expected}, found {}", kind_of(value)));
             return Ok(());
         }
-        if let Some(allowed) = list(schema, "enum").filter(|all| !all.iter().any(|each| same(each, value))) {
-            let found = clipped(&value.to_string());
-            self.problem(path, format_args!("must be one of {}, found {found}", listed(allowed)));
+        if let Some(allowed) = list(schema, "enum") {
+            self.visits.spend(allowed.len().saturating_mul(weight(value)) / GLANCES)?;
+            if !allowed.iter().any(|each| same(each, value)) {
+                self.problem(
+                    path,
+                    format_args!("must be one of {}, found {}", Listed(allowed), Shown(value)),
+                );
+            }
+        }
+        if schema.contains_key("uniqueItems") {
+            self.visits.spend(weight(value))?;
         }
         for broken in bounds::broken(schema, value) {
             self.problem(path, format_args!("{broken}"));
@@ -94,33 +131,30 @@ impl<'a> Check<'a> {
         if let Some(pattern) = schema.get("pattern").and_then(Value::as_str)
             && self.matches(pattern, text)? == Some(false)
         {
-            let found = clipped(&Value::from(text).to_string());
-            self.problem(path, format_args!("must match the pattern `{}`, found {found}", clipped(pattern)));
+            let (pattern, found) = (shown::clipped(pattern), shown::quoted(text));
+            self.problem(path, format_args!("must match the pattern `{pattern}`, found {found}"));
         }
         if let Some(name) = schema.get("format").and_then(Value::as_str)
             && let Some(wanted) = format::broken(name, text)
         {
-            let found = clipped(&Value::from(text).to_string());
-            self.problem(path, format_args!("must be {wanted}, found {found}"));
+            self.problem(path, format_args!("must be {wanted}, found {}", shown::quoted(text)));
         }
         Ok(())
     }
 
     /// Whether a text matches a pattern. None if nobody can tell.
     fn matches(&mut self, pattern: &'a str, text: &str) -> Result<Option<bool>, TooComplex> {
-        self.spend(self.patterns.cost(pattern, text))?;
-        let found = self.patterns.find(pattern, text);
+        let found = self.patterns.find(pattern, text, &mut self.visits)?;
         self.is_unsure |= found.is_none();
         Ok(found)
     }
 
-    fn spend(&mut self, visits: usize) -> Result<(), TooComplex> {
-        self.left = self.left.checked_sub(visits).ok_or(TooComplex)?;
-        Ok(())
-    }
-
-    fn problem(&mut self, path: &str, what: std::fmt::Arguments<'_>) {
-        self.problems.push(format!("`{path}` {what}"));
+    fn problem(&mut self, path: impl fmt::Display, what: fmt::Arguments<'_>) {
+        if self.problems.told.len() < MAX_PROBLEMS {
+            self.problems.told.push(format!("`{path}` {what}"));
+        } else {
+            self.problems.more += 1;
+        }
     }
 
     fn resolve(&self, target: &str) -> Option<&'a Map<String, Value>> {
@@ -156,20 +190,27 @@ fn same(one: &Value, other: &Value) -> bool {
     one == other || one.is_number() && other.is_number() && one.as_f64() == other.as_f64()
 }
 
-/// The values of an enum, as many as help.
-fn listed(values: &[Value]) -> String {
-    const MOST: usize = 30;
-    let mut shown: Vec<_> = values.iter().take(MOST).map(|value| clipped(&value.to_string())).collect();
-    shown.extend((values.len() > MOST).then(|| format!("{} more", values.len() - MOST)));
-    shown.join(", ")
+/// What it takes to look at a value from outside, in visits.
+fn bulk(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len() / BYTES_A_VISIT,
+        Value::Array(items) => items.len() / GLANCES,
+        Value::Object(members) => members.len() / GLANCES,
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+    }
 }
 
-/// Text that may be long, as much of it as helps.
-fn clipped(text: &str) -> String {
-    match text.char_indices().nth(100) {
-        Some((at, _)) => format!("{}…", &text[..at]),
-        None => text.to_owned(),
-    }
+/// What it takes to look at a value with all that is in it.
+fn weight(value: &Value) -> usize {
+    let inside: usize = match value {
+        Value::Array(items) => items.iter().map(weight).sum(),
+        Value::Object(members) => {
+            members.iter().map(|(name, value)| name.len() / BYTES_A_VISIT + weight(value)).sum()
+        }
+        Value::String(text) => text.len() / BYTES_A_VISIT,
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+    };
+    1 + inside
 }
 
 #[cfg(test)]

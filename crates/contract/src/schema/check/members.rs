@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Check, TooComplex, clipped, list, map};
+use super::{Check, GLANCES, TooComplex, list, map, shown::clipped};
 
 impl<'a> Check<'a> {
     pub(super) fn members(
@@ -12,13 +12,13 @@ impl<'a> Check<'a> {
         path: &str,
         depth: usize,
     ) -> Result<(), TooComplex> {
-        self.required(list(schema, "required"), members, path);
-        for (name, needed) in map(schema, "dependentRequired").into_iter().flatten() {
+        self.required(list(schema, "required"), members, path)?;
+        for (name, needed) in self.dependent(schema, "dependentRequired")? {
             if members.contains_key(name) {
-                self.required(needed.as_array(), members, path);
+                self.required(needed.as_array(), members, path)?;
             }
         }
-        for (name, dependent) in map(schema, "dependentSchemas").into_iter().flatten() {
+        for (name, dependent) in self.dependent(schema, "dependentSchemas")? {
             if members.contains_key(name) {
                 self.any(dependent, value, path, depth + 1)?;
             }
@@ -32,12 +32,29 @@ impl<'a> Check<'a> {
         Ok(())
     }
 
-    fn required(&mut self, names: Option<&'a Vec<Value>>, members: &Map<String, Value>, path: &str) {
+    fn dependent(
+        &mut self,
+        schema: &'a Map<String, Value>,
+        keyword: &str,
+    ) -> Result<impl Iterator<Item = (&'a String, &'a Value)> + use<'a>, TooComplex> {
+        let all = map(schema, keyword);
+        self.visits.spend(all.map_or(0, Map::len) / GLANCES)?;
+        Ok(all.into_iter().flatten())
+    }
+
+    fn required(
+        &mut self,
+        names: Option<&'a Vec<Value>>,
+        members: &Map<String, Value>,
+        path: &str,
+    ) -> Result<(), TooComplex> {
+        self.visits.spend(names.map_or(0, Vec::len) / GLANCES)?;
         for name in names.into_iter().flatten().filter_map(Value::as_str) {
             if !members.contains_key(name) {
-                self.problem(&format!("{path}.{name}"), format_args!("is missing"));
+                self.problem(format_args!("{path}.{name}"), format_args!("is missing"));
             }
         }
+        Ok(())
     }
 
     fn member(

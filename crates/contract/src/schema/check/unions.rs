@@ -4,7 +4,7 @@ use std::mem;
 
 use serde_json::{Map, Value};
 
-use super::{Check, TooComplex, list};
+use super::{Check, Problems, TooComplex, list};
 
 /// What came of putting a schema to a value.
 #[derive(Debug)]
@@ -12,7 +12,7 @@ enum Fit {
     Yes,
     /// Nothing speaks against it, but not everything could be checked.
     Maybe,
-    No(Vec<String>),
+    No(Problems),
 }
 
 impl<'a> Check<'a> {
@@ -57,13 +57,13 @@ impl<'a> Check<'a> {
         path: &str,
         depth: usize,
     ) -> Result<(), TooComplex> {
-        let (mut fitting, mut may_fit, mut nearest) = (0, false, None::<Vec<String>>);
+        let (mut fitting, mut may_fit, mut nearest) = (0, false, None::<Problems>);
         for form in forms {
             match self.fit(form, value, path, depth)? {
                 Fit::Yes => fitting += 1,
                 Fit::Maybe => may_fit = true,
                 Fit::No(problems) => {
-                    let is_nearer = nearest.as_ref().is_none_or(|nearest| problems.len() < nearest.len());
+                    let is_nearer = nearest.as_ref().is_none_or(|nearest| problems.count() < nearest.count());
                     nearest = if is_nearer { Some(problems) } else { nearest };
                 }
             }
@@ -77,7 +77,7 @@ impl<'a> Check<'a> {
             // What is wrong inside of a form is told; that it is of another type goes without saying.
             let inside = format!("`{path}` must be ");
             let nearest =
-                nearest.unwrap_or_default().into_iter().find(|problem| !problem.starts_with(&inside));
+                nearest.unwrap_or_default().told.into_iter().find(|problem| !problem.starts_with(&inside));
             let nearest = nearest.map(|problem| format!("; in the nearest, {problem}")).unwrap_or_default();
             self.problem(path, format_args!("fits none of the forms it may have{nearest}"));
         }
@@ -104,7 +104,7 @@ impl<'a> Check<'a> {
         self.any(schema, value, path, depth + 1)?;
         let found = mem::replace(&mut self.problems, problems);
         let fit = match self.is_unsure {
-            _ if !found.is_empty() => Fit::No(found),
+            _ if found.count() > 0 => Fit::No(found),
             true => Fit::Maybe,
             false => Fit::Yes,
         };
