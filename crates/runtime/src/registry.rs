@@ -9,7 +9,7 @@ use windlass_contract::{
 };
 use windlass_select::Usage;
 
-use crate::search::{SearchForm, ToolSearch};
+use crate::search::{self, SearchForm, ToolSearch};
 
 /// Every tool of a session. Fixed once built: its order is part of the prompt, and prompt caches depend on it.
 #[derive(Debug)]
@@ -184,8 +184,12 @@ impl RegistryBuilder {
         let mut errors = Vec::new();
         let mut brought = Vec::new();
         for (tool, origin) in self.own {
-            let exposure = if origin == Origin::Hidden { Exposure::Hidden } else { Exposure::Advertised };
-            match registry.admit(&tool, exposure) {
+            let admitted = match origin {
+                Origin::Advertised => registry.admit(&tool, Exposure::Advertised),
+                Origin::Hidden => registry.admit(&tool, Exposure::Hidden),
+                Origin::Brought => registry.admit_guest(&tool),
+            };
+            match admitted {
                 Ok(at) if origin == Origin::Brought => brought.push(at),
                 Ok(_) => {}
                 Err(problems) => errors.extend(
@@ -196,7 +200,7 @@ impl RegistryBuilder {
         // Servers list their tools in any order; ours must not change because theirs does.
         self.foreign.sort_by_key(|tool| tool.name());
         for tool in self.foreign {
-            match registry.admit(&tool, Exposure::Advertised) {
+            match registry.admit_guest(&tool) {
                 Ok(at) => brought.push(at),
                 Err(problems) => {
                     let reason = problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("; ");
@@ -234,6 +238,15 @@ impl Registry {
         self.names.extend(names.into_iter().map(|name| (name, self.tools.len())));
         self.tools.push(Registered { spec, meta, exposure, tool: Arc::clone(tool) });
         Ok(self.tools.len() - 1)
+    }
+
+    /// Takes a tool in that may have to be searched for, and so cannot itself be called like the search: not even while
+    /// there is room, which depends on the others.
+    fn admit_guest(&mut self, tool: &Arc<dyn AnyTool>) -> Result<usize, Vec<Problem>> {
+        if tool.name().as_str() == search::NAME {
+            return Err(vec![Problem::Taken(tool.name())]);
+        }
+        self.admit(tool, Exposure::Advertised)
     }
 
     /// Leaves tools to be found if there is no room to tell of them. All or none: which of them are told must not depend on how

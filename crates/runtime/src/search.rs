@@ -15,7 +15,7 @@ use windlass_select::{Card, Index, Request, Situation, Usage, choose_among};
 
 use crate::registry::Registered;
 
-const NAME: &str = "tool_search";
+pub(crate) const NAME: &str = "tool_search";
 
 /// How many tools are found where the model does not say, and at most: each costs what it was left out for.
 const USUAL: usize = 8;
@@ -72,13 +72,15 @@ impl ToolSearch {
         let fitting =
             hits.iter().filter(|hit| hit.words > 0.0 || hit.likeness > 0.0 || hit.meaning >= LEAST_MEANING);
         let fitting: Vec<_> = fitting.map(|hit| hit.id).collect();
-        if fitting.is_empty() {
+        let situation = Situation { usage: Some(&self.usage), ..Situation::default() };
+        let choice = choose_among(index, &request, situation, &fitting, limit);
+        let found: Vec<_> =
+            choice.candidates.iter().filter_map(|candidate| self.spec_of(&candidate.name)).collect();
+        if found.is_empty() {
             let nearest = hits.iter().take(NEAREST).filter_map(|hit| index.name(hit.id));
             return Err(nearest.filter_map(|name| self.spec_of(name)).collect());
         }
-        let situation = Situation { usage: Some(&self.usage), ..Situation::default() };
-        let choice = choose_among(index, &request, situation, &fitting, limit);
-        Ok(choice.candidates.iter().filter_map(|candidate| self.spec_of(&candidate.name)).collect())
+        Ok(found)
     }
 
     fn spec_of(&self, name: &str) -> Option<&ToolSpec> {

@@ -68,6 +68,19 @@ fn a_foreign_tool_that_cannot_be_understood_is_left_out_alone() {
 }
 
 #[test]
+fn a_foreign_tool_that_is_called_like_the_search_is_left_out_alone() {
+    for room in [0, 10_000] {
+        let deferral = Deferral { room, form: SearchForm::Function, usage: Usage::default() };
+        let foreign = |name: &str| Arc::new(named(name, &json!({"type": "object"})));
+        let builder = Registry::builder().foreign(foreign("tool_search")).foreign(foreign("b"));
+        let registry = builder.deferring(deferral).build().unwrap();
+        assert!(registry.find("b").is_some());
+        let reason = "the name `tool_search` is taken".to_owned();
+        assert_eq!(registry.quarantined(), [Quarantined { name: "tool_search".into(), reason }]);
+    }
+}
+
+#[test]
 fn aliases_and_hidden_tools_are_callable_but_not_advertised() {
     let registry = Registry::builder()
         .tool(with_meta("shell", Meta { aliases: vec!["container.exec"], ..Meta::default() }))

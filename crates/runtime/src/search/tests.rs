@@ -77,6 +77,14 @@ async fn where_nothing_fits_the_nearest_are_named_and_none_is_found() {
 }
 
 #[test]
+fn a_search_that_leaves_nothing_names_the_nearest() {
+    let registry = registry(10_000, SearchForm::Function);
+    let search = ToolSearch::over(registry.tools().iter(), SearchForm::Function, Usage::default());
+    let nearest = search.find("get_weather", 0).unwrap_err();
+    assert_eq!(nearest[0].name.as_str(), "get_weather");
+}
+
+#[test]
 fn a_search_for_nothing_is_refused() {
     let registry = registry(0, SearchForm::Function);
     let problem = |input: &str| {
