@@ -1,5 +1,6 @@
 //! A request, read once: its words with what they count, in English too where it is Chinese, and what it means.
 
+mod implied;
 mod parts;
 
 pub(crate) use parts::parts;
@@ -24,6 +25,8 @@ const MOST_NAMES: usize = 32;
 pub struct Request {
     intent: Intent,
     words: Vec<(String, Shape, f32)>,
+    /// Words it does not say, which find tools but are no part of what it means.
+    implied: Vec<&'static str>,
     meaning: Box<Vector>,
     is_chinese: bool,
     values: Values,
@@ -50,11 +53,12 @@ impl Request {
     /// Reads a request.
     pub fn new(text: &str) -> Self {
         let text = text::cut(text, LONGEST_BYTES);
-        let mut words = Vec::new();
+        let mut words: Vec<(String, Shape, f32)> = Vec::new();
         let mut meaning = Box::new([0.0; DIM]);
-        for part in parts(text) {
+        for part in parts(text).into_iter().filter(|part| part.weight > 0.0) {
             text::pieces(part.text, |piece| take(piece, part.weight, &mut words, &mut meaning));
         }
+        let implied = implied::implied(words.iter().map(|(word, _, _)| word.as_str()));
         let glyphs = text.chars().filter(|c| text::is_glyph(*c)).count();
         let letters = text.chars().filter(char::is_ascii_alphabetic).count();
         for (english, weight) in glossary::translate(text) {
@@ -68,6 +72,7 @@ impl Request {
         Self {
             intent,
             words,
+            implied,
             meaning,
             is_chinese: glyphs * 4 > letters,
             values,
@@ -136,7 +141,8 @@ impl Request {
             };
             lexicon.find(piece).map(|term| (term, *weight))
         });
-        let mut found: Vec<_> = found.collect();
+        let implied = self.implied.iter().filter_map(|word| lexicon.find(Piece::Word(word)));
+        let mut found: Vec<_> = found.chain(implied.map(|term| (term, implied::WEIGHT))).collect();
         found.sort_unstable_by_key(|(term, _)| *term);
         // What is said again counts again, but less.
         found.dedup_by(|next, kept| {

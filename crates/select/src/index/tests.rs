@@ -52,6 +52,22 @@ fn other_words_of_the_same_meaning_find_it_too() {
 }
 
 #[test]
+fn a_general_search_is_found_by_what_people_look_for() {
+    let mut cards = tools();
+    cards.push(card("web_search", "Perform a web search."));
+    cards.push(card("latest_release", "The latest release of a project."));
+    assert_eq!(found(&index(&cards), "Find news about climate change")[0], "web_search");
+}
+
+#[test]
+fn pasted_data_does_not_drown_the_request() {
+    let mut cards = tools();
+    cards.push(card("decode_image", "Show a picture that is written in base64."));
+    let data = "email/File+send/delete+Currency/".repeat(20);
+    assert_eq!(found(&index(&cards), &format!("What is in this base64 picture? {data}"))[0], "decode_image");
+}
+
+#[test]
 fn a_chinese_request_finds_an_english_tool() {
     let index = index(&tools());
     assert_eq!(found(&index, "明天上海的天气怎么样")[0], "get_weather");

@@ -5,13 +5,17 @@ use crate::{intent::is_path, text};
 /// What is quoted, a path or an address is more often a value than a description of the tool.
 const MENTIONED: f32 = 0.5;
 
+/// What goes on for longer than this without a space is pasted data, such as a picture in base64: its letters say nothing.
+/// Scripts that write no spaces are not meant.
+const LONGEST_WORD_BYTES: usize = 200;
+
 /// The longest quotation, in bytes; a quote that closes later was an apostrophe.
 const LONGEST_BYTES: usize = 400;
 
 const QUOTES: [(char, char); 8] =
     [('"', '"'), ('`', '`'), ('“', '”'), ('‘', '’'), ('「', '」'), ('『', '』'), ('《', '》'), ('«', '»')];
 
-/// A stretch of text and what its words count.
+/// A stretch of text and what its words count, which is nothing for data.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Part<'a> {
     pub(crate) text: &'a str,
@@ -46,7 +50,9 @@ fn quotation(text: &str) -> Option<(&str, &str, &str)> {
 fn words(text: &str) -> impl Iterator<Item = Part<'_>> {
     text.split_inclusive(char::is_whitespace).map(|word| {
         let is_place = word.contains("://") || word.contains('@') || is_path(word.trim());
-        Part { text: word, weight: if is_place { MENTIONED } else { 1.0 }, is_quoted: false }
+        let is_data = word.len() > LONGEST_WORD_BYTES && word.is_ascii();
+        let mentioned = if is_place { MENTIONED } else { 1.0 };
+        Part { text: word, weight: if is_data { 0.0 } else { mentioned }, is_quoted: false }
     })
 }
 

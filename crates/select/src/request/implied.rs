@@ -1,0 +1,44 @@
+//! Words that a request implies: who asks to find news wants a search, and one of the web.
+//!
+//! A general tool says what it does and never what people look for with it, so the words of the subject only lead away
+//! from it, to whichever special tool happens to share one.
+
+use crate::text;
+
+/// What an implied word counts beside one that was said.
+pub(super) const WEIGHT: f32 = 0.5;
+
+/// Words, and what they imply.
+const IMPLIED: [(&[&str], &str); 2] = [
+    (&["find", "locate", "lookup"], "search"),
+    (&["news", "headlines", "articles", "information", "latest", "online", "internet"], "web"),
+];
+
+/// What words imply that is not among them.
+pub(super) fn implied<'a>(words: impl Iterator<Item = &'a str>) -> Vec<&'static str> {
+    let stems: Vec<_> = words.map(text::stem).collect();
+    let is_said = |word: &str| stems.contains(&text::stem(word));
+    let implied = IMPLIED.iter().filter(|(by, word)| by.iter().any(|each| is_said(each)) && !is_said(word));
+    implied.map(|(_, word)| *word).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str) -> Vec<&'static str> {
+        implied(text.split(' '))
+    }
+
+    #[test]
+    fn what_is_looked_for_implies_a_search() {
+        assert_eq!(of("find restaurants"), ["search"]);
+        assert_eq!(of("finding an article"), ["search", "web"]);
+        assert_eq!(of("send the report"), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn what_was_said_is_not_implied_as_well() {
+        assert_eq!(of("find by searching"), Vec::<&str>::new());
+    }
+}
