@@ -156,6 +156,61 @@ mod tests {
     }
 
     #[test]
+    fn what_was_not_counted_to_its_end_is_a_lower_bound() {
+        let listed = "Absolute path: /w\na/\na/b.txt\nc.txt\nMore than 3 entries found";
+        let counted = "/w/a/b.txt:3\n/w/c.txt:4\n(there are more; narrow the search or raise `limit`)";
+        let hit = "/w/c.txt:1:x\n(there are more; narrow the search or raise `limit`)";
+        for (request, output, answer) in [
+            ("how many files are there", listed, "at least 2 files"),
+            ("这里有多少个文件", listed, "至少 2 个文件"),
+            ("count the txt files", listed, "at least 2 files in *.txt"),
+            ("find *.md", listed, "No file fits.\n(not everything was looked at: there is too much)"),
+            ("how many lines are there?", counted, "at least 7 lines in at least 2 files"),
+            ("一共有多少行", counted, "至少 2 个文件，共 至少 7 行"),
+            ("search for \"x\"", hit, "at least 1 line in at least 1 file:\nc.txt:1: x"),
+        ] {
+            assert_eq!(after(request, 3, output), Next::Say(answer.into()), "{request}");
+        }
+    }
+
+    #[test]
+    fn what_fails_is_not_counted_as_nothing() {
+        for request in ["how many lines are there?", "how many functions are there", "grep TODO"] {
+            let answer = after(request, 1, "unable to access `.`: no");
+            assert_eq!(answer, Next::Say("It did not work: unable to access `.`: no".into()), "{request}");
+        }
+    }
+
+    #[test]
+    fn what_is_named_by_its_path_is_found_although_the_listing_is_cut() {
+        let request = "how many lines does z.txt have";
+        let Next::Call { input, .. } =
+            after(request, 1, "Absolute path: /w\na.txt\nMore than 1 entries found")
+        else {
+            panic!("it has not looked at the directory")
+        };
+        assert!(input.contains(r#""depth":1,"dir_path":".""#), "{input}");
+        let Next::Call { tool, input } =
+            after(request, 2, "Absolute path: /w\nz.txt\nMore than 1 entries found")
+        else {
+            panic!("it has not counted")
+        };
+        assert_eq!(tool, "grep_files");
+        assert!(input.contains(r#""path":"z.txt""#), "{input}");
+    }
+
+    #[test]
+    fn a_place_outside_is_looked_at_and_not_replaced() {
+        for place in ["/", "..", "/etc"] {
+            let request = format!("search for \"x\" in {place}");
+            let Next::Call { input, .. } = after(&request, 1, "Absolute path: /w\n") else {
+                panic!("{place}")
+            };
+            assert!(input.contains(&format!(r#""path":"{place}""#)), "{input}");
+        }
+    }
+
+    #[test]
     fn long_requests_are_not_read_and_long_answers_are_cut() {
         let Next::Say(answer) = after(&"a ".repeat(1 << 19), 0, "") else { panic!("it acts") };
         assert!(answer.contains("16384 bytes"), "{answer}");

@@ -218,3 +218,27 @@ async fn an_ignored_file_is_not_taken_for_another_of_its_name() {
     let answer = run("delete .env", &place).await.answer;
     assert!(!place.join(".env").exists() && place.join("docs/.env").exists(), "{answer}");
 }
+
+#[tokio::test]
+async fn a_workspace_of_packages_has_one_readme_and_many_sources() {
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path().canonicalize().unwrap();
+    for package in ["one", "two"] {
+        fs::create_dir_all(place.join(package).join("src")).unwrap();
+        fs::write(place.join(package).join("src/lib.rs"), format!("// TODO: {package}\n")).unwrap();
+        fs::write(place.join(package).join("README.md"), "a part\n").unwrap();
+        fs::write(place.join(package).join("TODO.md"), "TODO: not a source\n").unwrap();
+    }
+    fs::write(place.join("README.md"), "the whole\n").unwrap();
+    for (ask, answer) in [
+        (
+            "find the TODOs in src and show the code around each",
+            "2 lines in 2 files:\n\none/src/lib.rs:\n>    1  // TODO: one\n\ntwo/src/lib.rs:\n>    1  // TODO: two",
+        ),
+        ("how many rust files are in src", "2 files in src, *.rs"),
+        ("show the README", "README.md, line 1:\n    1  the whole"),
+        ("README 里写了什么", "README.md，第 1 行：\n    1  the whole"),
+    ] {
+        assert_eq!(run(ask, &place).await.answer, answer, "{ask}");
+    }
+}

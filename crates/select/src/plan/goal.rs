@@ -103,7 +103,8 @@ pub(super) enum Want {
 type Rule = fn(&Reading) -> Option<Goal>;
 
 /// Narrow rules first: what changes something, then what needs judgement, then what only looks.
-const RULES: [Rule; 26] = [
+const RULES: [Rule; 27] = [
+    refrain,
     change::delete,
     change::rename,
     change::replace,
@@ -137,6 +138,15 @@ impl Goal {
     pub(super) fn of(reading: &Reading) -> Self {
         RULES.iter().find_map(|rule| rule(reading)).unwrap_or(Self::Say(Phrase::Unclear))
     }
+}
+
+/// `don't delete a.txt`: what is to be left alone, and nothing else.
+fn refrain(reading: &Reading) -> Option<Goal> {
+    let changes = [Word::Delete, Word::Rename, Word::Replace, Word::Create, Word::Change];
+    let other = [Word::Show, Word::Find, Word::Search, Word::Count, Word::List, Word::Run];
+    let spared = reading.begins_with(Word::Not, &changes) && reading.has_any(&changes);
+    let nothing_else = reading.changes_nothing && reading.pieces.is_empty();
+    (nothing_else || spared && !reading.has_any(&other)).then_some(Goal::Say(Phrase::LeftAlone))
 }
 
 fn layout(reading: &Reading) -> Option<Goal> {

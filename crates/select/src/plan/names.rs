@@ -4,12 +4,14 @@ use serde_json::json;
 
 use super::{
     phrases::Phrase,
+    pieces::is_bare_name,
     results::{self, Listing},
     run::{Next, Planned, Run},
 };
 
-/// How much is listed to find a name.
+/// How much is listed to find a name, and where all files are asked about: no listing has more.
 const MOST_ENTRIES: usize = 20_000;
+const ALL_ENTRIES: usize = 100_000;
 const MOST_DEPTH: usize = 50;
 
 /// How many names are offered where one does not fit.
@@ -23,21 +25,47 @@ pub(super) enum Found<'a> {
     None(Vec<&'a str>),
 }
 
+impl Found<'_> {
+    /// The one at the top, of files that any directory may have: *the README* is that of the project.
+    pub(super) fn of_project(self, name: &str) -> Self {
+        match self {
+            Self::Several(paths) if is_bare_name(name) => {
+                let mut top = paths.iter().filter(|path| !path.contains('/'));
+                match (top.next(), top.next()) {
+                    (Some(path), None) => Self::One(path),
+                    _ => Self::Several(paths),
+                }
+            }
+            found => found,
+        }
+    }
+}
+
 impl Run<'_> {
     /// Everything below a directory, without what ignore files leave out.
     pub(super) fn everything(&self, directory: &str) -> Planned<Listing<'_>> {
-        self.listed(directory, MOST_DEPTH)
+        self.listed(directory, MOST_DEPTH, MOST_ENTRIES)
     }
 
     /// What is in a directory.
     pub(super) fn entries(&self, directory: &str) -> Planned<Listing<'_>> {
-        self.listed(directory, 1)
+        self.listed(directory, 1, MOST_ENTRIES)
     }
 
-    fn listed(&self, directory: &str, depth: usize) -> Planned<Listing<'_>> {
-        let arguments = json!({"dir_path": directory, "depth": depth, "limit": MOST_ENTRIES, "skip_ignored": true, "flat": true});
-        let output = self.call("list_dir", &arguments)?;
+    /// Everything below a directory, where each file counts.
+    pub(super) fn all(&self, directory: &str) -> Planned<Listing<'_>> {
+        let listing = self.everything(directory)?;
+        if listing.more { self.listed(directory, MOST_DEPTH, ALL_ENTRIES) } else { Ok(listing) }
+    }
+
+    fn listed(&self, directory: &str, depth: usize, limit: usize) -> Planned<Listing<'_>> {
+        let output = self.list_dir(directory, depth, limit)?;
         results::listing(output).ok_or_else(|| self.failed(output))
+    }
+
+    fn list_dir(&self, directory: &str, depth: usize, limit: usize) -> Planned<&str> {
+        let arguments = json!({"dir_path": directory, "depth": depth, "limit": limit, "skip_ignored": true, "flat": true});
+        self.call("list_dir", &arguments)
     }
 
     /// What a name of a file stands for.
@@ -47,20 +75,46 @@ impl Run<'_> {
 
     /// The one file a name stands for.
     pub(super) fn file(&self, name: &str) -> Planned<String> {
+        if self.is_path(name)? {
+            return Ok(name.to_owned());
+        }
         self.one(name, self.look_up(name)?, Phrase::NoFile)
     }
 
     /// The one directory or file a name stands for.
     pub(super) fn place(&self, name: &str) -> Planned<String> {
+        let outside = name.starts_with('/') || name == ".." || name.starts_with("../");
+        if outside || self.is_path(name)? {
+            return Ok(name.to_owned());
+        }
         let listing = self.everything(".")?;
         let found = match find(name, &listing.directories) {
             Found::None(directories) => match find(name, &listing.files) {
                 Found::None(files) => Found::None(directories.into_iter().chain(files).collect()),
-                file => file,
+                file => file.of_project(name),
             },
             directory => directory,
         };
         self.one(name, found, Phrase::NoPlace)
+    }
+
+    /// Whether a name is the path of something that a listing may lack: where there is too much to be listed, its
+    /// directory is looked at.
+    pub(super) fn is_path(&self, name: &str) -> Planned<bool> {
+        if !self.everything(".")?.more {
+            return Ok(false);
+        }
+        let path = name.trim_end_matches('/');
+        let (directory, last) = path.rsplit_once('/').unwrap_or((".", path));
+        let listing = results::listing(self.list_dir(directory, 1, MOST_ENTRIES)?).unwrap_or_default();
+        Ok(listing.files.contains(&last) || listing.directories.contains(&last))
+    }
+
+    /// Whether several directories have this very name and so are all meant: `src` in a workspace of packages.
+    pub(super) fn means_each(&self, name: &str) -> Planned<bool> {
+        let found = find(name, &self.everything(".")?.directories);
+        let plain = !name.contains(['*', '?', '[', ']', '{', '}', '!', '\\']);
+        Ok(matches!(found, Found::Several(paths) if plain && paths.iter().all(|path| ends_in(path, name))))
     }
 
     /// The one thing that was found, or what to say instead.
@@ -78,7 +132,10 @@ impl Run<'_> {
     }
 
     fn nothing(&self, phrase: Phrase, name: &str, near: &[&str]) -> Next {
-        let said = self.say(phrase, &[name]);
+        let mut said = self.say(phrase, &[name]);
+        if self.everything(".").is_ok_and(|listing| listing.more) {
+            said = format!("{said} {}", self.say(Phrase::Cut, &[]));
+        }
         if near.is_empty() {
             return Next::Say(said);
         }

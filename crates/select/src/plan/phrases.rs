@@ -30,7 +30,7 @@ impl Language {
             said.push_str(before);
             said.push_str(blank);
             text = after;
-            if let Some((noun, more)) = singular(after).filter(|_| blank == "1") {
+            if let Some((noun, more)) = singular(after).filter(|_| blank == "1" || blank.ends_with(" 1")) {
                 said.push_str(noun);
                 text = more;
             }
@@ -101,6 +101,7 @@ phrases! {
     OrderReplace: "replace \"{0}\" with \"{1}\" in {2}", "把 {2} 里的“{0}”替换为“{1}”";
     OrderCreate: "create {0}", "新建 {0}";
     OrderRun: "run {0}", "运行 {0}";
+    LeftAlone: "I changed nothing: you said what to leave alone.", "我什么都没有动：你说了不要做什么。";
     NoFile: "There is no file `{0}` here.", "这里没有文件 `{0}`。";
     NoPlace: "There is no file or directory `{0}` here.", "这里没有文件或目录 `{0}`。";
     DidYouMean: "Did you mean {0}?", "你是指 {0} 吗？";
@@ -114,6 +115,7 @@ phrases! {
         "这个沙箱不允许写入；用 `-s workspace-write` 可以允许命令和工具在这里写。";
     TooMany: "I stopped after {0} calls without an end in sight.", "调用了 {0} 次仍没有结果，我停下了。";
     More: "… and {0} more lines", "……还有 {0} 行";
+    AtLeast: "at least {0}", "至少 {0}";
     Cut: "(not everything was looked at: there is too much)", "（内容太多，没有全部查看）";
     WholeFile: "{0}:", "{0}：";
     FileLine: "{0}, line {1}:", "{0}，第 {1} 行：";
@@ -180,6 +182,7 @@ mod tests {
     fn blanks_are_filled_once() {
         assert_eq!(Language::English.say(Phrase::Renamed, &["{1}", "b"]), "Renamed {1} to b.");
         assert_eq!(Language::English.say(Phrase::Places, &["1", "2"]), "1 line in 2 files:");
+        assert_eq!(Language::English.say(Phrase::CommitCount, &["at least 1"]), "at least 1 commit");
         assert_eq!(Language::Chinese.say(Phrase::Empty, &["甲"]), "甲 是空的。");
     }
 

@@ -24,6 +24,9 @@ pub(super) enum Piece {
 const QUOTES: [(char, char); 8] =
     [('"', '"'), ('`', '`'), ('\'', '\''), ('“', '”'), ('‘', '’'), ('「', '」'), ('『', '』'), ('《', '》')];
 
+/// Words after which a place is named.
+pub(super) const BEFORE_PLACE: [&str; 7] = ["in", "under", "inside", "within", "from", "below", "ls"];
+
 /// Files that have no extension.
 const BARE_NAMES: [&str; 6] = ["makefile", "dockerfile", "license", "readme", "changelog", "justfile"];
 
@@ -72,6 +75,11 @@ fn belongs(c: char) -> bool {
 
 /// A stretch without spaces: one thing, or Chinese with other things in it.
 fn chunk(text: &str, found: &mut Vec<Piece>) {
+    // Marks alone are a place only where one would stand; elsewhere they divide.
+    if ["/", "..", "../", "~", "~/"].contains(&text) && found.last().is_some_and(leads_to_place) {
+        found.push(Piece::Name(text.to_owned()));
+        return;
+    }
     let text = text.trim_end_matches(['.', ':', '\'', '’']).trim_start_matches([':', '\'', '’']);
     // An option of a command, such as `-n`, says nothing here.
     if text.starts_with('-') {
@@ -93,6 +101,15 @@ fn chunk(text: &str, found: &mut Vec<Piece>) {
             found.extend(token(part))
         }
         rest = after;
+    }
+}
+
+/// Whether what comes after this is a place.
+fn leads_to_place(piece: &Piece) -> bool {
+    match piece {
+        Piece::Word(word) => BEFORE_PLACE.contains(&word.to_lowercase().as_str()),
+        Piece::Glyphs(text) => text.ends_with('在'),
+        _ => false,
     }
 }
 
@@ -190,7 +207,12 @@ fn is_name(word: &str) -> bool {
         || hidden
         || word.contains('*')
         || (word.contains('/') && !word.contains("://"))
-        || BARE_NAMES.contains(&word.to_lowercase().as_str())
+        || is_bare_name(word)
+}
+
+/// Whether files are called so, without an extension.
+pub(super) fn is_bare_name(word: &str) -> bool {
+    BARE_NAMES.contains(&word.to_lowercase().as_str())
 }
 
 /// Whether a word looks like an identifier rather than a word of a language.
@@ -229,6 +251,7 @@ mod tests {
             r#"[Symbol("TODO"), Word("in"), Symbol("getName"), Word("and"), Symbol("v1.0")]"#
         );
         assert_eq!([numeral("两"), numeral("十五"), numeral("三百二十")], [2, 15, 320]);
+        assert_eq!(shown("a / b in /"), r#"[Word("a"), Word("b"), Word("in"), Name("/")]"#);
         assert_eq!(shown("👍 … ‘"), "[]");
     }
 }

@@ -1,13 +1,12 @@
 //! A request, read: its pieces, its words, and what it says about places and lines.
 
 use super::{
-    pieces::{Piece, pieces},
+    pieces::{BEFORE_PLACE, Piece, pieces},
     words::{self, Word},
 };
 use crate::{Constraint, Intent};
 
-/// Words after which a place is named, and those that stand between.
-const BEFORE_PLACE: [&str; 7] = ["in", "under", "inside", "within", "from", "below", "ls"];
+/// Words that stand between a place and the word before it.
 const ARTICLES: [&str; 8] = ["the", "this", "my", "our", "all", "every", "directory", "folder"];
 
 /// Words that name no place although they stand where one would.

@@ -34,7 +34,8 @@ pub(super) fn listing(output: &str) -> Option<Listing<'_>> {
     rows.next().filter(|first| first.starts_with("Absolute path: "))?;
     let mut listing = Listing::default();
     for row in rows {
-        if row.starts_with("More than ") && row.ends_with(" entries found") || row.starts_with("(only ") {
+        let ends = row.starts_with("More than ") && row.ends_with(" entries found");
+        if ends || row.starts_with("(only ") || was_cut(row) {
             listing.more = true;
         } else if let Some(directory) = row.strip_suffix('/') {
             listing.directories.push(directory);
@@ -43,6 +44,30 @@ pub(super) fn listing(output: &str) -> Option<Listing<'_>> {
         }
     }
     Some(listing)
+}
+
+/// What a search found.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Rows<T> {
+    pub(super) rows: Vec<T>,
+    /// Whether there are more.
+    pub(super) more: bool,
+}
+
+impl<T> Rows<T> {
+    /// The rows of an output, unless it is no result: to fail is not to find nothing.
+    fn of(output: &str, rows: Vec<T>) -> Option<Self> {
+        let more = output.lines().any(|row| row.starts_with("(there are more;") || was_cut(row));
+        (!rows.is_empty() || output == NO_MATCHES).then_some(Self { rows, more })
+    }
+}
+
+/// What a search says that found nothing.
+const NO_MATCHES: &str = "No matches found.";
+
+/// Whether the middle of an output was left out here.
+fn was_cut(row: &str) -> bool {
+    row.contains(" truncated…")
 }
 
 /// A line that was found, or one around it.
@@ -56,12 +81,12 @@ pub(super) struct Hit<'a> {
 }
 
 /// Lines that were found: `path:1:text`, and `path-2-text` for those around them.
-pub(super) fn hits(output: &str) -> Vec<Hit<'_>> {
+pub(super) fn hits(output: &str) -> Option<Rows<Hit<'_>>> {
     let fitting = |row| marked(row, ':').next();
     let paths: BTreeSet<_> = output.lines().filter_map(fitting).map(|hit| hit.path).collect();
     // A name may hold either mark (`2026-11-16.md`), but there are lines around others only in files that have those.
     let around = |row| marked(row, '-').find(|hit| paths.contains(hit.path));
-    output.lines().filter_map(|row| around(row).or_else(|| fitting(row))).collect()
+    Rows::of(output, output.lines().filter_map(|row| around(row).or_else(|| fitting(row))).collect())
 }
 
 /// Every number between two marks, with what stands before and after.
@@ -75,9 +100,9 @@ fn marked(row: &str, mark: char) -> impl Iterator<Item = Hit<'_>> {
 }
 
 /// How many lines fit in each file: `path:3`.
-pub(super) fn counts(output: &str) -> Vec<(&str, u64)> {
+pub(super) fn counts(output: &str) -> Option<Rows<(&str, u64)>> {
     let rows = output.lines().filter_map(|row| row.rsplit_once(':'));
-    rows.filter_map(|(path, count)| Some((path, count.parse().ok()?))).collect()
+    Rows::of(output, rows.filter_map(|(path, count)| Some((path, count.parse().ok()?))).collect())
 }
 
 /// The sum of what was counted.
@@ -107,14 +132,19 @@ mod tests {
 
     #[test]
     fn found_lines_are_told_from_those_around_them() {
-        let rows = hits("/w/a-1-.rs:2:x:3:y\n/w/a-1-.rs-3-z\n--\n(there are more)");
-        assert_eq!(
-            rows,
-            [
-                Hit { path: "/w/a-1-.rs", line: 2, text: "x:3:y", fits: true },
-                Hit { path: "/w/a-1-.rs", line: 3, text: "z", fits: false },
-            ]
-        );
+        let found = hits("/w/a-1-.rs:2:x:3:y\n/w/a-1-.rs-3-z\n--\n(there are more; narrow the search)");
+        let rows = vec![
+            Hit { path: "/w/a-1-.rs", line: 2, text: "x:3:y", fits: true },
+            Hit { path: "/w/a-1-.rs", line: 3, text: "z", fits: false },
+        ];
+        assert_eq!(found, Some(Rows { rows, more: true }));
+    }
+
+    #[test]
+    fn to_fail_is_not_to_find_nothing() {
+        assert_eq!(counts("No matches found."), Some(Rows { rows: vec![], more: false }));
+        assert_eq!(counts("unable to access `zero.txt`: it is a device"), None);
+        assert_eq!(counts("a:1\n…9 tokens truncated…\nb:2").map(|found| found.more), Some(true));
     }
 
     #[test]

@@ -98,6 +98,12 @@ impl<'a> Run<'a> {
         Next::Say(self.say(phrase, blanks))
     }
 
+    /// A number, which may be larger where not everything was counted.
+    pub(super) fn number(&self, count: &impl ToString, more: bool) -> String {
+        let count = count.to_string();
+        if more { self.say(Phrase::AtLeast, &[&count]) } else { count }
+    }
+
     /// A tool did not do it; what it said is for the user.
     pub(super) fn failed(&self, output: &str) -> Next {
         let said = self.say(Phrase::Failed, &[output.trim()]);

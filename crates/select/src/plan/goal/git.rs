@@ -28,7 +28,11 @@ pub(super) fn blame(reading: &Reading) -> Option<Goal> {
     if !reading.has(Word::Who) {
         return None;
     }
+    let last = reading.has_any(&[Word::Last, Word::Newest]) && !reading.has(Word::Line);
     match reading.names().first() {
+        Some(file) if last => {
+            Some(Goal::Log(Commits { count: 1, path: Some((*file).to_owned()), author: None }))
+        }
         Some(file) => Some(Goal::Blame { file: (*file).to_owned(), line: reading.number() }),
         None => reading.has_any(&[Word::Project, Word::Commit]).then_some(Goal::Authors),
     }

@@ -68,7 +68,7 @@ pub(super) fn search(reading: &Reading) -> Option<Goal> {
         return None;
     }
     if texts.is_empty() {
-        texts.push(sought(reading)?);
+        texts.push(sought(reading).or_else(|| around(reading))?);
     }
     let want = if reading.has(Word::Around) {
         Want::Around(reading.number().unwrap_or(CONTEXT_LINES))
@@ -103,6 +103,16 @@ fn sought(reading: &Reading) -> Option<String> {
         reading.words().find(|word| chinese && !is_common(word) && !is_kind(word))
     };
     after.or_else(only).filter(|word| Some(*word) != place.as_deref()).map(str::to_owned)
+}
+
+/// What the lines around it are wanted of: `fn main` as code has it, or the name of a function.
+fn around(reading: &Reading) -> Option<String> {
+    const WRITTEN: [&str; 7] = ["fn", "def", "func", "struct", "class", "enum", "trait"];
+    if !reading.has(Word::Around) {
+        return None;
+    }
+    let written = WRITTEN.iter().find_map(|word| Some(format!("{word} {}", reading.after(&[word])?)));
+    written.or_else(|| reading.after(&["function", "method"]).map(str::to_owned))
 }
 
 /// Words that are never what is looked for.
@@ -156,7 +166,18 @@ pub(super) fn list(reading: &Reading) -> Option<Goal> {
 }
 
 pub(super) fn show(reading: &Reading) -> Option<Goal> {
-    let part = reading.part();
+    let part = match reading.part() {
+        // A number is that of a line only after the word; `20 lines around` something are not line 20.
+        Part::Lines(line, to) if line == to && reading.has(Word::Around) => {
+            let named = reading.pieces.windows(2).any(
+                |pair| matches!(pair, [Piece::Word(word), Piece::Number(_)] if word.eq_ignore_ascii_case("line")),
+            );
+            let from = line.saturating_sub(CONTEXT_LINES).max(1);
+            (named || reading.text.contains('第'))
+                .then_some(Part::Lines(from, line.saturating_add(CONTEXT_LINES)))?
+        }
+        part => part,
+    };
     let names = reading.names();
     if let [name, ..] = names[..] {
         let alone = reading.pieces.len() == 1;

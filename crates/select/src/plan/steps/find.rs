@@ -5,6 +5,7 @@ use crate::plan::{
     goal::{Order, Rank},
     phrases::Phrase,
     reading::Scope,
+    results::Rows,
     run::{Planned, Run},
 };
 
@@ -18,21 +19,37 @@ impl Run<'_> {
         let fits = |path: &&String| {
             wanted.as_ref().is_none_or(|wanted| path.to_lowercase().contains(wanted.as_str()))
         };
-        let found: Vec<_> = files.iter().filter(fits).cloned().collect();
-        if found.is_empty() {
-            return Ok(self.say(Phrase::NoFilesFound, &[]));
-        }
-        Ok(below(self.say(Phrase::FilesFound, &[&found.len().to_string()]), found))
+        let found: Vec<_> = files.rows.iter().filter(fits).cloned().collect();
+        let heading = match found.len() {
+            0 => self.say(Phrase::NoFilesFound, &[]),
+            number => self.say(Phrase::FilesFound, &[&self.number(&number, files.more)]),
+        };
+        let cut = files.more.then(|| self.say(Phrase::Cut, &[]));
+        Ok(below(heading, cut.into_iter().chain(found)))
     }
 
     /// The files of a scope, as paths from the working directory on.
-    pub(super) fn files_in(&self, scope: &Scope) -> Planned<Vec<String>> {
-        let place = scope.place.as_deref().map(|name| self.place(name)).transpose()?;
-        let listing = self.everything(place.as_deref().unwrap_or("."))?;
-        let whole =
-            |path: &&str| place.as_ref().map_or((*path).to_owned(), |place| format!("{place}/{path}"));
-        let fits = |path: &&&str| scope.glob.as_deref().is_none_or(|glob| matches(glob, path));
-        Ok(listing.files.iter().filter(fits).map(whole).collect())
+    pub(super) fn files_in(&self, scope: &Scope) -> Planned<Rows<String>> {
+        let glob = scope.glob.as_deref();
+        // Part of the path, where several directories are meant.
+        let (mut place, mut part) = (None, None);
+        match &scope.place {
+            Some(name) if self.means_each(name)? => part = Some(format!("/{}/", name.trim_matches('/'))),
+            Some(name) => place = Some(self.place(name)?),
+            None => place = glob.and_then(directory).map(str::to_owned),
+        }
+        let listing = self.all(place.as_deref().unwrap_or("."))?;
+        let whole = |path: &str| match &place {
+            Some(place) => format!("{}/{path}", place.trim_end_matches('/')),
+            None => path.to_owned(),
+        };
+        let fits = |path: &str, whole: &str| {
+            glob.is_none_or(|glob| matches(glob, path) || matches(glob, whole))
+                && part.as_ref().is_none_or(|part| format!("/{path}").contains(part))
+        };
+        let rows = listing.files.iter().map(|path| (*path, whole(path)));
+        let rows = rows.filter(|(path, whole)| fits(path, whole)).map(|(_, whole)| whole).collect();
+        Ok(Rows { rows, more: listing.more })
     }
 
     pub(super) fn list(&self, directory: Option<&str>) -> Planned<String> {
@@ -41,7 +58,7 @@ impl Run<'_> {
         let listing = self.entries(place)?;
         let directories = listing.directories.iter().map(|name| format!("  {name}/"));
         let rows: Vec<_> = directories.chain(listing.files.iter().map(|name| format!("  {name}"))).collect();
-        Ok(below(self.say(Phrase::Entries, &[place, &rows.len().to_string()]), rows))
+        Ok(below(self.say(Phrase::Entries, &[place, &self.number(&rows.len(), listing.more)]), rows))
     }
 
     pub(super) fn rank(&self, rank: &Rank) -> Planned<String> {
@@ -52,7 +69,8 @@ impl Run<'_> {
             Order::Oldest => ("-k2,2n", Phrase::Oldest),
         };
         let place = rank.scope.place.as_deref().map(|name| self.place(name)).transpose()?;
-        let place = quote(&format!("./{}", place.unwrap_or_default()));
+        let place = place.unwrap_or_default();
+        let place = quote(&if place.starts_with('/') { place } else { format!("./{place}") });
         let made = MADE.map(|name| format!("-name {name}")).join(" -o ");
         let named = rank.scope.glob.as_ref().map(|glob| format!(" -name {}", quote(glob)));
         let limit = rank.limit.as_ref().map(|limit| format!(" {limit}"));
@@ -90,6 +108,12 @@ fn size(bytes: u64) -> String {
         1024..1_048_576 => format!("{} KB", tenths(1024)),
         _ => format!("{} MB", tenths(1_048_576)),
     }
+}
+
+/// The directory that a glob begins with: `src` of `src/*.rs`. In a large project the whole is not listed for it.
+fn directory(glob: &str) -> Option<&str> {
+    let fixed = &glob[..glob.find(['*', '?'])?];
+    fixed.rsplit_once('/').map(|(directory, _)| directory).filter(|directory| !directory.is_empty())
 }
 
 /// Whether a path, or its last part where the glob has no `/`, fits a glob of `*` and `?`.

@@ -2,17 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::json;
-
 use crate::plan::{
     phrases::Phrase,
-    results::{Listing, counts, total},
+    reading::Scope,
+    results::{Listing, Rows, total},
     run::{Planned, Run},
     words,
 };
-
-/// How many files have their lines counted.
-const MOST_FILES: usize = 2000;
 
 /// How many rows each part has, and how many names one row.
 const ROWS: usize = 12;
@@ -55,12 +51,11 @@ const MANIFESTS: [&str; 12] = [
 impl Run<'_> {
     pub(super) fn layout(&self) -> Planned<String> {
         let listing = self.everything(".")?;
-        let arguments = json!({"pattern": "^", "output_mode": "count", "limit": MOST_FILES});
-        let lines = counts(self.call("grep_files", &arguments)?);
-        let total = total(&lines);
-        let mut answer =
-            vec![self.say(Phrase::Project, &[&listing.files.len().to_string(), &total.to_string()])];
-        answer.extend((listing.more || lines.len() == MOST_FILES).then(|| self.say(Phrase::Cut, &[])));
+        let Rows { rows: lines, more } = self.counted_in(&Scope::default(), "^")?;
+        let [files, total] =
+            [self.number(&listing.files.len(), listing.more), self.number(&total(&lines), more)];
+        let mut answer = vec![self.say(Phrase::Project, &[&files, &total])];
+        answer.extend((listing.more || more).then(|| self.say(Phrase::Cut, &[])));
         answer.extend(self.languages(&lines));
         answer.extend(self.directories(&listing));
         let named = |names: &[&str]| pick(&listing, |path| names.contains(&last(path)));

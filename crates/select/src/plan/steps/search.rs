@@ -7,12 +7,12 @@ use crate::plan::{
     goal::Want,
     phrases::Phrase,
     reading::Scope,
-    results::{Hit, counts, hits, total},
+    results::{Hit, Rows, counts, hits, total},
     run::{Planned, Run},
 };
 
-/// How many lines are found at most.
-const MOST: usize = 500;
+/// How many lines, or files with lines that fit, a search gives at most.
+pub(super) const MOST: usize = 2000;
 
 impl Run<'_> {
     pub(super) fn search(&self, texts: &[String], scope: &Scope, want: Want) -> Planned<String> {
@@ -33,46 +33,42 @@ impl Run<'_> {
             arguments["context"] = lines.into();
         }
         let output = self.call("grep_files", &arguments)?;
-        if output == "No matches found." {
-            return Ok(self.say(Phrase::NotFound, &[text, &self.shown_scope(scope)]));
-        }
-        match want {
-            Want::Count | Want::Files => self.counted(text, output, want),
-            Want::Places | Want::Around(_) => self.places(output, want),
-        }
+        let answer = match want {
+            Want::Count | Want::Files => counts(output).map(|found| self.counted(text, &found, want)),
+            Want::Places | Want::Around(_) => hits(output).map(|found| self.places(&found, want)),
+        };
+        let answer = answer.ok_or_else(|| self.failed(output))?;
+        Ok(answer.unwrap_or_else(|| self.say(Phrase::NotFound, &[text, &self.shown_scope(scope)])))
     }
 
-    fn counted(&self, text: &str, output: &str, want: Want) -> Planned<String> {
-        let files = counts(output);
-        if files.is_empty() {
-            return Err(self.failed(output));
-        }
-        let total = total(&files);
-        let number = files.len().to_string();
+    /// In which files a text is and how often, if it is anywhere.
+    fn counted(&self, text: &str, found: &Rows<(&str, u64)>, want: Want) -> Option<String> {
+        let files = Some(&found.rows).filter(|files| !files.is_empty())?;
+        let number = self.number(&files.len(), found.more);
         let heading = match want {
             Want::Files => self.say(Phrase::InFiles, &[text, &number]),
-            _ => self.say(Phrase::CountHits, &[text, &total.to_string(), &number]),
+            _ => self.say(Phrase::CountHits, &[text, &self.number(&total(files), found.more), &number]),
         };
-        Ok(below(heading, files.iter().map(|(path, count)| format!("  {}: {count}", self.short(path)))))
+        Some(below(heading, files.iter().map(|(path, count)| format!("  {}: {count}", self.short(path)))))
     }
 
-    fn places(&self, output: &str, want: Want) -> Planned<String> {
-        let found = hits(output);
-        if found.is_empty() {
-            return Err(self.failed(output));
-        }
-        let mut files: Vec<_> = found.iter().map(|hit| hit.path).collect();
+    /// Where a text is, if it is anywhere.
+    fn places(&self, found: &Rows<Hit<'_>>, want: Want) -> Option<String> {
+        let hits = Some(&found.rows).filter(|hits| !hits.is_empty())?;
+        let mut files: Vec<_> = hits.iter().map(|hit| hit.path).collect();
         files.dedup();
-        let fitting = found.iter().filter(|hit| hit.fits).count().to_string();
-        let heading = self.say(Phrase::Places, &[&fitting, &files.len().to_string()]);
+        let fitting = self.number(&hits.iter().filter(|hit| hit.fits).count(), found.more);
+        let heading = self.say(Phrase::Places, &[&fitting, &self.number(&files.len(), found.more)]);
         let rows = match want {
-            Want::Around(_) => self.blocks(&found),
-            _ => found
-                .iter()
-                .map(|hit| format!("{}:{}: {}", self.short(hit.path), hit.line, hit.text.trim()))
-                .collect(),
+            Want::Around(_) => self.blocks(hits),
+            _ => hits.iter().map(|hit| self.place_of(hit)).collect(),
         };
-        Ok(below(heading, rows))
+        Some(below(heading, rows))
+    }
+
+    /// Where a line is, and what it says.
+    pub(super) fn place_of(&self, hit: &Hit<'_>) -> String {
+        format!("{}:{}: {}", self.short(hit.path), hit.line, hit.text.trim())
     }
 
     /// Places with the lines around them: a heading for each stretch, and a mark at each line that fits.
@@ -94,11 +90,17 @@ impl Run<'_> {
     /// The arguments that hold a search to a scope.
     pub(super) fn within(&self, scope: &Scope) -> Planned<Value> {
         let mut arguments = json!({});
-        if let Some(name) = &scope.place {
-            arguments["path"] = self.place(name)?.into();
+        let mut include = scope.glob.clone();
+        match &scope.place {
+            Some(name) if self.means_each(name)? => {
+                let glob = include.as_deref().unwrap_or("*");
+                include = Some(format!("**/{}/**/{glob}", name.trim_matches('/')));
+            }
+            Some(name) => arguments["path"] = self.place(name)?.into(),
+            None => {}
         }
-        if let Some(glob) = &scope.glob {
-            arguments["include"] = glob.as_str().into();
+        if let Some(glob) = include {
+            arguments["include"] = glob.into();
         }
         Ok(arguments)
     }

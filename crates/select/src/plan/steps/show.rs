@@ -7,7 +7,7 @@ use crate::plan::{
     names::Found,
     phrases::Phrase,
     reading::Part,
-    results::{self, hits},
+    results::{self, hits, total},
     run::{Planned, Run},
     steps::literal,
 };
@@ -28,7 +28,8 @@ impl Run<'_> {
     }
 
     pub(super) fn show(&self, name: &str, part: Part) -> Planned<String> {
-        let file = match self.look_up(name)? {
+        let file = match self.look_up(name)?.of_project(name) {
+            _ if self.is_path(name)? => name.to_owned(),
             // What ignore files leave out is not listed, and may be there all the same.
             Found::None(_)
                 if name.contains(['.', '/']) && results::numbered(self.read(name, 1, 1)?).is_some() =>
@@ -87,7 +88,8 @@ impl Run<'_> {
     pub(super) fn lines_of(&self, file: &str) -> Planned<u64> {
         let output =
             self.call("grep_files", &json!({"pattern": "^", "path": file, "output_mode": "count"}))?;
-        Ok(results::counts(output).first().map_or(0, |(_, count)| *count))
+        let counts = results::counts(output).ok_or_else(|| self.failed(output))?;
+        Ok(total(&counts.rows))
     }
 
     /// Where something is defined, and its code.
@@ -95,13 +97,12 @@ impl Run<'_> {
         let last = name.rsplit("::").next().unwrap_or(name);
         let pattern = format!(r"{DEFINES}{}\b", literal(last));
         let output = self.call("grep_files", &json!({"pattern": pattern, "output_mode": "content"}))?;
-        let found = hits(output);
+        let found = hits(output).ok_or_else(|| self.failed(output))?.rows;
         if found.is_empty() {
             return Err(self.ends(Phrase::NotDefined, &[name]));
         }
         if !show || found.len() > SHOWN {
-            let rows =
-                found.iter().map(|hit| format!("{}:{}: {}", self.short(hit.path), hit.line, hit.text.trim()));
+            let rows = found.iter().map(|hit| self.place_of(hit));
             return Ok(below(self.say(Phrase::Defined, &[name]), rows));
         }
         let mut shown = Vec::new();
