@@ -100,6 +100,23 @@ pub(crate) fn is_glyph(c: char) -> bool {
         | '\u{3041}'..='\u{30ff}' | '\u{ac00}'..='\u{d7af}' | '\u{0e01}'..='\u{0e4e}')
 }
 
+/// How many letters must be added, taken away or changed; a swap of two neighbours counts as two. Costs the product of both
+/// lengths, so callers keep to names.
+pub(crate) fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let change = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

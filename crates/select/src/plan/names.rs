@@ -8,6 +8,7 @@ use super::{
     results::{self, Listing},
     run::{Next, Planned, Run},
 };
+use crate::text::distance;
 
 /// How much is listed to find a name, and where all files are asked about: no listing has more.
 const MOST_ENTRIES: usize = 20_000;
@@ -190,22 +191,6 @@ fn near<'a>(name: &str, paths: &[&'a str]) -> Vec<&'a str> {
     let mut near: Vec<_> = distances.filter(|(distance, _)| *distance <= most).collect();
     near.sort_unstable();
     near.into_iter().take(3).map(|(_, path)| path).collect()
-}
-
-/// How many letters must be put in, taken out or changed; a swap of two neighbours counts as two.
-fn distance(one: &str, two: &str) -> usize {
-    let two: Vec<char> = two.chars().collect();
-    let mut row: Vec<usize> = (0..=two.len()).collect();
-    for (at, a) in one.chars().enumerate() {
-        let mut corner = row[0];
-        row[0] = at + 1;
-        for (place, b) in two.iter().enumerate() {
-            let change = corner + usize::from(a != *b);
-            corner = row[place + 1];
-            row[place + 1] = change.min(row[place] + 1).min(corner + 1);
-        }
-    }
-    row[two.len()]
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Which parameter a name that is none was meant for.
 
 use super::Latitude;
+use crate::text::distance;
 
 /// Words that models use for one another. A name of one row may stand for any other of it.
 const SAME: [&[&str]; 9] = [
@@ -44,20 +45,4 @@ fn is_slip(a: &str, b: &str) -> bool {
     let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
     let ending = short.chars().count() >= 4 && (long.starts_with(short) || long.ends_with(short));
     ending || (short.chars().count() >= 4 && distance(a, b) <= short.chars().count() / 4)
-}
-
-/// How many letters must be added, taken away or changed. Names are at most 64 letters here.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let change = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }
