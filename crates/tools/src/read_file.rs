@@ -9,7 +9,7 @@ use windlass_contract::{
     Seen, Tool, ToolError,
 };
 
-use windlass_shape::{File, KeyLines, Text};
+use windlass_shape::{File, Text};
 
 use crate::{file_error, picture, read_output::HIDDEN_KEY};
 use indentation::Block;
@@ -223,12 +223,7 @@ impl Wanted {
                 (first, anchor - first + block.budget)
             }
         };
-        let back = (first - 1).min(KeyLines::MOST);
-        lines.skip(first - 1 - back).await?;
-        let mut keys = KeyLines::default();
-        for line in lines.take(back).await? {
-            keys.take(&line);
-        }
+        let mut keys = lines.go_to(first).await?;
         let mut raw = lines.take(count).await?;
         // A key that begins before these lines; one that begins in them is cleaned like any output.
         for line in &mut raw {

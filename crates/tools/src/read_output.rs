@@ -142,12 +142,7 @@ async fn some_lines(
 ) -> Result<Result<String, ToolError>, FileError> {
     let head = file.read_at(0, 64 * 1024).await?;
     let mut lines = Lines::new(file, head, &cx.cancel);
-    let back = (offset - 1).min(KeyLines::MOST);
-    lines.skip(offset - 1 - back).await?;
-    let mut keys = KeyLines::default();
-    for line in lines.take(back).await? {
-        keys.take(&line);
-    }
+    let mut keys = lines.go_to(offset).await?;
     let taken = lines.take(limit).await?;
     if taken.is_empty() {
         return Ok(Err(ToolError::failed("offset exceeds output length")));

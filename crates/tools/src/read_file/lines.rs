@@ -3,6 +3,7 @@
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{FileError, OpenFile};
 use windlass_patch::Encoding;
+use windlass_shape::KeyLines;
 
 use super::{HEAD_BYTES, decode};
 
@@ -45,7 +46,7 @@ impl<'a> Lines<'a> {
     }
 
     /// Passes over lines; over all there are, if there are fewer.
-    pub(crate) async fn skip(&mut self, mut lines: usize) -> Result<(), FileError> {
+    async fn skip(&mut self, mut lines: usize) -> Result<(), FileError> {
         while lines > 0 && self.fill().await? {
             let rest = &self.chunk[self.at..];
             let ends = self.ends(rest);
@@ -61,6 +62,18 @@ impl<'a> Lines<'a> {
             return Ok(());
         }
         Ok(())
+    }
+
+    /// Goes from the beginning to a line, counted from 1, and knows by the lines before it whether that is inside a private
+    /// key.
+    pub(crate) async fn go_to(&mut self, line: usize) -> Result<KeyLines, FileError> {
+        let back = (line - 1).min(KeyLines::MOST);
+        self.skip(line - 1 - back).await?;
+        let mut keys = KeyLines::default();
+        for line in self.take(back).await? {
+            keys.take(&line);
+        }
+        Ok(keys)
     }
 
     /// The next lines without their ends, each only as long as is of use.
