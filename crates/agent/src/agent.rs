@@ -12,11 +12,13 @@ use windlass_runtime::{Reason, Stop, Toolbox};
 
 use crate::{
     AgentBuilder, AgentError,
+    brake::Brake,
     history::History,
     offered::Offered,
     refusals::Refusals,
     reviewer::Shared,
     spans,
+    spending::Spending,
     turn::{Fixed, Turn},
 };
 
@@ -113,13 +115,13 @@ impl Agent {
             },
             stop,
             reviews: &self.reviews,
-            token_limit: self.token_limit,
-            usage: Usage::default(),
+            spending: Spending::new(self.token_limit),
+            brake: Brake::default(),
             refusals: Refusals::default(),
             answer: String::new(),
         };
         let end = within(time_limit, stop, turn.run()).await;
-        let Turn { usage, refusals, answer, .. } = turn;
+        let Turn { spending, refusals, answer, .. } = turn;
         let end = end.map(|()| answer);
         if let Err(AgentError::Stopped(reason)) = &end {
             self.leave_word(*reason);
@@ -127,7 +129,7 @@ impl Agent {
         if self.single_turn {
             self.end_sessions().await;
         }
-        self.report(end, usage, refusals.list())
+        self.report(end, spending.reported(), refusals.list())
     }
 
     /// Ends the commands that go on, and says so.

@@ -4,6 +4,7 @@
 
 mod agent;
 mod announce;
+mod brake;
 mod builder;
 mod context;
 mod error;
@@ -13,6 +14,7 @@ mod offered;
 mod refusals;
 mod reviewer;
 mod spans;
+mod spending;
 mod toolset;
 mod turn;
 

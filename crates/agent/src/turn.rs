@@ -4,12 +4,21 @@ use std::sync::Arc;
 
 use tracing::{Instrument, Span};
 use windlass_contract::{
-    Body, Content, Event, EventSink, Item, ModelClient, ModelError, ModelEvent, ModelInfo, ModelStream,
-    Prompt, Role, ThreadId, Usage,
+    Body, Cached, Content, Event, EventSink, Item, ModelClient, ModelError, ModelEvent, ModelInfo,
+    ModelStream, Prompt, Role, ThreadId, Usage,
 };
 use windlass_runtime::{Batch, Reason, Stop, Toolbox};
 
-use crate::{AgentError, history::History, offered::Offered, refusals::Refusals, reviewer::Shared, spans};
+use crate::{
+    AgentError,
+    brake::Brake,
+    history::History,
+    offered::Offered,
+    refusals::Refusals,
+    reviewer::Shared,
+    spans,
+    spending::{self, Spending},
+};
 
 /// What a turn works with.
 pub(crate) struct Turn<'a> {
@@ -21,8 +30,8 @@ pub(crate) struct Turn<'a> {
     pub(crate) fixed: Fixed<'a>,
     pub(crate) stop: &'a Stop,
     pub(crate) reviews: &'a Shared,
-    pub(crate) token_limit: Option<u64>,
-    pub(crate) usage: Usage,
+    pub(crate) spending: Spending,
+    pub(crate) brake: Brake,
     pub(crate) refusals: Refusals,
     pub(crate) answer: String,
 }
@@ -46,7 +55,7 @@ impl Turn<'_> {
     /// Goes on until the model has nothing more to ask for.
     pub(crate) async fn run(&mut self) -> Result<(), AgentError> {
         while self.sample().await? {
-            if self.token_limit.is_some_and(|limit| self.usage.total() >= limit) {
+            if self.spending.is_used_up() {
                 return Err(AgentError::Stopped(Reason::TokenLimit));
             }
         }
@@ -102,13 +111,20 @@ impl Turn<'_> {
         // The answer is heard; its calls may go on.
         drop(span);
         let done = batch.finish().await;
-        self.usage += self.reviews.cost();
+        self.spending.add(self.reviews.cost());
         for (call, outcome) in &done {
             self.refusals.note(call, outcome);
             self.offered.learn(call, &outcome.content, &self.toolbox.registry);
         }
         self.history.answer(&done)?;
-        heard.map(|more| more || !done.is_empty())
+        let more = heard? || !done.is_empty();
+        match self.brake.note(&done).filter(|_| more) {
+            Some(message) => {
+                self.events.emit(&Event::Warning { message });
+                Err(AgentError::Stopped(Reason::Circles))
+            }
+            None => Ok(more),
+        }
     }
 
     async fn hear(
@@ -118,6 +134,8 @@ impl Turn<'_> {
     ) -> Result<bool, AgentError> {
         // What was said before a call is a remark, not the answer to what came of it.
         self.answer.clear();
+        self.spending.broke_off();
+        let sent = self.history.entries().len();
         // What was said since the last call. If the stream breaks it is forgotten, because it will be said again.
         let mut unsaid = Vec::new();
         loop {
@@ -127,12 +145,17 @@ impl Turn<'_> {
                 () = batch.step(), if !batch.is_idle() => continue,
             };
             match event {
-                Some(Ok(ModelEvent::TextDelta(text))) => self.events.emit(&Event::TextDelta { text }),
+                Some(Ok(ModelEvent::TextDelta(text))) => {
+                    self.spending.piece(&text);
+                    self.events.emit(&Event::TextDelta { text });
+                }
                 Some(Ok(ModelEvent::ReasoningDelta(text))) => {
+                    self.spending.piece(&text);
                     self.events.emit(&Event::ReasoningDelta { text });
                 }
                 Some(Ok(ModelEvent::Notice(message))) => self.events.emit(&Event::Warning { message }),
                 Some(Ok(ModelEvent::Item(item))) => {
+                    self.spending.item(&item);
                     let call = match &item.body {
                         Body::Call(call) => Some(call.clone()),
                         _ => None,
@@ -145,9 +168,8 @@ impl Turn<'_> {
                 }
                 Some(Ok(ModelEvent::Completed { usage, more })) => {
                     self.say(&mut unsaid)?;
-                    let usage = usage.unwrap_or_default();
-                    spans::cost(&Span::current(), usage);
-                    self.usage += usage;
+                    spans::cost(&Span::current(), usage.unwrap_or_default());
+                    self.charge(usage, sent);
                     return Ok(more);
                 }
                 Some(Err(error)) => return Err(error.into()),
@@ -157,7 +179,17 @@ impl Turn<'_> {
                     );
                 }
             }
+            if self.spending.is_exceeded() {
+                return Err(AgentError::Stopped(Reason::TokenLimit));
+            }
         }
+    }
+
+    /// Counts what a complete answer to the first so many entries cost.
+    fn charge(&mut self, reported: Option<Usage>, sent: usize) {
+        let history = self.history.entries().iter().take(sent).map(Cached::get);
+        let tools = self.offered.specs().get();
+        self.spending.completed(reported, || spending::sent(self.fixed.instructions, history, tools));
     }
 
     /// Makes items history, and announces each once it is.

@@ -110,7 +110,7 @@ Exit codes:
   1    the turn or the call failed
   2    wrong usage or configuration
   3    a call was refused because nobody could approve it, and nothing later made up for it
-  4    a limit on time or tokens was reached
+  4    a limit on time or tokens was reached, or the model went in circles
   130  interrupted";
 
 /// Settings that every command takes.

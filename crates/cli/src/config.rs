@@ -104,7 +104,7 @@ pub(crate) struct Config {
     pub(crate) command_cpu_limit_sec: Option<NonZeroU64>,
     /// The longest a turn may take, in seconds. Unset means no limit.
     pub(crate) turn_time_limit_sec: Option<NonZeroU64>,
-    /// The most tokens a turn may use. Unset means no limit.
+    /// The most tokens a turn may use, as servers count them, or estimated where they do not. Unset means no limit.
     pub(crate) turn_token_limit: Option<NonZeroU64>,
     /// What the index of calls remembers, which `windlass stats` and `windlass history` ask.
     pub(crate) history: History,

@@ -105,7 +105,9 @@ fn finish(report: &TurnReport, options: &ExecOptions, json: bool) -> Result<Exit
     let answer = match &report.end {
         Ok(answer) => answer,
         Err(AgentError::Stopped(Reason::Interrupted)) => return Ok(Exit::Interrupted),
-        Err(AgentError::Stopped(Reason::TimeLimit | Reason::TokenLimit)) => return Ok(Exit::Limit),
+        Err(AgentError::Stopped(Reason::TimeLimit | Reason::TokenLimit | Reason::Circles)) => {
+            return Ok(Exit::Limit);
+        }
         Err(AgentError::Model(_) | AgentError::Journal(_)) => return Ok(Exit::Failed),
     };
     if !json {

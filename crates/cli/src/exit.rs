@@ -13,7 +13,7 @@ pub(crate) enum Exit {
     Usage,
     /// A call was refused because nobody could approve it, and nothing later made up for it.
     Refused,
-    /// A limit on time or tokens was reached.
+    /// A limit on time or tokens was reached, or the model went in circles.
     Limit,
     /// Someone pressed Ctrl-C, or asked the process to end.
     Interrupted,

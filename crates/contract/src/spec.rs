@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Schema, ToolName};
+use crate::{Profile, Schema, ToolName};
 
 /// A tool as a model sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,6 +13,23 @@ pub struct ToolSpec {
     pub description: String,
     /// How it is called.
     pub kind: SpecKind,
+}
+
+/// What is written around name, description and parameters.
+const FRAME_BYTES: usize = 60;
+
+impl ToolSpec {
+    /// About how many tokens it costs to tell the model: a quarter of the bytes of what it is told.
+    pub fn tokens(&self) -> usize {
+        let parameters = match &self.kind {
+            SpecKind::Function { parameters } | SpecKind::Search { parameters } => {
+                parameters.project(Profile::Faithful).to_string().len()
+            }
+            SpecKind::Custom { grammar } => grammar.definition.len(),
+            SpecKind::LocalShell | SpecKind::WebSearch(_) => 0,
+        };
+        (FRAME_BYTES + self.name.as_str().len() + self.description.len() + parameters).div_ceil(4)
+    }
 }
 
 /// The kinds of tool a model can be offered.

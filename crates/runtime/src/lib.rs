@@ -21,7 +21,7 @@ pub use gate::{Gate, Policy};
 pub use registry::{
     Deferral, DefinitionError, DefinitionErrors, Exposure, Quarantined, Registered, Registry, RegistryBuilder,
 };
-pub use review::Review;
+pub use review::{Review, fingerprint};
 pub use search::SearchForm;
 pub use stop::{Reason, Stop};
 pub use toolbox::{Prepared, Toolbox};

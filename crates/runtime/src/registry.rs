@@ -4,9 +4,7 @@ use std::{collections::HashMap, fmt, sync::Arc};
 
 use serde::Serialize;
 use serde_json::Value;
-use windlass_contract::{
-    AnyTool, Input, InputKind, Meta, Profile, SchemaError, SpecKind, ToolName, ToolSpec,
-};
+use windlass_contract::{AnyTool, Input, InputKind, Meta, SchemaError, SpecKind, ToolName, ToolSpec};
 use windlass_select::Usage;
 
 use crate::search::{self, SearchForm, ToolSearch};
@@ -41,22 +39,7 @@ impl Registered {
     pub fn is_advertised(&self) -> bool {
         self.exposure == Exposure::Advertised
     }
-
-    /// About how many tokens it costs to tell the model: a quarter of the bytes of what it is told.
-    pub fn tokens(&self) -> usize {
-        let parameters = match &self.spec.kind {
-            SpecKind::Function { parameters } | SpecKind::Search { parameters } => {
-                parameters.project(Profile::Faithful).to_string().len()
-            }
-            SpecKind::Custom { grammar } => grammar.definition.len(),
-            SpecKind::LocalShell | SpecKind::WebSearch(_) => 0,
-        };
-        (FRAME_BYTES + self.spec.name.as_str().len() + self.spec.description.len() + parameters).div_ceil(4)
-    }
 }
-
-/// What is written around name, description and parameters.
-const FRAME_BYTES: usize = 60;
 
 /// Whether and how a model gets to know a tool. It can be called in any case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -252,7 +235,7 @@ impl Registry {
     /// Leaves tools to be found if there is no room to tell of them. All or none: which of them are told must not depend on how
     /// long the others are.
     fn defer(&mut self, brought: &[usize], deferral: Deferral) -> Result<(), DefinitionError> {
-        let cost: usize = brought.iter().map(|at| self.tools[*at].tokens()).sum();
+        let cost: usize = brought.iter().map(|at| self.tools[*at].spec.tokens()).sum();
         if cost <= deferral.room {
             return Ok(());
         }

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use windlass_contract::{Content, Exit, Opinion, Outcome, Reviewer, ToolCall};
+use windlass_contract::{Content, Exit, Opinion, Outcome, Reviewer, Status, ToolCall};
 
 use crate::Stop;
 
@@ -90,7 +90,9 @@ impl Review {
     fn compare(&self, call: &ToolCall, changes: bool, outcome: &mut Outcome) {
         let mut earlier = self.earlier.lock().unwrap_or_else(PoisonError::into_inner);
         earlier.changes += u64::from(changes);
-        let key = hash(&(call.name.as_str(), call.input.as_str()));
+        // Whatever is asked of a tool that does not exist, the mistake is one.
+        let input = (outcome.status != Status::NotFound).then(|| call.input.as_str());
+        let key = hash(&(call.name.as_str(), input));
         let before = earlier.calls.get(&key).copied();
         let result = fingerprint(outcome);
         let mut now =
@@ -99,12 +101,11 @@ impl Review {
             Some(before) if !now.success && !before.success => {
                 now.failures = before.failures.saturating_add(1);
                 let times = now.failures.saturating_add(1);
+                let what = if input.is_some() { "this very call" } else { "a call of this name" };
                 let how = if before.result == result { "the same way" } else { "too" };
-                outcome
-                    .verdict
-                    .reasons
-                    .push(format!("this very call failed {how} before ({times} times in a row)"));
-                outcome.verdict.suggestions.push("do something else instead of repeating it".to_owned());
+                outcome.verdict.reasons.push(format!("{what} failed {how} before ({times} times in a row)"));
+                let idle = now.changes - before.changes <= u64::from(changes);
+                outcome.verdict.suggestions.push(advice(times, idle).to_owned());
             }
             Some(before) if !now.success && before.success => {
                 outcome.verdict.reasons.push("this very call succeeded before".to_owned());
@@ -130,8 +131,19 @@ impl Review {
     }
 }
 
+/// So many failures in a row, with nothing changed in between, look like a circle. Who runs the turn ends it if that goes on.
+const CIRCLE: u32 = 3;
+
+fn advice(times: u32, idle: bool) -> &'static str {
+    if times >= CIRCLE && idle {
+        "stop repeating it: do something else, or answer with what stands in the way; a turn that goes on like this is ended"
+    } else {
+        "do something else instead of repeating it"
+    }
+}
+
 /// What tells two results of the same call apart: how it ended and what it gave, not how long it took.
-fn fingerprint(outcome: &Outcome) -> u64 {
+pub fn fingerprint(outcome: &Outcome) -> u64 {
     let mut hasher = DefaultHasher::new();
     outcome.status.name().hash(&mut hasher);
     outcome.facts.exit().map(Exit::code).hash(&mut hasher);

@@ -20,6 +20,8 @@ pub enum Reason {
     TimeLimit,
     /// The turn had used its tokens.
     TokenLimit,
+    /// The model went in circles.
+    Circles,
 }
 
 impl Reason {
@@ -29,6 +31,7 @@ impl Reason {
             Self::Interrupted => "aborted by user",
             Self::TimeLimit => "aborted: the turn's time limit was reached",
             Self::TokenLimit => "aborted: the turn's token limit was reached",
+            Self::Circles => "aborted: the model went in circles, and its calls brought nothing new",
         }
     }
 }

@@ -163,14 +163,14 @@ impl World {
             fixed,
             stop: &self.stop,
             reviews: &Shared::default(),
-            token_limit: Some(1000),
-            usage: Usage::default(),
+            spending: Spending::new(Some(1000)),
+            brake: Brake::default(),
             refusals: Refusals::default(),
             answer: String::new(),
         };
         let result = turn.run().await;
-        let Turn { answer, usage, refusals, .. } = turn;
-        Ended { result, answer, usage, refusals: refusals.list() }
+        let Turn { answer, spending, refusals, .. } = turn;
+        Ended { result, answer, usage: spending.reported(), refusals: refusals.list() }
     }
 
     /// The tries that were announced, as which of how many, with their reasons.
@@ -192,11 +192,11 @@ impl World {
         let heard = self.model.heard.lock().unwrap();
         let short = |body: &Value| match body["kind"].as_str().unwrap() {
             "call" => format!("call {}", body["id"].as_str().unwrap()),
-            "output" => format!(
-                "{} -> {}",
-                body["call"].as_str().unwrap(),
-                body["content"][0]["text"].as_str().unwrap()
-            ),
+            "output" => {
+                let texts =
+                    body["content"].as_array().unwrap().iter().map(|part| part["text"].as_str().unwrap());
+                format!("{} -> {}", body["call"].as_str().unwrap(), texts.collect::<Vec<_>>().join("\n"))
+            }
             "message" => format!(
                 "{}: {}",
                 body["role"].as_str().unwrap(),
@@ -392,6 +392,35 @@ async fn a_turn_ends_when_its_tokens_are_used() {
     let world = World::new([vec![call("c1", "count"), done(1000)]]);
     let ended = world.turn().await;
     assert!(matches!(ended.result, Err(AgentError::Stopped(Reason::TokenLimit))));
+}
+
+#[tokio::test]
+async fn tokens_that_no_server_reports_are_estimated() {
+    let silent = || Step::Event(ModelEvent::Completed { usage: None, more: false });
+    let asks = |id: &str| vec![says(&"word ".repeat(300)), call(id, "count"), silent()];
+    let world = World::new([asks("c1"), asks("c2")]);
+    let ended = world.turn().await;
+    assert!(matches!(ended.result, Err(AgentError::Stopped(Reason::TokenLimit))));
+    assert_eq!((world.requests(), ended.usage), (2, Usage::default()));
+}
+
+#[tokio::test]
+async fn an_answer_without_end_is_stopped_by_the_token_limit() {
+    let pieces = (0..9).map(|_| Step::Event(ModelEvent::TextDelta("word ".repeat(100))));
+    let world = World::new([pieces.chain([Step::Hang]).collect()]);
+    assert!(matches!(world.turn().await.result, Err(AgentError::Stopped(Reason::TokenLimit))));
+}
+
+#[tokio::test]
+async fn a_model_that_repeats_what_fails_is_told_and_then_stopped() {
+    let world = World::new((0..9).map(|id| vec![call(&format!("c{id}"), "nope"), done(1)]));
+    let ended = world.turn().await;
+    assert!(matches!(ended.result, Err(AgentError::Stopped(Reason::Circles))));
+    let (second, third) = (world.heard(2).pop().unwrap(), world.heard(3).pop().unwrap());
+    assert!(second.contains("2 times in a row") && !second.contains("is ended"), "{second}");
+    assert!(third.contains("3 times in a row") && third.contains("is ended"), "{third}");
+    let why = "`nope` was called again and failed again, 8 times, and nothing else came of the turn";
+    assert!(world.watcher.events().contains(&Event::Warning { message: why.into() }));
 }
 
 #[tokio::test]

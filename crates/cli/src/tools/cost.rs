@@ -16,8 +16,10 @@ pub(super) fn run(setup: &Setup, tools: Option<&Path>, json: bool) -> Result<Str
     }
     let toolbox = builder.toolbox().map_err(|errors| Problem::usage(errors.to_string()))?;
     let known = toolbox.registry.tools().iter().filter(|tool| tool.exposure != Exposure::Hidden);
-    let costs =
-        Costs { window: setup.context_window(), rows: known.map(|tool| (tool, tool.tokens())).collect() };
+    let costs = Costs {
+        window: setup.context_window(),
+        rows: known.map(|tool| (tool, tool.spec.tokens())).collect(),
+    };
     Ok(if json { pretty(&costs.data()) } else { costs.table() })
 }
 

@@ -85,6 +85,29 @@ fn a_token_limit_is_4_once_it_is_reached_and_not_before() {
 }
 
 #[test]
+fn a_model_that_goes_in_circles_is_4_and_says_so() {
+    let user = User::new();
+    let asks = json!({"calls": [{"name": "browser_open", "arguments": {"url": "x"}}]});
+    let script = user.script(&json!(vec![asks; 20]));
+    let ended = user.run(&["exec", "--script", &script, "hi"]);
+    ended.assert_code(4);
+    assert!(ended.stderr.contains("`browser_open` was called again and failed again, 8 times"), "{ended:#?}");
+    assert!(ended.stderr.contains("went in circles"), "{ended:#?}");
+}
+
+#[test]
+fn a_token_limit_holds_where_no_usage_is_reported() {
+    let user = User::new();
+    let turns: Vec<_> = (0..20)
+        .map(|at| json!({"calls": [{"name": "shell_command", "arguments": {"command": format!("echo {at}")}}]}))
+        .collect();
+    let script = user.script(&json!(turns));
+    let ended = user.run(&["exec", "--script", &script, "--token-limit", "20000", "hi"]);
+    ended.assert_code(4);
+    assert!(ended.stderr.contains("token limit"), "{ended:#?}");
+}
+
+#[test]
 fn what_cannot_be_written_down_does_not_happen() {
     let user = User::new();
     std::fs::write(user.home().join("sessions"), "in the way").unwrap();

@@ -143,3 +143,25 @@ async fn nobody_waits_for_a_reviewer_once_the_turn_is_stopped() {
     review.look(&call("a"), true, &mut outcome, &stop).await;
     assert_eq!(outcome.verdict, Verdict::success());
 }
+
+#[tokio::test]
+async fn a_call_that_fails_a_third_time_is_told_that_the_turn_will_end() {
+    let last = |told: Vec<Verdict>| told.into_iter().next_back().unwrap().suggestions;
+    let fails = ("a", true, false, "x");
+    let told = last(verdicts(&Review::default(), &[fails, fails, fails]).await);
+    assert!(told[0].contains("is ended"), "{told:?}");
+    let told = last(verdicts(&Review::default(), &[fails, fails, ("b", true, true, ""), fails]).await);
+    assert_eq!(told, ["do something else instead of repeating it"], "something was changed in between");
+}
+
+#[tokio::test]
+async fn a_tool_that_does_not_exist_is_one_mistake_whatever_it_is_asked() {
+    let review = Review::default();
+    let mut told = Vec::new();
+    for input in ["1", "2"] {
+        let mut outcome = Outcome { status: Status::NotFound, ..ended(Verdict::failure("no"), "x") };
+        review.look(&call(input), false, &mut outcome, &Stop::default()).await;
+        told = outcome.verdict.reasons;
+    }
+    assert_eq!(told, ["no", "a call of this name failed the same way before (2 times in a row)"]);
+}
