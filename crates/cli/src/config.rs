@@ -6,7 +6,7 @@
 use std::{collections::BTreeMap, num::NonZeroU64, path::PathBuf};
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de::Error};
 use windlass::{
     ApprovalPolicy, SandboxMode,
     model::{Provider, presets},
@@ -89,6 +89,8 @@ pub(crate) struct Config {
     pub(crate) model_context_window: Option<NonZeroU64>,
     /// How much of that the tools that are not built in may take, in percent. If they would take more, the model is not told
     /// of them and finds them with `tool_search`.
+    #[serde(deserialize_with = "percent")]
+    #[schemars(range(min = 1, max = 100))]
     pub(crate) tool_context_percent: u8,
     /// Who judges whether a call did what was asked.
     pub(crate) judge: Judge,
@@ -110,6 +112,12 @@ pub(crate) struct Config {
     pub(crate) history: History,
     /// Accepted for clients of other agents. Has no effect: reasoning is shown whenever the server sends it.
     pub(crate) show_raw_agent_reasoning: bool,
+}
+
+fn percent<'de, D: Deserializer<'de>>(from: D) -> Result<u8, D::Error> {
+    let percent = u8::deserialize(from)?;
+    let is_share = (1..=100).contains(&percent);
+    if is_share { Ok(percent) } else { Err(D::Error::custom("not from 1 to 100")) }
 }
 
 impl Default for Config {

@@ -135,13 +135,17 @@ impl Known {
             Json::Array(kinds) => kinds.iter().any(|each| each == kind),
             one => one == kind,
         };
-        match schema.get("minimum").and_then(Json::as_u64) {
+        let bound = |name: &str| schema.get(name).and_then(Json::as_u64);
+        match bound("minimum") {
             _ if is("array") => {
                 format!("a list, each entry {}", self.expected(self.resolve(&schema["items"])))
             }
             _ if is("object") => "a table".to_owned(),
             _ if is("boolean") => "true or false".to_owned(),
-            Some(least) if is("integer") => format!("a whole number, at least {least}"),
+            Some(least) if is("integer") => match bound("maximum") {
+                Some(most) => format!("a whole number from {least} to {most}"),
+                None => format!("a whole number, at least {least}"),
+            },
             _ if is("integer") => "a whole number".to_owned(),
             _ => "text in quotes".to_owned(),
         }

@@ -377,3 +377,14 @@ fn every_key_is_described_in_the_guide_and_in_the_schema() {
     let tables = schema["$defs"].as_object().unwrap().values().chain([&schema]);
     assert_eq!(tables.flat_map(undescribed).collect::<Vec<_>>(), Vec::<String>::new());
 }
+
+#[test]
+fn a_share_is_from_1_to_100_percent() {
+    for percent in [0, 101, 255, 256] {
+        let problem = User::new().file(format!("tool_context_percent = {percent}")).problem();
+        let said = format!(
+            "~/config.toml:1:24: `tool_context_percent` must be a whole number from 1 to 100; found integer {percent}\n"
+        );
+        assert!(problem.starts_with(&said), "{problem}");
+    }
+}
