@@ -12,7 +12,7 @@ pub struct Meta {
     /// Calls that show its use.
     pub examples: Vec<Example>,
     /// What people say when they want it, in any language. It is found by them; models are not told.
-    pub requests: Vec<&'static str>,
+    pub requests: Vec<String>,
     /// What must hold for it to work, in words.
     pub constraints: Vec<String>,
     /// What it may change, in words for a person; the effects of a call are what counts.

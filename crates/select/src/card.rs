@@ -87,9 +87,8 @@ impl Card {
             examples: meta
                 .examples
                 .iter()
-                .map(|example| example.request)
-                .chain(meta.requests.iter().copied())
-                .map(str::to_owned)
+                .map(|example| example.request.to_owned())
+                .chain(meta.requests.iter().cloned())
                 .collect(),
             changes,
         }

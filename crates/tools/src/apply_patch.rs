@@ -111,7 +111,7 @@ impl AnyTool for ApplyPatch {
             }
         };
         let examples = vec![Example { request: "make a file that says hello", input: example }];
-        let requests = vec![
+        let requests = [
             "apply this patch",
             "apply the diff",
             "make these changes to several files at once",
@@ -119,7 +119,9 @@ impl AnyTool for ApplyPatch {
             "应用这个补丁",
             "打补丁",
             "按照这个 diff 修改文件",
-        ];
+        ]
+        .map(str::to_owned)
+        .into();
         Meta { examples, requests, aliases: vec!["applypatch"], ..change::meta() }
     }
 

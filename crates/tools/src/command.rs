@@ -77,7 +77,7 @@ pub(crate) fn meta(format: Format) -> Meta {
     Meta {
         category: Category::Execution,
         examples: Vec::new(),
-        requests: vec![
+        requests: [
             "run this command",
             "run make build",
             "execute a script",
@@ -96,7 +96,9 @@ pub(crate) fn meta(format: Format) -> Meta {
             "查看 git 状态",
             "删除这个文件",
             "把文件改名",
-        ],
+        ]
+        .map(str::to_owned)
+        .into(),
         constraints: vec![
             "standard input is empty".to_owned(),
             "background processes end with the call".to_owned(),

@@ -79,7 +79,7 @@ impl Tool for EditFile {
 
     fn meta(&self) -> Meta {
         let input = r#"{"path":"src/main.rs","old_string":"let limit = 10;","new_string":"let limit = 20;"}"#;
-        let requests = vec![
+        let requests = [
             "replace the word old with new in a file",
             "fix the typo in line 12 of main.c",
             "set the version to 2.0 in setup.py",
@@ -91,7 +91,9 @@ impl Tool for EditFile {
             "修改这一行",
             "给变量改名",
             "删掉文件里的这几行",
-        ];
+        ]
+        .map(str::to_owned)
+        .into();
         let examples = vec![Example { request: "raise the limit to 20", input }];
         Meta { examples, requests, ..change::meta() }
     }

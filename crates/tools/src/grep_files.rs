@@ -116,7 +116,7 @@ impl Tool for GrepFiles {
                     input: r#"{"pattern":"TODO","output_mode":"content","context":2}"#,
                 },
             ],
-            requests: vec![
+            requests: [
                 "search for a word in all files",
                 "where is this class defined",
                 "who calls this function",
@@ -130,7 +130,9 @@ impl Tool for GrepFiles {
                 "谁调用了这个函数",
                 "哪些文件包含 localhost",
                 "找出所有 TODO 注释",
-            ],
+            ]
+            .map(str::to_owned)
+            .into(),
             constraints: vec![
                 "a search takes at most 30 seconds".to_owned(),
                 "what the sandbox hides from commands is not searched".to_owned(),

@@ -86,7 +86,7 @@ impl Tool for ListDir {
                 request: "see how a project is laid out",
                 input: r#"{"dir_path":"/w","depth":3,"limit":200,"skip_ignored":true}"#,
             }],
-            requests: vec![
+            requests: [
                 "list the files of this directory",
                 "what is in this folder",
                 "which files are there",
@@ -100,7 +100,9 @@ impl Tool for ListDir {
                 "这个文件夹有哪些文件和子目录",
                 "项目结构是怎样的",
                 "显示目录树",
-            ],
+            ]
+            .map(str::to_owned)
+            .into(),
             constraints: vec!["what the sandbox hides from commands is not listed".to_owned()],
             returns: "names, indented by depth".to_owned(),
             criteria: Criteria::new(Gives::Text, Duration::from_secs(5)),

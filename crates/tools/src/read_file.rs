@@ -119,7 +119,7 @@ impl Tool for ReadFile {
                     input: r#"{"file_path":"/w/src/main.rs","mode":"indentation","indentation":{"anchor_line":120,"max_levels":1}}"#,
                 },
             ],
-            requests: vec![
+            requests: [
                 "show me the file Makefile",
                 "what is in main.go",
                 "read the first 50 lines of the log",
@@ -133,7 +133,9 @@ impl Tool for ReadFile {
                 "文件里写了什么",
                 "查看 app.py 的前 20 行",
                 "打开这个源文件",
-            ],
+            ]
+            .map(str::to_owned)
+            .into(),
             constraints: vec![
                 "lines are cut after 500 bytes".to_owned(),
                 "what the sandbox hides from commands cannot be read".to_owned(),

@@ -117,7 +117,7 @@ impl Tool for ReadOutput {
                     input: r#"{"id":3,"pattern":"error|warning"}"#,
                 },
             ],
-            requests: vec![
+            requests: [
                 "show the rest of the output that was cut",
                 "go on reading the long output",
                 "what else did the command print",
@@ -125,7 +125,9 @@ impl Tool for ReadOutput {
                 "显示被截断的输出的其余部分",
                 "继续读长输出",
                 "在之前的完整输出里找错误",
-            ],
+            ]
+            .map(str::to_owned)
+            .into(),
             constraints: vec!["one answer holds at most 8,000 bytes".to_owned()],
             returns: "lines with their numbers, and where to go on".to_owned(),
             ..Meta::default()

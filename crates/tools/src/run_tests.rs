@@ -81,7 +81,7 @@ impl AnyTool for RunTests {
         ];
         let constraints = vec!["the runner must be installed".to_owned()];
         let returns = "how many tests passed, failed and were skipped; why and where each failed".to_owned();
-        let requests = vec![
+        let requests = [
             "do all tests pass",
             "run the unit tests",
             "test this project",
@@ -95,7 +95,9 @@ impl AnyTool for RunTests {
             "执行单元测试",
             "重新运行失败的测试",
             "测试这个项目",
-        ];
+        ]
+        .map(str::to_owned)
+        .into();
         Meta { examples, requests, constraints, returns, ..command::meta(Format::Tests) }
     }
 

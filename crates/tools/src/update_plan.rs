@@ -56,7 +56,7 @@ impl Tool for UpdatePlan {
         Meta {
             category: Category::Planning,
             examples: vec![Example { request: "begin with the first of two steps", input }],
-            requests: vec![
+            requests: [
                 "make a plan of three steps",
                 "tick off a step",
                 "the first step is finished, go on to the next",
@@ -65,7 +65,9 @@ impl Tool for UpdatePlan {
                 "把这一步标记为完成",
                 "任务分成三步",
                 "下一步是什么",
-            ],
+            ]
+            .map(str::to_owned)
+            .into(),
             returns: "a confirmation".to_owned(),
             parallel: false,
             ..Meta::default()

@@ -56,7 +56,7 @@ impl Tool for ViewImage {
                 request: "look at a screenshot",
                 input: r#"{"path":"shots/login.png"}"#,
             }],
-            requests: vec![
+            requests: [
                 "show me the picture",
                 "what can be seen in this photo",
                 "look at diagram.jpg",
@@ -66,7 +66,9 @@ impl Tool for ViewImage {
                 "看一下这张截图",
                 "这张照片里有什么",
                 "打开图像 plan.png",
-            ],
+            ]
+            .map(str::to_owned)
+            .into(),
             constraints: vec!["large images are made to fit 2048x768 pixels".to_owned()],
             returns: "the image".to_owned(),
             criteria: Criteria::new(Gives::Image, Duration::from_secs(5)),

@@ -26,7 +26,7 @@ impl AnyTool for Hosted {
     fn meta(&self) -> Meta {
         Meta {
             category: Category::Web,
-            requests: vec![
+            requests: [
                 "look it up on the internet",
                 "what is the latest version of Python",
                 "search the web for this error message",
@@ -35,7 +35,9 @@ impl AnyTool for Hosted {
                 "在网上搜索",
                 "上网查一下最新的消息",
                 "查找相关网页",
-            ],
+            ]
+            .map(str::to_owned)
+            .into(),
             constraints: vec!["runs on the model's server, if that offers it".to_owned()],
             side_effects: vec!["what is searched for leaves this machine".to_owned()],
             returns: "what was found, to the model alone".to_owned(),

@@ -66,7 +66,7 @@ impl Tool for WriteFile {
         let input = r#"{"path":"notes/todo.md","content":"- water the plants\n"}"#;
         Meta {
             examples: vec![Example { request: "note that the plants need water", input }],
-            requests: vec![
+            requests: [
                 "create a file with this text",
                 "write a script that prints hello",
                 "save the answer as a file",
@@ -78,7 +78,9 @@ impl Tool for WriteFile {
                 "把这些写到文件里",
                 "保存到文件",
                 "生成一个配置文件",
-            ],
+            ]
+            .map(str::to_owned)
+            .into(),
             ..change::meta()
         }
     }

@@ -86,7 +86,7 @@ impl Tool for WriteStdin {
         ];
         let constraints = vec!["only what was started with `tty` can be typed to".to_owned()];
         let side_effects = vec!["whatever the program does with what is typed".to_owned()];
-        let requests = vec![
+        let requests = [
             "type yes into the program that is running",
             "send the password prompt an answer",
             "press Ctrl-C in the session",
@@ -94,7 +94,9 @@ impl Tool for WriteStdin {
             "给正在运行的程序输入 yes",
             "看看后台进程又输出了什么",
             "结束那个会话",
-        ];
+        ]
+        .map(str::to_owned)
+        .into();
         Meta { examples, requests, constraints, side_effects, ..command::meta(Format::Session) }
     }
 }

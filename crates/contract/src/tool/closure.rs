@@ -71,6 +71,13 @@ impl<A> FnTool<A> {
         self
     }
 
+    /// Says what people ask for when they want it: it is found by that.
+    #[must_use]
+    pub fn requests(mut self, requests: Vec<String>) -> Self {
+        self.meta.requests = requests;
+        self
+    }
+
     /// Sets everything else about the tool.
     #[must_use]
     pub fn meta(mut self, meta: Meta) -> Self {
