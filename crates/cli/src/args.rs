@@ -472,6 +472,7 @@ pub(crate) enum Tools {
         json: bool,
     },
     /// Find tools by words and meaning, in English or Chinese; the best first.
+    #[command(after_help = SELECT_EXIT_CODES)]
     Search(Choosing),
     /// Choose the tool for a request, or say that none fits.
     ///
@@ -513,13 +514,13 @@ pub(crate) enum Tools {
 /// What is wanted, and from which tools.
 #[derive(Debug, Args)]
 pub(crate) struct Choosing {
-    /// What is wanted, in plain words or as a tool's name.
+    /// What is wanted, in plain words or as a tool's name. With `-`, it is read from stdin.
     pub(crate) request: String,
     /// How many tools at most.
     #[arg(long, value_name = "NUMBER", default_value_t = 10)]
     pub(crate) limit: usize,
-    /// Choose from this list instead: one JSON object per line with `name`, and `description`, `parameters` (a JSON
-    /// Schema), `category`, `server`, `examples`, `changes` as far as known.
+    /// Choose from this list instead: one JSON object per line, or an array of them, with `name`, and `description`,
+    /// `parameters` (a JSON Schema), `category`, `server`, `examples`, `changes` as far as known.
     #[arg(long, value_name = "FILE")]
     pub(crate) tools: Option<PathBuf>,
     /// As JSON.

@@ -1,6 +1,8 @@
-//! Lists of tools that a user brings: one JSON object per line, from a file or from stdin.
+//! Lists of tools that a user brings: one JSON object per line, or an array of them, from a file or from stdin.
 
 use std::{
+    collections::{HashMap, hash_map::Entry},
+    fmt,
     fs::File,
     io::{self, Read},
     path::Path,
@@ -8,11 +10,12 @@ use std::{
 };
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use windlass::{AnyTool, program, select::Card};
 
-use crate::problem::Problem;
+use crate::{problem::Problem, screen::visible};
 
-/// The longest list that is read: some ten thousand tools with everything about them.
+/// The longest list that is read: some fifty thousand tools with everything about them.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
 /// A tool that is a program.
@@ -24,31 +27,94 @@ struct Row {
     command: Vec<String>,
 }
 
+/// Where in a list something is.
+#[derive(Clone, Copy)]
+enum Place {
+    Line(usize),
+    Item(usize),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Line(number) => write!(f, "line {number}"),
+            Self::Item(number) => write!(f, "item {number}"),
+        }
+    }
+}
+
 /// The tools of a list, each a program.
 pub(crate) fn tools(path: &Path) -> Result<Vec<Arc<dyn AnyTool>>, Problem> {
-    rows::<Row>(path)?.into_iter().map(|row| tool(row, path)).collect()
+    let rows = placed::<Row>(path)?;
+    // The model calls them by name alone.
+    check(path, rows.iter().map(|(place, row)| (*place, row.card.name.as_str(), row.card.name.clone())))?;
+    rows.into_iter().map(|(place, row)| tool(row, place, path)).collect()
 }
 
-fn tool(row: Row, path: &Path) -> Result<Arc<dyn AnyTool>, Problem> {
+fn tool(row: Row, place: Place, path: &Path) -> Result<Arc<dyn AnyTool>, Problem> {
     let Row { card, command } = row;
     if command.is_empty() {
-        let (path, name) = (path.display(), card.name);
+        let (path, name) = (path.display(), visible(&card.name));
         return Err(Problem::usage(format!(
-            "`{path}`: tool `{name}` has no `command`, so it cannot be run; give the program as a list of words"
+            "`{path}`, {place}: tool `{name}` has no `command`, so it cannot be run; give the program as a list of words"
         )));
     }
-    Ok(Arc::new(program(&card.name, &card.description, &card.parameters, command)))
+    let tool = program(&card.name, &card.description, &card.parameters, command);
+    Ok(Arc::new(tool.requests(card.examples)))
 }
 
-/// The lines of a file, each of which is JSON. `-` is stdin.
+/// The tools of a list, to choose from.
+pub(crate) fn cards(path: &Path) -> Result<Vec<Card>, Problem> {
+    let rows = placed::<Card>(path)?;
+    check(path, rows.iter().map(|(place, card)| (*place, card.name.as_str(), card.key())))?;
+    Ok(rows.into_iter().map(|(_, card)| card).collect())
+}
+
+/// That every tool has a name, and none that of another.
+fn check<'a>(path: &Path, tools: impl Iterator<Item = (Place, &'a str, String)>) -> Result<(), Problem> {
+    let mut places = HashMap::new();
+    for (place, name, key) in tools {
+        let problem = match places.entry(key) {
+            _ if name.trim().is_empty() => "the tool has no name".to_owned(),
+            Entry::Vacant(free) => {
+                free.insert(place);
+                continue;
+            }
+            Entry::Occupied(other) => {
+                let (name, other) = (visible(name), other.get());
+                format!(
+                    "the tool `{name}` is on {other} already; leave one out, or give each a name of its own"
+                )
+            }
+        };
+        return Err(Problem::usage(format!("`{}`, {place}: {problem}", path.display())));
+    }
+    Ok(())
+}
+
+/// The rows of a list.
 pub(crate) fn rows<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<Vec<T>, Problem> {
+    Ok(placed(path)?.into_iter().map(|(_, row)| row).collect())
+}
+
+/// The rows of a list, each with where it is. `-` is stdin.
+fn placed<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<Vec<(Place, T)>, Problem> {
     let text = text(path)?;
-    let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
-    let parse = |(number, line): (usize, &str)| {
-        serde_json::from_str(line)
-            .map_err(|error| Problem::usage(format!("`{}`, line {number}: {error}", path.display())))
+    let problem = |place: Place, error: serde_json::Error| {
+        let (path, form) = (path.display(), "a list is one JSON object per line, or one array of them");
+        Problem::usage(format!("`{path}`, {place}: {error}; {form}"))
     };
-    lines.map(parse).collect()
+    let rows: Vec<_> = if text.trim_start().starts_with('[') {
+        let items: Vec<&RawValue> =
+            serde_json::from_str(&text).map_err(|error| problem(Place::Line(error.line()), error))?;
+        (1..).map(Place::Item).zip(items.into_iter().map(RawValue::get)).collect()
+    } else {
+        (1..).map(Place::Line).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()).collect()
+    };
+    let parse = |(place, row): (Place, &str)| {
+        serde_json::from_str(row).map(|row| (place, row)).map_err(|error| problem(place, error))
+    };
+    rows.into_iter().map(parse).collect()
 }
 
 /// The text of an ordinary file: a device never ends, and a pipe may never begin.

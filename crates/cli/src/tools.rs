@@ -7,6 +7,7 @@ mod cost;
 use std::{
     collections::BTreeMap,
     io::{self, Write},
+    path::Path,
 };
 
 use serde_json::{Value, json};
@@ -17,6 +18,7 @@ use choose::Offered;
 use crate::{
     args::{Choosing, Common, Tools},
     calls,
+    exec::from_stdin,
     exit::Exit,
     problem::Problem,
     setup::Setup,
@@ -26,8 +28,14 @@ use crate::{
 pub(crate) fn run(common: &Common, args: Tools) -> Result<Exit, Problem> {
     let mut exit = Exit::Done;
     let shown = match args {
-        Tools::Search(args) => offered(common, &args)?.search(&args),
+        Tools::Search(choosing) => {
+            let choosing = asked(choosing)?;
+            let (shown, found) = offered(common, &choosing)?.search(&choosing);
+            exit = found;
+            shown
+        }
         Tools::Select { choosing, explain } => {
+            let choosing = asked(choosing)?;
             let (shown, chosen) = offered(common, &choosing)?.select(&choosing, explain);
             exit = chosen;
             shown
@@ -46,6 +54,20 @@ pub(crate) fn run(common: &Common, args: Tools) -> Result<Exit, Problem> {
     let written = io::stdout().lock().write_all(shown.as_bytes());
     written.map_err(|error| Problem::failed(format!("cannot write the list: {error}")))?;
     Ok(exit)
+}
+
+/// With a request to answer, from stdin if that is where it is.
+fn asked(mut args: Choosing) -> Result<Choosing, Problem> {
+    if args.request == "-" {
+        if args.tools.as_deref() == Some(Path::new("-")) {
+            return Err(Problem::usage("the request and the list of tools cannot both be on stdin"));
+        }
+        args.request = from_stdin("the request")?;
+    }
+    if args.request.trim().is_empty() {
+        return Err(Problem::usage("the request is empty; say what the tool should do, or name it"));
+    }
+    Ok(args)
 }
 
 /// The tools a request is answered from.

@@ -24,9 +24,6 @@ const MOST: usize = 50;
 /// How many tools are named where none was found.
 const NEAREST: usize = 5;
 
-/// A tool without a word of the request must mean at least this much of the same.
-const LEAST_MEANING: f32 = 0.5;
-
 /// How a model asks for tools and is told of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SearchForm {
@@ -69,9 +66,7 @@ impl ToolSearch {
     fn find(&self, query: &str, limit: usize) -> Result<Vec<&ToolSpec>, Vec<&ToolSpec>> {
         let (index, request) = (self.index(), Request::new(query));
         let hits = index.search(&request, limit.max(MOST));
-        let fitting =
-            hits.iter().filter(|hit| hit.words > 0.0 || hit.likeness > 0.0 || hit.meaning >= LEAST_MEANING);
-        let fitting: Vec<_> = fitting.map(|hit| hit.id).collect();
+        let fitting: Vec<_> = hits.iter().filter(|hit| hit.is_related()).map(|hit| hit.id).collect();
         let situation = Situation { usage: Some(&self.usage), ..Situation::default() };
         let choice = choose_among(index, &request, situation, &fitting, limit);
         let found: Vec<_> =

@@ -47,6 +47,9 @@ const AGREEMENT: f32 = 0.12;
 /// What it counts that a tool was the answer to the same request before.
 const LIKENESS: f32 = 1.5;
 
+/// A tool without a word of the request must mean at least this much of the same.
+const RELATED_MEANING: f32 = 0.5;
+
 /// What it counts that a request names a tool. More than all else together: a name that is known always wins.
 const NAMED: f32 = 10.0;
 
@@ -89,6 +92,13 @@ pub struct Hit {
     pub meaning: f32,
     /// How much the request is like one that it was the answer to, from 0 to 1.
     pub likeness: f32,
+}
+
+impl Hit {
+    /// Whether it has anything of the request, and was not only the best of what there is.
+    pub fn is_related(&self) -> bool {
+        self.words > 0.0 || self.likeness > 0.0 || self.meaning >= RELATED_MEANING
+    }
 }
 
 impl Index {

@@ -40,7 +40,7 @@ impl Offered {
 
     /// The tools of a list from elsewhere.
     pub(super) fn listed(path: &Path) -> Result<Self, Problem> {
-        Ok(Self::new(brought::rows::<Card>(path)?.into_iter()))
+        Ok(Self::new(brought::cards(path)?.into_iter()))
     }
 
     fn new(cards: impl Iterator<Item = Card>) -> Self {
@@ -62,15 +62,20 @@ impl Offered {
         Situation { usage: Some(&self.usage), ..Situation::default() }
     }
 
+    fn card(&self, id: ToolId) -> Option<&Card> {
+        self.cards.iter().find(|(each, _)| *each == id).map(|(_, card)| card)
+    }
+
     fn about(&self, id: ToolId) -> &str {
-        let card = self.cards.iter().rev().find(|(each, _)| *each == id);
-        card.map_or("", |(_, card)| first_line(&card.description))
+        self.card(id).map_or("", |card| first_line(&card.description))
     }
 
     /// The tools that fit best, one line each.
-    pub(super) fn search(&self, args: &Choosing) -> String {
+    pub(super) fn search(&self, args: &Choosing) -> (String, Exit) {
         let request = Request::new(&args.request);
         let mut hits = self.index.search(&request, args.limit);
+        hits.retain(Hit::is_related);
+        let exit = if hits.is_empty() { Exit::Failed } else { Exit::Done };
         let among: Vec<_> = hits.iter().map(|hit| hit.id).collect();
         let ranked = choose_among(&self.index, &request, self.situation(), &among, args.limit).candidates;
         hits.sort_by_key(|hit| ranked.iter().position(|each| each.id == hit.id).unwrap_or(usize::MAX));
@@ -79,15 +84,16 @@ impl Offered {
             let rows = found.map(|(hit, name)| {
                 json!({"name": name, "score": hit.score, "words": hit.words, "meaning": hit.meaning, "likeness": hit.likeness, "description": self.about(hit.id)})
             });
-            return pretty(&rows.collect());
+            return (pretty(&rows.collect()), exit);
         }
-        let rows: Vec<_> = found.collect();
-        let width = widest(rows.iter().map(|(_, name)| *name));
-        let row = |(hit, name): &(&Hit, &str)| {
-            let (name, about) = (visible(name), visible(self.about(hit.id)));
-            format!("{:5.2}  {name:width$}  {about}\n", hit.score)
+        let rows: Vec<_> = found.map(|(hit, name)| (hit, visible(name))).collect();
+        let width = widest(rows.iter().map(|(_, name)| name.as_str()));
+        let row = |(hit, name): &(&Hit, String)| {
+            format!("{:5.2}  {name:width$}  {}\n", hit.score, visible(self.about(hit.id)))
         };
-        rows.iter().map(row).collect()
+        let shown =
+            if rows.is_empty() { "no tool fits\n".to_owned() } else { rows.iter().map(row).collect() };
+        (shown, exit)
     }
 
     /// The tool to use, or that there is none; and why, if wanted.
@@ -95,8 +101,8 @@ impl Offered {
         let choice = choose(&self.index, &Request::new(&args.request), self.situation(), args.limit);
         let exit = if choice.fit.is_likely() { Exit::Done } else { Exit::Failed };
         let best = choice.candidates.first().filter(|_| choice.fit.is_likely());
-        let card = best.and_then(|best| self.cards.iter().rev().find(|(_, card)| card.name == best.name));
-        let inferred = card.map(|(_, card)| infer(&args.request, &card.parameters, &Context::default()));
+        let card = best.and_then(|best| self.card(best.id));
+        let inferred = card.map(|card| infer(&args.request, &card.parameters, &Context::default()));
         let shown = match (args.json, explain) {
             (true, _) => {
                 let mut shown = json!(choice);
@@ -109,17 +115,24 @@ impl Offered {
             }
             (false, true) => {
                 let arguments = inferred.map_or_else(String::new, |inferred| arguments(&inferred));
-                on_screen(&format!("{}\n{}{arguments}", answer(&choice), reasons(&choice)))
+                let choice = on_screen(choice);
+                format!("{}\n{}{arguments}", answer(&choice), reasons(&choice))
             }
-            (false, false) => on_screen(&answer(&choice)),
+            (false, false) => answer(&on_screen(choice)),
         };
         (shown, exit)
     }
 }
 
-/// Lines in which names and descriptions from anywhere cannot rewrite the screen.
-fn on_screen(lines: &str) -> String {
-    lines.lines().map(|line| visible(line) + "\n").collect()
+/// The same with names that cannot rewrite the screen, wherever they are from, nor go on in another line.
+fn on_screen(mut choice: Choice) -> Choice {
+    let candidates = choice.candidates.iter_mut().map(|each| &mut each.name);
+    let ruled_out = choice.ruled_out.iter_mut().map(|each| &mut each.name);
+    let targets = choice.intent.targets.iter_mut().map(|each| &mut each.text);
+    for text in candidates.chain(ruled_out).chain(targets) {
+        *text = visible(text);
+    }
+    choice
 }
 
 /// How wide a column of names is, unless one is out of all proportion.
@@ -142,10 +155,10 @@ fn answer(choice: &Choice) -> String {
 fn arguments(inferred: &Inferred) -> String {
     let line = |label: &str, names: &[String]| match names {
         [] => String::new(),
-        names => format!("{label:12} {}\n", names.join(", ")),
+        names => format!("{label:12} {}\n", visible(&names.join(", "))),
     };
     let (missing, invalid) = (line("missing", &inferred.missing), line("invalid", &inferred.invalid));
-    format!("\narguments    {}\n{missing}{invalid}", json!(inferred.args))
+    format!("\narguments    {}\n{missing}{invalid}", visible(&json!(inferred.args).to_string()))
 }
 
 /// What was understood, the candidates with their parts, and what was ruled out.

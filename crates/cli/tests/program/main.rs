@@ -34,6 +34,8 @@ mod kill;
 #[cfg(test)]
 mod models;
 #[cfg(test)]
+mod odd_tools;
+#[cfg(test)]
 mod pipes;
 #[cfg(test)]
 mod policy;

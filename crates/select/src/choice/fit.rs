@@ -51,8 +51,9 @@ pub struct Fit {
 }
 
 impl Fit {
-    /// Judges the best candidate; without one, nothing fits.
+    /// Judges the best candidate; without one, nothing fits, nor does anything fit a request that has no words.
     pub(super) fn of(index: &Index, request: &Request, best: Option<&(Hit, &Entry)>) -> Self {
+        let best = best.filter(|(hit, _)| request.length() > 0 || hit.likeness > 0.0);
         let Some((hit, entry)) = best else { return Self { likelihood: 0.0, features: [0.0; MODEL.len()] } };
         let features = features(index, request, *hit, entry);
         let sum: f32 = features.iter().zip(MODEL).map(|(feature, (_, weight))| feature * weight).sum();
