@@ -1,6 +1,6 @@
 //! Paths as a command names them, without looking at any file.
 
-use std::path::Path;
+use std::{borrow::Cow, path::Path};
 
 /// Where a command may be when it is run: where it starts, and wherever a `cd` before it may have gone.
 #[derive(Debug, Clone)]
@@ -15,14 +15,17 @@ const MAX_PLACES: usize = 16;
 impl Places {
     pub(crate) fn starting(cwd: Option<&Path>) -> Self {
         let cwd = cwd.map(|path| path.to_string_lossy().into_owned()).unwrap_or_default();
-        Self { directories: vec![normal("", &cwd)] }
+        Self { directories: vec![normal("", &cwd).into_owned()] }
     }
 
     /// After a `cd`, which may or may not have worked. Says whether all the places could be kept.
     pub(crate) fn enter(&mut self, directory: &str) -> bool {
         // `cd .` and `cd` to where one already is lead nowhere else.
-        let further: Vec<_> =
-            self.resolve(directory).filter(|place| !self.directories.contains(place)).collect();
+        let further: Vec<_> = self
+            .resolve(directory)
+            .map(Cow::into_owned)
+            .filter(|place| !self.directories.contains(place))
+            .collect();
         let fits = self.directories.len() + further.len() <= MAX_PLACES;
         if fits {
             self.directories.extend(further);
@@ -36,13 +39,17 @@ impl Places {
     }
 
     /// What a path may mean: absolute, below `~`, or below a directory nobody named.
-    pub(crate) fn resolve<'a>(&'a self, path: &'a str) -> impl Iterator<Item = String> + 'a {
+    pub(crate) fn resolve<'a>(&'a self, path: &'a str) -> impl Iterator<Item = Cow<'a, str>> {
         self.directories.iter().map(move |directory| normal(directory, path))
     }
 }
 
 /// Joins two paths and settles `.` and `..` by their text.
-fn normal(base: &str, path: &str) -> String {
+fn normal<'a>(base: &str, path: &'a str) -> Cow<'a, str> {
+    // What most words of a command are.
+    if base.is_empty() && !path.contains(['/', '.', '~', '$']) {
+        return path.into();
+    }
     let (home, path) = match path.strip_prefix("$HOME") {
         Some(rest) if rest.is_empty() || rest.starts_with('/') => ("~", rest),
         _ => ("", path),
@@ -64,7 +71,7 @@ fn normal(base: &str, path: &str) -> String {
             out.truncate(parent);
         }
     }
-    if out.is_empty() && rooted { "/".to_owned() } else { out }
+    if out.is_empty() && rooted { "/".into() } else { out.into() }
 }
 
 #[cfg(test)]
@@ -72,7 +79,7 @@ mod tests {
     use super::*;
 
     fn resolved(places: &Places, path: &str) -> Vec<String> {
-        places.resolve(path).collect()
+        places.resolve(path).map(Cow::into_owned).collect()
     }
 
     #[test]

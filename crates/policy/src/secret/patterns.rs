@@ -1,32 +1,35 @@
 //! Lists of patterns, made for being asked often.
 
-use std::collections::HashMap;
-
 use super::wildcard::Name;
 
 /// Patterns for the end of a path: one name or several, each perhaps a wildcard.
 pub(super) struct Patterns {
-    /// By their last name, where that is plain.
-    plain: HashMap<&'static str, Vec<Vec<&'static str>>>,
-    /// The last bytes of those names: most names can be sent away without a look into the map.
-    ends: [bool; 256],
-    wild: Vec<Vec<&'static str>>,
+    all: Vec<Vec<&'static str>>,
+    /// By the first byte of a path's last name, which of them it could fit by its ends.
+    by_start: Vec<Vec<Ends>>,
+}
+
+/// A pattern by the ends of its last name.
+struct Ends {
+    /// None if it is a wildcard there.
+    last: Option<u8>,
+    pattern: usize,
 }
 
 impl Patterns {
     pub(super) fn new(patterns: &[&'static str]) -> Self {
-        let mut made = Self { plain: HashMap::new(), ends: [false; 256], wild: Vec::new() };
-        for pattern in patterns {
-            let names: Vec<_> = pattern.split('/').collect();
-            match names.last() {
-                Some(last) if !last.contains(['*', '?']) => {
-                    made.ends[end(last)] = true;
-                    made.plain.entry(last).or_default().push(names);
-                }
-                _ => made.wild.push(names),
-            }
-        }
-        made
+        let all: Vec<Vec<_>> = patterns.iter().map(|pattern| pattern.split('/').collect()).collect();
+        let plain = |byte: Option<&u8>| byte.copied().filter(|byte| !matches!(byte, b'*' | b'?'));
+        let fitting = |start: u8| {
+            let own = all.iter().enumerate().filter_map(move |(pattern, names)| {
+                let name = names.last()?.as_bytes();
+                let starts = plain(name.first()).is_none_or(|first| first == start);
+                starts.then(|| Ends { last: plain(name.last()), pattern })
+            });
+            own.collect()
+        };
+        let by_start = (0..=u8::MAX).map(fitting).collect();
+        Self { all, by_start }
     }
 
     /// Whether a path ends in one of them.
@@ -39,22 +42,20 @@ impl Patterns {
                 names[from..].iter().zip(pattern).rev().all(|(name, each)| name.fits(each))
             })
         };
-        let plain = if last.is_wild() {
-            self.plain.values().flatten().any(fits)
-        } else {
-            self.ends[end(last.text())]
-                && self.plain.get(last.text()).is_some_and(|patterns| patterns.iter().any(fits))
+        let (Some(start), Some(end)) = (last.text().bytes().next(), last.text().bytes().next_back()) else {
+            return false;
         };
-        plain || self.wild.iter().any(fits)
+        if last.is_wild() {
+            return self.all.iter().any(fits);
+        }
+        // Most names are sent away by their first and last byte.
+        let likely = self.by_start[usize::from(start)].iter();
+        let mut likely = likely.filter(|ends| ends.last.is_none_or(|last| last == end));
+        likely.any(|ends| fits(&self.all[ends.pattern]))
     }
 
     /// Whether one of them is somewhere in a path.
     pub(super) fn fit_a_part_of(&self, names: &[Name<'_>]) -> bool {
         (1..=names.len()).any(|end| self.fit_the_end_of(&names[..end]))
     }
-}
-
-/// The last byte of a name, as a place in a table.
-fn end(name: &str) -> usize {
-    name.bytes().next_back().map_or(0, usize::from)
 }

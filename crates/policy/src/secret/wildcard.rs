@@ -38,15 +38,20 @@ impl<'a> Name<'a> {
     /// Whether some name fits both. A lone `*` in a command is no search for anything in particular, and a wildcard at
     /// the start of a name finds none that begins with a dot.
     pub(super) fn fits(&self, pattern: &str) -> bool {
+        let (name, wanted) = (self.text.as_bytes(), pattern.as_bytes());
+        // Most names differ in their first or last byte already.
+        let open = |byte: &u8| matches!(byte, b'*' | b'?' | b'[' | b']');
+        let same = |own: Option<&u8>, wanted: Option<&u8>| match (own, wanted) {
+            (_, None) => true,
+            (_, Some(wanted)) if open(wanted) => true,
+            (Some(own), Some(wanted)) => own == wanted || (self.wild && open(own)),
+            (None, Some(_)) => false,
+        };
+        if !same(name.first(), wanted.first()) || !same(name.last(), wanted.last()) {
+            return false;
+        }
         if !self.wild {
-            // Most names differ in their first or last byte already.
-            let (name, pattern) = (self.text.as_bytes(), pattern.as_bytes());
-            let same = |own: Option<&u8>, wanted: Option<&u8>| {
-                wanted.is_none_or(|wanted| matches!(wanted, b'*' | b'?') || own == Some(wanted))
-            };
-            return same(name.first(), pattern.first())
-                && same(name.last(), pattern.last())
-                && fits(name, pattern);
+            return fits(name, wanted);
         }
         let only_stars = self.text.bytes().all(|byte| byte == b'*');
         let dot_needed = pattern.starts_with('.') && self.text.starts_with(['*', '?', '[']);

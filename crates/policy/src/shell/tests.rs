@@ -22,6 +22,22 @@ fn operators_separate_commands() {
 }
 
 #[test]
+fn a_script_ends_with_or_without_a_new_line() {
+    for source in
+        ["ls | wc", "ls 'a", "[ a = b ]", "for f in a; do ls; done | sort", "ls >", "cat <<E\nx\nE", "ls # c"]
+    {
+        let (open, ended) = (source.to_owned(), format!("{source}\n"));
+        let [open, ended] = [open, ended].map(|source| {
+            let script = Script::parse(&source, Dialect::Bash);
+            let words: Vec<_> = script.commands.into_iter().map(|simple| simple.words).collect();
+            (words, script.unclear.into_iter().map(|unclear| unclear.what).collect::<Vec<_>>())
+        });
+        assert_eq!(open, ended, "{source}");
+    }
+    assert!(unclear("ls a\\").contains(&What::Syntax));
+}
+
+#[test]
 fn quotes_and_backslashes_are_taken_away() {
     assert_eq!(words(r#"echo "/usr"'/'"local"/bin"#), [["echo", "/usr/local/bin"]]);
     assert_eq!(words(r#"r''m "a\$b\x" c\ d"#), [["rm", r"a$b\x", "c d"]]);
