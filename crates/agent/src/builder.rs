@@ -16,18 +16,18 @@ use windlass_contract::{
 };
 use windlass_host::{Machine, Mended, Window};
 use windlass_record::{
-    Calls, Edits, Followed, Keep, Outside, Repair, SessionError, SessionFile, Trouble, Which, new_thread_id,
-    outputs,
+    Edits, Followed, Keep, Outside, Repair, SessionError, SessionFile, Trouble, Which, new_thread_id, outputs,
 };
 use windlass_runtime::{
     Budget, CleanEvents, CleanQuestions, Deferral, DefinitionErrors, Gate, Policy, Registry, RegistryBuilder,
-    Review, SearchForm, Secrets, Shaper, Toolbox, Usage, Verdicts,
+    Review, SearchForm, Secrets, Shaper, Toolbox, Verdicts,
 };
 use windlass_tools::OutputPlace;
 
 use crate::{
     Agent, Family, Toolset,
     announce::Announcer,
+    catalogue,
     context::{INSTRUCTIONS, opening, surroundings},
     history::History,
     offered::Offered,
@@ -326,25 +326,11 @@ impl AgentBuilder {
         let builtin = self.builtin.iter().fold(Registry::builder(), |registry, set| {
             set.register(registry, self.home.as_ref().map(|_| &self.outputs))
         });
-        let deferral = Deferral { room: self.room(family), form, usage: self.usage() };
+        let (home, keep) = (self.home.clone(), self.keep);
+        let indexer = Arc::new(move |cards: &[_]| catalogue::index(cards, home.as_deref(), keep));
+        let deferral = Deferral { room: self.room(family), form, indexer };
         let tools = std::mem::take(&mut self.tools).into_iter();
         tools.fold(builtin, RegistryBuilder::brought).deferring(deferral).build()
-    }
-
-    /// What became of earlier calls, as far as it is known: finding tools goes on without.
-    fn usage(&self) -> Usage {
-        let mut usage = Usage::default();
-        let home = self.home.as_deref().filter(|_| !self.tools.is_empty());
-        let standings = home.map_or_else(|| Ok(Vec::new()), |home| Calls::standings_in(home, self.keep));
-        for standing in standings.unwrap_or_else(|error| {
-            tracing::warn!(%error, "tools are ranked without what became of earlier calls");
-            Vec::new()
-        }) {
-            // A rate is far within what the smaller number can hold.
-            #[expect(clippy::cast_possible_truncation, reason = "between 0 and 1")]
-            usage.add(standing.tool.as_str(), standing.rate as f32, standing.age);
-        }
-        usage
     }
 
     /// How many tokens the tools that are not built in may cost to tell.

@@ -6,6 +6,7 @@ mod agent;
 mod announce;
 mod brake;
 mod builder;
+mod catalogue;
 mod context;
 mod error;
 mod family;
@@ -20,6 +21,7 @@ mod turn;
 
 pub use agent::{Agent, TurnReport};
 pub use builder::{AgentBuilder, BuildError, TOOL_CONTEXT_PERCENT};
+pub use catalogue::usage;
 pub use error::AgentError;
 pub use family::{EditTools, Family, FileTools, ShellKind};
 pub use toolset::Toolset;

@@ -73,13 +73,12 @@ fn asked(mut args: Choosing) -> Result<Choosing, Problem> {
 /// The tools a request is answered from.
 fn offered(common: &Common, args: &Choosing) -> Result<Offered, Problem> {
     let setup = Setup::for_tools(common)?;
-    let standings = calls::open(&setup)?.standings(jiff::Timestamp::now());
-    let standings = standings.map_err(|error| calls::problem(&error))?;
+    let usage = windlass::usage(&calls::open(&setup)?).map_err(|error| calls::problem(&error))?;
     let offered = match &args.tools {
         Some(path) => Offered::listed(path)?,
         None => Offered::here(&toolbox(common)?.registry),
     };
-    Ok(offered.knowing(standings))
+    Ok(offered.knowing(usage))
 }
 
 fn toolbox(common: &Common) -> Result<Toolbox, Problem> {

@@ -11,6 +11,7 @@ mod call;
 mod error;
 mod follow;
 mod read;
+mod requests;
 mod schema;
 mod stats;
 mod store;
@@ -28,6 +29,7 @@ pub use bounds::Keep;
 pub use call::{Call, Recorded, Wanted};
 pub use error::CallsError;
 pub use follow::Followed;
+pub use requests::Asked;
 pub use stats::{By, Group, Standing};
 
 use crate::{Folder, Head, SessionError, place};
@@ -84,7 +86,7 @@ impl Calls {
         let start = Head::start();
         all.execute("DELETE FROM calls", []).at(&self.path)?;
         all.execute(
-            "UPDATE files SET asked = 0, read_lines = 0, read_bytes = 0, read_link = ?1",
+            "UPDATE files SET asked = 0, last_turn_at = NULL, read_lines = 0, read_bytes = 0, read_link = ?1",
             [start.link.to_string()],
         )
         .at(&self.path)?;

@@ -41,7 +41,7 @@ mod place;
 mod repair;
 mod replay;
 
-pub use calls::{By, Call, Calls, CallsError, Followed, Group, Keep, Recorded, Standing, Wanted};
+pub use calls::{Asked, By, Call, Calls, CallsError, Followed, Group, Keep, Recorded, Standing, Wanted};
 pub use chain::{Audit, Break, Head, Link, Why, verify};
 pub use edits::{Edit, EditedFile, Edits, Kept, UNDO};
 pub use error::SessionError;

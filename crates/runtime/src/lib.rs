@@ -22,8 +22,8 @@ pub use registry::{
     Deferral, DefinitionError, DefinitionErrors, Exposure, Quarantined, Registered, Registry, RegistryBuilder,
 };
 pub use review::{Review, fingerprint};
-pub use search::SearchForm;
+pub use search::{Indexer, SearchForm};
 pub use stop::{Reason, Stop};
 pub use toolbox::{Prepared, Toolbox};
-pub use windlass_select::Usage;
+pub use windlass_select::{Card, Index, Usage};
 pub use windlass_shape::{Budget, CleanEvents, CleanQuestions, Secrets, Shaper, Verdicts};

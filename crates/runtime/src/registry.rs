@@ -5,9 +5,8 @@ use std::{collections::HashMap, fmt, sync::Arc};
 use serde::Serialize;
 use serde_json::Value;
 use windlass_contract::{AnyTool, Input, InputKind, Meta, SchemaError, SpecKind, ToolName, ToolSpec};
-use windlass_select::Usage;
 
-use crate::search::{self, SearchForm, ToolSearch};
+use crate::search::{self, Indexer, SearchForm, ToolSearch};
 
 /// Every tool of a session. Fixed once built: its order is part of the prompt, and prompt caches depend on it.
 #[derive(Debug)]
@@ -109,14 +108,20 @@ enum Origin {
 }
 
 /// When tools that are not part of the program are found instead of told.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Deferral {
     /// How many tokens all of them together may cost to tell.
     pub room: usize,
     /// How they are found.
     pub form: SearchForm,
-    /// What became of earlier calls.
-    pub usage: Usage,
+    /// What they are found with.
+    pub indexer: Indexer,
+}
+
+impl fmt::Debug for Deferral {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Deferral").field("room", &self.room).field("form", &self.form).finish_non_exhaustive()
+    }
 }
 
 impl fmt::Debug for RegistryBuilder {
@@ -243,7 +248,7 @@ impl Registry {
             self.tools[*at].exposure = Exposure::Deferred;
         }
         let deferred = brought.iter().map(|at| &self.tools[*at]);
-        let search = ToolSearch::over(deferred, deferral.form, deferral.usage);
+        let search = ToolSearch::over(deferred, deferral.form, deferral.indexer);
         let tool: Arc<dyn AnyTool> = Arc::new(search);
         let admitted = self.admit(&tool, Exposure::Advertised);
         admitted.map(|_| ()).map_err(|problems| DefinitionError {

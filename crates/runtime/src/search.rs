@@ -33,41 +33,36 @@ pub enum SearchForm {
     Wire,
 }
 
+/// Makes what is searched from the cards of the tools: their index, and what became of earlier calls. It is asked when a model
+/// searches for the first time, because most never do.
+pub type Indexer = Arc<dyn Fn(&[Card]) -> (Index, Usage) + Send + Sync>;
+
 /// The tool.
 pub(crate) struct ToolSearch {
     form: SearchForm,
-    tools: Vec<(Card, ToolSpec)>,
-    usage: Usage,
-    /// Made for the first search: most sessions never look.
-    index: OnceLock<Index>,
+    cards: Vec<Card>,
+    specs: Vec<ToolSpec>,
+    indexer: Indexer,
+    made: OnceLock<(Index, Usage)>,
 }
 
 impl ToolSearch {
     pub(crate) fn over<'a>(
         tools: impl Iterator<Item = &'a Registered>,
         form: SearchForm,
-        usage: Usage,
+        indexer: Indexer,
     ) -> Self {
-        let tools = tools.map(|tool| (Card::of(&tool.spec, &tool.meta), tool.spec.clone())).collect();
-        Self { form, tools, usage, index: OnceLock::new() }
-    }
-
-    fn index(&self) -> &Index {
-        self.index.get_or_init(|| {
-            let mut index = Index::new();
-            for (card, _) in &self.tools {
-                index.add(card);
-            }
-            index
-        })
+        let (cards, specs) = tools.map(|tool| (Card::of(&tool.spec, &tool.meta), tool.spec.clone())).unzip();
+        Self { form, cards, specs, indexer, made: OnceLock::new() }
     }
 
     /// The tools that fit a request, the best first; or those that come nearest, if none does.
     fn find(&self, query: &str, limit: usize) -> Result<Vec<&ToolSpec>, Vec<&ToolSpec>> {
-        let (index, request) = (self.index(), Request::new(query));
+        let (index, usage) = self.made.get_or_init(|| (self.indexer)(&self.cards));
+        let request = Request::new(query);
         let hits = index.search(&request, limit.max(MOST));
         let fitting: Vec<_> = hits.iter().filter(|hit| hit.is_related()).map(|hit| hit.id).collect();
-        let situation = Situation { usage: Some(&self.usage), ..Situation::default() };
+        let situation = Situation { usage: Some(usage), ..Situation::default() };
         let choice = choose_among(index, &request, situation, &fitting, limit);
         let found: Vec<_> =
             choice.candidates.iter().filter_map(|candidate| self.spec_of(&candidate.name)).collect();
@@ -79,13 +74,13 @@ impl ToolSearch {
     }
 
     fn spec_of(&self, name: &str) -> Option<&ToolSpec> {
-        self.tools.iter().find(|(card, _)| card.name == name).map(|(_, spec)| spec)
+        self.specs.iter().find(|spec| spec.name.as_str() == name)
     }
 }
 
 impl fmt::Debug for ToolSearch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ToolSearch").field("tools", &self.tools.len()).finish_non_exhaustive()
+        f.debug_struct("ToolSearch").field("tools", &self.specs.len()).finish_non_exhaustive()
     }
 }
 
@@ -99,7 +94,7 @@ impl AnyTool for ToolSearch {
             "Find tools. There are {} more than you were told about; what is found can be called from then on. Search \
              before you say that something cannot be done, and whenever a tool made for the task would serve better than \
              a general one. Do not search again for tools you already have.",
-            self.tools.len()
+            self.specs.len()
         );
         let parameters = Schema::new(&json!({
             "type": "object",

@@ -11,15 +11,15 @@ use std::fmt;
 
 use serde::Serialize;
 
-pub(crate) use entry::{Entry, Kind, Parameter};
+pub(crate) use entry::{Entry, Kind, LONGEST_REQUEST_BYTES, Parameter};
 pub use saved::Damaged;
 
 use crate::{
-    Card, Operation, Request,
+    Card, Operation, Request, Usage,
     hash::Map,
     lexicon::{Lexicon, Term},
     numbers::{float, small},
-    said::Heard,
+    said::{Heard, Said},
     text,
     vectors::{self, DIM, Packed, Vector},
 };
@@ -46,6 +46,13 @@ const AGREEMENT: f32 = 0.12;
 
 /// What it counts that a tool was the answer to the same request before.
 const LIKENESS: f32 = 1.5;
+
+/// What it counts, beside an example of the tool's author, that a tool was used for a request with success: enough to decide
+/// between tools that fit about as well, too little to put one forward that does not fit.
+const USED: f32 = 0.6;
+
+/// How many such requests a tool keeps.
+const MOST_USES: usize = 12;
 
 /// A tool without a word of the request must mean at least this much of the same.
 const RELATED_MEANING: f32 = 0.5;
@@ -107,6 +114,15 @@ impl Index {
         Self::default()
     }
 
+    /// An index of tools.
+    pub fn of(cards: &[Card]) -> Self {
+        let mut index = Self::new();
+        for card in cards {
+            index.add(card);
+        }
+        index
+    }
+
     /// A number that stands for what is in it: the same for the same cards, in whatever order they came.
     pub fn digest(&self) -> u64 {
         self.entries.iter().flatten().fold(0, |sum, entry| sum.wrapping_add(entry.digest))
@@ -143,7 +159,7 @@ impl Index {
         let terms = terms.into_iter().map(|(term, _)| term).collect();
         let entry = Entry::new(card, terms, &mut self.lexicon);
         self.postings.resize_with(self.lexicon.len(), Vec::new);
-        self.heard.add(&entry.examples);
+        self.heard.add(entry.said());
         self.entries[id.0 as usize] = Some(entry);
         self.meanings[id.0 as usize] = meaning;
         self.by_key.insert(key, id);
@@ -160,7 +176,7 @@ impl Index {
                 postings.remove(at);
             }
         }
-        self.heard.remove(&entry.examples);
+        self.heard.remove(entry.said());
         self.meanings[id.0 as usize] = Packed::default();
         self.by_key.remove(&entry.key());
         if let Some(ids) = self.by_name.get_mut(&text::plain(&entry.name)) {
@@ -168,6 +184,37 @@ impl Index {
         }
         self.free.push(id);
         true
+    }
+
+    /// Takes in what tools were the answer to. It is not saved with the index: what someone asked for is theirs, and
+    /// elsewhere already.
+    pub fn remember(&mut self, usage: &Usage) {
+        for answered in usage.requests() {
+            let said = Said::new(&answered.request);
+            let names = answered.tools.iter().map(|name| text::plain(name));
+            let mut ids: Vec<_> =
+                names.filter_map(|name| self.by_name.get(&name)).flatten().copied().collect();
+            ids.sort_unstable();
+            ids.dedup();
+            if !said.is_telling() || ids.is_empty() {
+                continue;
+            }
+            // The more tools it took, the less each was what was asked for.
+            let weight = USED * answered.weight / float(ids.len());
+            for id in ids {
+                self.use_for(id, &said, weight);
+            }
+        }
+    }
+
+    fn use_for(&mut self, id: ToolId, said: &Said, weight: f32) {
+        let Some(entry) = self.entries.get_mut(id.0 as usize).and_then(Option::as_mut) else { return };
+        let is_known = entry.uses.iter().any(|(known, _)| known.words == said.words);
+        if entry.uses.len() < MOST_USES && !is_known {
+            self.heard.remove(entry.said());
+            entry.uses.push((said.clone(), weight));
+            self.heard.add(entry.said());
+        }
     }
 
     /// The name of a tool.
@@ -224,7 +271,7 @@ impl Index {
                 score: 0.0,
                 words: words[id.0 as usize],
                 meaning: meaning[id.0 as usize],
-                likeness: self.heard.likeness(request.said(), &entry.examples),
+                likeness: self.likeness(request, entry),
             })
             .collect();
         fuse(&mut hits, request);
@@ -242,6 +289,16 @@ impl Index {
         }
         hits.sort_unstable_by(order);
         hits
+    }
+
+    /// How much a request is like one that a tool was the answer to.
+    fn likeness(&self, request: &Request, entry: &Entry) -> f32 {
+        if entry.examples.is_empty() && entry.uses.is_empty() {
+            return 0.0;
+        }
+        let said = request.said();
+        let uses = entry.uses.iter().map(|(known, weight)| weight * self.heard.likeness(said, [known]));
+        uses.fold(self.heard.likeness(said, &entry.examples), f32::max)
     }
 
     /// What the words of a request count for each tool.

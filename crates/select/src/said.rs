@@ -34,6 +34,9 @@ const VALUE: u32 = 3;
 /// What a word counts that no example has: likely another value.
 const UNHEARD: f32 = 0.5;
 
+/// A request must have so many words of its own to be remembered.
+const LEAST_TELLING: usize = 2;
+
 /// Requests whose words or meaning are less alike than this are not alike at all.
 const LEAST_WORDS: f32 = 0.25;
 const LEAST_MEANING: f32 = 0.4;
@@ -64,6 +67,13 @@ impl Said {
         words.sort_unstable();
         words.dedup();
         Self { words: words.into(), meaning: vectors::pack(&meaning).unwrap_or_default() }
+    }
+}
+
+impl Said {
+    /// Whether it says enough by itself to be like another: `go on` and `yes` are said of anything.
+    pub(crate) fn is_telling(&self) -> bool {
+        self.words.iter().filter(|word| matches!(**word & 3, WORD | PAIR)).count() >= LEAST_TELLING
     }
 }
 
@@ -111,17 +121,19 @@ pub(crate) struct Heard {
 
 impl Heard {
     /// Counts the examples of a tool.
-    pub(crate) fn add(&mut self, examples: &[Said]) {
-        self.tools += usize::from(!examples.is_empty());
-        for word in each_once(examples) {
+    pub(crate) fn add<'a>(&mut self, examples: impl IntoIterator<Item = &'a Said>) {
+        let words = each_once(examples);
+        self.tools += usize::from(!words.is_empty());
+        for word in words {
             *self.counts.entry(word).or_default() += 1;
         }
     }
 
     /// Forgets them.
-    pub(crate) fn remove(&mut self, examples: &[Said]) {
-        self.tools -= usize::from(!examples.is_empty());
-        for word in each_once(examples) {
+    pub(crate) fn remove<'a>(&mut self, examples: impl IntoIterator<Item = &'a Said>) {
+        let words = each_once(examples);
+        self.tools -= usize::from(!words.is_empty());
+        for word in words {
             if let Some(count) = self.counts.get_mut(&word) {
                 *count = count.saturating_sub(1);
             }
@@ -129,9 +141,9 @@ impl Heard {
     }
 
     /// How much a request is like the most alike of a tool's examples, from 0 to 1.
-    pub(crate) fn likeness(&self, request: &Said, examples: &[Said]) -> f32 {
+    pub(crate) fn likeness<'a>(&self, request: &Said, examples: impl IntoIterator<Item = &'a Said>) -> f32 {
         let all: f32 = request.words.iter().map(|word| self.weight(*word)).sum();
-        let like = examples.iter().map(|example| {
+        let like = examples.into_iter().map(|example| {
             let (mut both, mut its) = (0.0, 0.0);
             for word in &example.words {
                 let weight = self.weight(*word);
@@ -160,8 +172,8 @@ fn above(share: f32, line: f32) -> f32 {
     ((share - line) / (1.0 - line)).max(0.0)
 }
 
-fn each_once(examples: &[Said]) -> Vec<u32> {
-    let mut words: Vec<_> = examples.iter().flat_map(|said| said.words.iter().copied()).collect();
+fn each_once<'a>(examples: impl IntoIterator<Item = &'a Said>) -> Vec<u32> {
+    let mut words: Vec<_> = examples.into_iter().flat_map(|said| said.words.iter().copied()).collect();
     words.sort_unstable();
     words.dedup();
     words

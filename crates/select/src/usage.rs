@@ -1,9 +1,11 @@
-//! What became of earlier calls: how often a tool succeeded, and how lately it was used.
+//! What became of earlier calls: how often a tool succeeded, how lately it was used, and what it was the answer to.
 //!
 //! Plain numbers in, from whoever records calls; they have forgotten what is long past. A clock is not read here: the caller
 //! says how long ago a tool was called.
 
 use std::{collections::HashMap, time::Duration};
+
+use crate::{index::LONGEST_REQUEST_BYTES, text};
 
 /// A tool that was used this long ago counts half as recent as one that was used now.
 const RECENT_HALF_LIFE: Duration = Duration::from_secs(3600);
@@ -14,9 +16,25 @@ const UNUSED: f32 = 0.75;
 /// From where on success makes recent use a reason to use a tool again: that it failed lately is none.
 const LEAST_SUCCESS: f32 = 0.5;
 
-/// How every tool stands that was called, by the key of its card.
+/// A request counts half as much after this long. Far longer than recent use: what someone asks for is asked again next month.
+const REQUEST_HALF_LIFE: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// What became of earlier calls.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Usage(HashMap<String, Record>);
+pub struct Usage {
+    /// How every tool stands that was called, by the key of its card.
+    records: HashMap<String, Record>,
+    requests: Vec<Answered>,
+}
+
+/// A request, and the tools whose calls for it succeeded.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Answered {
+    pub(crate) request: String,
+    pub(crate) tools: Vec<String>,
+    /// What it counts: 1 for now, 0 for never.
+    pub(crate) weight: f32,
+}
 
 /// How one tool stands.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -36,13 +54,24 @@ impl Usage {
     pub fn add(&mut self, key: &str, success: f32, age: Duration) {
         let success = success.clamp(0.0, 1.0);
         let worth = ((success - LEAST_SUCCESS) / (1.0 - LEAST_SUCCESS)).max(0.0);
-        let faded = (-age.as_secs_f32() / RECENT_HALF_LIFE.as_secs_f32()).exp2();
-        self.0.insert(key.to_owned(), Record { success, recent: worth * faded });
+        let recent = worth * faded(age, RECENT_HALF_LIFE);
+        self.records.insert(key.to_owned(), Record { success, recent });
+    }
+
+    /// Says which tools were the answer to a request, by name, and how long ago. The newest are said first: of many for one
+    /// tool, only the first count.
+    pub fn answered(&mut self, request: &str, tools: Vec<String>, age: Duration) {
+        let request = text::cut(request, LONGEST_REQUEST_BYTES).to_owned();
+        self.requests.push(Answered { request, tools, weight: faded(age, REQUEST_HALF_LIFE) });
+    }
+
+    pub(crate) fn requests(&self) -> &[Answered] {
+        &self.requests
     }
 
     /// What is known of a tool.
     pub fn of(&self, key: &str) -> Record {
-        self.0.get(key).copied().unwrap_or_default()
+        self.records.get(key).copied().unwrap_or_default()
     }
 }
 
@@ -56,6 +85,10 @@ impl Record {
     pub fn recent(self) -> f32 {
         self.recent
     }
+}
+
+fn faded(age: Duration, half_life: Duration) -> f32 {
+    (-age.as_secs_f32() / half_life.as_secs_f32()).exp2()
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@
 
 pub use windlass_agent::{
     Agent, AgentBuilder, AgentError, BuildError, EditTools, Family, FileTools, ShellKind,
-    TOOL_CONTEXT_PERCENT, Toolset, TurnReport, program,
+    TOOL_CONTEXT_PERCENT, Toolset, TurnReport, program, usage,
 };
 pub use windlass_contract::{
     Action, Answer, AnyTool, ApprovalPolicy, Approver, Archive, Beyond, Body, BoxFuture, Cached, CallId,
@@ -48,8 +48,8 @@ pub use windlass_contract::{
 };
 pub use windlass_macros::tool;
 pub use windlass_runtime::{
-    Batch, Budget, Deferral, DefinitionErrors, Exposure, Gate, Policy, Quarantined, Reason, Registered,
-    Registry, Review, SearchForm, Shaper, Stop, Toolbox, Verdicts,
+    Batch, Budget, Deferral, DefinitionErrors, Exposure, Gate, Indexer, Policy, Quarantined, Reason,
+    Registered, Registry, Review, SearchForm, Shaper, Stop, Toolbox, Verdicts,
 };
 
 /// The machine: processes and confinement.

@@ -5,7 +5,6 @@ use std::path::Path;
 use serde_json::json;
 use windlass::{
     Category, Registered, Registry,
-    record::Standing,
     select::{
         Candidate, Card, Choice, Hit, Index, Part, Request, Situation, ToolId, Usage,
         args::{Context, Inferred, infer},
@@ -50,12 +49,9 @@ impl Offered {
     }
 
     /// Ranks by what became of earlier calls, too.
-    pub(super) fn knowing(mut self, standings: Vec<Standing>) -> Self {
-        for standing in standings {
-            #[expect(clippy::cast_possible_truncation, reason = "between 0 and 1")]
-            self.usage.add(standing.tool.as_str(), standing.rate as f32, standing.age);
-        }
-        self
+    pub(super) fn knowing(mut self, usage: Usage) -> Self {
+        self.index.remember(&usage);
+        Self { usage, ..self }
     }
 
     fn situation(&self) -> Situation<'_> {

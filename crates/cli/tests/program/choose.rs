@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{User, lines};
+use crate::support::{FULL_ACCESS, User, lines};
 
 const LIST: &str = r#"{"name": "get_weather", "description": "The weather of a city.", "def": "d0", "inputSchema": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}
 {"name": "send_email", "description": "Send an email message to someone.", "def": "d1", "changes": "something"}
@@ -198,4 +198,37 @@ fn a_tool_loses_a_near_tie_after_failures_and_wins_it_back() {
     assert_eq!(first(), "weather_two");
     call(12, "exit 0");
     assert_eq!(first(), "weather_one");
+}
+
+#[test]
+fn a_tool_is_found_by_what_it_was_the_answer_to() {
+    let user = User::new();
+    let row = |name: &str, command: &str| {
+        json!({"name": name, "description": "Look something up.", "command": ["sh", "-c", command]})
+            .to_string()
+    };
+    let rows = [row("lookup_a", "true"), row("lookup_b", "true"), row("lookup_c", "exit 1")];
+    let list = user.file("tools.jsonl", rows.join("\n"));
+    for (request, tool) in [
+        ("do I need my umbrella in Oslo", "lookup_b"),
+        ("who won the football match yesterday", "lookup_a"),
+        ("reserve a quiet hotel by the sea", "lookup_c"),
+    ] {
+        let turns = json!([{"calls": [{"name": tool, "arguments": {}}]}, {"text": "done"}]);
+        let run = ["exec", request, "--script", &user.script(&turns), "--tools", &list];
+        user.run(&[&run, &FULL_ACCESS[..]].concat()).assert_code(0);
+    }
+    let found = |request: &str| {
+        let ended = user.run(&["tools", "search", request, "--tools", &list, "--json"]);
+        serde_json::from_str::<Vec<Value>>(&ended.assert_code(0).stdout).unwrap()
+    };
+    let chosen = |request: &str| user.run(&["tools", "select", request, "--tools", &list]).stdout;
+    for (request, tool) in
+        [("look up if I want an umbrella today", "lookup_b"), ("look up the football match", "lookup_a")]
+    {
+        assert_eq!(found(request)[0]["name"], tool);
+        assert_eq!(chosen(request).trim(), tool);
+    }
+    let tried = found("look up a quiet hotel");
+    assert!(tried.iter().all(|row| row["likeness"] == 0.0), "what failed is no answer: {tried:#?}");
 }

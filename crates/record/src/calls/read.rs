@@ -93,6 +93,8 @@ struct Reading<'a> {
     file: i64,
     thread: &'a str,
     asked: i64,
+    /// Where the last turn begins.
+    turn_at: Option<i64>,
     read: Head,
     head: Head,
 }
@@ -185,11 +187,11 @@ impl<'a> Reading<'a> {
              VALUES (?1, ?2, ?3, 0, 0, ?4, 0, 0, ?4) ON CONFLICT DO UPDATE SET changed = ?3",
         )?
         .execute(params![thread, folder.name(), now, start])?;
-        let sql = "SELECT id, asked, read_lines, read_bytes, read_link, head_lines, head_bytes, head_link \
+        let sql = "SELECT id, asked, read_lines, read_bytes, read_link, head_lines, head_bytes, head_link, last_turn_at \
                    FROM files WHERE thread = ?1";
         rows.prepare_cached(sql)?.query_row([thread], |row| {
             let (read, head) = (head_at(row, 2)?, head_at(row, 5)?);
-            Ok(Self { rows, file: row.get(0)?, thread, asked: row.get(1)?, read, head })
+            Ok(Self { rows, file: row.get(0)?, thread, asked: row.get(1)?, turn_at: row.get(8)?, read, head })
         })
     }
 
@@ -200,18 +202,18 @@ impl<'a> Reading<'a> {
 
     fn start_over(&mut self) -> rusqlite::Result<()> {
         self.rows.execute("DELETE FROM calls WHERE file = ?1", [self.file])?;
-        (self.asked, self.read) = (0, Head::start());
+        (self.asked, self.turn_at, self.read) = (0, None, Head::start());
         Ok(())
     }
 
     fn end(self) -> rusqlite::Result<()> {
-        let Self { rows, file, asked, read, head, .. } = self;
+        let Self { rows, file, asked, turn_at, read, head, .. } = self;
         let of = |head: Head| (signed(head.lines), signed(head.bytes), head.link.to_string());
         let (read, head) = (of(read), of(head));
         let sql = "UPDATE files SET asked = ?2, read_lines = ?3, read_bytes = ?4, read_link = ?5, head_lines = ?6, \
-                   head_bytes = ?7, head_link = ?8 WHERE id = ?1";
+                   head_bytes = ?7, head_link = ?8, last_turn_at = ?9 WHERE id = ?1";
         rows.prepare_cached(sql)?
-            .execute(params![file, asked, read.0, read.1, read.2, head.0, head.1, head.2])
+            .execute(params![file, asked, read.0, read.1, read.2, head.0, head.1, head.2, turn_at])
             .map(|_| ())
     }
 
@@ -222,6 +224,7 @@ impl<'a> Reading<'a> {
             let payload = envelope.payload.get();
             match envelope.kind.as_ref() {
                 "session_meta" => self.begun(payload)?,
+                "turn_context" => self.turn_at = Some(signed(self.read.bytes)),
                 "item" => self.asked(payload, time)?,
                 "intent" => self.intended(payload)?,
                 "outcome" => self.ended(payload)?,
@@ -254,8 +257,8 @@ impl<'a> Reading<'a> {
         let hash = digest(&SHA256, input.as_str().as_bytes());
         self.rows
             .prepare_cached(
-                "INSERT INTO calls (file, handle, call, tool, time, input_hash, bytes_in, asked_at) \
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                "INSERT INTO calls (file, handle, call, tool, time, input_hash, bytes_in, asked_at, turn_at) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
             )?
             .execute(params![
                 self.file,
@@ -266,6 +269,7 @@ impl<'a> Reading<'a> {
                 &hash.as_ref()[..16],
                 signed(input.as_str().len() as u64),
                 signed(self.read.bytes),
+                self.turn_at,
             ])
             .map(|_| ())
     }

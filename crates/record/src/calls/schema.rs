@@ -62,6 +62,12 @@ ALTER TABLE calls ADD COLUMN said_at INTEGER;
 DROP INDEX calls_tool;
 CREATE INDEX calls_tool ON calls (tool, time, success, feedback);
 ",
+    "
+-- Where the turn begins in which it was asked for, and behind that what the person wrote; none outside of sessions.
+ALTER TABLE calls ADD COLUMN turn_at INTEGER;
+-- Where the last turn begins that was read.
+ALTER TABLE files ADD COLUMN last_turn_at INTEGER;
+",
 ];
 
 /// The newest version there is.

@@ -1,11 +1,11 @@
 //! What many calls say together: how often a tool works, how long it takes, and how it fails.
 
-use std::{collections::BTreeMap, path::Path, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
 use jiff::Timestamp;
 use windlass_contract::ToolName;
 
-use super::{Calls, CallsError, Keep, error::Attempt, store::number};
+use super::{Calls, CallsError, error::Attempt, store::number};
 
 /// After so long a call counts half.
 const HALF_LIFE_DAYS: f64 = 7.0;
@@ -158,14 +158,6 @@ impl Calls {
             }
         }
         Ok(groups)
-    }
-
-    /// How the tools stand that were called below a home directory, as far as its index knows; none if there is no index.
-    pub fn standings_in(home: &Path, keep: Keep) -> Result<Vec<Standing>, CallsError> {
-        if !Self::place(home).exists() {
-            return Ok(Vec::new());
-        }
-        Self::open(home, keep)?.standings(Timestamp::now())
     }
 
     /// How tools stand, for whoever chooses between them.

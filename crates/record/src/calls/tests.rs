@@ -1,6 +1,7 @@
 //! What the index says about session files, and what becomes of it when something is wrong with either.
 
 mod feedback;
+mod requests;
 
 use std::{fs, ops::ControlFlow, path::PathBuf};
 

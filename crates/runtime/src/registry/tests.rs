@@ -70,7 +70,8 @@ fn a_foreign_tool_that_cannot_be_understood_is_left_out_alone() {
 #[test]
 fn a_foreign_tool_that_is_called_like_the_search_is_left_out_alone() {
     for room in [0, 10_000] {
-        let deferral = Deferral { room, form: SearchForm::Function, usage: Usage::default() };
+        let deferral =
+            Deferral { room, form: SearchForm::Function, indexer: Arc::new(|_| Default::default()) };
         let foreign = |name: &str| Arc::new(named(name, &json!({"type": "object"})));
         let builder = Registry::builder().foreign(foreign("tool_search")).foreign(foreign("b"));
         let registry = builder.deferring(deferral).build().unwrap();

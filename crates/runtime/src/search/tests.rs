@@ -12,6 +12,10 @@ fn named(name: &str, description: &str) -> Arc<dyn AnyTool> {
     Arc::new(tool.description(description).schema(&json!({"type": "object"})))
 }
 
+fn index(cards: &[Card]) -> (Index, Usage) {
+    (Index::of(cards), Usage::default())
+}
+
 fn registry(room: usize, form: SearchForm) -> Registry {
     let brought = [
         named("get_weather", "The weather of a city. More."),
@@ -20,7 +24,7 @@ fn registry(room: usize, form: SearchForm) -> Registry {
     ];
     let builder = Registry::builder().tool(named("own", &"Part of the program, and long. ".repeat(99)));
     let builder = brought.into_iter().fold(builder, RegistryBuilder::brought);
-    builder.deferring(Deferral { room, form, usage: Usage::default() }).build().unwrap()
+    builder.deferring(Deferral { room, form, indexer: Arc::new(index) }).build().unwrap()
 }
 
 fn names(registry: &Registry) -> Vec<String> {
@@ -79,7 +83,7 @@ async fn where_nothing_fits_the_nearest_are_named_and_none_is_found() {
 #[test]
 fn a_search_that_leaves_nothing_names_the_nearest() {
     let registry = registry(10_000, SearchForm::Function);
-    let search = ToolSearch::over(registry.tools().iter(), SearchForm::Function, Usage::default());
+    let search = ToolSearch::over(registry.tools().iter(), SearchForm::Function, Arc::new(index));
     let nearest = search.find("get_weather", 0).unwrap_err();
     assert_eq!(nearest[0].name.as_str(), "get_weather");
 }

@@ -16,7 +16,7 @@ use crate::{
 const MOST: usize = 32;
 
 /// How much of an example is compared with a request.
-const LONGEST_EXAMPLE_BYTES: usize = 256;
+pub(crate) const LONGEST_REQUEST_BYTES: usize = 256;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Entry {
@@ -33,8 +33,10 @@ pub(crate) struct Entry {
     /// The terms of its name.
     pub(crate) name_terms: Box<[Term]>,
     pub(crate) parameters: Box<[Parameter]>,
-    /// What it was the answer to.
+    /// What it is the answer to.
     pub(crate) examples: Box<[Said]>,
+    /// What it was the answer to, and what that counts.
+    pub(crate) uses: Vec<(Said, f32)>,
 }
 
 /// What our own categories say about a tool, as far as a request can rule it out.
@@ -93,9 +95,15 @@ impl Entry {
                 .examples
                 .iter()
                 .take(MOST_EXAMPLES)
-                .map(|example| Said::new(text::cut(example, LONGEST_EXAMPLE_BYTES)))
+                .map(|example| Said::new(text::cut(example, LONGEST_REQUEST_BYTES)))
                 .collect(),
+            uses: Vec::new(),
         }
+    }
+
+    /// All it is or was the answer to.
+    pub(super) fn said(&self) -> impl Iterator<Item = &Said> {
+        self.examples.iter().chain(self.uses.iter().map(|(said, _)| said))
     }
 
     /// What of it is one of a few things, as bytes.
@@ -122,6 +130,7 @@ impl Entry {
             name_terms: Box::default(),
             parameters: Box::default(),
             examples: Box::default(),
+            uses: Vec::new(),
         })
     }
 

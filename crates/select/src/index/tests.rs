@@ -1,5 +1,7 @@
 //! Tests of the index.
 
+use std::time::Duration;
+
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -217,4 +219,53 @@ proptest! {
         let index = index(&tools());
         prop_assert_eq!(index.search(&Request::new(&text), 10).len(), 6);
     }
+}
+
+fn likenesses(index: &Index, request: &str) -> Vec<(String, f32)> {
+    let mut hits = index.search(&Request::new(request), 10);
+    hits.retain(|hit| hit.likeness > 0.0);
+    hits.into_iter().map(|hit| (index.name(hit.id).unwrap().to_owned(), hit.likeness)).collect()
+}
+
+#[test]
+fn what_a_tool_was_the_answer_to_finds_it_again() {
+    let day = |days: u64| Duration::from_secs(days * 24 * 3600);
+    let request = "do I need my umbrella in Oslo";
+    let found = |usage: &Usage| {
+        let mut index = index(&[card("one", "Look it up."), card("two", "Look it up.")]);
+        index.remember(usage);
+        likenesses(&index, "will I need an umbrella today")
+    };
+    let answered = |tools: &[&str], age| {
+        let mut usage = Usage::default();
+        usage.answered(request, tools.iter().map(|tool| (*tool).to_owned()).collect(), age);
+        found(&usage)
+    };
+    let fresh = answered(&["two", "unknown"], day(0));
+    assert_eq!(fresh.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["two"]);
+    let old = answered(&["two"], day(30));
+    assert!((old[0].1 * 2.0 - fresh[0].1).abs() < 1e-3, "half after a month: {old:?} {fresh:?}");
+    let shared = answered(&["one", "two"], day(0));
+    assert!((shared[0].1 * 2.0 - fresh[0].1).abs() < 1e-3, "half for each of two: {shared:?} {fresh:?}");
+    let mut usage = Usage::default();
+    usage.answered("yes, go on", vec!["two".to_owned()], day(0));
+    assert_eq!(found(&usage), [], "what is said of anything says nothing");
+}
+
+#[test]
+fn what_was_asked_is_bounded_and_never_saved() {
+    let cards = [card("one", "Look it up."), card("two", "Look it up.")];
+    let mut known = index(&cards);
+    let plain = known.to_bytes();
+    let mut usage = Usage::default();
+    for at in 0..1000 {
+        usage.answered(&format!("request about subject{at}"), vec!["one".to_owned()], Duration::ZERO);
+    }
+    known.remember(&usage);
+    let id = known.search(&Request::new("one"), 1)[0].id;
+    assert_eq!(known.entry(id).unwrap().uses.len(), MOST_USES);
+    assert_eq!(known.to_bytes(), plain);
+    assert!(known.remove(id));
+    known.add(&cards[0]);
+    assert_eq!(likenesses(&known, "request about subject1"), [], "a tool that was removed takes it along");
 }
