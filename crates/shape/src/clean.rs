@@ -1,7 +1,8 @@
 //! Secrets out of text: by their shape, by the names they have, and by their values.
 //!
 //! One pass over whole lines finds the places where a secret may be; small matchers look at those places. A line longer
-//! than [`WINDOW_BYTES`] is looked at in overlapping pieces. What is kept between two pieces of input is at most one line.
+//! than [`WINDOW_BYTES`] is looked at in overlapping pieces. What is kept between two pieces of input is at most one line, and the
+//! lines before it that may be of a private key: only its end may tell.
 
 mod assign;
 mod bytes;
@@ -197,8 +198,13 @@ impl Cleaner {
         loop {
             let piece = &bytes[at..bytes.len().min(at + LIMIT)];
             if let Some(newline) = memchr::memrchr(b'\n', piece) {
-                self.whole_lines(&piece[..=newline], out);
-                at += newline + 1;
+                let done = match keys::body_above(piece, newline + 1) {
+                    0 if piece.len() == LIMIT => newline + 1,
+                    0 => return at,
+                    start => start,
+                };
+                self.whole_lines(&piece[..done], out);
+                at += done;
             } else if piece.len() == LIMIT {
                 at += self.window(piece, out);
             } else {
@@ -227,6 +233,15 @@ impl Cleaner {
         {
             at = match SEARCH.look(pattern, piece, range.clone(), &mut found) {
                 Hit::Next(next) => next.resume.max(range.start + 1),
+                Hit::End => {
+                    let body = keys::body_before(&piece[at..range.start]);
+                    if body > 0 {
+                        let range = range.start - body..range.start;
+                        found.push(Found { range, label: "private-key", why: "the end of a private key" });
+                    }
+                    range.end
+                }
+                Hit::Head => range.end,
                 Hit::Block { title_end } => {
                     let body = keys::body_in_line(&piece[title_end..]);
                     found.push(Found {
@@ -252,6 +267,8 @@ impl Cleaner {
 
     fn scan(&mut self, search: &Search, text: &[u8], edits: &mut Vec<Edit>) {
         let mut at = 0;
+        // Where what has been looked at as a block ends.
+        let mut blocks = 0;
         let mut line = 0..0;
         let mut found = Vec::new();
         if let Some(pending) = self.pending.take().filter(|_| !text.is_empty()) {
@@ -260,7 +277,7 @@ impl Cleaner {
         loop {
             if self.block.is_some() {
                 at = self.skip_block(text, at, edits);
-                line = at..at;
+                (blocks, line) = (at, at..at);
             }
             let Some((pattern, range)) = search.next(text, at) else { return };
             if range.start >= line.end {
@@ -274,7 +291,18 @@ impl Cleaner {
                         self.look_ahead(text, line.end + 1, pending, edits);
                     }
                 }
-                Hit::Block { title_end } => at = self.begin_block(text, line.start + title_end, &line, edits),
+                Hit::Block { title_end } => {
+                    at = self.begin_block(text, line.start + title_end, &line, edits);
+                    blocks = at;
+                }
+                Hit::End => {
+                    untitled(&text[..range.start], blocks, edits);
+                    (at, blocks) = (range.end, range.end);
+                }
+                Hit::Head => {
+                    self.block = Some(Block::new());
+                    at = line.start;
+                }
             }
             edits.extend(found.drain(..).map(|found| secret(&found, line.start)));
         }
@@ -360,6 +388,9 @@ impl Cleaner {
         let mut merged = edits.drain(..).peekable();
         while let Some(edit) = merged.next() {
             let mut range = edit.range();
+            // A matcher that stops after so many bytes may stop within a character.
+            let is_within = |at: usize| at < end && text[at] & 0xc0 == 0x80;
+            range.end += (range.end..).take(3).take_while(|at| !range.is_empty() && is_within(*at)).count();
             while let Some(next) = merged.next_if(|next| next.range().start < range.end) {
                 range.end = range.end.max(next.range().end);
             }
@@ -425,6 +456,24 @@ impl Report {
 
 fn hash_of(block: &Block) -> u64 {
     std::hash::Hasher::finish(&block.hash)
+}
+
+/// Drops what is above the end of a private key and has no title.
+fn untitled(before: &[u8], from: usize, edits: &mut Vec<Edit>) {
+    let line = memchr::memrchr(b'\n', before).map_or(0, |newline| newline + 1);
+    let in_line = keys::body_before(&before[line.max(from)..]);
+    if in_line > 0 {
+        let range = before.len() - in_line..before.len();
+        edits.push(Edit::Secret { range, label: "private-key", why: "the end of a private key" });
+        return;
+    }
+    let start = keys::body_above(before, line).max(from);
+    if start < line {
+        let mut block = Block::new();
+        before[start..line].split_inclusive(|byte| *byte == b'\n').for_each(|line| block.take(line));
+        edits.push(Edit::Drop { range: start..line });
+        edits.push(Edit::Block { at: line, hash: hash_of(&block) });
+    }
 }
 
 fn secret(found: &Found, line: usize) -> Edit {

@@ -1,6 +1,9 @@
 //! Private keys in blocks of several lines, whole or cut off.
 
-use std::hash::{DefaultHasher, Hasher};
+use std::{
+    hash::{DefaultHasher, Hasher},
+    ops::Range,
+};
 
 /// What a block begins and ends with.
 const BEGIN: &[u8] = b"-----BEGIN ";
@@ -12,6 +15,31 @@ const SSH_END: &[u8] = b"---- END ";
 const PUTTY: &[u8] = b"Private-Lines: ";
 /// What to search for.
 pub(super) const TITLES: [&[u8]; 3] = [BEGIN, SSH_BEGIN, PUTTY];
+
+/// What ends a block. Where its title is not there, as in the output of `tail`, its lines are those above.
+pub(super) const ENDS: [&[u8]; 2] = [b"-----END ", SSH_END];
+/// How the lines of a key begin, where its title is not there: OpenSSH; RSA bare and wrapped, behind a length;
+/// elliptic curves of three sizes; wrapped keys of Ed25519 and of curves.
+pub(super) const HEADS: [&[u8]; 8] = [
+    b"b3BlbnNzaC1rZXktdjEA",
+    b"IBAAK",
+    b"IBADANBgkqhkiG9w0BAQE",
+    b"MHcCAQEEI",
+    b"MIGkAgEBBD",
+    b"MIHcAgEBBE",
+    b"MC4CAQAwBQYDK2VwBCIEI",
+    b"MIGHAgEAMBMGByqGSM49",
+];
+/// What the first of a sequence of numbers begins with, and how far it is from what follows its length.
+const LONG: &[u8] = b"MII";
+const LENGTH: usize = 6;
+
+/// So many lines above an end may be of its key: more than one of 16384 bits has.
+const ABOVE: usize = 256;
+/// The longest line of a key, with what may be in front of it.
+const WIDEST: usize = 128;
+/// How many letters the lines of a key have, but for the last.
+const WIDTH: std::ops::RangeInclusive<usize> = 60..=80;
 
 /// A block that has begun.
 #[derive(Debug, Clone)]
@@ -73,13 +101,84 @@ pub(super) fn title_end(text: &[u8]) -> Option<usize> {
         let digits = text[PUTTY.len()..].iter().take_while(|byte| byte.is_ascii_digit()).count();
         return (digits > 0).then_some(PUTTY.len() + digits);
     }
-    let (title, dashes) = match text.strip_prefix(BEGIN) {
-        Some(title) => (title, &BEGIN[..5]),
-        None => (text.strip_prefix(SSH_BEGIN)?, &SSH_BEGIN[..4]),
+    names_private([BEGIN, SSH_BEGIN], text)
+}
+
+/// Whether the end of a private key starts here.
+pub(super) fn is_end(text: &[u8]) -> bool {
+    names_private(ENDS, text).is_some()
+}
+
+/// Where a line with one of these beginnings ends that says it is of a private key.
+fn names_private([usual, ssh]: [&[u8]; 2], text: &[u8]) -> Option<usize> {
+    let (title, dashes) = match text.strip_prefix(usual) {
+        Some(title) => (title, &usual[..5]),
+        None => (text.strip_prefix(ssh)?, &ssh[..4]),
     };
     let length = memchr::memmem::find(&title[..title.len().min(60)], dashes)?;
     let is_private = memchr::memmem::find(&title[..length], b"PRIVATE KEY").is_some();
     is_private.then_some(text.len() - title.len() + length + dashes.len())
+}
+
+/// Whether what was found at a place of a line makes it the first line of a key.
+pub(super) fn is_first(line: &[u8], at: &Range<usize>) -> bool {
+    let start = match &line[at.clone()] {
+        [b'I', b'B', ..] => at.start.checked_sub(LENGTH).filter(|start| line[*start..].starts_with(LONG)),
+        found => HEADS.contains(&found).then_some(at.start),
+    };
+    let is_start = |start: usize| !line[..start].last().is_some_and(|byte| is_base64(*byte));
+    start.is_some_and(is_start) && Block::new().part(line) == Part::Body
+}
+
+/// Where the lines start that end here and are of one key, if a key ends here. The last of them may be shorter than the
+/// others, and a checksum may follow it.
+pub(super) fn body_above(text: &[u8], end: usize) -> usize {
+    let (mut start, mut width, mut short) = (end, None, 0);
+    for _ in 0..ABOVE {
+        let Some(before) = start.checked_sub(1) else { break };
+        let from = memchr::memrchr(b'\n', &text[..before]).map_or(0, |newline| newline + 1);
+        if before - from > WIDEST {
+            break;
+        }
+        let length = body_length(text[from..before].trim_ascii());
+        if WIDTH.contains(&length)
+            && width.is_none_or(|width| width == length || width < length && short == 0)
+        {
+            // Only the last one may be shorter.
+            short += usize::from(width.is_some());
+            width = Some(length);
+        } else if length > 0 && width.is_none() && short < 2 {
+            short += 1;
+        } else {
+            break;
+        }
+        start = from;
+    }
+    start
+}
+
+/// How many letters of base64 a line has, if there is nothing else in it but a number, marks of comments and quotes.
+/// Few letters count only if they are the last ones, or a checksum.
+fn body_length(line: &[u8]) -> usize {
+    let end = line.iter().rposition(|byte| !b"\"',; ".contains(byte)).map_or(0, |last| last + 1);
+    let start = line[..end].iter().rposition(|byte| !is_base64(*byte)).map_or(0, |last| last + 1);
+    let (before, body) = (&line[..start], &line[start..end]);
+    if before.iter().any(u8::is_ascii_alphabetic) {
+        return 0;
+    }
+    let checksum = body.strip_prefix(b"=").filter(|sum| sum.len() == 4);
+    let letters = checksum.unwrap_or(body);
+    let padding = letters.iter().rev().take_while(|byte| **byte == b'=').count();
+    let is_whole = padding <= 2 && !letters[..letters.len() - padding].contains(&b'=');
+    let is_long = body.len() >= 16 || (padding > 0 && body.len() >= 4) || checksum.is_some();
+    if is_whole && is_long { body.len() } else { 0 }
+}
+
+/// How far back in its line the body of a key goes that ends here, in a string with its ends of lines spelled out.
+pub(super) fn body_before(line: &[u8]) -> usize {
+    let is_body = |byte: &&u8| is_base64(**byte) || **byte == b'\\';
+    let length = line.iter().rev().take_while(is_body).count();
+    if length >= 16 { length } else { 0 }
 }
 
 /// How far the body goes on in the line of the title: `\n` in strings, or nothing but base64.

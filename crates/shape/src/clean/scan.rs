@@ -81,8 +81,10 @@ enum Anchor {
     Matcher(Matcher),
     /// The start of a key; if it is none, a matcher may still make something of it.
     Key(Option<Matcher>),
-    /// The start of a block.
+    /// The start of a block, the end of one, and how its first line begins.
     Block,
+    End,
+    Head,
 }
 
 /// What was found at a place.
@@ -91,6 +93,10 @@ pub(super) enum Hit {
     Next(Next),
     /// A private key has begun, and its title ends here.
     Block { title_end: usize },
+    /// One ends here whose title may not have been there.
+    End,
+    /// This is the first line of one without a title.
+    Head,
 }
 
 pub(super) static SEARCH: LazyLock<Search> = LazyLock::new(Search::new);
@@ -109,6 +115,8 @@ impl Search {
         anchors.extend(spoken::labels().map(|label| (label, Anchor::Matcher(spoken::label))));
         anchors.extend(call::names().map(|name| (name, Anchor::Matcher(call::called))));
         anchors.extend(keys::TITLES.map(|title| (title, Anchor::Block)));
+        anchors.extend(keys::ENDS.map(|end| (end, Anchor::End)));
+        anchors.extend(keys::HEADS.map(|head| (head, Anchor::Head)));
         for rule in RULES.iter() {
             let prefix = rule.prefix.as_bytes();
             if !anchors.iter().any(|(text, anchor)| *text == prefix && matches!(anchor, Anchor::Key(_))) {
@@ -136,6 +144,9 @@ impl Search {
                 Some(length) => return Hit::Block { title_end: at.start + length },
                 None => Next::at(at.end),
             },
+            Anchor::End if keys::is_end(&line[at.start..]) => return Hit::End,
+            Anchor::Head if keys::is_first(line, &at) => return Hit::Head,
+            Anchor::End | Anchor::Head => Next::at(at.start + 1),
             Anchor::Key(otherwise) => match key(line, &at, found) {
                 Some(next) => next,
                 None => otherwise

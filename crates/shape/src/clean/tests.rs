@@ -53,6 +53,71 @@ fn a_key_without_its_end_is_hidden_and_what_follows_stays() {
     assert_eq!(Secrets::default().clean(&text), cleaned);
 }
 
+/// Lines as they are in a key of RSA, without titles.
+fn lines_of_a_key() -> String {
+    let line = |turn: usize| format!("{}{}", &FORTY[turn..], &FORTY[..24 + turn]);
+    let lines: Vec<_> = (0..9).map(line).chain(["Wd1Ye6Uf3Ig5Oh8Jn2=".to_owned()]).collect();
+    lines.join("\n")
+}
+
+#[test]
+fn an_end_without_a_beginning_hides_the_lines_above_it() {
+    let body = lines_of_a_key();
+    let lines: Vec<_> = body.lines().collect();
+    for from in 0..lines.len() {
+        let text = format!("$ tail key.pem\n{}\n-----END RSA PRIVATE KEY-----\n", lines[from..].join("\n"));
+        let cleaned = "$ tail key.pem\n[REDACTED:private-key#1]\n-----END RSA PRIVATE KEY-----\n";
+        assert_eq!(Secrets::default().clean(&text), cleaned);
+        assert_eq!(in_pieces(&Secrets::default(), text.as_bytes(), &[1]), cleaned.as_bytes());
+        let numbered: String =
+            text.lines().enumerate().map(|(at, line)| format!("{:6}\t{line}\n", at + 7)).collect();
+        let cleaned = Secrets::default().clean(&numbered).into_owned();
+        assert!(!lines[from..].iter().any(|line| cleaned.contains(&line[..12])), "{cleaned}");
+    }
+    let spelled = format!("\"{}\\n-----END PRIVATE KEY-----\\n\"", lines.join("\\n"));
+    assert_eq!(
+        Secrets::default().clean(&spelled),
+        "\"[REDACTED:private-key#1]-----END PRIVATE KEY-----\\n\""
+    );
+}
+
+#[test]
+fn lines_above_the_end_of_something_public_stay() {
+    let body = lines_of_a_key();
+    for end in ["CERTIFICATE", "PUBLIC KEY", "PGP SIGNATURE", "CERTIFICATE REQUEST"] {
+        let text = format!("{body}\n-----END {end}-----\n{body}\n");
+        assert_eq!(Secrets::default().clean(&text), text);
+    }
+    let image = format!("{body}\n").repeat(400);
+    assert_eq!(in_pieces(&Secrets::default(), image.as_bytes(), &[4096]), image.as_bytes());
+    let apart = format!("{body}\n\n-----END PRIVATE KEY-----\n");
+    assert_eq!(Secrets::default().clean(&apart), apart);
+}
+
+#[test]
+fn a_key_without_its_title_is_known_by_its_first_line() {
+    let body = lines_of_a_key();
+    for head in
+        ["MIIEpAIBAAKCAQEA", "MIIJQwIBADANBgkqhkiG9w0BAQEFAASC", "b3BlbnNzaC1rZXktdjEAAAAABG5v", "MHcCAQEEIF"]
+    {
+        let first = format!("{head}{}", &FORTY.repeat(2)[..64 - head.len()]);
+        let text = format!("$ sed -n 2,9p key\n{first}\n{body}\n$ ls\n");
+        assert_eq!(Secrets::default().clean(&text), "$ sed -n 2,9p key\n[REDACTED:private-key#1]\n$ ls\n");
+    }
+    let public = format!("MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEA{}\n{body}\n", &FORTY[..20]);
+    assert_eq!(Secrets::default().clean(&public), public);
+}
+
+#[test]
+fn lines_that_may_be_of_a_key_are_kept_back_in_bounded_memory() {
+    let mut cleaner = Cleaner::new(&Secrets::default());
+    let line = format!("{}\n", &FORTY.repeat(2)[..64]);
+    for _ in 0..4000 {
+        cleaner.push(line.as_bytes());
+        assert!(cleaner.rest.len() <= WINDOW_BYTES);
+    }
+}
+
 #[test]
 fn findings_say_where_and_why_but_not_what() {
     let token = github();
@@ -103,6 +168,10 @@ fn piece() -> impl Strategy<Value = String> {
         "\\n",
         "-----BEGIN RSA PRIVATE KEY-----",
         "-----END",
+        "-----END RSA PRIVATE KEY-----",
+        "\n-----END PRIVATE KEY-----\n",
+        "q8Zk2mPv0Lr7Tb4Xc9Wd1Ye6Uf3Ig5Oh8Jn2Ks7Aq8Zk2mPv0Lr7Tb4Xc9Wd1Ye6\n",
+        "MHcCAQEEIFq8Zk2mPv0Lr7Tb4Xc9Wd1Ye6Uf3Ig5Oh8Jn2Ks7A",
         "://",
         "@",
         "ghp_",
