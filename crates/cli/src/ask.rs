@@ -10,11 +10,12 @@ use rustix::termios::QueueSelector;
 use tokio::sync::oneshot;
 use windlass::{Answer, Approver, Beyond, BoxFuture, Question, Stop};
 
-use crate::screen::{place, visible};
+use crate::{paths::Paths, screen::visible};
 
 /// Asks at the terminal, if there is one.
 pub(crate) struct Terminal {
     pub(crate) stop: Stop,
+    pub(crate) paths: Paths,
 }
 
 impl Approver for Terminal {
@@ -23,7 +24,7 @@ impl Approver for Terminal {
             if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
                 return Answer::Unavailable;
             }
-            let (text, lasting) = (in_words(question), question.rule.is_some());
+            let (text, lasting) = (in_words(question, &self.paths), question.rule.is_some());
             let (answer, given) = oneshot::channel();
             // A thread, because nothing else can be left while it waits for a person. It ends with the process.
             thread::spawn(move || answer.send(ask(&text, lasting)));
@@ -36,7 +37,7 @@ impl Approver for Terminal {
 }
 
 /// The whole question: nothing is cut, and nothing can pose as something else.
-fn in_words(question: &Question) -> String {
+fn in_words(question: &Question, paths: &Paths) -> String {
     let Question { tool, effects, cwd, reason, unclear, .. } = question;
     let what = match (&effects.command, &effects.typed) {
         (Some(command), _) if effects.terminal => {
@@ -45,11 +46,11 @@ fn in_words(question: &Question) -> String {
         (Some(command), _) => ("run", vec![command.display()]),
         (None, Some(typed)) => ("type, to a program that runs", vec![typed.display()]),
         (None, None) if effects.writes.is_empty() => ("use", vec!["the network".to_owned()]),
-        (None, None) => ("write", effects.writes.iter().map(|path| place(&cwd.join(path))).collect()),
+        (None, None) => ("write", effects.writes.iter().map(|path| paths.show(&cwd.join(path))).collect()),
     };
     let mut lines = vec![format!("{tool} wants to {}:", what.0)];
     lines.extend(what.1.iter().map(|thing| format!("  {}", visible(thing))));
-    lines.push(format!("in {}", place(cwd)));
+    lines.push(format!("in {}", paths.show(cwd)));
     lines.push(format!("because: {}", visible(reason)));
     let said = effects.escalation.as_ref().and_then(|escalation| escalation.justification.as_deref());
     lines.extend(said.map(|text| format!("the model says: {}", visible(text))));
@@ -172,6 +173,6 @@ mod tests {
             in this project: every `make`, in the sandbox, with `/etc` writable and the network as well\n  a  yes, always: \
             every `make`, in the sandbox, with `/etc` writable and the network as well\n  n  no; what you write after it \
             is told to the model\n  q  no, and stop\nAllow it? ";
-        assert_eq!(in_words(&question), expected);
+        assert_eq!(in_words(&question, &Paths::seen_from("/x".as_ref())), expected);
     }
 }

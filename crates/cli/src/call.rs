@@ -14,6 +14,7 @@ use crate::{
     exec::from_stdin,
     exit::Exit,
     interrupts,
+    paths::Paths,
     problem::Problem,
     screen::Warnings,
     setup::Setup,
@@ -28,7 +29,9 @@ pub(crate) fn run(common: &Common, args: Call) -> Result<Exit, Problem> {
     if let Some(path) = &args.tools {
         builder = brought::tools(path)?.into_iter().fold(builder, AgentBuilder::tool);
     }
-    let builder = builder.approver(Arc::new(Terminal { stop: stop.clone() })).window(window.clone());
+    let builder = builder
+        .approver(Arc::new(Terminal { stop: stop.clone(), paths: Paths::seen_from(&setup.cwd) }))
+        .window(window.clone());
     let toolbox = builder.events(Arc::new(Warnings)).toolbox();
     let toolbox = toolbox.map_err(|errors| Problem::usage(errors.to_string()))?;
     let text = match args.input {

@@ -41,8 +41,11 @@ pub(crate) fn run(common: &Common, exec: Exec) -> Result<Exit, Problem> {
     let content = content(prompt, &options.image)?;
     let stop = Stop::default();
     let json = options.json || options.experimental_json;
-    let events: Arc<dyn EventSink> =
-        if json { Arc::new(Jsonl::new(options.deltas, stop.clone())) } else { Arc::new(Screen::new()) };
+    let events: Arc<dyn EventSink> = if json {
+        Arc::new(Jsonl::new(options.deltas, stop.clone()))
+    } else {
+        Arc::new(Screen::new(&setup.cwd))
+    };
     let window = Window::of_terminal();
     let mut builder = setup.agent()?.events(events).window(window.clone()).single_turn();
     if let Some(path) = &options.tools {

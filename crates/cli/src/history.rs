@@ -1,6 +1,9 @@
 //! `windlass history`: which calls there were.
 
-use std::ops::ControlFlow;
+use std::{
+    io::{self, IsTerminal},
+    ops::ControlFlow,
+};
 
 use serde_json::{Value, json};
 use windlass::{
@@ -13,6 +16,7 @@ use crate::{
     args::{Common, History},
     calls::{self, brief, one_line, print, table, tokens},
     exit::Exit,
+    paths::Paths,
     problem::Problem,
     screen::visible,
     setup::Setup,
@@ -41,8 +45,16 @@ pub(crate) fn run(common: &Common, args: &History) -> Result<Exit, Problem> {
         crate::note("no calls are on record for that");
         return Ok(Exit::Done);
     }
-    let rows: Vec<_> = found.iter().map(|(call, input)| row(call, input)).collect();
+    let rows: Vec<_> = found.iter().map(|(call, input)| row(call, &seen(call, input, &setup))).collect();
     print(&table(["CALL", "TIME", "TOOL", "STATUS", "TOOK", "INPUT"], &rows))
+}
+
+/// An input as it is shown: on a terminal, paths inside this directory by their names in it.
+fn seen(call: &Call, input: &str, setup: &Setup) -> String {
+    if io::stdout().is_terminal() && call.cwd == setup.cwd {
+        return Paths::seen_from(&setup.cwd).show_in_json(input);
+    }
+    input.to_owned()
 }
 
 /// The calls with their inputs, without secrets.

@@ -17,6 +17,7 @@ mod interrupts;
 mod jsonl;
 mod logging;
 mod models;
+mod paths;
 mod policy;
 mod problem;
 mod profile;

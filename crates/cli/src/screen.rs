@@ -2,7 +2,7 @@
 
 use std::{
     io::{self, IsTerminal, Write},
-    path::{Path, PathBuf},
+    path::Path,
     sync::{Mutex, PoisonError},
 };
 
@@ -11,6 +11,8 @@ use windlass::{
     ToolCall,
 };
 
+use crate::paths::Paths;
+
 /// How many lines of a command's output are shown.
 const LINES_OF_SUCCESS: usize = 5;
 const LINES_OF_FAILURE: usize = 12;
@@ -18,13 +20,15 @@ const LINES_OF_FAILURE: usize = 12;
 /// Shows what happens.
 pub(crate) struct Screen {
     style: Style,
+    paths: Paths,
     /// What the model said last. The last word of all is the answer, which goes to stdout; the others are progress.
     said: Mutex<Option<String>>,
 }
 
 impl Screen {
-    pub(crate) fn new() -> Self {
-        Self { style: Style::detect(), said: Mutex::default() }
+    /// For whoever works in this directory.
+    pub(crate) fn new(cwd: &Path) -> Self {
+        Self { style: Style::detect(), paths: Paths::seen_from(cwd), said: Mutex::default() }
     }
 
     #[expect(clippy::unused_self, reason = "reads as what it does")]
@@ -44,7 +48,7 @@ impl Screen {
 
 impl EventSink for Screen {
     fn emit(&self, event: &Event) {
-        let style = &self.style;
+        let Self { style, paths, .. } = self;
         // A warning and what a turn has changed may come after the last word, which is no progress because of it.
         if !is_piece(event) && !matches!(event, Event::Warning { .. } | Event::TurnDiff { .. }) {
             let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
@@ -54,9 +58,11 @@ impl EventSink for Screen {
         }
         match event {
             Event::CallStarted { call, effects } => {
-                self.show(&format!("{} {}", style.bold("•"), title(call, effects)))
+                self.show(&format!("{} {}", style.bold("•"), title(paths, call, effects)))
             }
-            Event::CallEnded { call, effects, outcome } => self.show(&ending(style, call, effects, outcome)),
+            Event::CallEnded { call, effects, outcome } => {
+                self.show(&ending(self, call, effects, outcome));
+            }
             Event::Reasoning { text } => {
                 if let Some(first) = text.lines().find(|line| !line.trim().is_empty()) {
                     self.show(&style.dim(&visible(first)));
@@ -90,7 +96,7 @@ impl EventSink for Screen {
             Event::ThreadStarted { thread } => self.show(&style.dim(&format!("session {thread}"))),
             Event::EditEnded { files, success: true, .. } => {
                 for file in files {
-                    self.show(&format!("  {}", visible(&edited(file))));
+                    self.show(&format!("  {}", edited(paths, file)));
                 }
             }
             Event::TurnStarted
@@ -123,36 +129,39 @@ fn is_piece(event: &Event) -> bool {
     matches!(event, Event::TextDelta { .. } | Event::ReasoningDelta { .. } | Event::CallOutput { .. })
 }
 
-fn title(call: &ToolCall, effects: &Effects) -> String {
+fn title(paths: &Paths, call: &ToolCall, effects: &Effects) -> String {
     // The name, too, is only what a model said: there need not be such a tool.
     let name = call.name.as_str();
-    visible(&match (&effects.command, &effects.typed) {
+    match (&effects.command, &effects.typed) {
         // The whole command, as long as anyone could have written it: what is not shown could be anything.
-        (Some(command), _) => format!("{name} {}", shortened(&command.display(), LONGEST_COMMAND)),
-        (None, Some(typed)) => format!("{name} {}", shortened(&typed.display(), LONGEST_COMMAND)),
+        (Some(command), _) => visible(&format!("{name} {}", shortened(&command.display(), LONGEST_COMMAND))),
+        (None, Some(typed)) => visible(&format!("{name} {}", shortened(&typed.display(), LONGEST_COMMAND))),
         (None, None) if !effects.writes.is_empty() => {
-            let paths =
-                effects.writes.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
-            format!("{} {paths}", shortened(name, 64))
+            let written = effects.writes.iter().map(|path| paths.show(path)).collect::<Vec<_>>().join(", ");
+            format!("{} {written}", visible(&shortened(name, 64)))
         }
-        (None, None) => format!("{} {}", shortened(name, 64), shortened(call.input.as_str(), 200)),
-    })
+        (None, None) => {
+            let input = shortened(&paths.show_in_json(call.input.as_str()), 200);
+            format!("{} {input}", visible(&shortened(name, 64)))
+        }
+    }
 }
 
 /// What became of a file, as models and people of this trade know it.
-fn edited(file: &FileEdit) -> String {
+fn edited(paths: &Paths, file: &FileEdit) -> String {
     let letter = match file.kind {
         EditKind::Add => "A",
         EditKind::Delete => "D",
         EditKind::Update => "M",
     };
     match &file.move_path {
-        Some(to) => format!("{letter} {} -> {}", file.path.display(), to.display()),
-        None => format!("{letter} {}", file.path.display()),
+        Some(to) => format!("{letter} {} -> {}", paths.show(&file.path), paths.show(to)),
+        None => format!("{letter} {}", paths.show(&file.path)),
     }
 }
 
-fn ending(style: &Style, call: &ToolCall, effects: &Effects, outcome: &Outcome) -> String {
+fn ending(screen: &Screen, call: &ToolCall, effects: &Effects, outcome: &Outcome) -> String {
+    let Screen { style, paths, .. } = screen;
     let seconds = outcome.receipt.duration.as_secs_f32();
     let how = match (&outcome.facts, outcome.facts.exit(), outcome.status) {
         (_, Some(exit), Status::Success | Status::Error) => format!("exit {}", exit.code()),
@@ -168,7 +177,7 @@ fn ending(style: &Style, call: &ToolCall, effects: &Effects, outcome: &Outcome) 
         (style.red("failed"), LINES_OF_FAILURE)
     };
     let begun = if outcome.receipt.held.is_none() {
-        format!("{} {}\n", style.bold("•"), title(call, effects))
+        format!("{} {}\n", style.bold("•"), title(paths, call, effects))
     } else {
         String::new()
     };
@@ -212,21 +221,6 @@ fn shortened(text: &str, limit: usize) -> String {
         return text.to_owned();
     }
     text.chars().take(limit).chain(['…']).collect()
-}
-
-/// An absolute path for a person's eyes only: `~` for the home directory. Relative ones may begin with `~` and stay as they are.
-pub(crate) fn place(path: &Path) -> String {
-    let home = std::env::var_os("HOME").map(PathBuf::from);
-    near(path, home.as_deref().filter(|home| home.is_absolute() && home.parent().is_some()))
-}
-
-fn near(path: &Path, home: Option<&Path>) -> String {
-    let inside = home.and_then(|home| path.strip_prefix(home).ok());
-    visible(&match inside {
-        Some(rest) if rest.as_os_str().is_empty() => "~".to_owned(),
-        Some(rest) => format!("~/{}", rest.display()),
-        None => path.display().to_string(),
-    })
 }
 
 /// Text with control and direction characters made visible, so that nothing can rewrite the screen or pose as
@@ -282,13 +276,6 @@ impl Style {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_home_directory_is_short_and_nothing_else_looks_like_it() {
-        let near = |path: &str| near(Path::new(path), Some(Path::new("/home/bob")));
-        let shown = ["/home/bob", "/home/bob/a b", "/home/bobby/x", "/w/~/x", "~/x"].map(near);
-        assert_eq!(shown, ["~", "~/a b", "/home/bobby/x", "/w/~/x", "~/x"]);
-    }
 
     #[test]
     fn nothing_hidden_stays_hidden() {

@@ -13,8 +13,9 @@ use crate::{
     calls::{self, brief, print},
     exit::Exit,
     history::{as_json, output},
+    paths::Paths,
     problem::{Problem, chain},
-    screen::{place, visible},
+    screen::visible,
     setup::Setup,
 };
 
@@ -47,7 +48,7 @@ fn described(call: &Call, recorded: &Recorded, secrets: &Secrets) -> String {
     };
     say("call", &format!("{} ({})", call.handle, visible(call.id.as_str())));
     say("tool", &visible(call.tool.as_str()));
-    say("session", &format!("{} in {}", call.thread, place(&call.cwd)));
+    say("session", &format!("{} in {}", call.thread, Paths::seen_from(&call.cwd).show_whole(&call.cwd)));
     say("time", &format!("{:.3}", call.time));
     say(
         "decision",

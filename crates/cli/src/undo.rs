@@ -3,7 +3,7 @@
 use std::{
     cmp::Reverse,
     collections::BTreeMap,
-    io::{self, Write},
+    io::{self, IsTerminal, Write},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -19,6 +19,7 @@ use windlass::{
 use crate::{
     args::{Common, Undo},
     exit::Exit,
+    paths::Paths,
     problem::{Problem, chain},
     screen::visible,
     setup::Setup,
@@ -41,7 +42,7 @@ pub(crate) fn run(common: &Common, args: &Undo) -> Result<Exit, Problem> {
     if args.list {
         let mut all: Vec<_> = places.iter().flat_map(|(list, _)| list).collect();
         all.sort_by_key(|edit| edit.time);
-        return print(&all.into_iter().map(listed).collect::<String>());
+        return print(&all.into_iter().map(|edit| listed(edit, &setup)).collect::<String>());
     }
     // The place of what is to be taken back, or of nothing, which is told then.
     places.sort_by_key(|(list, _)| {
@@ -50,7 +51,7 @@ pub(crate) fn run(common: &Common, args: &Undo) -> Result<Exit, Problem> {
     let Some((all, edits)) = places.into_iter().next() else { return Err(nothing()) };
     let chosen = chosen(&all, args)?;
     let host = host(&setup, &edits)?;
-    let undo = Undoing { edits: &edits, files: host.files() };
+    let undo = Undoing { setup: &setup, edits: &edits, files: host.files() };
     crate::runtime()?.block_on(undo.run(&chosen))
 }
 
@@ -117,6 +118,7 @@ fn host(setup: &Setup, edits: &Edits) -> Result<Arc<dyn Host>, Problem> {
 }
 
 struct Undoing<'a> {
+    setup: &'a Setup,
     edits: &'a Edits,
     files: &'a dyn Files,
 }
@@ -144,7 +146,7 @@ impl Undoing<'_> {
             let call: CallId = format!("{UNDO}{}", edit.call).into();
             let undone = self.files.commit(&call, changes).await;
             undone.map_err(|error| Problem::failed(format!("cannot undo `{}`: {error}", edit.call)))?;
-            print(&format!("undid {}", listed(edit)))?;
+            print(&format!("undid {}", listed(edit, self.setup)))?;
         }
         Ok(Exit::Done)
     }
@@ -211,16 +213,20 @@ fn displaced(path: &Path) -> Option<&Path> {
 }
 
 /// An edit in one line.
-fn listed(edit: &Edit) -> String {
+fn listed(edit: &Edit, setup: &Setup) -> String {
+    let paths = io::stdout().is_terminal().then(|| Paths::seen_from(&setup.cwd));
+    let shown = |path: &Path| {
+        paths.as_ref().map_or_else(|| visible(&path.display().to_string()), |paths| paths.show(path))
+    };
     let files = edit.files.iter().map(|file| {
         let letter = match (&file.before, &file.after) {
             (None, _) => "A",
             (Some(_), None) => "D",
             (Some(_), Some(_)) => "M",
         };
-        format!("{letter} {}", file.path.display())
+        format!("{letter} {}", shown(&file.path))
     });
-    let files = visible(&files.collect::<Vec<_>>().join(", "));
+    let files = files.collect::<Vec<_>>().join(", ");
     let state = if edit.undone { " (undone)" } else { "" };
     format!("{}  {:.0}{state}  {files}\n", visible(edit.call.as_str()), edit.time)
 }

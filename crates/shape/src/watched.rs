@@ -8,8 +8,8 @@ use std::{
 };
 
 use windlass_contract::{
-    Answer, Approver, BoxFuture, Effects, Event, FileEdit, Input, Offer, Question, Refusal, ToolCall,
-    ToolName,
+    Answer, Approver, Beyond, BoxFuture, Effects, Event, FileEdit, Input, Offer, Plan, PlanStep, Question,
+    Refusal, ToolCall, ToolName,
 };
 
 use crate::Secrets;
@@ -77,6 +77,7 @@ impl Secrets {
                 success: *success,
                 changed: changed.clone(),
             },
+            Event::PlanUpdated(plan) => Event::PlanUpdated(self.clean_plan(plan)),
             Event::WebSearch { query } => Event::WebSearch { query: text(query) },
             Event::Warning { message } => Event::Warning { message: text(message) },
             Event::Retrying { attempt, of, delay, reason } => {
@@ -94,9 +95,15 @@ impl Secrets {
             | Event::ReasoningDelta { .. }
             | Event::Message { .. }
             | Event::Reasoning { .. }
-            | Event::CallOutput { .. }
-            | Event::PlanUpdated(_) => return Cow::Borrowed(event),
+            | Event::CallOutput { .. } => return Cow::Borrowed(event),
         })
+    }
+
+    /// A plan is said to the person too, but it is a tool's business: like all calls it may repeat what was read in files.
+    fn clean_plan(&self, plan: &Plan) -> Plan {
+        let step = |step: &PlanStep| PlanStep { step: self.clean_owned(&step.step), ..step.clone() };
+        let explanation = plan.explanation.as_deref().map(|text| self.clean_owned(text));
+        Plan { explanation, plan: plan.plan.iter().map(step).collect() }
     }
 
     fn clean_call(&self, call: &ToolCall) -> ToolCall {
@@ -165,7 +172,15 @@ impl CleanQuestions {
         Question {
             tool: self.secrets.clean_name(&question.tool),
             effects: self.secrets.clean_effects(&question.effects),
+            cwd: self.secrets.clean_path(&question.cwd),
             reason: text(&question.reason),
+            beyond: match &question.beyond {
+                Beyond::Wider { writable, network } => Beyond::Wider {
+                    writable: writable.iter().map(|path| self.secrets.clean_path(path)).collect(),
+                    network: *network,
+                },
+                other => other.clone(),
+            },
             unclear: question.unclear.iter().map(text).collect(),
             keys: question.keys.iter().map(text).collect(),
             rule,
@@ -188,7 +203,7 @@ impl fmt::Debug for CleanQuestions {
 
 #[cfg(test)]
 mod tests {
-    use windlass_contract::{CommandLine, EditKind, Escalation, Typed};
+    use windlass_contract::{CommandLine, EditKind, Escalation, PlanStatus, Typed};
 
     use super::*;
 
@@ -254,5 +269,36 @@ mod tests {
         let effects = Secrets::default().clean_effects(&Effects { escalation, ..Effects::none() });
         let said = effects.escalation.and_then(|escalation| escalation.justification);
         assert_eq!(said.as_deref(), Some("token: [REDACTED:token#1]"));
+    }
+
+    #[test]
+    fn plans_and_places_in_questions_hold_no_secrets() {
+        let secret = format!("ghp_{}", "q8Zk2mPv0Lr7Tb4Xc9Wd1Ye6Uf3Ig5Oh8Jn2");
+        let step = PlanStep { step: format!("log in with {secret}"), status: PlanStatus::Pending };
+        let plan = Plan { explanation: Some(secret.clone()), plan: vec![step] };
+        let seen = format!("{:?}", Secrets::default().clean_event(&Event::PlanUpdated(plan)));
+        assert!(!seen.contains(&secret) && seen.contains("log in with [REDACTED"), "{seen}");
+        let place = PathBuf::from(format!("/w/{secret}"));
+        let question = Question {
+            call: "c".into(),
+            tool: "t".into(),
+            effects: Effects::none(),
+            cwd: place.clone(),
+            reason: String::new(),
+            unclear: Vec::new(),
+            beyond: Beyond::Wider { writable: vec![place], network: false },
+            keys: Vec::new(),
+            rule: None,
+        };
+        let asked = CleanQuestions::new(Arc::new(Nobody), Secrets::default()).clean(&question);
+        assert!(!format!("{asked:?}").contains(&secret), "{asked:?}");
+    }
+
+    struct Nobody;
+
+    impl Approver for Nobody {
+        fn ask<'a>(&'a self, _question: &'a Question) -> BoxFuture<'a, Answer> {
+            Box::pin(async { Answer::Unavailable })
+        }
     }
 }

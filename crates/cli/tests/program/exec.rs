@@ -316,3 +316,18 @@ fn calls_written_into_the_text_run_as_the_provider_says_they_are_written() {
         }
     }
 }
+
+#[test]
+fn a_person_reads_paths_as_they_are_called_here_and_a_program_reads_all_of_them() {
+    let user = User::new();
+    let path = user.work().canonicalize().unwrap().join("new.txt");
+    let write = json!({"name": "write_file", "arguments": {"path": path, "content": "x\n"}});
+    let script = user.script(&json!([{"calls": [write]}, {"text": "done"}]));
+    let args = ["exec", "--script", &script, "-s", "workspace-write", "hi"];
+    let shown = user.run(&args);
+    shown.assert_code(0);
+    assert!(shown.stderr.contains("• write_file new.txt\n  A new.txt\n"), "{shown:#?}");
+    std::fs::remove_file(&path).unwrap();
+    let told = user.run(&[&args[..], &["--json"]].concat());
+    assert!(told.stdout.contains(&format!("\"path\":\"{}\"", path.display())), "{told:#?}");
+}

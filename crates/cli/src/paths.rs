@@ -1,0 +1,85 @@
+//! Paths as a person reads them: what is inside the working directory by its name there, and `~` for the home directory.
+//!
+//! For eyes only. What a model reads, `--json` and session files have paths that can be used again wherever one is.
+
+use std::path::{Path, PathBuf};
+
+use crate::screen::visible;
+
+/// What paths are shown relative to.
+pub(crate) struct Paths {
+    cwd: PathBuf,
+    home: Option<PathBuf>,
+}
+
+impl Paths {
+    /// For whoever works in this directory.
+    pub(crate) fn seen_from(cwd: &Path) -> Self {
+        let home = std::env::var_os("HOME").map(PathBuf::from);
+        let home = home.filter(|home| home.is_absolute() && home.parent().is_some());
+        // In the root everything is inside, and nothing gets shorter by it.
+        Self { cwd: cwd.to_owned(), home }
+    }
+
+    /// A path. Relative ones stay as they are.
+    pub(crate) fn show(&self, path: &Path) -> String {
+        let inside = path.strip_prefix(&self.cwd).ok().filter(|rest| !rest.as_os_str().is_empty());
+        match inside {
+            Some(rest) if self.cwd.parent().is_some() => {
+                let rest = rest.display().to_string();
+                let dot = if rest.starts_with(['~', '-']) { "./" } else { "" };
+                visible(&format!("{dot}{rest}"))
+            }
+            _ => self.show_whole(path),
+        }
+    }
+
+    /// A directory that others are relative to: by all of its name.
+    pub(crate) fn show_whole(&self, path: &Path) -> String {
+        let inside = self.home.as_deref().and_then(|home| path.strip_prefix(home).ok());
+        visible(&match inside {
+            Some(rest) if rest.as_os_str().is_empty() => "~".to_owned(),
+            Some(rest) => format!("~/{}", rest.display()),
+            None => path.display().to_string(),
+        })
+    }
+
+    /// The arguments of a call, in which whole strings are paths.
+    pub(crate) fn show_in_json(&self, text: &str) -> String {
+        match self.cwd.to_str().filter(|_| self.cwd.parent().is_some()) {
+            Some(cwd) => visible(&text.replace(&format!("\"{cwd}/"), "\"")),
+            None => visible(text),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen_from(cwd: &str) -> Paths {
+        Paths { cwd: cwd.into(), home: Some("/home/bob".into()) }
+    }
+
+    #[test]
+    fn the_home_directory_is_short_and_nothing_else_looks_like_it() {
+        let paths = seen_from("/w");
+        let shown = ["/home/bob", "/home/bob/a b", "/home/bobby/x", "/x/~/x", "~/x"]
+            .map(|path| paths.show(Path::new(path)));
+        assert_eq!(shown, ["~", "~/a b", "/home/bobby/x", "/x/~/x", "~/x"]);
+    }
+
+    #[test]
+    fn what_is_inside_the_working_directory_is_known_by_its_name_there() {
+        let paths = seen_from("/home/bob/p");
+        let shown =
+            ["/home/bob/p/src/a.rs", "/home/bob/p2/a", "/home/bob/p", "/home/bob/p/~", "/home/bob/p/-x"]
+                .map(|path| paths.show(Path::new(path)));
+        assert_eq!(shown, ["src/a.rs", "~/p2/a", "~/p", "./~", "./-x"]);
+        assert_eq!(seen_from("/").show(Path::new("/etc/x")), "/etc/x");
+        assert_eq!(
+            paths.show_in_json(r#"{"path":"/home/bob/p/a","text":"see /home/bob/p/a"}"#),
+            r#"{"path":"a","text":"see /home/bob/p/a"}"#
+        );
+    }
+}
