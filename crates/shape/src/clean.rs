@@ -7,10 +7,13 @@
 mod assign;
 mod bytes;
 mod call;
+mod dictionary;
+mod edit;
 mod found;
 mod keys;
 mod known;
 mod labels;
+mod line;
 mod name;
 mod option;
 mod place;
@@ -25,14 +28,16 @@ pub use self::keys::KeyLines;
 use std::{
     borrow::Cow,
     ops::Range,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
 };
 
 use self::{
+    edit::{Edit, Report},
     found::{Found, Pending},
     keys::{Block, Part},
     known::Known,
     labels::Labels,
+    line::Line,
     scan::{Hit, SEARCH, Search},
 };
 
@@ -40,6 +45,8 @@ use self::{
 const WINDOW_BYTES: usize = 64 * 1024;
 /// A secret that starts in a window may go on for so long after it.
 const AHEAD_BYTES: usize = 8 * 1024;
+/// More than this is never kept.
+const LIMIT_BYTES: usize = WINDOW_BYTES + AHEAD_BYTES;
 
 /// What a session knows about secrets: values that must not get out, and the labels given so far. Clones share both.
 #[derive(Debug, Clone, Default)]
@@ -101,45 +108,6 @@ pub struct Cleaner {
     report: Option<Report>,
 }
 
-#[derive(Debug, Default)]
-struct Report {
-    line: u64,
-    column: u64,
-    findings: Vec<Finding>,
-}
-
-/// What is done to a place.
-#[derive(Debug)]
-enum Edit {
-    Secret {
-        range: Range<usize>,
-        label: &'static str,
-        why: &'static str,
-    },
-    Known {
-        range: Range<usize>,
-        value: usize,
-    },
-    /// A line of a private key.
-    Drop {
-        range: Range<usize>,
-    },
-    /// The end of a private key, where its label goes.
-    Block {
-        at: usize,
-        hash: u64,
-    },
-}
-
-impl Edit {
-    fn range(&self) -> Range<usize> {
-        match self {
-            Self::Secret { range, .. } | Self::Known { range, .. } | Self::Drop { range } => range.clone(),
-            Self::Block { at, .. } => *at..*at,
-        }
-    }
-}
-
 impl Cleaner {
     /// A cleaner for one stream, with what the session knows.
     pub fn new(secrets: &Secrets) -> Self {
@@ -149,7 +117,7 @@ impl Cleaner {
     /// Also remembers what it finds, for [`Cleaner::findings`].
     #[must_use]
     pub fn reporting(mut self) -> Self {
-        self.report = Some(Report { line: 1, ..Report::default() });
+        self.report = Some(Report::new());
         self
     }
 
@@ -167,16 +135,22 @@ impl Cleaner {
 
     /// The same, behind what is in `out`, whose room is used again and again.
     pub fn push_to(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
-        if self.rest.is_empty() {
-            let done = self.take(bytes, out);
-            self.rest.extend_from_slice(&bytes[done..]);
-        } else {
-            let mut all = std::mem::take(&mut self.rest);
-            all.extend_from_slice(bytes);
-            let done = self.take(&all, out);
-            all.drain(..done);
-            self.rest = all;
+        let mut bytes = bytes;
+        if !self.rest.is_empty() {
+            // What was begun is finished with as little as that can need, so that the rest of a piece is not copied.
+            let mut begun = std::mem::take(&mut self.rest);
+            let before = begun.len();
+            begun.extend_from_slice(&bytes[..bytes.len().min(LIMIT_BYTES)]);
+            let done = self.take(&begun, out);
+            if done < before {
+                begun.drain(..done);
+                self.rest = begun;
+                return;
+            }
+            bytes = &bytes[done - before..];
         }
+        let done = self.take(bytes, out);
+        self.rest.extend_from_slice(&bytes[done..]);
     }
 
     /// Gives back the rest. The cleaner is as new after it.
@@ -185,7 +159,7 @@ impl Cleaner {
         let rest = std::mem::take(&mut self.rest);
         self.whole_lines(&rest, &mut out);
         if let Some(block) = self.block.take().filter(|block| block.lines > 0) {
-            self.emit(&[], 0, &mut vec![Edit::Block { at: 0, hash: hash_of(&block) }], &mut out);
+            self.emit(&[], 0, vec![Edit::block(0, &block)], &mut out);
         }
         self.pending = None;
         out
@@ -193,19 +167,18 @@ impl Cleaner {
 
     /// Cleans what is complete, and says how much that was.
     fn take(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> usize {
-        const LIMIT: usize = WINDOW_BYTES + AHEAD_BYTES;
         let mut at = 0;
         loop {
-            let piece = &bytes[at..bytes.len().min(at + LIMIT)];
+            let piece = &bytes[at..bytes.len().min(at + LIMIT_BYTES)];
             if let Some(newline) = memchr::memrchr(b'\n', piece) {
                 let done = match keys::body_above(piece, newline + 1) {
-                    0 if piece.len() == LIMIT => newline + 1,
+                    0 if piece.len() == LIMIT_BYTES => newline + 1,
                     0 => return at,
                     start => start,
                 };
                 self.whole_lines(&piece[..done], out);
                 at += done;
-            } else if piece.len() == LIMIT {
+            } else if piece.len() == LIMIT_BYTES {
                 at += self.window(piece, out);
             } else {
                 return at;
@@ -218,7 +191,7 @@ impl Cleaner {
         let mut edits = Vec::new();
         self.known_values(text, text.len(), &mut edits);
         self.scan(&SEARCH, text, &mut edits);
-        self.emit(text, text.len(), &mut edits, out);
+        self.emit(text, text.len(), edits, out);
     }
 
     /// Cleans the first piece of a line that is too long, and says how much of it is done.
@@ -227,11 +200,11 @@ impl Cleaner {
         self.end_block(0, &mut edits);
         self.pending = None;
         self.known_values(piece, WINDOW_BYTES, &mut edits);
-        let (mut at, mut found) = (0, Vec::new());
+        let (line, mut at, mut found) = (Line::new(piece), 0, Vec::new());
         while let Some((pattern, range)) =
             SEARCH.next(piece, at).filter(|(_, range)| range.start < WINDOW_BYTES)
         {
-            at = match SEARCH.look(pattern, piece, range.clone(), &mut found) {
+            at = match SEARCH.look(pattern, &line, range.clone(), &mut found) {
                 Hit::Next(next) => next.resume.max(range.start + 1),
                 Hit::End => {
                     let body = keys::body_before(&piece[at..range.start]);
@@ -253,10 +226,10 @@ impl Cleaner {
                 }
             };
         }
-        edits.extend(found.into_iter().map(|found| secret(&found, 0)));
+        edits.extend(found.into_iter().map(|found| Edit::secret(&found, 0)));
         let last = edits.iter().map(|edit| edit.range().end).max().unwrap_or(0);
         let cut = WINDOW_BYTES.max(last);
-        self.emit(piece, cut, &mut edits, out);
+        self.emit(piece, cut, edits, out);
         cut
     }
 
@@ -266,10 +239,9 @@ impl Cleaner {
     }
 
     fn scan(&mut self, search: &Search, text: &[u8], edits: &mut Vec<Edit>) {
-        let mut at = 0;
         // Where what has been looked at as a block ends.
         let mut blocks = 0;
-        let mut line = 0..0;
+        let (mut at, mut place, mut line) = (0, 0..0, Line::new(&[]));
         let mut found = Vec::new();
         if let Some(pending) = self.pending.take().filter(|_| !text.is_empty()) {
             self.look_ahead(text, 0, pending, edits);
@@ -277,22 +249,23 @@ impl Cleaner {
         loop {
             if self.block.is_some() {
                 at = self.skip_block(text, at, edits);
-                (blocks, line) = (at, at..at);
+                (blocks, place) = (at, at..at);
             }
             let Some((pattern, range)) = search.next(text, at) else { return };
-            if range.start >= line.end {
-                line = line_at(text, range.start);
+            if range.start >= place.end {
+                place = line_at(text, range.start);
+                line = Line::new(&text[place.clone()]);
             }
-            let here = range.start - line.start..(range.end - line.start).min(line.len());
-            match search.look(pattern, &text[line.clone()], here, &mut found) {
+            let here = range.start - place.start..range.end - place.start;
+            match search.look(pattern, &line, here, &mut found) {
                 Hit::Next(next) => {
-                    at = (line.start + next.resume).max(range.start + 1);
+                    at = (place.start + next.resume).max(range.start + 1);
                     if let Some(pending) = next.pending {
-                        self.look_ahead(text, line.end + 1, pending, edits);
+                        self.look_ahead(text, place.end + 1, pending, edits);
                     }
                 }
                 Hit::Block { title_end } => {
-                    at = self.begin_block(text, line.start + title_end, &line, edits);
+                    at = self.begin_block(text, place.start + title_end, &place, edits);
                     blocks = at;
                 }
                 Hit::End => {
@@ -301,10 +274,10 @@ impl Cleaner {
                 }
                 Hit::Head => {
                     self.block = Some(Block::new());
-                    at = line.start;
+                    at = place.start;
                 }
             }
-            edits.extend(found.drain(..).map(|found| secret(&found, line.start)));
+            edits.extend(found.drain(..).map(|found| Edit::secret(&found, place.start)));
         }
     }
 
@@ -315,8 +288,8 @@ impl Cleaner {
             return;
         }
         let line = line_at(text, next);
-        match assign::find_pending(&text[line.clone()], pending) {
-            Ok(found) => edits.push(secret(&found, line.start)),
+        match assign::find_pending(&Line::new(&text[line.clone()]), pending) {
+            Ok(found) => edits.push(Edit::secret(&found, line.start)),
             Err(Some(pending)) => self.look_ahead(text, line.end + 1, pending, edits),
             Err(None) => {}
         }
@@ -375,87 +348,9 @@ impl Cleaner {
 
     fn end_block(&mut self, at: usize, edits: &mut Vec<Edit>) {
         if let Some(block) = self.block.take().filter(|block| block.lines > 0) {
-            edits.push(Edit::Block { at, hash: hash_of(&block) });
+            edits.push(Edit::block(at, &block));
         }
     }
-
-    /// Writes the text up to a place with the edits made.
-    fn emit(&mut self, text: &[u8], end: usize, edits: &mut Vec<Edit>, out: &mut Vec<u8>) {
-        edits.sort_by_key(|edit| edit.range().start);
-        let labels = Arc::clone(&self.secrets.labels);
-        let mut labels = labels.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut at = 0;
-        let mut merged = edits.drain(..).peekable();
-        while let Some(edit) = merged.next() {
-            let mut range = edit.range();
-            // A matcher that stops after so many bytes may stop within a character.
-            let is_within = |at: usize| at < end && text[at] & 0xc0 == 0x80;
-            range.end += (range.end..).take(3).take_while(|at| !range.is_empty() && is_within(*at)).count();
-            while let Some(next) = merged.next_if(|next| next.range().start < range.end) {
-                range.end = range.end.max(next.range().end);
-            }
-            out.extend_from_slice(&text[at..range.start]);
-            let start = out.len();
-            let (rule, why) = match &edit {
-                Edit::Secret { label, why, .. } => {
-                    labels.of(labels::hash(&text[range.clone()]), label, out);
-                    (*label, *why)
-                }
-                Edit::Known { value, .. } => {
-                    let known = &self.secrets.known;
-                    labels.of(labels::hash(known.text(*value)), known.name(*value), out);
-                    (known.name(*value), "a value known from the environment or the configuration")
-                }
-                Edit::Block { hash, .. } => {
-                    labels.of(*hash, "private-key", out);
-                    ("private-key", "the lines of a private key")
-                }
-                Edit::Drop { .. } => ("", ""),
-            };
-            if let Some(report) = &mut self.report {
-                report.advance(&text[at..range.start]);
-                report.add(rule, why, &out[start..]);
-                report.advance(&text[range.clone()]);
-            }
-            if matches!(edit, Edit::Block { .. }) {
-                out.push(b'\n');
-            }
-            at = range.end;
-        }
-        out.extend_from_slice(&text[at..end]);
-        if let Some(report) = &mut self.report {
-            report.advance(&text[at..end]);
-        }
-    }
-}
-
-impl Report {
-    fn advance(&mut self, text: &[u8]) {
-        match memchr::memrchr(b'\n', text) {
-            Some(last) => {
-                self.line += memchr::memchr_iter(b'\n', text).count() as u64;
-                self.column = (text.len() - last - 1) as u64;
-            }
-            None => self.column += text.len() as u64,
-        }
-    }
-
-    fn add(&mut self, rule: &str, why: &'static str, label: &[u8]) {
-        if !rule.is_empty() {
-            let label = String::from_utf8_lossy(label).into_owned();
-            self.findings.push(Finding {
-                line: self.line,
-                column: self.column + 1,
-                label,
-                rule: rule.to_owned(),
-                why,
-            });
-        }
-    }
-}
-
-fn hash_of(block: &Block) -> u64 {
-    std::hash::Hasher::finish(&block.hash)
 }
 
 /// Drops what is above the end of a private key and has no title.
@@ -472,13 +367,8 @@ fn untitled(before: &[u8], from: usize, edits: &mut Vec<Edit>) {
         let mut block = Block::new();
         before[start..line].split_inclusive(|byte| *byte == b'\n').for_each(|line| block.take(line));
         edits.push(Edit::Drop { range: start..line });
-        edits.push(Edit::Block { at: line, hash: hash_of(&block) });
+        edits.push(Edit::block(line, &block));
     }
-}
-
-fn secret(found: &Found, line: usize) -> Edit {
-    let range = line + found.range.start..line + found.range.end;
-    Edit::Secret { range, label: found.label, why: found.why }
 }
 
 /// The line around a place, without its end.

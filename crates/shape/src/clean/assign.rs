@@ -11,8 +11,8 @@ use self::separator::Separator;
 use super::{
     bytes::Bytes,
     found::{Form, Found, Next, Pending},
+    line::Line,
     name::{self, Kind},
-    rules,
     value::{self, Written},
 };
 
@@ -28,19 +28,19 @@ const MAX_PHRASE: usize = 60;
 const NAMED: &str = "value of a name that says it is a secret";
 
 /// Looks at the name around a word, and at what follows.
-pub(super) fn find(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) -> Next {
+pub(super) fn find(line: &Line<'_>, word: Range<usize>, found: &mut Vec<Found>) -> Next {
     let name = name_around(line, &word);
     let Some(kind) = name::kind(&line[with_qualifier(line, &name)]) else { return Next::at(word.end) };
     find_named(line, name, kind, found)
 }
 
 /// Looks at what follows a name that certainly is one of a secret.
-pub(super) fn find_named(line: &[u8], name: Range<usize>, kind: Kind, found: &mut Vec<Found>) -> Next {
+pub(super) fn find_named(line: &Line<'_>, name: Range<usize>, kind: Kind, found: &mut Vec<Found>) -> Next {
     let end = name.end;
-    let seen = Named { line, name, kind };
-    if let Some(range) = seen.value() {
-        let resume = range.end;
-        found.push(Found::value(line, range, kind.label(), NAMED));
+    let seen = Named { line, name, kind, why: NAMED };
+    if let Some(secret) = seen.value() {
+        let resume = secret.range.end;
+        found.push(secret);
         return Next::at(resume);
     }
     Next { resume: end, pending: seen.pending(found) }
@@ -79,9 +79,11 @@ fn with_qualifier(line: &[u8], name: &Range<usize>) -> Range<usize> {
 
 /// A name of a secret in a line.
 struct Named<'a> {
-    line: &'a [u8],
+    line: &'a Line<'a>,
     name: Range<usize>,
     kind: Kind,
+    /// Why its value would be taken for a secret.
+    why: &'static str,
 }
 
 impl Named<'_> {
@@ -94,7 +96,8 @@ impl Named<'_> {
         at + rest.iter().take(MAX_SPACES).take_while(|byte| **byte == b' ' || **byte == b'\t').count()
     }
 
-    fn value(&self) -> Option<Range<usize>> {
+    /// The value, if it is a secret.
+    fn value(&self) -> Option<Found> {
         let (separator, at) = self.separator()?;
         // `/etc/passwd` is the name of a file.
         if self.before() == b'/' && !matches!(separator, Separator::Assignment | Separator::Tag) {
@@ -102,6 +105,9 @@ impl Named<'_> {
         }
         let at = self.skip_tag(self.skip_style(self.skip_spaces(at)));
         let (range, written) = self.token(at, separator);
+        if let Some(key) = Found::key(self.line, &range) {
+            return Some(key);
+        }
         let text = &self.line[range.clone()];
         let is_secret = match separator {
             Separator::Assignment | Separator::Tag | Separator::Flag => {
@@ -127,13 +133,14 @@ impl Named<'_> {
                 && name::ends_with(&self.line[self.name.clone()], b"passphrase")
                 && value::is_passphrase(text)
         };
-        if is_secret || !text.is_empty() && is_whole_key(text) || is_phrase() {
-            return Some(range);
-        }
-        if separator != Separator::Assignment {
-            return None;
-        }
-        self.argument(at).or_else(|| self.after_type(range.end))
+        let range = if is_secret || is_phrase() {
+            Some(range)
+        } else if separator == Separator::Assignment {
+            self.argument(at).or_else(|| self.after_type(range.end))
+        } else {
+            None
+        };
+        range.map(|range| Found::value(self.line, range, self.kind.label(), self.why))
     }
 
     /// Past the colours of a terminal.
@@ -218,7 +225,8 @@ impl Named<'_> {
             let is_call = text.contains(&b'(') && text.contains(&b')') || text.contains(&b'[');
             return (range, if is_call { Written::Bare } else { Written::Environment });
         }
-        (bare(rest, at), Written::Bare)
+        let end = self.line.value_end(at) - at;
+        (at..at + bare(&rest[..end.min(rest.len())]), Written::Bare)
     }
 
     /// Whether the name starts a line such as `NAME=value` or `export NAME=value`, without a space at the `=`.
@@ -275,14 +283,13 @@ fn quoted(rest: &[u8], open: usize, slashes: usize, quote: u8, at: usize) -> Ran
     at + start..at + rest.len().max(start)
 }
 
-/// Up to white space or what cannot be in a value without quotes; brackets and stops at the end belong to the text around.
-fn bare(rest: &[u8], at: usize) -> Range<usize> {
-    static ENDS: Bytes = Bytes::space_and(b"\"',;<>|&`\\\x1b");
-    let mut end = ENDS.until(rest);
-    while end > 0 && matches!(rest[end - 1], b')' | b']' | b'}' | b'.' | b':') && !has_open(&rest[..end]) {
-        end -= 1;
+/// How much of a text without spaces is a value: brackets and stops at its end belong to what is around it.
+fn bare(text: &[u8]) -> usize {
+    let is_around = |byte: &u8| matches!(byte, b')' | b']' | b'}' | b'.' | b':');
+    if !text.last().is_some_and(is_around) || has_open(text) {
+        return text.len();
     }
-    at..at + end
+    text.iter().rposition(|byte| !is_around(byte)).map_or(0, |last| last + 1)
 }
 
 /// Whether a bracket was opened in the text, so that the one at its end is its own.
@@ -292,10 +299,6 @@ fn has_open(text: &[u8]) -> bool {
 
 fn is_quote(byte: u8) -> bool {
     matches!(byte, b'"' | b'\'' | b'`')
-}
-
-fn is_whole_key(text: &[u8]) -> bool {
-    rules::key_at(text).is_some_and(|(_, end)| end == text.len())
 }
 
 /// Whether there are capitals, small letters and digits: hashes have no capitals.

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::{
     found::{Found, Next},
+    line::Line,
     name::Kind,
     value::{self, Written},
 };
@@ -39,7 +40,7 @@ pub(super) fn names() -> impl Iterator<Item = &'static [u8]> {
 }
 
 /// Looks at the arguments of such a call.
-pub(super) fn called(line: &[u8], name: Range<usize>, found: &mut Vec<Found>) -> Next {
+pub(super) fn called(line: &Line<'_>, name: Range<usize>, found: &mut Vec<Found>) -> Next {
     let next = Next::at(name.end);
     let called = &line[name.clone()];
     let Some((_, nth)) = CALLS.iter().find(|(each, _)| called.eq_ignore_ascii_case(each.as_bytes())) else {

@@ -16,10 +16,13 @@ pub(super) struct Found {
 impl Found {
     /// A value taken for a secret because of where it stands; if it has a known format, that names it.
     pub(super) fn value(line: &[u8], range: Range<usize>, label: &'static str, why: &'static str) -> Self {
-        match rules::key_at(&line[range.clone()]) {
-            Some((rule, end)) if end == range.len() => Self { range, label: rule.label, why: rule.what },
-            _ => Self { range, label, why },
-        }
+        Self::key(line, &range).unwrap_or(Self { range, label, why })
+    }
+
+    /// The same, if all of it has a known format.
+    pub(super) fn key(line: &[u8], range: &Range<usize>) -> Option<Self> {
+        let (rule, end) = rules::key_at(&line[range.clone()])?;
+        (end == range.len()).then(|| Self { range: range.clone(), label: rule.label, why: rule.what })
     }
 }
 

@@ -2,7 +2,9 @@
 
 use std::{
     collections::HashMap,
-    hash::{BuildHasherDefault, DefaultHasher, Hasher},
+    hash::{BuildHasher, BuildHasherDefault, Hasher, RandomState},
+    io::Write,
+    sync::LazyLock,
 };
 
 /// How many secrets are told apart; what comes later has no number.
@@ -11,7 +13,7 @@ const MAX_SECRETS: usize = 65_536;
 /// The labels given so far. Secrets are remembered by their hash only.
 #[derive(Debug, Default)]
 pub(super) struct Labels {
-    given: HashMap<u64, Box<str>, BuildHasherDefault<Hashed>>,
+    given: HashMap<u64, Box<[u8]>, BuildHasherDefault<Hashed>>,
 }
 
 /// For keys that are hashes already.
@@ -35,21 +37,35 @@ impl Hasher for Hashed {
 impl Labels {
     /// What to write for a secret: the same for the same one, whichever rule found it again.
     pub(super) fn of(&mut self, hash: u64, rule: &str, out: &mut Vec<u8>) {
-        let number = self.given.len() + 1;
         if let Some(label) = self.given.get(&hash) {
-            out.extend_from_slice(label.as_bytes());
-        } else if number > MAX_SECRETS {
-            out.extend_from_slice(format!("[REDACTED:{rule}]").as_bytes());
-        } else {
-            let label = format!("[REDACTED:{rule}#{number}]");
-            out.extend_from_slice(label.as_bytes());
-            self.given.insert(hash, label.into());
+            out.extend_from_slice(label);
+            return;
+        }
+        let (start, number) = (out.len(), self.given.len() + 1);
+        out.extend_from_slice(b"[REDACTED:");
+        out.extend_from_slice(rule.as_bytes());
+        if number <= MAX_SECRETS {
+            // Memory does not run out of room.
+            let _written = write!(out, "#{number}");
+        }
+        out.push(b']');
+        if number <= MAX_SECRETS {
+            self.given.insert(hash, out[start..].into());
         }
     }
 }
 
+/// Of all bytes, in words of eight. Whoever writes the text does not know where it starts, so cannot choose two with the
+/// same.
 pub(super) fn hash(secret: &[u8]) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    hasher.write(secret);
-    hasher.finish()
+    static SEED: LazyLock<u64> = LazyLock::new(|| RandomState::new().build_hasher().finish());
+    const ODD: u64 = 0x9E37_79B9_7F4A_7C15;
+    let mix = |hash: u64, word: u64| {
+        let mixed = (hash ^ word).wrapping_mul(ODD);
+        mixed ^ (mixed >> 32)
+    };
+    let (words, rest) = secret.as_chunks::<8>();
+    let hash = words.iter().fold(*SEED, |hash, word| mix(hash, u64::from_le_bytes(*word)));
+    let rest = rest.iter().fold(secret.len() as u64, |word, byte| word << 8 | u64::from(*byte));
+    mix(mix(hash, rest), ODD)
 }

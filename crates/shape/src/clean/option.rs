@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::{
     bytes::Bytes,
     found::{Found, Next},
+    line::Line,
     place::skip,
     value,
 };
@@ -84,7 +85,7 @@ pub(super) fn programs() -> impl Iterator<Item = &'static [u8]> {
 }
 
 /// Looks for a password among the options of a program.
-pub(super) fn option(line: &[u8], program: Range<usize>, found: &mut Vec<Found>) -> Next {
+pub(super) fn option(line: &Line<'_>, program: Range<usize>, found: &mut Vec<Found>) -> Next {
     let next = Next::at(program.end);
     let name = &line[program.clone()];
     let before = program.start.checked_sub(1).map_or(b' ', |at| line[at]);
@@ -92,18 +93,18 @@ pub(super) fn option(line: &[u8], program: Range<usize>, found: &mut Vec<Found>)
     if before.is_ascii_alphanumeric() || name.iter().any(u8::is_ascii_uppercase) {
         return Next::at(program.start + 1);
     }
-    let end = line[program.end..].iter().take(4096).position(|byte| b"|;".contains(byte));
-    let stop = end.map_or(line.len().min(program.end + 4096), |at| program.end + at);
-    let rest = &line[program.end..stop];
+    // With the byte before, which may be the space that an option follows.
+    let rest = &line[program.end - 1..line.len().min(program.end + MAX_PIPE)];
+    let rest = &rest[..memchr::memchr2(b'|', b';', rest).unwrap_or(rest.len())];
     for (_, option, follows) in OPTIONS.iter().filter(|(program, ..)| *program == name) {
-        if *follows == Follows::AfterLogin && memchr::memmem::find(rest, b"login").is_none() {
-            continue;
-        }
+        let given =
+            memchr::memchr2_iter(b' ', b'\t', rest).filter(|space| rest[space + 1..].starts_with(option));
         // Nobody gives an option more often, and a line of nothing else would cost its square.
-        for at in memchr::memmem::find_iter(rest, option).take(MAX_TIMES) {
-            let starts = line[program.end + at - 1].is_ascii_whitespace();
-            let range =
-                starts.then(|| option_value(line, program.end + at + option.len(), *follows)).flatten();
+        for at in given.take(MAX_TIMES) {
+            if *follows == Follows::AfterLogin && memchr::memmem::find(rest, b"login").is_none() {
+                break;
+            }
+            let range = option_value(line, program.end + at + option.len(), *follows);
             if let Some(range) = range.filter(|range| value::is_password(&line[range.clone()])) {
                 found.push(Found::value(
                     line,
@@ -151,7 +152,7 @@ fn option_value(line: &[u8], at: usize, follows: Follows) -> Option<Range<usize>
 }
 
 /// `echo password | docker login --password-stdin`, `echo user:password | chpasswd`, `sudo -S <<< password`.
-pub(super) fn piped(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) -> Next {
+pub(super) fn piped(line: &Line<'_>, word: Range<usize>, found: &mut Vec<Found>) -> Next {
     let next = Next::at(word.end);
     let here = memchr::memmem::find(&line[word.end..line.len().min(word.end + MAX_PIPE)], b"<<<")
         .map(|at| skip(line, word.end + at + 3, b" "));
@@ -186,7 +187,7 @@ fn is_option(text: &[u8]) -> bool {
 }
 
 /// `ConvertTo-SecureString "password"`
-pub(super) fn secure_string(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) -> Next {
+pub(super) fn secure_string(line: &Line<'_>, word: Range<usize>, found: &mut Vec<Found>) -> Next {
     let rest = &line[word.end..];
     let start =
         word.end + rest.iter().take(24).position(|byte| matches!(byte, b'"' | b'\'')).unwrap_or(rest.len());

@@ -10,6 +10,7 @@ use base64::{
 use super::{
     bytes::Bytes,
     found::{Found, Next},
+    line::Line,
     name::Kind,
     option::unquoted,
     rules, scan, spoken,
@@ -35,7 +36,7 @@ const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, LENIEN
 const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIENT);
 
 /// `scheme://user:password@host`: only the password goes.
-pub(super) fn url(line: &[u8], mark: Range<usize>, found: &mut Vec<Found>) -> Next {
+pub(super) fn url(line: &Line<'_>, mark: Range<usize>, found: &mut Vec<Found>) -> Next {
     static ENDS: Bytes = Bytes::space_and(b"/\"'`<>\\");
     let none = Next::at(mark.end);
     let rest = &line[mark.end..];
@@ -70,7 +71,7 @@ pub(super) fn url(line: &[u8], mark: Range<usize>, found: &mut Vec<Found>) -> Ne
 }
 
 /// `sig=…` and `signature=…` in addresses that are signed.
-pub(super) fn signature(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) -> Next {
+pub(super) fn signature(line: &Line<'_>, word: Range<usize>, found: &mut Vec<Found>) -> Next {
     if !word.start.checked_sub(1).is_some_and(|at| b"?&-_; ,".contains(&line[at])) {
         return Next::at(word.end);
     }
@@ -85,7 +86,7 @@ pub(super) fn signature(line: &[u8], word: Range<usize>, found: &mut Vec<Found>)
 }
 
 /// `Authorization: scheme value`, and the same without a scheme.
-pub(super) fn authorization(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) -> Next {
+pub(super) fn authorization(line: &Line<'_>, word: Range<usize>, found: &mut Vec<Found>) -> Next {
     let at = skip(line, word.end, b"\\\"'] ");
     if at >= line.len() || !b":=,".contains(&line[at]) {
         return Next::at(word.end);
@@ -109,7 +110,7 @@ pub(super) fn authorization(line: &[u8], word: Range<usize>, found: &mut Vec<Fou
 }
 
 /// `Bearer value` anywhere.
-pub(super) fn bearer(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) -> Next {
+pub(super) fn bearer(line: &Line<'_>, word: Range<usize>, found: &mut Vec<Found>) -> Next {
     let range = token(line, skip(line, word.end, b" :="));
     let text = &line[range.clone()];
     if range.start > word.end && value::is_random(text, 12) {
@@ -121,7 +122,7 @@ pub(super) fn bearer(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) ->
 }
 
 /// `Basic value` anywhere, if that is a user and a password in base64.
-pub(super) fn basic(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) -> Next {
+pub(super) fn basic(line: &Line<'_>, word: Range<usize>, found: &mut Vec<Found>) -> Next {
     let range = token(line, word.end);
     if range.len() >= 8 && is_basic_pair(&line[range.clone()]) {
         let resume = range.end;
@@ -132,7 +133,7 @@ pub(super) fn basic(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) -> 
 }
 
 /// `"auth": "…"` and `_auth=…` of registries: a user and a password, also in base64. `?auth=…`, `X-Auth: …`: what is random.
-pub(super) fn registry(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) -> Next {
+pub(super) fn registry(line: &Line<'_>, word: Range<usize>, found: &mut Vec<Found>) -> Next {
     let at = skip(line, word.end, b"\\\"' ");
     let before = &line[..word.start];
     let is_header = before.len() >= 2 && before[before.len() - 2..].eq_ignore_ascii_case(b"x-");
@@ -156,7 +157,7 @@ pub(super) fn registry(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) 
 }
 
 /// The block of a private key in base64, as in files for Kubernetes.
-pub(super) fn encoded_key(line: &[u8], start: Range<usize>, found: &mut Vec<Found>) -> Next {
+pub(super) fn encoded_key(line: &Line<'_>, start: Range<usize>, found: &mut Vec<Found>) -> Next {
     static PART: Bytes = Bytes::alphanumeric_and(b"+/=");
     // The title is in the first 64 characters.
     let title = STANDARD.decode(&line[start.start..line.len().min(start.start + 64)]).unwrap_or_default();
@@ -170,7 +171,7 @@ pub(super) fn encoded_key(line: &[u8], start: Range<usize>, found: &mut Vec<Foun
 }
 
 /// `Cookie:` and `Set-Cookie:`: values that identify someone.
-pub(super) fn cookie(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) -> Next {
+pub(super) fn cookie(line: &Line<'_>, word: Range<usize>, found: &mut Vec<Found>) -> Next {
     const NAMES: &[&[u8]] = &[b"sess", b"sid", b"auth", b"token", b"jwt", b"csrf", b"remember", b"login"];
     let end = line[word.end..]
         .iter()
@@ -196,7 +197,7 @@ pub(super) fn cookie(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) ->
 }
 
 /// `session=…` outside of a header, as in options of programs.
-pub(super) fn session(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) -> Next {
+pub(super) fn session(line: &Line<'_>, word: Range<usize>, found: &mut Vec<Found>) -> Next {
     let range = token(line, word.end);
     let text = &line[range.clone()];
     // Where it has no capitals it is the name of a session.
@@ -209,7 +210,7 @@ pub(super) fn session(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) -
 }
 
 /// `{"username": "…", "key": "…"}`
-pub(super) fn account(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) -> Next {
+pub(super) fn account(line: &Line<'_>, word: Range<usize>, found: &mut Vec<Found>) -> Next {
     let before = &line[word.start.saturating_sub(MAX_AUTHORITY)..word.start];
     let range = unquoted(line, skip(line, word.end, b" "));
     if value::is_random(&line[range.clone()], 20) && memchr::memmem::find(before, b"\"username\"").is_some() {
@@ -219,7 +220,7 @@ pub(super) fn account(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) -
 }
 
 /// `jdbc:oracle:thin:user/password@host`, `sqlplus user/password@host`
-pub(super) fn oracle(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) -> Next {
+pub(super) fn oracle(line: &Line<'_>, word: Range<usize>, found: &mut Vec<Found>) -> Next {
     let rest = &line[word.end..line.len().min(word.end + MAX_AUTHORITY)];
     if let Some(slash) = memchr::memchr2(b'/', b'@', rest).filter(|at| rest[*at] == b'/')
         && let Some(length) = memchr::memchr(b'@', &rest[slash + 1..])
@@ -234,7 +235,7 @@ pub(super) fn oracle(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) ->
 }
 
 /// `"d": "…"` in a line that is a JSON web key: the part that is not public.
-pub(super) fn jwk(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) -> Next {
+pub(super) fn jwk(line: &Line<'_>, word: Range<usize>, found: &mut Vec<Found>) -> Next {
     let near = &line[word.start.saturating_sub(MAX_AUTHORITY)..line.len().min(word.end + MAX_AUTHORITY)];
     let range = unquoted(line, skip(line, word.end, b" "));
     if value::is_random(&line[range.clone()], 40) && memchr::memmem::find(near, b"\"kty\"").is_some() {
@@ -244,7 +245,7 @@ pub(super) fn jwk(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) -> Ne
 }
 
 /// `IDENTIFIED BY 'password'`
-pub(super) fn identified(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) -> Next {
+pub(super) fn identified(line: &Line<'_>, word: Range<usize>, found: &mut Vec<Found>) -> Next {
     let rest = &line[word.end..];
     let by = rest.windows(4).take(64).position(|window| window.eq_ignore_ascii_case(b" by "));
     let start = by.map(|by| skip(line, word.end + by + 4, b" "));
@@ -260,7 +261,7 @@ pub(super) fn identified(line: &[u8], word: Range<usize>, found: &mut Vec<Found>
 }
 
 /// A JSON web token: its header must decode.
-pub(super) fn jwt(line: &[u8], start: Range<usize>, found: &mut Vec<Found>) -> Next {
+pub(super) fn jwt(line: &Line<'_>, start: Range<usize>, found: &mut Vec<Found>) -> Next {
     // One inside another word would be decoded again and again.
     if !scan::starts_word(line, start.start) {
         return Next::at(start.end);
@@ -295,7 +296,7 @@ pub(super) fn jwt(line: &[u8], start: Range<usize>, found: &mut Vec<Found>) -> N
 }
 
 /// `123456789:AA…`, the token of a Telegram bot.
-pub(super) fn telegram(line: &[u8], mark: Range<usize>, found: &mut Vec<Found>) -> Next {
+pub(super) fn telegram(line: &Line<'_>, mark: Range<usize>, found: &mut Vec<Found>) -> Next {
     let digits = line[..mark.start].iter().rev().take(12).take_while(|byte| byte.is_ascii_digit()).count();
     let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || b"-_".contains(byte);
     let length = line[mark.end..].iter().take(40).take_while(is_part).count();
@@ -312,7 +313,7 @@ pub(super) fn telegram(line: &[u8], mark: Range<usize>, found: &mut Vec<Found>) 
 }
 
 /// `xxx8Q~…`, a client secret of Azure.
-pub(super) fn azure(line: &[u8], mark: Range<usize>, found: &mut Vec<Found>) -> Next {
+pub(super) fn azure(line: &Line<'_>, mark: Range<usize>, found: &mut Vec<Found>) -> Next {
     let left =
         line[..mark.start].iter().rev().take(5).take_while(|byte| byte.is_ascii_alphanumeric()).count();
     let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(byte);
@@ -330,7 +331,7 @@ pub(super) fn azure(line: &[u8], mark: Range<usize>, found: &mut Vec<Found>) -> 
 }
 
 /// The token of a bot, in a line that names Discord.
-pub(super) fn discord(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) -> Next {
+pub(super) fn discord(line: &Line<'_>, word: Range<usize>, found: &mut Vec<Found>) -> Next {
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_".contains(byte);
     let limit = line.len().min(word.end + 200);
     let mut at = word.start.saturating_sub(200);
@@ -368,7 +369,7 @@ pub(super) fn beside_aws_key(line: &[u8], at: usize, found: &mut Vec<Found>) {
 }
 
 /// `host:5432:database:user:password`, as in `.pgpass`.
-pub(super) fn pgpass(line: &[u8], mark: Range<usize>, found: &mut Vec<Found>) -> Next {
+pub(super) fn pgpass(line: &Line<'_>, mark: Range<usize>, found: &mut Vec<Found>) -> Next {
     let fields: Vec<_> = line[mark.end..].trim_ascii_end().splitn(3, |byte| *byte == b':').collect();
     if let [database, user, password] = fields[..] {
         let is_name = |text: &[u8]| {

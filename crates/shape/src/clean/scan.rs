@@ -5,13 +5,15 @@ use std::{ops::Range, sync::LazyLock};
 use super::{
     assign, call,
     found::{Found, Next},
-    keys, option, place,
+    keys,
+    line::Line,
+    option, place,
     rules::{self, RULES},
     spoken,
     words::Words,
 };
 
-type Matcher = fn(&[u8], Range<usize>, &mut Vec<Found>) -> Next;
+type Matcher = fn(&Line<'_>, Range<usize>, &mut Vec<Found>) -> Next;
 
 /// Words and signs, and who looks at what is around them. Formats of keys are added from the table of rules.
 const ANCHORS: &[(&str, Matcher)] = &[
@@ -137,7 +139,13 @@ impl Search {
     }
 
     /// Looks at such a place in its line.
-    pub(super) fn look(&self, pattern: usize, line: &[u8], at: Range<usize>, found: &mut Vec<Found>) -> Hit {
+    pub(super) fn look(
+        &self,
+        pattern: usize,
+        line: &Line<'_>,
+        at: Range<usize>,
+        found: &mut Vec<Found>,
+    ) -> Hit {
         let next = match self.matchers[pattern] {
             Anchor::Matcher(matcher) => matcher(line, at, found),
             Anchor::Block => match keys::title_end(&line[at.start..]) {

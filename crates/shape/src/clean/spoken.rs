@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::{
     assign,
     found::{Found, Next},
+    line::Line,
     name::Kind,
     place::skip,
     value::{self, Written},
@@ -52,7 +53,7 @@ pub(super) fn labels() -> impl Iterator<Item = &'static [u8]> {
 }
 
 /// `密码：value`
-pub(super) fn label(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) -> Next {
+pub(super) fn label(line: &Line<'_>, word: Range<usize>, found: &mut Vec<Found>) -> Next {
     let name = &line[word.clone()];
     let is_part =
         |at: Option<usize>| at.is_some_and(|at| line.get(at).is_some_and(u8::is_ascii_alphanumeric));
@@ -64,7 +65,7 @@ pub(super) fn label(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) -> 
 }
 
 /// `credentials: user / password`, `BASIC_AUTH=user:password`
-pub(super) fn pair(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) -> Next {
+pub(super) fn pair(line: &Line<'_>, word: Range<usize>, found: &mut Vec<Found>) -> Next {
     let separator = skip(line, word.end, b"\"' ");
     if !line.get(separator).is_some_and(|byte| b":=".contains(byte)) {
         return Next::at(word.end);
@@ -93,7 +94,7 @@ pub(super) fn pair(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) -> N
 }
 
 /// `mnemonic: word word word …`
-pub(super) fn seed(line: &[u8], word: Range<usize>, found: &mut Vec<Found>) -> Next {
+pub(super) fn seed(line: &Line<'_>, word: Range<usize>, found: &mut Vec<Found>) -> Next {
     let start = skip(line, word.end, b"_phrase=:\\\"' ");
     let rest = &line[start..line.len().min(start + MAX_SEED)];
     let is_part = |byte: &&u8| byte.is_ascii_lowercase() || **byte == b' ';

@@ -11,6 +11,8 @@ const PLACES: usize = 4;
 const GROUPS: usize = 64;
 /// So many places are looked at in one step.
 const STEP: usize = 4;
+/// For which these bytes are needed.
+const WINDOW: usize = STEP + PLACES - 1;
 
 /// Words to look for.
 pub(super) struct Words {
@@ -65,22 +67,39 @@ impl Words {
     /// The first word from a place on, and the longest of those that begin there.
     pub(super) fn find(&self, text: &[u8], from: usize) -> Option<(usize, Range<usize>)> {
         let mut at = from;
-        while let Some(bytes) = text.get(at..at + STEP + PLACES - 1) {
-            let masks: [u64; STEP] =
-                std::array::from_fn(|step| self.groups_at(std::array::from_fn(|place| bytes[step + place])));
-            if masks.iter().fold(0, |all, mask| all | mask) != 0 {
-                let found =
-                    masks.iter().enumerate().find_map(|(step, mask)| self.word_at(text, at + step, *mask));
-                if found.is_some() {
-                    return found;
-                }
+        loop {
+            let masks = match text.get(at..)? {
+                [] => return None,
+                rest => match rest.first_chunk() {
+                    Some(bytes) => self.masks(*bytes),
+                    None => self.masks_at_end(rest),
+                },
+            };
+            if masks.iter().fold(0, |all, mask| all | mask) != 0
+                && let Some(found) = self.word_among(text, at, &masks)
+            {
+                return Some(found);
             }
             at += STEP;
         }
-        (at..text.len()).find_map(|at| {
-            let bytes = std::array::from_fn(|place| text.get(at + place).copied().unwrap_or(0));
-            self.word_at(text, at, self.groups_at(bytes))
-        })
+    }
+
+    /// The groups at some places in a row, given the bytes from the first of them on.
+    #[inline]
+    fn masks(&self, bytes: [u8; WINDOW]) -> [u64; STEP] {
+        std::array::from_fn(|step| self.groups_at(std::array::from_fn(|place| bytes[step + place])))
+    }
+
+    /// The same where the text ends. No word has a zero in it.
+    #[inline(never)]
+    fn masks_at_end(&self, rest: &[u8]) -> [u64; STEP] {
+        let mut bytes = [0; WINDOW];
+        bytes.iter_mut().zip(rest).for_each(|(byte, rest)| *byte = *rest);
+        self.masks(bytes)
+    }
+
+    fn word_among(&self, text: &[u8], at: usize, masks: &[u64; STEP]) -> Option<(usize, Range<usize>)> {
+        masks.iter().enumerate().find_map(|(step, mask)| self.word_at(text, at + step, *mask))
     }
 
     #[inline]

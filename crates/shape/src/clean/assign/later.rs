@@ -2,15 +2,17 @@
 
 use std::ops::Range;
 
-use super::{Form, Found, Kind, MAX_PHRASE, NAMED, Named, Pending, Written, is_quote, value};
+use super::{Form, Found, Kind, Line, MAX_PHRASE, Named, Pending, Written, is_quote, value};
 
 /// How long a line must be that follows a name and nothing else.
 const MIN_ALONE: usize = 10;
 
+const NAMED_BEFORE: &str = "value of a name in a line before";
+
 /// Looks at a line whose secret was announced by the one before. It may be in the next one still.
-pub(in crate::clean) fn find_pending(line: &[u8], pending: Pending) -> Result<Found, Option<Pending>> {
+pub(in crate::clean) fn find_pending(line: &Line<'_>, pending: Pending) -> Result<Found, Option<Pending>> {
     let range = match pending.form {
-        Form::Value => announced(line, pending)?,
+        Form::Value => return announced(line, pending),
         Form::Whole => {
             let range = inside(line, b" \t\r");
             let is_secret = value::is_secret(&line[range.clone()], Written::Quoted, pending.kind);
@@ -33,7 +35,7 @@ pub(in crate::clean) fn find_pending(line: &[u8], pending: Pending) -> Result<Fo
             is_secret.then_some(range).ok_or(None)?
         }
     };
-    Ok(Found::value(line, range, pending.kind.label(), "value of a name in a line before"))
+    Ok(Found::value(line, range, pending.kind.label(), NAMED_BEFORE))
 }
 
 /// What is inside of the element that a line is.
@@ -51,7 +53,7 @@ fn inside(line: &[u8], around: &[u8]) -> Range<usize> {
 }
 
 /// The value of `value:` or `default =`.
-fn announced(line: &[u8], pending: Pending) -> Result<Range<usize>, Option<Pending>> {
+fn announced(line: &Line<'_>, pending: Pending) -> Result<Found, Option<Pending>> {
     const BETWEEN: [&[u8]; 4] = [b"type", b"description", b"sensitive", b"nullable"];
     let start = line.iter().position(|byte| !b" \t\"'-,{".contains(byte)).ok_or(None)?;
     let word = line[start..].iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
@@ -59,7 +61,7 @@ fn announced(line: &[u8], pending: Pending) -> Result<Range<usize>, Option<Pendi
     if ![&b"value"[..], b"default"].iter().any(|each| line[name.clone()].eq_ignore_ascii_case(each)) {
         return Err(pending.later().filter(|_| BETWEEN.contains(&&line[name])));
     }
-    let seen = Named { line, name, kind: pending.kind };
+    let seen = Named { line, name, kind: pending.kind, why: NAMED_BEFORE };
     seen.value().ok_or_else(|| seen.is_followed_by_block().then_some(Pending::new(Form::Whole, pending.kind)))
 }
 
@@ -86,10 +88,7 @@ impl Named<'_> {
             rest.windows(5).take(MAX_PHRASE).position(|window| window.eq_ignore_ascii_case(b"value"))
         {
             let start = self.name.end + at;
-            let seen = Named { line: self.line, name: start..start + 5, kind: self.kind };
-            if let Some(range) = seen.value() {
-                found.push(Found::value(self.line, range, self.kind.label(), NAMED));
-            }
+            found.extend(Named { name: start..start + 5, ..*self }.value());
             return None;
         }
         rest.iter().all(|byte| b"\"', {:".contains(byte)).then(|| Pending::new(Form::Value, self.kind))

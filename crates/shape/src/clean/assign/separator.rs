@@ -1,9 +1,15 @@
 //! What stands between a name and its value.
 
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
+
 use super::{Kind, MAX_OFFER, MAX_PHRASE, Named, is_quote};
 
 /// How long an entry of `.netrc` may be up to its password.
 const MAX_ENTRY: usize = 512;
+/// What such an entry has before it.
+static ENTRY: LazyLock<[Finder<'static>; 2]> = LazyLock::new(|| ["login ", "machine "].map(Finder::new));
 
 /// What stands between a name and its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,9 +112,7 @@ impl Named<'_> {
         let before = &self.line[..self.name.start];
         // Not further back, or a line of nothing but names would cost its square.
         let near = &before[before.len().saturating_sub(MAX_ENTRY)..];
-        let is_netrc = self.kind == Kind::Password
-            && (memchr::memmem::find(near, b"login ").is_some()
-                || memchr::memmem::find(near, b"machine ").is_some());
+        let is_netrc = self.kind == Kind::Password && ENTRY.iter().any(|word| word.find(near).is_some());
         let is_directive = before.iter().all(u8::is_ascii_whitespace)
             && [&b"requirepass"[..], b"masterauth", b"password", b"_authToken"]
                 .contains(&&self.line[self.name.clone()])
@@ -121,10 +125,11 @@ impl Named<'_> {
 
     /// Past what a prompt offers: `AWS Secret Access Key [None]: `
     fn skip_offer(&self, at: usize) -> usize {
-        let rest = self.line.get(at..).unwrap_or_default();
-        let length = rest.iter().take(MAX_OFFER).position(|byte| b"])".contains(byte)).unwrap_or(0);
-        let is_offer = matches!(rest.first(), Some(b'[' | b'(')) && self.byte(at + length + 1) == b':';
-        if is_offer { at + length + 1 } else { at }
+        if !matches!(self.byte(at), b'[' | b'(') {
+            return at;
+        }
+        let offer = self.line[at..].iter().take(MAX_OFFER).position(|byte| b"])".contains(byte)).unwrap_or(0);
+        if self.byte(at + offer + 1) == b':' { at + offer + 1 } else { at }
     }
 
     /// Past `%22%3A%22` and its like, if a colon or an equals sign is among them.

@@ -1,0 +1,142 @@
+//! What is done to a text: the places that are replaced, and the report of them.
+
+use std::{
+    ops::Range,
+    sync::{Arc, PoisonError},
+};
+
+use super::{Cleaner, Finding, found::Found, keys::Block, labels};
+
+/// What is done to a place.
+#[derive(Debug)]
+pub(super) enum Edit {
+    Secret {
+        range: Range<usize>,
+        label: &'static str,
+        why: &'static str,
+    },
+    Known {
+        range: Range<usize>,
+        value: usize,
+    },
+    /// A line of a private key.
+    Drop {
+        range: Range<usize>,
+    },
+    /// The end of a private key, where its label goes.
+    Block {
+        at: usize,
+        hash: u64,
+    },
+}
+
+impl Edit {
+    /// Something that was found in a line which starts here.
+    pub(super) fn secret(found: &Found, line: usize) -> Self {
+        let range = line + found.range.start..line + found.range.end;
+        Self::Secret { range, label: found.label, why: found.why }
+    }
+
+    /// The end of a private key of which lines were dropped.
+    pub(super) fn block(at: usize, block: &Block) -> Self {
+        Self::Block { at, hash: std::hash::Hasher::finish(&block.hash) }
+    }
+
+    pub(super) fn range(&self) -> Range<usize> {
+        match self {
+            Self::Secret { range, .. } | Self::Known { range, .. } | Self::Drop { range } => range.clone(),
+            Self::Block { at, .. } => *at..*at,
+        }
+    }
+}
+
+/// What was found, and how far the text is read.
+#[derive(Debug)]
+pub(super) struct Report {
+    line: u64,
+    column: u64,
+    pub(super) findings: Vec<Finding>,
+}
+
+impl Cleaner {
+    /// Writes the text up to a place with the edits made.
+    pub(super) fn emit(&mut self, text: &[u8], end: usize, mut edits: Vec<Edit>, out: &mut Vec<u8>) {
+        // They are in order, unless there were known values or one place brought several.
+        if !edits.is_sorted_by_key(|edit| edit.range().start) {
+            edits.sort_by_key(|edit| edit.range().start);
+        }
+        let labels = Arc::clone(&self.secrets.labels);
+        let mut labels = labels.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut at = 0;
+        let mut merged = edits.into_iter().peekable();
+        while let Some(edit) = merged.next() {
+            let mut range = edit.range();
+            // A matcher that stops after so many bytes may stop within a character.
+            let is_within = |at: usize| at < end && text[at] & 0xc0 == 0x80;
+            range.end += (range.end..).take(3).take_while(|at| !range.is_empty() && is_within(*at)).count();
+            while let Some(next) = merged.next_if(|next| next.range().start < range.end) {
+                range.end = range.end.max(next.range().end);
+            }
+            out.extend_from_slice(&text[at..range.start]);
+            let start = out.len();
+            let (rule, why) = match &edit {
+                Edit::Secret { label, why, .. } => {
+                    labels.of(labels::hash(&text[range.clone()]), label, out);
+                    (*label, *why)
+                }
+                Edit::Known { value, .. } => {
+                    let known = &self.secrets.known;
+                    labels.of(labels::hash(known.text(*value)), known.name(*value), out);
+                    (known.name(*value), "a value known from the environment or the configuration")
+                }
+                Edit::Block { hash, .. } => {
+                    labels.of(*hash, "private-key", out);
+                    ("private-key", "the lines of a private key")
+                }
+                Edit::Drop { .. } => ("", ""),
+            };
+            if let Some(report) = &mut self.report {
+                report.advance(&text[at..range.start]);
+                report.add(rule, why, &out[start..]);
+                report.advance(&text[range.clone()]);
+            }
+            if matches!(edit, Edit::Block { .. }) {
+                out.push(b'\n');
+            }
+            at = range.end;
+        }
+        out.extend_from_slice(&text[at..end]);
+        if let Some(report) = &mut self.report {
+            report.advance(&text[at..end]);
+        }
+    }
+}
+
+impl Report {
+    pub(super) fn new() -> Self {
+        Self { line: 1, column: 0, findings: Vec::new() }
+    }
+
+    fn advance(&mut self, text: &[u8]) {
+        match memchr::memrchr(b'\n', text) {
+            Some(last) => {
+                self.line += memchr::memchr_iter(b'\n', text).count() as u64;
+                self.column = (text.len() - last - 1) as u64;
+            }
+            None => self.column += text.len() as u64,
+        }
+    }
+
+    fn add(&mut self, rule: &str, why: &'static str, label: &[u8]) {
+        if !rule.is_empty() {
+            let label = String::from_utf8_lossy(label).into_owned();
+            self.findings.push(Finding {
+                line: self.line,
+                column: self.column + 1,
+                label,
+                rule: rule.to_owned(),
+                why,
+            });
+        }
+    }
+}
