@@ -27,7 +27,7 @@ use windlass_tools::OutputPlace;
 use crate::{
     Agent, Family, Toolset,
     announce::Announcer,
-    catalogue,
+    catalogue::catalogue,
     context::{INSTRUCTIONS, opening, surroundings},
     history::History,
     offered::Offered,
@@ -327,7 +327,7 @@ impl AgentBuilder {
             set.register(registry, self.home.as_ref().map(|_| &self.outputs))
         });
         let (home, keep) = (self.home.clone(), self.keep);
-        let indexer = Arc::new(move |cards: &[_]| catalogue::index(cards, home.as_deref(), keep));
+        let indexer = Arc::new(move |cards: &[_]| catalogue(cards, home.as_deref(), keep));
         let deferral = Deferral { room: self.room(family), form, indexer };
         let tools = std::mem::take(&mut self.tools).into_iter();
         tools.fold(builtin, RegistryBuilder::brought).deferring(deferral).build()

@@ -3,8 +3,27 @@
 use std::path::Path;
 
 use jiff::Timestamp;
-use windlass_record::{Calls, CallsError, Keep};
+use windlass_record::{Calls, CallsError, Keep, Shelf};
 use windlass_runtime::{Card, Index, Usage};
+
+/// From so many tools on their index is saved: fewer are read faster than a file is written.
+const WORTH_SAVING: usize = 1000;
+
+/// The index of tools. If there are many, it is kept below the home directory and taken up again, as far as the tools are still
+/// the same; whatever is wrong with what was kept, it is made anew.
+pub fn index(cards: &[Card], home: Option<&Path>) -> Index {
+    let Some(home) = home.filter(|_| cards.len() >= WORTH_SAVING) else { return Index::of(cards) };
+    let (shelf, key) = (Shelf::new(home, "tools"), Index::kin(cards));
+    let known = shelf.get(key).and_then(|bytes| Index::from_bytes(&bytes).ok()).unwrap_or_default();
+    if known.is_of(cards) {
+        return known;
+    }
+    let index = known.renewed(cards);
+    if let Err(error) = shelf.put(key, &index.to_bytes()) {
+        tracing::debug!(%error, "the index of tools is not kept");
+    }
+    index
+}
 
 /// What became of earlier calls: how tools stand, and which requests they were the answer to.
 pub fn usage(calls: &Calls) -> Result<Usage, CallsError> {
@@ -21,15 +40,15 @@ pub fn usage(calls: &Calls) -> Result<Usage, CallsError> {
     Ok(usage)
 }
 
-/// The index of tools, with what became of earlier calls as far as that is known: finding tools goes on without.
-pub(crate) fn index(cards: &[Card], home: Option<&Path>, keep: Keep) -> (Index, Usage) {
-    let home = home.filter(|home| Calls::place(home).exists());
-    let usage = home.map_or_else(|| Ok(Usage::default()), |home| usage(&Calls::open(home, keep)?));
+/// Both, as far as it is known what became of earlier calls: finding tools goes on without.
+pub(crate) fn catalogue(cards: &[Card], home: Option<&Path>, keep: Keep) -> (Index, Usage) {
+    let calls = home.filter(|home| Calls::place(home).exists());
+    let usage = calls.map_or_else(|| Ok(Usage::default()), |home| usage(&Calls::open(home, keep)?));
     let usage = usage.unwrap_or_else(|error| {
         tracing::warn!(%error, "tools are ranked without what became of earlier calls");
         Usage::default()
     });
-    let mut index = Index::of(cards);
+    let mut index = index(cards, home);
     index.remember(&usage);
     (index, usage)
 }

@@ -21,7 +21,7 @@ mod turn;
 
 pub use agent::{Agent, TurnReport};
 pub use builder::{AgentBuilder, BuildError, TOOL_CONTEXT_PERCENT};
-pub use catalogue::usage;
+pub use catalogue::{index, usage};
 pub use error::AgentError;
 pub use family::{EditTools, Family, FileTools, ShellKind};
 pub use toolset::Toolset;

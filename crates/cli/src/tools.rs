@@ -75,7 +75,7 @@ fn offered(common: &Common, args: &Choosing) -> Result<Offered, Problem> {
     let setup = Setup::for_tools(common)?;
     let usage = windlass::usage(&calls::open(&setup)?).map_err(|error| calls::problem(&error))?;
     let offered = match &args.tools {
-        Some(path) => Offered::listed(path)?,
+        Some(path) => Offered::listed(path, &setup.home)?,
         None => Offered::here(&toolbox(common)?.registry),
     };
     Ok(offered.knowing(usage))

@@ -40,6 +40,7 @@ mod outside;
 mod place;
 mod repair;
 mod replay;
+mod shelf;
 
 pub use calls::{Asked, By, Call, Calls, CallsError, Followed, Group, Keep, Recorded, Standing, Wanted};
 pub use chain::{Audit, Break, Head, Link, Why, verify};
@@ -50,3 +51,4 @@ pub use outside::{Outside, Trouble};
 pub use place::{Entry, Folder, find, list, list_in, new_thread_id, outputs};
 pub use repair::{Repair, Substitute};
 pub use replay::{Session, load};
+pub use shelf::Shelf;

@@ -64,6 +64,13 @@ const NAMED: f32 = 10.0;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub struct ToolId(u32);
 
+impl ToolId {
+    /// Its place among the cards that an index was made of, as long as none was removed.
+    pub fn place(self) -> usize {
+        self.0 as usize
+    }
+}
+
 impl fmt::Display for ToolId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)

@@ -18,7 +18,8 @@ use crate::{args::Choosing, brought, exit::Exit, problem::Problem, screen::visib
 /// The tools that are chosen from, and what is said about each.
 pub(super) struct Offered {
     index: Index,
-    cards: Vec<(ToolId, Card)>,
+    /// By their places in the index.
+    cards: Vec<Card>,
     /// What became of earlier calls.
     usage: Usage,
 }
@@ -34,18 +35,17 @@ impl Offered {
             let is_form = !tool.meta.requests.is_empty() && tools.iter().any(|other| is_form_of(tool, other));
             tool.is_advertised() || !is_form && tool.meta.category != Category::Testing
         };
-        Self::new(tools.iter().filter(is_of_use).map(|tool| Card::of(&tool.spec, &tool.meta)))
+        let cards = tools.iter().filter(is_of_use).map(|tool| Card::of(&tool.spec, &tool.meta));
+        Self::new(cards.collect(), None)
     }
 
     /// The tools of a list from elsewhere.
-    pub(super) fn listed(path: &Path) -> Result<Self, Problem> {
-        Ok(Self::new(brought::cards(path)?.into_iter()))
+    pub(super) fn listed(path: &Path, home: &Path) -> Result<Self, Problem> {
+        Ok(Self::new(brought::cards(path)?, Some(home)))
     }
 
-    fn new(cards: impl Iterator<Item = Card>) -> Self {
-        let mut index = Index::new();
-        let cards = cards.map(|card| (index.add(&card), card)).collect();
-        Self { index, cards, usage: Usage::default() }
+    fn new(cards: Vec<Card>, home: Option<&Path>) -> Self {
+        Self { index: windlass::index(&cards, home), cards, usage: Usage::default() }
     }
 
     /// Ranks by what became of earlier calls, too.
@@ -59,7 +59,7 @@ impl Offered {
     }
 
     fn card(&self, id: ToolId) -> Option<&Card> {
-        self.cards.iter().find(|(each, _)| *each == id).map(|(_, card)| card)
+        self.cards.get(id.place())
     }
 
     fn about(&self, id: ToolId) -> &str {

@@ -152,3 +152,47 @@ fn what_a_list_says_a_tool_is_asked_for_with_finds_it_in_a_session() {
     let outputs = wire.outputs(&server.requests()[1]).into_iter().map(|(_, text)| text).collect::<String>();
     assert!(outputs.contains("- lookup_b: ") && !outputs.contains("lookup_a"), "{outputs}");
 }
+
+/// What is kept of lists.
+fn kept(user: &User) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(user.home().join("cache/tools"));
+    entries.into_iter().flatten().map(|entry| entry.unwrap().path()).collect()
+}
+
+#[test]
+fn the_index_of_a_long_list_is_kept_and_never_gets_in_the_way() {
+    let user = User::new();
+    let list = |weather: &str| {
+        let ledger = |at: usize| {
+            format!("{{\"name\": \"ledger_{at}\", \"description\": \"Book number {at} of the ledger.\"}}\n")
+        };
+        let rows: String = (0..1000).map(ledger).collect();
+        user.file(
+            "tools.jsonl",
+            format!("{rows}{{\"name\": \"{weather}\", \"description\": \"The weather of a city.\"}}\n"),
+        )
+    };
+    let found = |path: &str| {
+        let ended = user.run(&["tools", "search", "the weather of Oslo", "--limit", "3", "--tools", path]);
+        ended.assert_code(0);
+        assert_eq!(ended.stderr, "");
+        ended.stdout
+    };
+    let path = list("get_weather");
+    let first = found(&path);
+    let [file] = &kept(&user)[..] else { panic!("one file: {:?}", kept(&user)) };
+    let bytes = std::fs::read(file).unwrap();
+    assert_eq!(found(&path), first);
+    assert_eq!(std::fs::read(file).unwrap(), bytes);
+    for damage in [&b"nonsense"[..], &bytes[..bytes.len() / 2], b""] {
+        std::fs::write(file, damage).unwrap();
+        assert_eq!(found(&path), first);
+        assert_eq!(std::fs::read(file).unwrap(), bytes, "it is made anew");
+    }
+    let renamed = found(&list("tell_weather"));
+    assert_eq!(renamed, first.replace("get_weather", "tell_weather"));
+    // A file where the directory should be.
+    std::fs::remove_dir_all(user.home().join("cache")).unwrap();
+    std::fs::write(user.home().join("cache"), "").unwrap();
+    assert_eq!(found(&list("get_weather")), first);
+}

@@ -2,10 +2,13 @@
 //!
 //! What is read back is untrusted: a sum at the end tells damage, and every number is checked before it is used.
 
-use std::hash::Hasher;
+use std::{hash::Hasher, sync::LazyLock};
+
+use serde_json::json;
 
 use super::{Entry, Index, ToolId, entry::Parameter};
 use crate::{
+    Card,
     hash::Quick,
     lexicon::{Lexicon, Term},
     numbers::small,
@@ -14,8 +17,8 @@ use crate::{
     vectors::{DIM, Packed},
 };
 
-/// The form, and what the numbers in it depend on. Another form is not read.
-const MAGIC: [u8; 8] = *b"wlindex2";
+/// The form. Another is not read.
+const MAGIC: [u8; 8] = *b"wlindex3";
 
 /// The bytes are not an index, or not one that this version can use. Build it from the cards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,40 +36,45 @@ impl Index {
     /// The index as bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut to = MAGIC.to_vec();
+        to.extend(method().to_le_bytes());
+        self.write(&mut to);
+        let sum = sum_of(&to);
+        to.extend(sum.to_le_bytes());
+        to
+    }
+
+    fn write(&self, to: &mut Vec<u8>) {
         let terms = self.lexicon.terms();
-        number(&mut to, small(terms.len()));
+        number(to, small(terms.len()));
         for term in terms {
-            string(&mut to, term);
+            string(to, term);
         }
-        number(&mut to, small(self.len()));
+        number(to, small(self.len()));
         for id in self.ids() {
             let Some(entry) = self.entry(id) else { continue };
-            string(&mut to, &entry.name);
-            string(&mut to, &entry.server);
+            string(to, &entry.name);
+            string(to, &entry.server);
             to.extend(entry.digest.to_le_bytes());
             to.extend(entry.flags());
-            numbers(&mut to, &entry.name_terms);
-            number(&mut to, small(entry.terms.len()));
+            numbers(to, &entry.name_terms);
+            number(to, small(entry.terms.len()));
             for term in &entry.terms {
-                number(&mut to, *term);
+                number(to, *term);
                 to.extend(self.count_of(*term, id).to_le_bytes());
             }
-            number(&mut to, small(entry.parameters.len()));
+            number(to, small(entry.parameters.len()));
             for parameter in &entry.parameters {
                 to.extend(parameter.flags());
-                numbers(&mut to, &parameter.terms);
-                numbers(&mut to, &parameter.values);
+                numbers(to, &parameter.terms);
+                numbers(to, &parameter.values);
             }
-            number(&mut to, small(entry.examples.len()));
+            number(to, small(entry.examples.len()));
             for said in &entry.examples {
-                numbers(&mut to, &said.words);
+                numbers(to, &said.words);
                 to.extend(said.meaning.0.map(i8::cast_unsigned));
             }
             to.extend(self.meanings[id.0 as usize].0.map(i8::cast_unsigned));
         }
-        let sum = sum_of(&to);
-        to.extend(sum.to_le_bytes());
-        to
     }
 
     /// The index that [`to_bytes`](Self::to_bytes) wrote. Whether it is of the right tools is what its
@@ -76,9 +84,81 @@ impl Index {
         if u64::from_le_bytes(*told) != sum_of(body) {
             return Err(Damaged);
         }
-        let mut from = Reader(body.strip_prefix(&MAGIC).ok_or(Damaged)?);
-        from.index().ok_or(Damaged)
+        let body = body.strip_prefix(&MAGIC).ok_or(Damaged)?;
+        let body = body.strip_prefix(&method().to_le_bytes()).ok_or(Damaged)?;
+        Reader(body).index().ok_or(Damaged)
     }
+
+    /// The index of these tools, in this order. What this one knows of them is taken over and not read again.
+    #[must_use]
+    pub fn renewed(mut self, cards: &[Card]) -> Self {
+        let mut renewed = Self { lexicon: std::mem::take(&mut self.lexicon), ..Self::default() };
+        renewed.postings.resize_with(renewed.lexicon.len(), Vec::new);
+        for card in cards {
+            let known = self.by_key.get(&card.key()).and_then(|id| Some((*id, self.entry(*id)?)));
+            match known.filter(|(_, entry)| entry.digest == card.digest()) {
+                Some((id, entry)) => {
+                    let counts = entry.terms.iter().map(|term| (*term, self.count_of(*term, id)));
+                    renewed.take(entry.clone(), counts, self.meanings[id.0 as usize]);
+                }
+                None => drop(renewed.add(card)),
+            }
+        }
+        renewed
+    }
+
+    /// A number for finding an index that was saved of about the same tools: the same as long as one of them stays, which one is
+    /// chance. So a list in which a few tools change keeps its number, and another list has another.
+    pub fn kin(cards: &[Card]) -> u64 {
+        let hash = |card: &Card| sum_of(format!("{}\0{}", card.key(), card.category).as_bytes());
+        cards.iter().map(hash).min().unwrap_or_default()
+    }
+
+    /// Whether it is what [`renewed`](Self::renewed) would make of these tools.
+    pub fn is_of(&self, cards: &[Card]) -> bool {
+        let known = self.entries.iter().map(|entry| entry.as_ref().map(|entry| entry.digest));
+        known.eq(cards.iter().map(|card| Some(card.digest())))
+    }
+
+    /// Adds what was known of a tool before, behind all others; not if there is one of that name.
+    fn take(
+        &mut self,
+        entry: Entry,
+        counts: impl Iterator<Item = (Term, f32)>,
+        meaning: Packed,
+    ) -> Option<()> {
+        let id = ToolId(small(self.entries.len()));
+        if self.by_key.insert(entry.key(), id).is_some() {
+            return None;
+        }
+        for (term, count) in counts {
+            self.postings[term as usize].push((id, count));
+        }
+        self.heard.add(entry.said());
+        self.by_name.entry(text::plain(&entry.name)).or_default().push(id);
+        self.meanings.push(meaning);
+        self.entries.push(Some(entry));
+        Some(())
+    }
+}
+
+/// Stands for how cards are read: an index that another version made of the same card in another way is not this one's.
+fn method() -> u64 {
+    static METHOD: LazyLock<u64> = LazyLock::new(|| {
+        let property = json!({"type": "integer", "description": "Number of days.", "enum": ["one", "few"]});
+        let probe = Card {
+            name: "getWeatherForecast".to_owned(),
+            description: "Get the hourly weather forecasts of a city, e.g. 东京的天气预报.".to_owned(),
+            category: "Weather services".to_owned(),
+            parameters: json!({"type": "object", "required": ["city"], "properties": {"city": property}}),
+            examples: vec!["will it be raining in \"Oslo\" on 5 May?".to_owned()],
+            ..Card::default()
+        };
+        let mut bytes = Vec::new();
+        Index::of(&[probe]).write(&mut bytes);
+        sum_of(&bytes)
+    });
+    *METHOD
 }
 
 pub(super) fn sum_of(bytes: &[u8]) -> u64 {
@@ -119,7 +199,6 @@ impl Reader<'_> {
     }
 
     fn tool(&mut self, index: &mut Index) -> Option<()> {
-        let id = ToolId(small(index.entries.len()));
         let most = small(index.lexicon.len());
         let (name, server) = (self.string()?, self.string()?);
         let digest = u64::from_le_bytes(self.take()?);
@@ -141,18 +220,10 @@ impl Reader<'_> {
                 Some(Said { words, meaning: self.meaning()? })
             })
             .collect::<Option<_>>()?;
-        index.heard.add(&examples);
         let terms = counts.iter().map(|(term, _)| *term).collect();
         let entry = Entry::of_flags(&name, &server, flags, digest)?;
         let entry = Entry { terms, name_terms, parameters, examples, ..entry };
-        for (term, count) in counts {
-            index.postings[term as usize].push((id, count));
-        }
-        index.meanings.push(self.meaning()?);
-        index.by_name.entry(text::plain(&name)).or_default().push(id);
-        let is_new = index.by_key.insert(entry.key(), id).is_none();
-        index.entries.push(Some(entry));
-        is_new.then_some(())
+        index.take(entry, counts.into_iter(), self.meaning()?)
     }
 
     fn take<const N: usize>(&mut self) -> Option<[u8; N]> {

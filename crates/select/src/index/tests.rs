@@ -174,6 +174,29 @@ fn the_digest_tells_cards_apart_and_not_their_order() {
     assert_ne!(index(&turned).digest(), index(&tools()).digest());
 }
 
+#[test]
+fn a_list_of_which_a_little_changes_has_the_number_it_had() {
+    let many = |changed: usize| -> Vec<_> {
+        (0..200).map(|at| card(&format!("tool{at}"), if at < changed { "new" } else { "old" })).collect()
+    };
+    let kin = Index::kin(&many(0));
+    assert_eq!(kin, Index::kin(&many(200)), "what is said of a tool does not count");
+    let mut fewer = many(0);
+    let lost = (0..200).filter(|at| {
+        let card = fewer.remove(*at);
+        let other = Index::kin(&fewer) != kin;
+        fewer.insert(*at, card);
+        other
+    });
+    assert_eq!(lost.count(), 1, "only one tool matters");
+    assert_ne!(
+        kin,
+        Index::kin(
+            &many(0)[..100].iter().map(|each| card(&format!("{}b", each.name), "")).collect::<Vec<_>>()
+        )
+    );
+}
+
 proptest! {
     #[test]
     fn coming_and_going_leaves_what_a_new_index_would_be(moves in prop::collection::vec((0_usize..6, any::<bool>()), 0..30)) {
@@ -198,6 +221,29 @@ proptest! {
             scores
         };
         prop_assert_eq!(scores(&walked), scores(&fresh));
+    }
+
+    #[test]
+    fn a_saved_index_renewed_is_what_a_new_one_would_be(order in prop::sample::subsequence((0..6).collect::<Vec<usize>>(), 0..=6).prop_shuffle(), changed in any::<[bool; 6]>()) {
+        let saved = Index::from_bytes(&index(&tools()).to_bytes()).unwrap();
+        let card = |at: usize| {
+            let card = tools().remove(at);
+            let description = if changed[at] { "Weather by email." } else { &card.description }.to_owned();
+            Card { description, ..card }
+        };
+        let cards: Vec<_> = order.into_iter().map(card).collect();
+        prop_assert_eq!(saved.is_of(&cards), cards == tools());
+        let renewed = saved.renewed(&cards);
+        prop_assert!(renewed.is_of(&cards));
+        let request = Request::new("read the weather file and email it");
+        // Terms have other numbers, so that sums are made in another order.
+        let scores = |index: &Index| {
+            let hits = index.search(&request, 10).into_iter();
+            let mut scores: Vec<_> = hits.map(|hit| (hit.id, (hit.score * 1e4).round())).collect();
+            scores.sort_by_key(|(id, _)| *id);
+            scores
+        };
+        prop_assert_eq!(scores(&renewed), scores(&index(&cards)));
     }
 
     #[test]
