@@ -4,21 +4,21 @@ use std::path::{Path, PathBuf};
 
 use windlass_contract::Walls;
 
-use crate::secrets;
+use crate::{names, secrets};
 
-/// Places of daemons that would act for whoever asks them. Hidden even where the network may be used.
+/// Places in `/run` of daemons that would act for whoever asks them. Hidden even where the network may be used.
 #[rustfmt::skip]
 const DAEMONS: &[&str] = &[
-    "/run/docker.sock",        // starts containers as root
-    "/run/containerd",
-    "/run/podman",
-    "/run/crio",
-    "/run/dbus",               // the system's services
-    "/run/systemd/private",
-    "/run/user",               // the session's services, keyrings and agents
-    "/run/libvirt",
-    "/run/snapd.socket",
-    "/run/lxd.socket",
+    "docker.sock",        // starts containers as root
+    "containerd",
+    "podman",
+    "crio",
+    "dbus",               // the system's services
+    "systemd/private",
+    "user",               // the session's services, keyrings and agents
+    "libvirt",
+    "snapd.socket",
+    "lxd.socket",
 ];
 
 /// Why walls cannot be drawn.
@@ -68,7 +68,8 @@ pub(crate) fn hidden(
 ) -> Vec<PathBuf> {
     let again: Vec<_> = walls.readable_again.iter().filter_map(|path| path.canonicalize().ok()).collect();
     let by_default = ground.home.into_iter().flat_map(secrets::below);
-    let daemons = DAEMONS.iter().map(PathBuf::from).chain(ground.sockets.map(Path::to_owned));
+    let daemons =
+        names::there(Path::new("/run"), DAEMONS.iter().copied()).chain(ground.sockets.map(Path::to_owned));
     let default: Vec<_> = by_default
         .chain(daemons)
         .filter_map(|path| path.canonicalize().ok())

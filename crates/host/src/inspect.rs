@@ -17,6 +17,7 @@ use windlass_contract::{Denial, Effects, Layer, Proof};
 use crate::{
     below::Below,
     git::{self, config},
+    names::Names,
     protect::{Protection, Saved},
 };
 
@@ -39,8 +40,12 @@ pub(crate) fn inspect(protection: &Protection) -> Vec<Denial> {
     for saved in &protection.saved {
         inspection.restore(saved);
     }
+    let names: Vec<_> = protection.roots.iter().map(|root| (root, Names::of(root))).collect();
+    let is_lacking = |path: &Path| {
+        names.iter().any(|(root, names)| path.strip_prefix(root).is_ok_and(|below| names.lack(below)))
+    };
     for path in &protection.absent {
-        if path.symlink_metadata().is_ok() {
+        if !is_lacking(path) && path.symlink_metadata().is_ok() {
             inspection.move_aside(path, "this name is protected and did not exist before");
         }
     }

@@ -46,6 +46,7 @@ mod inspect;
 mod keeper;
 mod kept;
 mod machine;
+mod names;
 mod outputs;
 mod process;
 mod program;

@@ -11,7 +11,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{below::Below, git};
+use crate::{below::Below, git, names::Names};
 
 /// In every directory that may be written and in those below, each with who runs what it says.
 #[rustfmt::skip]
@@ -130,8 +130,13 @@ impl Protection {
         // By its real name: a link must not lead out of the root.
         let begins = begins.canonicalize().unwrap_or_default();
         for root in roots {
-            for (name, _) in ANYWHERE.iter().chain(IN_ROOT) {
-                protection.name(&root.join(name), root);
+            let names = Names::of(root);
+            for name in ANYWHERE.iter().chain(IN_ROOT).map(|(name, _)| Path::new(name)) {
+                if names.lack(name) {
+                    protection.absent.insert(root.join(name));
+                } else {
+                    protection.name(&root.join(name), root);
+                }
             }
             protection.repository(root, root);
             let below = Below::of(root, &begins);

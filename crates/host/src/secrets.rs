@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::names;
+
 /// Below the home directory, each with whose keys it holds.
 #[rustfmt::skip]
 const IN_HOME: &[(&str, &str)] = &[
@@ -44,9 +46,9 @@ const IN_HOME: &[(&str, &str)] = &[
     (".windlass", "our own provider and what was said in our sessions"),
 ];
 
-/// Everything in a home directory that commands may not read.
+/// What may be in a home directory that commands may not read.
 pub(crate) fn below(home: &Path) -> impl Iterator<Item = PathBuf> {
-    IN_HOME.iter().map(|(name, _)| home.join(name))
+    names::there(home, IN_HOME.iter().map(|(name, _)| *name))
 }
 
 #[cfg(test)]
@@ -59,6 +61,9 @@ mod tests {
         for (name, whose) in IN_HOME {
             assert!(!name.starts_with('/') && !whose.is_empty() && seen.insert(name), "{name}");
         }
-        assert!(below(Path::new("/h")).any(|path| path == Path::new("/h/.ssh")));
+        let home = tempfile::tempdir().unwrap();
+        assert_eq!(below(home.path()).count(), 0);
+        std::fs::create_dir(home.path().join(".ssh")).unwrap();
+        assert!(below(home.path()).eq([home.path().join(".ssh")]));
     }
 }

@@ -104,16 +104,33 @@ pub(super) struct Starter {
     pub(super) arena: Arena,
 }
 
-/// A connection to processes that share our table of descriptors: both ends are in it.
+/// A connection to processes that share our table of descriptors: all ends are in it. One pair of sockets for each
+/// direction: whoever reads from a socket also wakes the one who waits at its other end. No pipes: from a pipe one who was
+/// killed may still take a task.
 #[derive(Debug)]
 struct Line {
-    ours: UnixStream,
-    theirs: UnixStream,
+    down: (UnixStream, UnixStream),
+    up: (UnixStream, UnixStream),
+}
+
+/// One end of a line.
+#[derive(Debug, Clone, Copy)]
+struct End {
+    ear: RawFd,
+    mouth: RawFd,
 }
 
 impl Line {
     fn new() -> io::Result<Self> {
-        UnixStream::pair().map(|(ours, theirs)| Self { ours, theirs })
+        Ok(Self { down: UnixStream::pair()?, up: UnixStream::pair()? })
+    }
+
+    fn ours(&self) -> End {
+        End { ear: self.up.0.as_raw_fd(), mouth: self.down.1.as_raw_fd() }
+    }
+
+    fn theirs(&self) -> End {
+        End { ear: self.down.0.as_raw_fd(), mouth: self.up.1.as_raw_fd() }
     }
 }
 
@@ -158,8 +175,8 @@ impl Starter {
             place,
             parent: std::process::id().cast_signed(),
             us: us.as_raw_fd(),
-            orders: orders.theirs.as_raw_fd(),
-            work: work.theirs.as_raw_fd(),
+            orders: orders.theirs(),
+            work: work.theirs(),
         };
         // SAFETY: signals are blocked, and the copy calls nothing but `serve`, which only makes system calls.
         let made = without_signals(|| unsafe {
@@ -172,13 +189,13 @@ impl Starter {
         // SAFETY: the kernel has just made this descriptor for us, and nobody else knows of it.
         let ended = unsafe { OwnedFd::from_raw_fd(ended) };
         // Until it has spoken it looks at the arena.
-        speaks(&orders.ours, &ended, -1)?;
+        speaks(orders.ours(), &ended, -1)?;
         Ok(Self { pid: Pid(pid), ended, orders, work, _us: us, expected: Cell::new(true), arena })
     }
 
     /// Where a child says that it has begun, or why not.
     pub(super) fn report(&self) -> RawFd {
-        self.work.theirs.as_raw_fd()
+        self.work.theirs().mouth
     }
 
     /// Has a child run `first`, which must be in the arena, and waits until it has begun. `kill_signal` is what has it
@@ -213,7 +230,7 @@ impl Starter {
     /// Has the next child made. To be called when there is time.
     pub(super) fn prepare(&self) {
         // A starter that is gone is noticed when it is needed.
-        let told = self.expected.get() || say(self.orders.ours.as_raw_fd(), &Another(0)).is_ok();
+        let told = self.expected.get() || say(self.orders.ours().mouth, &Another(0)).is_ok();
         self.expected.set(told);
     }
 
@@ -221,8 +238,8 @@ impl Starter {
     fn give(&self, task: &Task) -> io::Result<Option<(Ready, [u8; 8])>> {
         // If it could not be made when there was time, it may be possible now that it is needed.
         let ready = self.ready().or_else(|_| self.ready())?;
-        let given = say(self.work.ours.as_raw_fd(), task).map_err(io::Error::from_raw_os_error);
-        let said = given.and_then(|()| hear(&self.work.ours, &ready.ended, -1));
+        let given = say(self.work.ours().mouth, task).map_err(io::Error::from_raw_os_error);
+        let said = given.and_then(|()| hear(self.work.ours(), &ready.ended, -1));
         if let Ok(Some(said)) = said {
             return Ok(Some((ready, said)));
         }
@@ -236,31 +253,33 @@ impl Starter {
     /// The child that stands by, or will as soon as it is made.
     fn ready(&self) -> io::Result<Ready> {
         self.prepare();
-        let made = hear(&self.orders.ours, &self.ended, -1)?.ok_or_else(gone)?;
+        let made = hear(self.orders.ours(), &self.ended, -1)?.ok_or_else(gone)?;
         self.expected.set(false);
         Ready::from(made)
     }
 
     /// Takes back a task that nobody has taken, if there is one: what was begun is not to be begun again.
     fn take_back(&self) -> bool {
-        let mut bytes = [0_u8; mem::size_of::<Task>()];
-        let (line, flags) = (self.work.theirs.as_raw_fd(), libc::MSG_DONTWAIT);
-        // SAFETY: the bytes are a local that lives across the call, with that length.
-        unsafe { libc::recv(line, bytes.as_mut_ptr().cast(), bytes.len(), flags) > 0 }
+        let ear = self.work.theirs().ear;
+        is_readable(ear) && listen::<Task>(ear).is_some()
     }
 
     fn lives(&self) -> bool {
-        let mut ended = init::event(self.ended.as_raw_fd());
-        // SAFETY: one element, which lives across the call.
-        unsafe { libc::poll(&raw mut ended, 1, 0) == 0 }
+        !is_readable(self.ended.as_raw_fd())
     }
+}
+
+fn is_readable(descriptor: RawFd) -> bool {
+    let mut state = init::event(descriptor);
+    // SAFETY: one element, which lives across the call.
+    unsafe { libc::poll(&raw mut state, 1, 0) != 0 }
 }
 
 impl Drop for Starter {
     fn drop(&mut self) {
         /// A starter that is stopped says nothing, and is not waited for. Its child ends with this thread.
         const PATIENCE_MILLIS: c_int = 100;
-        let made = self.expected.get().then(|| hear(&self.orders.ours, &self.ended, PATIENCE_MILLIS));
+        let made = self.expected.get().then(|| hear(self.orders.ours(), &self.ended, PATIENCE_MILLIS));
         let ready = made.and_then(Result::ok).flatten().map(Ready::from);
         for pid in ready.and_then(Result::ok).map(|ready| ready.pid).into_iter().chain([self.pid]) {
             pid.kill();
@@ -288,13 +307,13 @@ fn gone() -> io::Error {
 }
 
 /// Waits until somebody has said something, as long as they live: nothing if they do not.
-fn hear<T>(line: &UnixStream, ended: &OwnedFd, millis: c_int) -> io::Result<Option<T>> {
-    Ok(if speaks(line, ended, millis)? { listen(line.as_raw_fd()) } else { None })
+fn hear<T>(line: End, ended: &OwnedFd, millis: c_int) -> io::Result<Option<T>> {
+    Ok(if speaks(line, ended, millis)? { listen(line.ear) } else { None })
 }
 
 /// Whether somebody has said something before they ended and within this time.
-fn speaks(line: &UnixStream, ended: &OwnedFd, millis: c_int) -> io::Result<bool> {
-    let mut waiting = [line.as_raw_fd(), ended.as_raw_fd()].map(init::event);
+fn speaks(line: End, ended: &OwnedFd, millis: c_int) -> io::Result<bool> {
+    let mut waiting = [line.ear, ended.as_raw_fd()].map(init::event);
     // SAFETY: the array lives across the call and has that many elements.
     while unsafe { libc::poll(waiting.as_mut_ptr(), 2, millis) } < 0 {
         if last_errno() != libc::EINTR {
@@ -312,19 +331,19 @@ pub(super) fn begun(report: RawFd) {
     unsafe { libc::close(report) };
 }
 
-/// Sends a structure of plain numbers through a socket.
-fn say<T>(socket: RawFd, what: &T) -> Result<(), c_int> {
+/// Sends a structure of plain numbers.
+fn say<T>(mouth: RawFd, what: &T) -> Result<(), c_int> {
     // SAFETY: as many bytes as the structure has.
-    let sent = unsafe { libc::write(socket, ptr::from_ref(what).cast(), mem::size_of::<T>()) };
+    let sent = unsafe { libc::write(mouth, ptr::from_ref(what).cast(), mem::size_of::<T>()) };
     if sent < 0 { Err(last_errno()) } else { Ok(()) }
 }
 
 /// Receives one; nothing if there is nobody who could send any more. Structures are short, and come whole.
-fn listen<T>(socket: RawFd) -> Option<T> {
+fn listen<T>(ear: RawFd) -> Option<T> {
     let mut heard = mem::MaybeUninit::<T>::uninit();
     // SAFETY: the structure is filled with what `say` took from one of its kind, or not used.
     unsafe {
-        let read = libc::read(socket, heard.as_mut_ptr().cast(), mem::size_of::<T>());
+        let read = libc::read(ear, heard.as_mut_ptr().cast(), mem::size_of::<T>());
         (usize::try_from(read) == Ok(mem::size_of::<T>())).then(|| heard.assume_init())
     }
 }
@@ -348,8 +367,8 @@ mod tests {
     fn nobody_is_left_to_be_collected_when_they_end() {
         let mut starters = Starters::default();
         let starter = starters.at(Place::Here).unwrap();
-        let made: Made = hear(&starter.orders.ours, &starter.ended, -1).unwrap().unwrap();
-        say(starter.orders.theirs.as_raw_fd(), &made).unwrap();
+        let made: Made = hear(starter.orders.ours(), &starter.ended, -1).unwrap().unwrap();
+        say(starter.orders.theirs().mouth, &made).unwrap();
         let pids = [starter.pid, Pid(made.pid)];
         drop(starters);
         assert!(pids.iter().all(|pid| pid.try_collect().is_err()), "they are no children of ours any more");
@@ -361,7 +380,7 @@ mod tests {
         let starter = starters.at(Place::Here).unwrap();
         let ready = starter.ready().unwrap();
         let full = Made { pid: -1, detail: libc::EAGAIN };
-        say(starter.orders.theirs.as_raw_fd(), &full).unwrap();
+        say(starter.orders.theirs().mouth, &full).unwrap();
         starter.expected.set(true);
         assert!(starter.ready().is_err());
         let next = starter.ready().unwrap();
@@ -384,9 +403,9 @@ mod tests {
         }
         let mut starters = Starters::default();
         let starter = starters.at(Place::Here).unwrap();
-        let made: Made = hear(&starter.orders.ours, &starter.ended, -1).unwrap().unwrap();
+        let made: Made = hear(starter.orders.ours(), &starter.ended, -1).unwrap().unwrap();
         Pid(made.pid).kill();
-        say(starter.orders.theirs.as_raw_fd(), &made).unwrap();
+        say(starter.orders.theirs().mouth, &made).unwrap();
         for _ in 0..2 {
             let leave = starter.arena.put(Leave(starter.report())).unwrap();
             let child = starter.start(libc::SIGKILL, leave).unwrap().unwrap();

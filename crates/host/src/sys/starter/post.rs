@@ -7,7 +7,7 @@ use std::{
     ptr,
 };
 
-use super::{Another, Failure, Made, Place, Task, listen, say};
+use super::{Another, End, Failure, Made, Place, Task, listen, say};
 use crate::{
     seccomp::Instruction,
     sys::{Pid, child, hold, init, landlock::last_errno},
@@ -23,8 +23,8 @@ pub(super) struct Post {
     pub(super) parent: libc::pid_t,
     /// Readable when our parent has ended.
     pub(super) us: RawFd,
-    pub(super) orders: RawFd,
-    pub(super) work: RawFd,
+    pub(super) orders: End,
+    pub(super) work: End,
 }
 
 impl Post {
@@ -32,7 +32,7 @@ impl Post {
     pub(super) fn serve(self, spare: &[(usize, usize)], filter: &[Instruction]) -> ! {
         if let Err(detail) = self.settle(spare, filter) {
             // If nobody hears it, nobody needs to.
-            let _heard = say(self.orders, &Made { pid: -1, detail });
+            let _heard = say(self.orders.mouth, &Made { pid: -1, detail });
             exit();
         }
         let flags = self.place.namespaces() | libc::CLONE_PARENT | libc::CLONE_FILES;
@@ -45,7 +45,7 @@ impl Post {
                     Err(detail) => Made { pid: -1, detail },
                 }
             };
-            if say(self.orders, &made).is_err() || listen::<Another>(self.orders).is_none() {
+            if say(self.orders.mouth, &made).is_err() || listen::<Another>(self.orders.ear).is_none() {
                 exit();
             }
         }
@@ -63,12 +63,12 @@ impl Post {
                 exit();
             }
         }
-        let Some(Task { run, with }) = listen(self.work) else { exit() };
+        let Some(Task { run, with }) = listen(self.work.ear) else { exit() };
         // SAFETY: a number; signals are blocked. A task comes from our parent, whose addresses are ours: it was our
         // program when the starter was made, and `with` is in memory that we share.
         unsafe {
             if libc::unshare(libc::CLONE_FILES) < 0 {
-                Failure::program(last_errno()).send(self.work);
+                Failure::program(last_errno()).send(self.work.mouth);
             }
             run(with)
         }
