@@ -28,7 +28,7 @@ use crate::{
     Agent, Family, Toolset,
     announce::Announcer,
     catalogue::catalogue,
-    context::{INSTRUCTIONS, opening, surroundings},
+    context::{INSTRUCTIONS, Surroundings, opening},
     history::History,
     offered::Offered,
     reviewer::{ModelReviewer, Shared},
@@ -67,6 +67,7 @@ pub struct AgentBuilder {
     command_cpu: Option<Duration>,
     window: Window,
     single_turn: bool,
+    same_provider: bool,
     verdicts: Verdicts,
     judged_by_model: Option<Duration>,
     /// Where it is kept what files were: with the session.
@@ -104,6 +105,7 @@ impl Default for AgentBuilder {
             command_cpu: None,
             window: Window::default(),
             single_turn: false,
+            same_provider: false,
             verdicts: Verdicts::default(),
             judged_by_model: None,
             edits: None,
@@ -133,6 +135,14 @@ pub enum BuildError {
     /// There is nowhere to resume from.
     #[error("to resume a session, say below which directory it was written down")]
     ResumeWithoutHome,
+    /// The session was held with another provider.
+    #[error("this session was held with `{model}` of provider `{provider}`")]
+    OtherProvider {
+        /// The provider it was held with last.
+        provider: String,
+        /// The model.
+        model: String,
+    },
     /// The session cannot be begun or taken up again.
     #[error(transparent)]
     Session(#[from] SessionError),
@@ -202,6 +212,13 @@ impl AgentBuilder {
         command_cpu(limit: Duration) = Some(limit);
         /// What programs on a terminal print to.
         window(window: Window) = window;
+    }
+
+    /// Takes up no session that was held with another provider: nobody has chosen this one.
+    #[must_use]
+    pub fn same_provider(mut self) -> Self {
+        self.same_provider = true;
+        self
     }
 
     /// Ends with the turn what a conversation would leave running for the next.
@@ -398,9 +415,15 @@ impl AgentBuilder {
 
     fn take_up(&self, home: &Path, which: &Which, context: &TurnContext) -> Result<Begun, BuildError> {
         let (file, session) = SessionFile::resume(home, which)?;
+        if let Some(then) = session.context.as_ref().filter(|then| then.provider != context.provider)
+            && self.same_provider
+        {
+            let (provider, model) = (then.provider.clone(), then.model.clone());
+            return Err(BuildError::OtherProvider { provider, model });
+        }
         let same =
             session.context.is_some_and(|then| then.cwd == context.cwd && then.policy == context.policy);
-        let opening = if same { Vec::new() } else { vec![surroundings(&self.policy, &self.shell())] };
+        let opening = if same { Vec::new() } else { vec![self.surroundings(&self.shell()).item()] };
         Ok(Begun {
             thread: session.meta.id,
             instructions: session.meta.instructions,
@@ -421,8 +444,12 @@ impl AgentBuilder {
                 Arc::new(self.followed(SessionFile::create(home, &meta)?, home))
             }
         };
-        let opening = opening(&self.policy, &self.shell(), self.developer_instructions.as_deref());
+        let opening = opening(&self.surroundings(&self.shell()), self.developer_instructions.as_deref());
         Ok(Begun { thread, instructions, journal, history: Vec::new(), repairs: Vec::new(), opening })
+    }
+
+    fn surroundings<'a>(&'a self, shell: &'a Path) -> Surroundings<'a> {
+        Surroundings { policy: &self.policy, shell, attended: self.approver.is_some() }
     }
 
     fn shell(&self) -> PathBuf {

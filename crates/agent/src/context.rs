@@ -17,20 +17,56 @@ You are Windlass, an agent that works on the user's machine by calling tools.
 - When you are done, answer in plain text: what you did, what you found, what is left.";
 
 /// The first items of a conversation.
-pub(crate) fn opening(policy: &Policy, shell: &Path, developer: Option<&str>) -> Vec<Item> {
+pub(crate) fn opening(around: &Surroundings<'_>, developer: Option<&str>) -> Vec<Item> {
     let developer = developer.map(|text| Item::message(Role::Developer, text));
-    developer.into_iter().chain([surroundings(policy, shell)]).collect()
+    developer.into_iter().chain([around.item()]).collect()
 }
 
-/// Where the model works and under which rules; said again when a resumed conversation goes on under others.
-pub(crate) fn surroundings(policy: &Policy, shell: &Path) -> Item {
-    let shell = shell.file_name().map_or_else(|| shell.to_string_lossy(), |name| name.to_string_lossy());
-    let text = format!(
-        "<environment_context>\n  <cwd>{}</cwd>\n  <approval_policy>{}</approval_policy>\n  \
-         <sandbox_mode>{}</sandbox_mode>\n  <shell>{shell}</shell>\n</environment_context>",
-        policy.cwd.display(),
-        policy.approval.name(),
-        policy.sandbox.name(),
-    );
-    Item::message(Role::User, text)
+/// Where the model works and under which rules.
+pub(crate) struct Surroundings<'a> {
+    pub(crate) policy: &'a Policy,
+    pub(crate) shell: &'a Path,
+    /// Whether anyone can be asked.
+    pub(crate) attended: bool,
+}
+
+impl Surroundings<'_> {
+    /// What is said of them; again, when a resumed conversation goes on in others.
+    pub(crate) fn item(&self) -> Item {
+        let Self { policy, shell, attended } = self;
+        let shell = shell.file_name().map_or_else(|| shell.to_string_lossy(), |name| name.to_string_lossy());
+        // A model that waits for a yes, or asks for one with every call, would do so in vain.
+        let alone = if *attended {
+            ""
+        } else {
+            "  <approvals>nobody can be asked: what would need approval is refused</approvals>\n"
+        };
+        let text = format!(
+            "<environment_context>\n  <cwd>{}</cwd>\n  <approval_policy>{}</approval_policy>\n{alone}  \
+             <sandbox_mode>{}</sandbox_mode>\n  <shell>{shell}</shell>\n</environment_context>",
+            policy.cwd.display(),
+            policy.approval.name(),
+            policy.sandbox.name(),
+        );
+        Item::message(Role::User, text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_contract::{Body, Content};
+
+    use super::*;
+
+    #[test]
+    fn a_model_that_nobody_watches_is_told_that_nobody_can_be_asked() {
+        let told = |attended| {
+            let around = Surroundings { policy: &Policy::default(), shell: Path::new("/bin/sh"), attended };
+            match around.item().body {
+                Body::Message { content, .. } => Content::join(&content).contains("nobody can be asked"),
+                _ => panic!("a message"),
+            }
+        };
+        assert_eq!((told(true), told(false)), (false, true));
+    }
 }

@@ -1,12 +1,7 @@
 //! `windlass apply-patch`: a patch to the files of a directory, with no model around it. Texts and exit codes are those of
 //! the program of that name.
 
-use std::{
-    ffi::OsString,
-    io::{self, Write},
-    process::ExitCode,
-    sync::Arc,
-};
+use std::{ffi::OsString, process::ExitCode, sync::Arc};
 
 use windlass::{Content, Input, Stop, ToolCall, patch};
 
@@ -14,6 +9,7 @@ use crate::{
     args::{Approval, Common, Sandbox},
     exec::from_stdin,
     exit::Exit,
+    output::print,
     problem::Problem,
     screen::Warnings,
     setup::Setup,
@@ -57,8 +53,7 @@ pub(crate) fn run(common: &Common, patch: Option<OsString>) -> Result<ExitCode, 
         Content::Image(_) | Content::Tool(_) => None,
     });
     let summary = texts.next().map(String::as_str).unwrap_or_default();
-    let written = io::stdout().lock().write_all(summary.as_bytes());
-    written.map_err(|error| Problem::failed(format!("cannot write the result: {error}")))?;
+    print(summary)?;
     texts.for_each(|note| crate::note(note));
     Ok(Exit::Done.into())
 }

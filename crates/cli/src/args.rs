@@ -113,6 +113,10 @@ Exit codes:
   4    a limit on time or tokens was reached, or the model went in circles
   130  interrupted";
 
+/// The ends a call can have, and that it has none.
+const STATUSES: [&str; 7] =
+    ["success", "error", "timeout", "rejected", "permission_denied", "not_found", "running"];
+
 /// Settings that every command takes.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Common {
@@ -122,7 +126,7 @@ pub(crate) struct Common {
     /// How tightly commands are held.
     #[arg(short = 's', long, value_name = "MODE", value_enum, global = true)]
     pub(crate) sandbox: Option<Sandbox>,
-    /// When to ask a person.
+    /// When to ask a person. `exec` asks nobody: what would need a question is refused.
     #[arg(
         short = 'a',
         long = "ask-for-approval",
@@ -373,8 +377,8 @@ pub(crate) struct History {
     /// Only of this tool.
     #[arg(long, value_name = "NAME")]
     pub(crate) tool: Option<String>,
-    /// Only with this end: success, error, timeout, rejected, permission_denied, not_found, or running.
-    #[arg(long, value_name = "STATUS")]
+    /// Only with this end.
+    #[arg(long, value_name = "STATUS", value_parser = STATUSES)]
     pub(crate) status: Option<String>,
     /// Only with this text in the input or in the result. Case does not count.
     #[arg(long, value_name = "TEXT")]

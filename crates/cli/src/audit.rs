@@ -16,10 +16,10 @@ use windlass::{
 
 use crate::{
     args::{Audit, Common},
-    calls::print,
     config::{self, Format},
     doctor,
     exit::Exit,
+    output::print,
     problem::{Problem, chain},
     setup::Setup,
 };

@@ -1,7 +1,7 @@
 //! `windlass call`: one tool through the whole pipeline, without a model.
 
 use std::{
-    io::{self, IsTerminal, Write},
+    io::{self, IsTerminal},
     sync::Arc,
 };
 
@@ -14,6 +14,7 @@ use crate::{
     exec::from_stdin,
     exit::Exit,
     interrupts,
+    output::print,
     paths::Paths,
     problem::Problem,
     screen::Warnings,
@@ -60,8 +61,7 @@ pub(crate) fn run(common: &Common, args: Call) -> Result<Exit, Problem> {
     } else {
         terminated(render::text(&outcome))
     };
-    let written = io::stdout().lock().write_all(shown.as_bytes());
-    written.map_err(|error| Problem::failed(format!("cannot write the result: {error}")))?;
+    print(&shown)?;
     if args.judge {
         crate::note(render::verdict(&outcome.verdict).trim_end());
     }

@@ -1,7 +1,7 @@
 //! The index of calls, as the commands that ask it need it.
 
 use std::{
-    io::{self, IsTerminal, Write},
+    io::{self, IsTerminal},
     time::Duration,
 };
 
@@ -9,7 +9,6 @@ use jiff::{Timestamp, civil::Date, tz::TimeZone};
 use windlass::record::{Call, Calls, CallsError};
 
 use crate::{
-    exit::Exit,
     problem::{Problem, chain},
     screen::visible,
     setup::Setup,
@@ -128,16 +127,6 @@ pub(crate) fn one_line(text: &str, most: usize) -> String {
         return words;
     }
     words.chars().take(most).chain(['…']).collect()
-}
-
-/// Prints. Whoever reads may have seen enough, as with `| head`.
-pub(crate) fn print(text: &str) -> Result<Exit, Problem> {
-    match io::stdout().lock().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Problem::failed(format!("cannot write the result: {error}")))
-        }
-        Ok(()) | Err(_) => Ok(Exit::Done),
-    }
 }
 
 #[cfg(test)]

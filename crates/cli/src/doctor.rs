@@ -1,21 +1,17 @@
 //! `windlass doctor`: what this machine can enforce.
 
-use std::{
-    collections::BTreeMap,
-    io::{self, Write},
-};
+use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use windlass::host::{Diagnosis, Machine};
 
-use crate::{exit::Exit, problem::Problem};
+use crate::{exit::Exit, output::print, problem::Problem};
 
 /// Runs the command. It fails if commands cannot be held at all.
 pub(crate) fn run(json: bool) -> Result<Exit, Problem> {
     let diagnosis = Machine::for_one_command(BTreeMap::new()).diagnose();
     let shown = if json { as_json(&diagnosis) } else { as_text(&diagnosis) };
-    let written = io::stdout().lock().write_all(shown.as_bytes());
-    written.map_err(|error| Problem::failed(format!("cannot write the report: {error}")))?;
+    print(&shown)?;
     Ok(if diagnosis.rung.is_some() { Exit::Done } else { Exit::Failed })
 }
 

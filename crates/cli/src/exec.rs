@@ -1,7 +1,7 @@
 //! `windlass exec`: one turn of an agent, without anyone at the terminal.
 
 use std::{
-    io::{self, IsTerminal, Read, Write},
+    io::{self, IsTerminal, Read},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -9,8 +9,8 @@ use std::{
 use base64::{Engine, prelude::BASE64_STANDARD};
 use serde_json::Value;
 use windlass::{
-    Agent, AgentBuilder, AgentError, Content, EventSink, ModelInfo, Reason, Stop, TurnReport, host::Window,
-    record::Which, select::BUILTIN,
+    Agent, AgentBuilder, AgentError, BuildError, Content, EventSink, ModelInfo, Reason, Stop, TurnReport,
+    host::Window, record::Which, select::BUILTIN,
 };
 
 use crate::{
@@ -19,8 +19,9 @@ use crate::{
     exit::Exit,
     interrupts,
     jsonl::Jsonl,
+    output::print_answer,
     problem::Problem,
-    screen::{Screen, visible},
+    screen::Screen,
     setup::Setup,
 };
 
@@ -53,12 +54,16 @@ pub(crate) fn run(common: &Common, exec: Exec) -> Result<Exit, Problem> {
     }
     if let Some(which) = resume {
         builder = builder.resume(which);
+        if !setup.has_chosen_provider() {
+            builder = builder.same_provider();
+        }
     }
     if let Some(path) = &options.output_schema {
         builder = builder.output_schema(schema(path)?);
     }
     interrupts::watch(stop.clone(), window)?;
-    let report = crate::runtime()?.block_on(turn(builder, content, &stop, json))?;
+    let report = crate::runtime()?.block_on(turn(builder, content, &stop, json));
+    let report = report.map_err(|error| setup.explain(&error))?;
     finish(&report, &options, json)
 }
 
@@ -87,8 +92,8 @@ async fn turn(
     content: Vec<Content>,
     stop: &Stop,
     json: bool,
-) -> Result<TurnReport, Problem> {
-    let mut agent: Agent = builder.build().map_err(|error| Problem::build(&error))?;
+) -> Result<TurnReport, BuildError> {
+    let mut agent: Agent = builder.build()?;
     if !json {
         crate::note(&who_answers(agent.model()));
     }
@@ -114,7 +119,7 @@ fn finish(report: &TurnReport, options: &ExecOptions, json: bool) -> Result<Exit
         Err(AgentError::Model(_) | AgentError::Journal(_)) => return Ok(Exit::Failed),
     };
     if !json {
-        print(answer).map_err(|error| Problem::failed(format!("cannot write the answer: {error}")))?;
+        print_answer(answer)?;
     }
     if let Some(path) = &options.output_last_message {
         std::fs::write(path, answer)
@@ -122,16 +127,6 @@ fn finish(report: &TurnReport, options: &ExecOptions, json: bool) -> Result<Exit
     }
     let refused = report.refusals.iter().any(|refusal| !refusal.made_up_for);
     Ok(if refused && !options.experimental_json { Exit::Refused } else { Exit::Done })
-}
-
-/// Prints the answer: as it is for programs, and on a terminal so that it cannot give the terminal orders.
-fn print(answer: &str) -> io::Result<()> {
-    let mut stdout = io::stdout().lock();
-    if stdout.is_terminal() {
-        return answer.lines().try_for_each(|line| writeln!(stdout, "{}", visible(line)));
-    }
-    let newline = if answer.ends_with('\n') || answer.is_empty() { "" } else { "\n" };
-    write!(stdout, "{answer}{newline}")
 }
 
 /// What the user says: the prompt, and the images with it.

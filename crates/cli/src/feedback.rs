@@ -5,8 +5,9 @@ use windlass::Rating;
 
 use crate::{
     args::{Common, Feedback, Said},
-    calls::{self, print},
+    calls,
     exit::Exit,
+    output::print,
     problem::{Problem, chain},
     screen::visible,
     setup::Setup,

@@ -14,8 +14,9 @@ use windlass::{
 
 use crate::{
     args::{Common, History},
-    calls::{self, brief, one_line, print, table, tokens},
+    calls::{self, brief, one_line, table, tokens},
     exit::Exit,
+    output::print,
     paths::Paths,
     problem::Problem,
     screen::visible,

@@ -17,6 +17,7 @@ mod interrupts;
 mod jsonl;
 mod logging;
 mod models;
+mod output;
 mod paths;
 mod policy;
 mod problem;
@@ -52,6 +53,12 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
+    // A command in the sandbox has the output that we were given, and may do without.
+    if !matches!(command, Command::Sandbox(_))
+        && let Err(problem) = output::check()
+    {
+        return finish(Err::<exit::Exit, _>(problem));
+    }
     let _telemetry = telemetry::start();
     let end = match command {
         Command::Exec(exec) => exec::run(&common, *exec),
@@ -87,12 +94,14 @@ fn finish(end: Result<impl Into<ExitCode>, Problem>) -> ExitCode {
 
 /// Help and version are answers; everything else is wrong usage.
 fn usage(error: &clap::Error) -> ExitCode {
-    // Nobody to tell if the terminal is gone.
-    let _gone = error.print();
+    let printed = error.print();
+    if !error.use_stderr() {
+        return finish(output::check().and_then(|()| output::written(printed)));
+    }
     if has_prompt_in_pieces(error) {
         note("\ntip: a prompt of several words is one argument; put it in quotes");
     }
-    if error.use_stderr() { exit::Exit::Usage.into() } else { exit::Exit::Done.into() }
+    exit::Exit::Usage.into()
 }
 
 /// Whether a beginner wrote `windlass exec fix the bug`.

@@ -4,10 +4,7 @@ mod probe;
 mod report;
 mod tasks;
 
-use std::{
-    io::{self, Write},
-    time::Duration,
-};
+use std::time::Duration;
 
 use tokio::{signal, time};
 
@@ -16,6 +13,7 @@ use probe::{Probing, Stopped};
 use crate::{
     args::{Common, Models, Probe},
     exit::Exit,
+    output::print,
     problem::Problem,
     redact,
     setup::Setup,
@@ -29,10 +27,13 @@ pub(crate) fn run(common: &Common, args: &Models) -> Result<Exit, Problem> {
     let mut probing = Probing::new(&served)?;
     let stopped = crate::runtime()?.block_on(until_stopped(&mut probing, args))?;
     let trials = probing.trials();
-    let shown = if args.json { report::json(&served, trials) } else { report::text(&served, trials) };
+    let shown = if args.json {
+        report::json(&served, trials, stopped)
+    } else {
+        report::text(&served, trials, stopped)
+    };
     // A server may repeat a key in what it says of it.
-    let written = io::stdout().lock().write_all(redact::own().clean(&shown).as_bytes());
-    written.map_err(|error| Problem::failed(format!("cannot write the report: {error}")))?;
+    print(&redact::own().clean(&shown))?;
     Ok(match stopped {
         Some(stopped) => {
             crate::note(stopped.said());

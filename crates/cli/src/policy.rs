@@ -10,8 +10,6 @@ mod table;
 pub(crate) use answers::Answers;
 pub(crate) use files::{project_root, rules};
 
-use std::io::{self, Write};
-
 use windlass::{
     ApprovalPolicy, CommandLine, SandboxMode,
     policy::{Judgement, Rules, Ruling, Wish, judge, ruling},
@@ -73,9 +71,4 @@ fn word(ruling: Ruling) -> &'static str {
         Ruling::Ask | Ruling::AskToLeave => "prompt",
         Ruling::Refuse | Ruling::RefuseWish => "forbidden",
     }
-}
-
-fn print(text: &str) -> Result<(), Problem> {
-    let written = io::stdout().lock().write_all(text.as_bytes());
-    written.map_err(|error| Problem::failed(format!("cannot write the answer: {error}")))
 }

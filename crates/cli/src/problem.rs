@@ -40,6 +40,7 @@ impl Problem {
             BuildError::NoModel
             | BuildError::Tools(_)
             | BuildError::ResumeWithoutHome
+            | BuildError::OtherProvider { .. }
             | BuildError::Session(_) => Self::usage(chain(error)),
         }
     }

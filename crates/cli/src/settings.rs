@@ -1,11 +1,10 @@
 //! `windlass config`: what the configuration is and where it comes from.
 
-use std::io::{self, Write};
-
 use crate::{
     args::{Common, Config},
     config::{self, Format},
     exit::Exit,
+    output::print,
     problem::Problem,
     setup::{self, Setup},
 };
@@ -24,7 +23,5 @@ pub(crate) fn run(common: &Common, args: &Config) -> Result<Exit, Problem> {
         Config::Schema => format!("{:#}\n", config::schema()),
         Config::Path => format!("{}\n", config::file(&setup::home()?).display()),
     };
-    let written = io::stdout().lock().write_all(shown.as_bytes());
-    written.map_err(|error| Problem::failed(format!("cannot write the configuration: {error}")))?;
-    Ok(Exit::Done)
+    print(&shown)
 }

@@ -12,8 +12,8 @@ use std::{
 use serde::Serialize;
 use toml::Value;
 use windlass::{
-    Agent, AgentBuilder, ApprovalPolicy, Budget, EditTools, Family, FileTools, ModelClient, ModelError,
-    Network, Policy, SandboxMode, ShellKind, Toolset, Verdicts, Walls, WebSearch,
+    Agent, AgentBuilder, ApprovalPolicy, Budget, BuildError, EditTools, Family, FileTools, ModelClient,
+    ModelError, Network, Policy, SandboxMode, ShellKind, Toolset, Verdicts, Walls, WebSearch,
     clean::Secrets,
     model::{self, Options, Provider, WireApi},
     record::Keep,
@@ -288,6 +288,25 @@ impl Setup {
                 if chosen { "" } else { ", or choose another provider with `--provider`, such as ollama" };
             Problem::usage(format!("{error}{hint}"))
         })
+    }
+
+    /// Whether anyone has said who answers. Where a key was all that said so, it may be missing today.
+    pub(crate) fn has_chosen_provider(&self) -> bool {
+        self.config().model_provider.is_some() || self.usual_provider != BUILTIN
+    }
+
+    /// Why there is no agent, with what to do about it.
+    pub(crate) fn explain(&self, error: &BuildError) -> Problem {
+        let problem = Problem::build(error);
+        let BuildError::OtherProvider { provider, .. } = error else { return problem };
+        let known = self.config().model_providers.get(provider);
+        let missing = known.and_then(Provider::key_variable).filter(|name| key(name).is_none());
+        let how = match missing {
+            Some(variable) => format!("`{variable}` is not set; set it"),
+            None => format!("choose it with `--provider {provider}`"),
+        };
+        let message = format!("{}; {how}, or go on with another by `--provider`", problem.message);
+        Problem { message, ..problem }
     }
 
     /// Where the model is served, and what is asked of it.

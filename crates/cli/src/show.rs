@@ -10,9 +10,10 @@ use windlass::{
 use crate::{
     args::Common,
     audit::cleaned,
-    calls::{self, brief, print},
+    calls::{self, brief},
     exit::Exit,
     history::{as_json, output},
+    output::print,
     paths::Paths,
     problem::{Problem, chain},
     screen::visible,

@@ -8,8 +8,9 @@ use windlass::record::{By, Calls, Group};
 
 use crate::{
     args::{Common, Stats, StatsBy},
-    calls::{self, brief, print, table, tokens},
+    calls::{self, brief, table, tokens},
     exit::Exit,
+    output::print,
     problem::Problem,
     screen::visible,
     setup::Setup,

@@ -20,6 +20,7 @@ use crate::{
     calls,
     exec::from_stdin,
     exit::Exit,
+    output::print,
     problem::Problem,
     setup::Setup,
 };
@@ -51,8 +52,7 @@ pub(crate) fn run(common: &Common, args: Tools) -> Result<Exit, Problem> {
         Tools::Manifest { json } => manifest(&toolbox(common)?.registry, json),
         Tools::Show { name, json } => show(&toolbox(common)?.registry, &name, json)?,
     };
-    let written = io::stdout().lock().write_all(shown.as_bytes());
-    written.map_err(|error| Problem::failed(format!("cannot write the list: {error}")))?;
+    print(&shown)?;
     Ok(exit)
 }
 

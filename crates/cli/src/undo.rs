@@ -3,7 +3,7 @@
 use std::{
     cmp::Reverse,
     collections::BTreeMap,
-    io::{self, IsTerminal, Write},
+    io::{self, IsTerminal},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -19,6 +19,7 @@ use windlass::{
 use crate::{
     args::{Common, Undo},
     exit::Exit,
+    output::print,
     paths::Paths,
     problem::{Problem, chain},
     screen::visible,
@@ -229,10 +230,4 @@ fn listed(edit: &Edit, setup: &Setup) -> String {
     let files = files.collect::<Vec<_>>().join(", ");
     let state = if edit.undone { " (undone)" } else { "" };
     format!("{}  {:.0}{state}  {files}\n", visible(edit.call.as_str()), edit.time)
-}
-
-fn print(text: &str) -> Result<Exit, Problem> {
-    let written = io::stdout().lock().write_all(text.as_bytes());
-    written.map_err(|error| Problem::failed(format!("cannot write the result: {error}")))?;
-    Ok(Exit::Done)
 }

@@ -71,7 +71,7 @@ pub struct CommandInsight {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExitClass {
-    /// With code 0.
+    /// With code 0, or with 1 where that is an answer.
     Ok,
     /// With another code.
     Failed,

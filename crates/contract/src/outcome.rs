@@ -134,6 +134,15 @@ impl Facts {
         }
     }
 
+    /// What the sandbox stopped.
+    pub fn denials(&self) -> &[Denial] {
+        match self {
+            Self::None => &[],
+            Self::Command(command) => &command.denials,
+            Self::Session(session) => &session.denials,
+        }
+    }
+
     fn is_none(&self) -> bool {
         *self == Self::None
     }

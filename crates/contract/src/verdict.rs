@@ -139,12 +139,15 @@ pub struct Criteria {
     /// What must hold besides. One that does not makes the call a failure, whatever else it got.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub musts: Vec<Must>,
+    /// Whether exit code 1 is an answer of its command (`grep` found nothing) and no failure. Said of one call.
+    #[serde(skip)]
+    pub one_is_an_answer: bool,
 }
 
 impl Criteria {
     /// A tool that gives this back and usually takes no longer than that.
     pub fn new(gives: Gives, usual: Duration) -> Self {
-        Self { gives, usual: Some(usual), musts: Vec::new() }
+        Self { gives, usual: Some(usual), ..Self::default() }
     }
 }
 

@@ -29,6 +29,7 @@ mod arena;
 #[cfg(not(target_os = "linux"))]
 mod bare;
 mod child;
+mod closed;
 #[cfg(target_os = "linux")]
 pub(crate) mod commons;
 #[cfg(target_os = "linux")]
@@ -60,6 +61,7 @@ use crate::cgroup::Leaf;
 #[cfg(not(target_os = "linux"))]
 pub(crate) use bare::{Starters, start};
 use child::{Plan, become_program, plan};
+pub use closed::stdout_was_closed;
 use failure::Failure;
 pub(crate) use failure::StartError;
 pub(crate) use pid::Pid;

@@ -92,7 +92,7 @@ impl Default for Provider {
 
 impl Provider {
     /// The variable the key comes from, if the provider needs one.
-    pub(crate) fn key_variable(&self) -> Option<&str> {
+    pub fn key_variable(&self) -> Option<&str> {
         self.env_key.as_deref().or(self.requires_openai_auth.then_some("OPENAI_API_KEY"))
     }
 

@@ -26,6 +26,7 @@
 //! # }
 //! ```
 
+mod answer;
 mod danger;
 mod judge;
 mod judgement;
@@ -39,6 +40,7 @@ mod shell;
 mod suggest;
 mod wrapper;
 
+pub use answer::one_is_an_answer;
 pub use danger::{Danger, Severity};
 pub use judge::{judge, judge_typed};
 pub use judgement::{Access, Class, FileUse, Judgement, Part, Reason};

@@ -4,9 +4,10 @@ use std::{fmt, sync::Arc, time::Instant};
 
 use tracing::{Instrument, debug_span};
 use windlass_contract::{
-    Body, Criteria, Effects, Event, EventSink, Format, Journal, Outcome, Output, Ready, Receipt, Record,
-    Sandbox, ToolCall, ToolError,
+    Body, Criteria, Effects, Event, EventSink, Exit, Format, Journal, Outcome, Output, Ready, Receipt,
+    Record, Sandbox, ToolCall, ToolError,
 };
+use windlass_policy::one_is_an_answer;
 use windlass_shape::{Failure, Shaper};
 
 use crate::{
@@ -125,7 +126,8 @@ impl Toolbox {
 
     async fn run_to_its_end(&self, prepared: Prepared, stop: &Stop) -> Outcome {
         let began = Instant::now();
-        let Prepared { call, format, criteria, mut effects, mut judged, overlaps, repairs, ready } = prepared;
+        let Prepared { call, format, mut criteria, mut effects, mut judged, overlaps, repairs, ready } =
+            prepared;
         let mut receipt = Receipt { repairs, ..Receipt::default() };
         let ready = match ready {
             Ok(ready) => self.looked(&call, &mut effects, &mut judged, ready, stop).await,
@@ -144,6 +146,7 @@ impl Toolbox {
             tracing::warn!(call.id = %call.id, tool.name = %call.name, %error, source, "the tool failed");
         }
         receipt.duration = began.elapsed();
+        criteria.one_is_an_answer = result.as_ref().is_ok_and(|output| answered(&effects, output));
         let shape = || self.shaper.of(call.name.as_str()).shape(format, &criteria, result, receipt);
         let mut outcome = debug_span!("shape").in_scope(shape);
         let changes = effects.may_change() && !overlaps;
@@ -207,6 +210,13 @@ impl Toolbox {
         );
         self.shaper.shape(Format::Plain, &Criteria::default(), Err(Failure::Tool(error)), Receipt::default())
     }
+}
+
+/// Whether a command ended with 1 to say no, and not because something went wrong.
+fn answered(effects: &Effects, output: &Output) -> bool {
+    output.facts.exit() == Some(Exit::Code(1))
+        && output.facts.denials().is_empty()
+        && effects.command.as_ref().is_some_and(one_is_an_answer)
 }
 
 #[cfg(test)]

@@ -68,7 +68,7 @@ impl Shaper {
             Ok(_) | Err(_) => None,
         };
         let (status, output) = match result {
-            Ok(output) => (status_of(&output.facts), output),
+            Ok(output) => (status_of(&output.facts, criteria), output),
             Err(Failure::CutShort(why, output)) => {
                 let why = aborted(format, &why, receipt.duration);
                 (Status::Rejected, cut_short(&why, *output))
@@ -99,7 +99,7 @@ impl Shaper {
             Format::Tests => (None, data.and_then(|data| serde_json::from_value(data).ok())),
             _ => (data, None),
         };
-        let class = understand::class_of(&facts, &receipt.denials).or(unstarted);
+        let class = understand::class_of(&facts, criteria, &receipt.denials).or(unstarted);
         let insight = match insight {
             Some(own) => self.clean_insight(own),
             None => class.map(|class| understand::command(class, &Content::join(&content), written)),
@@ -229,8 +229,9 @@ fn fit(budget: Budget, content: Vec<Content>, elsewhere: &str) -> (Vec<Content>,
     (kept, total_lines)
 }
 
-fn status_of(facts: &Facts) -> Status {
+fn status_of(facts: &Facts, criteria: &Criteria) -> Status {
     match facts.exit() {
+        Some(Exit::Code(1)) if criteria.one_is_an_answer => Status::Success,
         Some(Exit::TimedOut) => Status::Timeout,
         Some(Exit::Cancelled) => Status::Rejected,
         Some(Exit::Code(0)) | None => Status::Success,

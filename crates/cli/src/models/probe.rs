@@ -83,6 +83,13 @@ impl Stopped {
         }
     }
 
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::TimeUp => "time_up",
+            Self::Interrupted => "interrupted",
+        }
+    }
+
     pub(super) fn exit(self) -> Exit {
         match self {
             Self::TimeUp => Exit::Limit,

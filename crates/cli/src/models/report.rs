@@ -5,7 +5,7 @@ use std::{cmp::Reverse, fmt};
 use serde_json::{Value, json};
 
 use super::{
-    probe::{Done, Trial, Way},
+    probe::{Done, Stopped, Trial, Way},
     tasks::TASKS,
 };
 use crate::setup::Served;
@@ -16,7 +16,7 @@ pub(super) fn best(trials: &[Trial]) -> Option<&Trial> {
 }
 
 /// For people: a table, and the lines to paste.
-pub(super) fn text(served: &Served<'_>, trials: &[Trial]) -> String {
+pub(super) fn text(served: &Served<'_>, trials: &[Trial], stopped: Option<Stopped>) -> String {
     let width = trials.iter().map(|trial| trial.way.to_string().len()).max().unwrap_or(0);
     let mut text = format!("{} ({})\n\n{:width$}  score", served.options.model, served.id, "");
     for task in &TASKS {
@@ -36,6 +36,7 @@ pub(super) fn text(served: &Served<'_>, trials: &[Trial]) -> String {
     }
     text += "\n\n";
     match best(trials) {
+        None if stopped.is_some() => text += "not enough is known: no call had gone well by then\n",
         None => text += "no way of calling tools worked: this model cannot be an agent\n",
         Some(trial) if trial.way == Way::of(served.provider) => {
             text += "nothing to change: the provider is set up like this\n"
@@ -46,7 +47,7 @@ pub(super) fn text(served: &Served<'_>, trials: &[Trial]) -> String {
 }
 
 /// For programs: everything.
-pub(super) fn json(served: &Served<'_>, trials: &[Trial]) -> String {
+pub(super) fn json(served: &Served<'_>, trials: &[Trial], stopped: Option<Stopped>) -> String {
     let trial = |trial: &Trial| {
         let task = |done: &Done| {
             json!({
@@ -76,7 +77,8 @@ pub(super) fn json(served: &Served<'_>, trials: &[Trial]) -> String {
         "provider": served.id,
         "model": served.options.model,
         "profiles": trials.iter().map(trial).collect::<Vec<_>>(),
-        "recommended": recommended
+        "recommended": recommended,
+        "stopped": stopped.map(Stopped::name)
     });
     format!("{all:#}\n")
 }

@@ -21,9 +21,13 @@ pub(super) fn run(setup: &Setup) -> Result<Exit, Problem> {
     let judge = Judge::new(setup)?;
     let mut input = BufReader::new(io::stdin().lock());
     let mut output = BufWriter::new(io::stdout().lock());
-    let bad = answer_all(&judge, &mut input, &mut output, &|text| crate::note(text))
-        .map_err(|error| Problem::failed(format!("cannot go on: {error}")))?;
-    Ok(if bad == 0 { Exit::Done } else { Exit::Failed })
+    match answer_all(&judge, &mut input, &mut output, &|text| crate::note(text)) {
+        Ok(0) => Ok(Exit::Done),
+        Ok(_) => Ok(Exit::Failed),
+        // Whoever reads has seen enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Exit::Done),
+        Err(error) => Err(Problem::failed(format!("cannot go on: {error}"))),
+    }
 }
 
 /// Answers every line, and counts those that made no sense.

@@ -6,8 +6,8 @@ use windlass::{
     policy::{Class, Judgement, Part, Ruling},
 };
 
-use super::{Judge, print, shell};
-use crate::{exit::Exit, problem::Problem, screen::visible, setup::Setup};
+use super::{Judge, shell};
+use crate::{exit::Exit, output::print, problem::Problem, screen::visible, setup::Setup};
 
 pub(super) fn run(setup: &Setup, command: &str, json: bool) -> Result<Exit, Problem> {
     let judge = Judge::new(setup)?;

@@ -15,9 +15,9 @@ use windlass::{
 
 use super::{
     answers::{Answers, everywhere},
-    files, print,
+    files,
 };
-use crate::{args::Suggest, exit::Exit, problem::Problem, screen::visible, setup::Setup};
+use crate::{args::Suggest, exit::Exit, output::print, problem::Problem, screen::visible, setup::Setup};
 
 /// How many sessions, and how many files of calls outside of any, are looked at, newest first.
 const MAX_SESSIONS: usize = 100;

@@ -5,8 +5,8 @@ use std::path::Path;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::{Judge, files, print, word};
-use crate::{exit::Exit, problem::Problem, screen::visible, setup::Setup};
+use super::{Judge, files, word};
+use crate::{exit::Exit, output::print, problem::Problem, screen::visible, setup::Setup};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

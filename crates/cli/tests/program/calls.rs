@@ -338,3 +338,10 @@ fn a_report_holds_the_session_the_machine_and_the_configuration() {
     // Nothing is overwritten.
     user.run(&to_file).assert_code(2);
 }
+
+#[test]
+fn an_end_that_no_call_can_have_is_told_with_those_there_are() {
+    let ended = User::new().run(&["history", "--status", "nonsense"]);
+    ended.assert_code(2);
+    assert!(ended.stderr.contains("permission_denied") && ended.stderr.contains("running"), "{ended:#?}");
+}

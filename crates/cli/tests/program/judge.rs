@@ -1,6 +1,6 @@
 //! Verdicts: shown to people with `call --judge`, to models behind a result, and lowered by a model that is asked.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{Call, FULL_ACCESS, Server, User, Wire, command};
 
@@ -93,5 +93,20 @@ fn a_model_that_is_asked_can_lower_a_verdict() {
         // All three are paid for.
         let usage = ended.events().iter().find_map(|event| event.pointer("/usage/output_tokens").cloned());
         assert_eq!(usage, Some(json!(6)));
+    }
+}
+
+#[test]
+fn a_no_is_an_answer_and_no_failure() {
+    let user = User::new();
+    user.file("a", "1\n");
+    user.file("b", "2\n");
+    for (command, code) in
+        [("grep x a", 0), ("diff a b", 0), ("test -f c", 0), ("grep x c", 1), ("sh -c 'exit 1'", 1)]
+    {
+        let ended = user.run(&["call", "--json", "shell_command", &json!({"command": command}).to_string()]);
+        ended.assert_code(code);
+        let told: Value = serde_json::from_str(&ended.stdout).unwrap();
+        assert_ne!(told["facts"]["exit"], json!({"code": 0}), "{command}: {told:#}");
     }
 }

@@ -153,4 +153,15 @@ fn time_and_ctrl_c_end_it_with_what_is_known() {
     let ended = running.end();
     ended.assert_code(130);
     assert!(ended.stdout.contains(known), "{ended:#?}");
+    let server = Server::start([Wire::Chat.says("no"), Reply(vec![Step::Hang])]);
+    let user = user_of(&server);
+    let mut running = user.start(&["models", "probe"]);
+    running.until_stderr("native: one call:");
+    running.signal("INT");
+    let ended = running.end();
+    ended.assert_code(130);
+    assert!(
+        ended.stdout.contains("not enough is known") && !ended.stdout.contains("cannot be"),
+        "{ended:#?}"
+    );
 }

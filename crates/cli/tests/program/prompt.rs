@@ -88,3 +88,13 @@ fn an_image_may_come_without_words() {
     assert_eq!(content.as_array().unwrap().len(), 1);
     assert_eq!(content[0]["type"], "input_image");
 }
+
+#[test]
+fn a_model_is_told_that_nobody_can_be_asked() {
+    let server = Server::start([Wire::Responses.says("ok")]);
+    let user = User::new();
+    user.use_server(&server, Wire::Responses);
+    user.run(&["exec", "-a", "on-request", "hi"]).assert_code(0);
+    let told = server.requests()[0].body.to_string();
+    assert!(told.contains("nobody can be asked: what would need approval is refused"), "{told}");
+}

@@ -190,3 +190,29 @@ fn every_line_of_a_session_file_is_a_record() {
     let secret = fs::metadata(&user.sessions()[0]).unwrap();
     assert_eq!(std::os::unix::fs::PermissionsExt::mode(&secret.permissions()) & 0o777, 0o600);
 }
+
+#[test]
+fn a_session_is_not_taken_up_by_rules_because_a_key_is_missing_today() {
+    let user = User::new();
+    let script = user.script(&json!([{"text": "one"}, {"text": "two"}]));
+    let provider = |key: &str| {
+        user.configure(&format!(
+            "[model_providers.mine]\nwire_api = \"scripted\"\nscript = \"{script}\"\n{key}"
+        ));
+    };
+    provider("");
+    user.run(&["exec", "--provider", "mine", "-m", "m", "hi"]).assert_code(0);
+    provider("env_key = \"MY_LLM_KEY\"\n");
+    let ended = user.run(&["exec", "resume", "--last", "go on"]);
+    ended.assert_code(2);
+    let expected =
+        "error: this session was held with `m` of provider `mine`; `MY_LLM_KEY` is not set; set it";
+    assert!(ended.stderr.contains(expected), "{ended:#?}");
+    provider("");
+    let ended = user.run(&["exec", "resume", "--last", "go on"]);
+    assert!(ended.stderr.contains("choose it with `--provider mine`"), "{ended:#?}");
+    assert_eq!(
+        user.run(&["exec", "--provider", "mine", "-m", "m", "resume", "--last", "go on"]).stdout,
+        "two\n"
+    );
+}

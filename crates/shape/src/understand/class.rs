@@ -2,19 +2,20 @@
 
 use std::{error::Error as _, io};
 
-use windlass_contract::{Denial, Exit, ExitClass, Facts, HostError, Layer, Proof, ToolError};
+use windlass_contract::{Criteria, Denial, Exit, ExitClass, Facts, HostError, Layer, Proof, ToolError};
 
 /// What shells end with if they cannot find or execute a program.
 const NOT_FOUND: i32 = 127;
 const NOT_EXECUTABLE: i32 = 126;
 
 /// The class of what was observed; none if no command has ended.
-pub(crate) fn class_of(facts: &Facts, denials: &[Denial]) -> Option<ExitClass> {
+pub(crate) fn class_of(facts: &Facts, criteria: &Criteria, denials: &[Denial]) -> Option<ExitClass> {
     let exit = facts.exit()?;
     let observed = |denial: &&Denial| denial.proof == Proof::Observed;
     let over_memory = |denial: &Denial| denial.layer == Layer::Limit && denial.what == "memory";
     Some(match exit {
         Exit::Code(0) => ExitClass::Ok,
+        Exit::Code(1) if criteria.one_is_an_answer => ExitClass::Ok,
         Exit::TimedOut => ExitClass::TimedOut,
         Exit::Cancelled => ExitClass::Cancelled,
         _ if denials.iter().filter(observed).any(over_memory) => ExitClass::KilledForMemory,
@@ -69,7 +70,7 @@ mod tests {
                 proof: *proof,
             })
             .collect();
-        class_of(&facts, &denials)
+        class_of(&facts, &Criteria::default(), &denials)
     }
 
     #[test]
@@ -92,7 +93,7 @@ mod tests {
         ] {
             assert_eq!(class(exit, denials), Some(expected), "{exit:?}");
         }
-        assert_eq!(class_of(&Facts::None, &[]), None);
+        assert_eq!(class_of(&Facts::None, &Criteria::default(), &[]), None);
     }
 
     #[test]
