@@ -1,7 +1,9 @@
-//! Checks, benchmarks and data of this workspace: `cargo xtask tidy`, `cargo xtask bench`, `cargo xtask languages FILE`.
+//! Checks, benchmarks and data of this workspace: `cargo xtask tidy`, `cargo xtask platforms`, `cargo xtask bench`,
+//! `cargo xtask languages FILE`.
 
 mod bench;
 mod languages;
+mod platforms;
 mod tidy;
 
 use std::{path::PathBuf, process::ExitCode};
@@ -11,9 +13,10 @@ fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
     let done = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["tidy"] => tidy::run(&root),
+        ["platforms"] => platforms::run(&root),
         ["bench"] => bench::run(&root),
         ["languages", file] => languages::run(&root, file.as_ref()),
-        _ => Err(vec!["usage: cargo xtask tidy | bench | languages FILE".to_owned()]),
+        _ => Err(vec!["usage: cargo xtask tidy | platforms | bench | languages FILE".to_owned()]),
     };
     match done {
         Ok(report) => {

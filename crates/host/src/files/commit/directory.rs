@@ -64,7 +64,7 @@ impl Directories {
 
 fn identity_of(handle: &OwnedFd) -> io::Result<(u64, u64)> {
     let stat = fstat(handle)?;
-    Ok((stat.st_dev, stat.st_ino))
+    Ok((stat.st_dev as _, stat.st_ino))
 }
 
 #[cfg(test)]

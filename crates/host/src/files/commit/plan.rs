@@ -144,14 +144,14 @@ impl Slot {
             }),
             stamp: found.as_ref().map(stamp),
             folders: self.made.clone(),
-            other_names: self.before.as_ref().map_or(0, |before| before.stat.st_nlink.saturating_sub(1)),
+            other_names: self.before.as_ref().map_or(0, |before| before.stat.st_nlink.saturating_sub(1) as _),
         }
     }
 }
 
 fn stamp(found: &Stat) -> Stamp {
     Stamp {
-        device: found.st_dev,
+        device: found.st_dev as _,
         inode: found.st_ino,
         size_bytes: u64::try_from(found.st_size).unwrap_or_default(),
         changed: (found.st_ctime, i64::try_from(found.st_ctime_nsec).unwrap_or_default()),
