@@ -177,7 +177,7 @@ pub(crate) struct ExecOptions {
     /// Play back a script instead of asking a model (see docs/scripts.md).
     #[arg(long, value_name = "FILE", conflicts_with = "provider", global = true)]
     pub(crate) script: Option<PathBuf>,
-    /// Another directory the agent may write to, once there is a sandbox that could keep it from writing there.
+    /// Another directory the agent may write to where it may write at all, as with `-s workspace-write`. May be repeated.
     #[arg(long = "add-dir", value_name = "DIR", global = true)]
     pub(crate) add_dir: Vec<PathBuf>,
     /// A JSON Schema the final answer must fit.

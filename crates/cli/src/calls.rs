@@ -81,31 +81,6 @@ fn parsed(text: &str, now: Timestamp) -> Option<Timestamp> {
     now.checked_sub(Duration::from_secs(count.checked_mul(seconds)?)).ok()
 }
 
-/// The widest column.
-const WIDEST: usize = 80;
-
-/// Columns under their titles. The last column is as long as it likes.
-pub(crate) fn table<const N: usize>(titles: [&str; N], rows: &[[String; N]]) -> String {
-    let width = |column: usize| {
-        let cells = rows.iter().map(|row| row[column].chars().count());
-        // A longer cell stands out; where all were as wide as that, nobody could read the others.
-        cells.chain([titles[column].len()]).max().unwrap_or(0).min(WIDEST)
-    };
-    let widths: Vec<_> = (0..N).map(width).collect();
-    let line = |cells: [&str; N]| {
-        let padded = cells.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}"));
-        format!("{}\n", padded.collect::<Vec<_>>().join("  ").trim_end())
-    };
-    let head = if io::stdout().is_terminal() { bold(&line(titles)) } else { line(titles) };
-    let rows = rows.iter().map(|row| line(row.each_ref().map(String::as_str)));
-    std::iter::once(head).chain(rows).collect()
-}
-
-fn bold(text: &str) -> String {
-    let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    if wanted { format!("\x1b[1m{}\x1b[0m\n", text.trim_end()) } else { text.to_owned() }
-}
-
 /// How many tokens so many bytes are, about: what models count exactly, each counts its own way.
 pub(crate) fn tokens(bytes: u64) -> u64 {
     bytes.div_ceil(4)
@@ -120,13 +95,20 @@ pub(crate) fn brief(time: Duration) -> String {
     }
 }
 
-/// The first words of a text, on one line: on a terminal so many, elsewhere all.
-pub(crate) fn one_line(text: &str, most: usize) -> String {
-    let words = visible(&text.split_whitespace().collect::<Vec<_>>().join(" "));
-    if !io::stdout().is_terminal() || words.chars().count() <= most {
-        return words;
-    }
-    words.chars().take(most).chain(['…']).collect()
+/// A time: all of it for programs, and for a person as lists of files have it.
+pub(crate) fn when(time: Timestamp) -> String {
+    if io::stdout().is_terminal() { short(time, Timestamp::now()) } else { format!("{time:.0}") }
+}
+
+fn short(time: Timestamp, now: Timestamp) -> String {
+    const HALF_A_YEAR: Duration = Duration::from_secs(182 * 24 * 60 * 60);
+    let recent = now.checked_sub(HALF_A_YEAR).is_ok_and(|then| time > then);
+    time.strftime(if recent { "%m-%d %H:%MZ" } else { "%Y-%m-%d" }).to_string()
+}
+
+/// A text on one line.
+pub(crate) fn one_line(text: &str) -> String {
+    visible(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 #[cfg(test)]
@@ -155,6 +137,14 @@ mod tests {
             let parsed = parsed(text, now).map(|time| time.to_string());
             assert_eq!(parsed.as_deref(), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn times_long_ago_have_a_year_and_others_a_minute() {
+        let now = "2026-11-16T10:00:00Z".parse().unwrap();
+        let told =
+            ["2026-11-16T04:12:09Z", "2025-11-16T04:12:09Z"].map(|time| short(time.parse().unwrap(), now));
+        assert_eq!(told, ["11-16 04:12Z", "2025-11-16"]);
     }
 
     #[test]

@@ -14,17 +14,15 @@ use windlass::{
 
 use crate::{
     args::{Common, History},
-    calls::{self, brief, one_line, table, tokens},
+    calls::{self, brief, one_line, tokens},
     exit::Exit,
     output::print,
     paths::Paths,
     problem::Problem,
     screen::visible,
     setup::Setup,
+    table::Table,
 };
-
-/// So much of an input is shown on a terminal.
-const INPUT_CHARACTERS: usize = 60;
 
 /// Runs the command.
 pub(crate) fn run(common: &Common, args: &History) -> Result<Exit, Problem> {
@@ -46,8 +44,9 @@ pub(crate) fn run(common: &Common, args: &History) -> Result<Exit, Problem> {
         crate::note("no calls are on record for that");
         return Ok(Exit::Done);
     }
-    let rows: Vec<_> = found.iter().map(|(call, input)| row(call, &seen(call, input, &setup))).collect();
-    print(&table(["CALL", "TIME", "TOOL", "STATUS", "TOOK", "INPUT"], &rows))
+    let rows = found.iter().map(|(call, input)| row(call, &seen(call, input, &setup))).collect();
+    let titles = ["CALL", "TIME", "TOOL", "STATUS", "TOOK", "INPUT"];
+    print(&Table { titles, expendable: &["TOOK", "TIME"], rows }.text())
 }
 
 /// An input as it is shown: on a terminal, paths inside this directory by their names in it.
@@ -106,8 +105,8 @@ fn row(call: &Call, input: &str) -> [String; 6] {
     }
     let duration = call.status.as_ref().map_or(String::new(), |_| brief(call.duration));
     let tool = visible(call.tool.as_str());
-    let time = format!("{:.0}", call.time);
-    [call.handle.clone(), time, tool, visible(&status), duration, one_line(input, INPUT_CHARACTERS)]
+    let time = calls::when(call.time);
+    [call.handle.clone(), time, tool, visible(&status), duration, one_line(input)]
 }
 
 /// What the index knows, for programs.

@@ -29,6 +29,7 @@ mod settings;
 mod setup;
 mod show;
 mod stats;
+mod table;
 mod telemetry;
 mod tools;
 mod undo;

@@ -8,12 +8,13 @@ use windlass::record::{By, Calls, Group};
 
 use crate::{
     args::{Common, Stats, StatsBy},
-    calls::{self, brief, table, tokens},
+    calls::{self, brief, tokens},
     exit::Exit,
     output::print,
     problem::Problem,
     screen::visible,
     setup::Setup,
+    table::Table,
 };
 
 /// Runs the command.
@@ -64,7 +65,7 @@ fn schemas(setup: &Setup) -> Result<BTreeMap<String, u64>, Problem> {
 }
 
 fn by_tool(groups: &[Group], schemas: &BTreeMap<String, u64>) -> String {
-    let rows: Vec<_> = groups
+    let rows = groups
         .iter()
         .map(|group| {
             let schema = schemas.get(&group.name).map_or("-".to_owned(), |tokens| format!("~{tokens}"));
@@ -85,14 +86,13 @@ fn by_tool(groups: &[Group], schemas: &BTreeMap<String, u64>) -> String {
             ]
         })
         .collect();
-    table(
-        ["TOOL", "CALLS", "OK", "SAID", "P50", "P90", "P99", "TREND", "SCHEMA", "LAST", "FAILS MOSTLY WITH"],
-        &rows,
-    )
+    let titles =
+        ["TOOL", "CALLS", "OK", "SAID", "P50", "P90", "P99", "TREND", "SCHEMA", "LAST", "FAILS MOSTLY WITH"];
+    Table { titles, expendable: &["SCHEMA", "SAID", "LAST", "P99", "TREND", "P90"], rows }.text()
 }
 
 fn by_session(groups: &[Group]) -> String {
-    let rows: Vec<_> = groups
+    let rows = groups
         .iter()
         .map(|group| {
             let [p50, p90, _] = latency(group);
@@ -100,13 +100,14 @@ fn by_session(groups: &[Group]) -> String {
             [name, calls, rate(group), p50, p90, sparkline(&group.trend), last(group), worst(group)]
         })
         .collect();
-    table(["SESSION", "CALLS", "OK", "P50", "P90", "TREND", "LAST", "FAILS MOSTLY WITH"], &rows)
+    let titles = ["SESSION", "CALLS", "OK", "P50", "P90", "TREND", "LAST", "FAILS MOSTLY WITH"];
+    Table { titles, expendable: &["P90", "LAST", "TREND", "P50"], rows }.text()
 }
 
 fn by_error(groups: &[Group]) -> String {
-    let rows: Vec<_> =
+    let rows =
         groups.iter().map(|group| [visible(&group.name), group.calls.to_string(), last(group)]).collect();
-    table(["ERROR", "CALLS", "LAST"], &rows)
+    Table { titles: ["ERROR", "CALLS", "LAST"], expendable: &[], rows }.text()
 }
 
 fn rate(group: &Group) -> String {
@@ -126,7 +127,7 @@ fn latency(group: &Group) -> [String; 3] {
 }
 
 fn last(group: &Group) -> String {
-    format!("{:.0}", group.last)
+    calls::when(group.last)
 }
 
 fn worst(group: &Group) -> String {

@@ -1,0 +1,115 @@
+//! Tables: all of it for programs, and no wider than the terminal for people.
+
+use std::io::{self, IsTerminal};
+
+/// The widest column but the last.
+const WIDEST: usize = 80;
+
+/// The last column has at least so much room, before other columns are left out for it.
+const LAST: usize = 16;
+
+/// Columns under their titles. The last one is as long as it likes, where there is room.
+pub(crate) struct Table<'a, const N: usize> {
+    pub(crate) titles: [&'a str; N],
+    /// Which columns to leave out where there is no room, the first of these first.
+    pub(crate) expendable: &'a [&'a str],
+    pub(crate) rows: Vec<[String; N]>,
+}
+
+impl<const N: usize> Table<'_, N> {
+    /// For whoever reads stdout.
+    pub(crate) fn text(&self) -> String {
+        if !io::stdout().is_terminal() {
+            return self.lines(usize::MAX).concat();
+        }
+        let size = rustix::termios::tcgetwinsize(io::stdout());
+        let columns = size.map_or(0, |size| usize::from(size.ws_col));
+        let mut lines = self.lines(if columns == 0 { usize::MAX } else { columns });
+        if let Some(head) = lines.first_mut().filter(|_| wants_colour()) {
+            *head = format!("\x1b[1m{}\x1b[0m\n", head.trim_end());
+        }
+        lines.concat()
+    }
+
+    /// Its lines, the titles first, in no more characters each than this.
+    fn lines(&self, room: usize) -> Vec<String> {
+        let width = |column: usize| {
+            let cells = self.rows.iter().map(|row| row[column].chars().count());
+            cells.chain([self.titles[column].len()]).max().unwrap_or(0)
+        };
+        let mut widths: Vec<_> = (0..N).map(|column| (column, width(column))).collect();
+        for title in self.expendable {
+            if needed(&widths) > room {
+                widths.retain(|(column, _)| self.titles[*column] != *title);
+            }
+        }
+        let before = needed(&widths) - widths.last().map_or(0, |(_, width)| LAST.min(*width));
+        let last = room.saturating_sub(before).max(LAST);
+        let line = |cells: [&str; N]| {
+            let cell = |(at, (column, width)): (usize, &(usize, usize))| {
+                if at + 1 == widths.len() {
+                    return shortened(cells[*column], last);
+                }
+                // A longer cell stands out; where all were as wide as that, nobody could read the others.
+                let width = (*width).min(WIDEST);
+                format!("{:width$}", cells[*column])
+            };
+            let cells: Vec<_> = widths.iter().enumerate().map(cell).collect();
+            format!("{}\n", cells.join("  ").trim_end())
+        };
+        let rows = self.rows.iter().map(|row| line(row.each_ref().map(String::as_str)));
+        std::iter::once(line(self.titles)).chain(rows).collect()
+    }
+}
+
+/// How much room columns need, if the last gets no more than it must.
+fn needed(widths: &[(usize, usize)]) -> usize {
+    let all = widths.iter().enumerate().map(|(at, (_, width))| {
+        let most = if at + 1 == widths.len() { LAST } else { WIDEST };
+        (*width).min(most)
+    });
+    all.sum::<usize>() + 2 * widths.len().saturating_sub(1)
+}
+
+fn shortened(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    text.chars().take(most.saturating_sub(1)).chain(['…']).collect()
+}
+
+fn wants_colour() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(room: usize) -> Vec<String> {
+        let row = |name: &str, rest: &str| [name, "12", "2026-11-16T04:12:09Z", rest].map(str::to_owned);
+        Table {
+            titles: ["TOOL", "CALLS", "LAST", "MOSTLY"],
+            expendable: &["LAST", "CALLS"],
+            rows: vec![row("shell_command", "exit code 1, and a long story about how it came to this")],
+        }
+        .lines(room)
+    }
+
+    #[test]
+    fn a_table_is_as_wide_as_there_is_room() {
+        assert!(lines(usize::MAX)[1].ends_with("came to this\n"));
+        assert_eq!(
+            lines(80),
+            [
+                "TOOL           CALLS  LAST                  MOSTLY\n",
+                "shell_command  12     2026-11-16T04:12:09Z  exit code 1, and a long story about…\n"
+            ]
+        );
+        assert_eq!(lines(58)[1], "shell_command  12     exit code 1, and a long story about…\n");
+        assert_eq!(lines(36)[1], "shell_command  exit code 1, and a l…\n");
+        for room in [40, 60, 80, 120] {
+            assert!(lines(room).iter().all(|line| line.trim_end().chars().count() <= room), "{room}");
+        }
+    }
+}
