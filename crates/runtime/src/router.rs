@@ -1,5 +1,7 @@
 //! From a name and an input to a call that makes sense.
 
+mod size;
+
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
@@ -49,6 +51,7 @@ pub(crate) fn route<'a>(registry: &'a Registry, call: &ToolCall) -> Routed<'a> {
 
 /// Takes an input as it is if it fits, and with the fewest repairs that make it fit if it does not.
 fn understand(found: &Registered, input: &Input) -> Result<Understood, ToolError> {
+    size::check(input)?;
     let as_written = prepare(found, input, Vec::new());
     let (SpecKind::Function { parameters }, Input::Json(text)) = (&found.spec.kind, input) else {
         return as_written;
@@ -58,6 +61,9 @@ fn understand(found: &Registered, input: &Input) -> Result<Understood, ToolError
     if as_written.is_ok()
         && serde_json::from_str(text).is_ok_and(|value: Value| parameters.check(&value).is_empty())
     {
+        return as_written;
+    }
+    if text.len() > size::MOST_REPAIRED_BYTES {
         return as_written;
     }
     let why = match repair(parameters, text, Latitude::Exact) {

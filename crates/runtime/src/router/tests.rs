@@ -75,3 +75,14 @@ fn a_call_that_was_cut_off_is_told_so_and_not_run() {
     assert!(told.starts_with("failed to parse function arguments: EOF"), "{told}");
     assert!(told.contains("the arguments stop in the middle, and nothing was run"), "{told}");
 }
+
+#[test]
+fn what_is_too_much_to_look_at_is_refused_and_what_is_long_is_not_repaired() {
+    let deep = format!(r#"{{"path":{}"#, "[".repeat(1000));
+    assert!(routed("change", &deep).unwrap_err().contains("nested deeper"));
+    let long = |lines: &str| format!(r#"{{"path":"{}","lines":{lines}}}"#, "x".repeat(1_100_000));
+    assert_eq!(routed("change", &long("1")), Ok(Vec::new()));
+    let short = r#"{"path":"x","lines":"1"}"#;
+    assert_eq!(routed("change", short).map(|repairs| repairs.len()), Ok(1));
+    assert!(routed("change", &long("\"1\"")).unwrap_err().contains("must be integer"));
+}
