@@ -88,3 +88,22 @@ fn where_the_input_is_cut_makes_no_difference() {
         assert_eq!(String::from_utf8(out).unwrap(), whole);
     }
 }
+
+#[test]
+fn what_is_cleaned_has_nothing_left_to_clean() {
+    let files = [
+        include_str!("cases/secrets.txt"),
+        include_str!("cases/more-secrets.txt"),
+        include_str!("cases/unseen-secrets.txt"),
+        include_str!("cases/look-alikes.txt"),
+    ];
+    let cases = files.iter().flat_map(|file| cases(file));
+    let again: Vec<_> = cases
+        .filter_map(|case| {
+            let cleaned = Secrets::default().clean(&case.text).into_owned();
+            let twice = Secrets::default().clean(&cleaned).into_owned();
+            (twice != cleaned).then(|| format!("{cleaned}  -> {twice}"))
+        })
+        .collect();
+    assert!(again.is_empty(), "{} cleaned twice:\n{}", again.len(), again.join(""));
+}

@@ -5,6 +5,8 @@ use std::{
     ops::Range,
 };
 
+use super::{bytes::Bytes, labels};
+
 /// What a block begins and ends with.
 const BEGIN: &[u8] = b"-----BEGIN ";
 const END: &[u8] = b"-----END";
@@ -183,6 +185,10 @@ pub(super) fn body_before(line: &[u8]) -> usize {
 
 /// How far the body goes on in the line of the title: `\n` in strings, or nothing but base64.
 pub(super) fn body_in_line(rest: &[u8]) -> usize {
+    // It was cleaned before.
+    if rest.starts_with(labels::MARK) {
+        return 0;
+    }
     memchr::memmem::find(rest, END).unwrap_or_else(|| {
         let is_body = |byte: &u8| is_base64(*byte) || b"\\ \t\r".contains(byte);
         rest.iter().take_while(|byte| is_body(byte)).count()
@@ -235,5 +241,6 @@ fn is_body(text: &[u8], lines: usize) -> bool {
 }
 
 fn is_base64(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"+/=".contains(&byte)
+    static BASE64: Bytes = Bytes::alphanumeric_and(b"+/=");
+    BASE64.has(byte)
 }

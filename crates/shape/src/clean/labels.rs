@@ -7,6 +7,9 @@ use std::{
     sync::LazyLock,
 };
 
+/// What stands where a secret was begins with this.
+pub(super) const MARK: &[u8] = b"[REDACTED:";
+
 /// How many secrets are told apart; what comes later has no number.
 const MAX_SECRETS: usize = 65_536;
 
@@ -42,7 +45,7 @@ impl Labels {
             return;
         }
         let (start, number) = (out.len(), self.given.len() + 1);
-        out.extend_from_slice(b"[REDACTED:");
+        out.extend_from_slice(MARK);
         out.extend_from_slice(rule.as_bytes());
         if number <= MAX_SECRETS {
             // Memory does not run out of room.

@@ -5,9 +5,12 @@ use std::sync::LazyLock;
 use memchr::memmem::Finder;
 
 use super::{Kind, MAX_OFFER, MAX_PHRASE, Named, is_quote};
+use crate::clean::labels;
 
 /// How long an entry of `.netrc` may be up to its password.
 const MAX_ENTRY: usize = 512;
+/// What stands for a secret that was cleaned before.
+static LABEL: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(labels::MARK));
 /// What such an entry has before it.
 static ENTRY: LazyLock<[Finder<'static>; 2]> = LazyLock::new(|| ["login ", "machine "].map(Finder::new));
 
@@ -92,7 +95,9 @@ impl Named<'_> {
         let word = rest.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
         let is_word = |words: &[&[u8]]| words.iter().any(|each| rest[..word].eq_ignore_ascii_case(each));
         if is_word(&[b"for", b"generated", b"of"]) {
+            // The colon of a label is none of the phrase.
             let near = &rest[..rest.len().min(MAX_PHRASE)];
+            let near = &near[..LABEL.find(near).unwrap_or(near.len())];
             let end = near.iter().position(|byte| b":=".contains(byte));
             let end = end.or_else(|| memchr::memmem::find(near, b" is ").map(|at| at + 3))?;
             return Some((Separator::Phrase, at + end + 1));
