@@ -20,6 +20,7 @@ mod place;
 mod rules;
 mod scan;
 mod spoken;
+mod token;
 mod value;
 mod words;
 

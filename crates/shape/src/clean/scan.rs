@@ -9,7 +9,7 @@ use super::{
     line::Line,
     option, place,
     rules::{self, RULES},
-    spoken,
+    spoken, token,
     words::Words,
 };
 
@@ -48,10 +48,10 @@ const ANCHORS: &[(&str, Matcher)] = &[
     ("auth", place::registry),
     ("cookie:", place::cookie),
     ("identified", place::identified),
-    ("eyJ", place::jwt),
-    (":AA", place::telegram),
-    ("Q~", place::azure),
-    ("discord", place::discord),
+    ("eyJ", token::jwt),
+    (":AA", token::telegram),
+    ("Q~", token::azure),
+    ("discord", token::discord),
     (":5432:", place::pgpass),
     (":5433:", place::pgpass),
     (":6432:", place::pgpass),
@@ -67,8 +67,8 @@ const ANCHORS: &[(&str, Matcher)] = &[
     ("dockerconfigjson", assign::find),
     ("jdbc:oracle:thin:", place::oracle),
     ("sqlplus ", place::oracle),
-    ("\"d\":", place::jwk),
-    ("LS0tLS1CRUdJTi", place::encoded_key),
+    ("\"d\":", token::jwk),
+    ("LS0tLS1CRUdJTi", token::encoded_key),
     ("\"key\":", place::account),
 ];
 
@@ -173,7 +173,7 @@ fn key(line: &[u8], at: &Range<usize>, found: &mut Vec<Found>) -> Option<Next> {
     let range = at.start..at.start + length;
     let resume = range.end;
     if rule.label == "aws-access-key" {
-        place::beside_aws_key(line, range.end, found);
+        token::beside_aws_key(line, range.end, found);
     }
     found.push(Found { range, label: rule.label, why: rule.what });
     Some(Next::at(resume))

@@ -10,7 +10,7 @@ const PLACES: usize = 4;
 /// How many bits there are for words to share.
 const GROUPS: usize = 64;
 /// So many places are looked at in one step.
-const STEP: usize = 4;
+const STEP: usize = 8;
 /// For which these bytes are needed.
 const WINDOW: usize = STEP + PLACES - 1;
 
@@ -71,7 +71,7 @@ impl Words {
             let masks = match text.get(at..)? {
                 [] => return None,
                 rest => match rest.first_chunk() {
-                    Some(bytes) => self.masks(*bytes),
+                    Some(bytes) => self.masks(bytes),
                     None => self.masks_at_end(rest),
                 },
             };
@@ -86,7 +86,7 @@ impl Words {
 
     /// The groups at some places in a row, given the bytes from the first of them on.
     #[inline]
-    fn masks(&self, bytes: [u8; WINDOW]) -> [u64; STEP] {
+    fn masks(&self, bytes: &[u8; WINDOW]) -> [u64; STEP] {
         std::array::from_fn(|step| self.groups_at(std::array::from_fn(|place| bytes[step + place])))
     }
 
@@ -95,11 +95,21 @@ impl Words {
     fn masks_at_end(&self, rest: &[u8]) -> [u64; STEP] {
         let mut bytes = [0; WINDOW];
         bytes.iter_mut().zip(rest).for_each(|(byte, rest)| *byte = *rest);
-        self.masks(bytes)
+        self.masks(&bytes)
     }
 
     fn word_among(&self, text: &[u8], at: usize, masks: &[u64; STEP]) -> Option<(usize, Range<usize>)> {
-        masks.iter().enumerate().find_map(|(step, mask)| self.word_at(text, at + step, *mask))
+        let is_open = |(step, mask): (usize, &u64)| u32::from(*mask != 0) << step;
+        let mut steps: u32 = masks.iter().enumerate().map(is_open).sum();
+        while steps != 0 {
+            let step = steps.trailing_zeros() as usize;
+            let found = self.word_at(text, at + step, masks[step]);
+            if found.is_some() {
+                return found;
+            }
+            steps &= steps - 1;
+        }
+        None
     }
 
     #[inline]
@@ -109,9 +119,6 @@ impl Words {
     }
 
     fn word_at(&self, text: &[u8], at: usize, mut mask: u64) -> Option<(usize, Range<usize>)> {
-        if mask == 0 {
-            return None;
-        }
         let (text, mut longest) = (&text[at..], None::<&Word>);
         let head = head(text);
         while mask != 0 {

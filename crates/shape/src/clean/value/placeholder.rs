@@ -79,12 +79,16 @@ static PLACEHOLDERS: LazyLock<Words> =
 
 /// Whether the part of a key behind its prefix was made up for a document.
 pub(in crate::clean) fn is_placeholder_key(key: &[u8]) -> bool {
-    let mut seen = [0_u64; 4];
-    for byte in key {
-        seen[usize::from(byte / 64)] |= 1 << (byte % 64);
-    }
-    let different: u32 = seen.iter().map(|bits| bits.count_ones()).sum();
-    different <= 6 && key.len() >= 12 || is_placeholder(key)
+    key.len() >= 12 && !has_more_bytes(key, 6) || is_placeholder(key)
+}
+
+/// Whether more than so many different bytes are in a text.
+fn has_more_bytes(text: &[u8], most: usize) -> bool {
+    let (mut seen, mut different) = ([false; 256], 0);
+    text.iter().any(|byte| {
+        different += usize::from(!std::mem::replace(&mut seen[usize::from(*byte)], true));
+        different > most
+    })
 }
 
 /// Whether the value says of itself that another one goes there.

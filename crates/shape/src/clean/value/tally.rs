@@ -24,7 +24,7 @@ pub(super) const DOT: u8 = 8;
 /// What a path has between its parts.
 pub(super) const SLASH: u8 = 16;
 
-const FLAGS: [u8; 256] = {
+static FLAGS: [u8; 256] = {
     let mut flags = [0; 256];
     let mut byte = 0_u8;
     while byte < 128 {
@@ -42,13 +42,29 @@ const FLAGS: [u8; 256] = {
     flags
 };
 
-/// What a byte counts as: small letters are 0 and capitals 1, which makes a change of case cheap to see.
-const CLASSES: [u8; 256] = {
-    // Beyond ASCII there are letters, most of them without case.
-    let mut classes = [0; 256];
+/// The case of a byte: none, or one of two that differ by one bit, which makes a change of case cheap to see. Beyond
+/// ASCII there are letters, most of them without case, that count as small ones.
+static CASES: [u8; 256] = {
+    let mut cases = [0; 256];
     let mut byte = 0_u8;
     while byte < 128 {
-        classes[byte as usize] = match byte {
+        cases[byte as usize] = match byte {
+            b'a'..=b'z' => 0,
+            b'A'..=b'Z' => 1,
+            _ => 2,
+        };
+        byte += 1;
+    }
+    cases
+};
+
+/// A one in the lane in which a byte is counted. All counts are in one number: as elements of a list, each would wait for
+/// the one before to be stored.
+static LANES: [u64; 256] = {
+    let mut lanes = [1; 256];
+    let mut byte = 0_u8;
+    while byte < 128 {
+        let lane = match byte {
             b'a'..=b'z' => 0,
             b'A'..=b'Z' => 1,
             b'0'..=b'9' => 2,
@@ -56,27 +72,27 @@ const CLASSES: [u8; 256] = {
             b' ' | b'\t' => 4,
             _ => 5,
         };
+        lanes[byte as usize] = 1 << (8 * lane);
         byte += 1;
     }
-    classes
+    lanes
 };
 
 /// So many bytes are counted before a lane of eight bits could overflow.
 const ROUND: usize = 255;
 
-/// The lane in which the changes of case are counted, behind those of the classes.
+/// The lane in which the changes of case are counted, behind those of the kinds.
 const CHANGES: usize = 6;
 
 pub(super) fn tally(value: &[u8]) -> Tally {
-    let (mut counts, mut before, mut flags) = ([0_usize; CHANGES + 1], 5, 0);
+    let (mut counts, mut before, mut flags) = ([0_usize; CHANGES + 1], 2, 0);
     for round in value.chunks(ROUND) {
-        // All counts in one number: as elements of a list, each would wait for the one before to be stored.
         let mut lanes = 0_u64;
         for byte in round {
-            let class = CLASSES[usize::from(*byte)];
-            lanes += 1 << (8 * class);
-            lanes += u64::from(before | class == 1 && before != class) << (8 * CHANGES);
-            before = class;
+            let case = CASES[usize::from(*byte)];
+            lanes += LANES[usize::from(*byte)];
+            lanes += u64::from(before ^ case == 1) << (8 * CHANGES);
+            before = case;
             flags |= FLAGS[usize::from(*byte)];
         }
         for (count, lane) in counts.iter_mut().zip(lanes.to_le_bytes()) {

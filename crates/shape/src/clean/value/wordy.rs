@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use super::tally::tally;
-use crate::clean::dictionary::Dictionary;
+use crate::clean::{bytes::Bytes, dictionary::Dictionary};
 
 /// Words with digits that are names of things.
 const KNOWN_WORDS: &[&[u8]] = &[
@@ -150,7 +150,16 @@ pub(super) fn is_unlike_words(value: &[u8]) -> bool {
 
 /// Whether every part of the value is a word, a word with a number behind it, or a short number.
 pub(in crate::clean) fn is_wordy(value: &[u8]) -> bool {
-    value.split(|byte| matches!(byte, b'_' | b'-' | b'.' | b'/' | b':')).all(is_word)
+    static JOINTS: Bytes = Bytes::of(b"_-./:");
+    let mut rest = value;
+    loop {
+        let (part, after) = rest.split_at(JOINTS.until(rest));
+        if !is_word(part) {
+            return false;
+        }
+        let [_, after @ ..] = after else { return true };
+        rest = after;
+    }
 }
 
 fn is_word(part: &[u8]) -> bool {
