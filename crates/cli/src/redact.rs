@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// So much is read at once.
-const PIECE_BYTES: usize = 256 * 1024;
+const PIECE_BYTES: usize = 1024 * 1024;
 /// A larger `.env` file is something else.
 const MAX_ENV_FILE_BYTES: u64 = 1024 * 1024;
 /// The names under which `.env` files are looked for in a directory.
