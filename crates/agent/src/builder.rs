@@ -1,34 +1,26 @@
-//! Puts an agent together. The one file that names concrete types.
+//! Puts an agent together. The one file, with those below it, that names concrete types.
 
-use std::{
-    collections::BTreeMap,
-    fmt,
-    num::NonZeroU64,
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+mod session;
+
+use std::{collections::BTreeMap, fmt, num::NonZeroU64, path::PathBuf, sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 use windlass_contract::{
-    AnyTool, Approver, Archive, Event, EventSink, Item, Journal, JournalError, ModelClient, Record, Rulebook,
-    SessionMeta, Silent, ThreadId, TurnContext,
+    AnyTool, Approver, Event, EventSink, Journal, JournalError, ModelClient, Rulebook, Silent, TurnContext,
 };
-use windlass_host::{Machine, Mended, Window};
-use windlass_record::{
-    Edits, Followed, Keep, Outside, Repair, SessionError, SessionFile, Trouble, Which, new_thread_id, outputs,
-};
+use windlass_host::{Machine, Window};
+use windlass_record::{Edits, Keep, SessionError, Which, outputs};
 use windlass_runtime::{
     Budget, CleanEvents, CleanQuestions, Deferral, DefinitionErrors, Gate, Policy, Registry, RegistryBuilder,
     Review, SearchForm, Secrets, Shaper, Toolbox, Verdicts,
 };
 use windlass_tools::OutputPlace;
 
+use self::session::{Forgetful, mend};
 use crate::{
     Agent, Family, Toolset,
     announce::Announcer,
     catalogue::catalogue,
-    context::{INSTRUCTIONS, Surroundings, opening},
     history::History,
     offered::Offered,
     reviewer::{ModelReviewer, Shared},
@@ -248,27 +240,6 @@ impl AgentBuilder {
         Ok(self.around(registry, journal, events, Budget::default(), Review::default()))
     }
 
-    /// Where calls without a session are written down.
-    fn outside(&self, home: &Path) -> Outside {
-        Outside::new(home.to_owned(), self.meta(new_thread_id(), String::new()), self.warning())
-    }
-
-    /// A session whose calls enter the index.
-    fn followed(&self, file: SessionFile, home: &Path) -> Followed {
-        Followed::new(file, home, self.keep, self.warning())
-    }
-
-    /// Tells whoever watches what went wrong with something that is not worth stopping for.
-    fn warning(&self) -> Trouble {
-        let events = self.watched();
-        Box::new(move |message| events.emit(&Event::Warning { message }))
-    }
-
-    fn meta(&self, id: ThreadId, instructions: String) -> SessionMeta {
-        let version = env!("CARGO_PKG_VERSION").to_owned();
-        SessionMeta { id, cwd: self.policy.cwd.clone(), version, instructions }
-    }
-
     /// Puts it all together.
     pub fn build(mut self) -> Result<Agent, BuildError> {
         let model = self.model.take().ok_or(BuildError::NoModel)?;
@@ -402,105 +373,5 @@ impl AgentBuilder {
             journal,
             events,
         }
-    }
-
-    /// Begins a session, or takes one up.
-    fn begin(&self, context: &TurnContext) -> Result<Begun, BuildError> {
-        match (&self.home, &self.resume) {
-            (None, Some(_)) => Err(BuildError::ResumeWithoutHome),
-            (Some(home), Some(which)) => self.take_up(home, which, context),
-            (home, None) => self.start(home.as_deref()),
-        }
-    }
-
-    fn take_up(&self, home: &Path, which: &Which, context: &TurnContext) -> Result<Begun, BuildError> {
-        let (file, session) = SessionFile::resume(home, which)?;
-        if let Some(then) = session.context.as_ref().filter(|then| then.provider != context.provider)
-            && self.same_provider
-        {
-            let (provider, model) = (then.provider.clone(), then.model.clone());
-            return Err(BuildError::OtherProvider { provider, model });
-        }
-        let same =
-            session.context.is_some_and(|then| then.cwd == context.cwd && then.policy == context.policy);
-        let opening = if same { Vec::new() } else { vec![self.surroundings(&self.shell()).item()] };
-        Ok(Begun {
-            thread: session.meta.id,
-            instructions: session.meta.instructions,
-            journal: Arc::new(self.followed(file, home)),
-            history: session.history,
-            repairs: session.repaired,
-            opening,
-        })
-    }
-
-    fn start(&self, home: Option<&Path>) -> Result<Begun, BuildError> {
-        let thread = new_thread_id();
-        let instructions = self.instructions.clone().unwrap_or_else(|| INSTRUCTIONS.to_owned());
-        let journal: Arc<dyn Journal> = match home {
-            None => Arc::new(Forgetful),
-            Some(home) => {
-                let meta = self.meta(thread.clone(), instructions.clone());
-                Arc::new(self.followed(SessionFile::create(home, &meta)?, home))
-            }
-        };
-        let opening = opening(&self.surroundings(&self.shell()), self.developer_instructions.as_deref());
-        Ok(Begun { thread, instructions, journal, history: Vec::new(), repairs: Vec::new(), opening })
-    }
-
-    fn surroundings<'a>(&'a self, shell: &'a Path) -> Surroundings<'a> {
-        Surroundings { policy: &self.policy, shell, attended: self.approver.is_some() }
-    }
-
-    fn shell(&self) -> PathBuf {
-        self.builtin.clone().unwrap_or_default().shell_program
-    }
-}
-
-/// A session at its beginning.
-struct Begun {
-    thread: ThreadId,
-    instructions: String,
-    journal: Arc<dyn Journal>,
-    /// On record already.
-    history: Vec<Item>,
-    repairs: Vec<Repair>,
-    /// Not yet on record.
-    opening: Vec<Item>,
-}
-
-/// Finishes or takes back changes to files that a process did not live to finish, and says so.
-fn mend(edits: &Edits, events: &dyn EventSink) {
-    let warn = |message: String| events.emit(&Event::Warning { message });
-    let mended = match windlass_host::mend(edits.notes()) {
-        Ok(mended) => mended,
-        Err(error) => return warn(format!("cannot look for unfinished changes to files: {error}")),
-    };
-    for mended in mended {
-        match mended {
-            Mended::Finished => {}
-            Mended::PutBack(paths) => {
-                let paths =
-                    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
-                warn(format!(
-                    "an earlier run ended while it was changing files; they are as they were before: {paths}"
-                ));
-            }
-            Mended::Stuck { path, source } => {
-                let path = path.display();
-                warn(format!(
-                    "an earlier run ended while it was changing files; `{path}` cannot be put back: {source}"
-                ));
-            }
-        }
-    }
-}
-
-/// Writes nothing down.
-struct Forgetful;
-
-impl Journal for Forgetful {
-    fn append(&self, _record: &Record<'_>) -> Result<(), JournalError> {
-        Ok(())
     }
 }

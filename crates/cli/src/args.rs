@@ -1,5 +1,15 @@
 //! The command line. Its `--help` is the reference, so every doc comment here is user documentation.
 
+mod agent;
+mod calls;
+mod held;
+
+pub(crate) use self::{
+    agent::{Call, Exec, ExecAction, ExecOptions, ModelChoice, Models, Probe},
+    calls::{Audit, Feedback, History, Said, Stats, StatsBy, Undo},
+    held::{Config, Policy, Redact, SandboxRun, Suggest},
+};
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -90,14 +100,6 @@ Exit codes:
   1    none does
   2    wrong usage or configuration";
 
-const PROBE_EXIT_CODES: &str = "\
-Exit codes:
-  0    the model calls tools, in the way that is recommended
-  1    it does not, or its server could not be asked
-  2    wrong usage or configuration
-  4    the time was up
-  130  interrupted";
-
 const REDACT_EXIT_CODES: &str = "\
 Exit codes:
   0    all of the input was cleaned, whether or not there was something to hide
@@ -112,10 +114,6 @@ Exit codes:
   3    a call was refused because nobody could approve it, and nothing later made up for it
   4    a limit on time or tokens was reached, or the model went in circles
   130  interrupted";
-
-/// The ends a call can have, and that it has none.
-const STATUSES: [&str; 7] =
-    ["success", "error", "timeout", "rejected", "permission_denied", "not_found", "running"];
 
 /// Settings that every command takes.
 #[derive(Debug, Clone, Default, Args)]
@@ -147,316 +145,6 @@ pub(crate) struct Common {
     /// Work in this directory.
     #[arg(short = 'C', long = "cd", value_name = "DIR", global = true)]
     pub(crate) cd: Option<PathBuf>,
-}
-
-/// Run an agent until it answers.
-#[derive(Debug, Args)]
-pub(crate) struct Exec {
-    #[command(flatten)]
-    pub(crate) options: ExecOptions,
-    /// What to do. Without it, or with `-`, it is read from stdin; with it, stdin is never read.
-    pub(crate) prompt: Option<String>,
-    #[command(subcommand)]
-    pub(crate) action: Option<ExecAction>,
-}
-
-#[derive(Debug, Clone, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
-pub(crate) struct ExecOptions {
-    /// Print one JSON event per line on stdout, and nothing else.
-    #[arg(long, global = true)]
-    pub(crate) json: bool,
-    /// The same for client libraries that take every exit code but 0 for a crash: a completed turn exits with 0.
-    #[arg(long, hide = true, global = true)]
-    pub(crate) experimental_json: bool,
-    /// With --json: also print every piece of text and output as it arrives.
-    #[arg(long, global = true)]
-    pub(crate) deltas: bool,
-    #[command(flatten)]
-    pub(crate) choice: ModelChoice,
-    /// Play back a script instead of asking a model (see docs/scripts.md).
-    #[arg(long, value_name = "FILE", conflicts_with = "provider", global = true)]
-    pub(crate) script: Option<PathBuf>,
-    /// Another directory the agent may write to where it may write at all, as with `-s workspace-write`. May be repeated.
-    #[arg(long = "add-dir", value_name = "DIR", global = true)]
-    pub(crate) add_dir: Vec<PathBuf>,
-    /// A JSON Schema the final answer must fit.
-    #[arg(long = "output-schema", value_name = "FILE", global = true)]
-    pub(crate) output_schema: Option<PathBuf>,
-    /// Write the final answer to this file as well.
-    #[arg(short = 'o', long = "output-last-message", value_name = "FILE", global = true)]
-    pub(crate) output_last_message: Option<PathBuf>,
-    /// An image to show the model. May be repeated.
-    #[arg(short = 'i', long = "image", value_name = "FILE", global = true)]
-    pub(crate) image: Vec<PathBuf>,
-    /// Tools of your own, as programs: one JSON object per line with `name`, `description`, `parameters` (a JSON Schema) and
-    /// `command` (a list; the arguments of a call are added to it as JSON). See docs/tools.md.
-    #[arg(long, value_name = "FILE", global = true)]
-    pub(crate) tools: Option<PathBuf>,
-    /// End the turn after so many seconds (exit code 4).
-    #[arg(long, value_name = "SECONDS", global = true)]
-    pub(crate) time_limit: Option<u64>,
-    /// End the turn after so many tokens (exit code 4).
-    #[arg(long, value_name = "TOKENS", global = true)]
-    pub(crate) token_limit: Option<u64>,
-    /// Accepted for compatibility: Windlass does not need a git repository to be safe.
-    #[arg(long = "skip-git-repo-check", hide = true, global = true)]
-    pub(crate) _skip_git_repo_check: bool,
-    /// Accepted for compatibility.
-    #[arg(long = "thread-source", hide = true, value_name = "NAME", global = true)]
-    pub(crate) _thread_source: Option<String>,
-    /// Accepted for compatibility.
-    #[arg(long = "cyber-access-program", hide = true, value_name = "NAME", global = true)]
-    pub(crate) _cyber_access_program: Option<String>,
-}
-
-/// Which model is asked.
-#[derive(Debug, Clone, Args)]
-pub(crate) struct ModelChoice {
-    /// Which model.
-    #[arg(short = 'm', long, value_name = "MODEL", global = true)]
-    pub(crate) model: Option<String>,
-    /// Which provider, as named in the configuration or built in: openai, ollama, lmstudio, llama.cpp, vllm,
-    /// openrouter, scripted, builtin (rules, no model).
-    #[arg(short = 'p', long = "provider", value_name = "NAME", global = true)]
-    pub(crate) provider: Option<String>,
-}
-
-/// What to know about a model.
-#[derive(Debug, Subcommand)]
-pub(crate) enum Models {
-    /// Ask a model to call a few test tools, and find out how its calls must be read.
-    ///
-    /// Seven small tasks, first as the server itself sends calls and then, as needed, in the dialects that models write
-    /// into their text. Nothing is run. Prints a score for each way that was tried and the lines of configuration for
-    /// the best one.
-    #[command(after_help = PROBE_EXIT_CODES)]
-    Probe(Probe),
-}
-
-/// Ask a model to call a few test tools.
-#[derive(Debug, Args)]
-pub(crate) struct Probe {
-    #[command(flatten)]
-    pub(crate) choice: ModelChoice,
-    /// As JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Stop after so many seconds, and tell what is known by then (exit code 4).
-    #[arg(long, value_name = "SECONDS", default_value_t = 600)]
-    pub(crate) time_limit: u64,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum ExecAction {
-    /// Go on with an earlier session.
-    Resume {
-        /// The session; `thread.started` and the line on stderr say it.
-        session: Option<String>,
-        /// What to do next. Without it, or with `-`, it is read from stdin.
-        prompt: Option<String>,
-        /// The newest session of this directory.
-        #[arg(long)]
-        last: bool,
-    },
-}
-
-/// Run one tool through the whole pipeline, without a model.
-#[derive(Debug, Args)]
-pub(crate) struct Call {
-    /// The tool, by name or alias.
-    pub(crate) name: String,
-    /// Its arguments as JSON (freeform tools: as text). Without it, or with `-`, read from stdin.
-    pub(crate) input: Option<String>,
-    /// Tools of your own, as programs (see docs/tools.md).
-    #[arg(long, value_name = "FILE")]
-    pub(crate) tools: Option<PathBuf>,
-    /// Print the whole result as JSON.
-    #[arg(long, conflicts_with = "markdown")]
-    pub(crate) json: bool,
-    /// Print the whole result as Markdown.
-    #[arg(long)]
-    pub(crate) markdown: bool,
-    /// Say on stderr how the result was judged: points, reasons, suggestions.
-    #[arg(long)]
-    pub(crate) judge: bool,
-}
-
-/// Take back what tools have changed in files.
-#[derive(Debug, Args)]
-pub(crate) struct Undo {
-    /// The call to take back, as `--list` names it. Without it, the newest that is not undone. Undoing is a call as well,
-    /// and can be taken back by its name.
-    #[arg(conflicts_with_all = ["turn", "list"])]
-    pub(crate) call: Option<String>,
-    /// Take back everything of the newest turn that is not undone.
-    #[arg(long, conflicts_with = "list")]
-    pub(crate) turn: bool,
-    /// Only show what there is to take back, the newest last.
-    #[arg(long)]
-    pub(crate) list: bool,
-    /// Look in this session. Without it: in the newest of this directory, or in what was changed here without one.
-    #[arg(long, value_name = "ID")]
-    pub(crate) session: Option<String>,
-}
-
-/// Run any command in the sandbox.
-#[derive(Debug, Args)]
-pub(crate) struct SandboxRun {
-    /// How tightly it is held. The default is the configured sandbox mode.
-    #[arg(long, value_name = "MODE", value_enum, conflicts_with = "sandbox")]
-    pub(crate) policy: Option<Sandbox>,
-    /// The workspace: where it starts and, with workspace-write, what it may write.
-    #[arg(long, value_name = "DIR", conflicts_with = "cd")]
-    pub(crate) cwd: Option<PathBuf>,
-    /// Another directory it may write (with workspace-write). May be repeated.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) writable: Vec<PathBuf>,
-    /// A file or directory it may not read. May be repeated.
-    #[arg(long, value_name = "PATH")]
-    pub(crate) deny_read: Vec<PathBuf>,
-    /// A limit: pids, mem_mb, fsize_mb, disk_mb, out_kb, cpu_s, wall_s or nofile. May be repeated.
-    #[arg(long, value_name = "NAME=NUMBER")]
-    pub(crate) limit: Vec<String>,
-    /// Let it use the network.
-    #[arg(long)]
-    pub(crate) network: bool,
-    /// Write how it was held and what was denied as JSON: to a file, to a descriptor by its number, or to stderr.
-    #[arg(long, value_name = "FILE|NUMBER", num_args = 0..=1, require_equals = true, default_missing_value = "2")]
-    pub(crate) json: Option<String>,
-    /// The command and its arguments, after `--`.
-    #[arg(required = true, last = true, value_name = "COMMAND")]
-    pub(crate) command: Vec<String>,
-}
-
-/// Take secrets out of text.
-#[derive(Debug, Args)]
-pub(crate) struct Redact {
-    /// Say on stderr what was found, where, and why: line and column of the input, never the secret.
-    #[arg(long)]
-    pub(crate) report: bool,
-    /// With --report: as one JSON object per line.
-    #[arg(long, requires = "report")]
-    pub(crate) json: bool,
-    /// Only by form and name: do not look at the values of the environment and of `.env` files.
-    #[arg(long)]
-    pub(crate) shapes_only: bool,
-}
-
-/// How often tools work, how long they take and how they fail.
-#[derive(Debug, Args)]
-pub(crate) struct Stats {
-    /// What calls are put together by.
-    #[arg(long, value_enum, value_name = "WHAT", default_value_t = StatsBy::Tool)]
-    pub(crate) by: StatsBy,
-    /// Only calls since then: `30m`, `12h`, `7d`, `2w` ago, or a date such as `2026-11-01` (UTC).
-    #[arg(long, value_name = "TIME")]
-    pub(crate) since: Option<String>,
-    /// As JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Count everything anew from the session files first. A damaged index is put aside.
-    #[arg(long)]
-    pub(crate) rebuild: bool,
-}
-
-/// What calls are put together by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum StatsBy {
-    /// Their tool.
-    Tool,
-    /// Their session.
-    Session,
-    /// What kind of failure they were.
-    Error,
-}
-
-/// Which calls there were.
-#[derive(Debug, Args)]
-pub(crate) struct History {
-    /// Only of this tool.
-    #[arg(long, value_name = "NAME")]
-    pub(crate) tool: Option<String>,
-    /// Only with this end.
-    #[arg(long, value_name = "STATUS", value_parser = STATUSES)]
-    pub(crate) status: Option<String>,
-    /// Only with this text in the input or in the result. Case does not count.
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) grep: Option<String>,
-    /// Only calls since then: `30m`, `12h`, `7d`, `2w` ago, or a date such as `2026-11-01` (UTC).
-    #[arg(long, value_name = "TIME")]
-    pub(crate) since: Option<String>,
-    /// Only of this session.
-    #[arg(long, value_name = "ID")]
-    pub(crate) session: Option<String>,
-    /// Only those you said this of.
-    #[arg(long, value_enum, value_name = "RATING")]
-    pub(crate) feedback: Option<Said>,
-    /// At most so many.
-    #[arg(long, value_name = "NUMBER", default_value_t = 20)]
-    pub(crate) limit: usize,
-    /// One JSON object per line.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-/// Whether a call was of use.
-#[derive(Debug, Args)]
-pub(crate) struct Feedback {
-    /// The call: the name `windlass history` gives it (its beginning will do), or the one its model gave it.
-    pub(crate) call: String,
-    /// Whether it was.
-    #[arg(value_enum, required_unless_present = "clear", conflicts_with = "clear")]
-    pub(crate) rating: Option<Said>,
-    /// Why, for whoever reads `windlass show` later.
-    #[arg(conflicts_with = "clear")]
-    pub(crate) note: Option<String>,
-    /// Take back what you said.
-    #[arg(long)]
-    pub(crate) clear: bool,
-    /// As JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-/// What a person says of a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Said {
-    /// It did what you wanted.
-    Good,
-    /// It did not.
-    Bad,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Audit {
-    /// Check that no line of a session file was changed, removed, added or moved.
-    ///
-    /// Every line names the hash of the line before it, and the index of calls remembers where the file ended. The exit code
-    /// is 1 if something does not fit.
-    Verify {
-        /// The session.
-        session: String,
-        /// Where the file once ended, as an earlier `audit verify` printed it: it must still have that line.
-        #[arg(long, value_name = "HASH")]
-        head: Option<String>,
-        /// As JSON.
-        #[arg(long)]
-        json: bool,
-    },
-    /// Make a bug report from a session, without secrets.
-    ///
-    /// One JSON file: the session, this version, what this machine can enforce, and the configuration.
-    Export {
-        /// The session.
-        session: String,
-        /// Without secrets; there is no other kind of report.
-        #[arg(long, required = true)]
-        redacted: bool,
-        /// Write it to this file, which must not exist yet. Without it, to stdout.
-        #[arg(short = 'o', long, value_name = "FILE")]
-        output: Option<PathBuf>,
-    },
 }
 
 #[derive(Debug, Subcommand)]
@@ -530,70 +218,6 @@ pub(crate) struct Choosing {
     /// As JSON.
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Config {
-    /// Every key with its value.
-    Show {
-        /// Say where each value comes from.
-        #[arg(long)]
-        origin: bool,
-        /// As JSON.
-        #[arg(long)]
-        json: bool,
-    },
-    /// The JSON Schema of the configuration file.
-    Schema,
-    /// Where the configuration file is.
-    Path,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Policy {
-    /// Take a command apart, and say what would be decided about it.
-    Explain {
-        /// The command line, as one argument.
-        command: String,
-        /// As JSON.
-        #[arg(long)]
-        json: bool,
-    },
-    /// Decide about many commands, one line each.
-    ///
-    /// `{"id", "cmd"}` on stdin becomes `{"id", "decision", "why"}` on stdout; a decision is `safe`, `prompt` or
-    /// `forbidden`. A line that makes no sense is answered with `prompt` and reported on stderr; then the exit code is 1.
-    Classify {
-        /// One JSON object per line, in and out; there is no other format.
-        #[arg(long, required = true)]
-        jsonl: bool,
-    },
-    /// Check a table of commands and the decisions they must get.
-    ///
-    /// Decisions are `safe`, `prompt` and `forbidden`. The exit code is 1 if one is different.
-    Test {
-        /// TOML with `[[case]]`, or JSON lines (`.jsonl`); each with `command` and `decision`.
-        file: PathBuf,
-    },
-    /// Propose rules from what was approved before.
-    Suggest(Suggest),
-}
-
-/// Which rules are proposed, and what becomes of them.
-#[derive(Debug, Args)]
-pub(crate) struct Suggest {
-    /// Only from this session.
-    #[arg(long, value_name = "ID")]
-    pub(crate) session: Option<String>,
-    /// As JSON.
-    #[arg(long, conflicts_with = "write")]
-    pub(crate) json: bool,
-    /// Add them to your rules, once you have seen them and said yes.
-    #[arg(long)]
-    pub(crate) write: bool,
-    /// Say yes beforehand.
-    #[arg(long, requires = "write")]
-    pub(crate) yes: bool,
 }
 
 /// The sandbox modes, as flags spell them.

@@ -1,25 +1,22 @@
 //! From the command line, the environment and the configuration to the parts of an agent.
 
-use std::{
-    collections::BTreeMap,
-    env, fs, io, iter,
-    num::NonZeroU64,
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+mod flags;
+mod machine;
+mod model;
 
-use serde::Serialize;
-use toml::Value;
+use std::{collections::BTreeMap, fs, iter, num::NonZeroU64, path::PathBuf, sync::Arc, time::Duration};
+
 use windlass::{
-    Agent, AgentBuilder, ApprovalPolicy, Budget, BuildError, EditTools, Family, FileTools, ModelClient,
-    ModelError, Network, Policy, SandboxMode, ShellKind, Toolset, Verdicts, Walls, WebSearch,
-    clean::Secrets,
-    model::{self, Options, Provider, WireApi},
-    record::Keep,
-    select::{self, BUILTIN},
+    Agent, AgentBuilder, ApprovalPolicy, Budget, EditTools, Family, FileTools, Network, Policy, ShellKind,
+    Toolset, Verdicts, Walls, WebSearch, clean::Secrets, record::Keep, select::BUILTIN,
 };
 
+pub(crate) use self::{machine::home, model::Served};
+
+use self::{
+    flags::{choice_flags, common_flags, exec_flags},
+    machine::{home_in, key, shell_program, variable, variables, working_directory},
+};
 use crate::{
     args::{Common, ExecOptions, ModelChoice},
     config::{self, Config, Flag, Loaded, Sources},
@@ -27,9 +24,6 @@ use crate::{
     problem::Problem,
     profile, redact,
 };
-
-/// The model of the `openai` provider, where none is named.
-const DEFAULT_OPENAI_MODEL: &str = "gpt-5.2-codex";
 
 /// Everything that is settled before anything runs.
 pub(crate) struct Setup {
@@ -195,13 +189,6 @@ impl Setup {
         }
     }
 
-    /// Whether the provider's wire has tools beyond functions.
-    fn speaks_responses(&self) -> bool {
-        let id = self.provider_id();
-        let provider = self.config().model_providers.get(id);
-        id != BUILTIN && provider.is_none_or(|provider| provider.wire_api == WireApi::Responses)
-    }
-
     /// What a person has settled beforehand.
     pub(crate) fn policy(&self, approval: ApprovalPolicy) -> Policy {
         Policy {
@@ -254,232 +241,4 @@ impl Setup {
             network: if allowed.network_access { Network::Any } else { Network::None },
         }
     }
-
-    /// How many tokens the model can read.
-    pub(crate) fn context_window(&self) -> u64 {
-        let known = || Family::of(&self.model_name().unwrap_or_default()).context_window;
-        self.config().model_context_window.unwrap_or_else(known).get()
-    }
-
-    fn provider_id(&self) -> &str {
-        self.config().model_provider.as_deref().unwrap_or(self.usual_provider)
-    }
-
-    fn model_name(&self) -> Option<String> {
-        let default = match self.provider_id() {
-            "openai" => Some(DEFAULT_OPENAI_MODEL),
-            "scripted" => Some("scripted"),
-            BUILTIN => Some(BUILTIN),
-            _ => None,
-        };
-        self.config().model.clone().or_else(|| default.map(str::to_owned))
-    }
-
-    fn client(&self) -> Result<Arc<dyn ModelClient>, Problem> {
-        if self.provider_id() == BUILTIN {
-            return Ok(select::builtin());
-        }
-        let served = self.served()?;
-        served.connect(served.provider).map_err(|error| {
-            // Whoever has not chosen a provider may not know that there are others.
-            let chosen =
-                self.config().model_provider.is_some() || !matches!(error, ModelError::MissingKey { .. });
-            let hint =
-                if chosen { "" } else { ", or choose another provider with `--provider`, such as ollama" };
-            Problem::usage(format!("{error}{hint}"))
-        })
-    }
-
-    /// Whether anyone has said who answers. Where a key was all that said so, it may be missing today.
-    pub(crate) fn has_chosen_provider(&self) -> bool {
-        self.config().model_provider.is_some() || self.usual_provider != BUILTIN
-    }
-
-    /// Why there is no agent, with what to do about it.
-    pub(crate) fn explain(&self, error: &BuildError) -> Problem {
-        let problem = Problem::build(error);
-        let BuildError::OtherProvider { provider, .. } = error else { return problem };
-        let known = self.config().model_providers.get(provider);
-        let missing = known.and_then(Provider::key_variable).filter(|name| key(name).is_none());
-        let how = match missing {
-            Some(variable) => format!("`{variable}` is not set; set it"),
-            None => format!("choose it with `--provider {provider}`"),
-        };
-        let message = format!("{}; {how}, or go on with another by `--provider`", problem.message);
-        Problem { message, ..problem }
-    }
-
-    /// Where the model is served, and what is asked of it.
-    pub(crate) fn served(&self) -> Result<Served<'_>, Problem> {
-        let (config, id) = (self.config(), self.provider_id());
-        if id == BUILTIN {
-            let message = "the builtin model has no server; choose another provider with `--provider`";
-            return Err(Problem::usage(message));
-        }
-        let Some(provider) = config.model_providers.get(id) else {
-            let known = [BUILTIN].into_iter().chain(config.model_providers.keys().map(String::as_str));
-            let known: Vec<_> = known.collect();
-            return Err(Problem::usage(format!(
-                "there is no provider `{id}`; there are {}",
-                known.join(", ")
-            )));
-        };
-        let model = self.model_name().ok_or_else(|| {
-            Problem::usage(format!(
-                "which model of `{id}`? give it with `--model`, or set `model` in the configuration"
-            ))
-        })?;
-        // A model that thinks is asked for a summary of its thoughts, which also makes its server hand the thoughts
-        // themselves over, sealed, so that they are not lost from one request to the next.
-        let summary = config.model_reasoning_summary;
-        let summary =
-            summary.or_else(|| Family::of(&model).reasoning.then_some(config::ReasoningSummary::Auto));
-        let options = Options {
-            model,
-            reasoning_effort: config.model_reasoning_effort.clone(),
-            reasoning_summary: summary.and_then(spelled),
-            verbosity: config.model_verbosity.and_then(spelled),
-            max_output_tokens: config.model_max_output_tokens.map(NonZeroU64::get),
-        };
-        Ok(Served { id, provider, options })
-    }
-}
-
-/// A model as it was chosen.
-pub(crate) struct Served<'a> {
-    pub(crate) id: &'a str,
-    pub(crate) provider: &'a Provider,
-    pub(crate) options: Options,
-}
-
-impl Served<'_> {
-    /// A client for the model, through this or a changed provider.
-    pub(crate) fn connect(&self, provider: &Provider) -> Result<Arc<dyn ModelClient>, ModelError> {
-        model::connect(self.id, provider, self.options.clone(), &key)
-    }
-}
-
-/// The home directory of Windlass.
-pub(crate) fn home() -> Result<PathBuf, Problem> {
-    home_in(&working_directory(None)?)
-}
-
-fn home_in(cwd: &Path) -> Result<PathBuf, Problem> {
-    if env::var_os("WINDLASS_HOME").is_some_and(|home| home.to_str().is_none()) {
-        return Err(Problem::usage("WINDLASS_HOME is not UTF-8; move the directory to a path that is"));
-    }
-    config::home(&variable, cwd).map_err(|error| Problem::usage(error.to_string()))
-}
-
-/// Options of every command that stand for a key.
-fn common_flags(common: &Common) -> Vec<Flag> {
-    let set = |name, key, value: &str| Flag { name, key, value: Value::String(value.to_owned()) };
-    let mut flags = Vec::new();
-    if let Some(mode) = common.sandbox {
-        flags.push(set("--sandbox", "sandbox_mode", SandboxMode::from(mode).name()));
-    }
-    if let Some(policy) = common.approval {
-        flags.push(set("--ask-for-approval", "approval_policy", ApprovalPolicy::from(policy).name()));
-    }
-    if common.bypass {
-        let name = "--dangerously-bypass-approvals-and-sandbox";
-        flags.push(set(name, "sandbox_mode", SandboxMode::DangerFullAccess.name()));
-        flags.push(set(name, "approval_policy", ApprovalPolicy::Never.name()));
-    }
-    flags
-}
-
-/// Options that choose a model.
-fn choice_flags(choice: &ModelChoice) -> Vec<Flag> {
-    let flag = |name, key, value: &Option<String>| {
-        value.as_ref().map(|value| Flag { name, key, value: Value::String(value.clone()) })
-    };
-    let model = flag("--model", "model", &choice.model);
-    model.into_iter().chain(flag("--provider", "model_provider", &choice.provider)).collect()
-}
-
-/// Options of `exec` that stand for a key.
-fn exec_flags(options: &ExecOptions) -> Result<Vec<Flag>, Problem> {
-    let mut flags = choice_flags(&options.choice);
-    let mut set = |name, key, value| flags.push(Flag { name, key, value });
-    if let Some(path) = &options.script {
-        set("--script", "model_provider", Value::String("scripted".to_owned()));
-        set("--script", "model_providers", within("scripted", within("script", text("--script", path)?)));
-    }
-    if !options.add_dir.is_empty() {
-        let roots = options.add_dir.iter().map(|path| text("--add-dir", path)).collect::<Result<_, _>>()?;
-        set("--add-dir", "sandbox_workspace_write", within("writable_roots", Value::Array(roots)));
-    }
-    let number = |name, limit: u64| {
-        i64::try_from(limit)
-            .map(Value::Integer)
-            .map_err(|_| Problem::usage(format!("{name}: {limit} is too large")))
-    };
-    if let Some(seconds) = options.time_limit {
-        set("--time-limit", "turn_time_limit_sec", number("--time-limit", seconds)?);
-    }
-    if let Some(tokens) = options.token_limit {
-        set("--token-limit", "turn_token_limit", number("--token-limit", tokens)?);
-    }
-    Ok(flags)
-}
-
-/// A table with one key.
-fn within(key: &str, value: Value) -> Value {
-    Value::Table([(key.to_owned(), value)].into_iter().collect())
-}
-
-fn text(flag: &str, path: &Path) -> Result<Value, Problem> {
-    let text =
-        path.to_str().ok_or_else(|| Problem::usage(format!("{flag}: `{}` is not UTF-8", path.display())))?;
-    Ok(Value::String(text.to_owned()))
-}
-
-/// A choice as the configuration, and every server, spells it.
-fn spelled(choice: impl Serialize) -> Option<String> {
-    serde_json::to_value(choice).ok()?.as_str().map(str::to_owned)
-}
-
-/// Where work happens: an existing directory, with links resolved.
-fn working_directory(cd: Option<&Path>) -> Result<PathBuf, Problem> {
-    let path = cd.map_or_else(env::current_dir, |path| Ok(path.to_owned()));
-    let path = path.map_err(|error| Problem::usage(format!("there is no working directory: {error}")))?;
-    let real = path
-        .canonicalize()
-        .and_then(|real| if real.is_dir() { Ok(real) } else { Err(io::ErrorKind::NotADirectory.into()) });
-    let real = real.map_err(|error| Problem::file("cannot work in", &path, &error))?;
-    // Session files and prompts are text, and a directory that cannot be named in them cannot be worked in.
-    let named = real.to_str().is_some();
-    named
-        .then_some(real)
-        .ok_or_else(|| Problem::usage(format!("the name of `{}` is not UTF-8", path.display())))
-}
-
-/// The user's shell, if it is one that reads POSIX command lines.
-fn shell_program() -> PathBuf {
-    let usual = ["bash", "zsh", "sh", "dash", "ksh"];
-    let own = env::var_os("SHELL").map(PathBuf::from);
-    let own = own.filter(|path| {
-        path.is_absolute() && path.file_name().is_some_and(|name| usual.iter().any(|each| name == *each))
-    });
-    let candidates = own.into_iter().chain(["/bin/bash", "/usr/bin/bash", "/bin/sh"].map(PathBuf::from));
-    candidates.into_iter().find(|path| path.exists()).unwrap_or_else(|| "/bin/sh".into())
-}
-
-/// The environment, as far as it is text.
-fn variables() -> BTreeMap<String, String> {
-    env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .collect()
-}
-
-fn variable(name: &str) -> Option<String> {
-    env::var(name).ok()
-}
-
-/// A variable that may hold a key. Client libraries of this family hand theirs over in a variable of their own, which
-/// then counts more than whatever the user's shell happens to hold.
-fn key(name: &str) -> Option<String> {
-    let handed_over = (name == "OPENAI_API_KEY").then(|| variable("CODEX_API_KEY")).flatten();
-    handed_over.or_else(|| variable(name)).filter(|value| !value.is_empty())
 }

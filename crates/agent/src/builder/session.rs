@@ -1,0 +1,138 @@
+//! Where a conversation is written down, and how it begins or is taken up.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use windlass_contract::{
+    Archive, Event, EventSink, Item, Journal, JournalError, Record, SessionMeta, ThreadId, TurnContext,
+};
+use windlass_host::Mended;
+use windlass_record::{Edits, Followed, Outside, Repair, SessionFile, Trouble, Which, new_thread_id};
+
+use super::{AgentBuilder, BuildError};
+use crate::context::{INSTRUCTIONS, Surroundings, opening};
+
+impl AgentBuilder {
+    /// Where calls without a session are written down.
+    pub(super) fn outside(&self, home: &Path) -> Outside {
+        Outside::new(home.to_owned(), self.meta(new_thread_id(), String::new()), self.warning())
+    }
+
+    /// A session whose calls enter the index.
+    fn followed(&self, file: SessionFile, home: &Path) -> Followed {
+        Followed::new(file, home, self.keep, self.warning())
+    }
+
+    /// Tells whoever watches what went wrong with something that is not worth stopping for.
+    fn warning(&self) -> Trouble {
+        let events = self.watched();
+        Box::new(move |message| events.emit(&Event::Warning { message }))
+    }
+
+    fn meta(&self, id: ThreadId, instructions: String) -> SessionMeta {
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        SessionMeta { id, cwd: self.policy.cwd.clone(), version, instructions }
+    }
+
+    /// Begins a session, or takes one up.
+    pub(super) fn begin(&self, context: &TurnContext) -> Result<Begun, BuildError> {
+        match (&self.home, &self.resume) {
+            (None, Some(_)) => Err(BuildError::ResumeWithoutHome),
+            (Some(home), Some(which)) => self.take_up(home, which, context),
+            (home, None) => self.start(home.as_deref()),
+        }
+    }
+
+    fn take_up(&self, home: &Path, which: &Which, context: &TurnContext) -> Result<Begun, BuildError> {
+        let (file, session) = SessionFile::resume(home, which)?;
+        if let Some(then) = session.context.as_ref().filter(|then| then.provider != context.provider)
+            && self.same_provider
+        {
+            let (provider, model) = (then.provider.clone(), then.model.clone());
+            return Err(BuildError::OtherProvider { provider, model });
+        }
+        let same =
+            session.context.is_some_and(|then| then.cwd == context.cwd && then.policy == context.policy);
+        let opening = if same { Vec::new() } else { vec![self.surroundings(&self.shell()).item()] };
+        Ok(Begun {
+            thread: session.meta.id,
+            instructions: session.meta.instructions,
+            journal: Arc::new(self.followed(file, home)),
+            history: session.history,
+            repairs: session.repaired,
+            opening,
+        })
+    }
+
+    fn start(&self, home: Option<&Path>) -> Result<Begun, BuildError> {
+        let thread = new_thread_id();
+        let instructions = self.instructions.clone().unwrap_or_else(|| INSTRUCTIONS.to_owned());
+        let journal: Arc<dyn Journal> = match home {
+            None => Arc::new(Forgetful),
+            Some(home) => {
+                let meta = self.meta(thread.clone(), instructions.clone());
+                Arc::new(self.followed(SessionFile::create(home, &meta)?, home))
+            }
+        };
+        let opening = opening(&self.surroundings(&self.shell()), self.developer_instructions.as_deref());
+        Ok(Begun { thread, instructions, journal, history: Vec::new(), repairs: Vec::new(), opening })
+    }
+
+    fn surroundings<'a>(&'a self, shell: &'a Path) -> Surroundings<'a> {
+        Surroundings { policy: &self.policy, shell, attended: self.approver.is_some() }
+    }
+
+    fn shell(&self) -> PathBuf {
+        self.builtin.clone().unwrap_or_default().shell_program
+    }
+}
+
+/// A session at its beginning.
+pub(super) struct Begun {
+    pub(super) thread: ThreadId,
+    pub(super) instructions: String,
+    pub(super) journal: Arc<dyn Journal>,
+    /// On record already.
+    pub(super) history: Vec<Item>,
+    pub(super) repairs: Vec<Repair>,
+    /// Not yet on record.
+    pub(super) opening: Vec<Item>,
+}
+
+/// Finishes or takes back changes to files that a process did not live to finish, and says so.
+pub(super) fn mend(edits: &Edits, events: &dyn EventSink) {
+    let warn = |message: String| events.emit(&Event::Warning { message });
+    let mended = match windlass_host::mend(edits.notes()) {
+        Ok(mended) => mended,
+        Err(error) => return warn(format!("cannot look for unfinished changes to files: {error}")),
+    };
+    for mended in mended {
+        match mended {
+            Mended::Finished => {}
+            Mended::PutBack(paths) => {
+                let paths =
+                    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
+                warn(format!(
+                    "an earlier run ended while it was changing files; they are as they were before: {paths}"
+                ));
+            }
+            Mended::Stuck { path, source } => {
+                let path = path.display();
+                warn(format!(
+                    "an earlier run ended while it was changing files; `{path}` cannot be put back: {source}"
+                ));
+            }
+        }
+    }
+}
+
+/// Writes nothing down.
+pub(super) struct Forgetful;
+
+impl Journal for Forgetful {
+    fn append(&self, _record: &Record<'_>) -> Result<(), JournalError> {
+        Ok(())
+    }
+}

@@ -1,0 +1,143 @@
+//! Options of what looks back: `history`, `stats`, `feedback`, `audit`, `undo`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+/// The ends a call can have, and that it has none.
+const STATUSES: [&str; 7] =
+    ["success", "error", "timeout", "rejected", "permission_denied", "not_found", "running"];
+
+/// Take back what tools have changed in files.
+#[derive(Debug, Args)]
+pub(crate) struct Undo {
+    /// The call to take back, as `--list` names it. Without it, the newest that is not undone. Undoing is a call as well,
+    /// and can be taken back by its name.
+    #[arg(conflicts_with_all = ["turn", "list"])]
+    pub(crate) call: Option<String>,
+    /// Take back everything of the newest turn that is not undone.
+    #[arg(long, conflicts_with = "list")]
+    pub(crate) turn: bool,
+    /// Only show what there is to take back, the newest last.
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Look in this session. Without it: in the newest of this directory, or in what was changed here without one.
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+}
+
+/// How often tools work, how long they take and how they fail.
+#[derive(Debug, Args)]
+pub(crate) struct Stats {
+    /// What calls are put together by.
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = StatsBy::Tool)]
+    pub(crate) by: StatsBy,
+    /// Only calls since then: `30m`, `12h`, `7d`, `2w` ago, or a date such as `2026-11-01` (UTC).
+    #[arg(long, value_name = "TIME")]
+    pub(crate) since: Option<String>,
+    /// As JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Count everything anew from the session files first. A damaged index is put aside.
+    #[arg(long)]
+    pub(crate) rebuild: bool,
+}
+
+/// What calls are put together by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StatsBy {
+    /// Their tool.
+    Tool,
+    /// Their session.
+    Session,
+    /// What kind of failure they were.
+    Error,
+}
+
+/// Which calls there were.
+#[derive(Debug, Args)]
+pub(crate) struct History {
+    /// Only of this tool.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tool: Option<String>,
+    /// Only with this end.
+    #[arg(long, value_name = "STATUS", value_parser = STATUSES)]
+    pub(crate) status: Option<String>,
+    /// Only with this text in the input or in the result. Case does not count.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) grep: Option<String>,
+    /// Only calls since then: `30m`, `12h`, `7d`, `2w` ago, or a date such as `2026-11-01` (UTC).
+    #[arg(long, value_name = "TIME")]
+    pub(crate) since: Option<String>,
+    /// Only of this session.
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+    /// Only those you said this of.
+    #[arg(long, value_enum, value_name = "RATING")]
+    pub(crate) feedback: Option<Said>,
+    /// At most so many.
+    #[arg(long, value_name = "NUMBER", default_value_t = 20)]
+    pub(crate) limit: usize,
+    /// One JSON object per line.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Whether a call was of use.
+#[derive(Debug, Args)]
+pub(crate) struct Feedback {
+    /// The call: the name `windlass history` gives it (its beginning will do), or the one its model gave it.
+    pub(crate) call: String,
+    /// Whether it was.
+    #[arg(value_enum, required_unless_present = "clear", conflicts_with = "clear")]
+    pub(crate) rating: Option<Said>,
+    /// Why, for whoever reads `windlass show` later.
+    #[arg(conflicts_with = "clear")]
+    pub(crate) note: Option<String>,
+    /// Take back what you said.
+    #[arg(long)]
+    pub(crate) clear: bool,
+    /// As JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What a person says of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Said {
+    /// It did what you wanted.
+    Good,
+    /// It did not.
+    Bad,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Audit {
+    /// Check that no line of a session file was changed, removed, added or moved.
+    ///
+    /// Every line names the hash of the line before it, and the index of calls remembers where the file ended. The exit code
+    /// is 1 if something does not fit.
+    Verify {
+        /// The session.
+        session: String,
+        /// Where the file once ended, as an earlier `audit verify` printed it: it must still have that line.
+        #[arg(long, value_name = "HASH")]
+        head: Option<String>,
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Make a bug report from a session, without secrets.
+    ///
+    /// One JSON file: the session, this version, what this machine can enforce, and the configuration.
+    Export {
+        /// The session.
+        session: String,
+        /// Without secrets; there is no other kind of report.
+        #[arg(long, required = true)]
+        redacted: bool,
+        /// Write it to this file, which must not exist yet. Without it, to stdout.
+        #[arg(short = 'o', long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+}

@@ -1,0 +1,114 @@
+//! Options of what decides, holds and hides: `policy`, `sandbox`, `redact`, `config`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::Sandbox;
+
+/// Run any command in the sandbox.
+#[derive(Debug, Args)]
+pub(crate) struct SandboxRun {
+    /// How tightly it is held. The default is the configured sandbox mode.
+    #[arg(long, value_name = "MODE", value_enum, conflicts_with = "sandbox")]
+    pub(crate) policy: Option<Sandbox>,
+    /// The workspace: where it starts and, with workspace-write, what it may write.
+    #[arg(long, value_name = "DIR", conflicts_with = "cd")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// Another directory it may write (with workspace-write). May be repeated.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) writable: Vec<PathBuf>,
+    /// A file or directory it may not read. May be repeated.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) deny_read: Vec<PathBuf>,
+    /// A limit: pids, mem_mb, fsize_mb, disk_mb, out_kb, cpu_s, wall_s or nofile. May be repeated.
+    #[arg(long, value_name = "NAME=NUMBER")]
+    pub(crate) limit: Vec<String>,
+    /// Let it use the network.
+    #[arg(long)]
+    pub(crate) network: bool,
+    /// Write how it was held and what was denied as JSON: to a file, to a descriptor by its number, or to stderr.
+    #[arg(long, value_name = "FILE|NUMBER", num_args = 0..=1, require_equals = true, default_missing_value = "2")]
+    pub(crate) json: Option<String>,
+    /// The command and its arguments, after `--`.
+    #[arg(required = true, last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+}
+
+/// Take secrets out of text.
+#[derive(Debug, Args)]
+pub(crate) struct Redact {
+    /// Say on stderr what was found, where, and why: line and column of the input, never the secret.
+    #[arg(long)]
+    pub(crate) report: bool,
+    /// With --report: as one JSON object per line.
+    #[arg(long, requires = "report")]
+    pub(crate) json: bool,
+    /// Only by form and name: do not look at the values of the environment and of `.env` files.
+    #[arg(long)]
+    pub(crate) shapes_only: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Config {
+    /// Every key with its value.
+    Show {
+        /// Say where each value comes from.
+        #[arg(long)]
+        origin: bool,
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// The JSON Schema of the configuration file.
+    Schema,
+    /// Where the configuration file is.
+    Path,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Policy {
+    /// Take a command apart, and say what would be decided about it.
+    Explain {
+        /// The command line, as one argument.
+        command: String,
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Decide about many commands, one line each.
+    ///
+    /// `{"id", "cmd"}` on stdin becomes `{"id", "decision", "why"}` on stdout; a decision is `safe`, `prompt` or
+    /// `forbidden`. A line that makes no sense is answered with `prompt` and reported on stderr; then the exit code is 1.
+    Classify {
+        /// One JSON object per line, in and out; there is no other format.
+        #[arg(long, required = true)]
+        jsonl: bool,
+    },
+    /// Check a table of commands and the decisions they must get.
+    ///
+    /// Decisions are `safe`, `prompt` and `forbidden`. The exit code is 1 if one is different.
+    Test {
+        /// TOML with `[[case]]`, or JSON lines (`.jsonl`); each with `command` and `decision`.
+        file: PathBuf,
+    },
+    /// Propose rules from what was approved before.
+    Suggest(Suggest),
+}
+
+/// Which rules are proposed, and what becomes of them.
+#[derive(Debug, Args)]
+pub(crate) struct Suggest {
+    /// Only from this session.
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+    /// As JSON.
+    #[arg(long, conflicts_with = "write")]
+    pub(crate) json: bool,
+    /// Add them to your rules, once you have seen them and said yes.
+    #[arg(long)]
+    pub(crate) write: bool,
+    /// Say yes beforehand.
+    #[arg(long, requires = "write")]
+    pub(crate) yes: bool,
+}

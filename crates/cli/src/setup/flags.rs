@@ -1,0 +1,76 @@
+//! Options of the command line that stand for a key of the configuration.
+
+use std::path::Path;
+
+use toml::Value;
+use windlass::{ApprovalPolicy, SandboxMode};
+
+use crate::{
+    args::{Common, ExecOptions, ModelChoice},
+    config::Flag,
+    problem::Problem,
+};
+
+/// Options of every command that stand for a key.
+pub(super) fn common_flags(common: &Common) -> Vec<Flag> {
+    let set = |name, key, value: &str| Flag { name, key, value: Value::String(value.to_owned()) };
+    let mut flags = Vec::new();
+    if let Some(mode) = common.sandbox {
+        flags.push(set("--sandbox", "sandbox_mode", SandboxMode::from(mode).name()));
+    }
+    if let Some(policy) = common.approval {
+        flags.push(set("--ask-for-approval", "approval_policy", ApprovalPolicy::from(policy).name()));
+    }
+    if common.bypass {
+        let name = "--dangerously-bypass-approvals-and-sandbox";
+        flags.push(set(name, "sandbox_mode", SandboxMode::DangerFullAccess.name()));
+        flags.push(set(name, "approval_policy", ApprovalPolicy::Never.name()));
+    }
+    flags
+}
+
+/// Options that choose a model.
+pub(super) fn choice_flags(choice: &ModelChoice) -> Vec<Flag> {
+    let flag = |name, key, value: &Option<String>| {
+        value.as_ref().map(|value| Flag { name, key, value: Value::String(value.clone()) })
+    };
+    let model = flag("--model", "model", &choice.model);
+    model.into_iter().chain(flag("--provider", "model_provider", &choice.provider)).collect()
+}
+
+/// Options of `exec` that stand for a key.
+pub(super) fn exec_flags(options: &ExecOptions) -> Result<Vec<Flag>, Problem> {
+    let mut flags = choice_flags(&options.choice);
+    let mut set = |name, key, value| flags.push(Flag { name, key, value });
+    if let Some(path) = &options.script {
+        set("--script", "model_provider", Value::String("scripted".to_owned()));
+        set("--script", "model_providers", within("scripted", within("script", text("--script", path)?)));
+    }
+    if !options.add_dir.is_empty() {
+        let roots = options.add_dir.iter().map(|path| text("--add-dir", path)).collect::<Result<_, _>>()?;
+        set("--add-dir", "sandbox_workspace_write", within("writable_roots", Value::Array(roots)));
+    }
+    let number = |name, limit: u64| {
+        i64::try_from(limit)
+            .map(Value::Integer)
+            .map_err(|_| Problem::usage(format!("{name}: {limit} is too large")))
+    };
+    if let Some(seconds) = options.time_limit {
+        set("--time-limit", "turn_time_limit_sec", number("--time-limit", seconds)?);
+    }
+    if let Some(tokens) = options.token_limit {
+        set("--token-limit", "turn_token_limit", number("--token-limit", tokens)?);
+    }
+    Ok(flags)
+}
+
+/// A table with one key.
+fn within(key: &str, value: Value) -> Value {
+    Value::Table([(key.to_owned(), value)].into_iter().collect())
+}
+
+fn text(flag: &str, path: &Path) -> Result<Value, Problem> {
+    let text =
+        path.to_str().ok_or_else(|| Problem::usage(format!("{flag}: `{}` is not UTF-8", path.display())))?;
+    Ok(Value::String(text.to_owned()))
+}
