@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// How fast more of the same word counts less.
-const K1: f32 = 1.5;
+const K1: f32 = 1.3;
 
 /// What meaning counts beside words, whose best is 1. Vectors are of English words: of a Chinese request they see only what
 /// the glossary knows.

@@ -14,7 +14,7 @@ pub(super) const MOST_EXAMPLES: usize = 20;
 
 /// How much a long text makes each of its words count less. Names and lists of names are hardly punished.
 const SHORT: f32 = 0.4;
-const LONG: f32 = 0.75;
+const LONG: f32 = 0.55;
 
 /// A text of a card and what it counts.
 #[derive(Debug)]
