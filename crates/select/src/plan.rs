@@ -85,11 +85,12 @@ impl ModelStream for Answer {
 
 /// What comes next in a conversation.
 fn next(history: &[Cached<Item>]) -> Next {
-    let run = Run::new(history);
+    let mut run = Run::new(history);
     if run.request.len() > LONGEST_REQUEST_BYTES {
         return run.ends(Phrase::TooLong, &[&LONGEST_REQUEST_BYTES.to_string()]);
     }
     let reading = Reading::new(&run.request);
+    run.runs_nothing = reading.runs_nothing;
     match run.reach(&Goal::of(&reading), &reading) {
         Ok(answer) | Err(Next::Say(answer)) => Next::Say(bounded(&answer, run.language)),
         Err(call) => call,

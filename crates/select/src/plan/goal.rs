@@ -86,6 +86,20 @@ pub(super) enum Goal {
     Delete {
         file: String,
     },
+    Copy {
+        from: String,
+        to: String,
+    },
+    Append {
+        file: String,
+        text: String,
+    },
+    MakeDirectory {
+        path: String,
+    },
+    DeleteDirectory {
+        name: String,
+    },
     /// It cannot be done, or not without knowing more.
     Say(Phrase),
 }
@@ -103,11 +117,15 @@ pub(super) enum Want {
 type Rule = fn(&Reading) -> Option<Goal>;
 
 /// Narrow rules first: what changes something, then what needs judgement, then what only looks.
-const RULES: [Rule; 27] = [
+const RULES: [Rule; 31] = [
     refrain,
+    change::delete_directory,
     change::delete,
     change::rename,
+    change::copy,
     change::replace,
+    change::append,
+    change::make_directory,
     change::create,
     command::act,
     command::run,
@@ -142,11 +160,21 @@ impl Goal {
 
 /// `don't delete a.txt`: what is to be left alone, and nothing else.
 fn refrain(reading: &Reading) -> Option<Goal> {
-    let changes = [Word::Delete, Word::Rename, Word::Replace, Word::Create, Word::Change];
-    let other = [Word::Show, Word::Find, Word::Search, Word::Count, Word::List, Word::Run];
-    let spared = reading.begins_with(Word::Not, &changes) && reading.has_any(&changes);
-    let nothing_else = reading.changes_nothing && reading.pieces.is_empty();
-    (nothing_else || spared && !reading.has_any(&other)).then_some(Goal::Say(Phrase::LeftAlone))
+    let changes =
+        [Word::Delete, Word::Rename, Word::Copy, Word::Replace, Word::Append, Word::Create, Word::Change];
+    let looks = [Word::Show, Word::Find, Word::Search, Word::Count, Word::List];
+    let spares = |words: &[Word], others: &[Word]| {
+        let spared = reading.begins_with(Word::Not, words) && reading.has_any(words);
+        spared && !reading.has_any(&looks) && !reading.has_any(others)
+    };
+    let nothing_else = reading.pieces.is_empty();
+    if nothing_else && reading.changes_nothing || spares(&changes, &[Word::Run]) {
+        Some(Goal::Say(Phrase::LeftAlone))
+    } else if nothing_else && reading.runs_nothing || spares(&[Word::Run], &changes) {
+        Some(Goal::Say(Phrase::NothingRun))
+    } else {
+        None
+    }
 }
 
 fn layout(reading: &Reading) -> Option<Goal> {

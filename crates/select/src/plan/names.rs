@@ -82,6 +82,12 @@ impl Run<'_> {
         self.one(name, self.look_up(name)?, Phrase::NoFile)
     }
 
+    /// The one directory a name stands for.
+    pub(super) fn directory(&self, name: &str) -> Planned<String> {
+        let name = name.trim_start_matches("./");
+        self.one(name, find(name, &self.everything(".")?.directories), Phrase::NoDirectory)
+    }
+
     /// The one directory or file a name stands for.
     pub(super) fn place(&self, name: &str) -> Planned<String> {
         let outside = name.starts_with('/') || name == ".." || name.starts_with("../");

@@ -92,6 +92,10 @@ phrases! {
     NotRun:
         "You said that nothing may be changed, so I did not run {0}.",
         "你说了不要修改，所以我没有运行 {0}。";
+    RunsNothing:
+        "You said that nothing may be run, and this takes a command, so I did not do it.",
+        "你说了不要运行任何命令，而这需要运行命令，所以我没有做。";
+    NothingRun: "I ran nothing: you said what not to run.", "我什么都没有运行：你说了不要运行什么。";
     TheTests: "the tests", "测试";
     Question:
         "I took this for a question, not an order, and did nothing. If you want it done, say: {0}",
@@ -100,9 +104,18 @@ phrases! {
     OrderRename: "rename {0} to {1}", "把 {0} 重命名为 {1}";
     OrderReplace: "replace \"{0}\" with \"{1}\" in {2}", "把 {2} 里的“{0}”替换为“{1}”";
     OrderCreate: "create {0}", "新建 {0}";
+    OrderCopy: "copy {0} to {1}", "把 {0} 复制为 {1}";
+    OrderAppend: "append \"{0}\" to {1}", "在 {1} 末尾追加“{0}”";
+    OrderMakeDirectory: "make the directory {0}", "新建目录 {0}";
+    OrderDeleteDirectory: "delete the directory {0}", "删除目录 {0}";
     OrderRun: "run {0}", "运行 {0}";
     LeftAlone: "I changed nothing: you said what to leave alone.", "我什么都没有动：你说了不要做什么。";
     NoFile: "There is no file `{0}` here.", "这里没有文件 `{0}`。";
+    CopyName: "What is the copy to be called? Say: copy A to B.", "副本叫什么名字？请说：把 A 复制为 B。";
+    NoDirectory: "There is no directory `{0}` here.", "这里没有目录 `{0}`。";
+    TooManyFiles:
+        "{0} has more than {1} files; I left it alone.",
+        "{0} 里的文件超过 {1} 个，我没有动它。";
     NoPlace: "There is no file or directory `{0}` here.", "这里没有文件或目录 `{0}`。";
     DidYouMean: "Did you mean {0}?", "你是指 {0} 吗？";
     SeveralFiles: "`{0}` could be any of these; which one?", "`{0}` 可能是下面这些，是哪一个？";
@@ -170,6 +183,12 @@ phrases! {
     NotCommitted: "{0}, line {1}, is not committed yet.", "{0} 第 {1} 行还没有提交。";
     Created: "Created {0}.", "已新建 {0}。";
     Replaced: "Replaced `{0}` with `{1}` in {2}.", "已把 {2} 中的 `{0}` 替换为 `{1}`。";
+    Copied: "Copied {0} to {1}.", "已把 {0} 复制为 {1}。";
+    Appended: "Added `{0}` at the end of {1}.", "已在 {1} 末尾追加 `{0}`。";
+    MadeDirectory: "Made the directory {0}.", "已新建目录 {0}。";
+    DeletedDirectory:
+        "Deleted the directory {0} with {1} files; `windlass undo` brings the files back.",
+        "已删除目录 {0} 和其中 {1} 个文件；`windlass undo` 可以恢复这些文件。";
     Renamed: "Renamed {0} to {1}.", "已把 {0} 重命名为 {1}。";
     Deleted: "Deleted {0}; `windlass undo` brings it back.", "已删除 {0}；`windlass undo` 可以恢复。";
 }

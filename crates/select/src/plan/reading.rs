@@ -40,6 +40,9 @@ const NO_PLACE: [&str; 24] = [
 /// What follows a place in Chinese.
 const AFTER_PLACE: [&str; 6] = ["目录", "文件夹", "里", "下", "中", "内"];
 
+/// What a request can forbid altogether.
+const FORBIDDEN: [Constraint; 2] = [Constraint::ChangeNothing, Constraint::RunNothing];
+
 /// Which part of a file is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
@@ -69,6 +72,8 @@ pub(super) struct Reading {
     pub(super) pieces: Vec<Piece>,
     /// Whether nothing may be changed.
     pub(super) changes_nothing: bool,
+    /// Whether nothing may be run.
+    pub(super) runs_nothing: bool,
     /// The words in lower case with one space around each; what is quoted and what is a name is left out.
     plain: String,
 }
@@ -76,10 +81,12 @@ pub(super) struct Reading {
 impl Reading {
     /// Reads a request.
     pub(super) fn new(request: &str) -> Self {
-        let changes_nothing = forbids(request);
+        let forbids = |text: &str, what| Intent::of(text).demands(what);
+        let [changes_nothing, runs_nothing] = FORBIDDEN.map(|what| forbids(request, what));
         // What must not be done is no order to do it.
-        let text = if changes_nothing {
-            clauses(request).filter(|clause| !forbids(clause)).collect()
+        let text = if changes_nothing || runs_nothing {
+            let forbids_any = |clause: &&str| FORBIDDEN.iter().any(|what| forbids(clause, *what));
+            clauses(request).filter(|clause| !forbids_any(clause)).collect()
         } else {
             request.to_owned()
         };
@@ -92,7 +99,7 @@ impl Reading {
                 Piece::Quoted(_) | Piece::Name(_) | Piece::Number(_) | Piece::Range(..) => plain += "· ",
             }
         }
-        Self { text, pieces, changes_nothing, plain }
+        Self { text, pieces, changes_nothing, runs_nothing, plain }
     }
 
     /// Whether a word of this kind is in it.
@@ -324,11 +331,6 @@ fn means_files(piece: &Piece) -> bool {
         Piece::Glyphs(text) => ["文件", "代码", "源", "脚本"].iter().any(|mark| text.starts_with(mark)),
         _ => false,
     }
-}
-
-/// Whether a text says that nothing may be changed.
-fn forbids(text: &str) -> bool {
-    Intent::of(text).demands(Constraint::ChangeNothing)
 }
 
 /// The parts of a sentence, with what divides them.

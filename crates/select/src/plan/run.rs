@@ -10,6 +10,9 @@ use super::phrases::{Language, Phrase};
 /// The most calls of one turn.
 const MOST_CALLS: usize = 10;
 
+/// Tools that start programs.
+const RUNNERS: [&str; 2] = ["shell_command", "run_tests"];
+
 /// What the model does next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Next {
@@ -27,6 +30,8 @@ pub(super) struct Run<'a> {
     pub(super) language: Language,
     /// What the user said.
     pub(super) request: String,
+    /// Whether nothing may be run.
+    pub(super) runs_nothing: bool,
     /// Where work happens.
     cwd: &'a str,
     done: Vec<Done<'a>>,
@@ -42,7 +47,13 @@ struct Done<'a> {
 impl<'a> Run<'a> {
     /// Reads a conversation.
     pub(super) fn new(history: &'a [Cached<Item>]) -> Self {
-        let mut run = Self { language: Language::English, request: String::new(), cwd: "", done: Vec::new() };
+        let mut run = Self {
+            language: Language::English,
+            request: String::new(),
+            runs_nothing: false,
+            cwd: "",
+            done: Vec::new(),
+        };
         for item in history {
             match &item.get().body {
                 Body::Message { role: Role::User, content } => run.heard(content),
@@ -77,6 +88,9 @@ impl<'a> Run<'a> {
 
     /// What came of a call.
     pub(super) fn call(&self, tool: &'static str, arguments: &Value) -> Planned<&str> {
+        if self.runs_nothing && RUNNERS.contains(&tool) {
+            return Err(self.ends(Phrase::RunsNothing, &[]));
+        }
         let input = arguments.to_string();
         let done = self.done.iter().find(|done| done.tool == tool && done.input == input);
         match done.and_then(|done| done.output.as_deref()) {

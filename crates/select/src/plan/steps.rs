@@ -56,6 +56,10 @@ impl Run<'_> {
             Goal::Replace { file, old, new } => self.unless_forbidden(reading, file)?.replace(file, old, new),
             Goal::Rename { from, to } => self.unless_forbidden(reading, from)?.rename(from, to),
             Goal::Delete { file } => self.unless_forbidden(reading, file)?.delete(file),
+            Goal::Copy { from, to } => self.unless_forbidden(reading, to)?.copy(from, to),
+            Goal::Append { file, text } => self.unless_forbidden(reading, file)?.append(file, text),
+            Goal::MakeDirectory { path } => self.unless_forbidden(reading, path)?.make_directory(path),
+            Goal::DeleteDirectory { name } => self.unless_forbidden(reading, name)?.delete_directory(name),
             Goal::Say(phrase @ (Phrase::Hello | Phrase::Unclear | Phrase::NeedsModel)) => {
                 Ok(format!("{}\n{}", self.say(*phrase, &[]), self.say(Phrase::Abilities, &[])))
             }
@@ -81,6 +85,10 @@ impl Run<'_> {
             Goal::Rename { from, to } => self.say(Phrase::OrderRename, &[from, to]),
             Goal::Replace { file, old, new } => self.say(Phrase::OrderReplace, &[old, new, file]),
             Goal::Create { path, .. } => self.say(Phrase::OrderCreate, &[path]),
+            Goal::Copy { from, to } => self.say(Phrase::OrderCopy, &[from, to]),
+            Goal::Append { file, text } => self.say(Phrase::OrderAppend, &[text, file]),
+            Goal::MakeDirectory { path } => self.say(Phrase::OrderMakeDirectory, &[path]),
+            Goal::DeleteDirectory { name } => self.say(Phrase::OrderDeleteDirectory, &[name]),
             Goal::Run { command } => self.say(Phrase::OrderRun, &[&format!("`{command}`")]),
             // `do the tests pass?` is best answered by running them.
             Goal::Test { .. } if !reading.has(Word::Outcome) => self.say(Phrase::OrderRun, &[&tests]),

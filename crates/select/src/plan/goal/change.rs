@@ -29,6 +29,88 @@ pub(super) fn delete(reading: &Reading) -> Option<Goal> {
     })
 }
 
+/// `delete the directory build`, 把 build 目录删掉.
+pub(super) fn delete_directory(reading: &Reading) -> Option<Goal> {
+    if !reading.begins_with(Word::Delete, &LOOKING) || !reading.has(Word::Directory) {
+        return None;
+    }
+    let name = only_name(reading, "delete remove rm erase whole entire", "删除 删掉 移除 删了 删 掉 整个")?;
+    Some(Goal::DeleteDirectory { name })
+}
+
+/// `make a directory called tmp`, 新建目录 tmp.
+pub(super) fn make_directory(reading: &Reading) -> Option<Goal> {
+    let wanted = reading.has(Word::Directory) || reading.words().next() == Some("mkdir");
+    if !reading.begins_with(Word::Create, &LOOKING) || !wanted {
+        return None;
+    }
+    let path = only_name(reading, "create make mkdir new add empty", "新建 创建 建立 建 空 新 添加")?;
+    Some(Goal::MakeDirectory { path })
+}
+
+/// `copy a.txt to b.txt`, 把 a.txt 复制为 b.txt.
+pub(super) fn copy(reading: &Reading) -> Option<Goal> {
+    if !reading.begins_with(Word::Copy, &LOOKING) {
+        return None;
+    }
+    let plain = says_only(
+        reading,
+        "copy cp duplicate make create of under name new",
+        "复制 拷贝 副本 做 一个 一份 新建 创建 份 个",
+    );
+    Some(match names(reading).as_slice() {
+        [from, to] if plain => Goal::Copy { from: from.clone(), to: to.clone() },
+        [_] => Goal::Say(Phrase::CopyName),
+        [] => Goal::Say(Phrase::WhichFile),
+        _ => Goal::Say(Phrase::NeedsModel),
+    })
+}
+
+/// `append "x" to a.txt`, 在 a.txt 末尾追加“x”.
+pub(super) fn append(reading: &Reading) -> Option<Goal> {
+    if !reading.begins_with(Word::Append, &LOOKING) {
+        return None;
+    }
+    // 加一行: one line is what is added anyway.
+    let pieces = reading.pieces.iter().filter(|piece| **piece != Piece::Number(1));
+    let plain = are_known(
+        pieces,
+        reading,
+        "append add write put insert line text at end of",
+        "追加 加到 添加 加上 加 写 末尾 最后 结尾 行 文本 内容 往 尾部",
+    );
+    match (&reading.names()[..], &reading.quoted()[..]) {
+        ([file], [text]) if plain => {
+            Some(Goal::Append { file: (*file).to_owned(), text: (*text).to_owned() })
+        }
+        ([_], []) => Some(Goal::Say(Phrase::WhichText)),
+        ([], [_]) => Some(Goal::Say(Phrase::WhichFile)),
+        _ => None,
+    }
+}
+
+/// The one name in a request that has no other words but these and polite ones: a directory may be called like any word.
+fn only_name(reading: &Reading, english: &str, chinese: &str) -> Option<String> {
+    let allowed = format!("{POLITE}{english} directory folder dir ");
+    let chinese = format!("{chinese} 目录 文件夹");
+    let mut found = None;
+    for piece in &reading.pieces {
+        let name = match piece {
+            Piece::Word(word) if allowed.contains(&format!(" {} ", word.to_lowercase())) => continue,
+            Piece::Glyphs(text) if is_known(reading, text, &chinese) => continue,
+            // 一个目录
+            Piece::Number(1) => continue,
+            Piece::Name(name) | Piece::Quoted(name) | Piece::Word(name) | Piece::Symbol(name) => name,
+            Piece::Glyphs(_) | Piece::Number(_) | Piece::Range(..) => return None,
+        };
+        if found.is_some() || name.contains('*') {
+            return None;
+        }
+        found = Some(name.trim_end_matches('/').to_owned());
+    }
+    found.filter(|name| !name.is_empty())
+}
+
 pub(super) fn rename(reading: &Reading) -> Option<Goal> {
     if !reading.begins_with(Word::Rename, &LOOKING) {
         return None;
@@ -135,8 +217,17 @@ fn names(reading: &Reading) -> Vec<String> {
 
 /// Whether a request has no words but these and polite ones.
 pub(super) fn says_only(reading: &Reading, english: &str, chinese: &str) -> bool {
+    are_known(reading.pieces.iter(), reading, english, chinese)
+}
+
+fn are_known<'a>(
+    mut pieces: impl Iterator<Item = &'a Piece>,
+    reading: &Reading,
+    english: &str,
+    chinese: &str,
+) -> bool {
     let allowed = format!("{POLITE}{english} ");
-    reading.pieces.iter().all(|piece| match piece {
+    pieces.all(|piece| match piece {
         Piece::Quoted(_) | Piece::Name(_) => true,
         Piece::Word(word) => allowed.contains(&format!(" {} ", word.to_lowercase())),
         Piece::Glyphs(text) => is_known(reading, text, chinese),
