@@ -55,12 +55,12 @@ fn in_words(question: &Question, paths: &Paths) -> String {
     let said = effects.escalation.as_ref().and_then(|escalation| escalation.justification.as_deref());
     lines.extend(said.map(|text| format!("the model says: {}", visible(text))));
     lines.extend(unclear.iter().map(|what| format!("unclear: {}", visible(what))));
-    lines.extend(choices(question));
+    lines.extend(choices(question, paths));
     format!("{}\nAllow it? ", lines.join("\n"))
 }
 
 /// What each answer would allow.
-fn choices(question: &Question) -> Vec<String> {
+fn choices(question: &Question, paths: &Paths) -> Vec<String> {
     let thing = match (&question.effects.command, &question.effects.typed) {
         (Some(_), _) => "command",
         (None, Some(_)) => "text",
@@ -69,7 +69,7 @@ fn choices(question: &Question) -> Vec<String> {
     let held = visible(&match &question.beyond {
         Beyond::Nothing => "as the sandbox mode says".to_owned(),
         Beyond::Wider { writable, network } => {
-            format!("in the sandbox, with {} as well", more(writable, *network))
+            format!("in the sandbox, with {} as well", more(writable, *network, paths))
         }
         Beyond::Everything => "WITHOUT the sandbox".to_owned(),
     });
@@ -87,9 +87,9 @@ fn choices(question: &Question) -> Vec<String> {
     lines
 }
 
-fn more(writable: &[PathBuf], network: bool) -> String {
-    let paths = writable.iter().map(|path| format!("`{}` writable", path.display()));
-    paths.chain(network.then(|| "the network".to_owned())).collect::<Vec<_>>().join(" and ")
+fn more(writable: &[PathBuf], network: bool, paths: &Paths) -> String {
+    let places = writable.iter().map(|path| format!("`{}` writable", paths.show(path)));
+    places.chain(network.then(|| "the network".to_owned())).collect::<Vec<_>>().join(" and ")
 }
 
 /// Puts the question until the answer is one.
