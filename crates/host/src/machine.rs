@@ -270,7 +270,7 @@ impl Host for Commands {
             let left = spending.left()?;
             let _meter = spending.wall.count();
             let run = process::Run {
-                program: Program::new(command, &self.machine.environment, &self.cwd)?,
+                program: Program::new(command, &self.machine.environment, &self.cwd)?.directly(command)?,
                 enclosure: self.enclosure.clone(),
                 time_limit: command.time_limit.unwrap_or(self.limits.default_time).min(left),
                 kept: self.kept(),
@@ -299,7 +299,7 @@ impl Host for Commands {
             let spending = &self.machine.spending;
             let time_left = spending.left()?;
             let opening = Opening {
-                program: Program::new(command, &self.machine.environment, &self.cwd)?,
+                program: Program::new(command, &self.machine.environment, &self.cwd)?.directly(command)?,
                 enclosure: self.enclosure.clone(),
                 keyboard: input,
                 window: self.machine.window.clone(),

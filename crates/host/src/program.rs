@@ -12,6 +12,8 @@ use std::{ffi::c_char, ptr};
 
 use windlass_contract::{Command, CommandLine, HostError};
 
+mod plain;
+
 /// Where programs are looked for if the environment has no `PATH`.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
@@ -22,12 +24,21 @@ pub(crate) struct Program {
     pub(crate) candidates: Vec<CString>,
     /// Its name and arguments.
     pub(crate) argv: Vec<CString>,
+    /// What a shell would become, given this line: tried first.
+    pub(crate) direct: Option<Direct>,
     /// Its variables, as `NAME=value`.
     pub(crate) env: Vec<CString>,
     /// Its working directory.
     pub(crate) cwd: CString,
     name: String,
     directory: PathBuf,
+}
+
+/// A program that a shell would become.
+#[derive(Debug, Clone)]
+pub(crate) struct Direct {
+    pub(crate) candidates: Vec<CString>,
+    pub(crate) argv: Vec<CString>,
 }
 
 impl Program {
@@ -50,9 +61,28 @@ impl Program {
                 .map(|(key, value)| c_string(format!("{key}={value}")))
                 .collect::<Result<_, _>>()?,
             cwd: c_string(directory.as_os_str().as_bytes())?,
+            direct: None,
             name: name.clone(),
             directory,
         })
+    }
+
+    /// The same, without the shell where that would only become the program its line names. If that cannot be started, the
+    /// shell says why.
+    pub(crate) fn directly(self, command: &Command) -> Result<Self, HostError> {
+        let variable = |variable: &CString| variable.to_string_lossy().split('=').next().map(str::to_owned);
+        if self.env.iter().filter_map(variable).any(|name| plain::tells_shells(&name)) {
+            return Ok(self);
+        }
+        let Some(words) = plain::words(&command.argv) else { return Ok(self) };
+        let path = self.env.iter().find_map(|set| set.to_str().ok()?.strip_prefix("PATH="));
+        let name = words.first().map(String::as_str).unwrap_or_default();
+        let found = candidates(name, path.unwrap_or(DEFAULT_PATH)).map(c_string).collect::<Result<_, _>>()?;
+        let argv = words.iter().map(|word| c_string(word.as_str())).collect::<Result<_, _>>()?;
+        let place = BTreeMap::from([("PWD", Some(self.directory.to_string_lossy().into_owned()))]);
+        // A directory that cannot be written down as a variable is one nobody can go to, either.
+        let placed = self.with(&place).map_err(|_| HostError::Nul)?;
+        Ok(Self { direct: Some(Direct { candidates: found, argv }), ..placed })
     }
 
     /// The command for a person to recognise: on one line and not too long. Of a line for a shell, just that line.
@@ -92,14 +122,20 @@ impl Program {
         let before = [program.to_owned()].into_iter().chain(arguments.iter().cloned());
         let argv = before.map(CString::new).collect::<Result<Vec<_>, _>>()?;
         let argv = argv.into_iter().chain(self.argv.iter().cloned()).collect();
-        Ok(Self { candidates: vec![CString::new(program)?], argv, ..self.clone() })
+        Ok(Self { candidates: vec![CString::new(program)?], argv, direct: None, ..self.clone() })
     }
 
     /// The same as lists of pointers that end in null. Valid as long as this is.
     #[cfg(not(target_os = "linux"))]
     pub(crate) fn pointers(&self) -> Pointers {
         let list = |strings: &[CString]| strings.iter().map(|s| s.as_ptr()).chain([ptr::null()]).collect();
-        Pointers { candidates: list(&self.candidates), argv: list(&self.argv), env: list(&self.env) }
+        let direct =
+            self.direct.as_ref().map_or((&[][..], &[][..]), |direct| (&direct.candidates, &direct.argv));
+        let calls = [direct, (&self.candidates, &self.argv)];
+        Pointers {
+            calls: calls.map(|(candidates, argv)| (list(candidates), list(argv))),
+            env: list(&self.env),
+        }
     }
 
     /// The program as the command named it.
@@ -117,8 +153,8 @@ impl Program {
 #[cfg(not(target_os = "linux"))]
 #[derive(Debug)]
 pub(crate) struct Pointers {
-    pub(crate) candidates: Vec<*const c_char>,
-    pub(crate) argv: Vec<*const c_char>,
+    /// Candidates and arguments of each.
+    pub(crate) calls: [(Vec<*const c_char>, Vec<*const c_char>); 2],
     pub(crate) env: Vec<*const c_char>,
 }
 

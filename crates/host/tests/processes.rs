@@ -361,3 +361,34 @@ async fn the_process_that_gets_killed() {
         sh("exec 3>tether; (setsid sh -c 'echo up >up; trap \"\" TERM; sleep 300' &); exec sleep 300");
     host.run(&command, &CancellationToken::new(), &|_| {}).await.unwrap();
 }
+
+#[tokio::test]
+async fn a_line_of_words_is_run_without_its_shell_and_any_other_by_it() {
+    let place = Place::new();
+    let without = place.run(command(&["/no/such/bash", "-c", "expr 'a b' : '.*'"])).await.unwrap();
+    assert_eq!((without.exit, &without.output[..]), (Exit::Code(0), &b"3\n"[..]));
+    assert_eq!(
+        error_kind(place.run(command(&["/no/such/bash", "-c", "expr 1 + $(id -u)"])).await),
+        io::ErrorKind::NotFound
+    );
+    let (_, told) = place.script("printenv PWD").await;
+    assert_eq!(Path::new(told.trim_end()), place.directory.path());
+    // What it cannot start itself is the shell's to explain, or to run.
+    let (exit, told) = place.script("no-such-program -x").await;
+    assert_eq!(exit, Exit::Code(127));
+    assert!(told.contains("not found"), "{told}");
+    fs::write(place.path("script"), "echo from a script").unwrap();
+    fs::set_permissions(place.path("script"), fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(place.script("./script").await, (Exit::Code(0), "from a script\n".to_owned()));
+    fs::set_permissions(place.path("script"), fs::Permissions::from_mode(0o644)).unwrap();
+    assert_eq!(place.script("./script").await.0, Exit::Code(126));
+}
+
+#[tokio::test]
+async fn a_shell_that_is_told_to_do_more_than_its_line_does_it() {
+    let place = Place::new();
+    fs::write(place.path("first"), "id() { echo mine; }").unwrap();
+    let env = BTreeMap::from([("BASH_ENV".to_owned(), place.path("first").display().to_string())]);
+    let finished = place.run(Command { env, ..command(&["bash", "-c", "id -u"]) }).await.unwrap();
+    assert_eq!(finished.output, b"mine\n");
+}

@@ -6,7 +6,7 @@ use std::{
     io, mem, ptr,
 };
 
-use super::child::Words;
+use super::child::{Call, Words};
 use crate::program::Program;
 
 /// More than the kernel takes of arguments and variables together, which is 6 MiB, and all else. Only what is written to
@@ -85,9 +85,14 @@ impl Arena {
 
     /// Keeps a program in the form in which it is executed.
     pub(super) fn words(&self, program: &Program) -> io::Result<Words> {
+        let call = |candidates: &[CString], argv: &[CString]| {
+            Ok::<_, io::Error>(Call { candidates: self.pointers(candidates)?, argv: self.pointers(argv)? })
+        };
+        let direct = program.direct.as_ref();
+        let direct =
+            direct.map_or_else(|| call(&[], &[]), |direct| call(&direct.candidates, &direct.argv))?;
         Ok(Words {
-            candidates: self.pointers(&program.candidates)?,
-            argv: self.pointers(&program.argv)?,
+            calls: [direct, call(&program.candidates, &program.argv)?],
             env: self.pointers(&program.env)?,
             cwd: self.text(&program.cwd)?.as_ptr(),
         })

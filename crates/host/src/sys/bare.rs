@@ -6,8 +6,9 @@ use std::{
 };
 
 use super::{
-    Failure, Pid, Plan, StartError, Started, Stdio, become_program, child::Words, plan, report_pipe,
-    without_signals,
+    Failure, Pid, Plan, StartError, Started, Stdio, become_program,
+    child::{Call, Words},
+    plan, report_pipe, without_signals,
 };
 use crate::program::Program;
 
@@ -25,8 +26,10 @@ pub(crate) fn start(
     let (mut reports, report) = report_pipe()?;
     let pointers = program.pointers();
     let words = Words {
-        candidates: pointers.candidates.as_ptr(),
-        argv: pointers.argv.as_ptr(),
+        calls: pointers
+            .calls
+            .each_ref()
+            .map(|(candidates, argv)| Call { candidates: candidates.as_ptr(), argv: argv.as_ptr() }),
         env: pointers.env.as_ptr(),
         cwd: program.cwd.as_ptr(),
     };

@@ -21,10 +21,17 @@ const LAST_SIGNAL: c_int = 31;
 /// [`start`](super::start) has heard from the child.
 #[derive(Clone, Copy)]
 pub(super) struct Words {
-    pub(super) candidates: *const *const c_char,
-    pub(super) argv: *const *const c_char,
+    /// What its shell would become, and the program itself: the first that can be started.
+    pub(super) calls: [Call; 2],
     pub(super) env: *const *const c_char,
     pub(super) cwd: *const c_char,
+}
+
+/// Where a program may be, which may be nowhere, and what it is given.
+#[derive(Clone, Copy)]
+pub(super) struct Call {
+    pub(super) candidates: *const *const c_char,
+    pub(super) argv: *const *const c_char,
 }
 
 /// Everything the child needs, prepared beforehand.
@@ -113,15 +120,24 @@ fn hold(_plan: &Plan<'_>, _listener: &mut RawFd) -> Result<(), Failure> {
     Ok(())
 }
 
+/// # Safety
+///
+/// As for [`become_program`].
+unsafe fn execute(plan: &Plan<'_>) -> Result<std::convert::Infallible, Failure> {
+    let Words { calls: [first, second], env, .. } = plan.words;
+    // SAFETY: passed on from the caller.
+    unsafe { call(first, env).or_else(|_| call(second, env)) }
+}
+
 /// Tries each candidate, by the rules of `execvp`: a missing one is passed over, one without permission too, but is
 /// what we complain about in the end.
 ///
 /// # Safety
 ///
 /// As for [`become_program`].
-unsafe fn execute(plan: &Plan<'_>) -> Result<std::convert::Infallible, Failure> {
+unsafe fn call(call: Call, env: *const *const c_char) -> Result<std::convert::Infallible, Failure> {
     let mut failure = Failure::program(libc::ENOENT);
-    let Words { candidates: mut candidate, argv, env, .. } = plan.words;
+    let Call { candidates: mut candidate, argv } = call;
     // SAFETY: `candidates`, `argv` and `env` are lists of C strings that end in a null pointer, by the caller's word;
     // `candidate` moves on only from an element that is not that end.
     unsafe {
