@@ -45,6 +45,8 @@ fn split(line: &str) -> Option<Vec<String>> {
                 (rest, goes_on) = (&rest[1..], false);
                 continue;
             }
+            // The rest is a remark.
+            '#' if !goes_on && !rest.contains('\n') => break,
             '\'' => rest[1..].split_once('\'')?,
             // Between double quotes these mean something.
             '"' => rest[1..].split_once('"').filter(|(inside, _)| !inside.contains(['$', '`', '\\', '!']))?,
@@ -79,6 +81,7 @@ mod tests {
             of(" rg  -n 'a b' --glob='*.rs' \"x y\"z ''\n").unwrap(),
             ["rg", "-n", "a b", "--glob=*.rs", "x yz", ""]
         );
+        assert_eq!(of("ls a # 'it").unwrap(), ["ls", "a"]);
         for line in [
             "",
             " ",
@@ -98,7 +101,9 @@ mod tests {
             "ls `x`",
             "ls a\\ b",
             "ls\nls",
-            "ls # c",
+            "ls # c\nls",
+            "ls a#",
+            "# c",
             "ls {a,b}",
             "(ls)",
             "ls 'a",
@@ -134,7 +139,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(300))]
         #[test]
-        fn a_shell_finds_the_same_words(line in "[a-c]{1,2}([ \t]|'[^'\\x00]{0,3}'|\"[^\"\\x00]{0,3}\"|[a-c./:,@%+=~*?#{}\\[\\]!$&;-]){0,6}") {
+        fn a_shell_finds_the_same_words(line in "[a-c]{1,2}([ \t]|'[^'\\x00]{0,3}'|\"[^\"\\x00]{0,3}\"|[a-c./:,@%+=~*?# {}\\[\\]!$&;-]){0,6}") {
             if let Some(words) = of(&line) {
                 let printed = Command::new("bash").args(["-c", &format!("printf '%s\\0' {line}")]).output().unwrap();
                 let expected: String = words.iter().map(|word| format!("{word}\0")).collect();
