@@ -76,8 +76,13 @@ impl Program {
         }
         let Some(words) = plain::words(&command.argv) else { return Ok(self) };
         let path = self.env.iter().find_map(|set| set.to_str().ok()?.strip_prefix("PATH="));
-        let name = words.first().map(String::as_str).unwrap_or_default();
-        let found = candidates(name, path.unwrap_or(DEFAULT_PATH)).map(c_string).collect::<Result<_, _>>()?;
+        let (name, path) =
+            (words.first().map(String::as_str).unwrap_or_default(), path.unwrap_or(DEFAULT_PATH));
+        // A shell would go to the home directory.
+        if path.split(':').any(|directory| directory.starts_with('~')) {
+            return Ok(self);
+        }
+        let found = candidates(name, path).map(c_string).collect::<Result<_, _>>()?;
         let argv = words.iter().map(|word| c_string(word.as_str())).collect::<Result<_, _>>()?;
         let place = BTreeMap::from([("PWD", Some(self.directory.to_string_lossy().into_owned()))]);
         // A directory that cannot be written down as a variable is one nobody can go to, either.

@@ -12,8 +12,9 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-/// Longer than any step of the kernel's clock.
+/// Longer than any step of the kernel's clock; and of file systems that keep whole seconds, or every other of them.
 const SETTLED: Duration = Duration::from_millis(100);
+const SETTLED_COARSE: Duration = Duration::from_millis(2100);
 
 /// How much is remembered: a few roots, with the directories and repositories in them.
 const ENTRIES: usize = 1024;
@@ -40,13 +41,18 @@ impl Stamp {
     }
 
     fn is_settled(&self) -> bool {
-        let (seconds, nanos) = self.changed;
-        let since = u64::try_from(seconds).ok().zip(u64::try_from(nanos).ok());
-        since.is_some_and(|(seconds, nanos)| {
-            let changed = Duration::from_secs(seconds) + Duration::from_nanos(nanos);
-            SystemTime::UNIX_EPOCH.elapsed().is_ok_and(|now| now > changed + SETTLED)
-        })
+        is_settled(self.changed)
     }
+}
+
+/// Whether a change right now would get another time than this.
+pub(crate) fn is_settled((seconds, nanos): (i64, i64)) -> bool {
+    let since = u64::try_from(seconds).ok().zip(u64::try_from(nanos).ok());
+    since.is_some_and(|(seconds, nanos)| {
+        let changed = Duration::from_secs(seconds) + Duration::from_nanos(nanos);
+        let step = if nanos == 0 { SETTLED_COARSE } else { SETTLED };
+        SystemTime::UNIX_EPOCH.elapsed().is_ok_and(|now| now > changed + step)
+    })
 }
 
 /// Remembers what was made of files and directories.
@@ -85,6 +91,18 @@ mod tests {
     use std::cell::Cell;
 
     use super::*;
+
+    #[test]
+    fn a_time_in_whole_seconds_is_settled_later() {
+        let now = SystemTime::UNIX_EPOCH.elapsed().unwrap();
+        let ago = |millis: u64| {
+            let then = now - Duration::from_millis(millis);
+            (i64::try_from(then.as_secs()).unwrap(), i64::from(then.subsec_nanos()).max(1))
+        };
+        assert!(is_settled(ago(500)) && !is_settled(ago(0)));
+        assert!(!is_settled((ago(900).0, 0)), "it may be anywhere in that second, or the next");
+        assert!(is_settled((ago(5000).0, 0)));
+    }
 
     #[test]
     fn what_has_not_changed_for_a_while_is_read_once_and_what_has_is_read_again() {

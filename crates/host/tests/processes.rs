@@ -385,6 +385,27 @@ async fn a_line_of_words_is_run_without_its_shell_and_any_other_by_it() {
 }
 
 #[tokio::test]
+async fn a_program_is_looked_for_where_a_shell_would_look() {
+    let place = Place::new();
+    for (name, text) in [("id", "#!/no/such/interpreter\n"), ("expr", "#!/bin/sh\necho mine\n")] {
+        let path = place.path(name);
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let run = |path: String, line| {
+        let env = BTreeMap::from([
+            ("PATH".to_owned(), path),
+            ("HOME".to_owned(), place.path("").display().to_string()),
+        ]);
+        place.run(Command { env, ..command(&["bash", "-c", line]) })
+    };
+    let first = format!("{}:/usr/bin:/bin", place.path("").display());
+    assert_eq!(run(first.clone(), "expr 1").await.unwrap().output, b"mine\n");
+    assert_ne!(run(first, "id -u").await.unwrap().exit, Exit::Code(0), "the one that is there cannot run");
+    assert_eq!(run("~:/usr/bin:/bin".to_owned(), "expr 1").await.unwrap().output, b"mine\n");
+}
+
+#[tokio::test]
 async fn a_shell_that_is_told_to_do_more_than_its_line_does_it() {
     let place = Place::new();
     fs::write(place.path("first"), "id() { echo mine; }").unwrap();

@@ -4,7 +4,7 @@ use windlass_contract::CommandLine;
 
 use crate::{
     What,
-    shell::{Joined, Script, Simple, Word},
+    shell::{Joined, Redirect, RedirectKind, Script, Simple, Word},
     wrapper::{self, Inner, base_name},
 };
 
@@ -33,6 +33,14 @@ fn of_script(script: &Script) -> bool {
 fn of_simple(simple: &Simple) -> bool {
     let mut words = simple.words.iter().map(|word| word.text.as_str());
     let Some(program) = words.next().map(base_name) else { return false };
+    // A shell that cannot open a file ends with 1, too.
+    let opens = |redirect: &Redirect| {
+        !matches!(redirect.kind, RedirectKind::Descriptor | RedirectKind::Text)
+            && redirect.target.text != "/dev/null"
+    };
+    if simple.redirects.iter().any(opens) {
+        return false;
+    }
     let has = |options: &[&str]| simple.words.iter().any(|word| options.contains(&word.text.as_str()));
     match program {
         "git" => match words.find(|word| !word.starts_with('-')) {
@@ -66,6 +74,7 @@ mod tests {
             "git grep x",
             "command -v cargo",
             "rg x src | rg y",
+            "grep x y 2>&1 >/dev/null",
         ] {
             assert!(is_answer(answer), "{answer}");
         }
@@ -76,6 +85,8 @@ mod tests {
             "grep x y; make",
             "git diff",
             "$(grep x)",
+            "grep x y > no/such/place",
+            "grep x < missing",
             "if grep x y; then make; fi",
             "",
         ] {

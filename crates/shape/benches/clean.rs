@@ -34,7 +34,7 @@ fn main() {
     report("a build log without secrets", &none, &log);
     report("source code", &none, &filled(&source()));
     report("one line without end", &none, &log.replace('\n', " "));
-    for words in ["password=", "token=", "?sig=", "_auth=", "bearer="] {
+    for words in ["password=", "token=", "?sig=", "_auth=", "bearer=", "a:*:", "curl -u "] {
         report(&format!("one line of `{words}`"), &none, &filled(words));
     }
     let known = (0..50).map(|n| (format!("SECRET_{n}"), format!("q8Zk2mPv{n:02}Lr7Tb4Xc9Wd")));

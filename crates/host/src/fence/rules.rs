@@ -13,12 +13,12 @@ use std::{
     },
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
-    time::{Duration, SystemTime},
 };
 
 use crate::{
     blueprint::Writable,
     ground::Impossible,
+    seen::is_settled,
     sys::{
         self,
         landlock::{self, Handled},
@@ -27,9 +27,6 @@ use crate::{
 
 /// How many paths are named around what may not be read.
 const NAMED_LIMIT: usize = 8192;
-
-/// The clock of a file system may stand still this long: what changes again in that time does not look changed.
-const TICK: Duration = Duration::from_millis(50);
 
 /// What rules are to say.
 #[derive(Debug, PartialEq, Eq)]
@@ -114,10 +111,7 @@ impl State {
 
     /// Whether a change right now would show.
     fn is_settled(self) -> bool {
-        let Some((seconds, nanos)) = self.changed else { return true };
-        let since = u64::try_from(seconds).ok().zip(u32::try_from(nanos).ok());
-        let changed = since.map(|(seconds, nanos)| SystemTime::UNIX_EPOCH + Duration::new(seconds, nanos));
-        changed.and_then(|changed| changed.elapsed().ok()).is_some_and(|age| age > TICK)
+        self.changed.is_none_or(is_settled)
     }
 }
 
@@ -193,7 +187,7 @@ fn c(path: &Path) -> Result<CString, Impossible> {
 
 #[cfg(test)]
 mod tests {
-    use std::thread;
+    use std::{thread, time::Duration};
 
     use super::*;
 
@@ -202,12 +196,19 @@ mod tests {
         Wanted { trees: Vec::new(), hidden, shown: Vec::new(), offline: true, version: landlock::version() }
     }
 
+    /// Leaves a directory alone until a change would show.
+    fn settle(path: &Path) {
+        while !State::of(path, true).unwrap().is_settled() {
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+
     /// A home directory that was left alone for a while, and rules for it.
     fn home() -> (tempfile::TempDir, Rules) {
         let home = tempfile::tempdir_in("/var/tmp").unwrap();
         fs::create_dir(home.path().join("secret")).unwrap();
         fs::write(home.path().join("plain"), "").unwrap();
-        thread::sleep(TICK * 2);
+        settle(home.path());
         let rules = Rules { top: home.path().to_owned(), ..Rules::default() };
         (home, rules)
     }
@@ -225,7 +226,7 @@ mod tests {
             !same(&second, &rules.of(wanted(home.path())).unwrap()),
             "it may change within the same tick"
         );
-        thread::sleep(TICK * 2);
+        settle(home.path());
         let third = rules.of(wanted(home.path())).unwrap();
         assert!(same(&third, &rules.of(wanted(home.path())).unwrap()));
         let online = Wanted { offline: false, ..wanted(home.path()) };

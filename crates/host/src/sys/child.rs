@@ -126,7 +126,15 @@ fn hold(_plan: &Plan<'_>, _listener: &mut RawFd) -> Result<(), Failure> {
 unsafe fn execute(plan: &Plan<'_>) -> Result<std::convert::Infallible, Failure> {
     let Words { calls: [first, second], env, .. } = plan.words;
     // SAFETY: passed on from the caller.
-    unsafe { call(first, env).or_else(|_| call(second, env)) }
+    unsafe { call(first, env, Stop::AtWhatIsThere).or_else(|_| call(second, env, Stop::AtTheEnd)) }
+}
+
+/// When to look for no other program of a name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stop {
+    /// When there is one, though it cannot be started.
+    AtWhatIsThere,
+    AtTheEnd,
 }
 
 /// Tries each candidate, by the rules of `execvp`: a missing one is passed over, one without permission too, but is
@@ -135,7 +143,11 @@ unsafe fn execute(plan: &Plan<'_>) -> Result<std::convert::Infallible, Failure> 
 /// # Safety
 ///
 /// As for [`become_program`].
-unsafe fn call(call: Call, env: *const *const c_char) -> Result<std::convert::Infallible, Failure> {
+unsafe fn call(
+    call: Call,
+    env: *const *const c_char,
+    stop: Stop,
+) -> Result<std::convert::Infallible, Failure> {
     let mut failure = Failure::program(libc::ENOENT);
     let Call { candidates: mut candidate, argv } = call;
     // SAFETY: `candidates`, `argv` and `env` are lists of C strings that end in a null pointer, by the caller's word;
@@ -145,6 +157,10 @@ unsafe fn call(call: Call, env: *const *const c_char) -> Result<std::convert::In
             libc::execve(*candidate, argv, env);
             let this = Failure::last(Failure::PROGRAM);
             match this.errno {
+                // Its interpreter is missing, say: a shell does not look any further.
+                _ if stop == Stop::AtWhatIsThere && libc::access(*candidate, libc::X_OK) == 0 => {
+                    return Err(this);
+                }
                 libc::ENOENT | libc::ENOTDIR => {}
                 libc::EACCES => failure = this,
                 _ => return Err(this),

@@ -272,7 +272,7 @@ impl Starter {
 fn is_readable(descriptor: RawFd) -> bool {
     let mut state = init::event(descriptor);
     // SAFETY: one element, which lives across the call.
-    unsafe { libc::poll(&raw mut state, 1, 0) != 0 }
+    unsafe { libc::poll(&raw mut state, 1, 0) == 1 }
 }
 
 impl Drop for Starter {

@@ -103,11 +103,12 @@ fn atoms(pattern: &str) -> Vec<Atom> {
             '?' => Atom::One,
             '[' => {
                 let rest = chars.as_str();
-                // The first character of a set may be the one that ends others.
-                match rest.char_indices().skip(1).find(|(_, c)| *c == ']') {
-                    Some((close, _)) => {
+                // Where a set ends is not plain: `[[:alpha:]]`, `[^]x]`. Whatever is up to the last that could end one may
+                // stand for anything.
+                match rest.rfind(']') {
+                    Some(close) => {
                         chars = rest.get(close + 1..).unwrap_or_default().chars();
-                        Atom::One
+                        Atom::Any
                     }
                     None => Atom::Exactly(c),
                 }
@@ -156,6 +157,10 @@ mod tests {
             (".ssh", ".ssh"),
             (".s*", ".ssh"),
             (".[rs]sh", ".ssh"),
+            (".ss[[:alpha:]]", ".ssh"),
+            (".en[^]x]", ".env"),
+            (".[[.s.]]s[[=h=]]", ".ssh"),
+            ("id_[]r]sa", "id_rsa"),
             ("id_*", "id_rsa"),
             ("*rsa", "id_rsa"),
             ("?d_r?a", "id_rsa"),

@@ -238,7 +238,12 @@ pub(super) fn identified(line: &Line<'_>, word: Range<usize>, found: &mut Vec<Fo
 
 /// `host:5432:database:user:password`, as in `.pgpass`.
 pub(super) fn pgpass(line: &Line<'_>, mark: Range<usize>, found: &mut Vec<Found>) -> Next {
-    let fields: Vec<_> = line[mark.end..].trim_ascii_end().splitn(3, |byte| *byte == b':').collect();
+    let rest = &line[mark.end..];
+    // The rest of a long line is no password, and a line of nothing but marks would cost its square.
+    if rest.len() > MAX_AUTHORITY {
+        return Next::at(mark.end);
+    }
+    let fields: Vec<_> = rest.trim_ascii_end().splitn(3, |byte| *byte == b':').collect();
     if let [database, user, password] = fields[..] {
         let is_name = |text: &[u8]| {
             !text.is_empty() && text.iter().all(|byte| byte.is_ascii_alphanumeric() || b"_-*.".contains(byte))
