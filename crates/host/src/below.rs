@@ -14,7 +14,7 @@ use crate::{protect::is_protected_anywhere, seen::Seen};
 
 /// How many directories are looked into before a command. Looking into one takes some 10 µs, and 1 µs if it has not
 /// changed.
-const LOOKED_INTO: usize = 128;
+pub(crate) const LOOKED_INTO: usize = 128;
 
 /// How many entries of each: a huge directory holds files, not repositories.
 const ENTRIES: usize = 1024;

@@ -46,13 +46,44 @@ pub(crate) fn is_bare(directory: &Path) -> bool {
     is("HEAD") && (is("objects") && is("refs") || is("commondir"))
 }
 
-/// The git directories inside another: of submodules and of linked worktrees.
+/// How many directories are looked into for those of submodules.
+const LOOKED_INTO: usize = 1024;
+
+/// What every git directory holds. Its submodules are not in there, unless somebody wants them not to be seen.
+const OWN: [&str; 7] = ["objects", "refs", "logs", "hooks", "info", "branches", "lfs"];
+
+/// The git directories inside another: of linked worktrees, and of submodules, whose names may be paths and which may have
+/// submodules themselves.
 pub(crate) fn inner(directory: &Path) -> impl Iterator<Item = PathBuf> {
-    ["modules", "worktrees"].into_iter().flat_map(move |kind| entries(&directory.join(kind)))
+    let mut found: Vec<_> = entries(&directory.join("worktrees")).collect();
+    let mut queue = vec![directory.join("modules")];
+    let mut looked_into = 0;
+    while let Some(directory) = queue.pop().filter(|_| looked_into < LOOKED_INTO) {
+        looked_into += 1;
+        let is_repository = is_bare(&directory);
+        for entry in entries(&directory).filter(|entry| entry.is_dir() && !entry.is_symlink()) {
+            let is_own = is_repository && OWN.iter().any(|name| entry.ends_with(name));
+            if !is_own || is_bare(&entry) {
+                queue.push(entry);
+            }
+        }
+        if is_repository {
+            found.push(directory);
+        }
+    }
+    found.into_iter()
 }
 
 fn entries(directory: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path())
+}
+
+/// Where the settings of a repository say that its hooks are, if it is not in the git directory.
+pub(crate) fn hooks_elsewhere(directory: &Path) -> Option<PathBuf> {
+    let value = config::value(&small(&directory.join("config"))?, "core", "hookspath")?;
+    let place = directory.parent()?.join(value);
+    // The hooks that husky makes call those of the same names beside them.
+    Some(if place.ends_with("_") { place.parent()?.to_owned() } else { place })
 }
 
 /// Where the index says that other repositories are checked out. Git looks into them by itself.
@@ -122,9 +153,39 @@ fn small(path: &Path) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn submodules_are_found_however_they_are_called() {
+        let place = tempfile::tempdir().unwrap();
+        let names = ["modules/a", "modules/b/c", "modules/a/modules/d", "modules/a/e", "modules/a/hooks"];
+        for name in names.map(|name| place.path().join(name)) {
+            for part in ["objects", "refs"] {
+                fs::create_dir_all(name.join(part)).unwrap();
+            }
+            fs::write(name.join("HEAD"), "").unwrap();
+        }
+        fs::create_dir_all(place.path().join("worktrees/w")).unwrap();
+        let found: BTreeSet<_> = inner(place.path()).collect();
+        let expected = names.iter().chain(&["worktrees/w"]).map(|name| place.path().join(name));
+        assert_eq!(found, expected.collect());
+    }
+
+    #[test]
+    fn hooks_are_where_the_settings_say() {
+        let place = tempfile::tempdir().unwrap();
+        git(place.path(), &["init", "-q", "."]);
+        let directory = place.path().join(".git");
+        assert_eq!(hooks_elsewhere(&directory), None);
+        for (value, expected) in [("hk", "hk"), (".husky/_", ".husky"), ("a b/c", "a b/c")] {
+            git(place.path(), &["config", "core.hooksPath", value]);
+            assert_eq!(hooks_elsewhere(&directory), Some(place.path().join(expected)));
+        }
+    }
 
     fn git(directory: &Path, arguments: &[&str]) {
         let mut git = std::process::Command::new("git");

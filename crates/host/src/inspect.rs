@@ -8,7 +8,7 @@ use std::{
     collections::BTreeSet,
     ffi::OsString,
     fs, io,
-    os::unix::fs::symlink,
+    os::unix::fs::{MetadataExt, symlink},
     path::{Path, PathBuf},
 };
 
@@ -18,7 +18,7 @@ use crate::{
     below::Below,
     git::{self, config},
     names::Names,
-    protect::{Protection, Saved},
+    protect::{INNER_LIMIT, Protection, Saved},
 };
 
 /// What is added to a name that must not stay.
@@ -57,6 +57,9 @@ pub(crate) fn inspect(protection: &Protection) -> Vec<Denial> {
     }
     for repository in &protection.repositories {
         inspection.linked(repository, DEPTH);
+        for inner in git::inner(repository).take(INNER_LIMIT) {
+            inspection.clean(&inner, DEPTH);
+        }
     }
     for before in &protection.below {
         inspection.look_below(before);
@@ -87,7 +90,9 @@ impl Inspection<'_> {
             self.new_repository(&top.join(".git"));
         }
         for path in now.names.iter().filter(|path| !before.names.contains(path)) {
-            if !self.is_copy(path) {
+            if self.is_copy(path) {
+                self.own(path, DEPTH);
+            } else {
                 self.move_aside(path, "this name is protected and did not exist before");
             }
         }
@@ -102,6 +107,25 @@ impl Inspection<'_> {
     fn is_copy(&self, path: &Path) -> bool {
         let mut known = self.protection.fixed.iter().filter(|known| known.file_name() == path.file_name());
         known.any(|known| is_same(known, path, DEPTH))
+    }
+
+    /// Gives a file, or those of a directory, to itself alone: what has another name could be changed by that later.
+    fn own(&mut self, path: &Path, depth: usize) {
+        let Ok(found) = path.symlink_metadata() else { return };
+        if found.is_dir() && depth > 0 {
+            let entries = fs::read_dir(path).into_iter().flatten().flatten();
+            return entries.take(SAME_ENTRIES).for_each(|entry| self.own(&entry.path(), depth - 1));
+        }
+        if found.is_file() && found.nlink() > 1 {
+            let copy = path.with_extension(format!("{ASIDE}-copy"));
+            let copied = fs::copy(path, &copy).and_then(|_| fs::rename(&copy, path));
+            let rule = "this file is protected and had another name, by which it could be changed";
+            let done = copied.map_or_else(
+                |error| format!("{rule}; it could NOT be separated ({error})"),
+                |()| format!("{rule}; it is a copy now"),
+            );
+            self.tell(path, done);
+        }
     }
 
     fn move_aside(&mut self, path: &Path, why: &str) {
@@ -191,7 +215,7 @@ impl Inspection<'_> {
         if let Some(common) = git::common(directory) {
             self.clean(&common, depth - 1);
         }
-        for inner in git::inner(directory).take(256) {
+        for inner in git::inner(directory).take(INNER_LIMIT) {
             self.clean(&inner, depth - 1);
         }
         self.linked(directory, depth - 1);
@@ -229,7 +253,7 @@ impl Inspection<'_> {
             return self.move_aside(path, "git's settings must be a file of their own");
         };
         if Some(&cleaned) == text.as_ref() {
-            return;
+            return self.own(path, 0);
         }
         self.move_aside(path, "it holds settings by which git may run programs; the others were kept");
         if let Err(error) = fs::write(path, cleaned) {

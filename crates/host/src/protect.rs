@@ -11,7 +11,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{below::Below, git, names::Names};
+use crate::{
+    below::{Below, LOOKED_INTO},
+    git,
+    names::Names,
+};
 
 /// In every directory that may be written and in those below, each with who runs what it says.
 #[rustfmt::skip]
@@ -59,7 +63,7 @@ const IN_GIT: &[(&str, &str)] = &[
 ];
 
 /// How many repositories below a git directory's `modules` and `worktrees` are looked after.
-const INNER_LIMIT: usize = 256;
+pub(crate) const INNER_LIMIT: usize = 256;
 
 /// How many protected names below a root are kept from change. Each costs a mount or two, for every command.
 const NAMES_BELOW: usize = 64;
@@ -171,7 +175,7 @@ impl Protection {
     pub(crate) fn not_covered(&self) -> impl Iterator<Item = String> {
         self.unseen.iter().map(|root| {
             format!(
-                "deep inside `{}`: protected names, and repositories that its index does not name",
+                "all but the first {LOOKED_INTO} directories of `{}`: protected names, and repositories that its index does not name",
                 root.display()
             )
         })
@@ -271,7 +275,11 @@ impl Protection {
         for (name, _) in IN_GIT {
             self.name(&directory.join(name), base);
         }
+        if let Some(hooks) = git::hooks_elsewhere(directory).filter(|hooks| hooks.starts_with(base)) {
+            self.name(&hooks, base);
+        }
         for inner in git::inner(directory).take(INNER_LIMIT) {
+            self.repositories.insert(inner.clone());
             for (name, _) in IN_GIT {
                 // A worktree's own directory has a `commondir`, which git made.
                 self.name(&inner.join(name), base);

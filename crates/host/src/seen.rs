@@ -96,7 +96,7 @@ mod tests {
     fn a_time_in_whole_seconds_is_settled_later() {
         let now = SystemTime::UNIX_EPOCH.elapsed().unwrap();
         let ago = |millis: u64| {
-            let then = now - Duration::from_millis(millis);
+            let then = now.checked_sub(Duration::from_millis(millis)).unwrap();
             (i64::try_from(then.as_secs()).unwrap(), i64::from(then.subsec_nanos()).max(1))
         };
         assert!(is_settled(ago(500)) && !is_settled(ago(0)));

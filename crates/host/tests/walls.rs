@@ -462,6 +462,22 @@ const PLANTING: &[(&str, &str)] = &[
         "git init -q ../main; git -C ../main commit -q --allow-empty -m m; rm -rf ../ws/*; git -C ../main worktree add -qf ../ws",
         "plant ../main/.git; rm -f .git; git init -q .; plant .git",
     ),
+    (
+        "git init -q ../lib; git -C ../lib commit -q --allow-empty -m l; git init -q .
+         git -c protocol.file.allow=always submodule --quiet add ../lib a/b; git commit -qm s; git submodule --quiet deinit -f --all",
+        "plant .git/modules/a/b",
+    ),
+    (
+        "git init -q .; git commit -q --allow-empty -m i",
+        "git init -q --bare .git/modules/m; plant .git/modules/m; git -C .git/modules/m config core.bare false
+         cp .git/modules/m/hooks/pre-commit .git/modules/m/hooks/post-checkout; G=.git/modules/m; T=$(git mktree < /dev/null)
+         T=$(git --git-dir=$G mktree < /dev/null); C=$(git --git-dir=$G -c user.name=a -c user.email=a commit-tree $T -m x)
+         git --git-dir=$G update-ref refs/heads/master $C; git --git-dir=$G config core.worktree ../../../m
+         printf '[submodule \"m\"]\n\tpath = m\n\turl = ./m\n' > .gitmodules; git add .gitmodules
+         git update-index --add --cacheinfo 160000,$C,m",
+    ),
+    ("git init -q .; git config core.hooksPath .husky; mkdir .husky", "plant .husky; cp .husky/hooks/* .husky/"),
+    ("git init -q .; git config core.hooksPath hk/_", "mkdir -p hk/_; plant hk; cp hk/hooks/* hk/_"),
     ("true", "git init -q .; plant .git"),
     ("true", "git init -q --bare r; echo 'gitdir: r' > .git; git -C r config core.bare false; plant r"),
     ("true", "git init -q r; plant r/.git; ln -s r/.git .git"),
@@ -506,10 +522,23 @@ async fn git_of_the_user_runs_nothing_a_command_has_planted() {
             outside(setup);
             world.script(&format!("{PLANT}{attack}")).await;
             outside(&format!(
-                "cd {entered}; git status; git diff; git commit -q --allow-empty -m user; true"
+                "cd {entered}; git submodule update --init; git status; git diff; git commit -q --allow-empty -m user; true"
             ));
             assert!(!world.path("out/pwn").exists(), "{}: {setup}: {attack}", rung.name());
         }
+    }
+}
+
+#[tokio::test]
+async fn a_name_from_an_earlier_command_changes_no_protected_file() {
+    for rung in RUNGS {
+        let Some(world) = World::on(rung) else { continue };
+        fs::create_dir(world.path("ws/old")).unwrap();
+        world.write("ws/old/.envrc", "mine");
+        world.script("git init -q n; ln n/.git/config z; mkdir wt; cp old/.envrc y; ln y wt/.envrc").await;
+        world.script("echo '[core] fsmonitor = evil' > z; echo evil > y").await;
+        assert!(!world.read("ws/n/.git/config").contains("evil"), "{}", rung.name());
+        assert_eq!(world.read("ws/wt/.envrc"), "mine", "{}", rung.name());
     }
 }
 

@@ -49,6 +49,22 @@ pub(crate) fn harmless(text: &[u8]) -> Vec<u8> {
     kept.into_bytes()
 }
 
+/// The last value of a setting, if it is written plainly, on a line of its own.
+pub(crate) fn value(text: &str, section: &str, key: &str) -> Option<String> {
+    let mut within = false;
+    let mut found = None;
+    for line in text.lines().map(str::trim) {
+        if let Some(head) = line.strip_prefix('[') {
+            within = head.split(']').next().is_some_and(|name| name.trim().eq_ignore_ascii_case(section));
+        } else if let Some((name, value)) = line.split_once('=').filter(|_| within)
+            && name.trim().eq_ignore_ascii_case(key)
+        {
+            found = Some(value.trim().trim_matches('"').to_owned());
+        }
+    }
+    found
+}
+
 /// Whether a line may stay. A section's head changes the section.
 fn keep(line: &str, section: &mut String) -> bool {
     let line = line.trim();
