@@ -48,8 +48,13 @@ pub(crate) fn run(root: &Path) -> Result<String, Vec<String>> {
             Err(error) => return Err(problem("cargo", &error)),
         }
     }
-    let left = TARGETS.len() - checked.len();
-    Ok(format!("platforms: {} compile, {left} not installed (`rustup target add`)", checked.join(", ")))
+    let left: Vec<_> = TARGETS.into_iter().filter(|target| !checked.contains(target)).collect();
+    let skipped = if left.is_empty() {
+        String::new()
+    } else {
+        format!("; NOT CHECKED, for want of `rustup target add`: {}", left.join(", "))
+    };
+    Ok(format!("platforms: checked {}{skipped}", checked.join(", ")))
 }
 
 /// Whether the standard library for it is here.

@@ -83,7 +83,7 @@ phrases! {
         "This is too long for me: without a model I read up to {0} bytes. What shall I do?",
         "这太长了：没有模型时我最多读 {0} 字节。要我做什么？";
     WhichFile: "Which file do you mean? Name it with its path.", "是哪个文件？请写出它的路径。";
-    WhichCommand: "Which command? Write it between backticks: run `make check`.", "是哪条命令？请写在反引号里：运行 `make check`。";
+    WhichCommand: "Which command? Write it in quotes: run \"make check\".", "是哪条命令？请写在引号里：运行“make check”。";
     WhichText: "Which text do you mean? Put it in quotes, and name the file.", "是哪段文本？请放在引号里，并写明文件。";
     NewName: "What is the new name? Say: rename A to B.", "新名字是什么？请说：把 A 重命名为 B。";
     ChangesNothing:
