@@ -1,8 +1,9 @@
 //! The builtin model: plans tool calls from plain language, English and Chinese, by rules. It needs no server and no key.
 //!
-//! `reading` takes a request apart, `goal` says what it wants, `steps` how that is reached, `results` what came back, and
+//! `reading` takes a request apart, `goal` says what it wants, `follow` what it takes from earlier turns, `steps` how that is reached, `results` what came back, and
 //! `phrases` how the answer reads. `docs/builtin.md` says what it can do.
 
+mod follow;
 mod goal;
 mod names;
 mod phrases;
@@ -21,10 +22,10 @@ use windlass_contract::{
 };
 
 use crate::text;
-use goal::Goal;
+use follow::{Memory, Wanted};
 use phrases::{Language, Phrase};
 use reading::Reading;
-use run::{Next, Run};
+use run::{Next, Planned, Run};
 
 /// The name of the provider, of its only model and of its wire.
 pub const BUILTIN: &str = "builtin";
@@ -83,18 +84,32 @@ impl ModelStream for Answer {
     }
 }
 
-/// What comes next in a conversation.
+/// What comes next in a conversation. Earlier turns are gone through again, for what this one may refer to.
 fn next(history: &[Cached<Item>]) -> Next {
-    let mut run = Run::new(history);
+    let (earlier, mut run) = Run::turns(history);
+    let mut memory = Memory::default();
+    for mut turn in earlier {
+        if let Some((wanted, end)) = plan(&mut turn, &memory) {
+            memory.take_up(&turn, wanted, &end);
+        }
+    }
+    match plan(&mut run, &memory) {
+        None => run.ends(Phrase::TooLong, &[&LONGEST_REQUEST_BYTES.to_string()]),
+        Some((_, Ok(answer) | Err(Next::Say(answer)))) => Next::Say(bounded(&answer, run.language)),
+        Some((_, Err(call))) => call,
+    }
+}
+
+/// What a turn wants and how far it comes, if its request can be read.
+fn plan(run: &mut Run<'_>, memory: &Memory) -> Option<(Wanted, Planned<String>)> {
     if run.request.len() > LONGEST_REQUEST_BYTES {
-        return run.ends(Phrase::TooLong, &[&LONGEST_REQUEST_BYTES.to_string()]);
+        return None;
     }
     let reading = Reading::new(&run.request);
     run.runs_nothing = reading.runs_nothing;
-    match run.reach(&Goal::of(&reading), &reading) {
-        Ok(answer) | Err(Next::Say(answer)) => Next::Say(bounded(&answer, run.language)),
-        Err(call) => call,
-    }
+    let wanted = memory.wanted(&reading);
+    let end = run.reach(&wanted.goal, &reading);
+    Some((wanted, end))
 }
 
 /// An answer that a person reads to its end.
@@ -123,9 +138,15 @@ mod tests {
     fn after(request: &str, calls: usize, output: &str) -> Next {
         let mut history =
             vec![said("<environment_context>\n  <cwd>/w</cwd>\n</environment_context>"), said(request)];
-        for number in 0..calls {
-            let Next::Call { tool, input } = next(&history) else { break };
-            let id = format!("{number}");
+        talk(&mut history, calls, output);
+        next(&history)
+    }
+
+    /// Answers the next calls.
+    fn talk(history: &mut Vec<Cached<Item>>, calls: usize, output: &str) {
+        for _ in 0..calls {
+            let Next::Call { tool, input } = next(history) else { break };
+            let id = format!("{}", history.len());
             let call = ToolCall { id: id.as_str().into(), name: tool.into(), input: Input::Json(input) };
             let content = vec![Content::Text(output.to_owned())];
             history.push(Cached::new(Body::Call(call).into()));
@@ -133,7 +154,17 @@ mod tests {
                 Body::Output { call: id.as_str().into(), input: InputKind::Json, content }.into(),
             ));
         }
-        next(&history)
+    }
+
+    #[test]
+    fn what_was_told_in_another_directory_is_not_referred_to() {
+        let place = |cwd: &str| said(&format!("<environment_context><cwd>{cwd}</cwd></environment_context>"));
+        let mut history = vec![place("/w"), said("list the files")];
+        talk(&mut history, 1, "Absolute path: /w\na.rs\nb.rs\n");
+        for (cwd, goes_on) in [("/w", true), ("/v", false)] {
+            history.extend([place(cwd), said("show the second one")]);
+            assert_eq!(matches!(next(&history), Next::Call { .. }), goes_on, "{cwd}");
+        }
     }
 
     #[test]
@@ -231,13 +262,29 @@ mod tests {
         }
 
         #[test]
+        fn any_conversation_is_answered(requests in proptest::collection::vec(proptest::collection::vec(0..WORDS.len(), 0..6), 1..5)) {
+            let mut history = Vec::new();
+            for request in requests {
+                let request: Vec<_> = request.iter().map(|at| WORDS[*at]).collect();
+                history.push(said(&request.join(" ")));
+                talk(&mut history, 20, "Absolute path: /w\nsrc/a.rs\nL1: x\n/w/src/a.rs:1:x");
+            }
+        }
+
+        #[test]
         fn words_in_any_order_are_answered(words in proptest::collection::vec(0..WORDS.len(), 0..8), output in "[-:a-zL0-9 \n.*/]*") {
             let request: Vec<_> = words.iter().map(|at| WORDS[*at]).collect();
             after(&request.join(" "), 20, &output);
         }
     }
 
-    const WORDS: [&str; 24] = [
+    const WORDS: [&str; 30] = [
+        "it",
+        "the second one",
+        "and",
+        "in src",
+        "第二个",
+        "呢",
         "show",
         "find",
         "first",

@@ -23,6 +23,9 @@ mod project;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Row {
+    /// What was asked before, in the same conversation.
+    #[serde(default)]
+    before: Vec<String>,
     ask: String,
     /// Calls that must be made, in this order; others may come between. Texts must hold what is given here.
     #[serde(default)]
@@ -60,6 +63,11 @@ struct Turn {
 
 /// Runs a request in a project of its own.
 async fn run(ask: &str, place: &Path) -> Turn {
+    run_after(&[], ask, place).await
+}
+
+/// Runs a request after others.
+async fn run_after(before: &[String], ask: &str, place: &Path) -> Turn {
     let calls = Arc::new(Calls::default());
     let policy = Policy {
         cwd: place.to_owned(),
@@ -75,6 +83,10 @@ async fn run(ask: &str, place: &Path) -> Turn {
         .events(Arc::clone(&calls) as _)
         .build()
         .unwrap();
+    for ask in before {
+        agent.ask(ask).await.unwrap();
+    }
+    calls.0.lock().unwrap().clear();
     let answer = agent.ask(ask).await.unwrap();
     let calls = std::mem::take(&mut *calls.0.lock().unwrap());
     let calls = calls.iter().map(|call| {
@@ -140,14 +152,15 @@ async fn score(table: &str, check: impl Fn(&Row, &Turn) -> Vec<String>) -> (usiz
         let place = tempfile::tempdir().unwrap();
         copy(template.path(), place.path());
         let place = place.path().canonicalize().unwrap();
-        let turn = run(&row.ask, &place).await;
+        let turn = run_after(&row.before, &row.ask, &place).await;
         let mut problems = row.problems(&turn, &place);
         problems.extend(check(row, &turn));
         if problems.is_empty() {
             right += 1;
         } else {
             wrong += &format!(
-                "\n{}\n  {}\n  calls: {:?}\n  answer: {}\n",
+                "\n{:?} {}\n  {}\n  calls: {:?}\n  answer: {}\n",
+                row.before,
                 row.ask,
                 problems.join("\n  "),
                 turn.calls,

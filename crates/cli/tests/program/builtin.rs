@@ -48,4 +48,7 @@ fn a_session_of_rules_goes_on() {
     let ended = user.run(&["exec", "resume", "--last", "notes.txt 有多少行"]);
     ended.assert_code(0);
     assert_eq!(ended.stdout, "notes.txt：1 行\n");
+    let ended = user.run(&["exec", "resume", "--last", "show it"]);
+    ended.assert_code(0);
+    assert_eq!(ended.stdout, "notes.txt, line 1:\n    1  buy paper\n");
 }

@@ -156,6 +156,20 @@ impl Goal {
     pub(super) fn of(reading: &Reading) -> Self {
         RULES.iter().find_map(|rule| rule(reading)).unwrap_or(Self::Say(Phrase::Unclear))
     }
+
+    /// Where it looks, if that can be said.
+    pub(super) fn scope_mut(&mut self) -> Option<&mut Scope> {
+        match self {
+            Self::Search { scope, .. }
+            | Self::FindFiles { scope, .. }
+            | Self::Rank(Rank { scope, .. })
+            | Self::CountLines(scope)
+            | Self::CountFiles(scope)
+            | Self::CountFunctions(scope)
+            | Self::CountTests(scope) => Some(scope),
+            _ => None,
+        }
+    }
 }
 
 /// `don't delete a.txt`: what is to be left alone, and nothing else.

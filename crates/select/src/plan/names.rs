@@ -134,6 +134,7 @@ impl Run<'_> {
     }
 
     fn several(&self, name: &str, paths: &[&str]) -> Next {
+        self.tell_all(paths.iter().take(OFFERED).copied());
         let shown = paths.iter().take(OFFERED).map(|path| format!("\n  {path}"));
         Next::Say(self.say(Phrase::SeveralFiles, &[name]) + &shown.collect::<String>())
     }

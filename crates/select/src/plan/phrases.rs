@@ -83,6 +83,11 @@ phrases! {
         "This is too long for me: without a model I read up to {0} bytes. What shall I do?",
         "这太长了：没有模型时我最多读 {0} 字节。要我做什么？";
     WhichFile: "Which file do you mean? Name it with its path.", "是哪个文件？请写出它的路径。";
+    WhichOne: "Several were listed; which one? Say: the second one.", "列出了多个，是哪一个？请说：第二个。";
+    NothingBefore:
+        "Which file do you mean? The last answer has none that this could be. Name it with its path.",
+        "是哪个文件？上一个回答里没有可以指的文件。请写出它的路径。";
+    NotListed: "The last list shows no such entry.", "上一个列表里没有这一项。";
     WhichCommand: "Which command? Write it in quotes: run \"make check\".", "是哪条命令？请写在引号里：运行“make check”。";
     WhichText: "Which text do you mean? Put it in quotes, and name the file.", "是哪段文本？请放在引号里，并写明文件。";
     NewName: "What is the new name? Say: rename A to B.", "新名字是什么？请说：把 A 重命名为 B。";

@@ -150,7 +150,7 @@ fn numerals(text: &str, found: &mut Vec<Piece>) {
 }
 
 /// A Chinese numeral below a thousand, as a value.
-fn numeral(text: &str) -> u64 {
+pub(super) fn numeral(text: &str) -> u64 {
     let (mut total, mut digit) = (0, None);
     for c in text.chars() {
         match "一二三四五六七八九".chars().zip(1..).find(|(each, _)| *each == c) {

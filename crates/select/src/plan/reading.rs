@@ -91,6 +91,11 @@ impl Reading {
             request.to_owned()
         };
         let pieces = pieces(&text);
+        Self { text, changes_nothing, runs_nothing, ..Self::of_pieces(pieces) }
+    }
+
+    /// Reads what was taken apart already.
+    pub(super) fn of_pieces(pieces: Vec<Piece>) -> Self {
         let mut plain = String::from(" ");
         for piece in &pieces {
             match piece {
@@ -99,7 +104,7 @@ impl Reading {
                 Piece::Quoted(_) | Piece::Name(_) | Piece::Number(_) | Piece::Range(..) => plain += "· ",
             }
         }
-        Self { text, pieces, changes_nothing, runs_nothing, plain }
+        Self { text: plain.clone(), pieces, changes_nothing: false, runs_nothing: false, plain }
     }
 
     /// Whether a word of this kind is in it.

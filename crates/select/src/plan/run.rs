@@ -2,6 +2,8 @@
 //! answer: what was done before is looked up in the conversation, and the first result that is not there yet is what the
 //! model does next. So nothing is remembered beside the conversation, and a resumed session goes on where it was.
 
+use std::{cell::RefCell, collections::VecDeque};
+
 use serde_json::Value;
 use windlass_contract::{Body, Cached, CallId, Content, Item, Role};
 
@@ -9,6 +11,10 @@ use super::phrases::{Language, Phrase};
 
 /// The most calls of one turn.
 const MOST_CALLS: usize = 10;
+
+/// How many turns before this one can be referred to, and how much of an answer.
+const REMEMBERED: usize = 10;
+pub(super) const MOST_TOLD: usize = 200;
 
 /// Tools that start programs.
 const RUNNERS: [&str; 2] = ["shell_command", "run_tests"];
@@ -35,6 +41,8 @@ pub(super) struct Run<'a> {
     /// Where work happens.
     cwd: &'a str,
     done: Vec<Done<'a>>,
+    /// A plan only asks and tells, so it is handed around unchanged; this is the one thing it leaves.
+    told: RefCell<Vec<Place>>,
 }
 
 struct Done<'a> {
@@ -44,19 +52,39 @@ struct Done<'a> {
     output: Option<String>,
 }
 
+/// Something an answer told of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Place {
+    /// From the working directory on; that of a directory ends in `/`.
+    pub(super) path: String,
+    pub(super) line: Option<u64>,
+}
+
 impl<'a> Run<'a> {
-    /// Reads a conversation.
-    pub(super) fn new(history: &'a [Cached<Item>]) -> Self {
-        let mut run = Self {
-            language: Language::English,
-            request: String::new(),
+    fn new(request: String, cwd: &'a str) -> Self {
+        Self {
+            language: Language::of(&request),
+            request,
             runs_nothing: false,
-            cwd: "",
+            cwd,
             done: Vec::new(),
-        };
+            told: RefCell::default(),
+        }
+    }
+
+    /// The last turns of a conversation in the directory where it is now; the one at work is apart.
+    pub(super) fn turns(history: &'a [Cached<Item>]) -> (VecDeque<Self>, Self) {
+        let mut earlier = VecDeque::new();
+        let mut run = Self::new(String::new(), "");
+        let mut cwd = "";
         for item in history {
             match &item.get().body {
-                Body::Message { role: Role::User, content } => run.heard(content),
+                Body::Message { role: Role::User, content } => match directory(content) {
+                    Some(directory) => cwd = directory,
+                    None => {
+                        earlier.push_back(std::mem::replace(&mut run, Self::new(Content::join(content), cwd)))
+                    }
+                },
                 Body::Call(call) => {
                     let input = call.input.as_str();
                     run.done.push(Done { id: &call.id, tool: call.name.as_str(), input, output: None });
@@ -68,22 +96,32 @@ impl<'a> Run<'a> {
                 }
                 Body::Message { .. } | Body::Reasoning { .. } | Body::WebSearch { .. } | Body::Other => {}
             }
+            earlier.drain(..earlier.len().saturating_sub(REMEMBERED));
         }
-        run.language = Language::of(&run.request);
-        run
+        // Elsewhere, what was told is called otherwise.
+        earlier.retain(|turn| turn.cwd == run.cwd);
+        (earlier, run)
     }
 
-    /// The user spoke, or the program around the model said where it works.
-    fn heard(&mut self, content: &'a [Content]) {
-        if let [Content::Text(text)] = content
-            && text.starts_with("<environment_context>")
-        {
-            let cwd = text.split_once("<cwd>").and_then(|(_, rest)| rest.split_once("</cwd>"));
-            self.cwd = cwd.map_or("", |(cwd, _)| cwd);
-            return;
+    /// The answer tells of this, so that the next request can refer to it.
+    pub(super) fn tell(&self, path: &str, line: Option<u64>) {
+        let mut told = self.told.borrow_mut();
+        let place = Place { path: self.short(path).to_owned(), line };
+        if told.len() < MOST_TOLD && !told.contains(&place) {
+            told.push(place);
         }
-        self.request = Content::join(content);
-        self.done.clear();
+    }
+
+    /// The answer tells of these files.
+    pub(super) fn tell_all<'p>(&self, paths: impl IntoIterator<Item = &'p str>) {
+        for path in paths {
+            self.tell(path, None);
+        }
+    }
+
+    /// What the answer tells of.
+    pub(super) fn told(&self) -> Vec<Place> {
+        self.told.borrow().clone()
     }
 
     /// What came of a call.
@@ -131,6 +169,14 @@ impl<'a> Run<'a> {
         let inside = path.strip_prefix(self.cwd).filter(|_| !self.cwd.is_empty());
         inside.and_then(|rest| rest.strip_prefix('/')).unwrap_or(path)
     }
+}
+
+/// Where work happens, if that is what the program around the model says here.
+fn directory(content: &[Content]) -> Option<&str> {
+    let [Content::Text(text)] = content else { return None };
+    let inner = text.strip_prefix("<environment_context>")?;
+    let cwd = inner.split_once("<cwd>").and_then(|(_, rest)| rest.split_once("</cwd>"));
+    Some(cwd.map_or("", |(cwd, _)| cwd))
 }
 
 /// What a tool said, without what Windlass thinks of it: that is for models, which can think about it too.

@@ -151,7 +151,7 @@ pub(super) fn list(reading: &Reading) -> Option<Goal> {
     }
     let only = || reading.words().filter(|word| !is_common(word) && !is_verb(word)).map(str::to_owned).next();
     let directory = reading.scope().place.or_else(|| only().filter(|_| reading.has(Word::List)));
-    let words = "list ls dir what what's is are there everything all any directory directories folder folders under inside here show see which content contents of";
+    let words = "find list ls dir what what's is are there everything all any directory directories folder folders under inside here show see which content contents of";
     let place = directory.as_deref().unwrap_or_default();
     let plain = says_only(
         reading,

@@ -17,6 +17,7 @@ const MOST_DELETED: usize = 100;
 impl Run<'_> {
     /// Makes a file that is not there yet.
     pub(super) fn create(&self, path: &str, content: &str) -> Planned<String> {
+        self.tell(path, None);
         self.unless_there(path)?;
         let output = self.call("write_file", &json!({"path": path, "content": content}))?;
         self.done(output, "Made ", Phrase::Created, &[path])
@@ -24,6 +25,7 @@ impl Run<'_> {
 
     pub(super) fn replace(&self, file: &str, old: &str, new: &str) -> Planned<String> {
         let file = self.own_file(file)?;
+        self.tell(&file, None);
         let output = self.call(
             "edit_file",
             &json!({"path": file, "old_string": old, "new_string": new, "replace_all": true}),
@@ -35,6 +37,7 @@ impl Run<'_> {
         let file = self.own_file(from)?;
         // The tool itself, like its whole family, writes over what is there.
         self.unless_there(to)?;
+        self.tell(to, None);
         self.patch(&format!("*** Update File: {file}\n*** Move to: {to}"), Phrase::Renamed, &[&file, to])
     }
 
@@ -46,6 +49,7 @@ impl Run<'_> {
     pub(super) fn copy(&self, from: &str, to: &str) -> Planned<String> {
         let file = self.own_file(from)?;
         self.unless_there(to)?;
+        self.tell(to, None);
         self.command(&format!("cp -- {} {}", quote(&file), quote(to)), &[0])?;
         Ok(self.say(Phrase::Copied, &[&file, to]))
     }
@@ -53,6 +57,7 @@ impl Run<'_> {
     /// Adds a line behind the last. By a patch, which can be taken back.
     pub(super) fn append(&self, file: &str, text: &str) -> Planned<String> {
         let file = self.own_file(file)?;
+        self.tell(&file, None);
         let scope = Scope { place: Some(file.clone()), glob: None };
         let last = match total(&self.counted_in(&scope, "^")?.rows) {
             0 => return Err(self.ends(Phrase::Empty, &[&file])),

@@ -20,7 +20,10 @@ impl Run<'_> {
     pub(super) fn count_lines(&self, scope: &Scope) -> Planned<String> {
         let found = self.counted_in(scope, "^")?;
         Ok(match found.rows.as_slice() {
-            [(path, count)] => self.say(Phrase::CountLines, &[self.short(path), &count.to_string()]),
+            [(path, count)] => {
+                self.tell(path, None);
+                self.say(Phrase::CountLines, &[self.short(path), &count.to_string()])
+            }
             files => {
                 let total = self.number(&total(files), found.more);
                 self.say(Phrase::CountAllLines, &[&total, &self.number(&files.len(), found.more)])
@@ -56,7 +59,7 @@ impl Run<'_> {
         }
         let [tests, number] = [self.number(&total(&files), more), self.number(&files.len(), more)];
         let heading = self.say(Phrase::CountTests, &[&tests, &number, &within]);
-        Ok(below(heading, files.iter().map(|(path, count)| format!("  {}: {count}", self.short(path)))))
+        Ok(below(heading, files.iter().map(|file| self.file_count(file))))
     }
 
     /// How many lines of each file fit a pattern.

@@ -24,6 +24,7 @@ impl Run<'_> {
             0 => self.say(Phrase::NoFilesFound, &[]),
             number => self.say(Phrase::FilesFound, &[&self.number(&number, files.more)]),
         };
+        self.tell_all(found.iter().map(String::as_str));
         let cut = files.more.then(|| self.say(Phrase::Cut, &[]));
         Ok(below(heading, cut.into_iter().chain(found)))
     }
@@ -56,8 +57,19 @@ impl Run<'_> {
         let place = directory.map(|name| self.place(name)).transpose()?;
         let place = place.as_deref().unwrap_or(".");
         let listing = self.entries(place)?;
-        let directories = listing.directories.iter().map(|name| format!("  {name}/"));
-        let rows: Vec<_> = directories.chain(listing.files.iter().map(|name| format!("  {name}"))).collect();
+        let directories = listing.directories.iter().map(|name| format!("{name}/"));
+        let names = directories.chain(listing.files.iter().map(|name| (*name).to_owned()));
+        let rows: Vec<_> = names
+            .map(|name| {
+                let whole = if place == "." {
+                    name.clone()
+                } else {
+                    format!("{}/{name}", place.trim_end_matches('/'))
+                };
+                self.tell(&whole, None);
+                format!("  {name}")
+            })
+            .collect();
         Ok(below(self.say(Phrase::Entries, &[place, &self.number(&rows.len(), listing.more)]), rows))
     }
 
@@ -82,6 +94,7 @@ impl Run<'_> {
         let (_, printed) = self.command(&line, &[0])?;
         let found: Vec<_> = printed.lines().filter_map(row).collect();
         let Some((first, ..)) = found.first() else { return Ok(self.say(Phrase::NoFilesFound, &[])) };
+        self.tell_all(found.iter().map(|(path, ..)| *path));
         let rows =
             found.iter().map(|(path, bytes, changed)| format!("  {path}  {}  {changed}", size(*bytes)));
         let answer = below(self.say(Phrase::Ranked, &[&self.say(title, &[])]), rows);

@@ -27,6 +27,9 @@ impl Run<'_> {
         if changes.trim().is_empty() {
             return Ok(self.say(Phrase::Clean, &[]));
         }
+        let names = changes.lines().filter_map(|row| row.get(3..));
+        // Of what was renamed, the new name.
+        self.tell_all(names.map(|name| name.rsplit(" -> ").next().unwrap_or(name)));
         Ok(below(self.say(Phrase::Status, &[branch]), changes.lines().map(str::to_owned)))
     }
 
@@ -97,6 +100,7 @@ impl Run<'_> {
     /// Who changed a file or the project, by number of commits.
     pub(super) fn authors(&self, file: Option<&str>) -> Planned<String> {
         let path = self.path(file)?;
+        self.tell_all(file);
         let (_, printed) = self.command(&format!("git shortlog -sn HEAD{path}"), &[0])?;
         Ok(below(self.say(Phrase::Authors, &[file.unwrap_or(".")]), printed.lines().map(str::to_owned)))
     }
@@ -104,6 +108,7 @@ impl Run<'_> {
     /// Who changed a line last, and when and why.
     pub(super) fn blame(&self, file: &str, number: u64) -> Planned<String> {
         let file = self.file(file)?;
+        self.tell(&file, None);
         let blame = format!("git blame --porcelain -L {number},{number} -- {}", quote(&file));
         let (_, printed) = self.command(&blame, &[0])?;
         let commit = printed.split_whitespace().next().unwrap_or_default();

@@ -49,7 +49,7 @@ impl Run<'_> {
             Want::Files => self.say(Phrase::InFiles, &[text, &number]),
             _ => self.say(Phrase::CountHits, &[text, &self.number(&total(files), found.more), &number]),
         };
-        Some(below(heading, files.iter().map(|(path, count)| format!("  {}: {count}", self.short(path)))))
+        Some(below(heading, files.iter().map(|file| self.file_count(file))))
     }
 
     /// Where a text is, if it is anywhere.
@@ -66,8 +66,15 @@ impl Run<'_> {
         Some(below(heading, rows))
     }
 
+    /// A file, and how many there are in it.
+    pub(super) fn file_count(&self, (path, count): &(&str, u64)) -> String {
+        self.tell(path, None);
+        format!("  {}: {count}", self.short(path))
+    }
+
     /// Where a line is, and what it says.
     pub(super) fn place_of(&self, hit: &Hit<'_>) -> String {
+        self.tell(hit.path, Some(hit.line));
         format!("{}:{}: {}", self.short(hit.path), hit.line, hit.text.trim())
     }
 
@@ -80,6 +87,9 @@ impl Run<'_> {
                 && found[at - 1].line.checked_add(1) == Some(hit.line);
             if !goes_on {
                 rows.push(format!("\n{}:", self.short(hit.path)));
+            }
+            if hit.fits {
+                self.tell(hit.path, Some(hit.line));
             }
             let mark = if hit.fits { '>' } else { ' ' };
             rows.push(format!("{mark}{:>5}  {}", hit.line, hit.text));

@@ -75,6 +75,7 @@ impl Run<'_> {
     }
 
     fn shown(&self, file: &str, rows: &[(u64, &str)]) -> String {
+        self.tell(file, None);
         let heading = match rows {
             [(1, _), _, ..] => self.say(Phrase::WholeFile, &[file]),
             [(from, _), .., (to, _)] => self.say(Phrase::FileLines, &[file, &format!("{from}-{to}")]),

@@ -1,0 +1,311 @@
+//! What a request takes from the turns before it: `show the second one`, `who changed it?`, `now in docs`, 那第三个呢.
+//!
+//! A reference is followed only if every other word of the request is one that looks, so `delete it` is none. Where nothing
+//! fits, the answer says so.
+
+use std::ops::Range;
+
+use super::{
+    goal::Goal,
+    phrases::Phrase,
+    pieces::{Piece, numeral, pieces},
+    reading::{Part, Reading, Scope},
+    run::{MOST_TOLD, Next, Place, Planned, Run},
+    words::{self, Word},
+};
+
+/// Lines shown on each side of a place.
+const AROUND: u64 = 3;
+
+/// Words that a request may have beside a reference.
+const LOOKS: &str = " show see display print cat open view read look at what what's is in inside contents content of give me the and now then \
+    also only again please can could you just how many count lines line first last top head tail beginning end from to through who changed \
+    wrote blame does do did have has about let's code ";
+const LOOKS_CHINESE: &str = "看一下 看看 查看 看 打开 显示 展示 打印 读 内容 是什么 有什么 是谁 谁 什么 里面 里 最后 最近 开头 末尾 前 后 第 到 至 行 多少 几 \
+    有 是 修改 改 写 过 的 了 再 那么 那 呢 吧 吗 请 帮我 给我 一下 把 也 还 然后 现在 一共 共 代码 只 文件";
+
+/// What stands around the one thing that is different this time.
+const AGAIN: &str = " and now in under inside what how about for the same also too then again directory folder files file but only please ";
+const AGAIN_CHINESE: &str =
+    "目录 文件夹 文件 里面 里 中 下 在 呢 那么 那 再 也 同样 换成 现在 然后 吧 找 看看";
+
+/// Verbs one of which a request has that is about *it*.
+const VERBS: [Word; 4] = [Word::Show, Word::Count, Word::Who, Word::Line];
+
+/// What earlier turns have left to refer to.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    /// What the last list had, in its order.
+    listed: Vec<Place>,
+    /// The one thing it was about last.
+    it: Option<Place>,
+    /// What was wanted last, other than something of the list.
+    goal: Option<Goal>,
+    /// What was wanted last of something in the list.
+    of_one: Option<Goal>,
+}
+
+/// What a request wants, and whether it spoke of something in the list, which then stays the list.
+pub(super) struct Wanted {
+    pub(super) goal: Goal,
+    of_list: bool,
+}
+
+/// Which of the things before is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Which {
+    Number(usize),
+    Last,
+    It,
+}
+
+impl Memory {
+    /// What a request wants after all that was said.
+    pub(super) fn wanted(&self, reading: &Reading) -> Wanted {
+        if let Some(goal) = self.referred(reading) {
+            return Wanted { goal, of_list: true };
+        }
+        Wanted { goal: self.again(reading).unwrap_or_else(|| Goal::of(reading)), of_list: false }
+    }
+
+    /// Keeps what a turn was about, if it came to an end.
+    pub(super) fn take_up(&mut self, run: &Run<'_>, wanted: Wanted, end: &Planned<String>) {
+        let told = run.told();
+        let says = matches!(wanted.goal, Goal::Say(_)) || matches!(end, Err(Next::Say(_)));
+        if matches!(end, Err(Next::Call { .. })) || told.is_empty() && (says || wanted.of_list) {
+            return;
+        }
+        if wanted.of_list {
+            self.of_one = Some(wanted.goal);
+        } else {
+            (self.goal, self.of_one) = (Some(wanted.goal), None);
+        }
+        let one = told.first().filter(|first| told.iter().all(|place| place.path == first.path)).cloned();
+        if !wanted.of_list || one.is_none() {
+            self.listed = told;
+        }
+        self.it = one;
+    }
+
+    /// The goal of a request that speaks of something told before.
+    fn referred(&self, reading: &Reading) -> Option<Goal> {
+        let (span, which) = reference(&reading.text)?;
+        let (before, after) = (&reading.text[..span.start], &reading.text[span.end..]);
+        let [before, after] = [before, after].map(pieces);
+        let looks = before.iter().chain(&after).all(|piece| match piece {
+            Piece::Number(_) | Piece::Range(..) => true,
+            piece => is_among(piece, LOOKS, LOOKS_CHINESE),
+        });
+        if !looks || which == Which::It && !reading.has_any(&VERBS) {
+            return None;
+        }
+        let place = match self.place(which) {
+            Ok(place) => place,
+            Err(missing) => return Some(Goal::Say(missing)),
+        };
+        let name = Piece::Name(place.path.clone());
+        let named = Reading::of_pieces(before.into_iter().chain([name]).chain(after).collect());
+        Some(match Goal::of(&named) {
+            // There is no verb in it: `and the third?`
+            Goal::Say(_) => self.same_of(place, named.part()),
+            Goal::Show { files, part } => Goal::Show { files, part: place.part(part) },
+            Goal::Blame { file, line: None } => Goal::Blame { file, line: place.line },
+            goal => goal,
+        })
+    }
+
+    fn place(&self, which: Which) -> Result<&Place, Phrase> {
+        match which {
+            Which::It if self.listed.len() > 1 => self.it.as_ref().ok_or(Phrase::WhichOne),
+            Which::It => self.it.as_ref().ok_or(Phrase::NothingBefore),
+            // It was not kept to its end.
+            Which::Last if self.listed.len() >= MOST_TOLD => Err(Phrase::WhichOne),
+            Which::Last => self.listed.last().ok_or(Phrase::NothingBefore),
+            Which::Number(_) if self.listed.is_empty() => Err(Phrase::NothingBefore),
+            Which::Number(number) => {
+                number.checked_sub(1).and_then(|at| self.listed.get(at)).ok_or(Phrase::NotListed)
+            }
+        }
+    }
+
+    /// What was wanted last, of another file.
+    fn same_of(&self, place: &Place, part: Part) -> Goal {
+        let path = place.path.clone();
+        match self.of_one.as_ref().or(self.goal.as_ref()) {
+            Some(Goal::Blame { .. }) => Goal::Blame { file: path, line: place.line },
+            Some(Goal::CountLines(_)) => Goal::CountLines(Scope { place: Some(path), glob: None }),
+            _ if path.ends_with('/') => Goal::List { directory: Some(path) },
+            _ => Goal::Show { files: vec![path], part: place.part(part) },
+        }
+    }
+
+    /// What was wanted last with one thing changed: where, in which kind of files, or what is looked for.
+    fn again(&self, reading: &Reading) -> Option<Goal> {
+        let mut goal = self.goal.clone()?;
+        let is_lead = |piece: &Piece| is_among(piece, AGAIN, AGAIN_CHINESE);
+        let mut others = reading.pieces.iter().filter(|piece| !is_lead(piece));
+        let (other, None) = (others.next()?, others.next()) else { return None };
+        if reading.pieces.len() == 1 {
+            return None;
+        }
+        let kind = reading.scope().glob.or_else(|| match other {
+            Piece::Word(word) => words::extension(word).map(|extension| format!("*.{extension}")),
+            _ => None,
+        });
+        let place = reading.scope().place;
+        match (&mut goal, other) {
+            (Goal::Search { texts, .. }, Piece::Symbol(text) | Piece::Quoted(text)) => {
+                *texts = vec![text.clone()]
+            }
+            (Goal::Define { name, .. }, Piece::Symbol(text) | Piece::Quoted(text)) => name.clone_from(text),
+            (Goal::Show { files, .. }, Piece::Name(name)) => *files = vec![name.clone()],
+            (Goal::List { directory }, Piece::Name(name) | Piece::Word(name)) => {
+                *directory = Some(name.clone())
+            }
+            // After a search a bare word may be another text to look for as well as a place.
+            (Goal::Search { .. }, Piece::Word(_)) if kind.is_none() && place.is_none() => return None,
+            (goal, Piece::Name(name) | Piece::Word(name)) => {
+                let scope = goal.scope_mut()?;
+                match kind {
+                    Some(glob) => scope.glob = Some(glob),
+                    None => scope.place = Some(name.clone()),
+                }
+            }
+            _ => return None,
+        }
+        Some(goal)
+    }
+}
+
+impl Place {
+    /// The part that is wanted, or the lines around a place in a file where no part is named.
+    fn part(&self, wanted: Part) -> Part {
+        match (wanted, self.line) {
+            (Part::Whole, Some(line)) => {
+                Part::Lines(line.saturating_sub(AROUND).max(1), line.saturating_add(AROUND))
+            }
+            (part, _) => part,
+        }
+    }
+}
+
+/// Whether a piece has no words but these.
+fn is_among(piece: &Piece, english: &str, chinese: &str) -> bool {
+    match piece {
+        Piece::Word(word) => english.contains(&format!(" {} ", word.to_lowercase())),
+        Piece::Glyphs(text) => {
+            chinese.split_whitespace().fold(text.clone(), |left, word| left.replace(word, "")).is_empty()
+        }
+        Piece::Quoted(_) | Piece::Name(_) | Piece::Symbol(_) | Piece::Number(_) | Piece::Range(..) => false,
+    }
+}
+
+/// Where a text speaks of something told before, and of which.
+fn reference(text: &str) -> Option<(Range<usize>, Which)> {
+    english(text).or_else(|| chinese(text))
+}
+
+fn english(text: &str) -> Option<(Range<usize>, Which)> {
+    const NOUNS: [&str; 8] = ["one", "file", "result", "hit", "match", "place", "entry", "item"];
+    let mut end = 0;
+    let words = text.split_inclusive(char::is_whitespace).map(|word| {
+        let start = end;
+        end += word.len();
+        let word = word.trim_end().trim_end_matches(['.', ',', '?', '!']);
+        (start..start + word.len(), word.to_lowercase())
+    });
+    let words: Vec<_> = words.filter(|(_, word)| !word.is_empty()).collect();
+    let word = |at: usize| words.get(at).map(|(_, word)| word.as_str());
+    (0..words.len()).find_map(|at| {
+        let noun = word(at + 1).is_some_and(|next| NOUNS.contains(&next));
+        let ends = at + 1 == words.len();
+        let (which, length) = match word(at)? {
+            "it" | "its" => (Which::It, 1),
+            "that" | "this" | "the" if noun => (Which::It, 2),
+            "that" | "this" if ends && at > 0 => (Which::It, 1),
+            // A line has one, too.
+            "number" if at == 0 || word(at - 1) != Some("line") => {
+                (Which::Number(word(at + 1)?.parse().ok()?), 2)
+            }
+            each => (ordinal(each).filter(|_| noun || ends)?, if noun { 2 } else { 1 }),
+        };
+        Some((words[at].0.start..words[at + length - 1].0.end, which))
+    })
+}
+
+/// `second`, `2nd`, `#2`, `last`.
+fn ordinal(word: &str) -> Option<Which> {
+    const ORDINALS: [&str; 10] =
+        ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"];
+    if word == "last" {
+        return Some(Which::Last);
+    }
+    let named = ORDINALS.iter().position(|each| *each == word).map(|at| at + 1);
+    let written = || {
+        let ending = ["st", "nd", "rd", "th"].iter().find_map(|ending| word.strip_suffix(ending));
+        ending.or_else(|| word.strip_prefix('#'))?.parse().ok()
+    };
+    named.or_else(written).map(Which::Number)
+}
+
+fn chinese(text: &str) -> Option<(Range<usize>, Which)> {
+    const PHRASES: [(&str, Which); 8] = [
+        ("最后一个", Which::Last),
+        ("最后那个", Which::Last),
+        ("这个文件", Which::It),
+        ("那个文件", Which::It),
+        ("该文件", Which::It),
+        ("这个", Which::It),
+        ("那个", Which::It),
+        ("它", Which::It),
+    ];
+    const NOUNS: [&str; 5] = ["文件", "结果", "匹配", "位置", "地方"];
+    let numbered = text.match_indices('第').find_map(|(start, mark)| {
+        let rest = &text[start + mark.len()..];
+        let end = rest.find(['个', '项', '条', '处'])?;
+        let digits = rest[..end].trim();
+        let number = digits.parse().ok().or_else(|| {
+            let is_numeral = !digits.is_empty() && digits.chars().all(|c| "一二三四五六七八九十".contains(c));
+            is_numeral.then(|| numeral(digits)).and_then(|number| usize::try_from(number).ok())
+        })?;
+        let measure = rest[end..].chars().next().map_or(0, char::len_utf8);
+        Some((start..start + mark.len() + end + measure, Which::Number(number)))
+    });
+    let said = || {
+        let (phrase, which) = PHRASES.iter().find(|(phrase, _)| text.contains(phrase))?;
+        let start = text.find(phrase)?;
+        Some((start..start + phrase.len(), *which))
+    };
+    let (span, which) = numbered.or_else(said)?;
+    let noun = NOUNS.iter().find(|noun| text[span.end..].starts_with(**noun)).map_or(0, |noun| noun.len());
+    Some((span.start..span.end + noun, which))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_told_before_is_recognised() {
+        for (text, found) in [
+            ("show the second one, please", Some(("second one", Which::Number(2)))),
+            ("and the 3rd?", Some(("3rd", Which::Number(3)))),
+            ("open #4", Some(("#4", Which::Number(4)))),
+            ("show number 12", Some(("number 12", Which::Number(12)))),
+            ("show line number 12", None),
+            ("the last file", Some(("last file", Which::Last))),
+            ("show the first 5 lines of that file", Some(("that file", Which::It))),
+            ("show its first 5 lines", Some(("its", Which::It))),
+            ("show the last commit", None),
+            ("再看第十二个文件吧", Some(("第十二个文件", Which::Number(12)))),
+            ("第 2 处", Some(("第 2 处", Which::Number(2)))),
+            ("第三行", None),
+            ("第三行到第五行", None),
+            ("最后一个呢", Some(("最后一个", Which::Last))),
+            ("打开它", Some(("它", Which::It))),
+        ] {
+            let seen = reference(text).map(|(span, which)| (&text[span], which));
+            assert_eq!(seen, found, "{text}");
+        }
+    }
+}
