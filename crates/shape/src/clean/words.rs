@@ -1,25 +1,31 @@
 //! Finds the first of many short words in a text, whatever their case.
 //!
-//! Four tables say for every byte which words may have it at their first, second, third and fourth place; where all of them
-//! agree, the words themselves are compared. No step waits for the one before, as it would in an automaton.
+//! Two tables say for every two bytes in a row which words may begin with them, and which may go on with them. Where both
+//! agree, the words that begin so are compared. No step waits for the one before, as it would in an automaton.
 
 use std::{cmp::Reverse, ops::Range};
 
-/// How many places of a word the tables know.
+/// How many bytes of a word the tables know.
 const PLACES: usize = 4;
 /// How many bits there are for words to share.
-const GROUPS: usize = 64;
+const GROUPS: usize = 8;
 /// So many places are looked at in one step.
 const STEP: usize = 8;
 /// For which these bytes are needed.
 const WINDOW: usize = STEP + PLACES - 1;
+/// How many pairs of bytes there are,
+const PAIRS: usize = 1 << 16;
+/// and how many lists of words by their first pair.
+const LISTS: usize = 1 << 10;
 
 /// Words to look for.
 pub(super) struct Words {
-    /// For each place and byte, the groups with a word that has it there.
-    masks: Box<[[u64; 256]; PLACES]>,
-    /// Words by group; longer ones first.
-    groups: Vec<Vec<Word>>,
+    /// For two bytes at the first two places of a word and at the next two, the groups with a word that has them there. Text
+    /// is made of few pairs, so what is used of the tables stays near the processor.
+    begins: Box<[u8; PAIRS]>,
+    goes_on: Box<[u8; PAIRS]>,
+    /// Words by their first two bytes; longer ones first.
+    lists: Vec<Vec<Word>>,
 }
 
 struct Word {
@@ -40,98 +46,107 @@ impl Words {
         let mut words: Vec<_> =
             words.into_iter().map(|word| word.to_ascii_lowercase().into_boxed_slice()).enumerate().collect();
         words.retain(|(_, word)| word.len() > 1);
-        // Neighbours begin alike, so a group has few first bytes; those too short for the last table would open it for others.
+        // Neighbours begin alike, so a group has few first pairs; those too short for the second table would open it for others.
         words.sort_by(|(_, one), (_, other)| (one.len() >= PLACES, one).cmp(&(other.len() >= PLACES, other)));
         let each = words.len().div_ceil(GROUPS).max(1);
-        let mut masks = Box::new([[0; 256]; PLACES]);
-        let mut groups = Vec::new();
-        for (group, members) in words.chunks(each).enumerate() {
-            for (_, word) in members {
-                for (place, mask) in masks.iter_mut().enumerate() {
-                    match word.get(place) {
-                        Some(byte) => {
-                            mask[usize::from(*byte)] |= 1 << group;
-                            mask[usize::from(byte.to_ascii_uppercase())] |= 1 << group;
-                        }
-                        None => mask.iter_mut().for_each(|each| *each |= 1 << group),
-                    }
-                }
-            }
-            let mut members: Vec<_> = members.iter().map(|(number, text)| Word::new(*number, text)).collect();
-            members.sort_by_key(|word| Reverse(word.text.len()));
-            groups.push(members);
+        // Behind a word of two bytes stands anything.
+        let is_short = |(_, (_, word)): &(usize, &(usize, Box<[u8]>))| word.len() == 2;
+        let short = words.iter().enumerate().filter(is_short).fold(0, |all, (at, _)| all | 1 << (at / each));
+        let (mut begins, mut goes_on) = (pairs(0), pairs(short));
+        let mut lists: Vec<Vec<Word>> = (0..LISTS).map(|_| Vec::new()).collect();
+        for (at, (number, word)) in words.iter().enumerate() {
+            let group = 1 << (at / each);
+            mark(&mut begins, word, group);
+            mark(&mut goes_on, &word[2..], group);
+            lists[list(word[0], word[1])].push(Word::new(*number, word));
         }
-        Self { masks, groups }
+        for list in &mut lists {
+            list.sort_by_key(|word| Reverse(word.text.len()));
+        }
+        Self { begins, goes_on, lists }
     }
 
     /// The first word from a place on, and the longest of those that begin there.
     pub(super) fn find(&self, text: &[u8], from: usize) -> Option<(usize, Range<usize>)> {
         let mut at = from;
-        loop {
-            let masks = match text.get(at..)? {
-                [] => return None,
-                rest => match rest.first_chunk() {
-                    Some(bytes) => self.masks(bytes),
-                    None => self.masks_at_end(rest),
-                },
-            };
-            if masks.iter().fold(0, |all, mask| all | mask) != 0
-                && let Some(found) = self.word_among(text, at, &masks)
+        while let Some(bytes) = text.get(at..)?.first_chunk() {
+            let open = self.open(bytes);
+            if open != 0
+                && let Some(found) = self.word_among(text, at, open)
             {
                 return Some(found);
             }
             at += STEP;
         }
+        self.word_at_end(text, at)
     }
 
-    /// The groups at some places in a row, given the bytes from the first of them on.
+    /// At which of some places in a row a word may begin, one byte for each, given the bytes from the first of them on.
     #[inline]
-    fn masks(&self, bytes: &[u8; WINDOW]) -> [u64; STEP] {
-        std::array::from_fn(|step| self.groups_at(std::array::from_fn(|place| bytes[step + place])))
+    fn open(&self, bytes: &[u8; WINDOW]) -> u64 {
+        let pairs: [usize; WINDOW - 1] =
+            std::array::from_fn(|at| usize::from(u16::from_le_bytes([bytes[at], bytes[at + 1]])));
+        let mut open = 0;
+        for step in 0..STEP {
+            open |= u64::from(self.begins[pairs[step]] & self.goes_on[pairs[step + 2]]) << (8 * step);
+        }
+        open
     }
 
-    /// The same where the text ends. No word has a zero in it.
-    #[inline(never)]
-    fn masks_at_end(&self, rest: &[u8]) -> [u64; STEP] {
-        let mut bytes = [0; WINDOW];
-        bytes.iter_mut().zip(rest).for_each(|(byte, rest)| *byte = *rest);
-        self.masks(&bytes)
-    }
-
-    fn word_among(&self, text: &[u8], at: usize, masks: &[u64; STEP]) -> Option<(usize, Range<usize>)> {
-        let is_open = |(step, mask): (usize, &u64)| u32::from(*mask != 0) << step;
-        let mut steps: u32 = masks.iter().enumerate().map(is_open).sum();
-        while steps != 0 {
-            let step = steps.trailing_zeros() as usize;
-            let found = self.word_at(text, at + step, masks[step]);
+    fn word_among(&self, text: &[u8], at: usize, mut open: u64) -> Option<(usize, Range<usize>)> {
+        while open != 0 {
+            let step = open.trailing_zeros() as usize / 8;
+            let found = self.word_at(text, at + step);
             if found.is_some() {
                 return found;
             }
-            steps &= steps - 1;
+            open &= !(0xff << (8 * step));
         }
         None
     }
 
     #[inline]
-    fn groups_at(&self, bytes: [u8; PLACES]) -> u64 {
-        let [first, second, third, fourth] = bytes.map(usize::from);
-        self.masks[0][first] & self.masks[1][second] & self.masks[2][third] & self.masks[3][fourth]
+    fn word_at(&self, text: &[u8], at: usize) -> Option<(usize, Range<usize>)> {
+        let text = text.get(at..)?;
+        let head = head(text);
+        let [first, second, ..] = head.to_le_bytes();
+        let word = self.lists[list(first, second)].iter().find(|word| word.begins(text, head))?;
+        Some((word.number, at..at + word.text.len()))
     }
 
-    fn word_at(&self, text: &[u8], at: usize, mut mask: u64) -> Option<(usize, Range<usize>)> {
-        let (text, mut longest) = (&text[at..], None::<&Word>);
-        let head = head(text);
-        while mask != 0 {
-            let group = &self.groups[mask.trailing_zeros() as usize];
-            mask &= mask - 1;
-            if let Some(word) = group.iter().find(|word| word.begins(text, head))
-                && longest.is_none_or(|longest| word.text.len() > longest.text.len())
-            {
-                longest = Some(word);
-            }
-        }
-        longest.map(|word| (word.number, at..at + word.text.len()))
+    /// The first word where the text ends. No word has a zero in it.
+    #[inline(never)]
+    fn word_at_end(&self, text: &[u8], from: usize) -> Option<(usize, Range<usize>)> {
+        let rest = &text[from..];
+        (0..rest.len()).step_by(STEP).find_map(|start| {
+            let mut bytes = [0; WINDOW];
+            bytes.iter_mut().zip(&rest[start..]).for_each(|(byte, rest)| *byte = *rest);
+            self.word_among(text, from + start, self.open(&bytes))
+        })
     }
+}
+
+/// A table in which every pair has these groups.
+fn pairs(groups: u8) -> Box<[u8; PAIRS]> {
+    #[expect(clippy::expect_used, reason = "the list has the length that is asked for")]
+    vec![groups; PAIRS].into_boxed_slice().try_into().expect("a list of that length")
+}
+
+/// Marks the pairs that a part of a word may begin with. Behind its last byte stands anything.
+fn mark(table: &mut [u8; PAIRS], part: &[u8], group: u8) {
+    let Some((first, rest)) = part.split_first() else { return };
+    let both = |byte: &u8| vec![*byte, byte.to_ascii_uppercase()];
+    let seconds = rest.first().map_or_else(|| (0..=u8::MAX).collect(), both);
+    for first in both(first) {
+        for second in &seconds {
+            table[usize::from(u16::from_le_bytes([first, *second]))] |= group;
+        }
+    }
+}
+
+/// Which list is of words that begin so, in either case. Others may be in it too.
+fn list(first: u8, second: u8) -> usize {
+    usize::from(first & 31) << 5 | usize::from(second & 31)
 }
 
 impl Word {
@@ -154,6 +169,7 @@ impl Word {
 }
 
 /// The first bytes of a text in small letters, as a number; what is missing is zero.
+#[inline]
 fn head(text: &[u8]) -> u128 {
     let mut bytes = text.first_chunk::<HEAD>().copied().unwrap_or_else(|| {
         let mut bytes = [0; HEAD];
