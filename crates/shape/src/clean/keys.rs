@@ -3,7 +3,10 @@
 use std::{
     hash::{DefaultHasher, Hasher},
     ops::Range,
+    sync::LazyLock,
 };
+
+use memchr::memmem::Finder;
 
 use super::{bytes::Bytes, labels};
 
@@ -13,6 +16,8 @@ const END: &[u8] = b"-----END";
 /// The same as other implementations of SSH write it.
 const SSH_BEGIN: &[u8] = b"---- BEGIN ";
 const SSH_END: &[u8] = b"---- END ";
+/// Both, ready to be searched for in every line of a block.
+static ENDINGS: LazyLock<[Finder<'static>; 2]> = LazyLock::new(|| [END, SSH_END].map(Finder::new));
 /// What is in front of a block in files of PuTTY, with the number of lines behind it.
 const PUTTY: &[u8] = b"Private-Lines: ";
 /// What to search for.
@@ -207,7 +212,7 @@ impl Block {
 
     /// What a line is to this block.
     pub(super) fn part(&self, line: &[u8]) -> Part {
-        if let Some(end) = memchr::memmem::find(line, END).or_else(|| memchr::memmem::find(line, SSH_END)) {
+        if let Some(end) = ENDINGS.iter().find_map(|ending| ending.find(line)) {
             let start = line[..end].iter().rposition(|byte| is_base64(*byte)).map_or(0, |last| last + 1);
             let has_body = line[..end].iter().filter(|byte| is_base64(**byte)).count() >= 16;
             return if has_body { Part::EndsAt(start) } else { Part::Over };

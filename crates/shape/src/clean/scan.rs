@@ -119,13 +119,14 @@ impl Search {
         anchors.extend(keys::TITLES.map(|title| (title, Anchor::Block)));
         anchors.extend(keys::ENDS.map(|end| (end, Anchor::End)));
         anchors.extend(keys::HEADS.map(|head| (head, Anchor::Head)));
+        let spelled: Vec<_> =
+            ANCHORS.iter().map(|(text, matcher)| (text.to_ascii_lowercase(), *matcher)).collect();
         for rule in RULES.iter() {
             let prefix = rule.prefix.as_bytes();
             if !anchors.iter().any(|(text, anchor)| *text == prefix && matches!(anchor, Anchor::Key(_))) {
                 // A longer anchor hides a shorter one in it, so it must do that one's work as well.
-                let hidden = ANCHORS
-                    .iter()
-                    .find(|(text, _)| rule.prefix.to_ascii_lowercase().contains(&text.to_ascii_lowercase()));
+                let lower = rule.prefix.to_ascii_lowercase();
+                let hidden = spelled.iter().find(|(text, _)| lower.contains(text));
                 anchors.push((prefix, Anchor::Key(hidden.map(|(_, matcher)| *matcher))));
             }
         }
