@@ -89,7 +89,8 @@ impl Index {
         Reader(body).index().ok_or(Damaged)
     }
 
-    /// The index of these tools, in this order. What this one knows of them is taken over and not read again.
+    /// The index of these tools, in this order. What this one knows of them is taken over and not read again, unless most
+    /// of its words are of tools that are gone: what is saved and renewed time and again would never stop growing.
     #[must_use]
     pub fn renewed(mut self, cards: &[Card]) -> Self {
         let mut renewed = Self { lexicon: std::mem::take(&mut self.lexicon), ..Self::default() };
@@ -104,7 +105,8 @@ impl Index {
                 None => drop(renewed.add(card)),
             }
         }
-        renewed
+        let used = renewed.postings.iter().filter(|postings| !postings.is_empty()).count();
+        if used < renewed.lexicon.len() / 2 { Self::of(cards) } else { renewed }
     }
 
     /// A number for finding an index that was saved of about the same tools: the same as long as one of them stays, which one is

@@ -197,6 +197,18 @@ fn a_list_of_which_a_little_changes_has_the_number_it_had() {
     );
 }
 
+#[test]
+fn a_saved_index_renewed_forgets_the_words_of_tools_that_are_gone() {
+    let cards = |round: usize| -> Vec<_> {
+        (0..50).map(|at| card(&format!("tool{at}"), &format!("word{round}x{at}"))).collect()
+    };
+    let fresh = index(&cards(0)).to_bytes().len();
+    let renew = |saved: Index, round| Index::from_bytes(&saved.renewed(&cards(round)).to_bytes()).unwrap();
+    let renewed = (1..20).fold(index(&cards(0)), renew);
+    assert!(renewed.is_of(&cards(19)));
+    assert!(renewed.to_bytes().len() < 2 * fresh, "{} bytes, at first {fresh}", renewed.to_bytes().len());
+}
+
 proptest! {
     #[test]
     fn coming_and_going_leaves_what_a_new_index_would_be(moves in prop::collection::vec((0_usize..6, any::<bool>()), 0..30)) {
