@@ -136,19 +136,24 @@ mod tests {
 
     /// A conversation in which every call so far was answered like this.
     fn after(request: &str, calls: usize, output: &str) -> Next {
+        after_each(request, &vec![output; calls])
+    }
+
+    /// A conversation in which the calls were answered like this, one after the other.
+    fn after_each(request: &str, outputs: &[&str]) -> Next {
         let mut history =
             vec![said("<environment_context>\n  <cwd>/w</cwd>\n</environment_context>"), said(request)];
-        talk(&mut history, calls, output);
+        talk(&mut history, outputs);
         next(&history)
     }
 
-    /// Answers the next calls.
-    fn talk(history: &mut Vec<Cached<Item>>, calls: usize, output: &str) {
-        for _ in 0..calls {
+    /// Answers the next calls, one after the other.
+    fn talk(history: &mut Vec<Cached<Item>>, outputs: &[&str]) {
+        for output in outputs {
             let Next::Call { tool, input } = next(history) else { break };
             let id = format!("{}", history.len());
             let call = ToolCall { id: id.as_str().into(), name: tool.into(), input: Input::Json(input) };
-            let content = vec![Content::Text(output.to_owned())];
+            let content = vec![Content::Text((*output).to_owned())];
             history.push(Cached::new(Body::Call(call).into()));
             history.push(Cached::new(
                 Body::Output { call: id.as_str().into(), input: InputKind::Json, content }.into(),
@@ -160,7 +165,7 @@ mod tests {
     fn what_was_told_in_another_directory_is_not_referred_to() {
         let place = |cwd: &str| said(&format!("<environment_context><cwd>{cwd}</cwd></environment_context>"));
         let mut history = vec![place("/w"), said("list the files")];
-        talk(&mut history, 1, "Absolute path: /w\na.rs\nb.rs\n");
+        talk(&mut history, &["Absolute path: /w\na.rs\nb.rs\n"]);
         for (cwd, goes_on) in [("/w", true), ("/v", false)] {
             history.extend([place(cwd), said("show the second one")]);
             assert_eq!(matches!(next(&history), Next::Call { .. }), goes_on, "{cwd}");
@@ -185,6 +190,27 @@ mod tests {
     fn what_a_tool_refuses_is_told() {
         let Next::Say(answer) = after("run `make`", 1, "rejected by user") else { panic!("it asks again") };
         assert_eq!(answer, "It did not work: rejected by user");
+    }
+
+    #[test]
+    fn what_was_deleted_is_told_also_where_the_directory_stays() {
+        let [here, inside] = ["Absolute path: /w\nd/\nd/a\n", "Absolute path: /w/d\na\n"];
+        let ended = "Exit code: 1\nWall time: 0 seconds\nOutput:\nrmdir: d is busy\n";
+        assert_eq!(
+            after_each("delete the directory d", &[here, inside, "Success.", ended]),
+            Next::Say(
+                "Deleted 1 file in d, which `windlass undo` brings back; the directory itself could not be deleted: rmdir: d is busy".into()
+            )
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_listed_whole_is_not_deleted_and_not_counted() {
+        let cut = "Absolute path: /w\nd/\nd/a\nMore than 2 entries found";
+        assert_eq!(
+            after("delete the directory d", 2, cut),
+            Next::Say("There is too much here for me to see all that is in d; I left it alone.".into())
+        );
     }
 
     #[test]
@@ -267,7 +293,7 @@ mod tests {
             for request in requests {
                 let request: Vec<_> = request.iter().map(|at| WORDS[*at]).collect();
                 history.push(said(&request.join(" ")));
-                talk(&mut history, 20, "Absolute path: /w\nsrc/a.rs\nL1: x\n/w/src/a.rs:1:x");
+                talk(&mut history, &["Absolute path: /w\nsrc/a.rs\nL1: x\n/w/src/a.rs:1:x"; 20]);
             }
         }
 

@@ -255,3 +255,59 @@ async fn a_workspace_of_packages_has_one_readme_and_many_sources() {
         assert_eq!(run(ask, &place).await.answer, answer, "{ask}");
     }
 }
+
+/// Makes these files in an empty repository: ignore files count only there.
+fn repository(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let place = tempfile::tempdir().unwrap();
+    fs::create_dir(place.path().join(".git")).unwrap();
+    for (path, content) in files {
+        let path = place.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+    place
+}
+
+#[tokio::test]
+async fn a_directory_is_deleted_only_by_its_path_and_only_whole() {
+    let files = [
+        (".gitignore", "*.log\n/target\n"),
+        ("data.bak/a.txt", "a\n"),
+        ("crates/x/build/a.txt", "a\n"),
+        ("logs/a.txt", "a\n"),
+        ("logs/deep/b.log", "b\n"),
+        ("target/debug/c.txt", "c\n"),
+    ];
+    let repository = repository(&files);
+    let place = repository.path().canonicalize().unwrap();
+    for (ask, said) in [
+        ("delete the directory data", "Did you mean data.bak? Say it with its path; I changed nothing."),
+        (
+            "delete the directory build",
+            "Did you mean crates/x/build? Say it with its path; I changed nothing.",
+        ),
+        ("delete the directory logs", "logs has what ignore files leave out (deep/b.log); I left it alone."),
+        ("delete the directory target", "I left target alone."),
+        ("删除目录 logs", "logs 里有被忽略规则排除的内容（deep/b.log），我没有动它。"),
+    ] {
+        let answer = run(ask, &place).await.answer;
+        assert!(answer.ends_with(said), "{ask}: {answer}");
+    }
+    let lost = files.iter().filter(|(path, _)| !place.join(path).exists());
+    assert_eq!(lost.collect::<Vec<_>>(), [] as [&(&str, &str); 0]);
+    let answer = run("delete the directory crates/x/build", &place).await.answer;
+    assert!(!place.join("crates/x/build").exists() && place.join("crates/x").exists(), "{answer}");
+}
+
+#[tokio::test]
+async fn text_is_appended_to_whatever_a_file_ends_with() {
+    let long = "x".repeat(3000);
+    for before in ["", "a\n", "a", "a\n\n", "\n", &long] {
+        let repository = repository(&[("a.txt", before)]);
+        let place = repository.path().canonicalize().unwrap();
+        let answer = run("append \"new\" to a.txt", &place).await.answer;
+        let line_end = if before.is_empty() || before.ends_with('\n') { "" } else { "\n" };
+        let found = fs::read_to_string(place.join("a.txt")).unwrap();
+        assert_eq!(found, format!("{before}{line_end}new\n"), "{answer}");
+    }
+}

@@ -53,6 +53,14 @@ impl Run<'_> {
         self.listed(directory, 1, MOST_ENTRIES)
     }
 
+    /// Everything below a directory, also what ignore files leave out.
+    pub(super) fn with_ignored(&self, directory: &str) -> Planned<Listing<'_>> {
+        let arguments =
+            json!({"dir_path": directory, "depth": MOST_DEPTH, "limit": MOST_ENTRIES, "flat": true});
+        let output = self.call("list_dir", &arguments)?;
+        results::listing(output).ok_or_else(|| self.failed(output))
+    }
+
     /// Everything below a directory, where each file counts.
     pub(super) fn all(&self, directory: &str) -> Planned<Listing<'_>> {
         let listing = self.everything(directory)?;
@@ -80,12 +88,6 @@ impl Run<'_> {
             return Ok(name.to_owned());
         }
         self.one(name, self.look_up(name)?, Phrase::NoFile)
-    }
-
-    /// The one directory a name stands for.
-    pub(super) fn directory(&self, name: &str) -> Planned<String> {
-        let name = name.trim_start_matches("./");
-        self.one(name, find(name, &self.everything(".")?.directories), Phrase::NoDirectory)
     }
 
     /// The one directory or file a name stands for.
@@ -129,8 +131,19 @@ impl Run<'_> {
         match found {
             Found::One(path) => Ok(path.to_owned()),
             Found::Several(paths) => Err(self.several(name, &paths)),
-            Found::None(near) => Err(self.nothing(none, name, &near)),
+            Found::None(near) => Err(Next::Say(self.nothing(none, name, &near))),
         }
+    }
+
+    /// What to say of a name that must be a path and is none: what it could stand for is offered and never taken.
+    pub(super) fn not_exactly(&self, name: &str, found: Found<'_>, none: Phrase) -> Next {
+        let mut near = match found {
+            Found::One(path) => vec![path],
+            Found::Several(paths) | Found::None(paths) => paths,
+        };
+        near.truncate(OFFERED);
+        let said = self.nothing(none, name, &near);
+        Next::Say(if near.is_empty() { said } else { format!("{said} {}", self.say(Phrase::WithPath, &[])) })
     }
 
     fn several(&self, name: &str, paths: &[&str]) -> Next {
@@ -139,20 +152,20 @@ impl Run<'_> {
         Next::Say(self.say(Phrase::SeveralFiles, &[name]) + &shown.collect::<String>())
     }
 
-    fn nothing(&self, phrase: Phrase, name: &str, near: &[&str]) -> Next {
+    fn nothing(&self, phrase: Phrase, name: &str, near: &[&str]) -> String {
         let mut said = self.say(phrase, &[name]);
         if self.everything(".").is_ok_and(|listing| listing.more) {
             said = format!("{said} {}", self.say(Phrase::Cut, &[]));
         }
         if near.is_empty() {
-            return Next::Say(said);
+            return said;
         }
-        Next::Say(format!("{said} {}", self.say(Phrase::DidYouMean, &[&self.language.list(near)])))
+        format!("{said} {}", self.say(Phrase::DidYouMean, &[&self.language.list(near)]))
     }
 }
 
 /// Looks for a name: as it is, as the end of a path, without its extension, and in another case.
-fn find<'a>(name: &str, paths: &[&'a str]) -> Found<'a> {
+pub(super) fn find<'a>(name: &str, paths: &[&'a str]) -> Found<'a> {
     let name = name.trim_start_matches("./").trim_end_matches('/');
     if let Some(path) = paths.iter().find(|path| **path == name) {
         return Found::One(path);

@@ -121,8 +121,18 @@ phrases! {
     TooManyFiles:
         "{0} has more than {1} files; I left it alone.",
         "{0} 里的文件超过 {1} 个，我没有动它。";
+    TooMuchToList:
+        "There is too much here for me to see all that is in {0}; I left it alone.",
+        "这里内容太多，我看不全 {0} 里有什么，所以没有动它。";
+    LeftOut:
+        "{0} has what ignore files leave out ({1}); I left it alone.",
+        "{0} 里有被忽略规则排除的内容（{1}），我没有动它。";
+    OtherDirectory:
+        "I delete only directories below this one, and none that ignore files leave out; I left {0} alone.",
+        "我只删除这里下面、没有被忽略的目录，所以没有动 {0}。";
     NoPlace: "There is no file or directory `{0}` here.", "这里没有文件或目录 `{0}`。";
     DidYouMean: "Did you mean {0}?", "你是指 {0} 吗？";
+    WithPath: "Say it with its path; I changed nothing.", "请写出它的路径；我什么都没有动。";
     SeveralFiles: "`{0}` could be any of these; which one?", "`{0}` 可能是下面这些，是哪一个？";
     Exists:
         "`{0}` exists already; I left it alone. Without a model I make new files and replace quoted text in those that are there.",
@@ -194,6 +204,9 @@ phrases! {
     DeletedDirectory:
         "Deleted the directory {0} with {1} files; `windlass undo` brings the files back.",
         "已删除目录 {0} 和其中 {1} 个文件；`windlass undo` 可以恢复这些文件。";
+    KeptDirectory:
+        "Deleted {0} files in {1}, which `windlass undo` brings back; the directory itself could not be deleted: {2}",
+        "已删除 {1} 里的 {0} 个文件，`windlass undo` 可以恢复；目录本身没能删除：{2}";
     Renamed: "Renamed {0} to {1}.", "已把 {0} 重命名为 {1}。";
     Deleted: "Deleted {0}; `windlass undo` brings it back.", "已删除 {0}；`windlass undo` 可以恢复。";
 }

@@ -1,18 +1,22 @@
 //! Changes files, by the same tools and under the same approval as everyone.
 
+use std::collections::HashSet;
+
 use serde_json::json;
 
 use super::quote;
 use crate::plan::{
-    names::Found,
+    names::{Found, find},
     phrases::Phrase,
-    reading::Scope,
-    results::{self, total},
+    results::{self, Listing},
     run::{Planned, Run},
 };
 
 /// How many files go with a directory.
 const MOST_DELETED: usize = 100;
+
+/// How much is named of what keeps a directory.
+const MOST_NAMED: usize = 3;
 
 impl Run<'_> {
     /// Makes a file that is not there yet.
@@ -54,20 +58,18 @@ impl Run<'_> {
         Ok(self.say(Phrase::Copied, &[&file, to]))
     }
 
-    /// Adds a line behind the last. By a patch, which can be taken back.
+    /// Adds lines at the end. By a patch, which can be taken back.
     pub(super) fn append(&self, file: &str, text: &str) -> Planned<String> {
         let file = self.own_file(file)?;
         self.tell(&file, None);
-        let scope = Scope { place: Some(file.clone()), glob: None };
-        let last = match total(&self.counted_in(&scope, "^")?.rows) {
-            0 => return Err(self.ends(Phrase::Empty, &[&file])),
-            lines => self.call("read_file", &json!({"file_path": file, "offset": lines, "limit": 1}))?,
-        };
-        let Some([(_, last)]) = results::numbered(last).as_deref().map(|rows| [rows[0]]) else {
-            return Err(self.failed(last));
-        };
+        let lines = self.lines_of(&file)?.max(1);
+        let last = self.call("read_file", &json!({"file_path": file, "offset": lines, "limit": 1}))?;
+        // What has no surroundings goes to the end, but in front of an empty last line.
+        let is_blank =
+            results::numbered(last).is_some_and(|rows| rows.iter().all(|(_, line)| line.is_empty()));
+        let (before, after) = if is_blank { ("\n ", "\n*** End of File") } else { ("", "") };
         let added: String = text.lines().map(|line| format!("\n+{line}")).collect();
-        let change = format!("*** Update File: {file}\n@@\n {last}{added}\n*** End of File");
+        let change = format!("*** Update File: {file}\n@@{before}{added}{after}");
         let patch = format!("*** Begin Patch\n{change}\n*** End Patch");
         let output = self.call("apply_patch", &json!({"input": patch}))?;
         self.done(output, "Success.", Phrase::Appended, &[text, &file])
@@ -79,43 +81,83 @@ impl Run<'_> {
         Ok(self.say(Phrase::MadeDirectory, &[path]))
     }
 
-    /// Deletes the files of a directory by a patch, which can be taken back, and then what is empty. What ignore files leave
-    /// out is not touched, and neither is a directory that has it.
+    /// Deletes the files of a directory by a patch, which can be taken back, and then what is empty. A directory that has
+    /// what ignore files leave out is left alone.
     pub(super) fn delete_directory(&self, name: &str) -> Planned<String> {
-        let directory = self.directory(name)?;
-        let listing = self.everything(".")?;
-        let below = |path: &&&str| path.strip_prefix(&directory).is_some_and(|rest| rest.starts_with('/'));
-        let files: Vec<_> = listing.files.iter().filter(below).collect();
-        if listing.more || files.len() > MOST_DELETED {
-            return Err(self.ends(Phrase::TooManyFiles, &[&directory, &MOST_DELETED.to_string()]));
+        let directory = self.own_directory(name)?;
+        let inside = self.deletable(directory)?;
+        // Known before the first file is gone: what is left of a directory takes a command.
+        if self.runs_nothing {
+            return Err(self.ends(Phrase::RunsNothing, &[]));
         }
+        let path = |below: &&str| format!("{directory}/{below}");
+        let files: Vec<_> = inside.files.iter().map(path).collect();
         if !files.is_empty() {
             let changes: Vec<_> = files.iter().map(|file| format!("*** Delete File: {file}")).collect();
-            self.patch(&changes.join("\n"), Phrase::Deleted, &[&directory])?;
+            self.patch(&changes.join("\n"), Phrase::Deleted, &[directory])?;
         }
-        let mut directories: Vec<_> =
-            listing.directories.iter().filter(below).map(|path| quote(path)).collect();
+        let mut directories: Vec<_> = inside.directories.iter().map(path).collect();
         directories.sort_by_key(|path| std::cmp::Reverse(path.matches('/').count()));
-        directories.push(quote(&directory));
+        directories.push(directory.to_owned());
+        let directories: Vec<_> = directories.iter().map(|path| quote(path)).collect();
         // Some tools for files remove a directory that they have emptied.
-        self.command(
-            &format!(
-                "for d in {}; do [ ! -d \"$d\" ] || rmdir -- \"$d\" || exit 1; done",
-                directories.join(" ")
-            ),
-            &[0],
-        )?;
-        Ok(self.say(Phrase::DeletedDirectory, &[&directory, &files.len().to_string()]))
+        let line = format!(
+            "for d in {}; do [ ! -d \"$d\" ] || rmdir -- \"$d\" || exit 1; done",
+            directories.join(" ")
+        );
+        let output = self.call("shell_command", &json!({"command": line}))?;
+        let count = files.len().to_string();
+        match results::command(output) {
+            Some((0, _)) => Ok(self.say(Phrase::DeletedDirectory, &[directory, &count])),
+            ended => {
+                let why = ended.map_or(output, |(_, printed)| printed);
+                // The files are gone by now, whatever keeps the directory.
+                let kept = || self.ends(Phrase::KeptDirectory, &[&count, directory, why.trim()]);
+                Err(if files.is_empty() { self.failed(why) } else { kept() })
+            }
+        }
     }
 
-    /// The file to change: the one of exactly this name, also where ignore files leave it out, and only then one that the
-    /// name could stand for as well.
+    /// Everything in a directory, if all of it is known and may go.
+    fn deletable(&self, directory: &str) -> Planned<Listing<'_>> {
+        let (listed, inside) = (self.everything(".")?, self.with_ignored(directory)?);
+        if inside.files.len() > MOST_DELETED {
+            return Err(self.ends(Phrase::TooManyFiles, &[directory, &MOST_DELETED.to_string()]));
+        }
+        if listed.more || inside.more {
+            return Err(self.ends(Phrase::TooMuchToList, &[directory]));
+        }
+        let known: HashSet<_> = listed.files.iter().chain(&listed.directories).copied().collect();
+        let paths = inside.files.iter().chain(&inside.directories);
+        let left_out = paths.copied().filter(|path| !known.contains(format!("{directory}/{path}").as_str()));
+        match left_out.take(MOST_NAMED).collect::<Vec<_>>().as_slice() {
+            [] => Ok(inside),
+            left_out => Err(self.ends(Phrase::LeftOut, &[directory, &self.language.list(left_out)])),
+        }
+    }
+
+    /// The file to change: the one of exactly this path, also where ignore files leave it out. What the name could stand for
+    /// besides is for looking only.
     fn own_file(&self, name: &str) -> Planned<String> {
         match self.look_up(name)? {
             Found::One(path) if path == name => Ok(path.to_owned()),
             _ if self.is_there(name)? => Ok(name.to_owned()),
-            found => self.one(name, found, Phrase::NoFile),
+            found => Err(self.not_exactly(name, found, Phrase::NoFile)),
         }
+    }
+
+    /// The directory to delete: the listed one of exactly this path.
+    fn own_directory<'n>(&self, name: &'n str) -> Planned<&'n str> {
+        let name = name.trim_start_matches("./");
+        let listing = self.everything(".")?;
+        if listing.directories.contains(&name) {
+            return Ok(name);
+        }
+        if self.is_there(name)? {
+            let why = if listing.more { Phrase::TooMuchToList } else { Phrase::OtherDirectory };
+            return Err(self.ends(why, &[name]));
+        }
+        Err(self.not_exactly(name, find(name, &listing.directories), Phrase::NoDirectory))
     }
 
     fn unless_there(&self, path: &str) -> Planned<()> {
