@@ -215,15 +215,15 @@ impl Cleaner {
                     }
                     range.end
                 }
-                Hit::Head => range.end,
-                Hit::Block { title_end } => {
-                    let body = keys::body_in_line(&piece[title_end..]);
+                Hit::Head { .. } => range.end,
+                Hit::Block { title } => {
+                    let body = keys::body_in_line(&piece[title.end..]);
                     found.push(Found {
-                        range: title_end..title_end + body,
+                        range: title.end..title.end + body,
                         label: "private-key",
                         why: "a private key",
                     });
-                    title_end + body
+                    title.end + body
                 }
             };
         }
@@ -265,16 +265,16 @@ impl Cleaner {
                         self.look_ahead(text, place.end + 1, pending, edits);
                     }
                 }
-                Hit::Block { title_end } => {
-                    at = self.begin_block(text, place.start + title_end, &place, edits);
+                Hit::Block { title } => {
+                    at = self.begin_block(text, title, &place, edits);
                     blocks = at;
                 }
                 Hit::End => {
                     untitled(&text[..range.start], blocks, edits);
                     (at, blocks) = (range.end, range.end);
                 }
-                Hit::Head => {
-                    self.block = Some(Block::new());
+                Hit::Head { start } => {
+                    self.block = Some(Block::framed(&line[..start]));
                     at = place.start;
                 }
             }
@@ -296,16 +296,17 @@ impl Cleaner {
         }
     }
 
-    /// The title of a private key ends here: its body may be in this line or in the next ones.
+    /// The title of a private key is here in a line: its body may be behind it or in the next lines.
     fn begin_block(
         &mut self,
         text: &[u8],
-        title_end: usize,
+        title: Range<usize>,
         line: &Range<usize>,
         edits: &mut Vec<Edit>,
     ) -> usize {
+        let title_end = line.start + title.end;
         let rest = &text[title_end..line.end];
-        let blank = rest.iter().all(|byte| b"\r \t\\nr\"'+;,".contains(byte));
+        let blank = keys::is_blank(rest);
         let body = keys::body_in_line(rest);
         if !blank && body > 0 && (body < rest.trim_ascii_end().len() || body > 64) {
             let range = title_end..title_end + body;
@@ -313,7 +314,7 @@ impl Cleaner {
             return title_end + body;
         }
         if blank && line.end < text.len() {
-            self.block = Some(Block::new());
+            self.block = Some(Block::titled(&text[line.start..line.start + title.start]));
             return line.end + 1;
         }
         title_end
@@ -330,6 +331,10 @@ impl Cleaner {
                 Part::Body => {
                     block.take(&text[line]);
                     edits.push(Edit::Drop { range: at..after });
+                    at = after;
+                }
+                Part::Between => {
+                    block.pass();
                     at = after;
                 }
                 Part::EndsAt(length) => {

@@ -1,5 +1,7 @@
 //! Private keys in blocks of several lines, whole or cut off.
 
+mod frame;
+
 use std::{
     hash::{DefaultHasher, Hasher},
     ops::Range,
@@ -26,8 +28,9 @@ pub(super) const TITLES: [&[u8]; 3] = [BEGIN, SSH_BEGIN, PUTTY];
 /// What ends a block. Where its title is not there, as in the output of `tail`, its lines are those above.
 pub(super) const ENDS: [&[u8]; 2] = [b"-----END ", SSH_END];
 /// How the lines of a key begin, where its title is not there: OpenSSH; RSA bare and wrapped, behind a length;
-/// elliptic curves of three sizes; wrapped keys of Ed25519 and of curves.
-pub(super) const HEADS: [&[u8]; 8] = [
+/// elliptic curves of three sizes; wrapped keys of Ed25519 and of curves; OpenPGP: RSA of 1024 to 4096 bits, open and
+/// with a passphrase, each with the two lengths it usually has, and curves.
+pub(super) const HEADS: [&[u8]; 28] = [
     b"b3BlbnNzaC1rZXktdjEA",
     b"IBAAK",
     b"IBADANBgkqhkiG9w0BAQE",
@@ -36,6 +39,26 @@ pub(super) const HEADS: [&[u8]; 8] = [
     b"MIHcAgEBBE",
     b"MC4CAQAwBQYDK2VwBCIEI",
     b"MIGHAgEAMBMGByqGSM49",
+    b"lQHXB",
+    b"lQHYB",
+    b"lQIFB",
+    b"lQIGB",
+    b"lQOXB",
+    b"lQOYB",
+    b"lQPFB",
+    b"lQPGB",
+    b"lQVXB",
+    b"lQVYB",
+    b"lQWFB",
+    b"lQWGB",
+    b"lQcXB",
+    b"lQcYB",
+    b"lQdFB",
+    b"lQdGB",
+    b"lFgE",
+    b"lIYE",
+    b"lHcE",
+    b"lKUE",
 ];
 /// What the first of a sequence of numbers begins with, and how far it is from what follows its length.
 const LONG: &[u8] = b"MII";
@@ -44,9 +67,14 @@ const LENGTH: usize = 6;
 /// So many lines above an end may be of its key: more than one of 16384 bits has.
 const ABOVE: usize = 256;
 /// The longest line of a key, with what may be in front of it.
-const WIDEST: usize = 128;
+const WIDEST: usize = 200;
 /// How many letters the lines of a key have, but for the last.
 const WIDTH: std::ops::RangeInclusive<usize> = 60..=80;
+/// So many lines in a row that are blank or a number may be between two of a key: `sed = key | sed G` has seven where the
+/// key itself has a blank one.
+const BETWEEN: usize = 8;
+/// The longest frame that is remembered.
+const FRAME: usize = 512;
 
 /// A block that has begun.
 #[derive(Debug, Clone)]
@@ -54,12 +82,19 @@ pub(super) struct Block {
     /// Of its lines, for its number.
     pub(super) hash: DefaultHasher,
     pub(super) lines: usize,
+    /// What was in front of its title or first line, and is in front of the others.
+    frame: Vec<u8>,
+    has_title: bool,
+    /// How many lines there were since the last of the key.
+    between: usize,
 }
 
 /// What a line is to a block that has begun.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Part {
     Body,
+    /// The line is not part of the block, which goes on after it.
+    Between,
     /// The line is not part of the block, or ends it and stays.
     Over,
     /// The block ends in this line; what is before this place belongs to it.
@@ -84,6 +119,10 @@ impl KeyLines {
                     block.take(line);
                     return true;
                 }
+                Part::Between => {
+                    block.pass();
+                    return false;
+                }
                 Part::EndsAt(_) => {
                     self.block = None;
                     return true;
@@ -92,7 +131,8 @@ impl KeyLines {
             }
         }
         let title = || TITLES.iter().find_map(|title| memchr::memmem::find(line, title));
-        self.block = title().and_then(|at| title_end(&line[at..])).map(|_| Block::new());
+        self.block =
+            title().filter(|at| title_end(&line[*at..]).is_some()).map(|at| Block::titled(&line[..at]));
         false
     }
 
@@ -127,14 +167,21 @@ fn names_private([usual, ssh]: [&[u8]; 2], text: &[u8]) -> Option<usize> {
     is_private.then_some(text.len() - title.len() + length + dashes.len())
 }
 
-/// Whether what was found at a place of a line makes it the first line of a key.
-pub(super) fn is_first(line: &[u8], at: &Range<usize>) -> bool {
+/// Where the key starts in its line, if what was found at a place makes that the first line of one.
+pub(super) fn first_start(line: &[u8], at: &Range<usize>) -> Option<usize> {
     let start = match &line[at.clone()] {
-        [b'I', b'B', ..] => at.start.checked_sub(LENGTH).filter(|start| line[*start..].starts_with(LONG)),
-        found => HEADS.contains(&found).then_some(at.start),
+        [b'I', b'B', ..] => at.start.checked_sub(LENGTH).filter(|start| line[*start..].starts_with(LONG))?,
+        found => HEADS.contains(&found).then_some(at.start)?,
     };
-    let is_start = |start: usize| !line[..start].last().is_some_and(|byte| is_base64(*byte));
-    start.is_some_and(is_start) && Block::new().part(line) == Part::Body
+    let before = frame::bare(&line[..start]);
+    let starts_here = matches!(&*before, b"+" | b"-") || !before.last().is_some_and(|byte| is_base64(*byte));
+    let length = line[start..].iter().take_while(|byte| is_base64(**byte)).count();
+    let is_whole = WIDTH.contains(&length);
+    // The heads of OpenPGP are too short to tell anything about a line of another width.
+    let is_key = is_whole || !line[start..].starts_with(b"l") && Block::new().part(line) == Part::Body;
+    // Whoever begins a block here relies on this line being of it.
+    let is_body = || Block::framed(&line[..start]).part(line) == Part::Body;
+    (starts_here && is_key && is_body()).then_some(start)
 }
 
 /// Where the lines start that end here and are of one key, if a key ends here. The last of them may be shorter than the
@@ -147,7 +194,7 @@ pub(super) fn body_above(text: &[u8], end: usize) -> usize {
         if before - from > WIDEST {
             break;
         }
-        let length = body_length(text[from..before].trim_ascii());
+        let length = body_length(frame::bare(&text[from..before]).trim_ascii());
         if WIDTH.contains(&length)
             && width.is_none_or(|width| width == length || width < length && short == 0)
         {
@@ -164,13 +211,14 @@ pub(super) fn body_above(text: &[u8], end: usize) -> usize {
     start
 }
 
-/// How many letters of base64 a line has, if there is nothing else in it but a number, marks of comments and quotes.
-/// Few letters count only if they are the last ones, or a checksum.
+/// How many letters of base64 a line has, if there is nothing else in it but a number, marks of comments and quotes, or
+/// in front of them the name of a file. Few letters count only if they are the last ones, or a checksum.
 fn body_length(line: &[u8]) -> usize {
     let end = line.iter().rposition(|byte| !b"\"',; ".contains(byte)).map_or(0, |last| last + 1);
     let start = line[..end].iter().rposition(|byte| !is_base64(*byte)).map_or(0, |last| last + 1);
     let (before, body) = (&line[..start], &line[start..end]);
-    if before.iter().any(u8::is_ascii_alphabetic) {
+    let is_named = || before.trim_ascii_end().last().is_some_and(|byte| b":-".contains(byte));
+    if before.iter().any(u8::is_ascii_alphabetic) && !is_named() {
         return 0;
     }
     let checksum = body.strip_prefix(b"=").filter(|sum| sum.len() == 4);
@@ -200,28 +248,77 @@ pub(super) fn body_in_line(rest: &[u8]) -> usize {
     })
 }
 
+/// Whether there is nothing behind the title of a key in its line, so that its body is in the next ones.
+pub(super) fn is_blank(rest: &[u8]) -> bool {
+    frame::bare(rest).iter().all(|byte| b"\r \t\\nr\"'+;,".contains(byte))
+}
+
 impl Block {
     pub(super) fn new() -> Self {
-        Self { hash: DefaultHasher::new(), lines: 0 }
+        Self { hash: DefaultHasher::new(), lines: 0, frame: Vec::new(), has_title: false, between: 0 }
+    }
+
+    /// One with this in front of its title.
+    pub(super) fn titled(before: &[u8]) -> Self {
+        Self { has_title: true, ..Self::framed(before) }
+    }
+
+    /// One with this in front of its first line.
+    pub(super) fn framed(before: &[u8]) -> Self {
+        let frame = if before.len() > FRAME { Vec::new() } else { frame::bare(before).into_owned() };
+        Self { frame, ..Self::new() }
     }
 
     pub(super) fn take(&mut self, line: &[u8]) {
-        self.hash.write(line.trim_ascii());
+        let bare = frame::bare(line);
+        let text = self.inner(&bare);
+        self.between = if is_mark(text) { self.between + 1 } else { 0 };
+        self.hash.write(text);
         self.lines += 1;
+    }
+
+    /// Leaves out a line that is between those of the key.
+    pub(super) fn pass(&mut self) {
+        self.between += 1;
     }
 
     /// What a line is to this block.
     pub(super) fn part(&self, line: &[u8]) -> Part {
         if let Some(end) = ENDINGS.iter().find_map(|ending| ending.find(line)) {
             let start = line[..end].iter().rposition(|byte| is_base64(*byte)).map_or(0, |last| last + 1);
-            let has_body = line[..end].iter().filter(|byte| is_base64(**byte)).count() >= 16;
+            let bare = frame::bare(&line[..end]);
+            let has_body = self.inner(&bare).iter().filter(|byte| is_base64(**byte)).count() >= 16;
             return if has_body { Part::EndsAt(start) } else { Part::Over };
         }
-        let text = line.trim_ascii();
+        let bare = frame::bare(line);
+        let text = self.inner(&bare);
         let is_header = self.lines < 8 && text.len() < 200 && is_header(text);
-        let is_blank = text.is_empty() && self.lines < 8;
-        if is_blank || is_header || is_body(text, self.lines) { Part::Body } else { Part::Over }
+        let goes_on = self.has_title && self.between < BETWEEN;
+        if is_mark(text) {
+            return if goes_on || self.lines < 8 { Part::Body } else { Part::Over };
+        }
+        if goes_on && text.iter().all(u8::is_ascii_digit) && text.len() < 6 {
+            return Part::Between;
+        }
+        // A short line that does not follow one of the key may be anything.
+        let is_random = || {
+            text.starts_with(b"=")
+                || text.len().is_multiple_of(4) && !text.iter().all(u8::is_ascii_alphabetic)
+        };
+        let may_be_last = self.between == 0 || is_random();
+        let lines = if may_be_last { self.lines } else { 0 };
+        if is_header || is_body(text, lines) { Part::Body } else { Part::Over }
     }
+
+    /// A line without what is in front of all lines of the block.
+    fn inner<'a>(&self, line: &'a [u8]) -> &'a [u8] {
+        frame::behind(&self.frame, line).trim_ascii()
+    }
+}
+
+/// Whether a line is blank, but for the mark of a diff.
+fn is_mark(text: &[u8]) -> bool {
+    matches!(text, b"" | b"+" | b"-")
 }
 
 /// `Proc-Type: 4,ENCRYPTED`
@@ -249,3 +346,6 @@ fn is_base64(byte: u8) -> bool {
     static BASE64: Bytes = Bytes::alphanumeric_and(b"+/=");
     BASE64.has(byte)
 }
+
+#[cfg(test)]
+mod tests;

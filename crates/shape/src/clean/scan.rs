@@ -93,12 +93,12 @@ enum Anchor {
 pub(super) enum Hit {
     /// Look no further here; secrets were added to the list.
     Next(Next),
-    /// A private key has begun, and its title ends here.
-    Block { title_end: usize },
+    /// A private key has begun; its title is here.
+    Block { title: Range<usize> },
     /// One ends here whose title may not have been there.
     End,
-    /// This is the first line of one without a title.
-    Head,
+    /// This is the first line of one without a title, which starts here.
+    Head { start: usize },
 }
 
 pub(super) static SEARCH: LazyLock<Search> = LazyLock::new(Search::new);
@@ -150,12 +150,15 @@ impl Search {
         let next = match self.matchers[pattern] {
             Anchor::Matcher(matcher) => matcher(line, at, found),
             Anchor::Block => match keys::title_end(&line[at.start..]) {
-                Some(length) => return Hit::Block { title_end: at.start + length },
+                Some(length) => return Hit::Block { title: at.start..at.start + length },
                 None => Next::at(at.end),
             },
             Anchor::End if keys::is_end(&line[at.start..]) => return Hit::End,
-            Anchor::Head if keys::is_first(line, &at) => return Hit::Head,
-            Anchor::End | Anchor::Head => Next::at(at.start + 1),
+            Anchor::Head => match keys::first_start(line, &at) {
+                Some(start) => return Hit::Head { start },
+                None => Next::at(at.start + 1),
+            },
+            Anchor::End => Next::at(at.start + 1),
             Anchor::Key(otherwise) => match key(line, &at, found) {
                 Some(next) => next,
                 None => otherwise

@@ -1,0 +1,149 @@
+//! Private keys as programs show them: with something in front of each line, around it or between two.
+
+use crate::Secrets;
+
+const ALPHABET: &str = "q8Zk2mPv0Lr7Tb4Xc9Wd1Ye6Uf3Ig5Oh8Jn2Ks7A";
+const SHORT: &str = "Wd1Ye6Uf3I==";
+
+/// Lines of data, none of which is like another, and a short last one.
+fn data(first: &str) -> Vec<String> {
+    let line = |turn: usize| format!("{}{}", &ALPHABET[turn..], &ALPHABET[..24 + turn]);
+    let first = format!("{first}{}", &line(0)[first.len()..]);
+    [first].into_iter().chain((1..14).map(line)).chain([SHORT.to_owned()]).collect()
+}
+
+/// A file with these headers between its title and its data.
+fn file(title: &str, headers: &[&str], data: &[String]) -> Vec<String> {
+    let headers = headers.iter().map(|header| (*header).to_owned());
+    let lines = [format!("-----BEGIN {title}-----")].into_iter().chain(headers);
+    lines.chain(data.iter().cloned()).chain([format!("-----END {title}-----")]).collect()
+}
+
+fn openpgp() -> Vec<String> {
+    let mut lines = data("lQOYBGr69KYBCAD");
+    lines.push("=zwND".to_owned());
+    file("PGP PRIVATE KEY BLOCK", &[""], &lines)
+}
+
+fn with_passphrase() -> Vec<String> {
+    let headers = ["Proc-Type: 4,ENCRYPTED", "DEK-Info: AES-256-CBC,CB034E648A4F73AB6FAF7245A92791D1", ""];
+    file("RSA PRIVATE KEY", &headers, &data("vAyx"))
+}
+
+fn openssh() -> Vec<String> {
+    file("OPENSSH PRIVATE KEY", &[], &data("b3BlbnNzaC1rZXktdjEAAAAABG5vbmU"))
+}
+
+fn show(lines: &[String], line: impl Fn(usize, &str) -> String) -> String {
+    lines.iter().enumerate().map(|(at, text)| line(at + 1, text) + "\n").collect()
+}
+
+/// Ways to show lines, each with what it is.
+fn shown(lines: &[String]) -> Vec<(&'static str, String)> {
+    let path = "deployments/production/europe-west/certificates/private/server-signing-key.pem";
+    let full: Vec<_> = lines.iter().filter(|line| !line.is_empty()).cloned().collect();
+    vec![
+        ("cat", show(lines, |_, text| text.to_owned())),
+        ("read_file", show(lines, |at, text| format!("L{at}: {text}"))),
+        ("read_file, trimmed", show(lines, |at, text| format!("L{at}: {text}").trim_end().to_owned())),
+        ("git diff", show(lines, |_, text| format!("+{text}"))),
+        ("git diff in colours", show(lines, |_, text| format!("\x1b[32m+\x1b[m\x1b[32m{text}\x1b[m"))),
+        ("grep -r", show(&full, |_, text| format!("k.pem:{text}"))),
+        ("grep -rn, deep", show(&full, |at, text| format!("{path}:{at}:{text}"))),
+        ("grep -n -A", show(lines, |at, text| format!("{at}{}{text}", if at == 1 { ':' } else { '-' }))),
+        ("cat -n", show(lines, |at, text| format!("{at:6}\t{text}"))),
+        ("sed =", show(lines, |at, text| format!("{at}\n{text}"))),
+        ("sed G", show(lines, |_, text| format!("{text}\n"))),
+        ("sed = | sed G", show(lines, |at, text| format!("{at}\n\n{text}\n"))),
+    ]
+}
+
+#[track_caller]
+fn assert_hidden(way: &str, text: &str, lines: &[String]) {
+    let cleaned = Secrets::default().clean(text).into_owned();
+    let is_data = |line: &&String| !line.starts_with('-') && !line.contains(':') && line.len() > 4;
+    let seen: Vec<_> =
+        lines.iter().filter(is_data).filter(|line| cleaned.contains(&line[..line.len().min(8)])).collect();
+    assert!(seen.is_empty() && cleaned.contains("[REDACTED:private-key#1]"), "{way}: {seen:?}\n{cleaned}");
+}
+
+#[test]
+fn a_titled_key_is_hidden_however_its_lines_are_shown() {
+    for key in [openpgp(), with_passphrase(), openssh()] {
+        for (way, text) in shown(&key) {
+            assert_hidden(way, &format!("$ show\n{text}"), &key);
+            let after = format!("{text}$ ls\nREADME\n");
+            assert!(Secrets::default().clean(&after).ends_with("$ ls\nREADME\n"), "{way}");
+        }
+    }
+}
+
+#[test]
+fn a_key_has_one_label_however_it_is_shown() {
+    let secrets = Secrets::default();
+    for (way, text) in shown(&openssh()) {
+        let cleaned = secrets.clean(&text).into_owned();
+        assert!(
+            way.contains("sed") || cleaned.matches("[REDACTED:private-key#1]").count() == 1,
+            "{way}\n{cleaned}"
+        );
+    }
+}
+
+#[test]
+fn the_end_of_a_key_hides_lines_with_a_name_in_front() {
+    let key = openssh();
+    let ways = shown(&key);
+    for (way, text) in ways.iter().filter(|(way, _)| !way.contains("sed")) {
+        let lines: Vec<_> = text.lines().collect();
+        assert_hidden(way, &lines[lines.len() - 5..].join("\n"), &key[key.len() - 5..]);
+    }
+}
+
+#[test]
+fn the_first_lines_of_a_key_are_known_with_anything_in_front() {
+    for key in [openpgp(), openssh()] {
+        let from = key.iter().position(|line| line.len() == 64).unwrap_or_default();
+        let part = &key[from..from + 5];
+        for (way, text) in shown(part).iter().filter(|(way, _)| !way.contains("sed")) {
+            assert_hidden(way, text, part);
+        }
+    }
+}
+
+#[test]
+fn what_is_public_stays_however_it_is_shown() {
+    for (title, head) in [
+        ("CERTIFICATE", "MIIDdzCCAl+gAwIBAgIE"),
+        ("PUBLIC KEY", "MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8A"),
+        ("PGP PUBLIC KEY BLOCK", "mQENBGr69KYBCADDbt1F"),
+        ("PGP SIGNATURE", "iQEzBAABCAAdFiEE"),
+        ("PGP MESSAGE", "hQEMA"),
+    ] {
+        for (way, text) in shown(&file(title, &["Version: 1", ""], &data(head))) {
+            assert_eq!(Secrets::default().clean(&text), text, "{title}: {way}");
+        }
+    }
+}
+
+#[test]
+fn what_follows_a_key_that_was_cut_off_stays() {
+    let head = show(&openssh()[..5], |_, text| text.to_owned());
+    for after in ["$ wc -l key\n27 key\n", "27\nREADME\n", "\nMakefile\nLICENSE\n", "12\n13\n14\n15\n"] {
+        let cleaned = Secrets::default().clean(&format!("{head}{after}")).into_owned();
+        assert!(
+            after.lines().all(|line| cleaned.lines().any(|each| each == line) || line.is_empty()),
+            "{cleaned}"
+        );
+    }
+}
+
+#[test]
+fn a_first_line_among_other_words_is_passed_once() {
+    let text = format!(
+        "{} is how {} begins, as anyone who has exported one will know\n",
+        data("lQOYBGr6")[0],
+        "a key ".repeat(20)
+    );
+    assert_eq!(Secrets::default().clean(&text), text);
+}
