@@ -68,7 +68,9 @@ impl Run<'_> {
         let is_blank =
             results::numbered(last).is_some_and(|rows| rows.iter().all(|(_, line)| line.is_empty()));
         let (before, after) = if is_blank { ("\n ", "\n*** End of File") } else { ("", "") };
-        let added: String = text.lines().map(|line| format!("\n+{line}")).collect();
+        // A patch takes a lone carriage return for the end of a line as well.
+        let text_lines = text.replace("\r\n", "\n").replace('\r', "\n");
+        let added: String = text_lines.lines().map(|line| format!("\n+{line}")).collect();
         let change = format!("*** Update File: {file}\n@@{before}{added}{after}");
         let patch = format!("*** Begin Patch\n{change}\n*** End Patch");
         let output = self.call("apply_patch", &json!({"input": patch}))?;
