@@ -1,27 +1,135 @@
 //! Which calls nobody allowed, and whether it mattered in the end.
 
-use windlass_contract::{Outcome, Refusal, ToolCall};
+use serde_json::Value;
+use windlass_contract::{Effects, Input, Outcome, Refusal, ToolCall};
 
 /// The refusals of a turn.
 #[derive(Debug, Default)]
-pub(crate) struct Refusals(Vec<Refusal>);
+pub(crate) struct Refusals(Vec<Refused>);
+
+/// A call that nobody allowed, with what it takes to recognise it.
+#[derive(Debug)]
+struct Refused {
+    refusal: Refusal,
+    input: Input,
+    effects: Effects,
+}
 
 impl Refusals {
-    /// Takes note of how a call ended. A later call of the same tool that succeeds makes up for a refused one: the
-    /// model found a way that was allowed.
-    pub(crate) fn note(&mut self, call: &ToolCall, outcome: &Outcome) {
+    /// Takes note of how a call ended. What it would have done, or did, is only asked for if it matters.
+    pub(crate) fn note(&mut self, call: &ToolCall, outcome: &Outcome, effects: impl FnOnce() -> Effects) {
         if let Some(reason) = &outcome.receipt.refusal {
-            let (call, tool) = (call.id.clone(), call.name.clone());
-            self.0.push(Refusal { call, tool, reason: reason.clone(), made_up_for: false });
-        } else if outcome.verdict.success {
-            self.0
-                .iter_mut()
-                .filter(|refusal| refusal.tool == call.name)
-                .for_each(|refusal| refusal.made_up_for = true);
+            let refusal = Refusal {
+                call: call.id.clone(),
+                tool: call.name.clone(),
+                reason: reason.clone(),
+                made_up_for: false,
+            };
+            self.0.push(Refused { refusal, input: call.input.clone(), effects: effects() });
+        } else if outcome.verdict.success && !self.0.is_empty() {
+            let effects = effects();
+            for refused in &mut self.0 {
+                refused.refusal.made_up_for |= refused.is_done_by(call, &effects);
+            }
         }
     }
 
     pub(crate) fn list(&self) -> Vec<Refusal> {
-        self.0.clone()
+        self.0.iter().map(|refused| refused.refusal.clone()).collect()
+    }
+}
+
+impl Refused {
+    /// Whether a call that succeeded did what this one was not allowed to: it is the same call, it ran the same
+    /// command, or it wrote the same files. That something else went well says nothing.
+    fn is_done_by(&self, call: &ToolCall, effects: &Effects) -> bool {
+        let command = &self.effects.command;
+        let same_tool = self.refusal.tool == call.name;
+        let same_command = command.is_some() && *command == effects.command;
+        let writes = &self.effects.writes;
+        let same_files = command.is_none()
+            && !writes.is_empty()
+            && writes.iter().all(|path| effects.writes.contains(path));
+        same_tool && (same_command || is_same(&self.input, &call.input)) || same_files
+    }
+}
+
+/// Whether two inputs say the same. Spaces between arguments and their order say nothing.
+fn is_same(one: &Input, other: &Input) -> bool {
+    match (one, other) {
+        (Input::Json(one), Input::Json(other)) if one != other => {
+            let parsed = |text: &str| serde_json::from_str::<Value>(text).ok();
+            parsed(one).is_some_and(|one| Some(one) == parsed(other))
+        }
+        _ => one == other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_contract::{CommandLine, Facts, Receipt, Status, Verdict, View};
+
+    use super::*;
+
+    type Called<'a> = (&'a str, &'a str, Effects);
+
+    fn ended(verdict: Verdict, refusal: Option<&str>) -> Outcome {
+        Outcome {
+            status: if verdict.success { Status::Success } else { Status::Error },
+            content: Vec::new(),
+            view: View::default(),
+            data: None,
+            facts: Facts::None,
+            insight: None,
+            verdict,
+            receipt: Receipt { refusal: refusal.map(str::to_owned), ..Receipt::default() },
+        }
+    }
+
+    /// Whether a call that ended so makes up for one that was refused.
+    fn makes_up(refused: Called<'_>, later: Called<'_>, outcome: &Outcome) -> bool {
+        let mut refusals = Refusals::default();
+        let no = ended(Verdict::failure("no"), Some("no"));
+        for ((tool, input, effects), outcome) in [(refused, &no), (later, outcome)] {
+            let call = ToolCall { id: "c".into(), name: tool.into(), input: Input::Json(input.into()) };
+            refusals.note(&call, outcome, || effects);
+        }
+        refusals.list()[0].made_up_for
+    }
+
+    fn runs(line: &str) -> Effects {
+        Effects::command(CommandLine { argv: vec!["sh".into(), "-c".into(), line.into()], cwd: None })
+    }
+
+    #[test]
+    fn the_same_call_the_same_command_or_the_same_files_make_up_for_a_refusal() {
+        let asked = ("shell", r#"{"command":"make","why":"I want to"}"#, runs("make"));
+        let written = ("write_file", r#"{"path":"/etc/x","content":"1"}"#, Effects::write("/etc/x"));
+        let sent = ("send", r#"{"to":"a","text":"b"}"#, Effects::none());
+        for (refused, later, expected) in [
+            (&asked, ("shell", r#"{"command":"make"}"#, runs("make")), true),
+            (&asked, ("shell", r#"{"command":"true"}"#, runs("true")), false),
+            (&asked, ("write_file", "{}", Effects::write("make")), false),
+            (&written, ("apply_patch", "a patch", Effects::write("/etc/x")), true),
+            (&written, ("write_file", "{}", Effects::write("/tmp/x")), false),
+            (&written, ("shell", "{}", runs("echo 1 > /tmp/x")), false),
+            (&sent, ("send", r#"{ "text": "b", "to": "a" }"#, Effects::none()), true),
+            (&sent, ("send", r#"{"to":"a","text":"c"}"#, Effects::none()), false),
+            (&sent, ("receive", r#"{"to":"a","text":"b"}"#, Effects::none()), false),
+        ] {
+            let success = ended(Verdict::success(), None);
+            let made_up = makes_up(refused.clone(), later.clone(), &success);
+            assert_eq!(made_up, expected, "{refused:?}, then {later:?}");
+        }
+    }
+
+    #[test]
+    fn only_success_makes_up_for_a_refusal_and_every_file_counts() {
+        let both = Effects { writes: vec!["a".into(), "b".into()], ..Effects::none() };
+        let (one, two) = (("edit", "1", Effects::write("a")), ("edit", "2", both.clone()));
+        assert!(!makes_up(two.clone(), one.clone(), &ended(Verdict::success(), None)));
+        assert!(makes_up(one.clone(), two.clone(), &ended(Verdict::success(), None)));
+        assert!(!makes_up(one.clone(), two, &ended(Verdict::failure("no"), None)));
+        assert!(!makes_up(one.clone(), one, &ended(Verdict::failure("no"), Some("no"))));
     }
 }

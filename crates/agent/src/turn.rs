@@ -113,7 +113,8 @@ impl Turn<'_> {
         let done = batch.finish().await;
         self.spending.add(self.reviews.cost());
         for (call, outcome) in &done {
-            self.refusals.note(call, outcome);
+            let effects = || self.toolbox.prepare(call.clone()).effects().clone();
+            self.refusals.note(call, outcome, effects);
             self.offered.learn(call, &outcome.content, &self.toolbox.registry);
         }
         self.history.answer(&done)?;

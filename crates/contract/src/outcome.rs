@@ -236,6 +236,6 @@ pub struct Refusal {
     pub tool: ToolName,
     /// Why it was refused.
     pub reason: String,
-    /// Whether a later call of the same tool succeeded.
+    /// Whether it was done after all: the same call or command succeeded later, or a call that wrote the same files.
     pub made_up_for: bool,
 }

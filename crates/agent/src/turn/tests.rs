@@ -424,7 +424,7 @@ async fn a_model_that_repeats_what_fails_is_told_and_then_stopped() {
 }
 
 #[tokio::test]
-async fn refusals_are_listed_until_the_same_tool_succeeds() {
+async fn what_was_refused_is_listed_and_what_was_allowed_is_not() {
     let answers = || [vec![call("c1", "count"), done(0)], vec![says("no"), done(0)]];
     let world = World { sandbox: SandboxMode::ReadOnly, ..World::new(answers()) };
     let refusals = world.turn().await.refusals;

@@ -39,6 +39,17 @@ fn a_refused_call_is_3_and_says_why() {
 }
 
 #[test]
+fn a_refused_call_stays_3_until_the_same_is_allowed() {
+    let user = User::new();
+    let run =
+        |command: &str| json!({"calls": [{"name": "shell_command", "arguments": {"command": command}}]});
+    let script = user.script(&json!([run("git push --force"), run("true"), {"text": "ok"}]));
+    let ended = user.run(&["exec", "--script", &script, "hi", "--sandbox", "workspace-write"]);
+    ended.assert_code(3);
+    assert!(!ended.stderr.contains("made up for"), "{ended:#?}");
+}
+
+#[test]
 fn headless_means_nobody_is_asked_whatever_the_policy() {
     let user = User::new();
     let touch = json!({"name": "shell_command", "arguments": {"command": "touch here"}});
