@@ -15,7 +15,7 @@ pub(crate) struct Spending {
     reported: Usage,
     /// What counts towards the limit: what was reported, and what was estimated where nothing was.
     counted: u64,
-    /// What has arrived of an answer whose cost nobody has told yet, in bytes: complete items, and pieces of the next.
+    /// What has arrived of an answer whose cost nobody has told yet, in bytes: complete items, and pieces of others.
     items: usize,
     pieces: usize,
 }
@@ -41,10 +41,11 @@ impl Spending {
         self.pieces = self.pieces.saturating_add(text.len());
     }
 
-    /// An item is complete. Its pieces were counted already, if it came in pieces.
+    /// An item is complete. Its pieces were counted already, if it came in pieces; those of others may have come too.
     pub(crate) fn item(&mut self, item: &Item) {
-        self.items = self.items.saturating_add(written(item).max(self.pieces));
-        self.pieces = 0;
+        let written = written(item);
+        self.items = self.items.saturating_add(written);
+        self.pieces = self.pieces.saturating_sub(written);
     }
 
     /// An answer is complete, and so is its cost if the server has told it.
@@ -116,7 +117,7 @@ fn part(content: &Content) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use windlass_contract::Role;
+    use windlass_contract::{Input, Role, ToolCall};
 
     use super::*;
 
@@ -145,6 +146,25 @@ mod tests {
             assert!(spending.is_used_up());
             assert_eq!(spending.reported(), Usage::default(), "an estimate is not a report");
         }
+    }
+
+    #[test]
+    fn calls_whose_pieces_come_before_all_of_them_are_counted_once() {
+        let mut spending = Spending::new(Some(100));
+        let call = || {
+            Item::from(Body::Call(ToolCall {
+                id: "c".into(),
+                name: "f".into(),
+                input: Input::Json("x".repeat(199)),
+            }))
+        };
+        spending.piece(&"x".repeat(398));
+        for _ in 0..2 {
+            spending.item(&call());
+            assert!(!spending.is_exceeded());
+        }
+        spending.piece("wxyz");
+        assert!(spending.is_exceeded());
     }
 
     #[test]

@@ -154,6 +154,7 @@ impl Turn<'_> {
                     self.spending.piece(&text);
                     self.events.emit(&Event::ReasoningDelta { text });
                 }
+                Some(Ok(ModelEvent::CallDelta(text))) => self.spending.piece(&text),
                 Some(Ok(ModelEvent::Notice(message))) => self.events.emit(&Event::Warning { message }),
                 Some(Ok(ModelEvent::Item(item))) => {
                     self.spending.item(&item);

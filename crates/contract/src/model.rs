@@ -63,6 +63,8 @@ pub enum ModelEvent {
     TextDelta(String),
     /// A piece of reasoning.
     ReasoningDelta(String),
+    /// A piece of a call's arguments. Nothing can be run yet; it tells how much has been written.
+    CallDelta(String),
     /// A complete item. A call among them may be run at once; a call that was cut off never gets here.
     Item(Item),
     /// The answer is complete.
@@ -218,6 +220,14 @@ pub enum ModelError {
         /// How.
         cause: String,
     },
+    /// What the server sent makes no sense.
+    #[error(
+        "the server sent an event that cannot be read: `{event}`; check the server's log, and `wire_api`"
+    )]
+    Unreadable {
+        /// How it begins, on one line.
+        event: String,
+    },
     /// Nothing came for too long.
     #[error("the server sent nothing for {} s; a slow model may need a larger `stream_idle_timeout_ms`", .after.as_secs_f32())]
     Idle {
@@ -310,6 +320,7 @@ impl ModelError {
             | Self::ContextWindowExceeded
             | Self::InvalidRequest { .. }
             | Self::NotAStream { .. }
+            | Self::Unreadable { .. }
             | Self::TooLarge { .. }
             | Self::Cut { .. }
             | Self::Script { .. } => Retry::Never,

@@ -8,6 +8,9 @@ use windlass_contract::ModelError;
 /// How much of a server's message is kept.
 const MESSAGE_CHARS: usize = 500;
 
+/// How much is shown of an event that cannot be read.
+const EVENT_CHARS: usize = 200;
+
 /// A failure as a server reports it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Failure {
@@ -147,8 +150,22 @@ impl Failure {
     }
 }
 
+/// The error for an event that cannot be read.
+pub(crate) fn unreadable(data: &str) -> ModelError {
+    ModelError::Unreadable { event: beginning(data, EVENT_CHARS) }
+}
+
+/// The error for an event that stops in the middle.
+pub(crate) fn broken(data: &str) -> ModelError {
+    ModelError::StreamBroken { cause: format!("an event stops after `{}`", beginning(data, EVENT_CHARS)) }
+}
+
 /// A server's text on one line, without control characters, cut where it gets long.
 pub(crate) fn one_line(text: &str) -> String {
+    beginning(text, MESSAGE_CHARS)
+}
+
+fn beginning(text: &str, most_chars: usize) -> String {
     let words = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
     let mut line = String::new();
     for word in words {
@@ -156,7 +173,7 @@ pub(crate) fn one_line(text: &str) -> String {
             line.push(' ');
         }
         line.push_str(word);
-        if let Some((cut, _)) = line.char_indices().nth(MESSAGE_CHARS) {
+        if let Some((cut, _)) = line.char_indices().nth(most_chars) {
             line.truncate(cut);
             line.push('…');
             break;

@@ -406,9 +406,11 @@ async fn tokens_that_no_server_reports_are_estimated() {
 
 #[tokio::test]
 async fn an_answer_without_end_is_stopped_by_the_token_limit() {
-    let pieces = (0..9).map(|_| Step::Event(ModelEvent::TextDelta("word ".repeat(100))));
-    let world = World::new([pieces.chain([Step::Hang]).collect()]);
-    assert!(matches!(world.turn().await.result, Err(AgentError::Stopped(Reason::TokenLimit))));
+    for piece in [ModelEvent::TextDelta, ModelEvent::ReasoningDelta, ModelEvent::CallDelta] {
+        let pieces = (0..9).map(|_| Step::Event(piece("word ".repeat(100))));
+        let world = World::new([pieces.chain([Step::Hang]).collect()]);
+        assert!(matches!(world.turn().await.result, Err(AgentError::Stopped(Reason::TokenLimit))));
+    }
 }
 
 #[tokio::test]

@@ -254,6 +254,7 @@ fn is_final(error: &ModelError) -> bool {
         | ModelError::InvalidRequest { .. }
         | ModelError::Failed { .. }
         | ModelError::StreamBroken { .. }
+        | ModelError::Unreadable { .. }
         | ModelError::Idle { .. }
         | ModelError::TooLarge { .. }
         | ModelError::Cut { .. } => false,

@@ -170,6 +170,14 @@ fn invalid_utf_8_in_an_answer_becomes_a_replacement_character() {
 }
 
 #[test]
+fn nothing_but_garbage_is_no_answer() {
+    let said = "the server sent an event that cannot be read: `{not json`";
+    both(|_| always(|| Reply::events(&["{not json", "[DONE]"]), 1, said));
+    let said = "the server sent an event that cannot be read: `{\"what\":\"ever\"}`";
+    both(|_| always(|| Reply::events(&[r#"{"what":"ever"}"#, "[DONE]"]), 1, said));
+}
+
+#[test]
 fn nobody_there_is_said_so() {
     let user = User::new();
     let server = Server::start([]);

@@ -96,6 +96,30 @@ fn a_token_limit_is_4_once_it_is_reached_and_not_before() {
 }
 
 #[test]
+fn a_token_limit_ends_a_call_whose_arguments_never_end() {
+    let piece = "x".repeat(1000);
+    for (wire, begin, next) in [
+        (
+            Wire::Responses,
+            r#"{"type":"response.output_item.added","item":{"type":"function_call","id":"f","call_id":"c1","name":"shell_command","arguments":""}}"#,
+            json!({"type": "response.function_call_arguments.delta", "item_id": "f", "delta": piece}),
+        ),
+        (
+            Wire::Chat,
+            r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c1","function":{"name":"shell_command","arguments":""}}]}}]}"#,
+            json!({"choices": [{"delta": {"tool_calls": [{"index": 0, "function": {"arguments": piece}}]}}]}),
+        ),
+    ] {
+        let next = next.to_string();
+        let events = [vec![begin], vec![next.as_str(); 20]].concat();
+        let server = Server::start([Reply::begun(&events).then(Step::Hang)]);
+        let user = User::new();
+        user.use_server(&server, wire);
+        user.run(&["exec", "--token-limit", "2000", "hi"]).assert_code(4);
+    }
+}
+
+#[test]
 fn a_model_that_goes_in_circles_is_4_and_says_so() {
     let user = User::new();
     let asks = json!({"calls": [{"name": "browser_open", "arguments": {"url": "x"}}]});

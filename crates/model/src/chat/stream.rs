@@ -13,7 +13,8 @@ use super::{
     messages::{REASONING, REASONING_CONTENT},
 };
 use crate::{
-    WireApi, answer,
+    WireApi,
+    answer::{self, Sense},
     calls::{CallIds, is_object, readable},
     dialect::{Piece, Scanner},
     failure::Failure,
@@ -85,23 +86,25 @@ struct Delta {
 }
 
 impl answer::Decoder for Decoder {
-    fn take(&mut self, event: &Event, out: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
+    fn take(&mut self, event: &Event, out: &mut VecDeque<ModelEvent>) -> Result<Sense, ModelError> {
         if matches!(event.data.trim(), "[DONE]" | "DONE") {
             self.complete(out);
-            return Ok(());
+            return Ok(Sense::Some);
         }
-        let Ok(chunk) = serde_json::from_str::<Chunk>(&event.data) else {
-            tracing::debug!(bytes = event.data.len(), "a chunk that is not JSON is skipped");
-            return Ok(());
+        let chunk = match serde_json::from_str::<Chunk>(&event.data) {
+            Ok(chunk) => chunk,
+            Err(error) => return Sense::of_other_than_json(&event.data, &error),
         };
         if chunk.error.0.is_some() || chunk.object.0.as_deref() == Some("error") || event.name == "error" {
             return Err(Failure::in_event(&event.data));
         }
+        let sense = chunk.sense();
         self.usage = chunk.usage.0.map(Usage::from).or(self.usage);
         match chunk.choices.0.and_then(|choices| choices.into_iter().next()) {
-            Some(choice) if !self.finished => self.choice(choice, out),
-            _ => Ok(()),
+            Some(choice) if !self.finished => self.choice(choice, out)?,
+            _ => {}
         }
+        Ok(sense)
     }
 
     fn end(&mut self, how: Result<(), ModelError>, out: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
@@ -110,6 +113,22 @@ impl answer::Decoder for Decoder {
             return Ok(());
         }
         how.and(Err(ModelError::StreamBroken { cause: "stream closed before finish_reason".to_owned() }))
+    }
+}
+
+impl Chunk {
+    /// Whether it has the form of a chunk: choices, each with something in it, or a cost.
+    fn sense(&self) -> Sense {
+        let is_text = |value: &Maybe<Value>| !matches!(value.0, Some(Value::Bool(_) | Value::Number(_)));
+        let known = |choice: &Choice| match choice.delta.0.as_ref().or(choice.message.0.as_ref()) {
+            Some(delta) => is_text(&delta.content),
+            None => choice.finish_reason.0.is_some(),
+        };
+        match &self.choices.0 {
+            Some(choices) if choices.iter().all(known) => Sense::Some,
+            None if self.usage.0.is_some() => Sense::Some,
+            _ => Sense::None,
+        }
     }
 }
 
@@ -150,6 +169,10 @@ impl Decoder {
             None => self.say(text, out),
             Some(scanner) => {
                 let pieces = scanner.feed(&text);
+                if pieces.is_empty() {
+                    // Held back, because it may become a call.
+                    out.push_back(ModelEvent::CallDelta(text));
+                }
                 self.tell(pieces, out);
             }
         }
@@ -227,6 +250,9 @@ impl Decoder {
         take_once(&mut slot.id, id);
         take_once(&mut slot.name, name);
         slot.arguments.push_str(&arguments);
+        if !arguments.is_empty() {
+            out.push_back(ModelEvent::CallDelta(arguments));
+        }
         slot.more.extend(entry);
         slot.function_more.extend(function);
     }

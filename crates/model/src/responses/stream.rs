@@ -10,7 +10,14 @@ use serde_json::{Value, json, value::RawValue};
 use windlass_contract::{Body, Input, ModelError, ModelEvent, Usage};
 
 use super::wire::{Head, Received};
-use crate::{answer, calls::CallIds, failure::Failure, json::Maybe, sse::Event, usage::Tokens};
+use crate::{
+    answer::{self, Sense},
+    calls::CallIds,
+    failure::Failure,
+    json::Maybe,
+    sse::Event,
+    usage::Tokens,
+};
 
 /// Turns this wire's events into the model's.
 #[derive(Debug)]
@@ -71,13 +78,13 @@ struct Incomplete {
 }
 
 impl answer::Decoder for Decoder {
-    fn take(&mut self, event: &Event, out: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
-        let Ok(mut envelope) = serde_json::from_str::<Envelope>(&event.data) else {
-            // `[DONE]`, or nonsense. If something is missing because of it, the end of the stream will say so.
-            tracing::debug!(bytes = event.data.len(), "an event that is not JSON is skipped");
-            return Ok(());
+    fn take(&mut self, event: &Event, out: &mut VecDeque<ModelEvent>) -> Result<Sense, ModelError> {
+        let mut envelope = match serde_json::from_str::<Envelope>(&event.data) {
+            Ok(envelope) => envelope,
+            Err(error) => return Sense::of_other_than_json(&event.data, &error),
         };
         let kind = envelope.kind.0.take().unwrap_or_else(|| event.name.clone());
+        let sense = envelope.sense(&kind);
         match kind.as_str() {
             "response.output_item.added" => self.begin(envelope),
             "response.output_text.delta" | "response.refusal.delta" => {
@@ -92,13 +99,17 @@ impl answer::Decoder for Decoder {
             "response.reasoning_summary_part.added" if envelope.summary_index.0.unwrap_or(0) > 0 => {
                 out.push_back(ModelEvent::ReasoningDelta("\n\n".to_owned()));
             }
-            "response.function_call_arguments.delta" => self.append("function_call", &envelope),
-            "response.custom_tool_call_input.delta" => self.append("custom_tool_call", &envelope),
+            "response.function_call_arguments.delta" => {
+                self.text("function_call", envelope, out, ModelEvent::CallDelta);
+            }
+            "response.custom_tool_call_input.delta" => {
+                self.text("custom_tool_call", envelope, out, ModelEvent::CallDelta);
+            }
             "response.function_call_arguments.done" => self.replace("function_call", &envelope),
             "response.custom_tool_call_input.done" => self.replace("custom_tool_call", &envelope),
             "response.output_item.done" => self.finish(envelope, out),
             "response.completed" | "response.done" => {
-                return self.complete(envelope.response.0.unwrap_or_default(), out);
+                self.complete(envelope.response.0.unwrap_or_default(), out)?;
             }
             "response.incomplete" => return Err(cut(&envelope.response.0.unwrap_or_default())),
             "response.failed" => return Err(failed(envelope.response.0)),
@@ -107,11 +118,32 @@ impl answer::Decoder for Decoder {
             "" if envelope.error.0.is_some() => return Err(Failure::in_event(&event.data)),
             _ => {}
         }
-        Ok(())
+        Ok(sense)
     }
 
     fn end(&mut self, how: Result<(), ModelError>, _: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
         how.and(Err(ModelError::StreamBroken { cause: "stream closed before response.completed".to_owned() }))
+    }
+}
+
+impl Envelope {
+    /// Whether it has what its kind needs. Kinds we do not know make sense to others.
+    fn sense(&self, kind: &str) -> Sense {
+        let has_all = match kind {
+            "" => false,
+            "response.output_item.added" | "response.output_item.done" => {
+                self.item.0.as_ref().is_some_and(|item| Head::of(item).kind.0.is_some())
+            }
+            "response.completed" | "response.done" => self.response.0.is_some(),
+            "response.output_text.delta"
+            | "response.refusal.delta"
+            | "response.reasoning_text.delta"
+            | "response.reasoning_summary_text.delta"
+            | "response.function_call_arguments.delta"
+            | "response.custom_tool_call_input.delta" => self.delta.0.is_some(),
+            _ => true,
+        };
+        if has_all { Sense::Some } else { Sense::None }
     }
 }
 

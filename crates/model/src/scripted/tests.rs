@@ -38,6 +38,7 @@ async fn ask(model: &Scripted, history: &mut Vec<Cached<Item>>) -> Vec<Result<St
         seen.push(event.map(|event| match event {
             ModelEvent::TextDelta(text) => format!("text {text}"),
             ModelEvent::ReasoningDelta(text) => format!("reasoning {text}"),
+            ModelEvent::CallDelta(text) => format!("arguments {text}"),
             ModelEvent::Item(item) => {
                 let shown = match &item.body {
                     Body::Call(call) => format!("call {} {} {:?}", call.id, call.name, call.input),

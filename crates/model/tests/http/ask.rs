@@ -36,6 +36,8 @@ pub(crate) async fn ask(client: &dyn ModelClient) -> Vec<String> {
     let mut lines = Vec::new();
     while let Some(event) = answer.next().await {
         match event {
+            // Counted, not shown: the call that follows has them all.
+            Ok(ModelEvent::CallDelta(_)) => {}
             Ok(event) => lines.push(show(event)),
             Err(error) => lines.push(shown(&error)),
         }
@@ -54,6 +56,7 @@ pub(crate) fn show(event: ModelEvent) -> String {
     match event {
         ModelEvent::TextDelta(text) => format!("text {text}"),
         ModelEvent::ReasoningDelta(text) => format!("reasoning {text}"),
+        ModelEvent::CallDelta(text) => format!("arguments {text}"),
         ModelEvent::Item(item) => match item.body {
             Body::Message { content, .. } => format!("message {}", Content::join(&content)),
             Body::Call(call) => format!("call {} {}", call.id, call.input.as_str()),

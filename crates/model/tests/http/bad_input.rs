@@ -35,11 +35,78 @@ async fn malformed_events_are_skipped() {
 }
 
 #[tokio::test]
-async fn truncated_json_is_skipped() {
-    assert_eq!(
-        both(odd(b"data: {\"type\":\"response.output_it\n\ndata: {\"choices\":[{\"delta\"\n\n")).await,
-        [OK, OK]
-    );
+async fn truncated_json_is_a_lost_piece_of_the_answer() {
+    let said = [
+        r#"error: the answer broke off: an event stops after `{"choices":[{"delta"`; check the server and the connection to it"#,
+    ];
+    assert_eq!(both(odd(b"data: {\"choices\":[{\"delta\"\n\n")).await, [said, said]);
+}
+
+#[tokio::test]
+async fn an_object_that_is_no_json_is_named_on_one_short_line() {
+    let long = format!("{{ \u{1b}{}", "x ".repeat(1000));
+    let expected = [unreadable(&format!("{{ {}…", "x ".repeat(99)))];
+    for lines in both(|_| Reply::events(&[&long, "[DONE]"])).await {
+        assert_eq!(lines, expected);
+    }
+}
+
+#[tokio::test]
+async fn an_answer_of_nothing_that_makes_sense_is_an_error_that_names_the_first_of_it() {
+    let ends = [r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#, RESPONSES_OK[2], "[DONE]"];
+    for first in [
+        "hello",
+        "12",
+        "[1,2]",
+        r#"{"foo":1}"#,
+        r#"{"choices":"x"}"#,
+        r#"{"choices":[7]}"#,
+        r#"{"choices":[{"delta":"x"}]}"#,
+        r#"{"choices":[{"delta":{"content":7}}]}"#,
+    ] {
+        for last in [&ends[2..], &ends] {
+            let events = [&[first, "later"], last].concat();
+            for lines in both(|_| Reply::events(&events)).await {
+                assert_eq!(lines, [unreadable(first)], "{events:?}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_event_without_what_its_kind_needs_makes_no_sense() {
+    for first in [
+        r#"{"type":"response.output_text.delta","delta":{"a":1}}"#,
+        r#"{"type":"response.output_item.done","item":5}"#,
+        r#"{"type":"response.completed","response":"done"}"#,
+    ] {
+        let server = Server::start([Reply::events(&[first, RESPONSES_OK[2]])]).await;
+        let lines = ask(client(&provider(&server.url, WireApi::Responses)).as_ref()).await;
+        assert_eq!(lines.last().unwrap(), &unreadable(first));
+    }
+}
+
+#[tokio::test]
+async fn an_empty_answer_is_an_answer() {
+    let chat = &CHAT_OK[1..];
+    for (wire, events) in [(WireApi::Responses, &RESPONSES_OK[2..]), (WireApi::Chat, chat)] {
+        let server = Server::start([Reply::events(events)]).await;
+        assert_eq!(ask(client(&provider(&server.url, wire)).as_ref()).await, ["completed 3"]);
+    }
+}
+
+#[tokio::test]
+async fn what_a_server_says_went_wrong_counts_more_than_what_made_no_sense() {
+    let failed = r#"{"error":{"code":500,"message":"out of memory"}}"#;
+    for lines in both(|_| Reply::events(&["ping", failed])).await {
+        assert!(lines[0].contains("the model's server failed: out of memory"), "{lines:?}");
+    }
+}
+
+fn unreadable(event: &str) -> String {
+    format!(
+        "error: the server sent an event that cannot be read: `{event}`; check the server's log, and `wire_api`"
+    )
 }
 
 #[tokio::test]

@@ -77,7 +77,7 @@ async fn deltas_and_calls_arrive_while_the_server_is_still_sending() {
                 r#"{"choices":[{"delta":{},"finish_reason":"tool_calls"}]}"#,
             ],
             "[DONE]",
-            vec!["text ok", "message ok", "call c1 {}"],
+            vec!["text ok", "message ok", "arguments {}", "call c1 {}"],
         ),
     ];
     for (wire, early, last, expected) in cases {
