@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use windlass::{AnyTool, program, select::Card};
 
-use crate::{problem::Problem, screen::visible};
+use crate::{problem::Problem, screen::named};
 
 /// The longest list that is read: some fifty thousand tools with everything about them.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
@@ -54,7 +54,7 @@ pub(crate) fn tools(path: &Path) -> Result<Vec<Arc<dyn AnyTool>>, Problem> {
 fn tool(row: Row, place: Place, path: &Path) -> Result<Arc<dyn AnyTool>, Problem> {
     let Row { card, command } = row;
     if command.is_empty() {
-        let (path, name) = (path.display(), visible(&card.name));
+        let (path, name) = (path.display(), named(&card.name));
         return Err(Problem::usage(format!(
             "`{path}`, {place}: tool `{name}` has no `command`, so it cannot be run; give the program as a list of words"
         )));
@@ -81,7 +81,7 @@ fn check<'a>(path: &Path, tools: impl Iterator<Item = (Place, &'a str, String)>)
                 continue;
             }
             Entry::Occupied(other) => {
-                let (name, other) = (visible(name), other.get());
+                let (name, other) = (named(name), other.get());
                 format!(
                     "the tool `{name}` is on {other} already; leave one out, or give each a name of its own"
                 )

@@ -10,7 +10,7 @@ use windlass::record::{Call, Calls, CallsError};
 
 use crate::{
     problem::{Problem, chain},
-    screen::visible,
+    screen::{named, visible},
     setup::Setup,
 };
 
@@ -37,9 +37,8 @@ pub(crate) fn one(index: &Calls, name: &str) -> Result<Call, Problem> {
         1 => Ok(found.remove(0)),
         0 => Err(Problem::usage(format!("there is no call `{name}` on record; see `windlass history`"))),
         _ => {
-            let line = |call: &Call| {
-                format!("\n  {}  {:.0}  {}", call.handle, call.time, visible(call.tool.as_str()))
-            };
+            let line =
+                |call: &Call| format!("\n  {}  {:.0}  {}", call.handle, call.time, named(call.tool.as_str()));
             let lines: String = found.iter().map(line).collect();
             Err(Problem::usage(format!("`{name}` may be any of these calls; name one of them:{lines}")))
         }

@@ -9,7 +9,7 @@ use crate::{
     exit::Exit,
     output::print,
     problem::{Problem, chain},
-    screen::visible,
+    screen::named,
     setup::Setup,
 };
 
@@ -44,5 +44,5 @@ pub(crate) fn run(common: &Common, args: &Feedback) -> Result<Exit, Problem> {
         return print(&format!("{said:#}\n"));
     }
     let word = rating.map_or("no longer rated", Rating::as_str);
-    print(&format!("{} ({}): {word}\n", call.handle, visible(call.tool.as_str())))
+    print(&format!("{} ({}): {word}\n", call.handle, named(call.tool.as_str())))
 }

@@ -138,11 +138,11 @@ fn title(paths: &Paths, call: &ToolCall, effects: &Effects) -> String {
         (None, Some(typed)) => visible(&format!("{name} {}", shortened(&typed.display(), LONGEST_COMMAND))),
         (None, None) if !effects.writes.is_empty() => {
             let written = effects.writes.iter().map(|path| paths.show(path)).collect::<Vec<_>>().join(", ");
-            format!("{} {written}", visible(&shortened(name, 64)))
+            format!("{} {written}", named(name))
         }
         (None, None) => {
             let input = shortened(&paths.show_in_json(call.input.as_str()), 200);
-            format!("{} {input}", visible(&shortened(name, 64)))
+            format!("{} {input}", named(name))
         }
     }
 }
@@ -201,7 +201,7 @@ fn tail(text: &str, most: usize) -> String {
 fn refused(refusal: &Refusal) -> String {
     let made_up = if refusal.made_up_for { " (a later call made up for it)" } else { "" };
     let reason = refusal.reason.strip_prefix("refused: ").unwrap_or(&refusal.reason);
-    visible(&format!("refused: {}: {reason}{made_up}", refusal.tool))
+    format!("refused: {}: {}{made_up}", named(refusal.tool.as_str()), visible(reason))
 }
 
 fn plan_text(plan: &Plan) -> String {
@@ -221,6 +221,11 @@ fn shortened(text: &str, limit: usize) -> String {
         return text.to_owned();
     }
     text.chars().take(limit).chain(['…']).collect()
+}
+
+/// The name of a tool, which may be whatever a model, a server or a list says.
+pub(crate) fn named(name: &str) -> String {
+    visible(&shortened(name, 64))
 }
 
 /// Text with control and direction characters made visible, so that nothing can rewrite the screen or pose as

@@ -16,7 +16,7 @@ use crate::{
     output::print,
     paths::Paths,
     problem::{Problem, chain},
-    screen::visible,
+    screen::{named, visible},
     setup::Setup,
 };
 
@@ -48,7 +48,7 @@ fn described(call: &Call, recorded: &Recorded, secrets: &Secrets) -> String {
         }
     };
     say("call", &format!("{} ({})", call.handle, visible(call.id.as_str())));
-    say("tool", &visible(call.tool.as_str()));
+    say("tool", &named(call.tool.as_str()));
     say("session", &format!("{} in {}", call.thread, Paths::seen_from(&call.cwd).show_whole(&call.cwd)));
     say("time", &format!("{:.3}", call.time));
     say(

@@ -22,6 +22,7 @@ use crate::{
     exit::Exit,
     output::print,
     problem::Problem,
+    screen::named,
     setup::Setup,
 };
 
@@ -113,7 +114,7 @@ fn show(registry: &Registry, name: &str, json: bool) -> Result<String, Problem> 
 /// What to say of a name no tool has.
 pub(crate) fn unknown(registry: &Registry, name: &str) -> String {
     let names: Vec<_> = registry.tools().iter().map(|tool| tool.spec.name.to_string()).collect();
-    format!("there is no tool `{name}`; there are {}", names.join(", "))
+    format!("there is no tool `{}`; there are {}", named(name), names.join(", "))
 }
 
 fn manifest(registry: &Registry, json: bool) -> String {

@@ -8,6 +8,9 @@ use windlass_contract::{AnyTool, Input, InputKind, Meta, SchemaError, SpecKind, 
 
 use crate::search::{self, Indexer, SearchForm, ToolSearch};
 
+/// The longest name every provider accepts.
+const LONGEST_NAME: usize = 64;
+
 /// Every tool of a session. Fixed once built: its order is part of the prompt, and prompt caches depend on it.
 #[derive(Debug)]
 pub struct Registry {
@@ -260,7 +263,8 @@ impl Registry {
 
 /// A name every provider accepts.
 fn is_name(name: &str) -> bool {
-    (1..=64).contains(&name.len()) && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c))
+    (1..=LONGEST_NAME).contains(&name.len())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c))
 }
 
 /// What is wrong with what a tool says about itself.
@@ -317,7 +321,7 @@ impl std::error::Error for DefinitionErrors {}
 
 /// One thing wrong with one tool.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("tool `{tool}`: {problem}")]
+#[error("tool `{}`: {problem}", shown(.tool))]
 pub struct DefinitionError {
     /// The tool.
     pub tool: ToolName,
@@ -326,9 +330,9 @@ pub struct DefinitionError {
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 enum Problem {
-    #[error("the name must be 1 to 64 letters, digits, `_` or `-`")]
+    #[error("the name must be 1 to {LONGEST_NAME} letters, digits, `_` or `-`")]
     Name,
-    #[error("the name `{0}` is taken")]
+    #[error("the name `{}` is taken", shown(.0))]
     Taken(ToolName),
     #[error("there is no description, and a model cannot guess what the tool is for")]
     NoDescription,
@@ -338,6 +342,13 @@ enum Problem {
     Example(String),
     #[error("{0}")]
     Schema(SchemaError),
+}
+
+/// A name as far as one may go, on one line: what is wrong with it may be anything.
+fn shown(name: &ToolName) -> String {
+    let mut chars = name.as_str().chars();
+    let begun: String = chars.by_ref().take(LONGEST_NAME).flat_map(char::escape_debug).collect();
+    if chars.next().is_some() { format!("{begun}…") } else { begun }
 }
 
 #[cfg(test)]

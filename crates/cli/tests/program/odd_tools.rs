@@ -118,6 +118,22 @@ fn a_name_cannot_rewrite_the_screen_or_start_a_line() {
 }
 
 #[test]
+fn a_name_that_is_none_is_told_on_one_short_line() {
+    let long = "x".repeat(100_000);
+    for (name, shown) in [("evil\\nname\\u001b[31m", "`evil\\nname\\u{1b}[31m`"), (&long, "xxx…`")] {
+        let user = User::new();
+        let row = |more: &str| format!("{{\"name\": \"{name}\", \"description\": \"Does it.\"{more}}}\n");
+        let run = row(", \"command\": [\"true\"]");
+        for list in [run.clone(), row(""), run.repeat(2)] {
+            let list = user.file("tools.jsonl", &list);
+            let ended = user.run(&["tools", "cost", "--tools", &list]);
+            ended.assert_code(2);
+            assert!(ended.stderr.contains(shown) && ended.stderr.len() < 1000, "{ended:#?}");
+        }
+    }
+}
+
+#[test]
 fn a_request_and_a_list_cannot_share_stdin() {
     let ended = User::new().run_with_input(&["tools", "search", "-", "--tools", "-"], b"{\"name\": \"a\"}");
     ended.assert_code(2);

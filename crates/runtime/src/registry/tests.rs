@@ -48,6 +48,17 @@ fn all_mistakes_are_reported_together_with_the_names_of_their_tools() {
 }
 
 #[test]
+fn a_name_that_is_none_is_told_on_one_short_line() {
+    let problem = |name: &str| {
+        let tool = named(name, &json!({"type": "object"})).description("Does it.");
+        Registry::builder().tool(Arc::new(tool)).build().unwrap_err().to_string()
+    };
+    let why = "the name must be 1 to 64 letters, digits, `_` or `-`";
+    assert_eq!(problem("evil\nname\u{1b}[31m"), format!(r"tool `evil\nname\u{{1b}}[31m`: {why}"));
+    assert_eq!(problem(&"x".repeat(100_000)), format!("tool `{}…`: {why}", "x".repeat(64)));
+}
+
+#[test]
 fn a_foreign_tool_that_cannot_be_understood_is_left_out_alone() {
     let registry = Registry::builder()
         .tool(Arc::new(named("own", &json!({"type": "object"}))))
