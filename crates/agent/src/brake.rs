@@ -1,18 +1,28 @@
 //! Notices a turn that goes in circles: calls that fail as they failed before, or that bring nothing new for long.
+//! Waiting is no circle, however long it takes: that is for the limit on time to end.
 
 use std::{
-    collections::HashSet,
+    collections::{HashSet, VecDeque},
     hash::{DefaultHasher, Hash, Hasher},
+    time::{Duration, Instant},
 };
 
 use windlass_contract::{Outcome, Status, ToolCall};
 use windlass_runtime::fingerprint;
 
-/// So many answers in a row with a call that had failed before end the turn. Its result tells the model so from the second on.
-const REPEATED: u32 = 8;
+/// So many answers with a call that had failed the same way before end the turn. Its result tells the model so from the
+/// second on.
+const REPEATED: usize = 8;
 
-/// So many answers in a row without anything new end the turn: more than anyone waits for something that never changes.
-const IDLE: u32 = 32;
+/// So many answers without anything new end the turn.
+const IDLE: usize = 32;
+
+/// An answer whose calls took so long together has waited for something, and counts for nothing.
+const WAITED: Duration = Duration::from_secs(1);
+
+/// Answers that come no faster than this, on average, are no circle: who looks after something once in a while also
+/// waits, if only in a call of its own before each look.
+const PACE: Duration = Duration::from_secs(15);
 
 /// So many results are remembered; forgetting them only makes the brake later.
 const REMEMBERED: usize = 4096;
@@ -24,13 +34,17 @@ pub(crate) struct Brake {
     done: HashSet<u64>,
     /// What failed since something new came of a call.
     failed: HashSet<u64>,
-    repeated: u32,
-    idle: u32,
+    repeated: Streak<REPEATED>,
+    idle: Streak<IDLE>,
 }
 
 impl Brake {
-    /// Takes note of what came of one answer. Says what goes on if the turn should end.
-    pub(crate) fn note(&mut self, calls: &[(ToolCall, Outcome)]) -> Option<String> {
+    /// Takes note of what came of one answer by now. Says what goes on if the turn should end.
+    pub(crate) fn note(&mut self, calls: &[(ToolCall, Outcome)], now: Instant) -> Option<String> {
+        if self.done.len().max(self.failed.len()) > REMEMBERED {
+            self.done.clear();
+            self.failed.clear();
+        }
         let (mut new, mut again) = (false, None);
         for (call, outcome) in calls {
             if outcome.verdict.success {
@@ -42,32 +56,45 @@ impl Brake {
         }
         if new {
             self.failed.clear();
-            (self.repeated, self.idle) = (0, 0);
-        } else {
-            self.repeated += u32::from(again.is_some());
-            self.idle += 1;
+            (self.repeated, self.idle) = (Streak::default(), Streak::default());
+            return None;
         }
-        if self.done.len().max(self.failed.len()) > REMEMBERED {
-            self.done.clear();
-            self.failed.clear();
+        if calls.iter().map(|(_, outcome)| outcome.receipt.duration).sum::<Duration>() >= WAITED {
+            return None;
         }
+        let idle = self.idle.is_complete(now);
         match again {
-            Some(tool) if self.repeated >= REPEATED => Some(format!(
+            Some(tool) if self.repeated.is_complete(now) => Some(format!(
                 "`{tool}` was called again and failed again, {REPEATED} times, and nothing else came of the turn"
             )),
-            _ if self.idle >= IDLE => {
-                Some(format!("{IDLE} answers of the model in a row brought nothing new"))
-            }
+            _ if idle => Some(format!("{IDLE} answers of the model in a row brought nothing new")),
             _ => None,
         }
     }
 }
 
-/// What makes a failed call the same as another. Their texts may differ by a time or an address, and whatever is asked
-/// of a tool that does not exist, the mistake is one.
+/// When the last answers of a kind came, of those of which so many are too many.
+#[derive(Debug, Default)]
+struct Streak<const MOST: usize>(VecDeque<Instant>);
+
+impl<const MOST: usize> Streak<MOST> {
+    /// Counts one more. Tells whether too many came too fast.
+    fn is_complete(&mut self, now: Instant) -> bool {
+        self.0.push_back(now);
+        if self.0.len() > MOST {
+            self.0.pop_front();
+        }
+        let took = self.0.front().map_or(Duration::ZERO, |first| now.saturating_duration_since(*first));
+        let answers = u32::try_from(self.0.len()).unwrap_or(u32::MAX);
+        self.0.len() == MOST && took < PACE.saturating_mul(answers)
+    }
+}
+
+/// What makes a failed call the same as another: it was asked the same and gave the same. Whatever is asked of a tool
+/// that does not exist, the mistake is one.
 fn failure(call: &ToolCall, outcome: &Outcome) -> u64 {
-    let input = (outcome.status != Status::NotFound).then(|| call.input.as_str());
-    hash(&(call.name.as_str(), input))
+    let what = (outcome.status != Status::NotFound).then(|| (call.input.as_str(), fingerprint(outcome)));
+    hash(&(call.name.as_str(), what))
 }
 
 fn hash(what: &impl Hash) -> u64 {
@@ -97,16 +124,38 @@ mod tests {
         (ToolCall { id: "c".into(), name: name.into(), input: Input::Json(input.into()) }, outcome)
     }
 
-    /// After how many answers a turn is ended whose answers are these, over and over.
+    /// After how many answers a turn is ended whose answers are these, over and over, as fast as can be.
     fn ends_after(answer: impl Fn(usize) -> Vec<(ToolCall, Outcome)>) -> Option<usize> {
-        let mut brake = Brake::default();
-        (0..200).find(|round| brake.note(&answer(*round)).is_some()).map(|round| round + 1)
+        ends_at_pace(|_| Duration::ZERO, answer)
+    }
+
+    /// The same, if so much time goes by before each.
+    fn ends_at_pace(
+        pause: impl Fn(usize) -> Duration,
+        answer: impl Fn(usize) -> Vec<(ToolCall, Outcome)>,
+    ) -> Option<usize> {
+        let (mut brake, mut now) = (Brake::default(), Instant::now());
+        let mut ends = |round: &usize| {
+            now += pause(*round);
+            brake.note(&answer(*round), now).is_some()
+        };
+        (0..200).find(&mut ends).map(|round| round + 1)
+    }
+
+    fn seconds(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    fn lasting(duration: Duration, mut ended: (ToolCall, Outcome)) -> (ToolCall, Outcome) {
+        ended.1.receipt.duration = duration;
+        ended
     }
 
     #[test]
     fn a_call_that_only_fails_again_ends_the_turn() {
-        let fails = |round: usize| vec![ended("make", "{}", Status::Error, &format!("at {round}"))];
+        let fails = |_| vec![ended("make", "{}", Status::Error, "one error")];
         assert_eq!(ends_after(fails), Some(9), "once, and eight times again");
+        assert_eq!(ends_at_pace(|_| seconds(10), fails), Some(9), "a model may think about it");
         let circle = |round: usize| vec![ended(["a", "b", "c"][round % 3], "{}", Status::Error, "")];
         assert_eq!(ends_after(circle), Some(11));
         let looks = |_| vec![ended("ls", "{}", Status::Success, "x"), ended("make", "{}", Status::Error, "")];
@@ -132,6 +181,39 @@ mod tests {
             _ => vec![ended("apply_patch", &(round / 2 % 2).to_string(), Status::Success, "done")],
         };
         assert_eq!(ends_after(back_and_forth), Some(21), "the same two patches over and over");
+    }
+
+    #[test]
+    fn failures_that_differ_are_no_repetition_but_nothing_new_either() {
+        let fails = |round: usize| vec![ended("checks", "{}", Status::Error, &format!("{round} pending"))];
+        assert_eq!(ends_after(fails), Some(32));
+    }
+
+    #[test]
+    fn an_answer_whose_calls_took_their_time_counts_for_nothing() {
+        let waits = |status, millis| {
+            move |_| vec![lasting(Duration::from_millis(millis), ended("sh", "sleep 2; cat x", status, ""))]
+        };
+        assert_eq!(ends_after(waits(Status::Error, 1000)), None);
+        assert_eq!(ends_after(waits(Status::Success, 1000)), None);
+        assert_eq!(ends_after(waits(Status::Error, 999)), Some(9));
+        let both = |_| [waits(Status::Error, 500)(0), waits(Status::Success, 500)(0)].concat();
+        assert_eq!(ends_after(both), None, "together");
+    }
+
+    #[test]
+    fn who_looks_once_in_a_while_goes_in_no_circle() {
+        let looks = |status| move |_| vec![ended("tail", "build.log", status, "not yet")];
+        for status in [Status::Success, Status::Error] {
+            assert_eq!(ends_at_pace(|_| seconds(60), looks(status)), None);
+            let between = |round: usize| match round % 2 {
+                0 => vec![lasting(seconds(30), ended("sh", "sleep 30", Status::Success, ""))],
+                _ => looks(status)(round),
+            };
+            assert_eq!(ends_at_pace(|round| seconds([30, 0][round % 2]), between), None, "{status:?}");
+        }
+        let hurries = |round| if round < 100 { seconds(60) } else { seconds(1) };
+        assert_eq!(ends_at_pace(hurries, looks(Status::Error)), Some(106), "what was slow is forgotten");
     }
 
     #[test]

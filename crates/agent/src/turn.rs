@@ -1,6 +1,6 @@
 //! One turn: from what the user said to the model's answer.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Instant};
 
 use tracing::{Instrument, Span};
 use windlass_contract::{
@@ -119,7 +119,7 @@ impl Turn<'_> {
         }
         self.history.answer(&done)?;
         let more = heard? || !done.is_empty();
-        match self.brake.note(&done).filter(|_| more) {
+        match self.brake.note(&done, Instant::now()).filter(|_| more) {
             Some(message) => {
                 self.events.emit(&Event::Warning { message });
                 Err(AgentError::Stopped(Reason::Circles))
