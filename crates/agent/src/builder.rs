@@ -252,7 +252,11 @@ impl AgentBuilder {
             cwd: self.policy.cwd.clone(),
             provider: info.provider,
             model: info.model,
-            policy: json!({"approval_policy": self.policy.approval, "sandbox_mode": self.policy.sandbox}),
+            policy: json!({
+                "approval_policy": self.policy.approval,
+                "sandbox_mode": self.policy.sandbox,
+                "attended": self.approver.is_some(),
+            }),
         };
         let begun = self.begin(&context)?;
         let journal = begun.journal;

@@ -77,7 +77,7 @@ pub struct TurnContext {
     pub provider: String,
     /// Model.
     pub model: String,
-    /// Sandbox and approval settings, as configured.
+    /// Sandbox and approval settings, as configured, and whether anyone could be asked.
     pub policy: Value,
 }
 

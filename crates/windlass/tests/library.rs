@@ -157,14 +157,29 @@ async fn a_resumed_session_is_told_when_the_rules_have_changed() {
         }
         builder.build().unwrap().ask("go").await.unwrap();
     }
-    let session = load_only(home.path());
-    let told = session.history.iter().filter_map(|item| match &item.body {
-        windlass::Body::Message { content, .. } => Some(Content::join(content)),
-        _ => None,
-    });
-    let told: Vec<_> = told.filter(|text| text.contains("<sandbox_mode>")).collect();
+    let told = surroundings(&load_only(home.path()));
     assert_eq!(told.len(), 2, "{told:?}");
     assert!(told[0].contains("read-only") && told[1].contains("danger-full-access"), "{told:?}");
+}
+
+#[tokio::test]
+async fn a_resumed_session_is_told_when_nobody_can_be_asked_any_more() {
+    let script = r#"{"turns": [{"text": "a"}, {"text": "b"}, {"text": "c"}, {"text": "d"}, {"text": "e"}]}"#;
+    let home = tempfile::tempdir().unwrap();
+    for attended in [true, true, false, false, true] {
+        let mut builder =
+            Agent::builder().model(windlass::model::scripted(script).unwrap()).home(home.path().to_owned());
+        if attended {
+            builder = builder.approver(Arc::new(SaysNo));
+        }
+        if !windlass::record::list(home.path()).unwrap().is_empty() {
+            builder = builder.resume(windlass::record::Which::Last);
+        }
+        builder.build().unwrap().ask("go").await.unwrap();
+    }
+    let told = surroundings(&load_only(home.path()));
+    let alone: Vec<_> = told.iter().map(|text| text.contains("nobody can be asked")).collect();
+    assert_eq!(alone, [false, true, false], "{told:?}");
 }
 
 #[test]
@@ -185,12 +200,30 @@ fn load_only(home: &std::path::Path) -> windlass::record::Session {
     windlass::record::load(&listed[0].path).unwrap_or_else(|error| panic!("{error}"))
 }
 
+/// What the model was told of where it works, each time.
+fn surroundings(session: &windlass::record::Session) -> Vec<String> {
+    let told = session.history.iter().filter_map(|item| match &item.body {
+        windlass::Body::Message { content, .. } => Some(Content::join(content)),
+        _ => None,
+    });
+    told.filter(|text| text.contains("<sandbox_mode>")).collect()
+}
+
 fn outputs(session: &windlass::record::Session) -> Vec<String> {
     let outputs = session.history.iter().filter_map(|item| match &item.body {
         windlass::Body::Output { content, .. } => Some(Content::join(content)),
         _ => None,
     });
     outputs.collect()
+}
+
+/// Somebody who can be asked.
+struct SaysNo;
+
+impl windlass::Approver for SaysNo {
+    fn ask<'a>(&'a self, _: &'a windlass::Question) -> windlass::BoxFuture<'a, windlass::Answer> {
+        Box::pin(async { windlass::Answer::Deny("no".into()) })
+    }
 }
 
 /// Keeps what calls gave back.
