@@ -2,6 +2,8 @@
 
 use std::io::{self, IsTerminal};
 
+use unicode_width::UnicodeWidthChar;
+
 /// The widest column but the last.
 const WIDEST: usize = 80;
 
@@ -31,11 +33,11 @@ impl<const N: usize> Table<'_, N> {
         lines.concat()
     }
 
-    /// Its lines, the titles first, in no more characters each than this.
+    /// Its lines, the titles first, in no more columns of a terminal each than this.
     fn lines(&self, room: usize) -> Vec<String> {
         let width = |column: usize| {
-            let cells = self.rows.iter().map(|row| row[column].chars().count());
-            cells.chain([self.titles[column].len()]).max().unwrap_or(0)
+            let cells = self.rows.iter().map(|row| columns(&row[column]));
+            cells.chain([columns(self.titles[column])]).max().unwrap_or(0)
         };
         let mut widths: Vec<_> = (0..N).map(|column| (column, width(column))).collect();
         for title in self.expendable {
@@ -51,8 +53,8 @@ impl<const N: usize> Table<'_, N> {
                     return shortened(cells[*column], last);
                 }
                 // A longer cell stands out; where all were as wide as that, nobody could read the others.
-                let width = (*width).min(WIDEST);
-                format!("{:width$}", cells[*column])
+                let missing = (*width).min(WIDEST).saturating_sub(columns(cells[*column]));
+                format!("{}{}", cells[*column], " ".repeat(missing))
             };
             let cells: Vec<_> = widths.iter().enumerate().map(cell).collect();
             format!("{}\n", cells.join("  ").trim_end())
@@ -72,10 +74,21 @@ fn needed(widths: &[(usize, usize)]) -> usize {
 }
 
 fn shortened(text: &str, most: usize) -> String {
-    if text.chars().count() <= most {
+    if columns(text) <= most {
         return text.to_owned();
     }
-    text.chars().take(most.saturating_sub(1)).chain(['…']).collect()
+    let mut room = most.saturating_sub(1);
+    let fits = |each: &char| room.checked_sub(wide(*each)).map(|left| room = left).is_some();
+    text.chars().take_while(fits).chain(['…']).collect()
+}
+
+/// How many columns of a terminal a text takes: a Chinese character takes two, an accent on the one before it none.
+fn columns(text: &str) -> usize {
+    text.chars().map(wide).sum()
+}
+
+fn wide(character: char) -> usize {
+    character.width().unwrap_or(0)
 }
 
 fn wants_colour() -> bool {
@@ -111,5 +124,21 @@ mod tests {
         for room in [40, 60, 80, 120] {
             assert!(lines(room).iter().all(|line| line.trim_end().chars().count() <= room), "{room}");
         }
+    }
+
+    #[test]
+    fn a_character_as_wide_as_two_takes_the_room_of_two() {
+        let row = |name: &str, said: &str| [name, said].map(str::to_owned);
+        let table = Table {
+            titles: ["TOOL", "SAID"],
+            expendable: &[],
+            rows: vec![row("读文件", "把所有的文件都读一遍然后告诉我"), row("read", "as before")],
+        };
+        assert_eq!(
+            table.lines(25),
+            ["TOOL    SAID\n", "读文件  把所有的文件都读…\n", "read    as before\n"],
+            "eight columns before it, and seventeen of which a wide character and the dots leave none"
+        );
+        assert_eq!(table.lines(24)[1], "读文件  把所有的文件都…\n", "no half of one");
     }
 }
