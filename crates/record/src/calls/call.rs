@@ -138,7 +138,7 @@ impl Calls {
         let sql = format!(
             "{COLUMNS} WHERE (?1 IS NULL OR tool = ?1) AND (?2 IS NULL OR coalesce(status, 'running') = ?2) \
              AND (?3 IS NULL OR time >= ?3) AND (?4 IS NULL OR thread = ?4) AND (?5 IS NULL OR feedback = ?5) \
-             ORDER BY time DESC, calls.id DESC"
+             ORDER BY time DESC, thread DESC, asked_at DESC"
         );
         let mut run = || -> rusqlite::Result<()> {
             let mut statement = self.db.prepare(&sql)?;
