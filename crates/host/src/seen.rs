@@ -39,10 +39,6 @@ impl Stamp {
             changed: (found.ctime(), found.ctime_nsec()),
         })
     }
-
-    fn is_settled(&self) -> bool {
-        is_settled(self.changed)
-    }
 }
 
 /// Whether a change right now would get another time than this.
@@ -74,7 +70,7 @@ impl<T: Clone> Seen<T> {
             return made.clone();
         }
         let made = read();
-        if stamp.is_none_or(|stamp| stamp.is_settled()) {
+        if stamp.is_none_or(|stamp| is_settled(stamp.changed)) {
             if seen.len() >= ENTRIES {
                 seen.clear();
             }
@@ -119,7 +115,7 @@ mod tests {
         look(&old);
         let before = reads.get();
         look(&old);
-        assert!(Stamp::of(&old).is_none_or(|stamp| !stamp.is_settled()) || reads.get() == before);
+        assert!(Stamp::of(&old).is_none_or(|stamp| !is_settled(stamp.changed)) || reads.get() == before);
         let place = tempfile::tempdir().unwrap();
         let fresh = place.path().join("fresh");
         for text in ["one", "two", "six"] {
