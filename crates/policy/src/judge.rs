@@ -119,6 +119,7 @@ impl<'a> Judge<'a> {
             self.unclear.push(Unclear::new(What::TooDeep, "programs that run programs"));
             return Class::Dangerous;
         }
+        self.parts.reserve(script.commands.len().min(MAX_PARTS));
         (0..script.commands.len()).map(|at| self.command(script, at, via)).max().unwrap_or(Class::Safe)
     }
 

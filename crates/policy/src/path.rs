@@ -47,7 +47,7 @@ impl Places {
 /// Joins two paths and settles `.` and `..` by their text.
 fn normal<'a>(base: &str, path: &'a str) -> Cow<'a, str> {
     // What most words of a command are.
-    if base.is_empty() && !path.contains(['/', '.', '~', '$']) {
+    if (base.is_empty() || path.starts_with('/')) && !path.starts_with('$') && is_settled(path) {
         return path.into();
     }
     let (home, path) = match path.strip_prefix("$HOME") {
@@ -59,19 +59,32 @@ fn normal<'a>(base: &str, path: &'a str) -> Cow<'a, str> {
     let rooted = if base.is_empty() { path.starts_with('/') } else { base.starts_with('/') };
     let mut out = String::with_capacity(base.len() + path.len() + 1);
     for part in base.split('/').chain(path.split('/')).filter(|part| !matches!(*part, "" | ".")) {
-        let parent = out.rfind('/').unwrap_or(0);
-        let last = out.get(parent..).unwrap_or_default().trim_start_matches('/');
-        let stays = matches!(last, ".." | "~") || (last.is_empty() && !rooted);
-        if part != ".." || stays {
-            if rooted || !out.is_empty() {
-                out.push('/');
-            }
-            out.push_str(part);
-        } else {
+        if part == ".."
+            && let Some(parent) = parent(&out, rooted)
+        {
             out.truncate(parent);
+            continue;
         }
+        if rooted || !out.is_empty() {
+            out.push('/');
+        }
+        out.push_str(part);
     }
     if out.is_empty() && rooted { "/".into() } else { out.into() }
+}
+
+/// Whether a path has nothing to settle.
+fn is_settled(path: &str) -> bool {
+    let names = path.strip_prefix('/').unwrap_or(path);
+    names.split('/').all(|name| !matches!(name, "" | "." | ".."))
+}
+
+/// How much of a path is the directory above it, if its text tells.
+fn parent(path: &str, rooted: bool) -> Option<usize> {
+    let parent = path.rfind('/').unwrap_or(0);
+    let last = path.get(parent..).unwrap_or_default().trim_start_matches('/');
+    let stays = matches!(last, ".." | "~") || (last.is_empty() && !rooted);
+    (!stays).then_some(parent)
 }
 
 #[cfg(test)]

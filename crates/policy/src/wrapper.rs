@@ -130,22 +130,27 @@ impl Wrapper {
 pub(crate) fn open(words: &[Word]) -> Vec<Inner> {
     let Some(program) = words.first() else { return Vec::new() };
     let name = base_name(&program.text);
-    let mut inner = Vec::new();
-    if let Some(script) = shell(name, words) {
-        inner.push(script);
-    }
-    if let Some(wrapper) = WRAPPERS.iter().find(|wrapper| wrapper.name == name) {
-        let start = wrapper.start(words);
-        // `command -v` only says where a program is.
-        let asks =
-            name == "command" && words.get(1).is_some_and(|word| matches!(word.text.as_str(), "-v" | "-V"));
-        if start < words.len() && !asks {
-            inner.push(wrapper.inner(words, start));
-        }
-    }
-    inner.extend(scripts(name, words));
-    inner.extend(actions(name, words));
-    inner
+    let inner = shell(name, words).into_iter().chain(wrapped(name, words)).chain(scripts(name, words));
+    inner.chain(actions(name, words)).collect()
+}
+
+/// The first command among the words of a command.
+pub(crate) fn command(words: &[Word]) -> Option<Range<usize>> {
+    let name = base_name(&words.first()?.text);
+    wrapped(name, words).into_iter().chain(actions(name, words)).find_map(|inner| match inner {
+        Inner::Words { range, .. } => Some(range),
+        Inner::Script { .. } => None,
+    })
+}
+
+/// What comes after a wrapper and all that is its own.
+fn wrapped(name: &str, words: &[Word]) -> Option<Inner> {
+    let wrapper = WRAPPERS.iter().find(|wrapper| wrapper.name == name)?;
+    let start = wrapper.start(words);
+    // `command -v` only says where a program is.
+    let asks =
+        name == "command" && words.get(1).is_some_and(|word| matches!(word.text.as_str(), "-v" | "-V"));
+    (start < words.len() && !asks).then(|| wrapper.inner(words, start))
 }
 
 /// Whether a program is there to run others.
@@ -155,7 +160,7 @@ pub(crate) fn is_wrapper(name: &str) -> bool {
 
 /// The name of a program without its directory.
 pub(crate) fn base_name(program: &str) -> &str {
-    program.rsplit('/').next().unwrap_or(program)
+    program.rfind('/').and_then(|at| program.get(at + 1..)).unwrap_or(program)
 }
 
 /// Whether a word reads `NAME=value`.

@@ -8,7 +8,7 @@ use crate::{
     wrapper::base_name,
 };
 
-/// Directories without which a machine or a person is lost. `*` is one name.
+/// Directories without which a machine or a person is lost. A `*` at the end is one name.
 const VITAL: &[&str] = &[
     "/",
     "/bin",
@@ -228,12 +228,12 @@ fn is_harmless_device(path: &str) -> bool {
 
 fn runs_later(path: &str) -> bool {
     let path = path.to_lowercase();
-    let bounded = |at: usize, name: &str| {
-        let (before, after) =
-            (path.get(..at).unwrap_or_default(), path.get(at + name.len()..).unwrap_or_default());
-        (before.is_empty() || before.ends_with('/')) && (after.is_empty() || after.starts_with('/'))
+    let starts = std::iter::once(0).chain(path.match_indices('/').map(|(at, _)| at + 1));
+    let begins = |tail: &str, names: &str| {
+        tail.strip_prefix(names).is_some_and(|after| after.is_empty() || after.starts_with('/'))
     };
-    LATER.iter().any(|name| path.match_indices(name).any(|(at, _)| bounded(at, name)))
+    let mut tails = starts.filter_map(|at| path.get(at..));
+    tails.any(|tail| LATER.iter().any(|names| begins(tail, names)))
 }
 
 /// Whether a path is one nobody can do without, or everything in one.
@@ -249,14 +249,10 @@ fn is_vital(path: &str, places: &Places) -> bool {
     })
 }
 
-/// Whether a path has these names, where `*` is any one.
+/// Whether a path has these names, where a `*` at the end is any one.
 fn is_called(path: &str, pattern: &str) -> bool {
-    let (mut path, mut pattern) = (path.split('/'), pattern.split('/'));
-    loop {
-        match (path.next(), pattern.next()) {
-            (None, None) => return true,
-            (Some(name), Some(wanted)) if wanted == name || wanted == "*" => {}
-            _ => return false,
-        }
+    match pattern.strip_suffix('*') {
+        Some(directory) => path.strip_prefix(directory).is_some_and(|name| !name.contains('/')),
+        None => path == pattern,
     }
 }

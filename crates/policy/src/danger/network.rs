@@ -5,7 +5,7 @@ use crate::{
     path::Places,
     secret,
     shell::{Joined, Redirect, Script, Simple},
-    wrapper::{self, Inner, base_name, is_shell},
+    wrapper::{self, base_name, is_shell},
 };
 
 /// What a command would do over the network, by its own words.
@@ -125,11 +125,7 @@ fn programs(simple: &Simple) -> Vec<&str> {
     // Bounded: each turn leaves fewer words.
     while let Some(program) = words.first() {
         programs.push(base_name(&program.text));
-        let inner = wrapper::open(words).into_iter().find_map(|inner| match inner {
-            Inner::Words { range, .. } => Some(range),
-            Inner::Script { .. } => None,
-        });
-        match inner {
+        match wrapper::command(words) {
             Some(range) if !range.is_empty() => words = words.get(range).unwrap_or_default(),
             _ => break,
         }

@@ -20,15 +20,15 @@ const MAX_BEFORE: usize = 2;
 pub(super) fn find(call: &Call<'_>) -> Option<Danger> {
     static TABLE: LazyLock<HashMap<&str, Vec<Entry>>> = LazyLock::new(|| read(include_str!("commands.txt")));
     let entries = TABLE.get(call.program)?;
-    let found = entries.iter().filter(|entry| entry.fits(call)).max_by_key(|entry| entry.severity)?;
+    let operands: Vec<_> = call.operands().collect();
+    let fitting = entries.iter().filter(|entry| entry.fits(call, &operands));
+    let found = fitting.max_by_key(|entry| entry.severity)?;
     let what = format!("`{}` {}", found.name(call.program), found.what);
-    let danger = Danger { severity: found.severity, what, instead: None };
-    Some(found.instead.map_or(danger.clone(), |way| danger.instead(way)))
+    Some(Danger { severity: found.severity, what, instead: found.instead.map(str::to_owned) })
 }
 
 impl Entry {
-    fn fits(&self, call: &Call<'_>) -> bool {
-        let operands: Vec<_> = call.operands().take(self.words.len() + MAX_BEFORE).collect();
+    fn fits(&self, call: &Call<'_>, operands: &[&str]) -> bool {
         let begins = (0..=MAX_BEFORE)
             .any(|at| operands.get(at..at + self.words.len()).is_some_and(|words| words == self.words));
         begins && (self.needs.is_empty() || self.needs.iter().any(|need| call.has(need)))

@@ -33,10 +33,14 @@ impl Draft {
             let target = single(target);
             Redirect { kind: descriptor_or_file(*kind, &target), target }
         };
+        let mut words = Vec::with_capacity(self.words.len());
+        for range in &self.words {
+            word::decode(text(range), dialect, &mut words);
+        }
         Simple {
             assignments: self.assignments.iter().map(assignment).collect(),
             redirects: self.redirects.iter().map(redirect).collect(),
-            words: self.words.iter().flat_map(|range| word::decode(text(range), dialect)).collect(),
+            words,
             joined: self.joined,
             here: self.here,
             inner: self.first_inner..number,
@@ -46,10 +50,10 @@ impl Draft {
 
 /// The word of a place that takes exactly one.
 fn single(source: &str, dialect: Dialect) -> Word {
-    let mut words = word::decode(source, dialect).into_iter();
-    match (words.next(), words.next()) {
-        (None, None) => Word::default(),
-        (Some(word), None) => word,
+    let mut words = Vec::with_capacity(1);
+    word::decode(source, dialect, &mut words);
+    match words.len() {
+        0 | 1 => words.pop().unwrap_or_default(),
         _ => Word { text: source.to_owned(), unclear: Some(What::Brace), ..Word::default() },
     }
 }

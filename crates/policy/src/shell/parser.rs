@@ -4,6 +4,8 @@ use std::{borrow::Cow, cell::RefCell, ops::ControlFlow};
 
 use tree_sitter::{ParseOptions, Parser, Tree};
 
+use super::unclear::is_plain;
+
 /// How often the parser may report that it is still at work, once per hundred steps. Plain scripts need one step per
 /// two or three bytes; a script of 128 KiB that needs more than this is tangled on purpose.
 const MAX_PROGRESS: usize = 4000;
@@ -33,11 +35,10 @@ pub(super) fn parse(source: &str) -> Option<Tree> {
 /// The grammar takes some of them for white space, and its scanner (0.25.1) looks characters up in a table without asking
 /// whether they are in it: `{` before U+10FFFF ends the process. Places stay the same.
 fn masked(source: &str) -> Cow<'_, [u8]> {
-    let plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t');
-    if source.bytes().all(plain) {
+    if source.bytes().all(is_plain) {
         return Cow::Borrowed(source.as_bytes());
     }
-    source.bytes().map(|byte| if plain(byte) { byte } else { b'x' }).collect()
+    source.bytes().map(|byte| if is_plain(byte) { byte } else { b'x' }).collect()
 }
 
 fn new_parser() -> Option<Parser> {

@@ -211,9 +211,9 @@ impl Reader<'_> {
     /// Commands in the substitutions of a word or a text.
     fn inner(&mut self, at: &mut TreeCursor<'_>, depth: usize) {
         let node = at.node();
-        // Most words have none, and need no walk.
+        // Most words have none, and need no walk: every form of them has one of these.
         let text = self.source.as_bytes().get(node.byte_range()).unwrap_or_default();
-        if !text.iter().any(|byte| matches!(byte, b'$' | b'`' | b'(')) {
+        if !text.iter().any(|byte| matches!(byte, b'`' | b'(')) {
             return;
         }
         if depth > MAX_DEPTH {

@@ -102,6 +102,9 @@ impl Unclear {
     /// Characters nobody sees, or that a shell and a reader take for different things. NUL ends an argument, a carriage
     /// return is part of a word for a shell and white space for others.
     pub(crate) fn hidden(source: &str) -> Option<Self> {
+        if source.bytes().all(is_plain) {
+            return None;
+        }
         let at = source.find(|c: char| (c.is_control() && c != '\n' && c != '\t') || is_invisible(c))?;
         Some(Self::new(What::Hidden, source.get(at..).unwrap_or_default()))
     }
@@ -111,6 +114,11 @@ impl fmt::Display for Unclear {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} (`{}`)", self.what.in_words(), self.text.escape_debug())
     }
+}
+
+/// What everyone sees as it is: the characters of ASCII, spaces, and ends of lines.
+pub(super) fn is_plain(byte: u8) -> bool {
+    matches!(byte, b' '..=b'~' | b'\n' | b'\t')
 }
 
 /// White space other than that of ASCII, and what has no width or turns the direction of writing.

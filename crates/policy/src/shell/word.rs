@@ -33,24 +33,40 @@ impl Word {
 }
 
 /// Decodes the source of one word. It becomes several if it has braces, and none if it comes out empty.
-pub(super) fn decode(source: &str, dialect: Dialect) -> Vec<Word> {
-    // What most words are.
+pub(super) fn decode(source: &str, dialect: Dialect, into: &mut Vec<Word>) {
+    match plain(source) {
+        Some(text) => into.push(Word::literal(text)),
+        None => match every(source, dialect) {
+            Ok(words) => into.extend(words),
+            Err(what) => {
+                into.push(Word { text: loosely(source), unclear: Some(what), ..Word::default() });
+            }
+        },
+    }
+}
+
+/// What most words are: themselves, or all of it in quotes.
+fn plain(source: &str) -> Option<&str> {
     let literal = |byte: u8| {
         byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'/' | b',' | b'+' | b'%')
     };
     if !source.is_empty() && source.bytes().all(literal) {
-        return vec![Word::literal(source)];
+        return Some(source);
     }
-    let words = scan(source).and_then(|chars| {
-        let quoted = source.contains(['\'', '"']);
-        let words = brace::expand(chars, dialect)?;
-        // An empty word stays if it was quoted, and a list does not remember which of its words were.
-        if quoted && words.len() > 1 && words.iter().any(Vec::is_empty) {
-            return Err(What::Brace);
-        }
-        words.into_iter().filter(|word| quoted || !word.is_empty()).map(|word| finish(&word)).collect()
-    });
-    words.unwrap_or_else(|what| vec![Word { text: loosely(source), unclear: Some(what), ..Word::default() }])
+    let within = |quote: char| source.strip_prefix(quote)?.strip_suffix(quote);
+    let single = within('\'').filter(|text| !text.contains('\''));
+    single.or_else(|| within('"').filter(|text| !text.contains(['"', '$', '`', '\\'])))
+}
+
+/// All words that one becomes.
+fn every(source: &str, dialect: Dialect) -> Result<Vec<Word>, What> {
+    let words = brace::expand(scan(source)?, dialect)?;
+    let quoted = source.contains(['\'', '"']);
+    // An empty word stays if it was quoted, and a list does not remember which of its words were.
+    if quoted && words.len() > 1 && words.iter().any(Vec::is_empty) {
+        return Err(What::Brace);
+    }
+    words.into_iter().filter(|word| quoted || !word.is_empty()).map(|word| finish(&word)).collect()
 }
 
 /// Takes quotes and backslashes away and remembers what they protected. Whatever is not listed is not understood.
