@@ -45,6 +45,10 @@ pub(crate) struct Fixed<'a> {
     pub(crate) output_schema: Option<&'a serde_json::Value>,
 }
 
+/// So many calls are taken from one answer. A model that asks for more has lost its way, or never stops; it sees what
+/// came of these and can ask again.
+const MOST_CALLS: usize = 128;
+
 /// How often something failed, and how often it may be tried again.
 struct Tries {
     failed: u32,
@@ -162,6 +166,15 @@ impl Turn<'_> {
                         Body::Call(call) => Some(call.clone()),
                         _ => None,
                     };
+                    if call.is_some() && batch.len() == MOST_CALLS {
+                        let message = format!(
+                            "the model asked for more than {MOST_CALLS} calls at once; the rest was not heard"
+                        );
+                        self.events.emit(&Event::Warning { message });
+                        self.say(&mut unsaid)?;
+                        self.charge(None, sent);
+                        return Ok(true);
+                    }
                     unsaid.push(item);
                     if let Some(call) = call {
                         self.say(&mut unsaid)?;
@@ -174,7 +187,13 @@ impl Turn<'_> {
                     self.charge(usage, sent);
                     return Ok(more);
                 }
-                Some(Err(error)) => return Err(error.into()),
+                Some(Err(error)) => {
+                    if matches!(error, ModelError::Cut { .. }) {
+                        // It ends the turn, and so nobody will say it again.
+                        self.say(&mut unsaid)?;
+                    }
+                    return Err(error.into());
+                }
                 None => {
                     return Err(
                         ModelError::StreamBroken { cause: "it ended without a word".to_owned() }.into()

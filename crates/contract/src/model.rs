@@ -244,12 +244,10 @@ pub enum ModelError {
         /// The limit.
         limit_bytes: usize,
     },
-    /// The answer was cut by a limit; nothing half-said was run.
-    #[error(
-        "the answer was cut off by the server ({reason}); raise its output or context limit, or ask for less"
-    )]
+    /// The answer was cut by a limit or a filter. What was said stays said; nothing half-asked was run.
+    #[error("the answer was cut off by the server ({reason}); {}", way_past(reason))]
     Cut {
-        /// Which limit.
+        /// By what.
         reason: String,
     },
     /// A script has no answer left, or cannot be read.
@@ -268,6 +266,14 @@ fn advice(status: u16) -> &'static str {
         "try again later, or check the server's log"
     } else {
         "check the model's name and the provider's settings"
+    }
+}
+
+/// What to do about an answer that was cut.
+fn way_past(reason: &str) -> &'static str {
+    match reason {
+        "content_filter" => "its filter objects to the request or the answer: say it in other words",
+        _ => "raise its output or context limit, or ask for less",
     }
 }
 

@@ -54,6 +54,16 @@ impl Batch {
         self.start_what_may_start();
     }
 
+    /// How many calls were added.
+    pub fn len(&self) -> usize {
+        self.calls.len()
+    }
+
+    /// Whether none was.
+    pub fn is_empty(&self) -> bool {
+        self.calls.is_empty()
+    }
+
     /// Whether every call has its outcome.
     pub fn is_idle(&self) -> bool {
         self.running.is_empty() && self.waiting.is_empty()

@@ -250,6 +250,26 @@ async fn calls_go_out_and_outputs_come_back_until_the_model_answers() {
 }
 
 #[tokio::test]
+async fn an_answer_that_never_stops_asking_is_not_heard_out() {
+    let mut asks: Vec<_> = (0..MOST_CALLS).map(|number| call(&format!("c{number}"), "count")).collect();
+    asks.extend([says("and"), call("more", "count"), Step::Hang]);
+    let world = World::new([asks, vec![says("ok"), done(0)]]);
+    let ended = world.turn().await;
+    assert_eq!((ended.answer.as_str(), world.ran.load(Ordering::SeqCst)), ("ok", MOST_CALLS));
+    assert!(!world.heard(1).contains(&"call more".to_owned()));
+    let warned = |event: &Event| matches!(event, Event::Warning { message } if message.contains("128 calls"));
+    assert_eq!(world.watcher.events().iter().filter(|event| warned(event)).count(), 1);
+}
+
+#[tokio::test]
+async fn what_was_said_before_a_limit_stays_said() {
+    let cut = || Step::Fail(ModelError::Cut { reason: "length".into() });
+    let ended = World::new([vec![says("half an ans"), cut()]]).turn().await;
+    assert_eq!(ended.answer, "half an ans");
+    ended.result.unwrap_err();
+}
+
+#[tokio::test]
 async fn a_call_starts_while_the_stream_goes_on() {
     let world = World::new([]);
     let steps = vec![call("c1", "count"), Step::AfterCalls(Arc::clone(&world.ran), 1), done(0)];

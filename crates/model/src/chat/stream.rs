@@ -185,6 +185,9 @@ impl Decoder {
         match choice.finish_reason.0.as_deref() {
             None | Some("") => Ok(()),
             Some(reason @ ("length" | "content_filter")) => {
+                // What was said stays said. What may have become a call is none.
+                self.flush_reasoning(out);
+                self.flush_text(out);
                 Err(ModelError::Cut { reason: reason.to_owned() })
             }
             Some("error") => {
@@ -326,6 +329,10 @@ impl Decoder {
         self.flush_text(out);
         for at in 0..self.slots.len() {
             self.deliver(at, out);
+        }
+        if self.slots.iter().any(|slot| !slot.delivered && !slot.arguments.is_empty()) {
+            let message = "the model asked for a call without naming a tool; it was left out";
+            out.push_back(ModelEvent::Notice(message.to_owned()));
         }
     }
 

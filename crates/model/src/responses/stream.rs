@@ -111,7 +111,7 @@ impl answer::Decoder for Decoder {
             "response.completed" | "response.done" => {
                 self.complete(envelope.response.0.unwrap_or_default(), out)?;
             }
-            "response.incomplete" => return Err(cut(&envelope.response.0.unwrap_or_default())),
+            "response.incomplete" => return Err(self.cut(&envelope.response.0.unwrap_or_default(), out)),
             "response.failed" => return Err(failed(envelope.response.0)),
             "error" => return Err(Failure::in_event(&event.data)),
             // llama.cpp reports errors without any type.
@@ -215,7 +215,7 @@ impl Decoder {
 
     fn complete(&mut self, response: Response, out: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
         match response.status.0.as_deref() {
-            Some("incomplete") => return Err(cut(&response)),
+            Some("incomplete") => return Err(self.cut(&response, out)),
             Some("failed" | "cancelled") => return Err(failed(Some(response))),
             _ => {}
         }
@@ -246,8 +246,21 @@ impl Decoder {
         Ok(())
     }
 
+    /// What was said before a limit stays said. What may have become a call is none.
+    fn cut(&mut self, response: &Response, out: &mut VecDeque<ModelEvent>) -> ModelError {
+        for open in mem::take(&mut self.open) {
+            if open.kind == "message"
+                && let Some(json) = open.close()
+            {
+                self.deliver(Received::parse(json), out);
+            }
+        }
+        let reason = response.incomplete_details.0.as_ref().and_then(|details| details.reason.0.clone());
+        ModelError::Cut { reason: reason.unwrap_or_else(|| "no reason given".to_owned()) }
+    }
+
     fn deliver(&mut self, received: Received, out: &mut VecDeque<ModelEvent>) {
-        if received.cut {
+        if received.cut && received.call().is_some() {
             return;
         }
         out.push_back(ModelEvent::Item(received.clone().into_item(|given| self.ids.claim(given))));
@@ -327,11 +340,6 @@ fn without_renamed(mut items: Vec<Received>, known: &[Received]) -> Vec<Received
         renamed.map(|at| lost.swap_remove(at)).is_none()
     });
     items
-}
-
-fn cut(response: &Response) -> ModelError {
-    let reason = response.incomplete_details.0.as_ref().and_then(|details| details.reason.0.clone());
-    ModelError::Cut { reason: reason.unwrap_or_else(|| "no reason given".to_owned()) }
 }
 
 fn failed(response: Option<Response>) -> ModelError {

@@ -277,6 +277,13 @@ fn a_cut_answer_keeps_its_whole_items_and_never_gives_a_half_call() {
         let begun = [done(&call("f1", "c1", "{}")), added(&call("f2", "c2", "")), done(&half), last];
         assert_eq!(play(&begun), ["call c1 f {}", error]);
     }
+    let mut said = message("m1", "Hel");
+    said["status"] = json!("incomplete");
+    let last = json!({"type": "response.incomplete", "response": cut});
+    assert_eq!(play(&[added(&message("m1", "")), done(&said), last.clone()]), ["message \"Hel\"", error]);
+    let said = json!({"type": "response.output_text.delta", "item_id": "m1", "delta": "Hel"});
+    let begun = [added(&message("m1", "")), said, last];
+    assert_eq!(play(&begun), ["text \"Hel\"", "message \"Hel\"", error], "its end never came");
 }
 
 #[test]
