@@ -12,6 +12,7 @@ const LAST: usize = 16;
 
 /// Columns under their titles. The last one is as long as it likes, where there is room.
 pub(crate) struct Table<'a, const N: usize> {
+    /// All of them empty: a list, which has no line for them.
     pub(crate) titles: [&'a str; N],
     /// Which columns to leave out where there is no room, the first of these first.
     pub(crate) expendable: &'a [&'a str],
@@ -27,7 +28,7 @@ impl<const N: usize> Table<'_, N> {
         let size = rustix::termios::tcgetwinsize(io::stdout());
         let columns = size.map_or(0, |size| usize::from(size.ws_col));
         let mut lines = self.lines(if columns == 0 { usize::MAX } else { columns });
-        if let Some(head) = lines.first_mut().filter(|_| wants_colour()) {
+        if let Some(head) = lines.first_mut().filter(|_| self.has_titles() && wants_colour()) {
             *head = format!("\x1b[1m{}\x1b[0m\n", head.trim_end());
         }
         lines.concat()
@@ -60,7 +61,12 @@ impl<const N: usize> Table<'_, N> {
             format!("{}\n", cells.join("  ").trim_end())
         };
         let rows = self.rows.iter().map(|row| line(row.each_ref().map(String::as_str)));
-        std::iter::once(line(self.titles)).chain(rows).collect()
+        let titles = self.has_titles().then(|| line(self.titles));
+        titles.into_iter().chain(rows).collect()
+    }
+
+    fn has_titles(&self) -> bool {
+        self.titles.iter().any(|title| !title.is_empty())
     }
 }
 

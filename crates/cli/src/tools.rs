@@ -22,8 +22,9 @@ use crate::{
     exit::Exit,
     output::print,
     problem::Problem,
-    screen::named,
+    screen::{named, visible},
     setup::Setup,
+    table::Table,
 };
 
 /// Runs the command.
@@ -90,20 +91,20 @@ fn list(registry: &Registry, json: bool) -> String {
     if json {
         return pretty(&Value::from(registry.tools().iter().map(summary).collect::<Vec<_>>()));
     }
-    let width = registry.tools().iter().map(|tool| tool.spec.name.as_str().len()).max().unwrap_or(0);
     let rows = registry.tools().iter().map(|tool| {
-        let hidden = match tool.exposure {
-            Exposure::Advertised => "",
-            Exposure::Deferred => " (found by tool_search)",
-            Exposure::Hidden => " (callable, not offered)",
+        let offered = match tool.exposure {
+            Exposure::Advertised => "yes",
+            Exposure::Deferred => "by search",
+            Exposure::Hidden => "if called",
         };
-        format!("{:width$}  {}{hidden}\n", tool.spec.name.as_str(), first_line(tool))
+        [visible(tool.spec.name.as_str()), offered.to_owned(), visible(first_line(tool))]
     });
     let left_out = registry
         .quarantined()
         .iter()
-        .map(|tool| format!("{:width$}  left out: {}\n", tool.name.as_str(), tool.reason));
-    rows.chain(left_out).collect()
+        .map(|tool| [visible(tool.name.as_str()), "left out".to_owned(), visible(&tool.reason)]);
+    let rows = rows.chain(left_out).collect();
+    Table { titles: ["TOOL", "OFFERED", "WHAT IT DOES"], expendable: &[], rows }.text()
 }
 
 fn show(registry: &Registry, name: &str, json: bool) -> Result<String, Problem> {

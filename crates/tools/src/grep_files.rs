@@ -14,7 +14,7 @@ use windlass_contract::{
     Insight, Meta, Output, Search, SearchInsight, Tool, ToolError, Wanted,
 };
 
-use crate::file_error;
+use crate::{file_error, list_dir::in_one_line};
 
 /// What is found where the call names no limit, and at most.
 const DEFAULT_LIMIT: usize = 100;
@@ -220,7 +220,7 @@ impl Mode {
 }
 
 fn name(file: &FoundFile) -> String {
-    file.path.display().to_string()
+    in_one_line(&file.path)
 }
 
 /// Lines as the programs of this name write them: `:` around the number of a match, `-` around that of another line.

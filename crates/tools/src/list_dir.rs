@@ -138,14 +138,19 @@ fn page(
 }
 
 fn row(entry: &Entry) -> String {
-    let name = entry.path.file_name().map_or(&*entry.path, Path::new).display().to_string();
+    let name = in_one_line(entry.path.file_name().map_or(&*entry.path, Path::new));
     let end = (0..=NAME_LIMIT_BYTES.min(name.len())).rev().find(|at| name.is_char_boundary(*at));
     let depth = entry.path.components().count().saturating_sub(1);
     format!("{}{}{}", "  ".repeat(depth), &name[..end.unwrap_or(0)], mark(entry.kind))
 }
 
 fn flat_row(entry: &Entry) -> String {
-    format!("{}{}", entry.path.display(), mark(entry.kind))
+    format!("{}{}", in_one_line(&entry.path), mark(entry.kind))
+}
+
+/// A path that cannot pose as two: where each has a line, its own line breaks are written as `\n`.
+pub(crate) fn in_one_line(path: &Path) -> String {
+    path.display().to_string().replace('\n', "\\n").replace('\r', "\\r")
 }
 
 fn mark(kind: FileKind) -> &'static str {
@@ -194,6 +199,15 @@ mod tests {
         let flat = "Absolute path: /w\na/\na.txt\na/b\nlink@\npipe?";
         assert_eq!(call(listed(false), r#"{"dir_path":"/w","flat":true}"#).await.unwrap(), flat);
         assert_eq!(call(Listed::default(), r#"{"dir_path":"/w"}"#).await.unwrap(), "Absolute path: ");
+    }
+
+    #[tokio::test]
+    async fn a_name_with_a_line_break_is_one_name() {
+        let entries = vec![Entry { path: "d/a\nsafe.txt".into(), kind: FileKind::File }];
+        for input in [r#"{"dir_path":"/w"}"#, r#"{"dir_path":"/w","flat":true}"#] {
+            let text = call(Listed { entries: entries.clone(), ..listed(false) }, input).await.unwrap();
+            assert!(text.ends_with(r"a\nsafe.txt"), "{text}");
+        }
     }
 
     #[tokio::test]

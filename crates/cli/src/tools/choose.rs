@@ -13,7 +13,7 @@ use windlass::{
 };
 
 use super::pretty;
-use crate::{args::Choosing, brought, exit::Exit, problem::Problem, screen::visible};
+use crate::{args::Choosing, brought, exit::Exit, problem::Problem, screen::visible, table::Table};
 
 /// The tools that are chosen from, and what is said about each.
 pub(super) struct Offered {
@@ -74,22 +74,22 @@ impl Offered {
         let exit = if hits.is_empty() { Exit::Failed } else { Exit::Done };
         let among: Vec<_> = hits.iter().map(|hit| hit.id).collect();
         let ranked = choose_among(&self.index, &request, self.situation(), &among, args.limit).candidates;
-        hits.sort_by_key(|hit| ranked.iter().position(|each| each.id == hit.id).unwrap_or(usize::MAX));
-        let found = hits.iter().filter_map(|hit| Some((hit, self.index.name(hit.id)?)));
+        let hit = |each: &Candidate| hits.iter().find(|hit| hit.id == each.id);
+        let found = ranked.iter().filter_map(|each| Some((each, hit(each)?)));
         if args.json {
-            let rows = found.map(|(hit, name)| {
-                json!({"name": name, "score": hit.score, "words": hit.words, "meaning": hit.meaning, "likeness": hit.likeness, "description": self.about(hit.id)})
+            let rows = found.map(|(each, hit)| {
+                json!({"name": each.name, "score": each.score, "relevance": hit.score, "words": hit.words, "meaning": hit.meaning, "likeness": hit.likeness, "description": self.about(hit.id)})
             });
             return (pretty(&rows.collect()), exit);
         }
-        let rows: Vec<_> = found.map(|(hit, name)| (hit, visible(name))).collect();
-        let width = widest(rows.iter().map(|(_, name)| name.as_str()));
-        let row = |(hit, name): &(&Hit, String)| {
-            format!("{:5.2}  {name:width$}  {}\n", hit.score, visible(self.about(hit.id)))
+        let row = |each: &Candidate| {
+            [format!("{:.2}", each.score), visible(&each.name), visible(self.about(each.id))]
         };
-        let shown =
-            if rows.is_empty() { "no tool fits\n".to_owned() } else { rows.iter().map(row).collect() };
-        (shown, exit)
+        let rows: Vec<_> = found.map(|(each, _)| row(each)).collect();
+        if rows.is_empty() {
+            return ("no tool fits\n".to_owned(), exit);
+        }
+        (Table { titles: [""; 3], expendable: &[], rows }.text(), exit)
     }
 
     /// The tool to use, or that there is none; and why, if wanted.

@@ -15,22 +15,23 @@ fn the_list_has_every_tool_and_says_which_are_offered() {
     let ended = User::new().run(&["tools", "list"]);
     ended.assert_code(0);
     insta::assert_snapshot!(ended.stdout, @r"
-    shell           Run a program; returns what it printed and its exit code (callable, not offered)
-    local_shell     Run a program on this machine; returns what it printed and its exit code (callable, not offered)
-    shell_command   Run a command line in the user's shell; returns its exit code and what it printed
-    exec_command    Run a command line in the user's shell; returns what it printed, and its exit code or, if it still runs after `yield_time_ms`, a session ID for `write_stdin` (callable, not offered)
-    write_stdin     Type to a program that `exec_command` started, or wait for more of its output; returns what it printed since, and its exit code once it has ended (callable, not offered)
-    update_plan     Show the user your plan for the task and how far you are
-    apply_patch     Use the `apply_patch` tool to change files
-    edit_file       Replace a piece of text in a file (callable, not offered)
-    write_file      Make a file, or rewrite a whole one (callable, not offered)
-    grep_files      Find files whose contents match a regular expression; returns their paths, the one that changed last first (callable, not offered)
-    read_file       Read a file; returns its lines with their numbers, as `L1: text` (callable, not offered)
-    list_dir        List what is in a directory; returns one name per line, indented by depth: `/` marks directories, `@` links (callable, not offered)
-    test_sync_tool  Wait, and meet other calls at a barrier (callable, not offered)
-    view_image      Look at an image file (PNG, JPEG, GIF or WebP)
-    run_tests       Run the project's tests; returns totals, every failure with its message and place, and the slowest tests (callable, not offered)
-    read_output     Read more of an output that was cut
+    TOOL            OFFERED    WHAT IT DOES
+    shell           if called  Run a program; returns what it printed and its exit code
+    local_shell     if called  Run a program on this machine; returns what it printed and its exit code
+    shell_command   yes        Run a command line in the user's shell; returns its exit code and what it printed
+    exec_command    if called  Run a command line in the user's shell; returns what it printed, and its exit code or, if it still runs after `yield_time_ms`, a session ID for `write_stdin`
+    write_stdin     if called  Type to a program that `exec_command` started, or wait for more of its output; returns what it printed since, and its exit code once it has ended
+    update_plan     yes        Show the user your plan for the task and how far you are
+    apply_patch     yes        Use the `apply_patch` tool to change files
+    edit_file       if called  Replace a piece of text in a file
+    write_file      if called  Make a file, or rewrite a whole one
+    grep_files      if called  Find files whose contents match a regular expression; returns their paths, the one that changed last first
+    read_file       if called  Read a file; returns its lines with their numbers, as `L1: text`
+    list_dir        if called  List what is in a directory; returns one name per line, indented by depth: `/` marks directories, `@` links
+    test_sync_tool  if called  Wait, and meet other calls at a barrier
+    view_image      yes        Look at an image file (PNG, JPEG, GIF or WebP)
+    run_tests       if called  Run the project's tests; returns totals, every failure with its message and place, and the slowest tests
+    read_output     yes        Read more of an output that was cut
     ");
 }
 
