@@ -4,8 +4,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 use serde_json::{Map, Value, json};
 
 mod check;
+mod document;
 mod faithful;
+mod keywords;
 mod lossy;
+mod normal;
 mod typed;
 
 /// How deep a schema, or a value checked against one, may be nested.
@@ -15,8 +18,8 @@ const MAX_DEPTH: usize = 64;
 /// repeat. A prompt has room for a small part of that.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
 
-/// A parameter schema that is known to be understood: its root is an object, every `$ref` resolves, and nothing is
-/// nested without end. Keys are in alphabetical order, so the same schema is always the same bytes.
+/// A parameter schema that is known to be understood: its root is an object, every reference leads to a place in it, and
+/// nothing is nested without end. Keys are in alphabetical order, so the same schema is always the same bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schema(Map<String, Value>);
 
@@ -71,7 +74,7 @@ pub enum SchemaError {
 impl Schema {
     /// Takes a schema from outside, keeping all it says.
     pub fn new(schema: &Value) -> Result<Self, SchemaError> {
-        faithful::root(schema).map(Self)
+        normal::root(schema).map(Self)
     }
 
     /// The schema of a Rust type, without what only a Rust compiler cares about, and the type's doc comment.
@@ -83,14 +86,13 @@ impl Schema {
     /// The form to send.
     pub fn project(&self, profile: Profile) -> Value {
         match profile {
-            Profile::Faithful => Value::Object(self.0.clone()),
+            Profile::Faithful => faithful::project(&self.0),
             Profile::Lossy => lossy::project(&self.0),
         }
     }
 
     /// Everything in which a value does not fit, each with the path it is about. Takes bounded time whatever the schema
-    /// says. Left to the tool: `unevaluatedProperties` and `unevaluatedItems`, formats nobody knows, and patterns that
-    /// cannot be matched in linear time or are large, as are the texts.
+    /// says. Left to the tool: formats nobody knows, and patterns that cannot be read or take too long, as long texts do.
     pub fn check(&self, value: &Value) -> Vec<String> {
         check::check(&self.0, value)
     }

@@ -7,25 +7,20 @@ use serde_json::{Map, Value};
 use super::{MAX_DEPTH, kind_of};
 
 mod bounds;
+mod budget;
 mod format;
 mod members;
 mod patterns;
 mod shown;
+mod unevaluated;
 mod unions;
 
+use budget::{Budget, TooComplex};
 use patterns::Patterns;
 use shown::{Listed, Shown};
 
-/// How many pairs of a schema and a value one check may look at: far more than honest arguments need, and done within
-/// milliseconds. Without it a few references back to unions double the work with every level.
-const MAX_VISITS: usize = 100_000;
 /// Problems that are told; the rest are counted.
 const MAX_PROBLEMS: usize = 20;
-/// How many names or values are looked at for a visit where each takes no more than a comparison.
-const GLANCES: usize = 16;
-/// How many bytes of a text are counted, compared or copied for a visit.
-const BYTES_A_VISIT: usize = 1024;
-
 /// Everything in which a value does not fit.
 pub(super) fn check(root: &Map<String, Value>, value: &Value) -> Vec<String> {
     let mut check = Check::new(root);
@@ -50,33 +45,21 @@ impl Problems {
     }
 }
 
-/// The visits that are left.
-struct Visits(usize);
-
-impl Visits {
-    fn spend(&mut self, visits: usize) -> Result<(), TooComplex> {
-        self.0 = self.0.checked_sub(visits).ok_or(TooComplex)?;
-        Ok(())
-    }
-}
-
 struct Check<'a> {
     root: &'a Map<String, Value>,
-    visits: Visits,
+    budget: Budget,
     problems: Problems,
     patterns: Patterns<'a>,
     /// Something was met that cannot be checked, and was let pass.
     is_unsure: bool,
+    /// Which members or items of the value at hand some schema has spoken about, while one asks for the others.
+    seen: Option<Vec<bool>>,
 }
-
-/// All visits are used up, and the check with them.
-#[derive(Debug)]
-struct TooComplex;
 
 impl<'a> Check<'a> {
     fn new(root: &'a Map<String, Value>) -> Self {
         let (problems, patterns) = (Problems::default(), Patterns::default());
-        Self { root, visits: Visits(MAX_VISITS), problems, patterns, is_unsure: false }
+        Self { root, budget: Budget::new(), problems, patterns, is_unsure: false, seen: None }
     }
 
     fn any(&mut self, schema: &'a Value, value: &Value, path: &str, depth: usize) -> Result<(), TooComplex> {
@@ -90,11 +73,25 @@ impl<'a> Check<'a> {
         path: &str,
         depth: usize,
     ) -> Result<(), TooComplex> {
-        self.visits.spend(1 + bulk(value))?;
+        self.budget.visit(value)?;
         if depth > MAX_DEPTH {
             self.problem(path, format_args!("is nested more than {MAX_DEPTH} deep"));
             return Ok(());
         }
+        if unevaluated::is_asked(schema, value) {
+            return self.with_the_rest(schema, value, path, depth);
+        }
+        self.keywords(schema, value, path, depth)
+    }
+
+    /// What a schema says but of the members and items that nobody else spoke of.
+    fn keywords(
+        &mut self,
+        schema: &'a Map<String, Value>,
+        value: &Value,
+        path: &str,
+        depth: usize,
+    ) -> Result<(), TooComplex> {
         if let Some(target) = schema.get("$ref").and_then(Value::as_str).and_then(|name| self.resolve(name)) {
             self.object(target, value, path, depth + 1)?;
         }
@@ -104,7 +101,7 @@ impl<'a> Check<'a> {
             return Ok(());
         }
         if let Some(allowed) = list(schema, "enum") {
-            self.visits.spend(allowed.len().saturating_mul(weight(value)) / GLANCES)?;
+            self.budget.compare(value, allowed.len())?;
             if !allowed.iter().any(|each| same(each, value)) {
                 self.problem(
                     path,
@@ -113,7 +110,7 @@ impl<'a> Check<'a> {
             }
         }
         if schema.contains_key("uniqueItems") {
-            self.visits.spend(weight(value))?;
+            self.budget.copy(value)?;
         }
         for broken in bounds::broken(schema, value) {
             self.problem(path, format_args!("{broken}"));
@@ -144,9 +141,20 @@ impl<'a> Check<'a> {
 
     /// Whether a text matches a pattern. None if nobody can tell.
     fn matches(&mut self, pattern: &'a str, text: &str) -> Result<Option<bool>, TooComplex> {
-        let found = self.patterns.find(pattern, text, &mut self.visits)?;
+        let found = self.patterns.find(pattern, text, &mut self.budget)?;
         self.is_unsure |= found.is_none();
         Ok(found)
+    }
+
+    /// Puts a schema to something inside of the value at hand.
+    fn inside(
+        &mut self,
+        schema: &'a Value,
+        value: &Value,
+        path: &str,
+        depth: usize,
+    ) -> Result<(), TooComplex> {
+        self.unseen(|check| check.any(schema, value, path, depth + 1))
     }
 
     fn problem(&mut self, path: impl fmt::Display, what: fmt::Arguments<'_>) {
@@ -187,30 +195,17 @@ fn allows(kinds: &Value, value: &Value) -> bool {
 
 /// Whether two values are the same to JSON Schema, to which 3 and 3.0 are.
 fn same(one: &Value, other: &Value) -> bool {
-    one == other || one.is_number() && other.is_number() && one.as_f64() == other.as_f64()
-}
-
-/// What it takes to look at a value from outside, in visits.
-fn bulk(value: &Value) -> usize {
-    match value {
-        Value::String(text) => text.len() / BYTES_A_VISIT,
-        Value::Array(items) => items.len() / GLANCES,
-        Value::Object(members) => members.len() / GLANCES,
-        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
-    }
-}
-
-/// What it takes to look at a value with all that is in it.
-fn weight(value: &Value) -> usize {
-    let inside: usize = match value {
-        Value::Array(items) => items.iter().map(weight).sum(),
-        Value::Object(members) => {
-            members.iter().map(|(name, value)| name.len() / BYTES_A_VISIT + weight(value)).sum()
+    match (one, other) {
+        (Value::Number(one), Value::Number(other)) => one == other || one.as_f64() == other.as_f64(),
+        (Value::Array(one), Value::Array(other)) => {
+            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| same(one, other))
         }
-        Value::String(text) => text.len() / BYTES_A_VISIT,
-        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
-    };
-    1 + inside
+        (Value::Object(one), Value::Object(other)) => {
+            let has = |(name, value)| other.get(name).is_some_and(|other| same(value, other));
+            one.len() == other.len() && one.iter().all(has)
+        }
+        _ => one == other,
+    }
 }
 
 #[cfg(test)]

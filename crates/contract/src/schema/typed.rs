@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::faithful::{LIST, MAPS, ONE};
+use super::keywords;
 
 /// What `schemars` says about numbers.
 const WIDTHS: [&str; 14] = [
@@ -44,15 +44,7 @@ fn tidy(schema: &mut Value) {
         optional.for_each(|(_, schema)| drop_null(schema));
         map.entry("additionalProperties").or_insert(json!(false));
     }
-    // By keyword, because not every object in a schema is one: a parameter may be called `properties`.
-    for (keyword, value) in map {
-        match (keyword.as_str(), value) {
-            (name, value) if ONE.contains(&name) => tidy(value),
-            (name, Value::Array(list)) if LIST.contains(&name) => list.iter_mut().for_each(tidy),
-            (name, Value::Object(schemas)) if MAPS.contains(&name) => schemas.values_mut().for_each(tidy),
-            _ => {}
-        }
-    }
+    keywords::each(map, tidy);
 }
 
 /// Whether `format` says how wide a number is. Any other format is worth keeping.

@@ -50,16 +50,38 @@ fn size(
         Value::Null | Value::Bool(_) | Value::Number(_) => (0, "", "", ""),
     };
     let size = u64::try_from(size).unwrap_or(u64::MAX);
-    let bound = |keyword: &str| schema.get(keyword).and_then(Value::as_u64);
+    let bound = |keyword: &str| count(schema, keyword);
     let few = bound(least).filter(|least| size < *least).map(|_| (least, "at least", unit));
     let many = bound(most).filter(|most| size > *most).map(|_| (most, "at most", unit));
     few.into_iter().chain(many)
 }
 
+/// A bound that is a count, which may be written as 2.0.
+pub(super) fn count(schema: &Map<String, Value>, keyword: &str) -> Option<u64> {
+    let bound = schema.get(keyword)?;
+    let whole = |bound: f64| bound.fract() == 0.0 && (0.0..1e15).contains(&bound);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole, and in the range")]
+    bound.as_u64().or_else(|| bound.as_f64().filter(|bound| whole(*bound)).map(|bound| bound as u64))
+}
+
 /// Whether two items are the same. Compared as text, so that long lists stay cheap.
 fn repeats(items: &[Value]) -> bool {
     let mut seen = std::collections::HashSet::new();
-    !items.iter().all(|item| seen.insert(item.to_string()))
+    !items.iter().all(|item| seen.insert(plain(item).to_string()))
+}
+
+/// A value with its whole numbers written as such.
+fn plain(value: &Value) -> Value {
+    match value {
+        Value::Number(number) => {
+            let whole = number.as_f64().filter(|_| number.is_f64()).map(|number| format!("{number}"));
+            let whole = whole.and_then(|number| number.parse::<i64>().ok());
+            whole.map_or_else(|| value.clone(), Value::from)
+        }
+        Value::Array(items) => items.iter().map(plain).collect(),
+        Value::Object(members) => members.iter().map(|(name, value)| (name.clone(), plain(value))).collect(),
+        Value::Null | Value::Bool(_) | Value::String(_) => value.clone(),
+    }
 }
 
 #[cfg(test)]

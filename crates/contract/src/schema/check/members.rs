@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Check, GLANCES, TooComplex, list, map, shown::clipped};
+use super::{Check, TooComplex, bounds, list, map, shown::clipped};
 
 impl<'a> Check<'a> {
     pub(super) fn members(
@@ -23,11 +23,13 @@ impl<'a> Check<'a> {
                 self.any(dependent, value, path, depth + 1)?;
             }
         }
-        for (name, value) in members {
+        for (at, (name, value)) in members.iter().enumerate() {
             if let Some(names) = schema.get("propertyNames") {
-                self.any(names, &Value::from(name.as_str()), &inside(path, name), depth + 1)?;
+                self.inside(names, &Value::from(name.as_str()), &inside(path, name), depth)?;
             }
-            self.member(schema, name, value, path, depth)?;
+            if self.member(schema, name, value, path, depth)? {
+                self.see(at);
+            }
         }
         Ok(())
     }
@@ -38,7 +40,7 @@ impl<'a> Check<'a> {
         keyword: &str,
     ) -> Result<impl Iterator<Item = (&'a String, &'a Value)> + use<'a>, TooComplex> {
         let all = map(schema, keyword);
-        self.visits.spend(all.map_or(0, Map::len) / GLANCES)?;
+        self.budget.glance(all.map_or(0, Map::len))?;
         Ok(all.into_iter().flatten())
     }
 
@@ -48,7 +50,7 @@ impl<'a> Check<'a> {
         members: &Map<String, Value>,
         path: &str,
     ) -> Result<(), TooComplex> {
-        self.visits.spend(names.map_or(0, Vec::len) / GLANCES)?;
+        self.budget.glance(names.map_or(0, Vec::len))?;
         for name in names.into_iter().flatten().filter_map(Value::as_str) {
             if !members.contains_key(name) {
                 self.problem(format_args!("{path}.{name}"), format_args!("is missing"));
@@ -57,6 +59,7 @@ impl<'a> Check<'a> {
         Ok(())
     }
 
+    /// Whether the schema has something to say about a member, after it has said it.
     fn member(
         &mut self,
         schema: &'a Map<String, Value>,
@@ -64,26 +67,39 @@ impl<'a> Check<'a> {
         value: &Value,
         path: &str,
         depth: usize,
-    ) -> Result<(), TooComplex> {
+    ) -> Result<bool, TooComplex> {
         let here = inside(path, name);
         let mut is_known = false;
         if let Some(schema) = map(schema, "properties").and_then(|known| known.get(name)) {
             is_known = true;
-            self.any(schema, value, &here, depth + 1)?;
+            self.inside(schema, value, &here, depth)?;
         }
         for (pattern, schema) in map(schema, "patternProperties").into_iter().flatten() {
             let matches = self.matches(pattern, name)?;
             is_known |= matches != Some(false);
             if matches == Some(true) {
-                self.any(schema, value, &here, depth + 1)?;
+                self.inside(schema, value, &here, depth)?;
             }
         }
         match schema.get("additionalProperties") {
-            Some(Value::Bool(false)) if !is_known => self.problem(&here, format_args!("is not known")),
-            Some(others @ Value::Object(_)) if !is_known => self.any(others, value, &here, depth + 1)?,
-            _ => {}
+            Some(others) if !is_known => self.other(others, value, &here, depth)?,
+            others => return Ok(is_known || others.is_some()),
         }
-        Ok(())
+        Ok(true)
+    }
+
+    /// Puts to a member what is said of those that are not known.
+    pub(super) fn other(
+        &mut self,
+        schema: &'a Value,
+        value: &Value,
+        path: &str,
+        depth: usize,
+    ) -> Result<(), TooComplex> {
+        if *schema == Value::Bool(false) {
+            self.problem(path, format_args!("is not known"));
+        }
+        self.inside(schema, value, path, depth)
     }
 
     pub(super) fn items(
@@ -97,17 +113,17 @@ impl<'a> Check<'a> {
         let rest = schema.get("items");
         for (at, item) in items.iter().enumerate() {
             if let Some(schema) = first.get(at).or(rest) {
-                self.any(schema, item, &format!("{path}[{at}]"), depth + 1)?;
+                self.inside(schema, item, &format!("{path}[{at}]"), depth)?;
+                self.see(at);
             }
         }
         let Some(wanted) = schema.get("contains") else { return Ok(()) };
-        let count = u64::try_from(self.count(wanted, items, depth)?).unwrap_or(u64::MAX);
-        let bound = |keyword: &str| schema.get(keyword).and_then(Value::as_u64);
-        let least = bound("minContains").unwrap_or(1);
+        let count = self.count(wanted, items, depth)?;
+        let least = bounds::count(schema, "minContains").unwrap_or(1);
         if count < least {
             self.problem(path, format_args!("must have at least {least} items of the form it asks for"));
         }
-        if let Some(most) = bound("maxContains").filter(|most| count > *most) {
+        if let Some(most) = bounds::count(schema, "maxContains").filter(|most| count > *most) {
             self.problem(path, format_args!("must have at most {most} items of the form it counts"));
         }
         Ok(())
@@ -115,6 +131,6 @@ impl<'a> Check<'a> {
 }
 
 /// The path of a member. Its name comes from the model and may be anything.
-fn inside(path: &str, name: &str) -> String {
+pub(super) fn inside(path: &str, name: &str) -> String {
     format!("{path}.{}", clipped(name))
 }

@@ -2,14 +2,14 @@
 
 use serde_json::json;
 
-use super::*;
+use super::{budget::GLANCES, *};
 
 /// How many visits a check takes, if it comes to its end.
 fn visits(schema: &Value, value: &Value) -> Option<usize> {
     let root = schema.as_object().unwrap();
     let mut check = Check::new(root);
     check.object(root, value, "arguments", 0).ok()?;
-    Some(MAX_VISITS - check.visits.0)
+    Some(check.budget.spent())
 }
 
 #[test]
@@ -73,6 +73,29 @@ fn text_and_constants_are_checked() {
             json!({"const": 3}),
             vec![json!(3), json!(3.0)],
             vec![(json!(4), "`arguments.x` must be one of 3, found 4")],
+        ),
+        (
+            json!({"const": [{"a": 1}]}),
+            vec![json!([{"a": 1.0}])],
+            vec![(json!([{"a": true}]), r#"`arguments.x` must be one of [{"a":1}], found [{"a":true}]"#)],
+        ),
+        (
+            json!({"minimum": 3, "exclusiveMinimum": true, "maximum": 5, "exclusiveMaximum": false}),
+            vec![json!(3.5), json!(5)],
+            vec![
+                (json!(3), "`arguments.x` must be more than 3"),
+                (json!(6), "`arguments.x` must be at most 5"),
+            ],
+        ),
+        (
+            json!({"maxLength": 2.0}),
+            vec![json!("ab")],
+            vec![(json!("abc"), "`arguments.x` must have at most 2.0 characters")],
+        ),
+        (
+            json!({"uniqueItems": true}),
+            vec![json!([1, true, "1", [1], {"a": 1}])],
+            vec![(json!([{"a": 1}, {"a": 1.0}]), "`arguments.x` must not have the same item twice")],
         ),
     ]);
 }
@@ -200,8 +223,116 @@ fn unions_conditions_and_references_are_checked() {
 }
 
 #[test]
+fn what_nobody_spoke_of_is_checked() {
+    let unknown = "`arguments.x.b` is not known";
+    verify([
+        (
+            json!({
+                "allOf": [{"properties": {"a": {"type": "integer"}}}],
+                "anyOf": [{"properties": {"c": true}}, {"properties": {"b": {"type": "string"}}}],
+                "unevaluatedProperties": false
+            }),
+            vec![json!({"a": 1, "c": 1}), json!({"b": "x", "c": 1}), json!(3)],
+            vec![(json!({"b": 1}), unknown), (json!({"d": 1}), "`arguments.x.d` is not known")],
+        ),
+        // What a form says that does not fit does not count, nor what must not be there.
+        (
+            json!({
+                "if": {"properties": {"a": {"const": 1}}, "required": ["a"]},
+                "then": {"patternProperties": {"^b": true}},
+                "not": {"properties": {"b": false}, "required": ["b", "z"]},
+                "unevaluatedProperties": {"type": "string"}
+            }),
+            vec![json!({"a": 1, "b": 1}), json!({"b": "x"})],
+            vec![(json!({"b": 1}), "`arguments.x.b` must be string, found integer")],
+        ),
+        // A schema does not know what is said beside it.
+        (
+            json!({"allOf": [{"properties": {"b": true}}, {"unevaluatedProperties": false}]}),
+            vec![json!({})],
+            vec![(json!({"b": 1}), unknown)],
+        ),
+        // Inside of a member, nothing has been seen yet.
+        (
+            json!({
+                "properties": {"a": {"properties": {"b": true}}, "left": {"$ref": "#/$defs/tree"}},
+                "dependentSchemas": {"d": {"properties": {"d": true}}},
+                "unevaluatedProperties": false
+            }),
+            vec![json!({"a": {"b": 1}, "left": {"b": 1}, "d": 1})],
+            vec![(json!({"a": {"b": 1}, "b": 1}), unknown)],
+        ),
+        (
+            json!({"additionalProperties": true, "unevaluatedProperties": false}),
+            vec![json!({"b": 1})],
+            vec![],
+        ),
+        (
+            json!({"prefixItems": [true], "contains": {"type": "string"}, "unevaluatedItems": {"type": "null"}}),
+            vec![json!([1, "a", null]), json!(["a"])],
+            vec![(json!([1, 2, "a"]), "`arguments.x[1]` must be null, found integer")],
+        ),
+        (json!({"allOf": [{"items": true}], "unevaluatedItems": false}), vec![json!([1, 2])], vec![]),
+        (
+            json!({"anyOf": [{"prefixItems": [true, {"const": 2}]}, {"prefixItems": [true]}], "unevaluatedItems": false}),
+            vec![json!([1, 2]), json!([1])],
+            vec![(json!([1, 3]), "`arguments.x[1]` has a form it must not have")],
+        ),
+        // Whether the form fits is not known, and so is what it would have seen.
+        (
+            json!({
+                "if": {"properties": {"a": {"pattern": "\\Aa"}}},
+                "then": {"properties": {"b": true}},
+                "unevaluatedProperties": false
+            }),
+            vec![json!({"a": "a", "b": 1})],
+            vec![],
+        ),
+    ]);
+}
+
+#[test]
+fn references_find_names_wherever_they_are() {
+    let text = |value: Value| vec![(value, "`arguments.x` must be string, found integer")];
+    let node = json!({"$id": "http://x/node", "type": "object", "$dynamicAnchor": "node", "properties": {"next": {"$dynamicRef": "#node"}}});
+    verify([
+        (
+            json!({"$ref": "#here", "$defs": {"a": {"$anchor": "here", "type": "string"}}}),
+            vec![],
+            text(json!(1)),
+        ),
+        (
+            json!({"$id": "http://x/a/b", "$ref": "../c#/$defs/d~1e%25", "$defs": {
+                "c": {"$id": "/c", "$defs": {"d/e%": {"$ref": "#f"}, "f": {"$anchor": "f", "type": "string"}}},
+                "f": {"$anchor": "f", "type": "integer"}
+            }}),
+            vec![json!("a")],
+            text(json!(1)),
+        ),
+        // Draft 7 had anchors in `$id`.
+        (
+            json!({"$ref": "#old", "definitions": {"a": {"$id": "#old", "type": "string"}}}),
+            vec![],
+            text(json!(1)),
+        ),
+        // The same list, whose items are what the first to enter it says.
+        (
+            json!({"$id": "http://x/strict", "$dynamicAnchor": "node", "$ref": "node", "unevaluatedProperties": false,
+                "$defs": {"node": node}}),
+            vec![json!({"next": {"next": {}}})],
+            vec![(json!({"next": {"b": 1}}), "`arguments.x.next.b` is not known")],
+        ),
+        (
+            json!({"$ref": "http://x/node", "$defs": {"node": node}}),
+            vec![json!({"next": {"b": 1}})],
+            vec![(json!({"next": {"next": 1}}), "`arguments.x.next.next` must be object, found integer")],
+        ),
+    ]);
+}
+
+#[test]
 fn what_cannot_be_checked_passes_and_turns_nothing_around() {
-    for pattern in ["(?=a)b", r"(a)\1", "(((a{100}){100}){100})", "[", &"a".repeat(3000)] {
+    for pattern in ["(?i)b", r"\Aa", "(((a{100}){100}){100})", "[", &"a".repeat(3000)] {
         let unknown = json!({"type": "string", "pattern": pattern});
         for schema in [
             unknown.clone(),
@@ -229,8 +360,11 @@ fn patterns_that_take_others_forever_take_no_time() {
     assert_eq!(problems(&schema, &json!({"x": vec![wrong; 200]})), "`arguments` is too complex to check");
     // Too long to search: left to the tool.
     assert_eq!(problems(&schema, &json!({"x": [format!("{}!", "a".repeat(10_000))]})), "");
-    // Hundreds of patterns, each of which must be compiled.
-    let many: Map<String, Value> = (0..500).map(|at| (format!("^{at}\\w+$"), json!({}))).collect();
+    // Going back takes forever for sure: after so many steps nobody can tell.
+    let schema = json!({"properties": {"x": {"pattern": r"^(a+)+\1$"}}});
+    assert_eq!(problems(&schema, &json!({"x": format!("{}!", "a".repeat(100))})), "");
+    // Hundreds of patterns, each of which takes a table to read.
+    let many: Map<String, Value> = (0..500).map(|at| (format!("^{at}\\p{{L}}+$"), json!({}))).collect();
     let schema = json!({"patternProperties": many});
     assert_eq!(problems(&schema, &json!({"x": 1})), "`arguments` is too complex to check");
 }

@@ -24,7 +24,7 @@ impl<'a> Check<'a> {
         depth: usize,
     ) -> Result<(), TooComplex> {
         if let Some(banned) = schema.get("not")
-            && let Fit::Yes = self.fit(banned, value, path, depth)?
+            && let Fit::Yes = self.unseen(|check| check.fit(banned, value, path, depth))?
         {
             self.problem(path, format_args!("has a form it must not have"));
         }
@@ -41,7 +41,11 @@ impl<'a> Check<'a> {
             let branch = match self.fit(condition, value, path, depth)? {
                 Fit::Yes => schema.get("then"),
                 Fit::No(_) => schema.get("else"),
-                Fit::Maybe => None,
+                Fit::Maybe => {
+                    // One of them may have spoken of anything.
+                    self.see_all();
+                    None
+                }
             };
             branch.map_or(Ok(()), |branch| self.any(branch, value, path, depth + 1))?;
         }
@@ -67,7 +71,8 @@ impl<'a> Check<'a> {
                     nearest = if is_nearer { Some(problems) } else { nearest };
                 }
             }
-            if fitting > most || (fitting == 1 && most > 1) {
+            // One that fits is enough, unless it matters what the others have seen.
+            if fitting > most || (fitting == 1 && most > 1 && self.seen.is_none()) {
                 break;
             }
         }
@@ -84,16 +89,19 @@ impl<'a> Check<'a> {
         Ok(())
     }
 
-    /// How many of some values fit a schema, as far as can be told.
+    /// How many items fit a schema, as far as can be told.
     pub(super) fn count(
         &mut self,
         schema: &'a Value,
-        values: &[Value],
+        items: &[Value],
         depth: usize,
-    ) -> Result<usize, TooComplex> {
+    ) -> Result<u64, TooComplex> {
         let mut count = 0;
-        for value in values {
-            count += usize::from(!matches!(self.fit(schema, value, "", depth)?, Fit::No(_)));
+        for (at, item) in items.iter().enumerate() {
+            if !matches!(self.unseen(|check| check.fit(schema, item, "", depth))?, Fit::No(_)) {
+                count += 1;
+                self.see(at);
+            }
         }
         Ok(count)
     }
@@ -101,10 +109,14 @@ impl<'a> Check<'a> {
     fn fit(&mut self, schema: &'a Value, value: &Value, path: &str, depth: usize) -> Result<Fit, TooComplex> {
         let problems = mem::take(&mut self.problems);
         let was_unsure = mem::take(&mut self.is_unsure);
+        let seen = self.seen.clone();
         self.any(schema, value, path, depth + 1)?;
         let found = mem::replace(&mut self.problems, problems);
         let fit = match self.is_unsure {
-            _ if found.count() > 0 => Fit::No(found),
+            _ if found.count() > 0 => {
+                self.seen = seen;
+                Fit::No(found)
+            }
             true => Fit::Maybe,
             false => Fit::Yes,
         };

@@ -1,0 +1,92 @@
+//! What a check may cost, and the one list of prices.
+
+use serde_json::Value;
+
+/// How many pairs of a schema and a value one check may look at: far more than honest arguments need, and done within
+/// milliseconds. Without it a few references back to unions double the work with every level.
+const MAX_VISITS: usize = 100_000;
+/// How many names or values are looked at for a visit where each takes no more than a comparison.
+pub(super) const GLANCES: usize = 16;
+/// How many bytes of a text are counted, compared or copied for a visit.
+const BYTES: usize = 1024;
+/// How many steps of a pattern are taken for a visit.
+pub(super) const STEPS: usize = 32;
+/// What the table of a class of Unicode costs, which is written in three bytes.
+const TABLE: usize = 500;
+
+/// All visits are used up, and the check with them.
+#[derive(Debug)]
+pub(super) struct TooComplex;
+
+/// The visits that are left: a schema put to a value is one, and all else is counted in them.
+pub(super) struct Budget(usize);
+
+impl Budget {
+    pub(super) fn new() -> Self {
+        Self(MAX_VISITS)
+    }
+
+    /// A schema put to a value, of which it sees how many are in it.
+    pub(super) fn visit(&mut self, value: &Value) -> Result<(), TooComplex> {
+        self.spend(1 + size(value))
+    }
+
+    /// Names looked up.
+    pub(super) fn glance(&mut self, names: usize) -> Result<(), TooComplex> {
+        self.spend(names / GLANCES)
+    }
+
+    /// A value, with all that is in it, compared to so many others.
+    pub(super) fn compare(&mut self, value: &Value, others: usize) -> Result<(), TooComplex> {
+        self.spend(others.saturating_mul(weight(value)) / GLANCES)
+    }
+
+    /// A value written down with all that is in it.
+    pub(super) fn copy(&mut self, value: &Value) -> Result<(), TooComplex> {
+        self.spend(weight(value))
+    }
+
+    /// A pattern read.
+    pub(super) fn compile(&mut self, pattern: &str) -> Result<(), TooComplex> {
+        let tables = pattern.matches("\\p").count() + pattern.matches("\\P").count();
+        self.spend(pattern.len() + tables * TABLE)
+    }
+
+    /// Steps of a pattern taken, with so much memory for them.
+    pub(super) fn run(&mut self, steps: usize, bytes: usize) -> Result<(), TooComplex> {
+        self.spend(1 + steps / STEPS + bytes / BYTES)
+    }
+
+    fn spend(&mut self, visits: usize) -> Result<(), TooComplex> {
+        self.0 = self.0.checked_sub(visits).ok_or(TooComplex)?;
+        Ok(())
+    }
+
+    #[cfg(test)]
+    pub(super) fn spent(&self) -> usize {
+        MAX_VISITS - self.0
+    }
+}
+
+/// What it takes to look at a value from outside.
+fn size(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len() / BYTES,
+        Value::Array(items) => items.len() / GLANCES,
+        Value::Object(members) => members.len() / GLANCES,
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+    }
+}
+
+/// What it takes to look at a value with all that is in it.
+fn weight(value: &Value) -> usize {
+    let inside: usize = match value {
+        Value::Array(items) => items.iter().map(weight).sum(),
+        Value::Object(members) => {
+            members.iter().map(|(name, value)| name.len() / BYTES + weight(value)).sum()
+        }
+        Value::String(text) => text.len() / BYTES,
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+    };
+    1 + inside
+}

@@ -1,0 +1,78 @@
+//! Keywords about the members and items that no other keyword spoke of, beside them or in what they put to the same
+//! value: `unevaluatedProperties` and `unevaluatedItems`.
+
+use std::mem;
+
+use serde_json::{Map, Value};
+
+use super::{Check, TooComplex, members::inside};
+
+/// Whether a schema says something about what is left of such a value.
+pub(super) fn is_asked(schema: &Map<String, Value>, value: &Value) -> bool {
+    rest(schema, value).is_some()
+}
+
+fn rest<'a>(schema: &'a Map<String, Value>, value: &Value) -> Option<&'a Value> {
+    match value {
+        Value::Object(_) => schema.get("unevaluatedProperties"),
+        Value::Array(_) => schema.get("unevaluatedItems"),
+        _ => None,
+    }
+}
+
+impl<'a> Check<'a> {
+    /// Puts all of a schema to a value.
+    pub(super) fn with_the_rest(
+        &mut self,
+        schema: &'a Map<String, Value>,
+        value: &Value,
+        path: &str,
+        depth: usize,
+    ) -> Result<(), TooComplex> {
+        let size = value.as_array().map_or(0, Vec::len).max(value.as_object().map_or(0, Map::len));
+        // Not those that were seen before: a schema knows what is in it, and not what is beside it.
+        let outer = self.seen.replace(vec![false; size]);
+        self.keywords(schema, value, path, depth)?;
+        let seen = mem::replace(&mut self.seen, outer).unwrap_or_default();
+        let mut seen = seen.into_iter();
+        let mut is_left = move || seen.next() == Some(false);
+        let Some(rest) = rest(schema, value) else { return Ok(()) };
+        match value {
+            Value::Object(members) => {
+                for (name, member) in members.iter().filter(|_| is_left()) {
+                    self.other(rest, member, &inside(path, name), depth)?;
+                }
+            }
+            Value::Array(items) => {
+                for (at, item) in items.iter().enumerate().filter(|_| is_left()) {
+                    self.inside(rest, item, &format!("{path}[{at}]"), depth)?;
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+        self.see_all();
+        Ok(())
+    }
+
+    /// Notes that a schema has spoken about a member or an item.
+    pub(super) fn see(&mut self, at: usize) {
+        if let Some(seen) = self.seen.as_mut().and_then(|seen| seen.get_mut(at)) {
+            *seen = true;
+        }
+    }
+
+    pub(super) fn see_all(&mut self) {
+        self.seen.iter_mut().flatten().for_each(|seen| *seen = true);
+    }
+
+    /// Does something of which nothing counts as seen.
+    pub(super) fn unseen<T>(
+        &mut self,
+        act: impl FnOnce(&mut Self) -> Result<T, TooComplex>,
+    ) -> Result<T, TooComplex> {
+        let seen = self.seen.take();
+        let done = act(self)?;
+        self.seen = seen;
+        Ok(done)
+    }
+}

@@ -1,0 +1,240 @@
+//! A schema as it came, and where its references lead: to pointers, anchors, and schemas with names of their own
+//! (`$id`). Other documents are never fetched.
+
+use std::{
+    collections::HashMap,
+    hash::{Hash, Hasher},
+    ptr,
+};
+
+use serde_json::{Map, Value};
+
+use super::{
+    MAX_DEPTH,
+    keywords::{LIST, MAPS, ONE},
+};
+
+/// Keywords of older drafts with schemas in them: one, a list of them or a map.
+const OLDER: [&str; 4] = ["definitions", "dependencies", "additionalItems", "items"];
+
+/// What has a longer name is not found by it, or many names made longer by one would fill the memory.
+const MAX_URI_BYTES: usize = 1_000;
+
+/// A schema in the document, and the resource it is part of. Two are the same if they are the same place, not if they
+/// say the same.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub(super) schema: &'a Value,
+    pub(super) resource: usize,
+}
+
+impl Place<'_> {
+    /// What tells it from all other places.
+    pub(super) fn id(&self) -> *const Value {
+        ptr::from_ref(self.schema)
+    }
+}
+
+impl PartialEq for Place<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.id() == other.id()
+    }
+}
+
+impl Eq for Place<'_> {}
+
+impl Hash for Place<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.id().hash(state);
+    }
+}
+
+/// The whole document, or a part of it with a name of its own, to which references inside of it are relative.
+struct Resource<'a> {
+    root: &'a Value,
+    uri: String,
+    anchors: HashMap<&'a str, Place<'a>>,
+    /// Those of the anchors that `$dynamicRef` may find instead of one of the same name in another resource.
+    dynamic: Vec<&'a str>,
+}
+
+pub(super) struct Document<'a> {
+    resources: Vec<Resource<'a>>,
+    by_root: HashMap<*const Value, usize>,
+    by_uri: HashMap<String, usize>,
+}
+
+impl<'a> Document<'a> {
+    pub(super) fn new(root: &'a Value) -> Self {
+        let mut document = Self { resources: Vec::new(), by_root: HashMap::new(), by_uri: HashMap::new() };
+        document.add(root, String::new());
+        document.look(Place { schema: root, resource: 0 }, 0);
+        let mut counts = HashMap::<&str, usize>::new();
+        for name in document.resources.iter().flat_map(|resource| &resource.dynamic) {
+            *counts.entry(name).or_default() += 1;
+        }
+        for resource in &mut document.resources {
+            resource.dynamic.retain(|name| counts.get(name).is_some_and(|count| *count > 1));
+        }
+        document
+    }
+
+    /// The resource that a schema inside of another one is part of.
+    pub(super) fn resource_of(&self, schema: &'a Value, outer: usize) -> usize {
+        self.by_root.get(&ptr::from_ref(schema)).copied().unwrap_or(outer)
+    }
+
+    /// The anchors of a resource that `$dynamicRef` may find from others.
+    pub(super) fn dynamic(&self, resource: usize) -> impl Iterator<Item = (&'a str, Place<'a>)> {
+        let Resource { anchors, dynamic, .. } = &self.resources[resource];
+        dynamic.iter().filter_map(|name| Some((*name, *anchors.get(name)?)))
+    }
+
+    /// Where a reference leads, and the name of the anchor there if others may have it too.
+    pub(super) fn find(&self, from: usize, target: &str) -> Option<(Place<'a>, Option<&'a str>)> {
+        let (uri, fragment) = target.split_once('#').unwrap_or((target, ""));
+        let resource = match uri {
+            "" => from,
+            uri => *self.by_uri.get(&resolved(&self.resources[from].uri, uri))?,
+        };
+        let fragment = decoded(fragment)?;
+        if fragment.is_empty() || fragment.starts_with('/') {
+            return Some((self.point(resource, &fragment)?, None));
+        }
+        let Resource { anchors, dynamic, .. } = &self.resources[resource];
+        let place = *anchors.get(fragment.as_str())?;
+        Some((place, dynamic.iter().find(|name| **name == fragment).copied()))
+    }
+
+    fn point(&self, resource: usize, pointer: &str) -> Option<Place<'a>> {
+        let mut place = Place { schema: self.resources[resource].root, resource };
+        for name in pointer.split('/').skip(1) {
+            let name = name.replace("~1", "/").replace("~0", "~");
+            let schema = match place.schema {
+                Value::Object(map) => map.get(&name)?,
+                Value::Array(list) => list.get(name.parse::<usize>().ok()?)?,
+                _ => return None,
+            };
+            place = Place { schema, resource: self.resource_of(schema, place.resource) };
+        }
+        Some(place)
+    }
+
+    fn add(&mut self, root: &'a Value, uri: String) -> usize {
+        let at = self.resources.len();
+        self.by_root.insert(ptr::from_ref(root), at);
+        self.by_uri.insert(uri.clone(), at);
+        self.resources.push(Resource { root, uri, anchors: HashMap::new(), dynamic: Vec::new() });
+        at
+    }
+
+    /// Notes the names in a schema. What is nested too deep is refused when it is walked.
+    fn look(&mut self, Place { schema, mut resource }: Place<'a>, depth: usize) {
+        let Some(map) = schema.as_object().filter(|_| depth <= MAX_DEPTH) else { return };
+        let text = |keyword: &str| map.get(keyword).and_then(Value::as_str);
+        let id = text("$id").map(|id| id.split_once('#').unwrap_or((id, "")));
+        if let Some((id, _)) = id.filter(|(id, _)| !id.is_empty()) {
+            let uri = resolved(&self.resources[resource].uri, id);
+            let uri = if uri.len() > MAX_URI_BYTES { String::new() } else { uri };
+            if depth == 0 {
+                self.by_uri.insert(uri.clone(), resource);
+                self.resources[resource].uri = uri;
+            } else {
+                resource = self.add(schema, uri);
+            }
+        }
+        let place = Place { schema, resource };
+        // Until 2019, an anchor was an `$id` that is a fragment alone.
+        let older = id.map(|(_, fragment)| fragment).filter(|name| !name.is_empty());
+        for name in [text("$anchor"), text("$dynamicAnchor"), older].into_iter().flatten() {
+            self.resources[resource].anchors.entry(name).or_insert(place);
+        }
+        if let Some(name) = text("$dynamicAnchor") {
+            self.resources[resource].dynamic.push(name);
+        }
+        for schema in inside(map) {
+            self.look(Place { schema, resource }, depth + 1);
+        }
+    }
+}
+
+/// The schemas right inside of one, of any draft.
+fn inside(schema: &Map<String, Value>) -> impl Iterator<Item = &Value> {
+    schema.iter().flat_map(|(keyword, value)| {
+        let name = keyword.as_str();
+        let older = OLDER.contains(&name);
+        let one = (older || ONE.contains(&name)).then_some(value);
+        let list = value.as_array().filter(|_| older || LIST.contains(&name));
+        let map = value.as_object().filter(|_| MAPS.contains(&name) || older && name.starts_with('d'));
+        one.into_iter().chain(list.into_iter().flatten()).chain(map.into_iter().flat_map(Map::values))
+    })
+}
+
+/// A URI as seen from another, by the rules of RFC 3986.
+fn resolved(base: &str, uri: &str) -> String {
+    let scheme = |uri: &str| uri.find([':', '/', '?']).filter(|at| uri[*at..].starts_with(':'));
+    if scheme(uri).is_some() {
+        return uri.to_owned();
+    }
+    let scheme = scheme(base).map_or(0, |at| at + 1);
+    let host = base[scheme..]
+        .strip_prefix("//")
+        .map_or(scheme, |rest| scheme + 2 + rest.find('/').unwrap_or(rest.len()));
+    let kept = match uri {
+        _ if uri.starts_with("//") => return format!("{}{uri}", &base[..scheme]),
+        _ if uri.starts_with('/') => host,
+        _ => base.rfind('/').map_or(host, |at| (at + 1).max(host)),
+    };
+    let slash = if host > scheme && kept == host && !uri.starts_with('/') { "/" } else { "" };
+    let path = format!("{}{slash}{uri}", &base[host..kept]);
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            ".." if parts.len() > 1 => drop(parts.pop()),
+            "." | ".." => {}
+            part => parts.push(part),
+        }
+    }
+    format!("{}{}", &base[..host], parts.join("/"))
+}
+
+/// A fragment without its `%XX`. None if it is no text.
+fn decoded(fragment: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(fragment.len());
+    let mut rest = fragment.as_bytes();
+    while let [first, others @ ..] = rest {
+        let escaped = (*first == b'%').then(|| others.split_at_checked(2)).flatten();
+        let escaped = escaped.and_then(|(digits, rest)| {
+            let digits = std::str::from_utf8(digits).ok()?;
+            Some((u8::from_str_radix(digits, 16).ok()?, rest))
+        });
+        let (byte, next) = escaped.unwrap_or((*first, others));
+        bytes.push(byte);
+        rest = next;
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uris_are_seen_from_one_another() {
+        for (base, uri, expected) in [
+            ("", "a.json", "a.json"),
+            ("http://x/a/b.json", "c.json", "http://x/a/c.json"),
+            ("http://x/a/b/", "../c", "http://x/a/c"),
+            ("http://x/a/b", "./c", "http://x/a/c"),
+            ("http://x/a/b", "/c/d", "http://x/c/d"),
+            ("http://x/a", "//y/c", "http://y/c"),
+            ("http://x/a", "urn:b:c", "urn:b:c"),
+            ("/a/b.json", "c.json", "/a/c.json"),
+            ("http://x", "c", "http://x/c"),
+            ("a", "../../../c", "c"),
+        ] {
+            assert_eq!(resolved(base, uri), expected, "{base} {uri}");
+        }
+        assert_eq!(decoded("/a%25b~1%zz%").unwrap(), "/a%b~1%zz%");
+    }
+}

@@ -1,0 +1,36 @@
+//! Which keywords have schemas in them.
+
+use serde_json::{Map, Value};
+
+/// Keywords whose value is one schema.
+pub(super) const ONE: [&str; 10] = [
+    "items",
+    "contains",
+    "additionalProperties",
+    "propertyNames",
+    "not",
+    "if",
+    "then",
+    "else",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+];
+/// Keywords whose value is a list of schemas.
+pub(super) const LIST: [&str; 4] = ["anyOf", "oneOf", "allOf", "prefixItems"];
+/// Keywords whose value is a map of schemas.
+pub(super) const MAPS: [&str; 4] = ["properties", "patternProperties", "dependentSchemas", "$defs"];
+
+/// Does something to every schema right inside of one. By keyword, because not every object in a schema is one: a
+/// parameter may be called `properties`.
+pub(super) fn each(schema: &mut Map<String, Value>, mut change: impl FnMut(&mut Value)) {
+    for (keyword, value) in schema {
+        match (keyword.as_str(), value) {
+            (name, value) if ONE.contains(&name) => change(value),
+            (name, Value::Array(list)) if LIST.contains(&name) => list.iter_mut().for_each(&mut change),
+            (name, Value::Object(schemas)) if MAPS.contains(&name) => {
+                schemas.values_mut().for_each(&mut change);
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! The normal form: what a schema says, in the words of 2020, without what is about the document and not the value.
+//! Every reference in it leads to the root or to one of its `$defs`.
+
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    mem, ptr,
+};
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    MAX_BYTES, MAX_DEPTH, SchemaError,
+    document::{Document, Place},
+    keywords::{LIST, MAPS, ONE},
+    kind_of,
+};
+
+/// Keywords about the document, not about the value.
+const DROPPED: [&str; 9] = [
+    "$anchor",
+    "$comment",
+    "$defs",
+    "$dynamicAnchor",
+    "$id",
+    "$schema",
+    "$vocabulary",
+    "definitions",
+    "title",
+];
+
+/// Normalises a whole schema.
+pub(super) fn root(schema: &Value) -> Result<Map<String, Value>, SchemaError> {
+    let not_an_object = |found: String| SchemaError::NotAnObject { found };
+    let given = schema.as_object().ok_or_else(|| not_an_object(kind_of(schema).to_owned()))?;
+    match given.get("type") {
+        None => {}
+        Some(Value::String(kind)) if kind == "object" => {}
+        Some(Value::Array(kinds)) if kinds.iter().any(|kind| kind == "object") => {}
+        Some(other) => return Err(not_an_object(format!("type {other}"))),
+    }
+    let mut walk = Walk {
+        document: Document::new(schema),
+        scope: Scope::default(),
+        references: HashMap::new(),
+        own: HashMap::new(),
+        taken: HashSet::new(),
+        waiting: Vec::new(),
+        left: MAX_BYTES,
+    };
+    walk.names(given)?;
+    let whole = Place { schema, resource: 0 };
+    walk.scope = walk.entered(whole.resource)?;
+    walk.references.insert((whole.id(), walk.scope.clone()), "#".to_owned());
+    let mut out = walk.object(given, "", 0)?;
+    out.insert("type".into(), json!("object"));
+    out.entry("properties").or_insert_with(|| json!({}));
+    walk.attach(&mut out)?;
+    Ok(out)
+}
+
+/// From where references are followed.
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
+struct Scope<'a> {
+    /// The resource they are relative to.
+    resource: usize,
+    /// Where `$dynamicRef` leads for the names that more than one resource has: to the first that was entered.
+    dynamic: BTreeMap<&'a str, Place<'a>>,
+}
+
+struct Walk<'a> {
+    document: Document<'a>,
+    scope: Scope<'a>,
+    /// How references to a place are written, seen from a scope. A place seen from two scopes is written twice, and so no
+    /// reference in the normal form depends on how one got there.
+    references: HashMap<(*const Value, Scope<'a>), String>,
+    /// The names of the root's own definitions, which they keep.
+    own: HashMap<*const Value, String>,
+    taken: HashSet<String>,
+    /// Definitions that are still to be walked; those that no reference leads to are left out.
+    waiting: Vec<(String, &'a Value, Scope<'a>)>,
+    /// Bytes that may still be written.
+    left: usize,
+}
+
+impl<'a> Walk<'a> {
+    fn schema(&mut self, schema: &'a Value, path: &str, depth: usize) -> Result<Value, SchemaError> {
+        match schema {
+            Value::Bool(true) => Ok(json!({})),
+            Value::Bool(false) => Ok(json!({"not": {}})),
+            Value::Object(map) => {
+                let inner = self.entered(self.document.resource_of(schema, self.scope.resource))?;
+                let outer = mem::replace(&mut self.scope, inner);
+                let object = self.object(map, path, depth).map(Value::Object);
+                self.scope = outer;
+                object
+            }
+            _ => Err(wrong("schema", path, "an object or a boolean")),
+        }
+    }
+
+    fn object(
+        &mut self,
+        schema: &'a Map<String, Value>,
+        path: &str,
+        depth: usize,
+    ) -> Result<Map<String, Value>, SchemaError> {
+        if depth > MAX_DEPTH {
+            return Err(SchemaError::TooDeep);
+        }
+        let mut out = Map::new();
+        for (keyword, value) in schema {
+            let here = format!("{path}/{keyword}");
+            self.spend(here.len())?;
+            match keyword.as_str() {
+                name if DROPPED.contains(&name) => {}
+                "const" => {
+                    self.spend(bytes(value))?;
+                    out.entry("enum").or_insert_with(|| json!([value]));
+                }
+                // One after the other in the alphabet: the dynamic one comes first.
+                "$ref" | "$dynamicRef" => {
+                    let reference = json!(self.reference(keyword, value, path)?);
+                    if let Some(dynamic) = out.insert("$ref".into(), reference) {
+                        out.insert("allOf".into(), json!([{"$ref": dynamic}]));
+                    }
+                }
+                // Until draft 4, these said of the other bound whether it is part of the range.
+                "exclusiveMinimum" | "exclusiveMaximum" if value.is_boolean() => {
+                    let bound = schema.get(&keyword.replace("exclusiveM", "m"));
+                    if let Some(bound) = bound.filter(|_| *value == json!(true)) {
+                        out.insert(keyword.clone(), bound.clone());
+                    }
+                }
+                "enum" if schema.contains_key("const") => {}
+                // Before 2020, a tuple was a list of `items`.
+                "items" if value.is_array() => {
+                    let list = value.as_array().into_iter().flatten();
+                    let each = list.map(|schema| self.schema(schema, &here, depth + 1));
+                    out.insert("prefixItems".into(), each.collect::<Result<Value, _>>()?);
+                }
+                "additionalItems" => {
+                    if schema.get("items").is_some_and(Value::is_array) {
+                        out.insert("items".into(), self.schema(value, &here, depth + 1)?);
+                    }
+                }
+                "dependencies" => self.dependencies(value, path, depth, &mut out)?,
+                // Left as they are if they are `true` or `false`, which every server understands.
+                "additionalProperties" | "unevaluatedProperties" if value.is_boolean() => {
+                    out.insert(keyword.clone(), value.clone());
+                }
+                name if ONE.contains(&name) => {
+                    out.insert(name.into(), self.schema(value, &here, depth + 1)?);
+                }
+                name if LIST.contains(&name) => {
+                    let list = value.as_array().ok_or_else(|| wrong(name, path, "a list of schemas"))?;
+                    let each = list.iter().map(|schema| self.schema(schema, &here, depth + 1));
+                    let each = each.collect::<Result<Vec<_>, _>>()?;
+                    if let Value::Array(all) = out.entry(name).or_insert_with(|| json!([])) {
+                        all.extend(each);
+                    }
+                }
+                name if MAPS.contains(&name) => {
+                    let map = value.as_object().ok_or_else(|| wrong(name, path, "an object"))?;
+                    out.insert(name.into(), Value::Object(self.map(map, &here, depth + 1)?));
+                }
+                "minimum" | "maximum"
+                    if schema.get(&keyword.replace('m', "exclusiveM")) == Some(&json!(true)) => {}
+                "required" | "enum" if !value.is_array() => return Err(wrong(keyword, path, "a list")),
+                "type" if !is_type(value) => {
+                    return Err(wrong("type", path, "the name of a JSON type, or a list of them"));
+                }
+                _ => {
+                    self.spend(bytes(value))?;
+                    out.insert(keyword.clone(), value.clone());
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    fn map(
+        &mut self,
+        map: impl IntoIterator<Item = (&'a String, &'a Value)>,
+        path: &str,
+        depth: usize,
+    ) -> Result<Map<String, Value>, SchemaError> {
+        let each = map.into_iter().map(|(name, schema)| {
+            let here = format!("{path}/{name}");
+            self.spend(here.len())?;
+            Ok((name.clone(), self.schema(schema, &here, depth)?))
+        });
+        each.collect()
+    }
+
+    /// What `dependencies` held before 2019: names, or a schema, for each name.
+    fn dependencies(
+        &mut self,
+        value: &'a Value,
+        path: &str,
+        depth: usize,
+        out: &mut Map<String, Value>,
+    ) -> Result<(), SchemaError> {
+        let all = value.as_object().ok_or_else(|| wrong("dependencies", path, "an object"))?;
+        let (names, schemas): (Vec<_>, Vec<_>) = all.iter().partition(|(_, each)| each.is_array());
+        if !names.is_empty() {
+            self.spend(bytes(value))?;
+            let names = names.into_iter().map(|(name, needed)| (name.clone(), needed.clone())).collect();
+            out.entry("dependentRequired").or_insert(Value::Object(names));
+        }
+        if !schemas.is_empty() {
+            let schemas = self.map(schemas, &format!("{path}/dependencies"), depth + 1)?;
+            out.entry("dependentSchemas").or_insert(Value::Object(schemas));
+        }
+        Ok(())
+    }
+
+    /// Follows a reference, makes a definition of where it leads, and tells how to refer to that.
+    fn reference(&mut self, keyword: &str, value: &'a Value, path: &str) -> Result<String, SchemaError> {
+        let target = value.as_str().ok_or_else(|| wrong(keyword, path, "a string"))?;
+        let dangling = || SchemaError::Dangling { path: path.to_owned(), target: target.to_owned() };
+        let (place, anchor) = self.document.find(self.scope.resource, target).ok_or_else(dangling)?;
+        let anchor = anchor.filter(|_| keyword == "$dynamicRef");
+        let place = anchor.and_then(|anchor| self.scope.dynamic.get(anchor)).copied().unwrap_or(place);
+        if !place.schema.is_object() && !place.schema.is_boolean() {
+            return Err(dangling());
+        }
+        let seen = (place.id(), self.entered(place.resource)?);
+        let reference = if let Some(reference) = self.references.get(&seen) {
+            reference.clone()
+        } else {
+            let name = self.own.remove(&seen.0).unwrap_or_else(|| self.unused(target));
+            let reference = format!("#/$defs/{name}");
+            self.waiting.push((name, place.schema, seen.1.clone()));
+            self.references.insert(seen, reference.clone());
+            reference
+        };
+        self.spend(reference.len())?;
+        Ok(reference)
+    }
+
+    /// Notes the names of the root's own definitions.
+    fn names(&mut self, schema: &'a Map<String, Value>) -> Result<(), SchemaError> {
+        for keyword in ["$defs", "definitions"] {
+            let Some(value) = schema.get(keyword) else { continue };
+            let map = value.as_object().ok_or_else(|| wrong(keyword, "", "an object"))?;
+            for (name, schema) in map {
+                let name = plain(name);
+                if self.taken.insert(name.clone()) {
+                    self.own.insert(ptr::from_ref(schema), name);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A name for a place that generators refer to instead of repeating it, and that is no definition.
+    fn unused(&mut self, target: &str) -> String {
+        let mut name = plain(target.trim_start_matches(['#', '/']));
+        while !self.taken.insert(name.clone()) {
+            name = format!("{name}_{}", self.taken.len());
+        }
+        name
+    }
+
+    /// The scope inside of a resource.
+    fn entered(&mut self, resource: usize) -> Result<Scope<'a>, SchemaError> {
+        let mut scope = Scope { resource, ..self.scope.clone() };
+        for (name, place) in self.document.dynamic(resource) {
+            scope.dynamic.entry(name).or_insert(place);
+        }
+        self.spend(scope.dynamic.len() * size_of::<(&str, Place<'_>)>())?;
+        Ok(scope)
+    }
+
+    /// Adds the definitions that are used, and those they use in turn.
+    fn attach(&mut self, out: &mut Map<String, Value>) -> Result<(), SchemaError> {
+        let mut done = Map::new();
+        while let Some((name, schema, scope)) = self.waiting.pop() {
+            self.scope = scope;
+            let schema = self.schema(schema, &format!("/$defs/{name}"), 1)?;
+            done.insert(name, schema);
+        }
+        if !done.is_empty() {
+            out.insert("$defs".into(), Value::Object(done));
+        }
+        Ok(())
+    }
+
+    fn spend(&mut self, bytes: usize) -> Result<(), SchemaError> {
+        self.left = self.left.checked_sub(bytes).ok_or(SchemaError::TooLarge)?;
+        Ok(())
+    }
+}
+
+/// About how long a value is.
+fn bytes(value: &Value) -> usize {
+    let inside: usize = match value {
+        Value::Array(items) => items.iter().map(bytes).sum(),
+        Value::Object(members) => members.iter().map(|(name, value)| name.len() + bytes(value)).sum(),
+        Value::String(text) => text.len(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+    };
+    4 + inside
+}
+
+/// A name that needs no escaping in a reference.
+fn plain(name: &str) -> String {
+    name.replace(['/', '~', '%', '#'], ".")
+}
+
+fn is_type(value: &Value) -> bool {
+    const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "object", "array", "null"];
+    let known = |value: &Value| value.as_str().is_some_and(|name| TYPES.contains(&name));
+    known(value)
+        || value
+            .as_array()
+            .is_some_and(|list| (1..=TYPES.len()).contains(&list.len()) && list.iter().all(known))
+}
+
+fn wrong(keyword: &str, path: &str, expected: &'static str) -> SchemaError {
+    let path = if path.is_empty() { "/" } else { path };
+    SchemaError::Keyword { keyword: keyword.to_owned(), path: path.to_owned(), expected }
+}
