@@ -105,22 +105,13 @@ fn hash(what: &impl Hash) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use windlass_contract::{Content, Facts, Input, Receipt, Verdict, View};
+    use windlass_contract::{Input, Verdict};
 
     use super::*;
 
     fn ended(name: &str, input: &str, status: Status, text: &str) -> (ToolCall, Outcome) {
         let verdict = if status == Status::Success { Verdict::success() } else { Verdict::failure("no") };
-        let outcome = Outcome {
-            status,
-            content: vec![Content::Text(text.into())],
-            view: View::default(),
-            data: None,
-            facts: Facts::None,
-            insight: None,
-            verdict,
-            receipt: Receipt::default(),
-        };
+        let outcome = Outcome { status, ..Outcome::plain(verdict, text) };
         (ToolCall { id: "c".into(), name: name.into(), input: Input::Json(input.into()) }, outcome)
     }
 

@@ -67,7 +67,7 @@ fn is_same(one: &Input, other: &Input) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use windlass_contract::{CommandLine, Facts, Receipt, Status, Verdict, View};
+    use windlass_contract::{CommandLine, Receipt, Verdict};
 
     use super::*;
 
@@ -75,14 +75,8 @@ mod tests {
 
     fn ended(verdict: Verdict, refusal: Option<&str>) -> Outcome {
         Outcome {
-            status: if verdict.success { Status::Success } else { Status::Error },
-            content: Vec::new(),
-            view: View::default(),
-            data: None,
-            facts: Facts::None,
-            insight: None,
-            verdict,
             receipt: Receipt { refusal: refusal.map(str::to_owned), ..Receipt::default() },
+            ..Outcome::plain(verdict, "")
         }
     }
 

@@ -36,6 +36,20 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// An outcome of which nothing is known but how it is judged and what is said of it.
+    pub fn plain(verdict: Verdict, text: impl Into<String>) -> Self {
+        Self {
+            status: if verdict.success { Status::Success } else { Status::Error },
+            content: vec![Content::Text(text.into())],
+            view: View::default(),
+            data: None,
+            facts: Facts::None,
+            insight: None,
+            verdict,
+            receipt: Receipt::default(),
+        }
+    }
+
     /// All text of the content, one part per line.
     pub fn text(&self) -> String {
         Content::join(&self.content)

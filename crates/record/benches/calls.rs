@@ -9,8 +9,8 @@ use std::{
 
 use jiff::Timestamp;
 use windlass_contract::{
-    Body, CommandFacts, Content, Criteria, Effects, Exit, Facts, Format, Input, Intent, Journal, Outcome,
-    Output, Receipt, Record, SessionMeta, Status, ToolCall, Verdict, View,
+    Body, CommandFacts, Criteria, Effects, Exit, Facts, Format, Input, Intent, Journal, Outcome, Output,
+    Receipt, Record, SessionMeta, ToolCall, Verdict,
 };
 use windlass_record::{By, Calls, Followed, Keep, SessionFile, new_thread_id};
 use windlass_shape::Shaper;
@@ -100,16 +100,7 @@ fn wal(home: &std::path::Path) -> std::path::PathBuf {
 
 /// What the session pays for a call: its item, its intent, its outcome and its output.
 fn per_call(journal: &dyn Journal) -> Result<Duration, Box<dyn Error>> {
-    let outcome = Outcome {
-        status: Status::Success,
-        content: vec![Content::Text("one line of output\n".repeat(50))],
-        view: View::default(),
-        data: None,
-        insight: None,
-        facts: Facts::None,
-        verdict: Verdict::success(),
-        receipt: Receipt::default(),
-    };
+    let outcome = Outcome::plain(Verdict::success(), "one line of output\n".repeat(50));
     let start = Instant::now();
     for number in 0..CALLS {
         append(journal, number, &outcome)?;

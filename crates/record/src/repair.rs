@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use windlass_contract::{CallId, Content, Facts, Outcome, Receipt, Status, Verdict, View};
+use windlass_contract::{CallId, Outcome, Verdict};
 
 /// Something that was not as it should be in a session file. Its text is one line for a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,16 +68,7 @@ impl Substitute {
                  again. Check what it may have changed before repeating it.",
             ),
         };
-        Some(Outcome {
-            status: Status::Error,
-            content: vec![Content::Text(note.to_owned())],
-            view: View::default(),
-            data: None,
-            facts: Facts::None,
-            insight: None,
-            verdict: Verdict::failure(reason),
-            receipt: Receipt::default(),
-        })
+        Some(Outcome::plain(Verdict::failure(reason), note))
     }
 }
 

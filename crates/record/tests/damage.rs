@@ -8,8 +8,8 @@ use proptest::{collection::vec, prelude::*, sample::Index};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use windlass_contract::{
-    Body, CallId, Content, Effects, Facts, Input, Intent, Item, Journal, Outcome, Receipt, Record, Role,
-    SessionMeta, Status, ThreadId, ToolCall, TurnContext, Verdict, View,
+    Body, CallId, Content, Effects, Input, Intent, Item, Journal, Outcome, Record, Role, SessionMeta,
+    ThreadId, ToolCall, TurnContext, Verdict,
 };
 use windlass_record::{Repair, SessionError, SessionFile, Which, load, new_thread_id};
 
@@ -122,16 +122,7 @@ fn write_answer(file: &SessionFile, lengths: &[usize], number: usize) -> usize {
         file.append(&Record::Intent(&intent)).unwrap();
     }
     for (id, length) in ids.iter().zip(lengths).rev() {
-        let outcome = Outcome {
-            status: Status::Success,
-            content: vec![Content::Text(format!("{id}: {}", "é".repeat(*length)))],
-            view: View::default(),
-            data: None,
-            facts: Facts::None,
-            insight: None,
-            verdict: Verdict::success(),
-            receipt: Receipt::default(),
-        };
+        let outcome = Outcome::plain(Verdict::success(), format!("{id}: {}", "é".repeat(*length)));
         file.append(&Record::Outcome { call: id, outcome: &outcome }).unwrap();
     }
     if !ids.is_empty() {

@@ -11,10 +11,7 @@ use std::{
     process::{Child, ChildStderr, Command, Stdio},
 };
 
-use windlass_contract::{
-    Body, Content, Facts, Input, Journal, Outcome, Receipt, Record, SessionMeta, Status, ToolCall, Verdict,
-    View,
-};
+use windlass_contract::{Body, Input, Journal, Outcome, Record, SessionMeta, ToolCall, Verdict};
 use windlass_record::{
     Call, Calls, Folder, Followed, Keep, SessionFile, Wanted, list_in, new_thread_id, verify,
 };
@@ -103,14 +100,5 @@ fn write_for_ever(home: &Path) -> ! {
 }
 
 fn outcome() -> Outcome {
-    Outcome {
-        status: Status::Success,
-        content: vec![Content::Text("output ".repeat(500))],
-        view: View::default(),
-        data: None,
-        insight: None,
-        facts: Facts::None,
-        verdict: Verdict::success(),
-        receipt: Receipt::default(),
-    }
+    Outcome::plain(Verdict::success(), "output ".repeat(500))
 }

@@ -10,8 +10,7 @@ use std::{
 };
 
 use windlass_contract::{
-    Body, Content, Effects, Facts, Input, Intent, Item, Journal, Outcome, Receipt, Record, SessionMeta,
-    Status, ToolCall, Verdict, View,
+    Body, Effects, Input, Intent, Item, Journal, Outcome, Record, SessionMeta, ToolCall, Verdict,
 };
 use windlass_record::{SessionFile, Which, load, new_thread_id};
 
@@ -86,16 +85,7 @@ fn write_for_ever(home: &Path) -> ! {
 
 /// Long enough for a kill to fall inside its `write`.
 fn long_outcome() -> Outcome {
-    Outcome {
-        status: Status::Success,
-        content: vec![Content::Text("output ".repeat(20_000))],
-        view: View::default(),
-        data: None,
-        facts: Facts::None,
-        insight: None,
-        verdict: Verdict::success(),
-        receipt: Receipt::default(),
-    }
+    Outcome::plain(Verdict::success(), "output ".repeat(20_000))
 }
 
 fn ids(history: &[Item]) -> (Vec<String>, Vec<String>) {

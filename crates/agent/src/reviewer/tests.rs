@@ -1,6 +1,6 @@
 //! What a reviewer is asked, and what becomes of its answer.
 
-use windlass_contract::{Facts, Input, ModelError, ModelInfo, ModelStream, Receipt, Status, Verdict, View};
+use windlass_contract::{Input, ModelError, ModelInfo, ModelStream, Verdict};
 
 use super::*;
 
@@ -49,16 +49,7 @@ async fn opinion(says: &'static str, result: &str) -> (Result<Opinion, String>, 
     let turn = Arc::new(Shared::default());
     turn.begin(&[Content::Text("make it so".into())]);
     let call = ToolCall { id: "c".into(), name: "write_file".into(), input: Input::Json("{}".into()) };
-    let outcome = Outcome {
-        status: Status::Success,
-        content: vec![Content::Text(result.into())],
-        view: View::default(),
-        data: None,
-        facts: Facts::None,
-        insight: None,
-        verdict: Verdict::success(),
-        receipt: Receipt::default(),
-    };
+    let outcome = Outcome::plain(Verdict::success(), result);
     let reviewer =
         ModelReviewer::new(Arc::clone(&model) as _, "t".into(), Arc::clone(&turn), Secrets::default());
     let opinion = reviewer.review(&call, &outcome).await;

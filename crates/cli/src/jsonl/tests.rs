@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use windlass::{
-    CommandFacts, CommandLine, Content, EditKind, Exit, Input, PlanStep, Receipt, Refusal, Verdict, View,
-};
+use windlass::{CommandFacts, CommandLine, EditKind, Exit, Input, PlanStep, Receipt, Refusal, Verdict};
 
 use super::*;
 
@@ -21,13 +19,9 @@ fn call(name: &str, input: &str) -> ToolCall {
 fn outcome(status: Status, facts: Facts, success: bool, refusal: Option<&str>) -> Box<Outcome> {
     Box::new(Outcome {
         status,
-        content: vec![Content::Text("a\n".into())],
-        view: View::default(),
-        data: None,
         facts,
-        insight: None,
-        verdict: Verdict { success, ..Verdict::success() },
         receipt: Receipt { refusal: refusal.map(str::to_owned), ..Receipt::default() },
+        ..Outcome::plain(Verdict { success, ..Verdict::success() }, "a\n")
     })
 }
 

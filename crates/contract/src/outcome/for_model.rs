@@ -91,7 +91,7 @@ fn tenths(time: Duration) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Outcome, Receipt, Status, Verdict, View};
+    use crate::{Outcome, Receipt, Verdict, View};
 
     fn told(format: Format, exit: Exit, millis: u64, text: &str, total_lines: Option<u64>) -> String {
         let command = CommandFacts {
@@ -107,14 +107,9 @@ mod tests {
 
     fn shown(format: Format, facts: Facts, text: &str, total_lines: Option<u64>) -> String {
         let outcome = Outcome {
-            status: Status::Success,
-            content: vec![Content::Text(text.into())],
             view: View { format, total_lines, verdict: false },
-            data: None,
             facts,
-            insight: None,
-            verdict: Verdict::success(),
-            receipt: Receipt::default(),
+            ..Outcome::plain(Verdict::success(), text)
         };
         Content::join(&outcome.for_model())
     }
@@ -150,14 +145,10 @@ mod tests {
     #[test]
     fn what_was_repaired_is_told_after_the_content_whatever_the_form() {
         let outcome = |facts, format| Outcome {
-            status: Status::Success,
-            content: vec![Content::Text("ok".into())],
             view: View { format, total_lines: None, verdict: false },
-            data: None,
             facts,
-            insight: None,
-            verdict: Verdict::success(),
             receipt: Receipt { repairs: vec!["`arguments.a`: null left out".into()], ..Receipt::default() },
+            ..Outcome::plain(Verdict::success(), "ok")
         };
         let note = "Note: the arguments were repaired before the call ran: `arguments.a`: null left out\n";
         let plain = outcome(Facts::None, Format::Plain);

@@ -8,8 +8,8 @@ use std::{fs, ops::ControlFlow, path::PathBuf};
 use serde_json::json;
 use tempfile::TempDir;
 use windlass_contract::{
-    Body, CommandFacts, Content, Effects, Exit, Facts, Held, Input, Intent, Journal, Outcome, Receipt,
-    Record, Rung, SessionMeta, Status, ThreadId, ToolCall, Verdict, View,
+    Body, CommandFacts, Effects, Exit, Facts, Held, Input, Intent, Journal, Outcome, Receipt, Record, Rung,
+    SessionMeta, Status, ThreadId, ToolCall, Verdict,
 };
 
 use super::*;
@@ -73,18 +73,13 @@ fn outcome(status: Status, text: &str, milliseconds: u64) -> Outcome {
     let success = status == Status::Success;
     Outcome {
         status,
-        content: vec![Content::Text(text.into())],
-        view: View::default(),
-        data: None,
-        insight: None,
-        facts: Facts::None,
-        verdict: Verdict { success, ..Verdict::failure("so it is") },
         receipt: Receipt {
             held: Some(Held::by(Rung::Namespaces)),
             decision: "policy".into(),
             duration: Duration::from_millis(milliseconds),
             ..Receipt::default()
         },
+        ..Outcome::plain(Verdict { success, ..Verdict::failure("so it is") }, text)
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::json;
 use windlass_contract::{
-    CommandFacts, Effects, Event, Exit, Facts, Format, Input, Intent, Outcome, Receipt, Record, Role, Status,
+    CommandFacts, Effects, Event, Exit, Facts, Format, Input, Intent, Outcome, Receipt, Record, Role,
     ToolCall, Usage, Verdict, View,
 };
 
@@ -74,14 +74,9 @@ impl Script {
 
 fn outcome(text: &str) -> Outcome {
     Outcome {
-        status: Status::Success,
-        content: vec![Content::Text(text.into())],
-        view: View::default(),
         data: Some(json!({"rows": [1, 2]})),
-        facts: Facts::None,
-        insight: None,
-        verdict: Verdict::success(),
         receipt: Receipt { duration: Duration::from_millis(3), ..Receipt::default() },
+        ..Outcome::plain(Verdict::success(), text)
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a second look finds, and what it may do to a verdict.
 
-use windlass_contract::{BoxFuture, Facts, Input, Receipt, Status, Verdict, View};
+use windlass_contract::{BoxFuture, Input, Status, Verdict};
 
 use super::*;
 use crate::Reason;
@@ -10,16 +10,7 @@ fn call(input: &str) -> ToolCall {
 }
 
 fn ended(verdict: Verdict, text: &str) -> Outcome {
-    Outcome {
-        status: if verdict.success { Status::Success } else { Status::Error },
-        content: vec![Content::Text(text.into())],
-        view: View::default(),
-        data: None,
-        facts: Facts::None,
-        insight: None,
-        verdict,
-        receipt: Receipt::default(),
-    }
+    Outcome::plain(verdict, text)
 }
 
 /// Runs calls through one review: input, whether it changes something, whether it succeeded, text.
