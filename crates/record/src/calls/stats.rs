@@ -120,7 +120,8 @@ impl Calls {
         now: Timestamp,
     ) -> rusqlite::Result<BTreeMap<String, Adding>> {
         let (name, condition) = match by {
-            By::Tool => ("tool", "true"),
+            // Names that models make up are without number.
+            By::Tool => ("CASE status WHEN 'not_found' THEN '(no such tool)' ELSE tool END", "true"),
             By::Session => ("thread", "folder = 'sessions'"),
             By::Error => ("class", "class IS NOT NULL"),
         };

@@ -378,6 +378,17 @@ fn what_is_too_old_or_too_much_is_forgotten_and_not_read_again() {
 }
 
 #[test]
+fn names_that_no_tool_has_are_one_group() {
+    let home = Home::new();
+    for name in ["read_flie", "raed_file"] {
+        home.asks(name, name, "{}");
+        home.ends(name, &outcome(Status::NotFound, "no such tool", 1));
+    }
+    let groups = home.caught_up().stats(By::Tool, None, Timestamp::now()).unwrap();
+    assert_eq!((groups.len(), groups[0].name.as_str(), groups[0].calls), (1, "(no such tool)", 2));
+}
+
+#[test]
 fn groups_say_how_often_how_long_and_how() {
     let home = Home::new();
     for number in 0..100 {
