@@ -1,183 +1,196 @@
 //! Finds the first of many short words in a text, whatever their case.
 //!
-//! Two tables say for every two bytes in a row which words may begin with them, and which may go on with them. Where both
-//! agree, the words that begin so are compared. No step waits for the one before, as it would in an automaton.
+//! Two tables say for every two bytes in a row which words may have them at their start, and which further on. A pair is
+//! looked up at every second place only: the tables know the words that begin there and those that begin one byte later.
+//! Where both agree, the words that begin so are compared. No step waits for the one before, as it would in an automaton.
 
 use std::{cmp::Reverse, ops::Range};
 
-/// How many bytes of a word the tables know.
-const PLACES: usize = 4;
-/// How many bits there are for words to share.
-const GROUPS: usize = 8;
-/// So many places are looked at in one step.
-const STEP: usize = 8;
-/// For which these bytes are needed.
-const WINDOW: usize = STEP + PLACES - 1;
+/// How many bits there are for words to share, for each of the two places of a pair.
+const GROUPS: usize = 16;
+/// The one of words of two bytes. It is open whatever follows them, so it has no others.
+const SHORT: u16 = 1;
+/// So many places are looked at in one step,
+const STEP: usize = size_of::<u64>();
+/// for which these bytes are needed.
+const WINDOW: usize = STEP + 2;
+/// What is left of the bytes of a window, and of a pair: the same for both cases of a letter.
+const FOLD: u128 = 0x5f5f_5f5f_5f5f_5f5f_5f5f;
+const FOLDED: usize = 0x5f5f;
 /// How many pairs of bytes there are,
 const PAIRS: usize = 1 << 16;
-/// and how many lists of words by their first pair.
+/// and how many lists there are of words by their first three bytes.
 const LISTS: usize = 1 << 10;
+/// The bit in which small letters differ from capitals.
+const CASE: u8 = 0x20;
 
 /// Words to look for.
 pub(super) struct Words {
-    /// For two bytes at the first two places of a word and at the next two, the groups with a word that has them there. Text
-    /// is made of few pairs, so what is used of the tables stays near the processor.
-    begins: Box<[u8; PAIRS]>,
-    goes_on: Box<[u8; PAIRS]>,
-    /// Words by their first two bytes; longer ones first.
+    /// Groups of words for every pair: in the low half those that begin with it, in the high half those that begin with its
+    /// second byte. Text is made of few pairs, so what is used of a table stays near the processor.
+    first: Box<[u32; PAIRS]>,
+    /// The same for words that go on with a pair and began in the one before.
+    second: Box<[u32; PAIRS]>,
+    /// Words by their first three bytes; longer ones first.
     lists: Vec<Vec<Word>>,
+    /// Those of two bytes.
+    short: Vec<Word>,
 }
 
 struct Word {
     number: usize,
-    /// In small letters.
     text: Box<[u8]>,
-    /// Its first bytes as a number, and which bits of that number count.
-    head: u128,
-    counts: u128,
+    /// Its first bytes as a number, and which bits of them count.
+    head: u64,
+    counts: u64,
 }
-
-/// As many bytes as are compared at once.
-const HEAD: usize = size_of::<u128>();
 
 impl Words {
     /// Of these, numbered in their order. Words of one byte are not found, and empty ones neither.
     pub(super) fn new<'a>(words: impl IntoIterator<Item = &'a [u8]>) -> Self {
-        let mut words: Vec<_> =
-            words.into_iter().map(|word| word.to_ascii_lowercase().into_boxed_slice()).enumerate().collect();
+        let mut words: Vec<_> = words.into_iter().map(<[u8]>::to_ascii_lowercase).enumerate().collect();
         words.retain(|(_, word)| word.len() > 1);
-        // Neighbours begin alike, so a group has few first pairs; those too short for the second table would open it for others.
-        words.sort_by(|(_, one), (_, other)| (one.len() >= PLACES, one).cmp(&(other.len() >= PLACES, other)));
-        let each = words.len().div_ceil(GROUPS).max(1);
-        // Behind a word of two bytes stands anything.
-        let is_short = |(_, (_, word)): &(usize, &(usize, Box<[u8]>))| word.len() == 2;
-        let short = words.iter().enumerate().filter(is_short).fold(0, |all, (at, _)| all | 1 << (at / each));
-        let (mut begins, mut goes_on) = (pairs(0), pairs(short));
+        // Neighbours begin alike, so a group has few first pairs; shorter ones open the second table for others.
+        words.sort_by(|(_, one), (_, other)| (one.len() > 3, one).cmp(&(other.len() > 3, other)));
+        let (short, long): (Vec<_>, Vec<_>) = words.into_iter().partition(|(_, word)| word.len() == 2);
+        let each = long.len().div_ceil(GROUPS - 1).max(1);
+        let grouped = long.iter().enumerate().map(|(at, (_, word))| (SHORT << (1 + at / each), &**word));
+        let grouped: Vec<_> = grouped.chain(short.iter().map(|(_, word)| (SHORT, &**word))).collect();
         let mut lists: Vec<Vec<Word>> = (0..LISTS).map(|_| Vec::new()).collect();
-        for (at, (number, word)) in words.iter().enumerate() {
-            let group = 1 << (at / each);
-            mark(&mut begins, word, group);
-            mark(&mut goes_on, &word[2..], group);
-            lists[list(word[0], word[1])].push(Word::new(*number, word));
+        for (number, word) in &long {
+            lists[list(head(word))].push(Word::new(*number, word));
         }
         for list in &mut lists {
             list.sort_by_key(|word| Reverse(word.text.len()));
         }
-        Self { begins, goes_on, lists }
+        let short = short.iter().map(|(number, word)| Word::new(*number, word)).collect();
+        Self { first: table(&grouped, 0), second: table(&grouped, 2), lists, short }
     }
 
     /// The first word from a place on, and the longest of those that begin there.
     pub(super) fn find(&self, text: &[u8], from: usize) -> Option<(usize, Range<usize>)> {
-        let mut at = from;
-        while let Some(bytes) = text.get(at..)?.first_chunk() {
+        let mut rest = text.get(from..)?;
+        while let Some(bytes) = rest.first_chunk() {
             let open = self.open(bytes);
-            if open != 0
-                && let Some(found) = self.word_among(text, at, open)
+            if open.iter().fold(0, |all, groups| all | groups) != 0
+                && let Some(found) = self.word_among(text, text.len() - rest.len(), open)
             {
                 return Some(found);
             }
-            at += STEP;
+            rest = &rest[STEP..];
         }
-        self.word_at_end(text, at)
+        self.word_at_end(text, text.len() - rest.len())
     }
 
-    /// At which of some places in a row a word may begin, one byte for each, given the bytes from the first of them on.
+    /// From which groups a word may begin at the places of a step, two of them in each number.
     #[inline]
-    fn open(&self, bytes: &[u8; WINDOW]) -> u64 {
-        let pairs: [usize; WINDOW - 1] =
-            std::array::from_fn(|at| usize::from(u16::from_le_bytes([bytes[at], bytes[at + 1]])));
-        let mut open = 0;
-        for step in 0..STEP {
-            open |= u64::from(self.begins[pairs[step]] & self.goes_on[pairs[step + 2]]) << (8 * step);
-        }
-        open
+    fn open(&self, bytes: &[u8; WINDOW]) -> [u32; STEP / 2] {
+        // As one number: byte by byte, it would be loaded so.
+        let mut number = [0; size_of::<u128>()];
+        number[..WINDOW].copy_from_slice(bytes);
+        let number = u128::from_le_bytes(number) & FOLD;
+        let pair = |at: usize| usize::from((number >> (16 * at) & 0xffff) as u16);
+        std::array::from_fn(|at| self.first[pair(at)] & self.second[pair(at + 1)])
     }
 
-    fn word_among(&self, text: &[u8], at: usize, mut open: u64) -> Option<(usize, Range<usize>)> {
-        while open != 0 {
-            let step = open.trailing_zeros() as usize / 8;
-            let found = self.word_at(text, at + step);
-            if found.is_some() {
-                return found;
+    fn word_among(&self, text: &[u8], at: usize, open: [u32; STEP / 2]) -> Option<(usize, Range<usize>)> {
+        let [one, two, three, four] = open.map(u64::from);
+        for (at, mut open) in [(at, one | two << 32), (at + STEP / 2, three | four << 32)] {
+            while open != 0 {
+                let step = open.trailing_zeros() as usize / GROUPS;
+                let found = self.word_at(text, at + step, (open >> (GROUPS * step) & 0xffff) as u16);
+                if found.is_some() {
+                    return found;
+                }
+                open &= !(0xffff << (GROUPS * step));
             }
-            open &= !(0xff << (8 * step));
         }
         None
     }
 
     #[inline]
-    fn word_at(&self, text: &[u8], at: usize) -> Option<(usize, Range<usize>)> {
+    fn word_at(&self, text: &[u8], at: usize, groups: u16) -> Option<(usize, Range<usize>)> {
         let text = text.get(at..)?;
         let head = head(text);
-        let [first, second, ..] = head.to_le_bytes();
-        let word = self.lists[list(first, second)].iter().find(|word| word.begins(text, head))?;
+        let is_here = |word: &&Word| word.begins(text, head);
+        let word = self.lists[list(head)]
+            .iter()
+            .find(is_here)
+            .or_else(|| self.short.iter().filter(|_| groups & SHORT != 0).find(is_here))?;
         Some((word.number, at..at + word.text.len()))
     }
 
     /// The first word where the text ends. No word has a zero in it.
-    #[inline(never)]
     fn word_at_end(&self, text: &[u8], from: usize) -> Option<(usize, Range<usize>)> {
         let rest = &text[from..];
-        (0..rest.len()).step_by(STEP).find_map(|start| {
-            let mut bytes = [0; WINDOW];
-            bytes.iter_mut().zip(&rest[start..]).for_each(|(byte, rest)| *byte = *rest);
-            self.word_among(text, from + start, self.open(&bytes))
-        })
+        let mut bytes = [0; WINDOW + STEP];
+        bytes[..rest.len()].copy_from_slice(rest);
+        (0..rest.len())
+            .step_by(STEP)
+            .find_map(|start| self.word_among(text, from + start, self.open(bytes[start..].first_chunk()?)))
     }
 }
 
-/// A table in which every pair has these groups.
-fn pairs(groups: u8) -> Box<[u8; PAIRS]> {
-    #[expect(clippy::expect_used, reason = "the list has the length that is asked for")]
-    vec![groups; PAIRS].into_boxed_slice().try_into().expect("a list of that length")
-}
-
-/// Marks the pairs that a part of a word may begin with. Behind its last byte stands anything.
-fn mark(table: &mut [u8; PAIRS], part: &[u8], group: u8) {
-    let Some((first, rest)) = part.split_first() else { return };
-    let both = |byte: &u8| vec![*byte, byte.to_ascii_uppercase()];
-    let seconds = rest.first().map_or_else(|| (0..=u8::MAX).collect(), both);
-    for first in both(first) {
-        for second in &seconds {
-            table[usize::from(u16::from_le_bytes([first, *second]))] |= group;
+/// What the pairs say that are so far from the start of a word. A byte that a word does not have may be any.
+fn table(words: &[(u16, &[u8])], from: usize) -> Box<[u32; PAIRS]> {
+    const BYTES: usize = 1 << 8;
+    let (mut anywhere, mut firsts, mut seconds, mut pairs) = (0, [0; BYTES], [0; BYTES], Vec::new());
+    for (group, word) in words {
+        for shift in [0, 1] {
+            let groups = u32::from(*group) << (GROUPS * shift);
+            let byte = |at: usize| word.get(at).map(|byte| usize::from(*byte) & FOLDED & (BYTES - 1));
+            match (from.checked_sub(shift).and_then(byte), byte(from + 1 - shift)) {
+                (None, None) => anywhere |= groups,
+                (Some(first), None) => firsts[first] |= groups,
+                (None, Some(second)) => seconds[second] |= groups,
+                (Some(first), Some(second)) => pairs.push((first, second, groups)),
+            }
         }
     }
+    let mut table = vec![0; PAIRS];
+    for (pair, groups) in table.iter_mut().enumerate().filter(|(pair, _)| pair & !FOLDED == 0) {
+        *groups = anywhere | firsts[pair % BYTES] | seconds[pair / BYTES];
+    }
+    for (first, second, groups) in pairs {
+        table[first + second * BYTES] |= groups;
+    }
+    #[expect(clippy::expect_used, reason = "the list has the length that is asked for")]
+    table.into_boxed_slice().try_into().expect("a list of that length")
+}
+
+/// The first bytes of a text; what is missing is zero.
+#[inline]
+fn head(text: &[u8]) -> u64 {
+    u64::from_le_bytes(text.first_chunk().copied().unwrap_or_else(|| {
+        let mut bytes = [0; STEP];
+        bytes[..text.len()].copy_from_slice(text);
+        bytes
+    }))
 }
 
 /// Which list is of words that begin so, in either case. Others may be in it too.
-fn list(first: u8, second: u8) -> usize {
-    usize::from(first & 31) << 5 | usize::from(second & 31)
+#[inline]
+fn list(head: u64) -> usize {
+    let mixed = ((head & 0x00df_dfdf) as u32).wrapping_mul(0x9E37_79B1);
+    (mixed >> 22) as usize % LISTS
 }
 
 impl Word {
     fn new(number: usize, text: &[u8]) -> Self {
-        let bits = 8 * text.len().min(HEAD);
-        let counts = u128::MAX >> (8 * HEAD - bits);
-        Self { number, text: text.into(), head: head(text) & counts, counts }
+        let counts = |byte: &u8| if byte.is_ascii_alphabetic() { !CASE } else { u8::MAX };
+        let counts: Vec<_> = text.iter().map(counts).collect();
+        let (head, counts) = (head(text), head(&counts));
+        Self { number, text: text.into(), head: head & counts, counts }
     }
 
     /// Whether a text, whose head is given too, begins with this word.
     #[inline]
-    fn begins(&self, text: &[u8], head: u128) -> bool {
+    fn begins(&self, text: &[u8], head: u64) -> bool {
         let tail = |text: &[u8]| {
-            text.get(HEAD..self.text.len()).is_some_and(|tail| tail.eq_ignore_ascii_case(&self.text[HEAD..]))
+            text.get(STEP..self.text.len()).is_some_and(|tail| tail.eq_ignore_ascii_case(&self.text[STEP..]))
         };
-        (head ^ self.head) & self.counts == 0
-            && text.len() >= self.text.len()
-            && (self.text.len() <= HEAD || tail(text))
+        head & self.counts == self.head && (self.text.len() <= STEP || tail(text))
     }
-}
-
-/// The first bytes of a text in small letters, as a number; what is missing is zero.
-#[inline]
-fn head(text: &[u8]) -> u128 {
-    let mut bytes = text.first_chunk::<HEAD>().copied().unwrap_or_else(|| {
-        let mut bytes = [0; HEAD];
-        bytes[..text.len()].copy_from_slice(text);
-        bytes
-    });
-    bytes.make_ascii_lowercase();
-    u128::from_le_bytes(bytes)
 }
 
 #[cfg(test)]
