@@ -81,12 +81,12 @@ impl Cleaner {
             let start = out.len();
             let (rule, why) = match &edit {
                 Edit::Secret { label, why, .. } => {
-                    labels.of(labels::hash(&text[range.clone()]), label, out);
+                    labels.of(labels::hash(0, &text[range.clone()]), label, out);
                     (*label, *why)
                 }
                 Edit::Known { value, .. } => {
                     let known = &self.secrets.known;
-                    labels.of(labels::hash(known.text(*value)), known.name(*value), out);
+                    labels.of(labels::hash(0, known.text(*value)), known.name(*value), out);
                     (known.name(*value), "a value known from the environment or the configuration")
                 }
                 Edit::Block { hash, .. } => {

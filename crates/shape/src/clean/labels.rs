@@ -29,7 +29,7 @@ impl Hasher for Hashed {
     }
 
     fn write(&mut self, bytes: &[u8]) {
-        self.0 = hash(bytes);
+        self.0 = hash(0, bytes);
     }
 
     fn write_u64(&mut self, hash: u64) {
@@ -58,17 +58,17 @@ impl Labels {
     }
 }
 
-/// Of all bytes, in words of eight. Whoever writes the text does not know where it starts, so cannot choose two with the
-/// same.
-pub(super) fn hash(secret: &[u8]) -> u64 {
+/// Of all bytes, in words of eight, and of what they are asked for. Whoever writes the text does not know where it starts,
+/// so cannot choose two with the same.
+pub(super) fn hash(salt: u64, secret: &[u8]) -> u64 {
     static SEED: LazyLock<u64> = LazyLock::new(|| RandomState::new().build_hasher().finish());
     const ODD: u64 = 0x9E37_79B9_7F4A_7C15;
     let mix = |hash: u64, word: u64| {
-        let mixed = (hash ^ word).wrapping_mul(ODD);
-        mixed ^ (mixed >> 32)
+        let product = u128::from(hash ^ word) * u128::from(ODD);
+        (product >> 64) as u64 ^ (product & 0xffff_ffff_ffff_ffff) as u64
     };
     let (words, rest) = secret.as_chunks::<8>();
-    let hash = words.iter().fold(*SEED, |hash, word| mix(hash, u64::from_le_bytes(*word)));
+    let hash = words.iter().fold(*SEED ^ salt, |hash, word| mix(hash, u64::from_le_bytes(*word)));
     let rest = rest.iter().fold(secret.len() as u64, |word, byte| word << 8 | u64::from(*byte));
     mix(mix(hash, rest), ODD)
 }

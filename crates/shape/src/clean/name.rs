@@ -6,7 +6,10 @@ use self::words::{
     KEY_QUALIFIER, LONG_KEY_QUALIFIER, NEUTRAL_WORD, NOT_A_KEY, NOT_A_PASSWORD, NOT_A_TOKEN, SHORT_PASSWORD,
     VARIABLE, bits,
 };
-use super::bytes::Bytes;
+use super::{
+    bytes::Bytes,
+    memo::{self, About},
+};
 
 /// What a name says its value is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +25,10 @@ pub(super) enum Kind {
 }
 
 impl Kind {
+    /// In their order.
+    const ALL: [Self; 6] =
+        [Self::Password, Self::Secret, Self::Token, Self::Key, Self::LongKey, Self::Variable];
+
     pub(super) fn label(self) -> &'static str {
         match self {
             Self::Password => "password",
@@ -63,6 +70,11 @@ pub(super) fn kind(name: &[u8]) -> Option<Kind> {
     if name.len() > MAX_NAME_BYTES || name.len() < 2 {
         return None;
     }
+    let decision = memo::recall(About::Name, name, || kind_of(name).map_or(0, |kind| kind as u8 + 1));
+    Kind::ALL.get(usize::from(decision).checked_sub(1)?).copied()
+}
+
+fn kind_of(name: &[u8]) -> Option<Kind> {
     let is_variable = || !name.iter().any(u8::is_ascii_lowercase);
     let mut rest = name;
     while let Some((before, last)) = last_word(rest) {

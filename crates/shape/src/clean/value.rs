@@ -12,7 +12,10 @@ use self::{
     tally::{Tally, tally},
     wordy::{is_known_word, is_unlike_words, is_wordy},
 };
-use super::name::Kind;
+use super::{
+    memo::{self, About},
+    name::Kind,
+};
 
 /// A longer value is a document, not a secret.
 pub(super) const MAX_BYTES: usize = 4096;
@@ -34,6 +37,11 @@ pub(super) fn is_secret(value: &[u8], written: Written, kind: Kind) -> bool {
     if value.len() < least || value.len() > MAX_BYTES {
         return false;
     }
+    let way = kind as u8 * 4 + written as u8;
+    memo::recall(About::Value(way), value, || u8::from(is_secret_now(value, written, kind))) == 1
+}
+
+fn is_secret_now(value: &[u8], written: Written, kind: Kind) -> bool {
     let tally = tally(value);
     if tally.spaces > 0 {
         return kind == Kind::Password && written == Written::Quoted && is_app_password(value);

@@ -3,7 +3,10 @@
 use std::{ops::Range, sync::LazyLock};
 
 use super::tally::{BRACKET, TEMPLATE, Tally};
-use crate::clean::words::Words;
+use crate::clean::{
+    memo::{self, About},
+    words::Words,
+};
 
 /// Words that make a placeholder of whatever they are in.
 const PLACEHOLDER_WORDS: &[&str] = &[
@@ -79,7 +82,8 @@ static PLACEHOLDERS: LazyLock<Words> =
 
 /// Whether the part of a key behind its prefix was made up for a document.
 pub(in crate::clean) fn is_placeholder_key(key: &[u8]) -> bool {
-    key.len() >= 12 && !has_more_bytes(key, 6) || is_placeholder(key)
+    let is_made_up = || key.len() >= 12 && !has_more_bytes(key, 6) || is_placeholder(key);
+    memo::recall(About::Key, key, || u8::from(is_made_up())) == 1
 }
 
 /// Whether more than so many different bytes are in a text.
