@@ -14,6 +14,7 @@ mod keys;
 mod known;
 mod labels;
 mod line;
+mod memo;
 mod name;
 mod option;
 mod place;

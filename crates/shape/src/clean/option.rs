@@ -96,10 +96,12 @@ pub(super) fn option(line: &Line<'_>, program: Range<usize>, found: &mut Vec<Fou
     // With the byte before, which may be the space that an option follows.
     let rest = &line[program.end - 1..line.len().min(program.end + MAX_PIPE)];
     let rest = &rest[..memchr::memchr2(b'|', b';', rest).unwrap_or(rest.len())];
+    // What is behind the same program is looked at when that one is: a line of nothing else would cost its square.
+    let rest = &rest[..again(rest, name).unwrap_or(rest.len())];
     for (_, option, follows) in OPTIONS.iter().filter(|(program, ..)| *program == name) {
         let given =
             memchr::memchr2_iter(b' ', b'\t', rest).filter(|space| rest[space + 1..].starts_with(option));
-        // Nobody gives an option more often, and a line of nothing else would cost its square.
+        // Nobody gives an option more often, and a line of nothing else would cost its square too.
         for at in given.take(MAX_TIMES) {
             if *follows == Follows::AfterLogin && memchr::memmem::find(rest, b"login").is_none() {
                 break;
@@ -116,6 +118,11 @@ pub(super) fn option(line: &Line<'_>, program: Range<usize>, found: &mut Vec<Fou
         }
     }
     next
+}
+
+/// Where the name of a program is again that is looked at there.
+fn again(rest: &[u8], name: &[u8]) -> Option<usize> {
+    memchr::memmem::find_iter(rest, name).find(|at| *at > 0 && !rest[at - 1].is_ascii_alphanumeric())
 }
 
 fn option_value(line: &[u8], at: usize, follows: Follows) -> Option<Range<usize>> {
