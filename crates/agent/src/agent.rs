@@ -54,6 +54,8 @@ pub struct TurnReport {
     pub end: Result<String, AgentError>,
     /// What it cost.
     pub usage: Usage,
+    /// Whether the answer says that what was asked for is not done: the model cannot, or must know more first.
+    pub declined: bool,
     /// Calls nobody allowed.
     pub refusals: Vec<Refusal>,
 }
@@ -98,7 +100,8 @@ impl Agent {
     async fn turn(&mut self, input: Vec<Content>, stop: &Stop) -> TurnReport {
         self.events.emit(&Event::TurnStarted);
         if let Err(error) = self.open(input) {
-            return self.report(Err(error.into()), Usage::default(), Vec::new());
+            let (end, usage) = (Err(error.into()), Usage::default());
+            return self.report(TurnReport { end, usage, declined: false, refusals: Vec::new() });
         }
         let time_limit = self.time_limit;
         let mut turn = Turn {
@@ -119,9 +122,10 @@ impl Agent {
             brake: Brake::default(),
             refusals: Refusals::default(),
             answer: String::new(),
+            declined: false,
         };
         let end = within(time_limit, stop, turn.run()).await;
-        let Turn { spending, refusals, answer, .. } = turn;
+        let Turn { spending, refusals, answer, declined, .. } = turn;
         let end = end.map(|()| answer);
         if let Err(AgentError::Stopped(reason)) = &end {
             self.leave_word(*reason);
@@ -129,7 +133,7 @@ impl Agent {
         if self.single_turn {
             self.end_sessions().await;
         }
-        self.report(end, spending.reported(), refusals.list())
+        self.report(TurnReport { end, usage: spending.reported(), declined, refusals: refusals.list() })
     }
 
     /// Ends the commands that go on, and says so.
@@ -162,12 +166,14 @@ impl Agent {
         }
     }
 
-    fn report(&self, end: Result<String, AgentError>, usage: Usage, refusals: Vec<Refusal>) -> TurnReport {
-        self.events.emit(&match &end {
-            Ok(_) => Event::TurnCompleted { usage, refusals: refusals.clone() },
-            Err(error) => Event::TurnFailed { message: error.to_string(), usage, refusals: refusals.clone() },
+    fn report(&self, report: TurnReport) -> TurnReport {
+        let TurnReport { end, usage, declined, refusals } = &report;
+        let (usage, refusals) = (*usage, refusals.clone());
+        self.events.emit(&match end {
+            Ok(_) => Event::TurnCompleted { usage, declined: *declined, refusals },
+            Err(error) => Event::TurnFailed { message: error.to_string(), usage, refusals },
         });
-        TurnReport { end, usage, refusals }
+        report
     }
 }
 

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Instant};
 
 use tracing::{Instrument, Span};
 use windlass_contract::{
-    Body, Cached, Content, Event, EventSink, Item, ModelClient, ModelError, ModelEvent, ModelInfo,
+    Body, Cached, Content, Event, EventSink, Finish, Item, ModelClient, ModelError, ModelEvent, ModelInfo,
     ModelStream, Prompt, Role, ThreadId, Usage,
 };
 use windlass_runtime::{Batch, Reason, Stop, Toolbox};
@@ -34,6 +34,8 @@ pub(crate) struct Turn<'a> {
     pub(crate) brake: Brake,
     pub(crate) refusals: Refusals,
     pub(crate) answer: String,
+    /// Whether the answer says that what was asked for is not done.
+    pub(crate) declined: bool,
 }
 
 /// What is the same in every request of a thread.
@@ -181,11 +183,12 @@ impl Turn<'_> {
                         batch.submit(call);
                     }
                 }
-                Some(Ok(ModelEvent::Completed { usage, more })) => {
+                Some(Ok(ModelEvent::Completed { usage, finish })) => {
                     self.say(&mut unsaid)?;
                     spans::cost(&Span::current(), usage.unwrap_or_default());
                     self.charge(usage, sent);
-                    return Ok(more);
+                    self.declined = finish == Finish::Declined;
+                    return Ok(finish == Finish::More);
                 }
                 Some(Err(error)) => {
                     if matches!(error, ModelError::Cut { .. }) {

@@ -109,7 +109,7 @@ Exit codes:
 const EXIT_CODES: &str = "\
 Exit codes:
   0    done
-  1    the turn or the call failed
+  1    the turn or the call failed, or the builtin model did not do what it was asked
   2    wrong usage or configuration
   3    a call was refused because nobody could approve it, and nothing later made up for it
   4    a limit on time or tokens was reached, or the model went in circles

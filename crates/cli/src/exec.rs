@@ -126,7 +126,12 @@ fn finish(report: &TurnReport, options: &ExecOptions, json: bool) -> Result<Exit
             .map_err(|error| Problem::file("cannot write the answer to", path, &error))?;
     }
     let refused = report.refusals.iter().any(|refusal| !refusal.made_up_for);
-    Ok(if refused && !options.experimental_json { Exit::Refused } else { Exit::Done })
+    Ok(match () {
+        () if options.experimental_json => Exit::Done,
+        () if refused => Exit::Refused,
+        () if report.declined => Exit::Failed,
+        () => Exit::Done,
+    })
 }
 
 /// What the user says: the prompt, and the images with it.

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 pub(crate) enum Exit {
     /// Done.
     Done,
-    /// The turn, or the one call, failed.
+    /// The turn, or the one call, failed; or the answer says that it was not done.
     Failed,
     /// The command line or the configuration is wrong.
     Usage,

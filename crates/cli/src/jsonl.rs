@@ -93,8 +93,11 @@ impl Jsonl {
             | Event::ReasoningDelta { .. }
             | Event::CallOutput { .. }
             | Event::EditEnded { .. } => Vec::new(),
-            Event::TurnCompleted { usage, refusals } => {
-                let fields = json!({"usage": cost(usage), "refusals": refusals});
+            Event::TurnCompleted { usage, declined, refusals } => {
+                let mut fields = json!({"usage": cost(usage), "refusals": refusals});
+                if *declined {
+                    fields["declined"] = json!(true);
+                }
                 let end = line("turn.completed", with_diff(state, fields));
                 plan_done(state).into_iter().chain([end]).collect()
             }

@@ -79,7 +79,7 @@ impl EventSink for Screen {
                 );
             }
             Event::Warning { message } => self.show(&style.yellow(&format!("warning: {}", visible(message)))),
-            Event::TurnCompleted { usage, refusals } => {
+            Event::TurnCompleted { usage, refusals, .. } => {
                 self.show_all(refusals);
                 let (read, written) = (usage.input_tokens, usage.output_tokens);
                 if usage.total() > 0 {

@@ -128,6 +128,9 @@ pub enum Event {
     TurnCompleted {
         /// What it cost.
         usage: Usage,
+        /// Whether the answer says that what was asked for is not done.
+        #[serde(default)]
+        declined: bool,
         /// Calls nobody allowed.
         refusals: Vec<Refusal>,
     },

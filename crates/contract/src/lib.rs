@@ -54,7 +54,7 @@ pub use insight::{
 pub use item::{Body, Cached, Content, Item, Raw, Role};
 pub use journal::{Feedback, Intent, Journal, JournalError, Rating, Record, SessionMeta, TurnContext};
 pub use meta::{Category, Example, Format, Meta};
-pub use model::{ModelClient, ModelError, ModelEvent, ModelInfo, ModelStream, Prompt, Retry, Usage};
+pub use model::{Finish, ModelClient, ModelError, ModelEvent, ModelInfo, ModelStream, Prompt, Retry, Usage};
 pub use outcome::{CommandFacts, Facts, Outcome, Receipt, Refusal, SessionFacts, Status, View};
 pub use policy::{ApprovalPolicy, SandboxMode};
 pub use schema::{Profile, Schema, SchemaError, kind_of};

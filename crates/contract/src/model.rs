@@ -71,11 +71,22 @@ pub enum ModelEvent {
     Completed {
         /// What it cost, where the server says so.
         usage: Option<Usage>,
-        /// The server wants to go on although no tool was called.
-        more: bool,
+        /// What it leaves.
+        finish: Finish,
     },
     /// Worth telling a person, not worth stopping for.
     Notice(String),
+}
+
+/// What a complete answer leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Finish {
+    /// Nothing: it is the answer, or the calls before it.
+    Done,
+    /// The server wants to go on although no tool was called.
+    More,
+    /// What was asked for: the model says that it did not do it, cannot, or must know more first.
+    Declined,
 }
 
 /// What answers cost, in tokens.

@@ -6,7 +6,7 @@ use std::{collections::VecDeque, fs, path::Path, sync::Mutex};
 use serde::Deserialize;
 use serde_json::Value;
 use windlass_contract::{
-    Body, BoxFuture, Cached, Content, Input, Item, ModelClient, ModelError, ModelEvent, ModelInfo,
+    Body, BoxFuture, Cached, Content, Finish, Input, Item, ModelClient, ModelError, ModelEvent, ModelInfo,
     ModelStream, Prompt, Raw, Role, ToolCall,
 };
 
@@ -183,7 +183,7 @@ impl Turn {
             events.push_back(Ok(ModelEvent::Item(Item { body, raw: mark(number) })));
         }
         events.push_back(match &self.end {
-            End::Completed => Ok(ModelEvent::Completed { usage: None, more: false }),
+            End::Completed => Ok(ModelEvent::Completed { usage: None, finish: Finish::Done }),
             End::Error(message) => Err(ModelError::InvalidRequest { status: 400, message: message.clone() }),
             End::Broken(cause) => Err(ModelError::StreamBroken { cause: cause.clone() }),
         });

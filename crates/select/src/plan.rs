@@ -17,7 +17,7 @@ mod words;
 use std::{collections::VecDeque, sync::Arc};
 
 use windlass_contract::{
-    Body, BoxFuture, Cached, Content, Input, Item, ModelClient, ModelError, ModelEvent, ModelInfo,
+    Body, BoxFuture, Cached, Content, Finish, Input, Item, ModelClient, ModelError, ModelEvent, ModelInfo,
     ModelStream, Prompt, Role, ToolCall,
 };
 
@@ -59,18 +59,20 @@ impl ModelClient for Planner {
             let notice = "the builtin model answers in plain text; the output schema is not used";
             events.push_back(ModelEvent::Notice(notice.to_owned()));
         }
-        let body = match next(prompt.history) {
+        let next = next(prompt.history);
+        let finish = if matches!(next, Next::Decline(_)) { Finish::Declined } else { Finish::Done };
+        let body = match next {
             Next::Call { tool, input } => {
                 let id = format!("{BUILTIN}_{}", prompt.history.len()).into();
                 Body::Call(ToolCall { id, name: tool.into(), input: Input::Json(input) })
             }
-            Next::Say(text) => {
+            Next::Say(text) | Next::Decline(text) => {
                 events.push_back(ModelEvent::TextDelta(text.clone()));
                 Body::Message { role: Role::Assistant, content: vec![Content::Text(text)] }
             }
         };
         events.push_back(ModelEvent::Item(body.into()));
-        events.push_back(ModelEvent::Completed { usage: None, more: false });
+        events.push_back(ModelEvent::Completed { usage: None, finish });
         Box::pin(async { Ok(Box::new(Answer(events)) as Box<dyn ModelStream>) })
     }
 }
@@ -96,7 +98,8 @@ fn next(history: &[Cached<Item>]) -> Next {
     match plan(&mut run, &memory) {
         None => run.ends(Phrase::TooLong, &[&LONGEST_REQUEST_BYTES.to_string()]),
         Some((_, Ok(answer) | Err(Next::Say(answer)))) => Next::Say(bounded(&answer, run.language)),
-        Some((_, Err(call))) => call,
+        Some((_, Err(Next::Decline(answer)))) => Next::Decline(bounded(&answer, run.language)),
+        Some((_, Err(call @ Next::Call { .. }))) => call,
     }
 }
 
@@ -182,13 +185,15 @@ mod tests {
         assert_eq!((tool, input.as_str()), ("read_file", r#"{"file_path":"src/a.rs","limit":2000}"#));
         assert_eq!(
             after("show b.rs", 2, listing),
-            Next::Say("There is no file `b.rs` here. Did you mean src/a.rs?".into())
+            Next::Decline("There is no file `b.rs` here. Did you mean src/a.rs?".into())
         );
     }
 
     #[test]
     fn what_a_tool_refuses_is_told() {
-        let Next::Say(answer) = after("run `make`", 1, "rejected by user") else { panic!("it asks again") };
+        let Next::Decline(answer) = after("run `make`", 1, "rejected by user") else {
+            panic!("it asks again")
+        };
         assert_eq!(answer, "It did not work: rejected by user");
     }
 
@@ -198,7 +203,7 @@ mod tests {
         let ended = "Exit code: 1\nWall time: 0 seconds\nOutput:\nrmdir: d is busy\n";
         assert_eq!(
             after_each("delete the directory d", &[here, inside, "Success.", ended]),
-            Next::Say(
+            Next::Decline(
                 "Deleted 1 file in d, which `windlass undo` brings back; the directory itself could not be deleted: rmdir: d is busy".into()
             )
         );
@@ -209,7 +214,7 @@ mod tests {
         let cut = "Absolute path: /w\nd/\nd/a\nMore than 2 entries found";
         assert_eq!(
             after("delete the directory d", 2, cut),
-            Next::Say("There is too much here for me to see all that is in d; I left it alone.".into())
+            Next::Decline("There is too much here for me to see all that is in d; I left it alone.".into())
         );
     }
 
@@ -235,7 +240,11 @@ mod tests {
     fn what_fails_is_not_counted_as_nothing() {
         for request in ["how many lines are there?", "how many functions are there", "grep TODO"] {
             let answer = after(request, 1, "unable to access `.`: no");
-            assert_eq!(answer, Next::Say("It did not work: unable to access `.`: no".into()), "{request}");
+            assert_eq!(
+                answer,
+                Next::Decline("It did not work: unable to access `.`: no".into()),
+                "{request}"
+            );
         }
     }
 
@@ -270,7 +279,7 @@ mod tests {
 
     #[test]
     fn long_requests_are_not_read_and_long_answers_are_cut() {
-        let Next::Say(answer) = after(&"a ".repeat(1 << 19), 0, "") else { panic!("it acts") };
+        let Next::Decline(answer) = after(&"a ".repeat(1 << 19), 0, "") else { panic!("it acts") };
         assert!(answer.contains("16384 bytes"), "{answer}");
         let rows = "x\n".repeat(1000);
         let Next::Say(answer) =

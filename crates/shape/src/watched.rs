@@ -83,8 +83,8 @@ impl Secrets {
             Event::Retrying { attempt, of, delay, reason } => {
                 Event::Retrying { attempt: *attempt, of: *of, delay: *delay, reason: text(reason) }
             }
-            Event::TurnCompleted { usage, refusals: refused } => {
-                Event::TurnCompleted { usage: *usage, refusals: refusals(refused) }
+            Event::TurnCompleted { usage, declined, refusals: refused } => {
+                Event::TurnCompleted { usage: *usage, declined: *declined, refusals: refusals(refused) }
             }
             Event::TurnFailed { message, usage, refusals: refused } => {
                 Event::TurnFailed { message: text(message), usage: *usage, refusals: refusals(refused) }

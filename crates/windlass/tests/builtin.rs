@@ -14,7 +14,9 @@ use std::{
 
 use serde::Deserialize;
 use serde_json::Value;
-use windlass::{Agent, ApprovalPolicy, Event, EventSink, Policy, SandboxMode, ToolCall, Toolset};
+use windlass::{
+    Agent, ApprovalPolicy, Content, Event, EventSink, Policy, SandboxMode, Stop, ToolCall, Toolset,
+};
 
 #[path = "builtin/project.rs"]
 mod project;
@@ -35,6 +37,9 @@ struct Row {
     /// And what it must not.
     #[serde(default)]
     not: Vec<String>,
+    /// Whether it counts as done although nothing was.
+    #[serde(default)]
+    done: bool,
     /// What files must hold afterwards; nothing, if they must be gone.
     #[serde(default)]
     files: BTreeMap<String, Option<String>>,
@@ -59,6 +64,7 @@ impl EventSink for Calls {
 struct Turn {
     calls: Vec<(String, Value)>,
     answer: String,
+    declined: bool,
 }
 
 /// Runs a request in a project of its own.
@@ -87,13 +93,13 @@ async fn run_after(before: &[String], ask: &str, place: &Path) -> Turn {
         agent.ask(ask).await.unwrap();
     }
     calls.0.lock().unwrap().clear();
-    let answer = agent.ask(ask).await.unwrap();
+    let report = agent.run(vec![Content::Text(ask.to_owned())], &Stop::default()).await;
     let calls = std::mem::take(&mut *calls.0.lock().unwrap());
     let calls = calls.iter().map(|call| {
         let input = call.input.as_str();
         (call.name.to_string(), serde_json::from_str(input).unwrap())
     });
-    Turn { calls: calls.collect(), answer }
+    Turn { calls: calls.collect(), answer: report.end.unwrap(), declined: report.declined }
 }
 
 impl Row {
@@ -171,16 +177,20 @@ async fn score(table: &str, check: impl Fn(&Row, &Turn) -> Vec<String>) -> (usiz
     (right * 100 / rows.len(), format!("{right} of {}{wrong}", rows.len()))
 }
 
+fn is_done(_: &Row, turn: &Turn) -> Vec<String> {
+    turn.declined.then(|| "it counts as not done".to_owned()).into_iter().collect()
+}
+
 #[tokio::test]
 async fn requests_the_rules_were_made_for_are_understood() {
-    let (percent, report) = score(include_str!("builtin/seen.jsonl"), |_, _| Vec::new()).await;
+    let (percent, report) = score(include_str!("builtin/seen.jsonl"), is_done).await;
     assert_eq!(percent, 100, "{report}");
 }
 
 /// Whoever makes rules must not look at what fails here; that is why it says only how many.
 #[tokio::test]
 async fn requests_the_rules_were_not_made_for_are_mostly_understood() {
-    let (percent, report) = score(include_str!("builtin/unseen.jsonl"), |_, _| Vec::new()).await;
+    let (percent, report) = score(include_str!("builtin/unseen.jsonl"), is_done).await;
     let report =
         if std::env::var_os("SHOW_UNSEEN").is_some() { &report } else { report.lines().next().unwrap() };
     assert!(percent >= 93, "{report}");
@@ -188,9 +198,11 @@ async fn requests_the_rules_were_not_made_for_are_mostly_understood() {
 
 #[tokio::test]
 async fn what_needs_judgement_or_an_answer_is_not_guessed() {
-    let changes = |_: &Row, turn: &Turn| {
+    let changes = |row: &Row, turn: &Turn| {
         let calls = turn.calls.iter().filter(|(name, _)| !READERS.contains(&name.as_str()));
-        calls.map(|(name, input)| format!("it called {name} {input}")).collect()
+        let calls = calls.map(|(name, input)| format!("it called {name} {input}"));
+        let wrong = (turn.declined == row.done).then(|| format!("declined: {}", turn.declined));
+        calls.chain(wrong).collect()
     };
     let (percent, report) = score(include_str!("builtin/declined.jsonl"), changes).await;
     assert_eq!(percent, 100, "{report}");

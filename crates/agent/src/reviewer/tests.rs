@@ -1,6 +1,6 @@
 //! What a reviewer is asked, and what becomes of its answer.
 
-use windlass_contract::{Input, ModelError, ModelInfo, ModelStream, Verdict};
+use windlass_contract::{Finish, Input, ModelError, ModelInfo, ModelStream, Verdict};
 
 use super::*;
 
@@ -24,7 +24,7 @@ impl ModelClient for FakeModel {
         self.heard.lock().unwrap().push(heard);
         let done = ModelEvent::Completed {
             usage: Some(Usage { output_tokens: 7, ..Usage::default() }),
-            more: false,
+            finish: Finish::Done,
         };
         let said = ModelEvent::Item(Item::message(Role::Assistant, self.says.to_owned()));
         Box::pin(async { Ok(Box::new(FakeStream(vec![done, said])) as Box<dyn ModelStream>) })

@@ -167,6 +167,7 @@ impl World {
             brake: Brake::default(),
             refusals: Refusals::default(),
             answer: String::new(),
+            declined: false,
         };
         let result = turn.run().await;
         let Turn { answer, spending, refusals, .. } = turn;
@@ -219,7 +220,7 @@ fn says(text: &str) -> Step {
 
 fn done(tokens: u64) -> Step {
     let usage = Usage { input_tokens: tokens, ..Usage::default() };
-    Step::Event(ModelEvent::Completed { usage: Some(usage), more: false })
+    Step::Event(ModelEvent::Completed { usage: Some(usage), finish: Finish::Done })
 }
 
 fn broken() -> Step {
@@ -416,7 +417,7 @@ async fn a_turn_ends_when_its_tokens_are_used() {
 
 #[tokio::test]
 async fn tokens_that_no_server_reports_are_estimated() {
-    let silent = || Step::Event(ModelEvent::Completed { usage: None, more: false });
+    let silent = || Step::Event(ModelEvent::Completed { usage: None, finish: Finish::Done });
     let asks = |id: &str| vec![says(&"word ".repeat(300)), call(id, "count"), silent()];
     let world = World::new([asks("c1"), asks("c2")]);
     let ended = world.turn().await;

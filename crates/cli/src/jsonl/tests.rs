@@ -42,7 +42,7 @@ fn a_call_that_changes_files_is_a_file_change() {
         Event::EditEnded { id, files, success: true, changed: Vec::new() },
         Event::CallEnded { call: patch, effects, outcome: done },
         Event::TurnDiff { diff: "diff".into() },
-        Event::TurnCompleted { usage, refusals: Vec::new() },
+        Event::TurnCompleted { usage, declined: false, refusals: Vec::new() },
     ]);
     let changes = json!([{"path": "a", "kind": "add"}, {"path": "c", "kind": "update"}]);
     let item = json!({"id": "item_0", "type": "file_change", "changes": changes, "status": "in_progress"});
@@ -89,7 +89,11 @@ fn a_turn_with_a_command_looks_as_clients_expect() {
             outcome: outcome(Status::Success, facts, false, None),
         },
         Event::Message { text: "done".into() },
-        Event::TurnCompleted { usage: Usage { input_tokens: 3, ..Usage::default() }, refusals: Vec::new() },
+        Event::TurnCompleted {
+            usage: Usage { input_tokens: 3, ..Usage::default() },
+            declined: false,
+            refusals: Vec::new(),
+        },
     ]);
     let outcome = json!({"status": "success", "verdict": {"success": false, "confidence": 100}, "receipt": {"duration_ms": 0}});
     assert_eq!(
@@ -145,7 +149,7 @@ fn a_plan_is_one_item_from_first_word_to_last() {
             outcome: outcome(Status::Success, Facts::None, true, None),
         },
         plan(PlanStatus::Completed),
-        Event::TurnCompleted { usage: Usage::default(), refusals: Vec::new() },
+        Event::TurnCompleted { usage: Usage::default(), declined: false, refusals: Vec::new() },
     ]);
     let shown: Vec<_> =
         lines[..3].iter().map(|line| (&line["type"], &line["item"]["id"], &line["item"]["items"])).collect();

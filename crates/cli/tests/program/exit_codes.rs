@@ -18,6 +18,30 @@ fn a_failed_turn_is_1() {
 }
 
 #[test]
+fn what_the_builtin_model_did_not_do_is_1() {
+    let user = User::new();
+    user.file("notes.txt", "buy paper\n");
+    for (request, code) in [
+        ("fly to the moon", 1),
+        ("飞到月球去", 1),
+        ("show nowhere.txt", 1),
+        ("replace foo with bar", 1),
+        ("search for \"TODO\"", 0),
+        ("find *.rs", 0),
+        ("hello", 0),
+        ("don't delete notes.txt", 0),
+    ] {
+        user.run(&["exec", request]).assert_code(code);
+        let ended = user.run(&["exec", "--json", request]);
+        ended.assert_code(code);
+        let last: serde_json::Value = serde_json::from_str(ended.stdout.lines().last().unwrap()).unwrap();
+        let declined = if code == 1 { json!(true) } else { json!(null) };
+        assert_eq!((&last["type"], &last["declined"]), (&json!("turn.completed"), &declined), "{request}");
+    }
+    user.run(&["exec", "--experimental-json", "fly to the moon"]).assert_code(0);
+}
+
+#[test]
 fn a_failed_command_is_the_models_business() {
     let user = User::new();
     let fail = json!({"name": "shell_command", "arguments": {"command": "false"}});

@@ -5,7 +5,7 @@ use std::collections::{HashSet, VecDeque};
 use serde::Deserialize;
 use serde_json::{Map, Value, json, value::to_raw_value};
 use windlass_contract::{
-    Body, CallId, Content, Input, Item, ModelError, ModelEvent, Raw, Role, ToolCall, Usage,
+    Body, CallId, Content, Finish, Input, Item, ModelError, ModelEvent, Raw, Role, ToolCall, Usage,
 };
 
 use super::{
@@ -340,7 +340,7 @@ impl Decoder {
         if !self.finished {
             self.finish(out);
         }
-        out.push_back(ModelEvent::Completed { usage: self.usage, more: false });
+        out.push_back(ModelEvent::Completed { usage: self.usage, finish: Finish::Done });
     }
 
     fn flush_reasoning(&mut self, out: &mut VecDeque<ModelEvent>) {

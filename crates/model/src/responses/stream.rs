@@ -7,7 +7,7 @@ use std::{collections::VecDeque, mem};
 
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Value, json, value::RawValue};
-use windlass_contract::{Body, Input, ModelError, ModelEvent, Usage};
+use windlass_contract::{Body, Finish, Input, ModelError, ModelEvent, Usage};
 
 use super::wire::{Head, Received};
 use crate::{
@@ -242,7 +242,8 @@ impl Decoder {
                 "the answer used all of its {limit} tokens and may be cut short"
             )));
         }
-        out.push_back(ModelEvent::Completed { usage, more: response.end_turn.0 == Some(false) });
+        let finish = if response.end_turn.0 == Some(false) { Finish::More } else { Finish::Done };
+        out.push_back(ModelEvent::Completed { usage, finish });
         Ok(())
     }
 

@@ -111,7 +111,7 @@ fn bodies(session: &Session) -> Vec<Body> {
 
 #[test]
 fn a_whole_session_loads_as_it_was() {
-    let done = Event::TurnCompleted { usage: Usage::default(), refusals: Vec::new() };
+    let done = Event::TurnCompleted { usage: Usage::default(), declined: false, refusals: Vec::new() };
     let session = Script::new()
         .turn("one")
         .user("hi")

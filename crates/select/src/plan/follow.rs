@@ -71,7 +71,7 @@ impl Memory {
     /// Keeps what a turn was about, if it came to an end.
     pub(super) fn take_up(&mut self, run: &Run<'_>, wanted: Wanted, end: &Planned<String>) {
         let told = run.told();
-        let says = matches!(wanted.goal, Goal::Say(_)) || matches!(end, Err(Next::Say(_)));
+        let says = matches!(wanted.goal, Goal::Say(_)) || matches!(end, Err(Next::Decline(_)));
         if matches!(end, Err(Next::Call { .. })) || told.is_empty() && (says || wanted.of_list) {
             return;
         }

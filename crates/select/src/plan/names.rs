@@ -131,7 +131,7 @@ impl Run<'_> {
         match found {
             Found::One(path) => Ok(path.to_owned()),
             Found::Several(paths) => Err(self.several(name, &paths)),
-            Found::None(near) => Err(Next::Say(self.nothing(none, name, &near))),
+            Found::None(near) => Err(Next::Decline(self.nothing(none, name, &near))),
         }
     }
 
@@ -143,13 +143,17 @@ impl Run<'_> {
         };
         near.truncate(OFFERED);
         let said = self.nothing(none, name, &near);
-        Next::Say(if near.is_empty() { said } else { format!("{said} {}", self.say(Phrase::WithPath, &[])) })
+        Next::Decline(if near.is_empty() {
+            said
+        } else {
+            format!("{said} {}", self.say(Phrase::WithPath, &[]))
+        })
     }
 
     fn several(&self, name: &str, paths: &[&str]) -> Next {
         self.tell_all(paths.iter().take(OFFERED).copied());
         let shown = paths.iter().take(OFFERED).map(|path| format!("\n  {path}"));
-        Next::Say(self.say(Phrase::SeveralFiles, &[name]) + &shown.collect::<String>())
+        Next::Decline(self.say(Phrase::SeveralFiles, &[name]) + &shown.collect::<String>())
     }
 
     fn nothing(&self, phrase: Phrase, name: &str, near: &[&str]) -> String {

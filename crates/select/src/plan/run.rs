@@ -24,8 +24,10 @@ const RUNNERS: [&str; 2] = ["shell_command", "run_tests"];
 pub(super) enum Next {
     /// It asks for a call.
     Call { tool: &'static str, input: String },
-    /// It says something, and the turn is over.
+    /// It answers, and the turn is over.
     Say(String),
+    /// It says why it does not do it, or what it must know first, and the turn is over.
+    Decline(String),
 }
 
 /// A result, or what must happen before there is one.
@@ -145,9 +147,9 @@ impl<'a> Run<'a> {
         self.language.say(phrase, blanks)
     }
 
-    /// A phrase that ends the turn.
+    /// A phrase that ends the turn with what was asked for not done.
     pub(super) fn ends(&self, phrase: Phrase, blanks: &[&str]) -> Next {
-        Next::Say(self.say(phrase, blanks))
+        Next::Decline(self.say(phrase, blanks))
     }
 
     /// A number, which may be larger where not everything was counted.
@@ -161,7 +163,7 @@ impl<'a> Run<'a> {
         let said = self.say(Phrase::Failed, &[output.trim()]);
         let read_only =
             ["read-only sandbox", "Read-only file system"].iter().any(|sign| output.contains(sign));
-        Next::Say(if read_only { format!("{said}\n{}", self.say(Phrase::ReadOnly, &[])) } else { said })
+        Next::Decline(if read_only { format!("{said}\n{}", self.say(Phrase::ReadOnly, &[])) } else { said })
     }
 
     /// A path as people write it here.

@@ -60,11 +60,17 @@ impl Run<'_> {
             Goal::Append { file, text } => self.unless_forbidden(reading, file)?.append(file, text),
             Goal::MakeDirectory { path } => self.unless_forbidden(reading, path)?.make_directory(path),
             Goal::DeleteDirectory { name } => self.unless_forbidden(reading, name)?.delete_directory(name),
-            Goal::Say(phrase @ (Phrase::Hello | Phrase::Unclear | Phrase::NeedsModel)) => {
-                Ok(format!("{}\n{}", self.say(*phrase, &[]), self.say(Phrase::Abilities, &[])))
+            Goal::Say(Phrase::Hello) => Ok(self.with_abilities(Phrase::Hello)),
+            Goal::Say(phrase @ (Phrase::LeftAlone | Phrase::NothingRun)) => Ok(self.say(*phrase, &[])),
+            Goal::Say(phrase @ (Phrase::Unclear | Phrase::NeedsModel)) => {
+                Err(Next::Decline(self.with_abilities(*phrase)))
             }
-            Goal::Say(phrase) => Ok(self.say(*phrase, &[])),
+            Goal::Say(phrase) => Err(self.ends(*phrase, &[])),
         }
+    }
+
+    fn with_abilities(&self, phrase: Phrase) -> String {
+        format!("{}\n{}", self.say(phrase, &[]), self.say(Phrase::Abilities, &[]))
     }
 
     /// What is said comes before what is asked for: *do not change anything* wins over an order to.
@@ -131,11 +137,6 @@ fn literal(text: &str) -> String {
         pattern.push(c);
         pattern
     })
-}
-
-/// Ends a turn with what is known by now.
-fn over<T>(said: String) -> Planned<T> {
-    Err(Next::Say(said))
 }
 
 #[cfg(test)]

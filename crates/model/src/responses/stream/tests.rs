@@ -50,9 +50,9 @@ fn show(event: ModelEvent) -> String {
                 other => format!("{other:?}{how}"),
             }
         }
-        ModelEvent::Completed { usage, more } => {
+        ModelEvent::Completed { usage, finish } => {
             let tokens = usage.map(|usage| (usage.input_tokens, usage.output_tokens));
-            format!("completed {tokens:?}{}", if more { " more" } else { "" })
+            format!("completed {tokens:?}{}", if finish == Finish::More { " more" } else { "" })
         }
         ModelEvent::Notice(text) => text,
     }

@@ -1,6 +1,6 @@
 //! Answers from the history of the project, and compares files.
 
-use super::{below, over, quote};
+use super::{below, quote};
 use crate::plan::{
     goal::{Commits, Since},
     phrases::Phrase,
@@ -115,7 +115,7 @@ impl Run<'_> {
         let author = printed.lines().find_map(|row| row.strip_prefix("author ")).unwrap_or_default();
         let shown = number.to_string();
         if !commit.bytes().all(|byte| byte.is_ascii_hexdigit()) || commit.bytes().all(|byte| byte == b'0') {
-            return over(self.say(Phrase::NotCommitted, &[&file, &shown]));
+            return Ok(self.say(Phrase::NotCommitted, &[&file, &shown]));
         }
         let (_, summary) = self.command(&format!("git show -s {COMMIT} {commit}"), &[0])?;
         let code = printed.lines().find_map(|row| row.strip_prefix('\t')).unwrap_or_default();

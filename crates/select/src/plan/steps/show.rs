@@ -8,7 +8,7 @@ use crate::plan::{
     phrases::Phrase,
     reading::Part,
     results::{self, hits, total},
-    run::{Planned, Run},
+    run::{Next, Planned, Run},
     steps::literal,
 };
 
@@ -68,7 +68,7 @@ impl Run<'_> {
                 Ok(self.say(Phrase::Empty, &[file]))
             }
             None if output == "offset exceeds file length" => {
-                Err(self.ends(Phrase::TooShort, &[file, &offset.to_string()]))
+                Err(Next::Say(self.say(Phrase::TooShort, &[file, &offset.to_string()])))
             }
             None => Err(self.failed(output)),
         }
@@ -100,7 +100,9 @@ impl Run<'_> {
         let output = self.call("grep_files", &json!({"pattern": pattern, "output_mode": "content"}))?;
         let found = hits(output).ok_or_else(|| self.failed(output))?.rows;
         if found.is_empty() {
-            return Err(self.ends(Phrase::NotDefined, &[name]));
+            let nowhere = self.say(Phrase::NotDefined, &[name]);
+            // Looked for and not found is an answer; not to be shown is none.
+            return if show { Err(Next::Decline(nowhere)) } else { Ok(nowhere) };
         }
         if !show || found.len() > SHOWN {
             let rows = found.iter().map(|hit| self.place_of(hit));
