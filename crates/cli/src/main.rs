@@ -50,6 +50,8 @@ use crate::{
 };
 
 fn main() -> ExitCode {
+    // Before anything starts a thread.
+    windlass::host::make_room_for_descriptors();
     let Cli { common, command } = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return usage(&error),

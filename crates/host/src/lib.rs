@@ -71,5 +71,5 @@ pub use attached::{Attached, Streams};
 pub use doctor::{Diagnosis, Missing};
 pub use files::commit::note::{Mended, mend};
 pub use machine::Machine;
-pub use sys::stdout_was_closed;
+pub use sys::{make_room_for_descriptors, stdout_was_closed};
 pub use window::Window;

@@ -46,6 +46,7 @@ pub(crate) mod landlock;
 #[cfg(target_os = "linux")]
 mod mounts;
 mod pid;
+mod room;
 #[cfg(target_os = "linux")]
 mod split;
 #[cfg(target_os = "linux")]
@@ -67,6 +68,7 @@ pub(crate) use failure::StartError;
 pub(crate) use pid::Pid;
 #[cfg(target_os = "linux")]
 use pid::exit;
+pub use room::make_room_for_descriptors;
 #[cfg(target_os = "linux")]
 pub(crate) use starter::Starters;
 #[cfg(target_os = "linux")]
