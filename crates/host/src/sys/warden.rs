@@ -59,7 +59,6 @@ pub(crate) fn start(
     let watched = arena.put(Watched { parent, given, plan, stack, last_words: last_words_number })?;
     let started = maker.start(libc::SIGTERM, watched)?.map_err(|failure| failure.explain(&[]))?;
     drop((stdio, last_words));
-    maker.prepare();
     Ok(Started { last_words: Some(words), ..started })
 }
 
@@ -118,7 +117,9 @@ fn stay_with(parent: libc::pid_t) {
         if libc::getppid() != parent {
             libc::_exit(127);
         }
-        libc::setsid();
+        // A group is enough to be killed by, and keeps away what a terminal sends. In a session of its own it would be a
+        // stranger to the scheduler, and wait behind everyone else's work each time it wakes.
+        libc::setpgid(0, 0);
         libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
         libc::prctl(libc::PR_SET_NAME, c"windlass-warden".as_ptr());
     }
@@ -190,7 +191,8 @@ impl Warden {
     fn end_group_unseen(&self) {
         // SAFETY: all zeros is a valid value, and it lives across the call; the rest are numbers and a C string.
         unsafe {
-            if libc::access(c"/proc/self/stat".as_ptr(), libc::F_OK) == 0 {
+            let mut own = [0_u8; 16];
+            if libc::readlink(c"/proc/self".as_ptr(), own.as_mut_ptr().cast(), own.len()) > 0 {
                 return;
             }
             let mut info: libc::siginfo_t = mem::zeroed();
