@@ -20,6 +20,8 @@ use windlass_host::Machine;
 
 const ROUNDS: usize = 300;
 
+const PAUSE: Duration = Duration::from_millis(3);
+
 fn main() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let run_in = |host: &Arc<dyn Host>, argv: &[&str]| {
@@ -109,12 +111,15 @@ fn plain() {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap();
 }
 
-/// Times both in turns, so that whatever else the machine does hits them alike.
+/// Times both in turns, so that whatever else the machine does hits them alike, with a pause after each, as there is between
+/// two calls of a model: so that neither pays for what the other has left to do.
 fn compare(one: &str, do_one: &dyn Fn(), other: &str, do_other: &dyn Fn()) {
     let time = |act: &dyn Fn()| {
         let begun = Instant::now();
         act();
-        begun.elapsed()
+        let taken = begun.elapsed();
+        std::thread::sleep(PAUSE);
+        taken
     };
     let (ones, others): (Vec<_>, Vec<_>) = (0..ROUNDS).map(|_| (time(do_one), time(do_other))).unzip();
     let growth = |times: &[Duration]| {

@@ -28,6 +28,9 @@ use crate::{
 /// How long the thread waits before it looks again after killed children that are still dying.
 const BURIAL_ROUND: Duration = Duration::from_millis(20);
 
+/// How long after a command somebody is made to stand by for the next one. Whoever has run their last command ends without.
+const PAUSE: Duration = Duration::from_millis(1);
+
 /// How long the last keeper waits for the thread to collect what it has made. Longer than that it stays only for a child
 /// that somebody still holds.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -60,9 +63,18 @@ impl Drop for Post {
 
 #[derive(Debug)]
 enum Job {
-    Start { order: Box<Order>, jobs: Sender<Job>, reply: Reply },
-    Inspect { protection: Box<Protection>, reply: oneshot::Sender<Vec<Denial>> },
+    Start {
+        order: Box<Order>,
+        jobs: Sender<Job>,
+        reply: Reply,
+    },
+    Inspect {
+        protection: Box<Protection>,
+        reply: oneshot::Sender<Vec<Denial>>,
+    },
     Bury(Pid, Option<Box<Protection>>),
+    /// A command is over, and there is time to prepare for the next.
+    Rest,
 }
 
 /// What is to be started, and behind what.
@@ -114,6 +126,7 @@ fn keep(inbox: &Receiver<Job>) {
     crate::sys::turns::short();
     let mut starters = Starters::default();
     let mut dying: Vec<(Pid, Option<Box<Protection>>)> = Vec::new();
+    let mut pause = false;
     loop {
         dying.retain(|(pid, protection)| {
             let stays = matches!(pid.try_collect(), Ok(None));
@@ -123,19 +136,28 @@ fn keep(inbox: &Receiver<Job>) {
             }
             stays
         });
-        let job = if dying.is_empty() {
-            inbox.recv().map_err(|_| RecvTimeoutError::Disconnected)
-        } else {
+        let job = if pause {
+            inbox.recv_timeout(PAUSE)
+        } else if !dying.is_empty() {
             inbox.recv_timeout(BURIAL_ROUND)
+        } else {
+            inbox.recv().map_err(|_| RecvTimeoutError::Disconnected)
         };
         match job {
             Ok(Job::Start { order, jobs, reply }) => {
+                // If others still run, nobody may stand by yet. They are made while the walls are drawn.
+                starters.prepare();
                 // If the caller is gone, the child comes back here, and dropping it kills it.
                 drop(reply.send(start(*order, jobs, &mut starters)));
             }
             // If nobody waits for the answer, what was found is still put right.
             Ok(Job::Inspect { protection, reply }) => drop(reply.send(inspect::inspect(&protection))),
+            Ok(Job::Rest) => pause = true,
             Ok(Job::Bury(pid, protection)) => dying.push((pid, protection)),
+            Err(RecvTimeoutError::Timeout) if pause => {
+                starters.prepare();
+                pause = false;
+            }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) if dying.is_empty() => return,
             Err(RecvTimeoutError::Disconnected) => thread::sleep(BURIAL_ROUND),
@@ -224,9 +246,12 @@ impl Drop for Child {
             self.kill();
             // Fails only if the thread has panicked, and then nobody is left to tell.
             drop(self.jobs.send(Job::Bury(self.started.pid, protection)));
-        } else if let Some(protection) = protection {
+            return;
+        }
+        if let Some(protection) = protection {
             let (reply, _nobody) = oneshot::channel();
             drop(self.jobs.send(Job::Inspect { protection, reply }));
         }
+        drop(self.jobs.send(Job::Rest));
     }
 }

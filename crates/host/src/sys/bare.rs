@@ -16,6 +16,12 @@ use crate::program::Program;
 #[derive(Debug, Default)]
 pub(crate) struct Starters;
 
+impl Starters {
+    /// Nobody can stand by.
+    #[expect(clippy::unused_self, reason = "elsewhere they are prepared")]
+    pub(crate) fn prepare(&self) {}
+}
+
 /// Starts a program in a session of its own, with the given descriptors and no others.
 pub(crate) fn start(
     program: &Program,

@@ -72,7 +72,6 @@ pub(crate) fn start(
     let started = maker.start(libc::SIGKILL, confined).map_err(making)?;
     let started = started.map_err(|failure| failure.explain(&blueprint.steps))?;
     drop((stdio, last_words));
-    maker.prepare();
     Ok(Started { last_words: Some(words), ..started })
 }
 

@@ -2,8 +2,8 @@
 //!
 //! A copy of this process would have to copy the tables of all its memory, 3 ms for 200 MB, and every page we write to
 //! afterwards would be copied, too. A starter is such a copy once: it gives back the memory it does not need, enters
-//! what its commands share, and makes small copies of itself. Its children are ours. One of them always stands by, made
-//! while the command before it runs, so that nobody waits for it. It sees our descriptors as they are until it is given
+//! what its commands share, and makes small copies of itself. Its children are ours. One of them stands by, made
+//! when the command before it is over: while it runs, it has the processors to itself. It sees our descriptors as they are until it is given
 //! something to do. What it has of us otherwise (user, limits, cgroup, umask, what already confines us) is as it was when
 //! the starter was made.
 //!
@@ -85,6 +85,11 @@ impl Starters {
         };
         starter.arena.clear();
         Ok(starter)
+    }
+
+    /// Has somebody stand by at every place where a command was started. To be called when there is time for it.
+    pub(crate) fn prepare(&self) {
+        self.0.iter().flatten().for_each(|(_, starter)| starter.prepare());
     }
 }
 
@@ -227,8 +232,8 @@ impl Starter {
         Ok(Err(Failure::read(said)))
     }
 
-    /// Has the next child made. To be called when there is time.
-    pub(super) fn prepare(&self) {
+    /// Has the next child made, unless it already is.
+    fn prepare(&self) {
         // A starter that is gone is noticed when it is needed.
         let told = self.expected.get() || say(self.orders.ours().mouth, &Another(0)).is_ok();
         self.expected.set(told);

@@ -95,7 +95,10 @@ impl Post {
                 exit();
             }
             for (begin, length) in spare {
-                libc::madvise(ptr::with_exposed_provenance_mut(*begin), *length, libc::MADV_DONTNEED);
+                let piece = ptr::with_exposed_provenance_mut(*begin);
+                libc::madvise(piece, *length, libc::MADV_DONTNEED);
+                // Children need not even know that it was there.
+                libc::madvise(piece, *length, libc::MADV_DONTFORK);
             }
         }
         if matches!(self.place, Place::Fenced(_)) { hold::filter_all(filter) } else { Ok(()) }
@@ -107,7 +110,8 @@ fn exit() -> ! {
     unsafe { libc::_exit(127) }
 }
 
-/// Pieces of this process's memory that no starter needs: all large ones that are no file's and not this thread's stack.
+/// Pieces of this process's memory that no starter needs: all large ones that are no file's and not this thread's stack, and
+/// those that nobody can use anyway.
 pub(super) fn spare() -> Vec<(usize, usize)> {
     let here = 0_u8;
     let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
@@ -121,9 +125,9 @@ fn spare_piece(line: &str, stack: usize) -> Option<(usize, usize)> {
     let name = fields.get(5).copied().unwrap_or_default();
     let (begin, end) = range.split_once('-')?;
     let (begin, end) = (usize::from_str_radix(begin, 16).ok()?, usize::from_str_radix(end, 16).ok()?);
-    let is_memory = inode == "0" && rights == "rw-p" && matches!(name, "" | "[heap]");
-    let is_spare = is_memory && end - begin >= SMALL && !(begin..end).contains(&stack);
-    is_spare.then_some((begin, end - begin))
+    let is_memory = inode == "0" && matches!(name, "" | "[heap]");
+    let is_large = rights == "rw-p" && end - begin >= SMALL && !(begin..end).contains(&stack);
+    (is_memory && (is_large || rights == "---p")).then_some((begin, end - begin))
 }
 
 /// Makes a process with a copy of our memory, in new namespaces where `flags` has them: its number and a descriptor of
@@ -161,6 +165,7 @@ mod tests {
         assert_eq!(piece("7f00-7f01 r"), None);
         assert_eq!(piece("10000000-10100000 rw-p 00000000 00:00 0 [heap]"), Some((0x1000_0000, 0x10_0000)));
         assert_eq!(piece("10000000-10100000 rw-p 00000000 00:00 0 "), Some((0x1000_0000, 0x10_0000)));
+        assert_eq!(piece("10000000-10001000 ---p 00000000 00:00 0 "), Some((0x1000_0000, 0x1000)));
         for line in [
             "10000000-10001000 rw-p 00000000 00:00 0 ",
             "10000000-10100000 r--p 00000000 00:00 0 ",
