@@ -6,10 +6,12 @@
 use serde_json::{Map, Value};
 
 mod assign;
+mod contest;
 mod date;
 mod mention;
 mod number;
 mod phrase;
+mod score;
 mod slot;
 mod valid;
 mod words;

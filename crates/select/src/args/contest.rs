@@ -1,0 +1,153 @@
+//! Mentions contend for slots: every pair is scored, and the best is taken first.
+
+use serde_json::{Number, Value, json};
+
+use super::{
+    mention::{Kind as Mentioned, Mention, Unit, is_cjk},
+    score::score,
+    slot::{Kind, Slot},
+    valid,
+};
+
+/// Below this an optional parameter stays empty.
+const SURE: i32 = 9;
+
+/// What a mention loses for a slot that cannot take it as it is. If it is still the best, it was meant and is wrong.
+const UNFIT: i32 = 2;
+
+/// Gives mentions to slots, the best pair first.
+pub(super) fn contend(text: &str, slots: &[Slot], mentions: &mut [Mention], values: &mut [Option<Value>]) {
+    let mut pairs = Vec::new();
+    for (at, slot) in slots.iter().enumerate().filter(|(at, _)| values[*at].is_none()) {
+        for (place, mention) in mentions.iter().enumerate() {
+            let score = score(
+                text,
+                slot,
+                mention,
+                place.checked_sub(1).map(|before| &mentions[before]),
+                mentions.get(place + 1),
+            );
+            if score <= 0 || !(slot.required || score >= SURE) {
+                continue;
+            }
+            let score = if suits(slot, mention) { score } else { score - UNFIT };
+            if score > 0 {
+                pairs.push((score, at, place));
+            }
+        }
+    }
+    // Among equals the earlier parameter gets the earlier mention.
+    pairs.sort_by_key(|(score, at, place)| (std::cmp::Reverse(*score), *at, *place));
+    let mut used = vec![false; mentions.len()];
+    for (_, at, place) in pairs {
+        if values[at].is_some() || used[place] {
+            continue;
+        }
+        let slot = &slots[at];
+        if slot.list {
+            let run = run(text, mentions, place, &used);
+            let items: Vec<Value> =
+                run.clone().filter_map(|place| value_of(slot, &mentions[place])).collect();
+            run.for_each(|place| used[place] = true);
+            values[at] = Some(Value::Array(items));
+            continue;
+        }
+        let joined = (slot.kind == Kind::Text && wants_state(slot))
+            .then(|| mentions.get(place + 1))
+            .flatten()
+            .filter(|next| {
+                next.kind == Mentioned::Name && text.get(mentions[place].end..next.start) == Some(", ")
+            });
+        values[at] = match joined {
+            Some(next) => {
+                used[place + 1] = true;
+                Some(Value::String(text[mentions[place].start..next.end].to_owned()))
+            }
+            None => value_of(slot, &mentions[place]),
+        };
+        used[place] = true;
+    }
+}
+
+/// Whether nothing in the schema of a slot speaks against a mention.
+fn suits(slot: &Slot, mention: &Mention) -> bool {
+    slot.list || value_of(slot, mention).is_none_or(|value| valid::fits(slot, &value))
+}
+
+fn wants_state(slot: &Slot) -> bool {
+    if slot.is_about(&["location", "place", "destination", "loc", "address"]) {
+        return true;
+    }
+    let description = slot.description.to_lowercase();
+    ["city and state", "city, state", "city and country", "city, country", ", ca", ", ny", ", wa"]
+        .iter()
+        .any(|form| description.contains(form))
+}
+
+/// The mentions around one that are listed with it: same kind, with only commas and conjunctions between.
+fn run(text: &str, mentions: &[Mention], place: usize, used: &[bool]) -> std::ops::Range<usize> {
+    let linked = |a: usize, b: usize| {
+        let between = text.get(mentions[a].end..mentions[b].start).unwrap_or("x");
+        let between: String = between
+            .to_lowercase()
+            .chars()
+            .filter(|c| !c.is_whitespace() && !",、，()[]（）%".contains(*c))
+            .collect();
+        let same = std::mem::discriminant(&mentions[a].kind) == std::mem::discriminant(&mentions[b].kind);
+        same && !used[a]
+            && !used[b]
+            && ["", "and", "or", "和", "与", "及", "以及", "&", "vs"].contains(&between.as_str())
+            && !text.get(mentions[a].end..mentions[b].start).unwrap_or_default().contains(')')
+    };
+    let mut start = place;
+    while start > 0 && linked(start - 1, start) {
+        start -= 1;
+    }
+    let mut end = place + 1;
+    while end < mentions.len() && linked(end - 1, end) {
+        end += 1;
+    }
+    start..end
+}
+
+/// A mention as the value of a slot, if it can be one.
+pub(super) fn value_of(slot: &Slot, mention: &Mention) -> Option<Value> {
+    match (slot.kind, &mention.kind) {
+        (Kind::Integer, Mentioned::Number { value, .. }) if value.fract() == 0.0 && value.abs() < 9e15 => {
+            format!("{value:.0}").parse::<i64>().ok().map(Value::from)
+        }
+        (Kind::Number, Mentioned::Number { value, unit }) => {
+            let share = *unit == Unit::Percent
+                && ["decimal", "0.05", "between 0 and 1", "fraction"]
+                    .iter()
+                    .any(|word| slot.description.to_lowercase().contains(word));
+            let share = share
+                || *unit == Unit::Percent
+                    && slot.is_about(&["rate", "interest"])
+                    && !slot.description.contains(is_cjk)
+                    && !slot.description.to_lowercase().contains("percent");
+            let value = if share { (value / 100.0 * 1e12).round() / 1e12 } else { *value };
+            Number::from_f64(value).map(Value::Number)
+        }
+        (Kind::Text, Mentioned::Date(date)) => {
+            let form = slot.description.to_lowercase();
+            Some(if form.contains("mm/dd/yyyy") {
+                json!(format!("{:02}/{:02}/{}", date.month, date.day, date.year))
+            } else if form.contains("dd/mm/yyyy") {
+                json!(format!("{:02}/{:02}/{}", date.day, date.month, date.year))
+            } else if form.contains("dd-mm-yyyy") {
+                json!(format!("{:02}-{:02}-{}", date.day, date.month, date.year))
+            } else {
+                json!(date.to_string())
+            })
+        }
+        (Kind::Text, Mentioned::Time(minutes)) => {
+            Some(json!(format!("{:02}:{:02}", minutes / 60, minutes % 60)))
+        }
+        (Kind::Text, Mentioned::Number { unit: Unit::Percent, .. }) => {
+            Some(json!(format!("{}%", mention.text)))
+        }
+        (Kind::Text, _) => Some(json!(mention.text)),
+        (Kind::Integer | Kind::Number | Kind::Boolean, _) => None,
+    }
+}
