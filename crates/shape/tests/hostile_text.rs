@@ -46,6 +46,12 @@ fn one_line_of_nothing_but_beginnings_is_read_once() {
         "é",
         "[]byte(",
         "(((((((",
+        "cookie: ",
+        "eyJ-",
+        "eyJ--",
+        "figd_",
+        "tskey-",
+        "chpasswd|",
     ];
     for beginning in beginnings {
         let cleaned = Secrets::default().clean(&only(beginning)).len();

@@ -163,7 +163,7 @@ pub(super) fn piped(line: &Line<'_>, word: Range<usize>, found: &mut Vec<Found>)
     let next = Next::at(word.end);
     let here = memchr::memmem::find(&line[word.end..line.len().min(word.end + MAX_PIPE)], b"<<<")
         .map(|at| skip(line, word.end + at + 3, b" "));
-    let Some(start) = here.or_else(|| echoed(&line[..word.start])) else { return next };
+    let Some(start) = here.or_else(|| echoed(line, &word)) else { return next };
     let range = unquoted(line, start);
     let is_pair = line[word].eq_ignore_ascii_case(b"chpasswd");
     let colon = memchr::memchr(b':', &line[range.clone()]).filter(|_| is_pair);
@@ -174,9 +174,12 @@ pub(super) fn piped(line: &Line<'_>, word: Range<usize>, found: &mut Vec<Found>)
     next
 }
 
-/// Where the text begins that a command prints into a pipe.
-fn echoed(line: &[u8]) -> Option<usize> {
+/// Where the text begins that a command prints into the pipe of a program.
+fn echoed(line: &[u8], program: &Range<usize>) -> Option<usize> {
+    let (name, line) = (&line[program.clone()], &line[..program.start]);
     let from = line.len().saturating_sub(MAX_PIPE);
+    // What is before the same program was printed for that one: a line of nothing else would cost its square.
+    let from = memchr::memmem::rfind(&line[from..], name).map_or(from, |at| from + at);
     let line = &line[..from + memchr::memrchr(b'|', &line[from..])?];
     let start = ["echo ", "printf ", "print "].iter().find_map(|command| {
         memchr::memmem::rfind(&line[from..], command.as_bytes()).map(|at| from + at + command.len())

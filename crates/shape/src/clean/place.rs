@@ -23,8 +23,11 @@ pub(super) const MAX_AUTHORITY: usize = 1024;
 /// The longest token of a header.
 const MAX_TOKEN: usize = 16 * 1024;
 
+/// The longest rest of a date in a cookie: ` 21 Oct 2026 07:28:00 GMT`.
+const MAX_DATE: usize = 32;
+
 /// A longer token that is no secret is not looked into.
-const LONG_TOKEN: usize = 128;
+pub(super) const LONG_TOKEN: usize = 128;
 
 /// A shorter user of an address is no key.
 const MIN_KEY_USER: usize = 16;
@@ -159,14 +162,18 @@ pub(super) fn registry(line: &Line<'_>, word: Range<usize>, found: &mut Vec<Foun
 /// `Cookie:` and `Set-Cookie:`: values that identify someone.
 pub(super) fn cookie(line: &Line<'_>, word: Range<usize>, found: &mut Vec<Found>) -> Next {
     const NAMES: &[&[u8]] = &[b"sess", b"sid", b"auth", b"token", b"jwt", b"csrf", b"remember", b"login"];
-    let end = line[word.end..]
-        .iter()
-        .position(|byte| b"\"'\r".contains(byte))
-        .map_or(line.len(), |at| word.end + at);
-    let mut start = word.end;
-    while start < end {
-        let stop = memchr::memchr(b';', &line[start..end]).map_or(end, |at| start + at);
-        if let Some(equals) = memchr::memchr(b'=', &line[start..stop]) {
+    static ENDS: Bytes = Bytes::space_and(b";\"'");
+    let mut at = word.end;
+    loop {
+        let start = skip(line, at, b" ");
+        let stop = start + ENDS.until(&line[start..]);
+        let equals = memchr::memchr(b'=', &line[start..stop]);
+        if equals.is_none() && at == word.end {
+            // Where no cookie is, something else may be.
+            return beyond(&word, &(start..stop));
+        }
+        // Others only say something about the one before: `HttpOnly`.
+        if let Some(equals) = equals {
             let name = line[start..start + equals].to_ascii_lowercase();
             let range = start + equals + 1..stop;
             let text = &line[range.clone()];
@@ -177,9 +184,17 @@ pub(super) fn cookie(line: &Line<'_>, word: Range<usize>, found: &mut Vec<Found>
                 found.push(Found::value(line, range, "cookie", "value of a cookie that identifies someone"));
             }
         }
-        start = stop + 1;
+        let Some(next) = cookie_after(line, stop) else { return Next::at(stop) };
+        at = next;
     }
-    Next::at(end.max(word.end))
+}
+
+/// Where the next cookie starts behind one that ends here. A date may be between, which has spaces in it.
+fn cookie_after(line: &[u8], stop: usize) -> Option<usize> {
+    let rest = &line[stop..line.len().min(stop + MAX_DATE)];
+    let semicolon = memchr::memchr(b';', rest)?;
+    let is_date = |byte: &u8| byte.is_ascii_alphanumeric() || b" :,-".contains(byte);
+    rest[..semicolon].iter().all(is_date).then_some(stop + semicolon + 1)
 }
 
 /// `session=…` outside of a header, as in options of programs.
@@ -277,7 +292,7 @@ pub(super) fn skip(line: &[u8], at: usize, bytes: &[u8]) -> usize {
 
 /// Where to go on after a word that is followed by no secret: behind what follows, if that is long. A line of nothing but
 /// such words would cost its square otherwise.
-fn beyond(word: &Range<usize>, token: &Range<usize>) -> Next {
+pub(super) fn beyond(word: &Range<usize>, token: &Range<usize>) -> Next {
     Next::at(if token.len() > LONG_TOKEN { token.end } else { word.end })
 }
 

@@ -1,6 +1,6 @@
 //! Key formats: the table in `rules.txt`, and matching one of its patterns.
 
-use std::sync::LazyLock;
+use std::{ops::Range, sync::LazyLock};
 
 use super::{bytes::Bytes, value};
 
@@ -115,6 +115,17 @@ fn bytes(class: u8) -> &'static Bytes {
 impl Rule {
     /// Where a key that starts at the start of the text ends, if there is one.
     pub(super) fn end(&self, text: &[u8]) -> Option<usize> {
+        let end = self.form_end(text)?;
+        let key = &text[self.prefix.len()..end];
+        let is_cut_short =
+            matches!(self.parts.last(), Some(Part::Class { class: b'h' | b'H' | b'U' | b'w', .. }))
+                && text.get(end).is_some_and(u8::is_ascii_alphanumeric);
+        let is_real = !is_cut_short && (!value::is_placeholder_key(key) || self.checksum_holds(key));
+        is_real.then_some(end)
+    }
+
+    /// Where what has the form of a key ends, also if it was made up.
+    fn form_end(&self, text: &[u8]) -> Option<usize> {
         let mut at = 0;
         for part in &self.parts {
             match *part {
@@ -127,12 +138,7 @@ impl Rule {
                 }
             }
         }
-        let key = &text[self.prefix.len()..at];
-        let is_cut_short =
-            matches!(self.parts.last(), Some(Part::Class { class: b'h' | b'H' | b'U' | b'w', .. }))
-                && text.get(at).is_some_and(u8::is_ascii_alphanumeric);
-        let is_real = !is_cut_short && (!value::is_placeholder_key(key) || self.checksum_holds(key));
-        is_real.then_some(at)
+        Some(at)
     }
 
     /// Whether the last six characters are the checksum of the others, in base 62.
@@ -146,10 +152,20 @@ impl Rule {
 
 /// The rule and the end of a key that starts here.
 pub(super) fn key_at(text: &[u8]) -> Option<(&'static Rule, usize)> {
-    let [first, second] = *text.first_chunk()?;
+    rules_at(text).iter().find_map(|rule| Some((*rule, rule.end(text)?)))
+}
+
+/// What only has the form of a key and starts at this place of a line; nothing, if there is no such thing.
+pub(super) fn made_up_at(line: &[u8], at: usize) -> Range<usize> {
+    let text = &line[at..];
+    at..at + rules_at(text).iter().find_map(|rule| rule.form_end(text)).unwrap_or(0)
+}
+
+/// The rules whose keys may begin as this text does.
+fn rules_at(text: &[u8]) -> &'static [&'static Rule] {
     let starts = &*BY_START;
-    let list = usize::from(starts.lists[place(first, second)]);
-    starts.rules[list].iter().find_map(|rule| Some((*rule, rule.end(text)?)))
+    let list = text.first_chunk().map_or(0, |[first, second]| starts.lists[place(*first, *second)]);
+    &starts.rules[usize::from(list)]
 }
 
 fn crc32(bytes: &[u8]) -> u32 {

@@ -7,7 +7,8 @@ use super::{
     found::{Found, Next},
     keys,
     line::Line,
-    option, place,
+    option,
+    place::{self, beyond},
     rules::{self, RULES},
     spoken, token,
     words::Words,
@@ -159,11 +160,9 @@ impl Search {
                 None => Next::at(at.start + 1),
             },
             Anchor::End => Next::at(at.start + 1),
-            Anchor::Key(otherwise) => match key(line, &at, found) {
-                Some(next) => next,
-                None => otherwise
-                    .map_or_else(|| Next::at(at.start + 1), |matcher| matcher(line, at.clone(), found)),
-            },
+            Anchor::Key(otherwise) => {
+                key(line, &at, found).unwrap_or_else(|| made_up(line, at, otherwise, found))
+            }
         };
         Hit::Next(next)
     }
@@ -181,6 +180,16 @@ fn key(line: &[u8], at: &Range<usize>, found: &mut Vec<Found>) -> Option<Next> {
     }
     found.push(Found { range, label: rule.label, why: rule.what });
     Some(Next::at(resume))
+}
+
+/// Goes on where no key is. What only has the form of one and is long is not looked into: a line of nothing but such would cost its
+/// square.
+fn made_up(line: &Line<'_>, at: Range<usize>, otherwise: Option<Matcher>, found: &mut Vec<Found>) -> Next {
+    let beyond = beyond(&(at.start..at.start + 1), &rules::made_up_at(line, at.start));
+    match otherwise.map(|matcher| matcher(line, at, found)) {
+        Some(next) => Next { resume: next.resume.max(beyond.resume), ..next },
+        None => beyond,
+    }
 }
 
 /// Whether a word starts here: also after `\n`, `%3D` and the end of a terminal sequence, whose last letter is not part of it.

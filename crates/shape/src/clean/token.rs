@@ -10,9 +10,12 @@ use super::{
     found::{Found, Next},
     line::Line,
     option::unquoted,
-    place::{MAX_AUTHORITY, STANDARD, URL_SAFE, skip},
+    place::{MAX_AUTHORITY, STANDARD, URL_SAFE, beyond, skip},
     scan, value,
 };
+
+/// So much of the header of a web token is decoded.
+const MAX_HEADER: usize = 2048;
 
 /// The block of a private key in base64, as in files for Kubernetes.
 pub(super) fn encoded_key(line: &Line<'_>, start: Range<usize>, found: &mut Vec<Found>) -> Next {
@@ -47,13 +50,14 @@ pub(super) fn jwt(line: &Line<'_>, start: Range<usize>, found: &mut Vec<Found>) 
     }
     let part = |at: usize| at + PART.run(&line[at.min(line.len())..]);
     let header = part(start.start);
-    let decoded = URL_SAFE.decode(&line[start.start..header.min(start.start + 2048)]).unwrap_or_default();
+    let decoded =
+        URL_SAFE.decode(&line[start.start..header.min(start.start + MAX_HEADER)]).unwrap_or_default();
     let is_header = decoded.starts_with(b"{\"")
         && [&b"\"alg\""[..], b"\"typ\"", b"\"enc\"", b"\"kid\"", b"\"k\""]
             .iter()
             .any(|key| memchr::memmem::find(&decoded, key).is_some());
     if !is_header {
-        return Next::at(start.end);
+        return beyond(&start, &(start.start..header.min(start.start + MAX_HEADER)));
     }
     let mut end = header;
     let mut parts = 1;
