@@ -216,7 +216,7 @@ impl Cleaner {
                     }
                     range.end
                 }
-                Hit::Head { .. } => range.end,
+                Hit::Head { .. } | Hit::Middle => range.end,
                 Hit::Block { title } => {
                     let body = keys::body_in_line(&piece[title.end..]);
                     found.push(Found {
@@ -273,6 +273,14 @@ impl Cleaner {
                 Hit::End => {
                     untitled(&text[..range.start], blocks, edits);
                     (at, blocks) = (range.end, range.end);
+                }
+                Hit::Middle => {
+                    let start = keys::body_above(text, place.start).max(blocks);
+                    let mut block = Block::new();
+                    take_lines(&mut block, &text[start..place.start]);
+                    edits.push(Edit::Drop { range: start..place.start });
+                    self.block = Some(block);
+                    at = place.start;
                 }
                 Hit::Head { start } => {
                     self.block = Some(Block::framed(&line[..start]));
@@ -372,10 +380,14 @@ fn untitled(before: &[u8], from: usize, edits: &mut Vec<Edit>) {
     let start = keys::body_above(before, line).max(from);
     if start < line {
         let mut block = Block::new();
-        before[start..line].split_inclusive(|byte| *byte == b'\n').for_each(|line| block.take(line));
+        take_lines(&mut block, &before[start..line]);
         edits.push(Edit::Drop { range: start..line });
         edits.push(Edit::block(line, &block));
     }
+}
+
+fn take_lines(block: &mut Block, lines: &[u8]) {
+    lines.split_inclusive(|byte| *byte == b'\n').for_each(|line| block.take(line));
 }
 
 /// The line around a place, without its end.

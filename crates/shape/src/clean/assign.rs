@@ -124,8 +124,10 @@ impl Named<'_> {
             Separator::Column => {
                 let is_password = self.kind == Kind::Password && value::is_secret(text, written, self.kind);
                 let is_hex_key = self.kind == Kind::Key && text.len() >= 64;
-                (is_mixed(text) || is_hex_key) && value::is_random(text, 12)
-                    || has_both_cases(text) && text.len() >= 12 && is_password
+                // What a colon follows is a name itself.
+                self.byte(range.end) != b':'
+                    && ((is_mixed(text) || is_hex_key) && value::is_random(text, 12)
+                        || has_both_cases(text) && text.len() >= 12 && is_password)
             }
         };
         let is_phrase = || {

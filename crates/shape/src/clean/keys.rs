@@ -60,6 +60,9 @@ pub(super) const HEADS: [&[u8]; 28] = [
     b"lHcE",
     b"lKUE",
 ];
+/// What is in the middle of a private key of RSA, at each of the three places it can have in base64: the public exponent, and
+/// that another number follows it. In a certificate and in a public key none does. Other lines of a key are like any base64.
+pub(super) const MIDDLES: [&[u8]; 3] = [b"AgMBAAECgg", b"IDAQABAoI", b"CAwEAAQKC"];
 /// What the first of a sequence of numbers begins with, and how far it is from what follows its length.
 const LONG: &[u8] = b"MII";
 const LENGTH: usize = 6;
@@ -182,6 +185,11 @@ pub(super) fn first_start(line: &[u8], at: &Range<usize>) -> Option<usize> {
     // Whoever begins a block here relies on this line being of it.
     let is_body = || Block::framed(&line[..start]).part(line) == Part::Body;
     (starts_here && is_key && is_body()).then_some(start)
+}
+
+/// Whether what was found at a place makes its line one of the middle of a private key.
+pub(super) fn is_middle(line: &[u8], at: &Range<usize>) -> bool {
+    MIDDLES.contains(&&line[at.clone()]) && WIDTH.contains(&body_length(frame::bare(line).trim_ascii()))
 }
 
 /// Where the lines start that end here and are of one key, if a key ends here. The last of them may be shorter than the

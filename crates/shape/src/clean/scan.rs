@@ -84,10 +84,11 @@ enum Anchor {
     Matcher(Matcher),
     /// The start of a key; if it is none, a matcher may still make something of it.
     Key(Option<Matcher>),
-    /// The start of a block, the end of one, and how its first line begins.
+    /// The start of a block, the end of one, how its first line begins, and what is in its middle.
     Block,
     End,
     Head,
+    Middle,
 }
 
 /// What was found at a place.
@@ -98,6 +99,8 @@ pub(super) enum Hit {
     Block { title: Range<usize> },
     /// One ends here whose title may not have been there.
     End,
+    /// This line is of the middle of one.
+    Middle,
     /// This is the first line of one without a title, which starts here.
     Head { start: usize },
 }
@@ -120,6 +123,7 @@ impl Search {
         anchors.extend(keys::TITLES.map(|title| (title, Anchor::Block)));
         anchors.extend(keys::ENDS.map(|end| (end, Anchor::End)));
         anchors.extend(keys::HEADS.map(|head| (head, Anchor::Head)));
+        anchors.extend(keys::MIDDLES.map(|middle| (middle, Anchor::Middle)));
         let spelled: Vec<_> =
             ANCHORS.iter().map(|(text, matcher)| (text.to_ascii_lowercase(), *matcher)).collect();
         for rule in RULES.iter() {
@@ -159,7 +163,8 @@ impl Search {
                 Some(start) => return Hit::Head { start },
                 None => Next::at(at.start + 1),
             },
-            Anchor::End => Next::at(at.start + 1),
+            Anchor::Middle if keys::is_middle(line, &at) => return Hit::Middle,
+            Anchor::End | Anchor::Middle => Next::at(at.start + 1),
             Anchor::Key(otherwise) => {
                 key(line, &at, found).unwrap_or_else(|| made_up(line, at, otherwise, found))
             }

@@ -51,6 +51,9 @@ impl Named<'_> {
         if spaced > at {
             spaced = self.skip_offer(spaced);
         }
+        if let Some(value) = self.after_verb(spaced) {
+            return Some((Separator::Phrase, value));
+        }
         let separator = match (self.byte(spaced), self.byte(spaced + 1)) {
             // A comparison, or what counts if there is no such variable.
             (b'=', b'=') | (b'|', b'|') | (b'?', b'?') => (Separator::Quotes, spaced + 2),
@@ -103,7 +106,9 @@ impl Named<'_> {
             return Some((Separator::Phrase, at + end + 1));
         }
         // `is set to`, `changed to`
-        if is_word(&[b"is", b"was", b"to", b"set", b"reset", b"changed", b"updated"]) {
+        if is_word(&[b"is", b"was", b"to", b"set", b"reset", b"changed", b"updated"])
+            || self.kind == Kind::Password && is_word(&[b"es", b"est", b"ist", b"lautet", b"jest", b"er"])
+        {
             let value = self.skip_spaces(at + word);
             let next = &self.line[value..];
             if [&b"generated"[..], b"set to ", b"to ", b"changed to "]
@@ -126,6 +131,16 @@ impl Named<'_> {
             return Some((Separator::Plain, at));
         }
         Some((if is_directive { Separator::Flag } else { Separator::Column }, at))
+    }
+
+    /// Behind what says `is` in other languages: `密码是 value`, `la password è value`, `Пароль — value`.
+    fn after_verb(&self, at: usize) -> Option<usize> {
+        const VERBS: [&str; 9] = ["是", "为", "為", "は", "는", "은", "é", "è", "—"];
+        let rest = self.line.get(at..).filter(|rest| !rest.first().is_none_or(u8::is_ascii))?;
+        let verb = VERBS.iter().find(|verb| rest.starts_with(verb.as_bytes()))?;
+        let rest = &rest[verb.len()..];
+        let colon = [":", "："].iter().find(|colon| rest.starts_with(colon.as_bytes()));
+        Some(at + verb.len() + colon.map_or(0, |colon| colon.len()))
     }
 
     /// Past what a prompt offers: `AWS Secret Access Key [None]: `

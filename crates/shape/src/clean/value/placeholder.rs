@@ -2,7 +2,7 @@
 
 use std::{ops::Range, sync::LazyLock};
 
-use super::tally::{BRACKET, TEMPLATE, Tally};
+use super::tally::{BRACKET, TEMPLATE, Tally, tally};
 use crate::clean::{
     memo::{self, About},
     words::Words,
@@ -104,14 +104,22 @@ pub(in crate::clean) fn is_placeholder(value: &[u8]) -> bool {
             || !value[word.clone()].iter().all(u8::is_ascii_alphabetic)
             || is_edge(value, word.start.checked_sub(1)) && is_edge(value, Some(word.end))
     };
+    // `abc123XYZ!` is what people choose where a password must have everything.
+    let is_chosen = |word: &Range<usize>| value[word.clone()].starts_with(b"abc") && has_everything(value);
     let mut at = 0;
     let named = std::iter::from_fn(|| {
         let (_, word) = PLACEHOLDERS.find(value, at)?;
         at = word.start + 1;
         Some(word)
     })
-    .any(|word| counts(&word));
+    .any(|word| counts(&word) && !is_chosen(&word));
     named || value.len() > 2 && value.iter().all(|byte| *byte == value[0])
+}
+
+/// Whether there are letters of both cases, digits, and signs that join nothing.
+fn has_everything(value: &[u8]) -> bool {
+    let Tally { lower, upper, digits, symbols, spaces, .. } = tally(value);
+    lower > 0 && upper > 0 && digits > 0 && symbols > 0 && spaces == 0
 }
 
 fn is_edge(value: &[u8], at: Option<usize>) -> bool {
