@@ -28,9 +28,6 @@ use crate::{
 /// How long the thread waits before it looks again after killed children that are still dying.
 const BURIAL_ROUND: Duration = Duration::from_millis(20);
 
-/// How long after a command somebody is made to stand by for the next one. Whoever has run their last command ends without.
-const PAUSE: Duration = Duration::from_millis(1);
-
 /// How long the last keeper waits for the thread to collect what it has made. Longer than that it stays only for a child
 /// that somebody still holds.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -126,7 +123,6 @@ fn keep(inbox: &Receiver<Job>) {
     crate::sys::turns::short();
     let mut starters = Starters::default();
     let mut dying: Vec<(Pid, Option<Box<Protection>>)> = Vec::new();
-    let mut pause = false;
     loop {
         dying.retain(|(pid, protection)| {
             let stays = matches!(pid.try_collect(), Ok(None));
@@ -136,12 +132,10 @@ fn keep(inbox: &Receiver<Job>) {
             }
             stays
         });
-        let job = if pause {
-            inbox.recv_timeout(PAUSE)
-        } else if !dying.is_empty() {
-            inbox.recv_timeout(BURIAL_ROUND)
-        } else {
+        let job = if dying.is_empty() {
             inbox.recv().map_err(|_| RecvTimeoutError::Disconnected)
+        } else {
+            inbox.recv_timeout(BURIAL_ROUND)
         };
         match job {
             Ok(Job::Start { order, jobs, reply }) => {
@@ -152,12 +146,8 @@ fn keep(inbox: &Receiver<Job>) {
             }
             // If nobody waits for the answer, what was found is still put right.
             Ok(Job::Inspect { protection, reply }) => drop(reply.send(inspect::inspect(&protection))),
-            Ok(Job::Rest) => pause = true,
+            Ok(Job::Rest) => starters.prepare(),
             Ok(Job::Bury(pid, protection)) => dying.push((pid, protection)),
-            Err(RecvTimeoutError::Timeout) if pause => {
-                starters.prepare();
-                pause = false;
-            }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) if dying.is_empty() => return,
             Err(RecvTimeoutError::Disconnected) => thread::sleep(BURIAL_ROUND),
