@@ -8,7 +8,7 @@ mod properties;
 use libfuzzer_sys::fuzz_target;
 
 /// As long as a line is made of one input.
-const LINE_BYTES: usize = 256 * 1024;
+const LINE_BYTES: usize = 16 * 1024;
 
 fuzz_target!(|input: (Vec<u8>, Vec<u8>)| {
     let (text, cuts) = input;
