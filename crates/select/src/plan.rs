@@ -63,7 +63,7 @@ impl ModelClient for Planner {
         let finish = if matches!(next, Next::Decline(_)) { Finish::Declined } else { Finish::Done };
         let body = match next {
             Next::Call { tool, input } => {
-                let id = format!("{BUILTIN}_{}", prompt.history.len()).into();
+                let id = id(prompt).into();
                 Body::Call(ToolCall { id, name: tool.into(), input: Input::Json(input) })
             }
             Next::Say(text) | Next::Decline(text) => {
@@ -84,6 +84,12 @@ impl ModelStream for Answer {
     fn next(&mut self) -> BoxFuture<'_, Option<Result<ModelEvent, ModelError>>> {
         Box::pin(async { self.0.pop_front().map(Ok) })
     }
+}
+
+/// What a call is known by: no other conversation has it, or `windlass undo` could not tell which is meant.
+fn id(prompt: Prompt<'_>) -> String {
+    let thread = prompt.thread.as_str();
+    format!("{BUILTIN}_{}_{}", thread.rsplit('-').next().unwrap_or(thread), prompt.history.len())
 }
 
 /// What comes next in a conversation. Earlier turns are gone through again, for what this one may refer to.
@@ -187,6 +193,18 @@ mod tests {
             after("show b.rs", 2, listing),
             Next::Decline("There is no file `b.rs` here. Did you mean src/a.rs?".into())
         );
+    }
+
+    #[test]
+    fn no_two_conversations_have_a_call_of_the_same_name() {
+        let tools = Cached::new(Vec::new());
+        let ids = [("0199-aa", 1), ("0199-bb", 1), ("0199-bb", 2)].map(|(thread, length)| {
+            let history: Vec<_> = (0..length).map(|_| said("hi")).collect();
+            let (instructions, parallel_calls, output_schema) = ("", false, None);
+            let (thread, history) = (&thread.into(), history.as_slice());
+            id(Prompt { thread, instructions, history, tools: &tools, parallel_calls, output_schema })
+        });
+        assert_eq!(ids, ["builtin_aa_1", "builtin_bb_1", "builtin_bb_2"]);
     }
 
     #[test]
