@@ -191,6 +191,8 @@ pub struct Found {
     pub files: Vec<FoundFile>,
     /// Whether there is more than the limit.
     pub more: bool,
+    /// How many files there are in all, and how many of their lines fit.
+    pub total: (u64, u64),
     /// How many files and directories were passed over because they may not be read.
     pub denied: u64,
 }

@@ -20,6 +20,9 @@ use crate::{file_error, list_dir::in_one_line};
 const DEFAULT_LIMIT: usize = 100;
 const MOST: usize = 2000;
 
+/// From how many rows on the sum is told.
+const LONG: usize = 20;
+
 /// The longest a search may take.
 const TIME_LIMIT: Duration = Duration::from_secs(30);
 
@@ -215,6 +218,10 @@ impl Mode {
         if found.more {
             rows.push("(there are more; narrow the search or raise `limit`)".to_owned());
         }
+        if self == Self::Count && rows.len() > LONG {
+            let (files, lines) = found.total;
+            rows.push(format!("(in all: {files} files, {lines} lines)"));
+        }
         rows.join("\n")
     }
 }
@@ -257,7 +264,12 @@ mod tests {
                 .map(|(number, fits, text)| FoundLine { number: *number, fits: *fits, text: (*text).into() })
                 .collect(),
         };
-        Found { files: vec![FoundFile { path: "/w/b".into(), ..file.clone() }, file], more: false, denied: 3 }
+        Found {
+            files: vec![FoundFile { path: "/w/b".into(), ..file.clone() }, file],
+            more: false,
+            total: (2, 4),
+            denied: 3,
+        }
     }
 
     async fn call(found: Found, input: &str) -> Result<Output, ToolError> {
@@ -274,7 +286,7 @@ mod tests {
         let lines = [(1, false, "x"), (2, true, "needle"), (9, true, "needles")];
         assert_eq!(text(found(&[]), r#"{"pattern":"n"}"#).await, "/w/b\n/w/a");
         assert_eq!(text(found(&[]), r#"{"pattern":"n","output_mode":"count"}"#).await, "/w/b:2\n/w/a:2");
-        let more = Found { more: true, files: found(&lines).files.split_off(1), denied: 0 };
+        let more = Found { more: true, files: found(&lines).files.split_off(1), ..Found::default() };
         assert_eq!(
             text(more, r#"{"pattern":"n","output_mode":"content"}"#).await,
             "/w/a-1-x\n/w/a:2:needle\n--\n/w/a:9:needles\n(there are more; narrow the search or raise `limit`)"
@@ -282,6 +294,14 @@ mod tests {
         assert_eq!(text(Found::default(), r#"{"pattern":"n"}"#).await, "No matches found.");
         let data = call(found(&[]), r#"{"pattern":"n"}"#).await.unwrap().data;
         assert_eq!(data, Some(json!({"files": 2, "more": false, "denied": 3})));
+    }
+
+    #[tokio::test]
+    async fn many_counts_are_told_in_all_as_well() {
+        let file = found(&[]).files.remove(0);
+        let many = Found { more: true, total: (30, 90), files: vec![file; LONG], denied: 0 };
+        let told = text(many, r#"{"pattern":"n","output_mode":"count"}"#).await;
+        assert!(told.ends_with("raise `limit`)\n(in all: 30 files, 90 lines)"), "{told}");
     }
 
     #[tokio::test]

@@ -50,8 +50,10 @@ pub(super) fn search(
     if stop.is_cancelled() {
         return Err(FileError::Cancelled);
     }
-    let (files, more) = pile.into_inner().unwrap_or_else(PoisonError::into_inner).newest();
-    Ok(Found { files, more, denied: denied.load(Ordering::Relaxed) })
+    let mut pile = pile.into_inner().unwrap_or_else(PoisonError::into_inner);
+    pile.cut();
+    let Pile { files, more, total, .. } = pile;
+    Ok(Found { files, more, total, denied: denied.load(Ordering::Relaxed) })
 }
 
 fn threads() -> usize {
@@ -192,15 +194,17 @@ struct Pile {
     weight: usize,
     limit: usize,
     more: bool,
+    total: (u64, u64),
 }
 
 impl Pile {
     fn new(search: &Search) -> Self {
-        Self { files: Vec::new(), weight: 0, limit: search.limit, more: false }
+        Self { files: Vec::new(), weight: 0, limit: search.limit, more: false, total: (0, 0) }
     }
 
     fn add(&mut self, file: FoundFile) {
         self.weight += weight(&file);
+        self.total = (self.total.0 + 1, self.total.1.saturating_add(file.count));
         self.files.push(file);
         if self.weight > self.limit.saturating_mul(4).saturating_add(1000) {
             self.cut();
@@ -220,11 +224,6 @@ impl Pile {
         self.more |= kept < self.files.len();
         self.files.truncate(kept);
         self.weight = self.files.iter().map(weight).sum();
-    }
-
-    fn newest(mut self) -> (Vec<FoundFile>, bool) {
-        self.cut();
-        (self.files, self.more)
     }
 }
 

@@ -99,15 +99,33 @@ fn marked(row: &str, mark: char) -> impl Iterator<Item = Hit<'_>> {
     })
 }
 
-/// How many lines fit in each file: `path:3`.
-pub(super) fn counts(output: &str) -> Option<Rows<(&str, u64)>> {
-    let rows = output.lines().filter_map(|row| row.rsplit_once(':'));
-    Rows::of(output, rows.filter_map(|(path, count)| Some((path, count.parse().ok()?))).collect())
+/// How many lines fit in each file, and in all.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Counts<'a> {
+    pub(super) rows: Vec<(&'a str, u64)>,
+    /// Whether there are files beside those.
+    pub(super) cut: bool,
+    pub(super) files: u64,
+    pub(super) lines: u64,
+    /// Whether those numbers may be larger.
+    pub(super) more: bool,
 }
 
-/// The sum of what was counted.
-pub(super) fn total(counts: &[(&str, u64)]) -> u64 {
-    counts.iter().fold(0, |total, (_, count)| total.saturating_add(*count))
+/// How many lines fit in each file: `path:3`; and after many of them, in all.
+pub(super) fn counts(output: &str) -> Option<Counts<'_>> {
+    let rows = output.lines().filter_map(|row| row.rsplit_once(':'));
+    let rows = rows.filter_map(|(path, count)| Some((path, count.parse().ok()?))).collect();
+    let Rows { rows, more: cut } = Rows::of(output, rows)?;
+    let all = output.lines().next_back().and_then(in_all);
+    let sum = || rows.iter().fold(0, |sum: u64, (_, count)| sum.saturating_add(*count));
+    let (files, lines) = all.unwrap_or_else(|| (rows.len() as u64, sum()));
+    Some(Counts { rows, cut, files, lines, more: cut && all.is_none() })
+}
+
+/// `(in all: 3 files, 7 lines)`
+fn in_all(row: &str) -> Option<(u64, u64)> {
+    let (files, lines) = row.strip_prefix("(in all: ")?.strip_suffix(" lines)")?.split_once(" files, ")?;
+    Some((files.parse().ok()?, lines.parse().ok()?))
 }
 
 /// How a command ended, and what it printed.
@@ -142,9 +160,15 @@ mod tests {
 
     #[test]
     fn to_fail_is_not_to_find_nothing() {
-        assert_eq!(counts("No matches found."), Some(Rows { rows: vec![], more: false }));
+        let none = Counts { rows: vec![], cut: false, files: 0, lines: 0, more: false };
+        assert_eq!(counts("No matches found."), Some(none));
         assert_eq!(counts("unable to access `zero.txt`: it is a device"), None);
-        assert_eq!(counts("a:1\n…9 tokens truncated…\nb:2").map(|found| found.more), Some(true));
+        let cut = "a:1\n…9 tokens truncated…\nb:2";
+        let some = Counts { rows: vec![("a", 1), ("b", 2)], cut: true, files: 2, lines: 3, more: true };
+        assert_eq!(counts(cut), Some(some));
+        let all = format!("{cut}\n(in all: 9 files, 90 lines)");
+        let all = counts(&all).map(|found| (found.files, found.lines, found.more));
+        assert_eq!(all, Some((9, 90, false)));
     }
 
     #[test]

@@ -84,6 +84,7 @@ fn the_file_that_changed_last_comes_first_and_the_limit_keeps_it() {
     }
     assert_eq!(scene.names(&search("needle")), ["c", "a", "b"]);
     let two = scene.found(&Search { limit: 2, ..search("needle") }).unwrap();
+    assert_eq!(two.total.0, 3);
     assert_eq!((two.files.len(), two.more), (2, true));
     assert!(!scene.found(&Search { limit: 3, ..search("needle") }).unwrap().more);
     assert_eq!(scene.names(&search("nothing")), Vec::<String>::new());

@@ -6,7 +6,7 @@ use super::{below, search::MOST};
 use crate::plan::{
     phrases::Phrase,
     reading::Scope,
-    results::{Rows, counts, hits, total},
+    results::{Counts, counts, hits},
     run::{Planned, Run},
 };
 
@@ -19,16 +19,12 @@ const TESTS: &str = r"^\s*(#\[(\w+::)?test\b|(async )?def test_|func Test[A-Z]|(
 impl Run<'_> {
     pub(super) fn count_lines(&self, scope: &Scope) -> Planned<String> {
         let found = self.counted_in(scope, "^")?;
-        Ok(match found.rows.as_slice() {
-            [(path, count)] => {
-                self.tell(path, None);
-                self.say(Phrase::CountLines, &[self.short(path), &count.to_string()])
-            }
-            files => {
-                let total = self.number(&total(files), found.more);
-                self.say(Phrase::CountAllLines, &[&total, &self.number(&files.len(), found.more)])
-            }
-        })
+        if let [(path, count)] = found.rows.as_slice() {
+            self.tell(path, None);
+            return Ok(self.say(Phrase::CountLines, &[self.short(path), &count.to_string()]));
+        }
+        let [lines, files] = [found.lines, found.files].map(|count| self.number(&count, found.more));
+        Ok(self.say(Phrase::CountAllLines, &[&lines, &files]))
     }
 
     pub(super) fn count_files(&self, scope: &Scope) -> Planned<String> {
@@ -52,18 +48,18 @@ impl Run<'_> {
     }
 
     pub(super) fn count_tests(&self, scope: &Scope) -> Planned<String> {
-        let Rows { rows: files, more } = self.counted_in(scope, TESTS)?;
+        let found = self.counted_in(scope, TESTS)?;
         let within = self.shown_scope(scope);
-        if files.is_empty() {
+        if found.rows.is_empty() {
             return Ok(self.say(Phrase::NoTests, &[&within]));
         }
-        let [tests, number] = [self.number(&total(&files), more), self.number(&files.len(), more)];
+        let [tests, number] = [found.lines, found.files].map(|count| self.number(&count, found.more));
         let heading = self.say(Phrase::CountTests, &[&tests, &number, &within]);
-        Ok(below(heading, files.iter().map(|file| self.file_count(file))))
+        Ok(below(heading, found.rows.iter().map(|file| self.file_count(file))))
     }
 
     /// How many lines of each file fit a pattern.
-    pub(super) fn counted_in(&self, scope: &Scope, pattern: &str) -> Planned<Rows<(&str, u64)>> {
+    pub(super) fn counted_in(&self, scope: &Scope, pattern: &str) -> Planned<Counts<'_>> {
         let mut arguments = self.within(scope)?;
         for (key, value) in
             [("pattern", json!(pattern)), ("output_mode", json!("count")), ("limit", json!(MOST))]

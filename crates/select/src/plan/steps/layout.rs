@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::plan::{
     phrases::Phrase,
     reading::Scope,
-    results::{Listing, Rows, total},
+    results::Listing,
     run::{Planned, Run},
     words,
 };
@@ -51,12 +51,12 @@ const MANIFESTS: [&str; 12] = [
 impl Run<'_> {
     pub(super) fn layout(&self) -> Planned<String> {
         let listing = self.everything(".")?;
-        let Rows { rows: lines, more } = self.counted_in(&Scope::default(), "^")?;
-        let [files, total] =
-            [self.number(&listing.files.len(), listing.more), self.number(&total(&lines), more)];
-        let mut answer = vec![self.say(Phrase::Project, &[&files, &total])];
-        answer.extend((listing.more || more).then(|| self.say(Phrase::Cut, &[])));
-        answer.extend(self.languages(&lines));
+        let counted = self.counted_in(&Scope::default(), "^")?;
+        let files = self.number(&listing.files.len(), listing.more);
+        let lines = self.number(&counted.lines, counted.more);
+        let mut answer = vec![self.say(Phrase::Project, &[&files, &lines])];
+        answer.extend((listing.more || counted.cut).then(|| self.say(Phrase::Cut, &[])));
+        answer.extend(self.languages(&counted.rows));
         answer.extend(self.directories(&listing));
         let named = |names: &[&str]| pick(&listing, |path| names.contains(&last(path)));
         for (phrase, found) in [

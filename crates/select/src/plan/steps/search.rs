@@ -7,7 +7,7 @@ use crate::plan::{
     goal::Want,
     phrases::Phrase,
     reading::Scope,
-    results::{Hit, Rows, counts, hits, total},
+    results::{Counts, Hit, Rows, counts, hits},
     run::{Planned, Run},
 };
 
@@ -42,12 +42,12 @@ impl Run<'_> {
     }
 
     /// In which files a text is and how often, if it is anywhere.
-    fn counted(&self, text: &str, found: &Rows<(&str, u64)>, want: Want) -> Option<String> {
+    fn counted(&self, text: &str, found: &Counts<'_>, want: Want) -> Option<String> {
         let files = Some(&found.rows).filter(|files| !files.is_empty())?;
-        let number = self.number(&files.len(), found.more);
+        let number = self.number(&found.files, found.more);
         let heading = match want {
             Want::Files => self.say(Phrase::InFiles, &[text, &number]),
-            _ => self.say(Phrase::CountHits, &[text, &self.number(&total(files), found.more), &number]),
+            _ => self.say(Phrase::CountHits, &[text, &self.number(&found.lines, found.more), &number]),
         };
         Some(below(heading, files.iter().map(|file| self.file_count(file))))
     }

@@ -7,7 +7,7 @@ use crate::plan::{
     names::Found,
     phrases::Phrase,
     reading::Part,
-    results::{self, hits, total},
+    results::{self, hits},
     run::{Next, Planned, Run},
     steps::literal,
 };
@@ -90,7 +90,7 @@ impl Run<'_> {
         let output =
             self.call("grep_files", &json!({"pattern": "^", "path": file, "output_mode": "count"}))?;
         let counts = results::counts(output).ok_or_else(|| self.failed(output))?;
-        Ok(total(&counts.rows))
+        Ok(counts.lines)
     }
 
     /// Where something is defined, and its code.
