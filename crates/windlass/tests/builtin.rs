@@ -312,6 +312,35 @@ async fn a_directory_is_deleted_only_by_its_path_and_only_whole() {
 }
 
 #[tokio::test]
+async fn lines_are_counted_to_the_end_however_many_files_there_are() {
+    let repository = repository(&[]);
+    let place = repository.path().canonicalize().unwrap();
+    for at in 0..2500 {
+        fs::write(place.join(format!("{at}.txt")), "a\nb\n").unwrap();
+    }
+    let answer = run("how many lines are there?", &place).await.answer;
+    assert_eq!(answer, "5000 lines in 2500 files");
+    let answer = run("一共有多少行", &place).await.answer;
+    assert_eq!(answer, "2500 个文件，共 5000 行");
+}
+
+/// A command in the sandbox may have places of its own, and names it must not make.
+#[tokio::test]
+async fn what_is_told_as_made_is_there() {
+    let repository = repository(&[("a.txt", "a\n")]);
+    let place = repository.path().canonicalize().unwrap();
+    let elsewhere = std::env::temp_dir().join(format!("{}.txt", place.file_name().unwrap().display()));
+    let own = |name: &str| (name.to_owned(), place.join(name));
+    for (name, path) in [(elsewhere.display().to_string(), elsewhere), own(".vscode"), own("new")] {
+        for ask in [format!("copy a.txt to \"{name}\""), format!("make a directory called \"{name}\"")] {
+            let turn = run(&ask, &place).await;
+            assert_eq!(turn.declined, !path.exists(), "{ask}: {}", turn.answer);
+            let _ = fs::remove_file(&path).or_else(|_| fs::remove_dir(&path));
+        }
+    }
+}
+
+#[tokio::test]
 async fn text_is_appended_to_whatever_a_file_ends_with() {
     let long = "x".repeat(3000);
     for before in ["", "a\n", "a", "a\n\n", "\n", &long] {

@@ -100,6 +100,9 @@ phrases! {
     RunsNothing:
         "You said that nothing may be run, and this takes a command, so I did not do it.",
         "你说了不要运行任何命令，而这需要运行命令，所以我没有做。";
+    Contradiction:
+        "You said that nothing may be run, and also to change {0}: which is it? I did nothing.",
+        "你说了不要运行任何命令，又要改动 {0}：到底要哪一个？我什么都没有做。";
     NothingRun: "I ran nothing: you said what not to run.", "我什么都没有运行：你说了不要运行什么。";
     TheTests: "the tests", "测试";
     Question:
@@ -198,9 +201,19 @@ phrases! {
     NotCommitted: "{0}, line {1}, is not committed yet.", "{0} 第 {1} 行还没有提交。";
     Created: "Created {0}.", "已新建 {0}。";
     Replaced: "Replaced `{0}` with `{1}` in {2}.", "已把 {2} 中的 `{0}` 替换为 `{1}`。";
-    Copied: "Copied {0} to {1}.", "已把 {0} 复制为 {1}。";
+    NotMade:
+        "The command ended well, but {0} is not there: the sandbox does not let commands make it.",
+        "命令成功结束，但 {0} 并不存在：沙箱不允许命令创建它。";
+    Passing:
+        "In this sandbox commands have a /tmp of their own, which is gone at the end, so I did not make {0}. Name a place in this directory.",
+        "在这个沙箱里命令有自己的 /tmp，结束后就消失，所以我没有创建 {0}。请写一个在当前目录里的位置。";
+    Copied:
+        "Copied {0} to {1}. `windlass undo` does not take back what commands do.",
+        "已把 {0} 复制为 {1}。`windlass undo` 不能撤销命令所做的事。";
     Appended: "Added `{0}` at the end of {1}.", "已在 {1} 末尾追加 `{0}`。";
-    MadeDirectory: "Made the directory {0}.", "已新建目录 {0}。";
+    MadeDirectory:
+        "Made the directory {0}. `windlass undo` does not take back what commands do.",
+        "已新建目录 {0}。`windlass undo` 不能撤销命令所做的事。";
     DeletedDirectory:
         "Deleted the directory {0} with {1} files; `windlass undo` brings the files back.",
         "已删除目录 {0} 和其中 {1} 个文件；`windlass undo` 可以恢复这些文件。";

@@ -42,6 +42,8 @@ pub(super) struct Run<'a> {
     pub(super) runs_nothing: bool,
     /// Where work happens.
     cwd: &'a str,
+    /// Whether commands run in a sandbox, which has a `/tmp` of its own.
+    walled: bool,
     done: Vec<Done<'a>>,
     /// A plan only asks and tells, so it is handed around unchanged; this is the one thing it leaves.
     told: RefCell<Vec<Place>>,
@@ -63,12 +65,13 @@ pub(super) struct Place {
 }
 
 impl<'a> Run<'a> {
-    fn new(request: String, cwd: &'a str) -> Self {
+    fn new(request: String, Surroundings { cwd, walled }: Surroundings<'a>) -> Self {
         Self {
             language: Language::of(&request),
             request,
             runs_nothing: false,
             cwd,
+            walled,
             done: Vec::new(),
             told: RefCell::default(),
         }
@@ -77,16 +80,18 @@ impl<'a> Run<'a> {
     /// The last turns of a conversation in the directory where it is now; the one at work is apart.
     pub(super) fn turns(history: &'a [Cached<Item>]) -> (VecDeque<Self>, Self) {
         let mut earlier = VecDeque::new();
-        let mut run = Self::new(String::new(), "");
-        let mut cwd = "";
+        let mut around = Surroundings::default();
+        let mut run = Self::new(String::new(), around);
         for item in history {
             match &item.get().body {
-                Body::Message { role: Role::User, content } => match directory(content) {
-                    Some(directory) => cwd = directory,
-                    None => {
-                        earlier.push_back(std::mem::replace(&mut run, Self::new(Content::join(content), cwd)))
+                Body::Message { role: Role::User, content } => {
+                    if let Some(surroundings) = surroundings(content) {
+                        around = surroundings;
+                    } else {
+                        let next = Self::new(Content::join(content), around);
+                        earlier.push_back(std::mem::replace(&mut run, next));
                     }
-                },
+                }
                 Body::Call(call) => {
                     let input = call.input.as_str();
                     run.done.push(Done { id: &call.id, tool: call.name.as_str(), input, output: None });
@@ -166,6 +171,20 @@ impl<'a> Run<'a> {
         Next::Decline(if read_only { format!("{said}\n{}", self.say(Phrase::ReadOnly, &[])) } else { said })
     }
 
+    /// Whether what a command writes there is gone when the session ends.
+    pub(super) fn is_passing(&self, path: &str) -> bool {
+        let mut parts = Vec::new();
+        let whole = if path.starts_with('/') { path.to_owned() } else { format!("{}/{path}", self.cwd) };
+        for part in whole.split('/').filter(|part| !part.is_empty() && *part != ".") {
+            match part {
+                ".." => parts.truncate(parts.len().saturating_sub(1)),
+                part => parts.push(part),
+            }
+        }
+        let is_own = format!("/{}/", parts.join("/")).starts_with(&format!("{}/", self.cwd));
+        self.walled && parts.first() == Some(&"tmp") && !is_own
+    }
+
     /// A path as people write it here.
     pub(super) fn short<'p>(&self, path: &'p str) -> &'p str {
         let inside = path.strip_prefix(self.cwd).filter(|_| !self.cwd.is_empty());
@@ -173,12 +192,21 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Where work happens, if that is what the program around the model says here.
-fn directory(content: &[Content]) -> Option<&str> {
+/// Where work happens, and behind what.
+#[derive(Clone, Copy, Default)]
+struct Surroundings<'a> {
+    cwd: &'a str,
+    walled: bool,
+}
+
+/// What the program around the model says of that, if it does here.
+fn surroundings(content: &[Content]) -> Option<Surroundings<'_>> {
     let [Content::Text(text)] = content else { return None };
     let inner = text.strip_prefix("<environment_context>")?;
-    let cwd = inner.split_once("<cwd>").and_then(|(_, rest)| rest.split_once("</cwd>"));
-    Some(cwd.map_or("", |(cwd, _)| cwd))
+    let told = |open: &str, close: &str| Some(inner.split_once(open)?.1.split_once(close)?.0);
+    let mode = told("<sandbox_mode>", "</sandbox_mode>");
+    let walled = mode.is_some_and(|mode| ["read-only", "workspace-write"].contains(&mode));
+    Some(Surroundings { cwd: told("<cwd>", "</cwd>").unwrap_or_default(), walled })
 }
 
 /// What a tool said, without what Windlass thinks of it: that is for models, which can think about it too.

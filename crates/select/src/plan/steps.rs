@@ -73,9 +73,14 @@ impl Run<'_> {
         format!("{}\n{}", self.say(phrase, &[]), self.say(Phrase::Abilities, &[]))
     }
 
-    /// What is said comes before what is asked for: *do not change anything* wins over an order to.
+    /// What is said comes before what is asked for: *do not change anything* wins over an order to. *Do not run anything*
+    /// may mean the same, or commands only.
     fn unless_forbidden(&self, reading: &Reading, name: &str) -> Planned<&Self> {
-        if reading.changes_nothing { Err(self.ends(Phrase::ChangesNothing, &[name])) } else { Ok(self) }
+        match reading {
+            Reading { changes_nothing: true, .. } => Err(self.ends(Phrase::ChangesNothing, &[name])),
+            Reading { runs_nothing: true, .. } => Err(self.ends(Phrase::Contradiction, &[name])),
+            _ => Ok(self),
+        }
     }
 
     /// Nobody can say what a command changes.

@@ -34,7 +34,11 @@ pub(super) fn delete_directory(reading: &Reading) -> Option<Goal> {
     if !reading.begins_with(Word::Delete, &LOOKING) || !reading.has(Word::Directory) {
         return None;
     }
-    let name = only_name(reading, "delete remove rm erase whole entire", "删除 删掉 移除 删了 删 掉 整个")?;
+    let name = only_name(
+        reading,
+        "delete remove rm erase whole entire all everything its contents inside with including",
+        "删除 删掉 移除 删了 删 掉 整个 及其 以及 连同 里面 其中 所有 全部 内容 东西 一起 一并 和 都",
+    )?;
     Some(Goal::DeleteDirectory { name })
 }
 
@@ -68,7 +72,9 @@ pub(super) fn copy(reading: &Reading) -> Option<Goal> {
 
 /// `append "x" to a.txt`, 在 a.txt 末尾追加“x”.
 pub(super) fn append(reading: &Reading) -> Option<Goal> {
-    if !reading.begins_with(Word::Append, &LOOKING) {
+    let [names, quoted] = [reading.names(), reading.quoted()];
+    let is_added = reading.pieces.iter().any(adds) && names.len() == 1 && quoted.len() == 1;
+    if !is_added && !reading.begins_with(Word::Append, &LOOKING) {
         return None;
     }
     // 加一行: one line is what is added anyway.
@@ -77,15 +83,27 @@ pub(super) fn append(reading: &Reading) -> Option<Goal> {
         pieces,
         reading,
         "append add write put insert line text at end of",
-        "追加 加到 添加 加上 加 写 末尾 最后 结尾 行 文本 内容 往 尾部",
+        "追加 加到 添加 增加 加上 加入 加进 加 写 末尾 最后 结尾 行 文本 内容 往 向 尾部 里面",
     );
-    match (&reading.names()[..], &reading.quoted()[..]) {
+    match (&names[..], &quoted[..]) {
         ([file], [text]) if plain => {
             Some(Goal::Append { file: (*file).to_owned(), text: (*text).to_owned() })
         }
         ([_], []) => Some(Goal::Say(Phrase::WhichText)),
         ([], [_]) => Some(Goal::Say(Phrase::WhichFile)),
         _ => None,
+    }
+}
+
+/// `add`, 添加: with a text and a file that is what an order to append says.
+fn adds(piece: &Piece) -> bool {
+    match piece {
+        Piece::Word(word) => word.eq_ignore_ascii_case("add"),
+        // 加一行 ends in a number.
+        Piece::Glyphs(text) => {
+            text.ends_with('加') || ["添加", "加上", "加入", "加进"].iter().any(|word| text.contains(word))
+        }
+        _ => false,
     }
 }
 
@@ -133,7 +151,7 @@ pub(super) fn create(reading: &Reading) -> Option<Goal> {
     let plain = says_only(
         reading,
         "create make new touch write add empty with content contents containing contain contains text saying says which and put",
-        "新建 创建 建立 建 写入 写上 写 内容 是 包含 空 新 并 且 在 生成 文本",
+        "新建 创建 建立 建 里面 写入 写上 写 内容 是 包含 空 新 并 且 在 生成 文本",
     );
     let content = match reading.quoted()[..] {
         [] => String::new(),

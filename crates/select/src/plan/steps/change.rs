@@ -54,7 +54,7 @@ impl Run<'_> {
         let file = self.own_file(from)?;
         self.unless_there(to)?;
         self.tell(to, None);
-        self.command(&format!("cp -- {} {}", quote(&file), quote(to)), &[0])?;
+        self.make(&format!("cp -- {} {}", quote(&file), quote(to)), to)?;
         Ok(self.say(Phrase::Copied, &[&file, to]))
     }
 
@@ -79,7 +79,7 @@ impl Run<'_> {
 
     pub(super) fn make_directory(&self, path: &str) -> Planned<String> {
         self.unless_there(path)?;
-        self.command(&format!("mkdir -p -- {}", quote(path)), &[0])?;
+        self.make(&format!("mkdir -p -- {}", quote(path)), path)?;
         Ok(self.say(Phrase::MadeDirectory, &[path]))
     }
 
@@ -88,10 +88,6 @@ impl Run<'_> {
     pub(super) fn delete_directory(&self, name: &str) -> Planned<String> {
         let directory = self.own_directory(name)?;
         let inside = self.deletable(directory)?;
-        // Known before the first file is gone: what is left of a directory takes a command.
-        if self.runs_nothing {
-            return Err(self.ends(Phrase::RunsNothing, &[]));
-        }
         let path = |below: &&str| format!("{directory}/{below}");
         let files: Vec<_> = inside.files.iter().map(path).collect();
         if !files.is_empty() {
@@ -166,9 +162,23 @@ impl Run<'_> {
         if self.is_there(path)? { Err(self.ends(Phrase::Exists, &[path])) } else { Ok(()) }
     }
 
+    /// Has a command make something, and looks whether it is there then.
+    fn make(&self, line: &str, path: &str) -> Planned<()> {
+        if self.is_passing(path) {
+            return Err(self.ends(Phrase::Passing, &[path]));
+        }
+        self.command(line, &[0])?;
+        // A look of its own: the first one was before the command.
+        if self.look_at(path, 2)? { Ok(()) } else { Err(self.ends(Phrase::NotMade, &[path])) }
+    }
+
     /// Whether there is a file of this name. A listing cannot tell: it lacks what is ignored and what is elsewhere.
     fn is_there(&self, path: &str) -> Planned<bool> {
-        let output = self.call("read_file", &json!({"file_path": path, "limit": 1}))?;
+        self.look_at(path, 1)
+    }
+
+    fn look_at(&self, path: &str, lines: u64) -> Planned<bool> {
+        let output = self.call("read_file", &json!({"file_path": path, "limit": lines}))?;
         match results::unreadable(output) {
             None => Ok(true),
             Some(why) if why.ends_with("does not exist") => Ok(false),
