@@ -227,8 +227,8 @@ impl Named<'_> {
             let is_call = text.contains(&b'(') && text.contains(&b')') || text.contains(&b'[');
             return (range, if is_call { Written::Bare } else { Written::Environment });
         }
-        let end = self.line.value_end(at) - at;
-        (at..at + bare(&rest[..end.min(rest.len())]), Written::Bare)
+        let text = self.line.value(at);
+        (at..at + bare(&text[..text.len().min(rest.len())]), Written::Bare)
     }
 
     /// Whether the name starts a line such as `NAME=value` or `export NAME=value`, without a space at the `=`.
@@ -285,10 +285,11 @@ fn quoted(rest: &[u8], open: usize, slashes: usize, quote: u8, at: usize) -> Ran
     at + start..at + rest.len().max(start)
 }
 
-/// How much of a text without spaces is a value: brackets and stops at its end belong to what is around it.
+/// How much of a text without spaces is a value: brackets and stops at its end belong to what is around it. What is too long
+/// to be one stays so.
 fn bare(text: &[u8]) -> usize {
     let is_around = |byte: &u8| matches!(byte, b')' | b']' | b'}' | b'.' | b':');
-    if !text.last().is_some_and(is_around) || has_open(text) {
+    if text.len() > value::MAX_BYTES || !text.last().is_some_and(is_around) || has_open(text) {
         return text.len();
     }
     text.iter().rposition(|byte| !is_around(byte)).map_or(0, |last| last + 1)
@@ -296,7 +297,8 @@ fn bare(text: &[u8]) -> usize {
 
 /// Whether a bracket was opened in the text, so that the one at its end is its own.
 fn has_open(text: &[u8]) -> bool {
-    text.iter().any(|byte| b"([{".contains(byte))
+    static OPEN: Bytes = Bytes::of(b"([{");
+    text.iter().any(|byte| OPEN.has(*byte))
 }
 
 fn is_quote(byte: u8) -> bool {

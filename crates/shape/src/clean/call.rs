@@ -59,7 +59,7 @@ pub(super) fn called(line: &Line<'_>, name: Range<usize>, found: &mut Vec<Found>
 fn nth_quoted(line: &[u8], from: usize, nth: usize) -> Option<Range<usize>> {
     let (mut at, mut seen) = (from, 0);
     loop {
-        let open = at + line[at..].iter().position(|byte| b"\"')".contains(byte))?;
+        let open = at + memchr::memchr3(b'"', b'\'', b')', &line[at..])?;
         if line[open] == b')' {
             return None;
         }

@@ -10,7 +10,7 @@ use std::{
 
 use memchr::memmem::Finder;
 
-use super::{bytes::Bytes, labels};
+use super::{bytes::Bytes, labels, line::Line};
 
 /// What a block begins and ends with.
 const BEGIN: &[u8] = b"-----BEGIN ";
@@ -78,6 +78,8 @@ const WIDTH: std::ops::RangeInclusive<usize> = 60..=80;
 const BETWEEN: usize = 8;
 /// The longest frame that is remembered.
 const FRAME: usize = 512;
+/// So far in front of a key the sequences may begin that colour it.
+const COLOURS: usize = 64;
 
 /// A block that has begun.
 #[derive(Debug, Clone)]
@@ -170,26 +172,44 @@ fn names_private([usual, ssh]: [&[u8]; 2], text: &[u8]) -> Option<usize> {
     is_private.then_some(text.len() - title.len() + length + dashes.len())
 }
 
+/// What a line as a whole says about private keys.
+#[derive(Debug)]
+pub(super) struct Shape {
+    is_body: bool,
+    /// How many letters of base64 it has, if it has nothing else.
+    letters: usize,
+}
+
+impl Shape {
+    pub(super) fn of(line: &[u8]) -> Self {
+        let is_body = Block::new().part(line) == Part::Body;
+        Self { is_body, letters: body_length(frame::bare(line).trim_ascii()) }
+    }
+}
+
 /// Where the key starts in its line, if what was found at a place makes that the first line of one.
-pub(super) fn first_start(line: &[u8], at: &Range<usize>) -> Option<usize> {
+pub(super) fn first_start(line: &Line<'_>, at: &Range<usize>) -> Option<usize> {
     let start = match &line[at.clone()] {
         [b'I', b'B', ..] => at.start.checked_sub(LENGTH).filter(|start| line[*start..].starts_with(LONG))?,
         found => HEADS.contains(&found).then_some(at.start)?,
     };
-    let before = frame::bare(&line[..start]);
+    let before = frame::bare(&line[start.saturating_sub(COLOURS)..start]);
     let starts_here = matches!(&*before, b"+" | b"-") || !before.last().is_some_and(|byte| is_base64(*byte));
-    let length = line[start..].iter().take_while(|byte| is_base64(**byte)).count();
-    let is_whole = WIDTH.contains(&length);
+    let most = line.len().min(start + WIDTH.end() + 1);
+    let is_whole = WIDTH.contains(&line[start..most].iter().take_while(|byte| is_base64(**byte)).count());
     // The heads of OpenPGP are too short to tell anything about a line of another width.
-    let is_key = is_whole || !line[start..].starts_with(b"l") && Block::new().part(line) == Part::Body;
+    let is_key = || is_whole || !line[start..].starts_with(b"l") && line.shape().is_body;
     // Whoever begins a block here relies on this line being of it.
-    let is_body = || Block::framed(&line[..start]).part(line) == Part::Body;
-    (starts_here && is_key && is_body()).then_some(start)
+    let is_body = || match start {
+        0..=FRAME => Block::framed(&line[..start]).part(line) == Part::Body,
+        _ => line.shape().is_body,
+    };
+    (starts_here && is_key() && is_body()).then_some(start)
 }
 
 /// Whether what was found at a place makes its line one of the middle of a private key.
-pub(super) fn is_middle(line: &[u8], at: &Range<usize>) -> bool {
-    MIDDLES.contains(&&line[at.clone()]) && WIDTH.contains(&body_length(frame::bare(line).trim_ascii()))
+pub(super) fn is_middle(line: &Line<'_>, at: &Range<usize>) -> bool {
+    MIDDLES.contains(&&line[at.clone()]) && WIDTH.contains(&line.shape().letters)
 }
 
 /// Where the lines start that end here and are of one key, if a key ends here. The last of them may be shorter than the

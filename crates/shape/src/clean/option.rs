@@ -95,9 +95,9 @@ pub(super) fn option(line: &Line<'_>, program: Range<usize>, found: &mut Vec<Fou
     }
     // With the byte before, which may be the space that an option follows.
     let rest = &line[program.end - 1..line.len().min(program.end + MAX_PIPE)];
-    let rest = &rest[..memchr::memchr2(b'|', b';', rest).unwrap_or(rest.len())];
     // What is behind the same program is looked at when that one is: a line of nothing else would cost its square.
     let rest = &rest[..again(rest, name).unwrap_or(rest.len())];
+    let rest = &rest[..memchr::memchr2(b'|', b';', rest).unwrap_or(rest.len())];
     for (_, option, follows) in OPTIONS.iter().filter(|(program, ..)| *program == name) {
         let given =
             memchr::memchr2_iter(b' ', b'\t', rest).filter(|space| rest[space + 1..].starts_with(option));
@@ -161,8 +161,10 @@ fn option_value(line: &[u8], at: usize, follows: Follows) -> Option<Range<usize>
 /// `echo password | docker login --password-stdin`, `echo user:password | chpasswd`, `sudo -S <<< password`.
 pub(super) fn piped(line: &Line<'_>, word: Range<usize>, found: &mut Vec<Found>) -> Next {
     let next = Next::at(word.end);
-    let here = memchr::memmem::find(&line[word.end..line.len().min(word.end + MAX_PIPE)], b"<<<")
-        .map(|at| skip(line, word.end + at + 3, b" "));
+    let rest = &line[word.end..line.len().min(word.end + MAX_PIPE)];
+    let rest = &rest[..memchr::memmem::find(rest, &line[word.clone()]).unwrap_or(rest.len())];
+    let line = &line[..word.end + rest.len()];
+    let here = memchr::memmem::find(rest, b"<<<").map(|at| skip(line, word.end + at + 3, b" "));
     let Some(start) = here.or_else(|| echoed(line, &word)) else { return next };
     let range = unquoted(line, start);
     let is_pair = line[word].eq_ignore_ascii_case(b"chpasswd");

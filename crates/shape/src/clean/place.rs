@@ -263,7 +263,10 @@ pub(super) fn pgpass(line: &Line<'_>, mark: Range<usize>, found: &mut Vec<Found>
         let is_name = |text: &[u8]| {
             !text.is_empty() && text.iter().all(|byte| byte.is_ascii_alphanumeric() || b"_-*.".contains(byte))
         };
-        if is_name(database) && is_name(user) && value::is_password(password) && !password.contains(&b' ') {
+        // What is behind another mark is looked at when that one is.
+        let is_last = memchr::memmem::find(password, &line[mark.clone()]).is_none();
+        let is_named = is_last && is_name(database) && is_name(user);
+        if is_named && value::is_password(password) && !password.contains(&b' ') {
             let start = mark.end + database.len() + user.len() + 2;
             found.push(Found {
                 range: start..start + password.len(),

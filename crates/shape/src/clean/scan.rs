@@ -115,26 +115,7 @@ impl std::fmt::Debug for Search {
 
 impl Search {
     fn new() -> Self {
-        let mut anchors: Vec<(&[u8], Anchor)> =
-            ANCHORS.iter().map(|(text, matcher)| (text.as_bytes(), Anchor::Matcher(*matcher))).collect();
-        anchors.extend(option::programs().map(|name| (name, Anchor::Matcher(option::option))));
-        anchors.extend(spoken::labels().map(|label| (label, Anchor::Matcher(spoken::label))));
-        anchors.extend(call::names().map(|name| (name, Anchor::Matcher(call::called))));
-        anchors.extend(keys::TITLES.map(|title| (title, Anchor::Block)));
-        anchors.extend(keys::ENDS.map(|end| (end, Anchor::End)));
-        anchors.extend(keys::HEADS.map(|head| (head, Anchor::Head)));
-        anchors.extend(keys::MIDDLES.map(|middle| (middle, Anchor::Middle)));
-        let spelled: Vec<_> =
-            ANCHORS.iter().map(|(text, matcher)| (text.to_ascii_lowercase(), *matcher)).collect();
-        for rule in RULES.iter() {
-            let prefix = rule.prefix.as_bytes();
-            if !anchors.iter().any(|(text, anchor)| *text == prefix && matches!(anchor, Anchor::Key(_))) {
-                // A longer anchor hides a shorter one in it, so it must do that one's work as well.
-                let lower = rule.prefix.to_ascii_lowercase();
-                let hidden = spelled.iter().find(|(text, _)| lower.contains(text));
-                anchors.push((prefix, Anchor::Key(hidden.map(|(_, matcher)| *matcher))));
-            }
-        }
+        let anchors = anchors();
         let words = Words::new(anchors.iter().map(|(text, _)| *text));
         Self { words, matchers: anchors.into_iter().map(|(_, anchor)| anchor).collect() }
     }
@@ -171,6 +152,37 @@ impl Search {
         };
         Hit::Next(next)
     }
+}
+
+/// Everything that is searched for.
+fn anchors() -> Vec<(&'static [u8], Anchor)> {
+    let mut anchors: Vec<(&[u8], Anchor)> =
+        ANCHORS.iter().map(|(text, matcher)| (text.as_bytes(), Anchor::Matcher(*matcher))).collect();
+    anchors.extend(option::programs().map(|name| (name, Anchor::Matcher(option::option))));
+    anchors.extend(spoken::labels().map(|label| (label, Anchor::Matcher(spoken::label))));
+    anchors.extend(call::names().map(|name| (name, Anchor::Matcher(call::called))));
+    anchors.extend(keys::TITLES.map(|title| (title, Anchor::Block)));
+    anchors.extend(keys::ENDS.map(|end| (end, Anchor::End)));
+    anchors.extend(keys::HEADS.map(|head| (head, Anchor::Head)));
+    anchors.extend(keys::MIDDLES.map(|middle| (middle, Anchor::Middle)));
+    let spelled: Vec<_> =
+        ANCHORS.iter().map(|(text, matcher)| (text.to_ascii_lowercase(), *matcher)).collect();
+    for rule in RULES.iter() {
+        let prefix = rule.prefix.as_bytes();
+        if !anchors.iter().any(|(text, anchor)| *text == prefix && matches!(anchor, Anchor::Key(_))) {
+            // A longer anchor hides a shorter one in it, so it must do that one's work as well.
+            let lower = rule.prefix.to_ascii_lowercase();
+            let hidden = spelled.iter().find(|(text, _)| lower.contains(text));
+            anchors.push((prefix, Anchor::Key(hidden.map(|(_, matcher)| *matcher))));
+        }
+    }
+    anchors
+}
+
+/// The words among them, for tests that try each.
+#[cfg(test)]
+pub(super) fn beginnings() -> impl Iterator<Item = &'static str> {
+    anchors().into_iter().filter_map(|(text, _)| str::from_utf8(text).ok())
 }
 
 fn key(line: &[u8], at: &Range<usize>, found: &mut Vec<Found>) -> Option<Next> {

@@ -1,9 +1,10 @@
 //! Secrets as people write them down: under labels of other languages, with the user in front, and as words of a seed.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use super::{
     assign,
+    bytes::Bytes,
     found::{Found, Next},
     line::Line,
     name::Kind,
@@ -44,6 +45,8 @@ const LABELS: &[(&str, Kind)] = &[
 const MAX_USER: usize = 64;
 /// As few words as a seed has.
 const MIN_SEED_WORDS: usize = 12;
+/// How many letters such a word has.
+const SEED_WORD: RangeInclusive<usize> = 3..=8;
 /// As long as 24 words can be, with numbers between them.
 const MAX_SEED: usize = 400;
 
@@ -96,18 +99,25 @@ pub(super) fn pair(line: &Line<'_>, word: Range<usize>, found: &mut Vec<Found>) 
 /// `mnemonic: word word word …`
 pub(super) fn seed(line: &Line<'_>, word: Range<usize>, found: &mut Vec<Found>) -> Next {
     let start = skip(line, word.end, b"_phrase=:\\\"' ");
-    let rest = &line[start..line.len().min(start + MAX_SEED)];
-    let is_part = |byte: &&u8| byte.is_ascii_lowercase() || **byte == b' ';
-    let length = rest.iter().take_while(is_part).count();
-    let text = rest[..length].trim_ascii_end();
-    let words = text.split(|byte| *byte == b' ').filter(|word| (3..=8).contains(&word.len())).count();
-    let all = text.split(|byte| *byte == b' ').count();
-    // Prose has articles, and other words shorter than those of a seed.
-    if words >= MIN_SEED_WORDS && words == all {
-        let range = start..start + text.len();
+    if let Some(length) = words_length(&line[start..line.len().min(start + MAX_SEED)]) {
+        let range = start..start + length;
         let resume = range.end;
         found.push(Found { range, label: "seed-phrase", why: "words that a wallet is made from" });
         return Next::at(resume);
     }
     assign::find(line, word, found)
+}
+
+/// How long the words of a seed are that begin here. Prose has articles, and other words shorter than those of a seed.
+fn words_length(text: &[u8]) -> Option<usize> {
+    static LETTERS: Bytes = Bytes::of(b"abcdefghijklmnopqrstuvwxyz");
+    let (mut words, mut length, mut at) = (0, 0, 0);
+    loop {
+        match LETTERS.run(&text[at..text.len().min(at + SEED_WORD.end() + 1)]) {
+            0 => return (words >= MIN_SEED_WORDS).then_some(length),
+            letters if SEED_WORD.contains(&letters) => (words, length) = (words + 1, at + letters),
+            _ => return None,
+        }
+        at = length + usize::from(text.get(length) == Some(&b' '));
+    }
 }

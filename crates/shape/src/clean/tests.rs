@@ -1,6 +1,6 @@
 //! Behaviour of the cleaner as a whole.
 
-use super::*;
+use super::{bytes::asked, *};
 
 const FORTY: &str = "q8Zk2mPv0Lr7Tb4Xc9Wd1Ye6Uf3Ig5Oh8Jn2Ks7A";
 
@@ -165,4 +165,23 @@ fn a_line_without_end_is_cleaned_in_bounded_memory() {
 fn bytes_that_are_no_text_pass() {
     let bytes = [&b"\0\xff\xfe token=\xf0\x9f\n"[..], &[0xc3; 100], b"\n"].concat();
     assert_eq!(in_pieces(&Secrets::default(), &bytes, &[3]), bytes);
+}
+
+/// What a word begins can go on to the end of the line, and each word of a line that has no others could be read to there.
+#[test]
+fn a_line_of_one_beginning_is_read_a_few_times_only() {
+    const BYTES: usize = 4096;
+    const MOST: usize = 100;
+    let secrets = Secrets::default();
+    let mut costly = Vec::new();
+    for beginning in scan::beginnings() {
+        for end in ["", "[", "=", " ", "|", ":", "\"", "<<<", "=a:b@", "\x1b[m"] {
+            let unit = format!("{beginning}{end}");
+            asked::take();
+            secrets.clean(&unit.repeat(BYTES / unit.len()));
+            let times = asked::take() / BYTES;
+            costly.extend((times > MOST).then_some((times, unit)));
+        }
+    }
+    assert!(costly.is_empty(), "{costly:?}");
 }

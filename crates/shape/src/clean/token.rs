@@ -114,17 +114,16 @@ pub(super) fn azure(line: &Line<'_>, mark: Range<usize>, found: &mut Vec<Found>)
 
 /// The token of a bot, in a line that names Discord.
 pub(super) fn discord(line: &Line<'_>, word: Range<usize>, found: &mut Vec<Found>) -> Next {
-    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_".contains(byte);
+    static PART: Bytes = Bytes::alphanumeric_and(b"-_");
     let limit = line.len().min(word.end + 200);
     let mut at = word.start.saturating_sub(200);
     while at < limit {
-        let length = line[at..limit].iter().take_while(|byte| is_part(byte)).count();
+        let length = PART.run(&line[at..limit]);
         if (23..=28).contains(&length) && line.get(at + length) == Some(&b'.') {
             let middle = at + length + 1;
-            let second = line[middle..].iter().take(8).take_while(|byte| is_part(byte)).count();
+            let second = PART.run(&line[middle..line.len().min(middle + 8)]);
             let last = middle + second + 1;
-            let third =
-                line.get(last..).unwrap_or_default().iter().take(48).take_while(|byte| is_part(byte)).count();
+            let third = PART.run(line.get(last..line.len().min(last + 48)).unwrap_or_default());
             if (5..=7).contains(&second) && line.get(last - 1) == Some(&b'.') && third >= 25 {
                 found.push(Found {
                     range: at..last + third,

@@ -8,7 +8,7 @@ use super::{Kind, MAX_OFFER, MAX_PHRASE, Named, is_quote};
 use crate::clean::labels;
 
 /// How long an entry of `.netrc` may be up to its password.
-const MAX_ENTRY: usize = 512;
+const MAX_ENTRY: usize = 256;
 /// What stands for a secret that was cleaned before.
 static LABEL: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(labels::MARK));
 /// What such an entry has before it.

@@ -85,6 +85,8 @@ const ROUND: usize = 255;
 const CHANGES: usize = 6;
 
 pub(super) fn tally(value: &[u8]) -> Tally {
+    #[cfg(test)]
+    crate::clean::bytes::asked::add(value.len());
     let (mut counts, mut before, mut flags) = ([0_usize; CHANGES + 1], 2, 0);
     for round in value.chunks(ROUND) {
         let mut lanes = 0_u64;
