@@ -2,20 +2,17 @@
 //! (`$id`). Other documents are never fetched.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     hash::{Hash, Hasher},
-    ptr,
+    iter, ptr,
 };
 
 use serde_json::{Map, Value};
 
 use super::{
-    MAX_DEPTH,
+    MAX_BYTES, MAX_DEPTH, SchemaError,
     keywords::{LIST, MAPS, ONE},
 };
-
-/// Keywords of older drafts with schemas in them: one, a list of them or a map.
-const OLDER: [&str; 4] = ["definitions", "dependencies", "additionalItems", "items"];
 
 /// What has a longer name is not found by it, or many names made longer by one would fill the memory.
 const MAX_URI_BYTES: usize = 1_000;
@@ -55,20 +52,23 @@ struct Resource<'a> {
     uri: String,
     anchors: HashMap<&'a str, Place<'a>>,
     /// Those of the anchors that `$dynamicRef` may find instead of one of the same name in another resource.
-    dynamic: Vec<&'a str>,
+    dynamic: BTreeSet<&'a str>,
 }
 
 pub(super) struct Document<'a> {
     resources: Vec<Resource<'a>>,
     by_root: HashMap<*const Value, usize>,
     by_uri: HashMap<String, usize>,
+    /// Schemas, and bytes of their names, that may still be noted.
+    left: usize,
 }
 
 impl<'a> Document<'a> {
-    pub(super) fn new(root: &'a Value) -> Self {
-        let mut document = Self { resources: Vec::new(), by_root: HashMap::new(), by_uri: HashMap::new() };
+    pub(super) fn new(root: &'a Value) -> Result<Self, SchemaError> {
+        let (by_root, by_uri) = (HashMap::new(), HashMap::new());
+        let mut document = Self { resources: Vec::new(), by_root, by_uri, left: MAX_BYTES };
         document.add(root, String::new());
-        document.look(Place { schema: root, resource: 0 }, 0);
+        document.look(Place { schema: root, resource: 0 }, 0)?;
         let mut counts = HashMap::<&str, usize>::new();
         for name in document.resources.iter().flat_map(|resource| &resource.dynamic) {
             *counts.entry(name).or_default() += 1;
@@ -76,7 +76,7 @@ impl<'a> Document<'a> {
         for resource in &mut document.resources {
             resource.dynamic.retain(|name| counts.get(name).is_some_and(|count| *count > 1));
         }
-        document
+        Ok(document)
     }
 
     /// The resource that a schema inside of another one is part of.
@@ -103,7 +103,7 @@ impl<'a> Document<'a> {
         }
         let Resource { anchors, dynamic, .. } = &self.resources[resource];
         let place = *anchors.get(fragment.as_str())?;
-        Some((place, dynamic.iter().find(|name| **name == fragment).copied()))
+        Some((place, dynamic.get(fragment.as_str()).copied()))
     }
 
     fn point(&self, resource: usize, pointer: &str) -> Option<Place<'a>> {
@@ -124,18 +124,20 @@ impl<'a> Document<'a> {
         let at = self.resources.len();
         self.by_root.insert(ptr::from_ref(root), at);
         self.by_uri.insert(uri.clone(), at);
-        self.resources.push(Resource { root, uri, anchors: HashMap::new(), dynamic: Vec::new() });
+        self.resources.push(Resource { root, uri, anchors: HashMap::new(), dynamic: BTreeSet::new() });
         at
     }
 
     /// Notes the names in a schema. What is nested too deep is refused when it is walked.
-    fn look(&mut self, Place { schema, mut resource }: Place<'a>, depth: usize) {
-        let Some(map) = schema.as_object().filter(|_| depth <= MAX_DEPTH) else { return };
+    fn look(&mut self, Place { schema, mut resource }: Place<'a>, depth: usize) -> Result<(), SchemaError> {
+        self.spend(1)?;
+        let Some(map) = schema.as_object().filter(|_| depth <= MAX_DEPTH) else { return Ok(()) };
         let text = |keyword: &str| map.get(keyword).and_then(Value::as_str);
         let id = text("$id").map(|id| id.split_once('#').unwrap_or((id, "")));
         if let Some((id, _)) = id.filter(|(id, _)| !id.is_empty()) {
             let uri = resolved(&self.resources[resource].uri, id);
             let uri = if uri.len() > MAX_URI_BYTES { String::new() } else { uri };
+            self.spend(uri.len())?;
             if depth == 0 {
                 self.by_uri.insert(uri.clone(), resource);
                 self.resources[resource].uri = uri;
@@ -150,24 +152,33 @@ impl<'a> Document<'a> {
             self.resources[resource].anchors.entry(name).or_insert(place);
         }
         if let Some(name) = text("$dynamicAnchor") {
-            self.resources[resource].dynamic.push(name);
+            self.resources[resource].dynamic.insert(name);
         }
         for schema in inside(map) {
-            self.look(Place { schema, resource }, depth + 1);
+            self.look(Place { schema, resource }, depth + 1)?;
         }
+        Ok(())
+    }
+
+    fn spend(&mut self, amount: usize) -> Result<(), SchemaError> {
+        self.left = self.left.checked_sub(amount).ok_or(SchemaError::TooLarge)?;
+        Ok(())
     }
 }
 
-/// The schemas right inside of one, of any draft.
+/// The schemas right inside of one, of any draft. None is there twice: what is met twice on every level takes forever.
 fn inside(schema: &Map<String, Value>) -> impl Iterator<Item = &Value> {
-    schema.iter().flat_map(|(keyword, value)| {
-        let name = keyword.as_str();
-        let older = OLDER.contains(&name);
-        let one = (older || ONE.contains(&name)).then_some(value);
-        let list = value.as_array().filter(|_| older || LIST.contains(&name));
-        let map = value.as_object().filter(|_| MAPS.contains(&name) || older && name.starts_with('d'));
-        one.into_iter().chain(list.into_iter().flatten()).chain(map.into_iter().flat_map(Map::values))
-    })
+    let each = schema.iter().map(|(keyword, value)| -> Box<dyn Iterator<Item = &Value>> {
+        match (keyword.as_str(), value) {
+            ("items", Value::Array(list)) => Box::new(list.iter()),
+            ("definitions" | "dependencies", Value::Object(map)) => Box::new(map.values()),
+            (name, Value::Array(list)) if LIST.contains(&name) => Box::new(list.iter()),
+            (name, Value::Object(map)) if MAPS.contains(&name) => Box::new(map.values()),
+            (name, one) if name == "additionalItems" || ONE.contains(&name) => Box::new(iter::once(one)),
+            _ => Box::new(iter::empty()),
+        }
+    });
+    each.flatten()
 }
 
 /// A URI as seen from another, by the rules of RFC 3986.

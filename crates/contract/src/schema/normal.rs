@@ -39,7 +39,7 @@ pub(super) fn root(schema: &Value) -> Result<Map<String, Value>, SchemaError> {
         Some(other) => return Err(not_an_object(format!("type {other}"))),
     }
     let mut walk = Walk {
-        document: Document::new(schema),
+        document: Document::new(schema)?,
         scope: Scope::default(),
         references: HashMap::new(),
         own: HashMap::new(),

@@ -343,3 +343,24 @@ fn a_schema_that_its_references_make_too_long_is_refused() {
     assert_eq!(SchemaError::TooLarge.to_string(), "longer than 4 MB, or made so by its references");
     assert!(Schema::new(&json!({"properties": {"deep": deep, "a": {"anyOf": references[..9]}}})).is_ok());
 }
+
+#[test]
+fn loading_looks_at_no_place_twice() {
+    for keyword in ["definitions", "dependencies", "$defs", "properties", "items", "additionalItems"] {
+        let deep = (0..60).fold(json!({}), |inside, _| json!({keyword: inside}));
+        assert!(Schema::new(&deep).is_ok(), "{keyword}");
+    }
+    // The same name many times in one resource is one name, and no reason to write anything twice.
+    let anchors = vec![json!({"$dynamicAnchor": "x"}); 20_000];
+    let mut places = vec![json!({"$dynamicRef": "#x"}); 2_000];
+    places.extend(anchors);
+    let whole = Schema::new(&json!({"allOf": places})).unwrap().project(Profile::Faithful);
+    assert_eq!(whole["$defs"], json!({"x": {}}));
+    // Names count, however short they are written.
+    let long = "x".repeat(900);
+    let named = vec![json!({"$id": "a"}); 5_000];
+    assert_eq!(
+        Schema::new(&json!({"$id": format!("http://{long}/"), "allOf": named})),
+        Err(SchemaError::TooLarge)
+    );
+}
