@@ -21,11 +21,12 @@ use shown::{Listed, Shown};
 
 /// Problems that are told; the rest are counted.
 const MAX_PROBLEMS: usize = 20;
+
 /// Everything in which a value does not fit.
 pub(super) fn check(root: &Map<String, Value>, value: &Value) -> Vec<String> {
     let mut check = Check::new(root);
-    if let Err(TooComplex) = check.object(root, value, "arguments", 0) {
-        return vec!["`arguments` is too complex to check".to_owned()];
+    if let Err(why) = check.object(root, value, "arguments", 0) {
+        return vec![format!("`arguments` {why}")];
     }
     let Problems { mut told, more } = check.problems;
     told.extend((more > 0).then(|| format!("and {more} more problems")));
@@ -75,8 +76,7 @@ impl<'a> Check<'a> {
     ) -> Result<(), TooComplex> {
         self.budget.visit(value)?;
         if depth > MAX_DEPTH {
-            self.problem(path, format_args!("is nested more than {MAX_DEPTH} deep"));
-            return Ok(());
+            return Err(TooComplex::Depth);
         }
         if unevaluated::is_asked(schema, value) {
             return self.with_the_rest(schema, value, path, depth);
@@ -97,8 +97,7 @@ impl<'a> Check<'a> {
         }
         if let Some(expected) = schema.get("type").filter(|kinds| !allows(kinds, value)) {
             let expected = expected.to_string().replace('"', "");
-            self.problem(path, format_args!("must be {expected}, found {}", kind_of(value)));
-            return Ok(());
+            return self.problem(path, format_args!("must be {expected}, found {}", kind_of(value)));
         }
         if let Some(allowed) = list(schema, "enum") {
             self.budget.compare(value, allowed.len())?;
@@ -106,14 +105,14 @@ impl<'a> Check<'a> {
                 self.problem(
                     path,
                     format_args!("must be one of {}, found {}", Listed(allowed), Shown(value)),
-                );
+                )?;
             }
         }
         if schema.contains_key("uniqueItems") {
             self.budget.copy(value)?;
         }
         for broken in bounds::broken(schema, value) {
-            self.problem(path, format_args!("{broken}"));
+            self.problem(path, format_args!("{broken}"))?;
         }
         self.unions(schema, value, path, depth)?;
         match value {
@@ -129,12 +128,12 @@ impl<'a> Check<'a> {
             && self.matches(pattern, text)? == Some(false)
         {
             let (pattern, found) = (shown::clipped(pattern), shown::quoted(text));
-            self.problem(path, format_args!("must match the pattern `{pattern}`, found {found}"));
+            self.problem(path, format_args!("must match the pattern `{pattern}`, found {found}"))?;
         }
         if let Some(name) = schema.get("format").and_then(Value::as_str)
             && let Some(wanted) = format::broken(name, text)
         {
-            self.problem(path, format_args!("must be {wanted}, found {}", shown::quoted(text)));
+            self.problem(path, format_args!("must be {wanted}, found {}", shown::quoted(text)))?;
         }
         Ok(())
     }
@@ -157,12 +156,15 @@ impl<'a> Check<'a> {
         self.unseen(|check| check.any(schema, value, path, depth + 1))
     }
 
-    fn problem(&mut self, path: impl fmt::Display, what: fmt::Arguments<'_>) {
+    fn problem(&mut self, path: impl fmt::Display, what: fmt::Arguments<'_>) -> Result<(), TooComplex> {
         if self.problems.told.len() < MAX_PROBLEMS {
-            self.problems.told.push(format!("`{path}` {what}"));
+            let problem = format!("`{path}` {what}");
+            self.budget.tell(&problem)?;
+            self.problems.told.push(problem);
         } else {
             self.problems.more += 1;
         }
+        Ok(())
     }
 
     fn resolve(&self, target: &str) -> Option<&'a Map<String, Value>> {
@@ -194,9 +196,12 @@ fn allows(kinds: &Value, value: &Value) -> bool {
 }
 
 /// Whether two values are the same to JSON Schema, to which 3 and 3.0 are.
-fn same(one: &Value, other: &Value) -> bool {
+pub(super) fn same(one: &Value, other: &Value) -> bool {
     match (one, other) {
-        (Value::Number(one), Value::Number(other)) => one == other || one.as_f64() == other.as_f64(),
+        // Whole numbers are compared as such: from 2^53 on, several are one fraction.
+        (Value::Number(one), Value::Number(other)) if one.is_f64() || other.is_f64() => {
+            one.as_f64() == other.as_f64()
+        }
         (Value::Array(one), Value::Array(other)) => {
             one.len() == other.len() && one.iter().zip(other).all(|(one, other)| same(one, other))
         }

@@ -11,10 +11,15 @@ pub(super) fn project(schema: &Map<String, Value>) -> Value {
     schema
 }
 
-/// Adds what servers refuse to do without.
+/// Adds what servers refuse to do without. Not to what is only asked about a value: `not: {required: ["x"]}` would let
+/// everything pass that is no object.
 fn demands(schema: &mut Value) {
     let Some(map) = schema.as_object_mut() else { return };
-    keywords::each(map, demands);
+    keywords::each(map, |keyword, schema| {
+        if !["not", "if"].contains(&keyword) {
+            demands(schema);
+        }
+    });
     if !map.contains_key("type")
         && let Some(kind) = infer_type(map).filter(|kind| matches!(*kind, "object" | "array"))
     {

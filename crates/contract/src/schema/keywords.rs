@@ -20,15 +20,21 @@ pub(super) const LIST: [&str; 4] = ["anyOf", "oneOf", "allOf", "prefixItems"];
 /// Keywords whose value is a map of schemas.
 pub(super) const MAPS: [&str; 4] = ["properties", "patternProperties", "dependentSchemas", "$defs"];
 
-/// Does something to every schema right inside of one. By keyword, because not every object in a schema is one: a
+/// Does something to every schema right inside of one, behind which keyword it is. By keyword, because not every object in a schema is one: a
 /// parameter may be called `properties`.
-pub(super) fn each(schema: &mut Map<String, Value>, mut change: impl FnMut(&mut Value)) {
+pub(super) fn each(schema: &mut Map<String, Value>, mut change: impl FnMut(&str, &mut Value)) {
     for (keyword, value) in schema {
         match (keyword.as_str(), value) {
-            (name, value) if ONE.contains(&name) => change(value),
-            (name, Value::Array(list)) if LIST.contains(&name) => list.iter_mut().for_each(&mut change),
+            (name, value) if ONE.contains(&name) => change(name, value),
+            (name, Value::Array(list)) if LIST.contains(&name) => {
+                for schema in list {
+                    change(name, schema);
+                }
+            }
             (name, Value::Object(schemas)) if MAPS.contains(&name) => {
-                schemas.values_mut().for_each(&mut change);
+                for schema in schemas.values_mut() {
+                    change(name, schema);
+                }
             }
             _ => {}
         }

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     MAX_BYTES, MAX_DEPTH, SchemaError,
+    check::same,
     document::{Document, Place},
     keywords::{LIST, MAPS, ONE},
     kind_of,
@@ -108,6 +109,8 @@ impl<'a> Walk<'a> {
             return Err(SchemaError::TooDeep);
         }
         let mut out = Map::new();
+        let is_older_tuple =
+            schema.get("items").is_some_and(Value::is_array) && !schema.contains_key("prefixItems");
         for (keyword, value) in schema {
             let here = format!("{path}/{keyword}");
             self.spend(here.len())?;
@@ -115,14 +118,14 @@ impl<'a> Walk<'a> {
                 name if DROPPED.contains(&name) => {}
                 "const" => {
                     self.spend(bytes(value))?;
-                    out.entry("enum").or_insert_with(|| json!([value]));
+                    // Beside an `enum`, as some generators write it, both must allow the value.
+                    let others = schema.get("enum").and_then(Value::as_array);
+                    let is_allowed = others.is_none_or(|list| list.iter().any(|each| same(each, value)));
+                    out.insert("enum".into(), if is_allowed { json!([value]) } else { json!([]) });
                 }
-                // One after the other in the alphabet: the dynamic one comes first.
                 "$ref" | "$dynamicRef" => {
                     let reference = json!(self.reference(keyword, value, path)?);
-                    if let Some(dynamic) = out.insert("$ref".into(), reference) {
-                        out.insert("allOf".into(), json!([{"$ref": dynamic}]));
-                    }
+                    say(&mut out, "$ref", reference);
                 }
                 // Until draft 4, these said of the other bound whether it is part of the range.
                 "exclusiveMinimum" | "exclusiveMaximum" if value.is_boolean() => {
@@ -132,14 +135,16 @@ impl<'a> Walk<'a> {
                     }
                 }
                 "enum" if schema.contains_key("const") => {}
-                // Before 2020, a tuple was a list of `items`.
+                // Before 2020, a tuple was a list of `items`. Beside `prefixItems`, it is there for older readers.
                 "items" if value.is_array() => {
-                    let list = value.as_array().into_iter().flatten();
-                    let each = list.map(|schema| self.schema(schema, &here, depth + 1));
-                    out.insert("prefixItems".into(), each.collect::<Result<Value, _>>()?);
+                    if is_older_tuple {
+                        let list = value.as_array().into_iter().flatten();
+                        let each = list.map(|schema| self.schema(schema, &here, depth + 1));
+                        out.insert("prefixItems".into(), each.collect::<Result<Value, _>>()?);
+                    }
                 }
                 "additionalItems" => {
-                    if schema.get("items").is_some_and(Value::is_array) {
+                    if is_older_tuple {
                         out.insert("items".into(), self.schema(value, &here, depth + 1)?);
                     }
                 }
@@ -161,17 +166,16 @@ impl<'a> Walk<'a> {
                 }
                 name if MAPS.contains(&name) => {
                     let map = value.as_object().ok_or_else(|| wrong(name, path, "an object"))?;
-                    out.insert(name.into(), Value::Object(self.map(map, &here, depth + 1)?));
+                    let map = self.map(map, &here, depth + 1)?;
+                    say(&mut out, name, Value::Object(map));
                 }
-                "minimum" | "maximum"
-                    if schema.get(&keyword.replace('m', "exclusiveM")) == Some(&json!(true)) => {}
                 "required" | "enum" if !value.is_array() => return Err(wrong(keyword, path, "a list")),
                 "type" if !is_type(value) => {
                     return Err(wrong("type", path, "the name of a JSON type, or a list of them"));
                 }
                 _ => {
                     self.spend(bytes(value))?;
-                    out.insert(keyword.clone(), value.clone());
+                    say(&mut out, keyword, value.clone());
                 }
             }
         }
@@ -205,11 +209,11 @@ impl<'a> Walk<'a> {
         if !names.is_empty() {
             self.spend(bytes(value))?;
             let names = names.into_iter().map(|(name, needed)| (name.clone(), needed.clone())).collect();
-            out.entry("dependentRequired").or_insert(Value::Object(names));
+            say(out, "dependentRequired", Value::Object(names));
         }
         if !schemas.is_empty() {
             let schemas = self.map(schemas, &format!("{path}/dependencies"), depth + 1)?;
-            out.entry("dependentSchemas").or_insert(Value::Object(schemas));
+            say(out, "dependentSchemas", Value::Object(schemas));
         }
         Ok(())
     }
@@ -289,6 +293,15 @@ impl<'a> Walk<'a> {
     fn spend(&mut self, bytes: usize) -> Result<(), SchemaError> {
         self.left = self.left.checked_sub(bytes).ok_or(SchemaError::TooLarge)?;
         Ok(())
+    }
+}
+
+/// Says something. What another keyword, of this draft or an older one, has said in the same words counts as well.
+fn say(out: &mut Map<String, Value>, keyword: &str, value: Value) {
+    if !out.contains_key(keyword) {
+        out.insert(keyword.to_owned(), value);
+    } else if let Value::Array(all) = out.entry("allOf").or_insert_with(|| json!([])) {
+        all.push(json!({keyword: value}));
     }
 }
 

@@ -48,6 +48,23 @@ fn the_faithful_form_keeps_what_a_schema_says() {
 }
 
 #[test]
+fn nothing_is_added_to_what_is_only_asked() {
+    let schema = json!({"type": "object", "properties": {"x": {
+        "not": {"required": ["a"]},
+        "if": {"items": {"minItems": 1}},
+        "then": {"required": ["b"]}
+    }}});
+    assert_eq!(
+        Schema::new(&schema).unwrap().project(Profile::Faithful)["properties"]["x"],
+        json!({
+            "not": {"required": ["a"]},
+            "if": {"items": {"minItems": 1}},
+            "then": {"type": "object", "properties": {}, "required": ["b"]}
+        })
+    );
+}
+
+#[test]
 fn the_lossy_form_keeps_types_descriptions_and_required() {
     let schema = json!({
         "properties": {

@@ -44,7 +44,7 @@ fn tidy(schema: &mut Value) {
         optional.for_each(|(_, schema)| drop_null(schema));
         map.entry("additionalProperties").or_insert(json!(false));
     }
-    keywords::each(map, tidy);
+    keywords::each(map, |_, schema| tidy(schema));
 }
 
 /// Whether `format` says how wide a number is. Any other format is worth keeping.

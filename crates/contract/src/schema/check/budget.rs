@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use super::MAX_DEPTH;
+
 /// How many pairs of a schema and a value one check may look at: far more than honest arguments need, and done within
 /// milliseconds. Without it a few references back to unions double the work with every level.
 const MAX_VISITS: usize = 100_000;
@@ -11,12 +13,20 @@ pub(super) const GLANCES: usize = 16;
 const BYTES: usize = 1024;
 /// How many steps of a pattern are taken for a visit.
 pub(super) const STEPS: usize = 32;
+/// How many bytes of a problem are put into words for a visit.
+const WORDS: usize = 64;
 /// What the table of a class of Unicode costs, which is written in three bytes.
 const TABLE: usize = 500;
 
-/// All visits are used up, and the check with them.
-#[derive(Debug)]
-pub(super) struct TooComplex;
+/// Why a check does not come to its end. It is never a problem among others: that would make a `not` around it true.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum TooComplex {
+    /// All visits are used up.
+    #[error("is too complex to check")]
+    Work,
+    #[error("is nested more than {MAX_DEPTH} deep")]
+    Depth,
+}
 
 /// The visits that are left: a schema put to a value is one, and all else is counted in them.
 pub(super) struct Budget(usize);
@@ -38,12 +48,18 @@ impl Budget {
 
     /// A value, with all that is in it, compared to so many others.
     pub(super) fn compare(&mut self, value: &Value, others: usize) -> Result<(), TooComplex> {
-        self.spend(others.saturating_mul(weight(value)) / GLANCES)
+        // To weigh the value is work as well, even if there is nothing to compare it to.
+        self.spend(others.max(1).saturating_mul(weight(value)) / GLANCES)
     }
 
     /// A value written down with all that is in it.
     pub(super) fn copy(&mut self, value: &Value) -> Result<(), TooComplex> {
         self.spend(weight(value))
+    }
+
+    /// A problem put into words.
+    pub(super) fn tell(&mut self, problem: &str) -> Result<(), TooComplex> {
+        self.spend(problem.len() / WORDS)
     }
 
     /// A pattern read.
@@ -58,7 +74,7 @@ impl Budget {
     }
 
     fn spend(&mut self, visits: usize) -> Result<(), TooComplex> {
-        self.0 = self.0.checked_sub(visits).ok_or(TooComplex)?;
+        self.0 = self.0.checked_sub(visits).ok_or(TooComplex::Work)?;
         Ok(())
     }
 

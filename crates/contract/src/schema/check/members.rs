@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Check, TooComplex, bounds, list, map, shown::clipped};
+use super::{Check, TooComplex, bounds, list, map, shown::clipped, unions::Count};
 
 impl<'a> Check<'a> {
     pub(super) fn members(
@@ -53,7 +53,7 @@ impl<'a> Check<'a> {
         self.budget.glance(names.map_or(0, Vec::len))?;
         for name in names.into_iter().flatten().filter_map(Value::as_str) {
             if !members.contains_key(name) {
-                self.problem(format_args!("{path}.{name}"), format_args!("is missing"));
+                self.problem(format_args!("{path}.{}", clipped(name)), format_args!("is missing"))?;
             }
         }
         Ok(())
@@ -97,7 +97,7 @@ impl<'a> Check<'a> {
         depth: usize,
     ) -> Result<(), TooComplex> {
         if *schema == Value::Bool(false) {
-            self.problem(path, format_args!("is not known"));
+            self.problem(path, format_args!("is not known"))?;
         }
         self.inside(schema, value, path, depth)
     }
@@ -118,19 +118,19 @@ impl<'a> Check<'a> {
             }
         }
         let Some(wanted) = schema.get("contains") else { return Ok(()) };
-        let count = self.count(wanted, items, depth)?;
+        let Count { sure, unsure } = self.count(wanted, items, depth)?;
         let least = bounds::count(schema, "minContains").unwrap_or(1);
-        if count < least {
-            self.problem(path, format_args!("must have at least {least} items of the form it asks for"));
+        if sure + unsure < least {
+            self.problem(path, format_args!("must have at least {least} items of the form it asks for"))?;
         }
-        if let Some(most) = bounds::count(schema, "maxContains").filter(|most| count > *most) {
-            self.problem(path, format_args!("must have at most {most} items of the form it counts"));
+        if let Some(most) = bounds::count(schema, "maxContains").filter(|most| sure > *most) {
+            self.problem(path, format_args!("must have at most {most} items of the form it counts"))?;
         }
         Ok(())
     }
 }
 
-/// The path of a member. Its name comes from the model and may be anything.
+/// The path of a member. Its name comes from strangers and may be anything.
 pub(super) fn inside(path: &str, name: &str) -> String {
     format!("{path}.{}", clipped(name))
 }

@@ -1,7 +1,7 @@
 //! Patterns, which come from strangers, and are searched for in texts from models: every step is counted.
 //!
 //! The dialect is that of ECMAScript, with all of it that others lack or read differently: looking around, going back to
-//! what was found, digits and words of ASCII, sets that are empty. An engine of our own, because none that knows these
+//! what was found, digits and words of ASCII, the set of everything. An engine of our own, because none that knows these
 //! can be told how many steps it may take.
 
 use std::collections::HashMap;
@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use super::{Budget, TooComplex};
 
 mod program;
+mod set;
 mod syntax;
 
 use program::Program;

@@ -25,6 +25,9 @@ pub(super) struct Listed<'a>(pub(super) &'a [Value]);
 
 impl fmt::Display for Listed<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return f.write_str("no values");
+        }
         for (at, value) in self.0.iter().take(MOST_VALUES).enumerate() {
             write!(f, "{}{}", if at > 0 { ", " } else { "" }, Shown(value))?;
         }

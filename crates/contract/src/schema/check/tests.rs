@@ -15,9 +15,34 @@ fn visits(schema: &Value, value: &Value) -> Option<usize> {
 #[test]
 fn references_that_multiply_end_the_check_and_not_the_session() {
     for union in ["anyOf", "oneOf", "allOf"] {
-        let twice = json!({"type": "object", union: [{"$ref": "#"}, {"$ref": "#"}]});
-        assert_eq!(visits(&twice, &json!({})), None, "{union}");
-        assert_eq!(check(twice.as_object().unwrap(), &json!({})), ["`arguments` is too complex to check"]);
+        let twice = |at: usize| {
+            let next = json!({"$ref": format!("#/$defs/{}", at + 1)});
+            (at.to_string(), json!({union: [next, next]}))
+        };
+        let mut defs: Map<String, Value> = (0..30).map(twice).collect();
+        defs.insert("30".into(), json!({"type": "string"}));
+        let schema = json!({"$ref": "#/$defs/0", "$defs": defs});
+        assert_eq!(visits(&schema, &json!({})), None, "{union}");
+        assert_eq!(check(schema.as_object().unwrap(), &json!({})), ["`arguments` is too complex to check"]);
+    }
+}
+
+#[test]
+fn what_is_nested_too_deep_is_refused_also_where_it_must_not_fit() {
+    let list = json!({"items": {"$ref": "#/$defs/list"}});
+    let deep = (0..80).fold(json!([]), |inside, _| json!([inside]));
+    for schema in [
+        json!({"$ref": "#/$defs/list"}),
+        json!({"not": {"$ref": "#/$defs/list"}}),
+        json!({"if": {"$ref": "#/$defs/list"}, "then": false}),
+        json!({"anyOf": [{"$ref": "#/$defs/list"}, {"type": "array"}]}),
+    ] {
+        let whole = json!({"properties": {"x": schema}, "$defs": {"list": list}});
+        assert_eq!(
+            problems(&whole, &json!({"x": deep})),
+            "`arguments` is nested more than 64 deep",
+            "{schema}"
+        );
     }
 }
 
@@ -79,6 +104,25 @@ fn text_and_constants_are_checked() {
             vec![json!([{"a": 1.0}])],
             vec![(json!([{"a": true}]), r#"`arguments.x` must be one of [{"a":1}], found [{"a":true}]"#)],
         ),
+        // From 2^53 on, several whole numbers are the same fraction.
+        (
+            json!({"enum": [9_007_199_254_740_993_u64]}),
+            vec![json!(9_007_199_254_740_993_u64)],
+            vec![(
+                json!(9_007_199_254_740_992_u64),
+                "`arguments.x` must be one of 9007199254740993, found 9007199254740992",
+            )],
+        ),
+        (
+            json!({"const": 3, "enum": [1, 3.0]}),
+            vec![json!(3)],
+            vec![(json!(1), "`arguments.x` must be one of 3, found 1")],
+        ),
+        (
+            json!({"const": 3, "enum": [1, 2]}),
+            vec![],
+            vec![(json!(3), "`arguments.x` must be one of no values, found 3")],
+        ),
         (
             json!({"minimum": 3, "exclusiveMinimum": true, "maximum": 5, "exclusiveMaximum": false}),
             vec![json!(3.5), json!(5)],
@@ -124,6 +168,25 @@ fn lists_are_checked() {
                 (json!([1, 2, 3]), "`arguments.x` must have at most 2 items of the form it counts"),
             ],
         ),
+        // What cannot be checked may be of the form, and may not be.
+        (
+            json!({"contains": {"anyOf": [{"pattern": "\\Aa", "type": "string"}, {"const": 1}]}, "maxContains": 1}),
+            vec![json!(["a", "b"]), json!(["a", 1])],
+            vec![
+                (json!([2]), "`arguments.x` must have at least 1 items of the form it asks for"),
+                (json!(["a", 1, 1]), "`arguments.x` must have at most 1 items of the form it counts"),
+            ],
+        ),
+        // The old form beside the new one is for older readers.
+        (
+            json!({
+                "prefixItems": [{"type": "string"}, {"type": "integer"}],
+                "items": [{"type": "string"}, {"type": "integer"}],
+                "additionalItems": false
+            }),
+            vec![json!(["a", 1]), json!(["a", 1, "b"])],
+            vec![(json!(["a", "b"]), "`arguments.x[1]` must be integer, found string")],
+        ),
     ]);
 }
 
@@ -157,6 +220,21 @@ fn objects_are_checked() {
             json!({"type": "object", "dependencies": {"a": ["b"], "c": {"required": ["d"]}}}),
             vec![json!({"a": 1, "b": 1})],
             vec![(json!({"a": 1, "c": 1}), "`arguments.x.b` is missing\n`arguments.x.d` is missing")],
+        ),
+        // The words of two drafts beside each other.
+        (
+            json!({
+                "dependencies": {"a": ["b"], "c": {"required": ["d"]}},
+                "dependentRequired": {"a": ["e"]},
+                "dependentSchemas": {"c": {"required": ["f"]}}
+            }),
+            vec![json!({"a": 1, "b": 1, "e": 1}), json!({"c": 1, "d": 1, "f": 1})],
+            vec![
+                (json!({"a": 1, "b": 1}), "`arguments.x.e` is missing"),
+                (json!({"a": 1, "e": 1}), "`arguments.x.b` is missing"),
+                (json!({"c": 1, "d": 1}), "`arguments.x.f` is missing"),
+                (json!({"c": 1, "f": 1}), "`arguments.x.d` is missing"),
+            ],
         ),
     ]);
 }
@@ -375,7 +453,9 @@ fn what_takes_long_to_look_at_costs_more_visits() {
     let dependent: Map<String, Value> = names.iter().map(|name| (name.clone(), json!({}))).collect();
     for (schema, value, expected) in [
         (json!({"enum": names}), json!("n1"), 1 + 100),
-        (json!({"enum": names}), json!([1, [2, 3]]), 1 + 100 * 5),
+        // And what is said of those that are none of them.
+        (json!({"enum": names}), json!([1, [2, 3]]), 1 + 100 * 5 + 3),
+        (json!({"enum": []}), json!(names), 1 + 100 + 100 + 2),
         (json!({"required": names}), json!({}), 1 + 100),
         (json!({"dependentRequired": dependent}), json!({}), 1 + 100),
         (json!({"dependentSchemas": dependent}), json!({}), 1 + 100),
@@ -399,6 +479,8 @@ fn no_more_problems_are_written_than_are_told() {
 
 #[test]
 fn problems_stay_readable_however_many_and_long() {
+    let missing = json!({"required": ["n".repeat(2_000_000)]});
+    assert!(problems(&missing, &json!({})).len() < 500);
     let schema = json!({"properties": {"x": {"items": {"enum": (0..1000).collect::<Vec<_>>()}}}});
     let said = problems(&schema, &json!({"x": vec!["y".repeat(1000); 500]}));
     let lines: Vec<_> = said.lines().collect();

@@ -15,6 +15,13 @@ enum Fit {
     No(Problems),
 }
 
+/// How many items fit for sure, and how many of the others may.
+#[derive(Default)]
+pub(super) struct Count {
+    pub(super) sure: u64,
+    pub(super) unsure: u64,
+}
+
 impl<'a> Check<'a> {
     pub(super) fn unions(
         &mut self,
@@ -26,7 +33,7 @@ impl<'a> Check<'a> {
         if let Some(banned) = schema.get("not")
             && let Fit::Yes = self.unseen(|check| check.fit(banned, value, path, depth))?
         {
-            self.problem(path, format_args!("has a form it must not have"));
+            self.problem(path, format_args!("has a form it must not have"))?;
         }
         if let Some(forms) = list(schema, "anyOf") {
             self.some(forms, usize::MAX, value, path, depth)?;
@@ -77,31 +84,33 @@ impl<'a> Check<'a> {
             }
         }
         if fitting > most {
-            self.problem(path, format_args!("fits more than one of the forms of which it may have one"));
+            self.problem(path, format_args!("fits more than one of the forms of which it may have one"))?;
         } else if fitting == 0 && !may_fit {
             // What is wrong inside of a form is told; that it is of another type goes without saying.
             let inside = format!("`{path}` must be ");
             let nearest =
                 nearest.unwrap_or_default().told.into_iter().find(|problem| !problem.starts_with(&inside));
             let nearest = nearest.map(|problem| format!("; in the nearest, {problem}")).unwrap_or_default();
-            self.problem(path, format_args!("fits none of the forms it may have{nearest}"));
+            self.problem(path, format_args!("fits none of the forms it may have{nearest}"))?;
         }
         Ok(())
     }
 
-    /// How many items fit a schema, as far as can be told.
+    /// How many items fit a schema.
     pub(super) fn count(
         &mut self,
         schema: &'a Value,
         items: &[Value],
         depth: usize,
-    ) -> Result<u64, TooComplex> {
-        let mut count = 0;
+    ) -> Result<Count, TooComplex> {
+        let mut count = Count::default();
         for (at, item) in items.iter().enumerate() {
-            if !matches!(self.unseen(|check| check.fit(schema, item, "", depth))?, Fit::No(_)) {
-                count += 1;
-                self.see(at);
+            match self.unseen(|check| check.fit(schema, item, "", depth))? {
+                Fit::Yes => count.sure += 1,
+                Fit::Maybe => count.unsure += 1,
+                Fit::No(_) => continue,
             }
+            self.see(at);
         }
         Ok(count)
     }

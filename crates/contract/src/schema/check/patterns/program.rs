@@ -2,7 +2,10 @@
 
 use std::{ops::Range, rc::Rc};
 
-use super::syntax::{Node, Set, is_letter};
+use super::{
+    set::{Set, is_letter},
+    syntax::Node,
+};
 
 /// How long a program may be. What is to be there so many times is in it so many times.
 const MAX_LEN: usize = 10_000;

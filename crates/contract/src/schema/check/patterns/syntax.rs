@@ -4,23 +4,10 @@ use std::rc::Rc;
 
 use regex_syntax::hir::{Class, HirKind};
 
+use super::set::{self, Set};
+
 /// How deep groups may be nested.
 const MAX_DEPTH: usize = 50;
-const DIGITS: [(char, char); 1] = [('0', '9')];
-const LETTERS: [(char, char); 4] = [('0', '9'), ('A', 'Z'), ('_', '_'), ('a', 'z')];
-const SPACES: [(char, char); 10] = [
-    ('\t', '\r'),
-    (' ', ' '),
-    ('\u{a0}', '\u{a0}'),
-    ('\u{1680}', '\u{1680}'),
-    ('\u{2000}', '\u{200a}'),
-    ('\u{2028}', '\u{2029}'),
-    ('\u{202f}', '\u{202f}'),
-    ('\u{205f}', '\u{205f}'),
-    ('\u{3000}', '\u{3000}'),
-    ('\u{feff}', '\u{feff}'),
-];
-const LINE_ENDS: [(char, char); 3] = [('\n', '\n'), ('\r', '\r'), ('\u{2028}', '\u{2029}')];
 
 /// What a pattern is made of.
 #[derive(Debug, Clone)]
@@ -48,66 +35,6 @@ pub(super) enum Node {
         /// The groups inside, which forget what they found each time.
         groups: std::ops::Range<usize>,
     },
-}
-
-/// One character of several: those in the ranges, or all others.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Set {
-    ranges: Vec<(char, char)>,
-    others: bool,
-}
-
-impl Set {
-    fn of(ranges: &[(char, char)], others: bool) -> Self {
-        Self { ranges: ranges.to_vec(), others }
-    }
-
-    pub(super) fn has(&self, c: char) -> bool {
-        let after = self.ranges.partition_point(|(first, _)| *first <= c);
-        let within = after.checked_sub(1).is_some_and(|at| c <= self.ranges[at].1);
-        within != self.others
-    }
-
-    /// Adds all that another one has.
-    fn add(&mut self, other: Self) {
-        if !other.others {
-            self.ranges.extend(other.ranges);
-            return;
-        }
-        let mut from = Some('\0');
-        for (first, last) in other.ranges {
-            if let Some(from) = from.filter(|from| *from < first) {
-                self.ranges.extend(before(first).map(|end| (from, end)));
-            }
-            from = after(last);
-        }
-        self.ranges.extend(from.map(|from| (from, char::MAX)));
-    }
-
-    /// Puts the ranges in order, each beginning after the one before ends.
-    fn sort(&mut self) {
-        self.ranges.sort_unstable();
-        let mut sorted: Vec<(char, char)> = Vec::with_capacity(self.ranges.len());
-        for (first, last) in self.ranges.drain(..) {
-            match sorted.last_mut() {
-                Some((_, end)) if first <= *end => *end = last.max(*end),
-                _ => sorted.push((first, last)),
-            }
-        }
-        self.ranges = sorted;
-    }
-}
-
-fn before(c: char) -> Option<char> {
-    ('\0'..c).next_back()
-}
-
-fn after(c: char) -> Option<char> {
-    (c..=char::MAX).nth(1)
-}
-
-pub(super) fn is_letter(c: char) -> bool {
-    c.is_ascii_alphanumeric() || c == '_'
 }
 
 /// Reads a pattern. None if it cannot be read, or is read as different things by different engines.
@@ -220,7 +147,7 @@ impl Parser<'_> {
         let node = match self.take()? {
             '^' => Node::Start,
             '$' => Node::End,
-            '.' => Node::One(Rc::new(Set::of(&LINE_ENDS, true))),
+            '.' => Node::One(Rc::new(Set::of(&set::LINE_ENDS, true))),
             '(' => return self.group(),
             '[' => Node::One(Rc::new(self.set()?)),
             '\\' => return self.escape(),
@@ -299,29 +226,29 @@ impl Parser<'_> {
     /// What comes after a backslash and stands for characters, in sets and outside.
     fn class(&mut self) -> Option<Set> {
         let set = match self.take()? {
-            'd' => Set::of(&DIGITS, false),
-            'D' => Set::of(&DIGITS, true),
-            'w' => Set::of(&LETTERS, false),
-            'W' => Set::of(&LETTERS, true),
-            's' => Set::of(&SPACES, false),
-            'S' => Set::of(&SPACES, true),
+            'd' => Set::of(&set::DIGITS, false),
+            'D' => Set::of(&set::DIGITS, true),
+            'w' => Set::of(&set::LETTERS, false),
+            'W' => Set::of(&set::LETTERS, true),
+            's' => Set::of(&set::SPACES, false),
+            'S' => Set::of(&set::SPACES, true),
             'p' => self.property(false)?,
             'P' => self.property(true)?,
-            't' => only('\t'),
-            'n' => only('\n'),
-            'v' => only('\u{b}'),
-            'f' => only('\u{c}'),
-            'r' => only('\r'),
-            '0' if !self.rest.starts_with(|c: char| c.is_ascii_digit()) => only('\0'),
+            't' => Set::only('\t'),
+            'n' => Set::only('\n'),
+            'v' => Set::only('\u{b}'),
+            'f' => Set::only('\u{c}'),
+            'r' => Set::only('\r'),
+            '0' if !self.rest.starts_with(|c: char| c.is_ascii_digit()) => Set::only('\0'),
             'c' => {
                 let letter = self.take().filter(char::is_ascii_alphabetic)?;
-                only(char::from(u8::try_from(letter).ok()? % 32))
+                Set::only(char::from(u8::try_from(letter).ok()? % 32))
             }
-            'x' => only(self.hex(2).and_then(char::from_u32)?),
-            'u' => only(self.unicode()?),
+            'x' => Set::only(self.hex(2).and_then(char::from_u32)?),
+            'u' => Set::only(self.unicode()?),
             // Other letters mean nothing here, and something to others: ends of texts, mostly.
             c if c.is_alphanumeric() => return None,
-            c => only(c),
+            c => Set::only(c),
         };
         Some(set)
     }
@@ -362,6 +289,10 @@ impl Parser<'_> {
     /// A set, up to its end.
     fn set(&mut self) -> Option<Set> {
         let mut set = Set { others: self.took("^"), ..Set::default() };
+        // All characters; or, to others, all but those up to the next end.
+        if set.others && self.rest.strip_prefix(']').is_some_and(|rest| rest.contains(']')) {
+            return None;
+        }
         while !self.took("]") {
             let (first, single) = self.item()?;
             let range = self.rest.strip_prefix('-').filter(|rest| !rest.starts_with(']'));
@@ -391,9 +322,11 @@ impl Parser<'_> {
     /// One item of a set, and the character if it is one.
     fn item(&mut self) -> Option<(Set, Option<char>)> {
         let item = match self.take()? {
-            '\\' if self.took("b") => only('\u{8}'),
+            '\\' if self.took("b") => Set::only('\u{8}'),
             '\\' => self.class()?,
-            c => only(c),
+            // A class of POSIX, such as `[:alpha:]`.
+            '[' if self.rest.strip_prefix(':').is_some_and(|rest| rest.contains(":]")) => return None,
+            c => Set::only(c),
         };
         let single = match item.ranges.as_slice() {
             [(first, last)] if first == last && !item.others => Some(*first),
@@ -403,12 +336,8 @@ impl Parser<'_> {
     }
 }
 
-fn only(c: char) -> Set {
-    Set { ranges: vec![(c, c)], others: false }
-}
-
 fn literal(c: char) -> Node {
-    Node::One(Rc::new(only(c)))
+    Node::One(Rc::new(Set::only(c)))
 }
 
 /// Reads `2}`, `2,}` or `2,3}`: the bounds, and how long they are.

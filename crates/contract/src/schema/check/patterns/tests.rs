@@ -8,7 +8,7 @@ fn find(pattern: &str, text: &str) -> Option<bool> {
 
 #[test]
 fn patterns_mean_what_they_mean_in_ecmascript() {
-    let rows: [(&str, &[&str], &[&str]); 42] = [
+    let rows: [(&str, &[&str], &[&str]); 43] = [
         (r"^[\w.-]+@[\w.-]+\.\w{2,4}$", &["a.b@c.de"], &["a.b", "é@c.de"]),
         (r"^\d{3}\D$", &["123x"], &["١٢٣x", "1234"]),
         (r"^[^\s\d]+$", &["ab"], &["a b", "a1", "a\u{feff}"]),
@@ -20,6 +20,7 @@ fn patterns_mean_what_they_mean_in_ecmascript() {
         (r"^[+--]+$", &["+,-"], &["."]),
         (r"^[a-]+$", &["a-"], &["b"]),
         (r"^[^]$", &["\n", "é"], &["", "ab"]),
+        (r"^[^[:]+$", &["a"], &["a:", "["]),
         (r"^[\b]$", &["\u{8}"], &["b"]),
         (r"^\/[^\/]+$", &["/x"], &["//"]),
         (r"^[\u4e00-\u9fa5]+$", &["中文"], &["zh", "中a"]),
@@ -71,6 +72,10 @@ fn what_others_read_differently_or_nobody_can_is_not_checked() {
         r"\a",
         r"\i",
         "[]a]",
+        "^[^]]+$",
+        r"^\[[^]]+\]$",
+        "^[[:alpha:]]+$",
+        "[^[:space:]_]",
         "[z-a]",
         "a{,3}",
         "a{3,2}",
