@@ -90,6 +90,7 @@ pub(crate) enum Command {
 const SANDBOX_EXIT_CODES: &str = "\
 Exit codes are the command's own, 128 and the number of the signal that ended it, or:
   124  it took longer than wall_s
+  137  it was killed, as it is for mem_mb, pids, disk_mb and out_kb
   125  the sandbox could not be set up, and nothing ran
   126  it could not be started
   127  it was not found";

@@ -185,7 +185,7 @@ impl Whole {
 pub enum Exit {
     /// By itself, with this code.
     Code(i32),
-    /// By a signal it did not get from us.
+    /// By a signal; one that was killed for exceeding a limit, by 9.
     Signal(i32),
     /// We killed it when its time was up.
     TimedOut,
@@ -194,6 +194,9 @@ pub enum Exit {
 }
 
 impl Exit {
+    /// Killed, as for a limit. The signal has this number everywhere.
+    pub const KILLED: Self = Self::Signal(9);
+
     /// The code a shell would report; 124 for a time-out.
     pub fn code(self) -> i32 {
         match self {

@@ -62,8 +62,12 @@ impl Streams {
         let (stdio, relay) = self.open(&stop).map_err(|source| HostError::Spawn { program: name, source })?;
         let order = Order { program, stdio, enclosure };
         let end = process::attend(order, time_limit, keeper, &stop, None).await?;
-        let mut denials = end.denials;
+        let (mut exit, mut denials) = (end.exit, end.denials);
         if relay.finish() {
+            // Whether it was still there to be killed or had just ended is a matter of luck, which nobody should build on.
+            if exit != Exit::TimedOut && !cancel.is_cancelled() {
+                exit = Exit::KILLED;
+            }
             denials.push(Denial {
                 layer: Layer::Limit,
                 what: "output".to_owned(),
@@ -72,7 +76,7 @@ impl Streams {
                 proof: Proof::Observed,
             });
         }
-        Ok(Attached { exit: end.exit, duration: end.duration, killed: end.killed, denials, held: end.held })
+        Ok(Attached { exit, duration: end.duration, killed: end.killed, denials, held: end.held })
     }
 
     fn open(self, stop: &CancellationToken) -> io::Result<(Stdio, Relay)> {
@@ -84,12 +88,12 @@ impl Streams {
         let Self::Limited(limit_bytes) = self else {
             return Ok((Stdio { input, output: out, error: err }, Relay::default()));
         };
+        let mut relay = Relay::default();
         let left = Arc::new(AtomicU64::new(limit_bytes));
-        let mut relay = Relay { left: Arc::clone(&left), threads: Vec::new(), limited: true };
         let mut through = |to: OwnedFd| -> io::Result<OwnedFd> {
             let (reader, writer) = io::pipe()?;
             let (left, stop) = (Arc::clone(&left), stop.clone());
-            relay.threads.push(thread::spawn(move || pump(reader, File::from(to), &left, &stop)));
+            relay.0.push(thread::spawn(move || pump(reader, File::from(to), &left, &stop)));
             Ok(writer.into())
         };
         let stdio = Stdio { input, output: through(out)?, error: through(err)? };
@@ -102,28 +106,23 @@ fn copy(own: io::Result<OwnedFd>, instead: io::Result<File>) -> io::Result<Owned
     own.or_else(|_| instead.map(OwnedFd::from))
 }
 
-/// Threads that pass output on.
+/// Threads that pass output on, and say whether it was too much.
 #[derive(Debug, Default)]
-struct Relay {
-    left: Arc<AtomicU64>,
-    threads: Vec<JoinHandle<()>>,
-    limited: bool,
-}
+struct Relay(Vec<JoinHandle<bool>>);
 
 impl Relay {
     /// Waits until all that was written is passed on; whether it was too much. The command is gone by now, so the pipes
     /// are at their end.
     fn finish(self) -> bool {
-        for thread in self.threads {
-            // A thread that panicked has nothing more to pass on.
-            drop(thread.join());
-        }
-        self.limited && self.left.load(Ordering::SeqCst) == 0
+        // A thread that panicked has nothing more to pass on. All are waited for.
+        let over: Vec<_> = self.0.into_iter().map(|thread| thread.join().unwrap_or(false)).collect();
+        over.contains(&true)
     }
 }
 
-/// Passes on what may be, and ends the command when it wants more.
-fn pump(mut from: PipeReader, mut to: File, left: &AtomicU64, stop: &CancellationToken) {
+/// Passes on what may be, and ends the command when it wants more: then it was too much. When nobody takes it any more,
+/// the command finds its pipe closed, as it would without us.
+fn pump(mut from: PipeReader, mut to: File, left: &AtomicU64, stop: &CancellationToken) -> bool {
     let mut chunk = [0; 16 * 1024];
     while let Ok(read @ 1..) = from.read(&mut chunk) {
         let wanted = read as u64;
@@ -131,8 +130,14 @@ fn pump(mut from: PipeReader, mut to: File, left: &AtomicU64, stop: &Cancellatio
             left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| Some(left.saturating_sub(wanted)));
         let allowed = before.unwrap_or(0).min(wanted);
         let passed = usize::try_from(allowed).unwrap_or(read);
-        if to.write_all(&chunk[..passed]).is_err() || allowed < wanted {
-            return stop.cancel();
+        let taken = to.write_all(&chunk[..passed]).is_ok();
+        if allowed < wanted {
+            stop.cancel();
+            return true;
+        }
+        if !taken {
+            return false;
         }
     }
+    false
 }

@@ -216,7 +216,7 @@ impl Child {
             self.started.hear_out();
         }
         let words = self.started.words();
-        Ok(Ended { exit: words.exit.or(exit), words })
+        Ok(Ended { exit: told(&words).or(exit), words })
     }
 
     /// Looks at what the child must not have touched, and puts right what it has. To be called when it is gone.
@@ -227,6 +227,12 @@ impl Child {
         drop(self.jobs.send(Job::Inspect { protection: Box::new(protection), reply }));
         answer.await.unwrap_or_default()
     }
+}
+
+/// How the first process says that the command ended. One that exceeded a limit was killed, also if the command itself had
+/// ended well by then and it was what it left behind: it must not pass for done.
+fn told(words: &LastWords) -> Option<Exit> {
+    words.over.map(|_| Exit::KILLED).or(words.exit)
 }
 
 impl Drop for Child {
@@ -243,5 +249,18 @@ impl Drop for Child {
             drop(self.jobs.send(Job::Inspect { protection, reply }));
         }
         drop(self.jobs.send(Job::Rest));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_limit_ended_did_not_end_well() {
+        let well = LastWords { exit: Some(Exit::Code(0)), ..LastWords::default() };
+        assert_eq!(told(&well), Some(Exit::Code(0)));
+        assert_eq!(told(&LastWords { over: Some("memory"), ..well.clone() }), Some(Exit::Signal(9)));
+        assert_eq!(told(&LastWords { held_back: Some("processes"), ..well }), Some(Exit::Code(0)));
     }
 }

@@ -188,7 +188,7 @@ impl Attendant {
         cpu.settle(end.as_ref().ok().and_then(|end| end.cpu));
         let ended = end.map_or_else(
             // We have lost track of it; dropping the child kills it.
-            |_lost| Ended { exit: Exit::Signal(libc::SIGKILL), killed: Vec::new(), denials: Vec::new() },
+            |_lost| Ended { exit: Exit::KILLED, killed: Vec::new(), denials: Vec::new() },
             |end| Ended { exit: end.exit, killed: end.killed, denials: end.denials },
         );
         let held = child.held().clone();

@@ -408,26 +408,44 @@ async fn limits_end_what_exceeds_them() {
     let Some(world) = World::on(Rung::Namespaces) else { return };
     let none = Quota::default();
     let mega = Some(16 << 20);
+    let killed = Exit::Signal(libc::SIGKILL);
     let cases = [
-        ("processes", Quota { processes: Some(20), ..none }, "for i in $(seq 60); do sleep 60 & done; wait"),
+        (
+            "processes",
+            Quota { processes: Some(20), ..none },
+            "for i in $(seq 60); do sleep 60 & done; wait",
+            killed,
+        ),
         (
             "memory",
             Quota { memory_bytes: Some(64 << 20), ..none },
             "python3 -c 'b = bytearray(1 << 30); print(1)'",
+            killed,
         ),
         (
             "disk",
             Quota { disk_bytes: mega, ..none },
             "for i in $(seq 40); do head -c 4M /dev/zero > f$i; done",
+            killed,
         ),
-        ("processor time", Quota { cpu_seconds: Some(1), ..none }, "exec bash -c 'while :; do :; done'"),
-        ("file size", Quota { file_bytes: mega, ..none }, "exec head -c 64M /dev/zero > big"),
+        (
+            "processor time",
+            Quota { cpu_seconds: Some(1), ..none },
+            "exec bash -c 'while :; do :; done'",
+            Exit::Signal(libc::SIGXCPU),
+        ),
+        (
+            "file size",
+            Quota { file_bytes: mega, ..none },
+            "exec head -c 64M /dev/zero > big",
+            Exit::Signal(libc::SIGXFSZ),
+        ),
     ];
-    for (what, quota, script) in cases {
+    for (what, quota, script, exit) in cases {
         let (finished, held) = world.run(world.walls(), quota, script).await;
         let told: Vec<_> =
             finished.denials.iter().map(|denial| (denial.layer, denial.what.as_str())).collect();
-        assert_eq!((told, held.quota), (vec![(Layer::Limit, what)], quota), "{:?}", finished.exit);
+        assert_eq!((told, held.quota, finished.exit), (vec![(Layer::Limit, what)], quota, exit), "{script}");
     }
     let quota = Quota { open_files: Some(32), ..none };
     let script = "exec 40>/dev/null && echo open";

@@ -1,10 +1,10 @@
 //! `windlass sandbox` and `windlass doctor`, as a person runs them.
 
-use std::fs;
+use std::{fs, process::Stdio};
 
 use serde_json::Value;
 
-use crate::support::User;
+use crate::support::{Running, User};
 
 /// Arguments for a shell command in the sandbox.
 fn sandboxed<'a>(options: &[&'a str], script: &'a str) -> Vec<&'a str> {
@@ -58,14 +58,58 @@ fn where_something_outside_holds_the_command_the_receipt_says_so() {
     }
 }
 
+/// A limit, what exceeds it, the code that tells of it and how the receipt does.
+const EXCEEDED: [(&str, &str, i32, &str); 8] = [
+    ("mem_mb=50", "python3 -c 'b = bytearray(200 << 20); input()'", 137, r#"{"signal":9}"#),
+    ("pids=5", "for i in 1 2 3 4 5 6 7 8; do sleep 60 & done; wait; false", 137, r#"{"signal":9}"#),
+    ("disk_mb=2", "head -c 8M /dev/zero > f; sleep 60", 137, r#"{"signal":9}"#),
+    ("out_kb=1", "yes", 137, r#"{"signal":9}"#),
+    ("out_kb=1", "head -c 1025 /dev/zero", 137, r#"{"signal":9}"#),
+    ("cpu_s=1", "while :; do :; done", 152, r#"{"signal":24}"#),
+    ("fsize_mb=1", "exec head -c 2M /dev/zero > f", 153, r#"{"signal":25}"#),
+    ("wall_s=1", "trap '' TERM; sleep 60; sleep 60", 124, r#""timed_out""#),
+];
+
 #[test]
-fn limits_end_the_command() {
+fn a_command_that_a_limit_ended_has_not_succeeded() {
+    let report: Value = serde_json::from_str(&User::new().run(&["doctor", "--json"]).stdout).unwrap();
+    let limits = report["layers"]["limits"].as_str().unwrap_or_default();
+    // Without namespaces some of them are refused, and in a cgroup no process is started beyond its limit.
+    if report["rung"] != "namespaces" || limits.starts_with("memory and processes by a cgroup") {
+        eprintln!("skipped: {} with {limits}", report["rung"]);
+        return;
+    }
+    for (limit, script, code, exit) in EXCEEDED {
+        let user = User::new();
+        let options = ["--policy", "workspace-write", "--json=receipt", "--limit", limit];
+        let mut command = user.program(&sandboxed(&options, script));
+        // Something to wait for.
+        command.stdin(Stdio::piped());
+        Running::start(command).end().assert_code(code);
+        let receipt: Value = serde_json::from_str(&user.read("receipt")).unwrap();
+        assert_eq!((&receipt["exit_code"], receipt["exit"].to_string()), (&code.into(), exit.to_owned()));
+        let denied =
+            receipt["denials"].as_array().unwrap().iter().filter(|denial| denial["layer"] == "limit");
+        assert_eq!(denied.count(), usize::from(!limit.starts_with("wall_s")), "{limit}: {receipt}");
+    }
+    User::new().run(&sandboxed(&["--limit", "ram=1"], "true")).assert_code(2);
+}
+
+#[test]
+fn output_is_limited_to_the_byte_and_what_fits_is_no_denial() {
     let user = User::new();
-    user.run(&sandboxed(&["--limit", "wall_s=1"], "trap '' TERM; sleep 60; sleep 60")).assert_code(124);
-    let ended = user.run(&sandboxed(&["--limit", "out_kb=1"], "yes"));
-    assert_eq!(ended.stdout.len(), 1024);
-    assert!(ended.stderr.contains("the limit on output was reached"), "{ended:#?}");
-    user.run(&sandboxed(&["--limit", "ram=1"], "true")).assert_code(2);
+    for (script, length, said) in [
+        ("yes", 1024, "denied: output: the limit on output was reached, and the command was ended\n"),
+        ("yes | head -c 1024", 1024, ""),
+    ] {
+        let ended = user.run(&sandboxed(&["--limit", "out_kb=1"], script));
+        assert_eq!((ended.stdout.len(), ended.stderr.as_str()), (length, said), "{ended:#?}");
+    }
+    // Whoever stops reading is noticed by the command, as without a limit, and nobody has cancelled anything.
+    let line = "($windlass sandbox --limit out_kb=1000 -- yes; echo $? > code) | head -n 1";
+    let ended = Running::start(user.shell(line)).end();
+    assert_eq!((ended.stdout.as_str(), ended.stderr.as_str()), ("y\n", ""));
+    assert_eq!(user.read("code"), "141\n");
 }
 
 #[test]

@@ -53,6 +53,16 @@ pub(super) struct Last {
     pub(super) all_gone: u32,
 }
 
+impl Last {
+    /// As long as the command is not collected: who writes this then ends, and kills it by that.
+    pub(super) fn before_the_end() -> Self {
+        // SAFETY: all zeros is a valid value of this plain structure.
+        let nothing: Self = unsafe { mem::zeroed() };
+        // In a status the signal that killed stands as it is.
+        Self { status: libc::SIGKILL, ..nothing }
+    }
+}
+
 /// Limits that are counted here.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Over {
@@ -74,8 +84,7 @@ pub(super) struct Init {
 impl Init {
     /// Looks after the sandbox until the command and what it left behind are gone or must go.
     pub(super) fn run(&self) -> ! {
-        // SAFETY: all zeros is a valid value of this plain structure.
-        let mut last: Last = unsafe { mem::zeroed() };
+        let mut last = Last::before_the_end();
         let signals = signals();
         let counts = self.watch != Watch::default();
         let mut deadline = i64::MAX;

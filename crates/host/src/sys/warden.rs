@@ -133,8 +133,7 @@ struct Warden {
 impl Warden {
     /// Waits for the command and what it left behind, and kills what does not end.
     fn run(&self) -> ! {
-        // SAFETY: all zeros is a valid value of this plain structure.
-        let mut last: Last = unsafe { mem::zeroed() };
+        let mut last = Last::before_the_end();
         let signals = signals();
         let (mut deadline, mut told) = (i64::MAX, false);
         let left = loop {
