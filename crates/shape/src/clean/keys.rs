@@ -207,9 +207,11 @@ pub(super) fn first_start(line: &Line<'_>, at: &Range<usize>) -> Option<usize> {
     (starts_here && is_key() && is_body()).then_some(start)
 }
 
-/// Whether what was found at a place makes its line one of the middle of a private key.
+/// Whether what was found at a place makes its line one of the middle of a private key. Whoever begins a block here relies on
+/// this line being of it: without that, it would be found again and again.
 pub(super) fn is_middle(line: &Line<'_>, at: &Range<usize>) -> bool {
-    MIDDLES.contains(&&line[at.clone()]) && WIDTH.contains(&line.shape().letters)
+    let Shape { is_body, letters } = line.shape();
+    MIDDLES.contains(&&line[at.clone()]) && *is_body && WIDTH.contains(letters)
 }
 
 /// Where the lines start that end here and are of one key, if a key ends here. The last of them may be shorter than the

@@ -139,6 +139,16 @@ fn what_follows_a_key_that_was_cut_off_stays() {
 }
 
 #[test]
+fn a_line_of_the_middle_behind_a_long_name_is_passed_once() {
+    let line = format!("{}AgMBAAECgg{}", &ALPHABET[..20], &ALPHABET[..34]);
+    for before in ["k.pem:".to_owned(), "my-own.keys_".repeat(6) + "k.pem:", "my-own.keys_".repeat(12) + ":"]
+    {
+        let text = format!("{before}{line}\n$ ls\n");
+        assert!(Secrets::default().clean(&text).ends_with("\n$ ls\n"), "{before}");
+    }
+}
+
+#[test]
 fn a_first_line_among_other_words_is_passed_once() {
     let text = format!(
         "{} is how {} begins, as anyone who has exported one will know\n",
