@@ -11,7 +11,7 @@ use super::{
 const MAX_LEN: usize = 10_000;
 /// How many steps a search may take: some milliseconds.
 const MAX_STEPS: usize = 1_000_000;
-/// For how many pairs of a step and a place in the text it is noted that there is no way on.
+/// For how many pairs of a step and a place in the text it is noted what came of them.
 const MAX_CELLS: usize = 1 << 23;
 
 enum Step {
@@ -84,9 +84,8 @@ impl Program {
             steps: &self.steps,
             text,
             kept: vec![None; self.places],
-            dead: vec![0; cells.div_ceil(64)],
-            noted: Vec::new(),
-            looks: 0,
+            states: vec![0; cells.div_ceil(CELLS)],
+            tried: Vec::new(),
             left: MAX_STEPS,
         };
         let is_fixed = matches!(self.steps.first(), Some(Step::Start));
@@ -98,7 +97,7 @@ impl Program {
                 break;
             }
         }
-        Search { found, steps: MAX_STEPS - run.left, bytes: cells / 8 }
+        Search { found, steps: MAX_STEPS - run.left, bytes: cells / 4 }
     }
 }
 
@@ -250,39 +249,77 @@ struct Run<'a> {
     steps: &'a [Step],
     text: &'a str,
     kept: Vec<Option<usize>>,
-    /// One bit for each pair of a step and a place from which there is no way on, or that is being tried.
-    dead: Vec<u64>,
-    /// Those of them noted by the looks that are under way.
-    noted: Vec<usize>,
-    looks: usize,
+    /// Two bits for each pair of a step and a place.
+    states: Vec<u64>,
+    /// The pairs that are being tried, in this order.
+    tried: Vec<usize>,
     left: usize,
+}
+
+/// How many pairs have their state in one number.
+const CELLS: usize = 32;
+
+/// What is known of a step at a place.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    New = 0,
+    /// There is no way on.
+    Dead = 1,
+    /// There is a way to the end of the look that it is part of.
+    Live = 2,
+    /// What comes after it is under way.
+    Tried = 3,
 }
 
 /// What to do when there is no way on.
 enum Other {
-    Try(usize, usize),
+    /// Goes on at a step and a place. What was tried since has failed.
+    Try(usize, usize, usize),
     Put(usize, Option<usize>),
 }
 
 impl Run<'_> {
     /// Whether there is a way from a step and a place to the end. None if it takes too long to find.
     fn from(&mut self, step: usize, at: usize) -> Option<bool> {
-        let mut others = vec![Other::Try(step, at)];
+        let before = self.tried.len();
+        let mut others = vec![Other::Try(step, at, before)];
+        // Whether a round of nothing came back to where it began. What failed for that may find a way from there later.
+        let mut circled = false;
         while let Some(other) = others.pop() {
             let (mut step, mut at) = match other {
-                Other::Try(step, at) => (step, at),
+                Other::Try(step, at, since) => {
+                    if !circled {
+                        self.settle(since, State::Dead);
+                    }
+                    (step, at)
+                }
                 Other::Put(place, was) => {
                     self.kept[place] = was;
                     continue;
                 }
             };
-            while self.is_open(step, at) {
+            loop {
+                match self.enter(step, at) {
+                    State::New => {}
+                    State::Dead => break,
+                    State::Live => {
+                        self.settle(before, if circled { State::New } else { State::Live });
+                        return Some(true);
+                    }
+                    State::Tried => {
+                        circled = true;
+                        break;
+                    }
+                }
                 self.left = self.left.checked_sub(1 + self.extra(step))?;
                 let next = match &self.steps[step] {
-                    Step::Found => return Some(true),
+                    Step::Found => {
+                        self.settle(before, if circled { State::New } else { State::Live });
+                        return Some(true);
+                    }
                     Step::Jump(to) => Some((*to, at)),
                     Step::Fork(here, there) => {
-                        others.push(Other::Try(*there, at));
+                        others.push(Other::Try(*there, at, self.tried.len()));
                         Some((*here, at))
                     }
                     Step::Keep(place) => {
@@ -307,6 +344,7 @@ impl Run<'_> {
                 (step, at) = next;
             }
         }
+        self.settle(before, State::Dead);
         Some(false)
     }
 
@@ -354,16 +392,8 @@ impl Run<'_> {
 
     /// Whether a look finds what is wanted. What it kept stays kept, if it was to be there.
     fn look(&mut self, step: usize, at: usize, wanted: bool, others: &mut Vec<Other>) -> Option<bool> {
-        let (kept, noted) = (self.kept.clone(), self.noted.len());
-        self.looks += 1;
+        let kept = self.kept.clone();
         let found = self.from(step, at)?;
-        self.looks -= 1;
-        if found {
-            // The way that led on was noted as well.
-            for cell in self.noted.drain(noted..) {
-                self.dead[cell / 64] &= !(1 << (cell % 64));
-            }
-        }
         if found && wanted {
             let was = kept.into_iter().enumerate().filter(|(place, was)| self.kept[*place] != *was);
             others.extend(was.map(|(place, was)| Other::Put(place, was)));
@@ -378,17 +408,35 @@ impl Run<'_> {
         self.kept[place] = at;
     }
 
-    /// Whether this step was not tried at this place before; if it was, there was no way on.
-    fn is_open(&mut self, step: usize, at: usize) -> bool {
-        if self.dead.is_empty() {
-            return true;
-        }
+    /// What is known of a step at a place; if nothing is, it is being tried from now on.
+    fn enter(&mut self, step: usize, at: usize) -> State {
+        // Where nothing is noted, everything is new.
         let cell = step * (self.text.len() + 1) + at;
-        let is_open = self.dead[cell / 64] & (1 << (cell % 64)) == 0;
-        self.dead[cell / 64] |= 1 << (cell % 64);
-        if is_open && self.looks > 0 {
-            self.noted.push(cell);
+        let Some(states) = self.states.get(cell / CELLS) else { return State::New };
+        match (states >> (2 * (cell % CELLS))) & 3 {
+            0 => {
+                self.set(cell, State::Tried);
+                self.tried.push(cell);
+                State::New
+            }
+            1 => State::Dead,
+            2 => State::Live,
+            _ => State::Tried,
         }
-        is_open
+    }
+
+    /// Notes what came of all that was tried since.
+    fn settle(&mut self, since: usize, state: State) {
+        while self.tried.len() > since
+            && let Some(cell) = self.tried.pop()
+        {
+            self.set(cell, state);
+        }
+    }
+
+    fn set(&mut self, cell: usize, state: State) {
+        let shift = 2 * (cell % CELLS);
+        let states = &mut self.states[cell / CELLS];
+        *states = (*states & !(3 << shift)) | ((state as u64) << shift);
     }
 }

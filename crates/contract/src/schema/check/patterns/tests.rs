@@ -1,5 +1,7 @@
 //! Tests of what patterns mean, and of what they cost.
 
+use proptest::prelude::*;
+
 use super::{super::budget::STEPS, *};
 
 fn find(pattern: &str, text: &str) -> Option<bool> {
@@ -8,7 +10,7 @@ fn find(pattern: &str, text: &str) -> Option<bool> {
 
 #[test]
 fn patterns_mean_what_they_mean_in_ecmascript() {
-    let rows: [(&str, &[&str], &[&str]); 43] = [
+    let rows: [(&str, &[&str], &[&str]); 46] = [
         (r"^[\w.-]+@[\w.-]+\.\w{2,4}$", &["a.b@c.de"], &["a.b", "é@c.de"]),
         (r"^\d{3}\D$", &["123x"], &["١٢٣x", "1234"]),
         (r"^[^\s\d]+$", &["ab"], &["a b", "a1", "a\u{feff}"]),
@@ -44,6 +46,10 @@ fn patterns_mean_what_they_mean_in_ecmascript() {
         (r"(?<=^(\w)\1)c", &["ac"], &["aac"]),
         (r"(?<=\1(\w))c", &["aac"], &["abc"]),
         (r"(?=(a+))\1b", &["aab"], &["ac"]),
+        // Looks from the end on, with rounds of nothing in them: what fails within the round may succeed after it.
+        (r"^.*(?=(?:a*)*b)a", &["aab", "ab"], &["aa", "b"]),
+        (r"^.*?(?=(?:a*|c)*b)a", &["cab", "acb"], &["ca"]),
+        (r"^(?:.*(?=(?:a*)*b)(?:xx|a))ab$", &["aab"], &["ab"]),
         (r"^(?!(a))\1b$", &["b"], &["ab"]),
         // Going back.
         (r#"^(["'])[^"']*\1$"#, &["'a'", "\"a\""], &["'a\""]),
@@ -126,9 +132,40 @@ fn no_pattern_takes_more_steps_than_are_counted() {
         assert_eq!(found, Some(pattern == "^a"), "{pattern}");
         assert!((least..=most).contains(&visits), "{pattern} {visits}");
     }
+    // A look is never put to the same place twice, whether it found something there or not.
+    for pattern in [r"^(?:(?=.*!)[ab])*!$", r"^(?:(?=.*c|.).)*$", r"^(?:(?<=a.*|^).)*$", r"^(?:(?!.*c).)*$"] {
+        let (found, visits) = cost(pattern);
+        assert_eq!(found, Some(true), "{pattern}");
+        assert!(visits < 20 * linear, "{pattern} {visits}");
+    }
     // Far too many ways to try them all.
     for pattern in [r"([ab]+)+\1c", "([ab]{500})+c", "(?:(?=([ab]+)+c)|b)+c"] {
         let (found, visits) = cost(pattern);
         assert!(found != Some(true) && visits < 50_000, "{pattern} {found:?} {visits}");
+    }
+}
+
+/// Patterns of two letters, with everything that leads to a place in more than one way.
+fn pattern_like() -> impl Strategy<Value = String> {
+    let leaf = prop::sample::select(vec!["a", "b", ".", "", "^", "$"]).prop_map(str::to_owned);
+    leaf.prop_recursive(5, 24, 4, |inner| {
+        let mark = prop::sample::select(vec!["*", "+", "?", "*?", "{2}"]);
+        let open = prop::sample::select(vec!["(?:", "(?=", "(?!", "(?<=", "(?<!"]);
+        prop_oneof![
+            (inner.clone(), mark).prop_map(|(inside, mark)| format!("(?:{inside}){mark}")),
+            (open, inner.clone()).prop_map(|(open, inside)| format!("{open}{inside})")),
+            prop::collection::vec(inner.clone(), 2..4).prop_map(|all| all.concat()),
+            prop::collection::vec(inner, 2..4).prop_map(|all| format!("(?:{})", all.join("|"))),
+        ]
+    })
+}
+
+proptest! {
+    /// A pattern that goes back to a group notes nothing, and tries all ways.
+    #[test]
+    fn what_is_noted_changes_nothing(pattern in pattern_like(), text in "[ab]{0,6}") {
+        let all_ways = find(&format!("()(?:{pattern})\\1"), &text);
+        prop_assume!(all_ways.is_some());
+        prop_assert_eq!(find(&pattern, &text), all_ways);
     }
 }
