@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use windlass_contract::{Item, Role};
+use windlass_contract::{Item, Role, SandboxMode};
 use windlass_runtime::Policy;
 
 /// Standing instructions, unless the user has others. Short on purpose: small models pay for every word.
@@ -41,32 +41,54 @@ impl Surroundings<'_> {
         } else {
             "  <approvals>nobody can be asked: what would need approval is refused</approvals>\n"
         };
+        let roots = self.writable_roots();
         let text = format!(
             "<environment_context>\n  <cwd>{}</cwd>\n  <approval_policy>{}</approval_policy>\n{alone}  \
-             <sandbox_mode>{}</sandbox_mode>\n  <shell>{shell}</shell>\n</environment_context>",
+             <sandbox_mode>{}</sandbox_mode>\n{roots}  <shell>{shell}</shell>\n</environment_context>",
             policy.cwd.display(),
             policy.approval.name(),
             policy.sandbox.name(),
         );
         Item::message(Role::User, text)
     }
+
+    /// Where commands may write beside the directory they start in.
+    fn writable_roots(&self) -> String {
+        let writable = &self.policy.walls.writable;
+        if writable.is_empty() || self.policy.sandbox != SandboxMode::WorkspaceWrite {
+            return String::new();
+        }
+        let roots = writable.iter().map(|root| format!("    <root>{}</root>\n", root.display()));
+        format!("  <writable_roots>\n{}  </writable_roots>\n", roots.collect::<String>())
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use windlass_contract::{Body, Content};
+    use windlass_contract::{Body, Content, Walls};
 
     use super::*;
 
+    fn told(policy: &Policy, attended: bool) -> String {
+        match (Surroundings { policy, shell: Path::new("/bin/sh"), attended }).item().body {
+            Body::Message { content, .. } => Content::join(&content),
+            _ => panic!("a message"),
+        }
+    }
+
     #[test]
     fn a_model_that_nobody_watches_is_told_that_nobody_can_be_asked() {
-        let told = |attended| {
-            let around = Surroundings { policy: &Policy::default(), shell: Path::new("/bin/sh"), attended };
-            match around.item().body {
-                Body::Message { content, .. } => Content::join(&content).contains("nobody can be asked"),
-                _ => panic!("a message"),
-            }
-        };
+        let told = |attended| told(&Policy::default(), attended).contains("nobody can be asked");
         assert_eq!((told(true), told(false)), (false, true));
+    }
+
+    #[test]
+    fn a_model_is_told_where_else_it_may_write() {
+        let walls = Walls { writable: vec!["/a".into(), "/tmp/b".into()], ..Walls::default() };
+        let told = |sandbox| told(&Policy { sandbox, walls: walls.clone(), ..Policy::default() }, true);
+        assert!(told(SandboxMode::WorkspaceWrite).contains(
+            "\n  <writable_roots>\n    <root>/a</root>\n    <root>/tmp/b</root>\n  </writable_roots>\n"
+        ));
+        assert!(!told(SandboxMode::ReadOnly).contains("root"));
     }
 }

@@ -208,6 +208,34 @@ mod tests {
     }
 
     #[test]
+    fn commands_make_things_in_the_tmp_of_a_sandbox_only_where_it_is_the_users() {
+        let roots =
+            "<writable_roots>\n    <root>/tmp/out</root>\n    <root>/tmp/a b/</root>\n  </writable_roots>";
+        for (path, around, is_made) in [
+            ("/tmp/x.txt", "", false),
+            ("/tmp/x.txt", roots, false),
+            ("/tmp/outer/x.txt", roots, false),
+            ("/tmp/out/../x.txt", roots, false),
+            ("/tmp/out/x.txt", roots, true),
+            ("'/tmp/a b/x.txt'", roots, true),
+            ("/srv/x.txt", "", true),
+        ] {
+            let around = format!(
+                "<environment_context>\n  <cwd>/w</cwd>\n  <sandbox_mode>workspace-write</sandbox_mode>\n  {around}\n</environment_context>"
+            );
+            let mut history = vec![said(&around), said(&format!("copy a.txt to {path}"))];
+            talk(&mut history, &["Absolute path: /w\na.txt\n", "failed to read file: `x` does not exist"]);
+            match next(&history) {
+                Next::Call { tool: "shell_command", .. } => assert!(is_made, "{path}"),
+                Next::Decline(why) => {
+                    assert!(!is_made && why.contains("a /tmp of their own"), "{path} {why}")
+                }
+                other => panic!("{path} {other:?}"),
+            }
+        }
+    }
+
+    #[test]
     fn what_a_tool_refuses_is_told() {
         let Next::Decline(answer) = after("run `make`", 1, "rejected by user") else {
             panic!("it asks again")

@@ -40,10 +40,7 @@ pub(super) struct Run<'a> {
     pub(super) request: String,
     /// Whether nothing may be run.
     pub(super) runs_nothing: bool,
-    /// Where work happens.
-    cwd: &'a str,
-    /// Whether commands run in a sandbox, which has a `/tmp` of its own.
-    walled: bool,
+    around: Surroundings<'a>,
     done: Vec<Done<'a>>,
     /// A plan only asks and tells, so it is handed around unchanged; this is the one thing it leaves.
     told: RefCell<Vec<Place>>,
@@ -65,13 +62,12 @@ pub(super) struct Place {
 }
 
 impl<'a> Run<'a> {
-    fn new(request: String, Surroundings { cwd, walled }: Surroundings<'a>) -> Self {
+    fn new(request: String, around: Surroundings<'a>) -> Self {
         Self {
             language: Language::of(&request),
             request,
             runs_nothing: false,
-            cwd,
-            walled,
+            around,
             done: Vec::new(),
             told: RefCell::default(),
         }
@@ -106,7 +102,7 @@ impl<'a> Run<'a> {
             earlier.drain(..earlier.len().saturating_sub(REMEMBERED));
         }
         // Elsewhere, what was told is called otherwise.
-        earlier.retain(|turn| turn.cwd == run.cwd);
+        earlier.retain(|turn| turn.around.cwd == run.around.cwd);
         (earlier, run)
     }
 
@@ -173,21 +169,24 @@ impl<'a> Run<'a> {
 
     /// Whether what a command writes there is gone when the session ends.
     pub(super) fn is_passing(&self, path: &str) -> bool {
+        let Surroundings { cwd, walled, roots } = self.around;
         let mut parts = Vec::new();
-        let whole = if path.starts_with('/') { path.to_owned() } else { format!("{}/{path}", self.cwd) };
+        let whole = if path.starts_with('/') { path.to_owned() } else { format!("{cwd}/{path}") };
         for part in whole.split('/').filter(|part| !part.is_empty() && *part != ".") {
             match part {
                 ".." => parts.truncate(parts.len().saturating_sub(1)),
                 part => parts.push(part),
             }
         }
-        let is_own = format!("/{}/", parts.join("/")).starts_with(&format!("{}/", self.cwd));
-        self.walled && parts.first() == Some(&"tmp") && !is_own
+        let whole = format!("/{}/", parts.join("/"));
+        let is_in = |root: &str| whole.starts_with(&format!("{}/", root.trim_end_matches('/')));
+        let mut roots = roots.split("<root>").skip(1).filter_map(|rest| Some(rest.split_once("</root>")?.0));
+        walled && parts.first() == Some(&"tmp") && !is_in(cwd) && !roots.any(is_in)
     }
 
     /// A path as people write it here.
     pub(super) fn short<'p>(&self, path: &'p str) -> &'p str {
-        let inside = path.strip_prefix(self.cwd).filter(|_| !self.cwd.is_empty());
+        let inside = path.strip_prefix(self.around.cwd).filter(|_| !self.around.cwd.is_empty());
         inside.and_then(|rest| rest.strip_prefix('/')).unwrap_or(path)
     }
 }
@@ -196,7 +195,10 @@ impl<'a> Run<'a> {
 #[derive(Clone, Copy, Default)]
 struct Surroundings<'a> {
     cwd: &'a str,
+    /// Whether commands run in a sandbox, which has a `/tmp` of its own.
     walled: bool,
+    /// Where they may write besides, each as `<root>PATH</root>`.
+    roots: &'a str,
 }
 
 /// What the program around the model says of that, if it does here.
@@ -206,7 +208,8 @@ fn surroundings(content: &[Content]) -> Option<Surroundings<'_>> {
     let told = |open: &str, close: &str| Some(inner.split_once(open)?.1.split_once(close)?.0);
     let mode = told("<sandbox_mode>", "</sandbox_mode>");
     let walled = mode.is_some_and(|mode| ["read-only", "workspace-write"].contains(&mode));
-    Some(Surroundings { cwd: told("<cwd>", "</cwd>").unwrap_or_default(), walled })
+    let roots = told("<writable_roots>", "</writable_roots>").unwrap_or_default();
+    Some(Surroundings { cwd: told("<cwd>", "</cwd>").unwrap_or_default(), walled, roots })
 }
 
 /// What a tool said, without what Windlass thinks of it: that is for models, which can think about it too.
