@@ -341,7 +341,13 @@ fn means_files(piece: &Piece) -> bool {
 /// The parts of a sentence, with what divides them.
 fn clauses(text: &str) -> impl Iterator<Item = &str> {
     let parts = text.split_inclusive(['，', '。', '；', '：', ',', ';', '\n']);
-    parts.flat_map(|part| part.split_inclusive(" but ")).flat_map(|part| part.split_inclusive(". "))
+    let parts =
+        parts.flat_map(|part| part.split_inclusive(" but ")).flat_map(|part| part.split_inclusive(". "));
+    // `delete a.txt without running anything` says two things.
+    parts.flat_map(|part| {
+        let (first, rest) = part.split_at(part.find(" without ").unwrap_or(part.len()));
+        [first, rest].into_iter().filter(|part| !part.is_empty())
+    })
 }
 
 /// The extension that a name such as `.py` is.
