@@ -218,7 +218,7 @@ impl Mode {
         if found.more {
             rows.push("(there are more; narrow the search or raise `limit`)".to_owned());
         }
-        if self == Self::Count && rows.len() > LONG {
+        if self == Self::Count && (found.more || found.files.len() > LONG) {
             let (files, lines) = found.total;
             rows.push(format!("(in all: {files} files, {lines} lines)"));
         }
@@ -299,9 +299,17 @@ mod tests {
     #[tokio::test]
     async fn many_counts_are_told_in_all_as_well() {
         let file = found(&[]).files.remove(0);
-        let many = Found { more: true, total: (30, 90), files: vec![file; LONG], denied: 0 };
-        let told = text(many, r#"{"pattern":"n","output_mode":"count"}"#).await;
-        assert!(told.ends_with("raise `limit`)\n(in all: 30 files, 90 lines)"), "{told}");
+        let sum = "(in all: 30 files, 90 lines)";
+        for (files, more, end) in [
+            (5, true, format!("raise `limit`)\n{sum}")),
+            (LONG, true, format!("raise `limit`)\n{sum}")),
+            (LONG + 1, false, format!("\n{sum}")),
+            (LONG, false, format!(":{}", file.count)),
+        ] {
+            let found = Found { more, total: (30, 90), files: vec![file.clone(); files], denied: 0 };
+            let told = text(found, r#"{"pattern":"n","output_mode":"count"}"#).await;
+            assert!(told.ends_with(&end), "{files} {more}: {told}");
+        }
     }
 
     #[tokio::test]
