@@ -20,6 +20,10 @@ use crate::{
     spending::{self, Spending},
 };
 
+/// So many calls are taken from one answer. A model that asks for more has lost its way, or never stops; it sees what
+/// came of these and can ask again.
+const MOST_CALLS: usize = 128;
+
 /// What a turn works with.
 pub(crate) struct Turn<'a> {
     pub(crate) model: &'a dyn ModelClient,
@@ -46,10 +50,6 @@ pub(crate) struct Fixed<'a> {
     pub(crate) parallel_calls: bool,
     pub(crate) output_schema: Option<&'a serde_json::Value>,
 }
-
-/// So many calls are taken from one answer. A model that asks for more has lost its way, or never stops; it sees what
-/// came of these and can ask again.
-const MOST_CALLS: usize = 128;
 
 /// How often something failed, and how often it may be tried again.
 struct Tries {

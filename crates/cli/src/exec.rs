@@ -126,11 +126,14 @@ fn finish(report: &TurnReport, options: &ExecOptions, json: bool) -> Result<Exit
             .map_err(|error| Problem::file("cannot write the answer to", path, &error))?;
     }
     let refused = report.refusals.iter().any(|refusal| !refusal.made_up_for);
-    Ok(match () {
-        () if options.experimental_json => Exit::Done,
-        () if refused => Exit::Refused,
-        () if report.declined => Exit::Failed,
-        () => Exit::Done,
+    Ok(if options.experimental_json {
+        Exit::Done
+    } else if refused {
+        Exit::Refused
+    } else if report.declined {
+        Exit::Failed
+    } else {
+        Exit::Done
     })
 }
 

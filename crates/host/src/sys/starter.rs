@@ -2,10 +2,10 @@
 //!
 //! A copy of this process would have to copy the tables of all its memory, 3 ms for 200 MB, and every page we write to
 //! afterwards would be copied, too. A starter is such a copy once: it gives back the memory it does not need, enters
-//! what its commands share, and makes small copies of itself. Its children are ours. One of them stands by, made
-//! when the command before it is over: while it runs, it has the processors to itself. It sees our descriptors as they are until it is given
-//! something to do. What it has of us otherwise (user, limits, cgroup, umask, what already confines us) is as it was when
-//! the starter was made.
+//! what its commands share, and makes small copies of itself. Its children are ours. One of them stands by, made when
+//! the command before it is over: while it runs, it has the processors to itself. It sees our descriptors as they are
+//! until it is given something to do. What it has of us otherwise (user, limits, cgroup, umask, what already confines
+//! us) is as it was when the starter was made.
 //!
 //! Like all code of the child, it allocates nothing and takes no locks.
 
