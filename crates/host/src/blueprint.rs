@@ -154,6 +154,7 @@ impl Blueprint {
                 protection.pinned.extend(above.map(Path::to_owned));
             }
         }
+        protection.cover(&hidden);
         let mut drawing = Drawing::default();
         let size = quota.disk_bytes.map_or_else(String::new, |bytes| format!(",size={bytes}"));
         let shown = shown(walls, &hidden);

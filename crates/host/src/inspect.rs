@@ -18,7 +18,7 @@ use crate::{
     below::Below,
     git::{self, config},
     names::Names,
-    protect::{INNER_LIMIT, Protection, Saved},
+    protect::{FileId, INNER_LIMIT, Protection, Saved, file_id},
 };
 
 /// What is added to a name that must not stay.
@@ -34,6 +34,9 @@ const SAME_ENTRIES: usize = 64;
 /// Puts right what is not as it must be, and tells of it.
 pub(crate) fn inspect(protection: &Protection) -> Vec<Denial> {
     let mut inspection = Inspection { protection, denials: Vec::new() };
+    for (path, before) in &protection.covered {
+        inspection.uncovered(path, *before);
+    }
     for (path, names) in &protection.listed {
         inspection.relist(path, names);
     }
@@ -81,6 +84,14 @@ impl Inspection<'_> {
             need: Effects::write(path),
             proof: Proof::Observed,
         });
+    }
+
+    /// Tells of a file that is another now. The command cannot have put it there, and nothing kept it from it since.
+    fn uncovered(&mut self, path: &Path, before: FileId) {
+        if file_id(path).is_some_and(|now| now != before) {
+            let rule = "another program replaced it while the command ran, and the command could read and change it from then on: look at what it says";
+            self.tell(path, rule.to_owned());
+        }
     }
 
     /// What has appeared in the directories below a root.

@@ -8,6 +8,7 @@ use std::{
     collections::BTreeSet,
     ffi::{OsStr, OsString},
     fs, io,
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
 };
 
@@ -95,10 +96,20 @@ pub(crate) struct Protection {
     pub(crate) below: Vec<Below>,
     /// Those of them that were not looked through to the end.
     pub(crate) unseen: Vec<PathBuf>,
+    /// Which file was covered by a mount at each path. Someone outside who puts another in its place takes the mount away.
+    pub(crate) covered: Vec<(PathBuf, FileId)>,
     /// Files to put back, where nothing keeps them from being changed.
     pub(crate) saved: Vec<Saved>,
     /// Directories that must hold nothing else, where nothing keeps them from it.
     pub(crate) listed: Vec<(PathBuf, BTreeSet<OsString>)>,
+}
+
+/// Which file it is, by its file system and its number there.
+pub(crate) type FileId = (u64, u64);
+
+/// Which file is at a path, if there is one.
+pub(crate) fn file_id(path: &Path) -> Option<FileId> {
+    fs::symlink_metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }
 
 /// A file as it was.
@@ -179,6 +190,12 @@ impl Protection {
                 root.display()
             )
         })
+    }
+
+    /// Remembers which files are covered by mounts: the protected ones and these.
+    pub(crate) fn cover(&mut self, hidden: &[PathBuf]) {
+        let known = |path: &PathBuf| Some((path.clone(), file_id(path)?));
+        self.covered = self.fixed.iter().chain(hidden).filter_map(known).collect();
     }
 
     /// Remembers what protected files hold, for a rung that cannot keep them from being changed.

@@ -52,6 +52,15 @@ fn one_line_of_nothing_but_beginnings_is_read_once() {
         "figd_",
         "tskey-",
         "chpasswd|",
+        "docker.io ",
+        "Cookie: a b;",
+        "cookie: a b c ",
+        "MIIEpAIBAAKCAQEA",
+        "MIIEpAIBAAKCAQEA ",
+        "b3BlbnNzaC1rZXktdjEA",
+        "AgMBAAECgg",
+        "IDAQABAoI",
+        "CAwEAAQKC",
     ];
     for beginning in beginnings {
         let cleaned = Secrets::default().clean(&only(beginning)).len();

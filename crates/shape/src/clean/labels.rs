@@ -68,7 +68,8 @@ pub(super) fn hash(salt: u64, secret: &[u8]) -> u64 {
         (product >> 64) as u64 ^ (product & 0xffff_ffff_ffff_ffff) as u64
     };
     let (words, rest) = secret.as_chunks::<8>();
-    let hash = words.iter().fold(*SEED ^ salt, |hash, word| mix(hash, u64::from_le_bytes(*word)));
+    // Mixed before the first word, which could undo it otherwise and ask two questions as one.
+    let hash = words.iter().fold(mix(*SEED, salt), |hash, word| mix(hash, u64::from_le_bytes(*word)));
     let rest = rest.iter().fold(secret.len() as u64, |word, byte| word << 8 | u64::from(*byte));
     mix(mix(hash, rest), ODD)
 }

@@ -62,5 +62,16 @@ mod tests {
             assert_eq!(recall(about, b"one of a kind", never), decision);
         }
         assert_eq!(recall(About::Name, b"another one", || 5), 5);
+        for text in [&b"long enough for two words"[..], b"short"] {
+            recall(About::Name, text, || 6);
+            for other in 0..=u8::MAX {
+                let (mut first, mut last) = (text.to_vec(), text.to_vec());
+                first[0] ^= other;
+                *last.last_mut().unwrap() ^= other;
+                for like in [first, last] {
+                    assert_eq!(recall(About::Value(9), &like, || 7), 7, "another question about {like:?}");
+                }
+            }
+        }
     }
 }

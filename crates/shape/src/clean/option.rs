@@ -120,9 +120,14 @@ pub(super) fn option(line: &Line<'_>, program: Range<usize>, found: &mut Vec<Fou
     next
 }
 
-/// Where the name of a program is again that is looked at there.
+/// Where the name of a program is again that is looked at there. `docker login docker.io` has one program.
 fn again(rest: &[u8], name: &[u8]) -> Option<usize> {
-    memchr::memmem::find_iter(rest, name).find(|at| *at > 0 && !rest[at - 1].is_ascii_alphanumeric())
+    let is_program = |at: &usize| {
+        *at > 0
+            && !rest[at - 1].is_ascii_alphanumeric()
+            && rest.get(at + name.len()).is_none_or(u8::is_ascii_whitespace)
+    };
+    memchr::memmem::find_iter(rest, name).find(is_program)
 }
 
 fn option_value(line: &[u8], at: usize, follows: Follows) -> Option<Range<usize>> {

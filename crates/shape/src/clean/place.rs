@@ -25,6 +25,9 @@ const MAX_TOKEN: usize = 16 * 1024;
 
 /// The longest rest of a date in a cookie: ` 21 Oct 2026 07:28:00 GMT`.
 const MAX_DATE: usize = 32;
+/// How long a cookie may be that is not written as it should be, and how many are looked at behind it.
+const MAX_PART: usize = 512;
+const MAX_COOKIES: usize = 32;
 
 /// A longer token that is no secret is not looked into.
 pub(super) const LONG_TOKEN: usize = 128;
@@ -164,13 +167,15 @@ pub(super) fn cookie(line: &Line<'_>, word: Range<usize>, found: &mut Vec<Found>
     const NAMES: &[&[u8]] = &[b"sess", b"sid", b"auth", b"token", b"jwt", b"csrf", b"remember", b"login"];
     static ENDS: Bytes = Bytes::space_and(b";\"'");
     let mut at = word.end;
+    // Where others go on looking: behind what was read as nothing but cookies, and no more than so far.
+    let (mut resume, mut further) = (None, MAX_COOKIES);
     loop {
         let start = skip(line, at, b" ");
         let stop = start + ENDS.until(&line[start..]);
         let equals = memchr::memchr(b'=', &line[start..stop]);
         if equals.is_none() && at == word.end {
             // Where no cookie is, something else may be.
-            return beyond(&word, &(start..stop));
+            resume = Some(beyond(&word, &(start..stop)));
         }
         // Others only say something about the one before: `HttpOnly`.
         if let Some(equals) = equals {
@@ -184,17 +189,19 @@ pub(super) fn cookie(line: &Line<'_>, word: Range<usize>, found: &mut Vec<Found>
                 found.push(Found::value(line, range, "cookie", "value of a cookie that identifies someone"));
             }
         }
-        let Some(next) = cookie_after(line, stop) else { return Next::at(stop) };
-        at = next;
+        let rest = &line[stop..line.len().min(stop + MAX_PART)];
+        let part = memchr::memchr(b';', rest).map(|length| &rest[..length]);
+        // A date has spaces in it.
+        let is_date = |byte: &u8| byte.is_ascii_alphanumeric() || b" :,-".contains(byte);
+        if part.is_none_or(|part| part.len() > MAX_DATE || !part.iter().all(is_date)) {
+            resume.get_or_insert(Next::at(stop));
+        }
+        further -= usize::from(resume.is_some());
+        match (part, resume) {
+            (Some(part), next) if further > 0 => (at, resume) = (stop + part.len() + 1, next),
+            (_, next) => return next.unwrap_or(Next::at(stop)),
+        }
     }
-}
-
-/// Where the next cookie starts behind one that ends here. A date may be between, which has spaces in it.
-fn cookie_after(line: &[u8], stop: usize) -> Option<usize> {
-    let rest = &line[stop..line.len().min(stop + MAX_DATE)];
-    let semicolon = memchr::memchr(b';', rest)?;
-    let is_date = |byte: &u8| byte.is_ascii_alphanumeric() || b" :,-".contains(byte);
-    rest[..semicolon].iter().all(is_date).then_some(stop + semicolon + 1)
 }
 
 /// `session=…` outside of a header, as in options of programs.
