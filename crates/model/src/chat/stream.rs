@@ -23,6 +23,9 @@ use crate::{
     usage::Tokens,
 };
 
+/// The tool of a call that does not say which. There is none of this name.
+const UNNAMED: &str = "unnamed";
+
 /// Turns this wire's chunks into the model's events.
 #[derive(Debug)]
 pub(super) struct Decoder {
@@ -327,12 +330,12 @@ impl Decoder {
         self.end_text(out);
         self.flush_reasoning(out);
         self.flush_text(out);
+        for slot in self.slots.iter_mut().filter(|slot| slot.name.is_empty() && !slot.arguments.is_empty()) {
+            // So that the model is told what there is to choose from, instead of waiting for an answer.
+            UNNAMED.clone_into(&mut slot.name);
+        }
         for at in 0..self.slots.len() {
             self.deliver(at, out);
-        }
-        if self.slots.iter().any(|slot| !slot.delivered && !slot.arguments.is_empty()) {
-            let message = "the model asked for a call without naming a tool; it was left out";
-            out.push_back(ModelEvent::Notice(message.to_owned()));
         }
     }
 

@@ -73,7 +73,7 @@ const PLACEHOLDER_WORDS: &[&str] = &[
     "...",
 ];
 
-/// The ones that a long random text may hold by chance, so that they count in short values only.
+/// The ones that a random text may hold by chance, so that they count in short values of one kind only.
 const SHORT_WORD_BYTES: usize = 4;
 const LONG_VALUE_BYTES: usize = 24;
 
@@ -97,10 +97,9 @@ fn has_more_bytes(text: &[u8], most: usize) -> bool {
 
 /// Whether the value says of itself that another one goes there.
 pub(in crate::clean) fn is_placeholder(value: &[u8]) -> bool {
-    let is_long = value.len() > LONG_VALUE_BYTES;
     let counts = |word: &Range<usize>| {
-        !is_long
-            || word.len() > SHORT_WORD_BYTES
+        word.len() > SHORT_WORD_BYTES
+            || !may_hold_by_chance(value)
             || !value[word.clone()].iter().all(u8::is_ascii_alphabetic)
             || is_edge(value, word.start.checked_sub(1)) && is_edge(value, Some(word.end))
     };
@@ -114,6 +113,12 @@ pub(in crate::clean) fn is_placeholder(value: &[u8]) -> bool {
     })
     .any(|word| counts(&word) && !is_chosen(&word));
     named || value.len() > 2 && value.iter().all(|byte| *byte == value[0])
+}
+
+/// Whether a value is so long, or so mixed, that a short word in it need not be meant.
+fn may_hold_by_chance(value: &[u8]) -> bool {
+    let Tally { lower, upper, digits, .. } = tally(value);
+    value.len() > LONG_VALUE_BYTES || lower > 0 && upper > 0 && digits > 0
 }
 
 /// Whether there are letters of both cases, digits, and signs that join nothing.
