@@ -17,6 +17,7 @@ use windlass_contract::{Denial, Effects, Exit, Held, HostError, Layer, Proof};
 
 use crate::{
     enclosure::Enclosure,
+    job::Halts,
     keeper::{Keeper, Order},
     process,
     program::Program,
@@ -59,9 +60,11 @@ impl Streams {
         let name = program.name().to_owned();
         // Ours alone to cancel when the output is too long.
         let stop = cancel.child_token();
-        let (stdio, relay) = self.open(&stop).map_err(|source| HostError::Spawn { program: name, source })?;
+        let opened = Halts::listen().and_then(|halts| Ok((halts, self.open(&stop)?)));
+        let (halts, (stdio, relay)) = opened.map_err(|source| HostError::Spawn { program: name, source })?;
         let order = Order { program, stdio, enclosure };
-        let end = process::attend(order, time_limit, keeper, &stop, None).await?;
+        let streams = process::Streams::Ours(halts);
+        let end = process::attend(order, time_limit, keeper, &stop, streams).await?;
         let (mut exit, mut denials) = (end.exit, end.denials);
         if relay.finish() {
             // Whether it was still there to be killed or had just ended is a matter of luck, which nobody should build on.

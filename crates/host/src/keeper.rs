@@ -198,6 +198,11 @@ impl Child {
         self.started.kill();
     }
 
+    /// Its number, which is its own until it is collected.
+    pub(crate) fn pid(&self) -> Pid {
+        self.started.pid
+    }
+
     /// What holds it.
     pub(crate) fn held(&self) -> &Held {
         &self.held

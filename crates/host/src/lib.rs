@@ -47,6 +47,7 @@ mod files;
 mod git;
 mod ground;
 mod inspect;
+mod job;
 mod keeper;
 mod kept;
 mod machine;

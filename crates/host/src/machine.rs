@@ -133,7 +133,9 @@ impl Machine {
         self
     }
 
-    /// Runs a command with this process's own standard input, output and error.
+    /// Runs a command with this process's own standard input, output and error. When a terminal or a shell wants this
+    /// process to stop (`SIGTSTP`, `SIGTTIN`, `SIGTTOU`, which are taken over for good unless they are ignored), the command
+    /// and everything it has started stop first, and go on after it.
     pub async fn run_attached(
         &self,
         grant: &Grant,

@@ -15,6 +15,7 @@ use windlass_contract::{Denial, Exit, Finished, Held, HostError, Printed};
 use crate::{
     denials,
     enclosure::Enclosure,
+    job::Halts,
     keeper::{Child, Ended, Keeper, Order},
     kept::Kept,
     program::Program,
@@ -60,7 +61,7 @@ impl Run<'_> {
         let stdio = Stdio { input, output: writer, error };
         let mut capture = Capture::new(reader, &self.kept, self.output);
         let order = Order { program: self.program, stdio, enclosure: self.enclosure };
-        let end = attend(order, self.time_limit, keeper, cancel, Some(&mut capture)).await?;
+        let end = attend(order, self.time_limit, keeper, cancel, Streams::Captured(&mut capture)).await?;
         self.cpu.settle(end.cpu);
         let Printed { bytes: output, gap, whole } = self.kept.take(usize::MAX).await;
         let mut denials = end.denials;
@@ -86,13 +87,21 @@ pub(crate) struct End {
     pub(crate) held: Option<Held>,
 }
 
+/// What a command reads from and writes to.
+pub(crate) enum Streams<'a, 'kept> {
+    /// Nothing, and a pipe to us.
+    Captured(&'a mut Capture<'kept>),
+    /// What this process has. It stops with us at the wish of a terminal.
+    Ours(Halts),
+}
+
 /// Starts a command and stays with it to its end.
 pub(crate) async fn attend(
     order: Order,
     time_limit: Duration,
     keeper: &Keeper,
     cancel: &CancellationToken,
-    capture: Option<&mut Capture<'_>>,
+    streams: Streams<'_, '_>,
 ) -> Result<End, HostError> {
     let name = order.program.name().to_owned();
     let begun = Instant::now();
@@ -103,7 +112,19 @@ pub(crate) async fn attend(
     let stop = stop(time_limit, cancel);
     // Not given up halfway: a start is short, and what has begun may have said something before we hear of it.
     let mut child = keeper.start(order).await?;
-    let stayed = stay(&mut child, begun, stop, capture).await;
+    let stayed = match streams {
+        Streams::Captured(capture) => stay(&mut child, begun, stop, Some(capture)).await,
+        Streams::Ours(halts) => {
+            let halts = halts.pass_on(child.pid());
+            let stop = async {
+                tokio::select! {
+                    exit = stop => exit,
+                    never = halts => match never {},
+                }
+            };
+            stay(&mut child, begun, stop, None).await
+        }
+    };
     stayed.map_err(|source| HostError::Wait { program: name, source })
 }
 

@@ -35,6 +35,7 @@ pub(crate) mod commons;
 #[cfg(target_os = "linux")]
 pub(crate) mod confined;
 mod failure;
+pub(crate) mod halt;
 #[cfg(target_os = "linux")]
 pub(crate) mod hold;
 #[cfg(target_os = "linux")]
@@ -52,6 +53,8 @@ mod split;
 #[cfg(target_os = "linux")]
 mod starter;
 pub(crate) mod terminal;
+#[cfg(target_os = "linux")]
+mod tree;
 #[cfg(target_os = "linux")]
 pub(crate) mod turns;
 #[cfg(target_os = "linux")]

@@ -113,6 +113,52 @@ fn output_is_limited_to_the_byte_and_what_fits_is_no_denial() {
 }
 
 #[test]
+fn ctrl_z_stops_the_command_and_everything_below_it_until_it_is_continued() {
+    for policy in ["workspace-write", "danger-full-access"] {
+        let user = User::new();
+        let line = format!(
+            "set -m; $windlass sandbox --policy {policy} -- sh -c 'echo ready; sed -u s/^/command:/; exit 7'; \
+             echo stopped: $?; for i in 1 2 3; do read line; echo shell:$line; done; fg; echo ended: $?"
+        );
+        let mut command = user.shell_on_a_terminal(&line);
+        command.stdin(Stdio::piped());
+        let mut running = Running::start(command);
+        running.until_stdout("ready");
+        running.type_in("one\n");
+        running.until_stdout("command:one");
+        running.type_in("\x1a");
+        // 128 and the number of SIGTSTP.
+        running.until_stdout("stopped: 148");
+        for word in ["two", "three", "four"] {
+            running.type_in(&format!("{word}\n"));
+            running.until_stdout(&format!("shell:{word}"));
+        }
+        // The name of the job, before it is continued.
+        running.until_stdout("sandbox --policy");
+        running.type_in("five\n");
+        running.until_stdout("command:five");
+        running.type_in("\x04");
+        running.until_stdout("ended: 7");
+        running.end().assert_code(0);
+    }
+}
+
+#[test]
+fn ctrl_z_stops_nothing_that_no_shell_could_continue() {
+    let user = User::new();
+    let mut command = user.program_on_a_terminal("sandbox -- sh -c 'echo ready; sed -u s/^/command:/'");
+    command.stdin(Stdio::piped());
+    let mut running = Running::start(command);
+    running.until_stdout("ready");
+    running.type_in("\x1aone\n");
+    running.until_stdout("command:");
+    running.type_in("two\n");
+    running.until_stdout("command:two");
+    running.type_in("\x04");
+    running.end().assert_code(0);
+}
+
+#[test]
 fn what_is_denied_cannot_be_read() {
     let user = User::new();
     fs::write(user.work().join(".env"), "SECRET").unwrap();

@@ -319,12 +319,17 @@ fn each_number(mut visit: impl FnMut(u32)) {
 
 /// Whether a process has ended and only waits to be collected.
 fn is_over(pid: u32) -> bool {
-    let mut over = true;
+    matches!(state(pid), b'Z' | b'X' | 0)
+}
+
+/// The letter for what a process does; 0 if it is gone.
+pub(super) fn state(pid: u32) -> u8 {
+    let mut state = 0;
     read_file(pid, b"/stat", |text| {
         let name_end = text.iter().rposition(|byte| *byte == b')').unwrap_or(0);
-        over = matches!(text.get(name_end + 2), Some(b'Z' | b'X') | None);
+        state = text.get(name_end + 2).copied().unwrap_or(0);
     });
-    over
+    state
 }
 
 /// Whose child a process is: the fourth field.

@@ -6,6 +6,9 @@ use std::{ffi::c_int, io};
 
 use windlass_contract::Exit;
 
+#[cfg(target_os = "linux")]
+use super::tree::Tree;
+
 /// A child of ours. Only meaningful until it is collected.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pid(pub(super) libc::pid_t);
@@ -49,6 +52,32 @@ impl Pid {
             libc::kill(self.0, libc::SIGTERM);
             libc::kill(self.0, libc::SIGCONT);
         }
+    }
+
+    /// Stops everyone below the first process of a command, which itself goes on looking after them.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn stop_all(self) {
+        Tree::below(self.0).stop();
+    }
+
+    /// Has everyone go on who was stopped.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn continue_all(self) {
+        Tree::below(self.0).signal(libc::SIGCONT);
+    }
+
+    /// Stops the command and its group.
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn stop_all(self) {
+        // SAFETY: takes numbers only; the number is the child's as long as it is not collected.
+        unsafe { libc::killpg(self.0, libc::SIGSTOP) };
+    }
+
+    /// Has everyone go on who was stopped.
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn continue_all(self) {
+        // SAFETY: as above.
+        unsafe { libc::killpg(self.0, libc::SIGCONT) };
     }
 
     /// How the child ended, if it has. Gives its number back to the system.

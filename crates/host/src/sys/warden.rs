@@ -17,12 +17,13 @@ use super::{
     Failure, Plan, StartError, Started, Stdio,
     hold::{Files, Filter, Hold},
     init::{
-        Buried, GRACE_MILLIS, Last, SETTLING_MILLIS, bury, cpu_of_collected, each_process, event,
-        name_killed, now, number_in, parent_in, signals, told_to_end,
+        Buried, GRACE_MILLIS, Last, SETTLING_MILLIS, bury, cpu_of_collected, event, name_killed, now,
+        signals, told_to_end,
     },
     plan, report_pipe,
     split::{borrow, close_all_but, place_standard},
     starter::{First, Place, Starters, begun},
+    tree::Tree,
 };
 use crate::program::Program;
 
@@ -31,9 +32,6 @@ const DYING_MILLIS: i64 = 2000;
 
 /// How soon the rest is killed again: those who were forked while their parents were killed.
 const ROUND_MILLIS: c_int = 1;
-
-/// No tree of processes is deeper than this; a chain of parents that seems to be was read while it changed.
-const DEPTH_LIMIT: usize = 4096;
 
 /// Starts a program in a session of its own, with the given descriptors and no others, below a warden. The warden ends
 /// it and everything it started when the calling thread ends.
@@ -140,7 +138,7 @@ impl Warden {
             wait(signals, deadline.saturating_sub(now()));
             if told_to_end(signals) && !told {
                 told = true;
-                each_descendant(|pid| send(pid, libc::SIGTERM));
+                Tree::ours().signal(libc::SIGTERM);
                 deadline = deadline.min(now().saturating_add(GRACE_MILLIS));
             }
             match self.bury(&mut last.status) {
@@ -153,7 +151,7 @@ impl Warden {
             }
         };
         if left {
-            each_descendant(|pid| name_killed(&mut last, pid));
+            Tree::ours().each(|pid| name_killed(&mut last, pid));
             self.kill(signals, &mut last.status);
         } else {
             last.all_gone = 1;
@@ -170,7 +168,7 @@ impl Warden {
     fn kill(&self, signals: RawFd, status: &mut c_int) {
         let end = now().saturating_add(DYING_MILLIS);
         loop {
-            each_descendant(|pid| send(pid, libc::SIGKILL));
+            Tree::ours().signal(libc::SIGKILL);
             if matches!(self.bury(status), Buried::All) || now() >= end {
                 return;
             }
@@ -208,43 +206,4 @@ fn wait(signals: RawFd, millis: i64) {
     let mut waiting = event(signals);
     // SAFETY: one element, which lives across the call.
     unsafe { libc::poll(&raw mut waiting, 1, c_int::try_from(millis.max(0)).unwrap_or(-1)) };
-}
-
-/// Visits everyone below this process who has not ended.
-fn each_descendant(mut visit: impl FnMut(u32)) {
-    each_process(|pid| {
-        if is_below_us(pid) {
-            visit(pid);
-        }
-    });
-}
-
-/// Whether the parents of a process lead to this one.
-fn is_below_us(pid: u32) -> bool {
-    let us = std::process::id();
-    let mut above = pid;
-    for _ in 0..DEPTH_LIMIT {
-        above = u32::try_from(number_in(above, b"/stat", parent_in)).unwrap_or(0);
-        if above <= 1 {
-            return false;
-        }
-        if above == us {
-            return true;
-        }
-    }
-    false
-}
-
-/// Sends a signal to a process below us, and to nobody who got its number since it was seen.
-fn send(pid: u32, signal: c_int) {
-    // SAFETY: numbers and a null pointer; the descriptor is closed where it was opened.
-    unsafe {
-        let process = libc::syscall(libc::SYS_pidfd_open, pid, 0);
-        if let Ok(process @ 0..) = c_int::try_from(process) {
-            if is_below_us(pid) {
-                libc::syscall(libc::SYS_pidfd_send_signal, process, signal, std::ptr::null::<u8>(), 0);
-            }
-            libc::close(process);
-        }
-    }
 }

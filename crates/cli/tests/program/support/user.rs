@@ -86,9 +86,14 @@ impl User {
 
     /// The program as a line for a shell at a terminal, not yet started. Both outputs come out of the terminal.
     pub(crate) fn program_on_a_terminal(&self, line: &str) -> Command {
+        self.shell_on_a_terminal(&format!("$windlass {line}"))
+    }
+
+    /// A line for a shell at a terminal, in which `$windlass` is the program, not yet started.
+    pub(crate) fn shell_on_a_terminal(&self, line: &str) -> Command {
         let mut command = self.command("script");
-        let line = format!("'{}' {line}", env!("CARGO_BIN_EXE_windlass"));
-        command.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
+        command.args(["--quiet", "--return", "--command", line, "/dev/null"]);
+        command.env("windlass", env!("CARGO_BIN_EXE_windlass"));
         command
     }
 
@@ -179,6 +184,11 @@ impl Running {
         // A program that does not want it may be gone already.
         let _gone = self.child.stdin.take().unwrap().write_all(input);
         self
+    }
+
+    /// Writes something to its stdin, which must be a pipe and stays open.
+    pub(crate) fn type_in(&mut self, keys: &str) {
+        self.child.stdin.as_mut().unwrap().write_all(keys.as_bytes()).unwrap();
     }
 
     /// Waits for a line on stderr that holds this text.

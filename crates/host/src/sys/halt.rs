@@ -1,0 +1,27 @@
+//! Stopping at a terminal's wish, as by Ctrl-Z.
+
+use std::{ffi::c_int, mem, ptr};
+
+/// Whether whoever started us wants this signal to have no effect. Such a wish is to be left alone.
+pub(crate) fn is_ignored(signal: c_int) -> bool {
+    // SAFETY: all zeros is a valid `sigaction` to be filled, and it lives across the call.
+    unsafe {
+        let mut action: libc::sigaction = mem::zeroed();
+        libc::sigaction(signal, ptr::null(), &raw mut action) == 0 && action.sa_sigaction == libc::SIG_IGN
+    }
+}
+
+/// Does what this signal does without a handler, and returns when this process goes on. That is left to the kernel: it does
+/// not stop a process that nobody could continue, as one without a shell with job control.
+pub(crate) fn act_by_default(signal: c_int) {
+    // SAFETY: all zeros is a valid `sigaction`, whose handler is then SIG_DFL; both live across the calls. The signal is
+    // for this thread alone, so it has come before the handler is put back.
+    unsafe {
+        let default: libc::sigaction = mem::zeroed();
+        let mut handler: libc::sigaction = mem::zeroed();
+        if libc::sigaction(signal, &raw const default, &raw mut handler) == 0 {
+            libc::raise(signal);
+            libc::sigaction(signal, &raw const handler, ptr::null_mut());
+        }
+    }
+}
