@@ -241,8 +241,8 @@ impl Cleaner {
     }
 
     fn scan(&mut self, search: &Search, text: &[u8], edits: &mut Vec<Edit>) {
-        // Where what has been looked at as a block ends.
-        let mut blocks = 0;
+        // Where what has been looked at as a block ends, and where the search goes on in a line that began one and is none of it.
+        let (mut blocks, mut behind) = (0, 0);
         let (mut at, mut place, mut line) = (0, 0..0, Line::new(&[]));
         let mut found = Vec::new();
         if let Some(pending) = self.pending.take().filter(|_| !text.is_empty()) {
@@ -250,7 +250,7 @@ impl Cleaner {
         }
         loop {
             if self.block.is_some() {
-                at = self.skip_block(text, at, edits);
+                at = self.skip_block(text, at, edits).max(behind);
                 (blocks, place) = (at, at..at);
             }
             let Some((pattern, range)) = search.next(text, at) else { return };
@@ -280,11 +280,11 @@ impl Cleaner {
                     take_lines(&mut block, &text[start..place.start]);
                     edits.push(Edit::Drop { range: start..place.start });
                     self.block = Some(block);
-                    at = place.start;
+                    (at, behind) = (place.start, range.end);
                 }
                 Hit::Head { start } => {
                     self.block = Some(Block::framed(&line[..start]));
-                    at = place.start;
+                    (at, behind) = (place.start, range.end);
                 }
             }
             edits.extend(found.drain(..).map(|found| Edit::secret(&found, place.start)));
