@@ -173,7 +173,7 @@ impl Cleaner {
         loop {
             let piece = &bytes[at..bytes.len().min(at + LIMIT_BYTES)];
             if let Some(newline) = memchr::memrchr(b'\n', piece) {
-                let done = match keys::body_above(piece, newline + 1) {
+                let done = match keys::open_from(piece, newline + 1) {
                     0 if piece.len() == LIMIT_BYTES => newline + 1,
                     0 => return at,
                     start => start,

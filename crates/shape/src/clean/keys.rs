@@ -214,6 +214,18 @@ pub(super) fn is_middle(line: &Line<'_>, at: &Range<usize>) -> bool {
     MIDDLES.contains(&&line[at.clone()]) && *is_body && WIDTH.contains(letters)
 }
 
+/// Where the lines start that end here and cannot be judged yet: they may be of a key whose end comes later, or have an end
+/// or a middle in them that the lines above belong to.
+pub(super) fn open_from(text: &[u8], end: usize) -> usize {
+    let (mut start, mut from) = (body_above(text, end), end);
+    let looks_back =
+        |lines: &[u8]| ENDS.iter().chain(&MIDDLES).any(|mark| memchr::memmem::find(lines, mark).is_some());
+    while start < from && looks_back(&text[start..from]) {
+        (start, from) = (body_above(text, start), start);
+    }
+    start
+}
+
 /// Where the lines start that end here and are of one key, if a key ends here. The last of them may be shorter than the
 /// others, and a checksum may follow it.
 pub(super) fn body_above(text: &[u8], end: usize) -> usize {

@@ -35,6 +35,17 @@ fn the_same_secret_has_the_same_label_wherever_it_is() {
 }
 
 #[test]
+fn an_end_in_a_line_that_is_held_back_finds_what_is_above_it() {
+    let body = format!("{FORTY}{}", &FORTY[..24]);
+    let text = format!("{body}\nx-----END RSA PRIVATE KEY-----password{body}\nlast line\n");
+    let whole = in_pieces(&Secrets::default(), text.as_bytes(), &[]);
+    assert!(!whole.starts_with(body.as_bytes()));
+    for cut in 1..text.len() {
+        assert_eq!(in_pieces(&Secrets::default(), text.as_bytes(), &[cut, text.len()]), whole, "{cut}");
+    }
+}
+
+#[test]
 fn known_values_are_hidden_in_every_encoding_with_one_label() {
     let secrets = Secrets::knowing([("DB_PASSWORD".to_owned(), "pl/um\"tree42".to_owned())]);
     let text = r#"pl/um"tree42 pl%2Fum%22tree42 pl/um\"tree42 cGwvdW0idHJlZTQy"#;
