@@ -274,6 +274,8 @@ impl Cleaner {
                     untitled(&text[..range.start], blocks, edits);
                     (at, blocks) = (range.end, range.end);
                 }
+                // Its line has a title in it, and what follows that was looked at.
+                Hit::Middle if place.start < blocks => at = range.end,
                 Hit::Middle => {
                     let start = keys::body_above(text, place.start).max(blocks);
                     let mut block = Block::new();

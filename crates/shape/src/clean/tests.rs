@@ -46,6 +46,13 @@ fn an_end_in_a_line_that_is_held_back_finds_what_is_above_it() {
 }
 
 #[test]
+fn a_middle_of_a_key_behind_a_title_in_its_line_is_passed() {
+    let title = "-----BEGIN RSA PRIVATE KEY-----";
+    let text = format!("{title}\x1b[32mAgMBAAECggEA{FORTY}{}\n\x1b[m\nlast\n", &FORTY[..24]);
+    assert!(Secrets::default().clean(&text).ends_with("last\n"));
+}
+
+#[test]
 fn known_values_are_hidden_in_every_encoding_with_one_label() {
     let secrets = Secrets::knowing([("DB_PASSWORD".to_owned(), "pl/um\"tree42".to_owned())]);
     let text = r#"pl/um"tree42 pl%2Fum%22tree42 pl/um\"tree42 cGwvdW0idHJlZTQy"#;
