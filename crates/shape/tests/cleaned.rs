@@ -73,7 +73,6 @@ fn piece() -> impl Strategy<Value = String> {
         "mnemonic: ",
         "key [None]: ",
         "\r\n",
-        "curl -u a:",
         "AgMBAAECggEA",
         "密码是",
     ];
