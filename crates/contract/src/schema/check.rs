@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-use super::{MAX_DEPTH, kind_of};
+use super::kind_of;
 
 mod bounds;
 mod budget;
@@ -25,7 +25,7 @@ const MAX_PROBLEMS: usize = 20;
 /// Everything in which a value does not fit.
 pub(super) fn check(root: &Map<String, Value>, value: &Value) -> Vec<String> {
     let mut check = Check::new(root);
-    if let Err(why) = check.object(root, value, "arguments", 0) {
+    if let Err(why) = check.object(root, At::root(value)) {
         return vec![format!("`arguments` {why}")];
     }
     let Problems { mut told, more } = check.problems;
@@ -46,6 +46,42 @@ impl Problems {
     }
 }
 
+/// A value that a schema is put to.
+#[derive(Clone, Copy)]
+struct At<'v> {
+    value: &'v Value,
+    path: &'v str,
+    /// How deep it is in the arguments.
+    depth: usize,
+    /// How many schemas lead to this one, each from within the one before.
+    steps: usize,
+}
+
+impl<'v> At<'v> {
+    fn root(value: &'v Value) -> Self {
+        Self { value, path: "arguments", depth: 0, steps: 0 }
+    }
+
+    /// The same value, for a schema within the one at hand.
+    fn again(self) -> Self {
+        Self { steps: self.steps + 1, ..self }
+    }
+
+    /// A value inside of this one.
+    fn inner<'i>(self, value: &'i Value, path: &'i str) -> At<'i> {
+        At { value, path, depth: self.depth + 1, steps: self.steps + 1 }
+    }
+
+    fn member(self, name: &str) -> String {
+        // The name comes from strangers and may be anything.
+        format!("{}.{}", self.path, shown::clipped(name))
+    }
+
+    fn item(self, place: usize) -> String {
+        format!("{}[{place}]", self.path)
+    }
+}
+
 struct Check<'a> {
     root: &'a Map<String, Value>,
     budget: Budget,
@@ -63,62 +99,46 @@ impl<'a> Check<'a> {
         Self { root, budget: Budget::new(), problems, patterns, is_unsure: false, seen: None }
     }
 
-    fn any(&mut self, schema: &'a Value, value: &Value, path: &str, depth: usize) -> Result<(), TooComplex> {
-        schema.as_object().map_or(Ok(()), |schema| self.object(schema, value, path, depth))
+    fn any(&mut self, schema: &'a Value, at: At) -> Result<(), TooComplex> {
+        schema.as_object().map_or(Ok(()), |schema| self.object(schema, at))
     }
 
-    fn object(
-        &mut self,
-        schema: &'a Map<String, Value>,
-        value: &Value,
-        path: &str,
-        depth: usize,
-    ) -> Result<(), TooComplex> {
-        self.budget.visit(value)?;
-        if depth > MAX_DEPTH {
-            return Err(TooComplex::Depth);
+    fn object(&mut self, schema: &'a Map<String, Value>, at: At) -> Result<(), TooComplex> {
+        self.budget.visit(at)?;
+        if unevaluated::is_asked(schema, at.value) {
+            return self.with_the_rest(schema, at);
         }
-        if unevaluated::is_asked(schema, value) {
-            return self.with_the_rest(schema, value, path, depth);
-        }
-        self.keywords(schema, value, path, depth)
+        self.keywords(schema, at)
     }
 
     /// What a schema says but of the members and items that nobody else spoke of.
-    fn keywords(
-        &mut self,
-        schema: &'a Map<String, Value>,
-        value: &Value,
-        path: &str,
-        depth: usize,
-    ) -> Result<(), TooComplex> {
+    fn keywords(&mut self, schema: &'a Map<String, Value>, at: At) -> Result<(), TooComplex> {
         if let Some(target) = schema.get("$ref").and_then(Value::as_str).and_then(|name| self.resolve(name)) {
-            self.object(target, value, path, depth + 1)?;
+            self.object(target, at.again())?;
         }
+        let value = at.value;
         if let Some(expected) = schema.get("type").filter(|kinds| !allows(kinds, value)) {
             let expected = expected.to_string().replace('"', "");
-            return self.problem(path, format_args!("must be {expected}, found {}", kind_of(value)));
+            return self.problem(at.path, format_args!("must be {expected}, found {}", kind_of(value)));
         }
         if let Some(allowed) = list(schema, "enum") {
             self.budget.compare(value, allowed.len())?;
             if !allowed.iter().any(|each| same(each, value)) {
-                self.problem(
-                    path,
-                    format_args!("must be one of {}, found {}", Listed(allowed), Shown(value)),
-                )?;
+                let (allowed, found) = (Listed(allowed), Shown(value));
+                self.problem(at.path, format_args!("must be one of {allowed}, found {found}"))?;
             }
         }
         if schema.contains_key("uniqueItems") {
             self.budget.copy(value)?;
         }
         for broken in bounds::broken(schema, value) {
-            self.problem(path, format_args!("{broken}"))?;
+            self.problem(at.path, format_args!("{broken}"))?;
         }
-        self.unions(schema, value, path, depth)?;
+        self.unions(schema, at)?;
         match value {
-            Value::Object(members) => self.members(schema, (value, members), path, depth),
-            Value::Array(items) => self.items(schema, items, path, depth),
-            Value::String(text) => self.text(schema, text, path),
+            Value::Object(members) => self.members(schema, members, at),
+            Value::Array(items) => self.items(schema, items, at),
+            Value::String(text) => self.text(schema, text, at.path),
             Value::Null | Value::Bool(_) | Value::Number(_) => Ok(()),
         }
     }
@@ -146,17 +166,11 @@ impl<'a> Check<'a> {
     }
 
     /// Puts a schema to something inside of the value at hand.
-    fn inside(
-        &mut self,
-        schema: &'a Value,
-        value: &Value,
-        path: &str,
-        depth: usize,
-    ) -> Result<(), TooComplex> {
-        self.unseen(|check| check.any(schema, value, path, depth + 1))
+    fn inside(&mut self, schema: &'a Value, inner: At) -> Result<(), TooComplex> {
+        self.unseen(|check| check.any(schema, inner))
     }
 
-    fn problem(&mut self, path: impl fmt::Display, what: fmt::Arguments<'_>) -> Result<(), TooComplex> {
+    fn problem(&mut self, path: &str, what: fmt::Arguments<'_>) -> Result<(), TooComplex> {
         if self.problems.told.len() < MAX_PROBLEMS {
             let problem = format!("`{path}` {what}");
             self.budget.tell(&problem)?;

@@ -1,6 +1,8 @@
 //! How large, long or many a value may be.
 
-use serde_json::{Map, Value};
+use std::cmp::Ordering::{self, Greater, Less};
+
+use serde_json::{Map, Number, Value};
 
 /// What a schema says about sizes that a value does not keep to.
 pub(super) fn broken(schema: &Map<String, Value>, value: &Value) -> impl Iterator<Item = String> {
@@ -16,26 +18,40 @@ pub(super) fn broken(schema: &Map<String, Value>, value: &Value) -> impl Iterato
     number.chain(size).chain(twice)
 }
 
-type Rule = (&'static str, &'static str, fn(f64, f64) -> bool);
+type Rule = (&'static str, &'static str, fn(&Number, &Number) -> bool);
 
 fn number(schema: &Map<String, Value>, value: &Value) -> impl Iterator<Item = (&'static str, &'static str)> {
     const RULES: [Rule; 5] = [
-        ("minimum", "at least", |value, least| value >= least),
-        ("maximum", "at most", |value, most| value <= most),
-        ("exclusiveMinimum", "more than", |value, bound| value > bound),
-        ("exclusiveMaximum", "less than", |value, bound| value < bound),
-        ("multipleOf", "a multiple of", |value, step| {
-            // 0.3 is a multiple of 0.1, whatever binary fractions say.
-            let times = value / step;
-            step <= 0.0 || (times - times.round()).abs() < 1e-9
-        }),
+        ("minimum", "at least", |value, least| order(value, least) != Some(Less)),
+        ("maximum", "at most", |value, most| order(value, most) != Some(Greater)),
+        ("exclusiveMinimum", "more than", |value, bound| order(value, bound) == Some(Greater)),
+        ("exclusiveMaximum", "less than", |value, bound| order(value, bound) == Some(Less)),
+        ("multipleOf", "a multiple of", is_multiple),
     ];
-    let value = value.as_f64();
+    let value = value.as_number();
     let broken = RULES.into_iter().filter(move |(keyword, _, keeps)| {
-        let bound = schema.get(*keyword).and_then(Value::as_f64);
+        let bound = schema.get(*keyword).and_then(Value::as_number);
         value.zip(bound).is_some_and(|(value, bound)| !keeps(value, bound))
     });
     broken.map(|(keyword, words, _)| (keyword, words))
+}
+
+/// Which of two numbers is larger. Whole ones are compared as such: from 2^53 on, several are one fraction.
+fn order(one: &Number, other: &Number) -> Option<Ordering> {
+    match one.as_i128().zip(other.as_i128()) {
+        Some((one, other)) => Some(one.cmp(&other)),
+        None => one.as_f64()?.partial_cmp(&other.as_f64()?),
+    }
+}
+
+fn is_multiple(value: &Number, step: &Number) -> bool {
+    if let Some((value, step)) = value.as_i128().zip(step.as_i128()) {
+        return step <= 0 || value % step == 0;
+    }
+    let (Some(value), Some(step)) = (value.as_f64(), step.as_f64()) else { return true };
+    // 0.3 is a multiple of 0.1, whatever binary fractions say.
+    let times = value / step;
+    step <= 0.0 || (times - times.round()).abs() < 1e-9
 }
 
 /// Keyword, words and unit of each broken rule about a length.
@@ -99,6 +115,16 @@ mod tests {
             (json!({"exclusiveMaximum": 1.5}), json!(1.5), "must be less than 1.5"),
             (json!({"multipleOf": 0.1}), json!(0.25), "must be a multiple of 0.1"),
             (json!({"multipleOf": 0.1, "minimum": 0}), json!(0.3), ""),
+            (
+                json!({"maximum": 9_007_199_254_740_992_u64}),
+                json!(9_007_199_254_740_993_u64),
+                "must be at most 9007199254740992",
+            ),
+            (json!({"minimum": i64::MIN}), json!(u64::MAX), ""),
+            (json!({"exclusiveMaximum": u64::MAX}), json!(u64::MAX - 1), ""),
+            (json!({"multipleOf": 3}), json!(9_007_199_254_740_993_u64), ""),
+            (json!({"multipleOf": 2}), json!(9_007_199_254_740_993_u64), "must be a multiple of 2"),
+            (json!({"minimum": 0.5}), json!(1), ""),
             (json!({"minLength": 2}), json!("é"), "must have at least 2 characters"),
             (json!({"maxLength": 1}), json!("é"), ""),
             (

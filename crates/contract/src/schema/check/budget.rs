@@ -2,11 +2,14 @@
 
 use serde_json::Value;
 
-use super::MAX_DEPTH;
+use super::{super::MAX_DEPTH, At};
 
 /// How many pairs of a schema and a value one check may look at: far more than honest arguments need, and done within
 /// milliseconds. Without it a few references back to unions double the work with every level.
 const MAX_VISITS: usize = 100_000;
+/// How many schemas may be within one another: every level of a value takes some, with its references and unions, and
+/// every one takes stack.
+const MAX_STEPS: usize = 4 * MAX_DEPTH;
 /// How many names or values are looked at for a visit where each takes no more than a comparison.
 pub(super) const GLANCES: usize = 16;
 /// How many bytes of a text are counted, compared or copied for a visit.
@@ -37,8 +40,14 @@ impl Budget {
     }
 
     /// A schema put to a value, of which it sees how many are in it.
-    pub(super) fn visit(&mut self, value: &Value) -> Result<(), TooComplex> {
-        self.spend(1 + size(value))
+    pub(super) fn visit(&mut self, at: At) -> Result<(), TooComplex> {
+        if at.depth > MAX_DEPTH {
+            return Err(TooComplex::Depth);
+        }
+        if at.steps > MAX_STEPS {
+            return Err(TooComplex::Work);
+        }
+        self.spend(1 + size(at.value))
     }
 
     /// Names looked up.

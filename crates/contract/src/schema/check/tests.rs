@@ -8,7 +8,7 @@ use super::{budget::GLANCES, *};
 fn visits(schema: &Value, value: &Value) -> Option<usize> {
     let root = schema.as_object().unwrap();
     let mut check = Check::new(root);
-    check.object(root, value, "arguments", 0).ok()?;
+    check.object(root, At::root(value)).ok()?;
     Some(check.budget.spent())
 }
 
@@ -44,6 +44,16 @@ fn what_is_nested_too_deep_is_refused_also_where_it_must_not_fit() {
             "{schema}"
         );
     }
+}
+
+#[test]
+fn a_value_may_be_as_deep_as_is_said_whatever_leads_to_its_parts() {
+    let rest = json!({"anyOf": [{"type": "null"}, {"allOf": [{"$ref": "#/$defs/link"}]}]});
+    let link = json!({"properties": {"next": rest}, "unevaluatedProperties": false});
+    let schema = json!({"properties": {"x": {"$ref": "#/$defs/link"}}, "$defs": {"link": link}});
+    let chain = |length| json!({"x": (1..length).fold(json!({}), |next, _| json!({"next": next}))});
+    assert_eq!(problems(&schema, &chain(64)), "");
+    assert_eq!(problems(&schema, &chain(65)), "`arguments` is nested more than 64 deep");
 }
 
 #[test]
@@ -473,7 +483,7 @@ fn no_more_problems_are_written_than_are_told() {
     let schema = json!({"items": {"type": "string"}});
     let root = schema.as_object().unwrap();
     let (mut check, numbers) = (Check::new(root), json!(vec![1; 50_000]));
-    check.object(root, &numbers, "arguments", 0).unwrap();
+    check.object(root, At::root(&numbers)).unwrap();
     assert_eq!((check.problems.told.len(), check.problems.more), (MAX_PROBLEMS, 50_000 - MAX_PROBLEMS));
 }
 
@@ -486,4 +496,18 @@ fn problems_stay_readable_however_many_and_long() {
     let lines: Vec<_> = said.lines().collect();
     assert_eq!((lines.len(), lines[20]), (21, "and 480 more problems"));
     assert!(lines[0].len() < 400 && lines[0].contains("29, 970 more, found"), "{}", lines[0]);
+}
+
+#[test]
+fn schemas_that_lead_back_to_themselves_end_before_the_stack_does() {
+    for rest in [
+        json!({"not": {"not": {"$ref": "#/$defs/x"}}}),
+        json!({"if": {"allOf": [{"$ref": "#/$defs/x"}]}}),
+        json!({"anyOf": [{"oneOf": [{"$ref": "#/$defs/x"}]}], "unevaluatedProperties": false}),
+        json!({"dependentSchemas": {"a": {"$ref": "#/$defs/x"}}, "unevaluatedProperties": false}),
+    ] {
+        let schema = json!({"properties": {"x": {"$ref": "#/$defs/x"}}, "$defs": {"x": rest}});
+        let found = problems(&schema, &json!({"x": {"a": 1}}));
+        assert_eq!(found, "`arguments` is too complex to check", "{rest}");
+    }
 }

@@ -5,7 +5,7 @@ use std::mem;
 
 use serde_json::{Map, Value};
 
-use super::{Check, TooComplex, members::inside};
+use super::{At, Check, TooComplex};
 
 /// Whether a schema says something about what is left of such a value.
 pub(super) fn is_asked(schema: &Map<String, Value>, value: &Value) -> bool {
@@ -22,17 +22,12 @@ fn rest<'a>(schema: &'a Map<String, Value>, value: &Value) -> Option<&'a Value> 
 
 impl<'a> Check<'a> {
     /// Puts all of a schema to a value.
-    pub(super) fn with_the_rest(
-        &mut self,
-        schema: &'a Map<String, Value>,
-        value: &Value,
-        path: &str,
-        depth: usize,
-    ) -> Result<(), TooComplex> {
+    pub(super) fn with_the_rest(&mut self, schema: &'a Map<String, Value>, at: At) -> Result<(), TooComplex> {
+        let value = at.value;
         let size = value.as_array().map_or(0, Vec::len).max(value.as_object().map_or(0, Map::len));
         // Not those that were seen before: a schema knows what is in it, and not what is beside it.
         let outer = self.seen.replace(vec![false; size]);
-        self.keywords(schema, value, path, depth)?;
+        self.keywords(schema, at)?;
         let seen = mem::replace(&mut self.seen, outer).unwrap_or_default();
         let mut seen = seen.into_iter();
         let mut is_left = move || seen.next() == Some(false);
@@ -40,12 +35,12 @@ impl<'a> Check<'a> {
         match value {
             Value::Object(members) => {
                 for (name, member) in members.iter().filter(|_| is_left()) {
-                    self.other(rest, member, &inside(path, name), depth)?;
+                    self.other(rest, at.inner(member, &at.member(name)))?;
                 }
             }
             Value::Array(items) => {
-                for (at, item) in items.iter().enumerate().filter(|_| is_left()) {
-                    self.inside(rest, item, &format!("{path}[{at}]"), depth)?;
+                for (place, item) in items.iter().enumerate().filter(|_| is_left()) {
+                    self.inside(rest, at.inner(item, &at.item(place)))?;
                 }
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
@@ -55,8 +50,8 @@ impl<'a> Check<'a> {
     }
 
     /// Notes that a schema has spoken about a member or an item.
-    pub(super) fn see(&mut self, at: usize) {
-        if let Some(seen) = self.seen.as_mut().and_then(|seen| seen.get_mut(at)) {
+    pub(super) fn see(&mut self, place: usize) {
+        if let Some(seen) = self.seen.as_mut().and_then(|seen| seen.get_mut(place)) {
             *seen = true;
         }
     }

@@ -4,7 +4,7 @@ use std::mem;
 
 use serde_json::{Map, Value};
 
-use super::{Check, Problems, TooComplex, list};
+use super::{At, Check, Problems, TooComplex, list};
 
 /// What came of putting a schema to a value.
 #[derive(Debug)]
@@ -23,29 +23,23 @@ pub(super) struct Count {
 }
 
 impl<'a> Check<'a> {
-    pub(super) fn unions(
-        &mut self,
-        schema: &'a Map<String, Value>,
-        value: &Value,
-        path: &str,
-        depth: usize,
-    ) -> Result<(), TooComplex> {
+    pub(super) fn unions(&mut self, schema: &'a Map<String, Value>, at: At) -> Result<(), TooComplex> {
         if let Some(banned) = schema.get("not")
-            && let Fit::Yes = self.unseen(|check| check.fit(banned, value, path, depth))?
+            && let Fit::Yes = self.unseen(|check| check.fit(banned, at))?
         {
-            self.problem(path, format_args!("has a form it must not have"))?;
+            self.problem(at.path, format_args!("has a form it must not have"))?;
         }
         if let Some(forms) = list(schema, "anyOf") {
-            self.some(forms, usize::MAX, value, path, depth)?;
+            self.some(forms, usize::MAX, at)?;
         }
         if let Some(forms) = list(schema, "oneOf") {
-            self.some(forms, 1, value, path, depth)?;
+            self.some(forms, 1, at)?;
         }
         for part in list(schema, "allOf").into_iter().flatten() {
-            self.any(part, value, path, depth + 1)?;
+            self.any(part, at.again())?;
         }
         if let Some(condition) = schema.get("if") {
-            let branch = match self.fit(condition, value, path, depth)? {
+            let branch = match self.fit(condition, at)? {
                 Fit::Yes => schema.get("then"),
                 Fit::No(_) => schema.get("else"),
                 Fit::Maybe => {
@@ -54,23 +48,16 @@ impl<'a> Check<'a> {
                     None
                 }
             };
-            branch.map_or(Ok(()), |branch| self.any(branch, value, path, depth + 1))?;
+            branch.map_or(Ok(()), |branch| self.any(branch, at.again()))?;
         }
         Ok(())
     }
 
     /// Notes a problem unless the value fits one of the forms, and no more than so many for sure.
-    fn some(
-        &mut self,
-        forms: &'a [Value],
-        most: usize,
-        value: &Value,
-        path: &str,
-        depth: usize,
-    ) -> Result<(), TooComplex> {
+    fn some(&mut self, forms: &'a [Value], most: usize, at: At) -> Result<(), TooComplex> {
         let (mut fitting, mut may_fit, mut nearest) = (0, false, None::<Problems>);
         for form in forms {
-            match self.fit(form, value, path, depth)? {
+            match self.fit(form, at)? {
                 Fit::Yes => fitting += 1,
                 Fit::Maybe => may_fit = true,
                 Fit::No(problems) => {
@@ -84,14 +71,14 @@ impl<'a> Check<'a> {
             }
         }
         if fitting > most {
-            self.problem(path, format_args!("fits more than one of the forms of which it may have one"))?;
+            self.problem(at.path, format_args!("fits more than one of the forms of which it may have one"))?;
         } else if fitting == 0 && !may_fit {
             // What is wrong inside of a form is told; that it is of another type goes without saying.
-            let inside = format!("`{path}` must be ");
+            let inside = format!("`{}` must be ", at.path);
             let nearest =
                 nearest.unwrap_or_default().told.into_iter().find(|problem| !problem.starts_with(&inside));
             let nearest = nearest.map(|problem| format!("; in the nearest, {problem}")).unwrap_or_default();
-            self.problem(path, format_args!("fits none of the forms it may have{nearest}"))?;
+            self.problem(at.path, format_args!("fits none of the forms it may have{nearest}"))?;
         }
         Ok(())
     }
@@ -101,25 +88,25 @@ impl<'a> Check<'a> {
         &mut self,
         schema: &'a Value,
         items: &[Value],
-        depth: usize,
+        list: At,
     ) -> Result<Count, TooComplex> {
         let mut count = Count::default();
-        for (at, item) in items.iter().enumerate() {
-            match self.unseen(|check| check.fit(schema, item, "", depth))? {
+        for (place, item) in items.iter().enumerate() {
+            match self.unseen(|check| check.fit(schema, list.inner(item, "")))? {
                 Fit::Yes => count.sure += 1,
                 Fit::Maybe => count.unsure += 1,
                 Fit::No(_) => continue,
             }
-            self.see(at);
+            self.see(place);
         }
         Ok(count)
     }
 
-    fn fit(&mut self, schema: &'a Value, value: &Value, path: &str, depth: usize) -> Result<Fit, TooComplex> {
+    fn fit(&mut self, schema: &'a Value, at: At) -> Result<Fit, TooComplex> {
         let problems = mem::take(&mut self.problems);
         let was_unsure = mem::take(&mut self.is_unsure);
         let seen = self.seen.clone();
-        self.any(schema, value, path, depth + 1)?;
+        self.any(schema, at.again())?;
         let found = mem::replace(&mut self.problems, problems);
         let fit = match self.is_unsure {
             _ if found.count() > 0 => {
