@@ -293,11 +293,12 @@ impl Received {
             && serde_json::from_str::<IgnoredAny>(text).is_err_and(|error| error.is_eof()))
     }
 
-    /// Whether both are the same item, by their ids.
+    /// Whether both are the same item, by their ids. A server that gives two calls one id tells them apart as items.
     fn is(&self, other: &Self) -> bool {
+        let told_apart = !self.id.is_empty() && !other.id.is_empty() && self.id != other.id;
         match (self.call_id.as_str(), other.call_id.as_str()) {
             ("", _) | (_, "") => !self.id.is_empty() && self.id == other.id,
-            (mine, theirs) => mine == theirs,
+            (mine, theirs) => mine == theirs && (!told_apart || self.asks_the_same_as(other)),
         }
     }
 

@@ -206,6 +206,14 @@ fn two_equal_calls_under_two_ids_are_two_calls() {
 }
 
 #[test]
+fn two_calls_under_one_id_are_two_calls() {
+    let (one, two) = (call("f1", "c", "{\"a\":1}"), call("f2", "c", "{\"a\":2}"));
+    let lines = play(&[done(&one), done(&two), completed(&json!({"output": [one, two]}))]);
+    assert_eq!((lines.len(), lines[0].as_str()), (3, "call c f {\"a\":1}"));
+    assert!(lines[1].starts_with("call c-") && lines[1].ends_with(" f {\"a\":2} (anew)"), "{lines:?}");
+}
+
+#[test]
 fn a_call_that_the_final_list_has_under_a_new_id_does_not_run_again() {
     let list = |ids: &[&str]| {
         let calls: Vec<_> = ids.iter().map(|id| call(&format!("item {id}"), id, "{}")).collect();
