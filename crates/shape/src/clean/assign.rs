@@ -123,7 +123,7 @@ impl Named<'_> {
             Separator::Plain => value::is_password(text),
             Separator::Column => {
                 let is_password = self.kind == Kind::Password && value::is_secret(text, written, self.kind);
-                let is_hex_key = self.kind == Kind::Key && text.len() >= 64;
+                let is_hex_key = self.kind == Kind::Key && text.len() >= 64 || self.is_to_log_in_with(text);
                 // What a colon follows is a name itself.
                 self.byte(range.end) != b':'
                     && ((is_mixed(text) || is_hex_key) && value::is_random(text, 12)
@@ -137,10 +137,12 @@ impl Named<'_> {
         };
         let range = if is_secret || is_phrase() {
             Some(range)
-        } else if separator == Separator::Assignment {
-            self.argument(at).or_else(|| self.after_type(range.end))
         } else {
-            None
+            match separator {
+                Separator::Assignment => self.argument(at).or_else(|| self.after_type(range.end)),
+                Separator::Column => self.after_type(range.start),
+                _ => None,
+            }
         };
         range.map(|range| Found::value(self.line, range, self.kind.label(), self.why))
     }
@@ -239,7 +241,7 @@ impl Named<'_> {
         is_start && self.byte(self.name.end) == b'=' && !name.iter().any(u8::is_ascii_lowercase)
     }
 
-    /// `const apiKey: string = "value"`: the name is followed by a type.
+    /// `const apiKey: string = "value"`, `var apiKey string = "value"`: the name is followed by a type.
     fn after_type(&self, at: usize) -> Option<Range<usize>> {
         let rest = self.line.get(at..)?;
         let equals = rest.iter().take(MAX_PHRASE).position(|byte| *byte == b'=')?;
@@ -251,6 +253,17 @@ impl Named<'_> {
         }
         let (range, written) = self.token(value, Separator::Quotes);
         value::is_secret(&self.line[range.clone()], written, self.kind).then_some(range)
+    }
+
+    /// Whether somebody logs in with a value of hexadecimal digits, which may be a hash of something otherwise: `auth token …`,
+    /// and the `secret_id …` of a table.
+    fn is_to_log_in_with(&self, text: &[u8]) -> bool {
+        const TOKENS: [&[u8]; 6] = [b"auth", b"access", b"api", b"bearer", b"refresh", b"personal"];
+        let name = &self.line[self.name.clone()];
+        let before = self.line[..self.name.start].trim_ascii_end();
+        let is_token =
+            || TOKENS.iter().any(|word| name::ends_with(before, word)) && name.eq_ignore_ascii_case(b"token");
+        text.len() >= 32 && (is_token() || name::ends_with(name, b"id"))
     }
 
     /// Whether this name is itself the value of `name` or `key`.

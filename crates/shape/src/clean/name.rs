@@ -55,6 +55,7 @@ fn endings(last: u8) -> &'static [(&'static [u8], Kind)] {
             (b"accesskey", Kind::Key),
             (b"secretkey", Kind::Key),
             (b"privatekey", Kind::Key),
+            (b"privkey", Kind::Key),
             (b"authkey", Kind::Key),
             (b"signingkey", Kind::Key),
             (b"encryptionkey", Kind::Key),

@@ -22,6 +22,7 @@ const OPTIONS: &[(&[u8], &[u8], Follows)] = &[
     (b"curl", b"-u", Follows::User),
     (b"curl", b"--user", Follows::User),
     (b"curl", b"--proxy-user", Follows::User),
+    (b"etcdctl", b"--user", Follows::User),
     (b"http ", b"-a", Follows::User),
     (b"zip ", b"-P", Follows::Apart),
     (b"htpasswd", b"-b", Follows::Nth(2)),

@@ -47,6 +47,7 @@ impl Named<'_> {
         while matches!(self.byte(at), b']' | b'?' | b')') && (is_closed || self.byte(at) != b')') {
             at += 1;
         }
+        at = self.skip_length(at);
         let mut spaced = self.skip_number(self.skip_spaces(at));
         if spaced > at {
             spaced = self.skip_offer(spaced);
@@ -164,6 +165,14 @@ impl Named<'_> {
             at += 3;
         }
         is_separator.then_some((Separator::Encoded, at))
+    }
+
+    /// Past the length of `char password[] =` and `char password[16] =`.
+    fn skip_length(&self, at: usize) -> usize {
+        let rest = self.line.get(at..).unwrap_or_default();
+        let digits = rest.iter().skip(1).take(MAX_OFFER).take_while(|byte| byte.is_ascii_digit()).count();
+        let is_length = rest.first() == Some(&b'[') && rest.get(digits + 1) == Some(&b']');
+        if is_length { at + digits + 2 } else { at }
     }
 
     /// `Unseal Key 1: `

@@ -152,7 +152,7 @@ const KEY_QUALIFIERS: &[&[u8]] = &[
 ];
 
 /// What makes a secret of a key whose value looks like one.
-const LONG_KEY_QUALIFIERS: &[&[u8]] = &[b"primary", b"secondary"];
+const LONG_KEY_QUALIFIERS: &[&[u8]] = &[b"primary", b"secondary", b"tls", b"ssl"];
 
 /// What makes something else of a key in a variable: places in tables, stores and caches, and what is public.
 const NOT_KEYS: &[&[u8]] = &[
