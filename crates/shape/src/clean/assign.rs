@@ -99,8 +99,10 @@ impl Named<'_> {
     /// The value, if it is a secret.
     fn value(&self) -> Option<Found> {
         let (separator, at) = self.separator()?;
-        // `/etc/passwd` is the name of a file.
-        if self.before() == b'/' && !matches!(separator, Separator::Assignment | Separator::Tag) {
+        // `/etc/passwd` is the name of a file, and `--- PASS: TestIt` says that a test has.
+        if self.before() == b'/' && !matches!(separator, Separator::Assignment | Separator::Tag)
+            || self.line[..self.name.end].ends_with(b"--- PASS")
+        {
             return None;
         }
         let at = self.skip_tag(self.skip_style(self.skip_spaces(at)));
@@ -110,6 +112,7 @@ impl Named<'_> {
         }
         let text = &self.line[range.clone()];
         let is_secret = match separator {
+            Separator::Assignment if written == Written::Bare && self.is_declared() => false,
             Separator::Assignment | Separator::Tag | Separator::Flag => {
                 value::is_secret(text, written, self.kind)
             }
@@ -124,8 +127,9 @@ impl Named<'_> {
             Separator::Column => {
                 let is_password = self.kind == Kind::Password && value::is_secret(text, written, self.kind);
                 let is_hex_key = self.kind == Kind::Key && text.len() >= 64 || self.is_to_log_in_with(text);
-                // What a colon follows is a name itself.
+                // What a colon follows is a name itself, and what a dash is in front of is an option.
                 self.byte(range.end) != b':'
+                    && !text.starts_with(b"-")
                     && ((is_mixed(text) || is_hex_key) && value::is_random(text, 12)
                         || has_both_cases(text) && text.len() >= 12 && is_password)
             }
@@ -210,7 +214,11 @@ impl Named<'_> {
         let marks = MARKS.run(&rest[..rest.len().min(2)]);
         let slashes = rest[marks..].iter().take_while(|byte| **byte == b'\\').count();
         if let Some(quote) = rest.get(marks + slashes).filter(|byte| is_quote(**byte)) {
-            return (quoted(rest, marks + slashes, slashes, *quote, at), Written::Quoted);
+            let range = quoted(rest, marks + slashes, slashes, *quote, at);
+            // `NAME=value` in a text about names; base64 has that sign at its end only.
+            let is_set = |pair: &[u8]| pair[0] == b'=' && pair[1] != b'=';
+            let is_code = *quote == b'`' && self.line[range.clone()].windows(2).any(is_set);
+            return (if is_code { at..at } else { range }, Written::Quoted);
         }
         if separator == Separator::Quotes {
             return (at..at, Written::Quoted);
@@ -264,6 +272,15 @@ impl Named<'_> {
         let is_token =
             || TOKENS.iter().any(|word| name::ends_with(before, word)) && name.eq_ignore_ascii_case(b"token");
         text.len() >= 32 && (is_token() || name::ends_with(name, b"id"))
+    }
+
+    /// `pub const API_KEY: KeyType`: what follows is a type.
+    fn is_declared(&self) -> bool {
+        const WORDS: [&[u8]; 9] =
+            [b"pub", b"const", b"static", b"let", b"mut", b"var", b"val", b"readonly", b"trait"];
+        let before = self.line[..self.name.start].strip_suffix(b" ").unwrap_or_default();
+        let word = before.iter().rev().take(MAX_OFFER).take_while(|byte| byte.is_ascii_alphabetic()).count();
+        self.byte(self.name.end) == b':' && WORDS.contains(&&before[before.len() - word..])
     }
 
     /// Whether this name is itself the value of `name` or `key`.

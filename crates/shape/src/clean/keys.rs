@@ -284,10 +284,12 @@ pub(super) fn body_in_line(rest: &[u8]) -> usize {
     if rest.starts_with(labels::MARK) {
         return 0;
     }
-    memchr::memmem::find(rest, END).unwrap_or_else(|| {
+    let Some(end) = memchr::memmem::find(rest, END) else {
         let is_body = |byte: &u8| is_base64(*byte) || b"\\ \t\r".contains(byte);
-        rest.iter().take_while(|byte| is_body(byte)).count()
-    })
+        return rest.iter().take_while(|byte| is_body(byte)).count();
+    };
+    // `{body}` has no line of a key in it.
+    if rest[..end].split(|byte| !is_base64(*byte)).any(|run| run.len() >= 16) { end } else { 0 }
 }
 
 /// Whether there is nothing behind the title of a key in its line, so that its body is in the next ones.

@@ -111,7 +111,8 @@ fn kind_of_last<'a>(word: &[u8], before: impl Fn() -> &'a [u8]) -> Option<Kind> 
         return Some(Kind::Token);
     }
     if matches!(last, b's' | b'w' | b'k') && (bits(word) & SHORT_PASSWORD != 0 || is_joined_pass(word)) {
-        return Some(Kind::Password);
+        // `two-pass`, `first_pass`
+        return (bits(before()) & NOT_A_TOKEN == 0).then_some(Kind::Password);
     }
     let (_, kind) = endings(last).iter().find(|(ending, _)| ends_with(word, ending))?;
     let is_place = *kind == Kind::Token && bits(before()) & NOT_A_TOKEN != 0;

@@ -6,8 +6,9 @@ use super::{
     bytes::Bytes,
     found::{Found, Next},
     line::Line,
+    name::Kind,
     place::skip,
-    value,
+    value::{self, Written},
 };
 
 /// Options of programs that take a password: the program, the option, and how the password follows it.
@@ -27,7 +28,7 @@ const OPTIONS: &[(&[u8], &[u8], Follows)] = &[
     (b"zip ", b"-P", Follows::Apart),
     (b"htpasswd", b"-b", Follows::Nth(2)),
     (b"net ", b"user", Follows::Nth(1)),
-    (b"net ", b"use", Follows::Nth(2)),
+    (b"net ", b"use", Follows::Nth(1)),
     (b"ldap", b"-w", Follows::Apart),
     (b"mongo", b"-p", Follows::Apart),
     (b"smbclient", b"-U", Follows::Percent),
@@ -108,7 +109,12 @@ pub(super) fn option(line: &Line<'_>, program: Range<usize>, found: &mut Vec<Fou
                 break;
             }
             let range = option_value(line, program.end + at + option.len(), *follows);
-            if let Some(range) = range.filter(|range| value::is_password(&line[range.clone()])) {
+            // `net` is a word like others.
+            let is_given = |text: &[u8]| match name {
+                b"net " => at == 0 && value::is_secret(text, Written::Quoted, Kind::Password),
+                _ => value::is_password(text),
+            };
+            if let Some(range) = range.filter(|range| is_given(&line[range.clone()])) {
                 found.push(Found::value(
                     line,
                     range,
@@ -152,10 +158,14 @@ fn option_value(line: &[u8], at: usize, follows: Follows) -> Option<Range<usize>
         Follows::User => memchr::memchr(b':', &line[range.clone()])?,
         Follows::Percent => memchr::memchr(b'%', &line[range.clone()])?,
         Follows::Nth(between) => {
-            let mut words = line[at..].split(|byte| *byte == b' ').filter(|word| !word.is_empty());
-            let word = words
-                .nth(between)
-                .filter(|word| fits && !word.starts_with(b"/") && !word.starts_with(b"*"))?;
+            // `net use Z: \\host\share /user:name password`
+            let is_option = |word: &[u8]| match word {
+                [b'/', option @ ..] => !option.contains(&b'/'),
+                [] | [_, b':'] => true,
+                _ => false,
+            };
+            let mut words = line[at..].split(|byte| *byte == b' ').filter(|word| !is_option(word));
+            let word = words.nth(between).filter(|word| fits && !word.starts_with(b"*"))?;
             let start = word.as_ptr().addr() - line.as_ptr().addr();
             return Some(start..start + word.len());
         }

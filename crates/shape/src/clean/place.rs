@@ -151,7 +151,7 @@ pub(super) fn registry(line: &Line<'_>, word: Range<usize>, found: &mut Vec<Foun
     let (text, resume) = (&line[range.clone()], range.end);
     let (label, why) = if range.len() >= 8 && is_basic_pair(text) {
         ("basic-auth", "a user and a password in base64")
-    } else if value::is_random(text, 24) {
+    } else if value::is_random(text, 24) && !text.contains(&b'(') {
         ("authorization", "what someone is known by")
     } else if range.len() > LONG_TOKEN {
         return beyond(&word, &range);

@@ -81,6 +81,10 @@ pub(super) fn pair(line: &Line<'_>, word: Range<usize>, found: &mut Vec<Found>) 
         return Next::at(word.end);
     }
     let start = skip(line, mark + 1, b" ");
+    // `Auth::Empty`
+    if line.get(start) == Some(&b':') {
+        return Next::at(word.end);
+    }
     let is_part = |byte: &&u8| !byte.is_ascii_whitespace() && !b"\"'`,;<>\\".contains(byte);
     let range = start..start + line[start..].iter().take(MAX_USER).take_while(is_part).count();
     let text = &line[range.clone()];

@@ -10,7 +10,7 @@ use self::{
     elsewhere::{is_expression, is_reference},
     placeholder::is_template,
     tally::{Tally, tally},
-    wordy::{is_known_word, is_unlike_words, is_wordy},
+    wordy::{is_camel_case, is_known_word, is_like_no_word, is_unlike_words, is_wordy, words_of},
 };
 use super::{
     memo::{self, About},
@@ -145,8 +145,12 @@ fn is_strong(value: &[u8], tally: Tally, kind: Kind, written: Written) -> bool {
         let is_mixed = tally.upper >= 2 && tally.lower >= 2 && letters >= 8;
         // Nobody sets a variable for a password to a name in code.
         let is_set = is_mixed && kind == Kind::Password && written == Written::Environment;
+        if !is_set && (kind != Kind::Password || written == Written::Bare) && is_camel_case(value) {
+            return false;
+        }
         return has_random_case(tally, letters)
             || kind == Kind::Password && tally.joints == 0 && has_odd_case(value, tally, letters)
+            || kind == Kind::Password && tally.joints == 0 && is_no_word(value, tally, is_mixed)
             || tally.joints == 0 && is_set
             || tally.joints == 0
                 && (letters >= 20 || is_mixed && written != Written::Bare)
@@ -166,6 +170,14 @@ fn is_strong(value: &[u8], tally: Tally, kind: Kind, written: Written) -> bool {
         return true;
     }
     !is_wordy(value)
+}
+
+/// Letters that are neither a word nor words with a capital each.
+fn is_no_word(value: &[u8], tally: Tally, is_mixed: bool) -> bool {
+    match tally.upper {
+        0 => value.len() >= 8 && value.is_ascii() && is_like_no_word(value),
+        _ => is_mixed && words_of(value).is_none(),
+    }
 }
 
 /// Words change case where they start; random letters do at every second place.

@@ -11,8 +11,6 @@ use crate::clean::labels;
 const MAX_ENTRY: usize = 256;
 /// What stands for a secret that was cleaned before.
 static LABEL: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(labels::MARK));
-/// What such an entry has before it.
-static ENTRY: LazyLock<[Finder<'static>; 2]> = LazyLock::new(|| ["login ", "machine "].map(Finder::new));
 
 /// What stands between a name and its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,7 +66,7 @@ impl Named<'_> {
             (b'>', _) if self.is_tag() || is_closed && self.is_named_by_key() => (Separator::Tag, spaced + 1),
             (b',', _) if is_closed => (Separator::Quotes, spaced + 1),
             (b',', next) if self.before() == 0 && next != b' ' => (Separator::Column, spaced + 1),
-            (b'(', b'"' | b'\'') if !is_closed => (Separator::Quotes, spaced + 1),
+            (b'(', b'"' | b'\'') if !is_closed && !self.is_verb() => (Separator::Quotes, spaced + 1),
             (b'|', _) => (Separator::Column, spaced + 1),
             (b'%', b'2' | b'3') => return self.encoded_separator(spaced),
             // The wide `：` and `＝`.
@@ -96,6 +94,10 @@ impl Named<'_> {
             return (self.byte(at) != b'-').then_some((Separator::Flag, at));
         }
         let rest = self.line.get(at..)?;
+        // `pass `x` to it`, `what to pass to it`
+        if self.is_verb() && (rest.starts_with(b"`") || rest.starts_with(b"to ")) {
+            return None;
+        }
         let word = rest.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
         let is_word = |words: &[&[u8]]| words.iter().any(|each| rest[..word].eq_ignore_ascii_case(each));
         if is_word(&[b"for", b"generated", b"of"]) {
@@ -123,7 +125,7 @@ impl Named<'_> {
         let before = &self.line[..self.name.start];
         // Not further back, or a line of nothing but names would cost its square.
         let near = &before[before.len().saturating_sub(MAX_ENTRY)..];
-        let is_netrc = self.kind == Kind::Password && ENTRY.iter().any(|word| word.find(near).is_some());
+        let is_netrc = self.kind == Kind::Password && is_entry(near);
         let is_directive = before.iter().all(u8::is_ascii_whitespace)
             && [&b"requirepass"[..], b"masterauth", b"password", b"_authToken"]
                 .contains(&&self.line[self.name.clone()])
@@ -132,6 +134,12 @@ impl Named<'_> {
             return Some((Separator::Plain, at));
         }
         Some((if is_directive { Separator::Flag } else { Separator::Column }, at))
+    }
+
+    /// Whether the name may be the verb: `base.pass("x")`.
+    fn is_verb(&self) -> bool {
+        let name = &self.line[self.name.clone()];
+        name.eq_ignore_ascii_case(b"pass") || name.ends_with(b".pass")
     }
 
     /// Behind what says `is` in other languages: `密码是 value`, `la password è value`, `Пароль — value`.
@@ -182,4 +190,13 @@ impl Named<'_> {
         let is_number = (1..3).contains(&digits) && self.byte(at + digits) == b':';
         if is_number { at + digits } else { at }
     }
+}
+
+/// Whether this is what comes before `password` in a line of `.netrc`: the user, or the name of a machine, which is more than a
+/// word.
+fn is_entry(before: &[u8]) -> bool {
+    let mut words = before.rsplit(|byte| b" \t".contains(byte)).filter(|word| !word.is_empty());
+    let (last, label) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let is_machine = || label == b"machine" && last.iter().any(|byte| b".-0123456789".contains(byte));
+    label == b"login" || is_machine()
 }

@@ -226,6 +226,12 @@ const NOT_TOKENS: &[&[u8]] = &[
     b"parse",
     b"syntax",
     b"lex",
+    b"two",
+    b"one",
+    b"single",
+    b"multi",
+    b"second",
+    b"render",
 ];
 
 /// Whole words for a password.

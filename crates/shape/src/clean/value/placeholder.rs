@@ -150,6 +150,13 @@ pub(super) fn is_template(value: &[u8], tally: Tally) -> bool {
             .windows(2)
             .any(|pair| matches!(pair, b"${" | b"$(" | b"{{" | b"#{" | b"<%" | b"%s" | b"%(" | b"{}" | b"@{"))
         || braced_name(value)
+        || is_pattern(value)
+}
+
+/// `[0-9a-f]+`, `(?:x)`, `[^\w]`: what others are compared with.
+fn is_pattern(value: &[u8]) -> bool {
+    const MARKS: [&[u8]; 7] = [b"-9]", b"-z]", b"-Z]", b"-f]", b"-F]", b"[^", b"(?:"];
+    MARKS.iter().any(|mark| memchr::memmem::find(value, mark).is_some())
 }
 
 /// Whether there is a `{name}` in it.

@@ -139,13 +139,28 @@ const PAIRS: [u32; 26] = {
 /// Whether a quarter of the neighbouring letters, and at least two pairs, are not such as words have. Every second one is in
 /// random letters; of ten of those, seven in eight are known by it, and of words one in 300.
 pub(super) fn is_unlike_words(value: &[u8]) -> bool {
-    let (mut all, mut odd) = (0, 0);
-    for pair in value.windows(2).filter(|pair| pair.iter().all(u8::is_ascii_alphabetic)) {
-        let [first, second] = [pair[0], pair[1]].map(|byte| byte.to_ascii_lowercase() - b'a');
-        all += 1;
-        odd += usize::from(PAIRS[usize::from(first)] >> second & 1 == 0);
-    }
+    let (all, odd) = pairs(value);
     odd >= 2 && odd * 4 >= all
+}
+
+/// Whether so many pairs are not such as words have that small letters alone are no word of another language either: two in
+/// five, and of a long text one in three.
+pub(super) fn is_like_no_word(value: &[u8]) -> bool {
+    let (all, odd) = pairs(value);
+    odd * 5 >= all * 2 || all > 10 && odd * 3 >= all
+}
+
+/// How many neighbouring letters there are, and how many of those are not such as words have.
+fn pairs(value: &[u8]) -> (usize, usize) {
+    let letters = value.windows(2).filter(|pair| pair.iter().all(u8::is_ascii_alphabetic));
+    letters.fold((0, 0), |(all, odd), pair| (all + 1, odd + usize::from(!are_of_words(pair))))
+}
+
+/// Whether two letters follow each other in words.
+fn are_of_words(pair: &[u8]) -> bool {
+    let number = |byte: u8| byte.to_ascii_lowercase().wrapping_sub(b'a');
+    let [first, second] = [pair[0], pair[1]].map(number);
+    PAIRS.get(usize::from(first)).is_some_and(|pairs| second < 26 && pairs >> second & 1 == 1)
 }
 
 /// Whether every part of the value is a word, a word with a number behind it, or a short number.
@@ -169,14 +184,43 @@ fn is_word(part: &[u8]) -> bool {
         || !number.iter().all(u8::is_ascii_digit)
         || letters < 3 && letters > 0 && number.len() > 2
     {
-        return is_known_word(part);
+        return is_known_word(part) || is_camel_case(part);
     }
     if letters <= 6 {
         return true;
     }
     let counted = tally(word);
     let is_cased = counted.upper == 0 || counted.lower == 0 || counted.case_changes * 100 < letters * 38;
-    is_cased && !(letters >= 12 && is_unlike_words(word))
+    is_cased && !(letters >= 12 && is_unlike_words(word)) || is_camel_case(word)
+}
+
+/// `CryptoKeyPair`, `SslGenerateMasterKeyFn`, `X509HardwareKeyUsageFlags`, `NSString`: words that begin with a capital each, as in
+/// names of types.
+pub(super) fn is_camel_case(value: &[u8]) -> bool {
+    let capitals = value.iter().take_while(|byte| byte.is_ascii_uppercase()).count();
+    words_of(value).is_some_and(|words| words >= 2)
+        || (3..=4).contains(&capitals) && words_of(&value[capitals - 1..]).is_some()
+}
+
+/// How many words with a capital each a value is made of. In random letters capitals are beside each other, or what follows
+/// them is like no word.
+pub(super) fn words_of(value: &[u8]) -> Option<usize> {
+    let (mut words, mut short, mut odd, mut at) = (0, 0, 0, 0);
+    while at < value.len() {
+        let capitals = value[at..].iter().take_while(|byte| byte.is_ascii_uppercase()).count();
+        let small = value[at + capitals..].iter().take_while(|byte| byte.is_ascii_lowercase()).count();
+        let letters = &value[at..at + capitals + small];
+        let digits = value[at + letters.len()..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let word = &value[at..at + letters.len() + digits];
+        if word.is_empty() || digits > 0 && !is_known_word(word) {
+            return None;
+        }
+        // `NCrypt` has a letter in front.
+        short += usize::from(letters.len() < 2) + capitals.saturating_sub(1);
+        odd += letters[capitals.saturating_sub(1)..].windows(2).filter(|pair| !are_of_words(pair)).count();
+        (words, at) = (words + 1, at + word.len());
+    }
+    (words > 0 && value.len() >= words * 3 && short <= 1 && odd * 6 <= value.len() - words).then_some(words)
 }
 
 #[cfg(test)]
@@ -187,6 +231,25 @@ mod tests {
     fn known_words_are_found_in_any_case() {
         assert!(KNOWN_WORDS.iter().all(|word| is_known_word(word)));
         assert!(is_known_word(b"SHA256") && is_known_word(b"scram-sha-256") && !is_known_word(b"sha257"));
+    }
+
+    #[test]
+    fn names_of_types_are_words_and_letters_at_random_are_none() {
+        for text in [
+            "CryptoKeyPair",
+            "SslGenerateMasterKeyFn",
+            "X509HardwareKeyUsageFlags",
+            "NCryptFreeSecretFn",
+            "ed25519PrivateKey",
+            "TestVetDirs",
+            "NSSecureTextField",
+        ] {
+            assert!(is_camel_case(text.as_bytes()), "{text}");
+        }
+        for text in ["xmZYUAuDvgltmfou", "KVWfeJhqPeEM", "Abc12Defgh", "QmZkWpXv", "hunter", "kQxZrTpWmB", ""]
+        {
+            assert!(!is_camel_case(text.as_bytes()), "{text}");
+        }
     }
 
     #[test]
