@@ -264,14 +264,15 @@ impl Named<'_> {
     }
 
     /// Whether somebody logs in with a value of hexadecimal digits, which may be a hash of something otherwise: `auth token …`,
-    /// and the `secret_id …` of a table.
+    /// `app secret …`, and the `secret_id …` of a table.
     fn is_to_log_in_with(&self, text: &[u8]) -> bool {
-        const TOKENS: [&[u8]; 6] = [b"auth", b"access", b"api", b"bearer", b"refresh", b"personal"];
+        const OWNERS: [&[u8]; 8] =
+            [b"auth", b"access", b"api", b"app", b"client", b"bearer", b"refresh", b"personal"];
         let name = &self.line[self.name.clone()];
         let before = self.line[..self.name.start].trim_ascii_end();
-        let is_token =
-            || TOKENS.iter().any(|word| name::ends_with(before, word)) && name.eq_ignore_ascii_case(b"token");
-        text.len() >= 32 && (is_token() || name::ends_with(name, b"id"))
+        let has_owner = || OWNERS.iter().any(|word| name::ends_with(before, word));
+        let is_whole = || [&b"token"[..], b"secret"].iter().any(|word| name.eq_ignore_ascii_case(word));
+        text.len() >= 32 && (is_whole() && has_owner() || name::ends_with(name, b"id"))
     }
 
     /// `pub const API_KEY: KeyType`: what follows is a type.

@@ -9,11 +9,13 @@ use super::{
     value::{self, Written},
 };
 
-/// What is called, and which of the quoted texts between its brackets is the secret.
+/// What is called, and which of its arguments is the secret.
 const CALLS: &[(&str, usize)] = &[
     ("mysqli(", 2),
     ("mysqli_connect(", 2),
     ("pdo(", 2),
+    ("getconnection(", 2),
+    (".login(", 1),
     ("auth=(", 1),
     ("auth(", 1),
     ("auth_basic(", 1),
@@ -21,10 +23,10 @@ const CALLS: &[(&str, usize)] = &[
     ("credentials(", 1),
     ("credential(", 1),
     ("authentication(", 1),
-    ("jwt.sign(", 0),
-    ("jwt.encode(", 0),
-    ("jwt.verify(", 0),
-    ("jwt.decode(", 0),
+    ("jwt.sign(", 1),
+    ("jwt.encode(", 1),
+    ("jwt.verify(", 1),
+    ("jwt.decode(", 1),
     ("fernet(", 0),
     ("hmac.new(", 0),
     ("aes.new(", 0),
@@ -47,7 +49,7 @@ pub(super) fn called(line: &Line<'_>, name: Range<usize>, found: &mut Vec<Found>
         return next;
     };
     let limit = line.len().min(name.end + MAX_ARGUMENTS);
-    if let Some(range) = nth_quoted(&line[..limit], name.end, *nth)
+    if let Some(range) = quoted_argument(&line[..limit], name.end, *nth)
         && value::is_secret(&line[range.clone()], Written::Quoted, Kind::Password)
     {
         found.push(Found::value(line, range, "secret", "argument of a function that takes a secret"));
@@ -55,18 +57,23 @@ pub(super) fn called(line: &Line<'_>, name: Range<usize>, found: &mut Vec<Found>
     next
 }
 
-/// The quoted text with this number, before the call is closed.
-fn nth_quoted(line: &[u8], from: usize, nth: usize) -> Option<Range<usize>> {
-    let (mut at, mut seen) = (from, 0);
+/// The quoted text that is the argument with this number.
+fn quoted_argument(line: &[u8], from: usize, nth: usize) -> Option<Range<usize>> {
+    let (mut at, mut number, mut depth) = (from, 0, 0_usize);
     loop {
-        let open = at + memchr::memchr3(b'"', b'\'', b')', &line[at..])?;
-        if line[open] == b')' {
-            return None;
+        match line.get(at)? {
+            quote @ (b'"' | b'\'') => {
+                let inside = at + 1..at + 1 + memchr::memchr(*quote, &line[at + 1..])?;
+                if number == nth && depth == 0 {
+                    return Some(inside);
+                }
+                at = inside.end;
+            }
+            b'(' | b'[' | b'{' => depth += 1,
+            b')' | b']' | b'}' => depth = depth.checked_sub(1)?,
+            b',' if depth == 0 => number += 1,
+            _ => {}
         }
-        let close = open + 1 + memchr::memchr(line[open], &line[open + 1..])?;
-        if seen == nth {
-            return Some(open + 1..close);
-        }
-        (at, seen) = (close + 1, seen + 1);
+        at += 1;
     }
 }

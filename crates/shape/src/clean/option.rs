@@ -20,18 +20,20 @@ const OPTIONS: &[(&[u8], &[u8], Follows)] = &[
     (b"docker", b"-p", Follows::AfterLogin),
     (b"podman", b"-p", Follows::AfterLogin),
     (b"helm", b"-p", Follows::AfterLogin),
-    (b"curl", b"-u", Follows::User),
-    (b"curl", b"--user", Follows::User),
-    (b"curl", b"--proxy-user", Follows::User),
-    (b"etcdctl", b"--user", Follows::User),
-    (b"http ", b"-a", Follows::User),
+    (b"curl", b"-u", Follows::Behind(b':')),
+    (b"curl", b"--user", Follows::Behind(b':')),
+    (b"curl", b"--proxy-user", Follows::Behind(b':')),
+    (b"etcdctl", b"--user", Follows::Behind(b':')),
+    (b"http ", b"-a", Follows::Behind(b':')),
+    (b"http ", b"--auth", Follows::Behind(b':')),
+    (b"lftp", b"-u", Follows::Behind(b',')),
     (b"zip ", b"-P", Follows::Apart),
     (b"htpasswd", b"-b", Follows::Nth(2)),
     (b"net ", b"user", Follows::Nth(1)),
     (b"net ", b"use", Follows::Nth(1)),
     (b"ldap", b"-w", Follows::Apart),
     (b"mongo", b"-p", Follows::Apart),
-    (b"smbclient", b"-U", Follows::Percent),
+    (b"smbclient", b"-U", Follows::Behind(b'%')),
     (b"mosquitto", b"-P", Follows::Apart),
     (b"7z", b"-p", Follows::Joined),
     (b"unzip", b"-P", Follows::Apart),
@@ -46,6 +48,11 @@ const OPTIONS: &[(&[u8], &[u8], Follows)] = &[
     (b"kinit", b"-p", Follows::Apart),
     (b"snowsql", b"-p", Follows::Apart),
     (b"sqlcmd", b"-P", Follows::Either),
+    (b"bcp ", b"-P", Follows::Either),
+    (b"cqlsh", b"-p", Follows::Apart),
+    (b"xfreerdp", b"/p:", Follows::Joined),
+    (b"mc alias", b"set", Follows::Nth(3)),
+    (b"user-secrets", b"set", Follows::Nth(1)),
     (b"gh secret", b"--body", Follows::Apart),
     (b"gh secret", b"-b", Follows::Apart),
     (b"snmp-server", b"community", Follows::Apart),
@@ -71,10 +78,8 @@ enum Follows {
     Either,
     /// `-p password`, but only of `login`.
     AfterLogin,
-    /// `-u user:password`
-    User,
-    /// `-U user%password`
-    Percent,
+    /// `-u user:password`, with some other sign for some.
+    Behind(u8),
     /// `command user password`: so many words come between.
     Nth(usize),
 }
@@ -155,8 +160,7 @@ fn option_value(line: &[u8], at: usize, follows: Follows) -> Option<Range<usize>
     };
     let range = start..start + end;
     let part = match follows {
-        Follows::User => memchr::memchr(b':', &line[range.clone()])?,
-        Follows::Percent => memchr::memchr(b'%', &line[range.clone()])?,
+        Follows::Behind(sign) => memchr::memchr(sign, &line[range.clone()])?,
         Follows::Nth(between) => {
             // `net use Z: \\host\share /user:name password`
             let is_option = |word: &[u8]| match word {
@@ -167,7 +171,7 @@ fn option_value(line: &[u8], at: usize, follows: Follows) -> Option<Range<usize>
             let mut words = line[at..].split(|byte| *byte == b' ').filter(|word| !is_option(word));
             let word = words.nth(between).filter(|word| fits && !word.starts_with(b"*"))?;
             let start = word.as_ptr().addr() - line.as_ptr().addr();
-            return Some(start..start + word.len());
+            return Some(unquoted(line, start));
         }
         _ => return (fits && !line[range.clone()].starts_with(b"-")).then_some(range),
     };

@@ -25,6 +25,13 @@ enum Part {
     Class { class: u8, least: usize, most: usize },
 }
 
+/// What has the form of a key.
+struct Form {
+    end: usize,
+    /// The part that is random in a real one: others may be numbers of accounts.
+    longest: Range<usize>,
+}
+
 /// All rules, in the order of the table: the first that matches counts.
 pub(super) static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
     include_str!("rules.txt").lines().filter(|line| !line.starts_with('#')).filter_map(parse).collect()
@@ -115,30 +122,33 @@ fn bytes(class: u8) -> &'static Bytes {
 impl Rule {
     /// Where a key that starts at the start of the text ends, if there is one.
     pub(super) fn end(&self, text: &[u8]) -> Option<usize> {
-        let end = self.form_end(text)?;
+        let Form { end, longest } = self.form(text)?;
         let key = &text[self.prefix.len()..end];
         let is_cut_short =
             matches!(self.parts.last(), Some(Part::Class { class: b'h' | b'H' | b'U' | b'w', .. }))
                 && text.get(end).is_some_and(u8::is_ascii_alphanumeric);
-        let is_real = !is_cut_short && (!value::is_placeholder_key(key) || self.checksum_holds(key));
+        let is_real =
+            !is_cut_short && (!value::is_placeholder_key(&text[longest]) || self.checksum_holds(key));
         is_real.then_some(end)
     }
 
-    /// Where what has the form of a key ends, also if it was made up.
-    fn form_end(&self, text: &[u8]) -> Option<usize> {
-        let mut at = 0;
+    /// What has the form of a key, also if it was made up.
+    fn form(&self, text: &[u8]) -> Option<Form> {
+        let mut form = Form { end: 0, longest: 0..0 };
         for part in &self.parts {
+            let start = form.end;
             match *part {
                 Part::Literal(literal) => {
-                    at += text[at..].starts_with(literal).then_some(literal.len())?;
+                    form.end += text[start..].starts_with(literal).then_some(literal.len())?;
                 }
                 Part::Class { class, least, most } => {
-                    let run = bytes(class).run(&text[at..text.len().min(at + most)]);
-                    at += (run >= least).then_some(run)?;
+                    let run = bytes(class).run(&text[start..text.len().min(start + most)]);
+                    form.end += (run >= least).then_some(run)?;
+                    form.longest = if run > form.longest.len() { start..form.end } else { form.longest };
                 }
             }
         }
-        Some(at)
+        Some(form)
     }
 
     /// Whether the last six characters are the checksum of the others, in base 62.
@@ -158,7 +168,7 @@ pub(super) fn key_at(text: &[u8]) -> Option<(&'static Rule, usize)> {
 /// What only has the form of a key and starts at this place of a line; nothing, if there is no such thing.
 pub(super) fn made_up_at(line: &[u8], at: usize) -> Range<usize> {
     let text = &line[at..];
-    at..at + rules_at(text).iter().find_map(|rule| rule.form_end(text)).unwrap_or(0)
+    at..at + rules_at(text).iter().find_map(|rule| rule.form(text)).map_or(0, |form| form.end)
 }
 
 /// The rules whose keys may begin as this text does.

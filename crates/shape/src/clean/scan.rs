@@ -31,6 +31,7 @@ const ANCHORS: &[(&str, Matcher)] = &[
     ("_salt", assign::find),
     ("pepper", assign::find),
     ("credentials", spoken::pair),
+    ("login", spoken::pair),
     ("user/pass", spoken::pair),
     ("authident", spoken::pair),
     ("session=", place::session),

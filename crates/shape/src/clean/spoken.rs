@@ -67,13 +67,14 @@ pub(super) fn label(line: &Line<'_>, word: Range<usize>, found: &mut Vec<Found>)
     kind.map_or_else(|| Next::at(word.end), |(_, kind)| assign::find_named(line, word.clone(), *kind, found))
 }
 
-/// `credentials: user / password`, `BASIC_AUTH=user:password`
+/// `credentials: user / password`, `the login is user / password`, `BASIC_AUTH=user:password`
 pub(super) fn pair(line: &Line<'_>, word: Range<usize>, found: &mut Vec<Found>) -> Next {
     let separator = skip(line, word.end, b"\"' ");
-    if !line.get(separator).is_some_and(|byte| b":=".contains(byte)) {
+    let is_said = line[separator..].starts_with(b"is ");
+    if !is_said && !line.get(separator).is_some_and(|byte| b":=".contains(byte)) {
         return Next::at(word.end);
     }
-    let at = skip(line, separator + 1, b"\"' ");
+    let at = skip(line, separator + if is_said { 2 } else { 1 }, b"\"' ");
     let is_user = |byte: &&u8| byte.is_ascii_alphanumeric() || b"_-.@".contains(byte);
     let user = line[at..].iter().take(MAX_USER).take_while(is_user).count();
     let mark = skip(line, at + user, b" ");
