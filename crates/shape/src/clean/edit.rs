@@ -73,8 +73,10 @@ impl Cleaner {
             let mut range = edit.range();
             // A matcher that stops after so many bytes may stop within a character.
             let is_within = |at: usize| at < end && text[at] & 0xc0 == 0x80;
-            range.end += (range.end..).take(3).take_while(|at| !range.is_empty() && is_within(*at)).count();
-            while let Some(next) = merged.next_if(|next| next.range().start < range.end) {
+            loop {
+                range.end +=
+                    (range.end..).take(3).take_while(|at| !range.is_empty() && is_within(*at)).count();
+                let Some(next) = merged.next_if(|next| next.range().start < range.end) else { break };
                 range.end = range.end.max(next.range().end);
             }
             out.extend_from_slice(&text[at..range.start]);

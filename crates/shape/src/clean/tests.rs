@@ -179,6 +179,15 @@ fn a_line_without_end_is_cleaned_in_bounded_memory() {
     assert_eq!((text.matches("#1]").count(), text.contains(&token)), (count, false));
 }
 
+/// A known value and a matcher that stops after so many bytes, within a character, find the same place.
+#[test]
+fn what_two_find_ends_with_a_character() {
+    let secrets = Secrets::knowing([("KNOWN".to_owned(), "Kn0wn-q8Zk2m".to_owned())]);
+    let text =
+        format!("credentials: a/Kn0wn-q8Zk2m{}0é\n", "MHcCAQEEIFq8Zk2mPv0Lr7Tb4Xc9Wd1Ye6Uf3Ig5Oh8Jn2Ks7A");
+    assert_eq!(secrets.clean(&text), "credentials: a/[REDACTED:KNOWN#1]\n");
+}
+
 #[test]
 fn bytes_that_are_no_text_pass() {
     let bytes = [&b"\0\xff\xfe token=\xf0\x9f\n"[..], &[0xc3; 100], b"\n"].concat();
