@@ -130,7 +130,7 @@ impl Named<'_> {
                 // What a colon follows is a name itself, and what a dash is in front of is an option.
                 self.byte(range.end) != b':'
                     && !text.starts_with(b"-")
-                    && ((is_mixed(text) || is_hex_key) && value::is_random(text, 12)
+                    && ((is_mixed(text) || is_hex_key) && value::is_random(text, self.least_random())
                         || has_both_cases(text) && text.len() >= 12 && is_password)
             }
         };
@@ -149,6 +149,12 @@ impl Named<'_> {
             }
         };
         range.map(|range| Found::value(self.line, range, self.kind.label(), self.why))
+    }
+
+    /// How long a value that looks random must be to be one, where nothing but space is in front of it.
+    fn least_random(&self) -> usize {
+        let is_word = self.line[self.name.clone()].eq_ignore_ascii_case(b"password");
+        if is_word { 8 } else { 12 }
     }
 
     /// Past the colours of a terminal.

@@ -13,7 +13,8 @@ const NAMED_BEFORE: &str = "value of a name in a line before";
 pub(in crate::clean) fn find_pending(line: &Line<'_>, pending: Pending) -> Result<Found, Option<Pending>> {
     let range = match pending.form {
         Form::Value => return announced(line, pending),
-        Form::Whole => {
+        Form::Field if line.trim_ascii().is_empty() => return Err(pending.later()),
+        Form::Whole | Form::Field => {
             let range = inside(line, b" \t\r");
             let is_secret = value::is_secret(&line[range.clone()], Written::Quoted, pending.kind);
             is_secret.then_some(range).ok_or(None)?
@@ -77,6 +78,10 @@ impl Named<'_> {
         }
         if self.is_followed_by_nothing(rest) {
             return Some(Pending::new(Form::Alone, self.kind));
+        }
+        // `Content-Disposition: form-data; name="password"`
+        if rest == b"\"" && memchr::memmem::find(&self.line[..self.name.start], b"form-data; ").is_some() {
+            return Some(Pending::new(Form::Field, self.kind));
         }
         // `"password": {"sensitive": true, "value": …`
         let is_object =

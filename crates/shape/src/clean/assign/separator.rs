@@ -110,7 +110,8 @@ impl Named<'_> {
         }
         // `is set to`, `changed to`
         if is_word(&[b"is", b"was", b"to", b"set", b"reset", b"changed", b"updated"])
-            || self.kind == Kind::Password && is_word(&[b"es", b"est", b"ist", b"lautet", b"jest", b"er"])
+            || self.kind == Kind::Password
+                && is_word(&[b"es", b"est", b"ist", b"lautet", b"jest", b"er", b"je", b"adalah"])
         {
             let value = self.skip_spaces(at + word);
             let next = &self.line[value..];
@@ -144,8 +145,11 @@ impl Named<'_> {
 
     /// Behind what says `is` in other languages: `密码是 value`, `la password è value`, `Пароль — value`.
     fn after_verb(&self, at: usize) -> Option<usize> {
-        const VERBS: [&str; 9] = ["是", "为", "為", "は", "는", "은", "é", "è", "—"];
-        let rest = self.line.get(at..).filter(|rest| !rest.first().is_none_or(u8::is_ascii))?;
+        const VERBS: [&str; 14] =
+            ["是", "为", "為", "は", "는", "은", "é", "è", "—", "är", "คือ", "là ", "היא", "هي"];
+        // `là` alone begins with a letter that others have too.
+        let is_verb = |byte: &u8| *byte == b'l' || !byte.is_ascii();
+        let rest = self.line.get(at..).filter(|rest| rest.first().is_some_and(is_verb))?;
         let verb = VERBS.iter().find(|verb| rest.starts_with(verb.as_bytes()))?;
         let rest = &rest[verb.len()..];
         let colon = [":", "："].iter().find(|colon| rest.starts_with(colon.as_bytes()));
