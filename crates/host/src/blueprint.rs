@@ -308,8 +308,8 @@ impl Drawing {
         for name in ["/dev/pts", "/dev/shm"] {
             self.steps.push(Step::Directory { path: c(name)?, mode: 0o755 });
         }
-        self.steps.push(Step::File { path: c(HIDDEN_FILE)?, mode: 0 });
-        self.steps.push(Step::Directory { path: c(HIDDEN_DIRECTORY)?, mode: 0 });
+        self.steps.push(Step::File { path: HIDDEN_FILE.to_owned(), mode: 0 });
+        self.steps.push(Step::Directory { path: HIDDEN_DIRECTORY.to_owned(), mode: 0 });
         self.steps.push(Step::Terminals { path: c("/dev/pts")? });
         self.memory("/dev/shm", &format!("mode=1777{size}"))
     }
@@ -343,7 +343,7 @@ impl Drawing {
             hidden.into_iter().partition(|path| shown.iter().any(|each| each.starts_with(path)));
         for path in covered {
             let with = if path.is_dir() { HIDDEN_DIRECTORY } else { HIDDEN_FILE };
-            self.steps.push(Step::Cover { path: c(path)?, with: c(with)? });
+            self.steps.push(Step::Cover { path: c(path)?, with: with.to_owned() });
         }
         for path in &emptied {
             self.steps.push(Step::Memory { path: c(path)?, options: c("mode=755,size=64k")? });
@@ -363,8 +363,8 @@ impl Drawing {
 }
 
 /// What is put in the place of what may not be read.
-const HIDDEN_FILE: &str = "/dev/.hidden-file";
-const HIDDEN_DIRECTORY: &str = "/dev/.hidden-directory";
+pub(crate) const HIDDEN_FILE: &CStr = c"/dev/.hidden-file";
+pub(crate) const HIDDEN_DIRECTORY: &CStr = c"/dev/.hidden-directory";
 
 fn directories_between<'a>(top: &Path, path: &'a Path) -> Vec<&'a Path> {
     let mut between: Vec<_> = path.ancestors().take_while(|above| *above != top).collect();

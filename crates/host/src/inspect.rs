@@ -86,10 +86,11 @@ impl Inspection<'_> {
         });
     }
 
-    /// Tells of a file that is another now. The command cannot have put it there, and nothing kept it from it since.
+    /// Tells of a file that is another now. The command cannot have put it there, and nothing kept it from it until it was
+    /// covered again.
     fn uncovered(&mut self, path: &Path, before: FileId) {
         if file_id(path).is_some_and(|now| now != before) {
-            let rule = "another program replaced it while the command ran, and the command could read and change it from then on: look at what it says";
+            let rule = "another program replaced it while the command ran, and for a moment at least the command could read and change it: look at what it says";
             self.tell(path, rule.to_owned());
         }
     }

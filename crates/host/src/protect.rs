@@ -10,6 +10,7 @@ use std::{
     fs, io,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
+    time::SystemTime,
 };
 
 use crate::{
@@ -104,12 +105,13 @@ pub(crate) struct Protection {
     pub(crate) listed: Vec<(PathBuf, BTreeSet<OsString>)>,
 }
 
-/// Which file it is, by its file system and its number there.
-pub(crate) type FileId = (u64, u64);
+/// Which file it is, by its file system, its number there, and when it was made, where the file system knows: the number of
+/// a file that is gone is given to the next.
+pub(crate) type FileId = (u64, u64, Option<SystemTime>);
 
 /// Which file is at a path, if there is one.
 pub(crate) fn file_id(path: &Path) -> Option<FileId> {
-    fs::symlink_metadata(path).ok().map(|found| (found.dev(), found.ino()))
+    fs::symlink_metadata(path).ok().map(|found| (found.dev(), found.ino(), found.created().ok()))
 }
 
 /// A file as it was.

@@ -34,6 +34,8 @@ mod closed;
 pub(crate) mod commons;
 #[cfg(target_os = "linux")]
 pub(crate) mod confined;
+#[cfg(target_os = "linux")]
+mod covers;
 mod failure;
 pub(crate) mod halt;
 #[cfg(target_os = "linux")]

@@ -93,11 +93,13 @@ impl Site {
         if self.ladder.no_namespaces.get().is_none() {
             let again = stdio.try_clone()?;
             match self.behind_namespaces(program, stdio, starters) {
-                // Not this command's fault, perhaps: an empty sandbox tells.
-                Err(StartError::Confine(..) | StartError::Impossible(_))
-                    if self.ladder.try_namespaces().is_err() =>
-                {
-                    return self.behind_landlock(program, again, starters);
+                // Not this command's fault, perhaps: an empty sandbox tells. If there are namespaces, somebody may have
+                // renamed or removed what was to be covered while the walls went up; drawn again, they fit.
+                Err(StartError::Confine(..) | StartError::Impossible(_)) => {
+                    return match self.ladder.try_namespaces() {
+                        Ok(()) => self.behind_namespaces(program, again, starters),
+                        Err(_) => self.behind_landlock(program, again, starters),
+                    };
                 }
                 result => return result,
             }

@@ -20,6 +20,7 @@ use super::{
     Failure, LastWords, Plan, StartError, Started, Stdio,
     arena::Arena,
     commons::{Commons, Network},
+    covers::Covered,
     hold::{Canary, Files, Filter, Hold, Reach},
     init::{Init, Last, NAME_BYTES, Over},
     landlock::Handled,
@@ -64,6 +65,7 @@ pub(crate) fn start(
         plan,
         given,
         steps: arena.try_list(steps)?,
+        covered: Covered::by(&blueprint.steps, arena)?,
         watch: blueprint.watch,
         network,
         last_words: last_words.as_raw_fd(),
@@ -114,6 +116,7 @@ struct Confined<'a> {
     plan: Plan<'a>,
     given: [RawFd; 3],
     steps: &'a [Step<&'a CStr>],
+    covered: Covered<'a>,
     watch: Watch,
     network: Network,
     last_words: RawFd,
@@ -144,6 +147,7 @@ impl First for Confined<'_> {
                 network: self.network,
                 last_words: self.last_words,
                 watch: self.watch,
+                covered: self.covered.kept(),
             };
             for descriptor in [0, 1, 2, self.cgroup()] {
                 libc::close(descriptor);

@@ -11,6 +11,7 @@ use std::{
 
 use super::{
     commons::Network,
+    covers::{Covered, Covers},
     keyhole::{self, Verdict, write_path},
 };
 use crate::blueprint::Watch;
@@ -79,6 +80,7 @@ pub(super) struct Init {
     pub(super) network: Network,
     pub(super) last_words: RawFd,
     pub(super) watch: Watch,
+    pub(super) covered: Covered<'static>,
 }
 
 impl Init {
@@ -89,12 +91,19 @@ impl Init {
         let counts = self.watch != Watch::default();
         let mut deadline = i64::MAX;
         let mut listener = self.listener;
+        let mut covers = Covers::new(self.covered, now());
         loop {
             let now = now();
-            let left = if counts { COUNTING_MILLIS } else { i64::MAX }.min(deadline.saturating_sub(now));
-            let mut waiting = [event(signals), event(listener), event_of_loss(self.last_words)];
+            let next = deadline.min(covers.due()).saturating_sub(now);
+            let left = if counts { COUNTING_MILLIS } else { i64::MAX }.min(next);
+            let [mounts, names] = covers.events();
+            let mut waiting =
+                [event(signals), event(listener), event_of_loss(self.last_words), mounts, names];
             // SAFETY: the array lives across the call and has that many elements; one of -1 is ignored.
-            unsafe { libc::poll(waiting.as_mut_ptr(), 3, c_int::try_from(left.max(0)).unwrap_or(-1)) };
+            unsafe { libc::poll(waiting.as_mut_ptr(), 5, c_int::try_from(left.max(0)).unwrap_or(-1)) };
+            if waiting[3].revents | waiting[4].revents != 0 || now >= covers.due() {
+                covers.look();
+            }
             if waiting[0].revents != 0 && told_to_end(signals) {
                 // SAFETY: takes numbers only; -1 is everyone in this namespace but us.
                 unsafe { libc::kill(-1, libc::SIGTERM) };

@@ -48,6 +48,11 @@ pub(super) fn build(steps: &[Step<&CStr>]) -> Result<(), (usize, c_int)> {
     Ok(())
 }
 
+/// Covers a path by one step that needs nothing held.
+pub(super) fn cover(step: &Step<&CStr>) -> Result<(), c_int> {
+    carry_out(step, &mut [-1; HELD_LIMIT])
+}
+
 fn carry_out(step: &Step<&CStr>, held: &mut [RawFd; HELD_LIMIT]) -> Result<(), c_int> {
     match step {
         Step::Hold { path, slot } => hold(path, held.get_mut(*slot).ok_or(libc::EINVAL)?),

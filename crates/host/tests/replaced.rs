@@ -1,0 +1,155 @@
+//! Protected and hidden files that somebody outside replaces: the next command is kept from the new ones, and one that
+//! runs is, soon.
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "in the helpers of a test, too, a failed unwrap is a failed test")]
+#![expect(clippy::print_stderr, reason = "what is skipped is said aloud")]
+
+use std::{collections::BTreeMap, fs, path::PathBuf, process, sync::Arc, time::Duration};
+
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+use windlass_contract::{
+    Command, Confinement, Denial, Effects, Exit, Finished, Grant, Host, Limits, Rung, Sandbox, Walls,
+};
+use windlass_host::Machine;
+
+/// Far more than any of these commands needs: whoever gets here was never kept from what it tries.
+const FOREVER: Duration = Duration::from_secs(30);
+
+/// What somebody outside does, and what a command must not be able to do then.
+const REPLACED: &[(&str, &str)] = &[
+    // As `git config`, `sed -i` and most editors do.
+    ("echo new > n; mv n .envrc", "echo evil >> .envrc"),
+    ("echo new > n; mv n .git/config", "echo evil >> .git/config"),
+    ("rm .envrc; echo new > .envrc", "echo evil >> .envrc"),
+    // As editors do that keep the old one.
+    ("mv .envrc .envrc~; echo new > .envrc", "echo evil >> .envrc"),
+    ("mv .envrc .envrc~; echo new > .envrc; rm .envrc~", "echo evil >> .envrc"),
+    ("rm -r .git/hooks; mkdir .git/hooks", "echo evil > .git/hooks/pre-commit"),
+    ("rm -rf .git/old; mv .git/hooks .git/old; mkdir .git/hooks", "echo evil > .git/hooks/pre-commit"),
+    ("rm -rf .git~; mv .git .git~; mkdir .git; echo new > .git/config", "echo evil >> .git/config"),
+    ("echo new > n; mv n env", "cat env"),
+    ("rm env; echo new > env", "cat env"),
+];
+
+/// A workspace with what is protected or hidden, and a machine whose commands work in it.
+struct World {
+    place: TempDir,
+    machine: Machine,
+}
+
+impl World {
+    /// None, and a word about it, where this machine has no namespaces.
+    fn new() -> Option<Self> {
+        let path = ("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned());
+        let machine = Machine::new(BTreeMap::from([path]));
+        let found = machine.diagnose().rung;
+        if found != Some(Rung::Namespaces) {
+            eprintln!("skipped: this machine has no namespaces, but {found:?}");
+            return None;
+        }
+        let place = tempfile::tempdir_in("/var/tmp").unwrap();
+        fs::create_dir_all(place.path().join(".git/hooks")).unwrap();
+        for name in [".envrc", ".git/config", "env"] {
+            fs::write(place.path().join(name), "mine\n").unwrap();
+        }
+        Some(Self { place, machine })
+    }
+
+    fn path(&self) -> PathBuf {
+        self.place.path().to_owned()
+    }
+
+    /// What somebody does who is not held.
+    fn outside(&self, script: &str) {
+        let done = process::Command::new("sh").args(["-ec", script]).current_dir(self.path()).status();
+        assert!(done.unwrap().success(), "{script}");
+    }
+
+    fn host(&self) -> Arc<dyn Host> {
+        let walls = Walls {
+            writable: vec![self.path()],
+            unreadable: vec![self.path().join("env")],
+            ..Walls::default()
+        };
+        let limits = Limits { default_time: FOREVER, ..Limits::default() };
+        let grant = Grant::issue(self.path(), &Effects::none(), limits, Confinement::Walls(walls));
+        self.machine.confine(&grant).unwrap()
+    }
+
+    async fn run(&self, script: &str) -> Finished {
+        let argv = ["bash", "-c", script].map(str::to_owned).to_vec();
+        let command = Command { argv, cwd: None, env: BTreeMap::new(), time_limit: None };
+        self.host().run(&command, &CancellationToken::new(), &|_| {}).await.unwrap()
+    }
+
+    /// Runs a script a few times over in one command, each time after somebody outside has done something.
+    async fn run_after_each(&self, outside: &str, script: &str) -> Finished {
+        let rounds = 0..3;
+        let (ready, go) = (self.path().join("ready"), self.path().join("go"));
+        let waits = "echo > ready; until [ -e go ]; do sleep 0.01; done; rm go";
+        let script = rounds.clone().map(|_| format!("{waits}; {script}; ")).collect::<String>();
+        let meanwhile = async {
+            for _ in rounds {
+                while fs::remove_file(&ready).is_err() {
+                    tokio::task::yield_now().await;
+                }
+                self.outside(outside);
+                fs::write(&go, "").unwrap();
+            }
+        };
+        tokio::join!(self.run(&script), meanwhile).0
+    }
+
+    /// Whether a command has left its mark anywhere.
+    fn has_evil(&self) -> bool {
+        let found =
+            process::Command::new("grep").args(["-rq", "evil", "."]).current_dir(self.path()).status();
+        found.unwrap().success()
+    }
+}
+
+#[tokio::test]
+async fn the_next_command_is_kept_from_what_is_there_now() {
+    for (outside, attack) in REPLACED {
+        let Some(world) = World::new() else { return };
+        assert_eq!(world.run("true").await.exit, Exit::Code(0));
+        world.outside(outside);
+        assert_ne!(world.run(attack).await.exit, Exit::Code(0), "{outside}: {attack}");
+        assert!(!world.has_evil(), "{outside}: {attack}");
+    }
+}
+
+#[tokio::test]
+async fn a_name_that_somebody_outside_has_made_since_is_protected_and_stays() {
+    let Some(world) = World::new() else { return };
+    assert_eq!(world.run("true").await.exit, Exit::Code(0));
+    world.outside("mkdir .vscode below; echo mine > .vscode/tasks.json; echo mine > below/.mcp.json");
+    let attack = "echo evil > .vscode/tasks.json; echo evil > below/.mcp.json";
+    assert_eq!(world.run(attack).await.exit, Exit::Code(1));
+    assert!(!world.has_evil());
+    assert_eq!(fs::read_to_string(world.path().join("below/.mcp.json")).unwrap(), "mine\n");
+}
+
+#[tokio::test]
+async fn a_command_that_runs_is_kept_from_what_is_there_now_too() {
+    for (outside, attack) in REPLACED {
+        let Some(world) = World::new() else { return };
+        let until_refused = format!("while {attack}; do sleep 0.01; done");
+        let finished = world.run_after_each(outside, &until_refused).await;
+        assert_eq!(finished.exit, Exit::Code(0), "{outside}: {attack}");
+    }
+}
+
+#[tokio::test]
+async fn what_was_replaced_meanwhile_is_told_of() {
+    let Some(world) = World::new() else { return };
+    let outside = "for name in .envrc env; do echo new > n; mv n $name; done";
+    let finished = world.run_after_each(outside, "true").await;
+    let told = |name: &str| {
+        let is_it = |denial: &&Denial| denial.what.ends_with(name) && denial.rule.contains("replaced it");
+        finished.denials.iter().filter(is_it).count()
+    };
+    assert_eq!((told(".envrc"), told("/env")), (1, 1), "{:?}", finished.denials);
+    assert_eq!(world.run("true").await.denials, []);
+}
