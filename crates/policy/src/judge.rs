@@ -104,35 +104,47 @@ impl<'a> Judge<'a> {
     /// A command that no shell reads.
     fn words(&mut self, words: Vec<Word>) -> Class {
         self.unclear.extend(words.iter().find_map(|word| Unclear::hidden(&word.text)));
-        self.script_of(&single(words), &Via::default())
+        self.script_of(single(words), &Via::default())
     }
 
     fn script(&mut self, text: &str, dialect: Dialect, via: &Via<'a>) -> Class {
-        let script = Script::parse(text, dialect);
-        self.unclear.extend(script.unclear.iter().cloned());
-        let class = self.script_of(&script, via);
-        if script.is_clear() { class } else { class.max(Class::Ordinary) }
+        let mut script = Script::parse(text, dialect);
+        let clear = script.is_clear();
+        // The texts are for whoever is told; the script keeps of what kinds they were.
+        self.unclear.extend(script.unclear.iter_mut().map(Unclear::take));
+        let class = self.script_of(script, via);
+        if clear { class } else { class.max(Class::Ordinary) }
     }
 
-    fn script_of(&mut self, script: &Script, via: &Via<'a>) -> Class {
+    fn script_of(&mut self, script: Script, via: &Via<'a>) -> Class {
         if via.programs.len() > MAX_DEPTH {
             self.unclear.push(Unclear::new(What::TooDeep, "programs that run programs"));
             return Class::Dangerous;
         }
-        self.parts.reserve(script.commands.len().min(MAX_PARTS));
-        (0..script.commands.len()).map(|at| self.command(script, at, via)).max().unwrap_or(Class::Safe)
+        let mut class = Class::Safe;
+        let mut own = Vec::with_capacity(script.commands.len().min(MAX_PARTS));
+        for at in 0..script.commands.len() {
+            if self.parts.len() >= MAX_PARTS {
+                self.unclear.push(Unclear::new(What::TooHard, "more programs than are looked at"));
+                class = class.max(Class::Dangerous);
+                break;
+            }
+            own.push(self.parts.len());
+            class = class.max(self.command(&script, at, via));
+        }
+        // Only now does nobody look at the words any more.
+        for (part, simple) in own.into_iter().zip(script.commands) {
+            self.parts[part].argv = simple.words.into_iter().map(|word| word.text).collect();
+        }
+        class
     }
 
-    /// Judges one command and what it runs. Its own part comes before theirs.
+    /// Judges one command and what it runs. Its own part comes before theirs, and still has no words.
     fn command(&mut self, script: &Script, at: usize, via: &Via<'a>) -> Class {
         let Some(simple) = script.commands.get(at) else { return Class::Ordinary };
-        if self.parts.len() >= MAX_PARTS {
-            self.unclear.push(Unclear::new(What::TooHard, "more programs than are looked at"));
-            return Class::Dangerous;
-        }
         let own = self.parts.len();
         self.parts.push(Part {
-            argv: simple.words.iter().map(|word| word.text.clone()).collect(),
+            argv: Vec::new(),
             via: via.programs.clone(),
             class: Class::Ordinary,
             reason: Reason::Wrapper,
@@ -204,7 +216,7 @@ impl<'a> Judge<'a> {
                     within.allowed =
                         rule.filter(|rule| rule.decision == Action::Allow && rule.prefix.len() > range.start);
                     let words = simple.words.get(range).unwrap_or_default().to_vec();
-                    (self.script_of(&single(words), &within), plain)
+                    (self.script_of(single(words), &within), plain)
                 }
             };
             runs = Some(match runs {

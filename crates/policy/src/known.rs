@@ -89,10 +89,10 @@ pub(crate) fn system_name(program: &Word) -> Option<&str> {
 
 /// `--version` and `--help`, alone.
 fn asks_about_itself(name: &str, argument: &str) -> bool {
-    let external = table::find(name).is_some_and(|grammar| !grammar.operands.are(Trait::Words));
+    let external = || table::find(name).is_some_and(|grammar| !grammar.operands.are(Trait::Words));
     match argument {
-        "--version" => external || name == "git" || VERSIONED.contains(&name),
-        "--help" => external,
+        "--version" => external() || name == "git" || VERSIONED.contains(&name),
+        "--help" => external(),
         "-v" => matches!(name, "node" | "npm" | "gcc" | "ruby"),
         "-version" => name == "java",
         "-V" => matches!(name, "python" | "python3"),

@@ -102,10 +102,10 @@ impl Rules {
     pub(crate) fn find(&self, words: &[Word]) -> Option<&Rule> {
         let (program, rest) = words.split_first()?;
         let program = Program::of(program);
-        if ![program.literal, program.system, Some(program.base)]
-            .into_iter()
-            .flatten()
-            .any(|name| self.programs.contains(name))
+        let known = |name: &str| self.programs.contains(name);
+        // Most are called by their bare name, and no rule is about them.
+        if !known(program.base)
+            && program.literal.is_none_or(|literal| literal == program.base || !known(literal))
         {
             return None;
         }

@@ -160,7 +160,8 @@ pub(crate) fn is_wrapper(name: &str) -> bool {
 
 /// The name of a program without its directory.
 pub(crate) fn base_name(program: &str) -> &str {
-    program.rfind('/').and_then(|at| program.get(at + 1..)).unwrap_or(program)
+    let slash = program.bytes().rposition(|byte| byte == b'/');
+    slash.and_then(|at| program.get(at + 1..)).unwrap_or(program)
 }
 
 /// Whether a word reads `NAME=value`.

@@ -1,5 +1,7 @@
 //! What comes in from the network and is run, and what goes out that should not.
 
+use std::iter::successors;
+
 use super::{Call, Danger};
 use crate::{
     path::Places,
@@ -67,8 +69,7 @@ fn values<'a>(call: &Call<'a>, short: &str, long: &[&str]) -> Vec<&'a str> {
 /// What the place of a command in its script adds: what it is fed, and by whom.
 pub(super) fn in_place(script: &Script, at: usize, places: &Places) -> Option<Danger> {
     let simple = script.commands.get(at)?;
-    let programs = programs(simple);
-    let (interprets, sends) = (programs.iter().any(is_interpreter), programs.iter().any(is_sender));
+    let (interprets, sends) = (programs(simple).any(is_interpreter), programs(simple).any(is_sender));
     let to_network = |redirect: &Redirect| {
         ["/dev/tcp/", "/dev/udp/"].iter().any(|device| redirect.target.text.starts_with(device))
     };
@@ -81,15 +82,15 @@ pub(super) fn in_place(script: &Script, at: usize, places: &Places) -> Option<Da
     }
     let fed_by = feeders(script, at);
     let inner = script.commands.get(simple.inner.clone()).unwrap_or_default();
-    let any = |test: fn(&&str) -> bool| fed_by.iter().any(|simple| self::programs(simple).iter().any(test));
+    let any = |test: fn(&str) -> bool| fed_by.iter().any(|simple| programs(simple).any(test));
     if interprets {
-        if any(is_download) || inner.iter().any(|simple| self::programs(simple).iter().any(is_download)) {
+        if any(is_download) || inner.iter().any(|simple| programs(simple).any(is_download)) {
             return Some(
                 Danger::never("this runs whatever a server sends, unseen")
                     .instead("download it to a file, read it, then run it"),
             );
         }
-        if !fed_by.is_empty() && reads_stdin(simple, programs.len()) {
+        if !fed_by.is_empty() && reads_stdin(simple) {
             return Some(
                 Danger::ask("this runs whatever another command prints").instead("look at it first"),
             );
@@ -119,43 +120,35 @@ fn feeders(script: &Script, at: usize) -> Vec<&Simple> {
 }
 
 /// The program of a command, behind the wrappers around it.
-fn programs(simple: &Simple) -> Vec<&str> {
-    let mut words = &simple.words[..];
-    let mut programs = Vec::new();
+fn programs(simple: &Simple) -> impl Iterator<Item = &str> {
     // Bounded: each turn leaves fewer words.
-    while let Some(program) = words.first() {
-        programs.push(base_name(&program.text));
-        match wrapper::command(words) {
-            Some(range) if !range.is_empty() => words = words.get(range).unwrap_or_default(),
-            _ => break,
-        }
-    }
-    programs
+    let commands = successors(Some(&simple.words[..]), |words| words.get(wrapper::command(words)?));
+    commands.filter_map(|words| words.first()).map(|program| base_name(&program.text))
 }
 
-fn is_download(name: &&str) -> bool {
+fn is_download(name: &str) -> bool {
     const NAMES: &[&str] =
         &["curl", "wget", "fetch", "aria2c", "http", "https", "xh", "lynx", "w3m", "lwp-request"];
-    NAMES.contains(name)
+    NAMES.contains(&name)
 }
 
-fn is_sender(name: &&str) -> bool {
+fn is_sender(name: &str) -> bool {
     const NAMES: &[&str] = &[
         "curl", "wget", "nc", "ncat", "netcat", "socat", "ssh", "telnet", "ftp", "http", "https", "xh",
         "mail",
     ];
-    NAMES.contains(name)
+    NAMES.contains(&name)
 }
 
-fn is_interpreter(name: &&str) -> bool {
+fn is_interpreter(name: &str) -> bool {
     const NAMES: &[&str] =
         &["eval", "source", ".", "python", "python2", "python3", "perl", "ruby", "node", "php"];
-    is_shell(name) || NAMES.contains(name)
+    is_shell(name) || NAMES.contains(&name)
 }
 
-/// Whether an interpreter, behind so many wrappers, has nothing but its input to run.
-fn reads_stdin(simple: &Simple, programs: usize) -> bool {
-    let arguments = simple.words.iter().skip(programs).map(|word| word.text.as_str());
+/// Whether an interpreter, behind all its wrappers, has nothing but its input to run.
+fn reads_stdin(simple: &Simple) -> bool {
+    let arguments = simple.words.iter().skip(programs(simple).count()).map(|word| word.text.as_str());
     arguments.into_iter().all(|text| text.starts_with('-') && !text.contains('c') && !text.contains('e'))
         || simple.words.iter().any(|word| matches!(word.text.as_str(), "-s" | "-"))
 }

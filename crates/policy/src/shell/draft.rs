@@ -21,28 +21,28 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    /// The command, decoded. Its own number is `number`.
-    pub(super) fn decode(self, source: &str, dialect: Dialect, number: usize) -> Simple {
+    /// The command, decoded. Its own number is `number`. The draft is empty afterwards.
+    pub(super) fn decode(&mut self, source: &str, dialect: Dialect, number: usize) -> Simple {
         let text = |range: &Range<usize>| source.get(range.clone()).unwrap_or_default();
         let single = |range: &Range<usize>| single(text(range), dialect);
-        let assignment = |(name, value): &(Range<usize>, Range<usize>)| Assignment {
-            name: text(name).to_owned(),
-            value: single(value),
+        let assignment = |(name, value): (Range<usize>, Range<usize>)| Assignment {
+            name: text(&name).to_owned(),
+            value: single(&value),
         };
-        let redirect = |(kind, target): &(RedirectKind, Range<usize>)| {
-            let target = single(target);
-            Redirect { kind: descriptor_or_file(*kind, &target), target }
+        let redirect = |(kind, target): (RedirectKind, Range<usize>)| {
+            let target = single(&target);
+            Redirect { kind: descriptor_or_file(kind, &target), target }
         };
         let mut words = Vec::with_capacity(self.words.len());
-        for range in &self.words {
-            word::decode(text(range), dialect, &mut words);
+        for range in self.words.drain(..) {
+            word::decode(text(&range), dialect, &mut words);
         }
         Simple {
-            assignments: self.assignments.iter().map(assignment).collect(),
-            redirects: self.redirects.iter().map(redirect).collect(),
+            assignments: self.assignments.drain(..).map(assignment).collect(),
+            redirects: self.redirects.drain(..).map(redirect).collect(),
             words,
             joined: self.joined,
-            here: self.here,
+            here: self.here.take(),
             inner: self.first_inner..number,
         }
     }

@@ -4,6 +4,9 @@ use std::sync::LazyLock;
 
 use tree_sitter::{Language, Node};
 
+/// The number of what no grammar has a name for: an error.
+const ERROR: u16 = u16::MAX;
+
 /// The kinds of nodes that we tell apart. Whatever is not listed is `Other`, and not literal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -37,11 +40,7 @@ pub(super) enum Kind {
 
 impl Kind {
     pub(super) fn of(node: &Node<'_>) -> Self {
-        static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(table);
-        if node.is_error() {
-            return Self::Error;
-        }
-        KINDS.get(usize::from(node.kind_id())).copied().unwrap_or(Self::Other)
+        entry(node).0
     }
 
     fn named(name: &str) -> Self {
@@ -84,14 +83,44 @@ impl Kind {
     }
 }
 
-/// The kind of every number the grammar gives its nodes.
-fn table() -> Vec<Kind> {
-    let language: Language = tree_sitter_bash::LANGUAGE.into();
-    let ids = 0..u16::try_from(language.node_kind_count()).unwrap_or(u16::MAX);
-    let kind = |id| match language.node_kind_for_id(id) {
-        Some(name) if language.node_kind_is_named(id) => Kind::named(name),
-        Some(_) => Kind::Token,
-        None => Kind::Other,
+/// What the grammar calls a node; of an operator, the operator itself. The node could tell, too, but would measure and
+/// check the text every time.
+pub(super) fn name(node: &Node<'_>) -> &'static str {
+    entry(node).1
+}
+
+/// Kind and name by the number that the grammar gives its nodes.
+fn entry(node: &Node<'_>) -> (Kind, &'static str) {
+    static TABLE: LazyLock<Vec<(Kind, &str)>> = LazyLock::new(table);
+    match node.kind_id() {
+        ERROR => (Kind::Error, "ERROR"),
+        id => TABLE.get(usize::from(id)).copied().unwrap_or((Kind::Other, "")),
+    }
+}
+
+fn table() -> Vec<(Kind, &'static str)> {
+    static LANGUAGE: LazyLock<Language> = LazyLock::new(|| tree_sitter_bash::LANGUAGE.into());
+    let ids = 0..u16::try_from(LANGUAGE.node_kind_count()).unwrap_or(u16::MAX);
+    let entry = |id| match LANGUAGE.node_kind_for_id(id) {
+        Some(name) if LANGUAGE.node_kind_is_named(id) => (Kind::named(name), name),
+        Some(name) => (Kind::Token, name),
+        None => (Kind::Other, ""),
     };
-    ids.map(kind).collect()
+    ids.map(entry).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_known_by_its_number() {
+        let mut parser = tree_sitter::Parser::new();
+        parser.set_language(&tree_sitter_bash::LANGUAGE.into()).unwrap();
+        let tree = parser.parse(") ls", None).unwrap();
+        let mut cursor = tree.walk();
+        let children: Vec<_> = tree.root_node().children(&mut cursor).collect();
+        let found = std::iter::once(tree.root_node()).chain(children).find(Node::is_error).unwrap();
+        assert_eq!((Kind::of(&found), name(&found)), (Kind::Error, "ERROR"));
+    }
 }

@@ -11,7 +11,7 @@ use tree_sitter::{Node, TreeCursor};
 use super::{
     Dialect, Joined, RedirectKind, Script, Unclear, What,
     draft::{Draft, is_number},
-    kind::Kind,
+    kind::{self, Kind},
     parser::parse,
 };
 
@@ -25,17 +25,20 @@ pub(super) fn read(source: &str, dialect: Dialect) -> Script {
         dialect,
         script: Script::default(),
         draft: None,
+        spare: None,
         joined: Joined::Apart,
         end: 0,
         last: Token::Operator,
+        is_broken: false,
     };
     match parse(source) {
         Some(tree) => {
             let root = tree.root_node();
-            if root.has_error() {
+            reader.is_broken = root.has_error();
+            if reader.is_broken {
                 reader.unclear(What::Syntax, root.byte_range());
             }
-            reader.visit(&mut root.walk(), Place::Script, 0);
+            reader.visit(&mut root.walk(), root, Place::Script, 0);
             reader.gap(source.len());
             reader.finish();
         }
@@ -57,11 +60,15 @@ struct Reader<'a> {
     dialect: Dialect,
     script: Script,
     draft: Option<Draft>,
+    /// An empty one, for the room in its lists.
+    spare: Option<Draft>,
     /// How the next command follows.
     joined: Joined,
     /// Where the last token ended.
     end: usize,
     last: Token,
+    /// Whether the grammar found errors, or tokens missing.
+    is_broken: bool,
 }
 
 /// What a token is to its neighbours.
@@ -83,12 +90,12 @@ enum Place {
 }
 
 impl Reader<'_> {
-    fn visit(&mut self, at: &mut TreeCursor<'_>, place: Place, depth: usize) {
-        let node = at.node();
+    /// Looks at a node. The cursor is at it, and comes back to it.
+    fn visit(&mut self, at: &mut TreeCursor<'_>, node: Node<'_>, place: Place, depth: usize) {
         if depth > MAX_DEPTH {
             return self.unclear(What::TooDeep, node.byte_range());
         }
-        if node.is_missing() {
+        if self.is_broken && node.is_missing() {
             return self.unclear(What::Syntax, node.byte_range());
         }
         let kind = Kind::of(&node);
@@ -101,36 +108,36 @@ impl Reader<'_> {
         match kind {
             Kind::Group => self.children(at, Place::Script, depth),
             Kind::Command => {
-                self.begin(&node);
+                self.begin(node);
                 self.children(at, Place::Command, depth);
             }
-            Kind::Test => self.test(at, depth),
-            Kind::Assignment => self.assignment(at, place, depth),
-            Kind::Redirect => self.redirect(at, depth),
-            Kind::HereDocument => self.here_document(at, depth),
-            Kind::HereText => self.aside(at, depth),
-            Kind::Comment => self.comment(&node),
+            Kind::Test => self.test(at, node, depth),
+            Kind::Assignment => self.assignment(at, node, place, depth),
+            Kind::Redirect => self.redirect(at, node, depth),
+            Kind::HereDocument => self.here_document(at, node, depth),
+            Kind::HereText => self.aside(at, node, depth),
+            Kind::Comment => self.comment(node),
             Kind::Word | Kind::Substitution => match place {
-                Place::Command => self.word(at, depth),
-                Place::Script => self.aside(at, depth),
+                Place::Command => self.word(at, node, depth),
+                Place::Script => self.aside(at, node, depth),
             },
-            Kind::Function => self.other(at, What::Function, place, depth),
-            Kind::Error => self.other(at, What::Syntax, place, depth),
-            Kind::Other => self.other(at, What::ControlFlow, place, depth),
-            Kind::Token => self.operator(&node, place),
+            Kind::Function => self.other(at, node, What::Function, place, depth),
+            Kind::Error => self.other(at, node, What::Syntax, place, depth),
+            Kind::Other => self.other(at, node, What::ControlFlow, place, depth),
+            Kind::Token => self.operator(node, place),
         }
     }
 
     fn children(&mut self, at: &mut TreeCursor<'_>, place: Place, depth: usize) {
-        each_child(at, |child| self.visit(child, place, depth + 1));
+        each_child(at, |at, child| self.visit(at, child, place, depth + 1));
     }
 
     /// A token of the script itself.
-    fn operator(&mut self, node: &Node<'_>, place: Place) {
+    fn operator(&mut self, node: Node<'_>, place: Place) {
         if place == Place::Command {
             return self.plain_word(node.byte_range());
         }
-        let kind = node.kind();
+        let kind = kind::name(&node);
         // Shells want a space after it; without one it is part of the program's name.
         if kind == "!" {
             if self.joined == Joined::Piped {
@@ -158,22 +165,20 @@ impl Reader<'_> {
     }
 
     /// `[ … ]` is a program like others, `[[ … ]]` a language of its own.
-    fn test(&mut self, at: &mut TreeCursor<'_>, depth: usize) {
-        let node = at.node();
-        let plain = node.child(0).is_some_and(|first| first.kind() == "[");
-        if !plain {
+    fn test(&mut self, at: &mut TreeCursor<'_>, node: Node<'_>, depth: usize) {
+        let text = self.source.get(node.byte_range()).unwrap_or_default();
+        if !text.starts_with('[') || text.starts_with("[[") {
             self.unclear(What::Arithmetic, node.byte_range());
         }
-        self.begin(&node);
+        self.begin(node);
         self.children(at, Place::Command, depth);
     }
 
     /// Whatever is not literal. Inside a test, expressions only group words.
-    fn other(&mut self, at: &mut TreeCursor<'_>, what: What, place: Place, depth: usize) {
-        let node = at.node();
+    fn other(&mut self, at: &mut TreeCursor<'_>, node: Node<'_>, what: What, place: Place, depth: usize) {
         if place == Place::Command {
             return if node.child_count() == 0 {
-                self.word(at, depth)
+                self.word(at, node, depth)
             } else {
                 self.children(at, place, depth)
             };
@@ -184,9 +189,9 @@ impl Reader<'_> {
         self.finish();
     }
 
-    fn word(&mut self, at: &mut TreeCursor<'_>, depth: usize) {
-        self.plain_word(at.node().byte_range());
-        self.inner(at, depth);
+    fn word(&mut self, at: &mut TreeCursor<'_>, node: Node<'_>, depth: usize) {
+        self.plain_word(node.byte_range());
+        self.inner(at, node, depth);
     }
 
     fn plain_word(&mut self, range: Range<usize>) {
@@ -203,14 +208,13 @@ impl Reader<'_> {
     }
 
     /// A word that is no part of a command, such as what a loop runs over.
-    fn aside(&mut self, at: &mut TreeCursor<'_>, depth: usize) {
-        self.inner(at, depth);
-        (self.end, self.last) = (at.node().end_byte(), Token::Word);
+    fn aside(&mut self, at: &mut TreeCursor<'_>, node: Node<'_>, depth: usize) {
+        self.inner(at, node, depth);
+        (self.end, self.last) = (node.end_byte(), Token::Word);
     }
 
     /// Commands in the substitutions of a word or a text.
-    fn inner(&mut self, at: &mut TreeCursor<'_>, depth: usize) {
-        let node = at.node();
+    fn inner(&mut self, at: &mut TreeCursor<'_>, node: Node<'_>, depth: usize) {
         // Most words have none, and need no walk: every form of them has one of these.
         let text = self.source.as_bytes().get(node.byte_range()).unwrap_or_default();
         if !text.iter().any(|byte| matches!(byte, b'`' | b'(')) {
@@ -227,31 +231,31 @@ impl Reader<'_> {
             self.finish();
             (self.draft, self.joined, self.end, self.last) = outer;
         } else {
-            each_child(at, |child| self.inner(child, depth + 1));
+            each_child(at, |at, child| self.inner(at, child, depth + 1));
         }
     }
 
-    fn assignment(&mut self, at: &mut TreeCursor<'_>, place: Place, depth: usize) {
+    fn assignment(&mut self, at: &mut TreeCursor<'_>, node: Node<'_>, place: Place, depth: usize) {
         let named = self.draft.as_ref().is_some_and(|draft| !draft.words.is_empty());
         if place == Place::Command && named {
-            return self.word(at, depth);
+            return self.word(at, node, depth);
         }
-        let node = at.node();
-        let (name, value) = (node.child_by_field_name("name"), node.child_by_field_name("value"));
-        self.token(&node, Token::Word);
-        let name = name.map_or(node.byte_range(), |name| name.byte_range());
-        let value = value.map_or(node.end_byte()..node.end_byte(), |value| value.byte_range());
+        self.token(node, Token::Word);
+        // A name, an operator and, unless it is empty, a value.
+        let mut parts = Vec::with_capacity(3);
+        each_child(at, |_, child| parts.push(child.byte_range()));
+        let name = parts.first().cloned().unwrap_or(node.byte_range());
+        let value = parts.get(2).cloned().unwrap_or(node.end_byte()..node.end_byte());
         let plain = self.source.get(name.clone()).is_some_and(is_identifier);
         if !plain || self.source.get(name.end..value.start) != Some("=") {
             self.unclear(What::Array, node.byte_range());
         }
         self.open().assignments.push((name, value));
-        self.inner(at, depth);
+        self.inner(at, node, depth);
     }
 
     /// A redirection, and the words after its target: the grammar takes them for more targets.
-    fn redirect(&mut self, at: &mut TreeCursor<'_>, depth: usize) {
-        let node = at.node();
+    fn redirect(&mut self, at: &mut TreeCursor<'_>, node: Node<'_>, depth: usize) {
         let before = self.source.get(..node.start_byte()).unwrap_or_default();
         let before = before.rsplit([' ', '\t', '\n', ';', '|', '&', '<', '>']).next().unwrap_or_default();
         // The grammar does not always see that a number, or `{name}`, right before an operator is part of it.
@@ -259,42 +263,40 @@ impl Reader<'_> {
             self.unclear(What::Syntax, node.byte_range());
         }
         let mut operator = None;
-        each_child(at, |at| {
-            let child = at.node();
-            match child.kind() {
+        each_child(at, |at, child| {
+            match kind::name(&child) {
                 "file_descriptor" => {
                     // The grammar takes `-ofile5` before an operator for one, where a shell sees a word.
                     if !self.source.get(child.byte_range()).is_some_and(is_number) {
                         self.unclear(What::Syntax, child.byte_range());
                     }
                     // A word that ends in digits is no descriptor.
-                    self.token(&child, Token::Word);
+                    self.token(child, Token::Word);
                     self.last = Token::Operator;
                 }
                 ">&-" | "<&-" => {
-                    self.token(&child, Token::Operator);
+                    self.token(child, Token::Operator);
                     let end = self.end;
                     self.open().redirects.push((RedirectKind::Descriptor, end..end));
                     // `>&-f` is another thing altogether.
                     self.last = Token::Word;
                 }
                 kind if !child.is_named() => {
-                    self.token(&child, Token::Operator);
+                    self.token(child, Token::Operator);
                     operator = Some(kind);
                     self.open();
                 }
                 // The grammar does not know `<>`: one half of it is an error.
                 _ if child.is_error() => operator = operator.take().or(Some("<>")),
                 _ => match operator.take() {
-                    Some(operator) => self.target(at, operator, depth),
-                    None => self.visit(at, Place::Command, depth + 1),
+                    Some(operator) => self.target(at, child, operator, depth),
+                    None => self.visit(at, child, Place::Command, depth + 1),
                 },
             }
         });
     }
 
-    fn target(&mut self, at: &mut TreeCursor<'_>, operator: &str, depth: usize) {
-        let node = at.node();
+    fn target(&mut self, at: &mut TreeCursor<'_>, node: Node<'_>, operator: &str, depth: usize) {
         let gap = self.source.get(self.end..node.start_byte()).unwrap_or_default();
         let text = self.source.get(node.byte_range()).unwrap_or_default();
         let posix = self.dialect == Dialect::Posix;
@@ -313,16 +315,15 @@ impl Reader<'_> {
         if !certain || gap.replace("\\\n", "").contains('\n') {
             self.unclear(What::Syntax, node.byte_range());
         }
-        self.token(&node, Token::Word);
+        self.token(node, Token::Word);
         self.open().redirects.push((kind, node.byte_range()));
-        self.inner(at, depth);
+        self.inner(at, node, depth);
     }
 
-    fn here_document(&mut self, at: &mut TreeCursor<'_>, depth: usize) {
-        self.unclear(What::HereDocument, at.node().byte_range());
-        each_child(at, |at| {
-            let child = at.node();
-            if child.kind() == "heredoc_body" {
+    fn here_document(&mut self, at: &mut TreeCursor<'_>, node: Node<'_>, depth: usize) {
+        self.unclear(What::HereDocument, node.byte_range());
+        each_child(at, |at, child| {
+            if kind::name(&child) == "heredoc_body" {
                 let text = self.source.get(child.byte_range()).unwrap_or_default().to_owned();
                 // The rest of the first line comes before the text and may have ended the command it is for.
                 let ended = self.script.commands.last_mut().map(|command| &mut command.here);
@@ -330,22 +331,22 @@ impl Reader<'_> {
                     Some(here) => *here = Some(text),
                     None => self.open().here = Some(text),
                 }
-                self.inner(at, depth);
+                self.inner(at, child, depth);
             } else if child.is_named() {
-                self.visit(at, Place::Script, depth + 1);
+                self.visit(at, child, Place::Script, depth + 1);
             }
         });
     }
 
     /// A comment reaches to the end of its line and begins where a word could.
-    fn comment(&mut self, node: &Node<'_>) {
+    fn comment(&mut self, node: Node<'_>) {
         if !matches!(self.source.as_bytes().get(node.end_byte()), None | Some(b'\n')) {
             self.unclear(What::Syntax, node.byte_range());
         }
         self.token(node, Token::Word);
     }
 
-    fn token(&mut self, node: &Node<'_>, token: Token) {
+    fn token(&mut self, node: Node<'_>, token: Token) {
         self.gap(node.start_byte());
         if self.last == Token::Word && token == Token::Word {
             self.unclear(What::Syntax, node.byte_range());
@@ -378,27 +379,28 @@ impl Reader<'_> {
         (self.end, self.last) = (next, Token::Operator);
     }
 
-    fn begin(&mut self, node: &Node<'_>) {
+    fn begin(&mut self, node: Node<'_>) {
         self.gap(node.start_byte());
         self.finish();
         self.open();
     }
 
     fn open(&mut self) -> &mut Draft {
-        let (joined, first_inner) = (&mut self.joined, self.script.commands.len());
+        let (joined, spare, first_inner) = (&mut self.joined, &mut self.spare, self.script.commands.len());
         self.draft.get_or_insert_with(|| Draft {
             joined: std::mem::take(joined),
             first_inner,
-            ..Draft::default()
+            ..spare.take().unwrap_or_default()
         })
     }
 
     /// Ends the command that is being put together, if there is one.
     fn finish(&mut self) {
-        let Some(draft) = self.draft.take() else { return };
+        let Some(mut draft) = self.draft.take() else { return };
         let simple = draft.decode(self.source, self.dialect, self.script.commands.len());
         self.script.unclear.extend(simple.unclear());
         self.script.commands.push(simple);
+        self.spare = Some(draft);
     }
 
     fn unclear(&mut self, what: What, range: Range<usize>) {
@@ -418,12 +420,12 @@ fn is_identifier(text: &str) -> bool {
 }
 
 /// Goes through the children of a node, and back to it.
-fn each_child<'t>(at: &mut TreeCursor<'t>, mut visit: impl FnMut(&mut TreeCursor<'t>)) {
+fn each_child<'t>(at: &mut TreeCursor<'t>, mut visit: impl FnMut(&mut TreeCursor<'t>, Node<'t>)) {
     if !at.goto_first_child() {
         return;
     }
     loop {
-        visit(at);
+        visit(at, at.node());
         if !at.goto_next_sibling() {
             break;
         }

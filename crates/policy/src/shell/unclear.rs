@@ -92,11 +92,15 @@ impl Unclear {
     /// Something unclear, with as much of its text as a person wants to read.
     pub(crate) fn new(what: What, text: &str) -> Self {
         const SHOWN_CHARS: usize = 60;
-        let mut shown: String = text.chars().take(SHOWN_CHARS).collect();
-        if text.chars().nth(SHOWN_CHARS).is_some() {
-            shown.push('…');
-        }
-        Self { what, text: shown }
+        let long = text.len() > SHOWN_CHARS;
+        let cut = long.then(|| text.char_indices().nth(SHOWN_CHARS)).flatten();
+        let shown = cut.and_then(|(cut, _)| text.get(..cut));
+        Self { what, text: shown.map_or_else(|| text.to_owned(), |shown| format!("{shown}…")) }
+    }
+
+    /// Itself with its text, of which none is left here.
+    pub(crate) fn take(&mut self) -> Self {
+        Self { what: self.what, text: std::mem::take(&mut self.text) }
     }
 
     /// Characters nobody sees, or that a shell and a reader take for different things. NUL ends an argument, a carriage
@@ -112,7 +116,14 @@ impl Unclear {
 
 impl fmt::Display for Unclear {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} (`{}`)", self.what.in_words(), self.text.escape_debug())
+        f.write_str(self.what.in_words())?;
+        // Character by character takes its time, and most texts have none that must be made visible.
+        let plain = |byte: u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'\\' | b'"' | b'\'');
+        if self.text.bytes().all(plain) {
+            write!(f, " (`{}`)", self.text)
+        } else {
+            write!(f, " (`{}`)", self.text.escape_debug())
+        }
     }
 }
 

@@ -48,9 +48,11 @@ pub(super) fn decode(source: &str, dialect: Dialect, into: &mut Vec<Word>) {
 /// What most words are: themselves, or all of it in quotes.
 fn plain(source: &str) -> Option<&str> {
     let literal = |byte: u8| {
-        byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'/' | b',' | b'+' | b'%')
+        byte.is_ascii_alphanumeric()
+            || matches!(byte, b'_' | b'-' | b'.' | b'/' | b',' | b'+' | b'%' | b':' | b'@' | b'=')
     };
-    if !source.is_empty() && source.bytes().all(literal) {
+    // One that begins with `=` is something else to some shells.
+    if !source.is_empty() && !source.starts_with('=') && source.bytes().all(literal) {
         return Some(source);
     }
     let within = |quote: char| source.strip_prefix(quote)?.strip_suffix(quote);
@@ -165,5 +167,5 @@ fn finish(chars: &[Char]) -> Result<Word, What> {
 /// A guess at the text of a word that cannot be decoded, for finding what looks dangerous.
 fn loosely(source: &str) -> String {
     let bare: String = source.chars().filter(|c| !matches!(c, '"' | '\'' | '\\')).collect();
-    bare.replace("${HOME}", "$HOME").replace("${HOME:?}", "$HOME")
+    if bare.contains('{') { bare.replace("${HOME}", "$HOME").replace("${HOME:?}", "$HOME") } else { bare }
 }
