@@ -255,7 +255,7 @@ impl Cleaner {
             }
             let Some((pattern, range)) = search.next(text, at) else { return };
             if range.start >= place.end {
-                place = line_at(text, range.start);
+                place = line_after(text, place.end, range.start);
                 line = Line::new(&text[place.clone()]);
             }
             let here = range.start - place.start..range.end - place.start;
@@ -289,7 +289,9 @@ impl Cleaner {
                     (at, behind) = (place.start, range.end);
                 }
             }
-            edits.extend(found.drain(..).map(|found| Edit::secret(&found, place.start)));
+            if !found.is_empty() {
+                edits.extend(found.drain(..).map(|found| Edit::secret(&found, place.start)));
+            }
         }
     }
 
@@ -379,7 +381,8 @@ fn untitled(before: &[u8], from: usize, edits: &mut Vec<Edit>) {
         edits.push(Edit::Secret { range, label: "private-key", why: "the end of a private key" });
         return;
     }
-    let start = keys::body_above(before, line).max(from);
+    // Mostly what is above was looked at with its title.
+    let start = if from < line { keys::body_above(before, line).max(from) } else { line };
     if start < line {
         let mut block = Block::new();
         take_lines(&mut block, &before[start..line]);
@@ -392,11 +395,21 @@ fn take_lines(block: &mut Block, lines: &[u8]) {
     lines.split_inclusive(|byte| *byte == b'\n').for_each(|line| block.take(line));
 }
 
+/// The line around a place that is behind the last line looked at: mostly the next one, whose start need not be sought.
+fn line_after(text: &[u8], last: usize, at: usize) -> Range<usize> {
+    let is_end = text.get(last) == Some(&b'\n');
+    let next = last + 1..last + 1 + text.get(last + 1..).map_or(0, line_length);
+    if is_end && next.contains(&at) { next } else { line_at(text, at) }
+}
+
 /// The line around a place, without its end.
 fn line_at(text: &[u8], at: usize) -> Range<usize> {
     let start = memchr::memrchr(b'\n', &text[..at]).map_or(0, |newline| newline + 1);
-    let end = memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |length| at + length);
-    start..end
+    start..at + line_length(&text[at..])
+}
+
+fn line_length(text: &[u8]) -> usize {
+    memchr::memchr(b'\n', text).unwrap_or(text.len())
 }
 
 #[cfg(test)]

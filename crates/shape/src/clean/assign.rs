@@ -139,16 +139,16 @@ impl Named<'_> {
                 && name::ends_with(&self.line[self.name.clone()], b"passphrase")
                 && value::is_passphrase(text)
         };
-        let range = if is_secret || is_phrase() {
-            Some(range)
-        } else {
-            match separator {
-                Separator::Assignment => self.argument(at).or_else(|| self.after_type(range.end)),
-                Separator::Column => self.after_type(range.start),
-                _ => None,
-            }
+        let (label, why) = (self.kind.label(), self.why);
+        if is_secret || is_phrase() {
+            return Some(Found { range, label, why });
+        }
+        let range = match separator {
+            Separator::Assignment => self.argument(at).or_else(|| self.after_type(range.end)),
+            Separator::Column => self.after_type(range.start),
+            _ => None,
         };
-        range.map(|range| Found::value(self.line, range, self.kind.label(), self.why))
+        range.map(|range| Found::value(self.line, range, label, why))
     }
 
     /// How long a value that looks random must be to be one, where nothing but space is in front of it.
@@ -240,7 +240,8 @@ impl Named<'_> {
         if separator == Separator::Assignment && self.is_environment() {
             let range = at..at + ENDS.until(rest);
             let text = &self.line[range.clone()];
-            let is_call = text.contains(&b'(') && text.contains(&b')') || text.contains(&b'[');
+            let has = |byte| memchr::memchr(byte, text).is_some();
+            let is_call = memchr::memchr2(b'(', b'[', text).is_some() && (has(b')') || has(b'['));
             return (range, if is_call { Written::Bare } else { Written::Environment });
         }
         let text = self.line.value(at);
@@ -249,10 +250,12 @@ impl Named<'_> {
 
     /// Whether the name starts a line such as `NAME=value` or `export NAME=value`, without a space at the `=`.
     fn is_environment(&self) -> bool {
+        let is_start = || {
+            let before = self.line[..self.name.start].trim_ascii();
+            before.is_empty() || [&b"export"[..], b"set", b"ENV", b"setx"].contains(&before)
+        };
         let name = &self.line[self.name.clone()];
-        let before = self.line[..self.name.start].trim_ascii();
-        let is_start = [&b""[..], b"export", b"set", b"ENV", b"setx"].contains(&before);
-        is_start && self.byte(self.name.end) == b'=' && !name.iter().any(u8::is_ascii_lowercase)
+        self.byte(self.name.end) == b'=' && is_start() && !name.iter().any(u8::is_ascii_lowercase)
     }
 
     /// `const apiKey: string = "value"`, `var apiKey string = "value"`: the name is followed by a type.
@@ -285,7 +288,7 @@ impl Named<'_> {
     fn is_declared(&self) -> bool {
         const WORDS: [&[u8]; 9] =
             [b"pub", b"const", b"static", b"let", b"mut", b"var", b"val", b"readonly", b"trait"];
-        let before = self.line[..self.name.start].strip_suffix(b" ").unwrap_or_default();
+        let Some(before) = self.line[..self.name.start].strip_suffix(b" ") else { return false };
         let word = before.iter().rev().take(MAX_OFFER).take_while(|byte| byte.is_ascii_alphabetic()).count();
         self.byte(self.name.end) == b':' && WORDS.contains(&&before[before.len() - word..])
     }

@@ -18,6 +18,8 @@ const END: &[u8] = b"-----END";
 /// The same as other implementations of SSH write it.
 const SSH_BEGIN: &[u8] = b"---- BEGIN ";
 const SSH_END: &[u8] = b"---- END ";
+/// What its title says.
+const PRIVATE: &[u8; 11] = b"PRIVATE KEY";
 /// Both, ready to be searched for in every line of a block.
 static ENDINGS: LazyLock<[Finder<'static>; 2]> = LazyLock::new(|| [END, SSH_END].map(Finder::new));
 /// What is in front of a block in files of PuTTY, with the number of lines behind it.
@@ -167,8 +169,9 @@ fn names_private([usual, ssh]: [&[u8]; 2], text: &[u8]) -> Option<usize> {
         Some(title) => (title, &usual[..5]),
         None => (text.strip_prefix(ssh)?, &ssh[..4]),
     };
-    let length = memchr::memmem::find(&title[..title.len().min(60)], dashes)?;
-    let is_private = memchr::memmem::find(&title[..length], b"PRIVATE KEY").is_some();
+    let near = &title[..title.len().min(60)];
+    let length = memchr::memchr_iter(b'-', near).find(|at| near[*at..].starts_with(dashes))?;
+    let is_private = title[..length].windows(PRIVATE.len()).any(|part| part == PRIVATE);
     is_private.then_some(text.len() - title.len() + length + dashes.len())
 }
 
@@ -374,10 +377,11 @@ fn is_header(text: &[u8]) -> bool {
 
 /// A run of base64 that is most of the line: what is around it are line numbers, quotes and marks of comments.
 fn is_body(text: &[u8], lines: usize) -> bool {
-    let (mut longest, mut run) = (0, 0);
-    for byte in text {
-        run = if is_base64(*byte) { run + 1 } else { 0 };
+    let (mut longest, mut rest) = (0, text);
+    while !rest.is_empty() {
+        let run = BASE64.run(rest);
         longest = longest.max(run);
+        rest = rest.get(run + 1..).unwrap_or_default();
     }
     let is_last = lines > 0
         && longest == text.len()
@@ -386,8 +390,9 @@ fn is_body(text: &[u8], lines: usize) -> bool {
     longest >= 16 && longest * 2 > text.len() || is_last
 }
 
+static BASE64: Bytes = Bytes::alphanumeric_and(b"+/=");
+
 fn is_base64(byte: u8) -> bool {
-    static BASE64: Bytes = Bytes::alphanumeric_and(b"+/=");
     BASE64.has(byte)
 }
 

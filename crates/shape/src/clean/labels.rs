@@ -67,9 +67,23 @@ pub(super) fn hash(salt: u64, secret: &[u8]) -> u64 {
         let product = u128::from(hash ^ word) * u128::from(ODD);
         (product >> 64) as u64 ^ (product & 0xffff_ffff_ffff_ffff) as u64
     };
-    let (words, rest) = secret.as_chunks::<8>();
     // Mixed before the first word, which could undo it otherwise and ask two questions as one.
-    let hash = words.iter().fold(mix(*SEED, salt), |hash, word| mix(hash, u64::from_le_bytes(*word)));
-    let rest = rest.iter().fold(secret.len() as u64, |word, byte| word << 8 | u64::from(*byte));
-    mix(mix(hash, rest), ODD)
+    let start = mix(*SEED, salt << 32 ^ secret.len() as u64);
+    let (words, _) = secret[..secret.len().saturating_sub(1)].as_chunks::<8>();
+    let hash = words.iter().fold(start, |hash, word| mix(hash, u64::from_le_bytes(*word)));
+    mix(mix(hash, last_word(secret)), ODD)
+}
+
+/// The last eight bytes, of which some may be in the word before too; all, if there are fewer.
+#[inline]
+fn last_word(secret: &[u8]) -> u64 {
+    if let Some(word) = secret.last_chunk() {
+        return u64::from_le_bytes(*word);
+    }
+    match (secret.first_chunk(), secret.last_chunk()) {
+        (Some(first), Some(last)) => {
+            u64::from(u32::from_le_bytes(*first)) << 32 | u64::from(u32::from_le_bytes(*last))
+        }
+        _ => secret.iter().fold(0, |word, byte| word << 8 | u64::from(*byte)),
+    }
 }

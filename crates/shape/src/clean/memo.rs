@@ -7,8 +7,8 @@ use std::cell::Cell;
 
 use super::labels;
 
-/// How many decisions are kept: as many as stay near the processor.
-const PLACES: usize = 1 << 10;
+/// How many decisions are kept: as many as stay near the processor, and so many that a few hundred seldom share one.
+const PLACES: usize = 1 << 12;
 /// What tells a decision from a place where there is none.
 const DECIDED: u8 = 0x80;
 /// The bits of a hash that say where its decision is kept, which is in their place there.

@@ -21,6 +21,8 @@ const FOLDED: usize = 0x5f5f;
 const PAIRS: usize = 1 << 16;
 /// and how many lists there are of words by their first three bytes.
 const LISTS: usize = 1 << 10;
+/// So many bytes of a word are compared at once.
+const HEAD: usize = size_of::<u128>();
 /// The bit in which small letters differ from capitals.
 const CASE: u8 = 0x20;
 
@@ -31,18 +33,18 @@ pub(super) struct Words {
     first: Box<[u32; PAIRS]>,
     /// The same for words that go on with a pair and began in the one before.
     second: Box<[u32; PAIRS]>,
-    /// Words by their first three bytes; longer ones first.
-    lists: Vec<Vec<Word>>,
-    /// Those of two bytes.
-    short: Vec<Word>,
+    /// Words by the lists they are in, each of those that begin alike; longer ones first. Those of two bytes are the last list.
+    listed: Vec<Word>,
+    /// Where each list begins, and behind them where the last one ends.
+    lists: Box<[u16; LISTS + 2]>,
 }
 
 struct Word {
+    /// Its first bytes as a number, and which bits of them count.
+    head: u128,
+    counts: u128,
     number: usize,
     text: Box<[u8]>,
-    /// Its first bytes as a number, and which bits of them count.
-    head: u64,
-    counts: u64,
 }
 
 impl Words {
@@ -56,15 +58,16 @@ impl Words {
         let each = long.len().div_ceil(GROUPS - 1).max(1);
         let grouped = long.iter().enumerate().map(|(at, (_, word))| (SHORT << (1 + at / each), &**word));
         let grouped: Vec<_> = grouped.chain(short.iter().map(|(_, word)| (SHORT, &**word))).collect();
-        let mut lists: Vec<Vec<Word>> = (0..LISTS).map(|_| Vec::new()).collect();
-        for (number, word) in &long {
-            lists[list(head(word))].push(Word::new(*number, word));
+        let (first, second) = (table(&grouped, 0), table(&grouped, 2));
+        let listed = long.iter().map(|(number, word)| (list(head(word)), Word::new(*number, word)));
+        let short = short.iter().map(|(number, word)| (LISTS, Word::new(*number, word)));
+        let mut words: Vec<_> = listed.chain(short).collect();
+        words.sort_by_key(|(list, word)| (*list, Reverse(word.text.len())));
+        let mut lists = Box::new([0; LISTS + 2]);
+        for (list, _) in &words {
+            lists[list + 1..].iter_mut().for_each(|start| *start += 1);
         }
-        for list in &mut lists {
-            list.sort_by_key(|word| Reverse(word.text.len()));
-        }
-        let short = short.iter().map(|(number, word)| Word::new(*number, word)).collect();
-        Self { first: table(&grouped, 0), second: table(&grouped, 2), lists, short }
+        Self { first, second, listed: words.into_iter().map(|(_, word)| word).collect(), lists }
     }
 
     /// The first word from a place on, and the longest of those that begin there.
@@ -79,7 +82,9 @@ impl Words {
             }
             rest = &rest[STEP..];
         }
-        self.word_at_end(text, text.len() - rest.len())
+        (text.len() - rest.len()..text.len())
+            .step_by(STEP)
+            .find_map(|at| self.word_among(text, at, self.open(&padded(&text[at..]))))
     }
 
     /// From which groups a word may begin at the places of a step, two of them in each number.
@@ -93,41 +98,39 @@ impl Words {
         std::array::from_fn(|at| self.first[pair(at)] & self.second[pair(at + 1)])
     }
 
+    #[inline]
     fn word_among(&self, text: &[u8], at: usize, open: [u32; STEP / 2]) -> Option<(usize, Range<usize>)> {
         let [one, two, three, four] = open.map(u64::from);
-        for (at, mut open) in [(at, one | two << 32), (at + STEP / 2, three | four << 32)] {
-            while open != 0 {
-                let step = open.trailing_zeros() as usize / GROUPS;
-                let found = self.word_at(text, at + step, (open >> (GROUPS * step) & 0xffff) as u16);
-                if found.is_some() {
-                    return found;
-                }
-                open &= !(0xffff << (GROUPS * step));
+        let halves = [(at, one | two << 32), (at + STEP / 2, three | four << 32)];
+        let (at, word) = halves.into_iter().find_map(|(at, open)| match open {
+            0 => None,
+            open => self.word_in(text, at, open),
+        })?;
+        Some((word.number, at..at + word.text.len()))
+    }
+
+    /// The first word at one of four places that may have one of these groups, and its place.
+    fn word_in(&self, text: &[u8], at: usize, mut open: u64) -> Option<(usize, &Word)> {
+        while open != 0 {
+            let step = open.trailing_zeros() as usize / GROUPS;
+            let rest = text.get(at + step..)?;
+            let head = head(rest);
+            let is_here = |word: &&Word| word.begins(rest, head);
+            let mut word = self.list(list(head)).iter().find(is_here);
+            if word.is_none() && open >> (GROUPS * step) & u64::from(SHORT) != 0 {
+                word = self.list(LISTS).iter().find(is_here);
             }
+            if let Some(word) = word {
+                return Some((at + step, word));
+            }
+            open &= !(0xffff << (GROUPS * step));
         }
         None
     }
 
     #[inline]
-    fn word_at(&self, text: &[u8], at: usize, groups: u16) -> Option<(usize, Range<usize>)> {
-        let text = text.get(at..)?;
-        let head = head(text);
-        let is_here = |word: &&Word| word.begins(text, head);
-        let word = self.lists[list(head)]
-            .iter()
-            .find(is_here)
-            .or_else(|| self.short.iter().filter(|_| groups & SHORT != 0).find(is_here))?;
-        Some((word.number, at..at + word.text.len()))
-    }
-
-    /// The first word where the text ends. No word has a zero in it.
-    fn word_at_end(&self, text: &[u8], from: usize) -> Option<(usize, Range<usize>)> {
-        let rest = &text[from..];
-        let mut bytes = [0; WINDOW + STEP];
-        bytes[..rest.len()].copy_from_slice(rest);
-        (0..rest.len())
-            .step_by(STEP)
-            .find_map(|start| self.word_among(text, from + start, self.open(bytes[start..].first_chunk()?)))
+    fn list(&self, list: usize) -> &[Word] {
+        &self.listed[usize::from(self.lists[list])..usize::from(self.lists[list + 1])]
     }
 }
 
@@ -148,8 +151,9 @@ fn table(words: &[(u16, &[u8])], from: usize) -> Box<[u32; PAIRS]> {
         }
     }
     let mut table = vec![0; PAIRS];
-    for (pair, groups) in table.iter_mut().enumerate().filter(|(pair, _)| pair & !FOLDED == 0) {
-        *groups = anywhere | firsts[pair % BYTES] | seconds[pair / BYTES];
+    let folded = || (0..BYTES).filter(|byte| byte & !FOLDED == 0);
+    for (second, first) in folded().flat_map(|second| folded().map(move |first| (second, first))) {
+        table[first + second * BYTES] = anywhere | firsts[first] | seconds[second];
     }
     for (first, second, groups) in pairs {
         table[first + second * BYTES] |= groups;
@@ -158,19 +162,24 @@ fn table(words: &[(u16, &[u8])], from: usize) -> Box<[u32; PAIRS]> {
     table.into_boxed_slice().try_into().expect("a list of that length")
 }
 
-/// The first bytes of a text; what is missing is zero.
+/// The first bytes of a text; what is missing is zero, which no word has in it.
 #[inline]
-fn head(text: &[u8]) -> u64 {
-    u64::from_le_bytes(text.first_chunk().copied().unwrap_or_else(|| {
-        let mut bytes = [0; STEP];
+fn padded<const N: usize>(text: &[u8]) -> [u8; N] {
+    text.first_chunk().copied().unwrap_or_else(|| {
+        let mut bytes = [0; N];
         bytes[..text.len()].copy_from_slice(text);
         bytes
-    }))
+    })
+}
+
+#[inline]
+fn head(text: &[u8]) -> u128 {
+    u128::from_le_bytes(padded(text))
 }
 
 /// Which list is of words that begin so, in either case. Others may be in it too.
 #[inline]
-fn list(head: u64) -> usize {
+fn list(head: u128) -> usize {
     let mixed = ((head & 0x00df_dfdf) as u32).wrapping_mul(0x9E37_79B1);
     (mixed >> 22) as usize % LISTS
 }
@@ -185,11 +194,11 @@ impl Word {
 
     /// Whether a text, whose head is given too, begins with this word.
     #[inline]
-    fn begins(&self, text: &[u8], head: u64) -> bool {
+    fn begins(&self, text: &[u8], head: u128) -> bool {
         let tail = |text: &[u8]| {
-            text.get(STEP..self.text.len()).is_some_and(|tail| tail.eq_ignore_ascii_case(&self.text[STEP..]))
+            text.get(HEAD..self.text.len()).is_some_and(|tail| tail.eq_ignore_ascii_case(&self.text[HEAD..]))
         };
-        head & self.counts == self.head && (self.text.len() <= STEP || tail(text))
+        head & self.counts == self.head && (self.text.len() <= HEAD || tail(text))
     }
 }
 
