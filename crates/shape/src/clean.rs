@@ -243,17 +243,29 @@ impl Cleaner {
     fn scan(&mut self, search: &Search, text: &[u8], edits: &mut Vec<Edit>) {
         // Where what has been looked at as a block ends, and where the search goes on in a line that began one and is none of it.
         let (mut blocks, mut behind) = (0, 0);
+        // Where a line ends that is between those of a block and like any other.
+        let mut foreign = 0;
         let (mut at, mut place, mut line) = (0, 0..0, Line::new(&[]));
         let mut found = Vec::new();
         if let Some(pending) = self.pending.take().filter(|_| !text.is_empty()) {
             self.look_ahead(text, 0, pending, edits);
         }
         loop {
-            if self.block.is_some() {
-                at = self.skip_block(text, at, edits).max(behind);
-                (blocks, place) = (at, at..at);
+            if self.block.is_some() && at >= foreign {
+                let from = at;
+                (at, foreign) = self.skip_block(text, from, edits);
+                blocks = if at > from { at } else { blocks };
+                at = at.max(behind);
+                place = at..at;
             }
-            let Some((pattern, range)) = search.next(text, at) else { return };
+            let until = if self.block.is_some() { foreign } else { text.len() };
+            let Some((pattern, range)) = search.next(&text[..until], at) else {
+                if until == text.len() {
+                    return;
+                }
+                at = until;
+                continue;
+            };
             if range.start >= place.end {
                 place = line_after(text, place.end, range.start);
                 line = Line::new(&text[place.clone()]);
@@ -267,26 +279,28 @@ impl Cleaner {
                     }
                 }
                 Hit::Block { title } => {
-                    at = self.begin_block(text, title, &place, edits);
+                    (at, foreign) = self.begin_block(text, title, &place, edits);
                     blocks = at;
                 }
                 Hit::End => {
                     untitled(&text[..range.start], blocks, edits);
                     (at, blocks) = (range.end, range.end);
                 }
-                // Its line has a title in it, and what follows that was looked at.
-                Hit::Middle if place.start < blocks => at = range.end,
+                // Its line has a title in it, and what follows that was looked at; or the line above is of something else.
+                Hit::Middle if place.start < blocks || !keys::goes_on(text, place.start, &range) => {
+                    at = range.end;
+                }
                 Hit::Middle => {
                     let start = keys::body_above(text, place.start).max(blocks);
                     let mut block = Block::new();
                     take_lines(&mut block, &text[start..place.start]);
                     edits.push(Edit::Drop { range: start..place.start });
                     self.block = Some(block);
-                    (at, behind) = (place.start, range.end);
+                    (at, behind, foreign) = (place.start, range.end, 0);
                 }
                 Hit::Head { start } => {
                     self.block = Some(Block::framed(&line[..start]));
-                    (at, behind) = (place.start, range.end);
+                    (at, behind, foreign) = (place.start, range.end, 0);
                 }
             }
             if !found.is_empty() {
@@ -309,14 +323,16 @@ impl Cleaner {
         }
     }
 
-    /// The title of a private key is here in a line: its body may be behind it or in the next lines.
+    /// The title of a private key is here in a line: its body may be behind it or in the next lines. Says where to go on, and
+    /// where what is like any other text ends if that comes first.
     fn begin_block(
         &mut self,
         text: &[u8],
         title: Range<usize>,
         line: &Range<usize>,
         edits: &mut Vec<Edit>,
-    ) -> usize {
+    ) -> (usize, usize) {
+        self.block = None;
         let title_end = line.start + title.end;
         let rest = &text[title_end..line.end];
         let blank = keys::is_blank(rest);
@@ -324,20 +340,20 @@ impl Cleaner {
         if !blank && body > 0 && (body < rest.trim_ascii_end().len() || body > 64) {
             let range = title_end..title_end + body;
             edits.push(Edit::Secret { range, label: "private-key", why: "the body of a private key" });
-            return title_end + body;
+            return (title_end + body, 0);
         }
-        if blank && line.end < text.len() {
-            self.block = Some(Block::titled(&text[line.start..line.start + title.start]));
-            return line.end + 1;
+        if line.end < text.len() {
+            self.block = Some(Block::titled(&text[line.start..line.start + title.start], rest));
+            return (if blank { line.end + 1 } else { title_end }, line.end + 1);
         }
-        title_end
+        (title_end, 0)
     }
 
-    /// Drops lines of a private key, and says where it is over.
-    fn skip_block(&mut self, text: &[u8], from: usize, edits: &mut Vec<Edit>) -> usize {
+    /// Drops lines of a private key, and says where it is over, or where the next line ends if that is of something else.
+    fn skip_block(&mut self, text: &[u8], from: usize, edits: &mut Vec<Edit>) -> (usize, usize) {
         let mut at = from;
         while at < text.len() {
-            let Some(block) = &mut self.block else { return at };
+            let Some(block) = &mut self.block else { return (at, at) };
             let line = line_at(text, at);
             let after = (line.end + 1).min(text.len());
             match block.part(&text[line.clone()]) {
@@ -350,19 +366,26 @@ impl Cleaner {
                     block.pass();
                     at = after;
                 }
+                Part::Foreign => {
+                    if block.lines > 0 {
+                        edits.push(Edit::block(at, block));
+                    }
+                    block.leave();
+                    return (at, after);
+                }
                 Part::EndsAt(length) => {
                     block.take(&text[at..at + length]);
                     edits.push(Edit::Drop { range: at..at + length });
                     self.end_block(at + length, edits);
-                    return at + length;
+                    return (at + length, at + length);
                 }
                 Part::Over => {
                     self.end_block(at, edits);
-                    return at;
+                    return (at, at);
                 }
             }
         }
-        at
+        (at, at)
     }
 
     fn end_block(&mut self, at: usize, edits: &mut Vec<Edit>) {

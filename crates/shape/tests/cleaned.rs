@@ -75,6 +75,10 @@ fn piece() -> impl Strategy<Value = String> {
         "\r\n",
         "AgMBAAECggEA",
         "密码是",
+        "\nINFO GET / 200\n",
+        "\nAQKCAg",
+        "CAwEA\n",
+        "\\n\",\"stream\":",
     ];
     prop_oneof![prop::sample::select(fixed.to_vec()).prop_map(str::to_owned), "[a-zA-Z0-9é ]{0,12}"]
 }

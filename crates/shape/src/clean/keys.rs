@@ -10,7 +10,7 @@ use std::{
 
 use memchr::memmem::Finder;
 
-use super::{bytes::Bytes, labels, line::Line};
+use super::{bytes::Bytes, labels, line::Line, value};
 
 /// What a block begins and ends with.
 const BEGIN: &[u8] = b"-----BEGIN ";
@@ -22,6 +22,7 @@ const SSH_END: &[u8] = b"---- END ";
 const PRIVATE: &[u8; 11] = b"PRIVATE KEY";
 /// Both, ready to be searched for in every line of a block.
 static ENDINGS: LazyLock<[Finder<'static>; 2]> = LazyLock::new(|| [END, SSH_END].map(Finder::new));
+static BEGINNING: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(BEGIN));
 /// What is in front of a block in files of PuTTY, with the number of lines behind it.
 const PUTTY: &[u8] = b"Private-Lines: ";
 /// What to search for.
@@ -64,7 +65,9 @@ pub(super) const HEADS: [&[u8]; 28] = [
 ];
 /// What is in the middle of a private key of RSA, at each of the three places it can have in base64: the public exponent, and
 /// that another number follows it. In a certificate and in a public key none does. Other lines of a key are like any base64.
-pub(super) const MIDDLES: [&[u8]; 3] = [b"AgMBAAECgg", b"IDAQABAoI", b"CAwEAAQKC"];
+/// In bare keys of 4096 bits a line ends within it, so that half of it is at the beginning of the next one.
+pub(super) const MIDDLES: [&[u8]; 4] = [b"AgMBAAECgg", b"IDAQABAoI", b"CAwEAAQKC", BROKEN.1];
+const BROKEN: (&[u8], &[u8]) = (b"CAwEA", b"AQKCAg");
 /// What the first of a sequence of numbers begins with, and how far it is from what follows its length.
 const LONG: &[u8] = b"MII";
 const LENGTH: usize = 6;
@@ -78,8 +81,12 @@ const WIDTH: std::ops::RangeInclusive<usize> = 60..=80;
 /// So many lines in a row that are blank or a number may be between two of a key: `sed = key | sed G` has seven where the
 /// key itself has a blank one.
 const BETWEEN: usize = 8;
+/// So many lines in a row that have nothing to do with a key may be between two of it, as where two programs write one log.
+const FOREIGN: usize = 16;
 /// The longest frame that is remembered.
 const FRAME: usize = 512;
+/// As much as is remembered of what is behind a title.
+const TAIL: usize = 4;
 /// So far in front of a key the sequences may begin that colour it.
 const COLOURS: usize = 64;
 
@@ -91,9 +98,13 @@ pub(super) struct Block {
     pub(super) lines: usize,
     /// What was in front of its title or first line, and is in front of the others.
     frame: Vec<u8>,
+    /// What began behind its title, and does behind the others: `\n","stream":…`.
+    tail: Vec<u8>,
     has_title: bool,
     /// How many lines there were since the last of the key.
     between: usize,
+    /// How many of them have nothing to do with it.
+    foreign: usize,
 }
 
 /// What a line is to a block that has begun.
@@ -102,7 +113,9 @@ pub(super) enum Part {
     Body,
     /// The line is not part of the block, which goes on after it.
     Between,
-    /// The line is not part of the block, or ends it and stays.
+    /// The same, and the line is like any other.
+    Foreign,
+    /// The block is over, and the line stays.
     Over,
     /// The block ends in this line; what is before this place belongs to it.
     EndsAt(usize),
@@ -134,12 +147,15 @@ impl KeyLines {
                     self.block = None;
                     return true;
                 }
+                Part::Foreign => block.leave(),
                 Part::Over => self.block = None,
             }
         }
-        let title = || TITLES.iter().find_map(|title| memchr::memmem::find(line, title));
-        self.block =
-            title().filter(|at| title_end(&line[*at..]).is_some()).map(|at| Block::titled(&line[..at]));
+        if let Some(at) = TITLES.iter().find_map(|title| memchr::memmem::find(line, title))
+            && let Some(length) = title_end(&line[at..])
+        {
+            self.block = Some(Block::titled(&line[..at], &line[at + length..]));
+        }
         false
     }
 
@@ -214,7 +230,18 @@ pub(super) fn first_start(line: &Line<'_>, at: &Range<usize>) -> Option<usize> {
 /// this line being of it: without that, it would be found again and again.
 pub(super) fn is_middle(line: &Line<'_>, at: &Range<usize>) -> bool {
     let Shape { is_body, letters } = line.shape();
-    MIDDLES.contains(&&line[at.clone()]) && *is_body && WIDTH.contains(letters)
+    let found = &line[at.clone()];
+    let is_within = found == BROKEN.1 && line[..at.start].last().is_some_and(|byte| is_base64(*byte));
+    MIDDLES.contains(&found) && !is_within && *is_body && WIDTH.contains(letters)
+}
+
+/// Whether the line above has the first half of what was found here, if only the second half of it was.
+pub(super) fn goes_on(text: &[u8], line: usize, found: &Range<usize>) -> bool {
+    let above = &text[..line.saturating_sub(1)];
+    let start = memchr::memrchr(b'\n', above).map_or(0, |newline| newline + 1);
+    let above = &above[start.max(above.len().saturating_sub(WIDEST))..];
+    let end = above.iter().rposition(|byte| is_base64(*byte)).map_or(0, |last| last + 1);
+    text[found.clone()] != *BROKEN.1 || above[..end].ends_with(BROKEN.0)
 }
 
 /// Where the lines start that end here and cannot be judged yet: they may be of a key whose end comes later, or have an end
@@ -289,10 +316,16 @@ pub(super) fn body_in_line(rest: &[u8]) -> usize {
     }
     let Some(end) = memchr::memmem::find(rest, END) else {
         let is_body = |byte: &u8| is_base64(*byte) || b"\\ \t\r".contains(byte);
-        return rest.iter().take_while(|byte| is_body(byte)).count();
+        let length = rest.iter().take_while(|byte| is_body(byte)).count();
+        return if rest[..length].iter().filter(|byte| is_base64(**byte)).count() >= 16 { length } else { 0 };
     };
     // `{body}` has no line of a key in it.
-    if rest[..end].split(|byte| !is_base64(*byte)).any(|run| run.len() >= 16) { end } else { 0 }
+    if has_line(&rest[..end]) { end } else { 0 }
+}
+
+/// Whether a run of base64 is in a text that is long enough for a line of a key.
+fn has_line(text: &[u8]) -> bool {
+    text.split(|byte| !is_base64(*byte)).any(|run| run.len() >= 16)
 }
 
 /// Whether there is nothing behind the title of a key in its line, so that its body is in the next ones.
@@ -302,12 +335,21 @@ pub(super) fn is_blank(rest: &[u8]) -> bool {
 
 impl Block {
     pub(super) fn new() -> Self {
-        Self { hash: DefaultHasher::new(), lines: 0, frame: Vec::new(), has_title: false, between: 0 }
+        Self {
+            hash: DefaultHasher::new(),
+            lines: 0,
+            frame: Vec::new(),
+            tail: Vec::new(),
+            has_title: false,
+            between: 0,
+            foreign: 0,
+        }
     }
 
-    /// One with this in front of its title.
-    pub(super) fn titled(before: &[u8]) -> Self {
-        Self { has_title: true, ..Self::framed(before) }
+    /// One with this in front of its title, and this behind it.
+    pub(super) fn titled(before: &[u8], behind: &[u8]) -> Self {
+        let tail = if is_blank(behind) { &[] } else { behind.trim_ascii_start() };
+        Self { has_title: true, tail: tail[..tail.len().min(TAIL)].to_vec(), ..Self::framed(before) }
     }
 
     /// One with this in front of its first line.
@@ -320,6 +362,7 @@ impl Block {
         let bare = frame::bare(line);
         let text = self.inner(&bare);
         self.between = if is_mark(text) { self.between + 1 } else { 0 };
+        self.foreign = 0;
         self.hash.write(text);
         self.lines += 1;
     }
@@ -329,20 +372,33 @@ impl Block {
         self.between += 1;
     }
 
+    /// Leaves out a line that has nothing to do with the key. The lines before it have their label.
+    pub(super) fn leave(&mut self) {
+        self.foreign += 1;
+        self.lines = 0;
+    }
+
     /// What a line is to this block.
     pub(super) fn part(&self, line: &[u8]) -> Part {
         if let Some(end) = ENDINGS.iter().find_map(|ending| ending.find(line)) {
             let start = line[..end].iter().rposition(|byte| is_base64(*byte)).map_or(0, |last| last + 1);
             let bare = frame::bare(&line[..end]);
-            let has_body = self.inner(&bare).iter().filter(|byte| is_base64(**byte)).count() >= 16;
-            return if has_body { Part::EndsAt(start) } else { Part::Over };
+            return if has_line(self.inner(&bare)) { Part::EndsAt(start) } else { Part::Over };
         }
         let bare = frame::bare(line);
         let text = self.inner(&bare);
+        if self.foreign > 0 {
+            return if is_like_key(text) { Part::Body } else { self.foreign_or_over(line) };
+        }
         let is_header = self.lines < 8 && text.len() < 200 && is_header(text);
         let goes_on = self.has_title && self.between < BETWEEN;
         if is_mark(text) {
-            return if goes_on || self.lines < 8 { Part::Body } else { Part::Over };
+            return match self.lines {
+                0 if goes_on => Part::Between,
+                1..8 => Part::Body,
+                _ if goes_on => Part::Body,
+                _ => self.foreign_or_over(line),
+            };
         }
         if goes_on && text.iter().all(u8::is_ascii_digit) && text.len() < 6 {
             return Part::Between;
@@ -354,13 +410,36 @@ impl Block {
         };
         let may_be_last = self.between == 0 || is_random();
         let lines = if may_be_last { self.lines } else { 0 };
-        if is_header || is_body(text, lines) { Part::Body } else { Part::Over }
+        if is_header || is_body(text, lines) { Part::Body } else { self.foreign_or_over(line) }
     }
 
-    /// A line without what is in front of all lines of the block.
-    fn inner<'a>(&self, line: &'a [u8]) -> &'a [u8] {
-        frame::behind(&self.frame, line).trim_ascii()
+    /// What a line is that is not of the key.
+    fn foreign_or_over(&self, line: &[u8]) -> Part {
+        let is_over = self.foreign >= FOREIGN || BEGINNING.find(line).is_some();
+        if is_over { Part::Over } else { Part::Foreign }
     }
+
+    /// A line without what is in front of all lines of the block, and behind them.
+    fn inner<'a>(&self, line: &'a [u8]) -> &'a [u8] {
+        let text = frame::behind(&self.frame, line);
+        let end = match &self.tail[..] {
+            [] => None,
+            tail => memchr::memmem::find(text, tail),
+        };
+        text[..end.unwrap_or(text.len())].trim_ascii()
+    }
+}
+
+/// Whether a line is of a key where others are between: as wide as those, or its last one, and random; or a checksum.
+fn is_like_key(text: &[u8]) -> bool {
+    if let [b'=', sum @ ..] = text {
+        return sum.len() == 4 && sum.iter().all(|byte| is_base64(*byte));
+    }
+    let is_end = text.len().is_multiple_of(4) || text.ends_with(b"=");
+    let is_last = is_end && text.iter().all(|byte| is_base64(*byte));
+    (WIDTH.contains(&body_length(text)) || is_last && text.len() < *WIDTH.start())
+        && text.iter().any(u8::is_ascii_uppercase)
+        && value::is_random(text, if text.ends_with(b"=") { 8 } else { 16 })
 }
 
 /// Whether a line is blank, but for the mark of a diff.

@@ -157,3 +157,67 @@ fn a_first_line_among_other_words_is_passed_once() {
     );
     assert_eq!(Secrets::default().clean(&text), text);
 }
+
+/// Logs of other programs among the lines of a key, as where two write to one terminal.
+#[test]
+fn a_key_is_hidden_between_lines_of_something_else_and_those_stay() {
+    const LOG: &str = "2026-05-11T08:22:41.101Z INFO  http: GET /health 200 3ms\n";
+    for (key, every) in [openpgp(), with_passphrase(), openssh()].iter().flat_map(|key| [(key, 1), (key, 3)])
+    {
+        let among = |line: fn(&str) -> String, log: &str| {
+            let logs = |at: usize| log.repeat(usize::from(at.is_multiple_of(every)) * 2);
+            key.iter().enumerate().map(|(at, text)| line(text) + "\n" + &logs(at)).collect::<String>()
+        };
+        let journal = |text: &str| format!("May 11 08:22:41 host app[91]: {text}");
+        for text in
+            [among(str::to_owned, LOG), among(journal, "May 11 08:22:41 host sshd[7]: Accepted key\n")]
+        {
+            let cleaned = Secrets::default().clean(&text).into_owned();
+            let logs = |text: &str| text.matches("08:22:41.101Z").count() + text.matches("Accepted").count();
+            assert_eq!(logs(&cleaned), logs(&text));
+            assert_hidden("among others", &text, key);
+        }
+    }
+}
+
+#[test]
+fn a_certificate_and_other_random_lines_behind_a_key_that_was_cut_off_stay() {
+    let key = openssh();
+    let certificate = file("CERTIFICATE", &[], &data("MIIDazCCAlOgAwIBAgIU")).join("\n");
+    let hash = "4f1d2c3b4a594f1d2c3b4a594f1d2c3b4a594f1d2c3b4a594f1d2c3b4a591234";
+    for after in
+        [certificate, format!("done\n{hash}\nsrc/Components/UserProfile/index\n"), "$ ls\nREADME\n".into()]
+    {
+        let text = format!("{}\n{after}\n", key[..6].join("\n"));
+        let cleaned = Secrets::default().clean(&text).into_owned();
+        assert!(cleaned.ends_with(&format!("[REDACTED:private-key#1]\n{after}\n")), "{cleaned}");
+    }
+}
+
+/// What docker and tables put behind each line is behind the title too.
+#[test]
+fn a_key_is_hidden_with_something_behind_each_line() {
+    for key in [openpgp(), openssh()] {
+        let full: Vec<_> = key.iter().filter(|line| !line.is_empty()).cloned().collect();
+        let log = |text: &str| {
+            format!(r#"{{"log":"{text}\n","stream":"stdout","time":"2026-05-11T08:22:41.101Z"}}"#)
+        };
+        assert_hidden("docker", &show(&full, |_, text| log(text)), &key);
+        assert_hidden("table", &show(&full, |_, text| format!("| {text:70} |")), &key);
+    }
+}
+
+/// In the bare form of a key of 4096 bits, the exponent is at the end of a line and at the beginning of the next.
+#[test]
+fn the_middle_of_a_key_is_known_also_where_a_line_ends_in_it() {
+    let mut lines = data("vAyx")[..14].to_vec();
+    let line = &lines[4][..59];
+    lines[4] = format!("{line}CAwEA");
+    let certificate = show(&lines, |_, text| text.to_owned());
+    assert_eq!(Secrets::default().clean(&certificate), certificate);
+    lines[5] = format!("AQKCAg{}", &lines[5][6..]);
+    assert_hidden("sed -n 6,40p", &show(&lines, |_, text| text.to_owned()), &lines);
+    lines[4] = data("vAyx")[4].clone();
+    let other = show(&lines, |_, text| text.to_owned());
+    assert_eq!(Secrets::default().clean(&other), other);
+}
