@@ -117,7 +117,10 @@ impl Named<'_> {
                 value::is_secret(text, written, self.kind)
             }
             Separator::Encoded => value::is_secret(text, Written::Quoted, self.kind),
-            Separator::Quotes => value::is_secret(text, written, self.kind) && text.len() >= 7,
+            // The next of a list of names has none in front of it.
+            Separator::Quotes => {
+                value::is_secret(text, written, self.kind) && text.len() >= 7 && !value::is_camel_case(text)
+            }
             // People speak of tokens and keys of other kinds.
             Separator::Phrase => {
                 let is_password = self.kind == Kind::Password && text.len() >= 7;
@@ -131,7 +134,10 @@ impl Named<'_> {
                 self.byte(range.end) != b':'
                     && !text.starts_with(b"-")
                     && ((is_mixed(text) || is_hex_key) && value::is_random(text, self.least_random())
-                        || has_both_cases(text) && text.len() >= 12 && is_password)
+                        || has_both_cases(text)
+                            && text.len() >= 12
+                            && is_password
+                            && (text.iter().any(u8::is_ascii_digit) || value::is_unlike_words(text)))
             }
         };
         let is_phrase = || {

@@ -5,12 +5,15 @@ mod placeholder;
 mod tally;
 mod wordy;
 
-pub(super) use self::placeholder::{is_placeholder, is_placeholder_key};
 use self::{
     elsewhere::{is_expression, is_reference},
     placeholder::is_template,
     tally::{Tally, tally},
-    wordy::{is_camel_case, is_known_word, is_like_no_word, is_unlike_words, is_wordy, words_of},
+    wordy::{is_known_word, is_like_no_word, is_wordy, words_of},
+};
+pub(super) use self::{
+    placeholder::{is_placeholder, is_placeholder_key},
+    wordy::{is_camel_case, is_unlike_words},
 };
 use super::{
     memo::{self, About},

@@ -138,7 +138,7 @@ const PAIRS: [u32; 26] = {
 
 /// Whether a quarter of the neighbouring letters, and at least two pairs, are not such as words have. Every second one is in
 /// random letters; of ten of those, seven in eight are known by it, and of words one in 300.
-pub(super) fn is_unlike_words(value: &[u8]) -> bool {
+pub(in crate::clean) fn is_unlike_words(value: &[u8]) -> bool {
     let (all, odd) = pairs(value);
     odd >= 2 && odd * 4 >= all
 }
@@ -196,7 +196,7 @@ fn is_word(part: &[u8]) -> bool {
 
 /// `CryptoKeyPair`, `SslGenerateMasterKeyFn`, `X509HardwareKeyUsageFlags`, `NSString`: words that begin with a capital each, as in
 /// names of types.
-pub(super) fn is_camel_case(value: &[u8]) -> bool {
+pub(in crate::clean) fn is_camel_case(value: &[u8]) -> bool {
     let capitals = value.iter().take_while(|byte| byte.is_ascii_uppercase()).count();
     words_of(value).is_some_and(|words| words >= 2)
         || (3..=4).contains(&capitals) && words_of(&value[capitals - 1..]).is_some()
