@@ -23,7 +23,7 @@ use crate::{
 
 /// Runs the command.
 pub(crate) fn run(common: &Common, args: Call) -> Result<Exit, Problem> {
-    let setup = Setup::for_tools(common)?;
+    let setup = Setup::for_tools(common)?.limited(&args.limits)?;
     let stop = Stop::default();
     let window = Window::of_terminal();
     let mut builder = setup.tools()?;

@@ -31,7 +31,7 @@ const MAX_INPUT_BYTES: u64 = 32 * 1024 * 1024;
 /// Runs the command.
 pub(crate) fn run(common: &Common, exec: Exec) -> Result<Exit, Problem> {
     let Exec { options, prompt, action } = exec;
-    let setup = Setup::for_exec(common, &options)?;
+    let setup = Setup::for_exec(common, &options)?.limited(&options.limits)?;
     let (resume, prompt) = match action {
         None => (None, prompt),
         Some(ExecAction::Resume { session, prompt: after, last }) => {

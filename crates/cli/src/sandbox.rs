@@ -6,13 +6,12 @@ use std::{
     io::{self, Write},
     path::{Path, PathBuf},
     process::ExitCode,
-    time::Duration,
 };
 
 use serde_json::json;
 use windlass::{
     ApprovalPolicy, Command, HostError, Network, Stop,
-    host::{Attached, Machine, Streams, Window},
+    host::{Attached, Machine, Window},
 };
 
 use crate::{
@@ -22,8 +21,6 @@ use crate::{
     problem::{Problem, chain},
     setup::Setup,
 };
-
-mod limit;
 
 /// The sandbox could not be set up.
 const NOT_CONFINED: u8 = 125;
@@ -39,29 +36,21 @@ pub(crate) fn run(common: &Common, args: &SandboxRun) -> Result<ExitCode, Proble
         cd: args.cwd.clone().or_else(|| common.cd.clone()),
         ..common.clone()
     };
-    let limits = limit::parse(&args.limit)?;
-    let setup = Setup::for_tools(&common)?;
+    let setup = Setup::for_tools(&common)?.limited(&args.limits)?;
     let mut policy = setup.policy(ApprovalPolicy::Never);
-    policy.limits.quota = limits.quota;
     policy.walls.writable.extend(absolute(&args.writable)?);
     policy.walls.unreadable.extend(absolute(&args.deny_read)?);
     if args.network {
         policy.walls.network = Network::Any;
     }
     let environment = setup.environment()?;
-    let command = Command {
-        argv: args.command.clone(),
-        cwd: None,
-        env: BTreeMap::new(),
-        time_limit: limits.wall_seconds.map(Duration::from_secs),
-    };
+    let command = Command { argv: args.command.clone(), cwd: None, env: BTreeMap::new(), time_limit: None };
     let machine = Machine::for_one_command(environment);
-    let streams = limits.output_bytes.map_or(Streams::Inherited, Streams::Limited);
     let stop = Stop::default();
     // The command has our own terminal, which tells it itself.
     interrupts::watch(stop.clone(), Window::default())?;
     let grant = policy.grant_to_person();
-    let ran = crate::runtime()?.block_on(machine.run_attached(&grant, &command, streams, &stop.token()));
+    let ran = crate::runtime()?.block_on(machine.run_attached(&grant, &command, &stop.token()));
     let attached = match ran {
         Ok(attached) => attached,
         Err(error) => return Ok(not_run(&error)),

@@ -1,14 +1,16 @@
 //! From the command line, the environment and the configuration to the parts of an agent.
 
 mod flags;
+mod limit;
 mod machine;
 mod model;
 
 use std::{collections::BTreeMap, fs, iter, num::NonZeroU64, path::PathBuf, sync::Arc, time::Duration};
 
 use windlass::{
-    Agent, AgentBuilder, ApprovalPolicy, Budget, EditTools, Family, FileTools, Network, Policy, ShellKind,
-    Toolset, Verdicts, Walls, WebSearch, clean::Secrets, record::Keep, select::BUILTIN,
+    Agent, AgentBuilder, ApprovalPolicy, Budget, EditTools, Family, FileTools, Limits, Network, Policy,
+    Quota, SandboxMode, ShellKind, Toolset, Verdicts, Walls, WebSearch, clean::Secrets, record::Keep,
+    select::BUILTIN,
 };
 
 pub(crate) use self::{machine::home, model::Served};
@@ -18,7 +20,7 @@ use self::{
     machine::{home_in, key, shell_program, variable, variables, working_directory},
 };
 use crate::{
-    args::{Common, ExecOptions, ModelChoice},
+    args::{Common, ExecOptions, LimitChoice, ModelChoice},
     config::{self, Config, Flag, Loaded, Sources},
     policy,
     problem::Problem,
@@ -32,6 +34,8 @@ pub(crate) struct Setup {
     pub(crate) cwd: PathBuf,
     /// The provider where the configuration names none.
     usual_provider: &'static str,
+    /// What each command may use.
+    quota: Quota,
 }
 
 impl Setup {
@@ -59,7 +63,21 @@ impl Setup {
         let sources =
             Sources { home: &home, cwd: &cwd, variable: &variable, overrides: &common.config, flags: &flags };
         let loaded = config::load(&sources).map_err(|error| Problem::usage(error.to_string()))?;
-        Ok(Self { loaded, home, cwd, usual_provider: "openai" })
+        Ok(Self { loaded, home, cwd, usual_provider: "openai", quota: Quota::default() })
+    }
+
+    /// The same, with limits for commands. One that nothing would keep is no limit.
+    pub(crate) fn limited(self, choice: &LimitChoice) -> Result<Self, Problem> {
+        let quota = limit::parse(&choice.limit)?;
+        let mode = self.config().sandbox_mode;
+        let has_walls = matches!(mode, SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite);
+        if !has_walls && quota != quota.without_walls() {
+            let mode = mode.name();
+            return Err(Problem::usage(format!(
+                "--limit: with the sandbox `{mode}` nothing keeps limits but `wall_s` and `out_kb`"
+            )));
+        }
+        Ok(Self { quota, ..self })
     }
 
     fn config(&self) -> &Config {
@@ -196,6 +214,7 @@ impl Setup {
             approval,
             sandbox: self.config().sandbox_mode,
             walls: self.walls(),
+            limits: Limits { quota: self.quota, ..Limits::default() },
             ..Policy::default()
         }
     }

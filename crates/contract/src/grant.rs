@@ -175,7 +175,7 @@ pub struct Limits {
     pub default_time: Duration,
     /// Bytes of output kept in memory, half from the start and half from the end.
     pub output_bytes: usize,
-    /// What the kernel counts.
+    /// What it may use.
     #[serde(default)]
     pub quota: Quota,
 }
@@ -201,9 +201,26 @@ pub struct Quota {
     /// Open files, each process for itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_files: Option<u64>,
+    /// Seconds by the clock, whatever a call asks for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wall_seconds: Option<u64>,
+    /// What it prints.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_bytes: Option<u64>,
 }
 
 impl Quota {
+    /// What is kept without walls, too: by who waits for a command and reads what it prints.
+    #[must_use]
+    pub fn without_walls(&self) -> Self {
+        Self { wall_seconds: self.wall_seconds, output_bytes: self.output_bytes, ..Self::default() }
+    }
+
+    /// The longest a command may take.
+    pub fn wall(&self) -> Duration {
+        self.wall_seconds.map_or(Duration::MAX, Duration::from_secs)
+    }
+
     /// Whether nothing is limited.
     pub fn is_none(&self) -> bool {
         *self == Self::default()

@@ -117,7 +117,7 @@ pub enum Facts {
     /// A command ran.
     Command(CommandFacts),
     /// A command ran or still runs, as a session.
-    Session(SessionFacts),
+    Session(Box<SessionFacts>),
 }
 
 impl Facts {

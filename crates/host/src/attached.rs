@@ -13,9 +13,10 @@ use std::{
 };
 
 use tokio_util::sync::CancellationToken;
-use windlass_contract::{Denial, Effects, Exit, Held, HostError, Layer, Proof};
+use windlass_contract::{Denial, Exit, Held, HostError};
 
 use crate::{
+    denials,
     enclosure::Enclosure,
     job::Halts,
     keeper::{Keeper, Order},
@@ -26,7 +27,7 @@ use crate::{
 
 /// How the standard descriptors are passed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Streams {
+pub(crate) enum Streams {
     /// As they are.
     Inherited,
     /// The outputs through this process, which ends the command when they exceed so many bytes together.
@@ -71,13 +72,7 @@ impl Streams {
             if exit != Exit::TimedOut && !cancel.is_cancelled() {
                 exit = Exit::KILLED;
             }
-            denials.push(Denial {
-                layer: Layer::Limit,
-                what: "output".to_owned(),
-                rule: "the limit on output was reached, and the command was ended".to_owned(),
-                need: Effects::none(),
-                proof: Proof::Observed,
-            });
+            denials.push(denials::limit("output"));
         }
         Ok(Attached { exit, duration: end.duration, killed: end.killed, denials, held: end.held })
     }

@@ -28,13 +28,6 @@ const ABOUT_NETWORK: [&str; 6] = [
 
 /// What the first process of a sandbox and the way of dying tell for certain.
 pub(crate) fn observed(exit: Exit, words: &LastWords) -> Vec<Denial> {
-    let limit = |what: &str| Denial {
-        layer: Layer::Limit,
-        what: what.to_owned(),
-        rule: format!("the limit on {what} was reached, and the command was ended"),
-        need: Effects::none(),
-        proof: Proof::Observed,
-    };
     let by_signal = match exit {
         Exit::Signal(libc::SIGXCPU) => Some("processor time"),
         Exit::Signal(libc::SIGXFSZ) => Some("file size"),
@@ -52,6 +45,17 @@ pub(crate) fn observed(exit: Exit, words: &LastWords) -> Vec<Denial> {
         ..limit(what)
     });
     words.over.into_iter().chain(by_signal).map(limit).chain(held_back).chain(refused).collect()
+}
+
+/// That a command was ended at a limit.
+pub(crate) fn limit(what: &str) -> Denial {
+    Denial {
+        layer: Layer::Limit,
+        what: what.to_owned(),
+        rule: format!("the limit on {what} was reached, and the command was ended"),
+        need: Effects::none(),
+        proof: Proof::Observed,
+    }
 }
 
 /// What a failed command's last words hint at. A path counts only if the walls would really not let it be written.

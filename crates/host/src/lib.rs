@@ -68,7 +68,7 @@ mod sys;
 mod temporary;
 mod window;
 
-pub use attached::{Attached, Streams};
+pub use attached::Attached;
 pub use doctor::{Diagnosis, Missing};
 pub use files::commit::note::{Mended, mend};
 pub use machine::Machine;

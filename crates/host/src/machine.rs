@@ -140,11 +140,12 @@ impl Machine {
         &self,
         grant: &Grant,
         command: &Command,
-        streams: Streams,
         cancel: &CancellationToken,
     ) -> Result<Attached, HostError> {
         let program = Program::new(command, &self.environment, grant.cwd())?;
-        let time_limit = command.time_limit.unwrap_or(Duration::MAX);
+        let quota = &grant.limits().quota;
+        let time_limit = command.time_limit.unwrap_or(Duration::MAX).min(quota.wall());
+        let streams = quota.output_bytes.map_or(Streams::Inherited, Streams::Limited);
         streams.run(program, self.enclosure(grant), time_limit, &self.keeper, cancel).await
     }
 
@@ -269,13 +270,18 @@ impl Host for Commands {
     ) -> BoxFuture<'a, Result<Finished, HostError>> {
         Box::pin(async move {
             let spending = &self.machine.spending;
-            let left = spending.left()?;
+            let (left, quota) = (spending.left()?, &self.limits.quota);
             let _meter = spending.wall.count();
             let run = process::Run {
                 program: Program::new(command, &self.machine.environment, &self.cwd)?.directly(command)?,
                 enclosure: self.enclosure.clone(),
-                time_limit: command.time_limit.unwrap_or(self.limits.default_time).min(left),
+                time_limit: command
+                    .time_limit
+                    .unwrap_or(self.limits.default_time)
+                    .min(left)
+                    .min(quota.wall()),
                 kept: self.kept(),
+                output_limit: quota.output_bytes,
                 cpu: spending.cpu.count_later(),
                 output,
             };
@@ -299,7 +305,8 @@ impl Host for Commands {
     ) -> BoxFuture<'a, Result<Arc<dyn Session>, HostError>> {
         Box::pin(async move {
             let spending = &self.machine.spending;
-            let time_left = spending.left()?;
+            let quota = &self.limits.quota;
+            let time_left = spending.left()?.min(quota.wall());
             let opening = Opening {
                 program: Program::new(command, &self.machine.environment, &self.cwd)?.directly(command)?,
                 enclosure: self.enclosure.clone(),
@@ -307,6 +314,7 @@ impl Host for Commands {
                 window: self.machine.window.clone(),
                 kept: self.kept(),
                 time_left,
+                output_limit: quota.output_bytes,
                 wall: spending.wall.count(),
                 cpu: spending.cpu.count_later(),
                 output,

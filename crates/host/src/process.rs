@@ -42,6 +42,8 @@ pub(crate) struct Run<'a> {
     pub(crate) enclosure: Enclosure,
     pub(crate) time_limit: Duration,
     pub(crate) kept: Kept,
+    /// How much it may print; it is ended when it prints more.
+    pub(crate) output_limit: Option<u64>,
     pub(crate) cpu: Meter,
     pub(crate) output: &'a (dyn Fn(&[u8]) + Send + Sync),
 }
@@ -59,7 +61,7 @@ impl Run<'_> {
         let error = writer.try_clone().map_err(lost)?;
         let input = File::open("/dev/null").map_err(lost)?.into();
         let stdio = Stdio { input, output: writer, error };
-        let mut capture = Capture::new(reader, &self.kept, self.output);
+        let mut capture = Capture::new(reader, &self.kept, self.output_limit, self.output);
         let order = Order { program: self.program, stdio, enclosure: self.enclosure };
         let end = attend(order, self.time_limit, keeper, cancel, Streams::Captured(&mut capture)).await?;
         self.cpu.settle(end.cpu);
@@ -140,13 +142,17 @@ pub(crate) async fn stay(
         forced = stop => Some(forced),
         ended = follow(child, capture.as_deref_mut()) => {
             ended?;
-            None
+            is_over(capture.as_deref()).then_some(Exit::KILLED)
         }
     };
     let duration = begun.elapsed();
-    let ended = wind_up(child, capture, forced).await?;
+    let ended = wind_up(child, capture.as_deref_mut(), forced).await?;
+    let over = is_over(capture.as_deref());
+    // Whether it was still there to be killed or had just ended is a matter of luck, which nobody should build on.
+    let forced = forced.or(over.then_some(Exit::KILLED));
     let exit = forced.or(ended.exit).ok_or(io::ErrorKind::WouldBlock)?;
     let mut denials = denials::observed(exit, &ended.words);
+    denials.extend(over.then(|| denials::limit("output")));
     denials.extend(child.inspect().await);
     let held = Some(child.held().clone());
     Ok(End { exit, duration, cpu: ended.words.cpu, killed: ended.words.killed, denials, held })
@@ -167,7 +173,11 @@ pub(crate) async fn stop(time_limit: Duration, cancel: &CancellationToken) -> Ex
     }
 }
 
-/// Reads until the child has ended, which may be before or after it has closed its outputs.
+fn is_over(capture: Option<&Capture<'_>>) -> bool {
+    capture.is_some_and(|capture| capture.left.is_none())
+}
+
+/// Reads until the child has ended, which may be before or after it has closed its outputs, or has printed too much.
 async fn follow(child: &Child, capture: Option<&mut Capture<'_>>) -> io::Result<()> {
     let Some(capture) = capture else { return child.ended().await };
     let mut ended = pin!(child.ended());
@@ -176,7 +186,7 @@ async fn follow(child: &Child, capture: Option<&mut Capture<'_>>) -> io::Result<
         result = &mut ended => return result,
         result = capture.read_to_end() => result?,
     }
-    ended.await
+    if is_over(Some(capture)) { Ok(()) } else { ended.await }
 }
 
 /// Takes what is left to read, and leaves no process behind: everyone is asked to end, and after a grace killed.
@@ -209,6 +219,8 @@ pub(crate) struct Capture<'a> {
     pipe: pipe::Receiver,
     chunk: Box<[u8]>,
     kept: &'a Kept,
+    /// How much it may still print; nothing once it has printed more.
+    left: Option<u64>,
     output: &'a (dyn Fn(&[u8]) + Send + Sync),
 }
 
@@ -216,26 +228,32 @@ impl<'a> Capture<'a> {
     pub(crate) fn new(
         pipe: pipe::Receiver,
         kept: &'a Kept,
+        limit_bytes: Option<u64>,
         output: &'a (dyn Fn(&[u8]) + Send + Sync),
     ) -> Self {
-        Self { pipe, chunk: vec![0; CHUNK_BYTES].into(), kept, output }
+        let left = Some(limit_bytes.unwrap_or(u64::MAX));
+        Self { pipe, chunk: vec![0; CHUNK_BYTES].into(), kept, left, output }
     }
 
-    /// Reads until nobody can write any more. Dropping the future between two reads loses nothing.
+    /// Reads until nobody can write any more, or too much was written. Dropping the future between two reads loses nothing.
     async fn read_to_end(&mut self) -> io::Result<()> {
-        loop {
+        while let Some(left) = self.left {
             self.kept.ready().await;
             let length = match self.pipe.read(&mut self.chunk).await {
                 // How a terminal says that nobody has it open any more.
                 Err(error) if error.raw_os_error() == Some(libc::EIO) => 0,
                 read => read?,
             };
-            let Some(bytes) = self.chunk.get(..length).filter(|bytes| !bytes.is_empty()) else {
-                return Ok(());
-            };
+            if length == 0 {
+                break;
+            }
+            self.left = left.checked_sub(length as u64);
+            let allowed = usize::try_from(left).map_or(length, |left| left.min(length));
+            let bytes = self.chunk.get(..allowed).unwrap_or_default();
             // Kept before it is passed on: whoever hears of it may take it at once.
             self.kept.push(bytes);
             (self.output)(bytes);
         }
+        Ok(())
     }
 }

@@ -47,8 +47,9 @@ pub(crate) struct Opening {
     pub(crate) keyboard: Keyboard,
     pub(crate) window: Window,
     pub(crate) kept: Kept,
-    /// How long it may go on.
+    /// How long it may go on, and how much it may print.
     pub(crate) time_left: Duration,
+    pub(crate) output_limit: Option<u64>,
     pub(crate) wall: Meter,
     pub(crate) cpu: Meter,
     pub(crate) output: Listener,
@@ -57,7 +58,8 @@ pub(crate) struct Opening {
 impl Opening {
     /// Starts it.
     pub(crate) async fn start(self, keeper: &Keeper) -> Result<Running, HostError> {
-        let Self { program, enclosure, keyboard, window, kept, time_left, wall, cpu, output } = self;
+        let Self { program, enclosure, keyboard, window, kept, time_left, output_limit, wall, cpu, output } =
+            self;
         let line = program.line();
         let streams = Streams::open(keyboard, &window);
         let streams =
@@ -74,6 +76,7 @@ impl Opening {
             seen: Arc::clone(&seen),
             end: end.clone(),
             time_left,
+            output_limit,
             wall,
             cpu,
             output,
@@ -159,6 +162,7 @@ struct Attendant {
     seen: Arc<Seen>,
     end: CancellationToken,
     time_left: Duration,
+    output_limit: Option<u64>,
     /// Counts until this is over.
     wall: Meter,
     cpu: Meter,
@@ -168,12 +172,12 @@ struct Attendant {
 impl Attendant {
     /// Reads until the end, and leaves nothing behind.
     async fn attend(self) {
-        let Self { mut child, reader, frame, seen, end, time_left, wall, cpu, output } = self;
+        let Self { mut child, reader, frame, seen, end, time_left, output_limit, wall, cpu, output } = self;
         let pass_on = |bytes: &[u8]| {
             seen.progress.send_modify(|progress| progress.printed_bytes += bytes.len() as u64);
             output(bytes);
         };
-        let mut capture = Capture::new(reader, &seen.kept, &pass_on);
+        let mut capture = Capture::new(reader, &seen.kept, output_limit, &pass_on);
         let stop = process::stop(time_left, &end);
         let stay = process::stay(&mut child, Instant::now(), stop, Some(&mut capture));
         let end = match frame {

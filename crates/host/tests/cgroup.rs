@@ -25,6 +25,8 @@ const NONE: Quota = Quota {
     file_bytes: None,
     disk_bytes: None,
     open_files: None,
+    wall_seconds: None,
+    output_bytes: None,
 };
 
 /// Whether this process may divide its cgroup; says so if not.

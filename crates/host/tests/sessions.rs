@@ -16,8 +16,8 @@ use std::{
 use tempfile::TempDir;
 use tokio::time::timeout;
 use windlass_contract::{
-    Command, Confinement, Effects, Ended, Exit, Grant, Host, HostError, Keyboard, Limits, Rung, Sandbox,
-    Session, Walls, Whole,
+    Command, Confinement, Effects, Ended, Exit, Grant, Host, HostError, Keyboard, Limits, Quota, Rung,
+    Sandbox, Session, Walls, Whole,
 };
 use windlass_host::{Machine, Window};
 
@@ -162,6 +162,21 @@ impl Talk {
 }
 
 const SHELL: [&str; 4] = ["bash", "--norc", "--noprofile", "-i"];
+
+#[tokio::test]
+async fn time_and_output_of_a_session_can_be_limited() {
+    for world in World::all() {
+        let open =
+            |quota, argv| world.try_open(Limits { quota, ..Limits::default() }, Keyboard::Absent, argv);
+        let output = Quota { output_bytes: Some(4), ..Quota::default() };
+        let (ended, said) = open(output, &["yes"]).await.unwrap().end().await;
+        assert_eq!((ended.exit, said.as_str()), (Exit::KILLED, "y\ny\n"), "{:?}", world.rung);
+        assert_eq!(ended.denials.len(), 1, "{:?}: {:?}", world.rung, ended.denials);
+        let time = Quota { wall_seconds: Some(1), ..Quota::default() };
+        let (ended, _) = open(time, &["sleep", "60"]).await.unwrap().end().await;
+        assert_eq!(ended.exit, Exit::TimedOut, "{:?}", world.rung);
+    }
+}
 
 #[tokio::test]
 async fn what_is_typed_is_read_and_what_is_printed_is_heard() {

@@ -407,7 +407,7 @@ mod tests {
 
     #[test]
     fn a_running_session_is_no_failure_and_its_receipt_says_what_holds_it() {
-        let facts = Facts::Session(SessionFacts {
+        let facts = Facts::Session(Box::new(SessionFacts {
             session: 1000,
             started: false,
             chunk: "000000".into(),
@@ -419,7 +419,7 @@ mod tests {
             killed: Vec::new(),
             denials: Vec::new(),
             held: Some(Held::by(Rung::Namespaces)),
-        });
+        }));
         let output = Output { facts, most_tokens: Some(1), ..Output::from("123456789") };
         let receipt = Receipt { held: Some(Held::by(Rung::InProcess)), ..Receipt::default() };
         let outcome = Shaper { budget: Budget::Bytes(8), ..Shaper::default() }.shape(

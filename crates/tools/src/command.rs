@@ -151,7 +151,9 @@ fn result(finished: Finished) -> Output {
         Exit::TimedOut => {
             format!("command timed out after {} milliseconds\n{text}", finished.duration.as_millis())
         }
-        Exit::Signal(signal) => ended_by(signal, &text),
+        Exit::Signal(signal) => {
+            format!("execution error: {}\nOutput:\n{text}", ended_by(signal, &finished.denials))
+        }
     };
     let missing = finished.gap.map_or(0, |(_, missing)| missing);
     let facts = CommandFacts {
@@ -165,8 +167,11 @@ fn result(finished: Finished) -> Output {
     Output { facts: Facts::Command(facts), ..Output::from(text) }
 }
 
-/// A program that was killed has often said why before.
-fn ended_by(signal: i32, output: &str) -> String {
+/// What ended a command: the limit it met, or the signal with what it means.
+fn ended_by(signal: i32, denials: &[Denial]) -> String {
+    if let Some(limit) = denials.iter().find(|denial| denial.layer == Layer::Limit) {
+        return limit.rule.clone();
+    }
     let meaning = match signal {
         4 => " (SIGILL): it has code this machine cannot run",
         6 => " (SIGABRT): it gave up by itself",
@@ -176,7 +181,7 @@ fn ended_by(signal: i32, output: &str) -> String {
         15 => " (SIGTERM): something else told it to end",
         _ => "",
     };
-    format!("execution error: the command was ended by signal {signal}{meaning}\nOutput:\n{output}")
+    format!("the command was ended by signal {signal}{meaning}")
 }
 
 /// An error of the host as the model should read it: what, where, what to do.

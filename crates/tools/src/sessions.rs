@@ -231,7 +231,11 @@ impl Started {
             denials,
             held: Some(self.session.held()),
         };
-        Ok(Output { facts: Facts::Session(facts), most_tokens: Some(view.most_tokens), ..Output::from(text) })
+        Ok(Output {
+            facts: Facts::Session(Box::new(facts)),
+            most_tokens: Some(view.most_tokens),
+            ..Output::from(text)
+        })
     }
 
     async fn follow(&self, seen: &mut Seen, view: View, cx: &Cx) -> Result<(), ToolError> {

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::LimitChoice;
+
 const PROBE_EXIT_CODES: &str = "\
 Exit codes:
   0    the model calls tools, in the way that is recommended
@@ -62,6 +64,8 @@ pub(crate) struct ExecOptions {
     /// End the turn after so many tokens (exit code 4).
     #[arg(long, value_name = "TOKENS", global = true)]
     pub(crate) token_limit: Option<u64>,
+    #[command(flatten)]
+    pub(crate) limits: LimitChoice,
     /// Accepted for compatibility: Windlass does not need a git repository to be safe.
     #[arg(long = "skip-git-repo-check", hide = true, global = true)]
     pub(crate) _skip_git_repo_check: bool,
@@ -134,6 +138,8 @@ pub(crate) struct Call {
     /// Tools of your own, as programs (see docs/tools.md).
     #[arg(long, value_name = "FILE")]
     pub(crate) tools: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) limits: LimitChoice,
     /// Print the whole result as JSON.
     #[arg(long, conflicts_with = "markdown")]
     pub(crate) json: bool,

@@ -21,9 +21,8 @@ pub(crate) struct SandboxRun {
     /// A file or directory it may not read. May be repeated.
     #[arg(long, value_name = "PATH")]
     pub(crate) deny_read: Vec<PathBuf>,
-    /// A limit: pids, mem_mb, fsize_mb, disk_mb, out_kb, cpu_s, wall_s or nofile. May be repeated.
-    #[arg(long, value_name = "NAME=NUMBER")]
-    pub(crate) limit: Vec<String>,
+    #[command(flatten)]
+    pub(crate) limits: LimitChoice,
     /// Let it use the network.
     #[arg(long)]
     pub(crate) network: bool,
@@ -33,6 +32,15 @@ pub(crate) struct SandboxRun {
     /// The command and its arguments, after `--`.
     #[arg(required = true, last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
+}
+
+/// What commands may use.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct LimitChoice {
+    /// A limit for each command: pids, mem_mb, fsize_mb, disk_mb, out_kb, cpu_s, wall_s or nofile (see docs/sandbox.md). May
+    /// be repeated.
+    #[arg(long, value_name = "NAME=NUMBER", global = true)]
+    pub(crate) limit: Vec<String>,
 }
 
 /// Take secrets out of text.

@@ -31,6 +31,7 @@ mod interrupt;
 mod judge;
 #[cfg(test)]
 mod kill;
+mod limits;
 #[cfg(test)]
 mod models;
 #[cfg(test)]

@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn a_session_says_how_it_is_before_what_it_printed() {
         let session = |exit, waits_for_input| {
-            Facts::Session(SessionFacts {
+            Facts::Session(Box::new(SessionFacts {
                 session: 4711,
                 started: true,
                 chunk: "3fa9c1".into(),
@@ -180,7 +180,7 @@ mod tests {
                 killed: Vec::new(),
                 denials: Vec::new(),
                 held: None,
-            })
+            }))
         };
         assert_eq!(
             shown(Format::Session, session(Some(Exit::Code(3)), false), "ok\n", None),

@@ -134,6 +134,22 @@ async fn a_crash_keeps_its_facts_and_the_last_words() {
 }
 
 #[tokio::test]
+async fn a_command_that_a_limit_ended_is_told_which() {
+    let limit = Denial {
+        layer: Layer::Limit,
+        what: "memory".to_owned(),
+        rule: "the limit on memory was reached, and the command was ended".to_owned(),
+        need: Effects::none(),
+        proof: Proof::Observed,
+    };
+    let ended = Finished { denials: vec![limit], ..finished(Exit::KILLED, b"half") };
+    assert_eq!(
+        Content::join(&answers(Ok(ended)).await.unwrap().content),
+        "execution error: the limit on memory was reached, and the command was ended\nOutput:\nhalf"
+    );
+}
+
+#[tokio::test]
 async fn a_command_for_which_no_time_is_left_is_denied_by_the_limit() {
     let limit = Duration::from_secs(600);
     for error in [HostError::TimeUsedUp { limit }, HostError::CpuUsedUp { limit }] {

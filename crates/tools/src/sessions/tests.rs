@@ -38,7 +38,7 @@ impl Desk {
         let ready = self.tool(name).prepare(&Input::Json(input.to_owned()))?;
         let output = ready.run(&self.cx).await?;
         let Facts::Session(facts) = output.facts else { panic!("{:?}", output.facts) };
-        Ok((Content::join(&output.content), facts, begun.elapsed().as_millis()))
+        Ok((Content::join(&output.content), *facts, begun.elapsed().as_millis()))
     }
 
     async fn exec(&self, input: &str) -> (String, SessionFacts, u128) {

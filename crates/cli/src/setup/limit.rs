@@ -4,19 +4,11 @@ use windlass::Quota;
 
 use crate::problem::Problem;
 
-/// All limits a person can set.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Limits {
-    pub(crate) quota: Quota,
-    pub(crate) output_bytes: Option<u64>,
-    pub(crate) wall_seconds: Option<u64>,
-}
-
 const KNOWN: &str = "pids, mem_mb, fsize_mb, disk_mb, out_kb, cpu_s, wall_s, nofile";
 
 /// Reads limits; the last of a name counts.
-pub(crate) fn parse(settings: &[String]) -> Result<Limits, Problem> {
-    let mut limits = Limits::default();
+pub(super) fn parse(settings: &[String]) -> Result<Quota, Problem> {
+    let mut limits = Quota::default();
     for setting in settings {
         let (name, number) = setting
             .split_once('=')
@@ -27,12 +19,12 @@ pub(crate) fn parse(settings: &[String]) -> Result<Limits, Problem> {
         let kilo = Some(number.saturating_mul(1024));
         let mega = Some(number.saturating_mul(1024 * 1024));
         match name {
-            "pids" => limits.quota.processes = Some(number),
-            "mem_mb" => limits.quota.memory_bytes = mega,
-            "fsize_mb" => limits.quota.file_bytes = mega,
-            "disk_mb" => limits.quota.disk_bytes = mega,
-            "cpu_s" => limits.quota.cpu_seconds = Some(number),
-            "nofile" => limits.quota.open_files = Some(number),
+            "pids" => limits.processes = Some(number),
+            "mem_mb" => limits.memory_bytes = mega,
+            "fsize_mb" => limits.file_bytes = mega,
+            "disk_mb" => limits.disk_bytes = mega,
+            "cpu_s" => limits.cpu_seconds = Some(number),
+            "nofile" => limits.open_files = Some(number),
             "out_kb" => limits.output_bytes = kilo,
             "wall_s" => limits.wall_seconds = Some(number),
             _ => {
@@ -49,15 +41,15 @@ pub(crate) fn parse(settings: &[String]) -> Result<Limits, Problem> {
 mod tests {
     use super::*;
 
-    fn parsed(settings: &[&str]) -> Result<Limits, String> {
+    fn parsed(settings: &[&str]) -> Result<Quota, String> {
         let settings: Vec<_> = settings.iter().map(ToString::to_string).collect();
         parse(&settings).map_err(|problem| problem.message)
     }
 
     #[test]
     fn units_are_in_the_names() {
-        let quota = Quota { memory_bytes: Some(2 << 20), processes: Some(5), ..Quota::default() };
-        let expected = Limits { quota, output_bytes: Some(3 << 10), wall_seconds: Some(4) };
+        let memory_and_pids = Quota { memory_bytes: Some(2 << 20), processes: Some(5), ..Quota::default() };
+        let expected = Quota { output_bytes: Some(3 << 10), wall_seconds: Some(4), ..memory_and_pids };
         assert_eq!(parsed(&["mem_mb=2", "out_kb=3", "wall_s=9", "wall_s=4", "pids=5"]), Ok(expected));
     }
 
