@@ -26,57 +26,54 @@ struct Wrapper {
     long: &'static str,
     /// How many operands come before the command.
     operands: usize,
-    /// Whether it changes nothing about what the command does.
+    /// Whether it changes nothing about what the command does: it only limits or measures.
     plain: bool,
 }
 
+/// In the order of their names, for being looked up in.
 const WRAPPERS: &[Wrapper] = &[
-    // Harmless around what is harmless: they only limit or measure.
-    wrapper("timeout", "ks", "kill-after signal", 1).plain(),
-    wrapper("time", "", "", 0).plain(),
-    wrapper("nice", "n", "adjustment", 0),
-    wrapper("ionice", "cnpPu", "class classdata pid", 0),
-    wrapper("nohup", "", "", 0),
-    wrapper("setsid", "", "", 0),
-    wrapper("stdbuf", "ioe", "input output error", 0),
-    wrapper("unbuffer", "", "", 0),
+    wrapper("builtin", "", "", 0),
+    wrapper("busybox", "", "", 0),
     wrapper("caffeinate", "tw", "", 0),
+    wrapper("chroot", "", "userspec groups", 1),
     wrapper("chrt", "", "", 1),
-    wrapper("taskset", "", "", 1),
-    wrapper("prlimit", "p", "pid", 0),
-    wrapper("firejail", "", "", 0),
+    wrapper("command", "", "", 0),
+    wrapper("coproc", "", "", 0),
+    wrapper("doas", "uC", "", 0),
+    wrapper("entr", "", "", 0),
+    wrapper("env", "uCS", "unset chdir split-string", 0),
+    wrapper("exec", "a", "", 0),
     wrapper("fakeroot", "ils", "", 0),
+    wrapper("firejail", "", "", 0),
+    wrapper("flock", "wEc", "timeout conflict-exit-code command", 1),
+    wrapper("ionice", "cnpPu", "class classdata pid", 0),
+    wrapper("ltrace", "aeEonpsSux", "output", 0),
+    wrapper("nice", "n", "adjustment", 0),
+    wrapper("nocorrect", "", "", 0),
+    wrapper("noglob", "", "", 0),
+    wrapper("nohup", "", "", 0),
+    wrapper("nsenter", "tSGrw", "target setuid setgid", 0),
+    wrapper("parallel", "jIS", "jobs sshlogin", 0),
+    wrapper("pkexec", "", "user", 0),
+    wrapper("prlimit", "p", "pid", 0),
     wrapper("proxychains", "f", "", 0),
     wrapper("proxychains4", "f", "", 0),
-    wrapper("systemd-run", "puHMt", "property unit host machine description", 0),
-    wrapper("unshare", "RGSwl", "root wd setgid setuid", 0),
-    wrapper("nsenter", "tSGrw", "target setuid setgid", 0),
-    wrapper("chroot", "", "userspec groups", 1),
-    wrapper("watch", "ndq", "interval", 0),
-    wrapper("strace", "aeEIoOpPsSuUX", "attach trace output user", 0),
-    wrapper("ltrace", "aeEonpsSux", "output", 0),
-    // Run as someone else.
-    wrapper("sudo", "ugpCrtThDRU", "user group prompt close-from role type host chdir chroot other-user", 0),
-    wrapper("doas", "uC", "", 0),
     wrapper("runuser", "ugG", "user group supp-group", 0),
-    wrapper("pkexec", "", "user", 0),
-    wrapper("env", "uCS", "unset chdir split-string", 0),
-    // The shell's own.
-    wrapper("command", "", "", 0),
-    wrapper("builtin", "", "", 0),
-    wrapper("exec", "a", "", 0),
-    wrapper("coproc", "", "", 0),
-    wrapper("noglob", "", "", 0),
-    wrapper("nocorrect", "", "", 0),
-    wrapper("busybox", "", "", 0),
-    wrapper("toybox", "", "", 0),
-    // Many times, with more words.
-    wrapper("xargs", "adEILnPsR", "arg-file delimiter eof replace max-lines max-args max-procs max-chars", 0),
-    wrapper("parallel", "jIS", "jobs sshlogin", 0),
-    wrapper("flock", "wEc", "timeout conflict-exit-code command", 1),
-    wrapper("entr", "", "", 0),
-    wrapper("ssh", "bcDEeFIiJLlmOopQRSWw", "", 1),
     wrapper("script", "cEIoOmB", "command", 0),
+    wrapper("setsid", "", "", 0),
+    wrapper("ssh", "bcDEeFIiJLlmOopQRSWw", "", 1),
+    wrapper("stdbuf", "ioe", "input output error", 0),
+    wrapper("strace", "aeEIoOpPsSuUX", "attach trace output user", 0),
+    wrapper("sudo", "ugpCrtThDRU", "user group prompt close-from role type host chdir chroot other-user", 0),
+    wrapper("systemd-run", "puHMt", "property unit host machine description", 0),
+    wrapper("taskset", "", "", 1),
+    wrapper("time", "", "", 0).plain(),
+    wrapper("timeout", "ks", "kill-after signal", 1).plain(),
+    wrapper("toybox", "", "", 0),
+    wrapper("unbuffer", "", "", 0),
+    wrapper("unshare", "RGSwl", "root wd setgid setuid", 0),
+    wrapper("watch", "ndq", "interval", 0),
+    wrapper("xargs", "adEILnPsR", "arg-file delimiter eof replace max-lines max-args max-procs max-chars", 0),
 ];
 
 const fn wrapper(name: &'static str, short: &'static str, long: &'static str, operands: usize) -> Wrapper {
@@ -145,7 +142,7 @@ pub(crate) fn command(words: &[Word]) -> Option<Range<usize>> {
 
 /// What comes after a wrapper and all that is its own.
 fn wrapped(name: &str, words: &[Word]) -> Option<Inner> {
-    let wrapper = WRAPPERS.iter().find(|wrapper| wrapper.name == name)?;
+    let wrapper = find(name)?;
     let start = wrapper.start(words);
     // `command -v` only says where a program is.
     let asks =
@@ -155,7 +152,11 @@ fn wrapped(name: &str, words: &[Word]) -> Option<Inner> {
 
 /// Whether a program is there to run others.
 pub(crate) fn is_wrapper(name: &str) -> bool {
-    WRAPPERS.iter().any(|wrapper| wrapper.name == name) || matches!(name, "su" | "ssh")
+    find(name).is_some() || name == "su"
+}
+
+fn find(name: &str) -> Option<&'static Wrapper> {
+    WRAPPERS.binary_search_by_key(&name, |wrapper| wrapper.name).ok().map(|at| &WRAPPERS[at])
 }
 
 /// The name of a program without its directory.
@@ -283,6 +284,11 @@ mod tests {
             Inner::Script { text, plain, .. } => format!("'{text}'{}", if plain { "!" } else { "" }),
         };
         open(words).into_iter().map(show).collect()
+    }
+
+    #[test]
+    fn every_wrapper_is_found() {
+        assert!(WRAPPERS.is_sorted_by_key(|wrapper| wrapper.name));
     }
 
     #[test]

@@ -12,8 +12,8 @@ pub(super) struct Name<'a> {
 impl<'a> Name<'a> {
     pub(super) fn new(text: &'a str) -> Self {
         let upper = text.bytes().any(|byte| byte.is_ascii_uppercase() || !byte.is_ascii());
-        let text = if upper { Cow::Owned(text.to_lowercase()) } else { Cow::Borrowed(text) };
-        Self { wild: text.contains(['*', '?', '[']), text }
+        let wild = text.bytes().any(|byte| matches!(byte, b'*' | b'?' | b'['));
+        Self { wild, text: if upper { Cow::Owned(text.to_lowercase()) } else { Cow::Borrowed(text) } }
     }
 
     /// Whether it is a wildcard.
