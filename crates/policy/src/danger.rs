@@ -1,6 +1,7 @@
 //! Commands that destroy, give away or take over. Found by suspicion: words that are unclear count as what they look like.
 
 mod files;
+mod git;
 mod network;
 mod system;
 mod table;
@@ -52,7 +53,8 @@ impl Danger {
 /// The worst that can be said about one command by its own words.
 pub(crate) fn of_command(words: &[Word], places: &Places) -> Option<Danger> {
     let call = Call::new(words, places)?;
-    let found = [table::find(&call), files::find(&call), system::find(&call), network::find(&call)];
+    let found =
+        [table::find(&call), git::find(&call), files::find(&call), system::find(&call), network::find(&call)];
     worst(found.into_iter().flatten())
 }
 

@@ -6,14 +6,22 @@ mod wildcard;
 
 use std::sync::LazyLock;
 
-use names::{DEVICES, EXTENSIONS, FILES, FRAGMENTS, HARMLESS, HIDDEN, NAMED, OTHERS, PROC, WIDE};
+use names::{DEVICES, EXTENSIONS, FILES, FRAGMENTS, HARMLESS, HIDDEN, NAMED, OTHERS, PROC, TOOLS, WIDE};
 use patterns::Patterns;
 use wildcard::Name;
 
 use crate::path::Places;
 
-/// Why reading a file by this name may show a secret. `glob`: the name is a wildcard.
+/// Why reading a file by this name may show a secret: it is kept there, or the file is among a user's settings, where
+/// every program has its own way of keeping one. `glob`: the name is a wildcard.
 pub(crate) fn in_contents(text: &str, glob: bool, places: &Places) -> Option<String> {
+    let setting = || candidates(text).find(|path| places.resolve(path).any(|path| is_setting(&path)));
+    kept_in(text, glob, places)
+        .or_else(|| setting().map(|path| format!("`{path}` is a user's own, and may hold secrets")))
+}
+
+/// Why a file by this name is known for holding secrets. `glob`: the name is a wildcard.
+pub(crate) fn kept_in(text: &str, glob: bool, places: &Places) -> Option<String> {
     let found = candidates(text).find(|path| {
         places.resolve(path).any(|path| {
             let path = Path::new(&path);
@@ -49,6 +57,15 @@ pub(crate) fn in_everything_below(text: &str, places: &Places) -> Option<String>
 /// A path, and what may be one inside the word: `HEAD:.env`, `--include=.env`.
 fn candidates(text: &str) -> impl Iterator<Item = &str> {
     std::iter::once(text).chain(text.split([':', '=', ',']).filter(move |part| part.len() < text.len()))
+}
+
+/// Whether a path is hidden in a home directory, and not where the tools of programmers and their sources are.
+fn is_setting(path: &str) -> bool {
+    let below = |home: &str| path.strip_prefix(home);
+    let someones = || ["/home/", "/Users/"].into_iter().find_map(below)?.split_once('/');
+    let name = ["~/", "/root/"].into_iter().find_map(below).or_else(|| someones().map(|(_, rest)| rest));
+    let name = name.and_then(|rest| rest.split('/').next()).unwrap_or_default();
+    name.starts_with('.') && !TOOLS.contains(&name)
 }
 
 fn names(path: &str) -> impl Iterator<Item = &str> {

@@ -38,7 +38,7 @@ fn sends(call: &Call<'_>) -> Option<Danger> {
         _ => return None,
     };
     let secret = uploads.into_iter().find(|text| {
-        text.split(['@', '<', '=', ';']).any(|part| secret::in_contents(part, true, call.places).is_some())
+        text.split(['@', '<', '=', ';']).any(|part| secret::kept_in(part, true, call.places).is_some())
     });
     secret.map(|text| Danger::never(format!("this sends `{text}`, which may hold secrets, away")))
 }
@@ -159,11 +159,11 @@ fn shows_secrets(simple: &Simple, places: &Places) -> bool {
         Some("env" | "printenv" | "export" | "set" | "declare" | "typeset" | "compgen")
     );
     let named =
-        simple.words.iter().skip(1).any(|word| secret::in_contents(&word.text, word.glob, places).is_some());
+        simple.words.iter().skip(1).any(|word| secret::kept_in(&word.text, word.glob, places).is_some());
     environment || named || reads_secrets(simple, places)
 }
 
 fn reads_secrets(simple: &Simple, places: &Places) -> bool {
     let targets = simple.redirects.iter().map(|redirect| &redirect.target);
-    targets.into_iter().any(|target| secret::in_contents(&target.text, target.glob, places).is_some())
+    targets.into_iter().any(|target| secret::kept_in(&target.text, target.glob, places).is_some())
 }

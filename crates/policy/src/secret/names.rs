@@ -58,6 +58,9 @@ pub(super) const OTHERS: &[&str] = &[
     "keychains",
     "etc/ssl/private",
     "etc/ssh",
+    "etc/wpa_supplicant",
+    "etc/openvpn",
+    "var/lib/tailscale",
     "etc/kubernetes",
     "etc/wireguard",
     "etc/sudoers.d",
@@ -92,6 +95,8 @@ pub(super) const FILES: &[&str] = &[
     ".dockercfg",
     ".htpasswd",
     ".vault-token",
+    ".vault_pass*",
+    ".dev.vars",
     ".credentials*",
     ".claude.json",
     ".env",
@@ -203,6 +208,9 @@ pub(super) const NAMED: &[&str] = &[
     "password.*",
     "passwords*",
     "passwd",
+    "vault_pass*",
+    "local.settings.json",
+    "appsettings.production.json",
     "vault.yml",
     "vault.yaml",
     "wp-config.php",
@@ -225,6 +233,34 @@ pub(super) const HARMLESS: &[&str] = &[
     "pub", "example", "sample", "template", "dist", "rs", "py", "js", "ts", "tsx", "jsx", "go", "c", "h",
     "cc", "cpp", "hpp", "java", "kt", "rb", "cs", "swift", "scala", "md", "rst", "html", "css", "vue",
     "svelte", "ex", "exs", "lua", "zig",
+];
+
+/// Hidden places in a home directory that are read for programming: tools, caches, sources of libraries, and how an editor
+/// looks. What is secret there is on the other lists.
+pub(super) const TOOLS: &[&str] = &[
+    ".asdf",
+    ".cabal",
+    ".cache",
+    ".cargo",
+    ".conda",
+    ".emacs.d",
+    ".ghcup",
+    ".gradle",
+    ".ivy2",
+    ".julia",
+    ".local",
+    ".m2",
+    ".npm",
+    ".nvm",
+    ".opam",
+    ".pyenv",
+    ".rbenv",
+    ".rustup",
+    ".sdkman",
+    ".stack",
+    ".tmux.conf",
+    ".vim",
+    ".vimrc",
 ];
 
 /// What may be read below `/proc`: nothing of any process.
