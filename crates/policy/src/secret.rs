@@ -15,23 +15,12 @@ use crate::path::Places;
 /// Why reading a file by this name may show a secret: it is kept there, or the file is among a user's settings, where
 /// every program has its own way of keeping one. `glob`: the name is a wildcard.
 pub(crate) fn in_contents(text: &str, glob: bool, places: &Places) -> Option<String> {
-    let setting = || candidates(text).find(|path| places.resolve(path).any(|path| is_setting(&path)));
-    kept_in(text, glob, places)
-        .or_else(|| setting().map(|path| format!("`{path}` is a user's own, and may hold secrets")))
+    find(text, places, |path| is_setting(path) || is_kept_in(path, glob))
 }
 
 /// Why a file by this name is known for holding secrets. `glob`: the name is a wildcard.
 pub(crate) fn kept_in(text: &str, glob: bool, places: &Places) -> Option<String> {
-    let found = candidates(text).find(|path| {
-        places.resolve(path).any(|path| {
-            let path = Path::new(&path);
-            path.is_special()
-                || path.is_in_directory()
-                || path.is_file()
-                || (glob && path.takes_all_of_a_wide_directory())
-        })
-    });
-    found.map(|path| format!("`{path}` may hold secrets"))
+    find(text, places, |path| is_kept_in(path, glob))
 }
 
 /// Why listing a directory of this name may show where secrets are.
@@ -52,6 +41,19 @@ pub(crate) fn in_everything_below(text: &str, places: &Places) -> Option<String>
         path.is_wide() || path.is_in_directory()
     });
     secret.then(|| format!("there may be secrets somewhere below `{text}`"))
+}
+
+fn find(text: &str, places: &Places, is_secret: impl Fn(&str) -> bool) -> Option<String> {
+    let found = candidates(text).find(|path| places.resolve(path).any(|path| is_secret(&path)));
+    found.map(|path| format!("`{path}` may hold secrets"))
+}
+
+fn is_kept_in(path: &str, glob: bool) -> bool {
+    let path = Path::new(path);
+    path.is_special()
+        || path.is_in_directory()
+        || path.is_file()
+        || (glob && path.takes_all_of_a_wide_directory())
 }
 
 /// A path, and what may be one inside the word: `HEAD:.env`, `--include=.env`.
