@@ -20,6 +20,7 @@ mod option;
 mod place;
 mod rules;
 mod scan;
+mod seen;
 mod spoken;
 mod token;
 mod value;
@@ -35,12 +36,13 @@ use std::{
 
 use self::{
     edit::{Edit, Report},
-    found::{Found, Pending},
+    found::{Found, Next, Pending},
     keys::{Block, Part},
     known::Known,
     labels::Labels,
     line::Line,
     scan::{Hit, SEARCH, Search},
+    seen::{Seen, Unknown},
 };
 
 /// So much of a line is looked at at once.
@@ -107,13 +109,21 @@ pub struct Cleaner {
     rest: Vec<u8>,
     block: Option<Block>,
     pending: Option<Pending>,
+    seen: Seen,
     report: Option<Report>,
 }
 
 impl Cleaner {
     /// A cleaner for one stream, with what the session knows.
     pub fn new(secrets: &Secrets) -> Self {
-        Self { secrets: secrets.clone(), rest: Vec::new(), block: None, pending: None, report: None }
+        Self {
+            secrets: secrets.clone(),
+            rest: Vec::new(),
+            block: None,
+            pending: None,
+            seen: Seen::default(),
+            report: None,
+        }
     }
 
     /// Also remembers what it finds, for [`Cleaner::findings`].
@@ -247,6 +257,9 @@ impl Cleaner {
         let mut foreign = 0;
         let (mut at, mut place, mut line) = (0, 0..0, Line::new(&[]));
         let mut found = Vec::new();
+        self.seen.expect(text.len());
+        // The line that is looked at, if it can be kept.
+        let mut kept = None;
         if let Some(pending) = self.pending.take().filter(|_| !text.is_empty()) {
             self.look_ahead(text, 0, pending, edits);
         }
@@ -261,17 +274,35 @@ impl Cleaner {
             let until = if self.block.is_some() { foreign } else { text.len() };
             let Some((pattern, range)) = search.next(&text[..until], at) else {
                 if until == text.len() {
-                    return;
+                    return self.seen.keep(kept, edits, place.start);
                 }
                 at = until;
                 continue;
             };
             if range.start >= place.end {
+                self.seen.keep(kept.take(), edits, place.start);
                 place = line_after(text, place.end, range.start);
                 line = Line::new(&text[place.clone()]);
+                // In a key, other lines have a say; and what is before the search in its line was of one.
+                if self.block.is_none() && at <= place.start && self.seen.is_worth_asking() {
+                    match self.seen.recall(&line) {
+                        Ok(secrets) => {
+                            let secrets = secrets.iter().flatten();
+                            edits.extend(secrets.map(|found| Edit::secret(found, place.start)));
+                            at = place.end;
+                            continue;
+                        }
+                        Err(hash) => kept = Some(Unknown { hash, edits: edits.len() }),
+                    }
+                }
             }
             let here = range.start - place.start..range.end - place.start;
-            match search.look(pattern, &line, here, &mut found) {
+            let hit = search.look(pattern, &line, here, &mut found);
+            if !matches!(hit, Hit::Next(Next { pending: None, .. })) {
+                // What is in other lines too cannot be told from this one.
+                kept = None;
+            }
+            match hit {
                 Hit::Next(next) => {
                     at = (place.start + next.resume).max(range.start + 1);
                     if let Some(pending) = next.pending {

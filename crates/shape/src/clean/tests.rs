@@ -189,6 +189,20 @@ fn what_two_find_ends_with_a_character() {
 }
 
 #[test]
+fn a_line_that_comes_again_is_cleaned_as_it_was() {
+    let (token, body) = (github(), format!("{FORTY}{}", &FORTY[..24]));
+    let unit = format!(
+        "password: hunter2x\npassword:\n{FORTY}\n{FORTY}\na={token},b={token}\nthe token is not here\n\
+         a={token} b={token} c={token}\n-----BEGIN RSA PRIVATE KEY-----\n{body}\npassword: hunter2x\n\
+         x-----END RSA PRIVATE KEY-----password: hunter2x\n"
+    );
+    let secrets = Secrets::default();
+    let once = secrets.clean(&unit).into_owned();
+    assert!(!once.contains("hunter2x") && !once.contains(&token) && once.contains("not here"), "{once}");
+    assert_eq!(secrets.clean(&unit.repeat(1000)), once.repeat(1000));
+}
+
+#[test]
 fn bytes_that_are_no_text_pass() {
     let bytes = [&b"\0\xff\xfe token=\xf0\x9f\n"[..], &[0xc3; 100], b"\n"].concat();
     assert_eq!(in_pieces(&Secrets::default(), &bytes, &[3]), bytes);
