@@ -1,14 +1,17 @@
 //! A command that stops and goes on with this process, as a shell and its terminal want it.
 //!
 //! The command has a session of its own, so what a terminal sends on Ctrl-Z reaches this process alone. Were only this one
-//! stopped, the command would go on reading what a person types for the shell.
+//! stopped, the command would go on reading what a person types for the shell. For the same reason the terminal stops nobody
+//! who reads from it in the background: here it is noticed, a moment later, and ends as it would have.
 
 use std::{
     convert::Infallible,
-    future::poll_fn,
+    future::{self, poll_fn},
     io,
     task::{Context, Poll},
 };
+#[cfg(target_os = "linux")]
+use std::{os::fd::AsFd, time::Duration};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -16,6 +19,12 @@ use crate::sys::{
     Pid,
     halt::{act_by_default, is_ignored},
 };
+#[cfg(target_os = "linux")]
+use crate::waiting::Watcher;
+
+/// How soon a command in the background that reads from our terminal is noticed.
+#[cfg(target_os = "linux")]
+const LOOK: Duration = Duration::from_millis(20);
 
 /// The wishes that we stop, heard from the moment this is made.
 #[derive(Debug)]
@@ -33,11 +42,18 @@ impl Halts {
     /// it. To be dropped before the command is collected.
     pub(crate) async fn pass_on(mut self, command: Pid) -> Infallible {
         loop {
-            let wish = self.next().await;
+            let wish = tokio::select! {
+                wish = self.next() => wish,
+                () = reads_behind(command), if self.has(libc::SIGTTIN) => libc::SIGTTIN,
+            };
             command.stop_all();
             act_by_default(wish);
             command.continue_all();
         }
+    }
+
+    fn has(&self, wanted: i32) -> bool {
+        self.0.iter().any(|(kind, _)| *kind == wanted)
     }
 
     async fn next(&mut self) -> i32 {
@@ -46,4 +62,25 @@ impl Halts {
         };
         poll_fn(|cx| wished(cx).map_or(Poll::Pending, Poll::Ready)).await
     }
+}
+
+/// Returns when somebody of a command waits for what is typed on our terminal while another job is in its foreground. Only
+/// who was stopped goes to the background, so from the foreground on it need not be looked any more.
+#[cfg(target_os = "linux")]
+async fn reads_behind(command: Pid) {
+    let input = io::stdin().as_fd().try_clone_to_owned();
+    if let Ok(watcher) = input.and_then(|input| Watcher::new(&input, &input)) {
+        while watcher.is_behind() {
+            if watcher.sees_any_wait(&command.all()) {
+                return;
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+    future::pending().await
+}
+
+#[cfg(not(target_os = "linux"))]
+async fn reads_behind(_command: Pid) {
+    future::pending().await
 }

@@ -66,6 +66,8 @@ mod seen;
 mod spending;
 mod sys;
 mod temporary;
+#[cfg(target_os = "linux")]
+mod waiting;
 mod window;
 
 pub use attached::Attached;

@@ -22,6 +22,8 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{BoxFuture, Ended, Exit, Held, HostError, Keyboard, Listener, Printed, Session};
 
+#[cfg(target_os = "linux")]
+use crate::waiting::Watcher;
 use crate::{
     denials,
     enclosure::Enclosure,
@@ -36,9 +38,6 @@ use crate::{
     },
     window::Window,
 };
-
-#[cfg(target_os = "linux")]
-mod waiting;
 
 /// A command that is about to be started.
 pub(crate) struct Opening {
@@ -99,7 +98,7 @@ struct Streams {
 struct Keys {
     writer: AsyncMutex<pipe::Sender>,
     #[cfg(target_os = "linux")]
-    watcher: Arc<waiting::Watcher>,
+    watcher: Arc<Watcher>,
 }
 
 /// Our end of a terminal, for its size, which follows the window's.
@@ -143,7 +142,7 @@ impl Keys {
     fn new(ours: &OwnedFd, theirs: &OwnedFd) -> io::Result<Self> {
         let writer = pipe::Sender::from_owned_fd_unchecked(ours.try_clone()?)?;
         #[cfg(target_os = "linux")]
-        let watcher = Arc::new(waiting::Watcher::new(ours, theirs)?);
+        let watcher = Arc::new(Watcher::new(ours, theirs)?);
         #[cfg(not(target_os = "linux"))]
         let _unused = theirs;
         Ok(Self {

@@ -144,6 +144,35 @@ fn ctrl_z_stops_the_command_and_everything_below_it_until_it_is_continued() {
 }
 
 #[test]
+fn a_command_in_the_background_that_reads_is_stopped_until_it_is_in_the_foreground() {
+    for policy in ["workspace-write", "danger-full-access"] {
+        let user = User::new();
+        let line = format!(
+            "set -m; stops() {{ until jobs > jobs; grep -q Stopped jobs; do sleep 0.05; done; }}; \
+             $windlass sandbox --policy {policy} -- sh -c 'echo > begun; sed -u s/^/command:/; exit 7' & \
+             stops; echo stopped; read line; echo shell:$line; \
+             bg; stops; echo again; read line; echo shell:$line; \
+             fg; echo ended: $?"
+        );
+        let mut command = user.shell_on_a_terminal(&line);
+        command.stdin(Stdio::piped());
+        let mut running = Running::start(command);
+        running.until_stdout("stopped");
+        assert!(user.work().join("begun").exists(), "what does not read goes on");
+        running.type_in("one\n");
+        running.until_stdout("shell:one");
+        running.until_stdout("again");
+        running.type_in("two\n");
+        running.until_stdout("shell:two");
+        running.type_in("three\n");
+        running.until_stdout("command:three");
+        running.type_in("\x04");
+        running.until_stdout("ended: 7");
+        running.end().assert_code(0);
+    }
+}
+
+#[test]
 fn ctrl_z_stops_nothing_that_no_shell_could_continue() {
     let user = User::new();
     let mut command = user.program_on_a_terminal("sandbox -- sh -c 'echo ready; sed -u s/^/command:/'");

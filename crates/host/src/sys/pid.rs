@@ -60,6 +60,14 @@ impl Pid {
         Tree::below(self.0).stop();
     }
 
+    /// Everyone below the first process of a command.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn all(self) -> Vec<u32> {
+        let mut all = Vec::new();
+        Tree::below(self.0).each(|pid| all.push(pid));
+        all
+    }
+
     /// Has everyone go on who was stopped.
     #[cfg(target_os = "linux")]
     pub(crate) fn continue_all(self) {

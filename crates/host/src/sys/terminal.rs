@@ -93,6 +93,13 @@ pub(crate) fn foreground(ours: &OwnedFd) -> Option<u32> {
     u32::try_from(group).ok().filter(|group| *group > 0)
 }
 
+/// The group of processes that this one is in.
+#[cfg(target_os = "linux")]
+pub(crate) fn own_group() -> u32 {
+    // SAFETY: takes nothing and gives a number.
+    unsafe { libc::getpgrp() }.cast_unsigned()
+}
+
 fn checked(result: c_int) -> io::Result<c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }

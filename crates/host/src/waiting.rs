@@ -1,6 +1,6 @@
-//! Whether the programs on a terminal wait for someone to type, from what the kernel says about their threads.
+//! Whether programs wait for someone to type, from what the kernel says about their threads.
 //!
-//! They do if one thread of the terminal's foreground group is in a system call that only input on that terminal can
+//! Those on a terminal do if one thread of the terminal's foreground group is in a system call that only input on that terminal can
 //! end, and no thread of the group is at work. Whatever cannot be read counts as not known. Programs that also wait for
 //! a timer or for other files (a server that takes commands, most event loops) are not said to wait.
 
@@ -14,7 +14,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::sys::terminal::foreground;
+use crate::sys::terminal::{foreground, own_group};
 
 /// `/dev/tty`, which is the terminal of whoever opens it.
 const OWN_TERMINAL: u64 = libc::makedev(5, 0);
@@ -24,21 +24,35 @@ const MOST_WATCHED: u64 = 16;
 
 /// Looks at what happens on a terminal.
 #[derive(Debug)]
-pub(super) struct Watcher {
+pub(crate) struct Watcher {
     ours: OwnedFd,
     /// The file system and the device that are the command's end.
     theirs: (u64, u64),
 }
 
 impl Watcher {
-    pub(super) fn new(ours: &OwnedFd, theirs: &OwnedFd) -> io::Result<Self> {
+    pub(crate) fn new(ours: &OwnedFd, theirs: &OwnedFd) -> io::Result<Self> {
         let found = File::from(theirs.try_clone()?).metadata()?;
         Ok(Self { ours: ours.try_clone()?, theirs: (found.dev(), found.rdev()) })
     }
 
     /// Whether everyone in the foreground stands still, and someone until input comes.
-    pub(super) fn sees_waiting(&self) -> bool {
+    pub(crate) fn sees_waiting(&self) -> bool {
         self.look().unwrap_or(false)
+    }
+
+    /// Whether somebody is in the foreground of the terminal, and not this process.
+    pub(crate) fn is_behind(&self) -> bool {
+        foreground(&self.ours).is_some_and(|group| group != own_group())
+    }
+
+    /// Whether one of some processes is in a system call that only input on this terminal can end.
+    pub(crate) fn sees_any_wait(&self, processes: &[u32]) -> bool {
+        processes.iter().map(|pid| Path::new("/proc").join(pid.to_string())).any(|process| {
+            let threads = fs::read_dir(process.join("task")).into_iter().flatten().flatten();
+            let calls = threads.filter_map(|thread| fs::read_to_string(thread.path().join("syscall")).ok());
+            calls.filter_map(|text| Call::read(&text)).any(|call| self.is_wait(&call, &process))
+        })
     }
 
     fn look(&self) -> Option<bool> {
