@@ -32,6 +32,13 @@ impl Pid {
         unsafe { libc::kill(self.0, libc::SIGKILL) };
     }
 
+    /// Has the child go on, if it was stopped.
+    #[cfg(target_os = "linux")]
+    pub(super) fn wake(self) {
+        // SAFETY: takes numbers only; the number is the child's as long as it is not collected.
+        unsafe { libc::kill(self.0, libc::SIGCONT) };
+    }
+
     /// A descriptor that is readable when the process has ended.
     #[cfg(target_os = "linux")]
     pub(super) fn descriptor(self) -> io::Result<OwnedFd> {

@@ -244,7 +244,7 @@ impl Starter {
         // If it could not be made when there was time, it may be possible now that it is needed.
         let ready = self.ready().or_else(|_| self.ready())?;
         let given = say(self.work.ours().mouth, task).map_err(io::Error::from_raw_os_error);
-        let said = given.and_then(|()| hear(self.work.ours(), &ready.ended, -1));
+        let said = given.and_then(|()| self.hear_out(&ready));
         if let Ok(Some(said)) = said {
             return Ok(Some((ready, said)));
         }
@@ -253,6 +253,23 @@ impl Starter {
         ready.pid.collect(0)?;
         let untouched = self.take_back();
         said.and_then(|_: Option<[u8; 8]>| if untouched { Ok(None) } else { Err(gone()) })
+    }
+
+    /// What a child says that was given something to do; nothing if it has ended. What it starts without walls may stop it
+    /// before it has said a word, and is not to keep us waiting.
+    fn hear_out(&self, ready: &Ready) -> io::Result<Option<[u8; 8]>> {
+        /// Longer than a start takes, but on the busiest machine, where it does no harm.
+        const WAKE_MILLIS: c_int = 100;
+        loop {
+            if let said @ Some(_) = hear(self.work.ours(), &ready.ended, WAKE_MILLIS)? {
+                return Ok(said);
+            }
+            if is_readable(ready.ended.as_raw_fd()) {
+                // It may have said something since.
+                return hear(self.work.ours(), &ready.ended, 0);
+            }
+            ready.pid.wake();
+        }
     }
 
     /// The child that stands by, or will as soon as it is made.
