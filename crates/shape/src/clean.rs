@@ -44,6 +44,7 @@ use self::{
     scan::{Hit, SEARCH, Search},
     seen::{Seen, Unknown},
 };
+use crate::wide::{Readable, Written};
 
 /// So much of a line is looked at at once.
 const WINDOW_BYTES: usize = 64 * 1024;
@@ -111,6 +112,8 @@ pub struct Cleaner {
     pending: Option<Pending>,
     seen: Seen,
     report: Option<Report>,
+    /// How the lines of a private key were written whose label comes later.
+    dropped: Option<Written>,
 }
 
 impl Cleaner {
@@ -123,6 +126,7 @@ impl Cleaner {
             pending: None,
             seen: Seen::default(),
             report: None,
+            dropped: None,
         }
     }
 
@@ -171,7 +175,7 @@ impl Cleaner {
         let rest = std::mem::take(&mut self.rest);
         self.whole_lines(&rest, &mut out);
         if let Some(block) = self.block.take().filter(|block| block.lines > 0) {
-            self.emit(&[], 0, vec![Edit::block(0, &block)], &mut out);
+            self.emit(&[], &Readable::new(&[]), vec![Edit::block(0, &block)], &mut out);
         }
         self.pending = None;
         out
@@ -183,7 +187,8 @@ impl Cleaner {
         loop {
             let piece = &bytes[at..bytes.len().min(at + LIMIT_BYTES)];
             if let Some(newline) = memchr::memrchr(b'\n', piece) {
-                let done = match keys::open_from(piece, newline + 1) {
+                let seen = Readable::new(&piece[..=newline]);
+                let done = match seen.behind(keys::open_from(seen.text(), seen.text().len())) {
                     0 if piece.len() == LIMIT_BYTES => newline + 1,
                     0 => return at,
                     start => start,
@@ -200,22 +205,21 @@ impl Cleaner {
 
     /// Cleans lines, the last of which may lack its end.
     fn whole_lines(&mut self, text: &[u8], out: &mut Vec<u8>) {
-        let mut edits = Vec::new();
-        self.known_values(text, text.len(), &mut edits);
-        self.scan(&SEARCH, text, &mut edits);
-        self.emit(text, text.len(), edits, out);
+        let (seen, mut edits) = (Readable::new(text), Vec::new());
+        self.known_values(seen.text(), text.len(), &mut edits);
+        self.scan(&SEARCH, seen.text(), &mut edits);
+        self.emit(text, &seen, edits, out);
     }
 
     /// Cleans the first piece of a line that is too long, and says how much of it is done.
     fn window(&mut self, piece: &[u8], out: &mut Vec<u8>) -> usize {
-        let mut edits = Vec::new();
+        let (seen, mut edits) = (Readable::new(piece), Vec::new());
+        let (raw, piece, before) = (piece, seen.text(), seen.before(WINDOW_BYTES));
         self.end_block(0, &mut edits);
         self.pending = None;
-        self.known_values(piece, WINDOW_BYTES, &mut edits);
+        self.known_values(piece, before, &mut edits);
         let (line, mut at, mut found) = (Line::new(piece), 0, Vec::new());
-        while let Some((pattern, range)) =
-            SEARCH.next(piece, at).filter(|(_, range)| range.start < WINDOW_BYTES)
-        {
+        while let Some((pattern, range)) = SEARCH.next(piece, at).filter(|(_, range)| range.start < before) {
             at = match SEARCH.look(pattern, &line, range.clone(), &mut found) {
                 Hit::Next(next) => next.resume.max(range.start + 1),
                 Hit::End => {
@@ -239,9 +243,9 @@ impl Cleaner {
             };
         }
         edits.extend(found.into_iter().map(|found| Edit::secret(&found, 0)));
-        let last = edits.iter().map(|edit| edit.range().end).max().unwrap_or(0);
+        let last = edits.iter().map(|edit| seen.raw(&edit.range()).0.end).max().unwrap_or(0);
         let cut = WINDOW_BYTES.max(last);
-        self.emit(piece, cut, edits, out);
+        self.emit(&raw[..cut], &seen, edits, out);
         cut
     }
 

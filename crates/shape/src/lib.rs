@@ -12,6 +12,7 @@ mod shaper;
 mod terminal;
 mod understand;
 mod watched;
+mod wide;
 
 pub use clean::{Cleaner, Finding, KeyLines, Secrets};
 pub use cut::Budget;

@@ -13,6 +13,7 @@ use self::{
     screen::Screen,
     sequence::{Step, Steps},
 };
+use crate::wide;
 
 /// Reduces a stream of text to what is left on the screen.
 #[derive(Debug, Default)]
@@ -43,11 +44,12 @@ impl Terminal {
 
     /// The whole text, reduced; borrowed if there is nothing to reduce.
     pub fn reduce(text: &str) -> Cow<'_, str> {
-        if is_plain(text) {
-            return Cow::Borrowed(text);
+        let text = wide::narrowed(text);
+        if is_plain(&text) {
+            return text;
         }
         let mut terminal = Self::default();
-        let mut reduced = terminal.push(text);
+        let mut reduced = terminal.push(&text);
         reduced.push_str(&terminal.finish());
         Cow::Owned(reduced)
     }

@@ -92,6 +92,16 @@ proptest! {
     }
 
     #[test]
+    fn wide_text_and_text_beside_it_may_be_cut_anywhere(
+        pieces in prop::collection::vec((piece(), any::<bool>()), 0..60), cuts in prop::collection::vec(1usize..40, 1..9),
+    ) {
+        let wide = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>();
+        let bytes = |(text, is_narrow): &(String, bool)| if *is_narrow { text.clone().into_bytes() } else { wide(text) };
+        hold(&pieces.iter().flat_map(bytes).collect::<Vec<_>>(), &cuts);
+        hold(&wide(&pieces.into_iter().map(|(text, _)| text).collect::<String>()), &cuts);
+    }
+
+    #[test]
     fn bytes_of_any_kind_never_break_it(bytes in prop::collection::vec(any::<u8>(), 0..400), cut in 1usize..50) {
         hold(&bytes, &[cut]);
     }

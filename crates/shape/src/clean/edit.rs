@@ -6,6 +6,7 @@ use std::{
 };
 
 use super::{Cleaner, Finding, found::Found, keys::Block, labels};
+use crate::wide::{Readable, Written};
 
 /// What is done to a place.
 #[derive(Debug)]
@@ -59,15 +60,16 @@ pub(super) struct Report {
 }
 
 impl Cleaner {
-    /// Writes the text up to a place with the edits made.
-    pub(super) fn emit(&mut self, text: &[u8], end: usize, mut edits: Vec<Edit>, out: &mut Vec<u8>) {
+    /// Writes a text with the edits made, which are of what is seen of it.
+    pub(super) fn emit(&mut self, raw: &[u8], seen: &Readable<'_>, mut edits: Vec<Edit>, out: &mut Vec<u8>) {
         // They are in order, unless there were known values or one place brought several.
         if !edits.is_sorted_by_key(|edit| edit.range().start) {
             edits.sort_by_key(|edit| edit.range().start);
         }
         let labels = Arc::clone(&self.secrets.labels);
         let mut labels = labels.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut at = 0;
+        let (text, mut at) = (seen.text(), 0);
+        let end = seen.before(raw.len());
         let mut merged = edits.into_iter().peekable();
         while let Some(edit) = merged.next() {
             let mut range = edit.range();
@@ -79,7 +81,8 @@ impl Cleaner {
                 let Some(next) = merged.next_if(|next| next.range().start < range.end) else { break };
                 range.end = range.end.max(next.range().end);
             }
-            out.extend_from_slice(&text[at..range.start]);
+            let (place, written) = seen.raw(&range);
+            out.extend_from_slice(&raw[at..place.start]);
             let start = out.len();
             let (rule, why) = match &edit {
                 Edit::Secret { label, why, .. } => {
@@ -98,18 +101,24 @@ impl Cleaner {
                 Edit::Drop { .. } => ("", ""),
             };
             if let Some(report) = &mut self.report {
-                report.advance(&text[at..range.start]);
+                report.advance(&raw[at..place.start]);
                 report.add(rule, why, &out[start..]);
-                report.advance(&text[range.clone()]);
+                report.advance(&raw[place.clone()]);
             }
-            if matches!(edit, Edit::Block { .. }) {
-                out.push(b'\n');
-            }
-            at = range.end;
+            let written = match edit {
+                Edit::Block { .. } => {
+                    out.push(b'\n');
+                    self.dropped.take().unwrap_or(Written::Narrow)
+                }
+                Edit::Drop { .. } => *self.dropped.get_or_insert(written),
+                Edit::Secret { .. } | Edit::Known { .. } => written,
+            };
+            written.apply(out, start);
+            at = place.end;
         }
-        out.extend_from_slice(&text[at..end]);
+        out.extend_from_slice(&raw[at..]);
         if let Some(report) = &mut self.report {
-            report.advance(&text[at..end]);
+            report.advance(&raw[at..]);
         }
     }
 }

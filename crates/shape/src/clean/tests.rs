@@ -208,6 +208,23 @@ fn bytes_that_are_no_text_pass() {
     assert_eq!(in_pieces(&Secrets::default(), &bytes, &[3]), bytes);
 }
 
+#[test]
+fn wide_text_is_cleaned_like_any_and_stays_wide() {
+    let body = lines_of_a_key();
+    let text = format!(
+        "# notes\r\nGITHUB_TOKEN={token}\r\nü password: hunter2x\r\n\r\n-----BEGIN PRIVATE KEY-----\n{body}\n-----END PRIVATE KEY-----\n{filler} {token}",
+        token = github(),
+        filler = "lorem ".repeat(20_000),
+    );
+    let cleaned = Secrets::default().clean(&text).into_owned();
+    assert_eq!(cleaned.matches("[REDACTED:").count(), 4);
+    let orders: [fn(u16) -> [u8; 2]; 2] = [u16::to_le_bytes, u16::to_be_bytes];
+    for (order, cut) in orders.into_iter().flat_map(|order| [(order, 997), (order, 4096), (order, 1 << 20)]) {
+        let wide = |text: &str| text.encode_utf16().flat_map(order).collect::<Vec<_>>();
+        assert!(in_pieces(&Secrets::default(), &wide(&text), &[cut]) == wide(&cleaned), "in pieces of {cut}");
+    }
+}
+
 /// What a word begins can go on to the end of the line, and each word of a line that has no others could be read to there.
 #[test]
 fn a_line_of_one_beginning_is_read_a_few_times_only() {

@@ -112,3 +112,10 @@ fn live_text_is_plain_and_a_redraw_begins_a_new_line() {
     let text: String = pieces.iter().map(|piece| plain.push(piece)).collect();
     assert_eq!(text, "q8ZkPv0\n10%\n20%\tdone\n");
 }
+
+#[test]
+fn text_of_two_bytes_a_character_is_shown_as_text() {
+    let bytes: Vec<_> =
+        "\x1b[1mone\x1b[m of these\r\n\r\ntwo\r\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    assert_eq!(Terminal::reduce(str::from_utf8(&bytes).unwrap()), "one of these\n\ntwo\n");
+}
