@@ -226,7 +226,9 @@ impl Decoder {
         let listed = response.output.0.unwrap_or_default().into_iter().map(Received::parse);
         let listed = without_renamed(listed.collect(), &self.delivered);
         let open = mem::take(&mut self.open).into_iter().filter_map(Open::close).map(Received::parse);
-        let begun = without_renamed(open.chain(mem::take(&mut self.unfinished)).collect(), &listed);
+        let mut begun = without_renamed(open.chain(mem::take(&mut self.unfinished)).collect(), &listed);
+        // Some servers give an item another id in every event: what only began is known by its call.
+        begun.retain(|each| !self.delivered.iter().chain(&listed).any(|whole| whole.is_the_call_of(each)));
         for received in listed.into_iter().chain(begun) {
             if self.delivered.iter().any(|before| before.is(&received) || before.says_the_same_as(&received))
             {
@@ -298,8 +300,13 @@ impl Received {
         let told_apart = !self.id.is_empty() && !other.id.is_empty() && self.id != other.id;
         match (self.call_id.as_str(), other.call_id.as_str()) {
             ("", _) | (_, "") => !self.id.is_empty() && self.id == other.id,
-            (mine, theirs) => mine == theirs && (!told_apart || self.asks_the_same_as(other)),
+            _ => self.is_the_call_of(other) && (!told_apart || self.asks_the_same_as(other)),
         }
+    }
+
+    /// Whether both are called the same as calls, whatever they are called as items.
+    fn is_the_call_of(&self, other: &Self) -> bool {
+        !self.call_id.is_empty() && self.call_id == other.call_id
     }
 
     /// Whether both say the same under ids that cannot tell. Some servers give an item a new id in the final list;

@@ -214,6 +214,15 @@ fn two_calls_under_one_id_are_two_calls() {
 }
 
 #[test]
+fn a_call_whose_item_has_a_new_id_in_every_event_is_one_call() {
+    let (begun, whole) = (call("i1", "c", ""), call("i2", "c", "{\"a\":1}"));
+    let listed = completed(&json!({"output": [call("i3", "c", "{ \"a\": 1 }")]}));
+    for end in [completed(&json!({})), listed] {
+        assert_eq!(play(&[added(&begun), done(&whole), end]), ["call c f {\"a\":1}", "completed None"]);
+    }
+}
+
+#[test]
 fn a_call_that_the_final_list_has_under_a_new_id_does_not_run_again() {
     let list = |ids: &[&str]| {
         let calls: Vec<_> = ids.iter().map(|id| call(&format!("item {id}"), id, "{}")).collect();
