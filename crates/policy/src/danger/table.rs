@@ -14,7 +14,7 @@ struct Entry {
 }
 
 /// How many words may come before a subcommand: values of options, such as `git -C dir reset`.
-pub(super) const MAX_BEFORE: usize = 2;
+const MAX_BEFORE: usize = 2;
 
 /// What the table says about a command.
 pub(super) fn find(call: &Call<'_>) -> Option<Danger> {
