@@ -378,7 +378,7 @@ impl Cleaner {
             return (title_end + body, 0);
         }
         if line.end < text.len() {
-            self.block = Some(Block::titled(&text[line.start..line.start + title.start], rest));
+            self.block = Block::titled(&text[line.start..line.start + title.start], rest);
             return (if blank { line.end + 1 } else { title_end }, line.end + 1);
         }
         (title_end, 0)

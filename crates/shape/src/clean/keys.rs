@@ -115,7 +115,7 @@ impl KeyLines {
         if let Some(at) = TITLES.iter().find_map(|title| memchr::memmem::find(line, title))
             && let Some(length) = title_end(&line[at..])
         {
-            self.block = Some(Block::titled(&line[..at], &line[at + length..]));
+            self.block = Block::titled(&line[..at], &line[at + length..]);
         }
         false
     }
@@ -138,6 +138,11 @@ pub(super) fn title_end(text: &[u8]) -> Option<usize> {
 /// Whether the end of a private key starts here.
 pub(super) fn is_end(text: &[u8]) -> bool {
     names_private(ENDS, text).is_some()
+}
+
+/// Where the end of a block is in a line, of whatever that is.
+fn find_end(line: &[u8]) -> Option<usize> {
+    ENDINGS.iter().find_map(|ending| ending.find(line))
 }
 
 /// Where a line with one of these beginnings ends that says it is of a private key.
@@ -247,9 +252,7 @@ pub(super) fn body_above(text: &[u8], end: usize) -> usize {
 /// How many letters of base64 a line has, if there is nothing else in it but a number, marks of comments and quotes, or
 /// in front of them the name of a file. Few letters count only if they are the last ones, or a checksum.
 fn body_length(line: &[u8]) -> usize {
-    let end = line.iter().rposition(|byte| !b"\"',; ".contains(byte)).map_or(0, |last| last + 1);
-    let start = line[..end].iter().rposition(|byte| !is_base64(*byte)).map_or(0, |last| last + 1);
-    let (before, body) = (&line[..start], &line[start..end]);
+    let (before, body) = body_in(line);
     let is_named = || before.trim_ascii_end().last().is_some_and(|byte| b":-".contains(byte));
     if before.iter().any(u8::is_ascii_alphabetic) && !is_named() {
         return 0;
@@ -260,6 +263,13 @@ fn body_length(line: &[u8]) -> usize {
     let is_whole = padding <= 2 && !letters[..letters.len() - padding].contains(&b'=');
     let is_long = body.len() >= 16 || (padding > 0 && body.len() >= 4) || checksum.is_some();
     if is_whole && is_long { body.len() } else { 0 }
+}
+
+/// The last run of base64 in a line but for quotes and commas behind it, and what is before it.
+fn body_in(line: &[u8]) -> (&[u8], &[u8]) {
+    let end = line.iter().rposition(|byte| !b"\"',; ".contains(byte)).map_or(0, |last| last + 1);
+    let start = line[..end].iter().rposition(|byte| !is_base64(*byte)).map_or(0, |last| last + 1);
+    (&line[..start], &line[start..end])
 }
 
 /// How far back in its line the body of a key goes that ends here, in a string with its ends of lines spelled out.

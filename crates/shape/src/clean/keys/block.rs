@@ -2,8 +2,10 @@
 
 use std::hash::{DefaultHasher, Hasher};
 
-use super::{BEGINNING, ENDINGS, FRAME, WIDTH, body_length, frame, has_line, is_base64, is_blank, is_body};
-use crate::clean::value;
+use super::{
+    BEGINNING, FRAME, WIDTH, body_in, body_length, find_end, frame, has_line, is_base64, is_blank, is_body,
+};
+use crate::clean::{labels, value};
 
 /// So many lines in a row that are blank or a number may be between two of a key: `sed = key | sed G` has seven where the
 /// key itself has a blank one.
@@ -57,10 +59,17 @@ impl Block {
         }
     }
 
-    /// One with this in front of its title, and this behind it.
-    pub(in crate::clean) fn titled(before: &[u8], behind: &[u8]) -> Self {
-        let tail = if is_blank(behind) { &[] } else { behind.trim_ascii_start() };
-        Self { has_title: true, tail: tail[..tail.len().min(TAIL)].to_vec(), ..Self::framed(before) }
+    /// One with this in front of its title, and this behind it, unless that has an end or was cleaned before. With something
+    /// behind it a title is mostly no more than mentioned: there, the next line is of a key only if it is like one.
+    pub(in crate::clean) fn titled(before: &[u8], behind: &[u8]) -> Option<Self> {
+        let block = Self { has_title: true, ..Self::framed(before) };
+        if is_blank(behind) {
+            return Some(block);
+        }
+        let is_over = find_end(behind).is_some() || memchr::memmem::find(behind, labels::MARK).is_some();
+        let tail = behind.trim_ascii_start();
+        let tail = tail[..tail.len().min(TAIL)].to_vec();
+        (!is_over).then_some(Self { tail, foreign: 1, ..block })
     }
 
     /// One with this in front of its first line.
@@ -91,10 +100,12 @@ impl Block {
 
     /// What a line is to this block.
     pub(in crate::clean) fn part(&self, line: &[u8]) -> Part {
-        if let Some(end) = ENDINGS.iter().find_map(|ending| ending.find(line)) {
+        if let Some(end) = find_end(line) {
             let start = line[..end].iter().rposition(|byte| is_base64(*byte)).map_or(0, |last| last + 1);
             let bare = frame::bare(&line[..end]);
-            return if has_line(self.inner(&bare)) { Part::EndsAt(start) } else { Part::Over };
+            let text = self.inner(&bare);
+            let has_body = if self.foreign > 0 { is_like_key(text) } else { has_line(text) };
+            return if has_body { Part::EndsAt(start) } else { Part::Over };
         }
         let bare = frame::bare(line);
         let text = self.inner(&bare);
@@ -146,11 +157,15 @@ fn is_like_key(text: &[u8]) -> bool {
     if let [b'=', sum @ ..] = text {
         return sum.len() == 4 && sum.iter().all(|byte| is_base64(*byte));
     }
-    let is_end = text.len().is_multiple_of(4) || text.ends_with(b"=");
-    let is_last = is_end && text.iter().all(|byte| is_base64(*byte));
-    (WIDTH.contains(&body_length(text)) || is_last && text.len() < *WIDTH.start())
-        && text.iter().any(u8::is_ascii_uppercase)
-        && value::is_random(text, if text.ends_with(b"=") { 8 } else { 16 })
+    let (before, body) = body_in(text);
+    // In a sum of hexadecimal digits all letters have one case.
+    let is_wide = WIDTH.contains(&body_length(text)) && body.iter().any(u8::is_ascii_lowercase);
+    let is_end = body.len().is_multiple_of(4) || body.ends_with(b"=");
+    let is_last = is_end && body.len() == text.len() && body.len() < *WIDTH.start();
+    (is_wide || is_last)
+        && !before.iter().any(u8::is_ascii_alphabetic)
+        && body.iter().any(u8::is_ascii_uppercase)
+        && value::is_random(body, if body.ends_with(b"=") { 8 } else { 16 })
 }
 
 /// Whether a line is blank, but for the mark of a diff.

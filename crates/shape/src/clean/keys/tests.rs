@@ -221,3 +221,55 @@ fn the_middle_of_a_key_is_known_also_where_a_line_ends_in_it() {
     let other = show(&lines, |_, text| text.to_owned());
     assert_eq!(Secrets::default().clean(&other), other);
 }
+
+/// Code, messages and what was cleaned before: whatever follows it in its line, a title alone hides nothing.
+#[test]
+fn what_follows_the_mention_of_a_title_stays() {
+    let sum = "9b74c9897bac770ffc029102a200c5de9b74c9897bac770ffc029102a200c5de";
+    let frame = format!("Checksum: {sum}\n    at Object.parsePrivateKeyFromFileSystem (pem.js:12)");
+    for (mention, next) in [
+        (r#"if (!pem.includes("-----BEGIN PRIVATE KEY-----")) {"#, "    throwInvalidArgumentException();"),
+        (
+            r#"assert!(pem.starts_with("-----BEGIN PRIVATE KEY-----"));"#,
+            "    assertEncodedKeyIsReadable(pem);",
+        ),
+        (r#"12: expected "-----BEGIN PRIVATE KEY-----", got "x""#, "Error: invalidCertificateFormat"),
+        (r#"expected "-----BEGIN PRIVATE KEY-----", got "x""#, &frame),
+        (r#"expected "-----BEGIN PRIVATE KEY-----", got "x""#, &sum.to_uppercase()),
+        (r#"if pem.find("-----BEGIN PRIVATE KEY-----") < 0:"#, "    raise InvalidPrivateKeyError"),
+        (
+            r#"if pem.find("-----BEGIN PRIVATE KEY-----") < 0:"#,
+            "    die(\"lookForTheEnd: -----END PRIVATE KEY-----\")",
+        ),
+        (
+            r#""PrivateKey": "-----BEGIN RSA PRIVATE KEY-----<long>-----END RSA PRIVATE KEY-----","#,
+            r#""ServerCertificateName": "ProdServerCert""#,
+        ),
+        (
+            r#"key = "-----BEGIN PRIVATE KEY-----[REDACTED:private-key#1]-----END PRIVATE KEY-----""#,
+            "enableAutomaticMigration = true\nvalidateServerCertificate()",
+        ),
+        ("key = -----BEGIN PRIVATE KEY-----[REDACTED:private-key#1]", "enableAutomaticMigration = true"),
+        ("A file starts with -----BEGIN PRIVATE KEY----- and then", "containsTheEncodedInformation: yes"),
+        (
+            "grep -l '-----BEGIN OPENSSH PRIVATE KEY-----' -r .",
+            "./deployments/production/backup/server-signing",
+        ),
+        ("| `-----BEGIN EC PRIVATE KEY-----` | PKCS#1 |", "| ImplementationDependentEncoding | x |"),
+    ] {
+        let text = format!("{mention}\n{next}\nlast\n");
+        assert_eq!(Secrets::default().clean(&text), text);
+    }
+}
+
+#[test]
+fn a_key_in_a_string_has_one_label_and_what_follows_it_stays_however_often_it_is_cleaned() {
+    let text = format!(
+        "key = \"{}\"\nenableAutomaticMigration = true\nvalidateServerCertificate()\n",
+        openssh().join("\\n")
+    );
+    let secrets = Secrets::default();
+    let once = secrets.clean(&text).into_owned();
+    assert!(once.ends_with("\"\nenableAutomaticMigration = true\nvalidateServerCertificate()\n"), "{once}");
+    assert_eq!(secrets.clean(&once), once);
+}
