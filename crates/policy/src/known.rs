@@ -48,7 +48,6 @@ const VERSIONED: &[&str] = &[
     "gawk",
     "sqlite3",
     "psql",
-    "rustup",
     "deno",
     "bun",
     "lua",

@@ -20,8 +20,10 @@ pub(super) fn check(words: &[Word], places: &Places) -> Result<(), String> {
     let name = format!("git {}", subcommand.text);
     let grammar =
         table::find(&name).ok_or_else(|| format!("`{name}` is not on the list of harmless programs"))?;
-    if arguments.iter().any(|word| word.text.contains("%G")) {
-        return Err("`%G` in a format runs gpg".to_owned());
+    let says = |what: &str| arguments.iter().any(|word| word.text.contains(what));
+    let is_of_refs = matches!(name.as_str(), "git for-each-ref" | "git branch" | "git tag");
+    if says("%G") || is_of_refs && says("signature") {
+        return Err("a signature in a format or an order runs gpg".to_owned());
     }
     run_through(grammar, &name, arguments, places)
 }
