@@ -6,7 +6,9 @@ mod wildcard;
 
 use std::sync::LazyLock;
 
-use names::{DEVICES, EXTENSIONS, FILES, FRAGMENTS, HARMLESS, HIDDEN, NAMED, OTHERS, PROC, TOOLS, WIDE};
+use names::{
+    COPIES, DEVICES, EXTENSIONS, FILES, FRAGMENTS, HARMLESS, HIDDEN, NAMED, OTHERS, PROC, TOOLS, WIDE,
+};
 use patterns::Patterns;
 use wildcard::Name;
 
@@ -49,6 +51,12 @@ fn find(text: &str, places: &Places, is_secret: impl Fn(&str) -> bool) -> Option
 }
 
 fn is_kept_in(path: &str, glob: bool) -> bool {
+    // A copy of a file holds what the file does.
+    if let Some(original) = COPIES.iter().find_map(|mark| path.strip_suffix(mark))
+        && is_kept_in(original, glob)
+    {
+        return true;
+    }
     let path = Path::new(path);
     path.is_special()
         || path.is_in_directory()

@@ -1,5 +1,9 @@
 //! The lists. Everything is in lower case.
 
+/// What editors, people and programs add to the name of a copy.
+pub(super) const COPIES: &[&str] =
+    &["~", ".bak", ".backup", ".old", ".orig", ".save", ".saved", ".copy", ".swp", ".1"];
+
 /// Hidden directories with secrets in them, wherever they are, also when a wildcard would find them.
 pub(super) const HIDDEN: &[&str] = &[
     ".ssh",
@@ -123,6 +127,11 @@ pub(super) const FILES: &[&str] = &[
     ".wgetrc",
     ".msmtprc",
     ".fetchmailrc",
+    "env.production",
+    "env.prod",
+    "env.staging",
+    "env.local",
+    "deploy_key",
     "id_rsa",
     "id_dsa",
     "id_ecdsa",
