@@ -20,11 +20,14 @@ use crate::sys::{
     halt::{act_by_default, is_ignored},
 };
 #[cfg(target_os = "linux")]
-use crate::waiting::Watcher;
+use crate::{sys::halt::can_be_continued, waiting::Watcher};
 
-/// How soon a command in the background that reads from our terminal is noticed.
+/// How soon it is looked whether a command in the background reads from our terminal: often at first, when it is
+/// started or continued, and then seldom, since a job may stay there for days and a look costs some milliseconds.
 #[cfg(target_os = "linux")]
-const LOOK: Duration = Duration::from_millis(20);
+const SOON: Duration = Duration::from_millis(20);
+#[cfg(target_os = "linux")]
+const LATEST: Duration = Duration::from_millis(500);
 
 /// The wishes that we stop, heard from the moment this is made.
 #[derive(Debug)]
@@ -64,17 +67,25 @@ impl Halts {
     }
 }
 
-/// Returns when somebody of a command waits for what is typed on our terminal while another job is in its foreground. Only
-/// who was stopped goes to the background, so from the foreground on it need not be looked any more.
+/// Returns when somebody of a command waits for what is typed on our terminal while another job is in its foreground; never,
+/// if we would not be stopped for it. In the foreground it is asked who is there, and no more: others can put us behind
+/// without our being told.
 #[cfg(target_os = "linux")]
 async fn reads_behind(command: Pid) {
     let input = io::stdin().as_fd().try_clone_to_owned();
     if let Ok(watcher) = input.and_then(|input| Watcher::new(&input, &input)) {
-        while watcher.is_behind() {
-            if watcher.sees_any_wait(&command.all()) {
-                return;
+        let mut pause = SOON;
+        loop {
+            // Before each look, so that one which finds what the last has found keeps nothing else from its turn.
+            tokio::time::sleep(pause).await;
+            pause = LATEST.min(pause * 2);
+            let Some(is_behind) = watcher.is_behind() else { break };
+            if is_behind && watcher.sees_any_wait(&command.all()) {
+                if can_be_continued() {
+                    return;
+                }
+                break;
             }
-            tokio::time::sleep(LOOK).await;
         }
     }
     future::pending().await

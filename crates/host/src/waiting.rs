@@ -41,9 +41,9 @@ impl Watcher {
         self.look().unwrap_or(false)
     }
 
-    /// Whether somebody is in the foreground of the terminal, and not this process.
-    pub(crate) fn is_behind(&self) -> bool {
-        foreground(&self.ours).is_some_and(|group| group != own_group())
+    /// Whether another group than ours is in the foreground of the terminal. Nothing if it is not our own terminal.
+    pub(crate) fn is_behind(&self) -> Option<bool> {
+        foreground(&self.ours).map(|group| group != own_group())
     }
 
     /// Whether one of some processes is in a system call that only input on this terminal can end.

@@ -173,6 +173,36 @@ fn a_command_in_the_background_that_reads_is_stopped_until_it_is_in_the_foregrou
 }
 
 #[test]
+fn a_command_that_others_put_into_the_background_is_stopped_too() {
+    let user = User::new();
+    // The inner shell has no job control at first, so that what it starts is in the foreground with it.
+    let inner = "$windlass sandbox --policy workspace-write -- sh -c 'echo > begun; exec cat' < /dev/tty & job=$!; \
+                 until [ -e begun ]; do sleep 0.01; done; set -m; \
+                 sh -c \"until grep -q 'State:.T' /proc/$job/status; do sleep 0.05; done\"; \
+                 echo stopped; kill $job; kill -CONT $job; wait $job";
+    let mut command = user.shell_on_a_terminal("set -m; sh -c \"$inner\"; true");
+    // It stays open, so that there is something to wait for.
+    command.env("inner", inner).stdin(Stdio::piped());
+    let mut running = Running::start(command);
+    running.until_stdout("stopped");
+    running.end();
+}
+
+#[test]
+fn a_command_in_the_background_that_no_shell_could_continue_can_still_be_ended() {
+    let user = User::new();
+    // Whoever started it is gone, so nobody is left who could.
+    let orphan = "{ $windlass sandbox --limit wall_s=1 -- cat; echo ended: $?; } < /dev/tty &";
+    let mut command = user.shell_on_a_terminal("set -m; sh -c \"$orphan\" & read line; echo shell:$line");
+    command.env("orphan", orphan).stdin(Stdio::piped());
+    let mut running = Running::start(command);
+    running.until_stdout("ended: 124");
+    running.type_in("one\n");
+    running.until_stdout("shell:one");
+    running.end().assert_code(0);
+}
+
+#[test]
 fn ctrl_z_stops_nothing_that_no_shell_could_continue() {
     let user = User::new();
     let mut command = user.program_on_a_terminal("sandbox -- sh -c 'echo ready; sed -u s/^/command:/'");
