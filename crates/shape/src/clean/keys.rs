@@ -67,6 +67,8 @@ pub(super) const HEADS: [&[u8]; 28] = [
 /// In bare keys of 4096 bits a line ends within it, so that half of it is at the beginning of the next one.
 pub(super) const MIDDLES: [&[u8]; 4] = [b"AgMBAAECgg", b"IDAQABAoI", b"CAwEAAQKC", BROKEN.1];
 const BROKEN: (&[u8], &[u8]) = (b"CAwEA", b"AQKCAg");
+/// What a title begins with in base64.
+pub(super) const ENCODED: &[u8] = b"LS0tLS1CRUdJTi";
 /// What the first of a sequence of numbers begins with, and how far it is from what follows its length.
 const LONG: &[u8] = b"MII";
 const LENGTH: usize = 6;
@@ -170,6 +172,14 @@ impl Shape {
         let is_body = Block::new().part(line) == Part::Body;
         Self { is_body, letters: body_length(frame::bare(line).trim_ascii()) }
     }
+}
+
+/// Whether something in base64 goes on in the next lines: it ends with its line, which is as wide as others of its kind. Whoever
+/// begins a block here relies on this line being of it.
+pub(super) fn is_wrapped(line: &Line<'_>, range: &Range<usize>) -> bool {
+    let is_end = line[range.end..].trim_ascii_end().is_empty();
+    let is_body = || range.start <= FRAME && Block::framed(&line[..range.start]).part(line) == Part::Body;
+    is_end && WIDTH.contains(&range.len()) && is_body()
 }
 
 /// Where the key starts in its line, if what was found at a place makes that the first line of one.

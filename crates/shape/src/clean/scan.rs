@@ -70,7 +70,6 @@ const ANCHORS: &[(&str, Matcher)] = &[
     ("jdbc:oracle:thin:", place::oracle),
     ("sqlplus ", place::oracle),
     ("\"d\":", token::jwk),
-    ("LS0tLS1CRUdJTi", token::encoded_key),
     ("\"key\":", place::account),
 ];
 
@@ -90,6 +89,8 @@ enum Anchor {
     End,
     Head,
     Middle,
+    /// The title of a block in base64.
+    Encoded,
 }
 
 /// What was found at a place.
@@ -146,6 +147,17 @@ impl Search {
                 None => Next::at(at.start + 1),
             },
             Anchor::Middle if keys::is_middle(line, &at) => return Hit::Middle,
+            Anchor::Encoded => match token::encoded_key(line, &at) {
+                Some(key) if keys::is_wrapped(line, &key.range) => {
+                    return Hit::Head { start: key.range.start };
+                }
+                Some(key) => {
+                    let resume = key.range.end;
+                    found.push(key);
+                    Next::at(resume)
+                }
+                None => Next::at(at.end),
+            },
             Anchor::End | Anchor::Middle => Next::at(at.start + 1),
             Anchor::Key(otherwise) => {
                 key(line, &at, found).unwrap_or_else(|| made_up(line, at, otherwise, found))
@@ -166,6 +178,7 @@ fn anchors() -> Vec<(&'static [u8], Anchor)> {
     anchors.extend(keys::ENDS.map(|end| (end, Anchor::End)));
     anchors.extend(keys::HEADS.map(|head| (head, Anchor::Head)));
     anchors.extend(keys::MIDDLES.map(|middle| (middle, Anchor::Middle)));
+    anchors.push((keys::ENCODED, Anchor::Encoded));
     let spelled: Vec<_> =
         ANCHORS.iter().map(|(text, matcher)| (text.to_ascii_lowercase(), *matcher)).collect();
     for rule in RULES.iter() {

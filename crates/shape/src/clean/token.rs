@@ -17,18 +17,14 @@ use super::{
 /// So much of the header of a web token is decoded.
 const MAX_HEADER: usize = 2048;
 
-/// The block of a private key in base64, as in files for Kubernetes.
-pub(super) fn encoded_key(line: &Line<'_>, start: Range<usize>, found: &mut Vec<Found>) -> Next {
+/// The block of a private key in base64, as in files for Kubernetes; what begins here may go on in the next lines.
+pub(super) fn encoded_key(line: &[u8], start: &Range<usize>) -> Option<Found> {
     static PART: Bytes = Bytes::alphanumeric_and(b"+/=");
     // The title is in the first 64 characters.
     let title = STANDARD.decode(&line[start.start..line.len().min(start.start + 64)]).unwrap_or_default();
-    if memchr::memmem::find(&title, b"PRIVATE KEY").is_none() {
-        return Next::at(start.end);
-    }
+    memchr::memmem::find(&title, b"PRIVATE KEY")?;
     let range = start.start..start.start + PART.run(&line[start.start..]);
-    let resume = range.end;
-    found.push(Found { range, label: "private-key", why: "a private key in base64" });
-    Next::at(resume)
+    Some(Found { range, label: "private-key", why: "a private key in base64" })
 }
 
 /// `"d": "…"` in a line that is a JSON web key: the part that is not public.

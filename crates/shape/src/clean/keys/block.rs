@@ -3,7 +3,8 @@
 use std::hash::{DefaultHasher, Hasher};
 
 use super::{
-    BEGINNING, FRAME, WIDTH, body_in, body_length, find_end, frame, has_line, is_base64, is_blank, is_body,
+    BEGINNING, FRAME, KeyLines, WIDTH, body_in, body_length, find_end, frame, has_line, is_base64, is_blank,
+    is_body,
 };
 use crate::clean::{labels, value};
 
@@ -30,6 +31,8 @@ pub(in crate::clean) struct Block {
     between: usize,
     /// How many of them have nothing to do with it.
     foreign: usize,
+    /// How many lines it has had in all.
+    all: usize,
 }
 
 /// What a line is to a block that has begun.
@@ -56,6 +59,7 @@ impl Block {
             has_title: false,
             between: 0,
             foreign: 0,
+            all: 0,
         }
     }
 
@@ -85,6 +89,7 @@ impl Block {
         self.foreign = 0;
         self.hash.write(text);
         self.lines += 1;
+        self.all += 1;
     }
 
     /// Leaves out a line that is between those of the key.
@@ -106,6 +111,10 @@ impl Block {
             let text = self.inner(&bare);
             let has_body = if self.foreign > 0 { is_like_key(text) } else { has_line(text) };
             return if has_body { Part::EndsAt(start) } else { Part::Over };
+        }
+        // What only began like a key would take all base64 behind it along.
+        if self.all >= KeyLines::MOST {
+            return Part::Over;
         }
         let bare = frame::bare(line);
         let text = self.inner(&bare);

@@ -1,6 +1,8 @@
 //! Private keys as programs show them: with something in front of each line, around it or between two.
 
-use crate::Secrets;
+use base64::Engine;
+
+use crate::{Secrets, clean::place::STANDARD};
 
 const ALPHABET: &str = "q8Zk2mPv0Lr7Tb4Xc9Wd1Ye6Uf3Ig5Oh8Jn2Ks7A";
 const SHORT: &str = "Wd1Ye6Uf3I==";
@@ -272,4 +274,34 @@ fn a_key_in_a_string_has_one_label_and_what_follows_it_stays_however_often_it_is
     let once = secrets.clean(&text).into_owned();
     assert!(once.ends_with("\"\nenableAutomaticMigration = true\nvalidateServerCertificate()\n"), "{once}");
     assert_eq!(secrets.clean(&once), once);
+}
+
+#[test]
+fn a_key_that_was_encoded_again_is_gone_with_all_its_lines() {
+    let wrapped = |text: &str, width: usize| -> Vec<String> {
+        let encoded = STANDARD.encode(text);
+        encoded.as_bytes().chunks(width).map(|line| String::from_utf8(line.to_vec()).unwrap()).collect()
+    };
+    let text = |title: &str| file(title, &[], &data("MIIEpAIBAAKCAQEA")).join("\n") + "\n";
+    for (width, title) in [(76, "RSA PRIVATE KEY"), (64, "OPENSSH PRIVATE KEY"), (76, "PRIVATE KEY")] {
+        let lines = wrapped(&text(title), width);
+        let cleaned =
+            Secrets::default().clean(&format!("before\n{}\nafter\n", lines.join("\n"))).into_owned();
+        assert_eq!(cleaned, "before\n[REDACTED:private-key#1]\nafter\n", "{width} {title}");
+    }
+    let public = wrapped(&text("CERTIFICATE").replace("MIIEpAIBAAKCAQEA", "MIIDdzCCAl+gAwIB"), 76).join("\n");
+    assert_eq!(Secrets::default().clean(&public), public);
+}
+
+#[test]
+fn what_only_began_like_a_key_does_not_take_everything_along() {
+    let line = |turn: usize| format!("{}{}", &ALPHABET[turn % 16..], &ALPHABET[..24 + turn % 16]);
+    let lines: Vec<_> = (0..2000).map(line).collect();
+    for first in [format!("lHcE{}", &lines[0][4..]), "-----BEGIN PRIVATE KEY-----".to_owned()] {
+        let text = format!("{first}\n{}\nthe end\n", lines.join("\n"));
+        let cleaned = Secrets::default().clean(&text).into_owned();
+        assert!(cleaned.ends_with("\nthe end\n"));
+        let left = cleaned.lines().count();
+        assert!((1400..=1404).contains(&left), "{left}");
+    }
 }
