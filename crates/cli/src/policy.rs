@@ -10,9 +10,11 @@ mod table;
 pub(crate) use answers::Answers;
 pub(crate) use files::{project_root, rules};
 
+use std::path::Path;
+
 use windlass::{
     ApprovalPolicy, CommandLine, SandboxMode,
-    policy::{Judgement, Rules, Ruling, Wish, judge, ruling},
+    policy::{Judgement, Rules, Ruling, Wish, judge, judge_in, ruling},
 };
 
 use crate::{
@@ -50,11 +52,16 @@ impl Judge {
 
     /// Decides about a line of shell in some project: where it runs is not said.
     fn line(&self, line: &str) -> (Ruling, Judgement) {
-        self.decide(&CommandLine { argv: shell(line), cwd: None })
+        self.ruled(judge(&CommandLine { argv: shell(line), cwd: None }, &self.rules))
     }
 
-    fn decide(&self, command: &CommandLine) -> (Ruling, Judgement) {
-        let judgement = judge(command, &self.rules);
+    /// Decides about a line of shell in this project.
+    fn line_in(&self, workspace: &Path, line: &str) -> (Ruling, Judgement) {
+        let command = CommandLine { argv: shell(line), cwd: Some(workspace.to_owned()) };
+        self.ruled(judge_in(workspace, &command, &self.rules))
+    }
+
+    fn ruled(&self, judgement: Judgement) -> (Ruling, Judgement) {
         (ruling(self.approval, self.sandbox, judgement.class, Wish::Contained), judgement)
     }
 }

@@ -48,20 +48,20 @@ const HARMLESS_VARIABLES: &[&str] = &[
 
 /// Says what is known about a command. Reads nothing but its arguments.
 pub fn judge(command: &CommandLine, rules: &Rules) -> Judgement {
-    let mut judge = Judge::new(rules, command.cwd.as_deref());
-    let words: Vec<_> = command.argv.iter().map(|word| Word::literal(word)).collect();
-    match wrapper::open(&words).pop() {
-        // The shell that a tool runs every line in is not worth a word.
-        Some(Inner::Script { text, dialect, plain: true }) => judge.script(&text, dialect, &Via::default()),
-        _ => judge.words(words),
-    };
-    judge.finish()
+    Judge::new(rules, Places::starting(command.cwd.as_deref())).whole(command)
+}
+
+/// Says what is known about a command of someone who works in this directory, wherever the command itself is run: their
+/// own files are no settings, also where they work in a hidden place such as `~/.dotfiles`.
+pub fn judge_in(workspace: &Path, command: &CommandLine, rules: &Rules) -> Judgement {
+    let places = Places::starting(command.cwd.as_deref()).with_workspace(workspace);
+    Judge::new(rules, places).whole(command)
 }
 
 /// Says what is known about a text that would be typed to a running program. If that is a shell, the text is a script, and
 /// what it would do there counts; but nobody knows what the program makes of it, so that it is never safe.
 pub fn judge_typed(typed: &Typed, cwd: &Path, rules: &Rules) -> Judgement {
-    let mut judge = Judge::new(rules, Some(cwd));
+    let mut judge = Judge::new(rules, Places::starting(Some(cwd)));
     judge.script(&typed.text, Dialect::Bash, &Via { programs: vec![typed.to.clone()], allowed: None });
     let judgement = judge.finish();
     if judgement.class > Class::Ordinary {
@@ -96,9 +96,21 @@ struct Runs {
 }
 
 impl<'a> Judge<'a> {
-    fn new(rules: &'a Rules, cwd: Option<&Path>) -> Self {
-        let places = Places::starting(cwd);
+    fn new(rules: &'a Rules, places: Places) -> Self {
         Self { rules, places, parts: Vec::new(), unclear: Vec::new(), files: Vec::new() }
+    }
+
+    /// A command, perhaps with a shell around it.
+    fn whole(mut self, command: &CommandLine) -> Judgement {
+        let words: Vec<_> = command.argv.iter().map(|word| Word::literal(word)).collect();
+        match wrapper::open(&words).pop() {
+            // The shell that a tool runs every line in is not worth a word.
+            Some(Inner::Script { text, dialect, plain: true }) => {
+                self.script(&text, dialect, &Via::default())
+            }
+            _ => self.words(words),
+        };
+        self.finish()
     }
 
     /// A command that no shell reads.

@@ -127,6 +127,8 @@ fn secrets(grammar: &Grammar, arguments: &Arguments<'_>, places: &Places) -> Res
     let operands = &grammar.operands;
     let found = |secret: Option<String>| secret.map_or(Ok(()), Err);
     let look = |text: &str, glob: bool| match operands.shows {
+        // `rg --files` only lists them.
+        Shows::Contents if arguments.has(&["files"]) => found(secret::kept_in(text, glob, places)),
         Shows::Contents => found(secret::in_contents(text, glob, places)),
         Shows::Names => found(secret::in_names(text, places)),
         // What a wildcard finds is shown by anything that shows its arguments.

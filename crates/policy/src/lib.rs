@@ -42,7 +42,7 @@ mod wrapper;
 
 pub use answer::one_is_an_answer;
 pub use danger::{Danger, Severity};
-pub use judge::{judge, judge_typed};
+pub use judge::{judge, judge_in, judge_typed};
 pub use judgement::{Access, Class, FileUse, Judgement, Part, Reason};
 pub use matrix::{Ruling, Wish, ruling};
 pub use offer::offer;

@@ -7,6 +7,8 @@ use std::{borrow::Cow, path::Path};
 pub(crate) struct Places {
     /// `""` is a directory nobody named.
     directories: Vec<String>,
+    /// `""` if there is none.
+    workspace: String,
 }
 
 /// More than anyone changes directories in one command.
@@ -14,8 +16,16 @@ const MAX_PLACES: usize = 16;
 
 impl Places {
     pub(crate) fn starting(cwd: Option<&Path>) -> Self {
-        let cwd = cwd.map(|path| path.to_string_lossy().into_owned()).unwrap_or_default();
-        Self { directories: vec![normal("", &cwd).into_owned()] }
+        Self { directories: vec![cwd.map(settled).unwrap_or_default()], workspace: String::new() }
+    }
+
+    pub(crate) fn with_workspace(self, workspace: &Path) -> Self {
+        Self { workspace: settled(workspace), ..self }
+    }
+
+    /// Where the user works, wherever the command is.
+    pub(crate) fn workspace(&self) -> &str {
+        &self.workspace
     }
 
     /// After a `cd`, which may or may not have worked. Says whether all the places could be kept.
@@ -42,6 +52,10 @@ impl Places {
     pub(crate) fn resolve<'a>(&'a self, path: &'a str) -> impl Iterator<Item = Cow<'a, str>> {
         self.directories.iter().map(move |directory| normal(directory, path))
     }
+}
+
+fn settled(path: &Path) -> String {
+    normal("", &path.to_string_lossy()).into_owned()
 }
 
 /// Joins two paths and settles `.` and `..` by their text.

@@ -17,7 +17,7 @@ use crate::path::Places;
 /// Why reading a file by this name may show a secret: it is kept there, or the file is among a user's settings, where
 /// every program has its own way of keeping one. `glob`: the name is a wildcard.
 pub(crate) fn in_contents(text: &str, glob: bool, places: &Places) -> Option<String> {
-    find(text, places, |path| is_setting(path) || is_kept_in(path, glob))
+    find(text, places, |path| is_setting(path, places.workspace()) || is_kept_in(path, glob))
 }
 
 /// Why a file by this name is known for holding secrets. `glob`: the name is a wildcard.
@@ -69,13 +69,26 @@ fn candidates(text: &str) -> impl Iterator<Item = &str> {
     std::iter::once(text).chain(text.split([':', '=', ',']).filter(move |part| part.len() < text.len()))
 }
 
-/// Whether a path is hidden in a home directory, and not where the tools of programmers and their sources are.
-fn is_setting(path: &str) -> bool {
+/// Whether a path is hidden in a home directory, and neither in the workspace nor where the tools of programmers and their
+/// sources are.
+fn is_setting(path: &str, workspace: &str) -> bool {
+    let Some(hidden) = hidden_in_a_home(path) else { return false };
+    // In a workspace that is a home directory, or the settings of all programs, they are still settings.
+    let works_there = hidden_in_a_home(workspace).is_some_and(|name| name != ".config");
+    let is_own = works_there && is_below(path, workspace);
+    !is_own && !TOOLS.iter().any(|tool| is_below(hidden, tool))
+}
+
+/// A hidden path in a home directory, without that.
+fn hidden_in_a_home(path: &str) -> Option<&str> {
     let below = |home: &str| path.strip_prefix(home);
-    let someones = || ["/home/", "/Users/"].into_iter().find_map(below)?.split_once('/');
-    let name = ["~/", "/root/"].into_iter().find_map(below).or_else(|| someones().map(|(_, rest)| rest));
-    let name = name.and_then(|rest| rest.split('/').next()).unwrap_or_default();
-    name.starts_with('.') && !TOOLS.contains(&name)
+    let someones = || ["/home/", "/var/home/", "/Users/"].into_iter().find_map(below)?.split_once('/');
+    let rest = ["~/", "/root/"].into_iter().find_map(below).or_else(|| someones().map(|(_, rest)| rest));
+    rest.filter(|rest| rest.starts_with('.'))
+}
+
+fn is_below(path: &str, directory: &str) -> bool {
+    path.strip_prefix(directory).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 fn names(path: &str) -> impl Iterator<Item = &str> {

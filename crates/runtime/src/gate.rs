@@ -12,7 +12,7 @@ use windlass_contract::{
     Reach, Rulebook, ToolCall,
 };
 use windlass_policy::{
-    Class, Judgement, RuleFile, Rules, Ruling, Trust, Wish, judge, judge_typed, offer, ruling,
+    Class, Judgement, RuleFile, Rules, Ruling, Trust, Wish, judge_in, judge_typed, offer, ruling,
 };
 use windlass_shape::Failure;
 
@@ -83,7 +83,8 @@ impl Gate {
     /// a search goes through secrets.
     pub(crate) fn judge(&self, effects: &Effects) -> Option<Judged> {
         let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner);
-        let command = effects.command.as_ref().map(|command| judge(&self.placed(command), &rules));
+        let command =
+            effects.command.as_ref().map(|command| judge_in(&self.policy.cwd, &self.placed(command), &rules));
         let typed = effects.typed.as_ref().map(|typed| judge_typed(typed, &self.policy.cwd, &rules));
         let judgement = command.into_iter().chain(typed).max_by_key(|judgement| judgement.class)?;
         Some(Judged { judgement, rules: rules.iter().count() })

@@ -6,13 +6,12 @@ use windlass::{
     policy::{Class, Judgement, Part, Ruling},
 };
 
-use super::{Judge, shell};
+use super::Judge;
 use crate::{exit::Exit, output::print, problem::Problem, screen::visible, setup::Setup};
 
 pub(super) fn run(setup: &Setup, command: &str, json: bool) -> Result<Exit, Problem> {
     let judge = Judge::new(setup)?;
-    let (ruling, judgement) =
-        judge.decide(&CommandLine { argv: shell(command), cwd: Some(setup.cwd.clone()) });
+    let (ruling, judgement) = judge.line_in(&setup.cwd, command);
     let mode = judge.sandbox;
     let held = held(&setup.policy(judge.approval), &judgement);
     if json {

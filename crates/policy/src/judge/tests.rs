@@ -104,6 +104,31 @@ fn a_cd_leads_later_names_elsewhere() {
 }
 
 #[test]
+fn own_files_in_a_hidden_workspace_are_no_settings() {
+    let class = |workspace: &str, cwd: &str, source: &str| {
+        let command = CommandLine { cwd: Some(cwd.into()), ..line(source) };
+        judge_in(Path::new(workspace), &command, &Rules::default()).class
+    };
+    for workspace in ["/home/ada/.dotfiles", "/home/ada/.config/nvim", "/root/.x/proj", "/root/.x/proj/"] {
+        for source in ["cat README.md", "cd lua && cat init.lua", "rg -n x", "head < a"] {
+            assert_eq!(class(workspace, workspace, source), Class::Safe, "{workspace}: {source}");
+        }
+        for source in ["cat .env", "cat id_rsa", "cat ../.x", "cat ~/.kaggle/kaggle.json", "cd .. && cat .x"]
+        {
+            assert_eq!(class(workspace, workspace, source), Class::Ordinary, "{workspace}: {source}");
+        }
+    }
+    assert_eq!(class("/root/.x/proj", "/tmp", "cat /root/.x/proj/a"), Class::Safe);
+    // A call may choose where it runs, but not where the user works.
+    assert_eq!(class("/root/p", "/root/.weechat", "cat sec.conf"), Class::Ordinary);
+    assert_eq!(class("/root/.x/proj", "/root/.x/project", "cat a"), Class::Ordinary);
+    // Nobody works on all of these.
+    assert_eq!(class("/root", "/root", "cat .databrickscfg"), Class::Ordinary);
+    assert_eq!(class("/", "/", "cat root/.databrickscfg"), Class::Ordinary);
+    assert_eq!(class("/home/ada/.config", "/home/ada/.config", "cat stripe/config.toml"), Class::Ordinary);
+}
+
+#[test]
 fn words_without_a_shell_are_taken_as_they_are() {
     let class = |words: &[&str]| {
         let argv = words.iter().map(|word| (*word).to_owned()).collect();

@@ -31,7 +31,7 @@ pub(super) fn check(words: &[&Word], places: &Places) -> Result<(), String> {
                 return Err(format!("a name that matches `{}` may be an action; quote it", value.text));
             }
             let names = matches!(text, "-name" | "-iname" | "-path" | "-ipath" | "-wholename");
-            let secret = secret::in_contents(&value.text, true, places);
+            let secret = secret::kept_in(&value.text, true, places);
             if let Some(secret) = secret.filter(|_| !(left_out && names)) {
                 return Err(secret);
             }

@@ -127,7 +127,7 @@ fn cd(arguments: &Arguments<'_>, places: &Places) -> Result<(), String> {
         [word] if word.glob || word.text.starts_with(['-', '+']) => {
             Err(format!("where `{}` leads is not known", word.text))
         }
-        [word] => secret::in_names(&word.text, places).map_or(Ok(()), Err),
+        [word] => secret::kept_in(&word.text, false, places).map_or(Ok(()), Err),
         _ => Err("it has more than one directory".to_owned()),
     }
 }

@@ -53,6 +53,19 @@ async fn a_command_is_held_to_what_its_sandbox_mode_allows() {
 }
 
 #[tokio::test]
+async fn a_call_chooses_where_it_runs_but_not_where_the_user_works() {
+    let read = |cwd: Option<&str>| {
+        let approval = ApprovalPolicy::Untrusted;
+        let gate = Gate::new(Policy { cwd: "/root/.dotfiles".into(), approval, ..Policy::default() }, None);
+        let argv = vec!["cat".into(), "sec.conf".into()];
+        admit(gate, Effects::command(CommandLine { argv, cwd: cwd.map(Into::into) }))
+    };
+    assert!(read(None).await.is_ok());
+    assert!(read(Some("weechat")).await.is_ok());
+    assert!(read(Some("/root/.weechat")).await.is_err());
+}
+
+#[tokio::test]
 async fn full_access_runs_a_command_unconfined() {
     let gate = gate(SandboxMode::DangerFullAccess, ApprovalPolicy::Never, None);
     assert_eq!(admit(gate, command()).await, Ok(Confinement::Unconfined));
