@@ -121,9 +121,9 @@ impl Reader<'_> {
                 Place::Command => self.word(at, node, depth),
                 Place::Script => self.aside(at, node, depth),
             },
-            Kind::Function => self.other(at, node, What::Function, place, depth),
-            Kind::Error => self.other(at, node, What::Syntax, place, depth),
-            Kind::Other => self.other(at, node, What::ControlFlow, place, depth),
+            Kind::Function => self.other(at, What::Function, place, depth),
+            Kind::Error => self.other(at, What::Syntax, place, depth),
+            Kind::Other => self.other(at, What::ControlFlow, place, depth),
             Kind::Token => self.operator(node, place),
         }
     }
@@ -175,7 +175,8 @@ impl Reader<'_> {
     }
 
     /// Whatever is not literal. Inside a test, expressions only group words.
-    fn other(&mut self, at: &mut TreeCursor<'_>, node: Node<'_>, what: What, place: Place, depth: usize) {
+    fn other(&mut self, at: &mut TreeCursor<'_>, what: What, place: Place, depth: usize) {
+        let node = at.node();
         if place == Place::Command {
             return if node.child_count() == 0 {
                 self.word(at, node, depth)
