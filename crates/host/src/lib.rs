@@ -50,6 +50,7 @@ mod inspect;
 mod job;
 mod keeper;
 mod kept;
+mod links;
 mod machine;
 mod names;
 mod outputs;

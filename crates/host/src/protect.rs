@@ -15,7 +15,7 @@ use std::{
 
 use crate::{
     below::{Below, LOOKED_INTO},
-    git,
+    git, links,
     names::Names,
 };
 
@@ -70,6 +70,9 @@ pub(crate) const INNER_LIMIT: usize = 256;
 /// How many protected names below a root are kept from change. Each costs a mount or two, for every command.
 const NAMES_BELOW: usize = 64;
 
+/// How many links inside protected directories are followed. What each leads to costs as much.
+const LINKS_INSIDE: usize = 64;
+
 /// How many files of a protected directory are remembered, and how large ones.
 const SAVED_FILES: usize = 64;
 const SAVED_BYTES: u64 = 1024 * 1024;
@@ -87,6 +90,9 @@ pub(crate) struct Protection {
     pub(crate) absent: BTreeSet<PathBuf>,
     /// Links as they are, and must be afterwards: nothing can be mounted on a link.
     pub(crate) links: Vec<(PathBuf, PathBuf)>,
+    /// How many of them are inside protected directories, and those directories where not all were followed.
+    pub(crate) links_inside: usize,
+    pub(crate) unfollowed: BTreeSet<PathBuf>,
     /// Git directories that are protected.
     pub(crate) repositories: BTreeSet<PathBuf>,
     /// Places where a repository may be made, and then is cleaned.
@@ -186,12 +192,20 @@ impl Protection {
 
     /// What is left open: what a command may do to files that count for more than themselves.
     pub(crate) fn not_covered(&self) -> impl Iterator<Item = String> {
-        self.unseen.iter().map(|root| {
+        let unseen = self.unseen.iter().map(|root| {
             format!(
                 "all but the first {LOOKED_INTO} directories of `{}`: protected names, and repositories that its index does not name",
                 root.display()
             )
-        })
+        });
+        let unfollowed = self.unfollowed.iter().map(|directory| {
+            format!(
+                "what some links inside `{}` lead to: those beyond its first {} entries, beyond {LINKS_INSIDE} in all, and to a whole writable root",
+                directory.display(),
+                links::ENTRIES
+            )
+        });
+        unseen.chain(unfollowed)
     }
 
     /// Remembers which files are covered by mounts: the protected ones and these.
@@ -222,22 +236,59 @@ impl Protection {
     /// Protects one name below `root`, and pins the directories between.
     fn name(&mut self, path: &Path, root: &Path) {
         match fs::symlink_metadata(path) {
-            Ok(found) if found.is_symlink() => {
-                if let Ok(target) = fs::read_link(path) {
-                    self.links.push((path.to_owned(), target));
-                }
-                if let Ok(real) = path.canonicalize() {
-                    self.fixed.insert(real);
-                }
-            }
-            Ok(_) => {
+            Ok(found) if found.is_symlink() => self.way(path),
+            Ok(found) => {
                 self.pin_between(path, root);
                 self.fixed.insert(path.to_owned());
+                if found.is_dir() {
+                    self.inside(path);
+                }
             }
             Err(_) => {
                 self.absent.insert(path.to_owned());
             }
         }
+    }
+
+    /// Protects the links on the way from a path to what it leads to, and that, as far as it could be changed. What goes in
+    /// circles leads nobody anywhere.
+    fn way(&mut self, path: &Path) {
+        let Some(links::Way { links, end }) = links::follow(path) else { return };
+        for (link, target) in links {
+            if let Some(tree) = self.tree(&link) {
+                if !self.is_fixed(&link) {
+                    self.pin_between(&link, &tree);
+                }
+                self.links.push((link, target));
+            }
+        }
+        let Some(tree) = self.tree(&end).filter(|_| !self.is_fixed(&end)) else { return };
+        if end == tree {
+            // Nobody could work there any more.
+            self.unfollowed.extend(path.parent().map(Path::to_owned));
+        } else {
+            self.name(&end, &tree);
+        }
+    }
+
+    /// Protects what links directly inside a protected directory lead to.
+    fn inside(&mut self, directory: &Path) {
+        let inside = links::inside(directory);
+        let names = inside.links.iter().take(LINKS_INSIDE - self.links_inside);
+        if !inside.is_all || names.len() < inside.links.len() {
+            self.unfollowed.insert(directory.to_owned());
+        }
+        self.links_inside += names.len();
+        names.for_each(|name| self.way(&directory.join(name)));
+    }
+
+    /// Which of the trees that may be written holds a path.
+    fn tree(&self, path: &Path) -> Option<PathBuf> {
+        self.roots.iter().chain(&self.also_writable).find(|tree| path.starts_with(tree)).cloned()
+    }
+
+    fn is_fixed(&self, path: &Path) -> bool {
+        path.ancestors().any(|above| self.fixed.contains(above))
     }
 
     /// A directory that is moved takes its mounts along, and leaves its name free for another.

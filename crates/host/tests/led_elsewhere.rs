@@ -1,0 +1,146 @@
+//! Protected names that lead to files elsewhere in the workspace: what they lead to is protected like themselves.
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "in the helpers of a test, too, a failed unwrap is a failed test")]
+#![expect(clippy::print_stderr, reason = "what is skipped is said aloud")]
+
+use std::{collections::BTreeMap, fs, path::PathBuf, process, time::Duration};
+
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+use windlass_contract::{Command, Confinement, Effects, Finished, Grant, Held, Limits, Rung, Sandbox, Walls};
+use windlass_host::Machine;
+
+/// What is there before, a protected name, and ways to change what is found under it.
+const LINKS: &[(&str, &str, &[&str])] = &[
+    (
+        "mkdir -p tools/in; echo mine > tools/in/pc; ln -s ../../tools/in/pc .git/hooks/pre-commit",
+        ".git/hooks/pre-commit",
+        &[
+            "echo evil > tools/in/pc",
+            "echo evil > .git/hooks/pre-commit",
+            "rm tools/in/pc; echo evil > tools/in/pc",
+            "echo evil > e; mv e tools/in/pc",
+            "mv tools t; mkdir -p tools/in; echo evil > tools/in/pc",
+            "mv tools/in i; echo evil > e; ln -s . tools/in; mv e tools/pc",
+            "rm .git/hooks/pre-commit; echo evil > .git/hooks/pre-commit",
+        ],
+    ),
+    (
+        "mkdir a b; echo mine > b/pc; ln -s ../b/pc a/pc; ln -s a l; ln -s ../../l/pc .git/hooks/pre-commit",
+        ".git/hooks/pre-commit",
+        &[
+            "echo evil > l/pc",
+            "rm a/pc; echo evil > a/pc",
+            "mkdir e; echo evil > e/pc; rm l; ln -s e l",
+            "mv a c; mkdir a; echo evil > a/pc",
+        ],
+    ),
+    (
+        "mkdir .vscode; ln -s ../made/tasks.json .vscode/tasks.json",
+        ".vscode/tasks.json",
+        &["mkdir made; echo evil > made/tasks.json", "mkdir e; echo evil > e/tasks.json; ln -s e made"],
+    ),
+    (
+        "mkdir -p below/.claude skills; ln -s ../../skills below/.claude/skills; echo mine > skills/run",
+        "below/.claude/skills/run",
+        &["echo evil > skills/run", "mv skills s; mkdir skills; echo evil > skills/run"],
+    ),
+    (
+        "mkdir conf; echo mine > conf/envrc; ln -s conf/envrc .envrc",
+        ".envrc",
+        &["mv conf c; mkdir conf; echo evil > conf/envrc"],
+    ),
+];
+
+/// A workspace with a repository, a place outside, and a machine.
+struct World {
+    place: TempDir,
+    machine: Machine,
+}
+
+impl World {
+    /// None, and a word about it, where this machine lacks the rung.
+    fn on(rung: Rung) -> Option<Self> {
+        let path = ("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned());
+        let machine = Machine::new(BTreeMap::from([path]));
+        let machine = if rung == Rung::Landlock { machine.without_namespaces() } else { machine };
+        let found = machine.diagnose().rung;
+        if found != Some(rung) {
+            eprintln!("skipped: this machine has no rung `{}`, but {found:?}", rung.name());
+            return None;
+        }
+        let place = tempfile::tempdir_in("/var/tmp").unwrap();
+        fs::create_dir(place.path().join("out")).unwrap();
+        for directory in ["hooks", "objects", "refs"] {
+            fs::create_dir_all(place.path().join("ws/.git").join(directory)).unwrap();
+        }
+        fs::write(place.path().join("ws/.git/HEAD"), "ref: refs/heads/main\n").unwrap();
+        Some(Self { place, machine })
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.place.path().join("ws").join(name)
+    }
+
+    /// What the user does, whom nothing holds.
+    fn outside(&self, script: &str) {
+        let done = process::Command::new("sh").args(["-ec", script]).current_dir(self.path("")).status();
+        assert!(done.unwrap().success(), "{script}");
+    }
+
+    async fn run(&self, script: &str) -> (Finished, Held) {
+        let walls = Walls { writable: vec![self.path("")], ..Walls::default() };
+        // Far more than any of these commands needs.
+        let limits = Limits { default_time: Duration::from_secs(60), ..Limits::default() };
+        let grant = Grant::issue(self.path(""), &Effects::none(), limits, Confinement::Walls(walls));
+        let host = self.machine.confine(&grant).unwrap();
+        let argv = ["bash", "-c", script].map(str::to_owned).to_vec();
+        let command = Command { argv, cwd: None, env: BTreeMap::new(), time_limit: None };
+        let finished = host.run(&command, &CancellationToken::new(), &|_| {}).await.unwrap();
+        (finished, host.held())
+    }
+}
+
+/// Tries every attack in a world of its own, on every rung.
+async fn nothing_changes(cases: &[(&str, &str, &[&str])]) {
+    for rung in [Rung::Namespaces, Rung::Landlock] {
+        for (setup, name, attacks) in cases {
+            for attack in *attacks {
+                let Some(world) = World::on(rung) else { break };
+                world.outside(setup);
+                let before = fs::read_to_string(world.path(name)).ok();
+                world.run(attack).await;
+                let after = fs::read_to_string(world.path(name)).ok();
+                assert_eq!(after, before, "{}: {setup}: {attack}", rung.name());
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_links_inside_protected_directories_lead_to_is_protected() {
+    nothing_changes(LINKS).await;
+}
+
+#[tokio::test]
+async fn links_out_of_the_workspace_and_to_all_of_it_leave_work_as_it_is() {
+    let Some(world) = World::on(Rung::Namespaces) else { return };
+    world.outside(
+        "mkdir .vscode; ln -s .. .vscode/all; ln -s ../../out .vscode/out; ln -s /tmp/no .vscode/tmp",
+    );
+    world.outside("ln -s round .vscode/round; touch ../out/file; ln -s ../../out/file .git/hooks/pre-push");
+    let (finished, held) = world.run("mkdir new; echo x > new/file").await;
+    assert_eq!(finished.denials, []);
+    assert!(world.path("new/file").exists());
+    let told = held.not_covered.iter().filter(|line| line.contains("/.vscode`")).count();
+    assert_eq!(told, 1, "{:?}", held.not_covered);
+}
+
+#[tokio::test]
+async fn links_beyond_what_is_followed_are_told_of() {
+    let Some(world) = World::on(Rung::Namespaces) else { return };
+    world.outside("for i in $(seq 70); do ln -s ../../none$i .git/hooks/h$i; done");
+    let (_, held) = world.run("true").await;
+    let told = held.not_covered.iter().filter(|line| line.contains("/.git/hooks`")).count();
+    assert_eq!(told, 1, "{:?}", held.not_covered);
+}
