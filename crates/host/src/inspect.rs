@@ -48,7 +48,7 @@ pub(crate) fn inspect(protection: &Protection) -> Vec<Denial> {
         names.iter().any(|(root, names)| path.strip_prefix(root).is_ok_and(|below| names.lack(below)))
     };
     for path in &protection.absent {
-        if !is_lacking(path) && path.symlink_metadata().is_ok() {
+        if !is_lacking(path) && path.symlink_metadata().is_ok() && inspection.is_held(path) {
             inspection.move_aside(path, "this name is protected and did not exist before");
         }
     }
@@ -196,6 +196,14 @@ impl Inspection<'_> {
     /// Whether a path is, with all links followed, inside what commands may write.
     fn inside(&self, path: &Path) -> bool {
         path.canonicalize().is_ok_and(|real| self.protection.roots.iter().any(|root| real.starts_with(root)))
+    }
+
+    /// Whether a path is itself, whatever it leads to, in what commands may write. A link that a command has put on the way
+    /// to it may lead to the user's own files.
+    fn is_held(&self, path: &Path) -> bool {
+        let trees = || self.protection.roots.iter().chain(&self.protection.also_writable);
+        let around = path.parent().and_then(|above| above.canonicalize().ok());
+        around.is_some_and(|real| trees().any(|tree| real.starts_with(tree)))
     }
 
     /// A `.git` that may have been made by the command.

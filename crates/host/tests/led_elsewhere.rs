@@ -144,3 +144,13 @@ async fn links_beyond_what_is_followed_are_told_of() {
     let told = held.not_covered.iter().filter(|line| line.contains("/.git/hooks`")).count();
     assert_eq!(told, 1, "{:?}", held.not_covered);
 }
+
+#[tokio::test]
+async fn nothing_of_the_users_is_moved_aside_through_a_link_that_a_command_has_made() {
+    for rung in [Rung::Namespaces, Rung::Landlock] {
+        let Some(world) = World::on(rung) else { continue };
+        world.outside("mkdir ../out/fish");
+        world.run("ln -s ../out .config").await;
+        assert!(world.place.path().join("out/fish").exists(), "{}", rung.name());
+    }
+}
