@@ -232,7 +232,7 @@ impl Cleaner {
                 }
                 Hit::Head { .. } | Hit::Middle => range.end,
                 Hit::Block { title } => {
-                    let body = keys::body_in_line(&piece[title.end..]);
+                    let body = keys::body_in_line(keys::until_title(&piece[title.end..]));
                     found.push(Found {
                         range: title.end..title.end + body,
                         label: "private-key",
@@ -369,7 +369,8 @@ impl Cleaner {
     ) -> (usize, usize) {
         self.block = None;
         let title_end = line.start + title.end;
-        let rest = &text[title_end..line.end];
+        let behind = &text[title_end..line.end];
+        let rest = keys::until_title(behind);
         let blank = keys::is_blank(rest);
         let body = keys::body_in_line(rest);
         if !blank && body > 0 && (body < rest.trim_ascii_end().len() || body > 64) {
@@ -377,7 +378,7 @@ impl Cleaner {
             edits.push(Edit::Secret { range, label: "private-key", why: "the body of a private key" });
             return (title_end + body, 0);
         }
-        if line.end < text.len() {
+        if line.end < text.len() && rest.len() == behind.len() {
             self.block = Block::titled(&text[line.start..line.start + title.start], rest);
             return (if blank { line.end + 1 } else { title_end }, line.end + 1);
         }

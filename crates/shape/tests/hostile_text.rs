@@ -25,6 +25,7 @@ fn one_line_of_nothing_but_beginnings_is_read_once() {
         "cookie: a=b;",
         "eyJ",
         "-----BEGIN RSA PRIVATE KEY-----",
+        "Private-Lines: 0",
         "sk-",
         "ghp_",
         "curl -u ",

@@ -64,6 +64,16 @@ impl Bytes {
     }
 }
 
+/// Where a short word is in a text of which only the beginning may be looked at: a search that is made ready costs more than that.
+pub(super) fn places(text: &[u8], word: &[u8]) -> impl Iterator<Item = usize> {
+    let first = word.first().copied().unwrap_or_default();
+    memchr::memchr_iter(first, text).filter(move |at| {
+        #[cfg(test)]
+        asked::add(1);
+        text[*at..].starts_with(word)
+    })
+}
+
 /// How many bytes come before the first that is sought. In fours, so that the end of the text is asked about as seldom.
 #[inline]
 fn first(text: &[u8], is_sought: impl Fn(u8) -> bool) -> usize {

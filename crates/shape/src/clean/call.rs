@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::{
+    bytes::Bytes,
     found::{Found, Next},
     line::Line,
     name::Kind,
@@ -35,6 +36,9 @@ const CALLS: &[(&str, usize)] = &[
 
 /// How long the arguments of a call may be.
 const MAX_ARGUMENTS: usize = 512;
+/// How deep what is in them may be. Every call goes deeper that is not over, so that in a line of nothing but calls no more than
+/// so many are read for each.
+const MAX_DEPTH: usize = 8;
 
 /// The calls above, for the search.
 pub(super) fn names() -> impl Iterator<Item = &'static [u8]> {
@@ -59,8 +63,10 @@ pub(super) fn called(line: &Line<'_>, name: Range<usize>, found: &mut Vec<Found>
 
 /// The quoted text that is the argument with this number.
 fn quoted_argument(line: &[u8], from: usize, nth: usize) -> Option<Range<usize>> {
+    static SIGNS: Bytes = Bytes::of(b"\"'()[]{},");
     let (mut at, mut number, mut depth) = (from, 0, 0_usize);
-    loop {
+    while number <= nth && depth <= MAX_DEPTH {
+        at += SIGNS.until(&line[at..]);
         match line.get(at)? {
             quote @ (b'"' | b'\'') => {
                 let inside = at + 1..at + 1 + memchr::memchr(*quote, &line[at + 1..])?;
@@ -71,9 +77,9 @@ fn quoted_argument(line: &[u8], from: usize, nth: usize) -> Option<Range<usize>>
             }
             b'(' | b'[' | b'{' => depth += 1,
             b')' | b']' | b'}' => depth = depth.checked_sub(1)?,
-            b',' if depth == 0 => number += 1,
-            _ => {}
+            _ => number += usize::from(depth == 0),
         }
         at += 1;
     }
+    None
 }

@@ -5,6 +5,7 @@ mod frame;
 
 use std::{ops::Range, sync::LazyLock};
 
+use aho_corasick::AhoCorasick;
 use memchr::memmem::Finder;
 
 pub(super) use self::block::{Block, Part};
@@ -287,6 +288,13 @@ pub(super) fn body_before(line: &[u8]) -> usize {
     let is_body = |byte: &&u8| is_base64(**byte) || **byte == b'\\';
     let length = line.iter().rev().take_while(is_body).count();
     if length >= 16 { length } else { 0 }
+}
+
+/// What is behind a title in its line, up to the next one: in a line of nothing but titles each would be read to its end.
+pub(super) fn until_title(rest: &[u8]) -> &[u8] {
+    static NEXT: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| AhoCorasick::new(TITLES).ok());
+    let next = NEXT.as_ref().and_then(|next| next.find(rest));
+    &rest[..next.map_or(rest.len(), |next| next.start())]
 }
 
 /// How far the body goes on in the line of the title: `\n` in strings, or nothing but base64.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{
-    bytes::Bytes,
+    bytes::{self, Bytes},
     found::{Found, Next},
     line::Line,
     name::Kind,
@@ -63,7 +63,7 @@ const OPTIONS: &[(&[u8], &[u8], Follows)] = &[
     (b"unrar", b"-p", Follows::Joined),
 ];
 
-/// How often an option is looked at.
+/// How often an option is looked at, and the name of a program where another thing may have it.
 const MAX_TIMES: usize = 8;
 /// How far a password may be from the program it is given to.
 const MAX_PIPE: usize = 4096;
@@ -103,7 +103,7 @@ pub(super) fn option(line: &Line<'_>, program: Range<usize>, found: &mut Vec<Fou
     // With the byte before, which may be the space that an option follows.
     let rest = &line[program.end - 1..line.len().min(program.end + MAX_PIPE)];
     // What is behind the same program is looked at when that one is: a line of nothing else would cost its square.
-    let rest = &rest[..again(rest, name).unwrap_or(rest.len())];
+    let rest = &rest[..again(rest, name)];
     let rest = &rest[..memchr::memchr2(b'|', b';', rest).unwrap_or(rest.len())];
     for (_, option, follows) in OPTIONS.iter().filter(|(program, ..)| *program == name) {
         let given =
@@ -132,14 +132,15 @@ pub(super) fn option(line: &Line<'_>, program: Range<usize>, found: &mut Vec<Fou
     next
 }
 
-/// Where the name of a program is again that is looked at there. `docker login docker.io` has one program.
-fn again(rest: &[u8], name: &[u8]) -> Option<usize> {
-    let is_program = |at: &usize| {
-        *at > 0
+/// Where the name of a program is again that is looked at there, or is once too often. `docker login docker.io` has one program.
+fn again(rest: &[u8], name: &[u8]) -> usize {
+    let is_program = |at: usize| {
+        at > 0
             && !rest[at - 1].is_ascii_alphanumeric()
             && rest.get(at + name.len()).is_none_or(u8::is_ascii_whitespace)
     };
-    memchr::memmem::find_iter(rest, name).find(is_program)
+    let mut places = bytes::places(rest, name).enumerate();
+    places.find(|(times, at)| *times == MAX_TIMES || is_program(*at)).map_or(rest.len(), |(_, at)| at)
 }
 
 fn option_value(line: &[u8], at: usize, follows: Follows) -> Option<Range<usize>> {
