@@ -106,8 +106,12 @@ pub struct Finding {
 #[derive(Debug)]
 pub struct Cleaner {
     secrets: Secrets,
-    /// What came in and is not finished: at most one line, or one window of it.
+    /// What came in and is not finished: lines that may be of a key, and at most one line, or one window of it.
     rest: Vec<u8>,
+    /// How much of it is whole lines that cannot be judged yet,
+    open: usize,
+    /// and how much it may be before all of them are looked at again.
+    enough: usize,
     block: Option<Block>,
     pending: Option<Pending>,
     seen: Seen,
@@ -122,6 +126,8 @@ impl Cleaner {
         Self {
             secrets: secrets.clone(),
             rest: Vec::new(),
+            open: 0,
+            enough: 0,
             block: None,
             pending: None,
             seen: Seen::default(),
@@ -151,6 +157,10 @@ impl Cleaner {
 
     /// The same, behind what is in `out`, whose room is used again and again.
     pub fn push_to(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+        if self.can_wait(bytes) {
+            self.rest.extend_from_slice(bytes);
+            return;
+        }
         let mut bytes = bytes;
         if !self.rest.is_empty() {
             // What was begun is finished with as little as that can need, so that the rest of a piece is not copied.
@@ -160,20 +170,38 @@ impl Cleaner {
             let done = self.take(&begun, out);
             if done < before {
                 begun.drain(..done);
-                self.rest = begun;
-                return;
+                return self.keep(begun);
             }
             bytes = &bytes[done - before..];
         }
         let done = self.take(bytes, out);
-        self.rest.extend_from_slice(&bytes[done..]);
+        self.keep(bytes[done..].to_vec());
+    }
+
+    /// Whether nothing can be told with this that could not be told without: it ends no line, or none but such as those of a key.
+    /// What is kept is then looked at as a whole only where it is twice as much as when that was done last.
+    fn can_wait(&mut self, bytes: &[u8]) -> bool {
+        if self.rest.len() + bytes.len() >= self.enough {
+            return false;
+        }
+        let Some(newline) = memchr::memrchr(b'\n', bytes) else { return true };
+        let lines = [&self.rest[self.open..], &bytes[..=newline]].concat();
+        let are_wide = keys::are_wide(Readable::new(&lines).text());
+        self.open += if are_wide { lines.len() } else { 0 };
+        are_wide
+    }
+
+    fn keep(&mut self, rest: Vec<u8>) {
+        self.enough = (2 * rest.len()).min(LIMIT_BYTES);
+        self.rest = rest;
     }
 
     /// Gives back the rest. The cleaner is as new after it.
     pub fn finish(&mut self) -> Vec<u8> {
         let mut out = Vec::new();
         let rest = std::mem::take(&mut self.rest);
-        self.whole_lines(&rest, &mut out);
+        self.keep(Vec::new());
+        self.whole_lines(&rest, &Readable::new(&rest), &mut out);
         if let Some(block) = self.block.take().filter(|block| block.lines > 0) {
             self.emit(&[], &Readable::new(&[]), vec![Edit::block(0, &block)], &mut out);
         }
@@ -184,17 +212,26 @@ impl Cleaner {
     /// Cleans what is complete, and says how much that was.
     fn take(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> usize {
         let mut at = 0;
+        self.open = 0;
         loop {
             let piece = &bytes[at..bytes.len().min(at + LIMIT_BYTES)];
             if let Some(newline) = memchr::memrchr(b'\n', piece) {
-                let seen = Readable::new(&piece[..=newline]);
-                let done = match seen.behind(keys::open_from(seen.text(), seen.text().len())) {
-                    0 if piece.len() == LIMIT_BYTES => newline + 1,
-                    0 => return at,
-                    start => start,
+                let lines = &piece[..=newline];
+                let seen = Readable::new(lines);
+                at += match seen.behind(keys::open_from(seen.text(), seen.text().len())) {
+                    0 if piece.len() < LIMIT_BYTES => {
+                        self.open = lines.len();
+                        return at;
+                    }
+                    start if start == 0 || start == lines.len() => {
+                        self.whole_lines(lines, &seen, out);
+                        lines.len()
+                    }
+                    start => {
+                        self.whole_lines(&lines[..start], &Readable::new(&lines[..start]), out);
+                        start
+                    }
                 };
-                self.whole_lines(&piece[..done], out);
-                at += done;
             } else if piece.len() == LIMIT_BYTES {
                 at += self.window(piece, out);
             } else {
@@ -204,11 +241,11 @@ impl Cleaner {
     }
 
     /// Cleans lines, the last of which may lack its end.
-    fn whole_lines(&mut self, text: &[u8], out: &mut Vec<u8>) {
-        let (seen, mut edits) = (Readable::new(text), Vec::new());
+    fn whole_lines(&mut self, text: &[u8], seen: &Readable<'_>, out: &mut Vec<u8>) {
+        let mut edits = Vec::new();
         self.known_values(seen.text(), text.len(), &mut edits);
         self.scan(&SEARCH, seen.text(), &mut edits);
-        self.emit(text, &seen, edits, out);
+        self.emit(text, seen, edits, out);
     }
 
     /// Cleans the first piece of a line that is too long, and says how much of it is done.

@@ -39,8 +39,15 @@ pub(crate) struct Readable<'a> {
 #[derive(Debug)]
 struct Narrow {
     text: Vec<u8>,
-    /// Where each byte was.
-    places: Vec<usize>,
+    parts: Vec<Part>,
+}
+
+/// A part of what is seen: of what was there, each byte or each second one.
+#[derive(Debug)]
+struct Part {
+    seen: usize,
+    raw: usize,
+    step: usize,
 }
 
 impl<'a> Readable<'a> {
@@ -61,7 +68,7 @@ impl<'a> Readable<'a> {
         };
         let (start, end) = (narrow.behind(seen.start), narrow.behind(seen.end));
         if end - start < 2 * seen.len() - 1 || end - start == seen.len() {
-            return (narrow.places[seen.start]..end, Written::Narrow);
+            return (narrow.place(seen.start)..end, Written::Narrow);
         }
         (start..end, if self.raw[start] == 0 { Written::Wide } else { Written::WideFirst })
     }
@@ -73,34 +80,62 @@ impl<'a> Readable<'a> {
 
     /// How much is seen of what is before a place.
     pub(crate) fn before(&self, raw: usize) -> usize {
-        self.narrow.as_ref().map_or(raw, |narrow| narrow.places.partition_point(|place| *place < raw))
+        self.narrow.as_ref().map_or(raw, |narrow| narrow.before(raw))
     }
 }
 
 impl Narrow {
     fn of(raw: &[u8]) -> Option<Self> {
         memchr::memchr(0, raw)?;
-        let (mut text, mut places, mut at) = (Vec::new(), Vec::new(), 0);
-        for line in raw.split_inclusive(|byte| *byte == b'\n') {
-            let mut keep = |part: Range<usize>| {
-                text.extend_from_slice(&line[part.clone()]);
-                places.extend(part.map(|each| at + each));
-            };
-            let mut kept = 0;
-            for zeros in wide_parts(line) {
-                keep(kept..zeros.start);
-                zeros.clone().skip(1).step_by(2).for_each(|between| keep(between..between + 1));
+        let mut narrow = Self { text: Vec::new(), parts: Vec::new() };
+        let (mut kept, mut start) = (0, 0);
+        while start < raw.len() {
+            let end = memchr::memchr(b'\n', &raw[start..]).map_or(raw.len(), |newline| start + newline + 1);
+            for zeros in wide_parts(&raw[start..end]) {
+                let zeros = start + zeros.start..start + zeros.end;
+                narrow.keep(raw, kept..zeros.start, 1);
+                narrow.keep(raw, zeros.start + 1..zeros.end, 2);
                 kept = zeros.end;
             }
-            keep(kept..line.len());
-            at += line.len();
+            start = end;
         }
-        (text.len() < raw.len()).then_some(Self { text, places })
+        // Where nothing is wide, as in most that is not text, nothing is copied.
+        if kept == 0 {
+            return None;
+        }
+        narrow.keep(raw, kept..raw.len(), 1);
+        Some(narrow)
+    }
+
+    fn keep(&mut self, raw: &[u8], part: Range<usize>, step: usize) {
+        if !part.is_empty() {
+            self.parts.push(Part { seen: self.text.len(), raw: part.start, step });
+            match step {
+                1 => self.text.extend_from_slice(&raw[part]),
+                _ => self.text.extend(raw[part].iter().step_by(step)),
+            }
+        }
+    }
+
+    /// Where a byte was that is seen.
+    fn place(&self, seen: usize) -> usize {
+        let part = self.parts.partition_point(|part| part.seen <= seen).checked_sub(1);
+        part.map_or(0, |part| self.parts[part].raw + (seen - self.parts[part].seen) * self.parts[part].step)
     }
 
     /// Behind so many bytes that are seen.
     fn behind(&self, seen: usize) -> usize {
-        seen.checked_sub(1).and_then(|last| self.places.get(last)).map_or(0, |last| last + 1)
+        seen.checked_sub(1).filter(|last| *last < self.text.len()).map_or(0, |last| self.place(last) + 1)
+    }
+
+    /// How many bytes are seen of those before a place.
+    fn before(&self, raw: usize) -> usize {
+        let parts = self.parts.partition_point(|part| part.raw < raw);
+        let Some(Part { seen, raw: start, step }) = parts.checked_sub(1).map(|last| &self.parts[last]) else {
+            return 0;
+        };
+        let end = self.parts.get(parts).map_or(self.text.len(), |next| next.seen);
+        end.min(seen + (raw - start).div_ceil(*step))
     }
 }
 
@@ -148,6 +183,10 @@ mod tests {
         let (place, written) = seen.raw(&(7..11));
         assert_eq!((&raw[place], written), (&b"\0q\x008\0Z\0k"[..], Written::Wide));
         assert_eq!(seen.before(10), 7);
+        for at in 0..seen.text().len() {
+            let behind = seen.behind(at + 1);
+            assert_eq!((seen.before(behind), raw[behind - 1]), (at + 1, seen.text()[at]), "{at}");
+        }
     }
 
     #[test]

@@ -233,6 +233,12 @@ pub(super) fn open_from(text: &[u8], end: usize) -> usize {
     start
 }
 
+/// Whether all of these lines are like those of a key but its last.
+pub(super) fn are_wide(lines: &[u8]) -> bool {
+    let is_wide = |line: &[u8]| WIDTH.contains(&body_length(frame::bare(line).trim_ascii()));
+    lines.split_inclusive(|byte| *byte == b'\n').all(is_wide)
+}
+
 /// Where the lines start that end here and are of one key, if a key ends here. The last of them may be shorter than the
 /// others, and a checksum may follow it.
 pub(super) fn body_above(text: &[u8], end: usize) -> usize {

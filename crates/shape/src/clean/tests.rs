@@ -244,3 +244,16 @@ fn a_line_of_one_beginning_is_read_a_few_times_only() {
     }
     assert!(costly.is_empty(), "{costly:?}");
 }
+
+#[test]
+fn lines_that_are_kept_back_are_read_a_few_times_only_however_they_come() {
+    const MOST: usize = 30;
+    let text = format!("{}\n", &FORTY.repeat(2)[..64]).repeat(400);
+    let wide: Vec<_> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    for (bytes, piece) in [(text.as_bytes(), 1), (text.as_bytes(), 65), (&wide, 1), (&wide, 130)] {
+        asked::take();
+        assert!(in_pieces(&Secrets::default(), bytes, &[piece]) == bytes);
+        let times = asked::take() / text.len();
+        assert!(times <= MOST, "{times} times in pieces of {piece} of {}", bytes.len());
+    }
+}
