@@ -78,12 +78,44 @@ fn entries(directory: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path())
 }
 
-/// Where the settings of a repository say that its hooks are, if it is not in the git directory.
-pub(crate) fn hooks_elsewhere(directory: &Path) -> Option<PathBuf> {
-    let value = config::value(&small(&directory.join("config"))?, "core", "hookspath")?;
-    let place = directory.parent()?.join(value);
+/// How many files of settings are read for one repository: an included one may include others.
+const SETTINGS: usize = 16;
+
+/// Where the settings of a repository lead.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Elsewhere {
+    /// Its hooks, if they are not in the git directory.
+    pub(crate) hooks: Option<PathBuf>,
+    /// Files with more settings, in the order they are found. They need not be there.
+    pub(crate) included: Vec<PathBuf>,
+}
+
+pub(crate) fn elsewhere(directory: &Path) -> Elsewhere {
+    static SEEN: Seen<config::Leads> = Seen::new();
+    let mut files = vec![directory.join("config"), directory.join("config.worktree")];
+    let own = files.len();
+    let mut hooks = None;
+    let mut read = 0;
+    while let Some(file) = files.get(read).filter(|_| read < SETTINGS).cloned() {
+        read += 1;
+        let leads = SEEN.or(&file, || small(&file).map(|text| config::leads(&text)).unwrap_or_default());
+        hooks = leads.hooks.or(hooks);
+        // What is in a home directory, or beside git itself, is no command's to write.
+        let near = leads.included.iter().filter(|path| !path.starts_with(['~', '%']));
+        let near = near.filter_map(|path| Some(file.parent()?.join(path)));
+        let new: Vec<_> = near.filter(|path| !files.contains(path)).collect();
+        files.extend(new);
+    }
+    // A linked worktree is not beside its git directory.
+    let top = directory.parent().filter(|_| hooks.is_some() && common(directory).is_none());
+    let hooks = top.zip(hooks).map(|(top, place)| top.join(place));
     // The hooks that husky makes call those of the same names beside them.
-    Some(if place.ends_with("_") { place.parent()?.to_owned() } else { place })
+    let hooks = hooks.map(|place| match place.parent() {
+        Some(around) if place.ends_with("_") => around.to_owned(),
+        _ => place,
+    });
+    files.truncate(own + SETTINGS);
+    Elsewhere { hooks, included: files.split_off(own) }
 }
 
 /// Where the index says that other repositories are checked out. Git looks into them by itself.
@@ -180,11 +212,33 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         git(place.path(), &["init", "-q", "."]);
         let directory = place.path().join(".git");
-        assert_eq!(hooks_elsewhere(&directory), None);
+        assert_eq!(elsewhere(&directory), Elsewhere { hooks: None, included: Vec::new() });
         for (value, expected) in [("hk", "hk"), (".husky/_", ".husky"), ("a b/c", "a b/c")] {
             git(place.path(), &["config", "core.hooksPath", value]);
-            assert_eq!(hooks_elsewhere(&directory), Some(place.path().join(expected)));
+            assert_eq!(elsewhere(&directory).hooks, Some(place.path().join(expected)));
         }
+    }
+
+    #[test]
+    fn settings_that_are_included_may_include_others_and_name_hooks() {
+        let place = tempfile::tempdir().unwrap();
+        let directory = place.path().join(".git");
+        fs::create_dir(&directory).unwrap();
+        let files = [
+            (".git/config", "[include]\npath = ../a\npath = ~/own\n[core]\nhooksPath = old\n"),
+            ("a", "[includeIf \"onbranch:x\"]\npath = a\npath = b\n"),
+            ("b", "[core]\nhooksPath = hk\n"),
+        ];
+        for (name, text) in files {
+            fs::write(place.path().join(name), text).unwrap();
+        }
+        let included = ["../a", "../b"].map(|name| directory.join(name));
+        let found = elsewhere(&directory);
+        assert_eq!(found.hooks, Some(place.path().join("hk")));
+        assert!(included.iter().all(|path| found.included.contains(path)), "{found:?}");
+        let endless: String = (0..1000).map(|number| format!("path = x{number}\n")).collect();
+        fs::write(place.path().join("b"), format!("[include]\n{endless}")).unwrap();
+        assert_eq!(elsewhere(&directory).included.len(), SETTINGS);
     }
 
     fn git(directory: &Path, arguments: &[&str]) {

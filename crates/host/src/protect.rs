@@ -15,7 +15,8 @@ use std::{
 
 use crate::{
     below::{Below, LOOKED_INTO},
-    git, links,
+    git,
+    links::{self, Way},
     names::Names,
 };
 
@@ -236,7 +237,7 @@ impl Protection {
     /// Protects one name below `root`, and pins the directories between.
     fn name(&mut self, path: &Path, root: &Path) {
         match fs::symlink_metadata(path) {
-            Ok(found) if found.is_symlink() => self.way(path),
+            Ok(found) if found.is_symlink() => self.way(links::follow(path)),
             Ok(found) => {
                 self.pin_between(path, root);
                 self.fixed.insert(path.to_owned());
@@ -250,10 +251,10 @@ impl Protection {
         }
     }
 
-    /// Protects the links on the way from a path to what it leads to, and that, as far as it could be changed. What goes in
-    /// circles leads nobody anywhere.
-    fn way(&mut self, path: &Path) {
-        let Some(links::Way { links, end }) = links::follow(path) else { return };
+    /// Protects the links on a way and what is at its end, as far as it could be changed. What goes in circles leads nobody
+    /// anywhere.
+    fn way(&mut self, way: Option<Way>) {
+        let Some(Way { links, end }) = way else { return };
         for (link, target) in links {
             if let Some(tree) = self.tree(&link) {
                 if !self.is_fixed(&link) {
@@ -262,11 +263,7 @@ impl Protection {
                 self.links.push((link, target));
             }
         }
-        let Some(tree) = self.tree(&end).filter(|_| !self.is_fixed(&end)) else { return };
-        if end == tree {
-            // Nobody could work there any more.
-            self.unfollowed.extend(path.parent().map(Path::to_owned));
-        } else {
+        if let Some(tree) = self.tree(&end).filter(|_| !self.is_fixed(&end)) {
             self.name(&end, &tree);
         }
     }
@@ -279,7 +276,15 @@ impl Protection {
             self.unfollowed.insert(directory.to_owned());
         }
         self.links_inside += names.len();
-        names.for_each(|name| self.way(&directory.join(name)));
+        for name in names {
+            let way = links::follow(&directory.join(name));
+            if way.as_ref().is_some_and(|way| self.roots.contains(&way.end)) {
+                // Nobody could work there any more.
+                self.unfollowed.insert(directory.to_owned());
+            } else {
+                self.way(way);
+            }
+        }
     }
 
     /// Which of the trees that may be written holds a path.
@@ -345,8 +350,9 @@ impl Protection {
         for (name, _) in IN_GIT {
             self.name(&directory.join(name), base);
         }
-        if let Some(hooks) = git::hooks_elsewhere(directory).filter(|hooks| hooks.starts_with(base)) {
-            self.name(&hooks, base);
+        let elsewhere = git::elsewhere(directory);
+        for path in elsewhere.hooks.iter().chain(&elsewhere.included) {
+            self.way(links::follow(path));
         }
         for inner in git::inner(directory).take(INNER_LIMIT) {
             self.repositories.insert(inner.clone());
@@ -354,6 +360,7 @@ impl Protection {
                 // A worktree's own directory has a `commondir`, which git made.
                 self.name(&inner.join(name), base);
             }
+            git::elsewhere(&inner).included.iter().for_each(|path| self.way(links::follow(path)));
         }
         for linked in git::gitlinks(directory) {
             if let Some(top) = directory.parent() {

@@ -52,6 +52,32 @@ const LINKS: &[(&str, &str, &[&str])] = &[
     ),
 ];
 
+/// The same with files that git's settings include.
+const INCLUDED: &[(&str, &str, &[&str])] = &[
+    (
+        "printf '[include]\\npath = ../conf/inc\\n' > .git/config; mkdir conf; echo '#mine' > conf/inc",
+        "conf/inc",
+        &["echo evil > conf/inc", "mv conf c; mkdir conf; echo evil > conf/inc"],
+    ),
+    ("printf '[includeIf \"gitdir:/\"]\\npath = ../inc\\n' > .git/config", "inc", &["echo evil > inc"]),
+    (
+        "printf '[include] path = \"../inc\" # more\\n' > .git/config; printf '[include]\\npath = inner\\n' > inc",
+        "inner",
+        &["echo evil > inner"],
+    ),
+    ("printf '[include]\\npath = ../inc\\n' > .git/config.worktree", "inc", &["echo evil > inc"]),
+    (
+        "mkdir -p .git/worktrees/w; printf '[include]\\npath = ../../../inc\\n' > .git/worktrees/w/config.worktree",
+        "inc",
+        &["echo evil > inc"],
+    ),
+    (
+        "printf '[include]\\npath = ../inc\\n' > .git/config; printf '[core]\\nhooksPath = hk\\n' > inc; mkdir hk",
+        "hk/pre-commit",
+        &["echo evil > hk/pre-commit"],
+    ),
+];
+
 /// A workspace with a repository, a place outside, and a machine.
 struct World {
     place: TempDir,
@@ -120,6 +146,11 @@ async fn nothing_changes(cases: &[(&str, &str, &[&str])]) {
 #[tokio::test]
 async fn what_links_inside_protected_directories_lead_to_is_protected() {
     nothing_changes(LINKS).await;
+}
+
+#[tokio::test]
+async fn what_settings_of_git_include_is_protected() {
+    nothing_changes(INCLUDED).await;
 }
 
 #[tokio::test]

@@ -49,20 +49,54 @@ pub(crate) fn harmless(text: &[u8]) -> Vec<u8> {
     kept.into_bytes()
 }
 
-/// The last value of a setting, if it is written plainly, on a line of its own.
-pub(crate) fn value(text: &str, section: &str, key: &str) -> Option<String> {
-    let mut within = false;
-    let mut found = None;
+/// What settings say about where git looks for more that it runs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Leads {
+    /// The last `core.hooksPath`.
+    pub(crate) hooks: Option<String>,
+    /// Every `include.path` and `includeIf.*.path`, whatever its condition: that may come true later.
+    pub(crate) included: Vec<String>,
+}
+
+/// Reads them as far as they are written plainly, each on one line, alone or behind the head of its section.
+pub(crate) fn leads(text: &str) -> Leads {
+    let mut section = String::new();
+    let mut leads = Leads::default();
     for line in text.lines().map(str::trim) {
+        let mut setting = line;
         if let Some(head) = line.strip_prefix('[') {
-            within = head.split(']').next().is_some_and(|name| name.trim().eq_ignore_ascii_case(section));
-        } else if let Some((name, value)) = line.split_once('=').filter(|_| within)
-            && name.trim().eq_ignore_ascii_case(key)
-        {
-            found = Some(value.trim().trim_matches('"').to_owned());
+            let name: String = head.chars().take_while(char::is_ascii_alphanumeric).collect();
+            section = name.to_ascii_lowercase();
+            setting = end_of_head(head).map_or("", |end| &head[end + 1..]);
+        }
+        let Some((key, value)) = setting.split_once('=') else { continue };
+        match (section.as_str(), key.trim().to_ascii_lowercase().as_str()) {
+            ("core", "hookspath") => leads.hooks = Some(plain(value)),
+            ("include" | "includeif", "path") => leads.included.push(plain(value)),
+            _ => {}
         }
     }
-    found
+    leads
+}
+
+/// A value without quotes, escapes, and what is said about it behind it.
+fn plain(value: &str) -> String {
+    let mut plain = String::new();
+    let (mut quoted, mut kept) = (false, 0);
+    let mut rest = value.trim().chars();
+    while let Some(c) = rest.next() {
+        match c {
+            '"' => quoted = !quoted,
+            '#' | ';' if !quoted => break,
+            '\\' => plain.extend(rest.next()),
+            _ => plain.push(c),
+        }
+        if quoted || !c.is_whitespace() {
+            kept = plain.len();
+        }
+    }
+    plain.truncate(kept);
+    plain
 }
 
 /// Whether a line may stay. A section's head changes the section.
@@ -122,6 +156,14 @@ mod tests {
                      fetch = +refs/heads/*:refs/remotes/origin/*\n[branch \"main\"]\n\tremote = origin\n\t\
                      merge = refs/heads/main\n[user]\n\tname = me\n";
         assert_eq!(cleaned(usual), usual);
+    }
+
+    #[test]
+    fn where_settings_lead_is_read_as_git_does() {
+        let text = "[core]\n\thooksPath = old\n[Core] HooksPath = \"a b\" ; why\n[include]\npath=../x # y\n\
+                    [includeIf \"gitdir:/]x\"] path = \"p#q\"\n[other]\npath = no\n[include \"sub\"]\n path = a\\\\b \n";
+        let included = ["../x", "p#q", "a\\b"].map(str::to_owned).to_vec();
+        assert_eq!(leads(text), Leads { hooks: Some("a b".to_owned()), included });
     }
 
     #[test]
