@@ -4,7 +4,9 @@
 #![expect(clippy::unwrap_used, reason = "in the helpers of a test, too, a failed unwrap is a failed test")]
 #![expect(clippy::print_stderr, reason = "what is skipped is said aloud")]
 
-use std::{collections::BTreeMap, fs, path::PathBuf, process, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap, convert::Infallible, fs, future, path::PathBuf, process, sync::Arc, time::Duration,
+};
 
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -30,6 +32,12 @@ const REPLACED: &[(&str, &str)] = &[
     ("rm -rf .git~; mv .git .git~; mkdir .git; echo new > .git/config", "echo evil >> .git/config"),
     ("echo new > n; mv n env", "cat env"),
     ("rm env; echo new > env", "cat env"),
+    ("mv env env~; echo new > env", "cat env"),
+    // What comes under a protected name has a mount of its own, by which it can be written.
+    (
+        "rm -r .idea; mv .git .idea; mkdir -p .git/hooks; echo new > .git/config",
+        "echo evil > .idea/tasks.xml",
+    ),
 ];
 
 /// A workspace with what is protected or hidden, and a machine whose commands work in it.
@@ -49,8 +57,10 @@ impl World {
             return None;
         }
         let place = tempfile::tempdir_in("/var/tmp").unwrap();
-        fs::create_dir_all(place.path().join(".git/hooks")).unwrap();
-        for name in [".envrc", ".git/config", "env"] {
+        for name in [".git/hooks", ".git/info", ".idea"] {
+            fs::create_dir_all(place.path().join(name)).unwrap();
+        }
+        for name in [".envrc", ".git/config", ".git/info/attributes", "env"] {
             fs::write(place.path().join(name), "mine\n").unwrap();
         }
         Some(Self { place, machine })
@@ -97,8 +107,13 @@ impl World {
                 self.outside(outside);
                 fs::write(&go, "").unwrap();
             }
+            future::pending::<Infallible>().await
         };
-        tokio::join!(self.run(&script), meanwhile).0
+        // Whoever was given up after the longest time waits for nobody any more.
+        tokio::select! {
+            finished = self.run(&script) => finished,
+            never = meanwhile => match never {},
+        }
     }
 
     /// Whether a command has left its mark anywhere.
@@ -139,6 +154,17 @@ async fn a_command_that_runs_is_kept_from_what_is_there_now_too() {
         let finished = world.run_after_each(outside, &until_refused).await;
         assert_eq!(finished.exit, Exit::Code(0), "{outside}: {attack}");
     }
+}
+
+#[tokio::test]
+async fn no_link_that_a_command_makes_leads_a_cover_elsewhere() {
+    let Some(world) = World::new() else { return };
+    let outside = "rm -rf .git~ .idea; mv .git .git~; mkdir .git";
+    // When the last of them is covered again, all have been looked at.
+    let script = "rm -rf other; mkdir other .idea; echo > other/attributes; ln -s ../other .git/info; \
+                  while echo > .idea/x; do sleep 0.01; done; echo more >> other/attributes || exit 7";
+    let finished = world.run_after_each(outside, script).await;
+    assert_eq!(finished.exit, Exit::Code(0));
 }
 
 #[tokio::test]

@@ -10,11 +10,16 @@
 use std::{
     ffi::{CStr, c_int},
     io, mem,
-    os::fd::RawFd,
+    os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
     ptr,
 };
 
-use super::{arena::Arena, init::now, mounts};
+use super::{
+    arena::Arena,
+    init::now,
+    landlock::last_errno,
+    mounts::{self, Cover},
+};
 use crate::blueprint::{HIDDEN_DIRECTORY, HIDDEN_FILE, Step};
 
 /// Commands that end before this need nobody who looks after them, and most do.
@@ -23,6 +28,9 @@ const LATER_MILLIS: i64 = 50;
 /// How soon a path is tried again that is being replaced right now; and one that will not be covered.
 const SOON_MILLIS: i64 = 2;
 const LATEST_MILLIS: i64 = 1000;
+
+/// That something is where a mount begins, as the kernel says it.
+const MOUNT_ROOT: u64 = 0x2000;
 
 /// What is to stay at a path. The number stands before it in the list.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -95,7 +103,7 @@ pub(super) struct Covers {
     pause: i64,
     /// Tells of mounts that are gone; -1 before the first look.
     mounts: RawFd,
-    /// Tells of files that have been renamed, and of new names where one is missing.
+    /// Tells of files that have been renamed, and of new names where one is missing; -1 likewise.
     names: RawFd,
 }
 
@@ -121,16 +129,21 @@ impl Covers {
         self.listen();
         let (names, mut unsure) = (self.names, false);
         self.covered.each(|kind, path| {
-            // Watched first: what is replaced after it was covered is told of then.
-            watch(names, path, libc::IN_MOVE_SELF);
-            match at(path) {
-                Found::Mount | Found::Link => {}
+            // Watched first: what is replaced after it was looked at is told of then.
+            match kind {
+                Kind::Pinned | Kind::Fixed => watch(names, path, libc::IN_MOVE_SELF),
+                // At its path is what hides it, and that is moved by nobody.
+                Kind::Hidden => watch_above(names, path, libc::IN_MOVED_FROM),
+            }
+            match at(kind, path) {
+                Found::Cover => {}
                 Found::Nothing => {
-                    watch_above(names, path);
+                    watch_above(names, path, libc::IN_CREATE | libc::IN_MOVED_TO | libc::IN_ONESHOT);
                     // It may have come before it was watched for.
-                    unsure |= at(path) != Found::Nothing;
+                    unsure |= !matches!(at(kind, path), Found::Nothing);
                 }
-                Found::Bare { is_directory } => unsure |= cover(kind, path, is_directory).is_err(),
+                Found::Bare { place, is_directory } => unsure |= cover(kind, &place, is_directory).is_err(),
+                Found::Unknown => unsure = true,
             }
         });
         (self.due, self.pause) = if unsure {
@@ -148,6 +161,8 @@ impl Covers {
             if self.mounts < 0 {
                 let flags = libc::O_RDONLY | libc::O_CLOEXEC;
                 self.mounts = libc::open(c"/proc/self/mountinfo".as_ptr(), flags);
+            }
+            if self.names < 0 {
                 self.names = libc::inotify_init1(libc::IN_NONBLOCK | libc::IN_CLOEXEC);
             }
             libc::read(self.names, heard.as_mut_ptr().cast(), mem::size_of_val(&heard));
@@ -156,20 +171,61 @@ impl Covers {
 }
 
 /// What is at a path.
-#[derive(Clone, Copy, PartialEq, Eq)]
 enum Found {
+    /// Nothing that a mount could be put on: no file, or a link somewhere on the way. None is followed, since the command
+    /// may have made it: it would choose by that what is covered.
     Nothing,
-    /// A link, which nothing can be mounted on.
-    Link,
-    /// What we have put there.
-    Mount,
-    /// What is not covered.
+    /// What is to be there.
+    Cover,
+    /// Something else, by which it can be covered whatever its name leads to by then.
     Bare {
+        place: OwnedFd,
         is_directory: bool,
     },
+    Unknown,
 }
 
-fn at(path: &CStr) -> Found {
+fn at(kind: Kind, path: &CStr) -> Found {
+    let place = match open(path) {
+        Ok(place) => place,
+        Err(libc::ENOENT | libc::ENOTDIR | libc::ELOOP) => return Found::Nothing,
+        Err(_) => return Found::Unknown,
+    };
+    let Some((attributes, mode)) = state(&place) else { return Found::Unknown };
+    // Somebody outside can rename a directory, and what is mounted on it goes along: to a name that is to have another
+    // cover.
+    let fits = match kind {
+        Kind::Pinned => true,
+        Kind::Fixed => is_read_only(&place),
+        Kind::Hidden => is_read_only(&place) && mode & !libc::S_IFMT == 0,
+    };
+    match mode & libc::S_IFMT {
+        libc::S_IFLNK => Found::Nothing,
+        _ if attributes & MOUNT_ROOT != 0 && fits => Found::Cover,
+        kind => Found::Bare { place, is_directory: kind == libc::S_IFDIR },
+    }
+}
+
+/// Takes hold of what is at a path, to which no link leads.
+fn open(path: &CStr) -> Result<OwnedFd, c_int> {
+    /// Flags, mode, and how the path is walked.
+    #[repr(C)]
+    struct How([u64; 3]);
+    const NO_LINKS: u64 = 0x4;
+    let how = How([(libc::O_PATH | libc::O_NOFOLLOW | libc::O_CLOEXEC) as u64, 0, NO_LINKS]);
+    let size = mem::size_of::<How>();
+    // SAFETY: a C string and a local of that size, which live across the call; the descriptor is new.
+    unsafe {
+        let opened = libc::syscall(libc::SYS_openat2, libc::AT_FDCWD, path.as_ptr(), &raw const how, size);
+        match RawFd::try_from(opened) {
+            Ok(place @ 0..) => Ok(OwnedFd::from_raw_fd(place)),
+            _ => Err(last_errno()),
+        }
+    }
+}
+
+/// What the kernel says of something: its attributes, its kind and its permissions.
+fn state(place: &OwnedFd) -> Option<(u64, u32)> {
     /// The beginning of what the kernel tells, and the rest.
     #[repr(C)]
     struct State {
@@ -179,31 +235,38 @@ fn at(path: &CStr) -> Found {
         mode: u16,
         rest: [u16; 113],
     }
-    const MOUNT_ROOT: u64 = 0x2000;
+    const KIND_AND_MODE: c_int = 0x3;
     const { assert!(mem::size_of::<State>() == 256) };
     // SAFETY: all zeros is a valid value of this plain structure, which has the size that the kernel fills and lives
     // across the call; the path is a C string.
-    let (found, state) = unsafe {
+    let (told, state) = unsafe {
         let mut state: State = mem::zeroed();
-        let flags = libc::AT_SYMLINK_NOFOLLOW | libc::AT_NO_AUTOMOUNT;
-        let of = (libc::AT_FDCWD, path.as_ptr());
-        (libc::syscall(libc::SYS_statx, of.0, of.1, flags, 1, &raw mut state), state)
+        let flags = libc::AT_EMPTY_PATH | libc::AT_NO_AUTOMOUNT;
+        let of = (place.as_raw_fd(), c"".as_ptr());
+        (libc::syscall(libc::SYS_statx, of.0, of.1, flags, KIND_AND_MODE, &raw mut state), state)
     };
-    match u32::from(state.mode) & libc::S_IFMT {
-        _ if found < 0 => Found::Nothing,
-        _ if state.attributes & MOUNT_ROOT != 0 => Found::Mount,
-        libc::S_IFLNK => Found::Link,
-        kind => Found::Bare { is_directory: kind == libc::S_IFDIR },
+    (told == 0).then(|| (state.attributes, u32::from(state.mode)))
+}
+
+/// Whether nothing can be changed by way of this mount.
+fn is_read_only(place: &OwnedFd) -> bool {
+    // SAFETY: the descriptor is open, and all zeros is a valid value of this plain structure, which lives across the call.
+    unsafe {
+        let mut told: libc::statvfs = mem::zeroed();
+        libc::fstatvfs(place.as_raw_fd(), &raw mut told) == 0 && told.f_flag & libc::ST_RDONLY != 0
     }
 }
 
-fn cover(kind: Kind, path: &CStr, is_directory: bool) -> Result<(), c_int> {
+fn cover(kind: Kind, place: &OwnedFd, is_directory: bool) -> Result<(), c_int> {
     let with = if is_directory { HIDDEN_DIRECTORY } else { HIDDEN_FILE };
-    mounts::cover(&match kind {
-        Kind::Pinned => Step::Pin { path },
-        Kind::Fixed => Step::Fix { path },
-        Kind::Hidden => Step::Cover { path, with },
-    })
+    mounts::cover(
+        place,
+        match kind {
+            Kind::Pinned => Cover::Itself,
+            Kind::Fixed => Cover::ItselfReadOnly,
+            Kind::Hidden => Cover::ReadOnly(with),
+        },
+    )
 }
 
 /// Watches for something at a path; what cannot be watched is looked at when something else happens.
@@ -212,8 +275,8 @@ fn watch(names: RawFd, path: &CStr, what: u32) {
     unsafe { libc::inotify_add_watch(names, path.as_ptr(), what | libc::IN_DONT_FOLLOW | libc::IN_MASK_ADD) };
 }
 
-/// Watches for the next new name in the directory of a path.
-fn watch_above(names: RawFd, path: &CStr) {
+/// Watches for something in the directory of a path.
+fn watch_above(names: RawFd, path: &CStr, what: u32) {
     let mut above = [0_u8; libc::PATH_MAX as usize];
     let bytes = path.to_bytes();
     let end = bytes.iter().rposition(|byte| *byte == b'/').unwrap_or(0);
@@ -221,6 +284,6 @@ fn watch_above(names: RawFd, path: &CStr) {
         to.copy_from_slice(from);
     }
     if let Ok(above) = CStr::from_bytes_until_nul(&above) {
-        watch(names, above, libc::IN_CREATE | libc::IN_MOVED_TO | libc::IN_ONESHOT);
+        watch(names, above, what);
     }
 }

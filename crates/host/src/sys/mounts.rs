@@ -3,7 +3,7 @@
 use std::{
     ffi::{CStr, c_int, c_long},
     mem,
-    os::fd::RawFd,
+    os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
     ptr,
 };
 
@@ -18,7 +18,8 @@ const NO_PROGRAMS: u64 = 0x8;
 const RECURSIVE: c_int = 0x8000;
 const EMPTY_PATH: c_int = 0x1000;
 const CLONE_TREE: c_int = 1;
-const FROM_EMPTY_PATH: c_int = 4;
+const FROM_EMPTY_PATH: c_int = 0x4;
+const TO_EMPTY_PATH: c_int = 0x40;
 
 #[repr(C)]
 struct Attributes {
@@ -30,7 +31,7 @@ struct Attributes {
 
 /// Walks the steps. An error is the number of the step and what the system said.
 pub(super) fn build(steps: &[Step<&CStr>]) -> Result<(), (usize, c_int)> {
-    let mut held: [RawFd; HELD_LIMIT] = [-1; HELD_LIMIT];
+    let mut held = [const { None }; HELD_LIMIT];
     // SAFETY: constant strings, no data.
     let private = unsafe {
         libc::mount(
@@ -48,16 +49,37 @@ pub(super) fn build(steps: &[Step<&CStr>]) -> Result<(), (usize, c_int)> {
     Ok(())
 }
 
-/// Covers a path by one step that needs nothing held.
-pub(super) fn cover(step: &Step<&CStr>) -> Result<(), c_int> {
-    carry_out(step, &mut [-1; HELD_LIMIT])
+/// What is put on a place.
+#[derive(Clone, Copy)]
+pub(super) enum Cover<'a> {
+    /// What is there: then it can be neither renamed nor removed.
+    Itself,
+    /// The same, and nothing in it can change.
+    ItselfReadOnly,
+    /// What is at a path.
+    ReadOnly(&'a CStr),
 }
 
-fn carry_out(step: &Step<&CStr>, held: &mut [RawFd; HELD_LIMIT]) -> Result<(), c_int> {
+/// Covers a place, whatever has become of its name. It is never there without being as it must be.
+pub(super) fn cover(place: &OwnedFd, with: Cover<'_>) -> Result<(), c_int> {
+    let tree = match with {
+        Cover::Itself | Cover::ItselfReadOnly => copy(place.as_raw_fd(), c"", EMPTY_PATH)?,
+        Cover::ReadOnly(path) => copy(libc::AT_FDCWD, path, 0)?,
+    };
+    if !matches!(with, Cover::Itself) {
+        set(tree.as_raw_fd(), c"", EMPTY_PATH | RECURSIVE, READ_ONLY)?;
+    }
+    attach(&tree, place.as_raw_fd(), c"", TO_EMPTY_PATH)
+}
+
+fn carry_out(step: &Step<&CStr>, held: &mut [Option<OwnedFd>; HELD_LIMIT]) -> Result<(), c_int> {
     match step {
         Step::Hold { path, slot } => hold(path, held.get_mut(*slot).ok_or(libc::EINVAL)?),
         Step::AllReadOnly => set(libc::AT_FDCWD, c"/", RECURSIVE, READ_ONLY | NO_SETUID | NO_DEVICES),
-        Step::Place { slot, path } => place(*held.get(*slot).ok_or(libc::EINVAL)?, path),
+        Step::Place { slot, path } => {
+            let tree = held.get_mut(*slot).and_then(Option::take).ok_or(libc::EINVAL)?;
+            attach(&tree, libc::AT_FDCWD, path, 0)
+        }
         Step::Memory { path, options } => {
             mount(c"tmpfs", path, c"tmpfs", libc::MS_NOSUID | libc::MS_NODEV, Some(options))
         }
@@ -96,30 +118,26 @@ fn carry_out(step: &Step<&CStr>, held: &mut [RawFd; HELD_LIMIT]) -> Result<(), c
 }
 
 /// Devices stay devices; everything else loses them.
-fn hold(path: &CStr, slot: &mut RawFd) -> Result<(), c_int> {
-    let flags = CLONE_TREE | libc::O_CLOEXEC | RECURSIVE;
-    // SAFETY: `path` is a C string.
-    let tree = check(unsafe { libc::syscall(libc::SYS_open_tree, libc::AT_FDCWD, path.as_ptr(), flags) })?;
-    *slot = RawFd::try_from(tree).map_err(|_| libc::EBADF)?;
+fn hold(path: &CStr, slot: &mut Option<OwnedFd>) -> Result<(), c_int> {
+    let tree = slot.insert(copy(libc::AT_FDCWD, path, 0)?);
     let no_devices = if path.to_bytes().starts_with(b"/dev/") { 0 } else { NO_DEVICES };
-    set(*slot, c"", EMPTY_PATH | RECURSIVE, NO_SETUID | no_devices)
+    set(tree.as_raw_fd(), c"", EMPTY_PATH | RECURSIVE, NO_SETUID | no_devices)
 }
 
-fn place(tree: RawFd, path: &CStr) -> Result<(), c_int> {
-    // SAFETY: both paths are C strings; the descriptor is a tree that was held before, and is closed only here.
+/// A tree of mounts as it is now, which is nowhere yet.
+fn copy(at: RawFd, path: &CStr, flags: c_int) -> Result<OwnedFd, c_int> {
+    let flags = CLONE_TREE | libc::O_CLOEXEC | RECURSIVE | flags;
+    // SAFETY: `path` is a C string, and the descriptor is new.
     unsafe {
-        let moved = libc::syscall(
-            libc::SYS_move_mount,
-            tree,
-            c"".as_ptr(),
-            libc::AT_FDCWD,
-            path.as_ptr(),
-            FROM_EMPTY_PATH,
-        );
-        let moved = check(moved).map(drop);
-        libc::close(tree);
-        moved
+        let tree = check(libc::syscall(libc::SYS_open_tree, at, path.as_ptr(), flags))?;
+        Ok(OwnedFd::from_raw_fd(RawFd::try_from(tree).map_err(|_| libc::EBADF)?))
     }
+}
+
+fn attach(tree: &OwnedFd, at: RawFd, path: &CStr, flags: c_int) -> Result<(), c_int> {
+    let (tree, empty, flags) = (tree.as_raw_fd(), c"".as_ptr(), FROM_EMPTY_PATH | flags);
+    // SAFETY: both paths are C strings, and the descriptors are open.
+    check(unsafe { libc::syscall(libc::SYS_move_mount, tree, empty, at, path.as_ptr(), flags) }).map(drop)
 }
 
 fn set(at: RawFd, path: &CStr, flags: c_int, attributes: u64) -> Result<(), c_int> {
