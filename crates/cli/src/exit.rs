@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use crate::interrupts;
+
 /// The end of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -15,19 +17,19 @@ pub(crate) enum Exit {
     Refused,
     /// A limit on time or tokens was reached, or the model went in circles.
     Limit,
-    /// Someone pressed Ctrl-C, or asked the process to end.
+    /// Someone pressed Ctrl-C, closed the terminal, or asked the process to end.
     Interrupted,
 }
 
 impl Exit {
-    fn code(self) -> u8 {
+    pub(crate) fn code(self) -> u8 {
         match self {
             Self::Done => 0,
             Self::Failed => 1,
             Self::Usage => 2,
             Self::Refused => 3,
             Self::Limit => 4,
-            Self::Interrupted => 130,
+            Self::Interrupted => interrupts::code(),
         }
     }
 

@@ -62,7 +62,15 @@ pub(crate) fn run(common: &Common, args: &SandboxRun) -> Result<ExitCode, Proble
     if let Some(to) = &args.json {
         write_receipt(to, &attached)?;
     }
-    Ok(ExitCode::from(u8::try_from(attached.exit.code()).unwrap_or(u8::MAX)))
+    Ok(ExitCode::from(code(&attached)))
+}
+
+/// What we end with.
+fn code(attached: &Attached) -> u8 {
+    match attached.exit {
+        windlass::Exit::Cancelled => Exit::Interrupted.code(),
+        exit => u8::try_from(exit.code()).unwrap_or(u8::MAX),
+    }
 }
 
 /// Paths of the command line, from where the person is.
@@ -90,7 +98,7 @@ fn not_run(error: &HostError) -> ExitCode {
 fn write_receipt(to: &str, attached: &Attached) -> Result<(), Problem> {
     let receipt = json!({
         "exit": attached.exit,
-        "exit_code": attached.exit.code(),
+        "exit_code": code(attached),
         "duration_ms": u64::try_from(attached.duration.as_millis()).unwrap_or(u64::MAX),
         "held": attached.held,
         "killed": attached.killed,

@@ -70,6 +70,7 @@ use child::{Plan, become_program, plan};
 pub use closed::stdout_was_closed;
 use failure::Failure;
 pub(crate) use failure::StartError;
+pub use halt::is_ignored;
 pub(crate) use pid::Pid;
 #[cfg(target_os = "linux")]
 use pid::exit;

@@ -1,10 +1,10 @@
 //! Ctrl-C and requests to end, at bad moments.
 
-use std::time::Instant;
+use std::{process::Stdio, time::Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{FOREVER, FULL_ACCESS, Reply, Server, Step, User, Wire, signal};
+use crate::support::{FOREVER, FULL_ACCESS, Reply, Running, Server, Step, User, Wire, signal};
 
 /// A turn with two commands; the first says that it runs and then takes too long.
 fn user_with_a_long_command() -> (User, String) {
@@ -18,7 +18,7 @@ fn user_with_a_long_command() -> (User, String) {
 
 #[test]
 fn a_signal_ends_the_turn_in_order_and_every_call_has_its_output() {
-    for name in ["INT", "TERM"] {
+    for (name, code) in [("INT", 130), ("TERM", 130), ("HUP", 129), ("QUIT", 131)] {
         let (user, script) = user_with_a_long_command();
         let gone = user.named_pipe("held").listen();
         let started = user.named_pipe("started");
@@ -26,7 +26,7 @@ fn a_signal_ends_the_turn_in_order_and_every_call_has_its_output() {
         started.hear();
         running.signal(name);
         let ended = running.end();
-        ended.assert_code(130);
+        ended.assert_code(code);
         assert_eq!((ended.stdout.as_str(), ended.last_word()), ("", "error: aborted by user"));
         gone.wait();
         assert!(!user.work().join("second").exists());
@@ -41,6 +41,53 @@ fn a_signal_ends_the_turn_in_order_and_every_call_has_its_output() {
         ended.assert_code(0);
         assert_eq!(ended.stdout, "going on\n");
     }
+}
+
+/// Leaves a file that others would run, says so, and takes too long.
+const PLANT: &str = "echo evil > .envrc; echo ready; sleep 60";
+
+#[test]
+fn what_a_command_planted_does_not_stay_whichever_signal_ends_it() {
+    for (name, code) in [("INT", 130), ("TERM", 130), ("HUP", 129), ("QUIT", 131)] {
+        let user = User::new();
+        let mut running =
+            user.start(&["sandbox", "--policy", "workspace-write", "--json", "--", "sh", "-c", PLANT]);
+        running.until_stdout("ready");
+        running.signal(name);
+        let ended = running.end();
+        ended.assert_code(code);
+        assert!(!user.work().join(".envrc").exists(), "{name}");
+        assert!(ended.stderr.contains("denied: ") && ended.stderr.contains(".envrc"), "{ended:#?}");
+        let receipt: Value = serde_json::from_str(ended.last_word()).unwrap();
+        assert_eq!((&receipt["exit"], &receipt["exit_code"]), (&json!("cancelled"), &json!(code)));
+    }
+}
+
+#[test]
+fn a_terminal_that_is_closed_is_no_reason_to_leave_what_a_command_planted() {
+    let user = User::new();
+    let receipt = user.named_pipe("receipt").listen();
+    let line = format!("exec $windlass sandbox --policy workspace-write --json=receipt -- sh -c '{PLANT}'");
+    let mut running = Running::start(user.shell_on_a_terminal(&line));
+    running.until_stdout("ready");
+    // The terminal goes with the program that made it.
+    running.signal("KILL");
+    let receipt: Value = serde_json::from_str(&receipt.wait()).unwrap();
+    assert_eq!(receipt["exit_code"], 129);
+    assert!(!user.work().join(".envrc").exists());
+}
+
+#[test]
+fn a_closed_terminal_ends_nothing_under_nohup() {
+    let user = User::new();
+    let line = "trap '' HUP; exec $windlass sandbox -- sh -c 'echo ready; read line; exit 7'";
+    let mut command = user.shell(line);
+    command.stdin(Stdio::piped());
+    let mut running = Running::start(command);
+    running.until_stdout("ready");
+    running.signal("HUP");
+    running.type_in("go on\n");
+    running.end().assert_code(7);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Stopping at a terminal's wish, as by Ctrl-Z.
+//! Signals as whoever started us and the kernel want them: ignored, and stopping at a terminal's wish, as by Ctrl-Z.
 
 use std::{ffi::c_int, mem, ptr};
 
@@ -6,7 +6,7 @@ use std::{ffi::c_int, mem, ptr};
 use super::init::{each_process, number_in, parent_in};
 
 /// Whether whoever started us wants this signal to have no effect. Such a wish is to be left alone.
-pub(crate) fn is_ignored(signal: c_int) -> bool {
+pub fn is_ignored(signal: c_int) -> bool {
     // SAFETY: all zeros is a valid `sigaction` to be filled, and it lives across the call.
     unsafe {
         let mut action: libc::sigaction = mem::zeroed();
