@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    fs::{self, File},
+    fs::File,
     io::{self, Write},
     path::{Path, PathBuf},
     process::ExitCode,
@@ -11,7 +11,7 @@ use std::{
 use serde_json::json;
 use windlass::{
     ApprovalPolicy, Command, HostError, Network, Stop,
-    host::{Attached, Machine, Window},
+    host::{Attached, Machine, Window, given_descriptor},
 };
 
 use crate::{
@@ -31,6 +31,7 @@ const NOT_FOUND: u8 = 127;
 
 /// Runs the command. What it ends with is what we end with.
 pub(crate) fn run(common: &Common, args: &SandboxRun) -> Result<ExitCode, Problem> {
+    let receipt = args.json.as_deref().map(Receipt::open).transpose()?;
     let common = Common {
         sandbox: args.policy.or(common.sandbox),
         cd: args.cwd.clone().or_else(|| common.cd.clone()),
@@ -59,8 +60,8 @@ pub(crate) fn run(common: &Common, args: &SandboxRun) -> Result<ExitCode, Proble
         .denials
         .iter()
         .for_each(|denial| crate::note(&format!("denied: {}: {}", denial.what, denial.rule)));
-    if let Some(to) = &args.json {
-        write_receipt(to, &attached)?;
+    if let Some(receipt) = receipt {
+        receipt.write(&attached)?;
     }
     Ok(ExitCode::from(code(&attached)))
 }
@@ -95,21 +96,55 @@ fn not_run(error: &HostError) -> ExitCode {
     }
 }
 
-fn write_receipt(to: &str, attached: &Attached) -> Result<(), Problem> {
-    let receipt = json!({
-        "exit": attached.exit,
-        "exit_code": code(attached),
-        "duration_ms": u64::try_from(attached.duration.as_millis()).unwrap_or(u64::MAX),
-        "held": attached.held,
-        "killed": attached.killed,
-        "denials": attached.denials,
-    });
-    let line = format!("{receipt}\n");
-    let written = if to.bytes().all(|byte| byte.is_ascii_digit()) {
-        let descriptor = Path::new("/dev/fd").join(to);
-        File::options().append(true).open(descriptor).and_then(|mut file| file.write_all(line.as_bytes()))
-    } else {
-        fs::write(to, line)
-    };
-    written.map_err(|error| Problem::file("cannot write the receipt to", Path::new(to), &error))
+/// Where the receipt goes. Opened before anything runs: what cannot be written to is wrong usage, and what the command
+/// puts in the place of a file is not followed.
+struct Receipt<'a> {
+    to: &'a str,
+    file: File,
+}
+
+impl<'a> Receipt<'a> {
+    fn open(to: &'a str) -> Result<Self, Problem> {
+        let opened = if is_descriptor(to) {
+            to.parse().map_err(io::Error::other).and_then(given_descriptor)
+        } else {
+            File::options().write(true).create(true).truncate(true).open(to)
+        };
+        // Nothing is written yet, and still the system says whether anything could be.
+        let tried = opened.and_then(|mut file| match file.write(&[]) {
+            Ok(_) => Ok(file),
+            Err(error) => Err(error),
+        });
+        tried.map(|file| Self { to, file }).map_err(|error| cannot_write(to, &error))
+    }
+
+    fn write(self, attached: &Attached) -> Result<(), Problem> {
+        let receipt = json!({
+            "exit": attached.exit,
+            "exit_code": code(attached),
+            "duration_ms": u64::try_from(attached.duration.as_millis()).unwrap_or(u64::MAX),
+            "held": attached.held,
+            "killed": attached.killed,
+            "denials": attached.denials,
+        });
+        let Self { to, mut file } = self;
+        let written = emptied(to, &file).and_then(|()| file.write_all(format!("{receipt}\n").as_bytes()));
+        written.map_err(|error| cannot_write(to, &error))
+    }
+}
+
+/// Takes away what the command may have written to a file of the receipt's own.
+fn emptied(to: &str, file: &File) -> io::Result<()> {
+    if is_descriptor(to) || !file.metadata()?.is_file() {
+        return Ok(());
+    }
+    file.set_len(0)
+}
+
+fn is_descriptor(to: &str) -> bool {
+    to.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn cannot_write(to: &str, error: &io::Error) -> Problem {
+    Problem::file("cannot write the receipt to", Path::new(to), error)
 }

@@ -75,5 +75,5 @@ pub use attached::Attached;
 pub use doctor::{Diagnosis, Missing};
 pub use files::commit::note::{Mended, mend};
 pub use machine::Machine;
-pub use sys::{is_ignored, make_room_for_descriptors, stdout_was_closed};
+pub use sys::{given_descriptor, is_ignored, make_room_for_descriptors, stdout_was_closed};
 pub use window::Window;

@@ -37,6 +37,7 @@ pub(crate) mod confined;
 #[cfg(target_os = "linux")]
 mod covers;
 mod failure;
+mod given;
 pub(crate) mod halt;
 #[cfg(target_os = "linux")]
 pub(crate) mod hold;
@@ -70,6 +71,7 @@ use child::{Plan, become_program, plan};
 pub use closed::stdout_was_closed;
 use failure::Failure;
 pub(crate) use failure::StartError;
+pub use given::given_descriptor;
 pub use halt::is_ignored;
 pub(crate) use pid::Pid;
 #[cfg(target_os = "linux")]

@@ -1,6 +1,10 @@
 //! `windlass sandbox` and `windlass doctor`, as a person runs them.
 
-use std::{fs, process::Stdio};
+use std::{
+    fs,
+    os::{fd::OwnedFd, unix::net::UnixStream},
+    process::Stdio,
+};
 
 use serde_json::Value;
 
@@ -41,6 +45,50 @@ fn the_receipt_goes_where_it_is_wanted() {
     assert_eq!((&receipt["exit_code"], &receipt["killed"]), (&3.into(), &vec!["sleep"].into()));
     assert_eq!(receipt["denials"][0]["proof"], "observed");
     assert!(receipt["held"]["rung"].is_string(), "{receipt}");
+}
+
+#[test]
+fn a_receipt_follows_what_others_write_to_its_descriptor_and_may_go_to_a_socket() {
+    let user = User::new();
+    let line = "{ echo before; $windlass sandbox --json -- true; echo after; } > log 2>&1";
+    Running::start(user.shell(line)).end().assert_code(0);
+    let log = user.read("log");
+    let [before, receipt, after] = log.lines().collect::<Vec<_>>()[..] else { panic!("{log}") };
+    assert_eq!((before, after), ("before", "after"));
+    let receipt: Value = serde_json::from_str(receipt).unwrap();
+    assert_eq!(receipt["exit_code"], 0);
+
+    let (mut ours, theirs) = UnixStream::pair().unwrap();
+    let mut command = user.program(&["sandbox", "--json", "--", "true"]);
+    let status = command.stdout(Stdio::null()).stderr(OwnedFd::from(theirs)).status().unwrap();
+    drop(command);
+    assert_eq!(status.code(), Some(0));
+    let receipt: Value = serde_json::from_reader(&mut ours).unwrap();
+    assert_eq!(receipt["exit_code"], 0);
+}
+
+#[test]
+fn nothing_runs_if_the_receipt_cannot_be_written() {
+    let user = User::new();
+    for to in ["/nonexistent/x", "/dev/full", "99", "99999999999", "0", ""] {
+        let ended =
+            user.run(&sandboxed(&["--policy", "workspace-write", &format!("--json={to}")], "echo ran"));
+        ended.assert_code(2);
+        assert_eq!(ended.stdout, "", "{to}");
+        assert!(ended.last_word().starts_with("error: cannot write the receipt to"), "{ended:#?}");
+    }
+}
+
+#[test]
+fn a_command_cannot_lead_the_receipt_elsewhere() {
+    let user = User::new();
+    user.file("other", "mine");
+    let options = ["--policy", "workspace-write", "--json=receipt"];
+    user.run(&sandboxed(&options, "echo forged > receipt; ln receipt kept; ln -sf other receipt"))
+        .assert_code(0);
+    assert_eq!(user.read("other"), "mine");
+    let receipt: Value = serde_json::from_str(&user.read("kept")).unwrap();
+    assert_eq!(receipt["exit_code"], 0);
 }
 
 #[test]
