@@ -119,12 +119,6 @@ impl Setup {
         if config.judge == config::Judge::Model {
             builder = builder.judged_by_model(Duration::from_secs(config.judge_time_limit_sec.get()));
         }
-        if let Some(seconds) = config.command_time_limit_sec {
-            builder = builder.command_time(Duration::from_secs(seconds.get()));
-        }
-        if let Some(seconds) = config.command_cpu_limit_sec {
-            builder = builder.command_cpu(Duration::from_secs(seconds.get()));
-        }
         if let Some(seconds) = config.turn_time_limit_sec {
             builder = builder.time_limit(Duration::from_secs(seconds.get()));
         }
@@ -176,6 +170,12 @@ impl Setup {
                 config::ShowVerdict::OnFailure => Verdicts::OnFailure,
                 config::ShowVerdict::Always => Verdicts::Always,
             });
+        if let Some(seconds) = config.command_time_limit_sec {
+            builder = builder.command_time(Duration::from_secs(seconds.get()));
+        }
+        if let Some(seconds) = config.command_cpu_limit_sec {
+            builder = builder.command_cpu(Duration::from_secs(seconds.get()));
+        }
         let budget = |tokens: NonZeroU64| Budget::Tokens(usize::try_from(tokens.get()).unwrap_or(usize::MAX));
         if let Some(tokens) = config.tool_output_token_limit {
             builder = builder.budget(budget(tokens));

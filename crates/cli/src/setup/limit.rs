@@ -6,7 +6,10 @@ use crate::problem::Problem;
 
 const KNOWN: &str = "pids, mem_mb, fsize_mb, disk_mb, out_kb, cpu_s, wall_s, nofile";
 
-/// Reads limits; the last of a name counts.
+const KILO: u64 = 1024;
+const MEGA: u64 = 1024 * KILO;
+
+/// Reads limits; of several with one name the tightest counts.
 pub(super) fn parse(settings: &[String]) -> Result<Quota, Problem> {
     let mut limits = Quota::default();
     for setting in settings {
@@ -16,23 +19,23 @@ pub(super) fn parse(settings: &[String]) -> Result<Quota, Problem> {
         let number: u64 = number.parse().ok().filter(|number| *number > 0).ok_or_else(|| {
             Problem::usage(format!("--limit: `{name}` must be a whole number, at least 1; found `{number}`"))
         })?;
-        let kilo = Some(number.saturating_mul(1024));
-        let mega = Some(number.saturating_mul(1024 * 1024));
-        match name {
-            "pids" => limits.processes = Some(number),
-            "mem_mb" => limits.memory_bytes = mega,
-            "fsize_mb" => limits.file_bytes = mega,
-            "disk_mb" => limits.disk_bytes = mega,
-            "cpu_s" => limits.cpu_seconds = Some(number),
-            "nofile" => limits.open_files = Some(number),
-            "out_kb" => limits.output_bytes = kilo,
-            "wall_s" => limits.wall_seconds = Some(number),
+        let (limit, unit) = match name {
+            "pids" => (&mut limits.processes, 1),
+            "mem_mb" => (&mut limits.memory_bytes, MEGA),
+            "fsize_mb" => (&mut limits.file_bytes, MEGA),
+            "disk_mb" => (&mut limits.disk_bytes, MEGA),
+            "cpu_s" => (&mut limits.cpu_seconds, 1),
+            "nofile" => (&mut limits.open_files, 1),
+            "out_kb" => (&mut limits.output_bytes, KILO),
+            "wall_s" => (&mut limits.wall_seconds, 1),
             _ => {
                 return Err(Problem::usage(format!(
                     "--limit: there is no limit `{name}`; there are {KNOWN}"
                 )));
             }
-        }
+        };
+        let number = number.saturating_mul(unit);
+        *limit = Some(limit.map_or(number, |before| before.min(number)));
     }
     Ok(limits)
 }
@@ -47,10 +50,13 @@ mod tests {
     }
 
     #[test]
-    fn units_are_in_the_names() {
+    fn units_are_in_the_names_and_the_tightest_counts() {
         let memory_and_pids = Quota { memory_bytes: Some(2 << 20), processes: Some(5), ..Quota::default() };
         let expected = Quota { output_bytes: Some(3 << 10), wall_seconds: Some(4), ..memory_and_pids };
-        assert_eq!(parsed(&["mem_mb=2", "out_kb=3", "wall_s=9", "wall_s=4", "pids=5"]), Ok(expected));
+        assert_eq!(
+            parsed(&["mem_mb=2", "out_kb=3", "wall_s=9", "wall_s=4", "wall_s=5", "pids=5"]),
+            Ok(expected)
+        );
     }
 
     #[test]

@@ -77,3 +77,13 @@ fn what_makes_no_sense_is_said_in_the_same_words_everywhere() {
     assert_eq!(said(&["exec", "hi"]), of_sandbox.stderr);
     assert_eq!(said(&["call", "shell_command", "{}"]), of_sandbox.stderr);
 }
+
+#[test]
+fn of_several_limits_on_time_the_tightest_counts() {
+    let user = User::new();
+    let configured = ["-c", "command_time_limit_sec=1", "--limit", "wall_s=50"];
+    let given_twice = ["--limit", "wall_s=1", "--limit", "wall_s=50"];
+    for options in [&configured[..], &given_twice] {
+        call(&user, &[&FULL_ACCESS[..], options].concat(), "sleep 40; echo done").assert_code(4);
+    }
+}
