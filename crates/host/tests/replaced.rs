@@ -5,7 +5,17 @@
 #![expect(clippy::print_stderr, reason = "what is skipped is said aloud")]
 
 use std::{
-    collections::BTreeMap, convert::Infallible, fs, future, path::PathBuf, process, sync::Arc, time::Duration,
+    collections::BTreeMap,
+    convert::Infallible,
+    fs, future,
+    path::PathBuf,
+    process,
+    sync::{
+        Arc,
+        mpsc::{self, TryRecvError},
+    },
+    thread,
+    time::Duration,
 };
 
 use tempfile::TempDir;
@@ -178,4 +188,24 @@ async fn what_was_replaced_meanwhile_is_told_of() {
     };
     assert_eq!((told(".envrc"), told("/env")), (1, 1), "{:?}", finished.denials);
     assert_eq!(world.run("true").await.denials, []);
+}
+
+#[tokio::test]
+async fn commands_start_while_somebody_outside_goes_on_replacing_a_file() {
+    let Some(world) = World::new() else { return };
+    let (from, to) = (world.path().join("n"), world.path().join(".envrc"));
+    let (over, is_over) = mpsc::channel::<()>();
+    let busy = thread::spawn(move || {
+        while is_over.try_recv() == Err(TryRecvError::Empty) {
+            fs::write(&from, "new").unwrap();
+            fs::rename(&from, &to).unwrap();
+        }
+    });
+    let mut exits = Vec::new();
+    for _ in 0..100 {
+        exits.push(world.run("true").await.exit);
+    }
+    drop(over);
+    busy.join().unwrap();
+    assert_eq!(exits, [Exit::Code(0); 100]);
 }

@@ -20,6 +20,9 @@ use crate::{
     },
 };
 
+/// How often walls are put up for one command.
+const TRIES: usize = 8;
+
 /// Which rungs this machine has, found out when it matters.
 #[derive(Debug, Default)]
 pub(crate) struct Ladder {
@@ -90,17 +93,19 @@ impl Site {
         stdio: Stdio,
         starters: &mut Starters,
     ) -> Result<Enclosed, StartError> {
-        if self.ladder.no_namespaces.get().is_none() {
-            let again = stdio.try_clone()?;
-            match self.behind_namespaces(program, stdio, starters) {
+        let mut tries = 0;
+        while self.ladder.no_namespaces.get().is_none() {
+            tries += 1;
+            match self.behind_namespaces(program, stdio.try_clone()?, starters) {
+                Err(StartError::Confine(step, error)) if tries == TRIES => {
+                    let step =
+                        format!("{step}, {TRIES} times over, perhaps as another program kept replacing it,");
+                    return Err(StartError::Confine(step, error));
+                }
                 // Not this command's fault, perhaps: an empty sandbox tells. If there are namespaces, somebody may have
                 // renamed or removed what was to be covered while the walls went up; drawn again, they fit.
-                Err(StartError::Confine(..) | StartError::Impossible(_)) => {
-                    return match self.ladder.try_namespaces() {
-                        Ok(()) => self.behind_namespaces(program, again, starters),
-                        Err(_) => self.behind_landlock(program, again, starters),
-                    };
-                }
+                Err(StartError::Confine(..)) => drop(self.ladder.try_namespaces()),
+                Err(StartError::Impossible(_)) if tries == 1 => drop(self.ladder.try_namespaces()),
                 result => return result,
             }
         }

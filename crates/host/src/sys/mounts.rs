@@ -105,16 +105,28 @@ fn carry_out(step: &Step<&CStr>, held: &mut [Option<OwnedFd>; HELD_LIMIT]) -> Re
             existing(unsafe { libc::symlink(target.as_ptr(), path.as_ptr()) })
         }
         Step::Pin { path } => bind(path, path),
-        Step::Fix { path } => {
-            bind(path, path)?;
-            set(libc::AT_FDCWD, path, RECURSIVE, READ_ONLY)
-        }
+        Step::Fix { path } => fix(path),
         Step::Cover { path, with } => {
             bind(with, path)?;
             set(libc::AT_FDCWD, path, 0, READ_ONLY)
         }
         Step::Seal { path } => set(libc::AT_FDCWD, path, 0, READ_ONLY),
     }
+}
+
+/// Somebody outside who replaces the file between two calls takes the mount away; the next file is tried, so many times.
+fn fix(path: &CStr) -> Result<(), c_int> {
+    const TRIES: usize = 64;
+    let once = || bind(path, path).and_then(|()| set(libc::AT_FDCWD, path, RECURSIVE, READ_ONLY));
+    let was_replaced = |done: &Result<(), c_int>| matches!(done, Err(libc::ENOENT | libc::EINVAL));
+    let mut done = once();
+    for _ in 1..TRIES {
+        if !was_replaced(&done) {
+            break;
+        }
+        done = once();
+    }
+    done
 }
 
 /// Devices stay devices; everything else loses them.
