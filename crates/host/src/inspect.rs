@@ -86,11 +86,12 @@ impl Inspection<'_> {
         });
     }
 
-    /// Tells of a file that is another now. The command cannot have put it there, and nothing kept it from it until it was
-    /// covered again.
+    /// Tells of a file that is another now. The command cannot have removed the one before, but where somebody else did, it may
+    /// have made this one; and nothing kept it from it until it was covered again. It stays: `git checkout` outside removes and
+    /// makes files in just this way.
     fn uncovered(&mut self, path: &Path, before: FileId) {
         if file_id(path).is_some_and(|now| now != before) {
-            let rule = "another program replaced it while the command ran, and for a moment at least the command could read and change it: look at what it says";
+            let rule = "another program replaced or removed it while the command ran, and for a moment at least the command could read and change it, or make it anew: look at what it says";
             self.tell(path, rule.to_owned());
         }
     }
