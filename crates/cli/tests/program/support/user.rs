@@ -104,9 +104,11 @@ impl User {
         command
     }
 
-    /// A program that inherits nothing of the test's environment.
+    /// A program that inherits nothing of the test's environment, nor which signals are ignored there: tests may run in the
+    /// background, or under `nohup`.
     fn command(&self, program: &str) -> Command {
-        let mut command = Command::new(program);
+        let mut command = Command::new("env");
+        command.args(["--default-signal=HUP,INT,QUIT", "--", program]);
         command.current_dir(self.work()).stdin(Stdio::null()).env_clear();
         command.env("PATH", std::env::var_os("PATH").unwrap()).env("SHELL", "/bin/sh");
         command.env("HOME", self.root.path()).env("WINDLASS_HOME", self.home());
