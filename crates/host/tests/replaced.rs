@@ -183,7 +183,9 @@ async fn what_was_replaced_meanwhile_is_told_of() {
     let outside = "for name in .envrc env; do echo new > n; mv n $name; done";
     let finished = world.run_after_each(outside, "true").await;
     let told = |name: &str| {
-        let is_it = |denial: &&Denial| denial.what.ends_with(name) && denial.rule.contains("another program replaced");
+        let is_it = |denial: &&Denial| {
+            denial.what.ends_with(name) && denial.rule.contains("another program replaced")
+        };
         finished.denials.iter().filter(is_it).count()
     };
     assert_eq!((told(".envrc"), told("/env")), (1, 1), "{:?}", finished.denials);
