@@ -248,7 +248,8 @@ async fn an_ignored_file_is_not_taken_for_another_of_its_name() {
 async fn a_workspace_of_packages_has_one_readme_and_many_sources() {
     let place = tempfile::tempdir().unwrap();
     let place = place.path().canonicalize().unwrap();
-    for package in ["one", "two"] {
+    // The newest file is shown first, and of those of one moment the first by name.
+    for package in ["two", "one"] {
         fs::create_dir_all(place.join(package).join("src")).unwrap();
         fs::write(place.join(package).join("src/lib.rs"), format!("// TODO: {package}\n")).unwrap();
         fs::write(place.join(package).join("README.md"), "a part\n").unwrap();
