@@ -36,7 +36,7 @@ pub(crate) struct Ladder {
 impl Ladder {
     /// The version of Landlock; 0 if there is none.
     pub(crate) fn landlock(&self) -> u32 {
-        *self.version.get_or_init(landlock::version)
+        *self.version.get_or_init(landlock::abi_version)
     }
 
     /// What walls with namespaces stand on here. Made for the first command.

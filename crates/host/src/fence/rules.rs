@@ -21,7 +21,7 @@ use crate::{
     seen::is_settled,
     sys::{
         self,
-        landlock::{self, Handled},
+        landlock::{self, HandledAccess},
     },
 };
 
@@ -126,9 +126,9 @@ fn make(wanted: &Wanted, around: &[PathBuf]) -> Result<OwnedFd, Impossible> {
     let failed = |errno| {
         Impossible(format!("Landlock's rules cannot be made: {}", std::io::Error::from_raw_os_error(errno)))
     };
-    let handled = Handled::writing(wanted.version).and_reading();
+    let handled = HandledAccess::writing(wanted.version).and_reading();
     let handled = if wanted.offline { handled.and_tcp(wanted.version) } else { handled };
-    let set = landlock::begin(handled).map_err(failed)?;
+    let set = landlock::create_ruleset(handled).map_err(failed)?;
     let rules = landlock::own(set);
     let devices =
         ["null", "zero", "full", "random", "urandom", "tty"].map(|name| Path::new("/dev").join(name));
@@ -193,7 +193,13 @@ mod tests {
 
     fn wanted(home: &Path) -> Wanted {
         let hidden = vec![home.join("secret").canonicalize().unwrap()];
-        Wanted { trees: Vec::new(), hidden, shown: Vec::new(), offline: true, version: landlock::version() }
+        Wanted {
+            trees: Vec::new(),
+            hidden,
+            shown: Vec::new(),
+            offline: true,
+            version: landlock::abi_version(),
+        }
     }
 
     /// Leaves a directory alone until a change would show.

@@ -27,6 +27,16 @@ const KEPT: [(&CStr, c_int); 4] = [
     (c"/proc/self/ns/cgroup", libc::CLONE_NEWCGROUP),
 ];
 
+/// `ifr_flags` is a short, the flags are ints.
+#[expect(clippy::cast_possible_truncation, reason = "IFF_UP and IFF_RUNNING are below 0x80")]
+const IFF_UP_RUNNING: libc::c_short = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+
+#[expect(clippy::cast_possible_truncation, reason = "address families are small")]
+const SIN_FAMILY: libc::sa_family_t = libc::AF_INET as libc::sa_family_t;
+
+#[expect(clippy::cast_possible_truncation, reason = "the structure has 16 bytes")]
+const SOCKADDR_IN_SIZE: libc::socklen_t = mem::size_of::<libc::sockaddr_in>() as libc::socklen_t;
+
 /// Namespaces, kept by their descriptors.
 #[derive(Debug)]
 pub(crate) struct Commons([OwnedFd; KEPT.len()]);
@@ -161,8 +171,6 @@ fn write_file(path: &CStr, text: &CStr) -> Result<(), c_int> {
 
 /// A new network has a loopback that is down.
 fn loopback_up() -> Result<(), c_int> {
-    /// IFF_UP and IFF_RUNNING.
-    const UP_AND_RUNNING: libc::c_short = 0x41;
     // SAFETY: all zeros is a valid request, which lives across the calls; the descriptor is closed where it was made.
     unsafe {
         let socket = libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0);
@@ -171,7 +179,7 @@ fn loopback_up() -> Result<(), c_int> {
         }
         let mut request: libc::ifreq = mem::zeroed();
         ptr::copy_nonoverlapping(c"lo".as_ptr(), request.ifr_name.as_mut_ptr(), 2);
-        request.ifr_ifru.ifru_flags = UP_AND_RUNNING;
+        request.ifr_ifru.ifru_flags = IFF_UP_RUNNING;
         let set = libc::ioctl(socket, libc::SIOCSIFFLAGS as libc::Ioctl, &raw mut request);
         let result = if set < 0 { Err(last_errno()) } else { Ok(()) };
         libc::close(socket);
@@ -181,17 +189,14 @@ fn loopback_up() -> Result<(), c_int> {
 
 /// Whether someone outside, who listens on this port of the machine's loopback, can be reached.
 fn reaches(port: u16) -> bool {
-    /// AF_INET, as addresses begin with it, and how long they are.
-    const INTERNET: libc::sa_family_t = 2;
-    const ADDRESS_BYTES: libc::socklen_t = 16;
     // SAFETY: all zeros is a valid address, which lives across the call; the descriptor is closed where it was made.
     unsafe {
         let socket = libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0);
         let mut address: libc::sockaddr_in = mem::zeroed();
-        address.sin_family = INTERNET;
+        address.sin_family = SIN_FAMILY;
         address.sin_port = port.to_be();
-        address.sin_addr.s_addr = u32::from_ne_bytes([127, 0, 0, 1]);
-        let connected = libc::connect(socket, ptr::from_ref(&address).cast(), ADDRESS_BYTES) == 0;
+        address.sin_addr.s_addr = libc::INADDR_LOOPBACK.to_be();
+        let connected = libc::connect(socket, ptr::from_ref(&address).cast(), SOCKADDR_IN_SIZE) == 0;
         libc::close(socket);
         connected
     }

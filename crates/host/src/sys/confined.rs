@@ -23,7 +23,7 @@ use super::{
     covers::Covered,
     hold::{Canary, Files, Filter, Hold, Reach},
     init::{Init, Last, NAME_BYTES, Over},
-    landlock::Handled,
+    landlock::HandledAccess,
     mounts, plan,
     split::{borrow, close_all_but, place_standard},
     starter::{First, Place, Starters, begun},
@@ -82,7 +82,7 @@ fn hold<'a>(blueprint: &Blueprint, landlock: u32, arena: &'a Arena) -> io::Resul
     let writable: Vec<_> = blueprint.writable.iter().map(Writable::borrowed).collect();
     let files = match landlock {
         0 => Files::Mounts,
-        version => Files::Made(Handled::writing(version), &writable),
+        version => Files::Made(HandledAccess::writing(version), &writable),
     };
     let network = if blueprint.own_network { Reach::NotIn(our_network()?) } else { Reach::Granted };
     let canary = Canary { file: blueprint.forbidden.as_deref(), network };

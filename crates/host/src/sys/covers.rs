@@ -18,7 +18,7 @@ use super::{
     arena::Arena,
     init::now,
     landlock::last_errno,
-    mounts::{self, Cover},
+    mounts::{self, CoverMount},
 };
 use crate::blueprint::{HIDDEN_DIRECTORY, HIDDEN_FILE, Step};
 
@@ -28,9 +28,6 @@ const LATER_MILLIS: i64 = 50;
 /// How soon a path is tried again that is being replaced right now; and one that will not be covered.
 const SOON_MILLIS: i64 = 2;
 const LATEST_MILLIS: i64 = 1000;
-
-/// That something is where a mount begins, as the kernel says it.
-const MOUNT_ROOT: u64 = 0x2000;
 
 /// What is to stay at a path. The number stands before it in the list.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -201,21 +198,19 @@ fn at(kind: Kind, path: &CStr) -> Found {
     };
     match mode & libc::S_IFMT {
         libc::S_IFLNK => Found::Nothing,
-        _ if attributes & MOUNT_ROOT != 0 && fits => Found::Cover,
+        _ if attributes & u64::from(libc::STATX_ATTR_MOUNT_ROOT.cast_unsigned()) != 0 && fits => Found::Cover,
         kind => Found::Bare { place, is_directory: kind == libc::S_IFDIR },
     }
 }
 
 /// Takes hold of what is at a path, to which no link leads.
 fn open(path: &CStr) -> Result<OwnedFd, c_int> {
-    /// Flags, mode, and how the path is walked.
-    #[repr(C)]
-    struct How([u64; 3]);
-    const NO_LINKS: u64 = 0x4;
-    let how = How([(libc::O_PATH | libc::O_NOFOLLOW | libc::O_CLOEXEC) as u64, 0, NO_LINKS]);
-    let size = mem::size_of::<How>();
-    // SAFETY: a C string and a local of that size, which live across the call; the descriptor is new.
+    let size = mem::size_of::<libc::open_how>();
+    // SAFETY: all zeros is a valid `open_how`; it and the C string live across the call; the descriptor is new.
     unsafe {
+        let mut how: libc::open_how = mem::zeroed();
+        how.flags = (libc::O_PATH | libc::O_NOFOLLOW | libc::O_CLOEXEC) as u64;
+        how.resolve = libc::RESOLVE_NO_SYMLINKS;
         let opened = libc::syscall(libc::SYS_openat2, libc::AT_FDCWD, path.as_ptr(), &raw const how, size);
         match RawFd::try_from(opened) {
             Ok(place @ 0..) => Ok(OwnedFd::from_raw_fd(place)),
@@ -226,26 +221,16 @@ fn open(path: &CStr) -> Result<OwnedFd, c_int> {
 
 /// What the kernel says of something: its attributes, its kind and its permissions.
 fn state(place: &OwnedFd) -> Option<(u64, u32)> {
-    /// The beginning of what the kernel tells, and the rest.
-    #[repr(C)]
-    struct State {
-        numbers: [u32; 2],
-        attributes: u64,
-        owners: [u32; 3],
-        mode: u16,
-        rest: [u16; 113],
-    }
-    const KIND_AND_MODE: c_int = 0x3;
-    const { assert!(mem::size_of::<State>() == 256) };
     // SAFETY: all zeros is a valid value of this plain structure, which has the size that the kernel fills and lives
     // across the call; the path is a C string.
-    let (told, state) = unsafe {
-        let mut state: State = mem::zeroed();
+    unsafe {
+        let mut found: libc::statx = mem::zeroed();
         let flags = libc::AT_EMPTY_PATH | libc::AT_NO_AUTOMOUNT;
-        let of = (place.as_raw_fd(), c"".as_ptr());
-        (libc::syscall(libc::SYS_statx, of.0, of.1, flags, KIND_AND_MODE, &raw mut state), state)
-    };
-    (told == 0).then(|| (state.attributes, u32::from(state.mode)))
+        let mask = libc::STATX_TYPE | libc::STATX_MODE;
+        let (fd, path) = (place.as_raw_fd(), c"".as_ptr());
+        let told = libc::syscall(libc::SYS_statx, fd, path, flags, mask, &raw mut found);
+        (told == 0).then(|| (found.stx_attributes, u32::from(found.stx_mode)))
+    }
 }
 
 /// Whether nothing can be changed by way of this mount.
@@ -262,9 +247,9 @@ fn cover(kind: Kind, place: &OwnedFd, is_directory: bool) -> Result<(), c_int> {
     mounts::cover(
         place,
         match kind {
-            Kind::Pinned => Cover::Itself,
-            Kind::Fixed => Cover::ItselfReadOnly,
-            Kind::Hidden => Cover::ReadOnly(with),
+            Kind::Pinned => CoverMount::Itself,
+            Kind::Fixed => CoverMount::ItselfReadOnly,
+            Kind::Hidden => CoverMount::ReadOnly(with),
         },
     )
 }

@@ -2,14 +2,22 @@
 
 use std::{
     ffi::{CStr, c_int, c_ulong},
-    io,
+    io, mem,
     os::fd::RawFd,
     ptr,
 };
 
+use libc::{
+    KEYCTL_JOIN_SESSION_KEYRING, SECBIT_NO_SETUID_FIXUP, SECBIT_NO_SETUID_FIXUP_LOCKED, SECBIT_NOROOT,
+    SECBIT_NOROOT_LOCKED, SECCOMP_FILTER_FLAG_NEW_LISTENER, SECCOMP_SET_MODE_FILTER, sock_fprog,
+};
+use linux_raw_sys::general::{
+    __user_cap_data_struct, __user_cap_header_struct, _LINUX_CAPABILITY_U32S_3, _LINUX_CAPABILITY_VERSION_3,
+};
+
 use super::{
     arena::Arena,
-    landlock::{self, Handled, last_errno},
+    landlock::{self, HandledAccess, last_errno},
 };
 use crate::{
     blueprint::Writable,
@@ -51,7 +59,7 @@ pub(crate) enum Reach {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Files<'a> {
     /// Here, because some of the places are made here, too.
-    Made(Handled, &'a [Writable<&'a CStr>]),
+    Made(HandledAccess, &'a [Writable<&'a CStr>]),
     /// Beforehand.
     Given(RawFd),
     /// Not at all: this kernel has no Landlock, and mounts hold the files.
@@ -130,9 +138,8 @@ pub(super) fn apply(hold: &Hold<'_>) -> Result<RawFd, (Part, c_int)> {
     give_up_privileges().map_err(|errno| (Part::Privileges, errno))?;
     restrict_files(hold.files).map_err(|errno| (Part::Landlock, errno))?;
     let listener = match hold.filter {
-        Filter::Own(instructions) => {
-            filter(instructions, NEW_LISTENER).map_err(|errno| (Part::Filter, errno))?
-        }
+        Filter::Own(instructions) => set_filter(instructions, SECCOMP_FILTER_FLAG_NEW_LISTENER)
+            .map_err(|errno| (Part::Filter, errno))?,
         Filter::Inherited(_) => -1,
     };
     try_the_walls(hold.canary)?;
@@ -191,11 +198,14 @@ fn limit(limits: &[(u32, u64)]) -> Result<(), c_int> {
     Ok(())
 }
 
-#[repr(C)]
-struct CapabilityHeader {
-    version: u32,
-    pid: c_int,
-}
+/// This thread, in the 64-bit form of `capget` and `capset`.
+const CAP_HEADER: __user_cap_header_struct =
+    __user_cap_header_struct { version: _LINUX_CAPABILITY_VERSION_3, pid: 0 };
+
+/// The low and the high 32 capabilities, all empty.
+const NO_CAPABILITIES: [__user_cap_data_struct; _LINUX_CAPABILITY_U32S_3 as usize] =
+    [__user_cap_data_struct { effective: 0, permitted: 0, inheritable: 0 };
+        _LINUX_CAPABILITY_U32S_3 as usize];
 
 /// Gives up what no child is to get by becoming another program. Those who have no right to have nothing to lose.
 pub(super) fn bound_privileges() {
@@ -208,25 +218,24 @@ pub(super) fn bound_privileges() {
 
 /// Leaves the user's keys behind, for an empty ring that only the children of this process share.
 pub(super) fn leave_keys() {
-    const JOIN_SESSION_KEYRING: c_int = 1;
     // Without keyrings in the kernel there is nothing to leave behind.
     // SAFETY: a number and a null pointer.
-    unsafe { libc::syscall(libc::SYS_keyctl, JOIN_SESSION_KEYRING, ptr::null::<u8>()) };
+    unsafe { libc::syscall(libc::SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, ptr::null::<u8>()) };
 }
 
 /// No capability, no way to one, and no core dump that tells more than the command knows.
 fn give_up_privileges() -> Result<(), c_int> {
-    /// Root is a user like any other, and cannot change that: no-root and no-setuid-fixup, each locked.
-    const NO_ROOT: c_ulong = 0b1111;
+    /// Root gets no capability by `exec` or by a change of user, and cannot change that.
+    const SECBITS: c_int =
+        SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP | SECBIT_NO_SETUID_FIXUP_LOCKED;
     // SAFETY: numbers, null pointers, and locals that live across the calls.
     unsafe {
         let powerful = libc::geteuid() == 0 || has_capabilities();
-        if powerful && libc::prctl(libc::PR_SET_SECUREBITS, NO_ROOT, 0, 0, 0) < 0 && libc::geteuid() == 0 {
+        if powerful && libc::prctl(libc::PR_SET_SECUREBITS, SECBITS, 0, 0, 0) < 0 && libc::geteuid() == 0 {
             return Err(last_errno());
         }
         libc::prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-        let header = CapabilityHeader { version: 0x2008_0522, pid: 0 };
-        let none = [0_u32; 6];
+        let (header, none) = (CAP_HEADER, NO_CAPABILITIES);
         if libc::syscall(libc::SYS_capset, &raw const header, none.as_ptr()) < 0 {
             return Err(last_errno());
         }
@@ -239,42 +248,36 @@ fn give_up_privileges() -> Result<(), c_int> {
 
 /// Whether this thread may do anything an ordinary user may not.
 fn has_capabilities() -> bool {
-    let header = CapabilityHeader { version: 0x2008_0522, pid: 0 };
-    let mut sets = [0_u32; 6];
-    // SAFETY: locals of the sizes this version has, which live across the call.
-    let got = unsafe { libc::syscall(libc::SYS_capget, &raw const header, sets.as_mut_ptr()) };
-    got < 0 || sets.iter().any(|set| *set != 0)
+    let mut header = CAP_HEADER;
+    let mut sets = NO_CAPABILITIES;
+    // SAFETY: the kernel may write its version into the header and fills as many sets as that version has; both are locals
+    // that live across the call.
+    let got = unsafe { libc::syscall(libc::SYS_capget, &raw mut header, sets.as_mut_ptr()) };
+    got < 0 || sets.iter().any(|set| set.effective | set.permitted | set.inheritable != 0)
 }
 
 fn restrict_files(files: Files<'_>) -> Result<(), c_int> {
     match files {
         Files::Mounts => Ok(()),
-        Files::Given(set) => landlock::enforce(set),
+        Files::Given(set) => landlock::restrict_self(set),
         Files::Made(handled, places) => {
-            let set = landlock::begin(handled)?;
+            let set = landlock::create_ruleset(handled)?;
             for place in places {
                 landlock::allow_writing(set, handled, *place)?;
             }
-            landlock::enforce(set)
+            landlock::restrict_self(set)
         }
     }
 }
 
-#[repr(C)]
-struct FilterProgram {
-    length: u16,
-    instructions: *const Instruction,
-}
-
-/// Has the kernel give a descriptor that listens to the filter.
-const NEW_LISTENER: c_int = 1 << 3;
-
-fn filter(instructions: &[Instruction], flags: c_int) -> Result<RawFd, c_int> {
-    const SET_FILTER: c_int = 1;
-    let length = u16::try_from(instructions.len()).map_err(|_| libc::E2BIG)?;
-    let program = FilterProgram { length, instructions: instructions.as_ptr() };
-    // SAFETY: the program is a local that lives across the call, and its pointer and length are a slice's.
-    let set = unsafe { libc::syscall(libc::SYS_seccomp, SET_FILTER, flags, &raw const program) };
+/// Installs a seccomp filter for this thread. Returns the listener with `SECCOMP_FILTER_FLAG_NEW_LISTENER`, else 0.
+fn set_filter(instructions: &[Instruction], flags: c_ulong) -> Result<RawFd, c_int> {
+    const { assert!(mem::size_of::<Instruction>() == mem::size_of::<libc::sock_filter>()) };
+    let len = u16::try_from(instructions.len()).map_err(|_| libc::E2BIG)?;
+    let program = sock_fprog { len, filter: instructions.as_ptr().cast_mut().cast() };
+    // SAFETY: the program is a local that lives across the call. Its pointer and length are a slice's, whose elements are
+    // laid out as `sock_filter`; the kernel only reads them.
+    let set = unsafe { libc::syscall(libc::SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &raw const program) };
     match RawFd::try_from(set) {
         Ok(listener @ 0..) => Ok(listener),
         _ => Err(last_errno()),
@@ -287,5 +290,5 @@ pub(super) fn filter_all(instructions: &[Instruction]) -> Result<(), c_int> {
     if unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) } < 0 {
         return Err(last_errno());
     }
-    filter(instructions, 0).map(drop)
+    set_filter(instructions, 0).map(drop)
 }

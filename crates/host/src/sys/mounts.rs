@@ -1,46 +1,31 @@
-//! Carries out the steps of a blueprint: a view of the files that holds a command. Runs in the child.
+//! Builds the mount namespace of a sandboxed command. Runs in the child: no allocation, no locks.
+//!
+//! Uses `open_tree`, `mount_setattr` and `move_mount` where a mount must have its flags before it can be reached, and
+//! `mount` where a new file system is mounted.
 
 use std::{
-    ffi::{CStr, c_int, c_long},
+    ffi::{CStr, c_int, c_long, c_uint},
     mem,
     os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
     ptr,
 };
 
+use libc::{
+    AT_EMPTY_PATH, AT_FDCWD, AT_RECURSIVE, MOUNT_ATTR_NODEV, MOUNT_ATTR_NOEXEC, MOUNT_ATTR_NOSUID,
+    MOUNT_ATTR_RDONLY, MOVE_MOUNT_F_EMPTY_PATH, MOVE_MOUNT_T_EMPTY_PATH, MS_BIND, MS_NODEV, MS_NOEXEC,
+    MS_NOSUID, MS_PRIVATE, MS_REC, OPEN_TREE_CLOEXEC, OPEN_TREE_CLONE, mount_attr,
+};
+
 use super::landlock::last_errno;
 use crate::blueprint::{HELD_LIMIT, Step};
 
-const READ_ONLY: u64 = 0x1;
-const NO_SETUID: u64 = 0x2;
-const NO_DEVICES: u64 = 0x4;
-const NO_PROGRAMS: u64 = 0x8;
-
-const RECURSIVE: c_int = 0x8000;
-const EMPTY_PATH: c_int = 0x1000;
-const CLONE_TREE: c_int = 1;
-const FROM_EMPTY_PATH: c_int = 0x4;
-const TO_EMPTY_PATH: c_int = 0x40;
-
-#[repr(C)]
-struct Attributes {
-    set: u64,
-    clear: u64,
-    propagation: u64,
-    user_namespace: u64,
-}
-
-/// Walks the steps. An error is the number of the step and what the system said.
+/// Carries out the mount steps in order. An error is the index of the step and its `errno`.
 pub(super) fn build(steps: &[Step<&CStr>]) -> Result<(), (usize, c_int)> {
     let mut held = [const { None }; HELD_LIMIT];
-    // SAFETY: constant strings, no data.
+    // Nothing mounted here may propagate to the mount namespace of the host.
+    // SAFETY: both paths are constant C strings; with these flags type and data may be null.
     let private = unsafe {
-        libc::mount(
-            c"none".as_ptr(),
-            c"/".as_ptr(),
-            ptr::null(),
-            libc::MS_REC | libc::MS_PRIVATE,
-            ptr::null(),
-        )
+        libc::mount(c"none".as_ptr(), c"/".as_ptr(), ptr::null(), MS_REC | MS_PRIVATE, ptr::null())
     };
     check(c_long::from(private)).map_err(|errno| (0, errno))?;
     for (number, step) in steps.iter().enumerate() {
@@ -49,49 +34,49 @@ pub(super) fn build(steps: &[Step<&CStr>]) -> Result<(), (usize, c_int)> {
     Ok(())
 }
 
-/// What is put on a place.
+/// The mount that covers a path.
 #[derive(Clone, Copy)]
-pub(super) enum Cover<'a> {
-    /// What is there: then it can be neither renamed nor removed.
+pub(super) enum CoverMount<'a> {
+    /// A bind mount of the path itself: a mount point can be neither renamed nor removed.
     Itself,
-    /// The same, and nothing in it can change.
+    /// The same, with `MOUNT_ATTR_RDONLY`.
     ItselfReadOnly,
-    /// What is at a path.
+    /// A read-only bind mount of another path.
     ReadOnly(&'a CStr),
 }
 
-/// Covers a place, whatever has become of its name. It is never there without being as it must be.
-pub(super) fn cover(place: &OwnedFd, with: Cover<'_>) -> Result<(), c_int> {
-    let tree = match with {
-        Cover::Itself | Cover::ItselfReadOnly => copy(place.as_raw_fd(), c"", EMPTY_PATH)?,
-        Cover::ReadOnly(path) => copy(libc::AT_FDCWD, path, 0)?,
+/// Covers the file or directory that `target` refers to, by descriptor, so that a changed name does not matter. The mount
+/// has its flags before it is attached.
+pub(super) fn cover(target: &OwnedFd, mount: CoverMount<'_>) -> Result<(), c_int> {
+    let tree = match mount {
+        CoverMount::Itself | CoverMount::ItselfReadOnly => open_tree(target.as_raw_fd(), c"", AT_EMPTY_PATH)?,
+        CoverMount::ReadOnly(path) => open_tree(AT_FDCWD, path, 0)?,
     };
-    if !matches!(with, Cover::Itself) {
-        set(tree.as_raw_fd(), c"", EMPTY_PATH | RECURSIVE, READ_ONLY)?;
+    if !matches!(mount, CoverMount::Itself) {
+        mount_setattr(tree.as_raw_fd(), c"", AT_EMPTY_PATH | AT_RECURSIVE, MOUNT_ATTR_RDONLY)?;
     }
-    attach(&tree, place.as_raw_fd(), c"", TO_EMPTY_PATH)
+    move_mount(&tree, target.as_raw_fd(), c"", MOVE_MOUNT_T_EMPTY_PATH)
 }
 
 fn carry_out(step: &Step<&CStr>, held: &mut [Option<OwnedFd>; HELD_LIMIT]) -> Result<(), c_int> {
     match step {
         Step::Hold { path, slot } => hold(path, held.get_mut(*slot).ok_or(libc::EINVAL)?),
-        Step::AllReadOnly => set(libc::AT_FDCWD, c"/", RECURSIVE, READ_ONLY | NO_SETUID | NO_DEVICES),
+        Step::AllReadOnly => {
+            let attributes = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
+            mount_setattr(AT_FDCWD, c"/", AT_RECURSIVE, attributes)
+        }
         Step::Place { slot, path } => {
             let tree = held.get_mut(*slot).and_then(Option::take).ok_or(libc::EINVAL)?;
-            attach(&tree, libc::AT_FDCWD, path, 0)
+            move_mount(&tree, AT_FDCWD, path, 0)
         }
         Step::Memory { path, options } => {
-            mount(c"tmpfs", path, c"tmpfs", libc::MS_NOSUID | libc::MS_NODEV, Some(options))
+            mount(c"tmpfs", path, c"tmpfs", MS_NOSUID | MS_NODEV, Some(options))
         }
         Step::Terminals { path } => {
             let options = c"newinstance,ptmxmode=0666,mode=620";
-            mount(c"devpts", path, c"devpts", libc::MS_NOSUID | libc::MS_NOEXEC, Some(options))
+            mount(c"devpts", path, c"devpts", MS_NOSUID | MS_NOEXEC, Some(options))
         }
-        Step::Processes { path } => {
-            let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
-            mount(c"proc", path, c"proc", flags, None)?;
-            set(libc::AT_FDCWD, path, 0, READ_ONLY | NO_SETUID | NO_DEVICES | NO_PROGRAMS)
-        }
+        Step::Processes { path } => mount_proc(path),
         Step::Directory { path, mode } => {
             // SAFETY: `path` is a C string.
             existing(unsafe { libc::mkdir(path.as_ptr(), *mode) })
@@ -104,23 +89,33 @@ fn carry_out(step: &Step<&CStr>, held: &mut [Option<OwnedFd>; HELD_LIMIT]) -> Re
             // SAFETY: both are C strings.
             existing(unsafe { libc::symlink(target.as_ptr(), path.as_ptr()) })
         }
-        Step::Pin { path } => bind(path, path),
-        Step::Fix { path } => fix(path),
+        Step::Pin { path } => bind_mount(path, path),
+        Step::Fix { path } => protect(path),
         Step::Cover { path, with } => {
-            bind(with, path)?;
-            set(libc::AT_FDCWD, path, 0, READ_ONLY)
+            bind_mount(with, path)?;
+            mount_setattr(AT_FDCWD, path, 0, MOUNT_ATTR_RDONLY)
         }
-        Step::Seal { path } => set(libc::AT_FDCWD, path, 0, READ_ONLY),
+        Step::Seal { path } => mount_setattr(AT_FDCWD, path, 0, MOUNT_ATTR_RDONLY),
     }
 }
 
-/// Somebody outside who replaces the file between two calls takes the mount away; the next file is tried, so many times.
-fn fix(path: &CStr) -> Result<(), c_int> {
-    const TRIES: usize = 64;
-    let once = || bind(path, path).and_then(|()| set(libc::AT_FDCWD, path, RECURSIVE, READ_ONLY));
+/// Mounts a read-only `/proc` of the new PID namespace.
+fn mount_proc(path: &CStr) -> Result<(), c_int> {
+    mount(c"proc", path, c"proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, None)?;
+    let attributes = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
+    mount_setattr(AT_FDCWD, path, 0, attributes)
+}
+
+/// Bind-mounts a path on itself, read-only. If a program outside replaces the file between the two calls, the mount goes
+/// with the old file; then the new file is tried, at most `MAX_TRIES` times.
+fn protect(path: &CStr) -> Result<(), c_int> {
+    const MAX_TRIES: usize = 64;
+    let once = || {
+        bind_mount(path, path).and_then(|()| mount_setattr(AT_FDCWD, path, AT_RECURSIVE, MOUNT_ATTR_RDONLY))
+    };
     let was_replaced = |done: &Result<(), c_int>| matches!(done, Err(libc::ENOENT | libc::EINVAL));
     let mut done = once();
-    for _ in 1..TRIES {
+    for _ in 1..MAX_TRIES {
         if !was_replaced(&done) {
             break;
         }
@@ -129,63 +124,67 @@ fn fix(path: &CStr) -> Result<(), c_int> {
     done
 }
 
-/// Devices stay devices; everything else loses them.
+/// Clones a mount tree into a slot, without set-user-ID programs and, except below `/dev`, without devices.
 fn hold(path: &CStr, slot: &mut Option<OwnedFd>) -> Result<(), c_int> {
-    let tree = slot.insert(copy(libc::AT_FDCWD, path, 0)?);
-    let no_devices = if path.to_bytes().starts_with(b"/dev/") { 0 } else { NO_DEVICES };
-    set(tree.as_raw_fd(), c"", EMPTY_PATH | RECURSIVE, NO_SETUID | no_devices)
+    let tree = slot.insert(open_tree(AT_FDCWD, path, 0)?);
+    let nodev = if path.to_bytes().starts_with(b"/dev/") { 0 } else { MOUNT_ATTR_NODEV };
+    mount_setattr(tree.as_raw_fd(), c"", AT_EMPTY_PATH | AT_RECURSIVE, MOUNT_ATTR_NOSUID | nodev)
 }
 
-/// A tree of mounts as it is now, which is nowhere yet.
-fn copy(at: RawFd, path: &CStr, flags: c_int) -> Result<OwnedFd, c_int> {
-    let flags = CLONE_TREE | libc::O_CLOEXEC | RECURSIVE | flags;
-    // SAFETY: `path` is a C string, and the descriptor is new.
+/// Clones a mount tree with `open_tree`. It is attached nowhere until [`move_mount`].
+fn open_tree(directory: RawFd, path: &CStr, flags: c_int) -> Result<OwnedFd, c_int> {
+    let flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | (AT_RECURSIVE | flags).cast_unsigned();
+    // SAFETY: `path` is a C string; the kernel returns a new descriptor, which only the `OwnedFd` knows.
     unsafe {
-        let tree = check(libc::syscall(libc::SYS_open_tree, at, path.as_ptr(), flags))?;
+        let tree = check(libc::syscall(libc::SYS_open_tree, directory, path.as_ptr(), flags))?;
         Ok(OwnedFd::from_raw_fd(RawFd::try_from(tree).map_err(|_| libc::EBADF)?))
     }
 }
 
-fn attach(tree: &OwnedFd, at: RawFd, path: &CStr, flags: c_int) -> Result<(), c_int> {
-    let (tree, empty, flags) = (tree.as_raw_fd(), c"".as_ptr(), FROM_EMPTY_PATH | flags);
+fn move_mount(tree: &OwnedFd, directory: RawFd, path: &CStr, flags: c_uint) -> Result<(), c_int> {
+    let (tree, empty, flags) = (tree.as_raw_fd(), c"".as_ptr(), MOVE_MOUNT_F_EMPTY_PATH | flags);
     // SAFETY: both paths are C strings, and the descriptors are open.
-    check(unsafe { libc::syscall(libc::SYS_move_mount, tree, empty, at, path.as_ptr(), flags) }).map(drop)
+    check(unsafe { libc::syscall(libc::SYS_move_mount, tree, empty, directory, path.as_ptr(), flags) })
+        .map(drop)
 }
 
-fn set(at: RawFd, path: &CStr, flags: c_int, attributes: u64) -> Result<(), c_int> {
-    let attributes = Attributes { set: attributes, clear: 0, propagation: 0, user_namespace: 0 };
+/// Adds attributes to a mount, and with `AT_RECURSIVE` to all mounts below it.
+fn mount_setattr(directory: RawFd, path: &CStr, flags: c_int, attr_set: u64) -> Result<(), c_int> {
+    let attributes = mount_attr { attr_set, attr_clr: 0, propagation: 0, userns_fd: 0 };
+    let size = mem::size_of::<mount_attr>();
     // SAFETY: the attributes are a local of the given size that lives across the call; `path` is a C string.
     check(unsafe {
         libc::syscall(
             libc::SYS_mount_setattr,
-            at,
+            directory,
             path.as_ptr(),
-            flags,
+            flags.cast_unsigned(),
             &raw const attributes,
-            mem::size_of::<Attributes>(),
+            size,
         )
     })
     .map(drop)
 }
 
-fn bind(from: &CStr, path: &CStr) -> Result<(), c_int> {
-    mount(from, path, c"none", libc::MS_BIND | libc::MS_REC, None)
+fn bind_mount(source: &CStr, target: &CStr) -> Result<(), c_int> {
+    mount(source, target, c"none", MS_BIND | MS_REC, None)
 }
 
 fn mount(
-    from: &CStr,
-    path: &CStr,
-    kind: &CStr,
+    source: &CStr,
+    target: &CStr,
+    filesystem: &CStr,
     flags: libc::c_ulong,
-    options: Option<&CStr>,
+    data: Option<&CStr>,
 ) -> Result<(), c_int> {
-    let options = options.map_or(ptr::null(), CStr::as_ptr);
-    // SAFETY: all are C strings, but for options, which may be null.
-    let mounted = unsafe { libc::mount(from.as_ptr(), path.as_ptr(), kind.as_ptr(), flags, options.cast()) };
+    let data = data.map_or(ptr::null(), CStr::as_ptr);
+    // SAFETY: all are C strings, but for `data`, which may be null.
+    let mounted =
+        unsafe { libc::mount(source.as_ptr(), target.as_ptr(), filesystem.as_ptr(), flags, data.cast()) };
     check(c_long::from(mounted)).map(drop)
 }
 
-/// What is already there is fine.
+/// Turns `EEXIST` into success.
 fn existing(result: c_int) -> Result<(), c_int> {
     match check(c_long::from(result)) {
         Ok(_) | Err(libc::EEXIST) => Ok(()),

@@ -4,25 +4,15 @@
 //! than processors a start took 5 to 10 ms instead of one. Whoever asks for short turns gets the same share of the
 //! processor, but sooner. Our own processes around a command do; the command itself has turns as long as anyone's.
 
-use std::ffi::c_int;
+use std::mem;
 
-/// The shortest turn there is, in nanoseconds.
+use libc::sched_attr;
+
+/// The shortest slice the kernel allows, in nanoseconds.
 const SHORT: u64 = 100_000;
 
-/// How long the structure is.
-const SIZE: u32 = 48;
-
-#[repr(C)]
-struct Attributes {
-    size: u32,
-    policy: u32,
-    flags: u64,
-    nice: c_int,
-    priority: u32,
-    turn: u64,
-    deadline: u64,
-    period: u64,
-}
+#[expect(clippy::cast_possible_truncation, reason = "the structure has 48 bytes")]
+const SCHED_ATTR_SIZE: u32 = mem::size_of::<sched_attr>() as u32;
 
 /// Asks for short turns, for this thread and those it starts.
 pub(crate) fn short() {
@@ -42,15 +32,15 @@ fn set(turn: u64) {
         if libc::sched_getscheduler(0) != libc::SCHED_OTHER {
             return;
         }
-        let attributes = Attributes {
-            size: SIZE,
-            policy: 0,
-            flags: 0,
-            nice: libc::getpriority(libc::PRIO_PROCESS, 0),
-            priority: 0,
-            turn,
-            deadline: 0,
-            period: 0,
+        let attributes = sched_attr {
+            size: SCHED_ATTR_SIZE,
+            sched_policy: libc::SCHED_OTHER.cast_unsigned(),
+            sched_flags: 0,
+            sched_nice: libc::getpriority(libc::PRIO_PROCESS, 0),
+            sched_priority: 0,
+            sched_runtime: turn,
+            sched_deadline: 0,
+            sched_period: 0,
         };
         libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0);
     }
