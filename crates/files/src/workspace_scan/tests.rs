@@ -158,9 +158,13 @@ proptest! {
         for directory in ["d/e", "node_modules"] {
             fs::create_dir_all(place.path().join(directory)).unwrap();
         }
-        first.iter().for_each(|deed| act(place.path(), deed));
+        for deed in &first {
+            act(place.path(), deed);
+        }
         let (before, model_before) = (WorkspaceScan::new(&root).unwrap(), model(place.path()));
-        second.iter().for_each(|deed| act(place.path(), deed));
+        for deed in &second {
+            act(place.path(), deed);
+        }
         let (after, model_after) = (WorkspaceScan::new(&root).unwrap(), model(place.path()));
         let seen: BTreeSet<_> = before.changes_to(&after).into_iter().map(|change| change.path).collect();
         let paths: BTreeSet<_> = model_before.keys().chain(model_after.keys()).cloned().collect();
