@@ -86,6 +86,11 @@ impl DirHandle {
         Ok(OsString::from_vec(readlinkat(&self.0, checked(name)?, Vec::new())?.into_bytes()))
     }
 
+    /// Makes a symbolic link where nothing is.
+    pub fn symlink(&self, target: &OsStr, name: &OsStr) -> io::Result<()> {
+        Ok(rustix::fs::symlinkat(target, &self.0, checked(name)?)?)
+    }
+
     /// Lists the names of the directory, at most `max_entries`; an error if there are more.
     pub fn list(&self, max_entries: usize) -> io::Result<Vec<OsString>> {
         use std::os::unix::ffi::OsStrExt;

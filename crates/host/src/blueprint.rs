@@ -4,16 +4,20 @@
 
 use std::{
     ffi::{CStr, CString},
-    os::{fd::RawFd, unix::ffi::OsStrExt},
+    os::{
+        fd::{AsFd, AsRawFd, RawFd},
+        unix::ffi::OsStrExt,
+    },
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use windlass_contract::{Network, Quota, Walls};
 
 use crate::{
-    ground::{Ground, Impossible, hidden, roots, shown},
-    protect::Protection,
+    ground::{Ground, Impossible, hidden, shown},
     seccomp::{self, Instruction, Processes, Scope, Sockets},
+    workspace_guard::{CONFIG_NAME, PrivateConfig, ProtectedPaths, WorkspaceRoot},
 };
 
 /// How many directories can be carried over into a new view of the files.
@@ -31,6 +35,8 @@ const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 pub(crate) enum Step<S = CString> {
     /// Takes hold of a tree of mounts as it is now.
     Hold { path: S, slot: usize },
+    /// Takes hold of the tree of mounts at a path, if that is the open directory.
+    HoldRoot { directory: RawFd, path: S, slot: usize },
     /// Makes every mount read-only.
     AllReadOnly,
     /// Puts a held tree at a path.
@@ -47,6 +53,8 @@ pub(crate) enum Step<S = CString> {
     File { path: S, mode: u32 },
     /// A link.
     Link { path: S, target: S },
+    /// Mounts a link itself on a file, so that the file leads where the link does.
+    MountLink { path: S, link: S },
     /// A mount point that keeps what it is: it cannot be renamed or removed.
     Pin { path: S },
     /// The same, and nothing in it can change.
@@ -65,6 +73,9 @@ impl Step {
     ) -> Result<Step<&'a CStr>, E> {
         Ok(match self {
             Self::Hold { path, slot } => Step::Hold { path: put(path)?, slot: *slot },
+            Self::HoldRoot { directory, path, slot } => {
+                Step::HoldRoot { directory: *directory, path: put(path)?, slot: *slot }
+            }
             Self::AllReadOnly => Step::AllReadOnly,
             Self::Place { slot, path } => Step::Place { slot: *slot, path: put(path)? },
             Self::Memory { path, options } => Step::Memory { path: put(path)?, options: put(options)? },
@@ -73,6 +84,7 @@ impl Step {
             Self::Directory { path, mode } => Step::Directory { path: put(path)?, mode: *mode },
             Self::File { path, mode } => Step::File { path: put(path)?, mode: *mode },
             Self::Link { path, target } => Step::Link { path: put(path)?, target: put(target)? },
+            Self::MountLink { path, link } => Step::MountLink { path: put(path)?, link: put(link)? },
             Self::Pin { path } => Step::Pin { path: put(path)? },
             Self::Fix { path } => Step::Fix { path: put(path)? },
             Self::Cover { path, with } => Step::Cover { path: put(path)?, with: put(with)? },
@@ -84,7 +96,7 @@ impl Step {
     pub(crate) fn describe(&self) -> String {
         let (what, path) = match self {
             Self::AllReadOnly => return "making all mounts read-only".to_owned(),
-            Self::Hold { path, .. } => ("carrying over", path),
+            Self::Hold { path, .. } | Self::HoldRoot { path, .. } => ("carrying over", path),
             Self::Place { path, .. } => ("placing", path),
             Self::Memory { path, .. } => ("mounting memory at", path),
             Self::Terminals { path } => ("mounting terminals at", path),
@@ -92,6 +104,7 @@ impl Step {
             Self::Directory { path, .. } | Self::File { path, .. } | Self::Link { path, .. } => {
                 ("making", path)
             }
+            Self::MountLink { path, .. } => ("mounting a link on", path),
             Self::Pin { path } => ("pinning", path),
             Self::Fix { path } => ("protecting", path),
             Self::Cover { path, .. } => ("hiding", path),
@@ -135,31 +148,32 @@ pub(crate) struct Blueprint {
     /// What the command goes into its cgroup by, if it has one.
     pub(crate) cgroup: Option<RawFd>,
     pub(crate) watch: Watch,
-    pub(crate) protection: Protection,
     pub(crate) not_covered: Vec<String>,
 }
 
 impl Blueprint {
     /// Draws walls for the rung with namespaces.
-    pub(crate) fn draw(walls: &Walls, quota: &Quota, ground: Ground<'_>) -> Result<Self, Impossible> {
-        let roots = roots(walls)?;
-        let mut protection = Protection::of(&roots, ground.begins);
-        let mut writable_trees = roots.clone();
-        writable_trees.extend(protection.also_writable.iter().cloned());
-        let mut not_covered: Vec<_> = protection.not_covered().collect();
+    pub(crate) fn draw(
+        walls: &Walls,
+        quota: &Quota,
+        ground: Ground<'_>,
+        plan: &WritablePlan<'_>,
+    ) -> Result<Self, Impossible> {
+        let writable_trees: Vec<_> = plan.roots.iter().map(|root| root.path.clone()).collect();
+        let mut protected = plan.protected.clone();
+        let mut not_covered = protected.not_covered.clone();
         let hidden = hidden(walls, ground, &writable_trees, &mut not_covered);
         for path in &hidden {
             if let Some(root) = writable_trees.iter().find(|root| path.starts_with(root)) {
                 let above = path.ancestors().skip(1).take_while(|above| above != root);
-                protection.pinned.extend(above.map(Path::to_owned));
+                protected.pinned.extend(above.map(Path::to_owned));
             }
         }
-        protection.cover(&hidden);
         let mut drawing = Drawing::default();
         let size = quota.disk_bytes.map_or_else(String::new, |bytes| format!(",size={bytes}"));
         let shown = shown(walls, &hidden);
-        drawing.files(&writable_trees, &shown, ground, &size)?;
-        drawing.inside(&protection, &hidden, &shown)?;
+        drawing.files(plan, &shown, ground, &size)?;
+        drawing.inside(&protected, &hidden, &shown)?;
         let own_network = walls.network == Network::None;
         let sockets = Sockets::Watched;
         if !own_network {
@@ -173,7 +187,7 @@ impl Blueprint {
         }
         Ok(Self {
             steps: drawing.steps,
-            writable: landlock_rules(&writable_trees)?,
+            writable: landlock_rules(&writable_trees, !plan.private_configs.is_empty())?,
             filter: seccomp::filter(Scope { sockets, processes: Processes::Own }),
             own_network,
             forbidden: forbidden_file(&writable_trees),
@@ -184,7 +198,6 @@ impl Blueprint {
                 processes: quota.processes.unwrap_or(0),
                 disk_bytes: quota.disk_bytes.unwrap_or(0),
             },
-            protection,
             not_covered,
         })
     }
@@ -202,10 +215,11 @@ pub(crate) fn rlimits(quota: &Quota, processes: Option<u64>) -> Vec<(u32, u64)> 
     limits.into_iter().filter_map(|(what, limit)| Some((what, limit?))).collect()
 }
 
-fn landlock_rules(trees: &[PathBuf]) -> Result<Vec<Writable>, Impossible> {
+fn landlock_rules(trees: &[PathBuf], with_git_configs: bool) -> Result<Vec<Writable>, Impossible> {
     let tree = |path: &Path| Ok(Writable { path: c(path)?, is_directory: true });
     let mut rules = trees.iter().map(|path| tree(path)).collect::<Result<Vec<_>, Impossible>>()?;
-    for path in ["/tmp", "/dev/shm", "/dev/pts"] {
+    let configs = with_git_configs.then_some(GIT_CONFIGS);
+    for path in ["/tmp", "/dev/shm", "/dev/pts"].into_iter().chain(configs) {
         rules.push(tree(Path::new(path))?);
     }
     for device in DEVICES {
@@ -227,13 +241,15 @@ struct Drawing {
     steps: Vec<Step>,
     /// The first slot of what is shown inside something hidden.
     shown_slot: usize,
+    /// To be mounted after the directories they are in were pinned.
+    git_links: Vec<Step>,
 }
 
 impl Drawing {
     /// The view from afar: what is held, what is new, what is read-only.
     fn files(
         &mut self,
-        trees: &[PathBuf],
+        plan: &WritablePlan<'_>,
         shown: &[PathBuf],
         ground: Ground<'_>,
         size: &str,
@@ -250,14 +266,25 @@ impl Drawing {
         let own_tmp = held.len() == devices;
         // What lies in the system's own /tmp disappears behind the private one, unless the command works there.
         let works = Some(ground.cwd.to_owned())
-            .filter(|cwd| cwd.starts_with("/tmp") && !trees.iter().any(|tree| cwd.starts_with(tree)));
-        held.extend(works.iter().chain(trees).map(|tree| (tree.clone(), tree.clone())));
+            .filter(|cwd| cwd.starts_with("/tmp") && !plan.roots.iter().any(|root| cwd.starts_with(&root.path)));
+        held.extend(works.iter().map(|tree| (tree.clone(), tree.clone())));
+        let configs = plan.private_configs.first().and_then(|config| config.directory.parent());
+        held.extend(configs.map(|store| (store.to_owned(), PathBuf::from(GIT_CONFIGS))));
+        let by_path = held.len();
+        held.extend(plan.roots.iter().map(|root| (root.path.clone(), root.path.clone())));
         if held.len() + shown.len() > HELD_LIMIT {
             return Err(Impossible(format!("more than {HELD_LIMIT} directories are to be carried over")));
         }
-        let held_paths = held.iter().map(|(path, _)| path);
+        let held_paths = held.iter().take(by_path).map(|(path, _)| path);
         self.shown_slot = held.len();
-        for (slot, path) in held_paths.chain(shown).enumerate() {
+        for (slot, path) in held_paths.enumerate() {
+            self.steps.push(Step::Hold { path: c(path)?, slot });
+        }
+        for (slot, root) in (by_path..).zip(plan.roots) {
+            let directory = root.handle.as_fd().as_raw_fd();
+            self.steps.push(Step::HoldRoot { directory, path: c(&root.path)?, slot });
+        }
+        for (slot, path) in (self.shown_slot..).zip(shown) {
             self.steps.push(Step::Hold { path: c(path)?, slot });
         }
         self.steps.push(Step::AllReadOnly);
@@ -265,6 +292,9 @@ impl Drawing {
             self.memory("/tmp", &format!("mode=1777{size}"))?;
         }
         self.devices(size)?;
+        if configs.is_some() {
+            self.steps.push(Step::Directory { path: c(GIT_CONFIGS)?, mode: 0o755 });
+        }
         self.steps.push(Step::Processes { path: c("/proc")? });
         for (slot, (_, path)) in held.iter().enumerate() {
             if path.starts_with("/tmp") && path != Path::new("/tmp") {
@@ -274,6 +304,19 @@ impl Drawing {
         }
         if works.is_some() {
             self.steps.push(Step::Seal { path: c(ground.cwd)? });
+        }
+        self.git_configs(plan.private_configs)
+    }
+
+    /// Has the settings of each repository lead to the command's copy of them. Git follows a link to write them, but
+    /// could not rename a file over a mount.
+    fn git_configs(&mut self, configs: &[PrivateConfig]) -> Result<(), Impossible> {
+        for (number, config) in configs.iter().enumerate() {
+            let name = config.directory.file_name().unwrap_or_default();
+            let link = c(format!("/dev/.git-config-{number}"))?;
+            let target = c(Path::new(GIT_CONFIGS).join(name).join(CONFIG_NAME))?;
+            self.steps.push(Step::Link { path: link.clone(), target });
+            self.git_links.push(Step::MountLink { path: c(&config.path)?, link });
         }
         Ok(())
     }
@@ -317,16 +360,17 @@ impl Drawing {
     /// The view from near: what must not change or be seen inside what may be written.
     fn inside(
         &mut self,
-        protection: &Protection,
+        protected: &ProtectedPaths,
         hidden: &[PathBuf],
         shown: &[PathBuf],
     ) -> Result<(), Impossible> {
-        for path in &protection.pinned {
+        for path in &protected.pinned {
             self.steps.push(Step::Pin { path: c(path)? });
         }
-        for path in &protection.fixed {
+        for path in &protected.read_only {
             self.steps.push(Step::Fix { path: c(path)? });
         }
+        self.steps.append(&mut self.git_links);
         let visible = |path: &&PathBuf| {
             let in_tmp = path.starts_with("/tmp");
             let in_tree = self.steps.iter().any(|step| match step {
@@ -359,6 +403,25 @@ impl Drawing {
         }
         self.steps.push(Step::Seal { path: c("/dev")? });
         Ok(())
+    }
+}
+
+/// Where a command finds its copies of git's settings.
+const GIT_CONFIGS: &str = "/dev/.git-config";
+
+/// What a command may write, and what of it must not change.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WritablePlan<'a> {
+    pub(crate) roots: &'a [Arc<WorkspaceRoot>],
+    pub(crate) protected: &'a ProtectedPaths,
+    pub(crate) private_configs: &'a [PrivateConfig],
+}
+
+impl WritablePlan<'static> {
+    /// Nothing may be written.
+    pub(crate) fn nothing() -> Self {
+        static NOTHING: ProtectedPaths = ProtectedPaths::nothing();
+        Self { roots: &[], protected: &NOTHING, private_configs: &[] }
     }
 }
 

@@ -12,10 +12,9 @@ use std::{
 use windlass_contract::{Network, Quota, Walls};
 
 use crate::{
-    blueprint::{forbidden_file, rlimits},
+    blueprint::{WritablePlan, forbidden_file, rlimits},
     cgroup::REMEDY,
-    ground::{Ground, Impossible, hidden, roots, shown},
-    protect::Protection,
+    ground::{Ground, Impossible, hidden, shown},
     seccomp::Sockets,
     sys::hold::{Canary, Files, Filter, Hold, Reach},
 };
@@ -41,7 +40,6 @@ pub(crate) struct Fence {
     pub(crate) cgroup: Option<RawFd>,
     forbidden: Option<CString>,
     network: Reach,
-    pub(crate) protection: Protection,
     pub(crate) not_covered: Vec<String>,
 }
 
@@ -61,20 +59,17 @@ impl Fence {
         walls: &Walls,
         quota: &Quota,
         ground: Ground<'_>,
-        version: u32,
-        rules: &Rules,
+        writable: &WritablePlan<'_>,
+        (version, rules): (u32, &Rules),
     ) -> Result<Self, Impossible> {
         if version < NEEDED_VERSION {
             return Err(Impossible(format!(
                 "there are no namespaces here, and Landlock has version {version} where {NEEDED_VERSION} is needed"
             )));
         }
-        let mut trees = roots(walls)?;
-        let mut protection = Protection::of(&trees, ground.begins);
-        protection.save();
-        trees.extend(protection.also_writable.iter().cloned());
+        let mut trees: Vec<_> = writable.roots.iter().map(|root| root.path.clone()).collect();
         let mut not_covered = self::not_covered(version);
-        not_covered.extend(protection.not_covered());
+        not_covered.extend(writable.protected.not_covered.iter().cloned());
         let hidden = hidden(walls, ground, &trees, &mut not_covered);
         if let Some(path) = hidden.iter().find(|path| trees.iter().any(|tree| path.starts_with(tree))) {
             return Err(Impossible(format!(
@@ -110,7 +105,6 @@ impl Fence {
             rlimits: rlimits(quota, None).into_iter().chain(memory).collect(),
             forbidden,
             network,
-            protection,
             not_covered,
         })
     }

@@ -30,27 +30,8 @@ pub(crate) struct Impossible(pub(crate) String);
 pub(crate) struct Ground<'a> {
     pub(crate) home: Option<&'a Path>,
     pub(crate) cwd: &'a Path,
-    /// Where the command begins, which it may choose itself.
-    pub(crate) begins: &'a Path,
     pub(crate) temporary: Option<&'a Path>,
     pub(crate) sockets: Option<&'a Path>,
-}
-
-/// The directories that may be written: real ones, by their real names.
-pub(crate) fn roots(walls: &Walls) -> Result<Vec<PathBuf>, Impossible> {
-    let mut roots = Vec::new();
-    for path in &walls.writable {
-        let real = path.canonicalize().map_err(|error| {
-            Impossible(format!("`{}` cannot be a writable root: {error}", path.display()))
-        })?;
-        if real.parent().is_none() {
-            return Err(Impossible("`/` cannot be a writable root; that is `danger-full-access`".to_owned()));
-        }
-        roots.push(real);
-    }
-    roots.sort();
-    roots.dedup();
-    Ok(roots)
 }
 
 /// What may be read inside something that may not. Found after what is hidden is known.

@@ -19,10 +19,9 @@ use windlass_contract::{Denial, Exit, Held, HostError};
 
 use crate::{
     enclosure::{Enclosed, Enclosure},
-    inspect,
     program::Program,
-    protect::Protection,
     sys::{LastWords, Pid, StartError, Started, Starters, Stdio},
+    workspace_guard::{CommandGuard, GuardReport, git_program::SandboxedGit},
 };
 
 /// How long the thread waits before it looks again after killed children that are still dying.
@@ -65,11 +64,11 @@ enum Job {
         jobs: Sender<Job>,
         reply: Reply,
     },
-    Inspect {
-        protection: Box<Protection>,
-        reply: oneshot::Sender<Vec<Denial>>,
+    Check {
+        guard: Box<CommandGuard>,
+        reply: oneshot::Sender<GuardReport>,
     },
-    Bury(Pid, Option<Box<Protection>>),
+    Bury(Pid, Option<Box<CommandGuard>>),
     /// A command is over, and there is time to prepare for the next.
     Rest,
 }
@@ -122,13 +121,13 @@ fn keep(inbox: &Receiver<Job>) {
     #[cfg(target_os = "linux")]
     crate::sys::turns::short();
     let mut starters = Starters::default();
-    let mut dying: Vec<(Pid, Option<Box<Protection>>)> = Vec::new();
+    let mut dying: Vec<(Pid, Option<Box<CommandGuard>>)> = Vec::new();
     loop {
-        dying.retain(|(pid, protection)| {
+        dying.retain_mut(|(pid, guard)| {
             let stays = matches!(pid.try_collect(), Ok(None));
-            if let (false, Some(protection)) = (stays, protection) {
-                // Nobody is left to be told; the names themselves tell.
-                drop(inspect::inspect(protection));
+            if let Some(guard) = guard.take_if(|_| !stays) {
+                // No caller waits for the report; what was found is still put right.
+                drop(check(*guard, &mut starters));
             }
             stays
         });
@@ -145,9 +144,9 @@ fn keep(inbox: &Receiver<Job>) {
                 drop(reply.send(start(*order, jobs, &mut starters)));
             }
             // If nobody waits for the answer, what was found is still put right.
-            Ok(Job::Inspect { protection, reply }) => drop(reply.send(inspect::inspect(&protection))),
+            Ok(Job::Check { guard, reply }) => drop(reply.send(check(*guard, &mut starters))),
             Ok(Job::Rest) => starters.prepare(),
-            Ok(Job::Bury(pid, protection)) => dying.push((pid, protection)),
+            Ok(Job::Bury(pid, guard)) => dying.push((pid, guard)),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) if dying.is_empty() => return,
             Err(RecvTimeoutError::Disconnected) => thread::sleep(BURIAL_ROUND),
@@ -155,12 +154,19 @@ fn keep(inbox: &Receiver<Job>) {
     }
 }
 
+/// Checks the workspace of a command that is gone.
+fn check(command: CommandGuard, starters: &mut Starters) -> GuardReport {
+    let guard = command.workspace();
+    let writable = command.roots.iter().map(|root| root.path.clone()).collect();
+    command.finish(&mut SandboxedGit { environment: &guard.git, writable, starters })
+}
+
 fn start(order: Order, jobs: Sender<Job>, starters: &mut Starters) -> Result<Child, HostError> {
     let Order { program, stdio, enclosure } = order;
     let (name, directory) = (program.name().to_owned(), program.directory().to_owned());
     match enclosure.start(&program, stdio, starters) {
-        Ok(Enclosed { started, held, protection }) => {
-            Ok(Child { started, held, protection, jobs, collected: false })
+        Ok(Enclosed { started, held, guard }) => {
+            Ok(Child { started, held, guard, jobs, collected: false })
         }
         Err(StartError::Directory(source)) => Err(HostError::Cwd { path: directory, source }),
         Err(StartError::Impossible(reason)) => Err(HostError::NotHeld { program: name, reason }),
@@ -174,7 +180,7 @@ fn start(order: Order, jobs: Sender<Job>, starters: &mut Starters) -> Result<Chi
 pub(crate) struct Child {
     started: Started,
     held: Held,
-    protection: Option<Protection>,
+    guard: Option<CommandGuard>,
     jobs: Sender<Job>,
     collected: bool,
 }
@@ -226,11 +232,13 @@ impl Child {
 
     /// Looks at what the child must not have touched, and puts right what it has. To be called when it is gone.
     pub(crate) async fn inspect(&mut self) -> Vec<Denial> {
-        let Some(protection) = self.protection.take() else { return Vec::new() };
+        let Some(guard) = self.guard.take() else { return Vec::new() };
         let (reply, answer) = oneshot::channel();
         // Without the thread nothing could have been started.
-        drop(self.jobs.send(Job::Inspect { protection: Box::new(protection), reply }));
-        answer.await.unwrap_or_default()
+        drop(self.jobs.send(Job::Check { guard: Box::new(guard), reply }));
+        let GuardReport { denials, not_covered } = answer.await.unwrap_or_default();
+        self.held.not_covered.extend(not_covered);
+        denials
     }
 }
 
@@ -242,16 +250,16 @@ fn told(words: &LastWords) -> Option<Exit> {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        let protection = self.protection.take().map(Box::new);
+        let guard = self.guard.take().map(Box::new);
         if !self.collected {
             self.kill();
             // Fails only if the thread has panicked, and then nobody is left to tell.
-            drop(self.jobs.send(Job::Bury(self.started.pid, protection)));
+            drop(self.jobs.send(Job::Bury(self.started.pid, guard)));
             return;
         }
-        if let Some(protection) = protection {
+        if let Some(guard) = guard {
             let (reply, _nobody) = oneshot::channel();
-            drop(self.jobs.send(Job::Inspect { protection, reply }));
+            drop(self.jobs.send(Job::Check { guard, reply }));
         }
         drop(self.jobs.send(Job::Rest));
     }

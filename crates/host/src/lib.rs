@@ -32,7 +32,6 @@
 )]
 
 mod attached;
-mod below;
 #[cfg(target_os = "linux")]
 mod blueprint;
 mod capture;
@@ -44,9 +43,7 @@ mod enclosure;
 #[cfg(target_os = "linux")]
 mod fence;
 mod files;
-mod git;
 mod ground;
-mod inspect;
 mod job;
 mod keeper;
 mod kept;
@@ -56,7 +53,6 @@ mod names;
 mod outputs;
 mod process;
 mod program;
-mod protect;
 mod pty;
 #[cfg(any(test, target_os = "macos"))]
 mod seatbelt;
@@ -70,6 +66,7 @@ mod temporary;
 #[cfg(target_os = "linux")]
 mod waiting;
 mod window;
+mod workspace_guard;
 
 pub use attached::Attached;
 pub use doctor::{Diagnosis, Missing};

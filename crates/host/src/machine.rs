@@ -26,6 +26,7 @@ use crate::{
     spending::Spending,
     temporary::Temporary,
     window::Window,
+    workspace_guard::{WorkspaceGuard, git_program::GitEnvironment},
 };
 
 /// What keeps programs from waiting for a person, set unless it is set already.
@@ -46,6 +47,7 @@ pub struct Machine {
     keeper: Keeper,
     ladder: Arc<Ladder>,
     temporary: Arc<Temporary>,
+    guard: Arc<WorkspaceGuard>,
     outputs: Option<Arc<Outputs>>,
     spending: Spending,
     window: Window,
@@ -71,11 +73,20 @@ impl Machine {
         for (name, value) in NOBODY_IS_THERE {
             environment.entry(name.to_owned()).or_insert_with(|| value.to_owned());
         }
+        let (ladder, temporary) = (Arc::<Ladder>::default(), Arc::new(temporary));
+        let git = GitEnvironment {
+            search_path: environment.get("PATH").cloned(),
+            home: environment.get("HOME").map(PathBuf::from),
+            ladder: Arc::clone(&ladder),
+            temporary: Arc::clone(&temporary),
+            store: Temporary::new(true),
+        };
         Self {
             environment: Arc::new(environment),
             keeper: Keeper::default(),
-            ladder: Arc::default(),
-            temporary: Arc::new(temporary),
+            ladder,
+            temporary,
+            guard: Arc::new(WorkspaceGuard::new(git)),
             outputs: None,
             spending: Spending::default(),
             window: Window::default(),
@@ -166,6 +177,7 @@ impl Machine {
                 agent_socket: variable("SSH_AUTH_SOCK"),
                 ladder: Arc::clone(&self.ladder),
                 temporary: Arc::clone(&self.temporary),
+                guard: Some(Arc::clone(&self.guard)),
             })),
         }
     }
@@ -190,6 +202,10 @@ impl Sandbox for Machine {
             // Corrected once a command has run: which rung holds is found out by using it. Until then nothing was
             // started, and files are held by us.
             Confinement::Walls(walls) => {
+                self.guard.open_roots(&walls.writable).map_err(|error| ConfineError::Workspace {
+                    asked: Box::new(grant.confinement().clone()),
+                    reason: error.to_string(),
+                })?;
                 Held { writable: walls.writable.clone(), ..Held::by(Rung::InProcess) }
             }
         };

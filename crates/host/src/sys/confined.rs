@@ -166,8 +166,10 @@ impl Confined<'_> {
 
     fn prepare(&self) -> Result<(), Failure> {
         place_standard(self.given)?;
+        // Some steps use descriptors of ours.
+        mounts::build(self.steps).map_err(|(step, errno)| Failure::mount(step, errno))?;
         close_all_but([self.plan.report, self.last_words, self.cgroup()]);
-        mounts::build(self.steps).map_err(|(step, errno)| Failure::mount(step, errno))
+        Ok(())
     }
 }
 

@@ -118,7 +118,7 @@ impl Pid {
         }
     }
 
-    pub(super) fn collect(self, flags: c_int) -> io::Result<Option<Exit>> {
+    pub(crate) fn collect(self, flags: c_int) -> io::Result<Option<Exit>> {
         loop {
             let mut status = 0;
             // SAFETY: `status` lives across the call.

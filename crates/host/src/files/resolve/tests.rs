@@ -11,6 +11,7 @@ use proptest::prelude::*;
 use windlass_contract::{Limits, Walls};
 
 use super::*;
+use crate::workspace_guard::WorkspaceGuard;
 use crate::temporary::Temporary;
 
 /// A home with a secret, and a workspace in it.
@@ -44,6 +45,7 @@ impl Scene {
             agent_socket: None,
             ladder: Arc::default(),
             temporary: Arc::new(Temporary::new(true)),
+            guard: Some(WorkspaceGuard::for_tests()),
         };
         Resolver::new(self.work.clone(), Some(Arc::new(site)))
     }
