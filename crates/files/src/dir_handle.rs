@@ -86,6 +86,18 @@ impl DirHandle {
         Ok(OsString::from_vec(readlinkat(&self.0, checked(name)?, Vec::new())?.into_bytes()))
     }
 
+    /// Opens the directories of a path beneath this one, and makes those that are missing.
+    pub fn make_dir(&self, relative: &Path) -> io::Result<Self> {
+        let mut directory = self.try_clone()?;
+        for name in relative {
+            match rustix::fs::mkdirat(&directory.0, checked(name)?, Mode::RWXU | Mode::RGRP | Mode::XGRP) {
+                Ok(()) | Err(Errno::EXIST) => directory = directory.open_dir(Path::new(name))?,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(directory)
+    }
+
     /// Makes a symbolic link where nothing is.
     pub fn symlink(&self, target: &OsStr, name: &OsStr) -> io::Result<()> {
         Ok(rustix::fs::symlinkat(target, &self.0, checked(name)?)?)
@@ -135,8 +147,11 @@ impl DirHandle {
             return Err(io::Error::new(io::ErrorKind::ResourceBusy, "it is another file by now"));
         }
         self.with_write_permission(|| {
-            for _ in 0..MAX_TRIES {
-                let free = free_name(name, suffix);
+            for attempt in 0..MAX_TRIES {
+                // No command can have taken all names in advance.
+                let random =
+                    if attempt == 0 { String::new() } else { format!("-{:016x}", fastrand::u64(..)) };
+                let free = extended(name, &format!(".{suffix}{random}"));
                 match renameat_with(&self.0, name, &self.0, &free, RenameFlags::NOREPLACE) {
                     Err(Errno::EXIST) => {}
                     renamed => return Ok(renamed.map(|()| free)?),
@@ -166,7 +181,7 @@ impl DirHandle {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | NEVER_BLOCKING;
         let mode = Mode::from_bits_truncate((permissions & 0o777).into());
         for _ in 0..MAX_TRIES {
-            let free = free_name(name, "windlass-new");
+            let free = extended(name, &format!(".windlass-new-{:016x}", fastrand::u64(..)));
             match openat(&self.0, &free, flags, mode) {
                 Err(Errno::EXIST) => {}
                 opened => return Ok((free, opened?.into())),
@@ -204,14 +219,14 @@ fn regular(found: &EntryStat) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"))
 }
 
-/// A name that no command can have taken in advance.
-fn free_name(name: &OsStr, suffix: &str) -> OsString {
+/// A name with more behind it, as long as a file system takes.
+fn extended(name: &OsStr, suffix: &str) -> OsString {
     /// What a file system takes as a name, less what is added here.
-    const MAX_NAME_BYTES: usize = 255 - 40;
+    const MAX_NAME_BYTES: usize = 255 - 48;
     use std::os::unix::ffi::{OsStrExt, OsStringExt};
     let bytes = name.as_bytes();
     let mut free = bytes[..bytes.len().min(MAX_NAME_BYTES)].to_vec();
-    free.extend_from_slice(format!(".{suffix}-{:016x}", fastrand::u64(..)).as_bytes());
+    free.extend_from_slice(suffix.as_bytes());
     OsString::from_vec(free)
 }
 

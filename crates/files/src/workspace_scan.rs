@@ -92,6 +92,23 @@ impl WorkspaceScan {
         path.iter().try_fold(&self.root, |node, name| node.child(name))
     }
 
+    /// Tells whether every directory still has the entries it had. What changed inside a file does not show.
+    pub fn has_same_entries(&self, root: &DirHandle) -> bool {
+        let same = |path: &Path, stat: &EntryStat| {
+            let name = if path.as_os_str().is_empty() { OsStr::new("") } else { path.as_os_str() };
+            EntryStat::read(root, name).is_ok_and(|now| {
+                let entries = |stat: &EntryStat| (stat.dev, stat.ino, stat.mtime_ns, stat.ctime_ns);
+                entries(&now) == entries(stat)
+            })
+        };
+        let mut is_same = same(Path::new(""), &self.root.stat);
+        self.root.visit(&mut PathBuf::new(), &mut |path, node| {
+            is_same = is_same && (!node.is_directory() || same(path, &node.stat));
+            is_same
+        });
+        is_same
+    }
+
     /// Lists what differs in a later scan, in the order of paths: each entry that is new, changed or gone.
     pub fn changes_to<'a>(&'a self, later: &'a Self) -> Vec<Change<'a>> {
         changes::between(&self.root, &later.root)

@@ -148,6 +148,8 @@ pub(crate) struct Blueprint {
     /// What the command goes into its cgroup by, if it has one.
     pub(crate) cgroup: Option<RawFd>,
     pub(crate) watch: Watch,
+    /// What may not be read inside what may be written.
+    pub(crate) hidden_inside: Vec<PathBuf>,
     pub(crate) not_covered: Vec<String>,
 }
 
@@ -169,6 +171,8 @@ impl Blueprint {
                 protected.pinned.extend(above.map(Path::to_owned));
             }
         }
+        let is_inside = |path: &&PathBuf| writable_trees.iter().any(|tree| path.starts_with(tree));
+        let hidden_inside = hidden.iter().filter(is_inside).cloned().collect();
         let mut drawing = Drawing::default();
         let size = quota.disk_bytes.map_or_else(String::new, |bytes| format!(",size={bytes}"));
         let shown = shown(walls, &hidden);
@@ -198,6 +202,7 @@ impl Blueprint {
                 processes: quota.processes.unwrap_or(0),
                 disk_bytes: quota.disk_bytes.unwrap_or(0),
             },
+            hidden_inside,
             not_covered,
         })
     }
@@ -265,8 +270,9 @@ impl Drawing {
         }
         let own_tmp = held.len() == devices;
         // What lies in the system's own /tmp disappears behind the private one, unless the command works there.
-        let works = Some(ground.cwd.to_owned())
-            .filter(|cwd| cwd.starts_with("/tmp") && !plan.roots.iter().any(|root| cwd.starts_with(&root.path)));
+        let works = Some(ground.cwd.to_owned()).filter(|cwd| {
+            cwd.starts_with("/tmp") && !plan.roots.iter().any(|root| cwd.starts_with(&root.path))
+        });
         held.extend(works.iter().map(|tree| (tree.clone(), tree.clone())));
         let configs = plan.private_configs.first().and_then(|config| config.directory.parent());
         held.extend(configs.map(|store| (store.to_owned(), PathBuf::from(GIT_CONFIGS))));

@@ -165,9 +165,7 @@ fn start(order: Order, jobs: Sender<Job>, starters: &mut Starters) -> Result<Chi
     let Order { program, stdio, enclosure } = order;
     let (name, directory) = (program.name().to_owned(), program.directory().to_owned());
     match enclosure.start(&program, stdio, starters) {
-        Ok(Enclosed { started, held, guard }) => {
-            Ok(Child { started, held, guard, jobs, collected: false })
-        }
+        Ok(Enclosed { started, held, guard }) => Ok(Child { started, held, guard, jobs, collected: false }),
         Err(StartError::Directory(source)) => Err(HostError::Cwd { path: directory, source }),
         Err(StartError::Impossible(reason)) => Err(HostError::NotHeld { program: name, reason }),
         Err(StartError::Confine(step, source)) => Err(HostError::Confine { program: name, step, source }),

@@ -74,7 +74,9 @@ pub(crate) enum GuardError {
     Root(#[from] RootError),
     #[error("the workspace cannot be read: {0}")]
     Scan(String),
-    #[error("an earlier command left something that could not be put right: {0}. Look at it, then start a new session")]
+    #[error(
+        "an earlier command left something that could not be put right: {0}. Look at it, then start a new session"
+    )]
     Unresolved(String),
 }
 
@@ -94,6 +96,8 @@ pub(crate) struct CommandGuard {
     pub(crate) roots: Vec<Arc<WorkspaceRoot>>,
     pub(crate) protected: Arc<ProtectedPaths>,
     pub(crate) private_configs: Vec<PrivateConfig>,
+    /// Files inside the roots that the command may not read.
+    pub(crate) hidden: Vec<PathBuf>,
     mounts_hold: bool,
 }
 
@@ -139,7 +143,7 @@ impl WorkspaceGuard {
     ) -> Result<Arc<ProtectedPaths>, GuardError> {
         let mut state = self.state();
         let indices = state.open_roots(writable)?;
-        state.scan_new(&indices)?;
+        state.scan_changed(&indices)?;
         Ok(state.protected_paths(&indices, git))
     }
 
@@ -152,7 +156,7 @@ impl WorkspaceGuard {
     ) -> Result<CommandGuard, GuardError> {
         let mut state = self.state();
         let indices = state.open_roots(writable)?;
-        state.scan_new(&indices)?;
+        state.scan_changed(&indices)?;
         let protected = state.protected_paths(&indices, git);
         let earlier = std::mem::take(&mut state.saved);
         state.saved = SavedFiles::read(&protected, mounts_hold, earlier);
@@ -167,7 +171,8 @@ impl WorkspaceGuard {
         state.running.insert(number, StartTime::now());
         let roots = indices.iter().map(|index| Arc::clone(&state.roots[*index].root)).collect();
         let guard = Arc::clone(self);
-        Ok(CommandGuard { guard, number, indices, roots, protected, private_configs, mounts_hold })
+        let hidden = Vec::new();
+        Ok(CommandGuard { guard, number, indices, roots, protected, private_configs, hidden, mounts_hold })
     }
 }
 
@@ -193,8 +198,9 @@ impl GuardState {
         indices.sort_unstable();
         indices.dedup();
         let path = |index: &usize| self.roots[*index].root.path.as_path();
-        let is_outermost =
-            |index: &usize| !indices.iter().any(|other| other != index && path(index).starts_with(path(other)));
+        let is_outermost = |index: &usize| {
+            !indices.iter().any(|other| other != index && path(index).starts_with(path(other)))
+        };
         Ok(indices.iter().copied().filter(is_outermost).collect())
     }
 
@@ -219,14 +225,21 @@ impl GuardState {
         self.roots.len() - 1
     }
 
-    /// Scans roots that no command has used yet.
-    fn scan_new(&mut self, indices: &[usize]) -> Result<(), GuardError> {
+    /// Scans roots that no command has used yet, or that the user has changed. While a command runs, what is new may be
+    /// its own, and is left to the check afterwards.
+    fn scan_changed(&mut self, indices: &[usize]) -> Result<(), GuardError> {
+        let is_idle = self.running.is_empty();
         for index in indices {
             let guarded = &mut self.roots[*index];
-            if guarded.scan.is_none() {
-                let scan = WorkspaceScan::new(&guarded.root.handle);
+            let handle = &guarded.root.handle;
+            let is_known =
+                guarded.scan.as_ref().is_some_and(|scan| !is_idle || scan.has_same_entries(handle));
+            if !is_known {
+                self.protected = None;
+                let scan = WorkspaceScan::new(handle);
                 let scan = scan.map_err(|error| GuardError::Scan(error.to_string()))?;
-                if let Some(whole) = scan.skipped().iter().find(|skipped| skipped.path.as_os_str().is_empty()) {
+                if let Some(whole) = scan.skipped().iter().find(|skipped| skipped.path.as_os_str().is_empty())
+                {
                     return Err(GuardError::Scan(whole.reason.clone()));
                 }
                 guarded.scan = Some(scan);
@@ -300,8 +313,11 @@ impl CommandGuard {
         let (before, mut after) = match (state.roots[index].scan.take(), WorkspaceScan::new(&root.handle)) {
             (Some(before), Ok(after)) => (before, after),
             (_, after) => {
-                let reason = after.err().map_or_else(|| "not scanned before".to_owned(), |error| error.to_string());
-                state.unresolved.get_or_insert(format!("`{}` cannot be scanned: {reason}", root.path.display()));
+                let reason =
+                    after.err().map_or_else(|| "not scanned before".to_owned(), |error| error.to_string());
+                state
+                    .unresolved
+                    .get_or_insert(format!("`{}` cannot be scanned: {reason}", root.path.display()));
                 return;
             }
         };
@@ -317,6 +333,7 @@ impl CommandGuard {
             after: &after,
             protected: &self.protected,
             saved: &state.saved,
+            hidden: &self.hidden,
             mounts_hold: self.mounts_hold,
             git,
             findings: Findings::default(),
@@ -342,7 +359,8 @@ impl CommandGuard {
     fn check_link(&self, link: &Path, target: &Path, findings: &mut Findings) {
         let root = self.roots.iter().find(|root| link.starts_with(&root.path));
         let (Some(root), Some(name)) = (root, link.file_name()) else { return };
-        let above = link.parent().and_then(|above| above.strip_prefix(&root.path).ok()).unwrap_or(Path::new(""));
+        let above =
+            link.parent().and_then(|above| above.strip_prefix(&root.path).ok()).unwrap_or(Path::new(""));
         let restored = root.handle.open_dir(above).and_then(|directory| {
             if directory.read_link(name).is_ok_and(|now| now == target.as_os_str()) {
                 return Ok(None);
@@ -404,9 +422,12 @@ impl StartTime {
             Some(node) => Some(node),
             None => change.path.parent().and_then(|above| after.find(above)),
         };
-        let Some(ctime_ns) = node.map(|node| node.stat.ctime_ns).filter(|time| *time > 0) else { return true };
+        let Some(ctime_ns) = node.map(|node| node.stat.ctime_ns).filter(|time| *time > 0) else {
+            return true;
+        };
         let step = if ctime_ns % 1_000_000_000 == 0 { COARSE_CLOCK_STEP } else { CLOCK_STEP };
-        let begun = self.realtime.checked_sub(step).and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
+        let begun =
+            self.realtime.checked_sub(step).and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
         begun.is_none_or(|begun| i64::try_from(begun.as_nanos()).is_ok_and(|begun| ctime_ns >= begun))
     }
 

@@ -67,6 +67,20 @@ fn a_change_that_keeps_size_and_time_of_modification_is_seen() {
 }
 
 #[test]
+fn a_new_or_missing_entry_shows_without_a_whole_scan() {
+    let (place, root) = place();
+    fs::create_dir_all(place.path().join("a/b")).unwrap();
+    fs::write(place.path().join("a/b/file"), "one").unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    let scan = WorkspaceScan::new(&root).unwrap();
+    assert!(scan.has_same_entries(&root));
+    fs::write(place.path().join("a/b/file"), "two").unwrap();
+    assert!(scan.has_same_entries(&root), "the content of a file does not count");
+    fs::write(place.path().join("a/b/new"), "").unwrap();
+    assert!(!scan.has_same_entries(&root));
+}
+
+#[test]
 fn what_is_over_a_bound_is_said() {
     let (place, root) = place();
     fs::create_dir(place.path().join("many")).unwrap();

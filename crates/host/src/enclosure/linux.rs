@@ -54,18 +54,14 @@ impl Ladder {
         if let Some(reason) = self.no_namespaces.get() {
             return Err(reason.clone());
         }
-        let ground = Ground {
-            home: None,
-            cwd: Path::new("/"),
-            temporary: None,
-            sockets: None,
-        };
-        let tried = Blueprint::draw(&Walls::default(), &Limits::default().quota, ground, &WritablePlan::nothing())
-            .map_err(|Impossible(reason)| reason)
-            .and_then(|empty| {
-                let rehearsed = self.standing().and_then(|ground| confined::rehearse(&empty, ground));
-                rehearsed.map_err(|error| in_words(&error))
-            });
+        let ground = Ground { home: None, cwd: Path::new("/"), temporary: None, sockets: None };
+        let tried =
+            Blueprint::draw(&Walls::default(), &Limits::default().quota, ground, &WritablePlan::nothing())
+                .map_err(|Impossible(reason)| reason)
+                .and_then(|empty| {
+                    let rehearsed = self.standing().and_then(|ground| confined::rehearse(&empty, ground));
+                    rehearsed.map_err(|error| in_words(&error))
+                });
         tried.map_err(|reason| self.no_namespaces.get_or_init(|| reason).clone())
     }
 
@@ -132,7 +128,7 @@ impl Site {
         let temporary =
             self.temporary.lasting().map_err(|error| confine("making a temporary directory", error))?;
         let (leaf, quota) = self.leaf()?;
-        let workspace = self.begin(true, starters)?;
+        let mut workspace = self.begin(true, starters)?;
         let plan = WritablePlan {
             roots: &workspace.roots,
             protected: &workspace.protected,
@@ -144,6 +140,9 @@ impl Site {
         let changes = self.variables(Rung::Namespaces, Path::new("/tmp"), program);
         let program = program.with(&changes)?;
         let started = confined::start(&program, &blueprint, self.ladder.standing()?, stdio, starters)?;
+        if let Some(command) = &mut workspace.command {
+            command.hidden = blueprint.hidden_inside;
+        }
         let held = self.held(Rung::Namespaces, accounting(leaf.as_ref(), &quota), blueprint.not_covered);
         Ok(Enclosed { started: started.within(leaf), held, guard: workspace.command })
     }
@@ -158,11 +157,8 @@ impl Site {
             self.temporary.path().map_err(|error| confine("making a temporary directory", error))?;
         let (leaf, quota) = self.leaf()?;
         let workspace = self.begin(false, starters)?;
-        let writable = WritablePlan {
-            roots: &workspace.roots,
-            protected: &workspace.protected,
-            private_configs: &[],
-        };
+        let writable =
+            WritablePlan { roots: &workspace.roots, protected: &workspace.protected, private_configs: &[] };
         let landlock = (self.ladder.landlock(), &self.ladder.rules);
         let ground = self.ground(Some(temporary));
         let mut fence = Fence::draw(&self.walls, &quota, ground, &writable, landlock).map_err(impossible)?;

@@ -42,8 +42,7 @@ impl Site {
         let workspace = self.begin(false, starters)?;
         let roots: Vec<_> = workspace.roots.iter().map(|root| root.path.clone()).collect();
         let mut not_covered = vec!["memory, processes and disk are not limited".to_owned()];
-        let hidden =
-            hidden(&self.walls, self.ground(Some(temporary)), &roots, &mut not_covered);
+        let hidden = hidden(&self.walls, self.ground(Some(temporary)), &roots, &mut not_covered);
         let profile = Profile::new(&roots, temporary, &workspace.protected, &hidden, self.walls.network);
         let program = program.with(&self.variables(Rung::Seatbelt, temporary, program))?;
         let program = program.under(seatbelt::PROGRAM, &profile.arguments())?;

@@ -16,13 +16,14 @@ use windlass_files::{Change, ChangeKind, DirHandle, EntryKind, EntryStat, ScanNo
 use super::{
     git_config::{self, GitConfigChange, GitSetting, MAX_CONFIG_BYTES},
     git_directory::{
-        SEQUENCER_DIRECTORIES, is_git_directory, is_inner_git_directory, is_open_git_directory, sequencer_problem,
+        SEQUENCER_DIRECTORIES, is_git_directory, is_inner_git_directory, is_open_git_directory,
+        sequencer_problem,
     },
     git_program::GitProgram,
     protected_names::{in_root, protected_ancestor, starts_with_ignoring_case},
     protected_paths::ProtectedPaths,
     roots::{WorkspaceRoot, gitfile_target},
-    saved_files::SavedFiles,
+    saved_files::{SavedFile, SavedFiles},
 };
 
 mod copies;
@@ -46,6 +47,8 @@ pub(super) struct RootCheck<'a, G> {
     pub(super) after: &'a WorkspaceScan,
     pub(super) protected: &'a ProtectedPaths,
     pub(super) saved: &'a SavedFiles,
+    /// Files inside the root that commands may not read.
+    pub(super) hidden: &'a [PathBuf],
     /// Mounts kept the protected paths from change.
     pub(super) mounts_hold: bool,
     pub(super) git: &'a mut G,
@@ -92,6 +95,7 @@ impl<G: GitProgram> RootCheck<'_, G> {
     pub(super) fn run(mut self, changes: &[Change<'_>]) -> Findings {
         let mut git_directories = GitDirectoriesToCheck::default();
         for change in changes {
+            self.check_hidden(change);
             if self.is_moved(&change.path) || self.check_protected_name(change) {
                 continue;
             }
@@ -109,7 +113,18 @@ impl<G: GitProgram> RootCheck<'_, G> {
         for path in git_directories.configs {
             self.check_config(&path);
         }
+        self.restore_saved();
         self.findings
+    }
+
+    /// Tells of a hidden file that is another now: for a moment the command could read it.
+    fn check_hidden(&mut self, change: &Change<'_>) {
+        let absolute = self.absolute(&change.path);
+        let is_another =
+            change.before.zip(change.after).is_some_and(|(old, new)| !old.stat.is_same_file(&new.stat));
+        if is_another && self.hidden.contains(&absolute) {
+            self.findings.tell(&absolute, REPLACED_OUTSIDE.to_owned());
+        }
     }
 
     fn absolute(&self, path: &Path) -> PathBuf {
@@ -122,14 +137,22 @@ impl<G: GitProgram> RootCheck<'_, G> {
 
     /// Handles a change to a protected name or inside one. Returns whether it was one.
     fn check_protected_name(&mut self, change: &Change<'_>) -> bool {
-        let below_root = in_root().find(|name| starts_with_ignoring_case(&change.path, name)).map(|name| {
-            change.path.iter().take(name.iter().count()).collect::<PathBuf>()
-        });
+        let below_root = in_root()
+            .find(|name| starts_with_ignoring_case(&change.path, name))
+            .map(|name| change.path.iter().take(name.iter().count()).collect::<PathBuf>());
         let absolute = self.absolute(&change.path);
         let absent = self.protected.absent.contains(&absolute).then(|| change.path.clone());
         let inside = || self.protected_around(&absolute);
         if let Some(top) = protected_ancestor(&change.path).or(below_root).or(absent).or_else(inside) {
             self.check_below_protected(&top, change);
+            return true;
+        }
+        // A directory on the way to a protected path that is something else now.
+        if self.protected.pinned.contains(&absolute)
+            && change.kind == ChangeKind::Modified
+            && !change.after.is_some_and(ScanNode::is_directory)
+        {
+            self.move_aside(&change.path, "a protected name lies behind it");
             return true;
         }
         // A new link on the way to a protected path puts something else there.
@@ -147,7 +170,8 @@ impl<G: GitProgram> RootCheck<'_, G> {
     /// The protected path around another that is protected for where a link or a setting leads.
     fn protected_around(&self, absolute: &Path) -> Option<PathBuf> {
         let in_git = |path: &&Path| path.components().any(|part| part.as_os_str() == ".git");
-        let known = |path: &Path| self.protected.read_only.contains(path) || self.protected.unmounted.contains(path);
+        let known =
+            |path: &Path| self.protected.read_only.contains(path) || self.protected.unmounted.contains(path);
         let found = absolute.ancestors().find(|path| known(path))?;
         // Git's own directories have rules of their own.
         let relative = found.strip_prefix(&self.root.path).ok().filter(|path| !in_git(path))?;
@@ -168,7 +192,8 @@ impl<G: GitProgram> RootCheck<'_, G> {
     /// Puts back what was changed or removed. Where a mount kept it from change, another program did it.
     fn put_back(&mut self, change: &Change<'_>, why: &str) {
         let absolute = self.absolute(&change.path);
-        let is_mounted = self.mounts_hold && absolute.ancestors().any(|path| self.protected.read_only.contains(path));
+        let is_mounted =
+            self.mounts_hold && absolute.ancestors().any(|path| self.protected.read_only.contains(path));
         let has_other_name = change.before.is_some_and(|node| node.stat.nlink > 1);
         let saved = self.saved.get(&absolute);
         if is_mounted && !(has_other_name && saved.is_some()) {
@@ -181,17 +206,57 @@ impl<G: GitProgram> RootCheck<'_, G> {
         if change.after.is_some() {
             self.move_aside(&change.path, why);
         }
-        if let Some(saved) = saved {
-            let restored = self.parent(&change.path).and_then(|(directory, name)| {
-                directory.replace_file(&name, &saved.bytes, saved.permissions)
-            });
-            self.findings.has_acted = true;
-            if let Err(error) = restored {
-                self.findings.fail(&absolute, format!("{why}; it could NOT be put back ({error})"));
-            }
-        } else if change.after.is_none() && change.before.is_some_and(|node| !node.is_directory()) {
+        if saved.is_none() && change.after.is_none() && change.before.is_some_and(|node| !node.is_directory())
+        {
             self.findings.tell(&absolute, "this file is protected and was removed".to_owned());
         }
+    }
+
+    /// Puts back every saved file that is not as it was. Settings of git have been checked for themselves.
+    fn restore_saved(&mut self) {
+        let saved: Vec<_> = self.saved.below(&self.root.path).collect();
+        for (absolute, file) in saved {
+            if self.protected.git_configs.contains(absolute) || self.is_config(absolute) {
+                continue;
+            }
+            if let Err(error) = self.restore(absolute, file) {
+                let rule = format!("this file is protected and could NOT be put back ({error})");
+                self.findings.fail(absolute, rule);
+            }
+        }
+    }
+
+    fn is_config(&self, absolute: &Path) -> bool {
+        let name = absolute.file_name().and_then(OsStr::to_str);
+        matches!(name, Some("config" | "config.worktree")) && self.protected.unmounted.contains(absolute)
+    }
+
+    fn restore(&mut self, absolute: &Path, file: &SavedFile) -> io::Result<()> {
+        let (Ok(path), Some(name)) = (absolute.strip_prefix(&self.root.path), absolute.file_name()) else {
+            return Ok(());
+        };
+        let directory = self.root.handle.make_dir(path.parent().unwrap_or(Path::new("")))?;
+        match directory.stat_entry(name) {
+            Ok(found) if found == file.stat => return Ok(()),
+            Ok(found) => {
+                let is_same = found.kind == EntryKind::File
+                    && found.permissions == file.permissions
+                    && directory.read_file(name, MAX_CONFIG_BYTES).is_ok_and(|bytes| bytes == file.bytes);
+                if is_same {
+                    return Ok(());
+                }
+                let aside = directory.move_aside(name, &found, ASIDE)?;
+                let rule = "this file is protected and was changed; it was put back, and what it was is in";
+                self.findings.tell(absolute, format!("{rule} `{}`", aside.display()));
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                self.findings
+                    .tell(absolute, "this file is protected and was removed; it was put back".to_owned());
+            }
+            Err(error) => return Err(error),
+        }
+        self.findings.has_acted = true;
+        directory.replace_file(name, &file.bytes, file.permissions)
     }
 
     /// A `.git` that is new or changed: a directory is a new repository; a file must lead to one of this workspace.
@@ -201,7 +266,10 @@ impl<G: GitProgram> RootCheck<'_, G> {
             EntryKind::Directory => {}
             EntryKind::File if self.is_sound_gitfile(&change.path) => {}
             EntryKind::File => {
-                self.move_aside(&change.path, "it leads git to a repository that is not this workspace's own");
+                self.move_aside(
+                    &change.path,
+                    "it leads git to a repository that is not this workspace's own",
+                );
             }
             EntryKind::Symlink | EntryKind::Special => {
                 self.move_aside(&change.path, "git would take what it leads to for a repository");
@@ -222,9 +290,8 @@ impl<G: GitProgram> RootCheck<'_, G> {
                 root.handle.open_dir(path).is_ok_and(|directory| is_open_git_directory(&directory))
             };
             // Every git directory around it that may hold it.
-            let holds = |above: &Path| {
-                inside.strip_prefix(above).is_ok_and(is_inner_git_directory) && is_open(above)
-            };
+            let holds =
+                |above: &Path| inside.strip_prefix(above).is_ok_and(is_inner_git_directory) && is_open(above);
             is_open(inside) && inside.ancestors().skip(1).any(holds)
         })
     }
@@ -233,7 +300,8 @@ impl<G: GitProgram> RootCheck<'_, G> {
     fn check_in_git_directory(&mut self, change: &Change<'_>, to_check: &mut GitDirectoriesToCheck) {
         let is_directory = change.after.is_some_and(ScanNode::is_directory);
         let from = if is_directory { 0 } else { 1 };
-        let around = change.path.ancestors().skip(from).find(|above| self.is_git_directory(self.after, above));
+        let around =
+            change.path.ancestors().skip(from).find(|above| self.is_git_directory(self.after, above));
         let Some(around) = around else { return };
         let known = self.is_git_directory(self.before, around) && self.is_same(around);
         if !known {
@@ -252,7 +320,10 @@ impl<G: GitProgram> RootCheck<'_, G> {
             if !is_removed && inside.iter().count() == 1 {
                 to_check.configs.insert(change.path.clone());
             }
-        } else if first == "hooks" || first == "commondir" || starts_with_ignoring_case(inside, Path::new("info/attributes")) {
+        } else if first == "hooks"
+            || first == "commondir"
+            || starts_with_ignoring_case(inside, Path::new("info/attributes"))
+        {
             self.check_protected_in_git(change, inside);
         } else if let Some(name) = SEQUENCER_DIRECTORIES.iter().find(|name| first == **name) {
             to_check.sequencers.insert(around.join(name));
@@ -264,7 +335,9 @@ impl<G: GitProgram> RootCheck<'_, G> {
         let is_sample = inside.extension().is_some_and(|extension| extension == "sample");
         match change.kind {
             ChangeKind::Added if is_directory || is_sample => {}
-            ChangeKind::Added => self.move_aside(&change.path, "git would run it, or look for settings there"),
+            ChangeKind::Added => {
+                self.move_aside(&change.path, "git would run it, or look for settings there")
+            }
             ChangeKind::Modified if is_directory => {}
             _ => self.put_back(change, "this file is protected and was changed"),
         }
@@ -285,7 +358,8 @@ impl<G: GitProgram> RootCheck<'_, G> {
     fn check_new_git_directory(&mut self, path: &Path) {
         let Some(node) = self.after.find(path).filter(|_| !self.is_moved(path)) else { return };
         if path.as_os_str().is_empty() {
-            return self.move_aside(Path::new("HEAD"), "with it this directory would count as a git repository");
+            return self
+                .move_aside(Path::new("HEAD"), "with it this directory would count as a git repository");
         }
         let mut links = Vec::new();
         let mut place = path.to_owned();
@@ -300,7 +374,8 @@ impl<G: GitProgram> RootCheck<'_, G> {
             self.move_aside(&link, "git would follow it out of its directory, or wait for it");
         }
         let hooks = node.child(OsStr::new("hooks")).map_or(&[][..], |hooks| &hooks.children);
-        let is_hook = |entry: &&ScanNode| Path::new(&entry.name).extension().is_none_or(|end| end != "sample");
+        let is_hook =
+            |entry: &&ScanNode| Path::new(&entry.name).extension().is_none_or(|end| end != "sample");
         for hook in hooks.iter().filter(is_hook) {
             self.move_aside(&path.join("hooks").join(&hook.name), "git would run it");
         }
@@ -328,9 +403,11 @@ impl<G: GitProgram> RootCheck<'_, G> {
         let is_inner = git_directory
             .strip_prefix(common)
             .is_ok_and(|inside| inside.starts_with("worktrees") && is_inner_git_directory(inside));
-        let content = self.root.handle.open_dir(git_directory).and_then(|directory| {
-            directory.read_file(OsStr::new("commondir"), MAX_POINTER_BYTES)
-        });
+        let content = self
+            .root
+            .handle
+            .open_dir(git_directory)
+            .and_then(|directory| directory.read_file(OsStr::new("commondir"), MAX_POINTER_BYTES));
         is_inner && content.is_ok_and(|content| matches!(&content[..], b"../..\n" | b"../.."))
     }
 
@@ -350,8 +427,14 @@ impl<G: GitProgram> RootCheck<'_, G> {
     /// Checks settings of git that a command wrote where no copy stood between: keeps the allowed ones.
     fn check_config(&mut self, path: &Path) {
         let absolute = self.absolute(path);
-        if self.is_moved(path) || self.protected.git_configs.contains(&absolute) && self.saved.get(&absolute).is_none() {
+        if self.is_moved(path) {
             return;
+        }
+        if self.mounts_hold
+            && self.protected.git_configs.contains(&absolute)
+            && self.saved.get(&absolute).is_none()
+        {
+            return self.findings.tell(&absolute, REPLACED_OUTSIDE.to_owned());
         }
         let Ok((directory, name)) = self.parent(path) else { return };
         let base = self.saved.get(&absolute).map(|saved| saved.bytes.clone());
@@ -370,23 +453,27 @@ impl<G: GitProgram> RootCheck<'_, G> {
         base: Option<&[u8]>,
     ) -> Result<Option<CheckedConfig>, String> {
         let stat = directory.stat_entry(name).map_err(|error| error.to_string())?;
-        if stat.nlink > 1 {
-            return Err("the file has another name, by which it could be changed".to_owned());
-        }
+        // A file with another name could be changed by it later, so it is written anew.
+        let is_shared = stat.nlink > 1;
         let content = directory.read_file(name, MAX_CONFIG_BYTES).map_err(|error| error.to_string())?;
         let Some(base) = base else {
             let settings = self.git.list(&content)?;
             let (kept, dropped): (Vec<_>, Vec<_>) = settings.into_iter().partition(GitSetting::is_allowed);
             let bytes = git_config::write(&kept);
             let dropped = dropped.iter().map(GitSetting::name).collect();
-            return Ok((bytes != content).then_some(CheckedConfig { bytes, dropped, stat }));
+            return Ok((is_shared || bytes != content).then_some(CheckedConfig { bytes, dropped, stat }));
         };
         let change = GitConfigChange::between(&self.git.list(base)?, &self.git.list(&content)?);
         let bytes = self.git.edit(base, &change.edits)?;
-        Ok((bytes != content).then_some(CheckedConfig { bytes, dropped: change.dropped, stat }))
+        Ok((is_shared || bytes != content).then_some(CheckedConfig { bytes, dropped: change.dropped, stat }))
     }
 
-    fn replace_config(&mut self, path: &Path, (directory, name): (&DirHandle, &OsStr), checked: &CheckedConfig) {
+    fn replace_config(
+        &mut self,
+        path: &Path,
+        (directory, name): (&DirHandle, &OsStr),
+        checked: &CheckedConfig,
+    ) {
         let absolute = self.absolute(path);
         self.findings.has_acted = true;
         match directory.replace_file(name, &checked.bytes, checked.stat.permissions | 0o600) {
@@ -399,7 +486,8 @@ impl<G: GitProgram> RootCheck<'_, G> {
     fn move_aside(&mut self, path: &Path, why: &str) {
         let Some(node) = self.after.find(path).filter(|_| !self.is_moved(path)) else { return };
         let absolute = self.absolute(path);
-        let moved = self.parent(path).and_then(|(directory, name)| directory.move_aside(&name, &node.stat, ASIDE));
+        let moved =
+            self.parent(path).and_then(|(directory, name)| directory.move_aside(&name, &node.stat, ASIDE));
         self.findings.has_acted = true;
         self.findings.moved.push(path.to_owned());
         match moved {
@@ -410,7 +498,8 @@ impl<G: GitProgram> RootCheck<'_, G> {
             // Gone already, which is as good.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => {
-                let rule = format!("{why}; it could NOT be moved aside ({error}): look at it before you use it");
+                let rule =
+                    format!("{why}; it could NOT be moved aside ({error}): look at it before you use it");
                 self.findings.fail(&absolute, rule);
             }
         }

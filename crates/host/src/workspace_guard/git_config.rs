@@ -1,6 +1,6 @@
 //! Settings of git that a command has written: which of them may stay.
 //!
-//! Git itself says what a file holds (`git config --file - --list -z`, see [`GitProgram`](super::GitProgram)); here is
+//! Git itself says what a file holds (`git config --file - --no-includes --list -z`, see [`GitProgram`](super::GitProgram)); here is
 //! decided which keys are kept, and a file is written from nothing but those. No file of git's is parsed here.
 
 use std::collections::BTreeSet;
@@ -71,7 +71,9 @@ impl GitSetting {
         let Some(KeyParts { section, subsection, name }) = self.parts() else { return false };
         let is = |word: &[u8], known: &str| word.eq_ignore_ascii_case(known.as_bytes());
         let is_listed = ALLOWED.iter().any(|(known, with_subsection, names)| {
-            is(section, known) && *with_subsection == subsection.is_some() && names.iter().any(|own| is(name, own))
+            is(section, known)
+                && *with_subsection == subsection.is_some()
+                && names.iter().any(|own| is(name, own))
         });
         is_listed && !(is(name, "url") && self.value.as_deref().is_none_or(is_command_address))
     }
@@ -174,7 +176,8 @@ pub(super) fn write(settings: &[GitSetting]) -> Vec<u8> {
 
 fn push_value(text: &mut Vec<u8>, value: &[u8]) {
     let is_plain = |byte: &u8| byte.is_ascii_graphic() && !b"\"\\#;".contains(byte);
-    let needs_quotes = !value.iter().all(|byte| is_plain(byte) || *byte == b' ') || value.trim_ascii() != value;
+    let needs_quotes =
+        !value.iter().all(|byte| is_plain(byte) || *byte == b' ') || value.trim_ascii() != value;
     if needs_quotes || value.is_empty() {
         text.push(b'"');
         push_escaped(text, value);

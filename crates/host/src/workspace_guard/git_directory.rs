@@ -6,8 +6,29 @@ use windlass_files::{DirHandle, ScanNode};
 
 /// The commands of a rebase's list of steps that run nothing.
 const HARMLESS_STEPS: &[&str] = &[
-    "pick", "p", "reword", "r", "edit", "e", "squash", "s", "fixup", "f", "drop", "d", "label", "l", "reset",
-    "t", "merge", "m", "break", "b", "noop", "update-ref", "u",
+    "pick",
+    "p",
+    "reword",
+    "r",
+    "edit",
+    "e",
+    "squash",
+    "s",
+    "fixup",
+    "f",
+    "drop",
+    "d",
+    "label",
+    "l",
+    "reset",
+    "t",
+    "merge",
+    "m",
+    "break",
+    "b",
+    "noop",
+    "update-ref",
+    "u",
 ];
 
 /// The merge strategies that git has itself; for any other it runs a program of that name.
@@ -37,7 +58,8 @@ fn is_git_layout(has: impl Fn(&str) -> bool) -> bool {
 /// File systems may ignore case. Large directories are no git directories.
 fn has_ignoring_case(node: &ScanNode, name: &str) -> bool {
     const MAX_ENTRIES: usize = 64;
-    node.children.len() <= MAX_ENTRIES && node.children.iter().any(|child| child.name.eq_ignore_ascii_case(name))
+    node.children.len() <= MAX_ENTRIES
+        && node.children.iter().any(|child| child.name.eq_ignore_ascii_case(name))
 }
 
 /// Tells whether a path below a git directory is where git keeps the git directories of linked worktrees or submodules.

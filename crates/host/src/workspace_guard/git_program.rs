@@ -75,7 +75,7 @@ pub(crate) struct SandboxedGit<'a> {
 impl GitProgram for SandboxedGit<'_> {
     fn list(&mut self, config: &[u8]) -> Result<Vec<GitSetting>, String> {
         let input = self.store("list", config).map_err(|error| error.to_string())?;
-        let output = self.run(&["--file", "-", "--list", "-z"], &input, None)?;
+        let output = self.run(&["--file", "-", "--no-includes", "--list", "-z"], &input, None)?;
         GitSetting::parse_list(&output).ok_or_else(|| "git listed it in a form that is not known".to_owned())
     }
 
@@ -99,18 +99,23 @@ impl GitProgram for SandboxedGit<'_> {
             }
         }
         let above = file.parent().ok_or("it has no directory")?;
-        let edited = DirHandle::open(above).and_then(|above| above.read_file(OsStr::new("config"), MAX_CONFIG_BYTES));
+        let edited =
+            DirHandle::open(above).and_then(|above| above.read_file(OsStr::new("config"), MAX_CONFIG_BYTES));
         edited.map_err(|error| error.to_string())
     }
 
     fn global_hooks_path(&mut self) -> Option<String> {
         let home = self.environment.home.clone();
-        let own = home.iter().flat_map(|home| [".gitconfig", ".config/git/config"].map(|name| home.join(name)));
+        let own =
+            home.iter().flat_map(|home| [".gitconfig", ".config/git/config"].map(|name| home.join(name)));
         let files: Vec<_> = [PathBuf::from("/etc/gitconfig")].into_iter().chain(own).collect();
         let mut hooks = None;
         for file in files {
             let content = links::follow(&file).and_then(|way| {
-                DirHandle::open(way.end.parent()?).ok()?.read_file(way.end.file_name()?, MAX_CONFIG_BYTES).ok()
+                DirHandle::open(way.end.parent()?)
+                    .ok()?
+                    .read_file(way.end.file_name()?, MAX_CONFIG_BYTES)
+                    .ok()
             });
             let settings = content.map_or_else(Vec::new, |content| self.leading_settings(&content));
             let of_hooks = settings.into_iter().filter(|setting| setting.key == b"core.hookspath");
@@ -149,7 +154,8 @@ impl SandboxedGit<'_> {
         input: &Path,
         writable: Option<&Path>,
     ) -> Result<(Exit, Vec<u8>), String> {
-        let git = find_git(self.environment.search_path.as_deref(), &self.writable).ok_or("there is no git")?;
+        let git =
+            find_git(self.environment.search_path.as_deref(), &self.writable).ok_or("there is no git")?;
         let program = program(&git, arguments)?;
         let site = Site {
             walls: Walls { writable: writable.map(Path::to_owned).into_iter().collect(), ..Walls::default() },
@@ -167,7 +173,8 @@ impl SandboxedGit<'_> {
         let input = File::open(input).map_err(failed)?;
         let stdio = Stdio { input: input.into(), output: writer.into(), error: null.into() };
         let started = site.start(&program, stdio, self.starters);
-        let Enclosed { started, .. } = started.map_err(|error| format!("git cannot be started: {error:?}"))?;
+        let Enclosed { started, .. } =
+            started.map_err(|error| format!("git cannot be started: {error:?}"))?;
         let output = read_within(reader, TIME_LIMIT);
         if output.is_err() {
             started.kill();

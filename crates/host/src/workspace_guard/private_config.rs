@@ -35,7 +35,11 @@ pub(crate) struct PrivateConfig {
 
 impl PrivateConfig {
     /// Copies the settings of every repository for one command.
-    pub(super) fn prepare(protected: &ProtectedPaths, store: &Temporary, command: u64) -> io::Result<Vec<Self>> {
+    pub(super) fn prepare(
+        protected: &ProtectedPaths,
+        store: &Temporary,
+        command: u64,
+    ) -> io::Result<Vec<Self>> {
         let mut copies = Vec::new();
         if protected.git_configs.is_empty() {
             return Ok(copies);
@@ -60,11 +64,17 @@ impl PrivateConfig {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Ok(copy) => {
                 if let Err(reason) = self.take_over(&copy, roots, git, findings) {
-                    findings.tell(&self.path, format!("the command's changes to git's settings are not kept: {reason}"));
+                    findings.tell(
+                        &self.path,
+                        format!("the command's changes to git's settings are not kept: {reason}"),
+                    );
                 }
             }
             Err(error) => {
-                findings.tell(&self.path, format!("the command's changes to git's settings are not kept: {error}"));
+                findings.tell(
+                    &self.path,
+                    format!("the command's changes to git's settings are not kept: {error}"),
+                );
             }
         }
     }
@@ -84,7 +94,8 @@ impl PrivateConfig {
             return Ok(());
         }
         let root = roots.iter().find(|root| self.path.starts_with(&root.path)).ok_or("its root is gone")?;
-        let above = self.path.parent().and_then(|above| above.strip_prefix(&root.path).ok()).ok_or("no directory")?;
+        let above =
+            self.path.parent().and_then(|above| above.strip_prefix(&root.path).ok()).ok_or("no directory")?;
         let name = self.path.file_name().ok_or("no name")?;
         let failed = |error: io::Error| error.to_string();
         let directory = root.handle.open_dir(above).map_err(failed)?;

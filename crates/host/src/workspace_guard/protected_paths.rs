@@ -115,7 +115,8 @@ fn makes_git_directory(real: &Path) -> bool {
     let has_head = |above: &Path| {
         DirHandle::open(above).is_ok_and(|directory| directory.stat_entry(OsStr::new("HEAD")).is_ok())
     };
-    let beside_head = |part: &Path| REST.iter().any(|name| is(part, name)) && part.parent().is_some_and(has_head);
+    let beside_head =
+        |part: &Path| REST.iter().any(|name| is(part, name)) && part.parent().is_some_and(has_head);
     is(real, "HEAD") || real.ancestors().any(beside_head)
 }
 
@@ -141,7 +142,9 @@ impl<G: GitProgram> Collector<'_, G> {
     /// Keeps commands from writing where changes could not be seen.
     fn skipped(&mut self, root: &Path, path: &Path, reason: &str) {
         let path = root.join(path);
-        self.found.not_covered.push(format!("`{}` is read-only: it cannot be watched ({reason})", path.display()));
+        self.found
+            .not_covered
+            .push(format!("`{}` is read-only: it cannot be watched ({reason})", path.display()));
         self.protect(&path, EntryKind::Directory, root);
     }
 
@@ -220,7 +223,9 @@ impl<G: GitProgram> Collector<'_, G> {
                 self.found.links.push((link, target));
             }
         }
-        let Some(root) = self.root_of(&end).filter(|root| *root != end && !self.is_read_only(&end)) else { return };
+        let Some(root) = self.root_of(&end).filter(|root| *root != end && !self.is_read_only(&end)) else {
+            return;
+        };
         let kind = end.parent().zip(end.file_name()).map(|(above, name)| {
             DirHandle::open(above).and_then(|directory| directory.stat_entry(name)).map(|found| found.kind)
         });

@@ -41,9 +41,12 @@ impl WorkspaceRoot {
     /// Opens a directory by its path. Links on the way are followed, unless one lies in another writable directory: a
     /// command may have made it.
     pub(crate) fn open(path: &Path, writable: &[PathBuf]) -> Result<Self, RootError> {
-        let failed = |error: std::io::Error| RootError::Open { path: path.to_owned(), reason: error.to_string() };
-        let way = links::follow(path)
-            .ok_or_else(|| RootError::Open { path: path.to_owned(), reason: "links in a circle".to_owned() })?;
+        let failed =
+            |error: std::io::Error| RootError::Open { path: path.to_owned(), reason: error.to_string() };
+        let way = links::follow(path).ok_or_else(|| RootError::Open {
+            path: path.to_owned(),
+            reason: "links in a circle".to_owned(),
+        })?;
         let is_suspect = |link: &&(PathBuf, PathBuf)| writable.iter().any(|root| link.0.starts_with(root));
         if let Some((link, _)) = way.links.iter().find(is_suspect) {
             return Err(RootError::ThroughLink { path: path.to_owned(), link: link.clone() });
@@ -78,7 +81,8 @@ impl WorkspaceRoot {
 
     /// Returns the git directory of this worktree and the one it shares, both without links.
     fn linked_worktree(&self) -> Option<(PathBuf, PathBuf)> {
-        let pointer = |handle: &DirHandle, name: &str| handle.read_file(OsStr::new(name), MAX_POINTER_BYTES).ok();
+        let pointer =
+            |handle: &DirHandle, name: &str| handle.read_file(OsStr::new(name), MAX_POINTER_BYTES).ok();
         let own = self.follow_outside(&self.path.join(gitfile_target(&pointer(&self.handle, ".git")?)?))?;
         let common = own.parent().filter(|above| above.ends_with("worktrees"))?.parent()?.to_owned();
         let handle = DirHandle::open(&own).ok()?;
@@ -86,10 +90,14 @@ impl WorkspaceRoot {
         let points_back = links::follow(&back).is_some_and(|way| way.end == self.path.join(".git"));
         let shares = pointer(&handle, "commondir")?;
         let is_repository = |handle: DirHandle| {
-            let is = |name: &str, kind| handle.stat_entry(OsStr::new(name)).is_ok_and(|found| found.kind == kind);
-            is("HEAD", EntryKind::File) && is("objects", EntryKind::Directory) && is("refs", EntryKind::Directory)
+            let is =
+                |name: &str, kind| handle.stat_entry(OsStr::new(name)).is_ok_and(|found| found.kind == kind);
+            is("HEAD", EntryKind::File)
+                && is("objects", EntryKind::Directory)
+                && is("refs", EntryKind::Directory)
         };
-        let is_whole = strip_newline(&shares) == b"../.." && DirHandle::open(&common).is_ok_and(is_repository);
+        let is_whole =
+            strip_newline(&shares) == b"../.." && DirHandle::open(&common).is_ok_and(is_repository);
         (points_back && is_whole && !own.starts_with(&self.path)).then_some((own, common))
     }
 

@@ -20,7 +20,7 @@ pub(super) struct SavedFiles(HashMap<PathBuf, SavedFile>);
 /// One file.
 #[derive(Debug, Clone)]
 pub(super) struct SavedFile {
-    stat: EntryStat,
+    pub(super) stat: EntryStat,
     pub(super) bytes: Vec<u8>,
     pub(super) permissions: u16,
 }
@@ -37,6 +37,14 @@ impl SavedFiles {
             reader.path(path);
         }
         reader.saved
+    }
+
+    /// The files below a directory.
+    pub(super) fn below<'a>(
+        &'a self,
+        directory: &'a Path,
+    ) -> impl Iterator<Item = (&'a PathBuf, &'a SavedFile)> {
+        self.0.iter().filter(move |(path, _)| path.starts_with(directory))
     }
 
     pub(super) fn get(&self, path: &Path) -> Option<&SavedFile> {

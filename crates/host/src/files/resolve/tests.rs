@@ -11,8 +11,8 @@ use proptest::prelude::*;
 use windlass_contract::{Limits, Walls};
 
 use super::*;
-use crate::workspace_guard::WorkspaceGuard;
 use crate::temporary::Temporary;
+use crate::workspace_guard::WorkspaceGuard;
 
 /// A home with a secret, and a workspace in it.
 struct Scene {

@@ -11,7 +11,7 @@ fn setting(key: &str, value: Option<&str>) -> GitSetting {
 /// Git's own reading of a file.
 fn list(config: &[u8]) -> Option<Vec<GitSetting>> {
     let mut git = process::Command::new("git");
-    git.args(["config", "--file", "-", "--list", "-z"]).stdin(process::Stdio::piped());
+    git.args(["config", "--file", "-", "--no-includes", "--list", "-z"]).stdin(process::Stdio::piped());
     let mut git = git.stdout(process::Stdio::piped()).stderr(process::Stdio::null()).spawn().unwrap();
     git.stdin.take().unwrap().write_all(config).unwrap();
     let output = git.wait_with_output().unwrap();
