@@ -19,6 +19,15 @@ pub struct SecretPath {
     pub kind: SecretKind,
     /// The credentials it holds.
     pub reason: &'static str,
+    /// Whether the name tells in any directory: a copy of a home directory, or a project. Only texts are judged by it; the
+    /// sandbox hides what is in a home directory.
+    pub is_telling: bool,
+}
+
+impl SecretPath {
+    const fn anywhere(self) -> Self {
+        Self { is_telling: true, ..self }
+    }
 }
 
 /// The kind of file that holds credentials.
@@ -31,11 +40,11 @@ pub enum SecretKind {
 }
 
 const fn file(path: &'static str, reason: &'static str) -> SecretPath {
-    SecretPath { path, kind: SecretKind::File, reason }
+    SecretPath { path, kind: SecretKind::File, reason, is_telling: false }
 }
 
 const fn directory(path: &'static str, reason: &'static str) -> SecretPath {
-    SecretPath { path, kind: SecretKind::Directory, reason }
+    SecretPath { path, kind: SecretKind::Directory, reason, is_telling: false }
 }
 
 #[cfg(test)]
