@@ -236,6 +236,11 @@ impl Setup {
         left_out.map(|(name, reason)| (name, reason.to_string())).collect()
     }
 
+    /// Where confined commands keep the caches of package managers.
+    pub(crate) fn package_caches(&self) -> PathBuf {
+        self.home.join("cache/packages")
+    }
+
     /// What the index of calls remembers.
     pub(crate) fn keep(&self) -> Keep {
         self.config().history.into()

@@ -14,6 +14,7 @@ use crate::{
     ground::{Ground, Impossible, hidden, roots, shown},
     protect::Protection,
     seccomp::{self, Instruction, Processes, Scope, Sockets},
+    temporary,
 };
 
 /// How many directories can be carried over into a new view of the files.
@@ -157,9 +158,15 @@ impl Blueprint {
         protection.cover(&hidden);
         let mut drawing = Drawing::default();
         let size = quota.disk_bytes.map_or_else(String::new, |bytes| format!(",size={bytes}"));
-        let shown = shown(walls, &hidden);
-        drawing.files(&writable_trees, &shown, ground, &size)?;
-        drawing.inside(&protection, &hidden, &shown)?;
+        let mut shown = shown(walls, &hidden);
+        let cache = ground.package_cache.map(Path::to_owned);
+        // The home of Windlass is hidden, and the cache is in it.
+        let (inside, beside) = cache.iter().partition::<Vec<_>, _>(|cache| is_below(cache, &hidden));
+        shown.extend(inside.into_iter().cloned());
+        let mut placed = writable_trees.clone();
+        placed.extend(beside.into_iter().cloned());
+        drawing.files(&placed, &shown, ground, &size)?;
+        drawing.inside(&protection, &hidden, Shown { all: &shown, writable: cache.as_deref() })?;
         let own_network = walls.network == Network::None;
         let sockets = Sockets::Watched;
         if !own_network {
@@ -173,10 +180,10 @@ impl Blueprint {
         }
         Ok(Self {
             steps: drawing.steps,
-            writable: landlock_rules(&writable_trees)?,
+            writable: landlock_rules(&[writable_trees.as_slice(), cache.as_slice()].concat())?,
             filter: seccomp::filter(Scope { sockets, processes: Processes::Own }),
             own_network,
-            forbidden: forbidden_file(&writable_trees),
+            forbidden: forbidden_file(&writable_trees, ground.home),
             rlimits: rlimits(quota, quota.processes.map(|limit| limit.saturating_add(HEADROOM))),
             cgroup: None,
             watch: Watch {
@@ -205,8 +212,10 @@ pub(crate) fn rlimits(quota: &Quota, processes: Option<u64>) -> Vec<(u32, u64)> 
 fn landlock_rules(trees: &[PathBuf]) -> Result<Vec<Writable>, Impossible> {
     let tree = |path: &Path| Ok(Writable { path: c(path)?, is_directory: true });
     let mut rules = trees.iter().map(|path| tree(path)).collect::<Result<Vec<_>, Impossible>>()?;
-    for path in ["/tmp", "/dev/shm", "/dev/pts"] {
-        rules.push(tree(Path::new(path))?);
+    for path in ["/tmp", VAR_TMP, "/dev/shm", "/dev/pts"] {
+        if path != VAR_TMP || has_var_tmp() {
+            rules.push(tree(Path::new(path))?);
+        }
     }
     for device in DEVICES {
         rules.push(Writable { path: c(Path::new("/dev").join(device))?, is_directory: false });
@@ -214,11 +223,42 @@ fn landlock_rules(trees: &[PathBuf]) -> Result<Vec<Writable>, Impossible> {
     Ok(rules)
 }
 
-/// A file that any user could make, and no command may: unless it may write there.
-pub(crate) fn forbidden_file(trees: &[PathBuf]) -> Option<CString> {
-    let place = Path::new("/var/tmp");
-    let free = place.is_dir() && !trees.iter().any(|tree| place.starts_with(tree));
-    free.then(|| c(place.join(format!(".windlass-canary-{}", std::process::id()))).ok()).flatten()
+/// Returns a file that the user could make, and no command may: unless it may write there.
+pub(crate) fn forbidden_file(trees: &[PathBuf], home: Option<&Path>) -> Option<CString> {
+    let is_private = |place: &Path| PRIVATE.iter().any(|private| place.starts_with(private));
+    let free = |place: &&Path| {
+        place.is_dir() && !is_private(place) && !trees.iter().any(|tree| place.starts_with(tree))
+    };
+    let place = home.into_iter().chain(["/run/lock", "/var"].map(Path::new)).find(free)?;
+    c(place.join(format!(".windlass-canary-{}", std::process::id()))).ok()
+}
+
+/// The second directory for temporary files, kept across restarts of the system. Confined commands have their own.
+const VAR_TMP: &str = "/var/tmp";
+
+/// Directories of which confined commands have their own.
+const PRIVATE: [&str; 2] = ["/tmp", VAR_TMP];
+
+/// Returns whether there is a `/var/tmp`, and it is no link to another directory.
+fn has_var_tmp() -> bool {
+    Path::new(VAR_TMP).symlink_metadata().is_ok_and(|found| found.is_dir())
+}
+
+/// Returns which directory that commands have their own of a path lies in.
+fn private_top(path: &Path) -> Option<&'static Path> {
+    PRIVATE.iter().map(Path::new).find(|private| path.starts_with(private))
+}
+
+fn is_below(path: &Path, trees: &[PathBuf]) -> bool {
+    trees.iter().any(|tree| path.starts_with(tree))
+}
+
+/// What is seen inside what is hidden.
+#[derive(Debug, Clone, Copy)]
+struct Shown<'a> {
+    all: &'a [PathBuf],
+    /// The one of them that may be written.
+    writable: Option<&'a Path>,
 }
 
 /// Collects steps.
@@ -246,11 +286,13 @@ impl Drawing {
         let devices = held.len();
         if let Some(temporary) = ground.temporary.filter(|_| size.is_empty()) {
             held.push((temporary.to_owned(), "/tmp".into()));
+            let second = has_var_tmp().then(|| temporary::make_second(temporary)).flatten();
+            held.extend(second.map(|second| (second, VAR_TMP.into())));
         }
         let own_tmp = held.len() == devices;
         // What lies in the system's own /tmp disappears behind the private one, unless the command works there.
         let works = Some(ground.cwd.to_owned())
-            .filter(|cwd| cwd.starts_with("/tmp") && !trees.iter().any(|tree| cwd.starts_with(tree)));
+            .filter(|cwd| private_top(cwd).is_some() && !trees.iter().any(|tree| cwd.starts_with(tree)));
         held.extend(works.iter().chain(trees).map(|tree| (tree.clone(), tree.clone())));
         if held.len() + shown.len() > HELD_LIMIT {
             return Err(Impossible(format!("more than {HELD_LIMIT} directories are to be carried over")));
@@ -263,12 +305,15 @@ impl Drawing {
         self.steps.push(Step::AllReadOnly);
         if own_tmp {
             self.memory("/tmp", &format!("mode=1777{size}"))?;
+            if has_var_tmp() {
+                self.memory(VAR_TMP, &format!("mode=1777{size}"))?;
+            }
         }
         self.devices(size)?;
         self.steps.push(Step::Processes { path: c("/proc")? });
         for (slot, (_, path)) in held.iter().enumerate() {
-            if path.starts_with("/tmp") && path != Path::new("/tmp") {
-                self.directories(Path::new("/tmp"), path)?;
+            if let Some(top) = private_top(path).filter(|top| path != top) {
+                self.directories(top, path)?;
             }
             self.steps.push(Step::Place { slot, path: c(path)? });
         }
@@ -319,7 +364,7 @@ impl Drawing {
         &mut self,
         protection: &Protection,
         hidden: &[PathBuf],
-        shown: &[PathBuf],
+        Shown { all: shown, writable }: Shown<'_>,
     ) -> Result<(), Impossible> {
         for path in &protection.pinned {
             self.steps.push(Step::Pin { path: c(path)? });
@@ -328,10 +373,11 @@ impl Drawing {
             self.steps.push(Step::Fix { path: c(path)? });
         }
         let visible = |path: &&PathBuf| {
-            let in_tmp = path.starts_with("/tmp");
+            let in_tmp = private_top(path).is_some();
             let in_tree = self.steps.iter().any(|step| match step {
                 Step::Place { path: place, .. } => {
-                    place.as_bytes() != b"/tmp" && path.starts_with(as_path(place))
+                    let place = as_path(place);
+                    !PRIVATE.iter().any(|private| place == Path::new(private)) && path.starts_with(place)
                 }
                 _ => false,
             });
@@ -349,10 +395,13 @@ impl Drawing {
             self.steps.push(Step::Memory { path: c(path)?, options: c("mode=755,size=64k")? });
         }
         for (slot, path) in (self.shown_slot..).zip(shown) {
-            let top = emptied.iter().find(|top| path.starts_with(top)).map_or(Path::new("/tmp"), |top| top);
+            let emptied = emptied.iter().find(|top| path.starts_with(top)).map(|top| top.as_path());
+            let top = emptied.or_else(|| private_top(path)).unwrap_or(Path::new("/tmp"));
             self.directories(top, path)?;
             self.steps.push(Step::Place { slot, path: c(path)? });
-            self.steps.push(Step::Seal { path: c(path)? });
+            if Some(path.as_path()) != writable {
+                self.steps.push(Step::Seal { path: c(path)? });
+            }
         }
         for path in emptied {
             self.steps.push(Step::Seal { path: c(path)? });

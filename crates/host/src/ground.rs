@@ -34,6 +34,8 @@ pub(crate) struct Ground<'a> {
     pub(crate) begins: &'a Path,
     pub(crate) temporary: Option<&'a Path>,
     pub(crate) sockets: Option<&'a Path>,
+    /// Where package managers keep their caches: written, and not looked at for protected names.
+    pub(crate) package_cache: Option<&'a Path>,
 }
 
 /// The directories that may be written: real ones, by their real names.

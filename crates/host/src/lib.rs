@@ -54,6 +54,7 @@ mod links;
 mod machine;
 mod names;
 mod outputs;
+mod package_cache;
 mod process;
 mod program;
 mod protect;

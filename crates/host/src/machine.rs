@@ -20,7 +20,7 @@ use crate::{
     keeper::Keeper,
     kept::Kept,
     outputs::Outputs,
-    process,
+    package_cache, process,
     program::Program,
     pty::{Opening, Running},
     spending::Spending,
@@ -47,6 +47,8 @@ pub struct Machine {
     ladder: Arc<Ladder>,
     temporary: Arc<Temporary>,
     outputs: Option<Arc<Outputs>>,
+    /// Where caches of package managers are, one directory for each workspace.
+    package_caches: Option<PathBuf>,
     spending: Spending,
     window: Window,
     /// Whoever uses a session holds it; here is only known which there are.
@@ -77,6 +79,7 @@ impl Machine {
             ladder: Arc::default(),
             temporary: Arc::new(temporary),
             outputs: None,
+            package_caches: None,
             spending: Spending::default(),
             window: Window::default(),
             sessions: Arc::default(),
@@ -101,6 +104,13 @@ impl Machine {
     pub fn keeping_outputs(self, directory: PathBuf, above_bytes: usize) -> Self {
         let outputs = Outputs::new(directory, above_bytes, OUTPUT_FILE_BYTES);
         Self { outputs: Some(Arc::new(outputs)), ..self }
+    }
+
+    /// The same machine, whose confined commands keep the caches of package managers below a directory, each workspace its
+    /// own. Without one, the user's caches can be read and not written.
+    #[must_use]
+    pub fn with_package_caches(self, directory: PathBuf) -> Self {
+        Self { package_caches: Some(directory), ..self }
     }
 
     /// The same machine, whose programs on a terminal print to this window.
@@ -166,12 +176,19 @@ impl Machine {
                 agent_socket: variable("SSH_AUTH_SOCK"),
                 ladder: Arc::clone(&self.ladder),
                 temporary: Arc::clone(&self.temporary),
+                package_cache: self.package_cache(grant, walls),
             })),
         }
     }
 }
 
 impl Machine {
+    /// The cache of the workspace, for commands that may write it. Where it cannot be made, there is none.
+    fn package_cache(&self, grant: &Grant, walls: &Walls) -> Option<PathBuf> {
+        let directory = self.package_caches.as_ref().filter(|_| !walls.writable.is_empty())?;
+        package_cache::of_workspace(directory, grant.cwd()).ok()
+    }
+
     /// Walls behind which the outputs so far can be read.
     fn with_outputs(&self, walls: &Walls) -> Walls {
         let mut walls = walls.clone();

@@ -294,7 +294,7 @@ mod tests {
             ("PIP_EXTRA_INDEX_URL", "https://a.example https://u:p@b.example", false),
             ("GOPROXY", "https://proxy.golang.org,direct", true),
             ("DOCKER_HOST", "ssh://me@host", true),
-            ("EDITOR", "ghp_0123456789abcdefghijklmnopqrstuvwxyz", false),
+            ("EDITOR", "ghp_x7Kq2mVd9RtLwZ4bNcYf8HsJp3GaUe5TiOhQ", false),
             ("EDITOR", "vim -u NONE", true),
             ("PATH", "/usr/bin:/home/u:x@y/bin", true),
         ] {

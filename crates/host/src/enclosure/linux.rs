@@ -60,6 +60,7 @@ impl Ladder {
             begins: Path::new("/"),
             temporary: None,
             sockets: None,
+            package_cache: None,
         };
         let tried = Blueprint::draw(&Walls::default(), &Limits::default().quota, ground)
             .map_err(|Impossible(reason)| reason)

@@ -44,6 +44,7 @@ impl Scene {
             agent_socket: None,
             ladder: Arc::default(),
             temporary: Arc::new(Temporary::new(true)),
+            package_cache: None,
         };
         Resolver::new(self.work.clone(), Some(Arc::new(site)))
     }

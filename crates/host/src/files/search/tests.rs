@@ -47,6 +47,7 @@ impl Scene {
             agent_socket: None,
             ladder: Arc::default(),
             temporary: Arc::new(Temporary::new(true)),
+            package_cache: None,
         };
         Resolver::new(self.top(), Some(Arc::new(site)))
     }
