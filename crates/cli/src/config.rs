@@ -65,6 +65,8 @@ pub(crate) struct Config {
     pub(crate) sandbox_mode: SandboxMode,
     /// What `sandbox_mode = "workspace-write"` allows.
     pub(crate) sandbox_workspace_write: WorkspaceWrite,
+    /// Files and directories with credentials that commands and file tools may read all the same.
+    pub(crate) readable_secrets: Vec<PathBuf>,
     /// The environment of the programs that tools start.
     pub(crate) shell_environment_policy: ShellEnvironmentPolicy,
     /// Which shell tool the model is offered.
@@ -137,6 +139,7 @@ impl Default for Config {
             approval_policy: ApprovalPolicy::default(),
             sandbox_mode: SandboxMode::default(),
             sandbox_workspace_write: WorkspaceWrite::default(),
+            readable_secrets: Vec::new(),
             shell_environment_policy: ShellEnvironmentPolicy::default(),
             shell_tool: ShellTool::default(),
             features: Features::default(),

@@ -5,12 +5,20 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use windlass::host::{Diagnosis, Machine};
 
-use crate::{exit::Exit, output::print, problem::Problem};
+use crate::{args::Common, exit::Exit, output::print, problem::Problem, setup::Setup};
 
 /// Runs the command. It fails if commands cannot be held at all.
-pub(crate) fn run(json: bool) -> Result<Exit, Problem> {
+pub(crate) fn run(common: &Common, json: bool) -> Result<Exit, Problem> {
     let diagnosis = Machine::for_one_command(BTreeMap::new()).diagnose();
-    let shown = if json { as_json(&diagnosis) } else { as_text(&diagnosis) };
+    // A configuration with a mistake is for `windlass config` to tell of.
+    let left_out = Setup::for_tools(common).map(|setup| setup.left_out()).unwrap_or_default();
+    let shown = if json {
+        let mut value = value(&diagnosis);
+        value["variables_left_out"] = left_out.into_iter().collect();
+        format!("{value:#}\n")
+    } else {
+        as_text(&diagnosis) + &variables(&left_out)
+    };
     print(&shown)?;
     Ok(if diagnosis.rung.is_some() { Exit::Done } else { Exit::Failed })
 }
@@ -20,8 +28,18 @@ pub(crate) fn report() -> Value {
     value(&Machine::for_one_command(BTreeMap::new()).diagnose())
 }
 
-fn as_json(diagnosis: &Diagnosis) -> String {
-    format!("{:#}\n", value(diagnosis))
+/// The variables that commands are not given, grouped by the reason.
+fn variables(left_out: &[(String, String)]) -> String {
+    let mut by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (name, reason) in left_out {
+        by_reason.entry(reason).or_default().push(name);
+    }
+    let lines = by_reason.iter().map(|(reason, names)| format!("  {} ({reason})\n", names.join(", ")));
+    let lines: String = lines.collect();
+    if lines.is_empty() {
+        return lines;
+    }
+    format!("\nvariables that commands are not given (`shell_environment_policy`):\n{lines}")
 }
 
 fn value(diagnosis: &Diagnosis) -> Value {
@@ -61,6 +79,17 @@ mod tests {
     use windlass::host::Missing;
 
     use super::*;
+
+    #[test]
+    fn variables_that_are_left_out_are_told_with_the_reason() {
+        let pair = |name: &str, reason: &str| (name.to_owned(), reason.to_owned());
+        let left_out = [pair("A", "r"), pair("B", "s"), pair("C", "r")];
+        assert_eq!(
+            variables(&left_out),
+            "\nvariables that commands are not given (`shell_environment_policy`):\n  A, C (r)\n  B (s)\n"
+        );
+        assert_eq!(variables(&[]), "");
+    }
 
     #[test]
     fn a_missing_rung_is_told_with_what_helps() {

@@ -230,6 +230,17 @@ impl Setup {
         Ok(config.child_environment(own))
     }
 
+    /// Variables of ours that programs are not given, with the reason for each.
+    pub(crate) fn left_out(&self) -> Vec<(String, String)> {
+        let left_out = self.config().left_out(&variables()).into_iter();
+        left_out.map(|(name, reason)| (name, reason.to_string())).collect()
+    }
+
+    /// Where confined commands keep the caches of package managers.
+    pub(crate) fn package_caches(&self) -> PathBuf {
+        self.home.join("cache/packages")
+    }
+
     /// What the index of calls remembers.
     pub(crate) fn keep(&self) -> Keep {
         self.config().history.into()
@@ -256,7 +267,7 @@ impl Setup {
             writable: allowed.writable_roots.iter().map(|root| self.cwd.join(root)).collect(),
             // Our own credentials and sessions are nobody's business but ours.
             unreadable: vec![self.home.clone()],
-            readable_again: Vec::new(),
+            readable_again: self.config().readable_secrets.clone(),
             network: if allowed.network_access { Network::Any } else { Network::None },
         }
     }

@@ -17,6 +17,7 @@ use windlass_contract::{Network, Quota, Walls};
 use crate::{
     ground::{Ground, Impossible, hidden, shown},
     seccomp::{self, Instruction, Processes, Scope, Sockets},
+    temporary,
     workspace_guard::{CONFIG_NAME, PrivateConfig, ProtectedPaths, WorkspaceRoot},
 };
 
@@ -175,9 +176,14 @@ impl Blueprint {
         let hidden_inside = hidden.iter().filter(is_inside).cloned().collect();
         let mut drawing = Drawing::default();
         let size = quota.disk_bytes.map_or_else(String::new, |bytes| format!(",size={bytes}"));
-        let shown = shown(walls, &hidden);
+        let mut shown = shown(walls, &hidden);
+        let cache = ground.package_cache.map(Path::to_owned);
+        // The home of Windlass is hidden, and the cache is in it.
+        let (inside, beside) = cache.iter().partition::<Vec<_>, _>(|cache| is_below(cache, &hidden));
+        shown.extend(inside.into_iter().cloned());
+        drawing.beside = beside.into_iter().cloned().collect();
         drawing.files(plan, &shown, ground, &size)?;
-        drawing.inside(&protected, &hidden, &shown)?;
+        drawing.inside(&protected, &hidden, Shown { all: &shown, writable: cache.as_deref() })?;
         let own_network = walls.network == Network::None;
         let sockets = Sockets::Watched;
         if !own_network {
@@ -191,10 +197,13 @@ impl Blueprint {
         }
         Ok(Self {
             steps: drawing.steps,
-            writable: landlock_rules(&writable_trees, !plan.private_configs.is_empty())?,
+            writable: landlock_rules(
+                &[writable_trees.as_slice(), cache.as_slice()].concat(),
+                !plan.private_configs.is_empty(),
+            )?,
             filter: seccomp::filter(Scope { sockets, processes: Processes::Own }),
             own_network,
-            forbidden: forbidden_file(&writable_trees),
+            forbidden: forbidden_file(&writable_trees, ground.home),
             rlimits: rlimits(quota, quota.processes.map(|limit| limit.saturating_add(HEADROOM))),
             cgroup: None,
             watch: Watch {
@@ -224,7 +233,8 @@ fn landlock_rules(trees: &[PathBuf], with_git_configs: bool) -> Result<Vec<Writa
     let tree = |path: &Path| Ok(Writable { path: c(path)?, is_directory: true });
     let mut rules = trees.iter().map(|path| tree(path)).collect::<Result<Vec<_>, Impossible>>()?;
     let configs = with_git_configs.then_some(GIT_CONFIGS);
-    for path in ["/tmp", "/dev/shm", "/dev/pts"].into_iter().chain(configs) {
+    let var_tmp = has_var_tmp().then_some(VAR_TMP);
+    for path in ["/tmp", "/dev/shm", "/dev/pts"].into_iter().chain(var_tmp).chain(configs) {
         rules.push(tree(Path::new(path))?);
     }
     for device in DEVICES {
@@ -233,11 +243,42 @@ fn landlock_rules(trees: &[PathBuf], with_git_configs: bool) -> Result<Vec<Writa
     Ok(rules)
 }
 
-/// A file that any user could make, and no command may: unless it may write there.
-pub(crate) fn forbidden_file(trees: &[PathBuf]) -> Option<CString> {
-    let place = Path::new("/var/tmp");
-    let free = place.is_dir() && !trees.iter().any(|tree| place.starts_with(tree));
-    free.then(|| c(place.join(format!(".windlass-canary-{}", std::process::id()))).ok()).flatten()
+/// Returns a file that the user could make, and no command may: unless it may write there.
+pub(crate) fn forbidden_file(trees: &[PathBuf], home: Option<&Path>) -> Option<CString> {
+    let is_private = |place: &Path| PRIVATE.iter().any(|private| place.starts_with(private));
+    let free = |place: &&Path| {
+        place.is_dir() && !is_private(place) && !trees.iter().any(|tree| place.starts_with(tree))
+    };
+    let place = home.into_iter().chain(["/run/lock", "/var"].map(Path::new)).find(free)?;
+    c(place.join(format!(".windlass-canary-{}", std::process::id()))).ok()
+}
+
+/// The second directory for temporary files, kept across restarts of the system. Confined commands have their own.
+const VAR_TMP: &str = "/var/tmp";
+
+/// Directories of which confined commands have their own.
+const PRIVATE: [&str; 2] = ["/tmp", VAR_TMP];
+
+/// Returns whether there is a `/var/tmp`, and it is no link to another directory.
+fn has_var_tmp() -> bool {
+    Path::new(VAR_TMP).symlink_metadata().is_ok_and(|found| found.is_dir())
+}
+
+/// Returns which directory that commands have their own of a path lies in.
+fn private_top(path: &Path) -> Option<&'static Path> {
+    PRIVATE.iter().map(Path::new).find(|private| path.starts_with(private))
+}
+
+fn is_below(path: &Path, trees: &[PathBuf]) -> bool {
+    trees.iter().any(|tree| path.starts_with(tree))
+}
+
+/// What is seen inside what is hidden.
+#[derive(Debug, Clone, Copy)]
+struct Shown<'a> {
+    all: &'a [PathBuf],
+    /// The one of them that may be written.
+    writable: Option<&'a Path>,
 }
 
 /// Collects steps.
@@ -246,6 +287,8 @@ struct Drawing {
     steps: Vec<Step>,
     /// The first slot of what is shown inside something hidden.
     shown_slot: usize,
+    /// Writable directories beside the roots.
+    beside: Vec<PathBuf>,
     /// To be mounted after the directories they are in were pinned.
     git_links: Vec<Step>,
 }
@@ -267,13 +310,15 @@ impl Drawing {
         let devices = held.len();
         if let Some(temporary) = ground.temporary.filter(|_| size.is_empty()) {
             held.push((temporary.to_owned(), "/tmp".into()));
+            let second = has_var_tmp().then(|| temporary::make_second(temporary)).flatten();
+            held.extend(second.map(|second| (second, VAR_TMP.into())));
         }
         let own_tmp = held.len() == devices;
         // What lies in the system's own /tmp disappears behind the private one, unless the command works there.
         let works = Some(ground.cwd.to_owned()).filter(|cwd| {
-            cwd.starts_with("/tmp") && !plan.roots.iter().any(|root| cwd.starts_with(&root.path))
+            private_top(cwd).is_some() && !plan.roots.iter().any(|root| cwd.starts_with(&root.path))
         });
-        held.extend(works.iter().map(|tree| (tree.clone(), tree.clone())));
+        held.extend(works.iter().chain(&self.beside).map(|tree| (tree.clone(), tree.clone())));
         let configs = plan.private_configs.first().and_then(|config| config.directory.parent());
         held.extend(configs.map(|store| (store.to_owned(), PathBuf::from(GIT_CONFIGS))));
         let by_path = held.len();
@@ -296,6 +341,9 @@ impl Drawing {
         self.steps.push(Step::AllReadOnly);
         if own_tmp {
             self.memory("/tmp", &format!("mode=1777{size}"))?;
+            if has_var_tmp() {
+                self.memory(VAR_TMP, &format!("mode=1777{size}"))?;
+            }
         }
         self.devices(size)?;
         if configs.is_some() {
@@ -303,8 +351,8 @@ impl Drawing {
         }
         self.steps.push(Step::Processes { path: c("/proc")? });
         for (slot, (_, path)) in held.iter().enumerate() {
-            if path.starts_with("/tmp") && path != Path::new("/tmp") {
-                self.directories(Path::new("/tmp"), path)?;
+            if let Some(top) = private_top(path).filter(|top| path != top) {
+                self.directories(top, path)?;
             }
             self.steps.push(Step::Place { slot, path: c(path)? });
         }
@@ -368,7 +416,7 @@ impl Drawing {
         &mut self,
         protected: &ProtectedPaths,
         hidden: &[PathBuf],
-        shown: &[PathBuf],
+        Shown { all: shown, writable }: Shown<'_>,
     ) -> Result<(), Impossible> {
         for path in &protected.pinned {
             self.steps.push(Step::Pin { path: c(path)? });
@@ -378,10 +426,11 @@ impl Drawing {
         }
         self.steps.append(&mut self.git_links);
         let visible = |path: &&PathBuf| {
-            let in_tmp = path.starts_with("/tmp");
+            let in_tmp = private_top(path).is_some();
             let in_tree = self.steps.iter().any(|step| match step {
                 Step::Place { path: place, .. } => {
-                    place.as_bytes() != b"/tmp" && path.starts_with(as_path(place))
+                    let place = as_path(place);
+                    !PRIVATE.iter().any(|private| place == Path::new(private)) && path.starts_with(place)
                 }
                 _ => false,
             });
@@ -399,10 +448,13 @@ impl Drawing {
             self.steps.push(Step::Memory { path: c(path)?, options: c("mode=755,size=64k")? });
         }
         for (slot, path) in (self.shown_slot..).zip(shown) {
-            let top = emptied.iter().find(|top| path.starts_with(top)).map_or(Path::new("/tmp"), |top| top);
+            let emptied = emptied.iter().find(|top| path.starts_with(top)).map(|top| top.as_path());
+            let top = emptied.or_else(|| private_top(path)).unwrap_or(Path::new("/tmp"));
             self.directories(top, path)?;
             self.steps.push(Step::Place { slot, path: c(path)? });
-            self.steps.push(Step::Seal { path: c(path)? });
+            if Some(path.as_path()) != writable {
+                self.steps.push(Step::Seal { path: c(path)? });
+            }
         }
         for path in emptied {
             self.steps.push(Step::Seal { path: c(path)? });

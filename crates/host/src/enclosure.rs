@@ -13,6 +13,7 @@ use windlass_contract::{Accounting, Held, Limits, Network, Rung, Walls};
 
 use crate::{
     ground::{Ground, Impossible},
+    package_cache::CacheRequest,
     program::Program,
     sys::{self, StartError, Started, Starters, Stdio},
     temporary::Temporary,
@@ -54,6 +55,8 @@ pub(crate) struct Site {
     pub(crate) temporary: Arc<Temporary>,
     /// What the session knows of the directories that may be written.
     pub(crate) guard: Option<Arc<WorkspaceGuard>>,
+    /// Where package managers keep their caches.
+    pub(crate) package_cache: Option<PathBuf>,
 }
 
 /// A child and what holds it.
@@ -114,7 +117,8 @@ fn told(rung: Rung, network: Network) -> BTreeMap<&'static str, Option<String>> 
 impl Site {
     pub(crate) fn ground<'a>(&'a self, temporary: Option<&'a Path>) -> Ground<'a> {
         let (home, sockets) = (self.home.as_deref(), self.agent_socket.as_deref());
-        Ground { home, cwd: &self.cwd, temporary, sockets }
+        let package_cache = self.package_cache.as_deref();
+        Ground { home, cwd: &self.cwd, temporary, sockets, package_cache }
     }
 
     /// Opens what may be written, and prepares to check it afterwards.
@@ -146,8 +150,7 @@ impl Site {
         temporary: &Path,
         program: &Program,
     ) -> BTreeMap<&'static str, Option<String>> {
-        // Go builds nothing without a cache it can write, and the usual one is in the home directory.
-        let go = (!program.has("GOCACHE")).then(|| temporary.join("go-build"));
+        let caches = self.caches(temporary, program);
         let temporary = Some(temporary.to_string_lossy().into_owned());
         let mut variables = told(rung, self.walls.network);
         variables.extend([
@@ -163,8 +166,25 @@ impl Site {
             ("XAUTHORITY", None),
             ("GPG_AGENT_INFO", None),
         ]);
-        variables.extend(go.map(|cache| ("GOCACHE", Some(cache.to_string_lossy().into_owned()))));
+        variables.extend(caches.into_iter().map(|(name, value)| (name, Some(value))));
         variables
+    }
+
+    /// Points package managers to caches they can write. Without one of our own, only Go is pointed to the temporary
+    /// directory: it builds nothing without a cache.
+    fn caches(&self, temporary: &Path, program: &Program) -> Vec<(&'static str, String)> {
+        let Some(cache) = &self.package_cache else {
+            let go = (!program.has("GOCACHE")).then(|| temporary.join("go-build"));
+            return go.map(|cache| ("GOCACHE", cache.to_string_lossy().into_owned())).into_iter().collect();
+        };
+        let request = CacheRequest {
+            cache,
+            home: self.home.as_deref(),
+            writable: &self.walls.writable,
+            directory: program.directory(),
+            is_online: self.walls.network == Network::Any,
+        };
+        request.variables(|name| program.variable(name))
     }
 }
 

@@ -92,9 +92,9 @@ impl Fence {
             Network::None => (Sockets::Pairs, Reach::NoSocket),
             Network::Any => (Sockets::Internet, Reach::Granted),
         };
-        let forbidden = forbidden_file(&trees);
+        let forbidden = forbidden_file(&trees, ground.home);
         let shown = shown(walls, &hidden);
-        trees.extend(ground.temporary.map(Path::to_owned));
+        trees.extend(ground.temporary.into_iter().chain(ground.package_cache).map(Path::to_owned));
         let offline = walls.network == Network::None;
         let wanted = Wanted { trees, hidden, shown, offline, version };
         let memory = quota.memory_bytes.map(|bytes| (libc::RLIMIT_DATA, bytes));

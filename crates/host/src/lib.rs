@@ -51,6 +51,7 @@ mod links;
 mod machine;
 mod names;
 mod outputs;
+mod package_cache;
 mod process;
 mod program;
 mod pty;

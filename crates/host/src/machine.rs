@@ -20,7 +20,7 @@ use crate::{
     keeper::Keeper,
     kept::Kept,
     outputs::Outputs,
-    process,
+    package_cache, process,
     program::Program,
     pty::{Opening, Running},
     spending::Spending,
@@ -49,6 +49,8 @@ pub struct Machine {
     temporary: Arc<Temporary>,
     guard: Arc<WorkspaceGuard>,
     outputs: Option<Arc<Outputs>>,
+    /// Where caches of package managers are, one directory for each workspace.
+    package_caches: Option<PathBuf>,
     spending: Spending,
     window: Window,
     /// Whoever uses a session holds it; here is only known which there are.
@@ -88,6 +90,7 @@ impl Machine {
             temporary,
             guard: Arc::new(WorkspaceGuard::new(git)),
             outputs: None,
+            package_caches: None,
             spending: Spending::default(),
             window: Window::default(),
             sessions: Arc::default(),
@@ -112,6 +115,13 @@ impl Machine {
     pub fn keeping_outputs(self, directory: PathBuf, above_bytes: usize) -> Self {
         let outputs = Outputs::new(directory, above_bytes, OUTPUT_FILE_BYTES);
         Self { outputs: Some(Arc::new(outputs)), ..self }
+    }
+
+    /// The same machine, whose confined commands keep the caches of package managers below a directory, each workspace its
+    /// own. Without one, the user's caches can be read and not written.
+    #[must_use]
+    pub fn with_package_caches(self, directory: PathBuf) -> Self {
+        Self { package_caches: Some(directory), ..self }
     }
 
     /// The same machine, whose programs on a terminal print to this window.
@@ -178,12 +188,19 @@ impl Machine {
                 ladder: Arc::clone(&self.ladder),
                 temporary: Arc::clone(&self.temporary),
                 guard: Some(Arc::clone(&self.guard)),
+                package_cache: self.package_cache(grant, walls),
             })),
         }
     }
 }
 
 impl Machine {
+    /// The cache of the workspace, for commands that may write it. Where it cannot be made, there is none.
+    fn package_cache(&self, grant: &Grant, walls: &Walls) -> Option<PathBuf> {
+        let directory = self.package_caches.as_ref().filter(|_| !walls.writable.is_empty())?;
+        package_cache::of_workspace(directory, grant.cwd()).ok()
+    }
+
     /// Walls behind which the outputs so far can be read.
     fn with_outputs(&self, walls: &Walls) -> Walls {
         let mut walls = walls.clone();

@@ -54,7 +54,8 @@ impl Ladder {
         if let Some(reason) = self.no_namespaces.get() {
             return Err(reason.clone());
         }
-        let ground = Ground { home: None, cwd: Path::new("/"), temporary: None, sockets: None };
+        let ground =
+            Ground { home: None, cwd: Path::new("/"), temporary: None, sockets: None, package_cache: None };
         let tried =
             Blueprint::draw(&Walls::default(), &Limits::default().quota, ground, &WritablePlan::nothing())
                 .map_err(|Impossible(reason)| reason)

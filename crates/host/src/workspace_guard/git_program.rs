@@ -166,6 +166,7 @@ impl SandboxedGit<'_> {
             ladder: Arc::clone(&self.environment.ladder),
             temporary: Arc::clone(&self.environment.temporary),
             guard: None,
+            package_cache: None,
         };
         let failed = |error: io::Error| format!("git cannot be started: {error}");
         let (reader, writer) = io::pipe().map_err(failed)?;

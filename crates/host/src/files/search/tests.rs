@@ -49,6 +49,7 @@ impl Scene {
             ladder: Arc::default(),
             temporary: Arc::new(Temporary::new(true)),
             guard: Some(WorkspaceGuard::for_tests()),
+            package_cache: None,
         };
         Resolver::new(self.top(), Some(Arc::new(site)))
     }
