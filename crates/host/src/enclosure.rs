@@ -15,7 +15,7 @@ use crate::{
     ground::{Ground, Impossible},
     program::Program,
     protect::Protection,
-    sys::{self, StartError, Started, Starters, Stdio},
+    sys::{self, ChildStdio as Stdio, StartError, StartedChild as Started, Zygotes as Starters},
     temporary::Temporary,
 };
 

@@ -17,7 +17,10 @@ use crate::{
     ground::{Ground, Impossible, hidden, roots, shown},
     protect::Protection,
     seccomp::Sockets,
-    sys::hold::{Canary, Files, Filter, Hold, Reach},
+    sys::restrictions::{
+        ChildRestrictions as Hold, EscapeTest as Canary, LandlockRules as Files, NetworkTest as Reach,
+        SeccompFilter as Filter,
+    },
 };
 
 mod rules;

@@ -8,7 +8,7 @@ use crate::{
     program::Program,
     protect::Protection,
     seatbelt::{self, Profile},
-    sys::{self, StartError, Starters, Stdio},
+    sys::{self, ChildStdio as Stdio, StartError, Zygotes as Starters},
 };
 
 /// There is nothing to climb.
