@@ -51,7 +51,7 @@ use crate::{
 
 fn main() -> ExitCode {
     // Before anything starts a thread.
-    windlass::host::make_room_for_descriptors();
+    windlass::host::grow_descriptor_table();
     let Cli { common, command } = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return usage(&error),

@@ -11,7 +11,7 @@ use std::{
 use serde_json::json;
 use windlass::{
     ApprovalPolicy, Command, HostError, Network, Stop,
-    host::{Attached, Machine, Window, given_descriptor},
+    host::{Attached, Machine, Window, inherited_descriptor},
 };
 
 use crate::{
@@ -106,7 +106,7 @@ struct Receipt<'a> {
 impl<'a> Receipt<'a> {
     fn open(to: &'a str) -> Result<Self, Problem> {
         let opened = if is_descriptor(to) {
-            to.parse().map_err(io::Error::other).and_then(given_descriptor)
+            to.parse().map_err(io::Error::other).and_then(inherited_descriptor)
         } else {
             File::options().write(true).create(true).truncate(true).open(to)
         };

@@ -18,11 +18,11 @@ use windlass_contract::{Denial, Exit, Held, HostError};
 use crate::{
     denials,
     enclosure::Enclosure,
-    job::Halts,
-    keeper::{Keeper, Order},
+    job_control::StopSignals,
     process,
     program::Program,
-    sys::Stdio,
+    spawner::{SpawnRequest, Spawner},
+    sys::ChildStdio,
 };
 
 /// How the standard descriptors are passed on.
@@ -55,17 +55,18 @@ impl Streams {
         program: Program,
         enclosure: Enclosure,
         time_limit: Duration,
-        keeper: &Keeper,
+        spawner: &Spawner,
         cancel: &CancellationToken,
     ) -> Result<Attached, HostError> {
         let name = program.name().to_owned();
         // Ours alone to cancel when the output is too long.
         let stop = cancel.child_token();
-        let opened = Halts::listen().and_then(|halts| Ok((halts, self.open(&stop)?)));
-        let (halts, (stdio, relay)) = opened.map_err(|source| HostError::Spawn { program: name, source })?;
-        let order = Order { program, stdio, enclosure };
-        let streams = process::Streams::Ours(halts);
-        let end = process::attend(order, time_limit, keeper, &stop, streams).await?;
+        let opened = StopSignals::listen().and_then(|stop_signals| Ok((stop_signals, self.open(&stop)?)));
+        let (stop_signals, (stdio, relay)) =
+            opened.map_err(|source| HostError::Spawn { program: name, source })?;
+        let request = SpawnRequest { program, stdio, enclosure };
+        let streams = process::Streams::Ours(stop_signals);
+        let end = process::attend(request, time_limit, spawner, &stop, streams).await?;
         let (mut exit, mut denials) = (end.exit, end.denials);
         if relay.finish() {
             // Whether it was still there to be killed or had just ended is a matter of luck, which nobody should build on.
@@ -77,14 +78,14 @@ impl Streams {
         Ok(Attached { exit, duration: end.duration, killed: end.killed, denials, held: end.held })
     }
 
-    fn open(self, stop: &CancellationToken) -> io::Result<(Stdio, Relay)> {
+    fn open(self, stop: &CancellationToken) -> io::Result<(ChildStdio, Relay)> {
         let input = copy(io::stdin().as_fd().try_clone_to_owned(), File::open("/dev/null"))?;
         let [out, err] =
             [io::stdout().as_fd().try_clone_to_owned(), io::stderr().as_fd().try_clone_to_owned()];
         let sink = || File::options().write(true).open("/dev/null");
         let (out, err) = (copy(out, sink())?, copy(err, sink())?);
         let Self::Limited(limit_bytes) = self else {
-            return Ok((Stdio { input, output: out, error: err }, Relay::default()));
+            return Ok((ChildStdio { input, output: out, error: err }, Relay::default()));
         };
         let mut relay = Relay::default();
         let left = Arc::new(AtomicU64::new(limit_bytes));
@@ -94,7 +95,7 @@ impl Streams {
             relay.0.push(thread::spawn(move || pump(reader, File::from(to), &left, &stop)));
             Ok(writer.into())
         };
-        let stdio = Stdio { input, output: through(out)?, error: through(err)? };
+        let stdio = ChildStdio { input, output: through(out)?, error: through(err)? };
         Ok((stdio, relay))
     }
 }

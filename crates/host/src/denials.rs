@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use windlass_contract::{Denial, Effects, Exit, Held, Layer, Network, Proof, Rung};
 
-use crate::sys::LastWords;
+use crate::sys::ExitReport as LastWords;
 
 /// How much of the end of an output is read. Programs complain last.
 const READ_BYTES: usize = 16 * 1024;

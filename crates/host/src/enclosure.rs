@@ -15,7 +15,7 @@ use crate::{
     ground::{Ground, Impossible},
     package_cache::CacheRequest,
     program::Program,
-    sys::{self, StartError, Started, Starters, Stdio},
+    sys::{self, ChildStdio as Stdio, StartError, StartedChild as Started, Zygotes as Starters},
     temporary::Temporary,
     workspace_guard::{
         CommandGuard, GuardError, ProtectedPaths, WorkspaceGuard, WorkspaceRoot, git_program::SandboxedGit,
@@ -131,7 +131,7 @@ impl Site {
             return Ok(Workspace { roots, protected: Arc::default(), command: None });
         };
         let writable = self.walls.writable.clone();
-        let mut git = SandboxedGit { environment: &guard.git, writable, starters };
+        let mut git = SandboxedGit { environment: &guard.git, writable, zygotes: starters };
         let command = guard.begin(&self.walls.writable, mounts_hold, &mut git).map_err(refused)?;
         let (roots, protected) = (command.roots.clone(), Arc::clone(&command.protected));
         Ok(Workspace { roots, protected, command: Some(command) })

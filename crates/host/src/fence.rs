@@ -16,7 +16,10 @@ use crate::{
     cgroup::REMEDY,
     ground::{Ground, Impossible, hidden, shown},
     seccomp::Sockets,
-    sys::hold::{Canary, Files, Filter, Hold, Reach},
+    sys::restrictions::{
+        ChildRestrictions as Hold, EscapeTest as Canary, LandlockRules as Files, NetworkTest as Reach,
+        SeccompFilter as Filter,
+    },
 };
 
 mod rules;

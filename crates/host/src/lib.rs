@@ -44,8 +44,9 @@ mod enclosure;
 mod fence;
 mod files;
 mod ground;
-mod job;
-mod keeper;
+#[cfg(target_os = "linux")]
+mod input_wait;
+mod job_control;
 mod kept;
 mod links;
 mod machine;
@@ -61,11 +62,10 @@ mod seatbelt;
 mod seccomp;
 mod secrets;
 mod seen;
+mod spawner;
 mod spending;
 mod sys;
 mod temporary;
-#[cfg(target_os = "linux")]
-mod waiting;
 mod window;
 mod workspace_guard;
 
@@ -73,5 +73,5 @@ pub use attached::Attached;
 pub use doctor::{Diagnosis, Missing};
 pub use files::commit::note::{Mended, mend};
 pub use machine::Machine;
-pub use sys::{given_descriptor, is_ignored, make_room_for_descriptors, stdout_was_closed};
+pub use sys::{grow_descriptor_table, inherited_descriptor, is_ignored, stdout_was_closed};
 pub use window::Window;

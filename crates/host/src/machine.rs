@@ -17,12 +17,12 @@ use crate::{
     attached::{Attached, Streams},
     enclosure::{Enclosure, Ladder, Site},
     files::{HeldFiles, sights::Sights},
-    keeper::Keeper,
     kept::Kept,
     outputs::Outputs,
     package_cache, process,
     program::Program,
     pty::{Opening, Running},
+    spawner::Spawner as Keeper,
     spending::Spending,
     temporary::Temporary,
     window::Window,
@@ -306,7 +306,8 @@ impl Host for Commands {
             let (left, quota) = (spending.left()?, &self.limits.quota);
             let _meter = spending.wall.count();
             let run = process::Run {
-                program: Program::new(command, &self.machine.environment, &self.cwd)?.directly(command)?,
+                program: Program::new(command, &self.machine.environment, &self.cwd)?
+                    .with_shell_bypass(command)?,
                 enclosure: self.enclosure.clone(),
                 time_limit: command
                     .time_limit
@@ -341,7 +342,8 @@ impl Host for Commands {
             let quota = &self.limits.quota;
             let time_left = spending.left()?.min(quota.wall());
             let opening = Opening {
-                program: Program::new(command, &self.machine.environment, &self.cwd)?.directly(command)?,
+                program: Program::new(command, &self.machine.environment, &self.cwd)?
+                    .with_shell_bypass(command)?,
                 enclosure: self.enclosure.clone(),
                 keyboard: input,
                 window: self.machine.window.clone(),

@@ -15,12 +15,12 @@ use windlass_contract::{Denial, Exit, Finished, Held, HostError, Printed};
 use crate::{
     denials,
     enclosure::Enclosure,
-    job::Halts,
-    keeper::{Child, Ended, Keeper, Order},
+    job_control::StopSignals,
     kept::Kept,
     program::Program,
+    spawner::{ChildEnd, RunningChild, SpawnRequest, Spawner},
     spending::Meter,
-    sys::Stdio,
+    sys::ChildStdio,
 };
 
 /// How much is read at once: what a pipe holds by default.
@@ -52,7 +52,7 @@ impl Run<'_> {
     /// Runs it until it has ended by itself or must end. Dropping the future kills the whole tree, too.
     pub(crate) async fn complete(
         self,
-        keeper: &Keeper,
+        spawner: &Spawner,
         cancel: &CancellationToken,
     ) -> Result<(Finished, Option<Held>), HostError> {
         let name = self.program.name().to_owned();
@@ -60,10 +60,10 @@ impl Run<'_> {
         let (reader, writer) = pipe().map_err(lost)?;
         let error = writer.try_clone().map_err(lost)?;
         let input = File::open("/dev/null").map_err(lost)?.into();
-        let stdio = Stdio { input, output: writer, error };
+        let stdio = ChildStdio { input, output: writer, error };
         let mut capture = Capture::new(reader, &self.kept, self.output_limit, self.output);
-        let order = Order { program: self.program, stdio, enclosure: self.enclosure };
-        let end = attend(order, self.time_limit, keeper, cancel, Streams::Captured(&mut capture)).await?;
+        let request = SpawnRequest { program: self.program, stdio, enclosure: self.enclosure };
+        let end = attend(request, self.time_limit, spawner, cancel, Streams::Captured(&mut capture)).await?;
         self.cpu.settle(end.cpu);
         let Printed { bytes: output, gap, whole } = self.kept.take(usize::MAX).await;
         let mut denials = end.denials;
@@ -94,18 +94,18 @@ pub(crate) enum Streams<'a, 'kept> {
     /// Nothing, and a pipe to us.
     Captured(&'a mut Capture<'kept>),
     /// What this process has. It stops with us at the wish of a terminal.
-    Ours(Halts),
+    Ours(StopSignals),
 }
 
 /// Starts a command and stays with it to its end.
 pub(crate) async fn attend(
-    order: Order,
+    request: SpawnRequest,
     time_limit: Duration,
-    keeper: &Keeper,
+    spawner: &Spawner,
     cancel: &CancellationToken,
     streams: Streams<'_, '_>,
 ) -> Result<End, HostError> {
-    let name = order.program.name().to_owned();
+    let name = request.program.name().to_owned();
     let begun = Instant::now();
     if cancel.is_cancelled() {
         let (exit, duration, cpu) = (Exit::Cancelled, begun.elapsed(), Some(Duration::ZERO));
@@ -113,15 +113,15 @@ pub(crate) async fn attend(
     }
     let stop = stop(time_limit, cancel);
     // Not given up halfway: a start is short, and what has begun may have said something before we hear of it.
-    let mut child = keeper.start(order).await?;
+    let mut child = spawner.spawn(request).await?;
     let stayed = match streams {
         Streams::Captured(capture) => stay(&mut child, begun, stop, Some(capture)).await,
-        Streams::Ours(halts) => {
-            let halts = halts.pass_on(child.pid());
+        Streams::Ours(stop_signals) => {
+            let stop_signals = stop_signals.forward_to(child.pid());
             let stop = async {
                 tokio::select! {
                     exit = stop => exit,
-                    never = halts => match never {},
+                    never = stop_signals => match never {},
                 }
             };
             stay(&mut child, begun, stop, None).await
@@ -132,7 +132,7 @@ pub(crate) async fn attend(
 
 /// Stays with a child that was begun then to its end, which `stop` may bring about.
 pub(crate) async fn stay(
-    child: &mut Child,
+    child: &mut RunningChild,
     begun: Instant,
     stop: impl Future<Output = Exit>,
     mut capture: Option<&mut Capture<'_>>,
@@ -151,11 +151,11 @@ pub(crate) async fn stay(
     // Whether it was still there to be killed or had just ended is a matter of luck, which nobody should build on.
     let forced = forced.or(over.then_some(Exit::KILLED));
     let exit = forced.or(ended.exit).ok_or(io::ErrorKind::WouldBlock)?;
-    let mut denials = denials::observed(exit, &ended.words);
+    let mut denials = denials::observed(exit, &ended.report);
     denials.extend(over.then(|| denials::limit("output")));
-    denials.extend(child.inspect().await);
+    denials.extend(child.check_workspace().await);
     let held = Some(child.held().clone());
-    Ok(End { exit, duration, cpu: ended.words.cpu, killed: ended.words.killed, denials, held })
+    Ok(End { exit, duration, cpu: ended.report.cpu, killed: ended.report.killed, denials, held })
 }
 
 /// The pipe for all output; only our end knows how not to block.
@@ -178,7 +178,7 @@ fn is_over(capture: Option<&Capture<'_>>) -> bool {
 }
 
 /// Reads until the child has ended, which may be before or after it has closed its outputs, or has printed too much.
-async fn follow(child: &Child, capture: Option<&mut Capture<'_>>) -> io::Result<()> {
+async fn follow(child: &RunningChild, capture: Option<&mut Capture<'_>>) -> io::Result<()> {
     let Some(capture) = capture else { return child.ended().await };
     let mut ended = pin!(child.ended());
     tokio::select! {
@@ -191,12 +191,12 @@ async fn follow(child: &Child, capture: Option<&mut Capture<'_>>) -> io::Result<
 
 /// Takes what is left to read, and leaves no process behind: everyone is asked to end, and after a grace killed.
 async fn wind_up(
-    child: &mut Child,
+    child: &mut RunningChild,
     capture: Option<&mut Capture<'_>>,
     forced: Option<Exit>,
-) -> io::Result<Ended> {
+) -> io::Result<ChildEnd> {
     if forced.is_some() {
-        child.ask_to_end();
+        child.terminate();
         if time::timeout(GRACE, child.ended()).await.is_err() {
             child.kill();
             if let Ok(ended) = time::timeout(DYING_TIME, child.ended()).await {
@@ -211,7 +211,7 @@ async fn wind_up(
     }
     // Before the child is collected: its number might pass to others afterwards.
     child.kill();
-    child.collect()
+    child.try_reap()
 }
 
 /// What a command writes: passed on as it comes, and kept within bounds.

@@ -1,4 +1,4 @@
-//! A command in the form the system takes: checked, looked up, and written as C strings before anything is started.
+//! A command as `execve` takes it: checked and written as C strings before anything is started.
 
 use std::{
     collections::BTreeMap,
@@ -12,20 +12,20 @@ use std::{ffi::c_char, ptr};
 
 use windlass_contract::{Command, CommandLine, HostError};
 
-mod plain;
+mod shell_bypass;
 
 /// Where programs are looked for if the environment has no `PATH`.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// A program that could be started.
+/// A program with its arguments, environment and directory.
 #[derive(Debug, Clone)]
 pub(crate) struct Program {
-    /// Where it may be, in order. Which of them exists is left to the system, so that nothing can change in between.
+    /// The paths it may have, in the order of `PATH`. The child tries them, so that nothing can change in between.
     pub(crate) candidates: Vec<CString>,
     /// Its name and arguments.
     pub(crate) argv: Vec<CString>,
-    /// What a shell would become, given this line: tried first.
-    pub(crate) direct: Option<Direct>,
+    /// The program that the shell would become with its line: tried first.
+    pub(crate) bypass: Option<ShellBypass>,
     /// Its variables, as `NAME=value`.
     pub(crate) env: Vec<CString>,
     /// Its working directory.
@@ -34,9 +34,9 @@ pub(crate) struct Program {
     directory: PathBuf,
 }
 
-/// A program that a shell would become.
+/// A program to be executed without the shell that was given its line.
 #[derive(Debug, Clone)]
-pub(crate) struct Direct {
+pub(crate) struct ShellBypass {
     pub(crate) candidates: Vec<CString>,
     pub(crate) argv: Vec<CString>,
 }
@@ -61,62 +61,62 @@ impl Program {
                 .map(|(key, value)| c_string(format!("{key}={value}")))
                 .collect::<Result<_, _>>()?,
             cwd: c_string(directory.as_os_str().as_bytes())?,
-            direct: None,
+            bypass: None,
             name: name.clone(),
             directory,
         })
     }
 
-    /// The same, without the shell where that would only become the program its line names. If that cannot be started, the
-    /// shell says why.
-    pub(crate) fn directly(self, command: &Command) -> Result<Self, HostError> {
+    /// Executes the program of a simple shell line without the shell, where the shell would only become that program. If it cannot be
+    /// executed, the shell is, and says why.
+    pub(crate) fn with_shell_bypass(self, command: &Command) -> Result<Self, HostError> {
         let variable = |variable: &CString| variable.to_string_lossy().split('=').next().map(str::to_owned);
-        if self.env.iter().filter_map(variable).any(|name| plain::tells_shells(&name)) {
+        if self.env.iter().filter_map(variable).any(|name| shell_bypass::changes_shell(&name)) {
             return Ok(self);
         }
-        let Some(words) = plain::words(&command.argv) else { return Ok(self) };
+        let Some(words) = shell_bypass::simple_words(&command.argv) else { return Ok(self) };
         let path = self.env.iter().find_map(|set| set.to_str().ok()?.strip_prefix("PATH="));
         let (name, path) =
             (words.first().map(String::as_str).unwrap_or_default(), path.unwrap_or(DEFAULT_PATH));
-        // A shell would go to the home directory.
+        // A shell would expand it to the home directory.
         if path.split(':').any(|directory| directory.starts_with('~')) {
             return Ok(self);
         }
         let found = candidates(name, path).map(c_string).collect::<Result<_, _>>()?;
         let argv = words.iter().map(|word| c_string(word.as_str())).collect::<Result<_, _>>()?;
         let place = BTreeMap::from([("PWD", Some(self.directory.to_string_lossy().into_owned()))]);
-        // A directory that cannot be written down as a variable is one nobody can go to, either.
+        // A path with a NUL byte fails as working directory, too.
         let placed = self.with(&place).map_err(|_| HostError::Nul)?;
-        Ok(Self { direct: Some(Direct { candidates: found, argv }), ..placed })
+        Ok(Self { bypass: Some(ShellBypass { candidates: found, argv }), ..placed })
     }
 
-    /// The command for a person to recognise: on one line and not too long. Of a line for a shell, just that line.
+    /// Returns the command on one short line, for display. Of a shell command, just its line.
     pub(crate) fn line(&self) -> String {
-        /// Enough for a person to know it again.
-        const MOST: usize = 72;
+        /// Enough to recognise a command.
+        const MAX_CHARS: usize = 72;
         let words: Vec<_> = self.argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
         let whole = match &words[..] {
             [_, flag, script] if matches!(flag.as_str(), "-c" | "-lc") => script.trim().to_owned(),
             _ => CommandLine { argv: words, cwd: None }.display(),
         };
-        let shown: String = whole.chars().take_while(|char| !char.is_control()).take(MOST).collect();
+        let shown: String = whole.chars().take_while(|char| !char.is_control()).take(MAX_CHARS).collect();
         if shown.len() < whole.len() { format!("{shown} …") } else { shown }
     }
 
-    /// Whether a variable is set for it.
+    /// Returns whether an environment variable is set.
     pub(crate) fn has(&self, variable: &str) -> bool {
         let values = self.env.iter().filter_map(|set| set.as_bytes().strip_prefix(variable.as_bytes()));
         values.into_iter().any(|value| value.starts_with(b"="))
     }
 
-    /// The value of a variable that is set for it.
+    /// Returns the value of a variable that is set for it.
     pub(crate) fn variable(&self, name: &str) -> Option<String> {
         let value =
             self.env.iter().find_map(|set| set.as_bytes().strip_prefix(name.as_bytes())?.strip_prefix(b"="));
         value.map(|value| String::from_utf8_lossy(value).into_owned())
     }
 
-    /// The same program with some variables set, or taken away.
+    /// Returns the program with some variables set or removed.
     pub(crate) fn with(&self, changes: &BTreeMap<&str, Option<String>>) -> io::Result<Self> {
         let name =
             |variable: &CString| variable.as_bytes().split(|byte| *byte == b'=').next().map(<[u8]>::to_vec);
@@ -128,50 +128,50 @@ impl Program {
         Ok(Self { env: kept.cloned().chain(set).collect(), ..self.clone() })
     }
 
-    /// The same program started by another, which is given these arguments first.
+    /// Returns the program run by another one, such as `sandbox-exec`, with these arguments first.
     #[cfg(target_os = "macos")]
     pub(crate) fn under(&self, program: &str, arguments: &[String]) -> io::Result<Self> {
         let before = [program.to_owned()].into_iter().chain(arguments.iter().cloned());
         let argv = before.map(CString::new).collect::<Result<Vec<_>, _>>()?;
         let argv = argv.into_iter().chain(self.argv.iter().cloned()).collect();
-        Ok(Self { candidates: vec![CString::new(program)?], argv, direct: None, ..self.clone() })
+        Ok(Self { candidates: vec![CString::new(program)?], argv, bypass: None, ..self.clone() })
     }
 
-    /// The same as lists of pointers that end in null. Valid as long as this is.
+    /// Returns the strings as arrays of pointers that end in null, valid as long as the program.
     #[cfg(not(target_os = "linux"))]
-    pub(crate) fn pointers(&self) -> Pointers {
+    pub(crate) fn pointers(&self) -> ProgramPointers {
         let list = |strings: &[CString]| strings.iter().map(|s| s.as_ptr()).chain([ptr::null()]).collect();
-        let direct =
-            self.direct.as_ref().map_or((&[][..], &[][..]), |direct| (&direct.candidates, &direct.argv));
-        let calls = [direct, (&self.candidates, &self.argv)];
-        Pointers {
-            calls: calls.map(|(candidates, argv)| (list(candidates), list(argv))),
+        let bypass =
+            self.bypass.as_ref().map_or((&[][..], &[][..]), |bypass| (&bypass.candidates, &bypass.argv));
+        let attempts = [bypass, (&self.candidates, &self.argv)];
+        ProgramPointers {
+            attempts: attempts.map(|(candidates, argv)| (list(candidates), list(argv))),
             env: list(&self.env),
         }
     }
 
-    /// The program as the command named it.
+    /// Returns the program as the command named it.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its working directory.
+    /// Returns the working directory.
     pub(crate) fn directory(&self) -> &Path {
         &self.directory
     }
 }
 
-/// Pointers to the strings of a [`Program`].
+/// The strings of a [`Program`] as arrays of pointers that end in null.
 #[cfg(not(target_os = "linux"))]
 #[derive(Debug)]
-pub(crate) struct Pointers {
-    /// Candidates and arguments of each.
-    pub(crate) calls: [(Vec<*const c_char>, Vec<*const c_char>); 2],
+pub(crate) struct ProgramPointers {
+    /// The candidates and arguments of each attempt.
+    pub(crate) attempts: [(Vec<*const c_char>, Vec<*const c_char>); 2],
     pub(crate) env: Vec<*const c_char>,
 }
 
-/// A name with a slash is a path; any other is looked for in each directory of `PATH`, where an empty entry means the
-/// working directory.
+/// Returns the paths that a program may have. A name with a slash is a path; any other is looked up in `PATH`, where an empty entry
+/// means the working directory.
 fn candidates<'a>(name: &'a str, path: &'a str) -> impl Iterator<Item = String> + 'a {
     let is_path = name.contains('/');
     let own = is_path.then(|| name.to_owned());

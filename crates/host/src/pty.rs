@@ -23,18 +23,18 @@ use tokio_util::sync::CancellationToken;
 use windlass_contract::{BoxFuture, Ended, Exit, Held, HostError, Keyboard, Listener, Printed, Session};
 
 #[cfg(target_os = "linux")]
-use crate::waiting::Watcher;
+use crate::input_wait::InputWatcher;
 use crate::{
     denials,
     enclosure::Enclosure,
-    keeper::{Child, Keeper, Order},
     kept::Kept,
     process::{self, Capture},
     program::Program,
+    spawner::{RunningChild, SpawnRequest, Spawner},
     spending::Meter,
     sys::{
-        Stdio,
-        terminal::{self, Terminal},
+        ChildStdio,
+        terminal::{self, PtyPair},
     },
     window::Window,
 };
@@ -56,7 +56,7 @@ pub(crate) struct Opening {
 
 impl Opening {
     /// Starts it.
-    pub(crate) async fn start(self, keeper: &Keeper) -> Result<Running, HostError> {
+    pub(crate) async fn start(self, spawner: &Spawner) -> Result<Running, HostError> {
         let Self { program, enclosure, keyboard, window, kept, time_left, output_limit, wall, cpu, output } =
             self;
         let line = program.line();
@@ -64,7 +64,7 @@ impl Opening {
         let streams =
             streams.map_err(|source| HostError::Spawn { program: program.name().to_owned(), source })?;
         let Streams { stdio, reader, keys, frame } = streams;
-        let child = keeper.start(Order { program, stdio, enclosure }).await?;
+        let child = spawner.spawn(SpawnRequest { program, stdio, enclosure }).await?;
         let held = child.held().clone();
         let seen = Arc::new(Seen::new(kept));
         let end = CancellationToken::new();
@@ -87,7 +87,7 @@ impl Opening {
 
 /// What a session's program reads from and writes to, and our ends of it.
 struct Streams {
-    stdio: Stdio,
+    stdio: ChildStdio,
     reader: pipe::Receiver,
     keys: Option<Keys>,
     frame: Option<Frame>,
@@ -98,7 +98,7 @@ struct Streams {
 struct Keys {
     writer: AsyncMutex<pipe::Sender>,
     #[cfg(target_os = "linux")]
-    watcher: Arc<Watcher>,
+    watcher: Arc<InputWatcher>,
 }
 
 /// Our end of a terminal, for its size, which follows the window's.
@@ -125,14 +125,14 @@ impl Streams {
             let (reader, writer) = process::pipe()?;
             let error = writer.try_clone()?;
             let input = File::open("/dev/null")?.into();
-            let stdio = Stdio { input, output: writer, error };
+            let stdio = ChildStdio { input, output: writer, error };
             return Ok(Self { stdio, reader, keys: None, frame: None });
         }
         let mut window = window.clone();
-        let Terminal { ours, theirs } = Terminal::open(window.size())?;
+        let PtyPair { ours, theirs } = PtyPair::open(window.size())?;
         let keys = Keys::new(&ours, &theirs)?;
         let frame = Some(Frame { ours: ours.try_clone()?, window });
-        let stdio = Stdio { input: theirs.try_clone()?, output: theirs.try_clone()?, error: theirs };
+        let stdio = ChildStdio { input: theirs.try_clone()?, output: theirs.try_clone()?, error: theirs };
         let reader = pipe::Receiver::from_owned_fd_unchecked(ours)?;
         Ok(Self { stdio, reader, keys: Some(keys), frame })
     }
@@ -142,7 +142,7 @@ impl Keys {
     fn new(ours: &OwnedFd, theirs: &OwnedFd) -> io::Result<Self> {
         let writer = pipe::Sender::from_owned_fd_unchecked(ours.try_clone()?)?;
         #[cfg(target_os = "linux")]
-        let watcher = Arc::new(Watcher::new(ours, theirs)?);
+        let watcher = Arc::new(InputWatcher::new(ours, theirs)?);
         #[cfg(not(target_os = "linux"))]
         let _unused = theirs;
         Ok(Self {
@@ -155,7 +155,7 @@ impl Keys {
 
 /// What the session's task works with.
 struct Attendant {
-    child: Child,
+    child: RunningChild,
     reader: pipe::Receiver,
     frame: Option<Frame>,
     seen: Arc<Seen>,
@@ -283,7 +283,7 @@ impl Session for Running {
         Box::pin(async move {
             let Some(keys) = self.keys.as_ref().filter(|_| self.ended().is_none()) else { return false };
             let watcher = Arc::clone(&keys.watcher);
-            tokio::task::spawn_blocking(move || watcher.sees_waiting()).await.unwrap_or(false)
+            tokio::task::spawn_blocking(move || watcher.foreground_waits_for_input()).await.unwrap_or(false)
         })
     }
 

@@ -1,9 +1,10 @@
-//! System calls: starting a child, killing its group, collecting its end. All `unsafe` of the project is in this file
-//! and those below it.
+//! System calls: starting a child, killing its group, reaping it. All `unsafe` of the project is in this file and those
+//! below it.
 //!
-//! On Linux there is always a first process between us and the command: the init of its process namespace, or where it
-//! has none, a warden. It is a copy of a [`starter`] and stays; the command borrows its memory until it calls `exec`, as
-//! with `vfork`. What runs between the two is in [`child`].
+//! On Linux there is always a first process between us and the command: PID 1 of its PID namespace ([`init`]) or, without
+//! namespaces, a [`subreaper`]. It is forked by a [`zygote`] and stays; the command shares its memory until `execve`, as
+//! with [`vfork`]. The code that runs between fork and exec is in [`child`]. `docs/internals/sandbox.md` lists all system
+//! calls of a start in order.
 #![expect(unsafe_code, reason = "this is the file the lint sends such code to")]
 
 use std::{
@@ -26,84 +27,82 @@ use windlass_contract::Exit;
 
 #[cfg(target_os = "linux")]
 mod arena;
-#[cfg(not(target_os = "linux"))]
-mod bare;
 mod child;
-mod closed;
-#[cfg(target_os = "linux")]
-pub(crate) mod commons;
-#[cfg(target_os = "linux")]
-pub(crate) mod confined;
-#[cfg(target_os = "linux")]
-mod covers;
-mod failure;
-mod given;
-pub(crate) mod halt;
-#[cfg(target_os = "linux")]
-pub(crate) mod hold;
+mod fd_table;
+mod inherited_fd;
 #[cfg(target_os = "linux")]
 mod init;
+pub(crate) mod job_signals;
 #[cfg(target_os = "linux")]
 mod keyhole;
 #[cfg(target_os = "linux")]
 pub(crate) mod landlock;
 #[cfg(target_os = "linux")]
 mod mounts;
+#[cfg(target_os = "linux")]
+pub(crate) mod namespaces;
+#[cfg(not(target_os = "linux"))]
+mod other_unix;
 mod pid;
-mod room;
 #[cfg(target_os = "linux")]
-mod split;
+mod process_tree;
 #[cfg(target_os = "linux")]
-mod starter;
+mod remount_watch;
+#[cfg(target_os = "linux")]
+pub(crate) mod restrictions;
+#[cfg(target_os = "linux")]
+pub(crate) mod shared_namespaces;
+mod start_error;
+mod stdout_check;
+#[cfg(target_os = "linux")]
+mod subreaper;
 pub(crate) mod terminal;
 #[cfg(target_os = "linux")]
-mod tree;
+mod vfork;
 #[cfg(target_os = "linux")]
-pub(crate) mod turns;
-#[cfg(target_os = "linux")]
-mod warden;
+mod zygote;
 
 #[cfg(target_os = "linux")]
 use crate::cgroup::Leaf;
+use child::{ExecPlan, exec_plan, exec_program};
+pub use fd_table::grow_descriptor_table;
+pub use inherited_fd::inherited_descriptor;
+pub use job_signals::is_ignored;
 #[cfg(not(target_os = "linux"))]
-pub(crate) use bare::{Starters, start};
-use child::{Plan, become_program, plan};
-pub use closed::stdout_was_closed;
-use failure::Failure;
-pub(crate) use failure::StartError;
-pub use given::given_descriptor;
-pub use halt::is_ignored;
-pub(crate) use pid::Pid;
+pub(crate) use other_unix::{Zygotes, start};
+pub(crate) use pid::ChildPid;
 #[cfg(target_os = "linux")]
-use pid::exit;
-pub use room::make_room_for_descriptors;
+use pid::exit_from_status;
+pub(crate) use start_error::StartError;
+use start_error::StartFailure;
+pub use stdout_check::stdout_was_closed;
 #[cfg(target_os = "linux")]
-pub(crate) use starter::Starters;
+pub(crate) use subreaper::start;
 #[cfg(target_os = "linux")]
-pub(crate) use warden::start;
+pub(crate) use zygote::Zygotes;
 
-/// A child that was started and not yet collected, so that its number cannot have passed to another process.
+/// A child that was started and not yet reaped, so that its PID cannot have passed to another process.
 #[derive(Debug)]
-pub(crate) struct Started {
-    pub(crate) pid: Pid,
-    /// What has it and everything it started die.
+pub(crate) struct StartedChild {
+    pub(crate) pid: ChildPid,
+    /// The signal to its group that ends it and everything it started.
     kill_signal: c_int,
     /// Readable once the child has ended.
     #[cfg(target_os = "linux")]
-    ended: OwnedFd,
-    /// Where the first process leaves word of how it went.
+    pidfd: OwnedFd,
+    /// The first process writes its [`ExitReport`] here.
     #[cfg(target_os = "linux")]
-    last_words: Option<PipeReader>,
+    exit_pipe: Option<PipeReader>,
     #[cfg(target_os = "linux")]
-    heard: OnceLock<LastWords>,
-    /// What limits it and everyone below it together, where anything does.
+    exit_report: OnceLock<ExitReport>,
+    /// The cgroup of the child and its descendants, if it has one.
     #[cfg(target_os = "linux")]
     leaf: Option<Leaf>,
 }
 
-impl Started {
-    /// Kills the child, if it still runs, and everything it left behind: at once, or as soon as who looks after it has
-    /// done so.
+impl StartedChild {
+    /// Kills the child, if it still runs, and everything it left behind: at once, or as soon as its first process has
+    /// received the signal.
     pub(crate) fn kill(&self) {
         self.pid.kill_group(self.kill_signal);
         #[cfg(target_os = "linux")]
@@ -112,55 +111,56 @@ impl Started {
         }
     }
 
-    /// The same child, in a cgroup that goes with it.
+    /// Returns the same child with the cgroup that is removed with it.
     #[cfg(target_os = "linux")]
     pub(crate) fn within(mut self, leaf: Option<Leaf>) -> Self {
         self.leaf = leaf;
         self
     }
 
-    /// What the first process has said, as far as it was heard, and which limits were met.
+    /// Returns what the first process has reported so far, and the limits of the cgroup that were met.
     #[cfg(target_os = "linux")]
-    pub(crate) fn words(&self) -> LastWords {
-        let mut words = self.heard.get().cloned().unwrap_or_default();
+    pub(crate) fn exit_report(&self) -> ExitReport {
+        let mut report = self.exit_report.get().cloned().unwrap_or_default();
         let met = self.leaf.as_ref().map(Leaf::met).unwrap_or_default();
-        words.over = words.over.or(met.memory.then_some("memory"));
-        words.held_back = met.processes.then_some("processes");
-        words
+        report.over = report.over.or(met.memory.then_some("memory"));
+        report.held_back = met.processes.then_some("processes");
+        report
     }
 
-    /// Nobody here says anything.
+    /// Returns an empty report: without a first process there is none.
     #[cfg(not(target_os = "linux"))]
-    pub(crate) fn words(&self) -> LastWords {
-        LastWords::default()
+    pub(crate) fn exit_report(&self) -> ExitReport {
+        ExitReport::default()
     }
 
-    /// Hears what the first process has said. To be called when it has ended or spoken: it would be waited for.
+    /// Reads the report of the first process. To be called when that has ended or reported: else this blocks.
     #[cfg(target_os = "linux")]
-    pub(crate) fn hear_out(&self) -> &LastWords {
-        self.heard.get_or_init(|| self.last_words.as_ref().map(confined::last_words).unwrap_or_default())
+    pub(crate) fn read_exit_report(&self) -> &ExitReport {
+        self.exit_report
+            .get_or_init(|| self.exit_pipe.as_ref().map(namespaces::read_exit_report).unwrap_or_default())
     }
 
-    /// Nobody here says anything.
+    /// Does nothing: without a first process there is no report.
     #[cfg(not(target_os = "linux"))]
-    pub(crate) fn hear_out(&self) {}
+    pub(crate) fn read_exit_report(&self) {}
 
-    /// Waits until the child and everyone below it has ended, without collecting it. When its first process has said
-    /// so, it is not waited for: it only takes down its walls.
+    /// Waits until the child and all its descendants have ended, without reaping it. Once the first process has reported
+    /// that, its own end is not waited for: it only takes down its mounts.
     #[cfg(target_os = "linux")]
     pub(crate) async fn ended(&self) -> io::Result<()> {
-        if let Some(words) = self.last_words.as_ref().filter(|_| self.heard.get().is_none()) {
-            readable(words.as_fd()).await?;
-            self.hear_out();
+        if let Some(pipe) = self.exit_pipe.as_ref().filter(|_| self.exit_report.get().is_none()) {
+            readable(pipe.as_fd()).await?;
+            self.read_exit_report();
         }
-        if self.heard.get().is_some_and(|words| words.all_gone) {
+        if self.exit_report.get().is_some_and(|report| report.all_gone) {
             Ok(())
         } else {
-            readable(self.ended.as_fd()).await
+            readable(self.pidfd.as_fd()).await
         }
     }
 
-    /// Waits until the child has ended, without collecting it.
+    /// Waits until the child has ended, without reaping it.
     #[cfg(not(target_os = "linux"))]
     pub(crate) async fn ended(&self) -> io::Result<()> {
         let pid = self.pid;
@@ -168,31 +168,33 @@ impl Started {
     }
 }
 
-/// What an init or a warden said when it ended.
+/// The report of a first process about the command, written when it ends.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct LastWords {
+pub(crate) struct ExitReport {
     pub(crate) exit: Option<Exit>,
-    /// The limit for which it was ended.
+    /// The limit for which the command was killed.
     pub(crate) over: Option<&'static str>,
-    /// The limit by which it was kept from having more, and went on.
+    /// The limit that refused the command more of something without ending it.
     pub(crate) held_back: Option<&'static str>,
+    /// The first address that a connection was refused to.
     pub(crate) refused: Option<String>,
-    /// How much time of the processors the command and everyone below it took.
+    /// The CPU time of the command and its descendants.
     pub(crate) cpu: Option<Duration>,
+    /// The names of the processes that had to be killed.
     pub(crate) killed: Vec<String>,
-    /// Everyone had ended by then.
+    /// All processes had ended by then.
     pub(crate) all_gone: bool,
 }
 
-/// Whether something has changed since a file of the kernel's that tells of changes was last looked at.
+/// Returns whether a file of the kernel, such as `/proc/self/mountinfo`, has changed since it was last read.
 #[cfg(target_os = "linux")]
 pub(crate) fn has_news(file: BorrowedFd<'_>) -> bool {
-    let mut state = libc::pollfd { fd: file.as_raw_fd(), events: libc::POLLPRI, revents: 0 };
+    let mut event = libc::pollfd { fd: file.as_raw_fd(), events: libc::POLLPRI, revents: 0 };
     // SAFETY: one element, which lives across the call.
-    unsafe { libc::poll(&raw mut state, 1, 0) != 0 }
+    unsafe { libc::poll(&raw mut event, 1, 0) != 0 }
 }
 
-/// Waits until something can be read, or never will be.
+/// Waits until a descriptor is readable or at its end.
 #[cfg(target_os = "linux")]
 async fn readable(descriptor: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: the descriptor stays open while the registration lives, since that borrows it, and a borrowed descriptor
@@ -203,20 +205,20 @@ async fn readable(descriptor: BorrowedFd<'_>) -> io::Result<()> {
 
 /// The three standard descriptors of a child.
 #[derive(Debug)]
-pub(crate) struct Stdio {
+pub(crate) struct ChildStdio {
     pub(crate) input: OwnedFd,
     pub(crate) output: OwnedFd,
     pub(crate) error: OwnedFd,
 }
 
-impl Stdio {
-    /// The same descriptors once more, for another try.
+impl ChildStdio {
+    /// Duplicates the descriptors, for another try.
     pub(crate) fn try_clone(&self) -> io::Result<Self> {
         let Self { input, output, error } = self;
         Ok(Self { input: input.try_clone()?, output: output.try_clone()?, error: error.try_clone()? })
     }
 
-    /// Moves them out of the way of the numbers they are to get.
+    /// Moves the descriptors above 2, so that `dup2` in the child overwrites none of them.
     fn above_standard(self) -> io::Result<Self> {
         let Self { input, output, error } = self;
         Ok(Self {
@@ -227,19 +229,19 @@ impl Stdio {
     }
 }
 
-/// A pipe whose writing end stays out of the way of the standard descriptors.
+/// Makes a pipe whose writing end is above 2.
 fn report_pipe() -> io::Result<(PipeReader, OwnedFd)> {
     let (reader, writer) = io::pipe()?;
     Ok((reader, above_standard(writer.into())?))
 }
 
-/// Moves a descriptor out of the way of the three standard ones, which the child is about to replace.
+/// Moves a descriptor above 2: the child is about to replace the three standard ones.
 fn above_standard(descriptor: OwnedFd) -> io::Result<OwnedFd> {
-    // `try_clone` never gives one of the three.
+    // `try_clone` uses F_DUPFD_CLOEXEC with a minimum of 3.
     if descriptor.as_raw_fd() > 2 { Ok(descriptor) } else { descriptor.try_clone() }
 }
 
-/// Holds back all signals for this thread while `act` runs, so that no handler runs in a child that shares our memory.
+/// Blocks all signals for this thread while `act` runs, so that no handler runs in a child that shares our memory.
 fn without_signals<T>(act: impl FnOnce() -> T) -> T {
     // SAFETY: all zeros is a valid `sigset_t` to be filled; the pointers are to locals that live across the calls.
     let before = unsafe {
@@ -273,12 +275,12 @@ mod tests {
         let program = Program::new(&command, &BTreeMap::new(), Path::new("/")).unwrap();
         let (mut reader, writer) = io::pipe().unwrap();
         let null = || OwnedFd::from(File::open("/dev/null").unwrap());
-        let stdio = Stdio { input: null(), output: writer.into(), error: null() };
-        let started = start(&program, stdio, None, &mut Starters::default()).unwrap();
+        let stdio = ChildStdio { input: null(), output: writer.into(), error: null() };
+        let started = start(&program, stdio, None, &mut Zygotes::default()).unwrap();
         let mut seen = String::new();
         reader.read_to_string(&mut seen).unwrap();
-        started.pid.collect(0).unwrap();
-        assert_eq!(started.hear_out().exit, Some(Exit::Code(0)));
+        started.pid.reap(0).unwrap();
+        assert_eq!(started.read_exit_report().exit, Some(Exit::Code(0)));
         // 3 is the directory `ls` lists.
         assert_eq!(seen, "0\n1\n2\n3\n", "although {leaky:?} is open");
     }

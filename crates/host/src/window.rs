@@ -1,4 +1,4 @@
-//! The size of the terminals that programs are given.
+//! The window size of the terminals that programs run on.
 
 use std::io;
 
@@ -6,22 +6,22 @@ use tokio::sync::watch;
 
 use crate::sys::terminal;
 
-/// The window that programs on a terminal print to. Copies are the same window: when it changes, so do the terminals of all
-/// that run, and their programs are told.
+/// The window that programs on a terminal print to. Clones are the same window: when its size changes, so does that of all running
+/// terminals, and their programs get SIGWINCH.
 #[derive(Debug, Clone)]
 pub struct Window {
-    size: watch::Sender<Size>,
-    seen: watch::Receiver<Size>,
+    size: watch::Sender<WindowSize>,
+    seen: watch::Receiver<WindowSize>,
 }
 
-/// How much fits.
+/// Rows and columns, as in `struct winsize`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Size {
+pub(crate) struct WindowSize {
     pub(crate) rows: u16,
     pub(crate) columns: u16,
 }
 
-/// Where nobody looks, the size that terminals have always had.
+/// 24 rows of 80 columns, the customary default.
 impl Default for Window {
     fn default() -> Self {
         Self::new(24, 80)
@@ -29,40 +29,41 @@ impl Default for Window {
 }
 
 impl Window {
-    /// One of so many lines and characters in each.
+    /// Creates a window of this size.
     pub fn new(rows: u16, columns: u16) -> Self {
-        let (size, seen) = watch::channel(Size { rows, columns });
+        let (size, seen) = watch::channel(WindowSize { rows, columns });
         Self { size, seen }
     }
 
-    /// As large as the terminal this process writes to, if there is one.
+    /// Creates a window as large as the terminal this process writes to, if there is one.
     pub fn of_terminal() -> Self {
         let window = Self::default();
         window.follow_terminal();
         window
     }
 
-    /// Takes the size of that terminal now.
+    /// Takes over the present size of that terminal.
     pub fn follow_terminal(&self) {
         let (output, error) = (io::stdout(), io::stderr());
-        if let Some(Size { rows, columns }) = terminal::size(&error).or_else(|| terminal::size(&output)) {
+        if let Some(WindowSize { rows, columns }) = terminal::size(&error).or_else(|| terminal::size(&output))
+        {
             self.resize(rows, columns);
         }
     }
 
-    /// Changes its size.
+    /// Changes the size.
     pub fn resize(&self, rows: u16, columns: u16) {
-        let new = Size { rows, columns };
+        let new = WindowSize { rows, columns };
         self.size.send_if_modified(|size| std::mem::replace(size, new) != new);
     }
 
-    /// Its size now.
-    pub(crate) fn size(&mut self) -> Size {
+    /// Returns the present size and marks it as seen.
+    pub(crate) fn size(&mut self) -> WindowSize {
         *self.seen.borrow_and_update()
     }
 
-    /// Waits for a size other than the one last seen.
-    pub(crate) async fn changed(&mut self) -> Size {
+    /// Waits until the size differs from the one last seen.
+    pub(crate) async fn changed(&mut self) -> WindowSize {
         // This window holds the sender, so it cannot be gone.
         let _changed = self.seen.changed().await;
         self.size()

@@ -12,11 +12,10 @@ use crate::{
     ground::{Ground, Impossible},
     program::Program,
     sys::{
-        self, StartError, Starters, Stdio,
-        commons::Commons,
-        confined::{self, Standing},
-        hold::Hold,
-        landlock,
+        self, ChildStdio as Stdio, StartError, Zygotes as Starters, landlock,
+        namespaces::{self as confined, NamespaceSupport as Standing},
+        restrictions::ChildRestrictions as Hold,
+        shared_namespaces::SharedNamespaces as Commons,
     },
 };
 
@@ -43,10 +42,10 @@ impl Ladder {
     fn standing(&self) -> Result<Standing<'_>, StartError> {
         let landlock = self.landlock();
         if let Some(commons) = self.commons.get() {
-            return Ok(Standing { landlock, commons });
+            return Ok(Standing { landlock, shared: commons });
         }
-        let commons = Commons::make()?;
-        Ok(Standing { landlock, commons: self.commons.get_or_init(|| commons) })
+        let commons = Commons::new()?;
+        Ok(Standing { landlock, shared: self.commons.get_or_init(|| commons) })
     }
 
     /// Tries namespaces with nothing in them. The reason, if this machine does not have them.

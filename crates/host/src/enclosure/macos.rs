@@ -7,7 +7,7 @@ use crate::{
     ground::hidden,
     program::Program,
     seatbelt::{self, Profile},
-    sys::{self, StartError, Starters, Stdio},
+    sys::{self, ChildStdio as Stdio, StartError, Zygotes as Starters},
 };
 
 /// There is nothing to climb.

@@ -26,7 +26,7 @@ use super::handle;
 use crate::{
     enclosure::Site,
     ground::{hidden, shown},
-    sys::Starters,
+    sys::Zygotes,
     workspace_guard::{ProtectedPaths, git_program::SandboxedGit},
 };
 
@@ -258,9 +258,9 @@ impl Resolver {
         let Some(guard) = self.walls.as_ref().and_then(|site| site.guard.as_ref()) else {
             return Ok(Arc::default());
         };
-        let mut starters = Starters::default();
+        let mut zygotes = Zygotes::default();
         let writable = roots.to_vec();
-        let mut git = SandboxedGit { environment: &guard.git, writable, starters: &mut starters };
+        let mut git = SandboxedGit { environment: &guard.git, writable, zygotes: &mut zygotes };
         guard.protected(roots, &mut git).map_err(|error| error.to_string())
     }
 

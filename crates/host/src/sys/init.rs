@@ -10,9 +10,9 @@ use std::{
 };
 
 use super::{
-    commons::Network,
-    covers::{Covered, Covers},
     keyhole::{self, Verdict, write_path},
+    remount_watch::{CoveredPaths as Covered, RemountWatch as Covers},
+    shared_namespaces::NetworkNamespace as Network,
 };
 use crate::blueprint::Watch;
 
@@ -102,7 +102,7 @@ impl Init {
             // SAFETY: the array lives across the call and has that many elements; one of -1 is ignored.
             unsafe { libc::poll(waiting.as_mut_ptr(), 5, c_int::try_from(left.max(0)).unwrap_or(-1)) };
             if waiting[3].revents | waiting[4].revents != 0 || now >= covers.due() {
-                covers.look();
+                covers.check();
             }
             if waiting[0].revents != 0 && told_to_end(signals) {
                 // SAFETY: takes numbers only; -1 is everyone in this namespace but us.

@@ -12,7 +12,7 @@ use std::{
     ptr,
 };
 
-use super::{commons::Network, landlock::last_errno};
+use super::{landlock::last_errno, shared_namespaces::NetworkNamespace as Network};
 
 const RECEIVE: libc::Ioctl = 0xc050_2100_u32 as libc::Ioctl;
 const SEND: libc::Ioctl = 0xc018_2101_u32 as libc::Ioctl;
@@ -99,7 +99,7 @@ fn decide(
         // What cannot be a local socket needs no care; and far connections take longer than we may stand still. The
         // asker could exchange the descriptor while we look, so in everyone's network daemons' sockets are hidden, too.
         return match network {
-            Network::Everyones => Ok(Decision::GoOn),
+            Network::Host => Ok(Decision::GoOn),
             Network::Own => connect(socket.0, address, length),
         };
     }
@@ -107,7 +107,7 @@ fn decide(
     match (path.first(), network) {
         (None | Some(0), Network::Own) => connect(socket.0, address, length),
         // Abstract ones are everyone's here.
-        (None | Some(0), Network::Everyones) => Err(REFUSED),
+        (None | Some(0), Network::Host) => Err(REFUSED),
         _ => {
             let target = Descriptor(open(question.thread, path)?);
             if network == Network::Own && !is_own(target.0)? || on_read_only(target.0)? {

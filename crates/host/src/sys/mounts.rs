@@ -45,7 +45,7 @@ pub(super) enum CoverMount<'a> {
     ReadOnly(&'a CStr),
 }
 
-/// Covers the file or directory that `target` refers to, by descriptor, so that a changed name does not matter. The mount
+/// RemountWatch the file or directory that `target` refers to, by descriptor, so that a changed name does not matter. The mount
 /// has its flags before it is attached.
 pub(super) fn cover(target: &OwnedFd, mount: CoverMount<'_>) -> Result<(), c_int> {
     let tree = match mount {

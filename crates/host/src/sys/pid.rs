@@ -1,4 +1,4 @@
-//! A child by its number: killing it, collecting it.
+//! A child by its PID: signals, reaping.
 
 #[cfg(target_os = "linux")]
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
@@ -7,18 +7,18 @@ use std::{ffi::c_int, io};
 use windlass_contract::Exit;
 
 #[cfg(target_os = "linux")]
-use super::tree::Tree;
+use super::process_tree::ProcessTree;
 
-/// A child of ours. Only meaningful until it is collected.
+/// The PID of a child. Valid until the child is reaped.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Pid(pub(super) libc::pid_t);
+pub(crate) struct ChildPid(pub(super) libc::pid_t);
 
-impl Pid {
-    /// Sends a signal to every process of the child's group. A group that is already gone is fine.
+impl ChildPid {
+    /// Sends a signal to the child's process group. A group that is already gone is fine.
     pub(super) fn kill_group(self, signal: c_int) {
-        // Who was stopped hears no other signal before this one.
+        // A stopped process handles no other signal before SIGCONT.
         // SAFETY: takes numbers only. The group has the child's number, and that cannot have passed to others while
-        // the child is not collected.
+        // the child is not reaped.
         unsafe {
             libc::killpg(self.0, signal);
             libc::killpg(self.0, libc::SIGCONT);
@@ -28,21 +28,21 @@ impl Pid {
     /// Kills the child alone.
     #[cfg(target_os = "linux")]
     pub(super) fn kill(self) {
-        // SAFETY: takes numbers only; the number is the child's as long as it is not collected.
+        // SAFETY: takes numbers only; the number is the child's as long as it is not reaped.
         unsafe { libc::kill(self.0, libc::SIGKILL) };
     }
 
-    /// Has the child go on, if it was stopped.
+    /// Sends SIGCONT to the child.
     #[cfg(target_os = "linux")]
     pub(super) fn wake(self) {
-        // SAFETY: takes numbers only; the number is the child's as long as it is not collected.
+        // SAFETY: takes numbers only; the number is the child's as long as it is not reaped.
         unsafe { libc::kill(self.0, libc::SIGCONT) };
     }
 
-    /// A descriptor that is readable when the process has ended.
+    /// Opens a pidfd, which is readable when the process has ended.
     #[cfg(target_os = "linux")]
-    pub(super) fn descriptor(self) -> io::Result<OwnedFd> {
-        // SAFETY: takes numbers, and gives a descriptor that nobody else knows of.
+    pub(super) fn pidfd(self) -> io::Result<OwnedFd> {
+        // SAFETY: takes numbers, and gives a new descriptor, which has no other owner.
         unsafe {
             let descriptor = libc::syscall(libc::SYS_pidfd_open, self.0, 0);
             match RawFd::try_from(descriptor) {
@@ -52,55 +52,55 @@ impl Pid {
         }
     }
 
-    /// Asks the child to end. The first process of a sandbox passes it on to everyone.
-    pub(crate) fn ask_to_end(self) {
-        // SAFETY: takes numbers only; the number is the child's as long as it is not collected.
+    /// Sends SIGTERM to the child. A first process passes it on to all its descendants.
+    pub(crate) fn terminate(self) {
+        // SAFETY: takes numbers only; the number is the child's as long as it is not reaped.
         unsafe {
             libc::kill(self.0, libc::SIGTERM);
             libc::kill(self.0, libc::SIGCONT);
         }
     }
 
-    /// Stops everyone below the first process of a command, which itself goes on looking after them.
+    /// Stops all descendants of a first process, which itself keeps running.
     #[cfg(target_os = "linux")]
     pub(crate) fn stop_all(self) {
-        Tree::below(self.0).stop();
+        ProcessTree::of_child(self.0).stop();
     }
 
-    /// Everyone below the first process of a command.
+    /// Returns all descendants of a first process.
     #[cfg(target_os = "linux")]
-    pub(crate) fn all(self) -> Vec<u32> {
+    pub(crate) fn descendants(self) -> Vec<u32> {
         let mut all = Vec::new();
-        Tree::below(self.0).each(|pid| all.push(pid));
+        ProcessTree::of_child(self.0).each(|pid| all.push(pid));
         all
     }
 
-    /// Has everyone go on who was stopped.
+    /// Continues all processes that [`stop_all`](Self::stop_all) stopped.
     #[cfg(target_os = "linux")]
     pub(crate) fn continue_all(self) {
-        Tree::below(self.0).signal(libc::SIGCONT);
+        ProcessTree::of_child(self.0).signal(libc::SIGCONT);
     }
 
-    /// Stops the command and its group.
+    /// Stops the command's process group.
     #[cfg(not(target_os = "linux"))]
     pub(crate) fn stop_all(self) {
-        // SAFETY: takes numbers only; the number is the child's as long as it is not collected.
+        // SAFETY: takes numbers only; the number is the child's as long as it is not reaped.
         unsafe { libc::killpg(self.0, libc::SIGSTOP) };
     }
 
-    /// Has everyone go on who was stopped.
+    /// Continues all processes that [`stop_all`](Self::stop_all) stopped.
     #[cfg(not(target_os = "linux"))]
     pub(crate) fn continue_all(self) {
         // SAFETY: as above.
         unsafe { libc::killpg(self.0, libc::SIGCONT) };
     }
 
-    /// How the child ended, if it has. Gives its number back to the system.
-    pub(crate) fn try_collect(self) -> io::Result<Option<Exit>> {
-        self.collect(libc::WNOHANG)
+    /// Reaps the child if it has ended, and returns its exit status.
+    pub(crate) fn try_reap(self) -> io::Result<Option<Exit>> {
+        self.reap(libc::WNOHANG)
     }
 
-    /// Waits until the child has ended, without collecting it.
+    /// Waits until the child has ended, without reaping it.
     #[cfg(not(target_os = "linux"))]
     pub(super) fn wait(self) -> io::Result<()> {
         loop {
@@ -118,13 +118,14 @@ impl Pid {
         }
     }
 
-    pub(crate) fn collect(self, flags: c_int) -> io::Result<Option<Exit>> {
+    /// Reaps the child by `waitpid` with these flags.
+    pub(crate) fn reap(self, flags: c_int) -> io::Result<Option<Exit>> {
         loop {
             let mut status = 0;
             // SAFETY: `status` lives across the call.
             let pid = unsafe { libc::waitpid(self.0, &raw mut status, flags) };
             if pid > 0 {
-                return Ok(Some(exit(status)));
+                return Ok(Some(exit_from_status(status)));
             }
             if pid == 0 {
                 return Ok(None);
@@ -137,7 +138,8 @@ impl Pid {
     }
 }
 
-pub(super) fn exit(status: c_int) -> Exit {
+/// Converts a `waitpid` status.
+pub(super) fn exit_from_status(status: c_int) -> Exit {
     if libc::WIFSIGNALED(status) {
         Exit::Signal(libc::WTERMSIG(status))
     } else {

@@ -1,4 +1,4 @@
-//! Terminals for sessions.
+//! Pseudoterminals for sessions.
 
 use std::{
     ffi::c_int,
@@ -6,46 +6,47 @@ use std::{
     os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd},
 };
 
-use crate::window::Size;
+use crate::window::WindowSize;
 
-/// Both ends of a new terminal.
+/// Both ends of a new pseudoterminal.
 #[derive(Debug)]
-pub(crate) struct Terminal {
-    /// For this process; does not block.
+pub(crate) struct PtyPair {
+    /// The master, for this process; O_NONBLOCK.
     pub(crate) ours: OwnedFd,
-    /// For the command.
+    /// The slave, for the command.
     pub(crate) theirs: OwnedFd,
 }
 
-impl Terminal {
-    /// Opens one of this size.
-    pub(crate) fn open(size: Size) -> io::Result<Self> {
+impl PtyPair {
+    /// Opens a pseudoterminal of this size.
+    pub(crate) fn open(size: WindowSize) -> io::Result<Self> {
         let terminal = open()?;
         set_size(&terminal.ours, size)?;
         Ok(terminal)
     }
 }
 
-/// Changes the size of a terminal, of which this is our end. The kernel tells the programs in its foreground.
-pub(crate) fn set_size(ours: &OwnedFd, size: Size) -> io::Result<()> {
+/// Sets the window size by `TIOCSWINSZ`; the kernel sends SIGWINCH to the foreground group.
+pub(crate) fn set_size(ours: &OwnedFd, size: WindowSize) -> io::Result<()> {
     let size = libc::winsize { ws_row: size.rows, ws_col: size.columns, ws_xpixel: 0, ws_ypixel: 0 };
     // SAFETY: the descriptor is open, and the structure is a local that lives across the call.
     let set = unsafe { libc::ioctl(ours.as_raw_fd(), libc::TIOCSWINSZ as _, &raw const size) };
     checked(set).map(|_| ())
 }
 
-/// The size of a terminal; none if it is not one, or has no size, as on a serial line.
-pub(crate) fn size(terminal: &impl AsFd) -> Option<Size> {
+/// Returns the window size; `None` if this is no terminal, or one without a size, such as a serial line.
+pub(crate) fn size(terminal: &impl AsFd) -> Option<WindowSize> {
     let mut size = libc::winsize { ws_row: 0, ws_col: 0, ws_xpixel: 0, ws_ypixel: 0 };
     let descriptor = terminal.as_fd().as_raw_fd();
     // SAFETY: the descriptor is open, and the structure is a local that lives across the call.
     checked(unsafe { libc::ioctl(descriptor, libc::TIOCGWINSZ as _, &raw mut size) }).ok()?;
-    Some(Size { rows: size.ws_row, columns: size.ws_col }).filter(|size| size.rows > 0 && size.columns > 0)
+    Some(WindowSize { rows: size.ws_row, columns: size.ws_col })
+        .filter(|size| size.rows > 0 && size.columns > 0)
 }
 
-/// Neither end is ever without the mark that keeps it from other children, and neither becomes our own terminal.
+/// Opens both ends with O_CLOEXEC from the start, so that no other child inherits them, and with O_NOCTTY.
 #[cfg(target_os = "linux")]
-fn open() -> io::Result<Terminal> {
+fn open() -> io::Result<PtyPair> {
     use std::{fs::File, os::unix::fs::OpenOptionsExt};
 
     let ours = File::options()
@@ -60,13 +61,13 @@ fn open() -> io::Result<Terminal> {
         checked(libc::ioctl(ours.as_raw_fd(), libc::TIOCSPTLCK as libc::Ioctl, &raw const unlocked))?;
         checked(libc::ioctl(ours.as_raw_fd(), libc::TIOCGPTPEER as libc::Ioctl, flags))?
     };
-    // SAFETY: the kernel has just made this descriptor for us, and nobody else knows of it.
+    // SAFETY: the kernel has just made this descriptor for us, and it has no other owner.
     let theirs = unsafe { OwnedFd::from_raw_fd(theirs) };
-    Ok(Terminal { ours: ours.into(), theirs })
+    Ok(PtyPair { ours: ours.into(), theirs })
 }
 
 #[cfg(not(target_os = "linux"))]
-fn open() -> io::Result<Terminal> {
+fn open() -> io::Result<PtyPair> {
     use std::ptr;
 
     let (mut ours, mut theirs): (c_int, c_int) = (-1, -1);
@@ -77,7 +78,7 @@ fn open() -> io::Result<Terminal> {
     checked(opened)?;
     // SAFETY: the system has just made these descriptors for us; the calls on them take numbers.
     unsafe {
-        let terminal = Terminal { ours: OwnedFd::from_raw_fd(ours), theirs: OwnedFd::from_raw_fd(theirs) };
+        let terminal = PtyPair { ours: OwnedFd::from_raw_fd(ours), theirs: OwnedFd::from_raw_fd(theirs) };
         checked(libc::fcntl(ours, libc::F_SETFL, libc::O_NONBLOCK))?;
         checked(libc::fcntl(ours, libc::F_SETFD, libc::FD_CLOEXEC))?;
         checked(libc::fcntl(theirs, libc::F_SETFD, libc::FD_CLOEXEC))?;
@@ -85,21 +86,22 @@ fn open() -> io::Result<Terminal> {
     }
 }
 
-/// The group of processes that a terminal, of which this is our end, now belongs to.
+/// Returns the foreground process group of a terminal.
 #[cfg(target_os = "linux")]
-pub(crate) fn foreground(ours: &OwnedFd) -> Option<u32> {
+pub(crate) fn foreground_group(ours: &OwnedFd) -> Option<u32> {
     // SAFETY: takes and gives numbers.
     let group = unsafe { libc::tcgetpgrp(ours.as_raw_fd()) };
     u32::try_from(group).ok().filter(|group| *group > 0)
 }
 
-/// The group of processes that this one is in.
+/// Returns the process group of this process.
 #[cfg(target_os = "linux")]
 pub(crate) fn own_group() -> u32 {
     // SAFETY: takes nothing and gives a number.
     unsafe { libc::getpgrp() }.cast_unsigned()
 }
 
+/// Turns -1 into the last OS error.
 fn checked(result: c_int) -> io::Result<c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }

@@ -21,7 +21,7 @@ use crate::{
     enclosure::{Enclosed, Ladder, Site},
     links,
     program::Program,
-    sys::{Starters, Stdio},
+    sys::{ChildStdio, Zygotes},
     temporary::Temporary,
 };
 
@@ -69,7 +69,7 @@ pub(crate) struct GitEnvironment {
 pub(crate) struct SandboxedGit<'a> {
     pub(crate) environment: &'a GitEnvironment,
     pub(crate) writable: Vec<PathBuf>,
-    pub(crate) starters: &'a mut Starters,
+    pub(crate) zygotes: &'a mut Zygotes,
 }
 
 impl GitProgram for SandboxedGit<'_> {
@@ -172,17 +172,17 @@ impl SandboxedGit<'_> {
         let (reader, writer) = io::pipe().map_err(failed)?;
         let null = File::options().write(true).open("/dev/null").map_err(failed)?;
         let input = File::open(input).map_err(failed)?;
-        let stdio = Stdio { input: input.into(), output: writer.into(), error: null.into() };
-        let started = site.start(&program, stdio, self.starters);
+        let stdio = ChildStdio { input: input.into(), output: writer.into(), error: null.into() };
+        let started = site.start(&program, stdio, self.zygotes);
         let Enclosed { started, .. } =
             started.map_err(|error| format!("git cannot be started: {error:?}"))?;
         let output = read_within(reader, TIME_LIMIT);
         if output.is_err() {
             started.kill();
         }
-        let collected = started.pid.collect(0).map_err(failed)?;
-        started.hear_out();
-        let exit = started.words().exit.or(collected).ok_or("git did not end")?;
+        let collected = started.pid.reap(0).map_err(failed)?;
+        started.read_exit_report();
+        let exit = started.exit_report().exit.or(collected).ok_or("git did not end")?;
         Ok((exit, output.map_err(failed)?))
     }
 }

@@ -1,20 +1,20 @@
-//! Why a child did not come to run its program: what it sends, and what that means.
+//! The reasons why a child did not execute its program, and the message in which it reports them.
 
 use std::{ffi::c_int, io, os::fd::RawFd};
 
 #[cfg(target_os = "linux")]
-use super::hold::Part;
+use super::restrictions::RestrictionStep;
 #[cfg(target_os = "linux")]
 use crate::blueprint::Step;
 
-/// Why a child did not come to run its program.
+/// The reason why a child did not execute its program.
 #[derive(Debug)]
 pub(crate) enum StartError {
-    /// It could not go to its working directory.
+    /// `chdir` to the working directory failed.
     Directory(io::Error),
-    /// It could not be confined, in this step.
+    /// This step of confining it failed.
     Confine(String, io::Error),
-    /// It cannot be confined here as it is to be, for this reason.
+    /// This machine cannot confine it as required, for this reason.
     Impossible(String),
     /// Anything else.
     Program(io::Error),
@@ -26,20 +26,20 @@ impl From<io::Error> for StartError {
     }
 }
 
-/// What went wrong in the child, as it is sent to the parent.
+/// A failed step in the child, as it is reported to the parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Failure {
+pub(super) struct StartFailure {
     kind: u8,
     detail: u16,
     pub(super) errno: c_int,
 }
 
-impl Failure {
+impl StartFailure {
     pub(super) const PROGRAM: u8 = 0;
     pub(super) const DIRECTORY: u8 = 1;
-    const HOLD: u8 = 2;
+    const RESTRICTION: u8 = 2;
     const MOUNT: u8 = 3;
-    const USER: u8 = 4;
+    const USER_NAMESPACE: u8 = 4;
     const LOOPBACK: u8 = 5;
 
     pub(super) fn program(errno: c_int) -> Self {
@@ -50,7 +50,7 @@ impl Failure {
         Self { kind, detail: 0, errno: io::Error::last_os_error().raw_os_error().unwrap_or(0) }
     }
 
-    /// What is said when nothing went wrong.
+    /// The report of a command that was executed.
     #[cfg(target_os = "linux")]
     pub(super) const NONE: [u8; 8] = [0; 8];
 
@@ -66,7 +66,7 @@ impl Failure {
         Self { kind, detail: u16::from_ne_bytes([low, high]), errno: c_int::from_ne_bytes(errno) }
     }
 
-    /// Sends it and ends the child.
+    /// Reports the failure and ends the child.
     pub(super) fn send(self, report: RawFd) -> ! {
         let message = self.write();
         // SAFETY: the message is a local that lives across the call.
@@ -87,32 +87,32 @@ impl Failure {
 }
 
 #[cfg(target_os = "linux")]
-impl Failure {
-    pub(super) fn hold((part, errno): (Part, c_int)) -> Self {
-        Self { kind: Self::HOLD, detail: part as u16, errno }
+impl StartFailure {
+    pub(super) fn restriction((step, errno): (RestrictionStep, c_int)) -> Self {
+        Self { kind: Self::RESTRICTION, detail: step as u16, errno }
     }
 
     pub(super) fn mount(step: usize, errno: c_int) -> Self {
         Self { kind: Self::MOUNT, detail: u16::try_from(step).unwrap_or(u16::MAX), errno }
     }
 
-    pub(super) fn user(errno: c_int) -> Self {
-        Self { kind: Self::USER, detail: 0, errno }
+    pub(super) fn user_namespace(errno: c_int) -> Self {
+        Self { kind: Self::USER_NAMESPACE, detail: 0, errno }
     }
 
     pub(super) fn loopback(errno: c_int) -> Self {
         Self { kind: Self::LOOPBACK, detail: 0, errno }
     }
 
-    /// What could not be done, if it belongs to confining.
+    /// Describes the failed step, if it belongs to confining.
     fn step(self, steps: &[Step]) -> Option<String> {
         match self.kind {
-            Self::HOLD => Some(Part::describe(self.detail).to_owned()),
+            Self::RESTRICTION => Some(RestrictionStep::describe(self.detail).to_owned()),
             Self::MOUNT => Some(
                 steps.get(usize::from(self.detail)).map_or_else(|| "mounting".to_owned(), Step::describe),
             ),
-            Self::USER => Some("becoming the same user in a user namespace".to_owned()),
-            Self::LOOPBACK => Some("switching the loopback network on".to_owned()),
+            Self::USER_NAMESPACE => Some("writing the uid map of a user namespace".to_owned()),
+            Self::LOOPBACK => Some("bringing the loopback interface up".to_owned()),
             _ => None,
         }
     }

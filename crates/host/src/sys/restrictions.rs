@@ -1,4 +1,6 @@
-//! What a child does to itself before it becomes the command: limits, privileges, Landlock, the filter.
+//! The restrictions that a child puts on itself before `execve`: cgroup, rlimits, capabilities, Landlock, seccomp.
+//!
+//! Runs between fork and exec: no allocation, no locks.
 
 use std::{
     ffi::{CStr, c_int, c_ulong},
@@ -24,100 +26,100 @@ use crate::{
     seccomp::{Instruction, Sockets},
 };
 
-/// What the child is to be held to. The parent keeps what the slices point to.
+/// The restrictions of a child. The parent keeps what the slices point to.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Hold<'a> {
-    /// What a process goes into its cgroup by, if it has one.
+pub(crate) struct ChildRestrictions<'a> {
+    /// An open `cgroup.procs`, if the child is to enter a cgroup.
     pub(crate) cgroup: Option<RawFd>,
+    /// `RLIMIT_*` and its value.
     pub(crate) rlimits: &'a [(u32, u64)],
-    pub(crate) files: Files<'a>,
-    pub(crate) filter: Filter<'a>,
-    pub(crate) canary: Canary<'a>,
+    pub(crate) files: LandlockRules<'a>,
+    pub(crate) filter: SeccompFilter<'a>,
+    pub(crate) canary: EscapeTest<'a>,
 }
 
-/// What the child tries when it is held, and must fail at: then the walls really stand.
+/// Two operations that the restricted child tries and must fail at; else it is not executed.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Canary<'a> {
-    /// A file the user could make and a held command must not.
+pub(crate) struct EscapeTest<'a> {
+    /// A file that the user could create and a restricted command must not.
     pub(crate) file: Option<&'a CStr>,
-    /// How the network must be out of reach.
-    pub(crate) network: Reach,
+    pub(crate) network: NetworkTest,
 }
 
-/// How far a held command must not come.
+/// The test that the network is out of reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reach {
-    /// It may use the network.
+pub(crate) enum NetworkTest {
+    /// None: the network was granted.
     Granted,
-    /// It can make no internet socket.
+    /// An `AF_INET` socket cannot be made.
     NoSocket,
-    /// It is in a network of its own: not in the one with this number.
+    /// The network namespace is not the one with this inode number.
     NotIn(u64),
 }
 
-/// How Landlock's rules come about.
+/// The Landlock ruleset of a child.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Files<'a> {
-    /// Here, because some of the places are made here, too.
+pub(crate) enum LandlockRules<'a> {
+    /// Made in the child, because some of the paths are mounted there.
     Made(HandledAccess, &'a [Writable<&'a CStr>]),
-    /// Beforehand.
+    /// Made by the parent.
     Given(RawFd),
-    /// Not at all: this kernel has no Landlock, and mounts hold the files.
+    /// None: this kernel has no Landlock, and read-only mounts protect the files.
     Mounts,
 }
 
-/// How the command comes by its filter.
+/// The seccomp filter of a child.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Filter<'a> {
-    /// It gets one of its own, with a listener.
+pub(crate) enum SeccompFilter<'a> {
+    /// Installed in the child, with a listener.
     Own(&'a [Instruction]),
-    /// From the starter for these sockets, who is under it with all its children.
+    /// Inherited from the zygote for these sockets.
     Inherited(Sockets),
 }
 
-/// What could not be done.
+/// A step of [`apply`], for the error if it fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Part {
-    Limits = 0,
+pub(crate) enum RestrictionStep {
+    Rlimits = 0,
     Privileges = 1,
     Landlock = 2,
-    Filter = 3,
-    CanaryWrote = 4,
-    CanaryReached = 5,
+    Seccomp = 3,
+    FileTest = 4,
+    NetworkTest = 5,
     Cgroup = 6,
 }
 
-impl Hold<'_> {
-    /// The same where starters see it.
-    pub(super) fn placed<'a>(&self, arena: &'a Arena) -> io::Result<Hold<'a>> {
+impl ChildRestrictions<'_> {
+    /// Copies the restrictions to the arena, where the zygote sees them.
+    pub(super) fn copy_to<'a>(&self, arena: &'a Arena) -> io::Result<ChildRestrictions<'a>> {
         let files = match self.files {
-            Files::Mounts => Files::Mounts,
-            Files::Given(set) => Files::Given(set),
-            Files::Made(handled, places) => {
+            LandlockRules::Mounts => LandlockRules::Mounts,
+            LandlockRules::Given(set) => LandlockRules::Given(set),
+            LandlockRules::Made(handled, places) => {
                 let moved = places.iter().map(|place| {
                     arena.text(place.path).map(|path| Writable { path, is_directory: place.is_directory })
                 });
-                Files::Made(handled, arena.try_list(moved)?)
+                LandlockRules::Made(handled, arena.try_list(moved)?)
             }
         };
         let filter = match self.filter {
-            Filter::Own(filter) => Filter::Own(arena.list(filter.iter().copied())?),
-            Filter::Inherited(sockets) => Filter::Inherited(sockets),
+            SeccompFilter::Own(filter) => SeccompFilter::Own(arena.list(filter.iter().copied())?),
+            SeccompFilter::Inherited(sockets) => SeccompFilter::Inherited(sockets),
         };
         let file = self.canary.file.map(|file| arena.text(file)).transpose()?;
-        Ok(Hold {
+        Ok(ChildRestrictions {
             cgroup: self.cgroup,
             rlimits: arena.list(self.rlimits.iter().copied())?,
             files,
             filter,
-            canary: Canary { file, network: self.canary.network },
+            canary: EscapeTest { file, network: self.canary.network },
         })
     }
 }
 
-impl Part {
-    /// A part by its number, in words.
+impl RestrictionStep {
+    /// Describes a step by its number, for an error message.
     pub(super) fn describe(number: u16) -> &'static str {
         match number {
             0 => "setting limits",
@@ -131,65 +133,67 @@ impl Part {
     }
 }
 
-/// Applies everything; gives the listener of the filter, or -1.
-pub(super) fn apply(hold: &Hold<'_>) -> Result<RawFd, (Part, c_int)> {
-    hold.cgroup.map_or(Ok(()), enter).map_err(|errno| (Part::Cgroup, errno))?;
-    limit(hold.rlimits).map_err(|errno| (Part::Limits, errno))?;
-    give_up_privileges().map_err(|errno| (Part::Privileges, errno))?;
-    restrict_files(hold.files).map_err(|errno| (Part::Landlock, errno))?;
-    let listener = match hold.filter {
-        Filter::Own(instructions) => set_filter(instructions, SECCOMP_FILTER_FLAG_NEW_LISTENER)
-            .map_err(|errno| (Part::Filter, errno))?,
-        Filter::Inherited(_) => -1,
+/// Applies all restrictions. Returns the listener of the seccomp filter, or -1.
+pub(super) fn apply(restrictions: &ChildRestrictions<'_>) -> Result<RawFd, (RestrictionStep, c_int)> {
+    restrictions.cgroup.map_or(Ok(()), enter_cgroup).map_err(|errno| (RestrictionStep::Cgroup, errno))?;
+    set_rlimits(restrictions.rlimits).map_err(|errno| (RestrictionStep::Rlimits, errno))?;
+    drop_privileges().map_err(|errno| (RestrictionStep::Privileges, errno))?;
+    enforce_landlock(restrictions.files).map_err(|errno| (RestrictionStep::Landlock, errno))?;
+    let listener = match restrictions.filter {
+        SeccompFilter::Own(instructions) => set_filter(instructions, SECCOMP_FILTER_FLAG_NEW_LISTENER)
+            .map_err(|errno| (RestrictionStep::Seccomp, errno))?,
+        SeccompFilter::Inherited(_) => -1,
     };
-    try_the_walls(hold.canary)?;
+    test_escape(restrictions.canary)?;
     Ok(listener)
 }
 
-/// Trusts no layer above: does what must not work, and takes it as a failure if it does.
-fn try_the_walls(canary: Canary<'_>) -> Result<(), (Part, c_int)> {
-    if let Some(file) = canary.file {
-        // SAFETY: a C string; the descriptor, if there is one, is of no use to anybody.
+/// Tries what must fail, and fails if it succeeds: a check that trusts none of the layers above.
+fn test_escape(test: EscapeTest<'_>) -> Result<(), (RestrictionStep, c_int)> {
+    if let Some(file) = test.file {
+        // SAFETY: a C string; the descriptor, if there is one, closes when this process ends with the error.
         unsafe {
             let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
             if libc::open(file.as_ptr(), flags, 0o600) >= 0 {
                 libc::unlink(file.as_ptr());
-                return Err((Part::CanaryWrote, libc::EPERM));
+                return Err((RestrictionStep::FileTest, libc::EPERM));
             }
         }
     }
     // SAFETY: numbers, a constant C string, and a local that lives across the call.
     let reached = unsafe {
-        match canary.network {
-            Reach::Granted => false,
-            Reach::NoSocket => libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0) >= 0,
-            Reach::NotIn(network) => {
-                let mut found: libc::stat = std::mem::zeroed();
+        match test.network {
+            NetworkTest::Granted => false,
+            NetworkTest::NoSocket => {
+                libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0) >= 0
+            }
+            NetworkTest::NotIn(network) => {
+                let mut found: libc::stat = mem::zeroed();
                 libc::stat(c"/proc/self/ns/net".as_ptr(), &raw mut found) < 0 || found.st_ino == network
             }
         }
     };
-    if reached { Err((Part::CanaryReached, libc::EPERM)) } else { Ok(()) }
+    if reached { Err((RestrictionStep::NetworkTest, libc::EPERM)) } else { Ok(()) }
 }
 
-/// Goes into a cgroup: everyone this process starts will be there, too.
-fn enter(cgroup: RawFd) -> Result<(), c_int> {
+/// Moves this process, and so all its children, into a cgroup.
+fn enter_cgroup(cgroup: RawFd) -> Result<(), c_int> {
     // SAFETY: a constant byte.
     if unsafe { libc::write(cgroup, c"0".as_ptr().cast(), 1) } == 1 { Ok(()) } else { Err(last_errno()) }
 }
 
-fn limit(limits: &[(u32, u64)]) -> Result<(), c_int> {
-    for (what, most) in limits {
+fn set_rlimits(limits: &[(u32, u64)]) -> Result<(), c_int> {
+    for (resource, limit) in limits {
         // SAFETY: all zeros is a valid value; both structures are locals that live across the calls.
         let set = unsafe {
-            let mut limit: libc::rlimit = std::mem::zeroed();
-            libc::getrlimit(*what, &raw mut limit);
-            let most = (*most).min(limit.rlim_max);
-            // At the first of the two a process gets a signal that says what for; at the second it is killed.
-            let last =
-                if *what == libc::RLIMIT_CPU { most.saturating_add(1).min(limit.rlim_max) } else { most };
-            let limit = libc::rlimit { rlim_cur: most, rlim_max: last };
-            libc::setrlimit(*what, &raw const limit)
+            let mut current: libc::rlimit = mem::zeroed();
+            libc::getrlimit(*resource, &raw mut current);
+            let soft = (*limit).min(current.rlim_max);
+            // At the soft limit of CPU time a process gets SIGXCPU, which says why; at the hard limit SIGKILL.
+            let is_cpu = *resource == libc::RLIMIT_CPU;
+            let hard = if is_cpu { soft.saturating_add(1).min(current.rlim_max) } else { soft };
+            let limit = libc::rlimit { rlim_cur: soft, rlim_max: hard };
+            libc::setrlimit(*resource, &raw const limit)
         };
         if set < 0 {
             return Err(last_errno());
@@ -207,31 +211,34 @@ const NO_CAPABILITIES: [__user_cap_data_struct; _LINUX_CAPABILITY_U32S_3 as usiz
     [__user_cap_data_struct { effective: 0, permitted: 0, inheritable: 0 };
         _LINUX_CAPABILITY_U32S_3 as usize];
 
-/// Gives up what no child is to get by becoming another program. Those who have no right to have nothing to lose.
-pub(super) fn bound_privileges() {
+/// Drops the capability bounding set, so that no child gains a capability by `execve`. Without CAP_SETPCAP this does nothing:
+/// then there is nothing to lose, and [`drop_privileges`] checks the result.
+pub(super) fn drop_bounding_set() {
+    /// Capability sets have 64 bits.
     const LAST_CAPABILITY: c_ulong = 63;
-    // The first that fails does not exist, or there is no right to; what counts is checked in the child.
+    // The first that fails does not exist in this kernel, or CAP_SETPCAP is missing.
     // SAFETY: takes numbers only.
     (0..=LAST_CAPABILITY)
         .all(|capability| unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) == 0 });
 }
 
-/// Leaves the user's keys behind, for an empty ring that only the children of this process share.
-pub(super) fn leave_keys() {
-    // Without keyrings in the kernel there is nothing to leave behind.
+/// Replaces the user's session keyring by an empty one for this process and its children.
+pub(super) fn join_new_keyring() {
+    // A kernel without keyrings has nothing to hide.
     // SAFETY: a number and a null pointer.
     unsafe { libc::syscall(libc::SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, ptr::null::<u8>()) };
 }
 
-/// No capability, no way to one, and no core dump that tells more than the command knows.
-fn give_up_privileges() -> Result<(), c_int> {
+/// Drops all capabilities and every way to regain one, and checks that.
+fn drop_privileges() -> Result<(), c_int> {
     /// Root gets no capability by `exec` or by a change of user, and cannot change that.
     const SECBITS: c_int =
         SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP | SECBIT_NO_SETUID_FIXUP_LOCKED;
     // SAFETY: numbers, null pointers, and locals that live across the calls.
     unsafe {
-        let powerful = libc::geteuid() == 0 || has_capabilities();
-        if powerful && libc::prctl(libc::PR_SET_SECUREBITS, SECBITS, 0, 0, 0) < 0 && libc::geteuid() == 0 {
+        let secbits = c_ulong::from(SECBITS.cast_unsigned());
+        let privileged = libc::geteuid() == 0 || has_capabilities();
+        if privileged && libc::prctl(libc::PR_SET_SECUREBITS, secbits, 0, 0, 0) < 0 && libc::geteuid() == 0 {
             return Err(last_errno());
         }
         libc::prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
@@ -246,7 +253,7 @@ fn give_up_privileges() -> Result<(), c_int> {
     if has_capabilities() { Err(libc::EPERM) } else { Ok(()) }
 }
 
-/// Whether this thread may do anything an ordinary user may not.
+/// Returns whether this thread has any capability; an error counts as yes.
 fn has_capabilities() -> bool {
     let mut header = CAP_HEADER;
     let mut sets = NO_CAPABILITIES;
@@ -256,11 +263,11 @@ fn has_capabilities() -> bool {
     got < 0 || sets.iter().any(|set| set.effective | set.permitted | set.inheritable != 0)
 }
 
-fn restrict_files(files: Files<'_>) -> Result<(), c_int> {
+fn enforce_landlock(files: LandlockRules<'_>) -> Result<(), c_int> {
     match files {
-        Files::Mounts => Ok(()),
-        Files::Given(set) => landlock::restrict_self(set),
-        Files::Made(handled, places) => {
+        LandlockRules::Mounts => Ok(()),
+        LandlockRules::Given(set) => landlock::restrict_self(set),
+        LandlockRules::Made(handled, places) => {
             let set = landlock::create_ruleset(handled)?;
             for place in places {
                 landlock::allow_writing(set, handled, *place)?;
@@ -284,7 +291,7 @@ fn set_filter(instructions: &[Instruction], flags: c_ulong) -> Result<RawFd, c_i
     }
 }
 
-/// Puts this process and all its children under a filter.
+/// Puts this process and all its children under a seccomp filter without a listener.
 pub(super) fn filter_all(instructions: &[Instruction]) -> Result<(), c_int> {
     // SAFETY: takes numbers only.
     if unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) } < 0 {

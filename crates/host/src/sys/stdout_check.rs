@@ -1,7 +1,7 @@
-//! Whether stdout was closed when the program began.
+//! Checks whether stdout was closed when the program was started.
 //!
-//! Before `main`, Rust puts `/dev/null` in the place of a standard descriptor that is closed, and everything written there
-//! seems to arrive. Whoever wants to know must look earlier.
+//! Before `main`, Rust opens `/dev/null` in the place of a standard descriptor that is closed, and everything written there seems
+//! to arrive. So the check runs earlier, from `.init_array`.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,15 +12,15 @@ static CLOSED: AtomicBool = AtomicBool::new(false);
 #[used]
 #[cfg_attr(target_os = "macos", unsafe(link_section = "__DATA,__mod_init_func"))]
 #[cfg_attr(not(target_os = "macos"), unsafe(link_section = ".init_array"))]
-static LOOK: extern "C" fn() = look;
+static CHECK: extern "C" fn() = check;
 
-extern "C" fn look() {
+extern "C" fn check() {
     // SAFETY: asks for the flags of a descriptor by its number; there is no pointer, and any number may be asked about.
     let flags = unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFD) };
     CLOSED.store(flags == -1, Ordering::Relaxed);
 }
 
-/// Whether nothing that is written to stdout can arrive, because the program was started without one.
+/// Returns whether the program was started without stdout, so that nothing written there arrives.
 pub fn stdout_was_closed() -> bool {
     CLOSED.load(Ordering::Relaxed)
 }

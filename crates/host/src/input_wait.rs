@@ -1,8 +1,8 @@
-//! Whether programs wait for someone to type, from what the kernel says about their threads.
+//! Detects programs that wait for input on a terminal, from `/proc/PID/task/TID/syscall`.
 //!
-//! Those on a terminal do if one thread of the terminal's foreground group is in a system call that only input on that terminal can
-//! end, and no thread of the group is at work. Whatever cannot be read counts as not known. Programs that also wait for
-//! a timer or for other files (a server that takes commands, most event loops) are not said to wait.
+//! The foreground group of a terminal waits if one of its threads is in a system call that only input on that terminal can end, and no
+//! thread of the group runs. If something cannot be read, the group does not count as waiting. Programs that also wait for a timer or
+//! other files (a server that takes commands, most event loops) do not count as waiting.
 
 use std::{
     fs::{self, File},
@@ -14,59 +14,61 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::sys::terminal::{foreground, own_group};
+use crate::sys::terminal::{foreground_group, own_group};
 
-/// `/dev/tty`, which is the terminal of whoever opens it.
-const OWN_TERMINAL: u64 = libc::makedev(5, 0);
+/// `/dev/tty`, the controlling terminal of the process that opens it.
+const DEV_TTY: u64 = libc::makedev(5, 0);
 
-/// More descriptors than this are not waited for by anyone who only waits for input.
-const MOST_WATCHED: u64 = 16;
+/// A program that polls more descriptors than this waits for more than input.
+const MAX_POLLED: u64 = 16;
 
-/// Looks at what happens on a terminal.
+/// Watches one terminal.
 #[derive(Debug)]
-pub(crate) struct Watcher {
+pub(crate) struct InputWatcher {
     ours: OwnedFd,
-    /// The file system and the device that are the command's end.
+    /// `st_dev` and `st_rdev` of the command's end.
     theirs: (u64, u64),
 }
 
-impl Watcher {
+impl InputWatcher {
     pub(crate) fn new(ours: &OwnedFd, theirs: &OwnedFd) -> io::Result<Self> {
         let found = File::from(theirs.try_clone()?).metadata()?;
         Ok(Self { ours: ours.try_clone()?, theirs: (found.dev(), found.rdev()) })
     }
 
-    /// Whether everyone in the foreground stands still, and someone until input comes.
-    pub(crate) fn sees_waiting(&self) -> bool {
-        self.look().unwrap_or(false)
+    /// Returns whether no thread of the foreground group runs, and one waits for input.
+    pub(crate) fn foreground_waits_for_input(&self) -> bool {
+        self.check_foreground().unwrap_or(false)
     }
 
-    /// Whether another group than ours is in the foreground of the terminal. Nothing if it is not our own terminal.
-    pub(crate) fn is_behind(&self) -> Option<bool> {
-        foreground(&self.ours).map(|group| group != own_group())
+    /// Returns whether another group than ours is in the foreground of the terminal; `None` if it is not our controlling terminal.
+    pub(crate) fn is_in_background(&self) -> Option<bool> {
+        foreground_group(&self.ours).map(|group| group != own_group())
     }
 
-    /// Whether one of some processes is in a system call that only input on this terminal can end.
-    pub(crate) fn sees_any_wait(&self, processes: &[u32]) -> bool {
+    /// Returns whether one of these processes is in a system call that only input on this terminal can end.
+    pub(crate) fn any_waits_for_input(&self, processes: &[u32]) -> bool {
         processes.iter().map(|pid| Path::new("/proc").join(pid.to_string())).any(|process| {
             let threads = fs::read_dir(process.join("task")).into_iter().flatten().flatten();
             let calls = threads.filter_map(|thread| fs::read_to_string(thread.path().join("syscall")).ok());
-            calls.filter_map(|text| Call::read(&text)).any(|call| self.is_wait(&call, &process))
+            calls
+                .filter_map(|text| SyscallState::parse(&text))
+                .any(|call| self.is_input_wait(&call, &process))
         })
     }
 
-    fn look(&self) -> Option<bool> {
-        let group = foreground(&self.ours)?;
+    fn check_foreground(&self) -> Option<bool> {
+        let group = foreground_group(&self.ours)?;
         let mut waits = false;
         for entry in fs::read_dir("/proc").ok()?.flatten() {
             let path = entry.path();
-            if !is_number(&path) || !is_in(&path, group) {
+            if !is_pid(&path) || !is_in(&path, group) {
                 continue;
             }
             for thread in fs::read_dir(path.join("task")).ok()?.flatten() {
                 let text = fs::read_to_string(thread.path().join("syscall")).ok()?;
-                match Call::read(&text) {
-                    Some(call) => waits |= self.is_wait(&call, &path),
+                match SyscallState::parse(&text) {
+                    Some(call) => waits |= self.is_input_wait(&call, &path),
                     // It runs, or is in no system call.
                     None => return Some(false),
                 }
@@ -75,8 +77,8 @@ impl Watcher {
         Some(waits)
     }
 
-    /// Whether nothing but input on this terminal ends the call.
-    fn is_wait(&self, call: &Call, process: &Path) -> bool {
+    /// Returns whether only input on this terminal can end the call.
+    fn is_input_wait(&self, call: &SyscallState, process: &Path) -> bool {
         let [first, second, third, _, fifth] = call.arguments;
         let only = |descriptors: Option<Vec<u64>>| {
             descriptors.is_some_and(|all| {
@@ -99,15 +101,15 @@ impl Watcher {
 
     fn is_this_terminal(&self, process: &Path, descriptor: u64) -> bool {
         let found = fs::metadata(process.join("fd").join(descriptor.to_string()));
-        found.is_ok_and(|found| found.rdev() == OWN_TERMINAL || (found.dev(), found.rdev()) == self.theirs)
+        found.is_ok_and(|found| found.rdev() == DEV_TTY || (found.dev(), found.rdev()) == self.theirs)
     }
 }
 
-fn is_number(path: &Path) -> bool {
+fn is_pid(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.as_encoded_bytes().iter().all(u8::is_ascii_digit))
 }
 
-/// Whether a process belongs to a group and has not ended.
+/// Returns whether a process belongs to a group and has not ended.
 fn is_in(process: &Path, group: u32) -> bool {
     let stat = fs::read_to_string(process.join("stat")).unwrap_or_default();
     // The name, in brackets, may hold anything.
@@ -116,16 +118,16 @@ fn is_in(process: &Path, group: u32) -> bool {
     fields.nth(1).is_some_and(|field| field == group.to_string()) && !matches!(state, Some("Z" | "X"))
 }
 
-/// A system call a thread is in.
+/// The system call that a thread is in.
 #[derive(Debug, PartialEq, Eq)]
-struct Call {
+struct SyscallState {
     number: i64,
     arguments: [u64; 5],
 }
 
-impl Call {
-    /// From the kernel's words: a number and arguments; none for a thread that runs.
-    fn read(text: &str) -> Option<Self> {
+impl SyscallState {
+    /// Parses `/proc/PID/task/TID/syscall`: a number and arguments; `None` for a thread that runs.
+    fn parse(text: &str) -> Option<Self> {
         let mut words = text.split_whitespace();
         let number = words.next()?.parse().ok().filter(|number| *number >= 0)?;
         let mut arguments = [0; 5];
@@ -136,29 +138,30 @@ impl Call {
     }
 }
 
-/// The descriptors in a set of those below `count` that are waited for to become readable.
+/// Returns the descriptors in the read set of a `select`.
 fn selected(process: &Path, count: u64, set: u64) -> Option<Vec<u64>> {
     let mut bits = [0; 128];
     let length = usize::try_from(count.div_ceil(8)).ok().filter(|length| *length <= bits.len())?;
-    memory(process, set, &mut bits[..length])?;
+    read_memory(process, set, &mut bits[..length])?;
     let is_set = |at: &u64| bits[usize::try_from(at / 8).unwrap_or(0)] & (1 << (at % 8)) != 0;
     Some((0..count).filter(is_set).collect())
 }
 
-/// The descriptors of a list of `count`.
+/// Returns the descriptors of a `poll`.
 fn polled(process: &Path, list: u64, count: u64) -> Option<Vec<u64>> {
-    /// A descriptor, what is waited for, what has happened.
+    /// The size of `struct pollfd`.
     const ENTRY_BYTES: u64 = 8;
-    (0..Some(count).filter(|count| *count <= MOST_WATCHED)?)
+    (0..Some(count).filter(|count| *count <= MAX_POLLED)?)
         .map(|at| {
             let mut number = [0; 4];
-            memory(process, list.checked_add(at * ENTRY_BYTES)?, &mut number)?;
+            read_memory(process, list.checked_add(at * ENTRY_BYTES)?, &mut number)?;
             Some(u64::from(u32::from_ne_bytes(number)))
         })
         .collect()
 }
 
-fn memory(process: &Path, address: u64, into: &mut [u8]) -> Option<()> {
+/// Reads memory of another process.
+fn read_memory(process: &Path, address: u64, into: &mut [u8]) -> Option<()> {
     let memory: PathBuf = process.join("mem");
     File::open(memory).and_then(|memory| memory.read_exact_at(into, address)).ok()
 }
@@ -171,9 +174,9 @@ mod tests {
     fn calls_are_read_as_the_kernel_writes_them() {
         let read = "0 0x3 0x7f00 0x400 0x22 0xffffffffffffffff 0x0 0x7ffe 0x7fb5\n";
         let arguments = [3, 0x7f00, 0x400, 0x22, u64::MAX];
-        assert_eq!(Call::read(read), Some(Call { number: 0, arguments }));
-        assert_eq!(Call::read("running\n"), None);
-        assert_eq!(Call::read("-1 0x7ffe 0x7fb5\n"), None);
-        assert_eq!(Call::read(""), None);
+        assert_eq!(SyscallState::parse(read), Some(SyscallState { number: 0, arguments }));
+        assert_eq!(SyscallState::parse("running\n"), None);
+        assert_eq!(SyscallState::parse("-1 0x7ffe 0x7fb5\n"), None);
+        assert_eq!(SyscallState::parse(""), None);
     }
 }

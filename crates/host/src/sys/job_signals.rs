@@ -1,11 +1,11 @@
-//! Signals as whoever started us and the kernel want them: ignored, and stopping at a terminal's wish, as by Ctrl-Z.
+//! Job-control signals: SIGTSTP and its like as the parent shell and the kernel expect them.
 
 use std::{ffi::c_int, mem, ptr};
 
 #[cfg(target_os = "linux")]
 use super::init::{each_process, number_in, parent_in};
 
-/// Whether whoever started us wants this signal to have no effect. Such a wish is to be left alone.
+/// Returns whether the parent has set this signal to SIG_IGN, as `nohup` does. That must be kept.
 pub fn is_ignored(signal: c_int) -> bool {
     // SAFETY: all zeros is a valid `sigaction` to be filled, and it lives across the call.
     unsafe {
@@ -14,8 +14,8 @@ pub fn is_ignored(signal: c_int) -> bool {
     }
 }
 
-/// Whether the kernel would stop us at a terminal's wish: if one of our group has a parent outside it, in the same
-/// session, who can continue it as a shell does.
+/// Returns whether our process group is not orphaned: one of its processes has a parent in the same session but another group,
+/// such as a shell, which can continue it. The kernel does not stop an orphaned group.
 #[cfg(target_os = "linux")]
 pub(crate) fn can_be_continued() -> bool {
     // SAFETY: takes and gives numbers, -1 for a process that is gone.
@@ -26,7 +26,7 @@ pub(crate) fn can_be_continued() -> bool {
     each_process(|pid| {
         if libc::pid_t::try_from(pid).is_ok_and(|pid| group(pid) == group(0)) {
             let parent = number_in(pid, b"/stat", parent_in);
-            // Where it is out of sight the kernel says 0, which would be ourselves.
+            // A parent outside our PID namespace shows as 0, which `getpgid` takes for ourselves.
             let parent = libc::pid_t::try_from(parent).ok().filter(|parent| *parent > 0);
             found |= parent.is_some_and(|parent| group(parent) != group(0) && session(parent) == session(0));
         }
@@ -34,9 +34,9 @@ pub(crate) fn can_be_continued() -> bool {
     found
 }
 
-/// Does what this signal does without a handler, and returns when this process goes on. That is left to the kernel: it does
-/// not stop a process that nobody could continue, as one without a shell with job control.
-pub(crate) fn act_by_default(signal: c_int) {
+/// Raises a signal with its default action, and returns when this process continues. The kernel does not stop a process of an
+/// orphaned group.
+pub(crate) fn raise_default(signal: c_int) {
     // SAFETY: all zeros is a valid `sigaction`, whose handler is then SIG_DFL; both live across the calls. The signal is
     // for this thread alone, so it has come before the handler is put back.
     unsafe {

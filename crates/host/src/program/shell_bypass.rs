@@ -1,11 +1,11 @@
-//! Lines for a shell that are nothing but words: the shell would only become the program they name, after reading files and
-//! settings of its own. Starting that program at once takes half the time, and what runs is what was read.
+//! Recognises shell lines that are one simple command of plain words, such as `git status`. A shell would only `exec` that program,
+//! after 1.1 ms of starting itself (`docs/decisions/0034-lines-without-a-shell.md`).
 //!
-//! Only what is beyond doubt counts. Whatever else a line may be, the shell reads it.
+//! Everything else is left to the shell.
 
-/// What a shell does itself, or takes for grammar, instead of looking for a program: bash's and dash's.
+/// Builtins and reserved words of bash and dash.
 #[rustfmt::skip]
-const OWN: &[&str] = &[
+const SHELL_WORDS: &[&str] = &[
     ".", ":", "[", "alias", "bg", "bind", "break", "builtin", "caller", "case", "cd", "chdir", "command", "compgen", "complete",
     "compopt", "continue", "coproc", "declare", "dirs", "disown", "do", "done", "echo", "elif", "else", "enable", "esac", "eval",
     "exec", "exit", "export", "false", "fc", "fg", "fi", "for", "function", "getopts", "hash", "help", "history", "if", "in",
@@ -14,27 +14,28 @@ const OWN: &[&str] = &[
     "typeset", "ulimit", "umask", "unalias", "unset", "until", "wait", "while",
 ];
 
-/// Variables that make a shell do more than read its line.
-const TELLING: &[&str] = &["BASH_ENV", "BASHOPTS", "SHELLOPTS", "POSIXLY_CORRECT"];
+/// Variables that make a shell do more than run its line.
+const SHELL_VARIABLES: &[&str] = &["BASH_ENV", "BASHOPTS", "SHELLOPTS", "POSIXLY_CORRECT"];
 
-/// The words of such a line; none if a shell has to read it.
-pub(super) fn words(argv: &[String]) -> Option<Vec<String>> {
+/// Returns the words of a simple command; `None` if a shell has to read the line.
+pub(super) fn simple_words(argv: &[String]) -> Option<Vec<String>> {
     let [shell, flag, line] = argv else { return None };
     let name = shell.rsplit('/').next().unwrap_or_default();
     if !matches!(name, "bash" | "sh" | "dash") || flag != "-c" {
         return None;
     }
-    let words = split(line.trim_matches([' ', '\t', '\n']))?;
+    let words = split_words(line.trim_matches([' ', '\t', '\n']))?;
     let program = words.first().filter(|program| !program.is_empty() && !program.contains('='))?;
-    (!OWN.contains(&program.as_str())).then_some(words)
+    (!SHELL_WORDS.contains(&program.as_str())).then_some(words)
 }
 
-/// Whether a variable makes a shell do more.
-pub(super) fn tells_shells(name: &str) -> bool {
-    TELLING.contains(&name) || name.starts_with("BASH_FUNC_")
+/// Returns whether a variable makes a shell do more than run its line.
+pub(super) fn changes_shell(name: &str) -> bool {
+    SHELL_VARIABLES.contains(&name) || name.starts_with("BASH_FUNC_")
 }
 
-fn split(line: &str) -> Option<Vec<String>> {
+/// Splits a line into words; `None` if it has anything but words.
+fn split_words(line: &str) -> Option<Vec<String>> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:,@%+=".contains(c);
     let mut words: Vec<String> = Vec::new();
     let mut rest = line;
@@ -45,10 +46,10 @@ fn split(line: &str) -> Option<Vec<String>> {
                 (rest, goes_on) = (&rest[1..], false);
                 continue;
             }
-            // The rest is a remark.
+            // The rest is a comment.
             '#' if !goes_on && !rest.contains('\n') => break,
             '\'' => rest[1..].split_once('\'')?,
-            // Between double quotes these mean something.
+            // Expansions in double quotes are left to the shell.
             '"' => rest[1..].split_once('"').filter(|(inside, _)| !inside.contains(['$', '`', '\\', '!']))?,
             first if plain(first) => rest.split_at(rest.find(|c| !plain(c)).unwrap_or(rest.len())),
             _ => return None,
@@ -70,18 +71,18 @@ mod tests {
 
     use super::*;
 
-    fn of(line: &str) -> Option<Vec<String>> {
-        words(&["/bin/bash", "-c", line].map(str::to_owned))
+    fn words_of(line: &str) -> Option<Vec<String>> {
+        simple_words(&["/bin/bash", "-c", line].map(str::to_owned))
     }
 
     #[test]
-    fn words_and_nothing_else_need_no_shell() {
-        assert_eq!(of("git status").unwrap(), ["git", "status"]);
+    fn a_line_of_plain_words_needs_no_shell() {
+        assert_eq!(words_of("git status").unwrap(), ["git", "status"]);
         assert_eq!(
-            of(" rg  -n 'a b' --glob='*.rs' \"x y\"z ''\n").unwrap(),
+            words_of(" rg  -n 'a b' --glob='*.rs' \"x y\"z ''\n").unwrap(),
             ["rg", "-n", "a b", "--glob=*.rs", "x yz", ""]
         );
-        assert_eq!(of("ls a # 'it").unwrap(), ["ls", "a"]);
+        assert_eq!(words_of("ls a # 'it").unwrap(), ["ls", "a"]);
         for line in [
             "",
             " ",
@@ -114,7 +115,7 @@ mod tests {
             "ls \"a!\"",
             "[ a = b ]",
         ] {
-            assert_eq!(of(line), None, "{line}");
+            assert_eq!(words_of(line), None, "{line}");
         }
         for argv in [
             &["bash", "-lc", "ls"][..],
@@ -122,17 +123,17 @@ mod tests {
             &["bash", "-c", "ls", "x"],
             &["ls", "-c", "ls"],
         ] {
-            assert_eq!(words(&argv.iter().map(ToString::to_string).collect::<Vec<_>>()), None);
+            assert_eq!(simple_words(&argv.iter().map(ToString::to_string).collect::<Vec<_>>()), None);
         }
     }
 
     #[test]
-    fn what_a_shell_does_itself_is_left_to_it() {
+    fn builtins_and_reserved_words_are_left_to_the_shell() {
         let listed = Command::new("bash").args(["-c", "compgen -b -k"]).output().unwrap();
         let listed = String::from_utf8(listed.stdout).unwrap();
         assert!(listed.lines().count() > 50);
         for name in listed.lines() {
-            assert_eq!(of(name), None, "{name}");
+            assert_eq!(words_of(name), None, "{name}");
         }
     }
 
@@ -140,7 +141,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(300))]
         #[test]
         fn a_shell_finds_the_same_words(line in "[a-c]{1,2}([ \t]|'[^'\\x00]{0,3}'|\"[^\"\\x00]{0,3}\"|[a-c./:,@%+=~*?# {}\\[\\]!$&;-]){0,6}") {
-            if let Some(words) = of(&line) {
+            if let Some(words) = words_of(&line) {
                 let printed = Command::new("bash").args(["-c", &format!("printf '%s\\0' {line}")]).output().unwrap();
                 let expected: String = words.iter().map(|word| format!("{word}\0")).collect();
                 prop_assert_eq!(String::from_utf8(printed.stdout).unwrap(), expected);

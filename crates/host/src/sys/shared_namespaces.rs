@@ -1,0 +1,207 @@
+//! The namespaces that the commands of one machine share: user, network, UTS and cgroup. Made once, because a network
+//! namespace takes the kernel longer than all mounts together, and because a command must reach the server that another one
+//! runs on the loopback interface.
+//!
+//! No process lives there between two commands: descriptors keep the namespaces, and they go with the last descriptor,
+//! however this process ends. Mount, PID and IPC namespaces are new for each command.
+
+use std::{
+    ffi::{CStr, CString, c_int, c_void},
+    io, mem,
+    net::TcpListener,
+    os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
+    ptr,
+};
+
+use super::{
+    ChildPid, StartError, arena::Arena, landlock::last_errno, restrictions::RestrictionStep,
+    start_error::StartFailure, without_signals,
+};
+
+/// As `vfork`, with a shared descriptor table: we stand still until the child has ended.
+const VFORK_FLAGS: c_int = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_FILES | libc::SIGCHLD;
+
+/// The shared namespaces, each with its path. The user namespace is first: it gives the capabilities to enter the others.
+const NAMESPACES: [(&CStr, c_int); 4] = [
+    (c"/proc/self/ns/user", libc::CLONE_NEWUSER),
+    (c"/proc/self/ns/net", libc::CLONE_NEWNET),
+    (c"/proc/self/ns/uts", libc::CLONE_NEWUTS),
+    (c"/proc/self/ns/cgroup", libc::CLONE_NEWCGROUP),
+];
+
+/// `ifr_flags` is a short, the flags are ints.
+#[expect(clippy::cast_possible_truncation, reason = "IFF_UP and IFF_RUNNING are below 0x80")]
+const IFF_UP_RUNNING: libc::c_short = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+
+#[expect(clippy::cast_possible_truncation, reason = "address families are small")]
+const SIN_FAMILY: libc::sa_family_t = libc::AF_INET as libc::sa_family_t;
+
+#[expect(clippy::cast_possible_truncation, reason = "the structure has 16 bytes")]
+const SOCKADDR_IN_SIZE: libc::socklen_t = mem::size_of::<libc::sockaddr_in>() as libc::socklen_t;
+
+/// The shared namespaces, kept by their descriptors.
+#[derive(Debug)]
+pub(crate) struct SharedNamespaces([OwnedFd; NAMESPACES.len()]);
+
+impl SharedNamespaces {
+    /// Creates the namespaces, and tests that the host's loopback interface cannot be reached from inside.
+    pub(crate) fn new() -> Result<Self, StartError> {
+        let (uid_map, gid_map) = identity_maps()?;
+        // Without a loopback interface there is nothing to be reached.
+        let outside = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| {
+            let port = listener.local_addr()?.port();
+            Ok((listener, port))
+        });
+        let port = outside.as_ref().ok().map(|(_, port)| *port);
+        let mut setup = NamespaceSetup { uid_map, gid_map, port, fds: [-1; NAMESPACES.len()], failure: None };
+        let arena = Arena::new()?;
+        let stack = arena.stack()?;
+        let flags = NAMESPACES.iter().fold(VFORK_FLAGS, |flags, (_, kind)| flags | kind);
+        // SAFETY: the stack is an aligned allocation with no other user; it and `setup` live until `clone` returns, which
+        // CLONE_VFORK delays until the child has ended.
+        let pid = without_signals(|| unsafe { libc::clone(set_up, stack, flags, (&raw mut setup).cast()) });
+        if pid < 0 {
+            return Err(StartError::Confine("making namespaces".to_owned(), io::Error::last_os_error()));
+        }
+        ChildPid(pid).reap(0)?;
+        // SAFETY: what is not -1 the child has opened for us in our own table, and has no other owner.
+        let fds = setup.fds.map(|fd| (fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd) }));
+        match (setup.failure, fds) {
+            (None, [Some(user), Some(network), Some(uts), Some(cgroup)]) => {
+                Ok(Self([user, network, uts, cgroup]))
+            }
+            (failure, _) => Err(failure.unwrap_or(StartFailure::user_namespace(libc::EIO)).explain(&[])),
+        }
+    }
+
+    /// Returns the descriptors of the namespaces to enter.
+    pub(super) fn fds(&self, network: NetworkNamespace) -> NamespaceFds {
+        let mut fds = self.0.each_ref().map(OwnedFd::as_raw_fd);
+        if network == NetworkNamespace::Host {
+            fds[1] = -1;
+        }
+        NamespaceFds(fds)
+    }
+}
+
+/// The network namespace of a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NetworkNamespace {
+    /// The one that the commands of this machine share.
+    Own,
+    /// The one of this process.
+    Host,
+}
+
+/// The descriptors of the namespaces to enter; -1 for one that is not entered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct NamespaceFds([RawFd; NAMESPACES.len()]);
+
+impl NamespaceFds {
+    /// Returns the network namespace that is entered.
+    pub(super) fn network(self) -> NetworkNamespace {
+        if self.0[1] < 0 { NetworkNamespace::Host } else { NetworkNamespace::Own }
+    }
+
+    /// Enters the namespaces by `setns`. A process with several threads cannot enter a user namespace.
+    pub(super) fn enter(self) -> Result<(), c_int> {
+        for (fd, (_, kind)) in self.0.into_iter().zip(NAMESPACES) {
+            // SAFETY: takes numbers only.
+            if fd >= 0 && unsafe { libc::setns(fd, kind) } < 0 {
+                return Err(last_errno());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The work of the child that creates the namespaces.
+struct NamespaceSetup {
+    uid_map: CString,
+    gid_map: CString,
+    port: Option<u16>,
+    fds: [RawFd; NAMESPACES.len()],
+    failure: Option<StartFailure>,
+}
+
+extern "C" fn set_up(setup: *mut c_void) -> c_int {
+    // SAFETY: the pointer is the one passed to `clone`, whose caller stands still until we have ended.
+    let setup = unsafe { &mut *setup.cast::<NamespaceSetup>() };
+    setup.failure = setup.carry_out().err();
+    0
+}
+
+impl NamespaceSetup {
+    fn carry_out(&mut self) -> Result<(), StartFailure> {
+        write_file(c"/proc/self/setgroups", c"deny").map_err(StartFailure::user_namespace)?;
+        write_file(c"/proc/self/uid_map", &self.uid_map).map_err(StartFailure::user_namespace)?;
+        write_file(c"/proc/self/gid_map", &self.gid_map).map_err(StartFailure::user_namespace)?;
+        bring_loopback_up().map_err(StartFailure::loopback)?;
+        if self.port.is_some_and(can_connect) {
+            return Err(StartFailure::restriction((RestrictionStep::NetworkTest, libc::EPERM)));
+        }
+        for (fd, (path, _)) in self.fds.iter_mut().zip(NAMESPACES) {
+            // SAFETY: a constant C string.
+            *fd = unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
+            if *fd < 0 {
+                return Err(StartFailure::user_namespace(last_errno()));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns the `uid_map` and `gid_map` that map the user and group to themselves and no others.
+fn identity_maps() -> io::Result<(CString, CString)> {
+    // SAFETY: take and give numbers.
+    let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
+    let map = |id| CString::new(format!("{id} {id} 1")).map_err(io::Error::from);
+    Ok((map(user)?, map(group)?))
+}
+
+fn write_file(path: &CStr, text: &CStr) -> Result<(), c_int> {
+    // SAFETY: both are C strings, and the descriptor is closed where it was opened.
+    unsafe {
+        let file = libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
+        if file < 0 {
+            return Err(last_errno());
+        }
+        let written = libc::write(file, text.as_ptr().cast(), text.to_bytes().len());
+        let result = if written < 0 { Err(last_errno()) } else { Ok(()) };
+        libc::close(file);
+        result
+    }
+}
+
+/// Brings the loopback interface of a new network namespace up.
+fn bring_loopback_up() -> Result<(), c_int> {
+    // SAFETY: all zeros is a valid request, which lives across the calls; the descriptor is closed where it was made.
+    unsafe {
+        let socket = libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0);
+        if socket < 0 {
+            return Err(last_errno());
+        }
+        let mut request: libc::ifreq = mem::zeroed();
+        ptr::copy_nonoverlapping(c"lo".as_ptr(), request.ifr_name.as_mut_ptr(), 2);
+        request.ifr_ifru.ifru_flags = IFF_UP_RUNNING;
+        let set = libc::ioctl(socket, libc::SIOCSIFFLAGS as libc::Ioctl, &raw mut request);
+        let result = if set < 0 { Err(last_errno()) } else { Ok(()) };
+        libc::close(socket);
+        result
+    }
+}
+
+/// Returns whether a listener on this port of the host's loopback interface can be reached.
+fn can_connect(port: u16) -> bool {
+    // SAFETY: all zeros is a valid address, which lives across the call; the descriptor is closed where it was made.
+    unsafe {
+        let socket = libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0);
+        let mut address: libc::sockaddr_in = mem::zeroed();
+        address.sin_family = SIN_FAMILY;
+        address.sin_port = port.to_be();
+        address.sin_addr.s_addr = libc::INADDR_LOOPBACK.to_be();
+        let connected = libc::connect(socket, ptr::from_ref(&address).cast(), SOCKADDR_IN_SIZE) == 0;
+        libc::close(socket);
+        connected
+    }
+}
