@@ -121,6 +121,20 @@ pub(crate) struct Watch {
     pub(crate) memory_bytes: u64,
     pub(crate) processes: u64,
     pub(crate) disk_bytes: u64,
+    /// Tells whether `/tmp` is a tmpfs of the command's own.
+    pub(crate) tmp_is_tmpfs: bool,
+}
+
+impl Watch {
+    /// Tells whether anything is counted.
+    pub(crate) fn counts(&self) -> bool {
+        self.memory_bytes > 0 || self.processes > 0 || self.disk_bytes > 0
+    }
+
+    /// The file systems in memory that the command can write to.
+    pub(crate) fn tmpfs(&self) -> &'static [&'static CStr] {
+        if self.tmp_is_tmpfs { &[c"/dev/shm", c"/tmp"] } else { &[c"/dev/shm"] }
+    }
 }
 
 /// Everything a child needs to put itself behind walls with namespaces.
@@ -156,25 +170,23 @@ impl Blueprint {
         }
         protection.cover(&hidden);
         let mut drawing = Drawing::default();
-        let size = quota.disk_bytes.map_or_else(String::new, |bytes| format!(",size={bytes}"));
+        let tmpfs = TmpfsOptions::new(quota, ground);
         let shown = shown(walls, &hidden);
-        drawing.files(&writable_trees, &shown, ground, &size)?;
+        drawing.files(&writable_trees, &shown, ground, &tmpfs)?;
         drawing.inside(&protection, &hidden, &shown)?;
         let own_network = walls.network == Network::None;
-        let sockets = Sockets::Watched;
+        let scope = Scope { sockets: Sockets::Watched, processes: Processes::Own };
         if !own_network {
             not_covered.push("which hosts are reached: the network was granted as a whole".to_owned());
         }
-        if quota.processes.is_some() || quota.memory_bytes.is_some() || quota.disk_bytes.is_some() {
-            not_covered.push(
-                "a burst within 5 ms: memory, processes and disk are counted every 5 ms, and what is over is killed"
-                    .to_owned(),
-            );
-        }
+        not_covered.extend(uncounted(quota));
         Ok(Self {
             steps: drawing.steps,
             writable: landlock_rules(&writable_trees)?,
-            filter: seccomp::filter(Scope { sockets, processes: Processes::Own }),
+            filter: match quota.disk_bytes {
+                Some(_) => seccomp::filter_with_disk_limit(scope),
+                None => seccomp::filter(scope),
+            },
             own_network,
             forbidden: forbidden_file(&writable_trees),
             rlimits: rlimits(quota, quota.processes.map(|limit| limit.saturating_add(HEADROOM))),
@@ -183,10 +195,51 @@ impl Blueprint {
                 memory_bytes: quota.memory_bytes.unwrap_or(0),
                 processes: quota.processes.unwrap_or(0),
                 disk_bytes: quota.disk_bytes.unwrap_or(0),
+                tmp_is_tmpfs: tmpfs.at_tmp,
             },
             protection,
             not_covered,
         })
+    }
+}
+
+/// What counting leaves out, one line each.
+fn uncounted(quota: &Quota) -> impl Iterator<Item = String> {
+    let counts = quota.processes.is_some() || quota.memory_bytes.is_some() || quota.disk_bytes.is_some();
+    let lines = [
+        (
+            counts,
+            "a burst between two counts: memory, processes and disk are counted every 5 to 250 ms, and what is over \
+             is killed",
+        ),
+        (
+            quota.memory_bytes.is_some(),
+            "memory in pipes, in socket buffers, and in shared memory that is neither open nor fully mapped anywhere",
+        ),
+        (
+            quota.disk_bytes.is_some(),
+            "disk: writes of children whose parent ignores SIGCHLD, and directory entries",
+        ),
+    ];
+    lines.into_iter().filter(|(applies, _)| *applies).map(|(_, line)| line.to_owned())
+}
+
+/// How the file systems in memory are mounted.
+#[derive(Debug)]
+struct TmpfsOptions {
+    /// Mode and size: what lies there counts as memory, and where disk is limited, as disk.
+    options: String,
+    /// Tells whether `/tmp` is one of them. Where disk is limited it is: nothing else limits what lies there.
+    at_tmp: bool,
+}
+
+impl TmpfsOptions {
+    fn new(quota: &Quota, ground: Ground<'_>) -> Self {
+        let limits = [quota.disk_bytes, quota.memory_bytes];
+        let size = limits.into_iter().flatten().min();
+        let size = size.map_or_else(String::new, |bytes| format!(",size={bytes}"));
+        let at_tmp = ground.temporary.is_none() || quota.disk_bytes.is_some();
+        Self { options: format!("mode=1777{size}"), at_tmp }
     }
 }
 
@@ -236,18 +289,16 @@ impl Drawing {
         trees: &[PathBuf],
         shown: &[PathBuf],
         ground: Ground<'_>,
-        size: &str,
+        tmpfs: &TmpfsOptions,
     ) -> Result<(), Impossible> {
         let mut held: Vec<(PathBuf, PathBuf)> = DEVICES
             .iter()
             .map(|name| Path::new("/dev").join(name))
             .map(|path| (path.clone(), path))
             .collect();
-        let devices = held.len();
-        if let Some(temporary) = ground.temporary.filter(|_| size.is_empty()) {
+        if let Some(temporary) = ground.temporary.filter(|_| !tmpfs.at_tmp) {
             held.push((temporary.to_owned(), "/tmp".into()));
         }
-        let own_tmp = held.len() == devices;
         // What lies in the system's own /tmp disappears behind the private one, unless the command works there.
         let works = Some(ground.cwd.to_owned())
             .filter(|cwd| cwd.starts_with("/tmp") && !trees.iter().any(|tree| cwd.starts_with(tree)));
@@ -261,10 +312,10 @@ impl Drawing {
             self.steps.push(Step::Hold { path: c(path)?, slot });
         }
         self.steps.push(Step::AllReadOnly);
-        if own_tmp {
-            self.memory("/tmp", &format!("mode=1777{size}"))?;
+        if tmpfs.at_tmp {
+            self.memory("/tmp", &tmpfs.options)?;
         }
-        self.devices(size)?;
+        self.devices(tmpfs)?;
         self.steps.push(Step::Processes { path: c("/proc")? });
         for (slot, (_, path)) in held.iter().enumerate() {
             if path.starts_with("/tmp") && path != Path::new("/tmp") {
@@ -291,7 +342,7 @@ impl Drawing {
     }
 
     /// A `/dev` with what every program may use, and nothing else.
-    fn devices(&mut self, size: &str) -> Result<(), Impossible> {
+    fn devices(&mut self, tmpfs: &TmpfsOptions) -> Result<(), Impossible> {
         self.memory("/dev", "mode=755")?;
         for device in DEVICES {
             self.steps.push(Step::File { path: c(Path::new("/dev").join(device))?, mode: 0o666 });
@@ -311,7 +362,7 @@ impl Drawing {
         self.steps.push(Step::File { path: HIDDEN_FILE.to_owned(), mode: 0 });
         self.steps.push(Step::Directory { path: HIDDEN_DIRECTORY.to_owned(), mode: 0 });
         self.steps.push(Step::Terminals { path: c("/dev/pts")? });
-        self.memory("/dev/shm", &format!("mode=1777{size}"))
+        self.memory("/dev/shm", &tmpfs.options)
     }
 
     /// The view from near: what must not change or be seen inside what may be written.

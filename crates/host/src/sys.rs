@@ -35,6 +35,8 @@ pub(crate) mod commons;
 #[cfg(target_os = "linux")]
 pub(crate) mod confined;
 #[cfg(target_os = "linux")]
+mod connect_broker;
+#[cfg(target_os = "linux")]
 mod covers;
 mod failure;
 mod given;
@@ -44,12 +46,12 @@ pub(crate) mod hold;
 #[cfg(target_os = "linux")]
 mod init;
 #[cfg(target_os = "linux")]
-mod keyhole;
-#[cfg(target_os = "linux")]
 pub(crate) mod landlock;
 #[cfg(target_os = "linux")]
 mod mounts;
 mod pid;
+#[cfg(target_os = "linux")]
+mod proc_files;
 mod room;
 #[cfg(target_os = "linux")]
 mod split;
@@ -60,6 +62,8 @@ pub(crate) mod terminal;
 mod tree;
 #[cfg(target_os = "linux")]
 pub(crate) mod turns;
+#[cfg(target_os = "linux")]
+mod usage;
 #[cfg(target_os = "linux")]
 mod warden;
 

@@ -22,11 +22,12 @@ use super::{
     commons::{Commons, Network},
     covers::Covered,
     hold::{Canary, Files, Filter, Hold, Reach},
-    init::{Init, Last, NAME_BYTES, Over},
+    init::{Init, Last, NAME_BYTES},
     landlock::Handled,
     mounts, plan,
     split::{borrow, close_all_but, place_standard},
     starter::{First, Place, Starters, begun},
+    usage::Over,
 };
 use crate::{
     blueprint::{Blueprint, Step, Watch, Writable},
@@ -182,9 +183,7 @@ pub(super) fn last_words(mut pipe: &PipeReader) -> LastWords {
     let names = last.names.iter().take(usize::try_from(last.killed).unwrap_or(0));
     LastWords {
         exit: Some(super::exit(last.status)),
-        over: [(Over::Memory, "memory"), (Over::Processes, "processes"), (Over::Disk, "disk")]
-            .into_iter()
-            .find_map(|(over, name)| (over as u32 == last.over).then_some(name)),
+        over: Over::describe(last.over),
         held_back: None,
         refused: (last.refused > 0).then(|| address_text(&last.refused_path)),
         cpu: Some(Duration::from_micros(last.cpu_micros)),

@@ -131,7 +131,7 @@ pub(super) fn apply(hold: &Hold<'_>) -> Result<RawFd, (Part, c_int)> {
     restrict_files(hold.files).map_err(|errno| (Part::Landlock, errno))?;
     let listener = match hold.filter {
         Filter::Own(instructions) => {
-            filter(instructions, NEW_LISTENER).map_err(|errno| (Part::Filter, errno))?
+            filter_with_listener(instructions).map_err(|errno| (Part::Filter, errno))?
         }
         Filter::Inherited(_) => -1,
     };
@@ -260,21 +260,24 @@ fn restrict_files(files: Files<'_>) -> Result<(), c_int> {
     }
 }
 
-#[repr(C)]
-struct FilterProgram {
-    length: u16,
-    instructions: *const Instruction,
+/// Installs a filter with a descriptor on which the kernel puts calls before us. Once we have received one, only a
+/// fatal signal interrupts the caller (Linux 5.19): otherwise a handler would have the caller repeat what we have
+/// already done for it.
+fn filter_with_listener(instructions: &[Instruction]) -> Result<RawFd, c_int> {
+    const WITH_LISTENER: c_ulong = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER;
+    match filter(instructions, WITH_LISTENER | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV) {
+        Err(libc::EINVAL) => filter(instructions, WITH_LISTENER),
+        result => result,
+    }
 }
 
-/// Has the kernel give a descriptor that listens to the filter.
-const NEW_LISTENER: c_int = 1 << 3;
-
-fn filter(instructions: &[Instruction], flags: c_int) -> Result<RawFd, c_int> {
-    const SET_FILTER: c_int = 1;
-    let length = u16::try_from(instructions.len()).map_err(|_| libc::E2BIG)?;
-    let program = FilterProgram { length, instructions: instructions.as_ptr() };
-    // SAFETY: the program is a local that lives across the call, and its pointer and length are a slice's.
-    let set = unsafe { libc::syscall(libc::SYS_seccomp, SET_FILTER, flags, &raw const program) };
+fn filter(instructions: &[Instruction], flags: c_ulong) -> Result<RawFd, c_int> {
+    let len = u16::try_from(instructions.len()).map_err(|_| libc::E2BIG)?;
+    let program = libc::sock_fprog { len, filter: instructions.as_ptr().cast_mut() };
+    // SAFETY: the program is a local that lives across the call, and its pointer and length are a slice's, which the
+    // kernel only reads.
+    let set =
+        unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, &raw const program) };
     match RawFd::try_from(set) {
         Ok(listener @ 0..) => Ok(listener),
         _ => Err(last_errno()),
