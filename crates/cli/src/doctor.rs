@@ -5,12 +5,19 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use windlass::host::{Diagnosis, Machine};
 
-use crate::{exit::Exit, output::print, problem::Problem};
+use crate::{args::Common, config::CommandLimits, exit::Exit, output::print, problem::Problem, setup::Setup};
+
+const MEGABYTE: u64 = 1024 * 1024;
 
 /// Runs the command. It fails if commands cannot be held at all.
-pub(crate) fn run(json: bool) -> Result<Exit, Problem> {
+pub(crate) fn run(common: &Common, json: bool) -> Result<Exit, Problem> {
     let diagnosis = Machine::for_one_command(BTreeMap::new()).diagnose();
-    let shown = if json { as_json(&diagnosis) } else { as_text(&diagnosis) };
+    let limits = Setup::for_tools(common)?.command_limits();
+    let shown = if json {
+        as_json(&diagnosis, &limits)
+    } else {
+        format!("{}{}", as_text(&diagnosis), limits_as_text(&limits))
+    };
     print(&shown)?;
     Ok(if diagnosis.rung.is_some() { Exit::Done } else { Exit::Failed })
 }
@@ -20,8 +27,33 @@ pub(crate) fn report() -> Value {
     value(&Machine::for_one_command(BTreeMap::new()).diagnose())
 }
 
-fn as_json(diagnosis: &Diagnosis) -> String {
-    format!("{:#}\n", value(diagnosis))
+fn as_json(diagnosis: &Diagnosis, limits: &CommandLimits) -> String {
+    let mut shown = value(diagnosis);
+    shown["limits"] = json!({
+        "command": limits.defaults(),
+        "kept_output_megabytes": limits.kept_output_megabytes,
+        "kept_output_days": limits.kept_output_days,
+    });
+    format!("{shown:#}\n")
+}
+
+/// The limits of each command, and those on outputs in files.
+fn limits_as_text(limits: &CommandLimits) -> String {
+    let defaults = limits.defaults();
+    let number = |limit: Option<u64>| limit.map_or("no limit".to_owned(), |limit| limit.to_string());
+    let memory = defaults.memory_bytes.map_or("no limit".to_owned(), |bytes| {
+        format!("{} MB, {} % of this machine's", bytes / MEGABYTE, limits.memory_percent)
+    });
+    let retention = limits.output_retention();
+    let size = retention.max_bytes.map_or("no limit".to_owned(), |bytes| format!("{} MB", bytes / MEGABYTE));
+    let age =
+        retention.max_age.map_or("for ever".to_owned(), |_| format!("{} days", limits.kept_output_days));
+    format!(
+        "\nlimits of each command, unless --limit sets another (`limits` in the configuration):\n  \
+         processes and threads: {}\n  memory: {memory}\n  open files: {}\n  outputs kept in files: {size}, {age}\n",
+        number(defaults.processes),
+        number(defaults.open_files),
+    )
 }
 
 fn value(diagnosis: &Diagnosis) -> Value {
@@ -61,6 +93,25 @@ mod tests {
     use windlass::host::Missing;
 
     use super::*;
+
+    #[test]
+    fn limits_are_shown_and_so_is_that_there_are_none() {
+        let none = CommandLimits {
+            processes: 0,
+            memory_percent: 0,
+            open_files: 0,
+            kept_output_megabytes: 0,
+            kept_output_days: 0,
+        };
+        let shown = limits_as_text(&CommandLimits { processes: 7, ..none });
+        assert_eq!(
+            shown,
+            "\nlimits of each command, unless --limit sets another (`limits` in the configuration):\n  \
+             processes and threads: 7\n  memory: no limit\n  open files: no limit\n  \
+             outputs kept in files: no limit, for ever\n"
+        );
+        assert!(limits_as_text(&CommandLimits::default()).contains("1024 MB, 7 days"));
+    }
 
     #[test]
     fn a_missing_rung_is_told_with_what_helps() {

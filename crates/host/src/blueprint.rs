@@ -189,11 +189,11 @@ impl Blueprint {
             },
             own_network,
             forbidden: forbidden_file(&writable_trees),
-            rlimits: rlimits(quota, quota.processes.map(|limit| limit.saturating_add(HEADROOM))),
+            rlimits: rlimits(quota, quota.process_limit().map(|limit| limit.saturating_add(HEADROOM))),
             cgroup: None,
             watch: Watch {
-                memory_bytes: quota.memory_bytes.unwrap_or(0),
-                processes: quota.processes.unwrap_or(0),
+                memory_bytes: quota.memory_limit().unwrap_or(0),
+                processes: quota.process_limit().unwrap_or(0),
                 disk_bytes: quota.disk_bytes.unwrap_or(0),
                 tmp_is_tmpfs: tmpfs.at_tmp,
             },
@@ -205,7 +205,8 @@ impl Blueprint {
 
 /// What counting leaves out, one line each.
 fn uncounted(quota: &Quota) -> impl Iterator<Item = String> {
-    let counts = quota.processes.is_some() || quota.memory_bytes.is_some() || quota.disk_bytes.is_some();
+    let (memory, processes) = (quota.memory_limit().is_some(), quota.process_limit().is_some());
+    let counts = processes || memory || quota.disk_bytes.is_some();
     let lines = [
         (
             counts,
@@ -213,7 +214,7 @@ fn uncounted(quota: &Quota) -> impl Iterator<Item = String> {
              is killed",
         ),
         (
-            quota.memory_bytes.is_some(),
+            memory,
             "memory in pipes, in socket buffers, and in shared memory that is neither open nor fully mapped anywhere",
         ),
         (
@@ -235,7 +236,7 @@ struct TmpfsOptions {
 
 impl TmpfsOptions {
     fn new(quota: &Quota, ground: Ground<'_>) -> Self {
-        let limits = [quota.disk_bytes, quota.memory_bytes];
+        let limits = [quota.disk_bytes, quota.memory_limit()];
         let size = limits.into_iter().flatten().min();
         let size = size.map_or_else(String::new, |bytes| format!(",size={bytes}"));
         let at_tmp = ground.temporary.is_none() || quota.disk_bytes.is_some();
@@ -249,7 +250,7 @@ pub(crate) fn rlimits(quota: &Quota, processes: Option<u64>) -> Vec<(u32, u64)> 
         (libc::RLIMIT_CORE, Some(0)),
         (libc::RLIMIT_CPU, quota.cpu_seconds),
         (libc::RLIMIT_FSIZE, quota.file_bytes),
-        (libc::RLIMIT_NOFILE, quota.open_files),
+        (libc::RLIMIT_NOFILE, quota.open_file_limit()),
         (libc::RLIMIT_NPROC, processes),
     ];
     limits.into_iter().filter_map(|(what, limit)| Some((what, limit?))).collect()

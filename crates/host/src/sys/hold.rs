@@ -181,7 +181,9 @@ fn limit(limits: &[(u32, u64)]) -> Result<(), c_int> {
             // At the first of the two a process gets a signal that says what for; at the second it is killed.
             let last =
                 if *what == libc::RLIMIT_CPU { most.saturating_add(1).min(limit.rlim_max) } else { most };
-            let limit = libc::rlimit { rlim_cur: most, rlim_max: last };
+            // Of open files only the ceiling is lowered: programs that use `select` fail with more than they ask for.
+            let soft = if *what == libc::RLIMIT_NOFILE { most.min(limit.rlim_cur) } else { most };
+            let limit = libc::rlimit { rlim_cur: soft, rlim_max: last };
             libc::setrlimit(*what, &raw const limit)
         };
         if set < 0 {
