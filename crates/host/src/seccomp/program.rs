@@ -33,8 +33,14 @@ pub(super) const __X32_SYSCALL_BIT: u32 = 0x4000_0000;
 /// The type of a socket is in these bits, beside `SOCK_CLOEXEC` and `SOCK_NONBLOCK`.
 const SOCK_TYPE_MASK: u32 = 0xf;
 
-/// Rules in one block.
-const BLOCK: usize = 8;
+/// Calls in one block.
+const BLOCK: usize = 10;
+
+/// The answer of most rules.
+const EPERM: Verdict = Verdict::Errno(libc::EPERM);
+
+/// Stands for the distance to the common `return` until that is known.
+const TO_EPERM: u8 = u8::MAX;
 
 /// Where the kernel puts the number of the call and the architecture.
 pub(super) const NUMBER: u32 = offset(std::mem::offset_of!(seccomp_data, nr));
@@ -91,7 +97,8 @@ impl FilterProgram {
 
     /// Adds rules, in order of their numbers and in blocks that are left as soon as a number lies beyond. The kernel
     /// evaluates the filter for every call there is when it is installed, to cache what is always allowed; in one long
-    /// list that took 0.15 ms.
+    /// list that took 0.15 ms. It also compiles it, which takes 0.15 µs for each instruction: so a block returns `EPERM`,
+    /// which most rules do, in one place.
     pub(super) fn rules(&mut self, mut rules: Vec<Rule>) {
         // Rules for the same call keep their order, and stay in one block.
         rules.sort_by_key(|(number, ..)| *number);
@@ -102,6 +109,8 @@ impl FilterProgram {
                 inside.rule(rule);
             }
             inside.push(RETURN, 0, 0, SECCOMP_RET_ALLOW);
+            inside.push(RETURN, 0, 0, returned(EPERM));
+            inside.resolve();
             let last = block.last().and_then(|call| call.first()).map_or(0, |(number, ..)| *number);
             self.push(JUMP_IF_AT_LEAST, length(&inside.instructions), 0, number_of(last + 1));
             self.instructions.append(&mut inside.instructions);
@@ -109,18 +118,34 @@ impl FilterProgram {
     }
 
     fn rule(&mut self, (number, tests, verdict): &Rule) {
-        if tests.is_empty() {
-            self.push(JUMP_IF_EQUAL, 0, 1, number_of(*number));
-            return self.push(RETURN, 0, 0, returned(*verdict));
+        match tests {
+            [] if *verdict == EPERM => self.push(JUMP_IF_EQUAL, TO_EPERM, 0, number_of(*number)),
+            [] => {
+                self.push(JUMP_IF_EQUAL, 0, 1, number_of(*number));
+                self.push(RETURN, 0, 0, returned(*verdict));
+            }
+            _ => {
+                let mut rest: u8 = tests.iter().map(|(_, test)| test.length()).sum::<u8>() + 1;
+                self.push(JUMP_IF_EQUAL, 0, rest + 1, number_of(*number));
+                for test in *tests {
+                    rest -= test.1.length();
+                    self.test(*test, rest);
+                }
+                self.push(RETURN, 0, 0, returned(*verdict));
+                self.push(LOAD, 0, 0, NUMBER);
+            }
         }
-        let mut rest: u8 = tests.iter().map(|(_, test)| test.length()).sum::<u8>() + 1;
-        self.push(JUMP_IF_EQUAL, 0, rest + 1, number_of(*number));
-        for test in *tests {
-            rest -= test.1.length();
-            self.test(*test, rest);
+    }
+
+    /// Has every jump to the common `return` lead to the last instruction.
+    fn resolve(&mut self) {
+        let last = self.instructions.len().saturating_sub(1);
+        for (at, instruction) in self.instructions.iter_mut().enumerate() {
+            let distance = u8::try_from(last - at).unwrap_or(u8::MAX).saturating_sub(1);
+            if instruction.jt == TO_EPERM {
+                instruction.jt = distance;
+            }
         }
-        self.push(RETURN, 0, 0, returned(*verdict));
-        self.push(LOAD, 0, 0, NUMBER);
     }
 
     /// Goes on if the test holds, and past the next `rest` instructions if not.
