@@ -17,6 +17,7 @@ mod environment;
 mod key;
 mod known;
 mod layer;
+mod limits;
 mod load;
 mod problem;
 mod show;
@@ -26,6 +27,7 @@ pub(crate) use load::{Flag, Loaded, Sources, file, home, load};
 pub(crate) use show::{Format, show};
 
 use environment::ShellEnvironmentPolicy;
+pub(crate) use limits::CommandLimits;
 
 /// How long a model may think about a verdict unless told otherwise.
 const JUDGE_TIME_LIMIT_SEC: NonZeroU64 = NonZeroU64::new(20).unwrap();
@@ -106,6 +108,8 @@ pub(crate) struct Config {
     /// The most time of the processors that all commands of a run may take together, in seconds; then no more are
     /// started. Unset means no limit.
     pub(crate) command_cpu_limit_sec: Option<NonZeroU64>,
+    /// Limits of each command in the sandbox, where `--limit` sets no other.
+    pub(crate) limits: CommandLimits,
     /// The longest a turn may take, in seconds. Unset means no limit.
     pub(crate) turn_time_limit_sec: Option<NonZeroU64>,
     /// The most tokens a turn may use, as servers count them, or estimated where they do not. Unset means no limit.
@@ -156,6 +160,7 @@ impl Default for Config {
             show_verdict: ShowVerdict::default(),
             command_time_limit_sec: None,
             command_cpu_limit_sec: None,
+            limits: CommandLimits::default(),
             turn_time_limit_sec: None,
             turn_token_limit: None,
             history: History::default(),

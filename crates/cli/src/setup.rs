@@ -80,6 +80,11 @@ impl Setup {
         Ok(Self { quota, ..self })
     }
 
+    /// The limits that hold for every command unless an option says otherwise.
+    pub(crate) fn command_limits(&self) -> config::CommandLimits {
+        self.config().limits
+    }
+
     fn config(&self) -> &Config {
         &self.loaded.config
     }
@@ -154,6 +159,11 @@ impl Setup {
                 config::WebSearch::Disabled => None,
             },
         };
+        let kept = config.limits.output_retention().prune(&self.home.join("outputs"));
+        if let Err(error) = kept {
+            // Nothing depends on it but room on the disk.
+            crate::note(&format!("cannot remove old outputs: {error}"));
+        }
         let rulebook = policy::Answers::new(&self.home, policy::project_root(&self.cwd));
         let mut builder = Agent::builder()
             .policy(policy)
@@ -214,7 +224,10 @@ impl Setup {
             approval,
             sandbox: self.config().sandbox_mode,
             walls: self.walls(),
-            limits: Limits { quota: self.quota, ..Limits::default() },
+            limits: Limits {
+                quota: Quota { defaults: self.config().limits.defaults(), ..self.quota },
+                ..Limits::default()
+            },
             ..Policy::default()
         }
     }

@@ -135,6 +135,20 @@ pub(crate) struct Watch {
     pub(crate) memory_bytes: u64,
     pub(crate) processes: u64,
     pub(crate) disk_bytes: u64,
+    /// Tells whether `/tmp` is a tmpfs of the command's own.
+    pub(crate) tmp_is_tmpfs: bool,
+}
+
+impl Watch {
+    /// Tells whether anything is counted.
+    pub(crate) fn counts(&self) -> bool {
+        self.memory_bytes > 0 || self.processes > 0 || self.disk_bytes > 0
+    }
+
+    /// The file systems in memory that the command can write to.
+    pub(crate) fn tmpfs(&self) -> &'static [&'static CStr] {
+        if self.tmp_is_tmpfs { &[c"/dev/shm", c"/tmp"] } else { &[c"/dev/shm"] }
+    }
 }
 
 /// Everything a child needs to put itself behind walls with namespaces.
@@ -175,45 +189,85 @@ impl Blueprint {
         let is_inside = |path: &&PathBuf| writable_trees.iter().any(|tree| path.starts_with(tree));
         let hidden_inside = hidden.iter().filter(is_inside).cloned().collect();
         let mut drawing = Drawing::default();
-        let size = quota.disk_bytes.map_or_else(String::new, |bytes| format!(",size={bytes}"));
+        let tmpfs = TmpfsOptions::new(quota, ground);
         let mut shown = shown(walls, &hidden);
         let cache = ground.package_cache.map(Path::to_owned);
         // The home of Windlass is hidden, and the cache is in it.
         let (inside, beside) = cache.iter().partition::<Vec<_>, _>(|cache| is_below(cache, &hidden));
         shown.extend(inside.into_iter().cloned());
         drawing.beside = beside.into_iter().cloned().collect();
-        drawing.files(plan, &shown, ground, &size)?;
+        drawing.files(plan, &shown, ground, &tmpfs)?;
         drawing.inside(&protected, &hidden, Shown { all: &shown, writable: cache.as_deref() })?;
         let own_network = walls.network == Network::None;
-        let sockets = Sockets::Watched;
+        let scope = Scope { sockets: Sockets::Watched, processes: Processes::Own };
         if !own_network {
             not_covered.push("which hosts are reached: the network was granted as a whole".to_owned());
         }
-        if quota.processes.is_some() || quota.memory_bytes.is_some() || quota.disk_bytes.is_some() {
-            not_covered.push(
-                "a burst within 5 ms: memory, processes and disk are counted every 5 ms, and what is over is killed"
-                    .to_owned(),
-            );
-        }
+        not_covered.extend(uncounted(quota));
         Ok(Self {
             steps: drawing.steps,
             writable: landlock_rules(
                 &[writable_trees.as_slice(), cache.as_slice()].concat(),
                 !plan.private_configs.is_empty(),
             )?,
-            filter: seccomp::filter(Scope { sockets, processes: Processes::Own }),
+            filter: match quota.disk_bytes {
+                Some(_) => seccomp::filter_with_disk_limit(scope),
+                None => seccomp::filter(scope),
+            },
             own_network,
             forbidden: forbidden_file(&writable_trees, ground.home),
-            rlimits: rlimits(quota, quota.processes.map(|limit| limit.saturating_add(HEADROOM))),
+            rlimits: rlimits(quota, quota.process_limit().map(|limit| limit.saturating_add(HEADROOM))),
             cgroup: None,
             watch: Watch {
-                memory_bytes: quota.memory_bytes.unwrap_or(0),
-                processes: quota.processes.unwrap_or(0),
+                memory_bytes: quota.memory_limit().unwrap_or(0),
+                processes: quota.process_limit().unwrap_or(0),
                 disk_bytes: quota.disk_bytes.unwrap_or(0),
+                tmp_is_tmpfs: tmpfs.at_tmp,
             },
             hidden_inside,
             not_covered,
         })
+    }
+}
+
+/// What counting leaves out, one line each.
+fn uncounted(quota: &Quota) -> impl Iterator<Item = String> {
+    let (memory, processes) = (quota.memory_limit().is_some(), quota.process_limit().is_some());
+    let counts = processes || memory || quota.disk_bytes.is_some();
+    let lines = [
+        (
+            counts,
+            "a burst between two counts: memory, processes and disk are counted every 5 to 250 ms, and what is over \
+             is killed",
+        ),
+        (
+            memory,
+            "memory in pipes, in socket buffers, and in shared memory that is neither open nor fully mapped anywhere",
+        ),
+        (
+            quota.disk_bytes.is_some(),
+            "disk: writes of children whose parent ignores SIGCHLD, and directory entries",
+        ),
+    ];
+    lines.into_iter().filter(|(applies, _)| *applies).map(|(_, line)| line.to_owned())
+}
+
+/// How the file systems in memory are mounted.
+#[derive(Debug)]
+struct TmpfsOptions {
+    /// Mode and size: what lies there counts as memory, and where disk is limited, as disk.
+    options: String,
+    /// Tells whether `/tmp` is one of them. Where disk is limited it is: nothing else limits what lies there.
+    at_tmp: bool,
+}
+
+impl TmpfsOptions {
+    fn new(quota: &Quota, ground: Ground<'_>) -> Self {
+        let limits = [quota.disk_bytes, quota.memory_limit()];
+        let size = limits.into_iter().flatten().min();
+        let size = size.map_or_else(String::new, |bytes| format!(",size={bytes}"));
+        let at_tmp = ground.temporary.is_none() || quota.disk_bytes.is_some();
+        Self { options: format!("mode=1777{size}"), at_tmp }
     }
 }
 
@@ -223,7 +277,7 @@ pub(crate) fn rlimits(quota: &Quota, processes: Option<u64>) -> Vec<(u32, u64)> 
         (libc::RLIMIT_CORE, Some(0)),
         (libc::RLIMIT_CPU, quota.cpu_seconds),
         (libc::RLIMIT_FSIZE, quota.file_bytes),
-        (libc::RLIMIT_NOFILE, quota.open_files),
+        (libc::RLIMIT_NOFILE, quota.open_file_limit()),
         (libc::RLIMIT_NPROC, processes),
     ];
     limits.into_iter().filter_map(|(what, limit)| Some((what, limit?))).collect()
@@ -300,20 +354,18 @@ impl Drawing {
         plan: &WritablePlan<'_>,
         shown: &[PathBuf],
         ground: Ground<'_>,
-        size: &str,
+        tmpfs: &TmpfsOptions,
     ) -> Result<(), Impossible> {
         let mut held: Vec<(PathBuf, PathBuf)> = DEVICES
             .iter()
             .map(|name| Path::new("/dev").join(name))
             .map(|path| (path.clone(), path))
             .collect();
-        let devices = held.len();
-        if let Some(temporary) = ground.temporary.filter(|_| size.is_empty()) {
+        if let Some(temporary) = ground.temporary.filter(|_| !tmpfs.at_tmp) {
             held.push((temporary.to_owned(), "/tmp".into()));
             let second = has_var_tmp().then(|| temporary::make_second(temporary)).flatten();
             held.extend(second.map(|second| (second, VAR_TMP.into())));
         }
-        let own_tmp = held.len() == devices;
         // What lies in the system's own /tmp disappears behind the private one, unless the command works there.
         let works = Some(ground.cwd.to_owned()).filter(|cwd| {
             private_top(cwd).is_some() && !plan.roots.iter().any(|root| cwd.starts_with(&root.path))
@@ -339,13 +391,13 @@ impl Drawing {
             self.steps.push(Step::Hold { path: c(path)?, slot });
         }
         self.steps.push(Step::AllReadOnly);
-        if own_tmp {
-            self.memory("/tmp", &format!("mode=1777{size}"))?;
+        if tmpfs.at_tmp {
+            self.memory("/tmp", &tmpfs.options)?;
             if has_var_tmp() {
-                self.memory(VAR_TMP, &format!("mode=1777{size}"))?;
+                self.memory(VAR_TMP, &tmpfs.options)?;
             }
         }
-        self.devices(size)?;
+        self.devices(tmpfs)?;
         if configs.is_some() {
             self.steps.push(Step::Directory { path: c(GIT_CONFIGS)?, mode: 0o755 });
         }
@@ -388,7 +440,7 @@ impl Drawing {
     }
 
     /// A `/dev` with what every program may use, and nothing else.
-    fn devices(&mut self, size: &str) -> Result<(), Impossible> {
+    fn devices(&mut self, tmpfs: &TmpfsOptions) -> Result<(), Impossible> {
         self.memory("/dev", "mode=755")?;
         for device in DEVICES {
             self.steps.push(Step::File { path: c(Path::new("/dev").join(device))?, mode: 0o666 });
@@ -408,7 +460,7 @@ impl Drawing {
         self.steps.push(Step::File { path: HIDDEN_FILE.to_owned(), mode: 0 });
         self.steps.push(Step::Directory { path: HIDDEN_DIRECTORY.to_owned(), mode: 0 });
         self.steps.push(Step::Terminals { path: c("/dev/pts")? });
-        self.memory("/dev/shm", &format!("mode=1777{size}"))
+        self.memory("/dev/shm", &tmpfs.options)
     }
 
     /// The view from near: what must not change or be seen inside what may be written.

@@ -90,6 +90,12 @@ impl Fence {
         }
         if quota.memory_bytes.is_some() {
             not_covered.push("memory of all processes together: it is limited for each".to_owned());
+        } else if quota.defaults.memory_bytes.is_some() {
+            not_covered.push("the default limit on memory: without namespaces it is not counted".to_owned());
+        }
+        if quota.defaults.processes.is_some() {
+            not_covered
+                .push("the default limit on processes: without namespaces they are not counted".to_owned());
         }
         let (sockets, network) = match walls.network {
             Network::None => (Sockets::Pairs, Reach::NoSocket),

@@ -2,7 +2,7 @@
 
 use std::{os::fd::AsRawFd, path::Path, sync::OnceLock};
 
-use windlass_contract::{Accounting, Limits, Quota, Rung, Walls};
+use windlass_contract::{Accounting, DefaultLimits, Limits, Quota, Rung, Walls};
 
 use super::{Enclosed, Site, confine, impossible};
 use crate::{
@@ -116,7 +116,7 @@ impl Site {
         }
         let Ok(tree) = cgroup::divided() else { return Ok((None, quota)) };
         let leaf = tree.leaf(&quota).map_err(|error| confine("making a cgroup", error))?;
-        Ok((Some(leaf), Quota { memory_bytes: None, processes: None, ..quota }))
+        Ok((Some(leaf), quota.without_memory_and_processes()))
     }
 
     fn behind_namespaces(
@@ -165,13 +165,14 @@ impl Site {
         fence.cgroup = leaf.as_ref().map(|leaf| leaf.door.as_raw_fd());
         let program = program.with(&self.variables(Rung::Landlock, temporary, program))?;
         let started = sys::start(&program, stdio, Some(Hold::from(&fence)), starters)?;
-        let held = self.held(Rung::Landlock, accounting(leaf.as_ref(), &quota), fence.not_covered);
+        let asked_for = Quota { defaults: DefaultLimits::default(), ..quota };
+        let held = self.held(Rung::Landlock, accounting(leaf.as_ref(), &asked_for), fence.not_covered);
         Ok(Enclosed { started: started.within(leaf), held, guard: workspace.command })
     }
 }
 
 /// Who keeps the limits on memory and processes, given what is left to limit without a cgroup.
 fn accounting(leaf: Option<&Leaf>, left: &Quota) -> Option<Accounting> {
-    let counted = left.memory_bytes.is_some() || left.processes.is_some();
+    let counted = left.memory_limit().is_some() || left.process_limit().is_some();
     leaf.map(|_| Accounting::Cgroup).or(counted.then_some(Accounting::Counted))
 }
