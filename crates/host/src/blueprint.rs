@@ -249,6 +249,20 @@ fn private_top(path: &Path) -> Option<&'static Path> {
     PRIVATE.iter().map(Path::new).find(|private| path.starts_with(private))
 }
 
+/// Returns what of the system's `/var/tmp` stays to be seen in the command's own: the directories there that hold the
+/// workspace, another root or the home directory.
+fn kept_in_var_tmp(trees: &[PathBuf], ground: Ground<'_>) -> Vec<PathBuf> {
+    let needed = trees.iter().map(PathBuf::as_path).chain([ground.cwd]).chain(ground.home);
+    let mut kept: Vec<_> = needed
+        .filter_map(|path| path.strip_prefix(VAR_TMP).ok()?.iter().next())
+        .map(|name| Path::new(VAR_TMP).join(name))
+        .filter(|path| has_var_tmp() && path.symlink_metadata().is_ok_and(|found| found.is_dir()))
+        .collect();
+    kept.sort();
+    kept.dedup();
+    kept
+}
+
 fn is_below(path: &Path, trees: &[PathBuf]) -> bool {
     trees.iter().any(|tree| path.starts_with(tree))
 }
@@ -290,11 +304,13 @@ impl Drawing {
             held.extend(second.map(|second| (second, VAR_TMP.into())));
         }
         let own_tmp = held.len() == devices;
+        let private = held.len();
+        let kept = kept_in_var_tmp(trees, ground);
         // What lies in the system's own /tmp disappears behind the private one, unless the command works there.
         let works = Some(ground.cwd.to_owned())
             .filter(|cwd| private_top(cwd).is_some() && !trees.iter().any(|tree| cwd.starts_with(tree)));
         held.extend(works.iter().chain(trees).map(|tree| (tree.clone(), tree.clone())));
-        if held.len() + shown.len() > HELD_LIMIT {
+        if held.len() + shown.len() + kept.len() > HELD_LIMIT {
             return Err(Impossible(format!("more than {HELD_LIMIT} directories are to be carried over")));
         }
         let held_paths = held.iter().map(|(path, _)| path);
@@ -303,6 +319,11 @@ impl Drawing {
             self.steps.push(Step::Hold { path: c(path)?, slot });
         }
         self.steps.push(Step::AllReadOnly);
+        // Held read-only, as everything is by now.
+        let kept_slot = self.shown_slot + shown.len();
+        for (slot, path) in (kept_slot..).zip(&kept) {
+            self.steps.push(Step::Hold { path: c(path)?, slot });
+        }
         if own_tmp {
             self.memory("/tmp", &format!("mode=1777{size}"))?;
             if has_var_tmp() {
@@ -311,7 +332,9 @@ impl Drawing {
         }
         self.devices(size)?;
         self.steps.push(Step::Processes { path: c("/proc")? });
-        for (slot, (_, path)) in held.iter().enumerate() {
+        let places = held.iter().map(|(_, path)| path).enumerate();
+        let (first, rest) = places.partition::<Vec<_>, _>(|(slot, _)| *slot < private);
+        for (slot, path) in first.into_iter().chain((kept_slot..).zip(&kept)).chain(rest) {
             if let Some(top) = private_top(path).filter(|top| path != top) {
                 self.directories(top, path)?;
             }
