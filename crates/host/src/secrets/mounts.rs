@@ -12,10 +12,8 @@ use crate::sys;
 
 /// Returns other paths by which these are reached, through a second mount of the same file system or directory.
 pub(crate) fn other_paths(hidden: &[PathBuf]) -> Vec<PathBuf> {
-    let mounts = current_mounts();
-    let found =
-        hidden.iter().flat_map(|path| aliases(&mounts, path).into_iter().map(move |alias| (path, alias)));
-    found.filter(|(path, alias)| alias.is_seen(path)).map(|(_, alias)| alias.path).collect()
+    let found = current_aliases(hidden);
+    found.iter().filter(|(path, alias)| alias.is_seen(path)).map(|(_, alias)| alias.path.clone()).collect()
 }
 
 /// One line of `/proc/self/mountinfo`.
@@ -94,21 +92,36 @@ fn unescaped(field: &str) -> PathBuf {
     PathBuf::from(OsString::from_vec(bytes))
 }
 
-/// The mounts, and the open file that says when they have changed.
+/// Paths with their aliases.
+type AliasList = Arc<Vec<(PathBuf, MountAlias)>>;
+
+/// The mounts, the open file that says when they have changed, and what was last found in them.
 struct MountTable {
     news: File,
-    mounts: Arc<Vec<MountLine>>,
+    mounts: Vec<MountLine>,
+    last: Option<(Vec<PathBuf>, AliasList)>,
 }
 
-/// Returns the mounts that this process sees. They are read again only after something was mounted or unmounted.
-fn current_mounts() -> Arc<Vec<MountLine>> {
+/// Returns the aliases of paths among the mounts that this process sees. They are looked for again only for other paths, or
+/// after something was mounted or unmounted.
+fn current_aliases(hidden: &[PathBuf]) -> AliasList {
     static TABLE: Mutex<Option<MountTable>> = Mutex::new(None);
     let mut table = TABLE.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(known) = table.as_ref().filter(|known| !sys::has_news(known.news.as_fd())) {
-        return Arc::clone(&known.mounts);
+    if table.as_ref().is_none_or(|known| sys::has_news(known.news.as_fd())) {
+        *table = read();
     }
-    *table = read();
-    table.as_ref().map(|known| Arc::clone(&known.mounts)).unwrap_or_default()
+    let Some(known) = table.as_mut() else { return AliasList::default() };
+    if let Some((paths, found)) = &known.last
+        && paths == hidden
+    {
+        return Arc::clone(found);
+    }
+    let of_one = |path: &PathBuf| {
+        aliases(&known.mounts, path).into_iter().map(|alias| (path.clone(), alias)).collect::<Vec<_>>()
+    };
+    let found: AliasList = Arc::new(hidden.iter().flat_map(of_one).collect());
+    known.last = Some((hidden.to_vec(), Arc::clone(&found)));
+    found
 }
 
 fn read() -> Option<MountTable> {
@@ -116,7 +129,7 @@ fn read() -> Option<MountTable> {
     let mut bytes = Vec::new();
     news.read_to_end(&mut bytes).ok()?;
     let text = String::from_utf8_lossy(&bytes);
-    Some(MountTable { mounts: Arc::new(text.lines().filter_map(parse).collect()), news })
+    Some(MountTable { mounts: text.lines().filter_map(parse).collect(), news, last: None })
 }
 
 #[cfg(test)]
