@@ -177,7 +177,9 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let top = place.path().canonicalize().unwrap();
         let (cache, home, work) = (top.join("cache"), top.join("home"), top.join("work"));
-        [&cache, &home, &work].map(|path| fs::create_dir(path).unwrap());
+        for path in [&cache, &home, &work] {
+            fs::create_dir(path).unwrap();
+        }
         let writable = [work.clone()];
         let request = CacheRequest {
             cache: &cache,
