@@ -323,6 +323,20 @@ fn private_top(path: &Path) -> Option<&'static Path> {
     PRIVATE.iter().map(Path::new).find(|private| path.starts_with(private))
 }
 
+/// Returns what of the system's `/var/tmp` stays to be seen in the command's own: the directories there that hold the
+/// workspace, another root or the home directory.
+fn kept_in_var_tmp(trees: &[PathBuf], ground: Ground<'_>) -> Vec<PathBuf> {
+    let needed = trees.iter().map(PathBuf::as_path).chain([ground.cwd]).chain(ground.home);
+    let mut kept: Vec<_> = needed
+        .filter_map(|path| path.strip_prefix(VAR_TMP).ok()?.iter().next())
+        .map(|name| Path::new(VAR_TMP).join(name))
+        .filter(|path| has_var_tmp() && path.symlink_metadata().is_ok_and(|found| found.is_dir()))
+        .collect();
+    kept.sort();
+    kept.dedup();
+    kept
+}
+
 fn is_below(path: &Path, trees: &[PathBuf]) -> bool {
     trees.iter().any(|tree| path.starts_with(tree))
 }
@@ -366,16 +380,18 @@ impl Drawing {
             let second = has_var_tmp().then(|| temporary::make_second(temporary)).flatten();
             held.extend(second.map(|second| (second, VAR_TMP.into())));
         }
+        let private = held.len();
+        let trees: Vec<_> = plan.roots.iter().map(|root| root.path.clone()).collect();
+        let kept = kept_in_var_tmp(&trees, ground);
         // What lies in the system's own /tmp disappears behind the private one, unless the command works there.
-        let works = Some(ground.cwd.to_owned()).filter(|cwd| {
-            private_top(cwd).is_some() && !plan.roots.iter().any(|root| cwd.starts_with(&root.path))
-        });
+        let works = Some(ground.cwd.to_owned())
+            .filter(|cwd| private_top(cwd).is_some() && !trees.iter().any(|tree| cwd.starts_with(tree)));
         held.extend(works.iter().chain(&self.beside).map(|tree| (tree.clone(), tree.clone())));
         let configs = plan.private_configs.first().and_then(|config| config.directory.parent());
         held.extend(configs.map(|store| (store.to_owned(), PathBuf::from(GIT_CONFIGS))));
         let by_path = held.len();
-        held.extend(plan.roots.iter().map(|root| (root.path.clone(), root.path.clone())));
-        if held.len() + shown.len() > HELD_LIMIT {
+        held.extend(trees.iter().map(|tree| (tree.clone(), tree.clone())));
+        if held.len() + shown.len() + kept.len() > HELD_LIMIT {
             return Err(Impossible(format!("more than {HELD_LIMIT} directories are to be carried over")));
         }
         let held_paths = held.iter().take(by_path).map(|(path, _)| path);
@@ -391,6 +407,11 @@ impl Drawing {
             self.steps.push(Step::Hold { path: c(path)?, slot });
         }
         self.steps.push(Step::AllReadOnly);
+        // Held read-only, as everything is by now.
+        let kept_slot = self.shown_slot + shown.len();
+        for (slot, path) in (kept_slot..).zip(&kept) {
+            self.steps.push(Step::Hold { path: c(path)?, slot });
+        }
         if tmpfs.at_tmp {
             self.memory("/tmp", &tmpfs.options)?;
             if has_var_tmp() {
@@ -402,7 +423,9 @@ impl Drawing {
             self.steps.push(Step::Directory { path: c(GIT_CONFIGS)?, mode: 0o755 });
         }
         self.steps.push(Step::Processes { path: c("/proc")? });
-        for (slot, (_, path)) in held.iter().enumerate() {
+        let places = held.iter().map(|(_, path)| path).enumerate();
+        let (first, rest) = places.partition::<Vec<_>, _>(|(slot, _)| *slot < private);
+        for (slot, path) in first.into_iter().chain((kept_slot..).zip(&kept)).chain(rest) {
             if let Some(top) = private_top(path).filter(|top| path != top) {
                 self.directories(top, path)?;
             }

@@ -60,8 +60,8 @@ pub(crate) fn hidden(
     let asked = walls.unreadable.iter().filter_map(|path| path.canonicalize().ok());
     let mut all: Vec<_> = default.chain(asked).collect();
     secrets::linked::follow(&mut all, is_kept, not_covered);
-    let elsewhere = secrets::mounts::other_paths(&all);
-    all.extend(elsewhere.into_iter().filter(|path| is_kept(path)));
+    #[cfg(target_os = "linux")]
+    all.extend(secrets::mounts::other_paths(&all).into_iter().filter(|path| is_kept(path)));
     let works_inside =
         |path: &PathBuf| roots.iter().any(|root| root.starts_with(path)) || ground.cwd.starts_with(path);
     let (open, kept): (Vec<_>, _) = all.into_iter().partition(works_inside);

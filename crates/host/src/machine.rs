@@ -195,9 +195,11 @@ impl Machine {
 }
 
 impl Machine {
-    /// The cache of the workspace, for commands that may write it. Where it cannot be made, there is none.
+    /// The cache of the workspace, for commands that may write it. Where it cannot be made, there is none; nor is there one
+    /// with Seatbelt, which cannot show it inside what is hidden.
     fn package_cache(&self, grant: &Grant, walls: &Walls) -> Option<PathBuf> {
-        let directory = self.package_caches.as_ref().filter(|_| !walls.writable.is_empty())?;
+        let is_held = cfg!(target_os = "linux") && !walls.writable.is_empty();
+        let directory = self.package_caches.as_ref().filter(|_| is_held)?;
         package_cache::of_workspace(directory, grant.cwd()).ok()
     }
 

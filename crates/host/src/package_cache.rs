@@ -104,7 +104,9 @@ impl CacheRequest<'_> {
         let place = self.cache.join("maven");
         let options = current("MAVEN_OPTS").unwrap_or_default();
         let keeps = self.may_write(&own) || options.contains("maven.repo.local");
-        if keeps || !self.moves(Moves::OnceOnline, &place) {
+        // It does nothing at all without a repository.
+        let moves = if own.is_dir() { Moves::OnceOnline } else { Moves::Always };
+        if keeps || !self.moves(moves, &place) {
             return None;
         }
         let properties =
@@ -151,7 +153,7 @@ fn read_through(
 /// Returns the cache of a workspace below a directory, and makes it if it is not there.
 pub(crate) fn of_workspace(directory: &Path, workspace: &Path) -> io::Result<PathBuf> {
     let name = workspace.file_name().unwrap_or_default().to_string_lossy();
-    let name: String = name.chars().filter(|char| char.is_ascii_alphanumeric()).take(32).collect();
+    let name: String = name.chars().filter(char::is_ascii_alphanumeric).take(32).collect();
     let hash = digest(&SHA256, workspace.as_os_str().as_encoded_bytes());
     let hash: String = hash.as_ref().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
     let cache = directory.join(format!("{name}-{hash}"));
@@ -175,7 +177,9 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let top = place.path().canonicalize().unwrap();
         let (cache, home, work) = (top.join("cache"), top.join("home"), top.join("work"));
-        [&cache, &home, &work].map(|path| fs::create_dir(path).unwrap());
+        for path in [&cache, &home, &work] {
+            fs::create_dir(path).unwrap();
+        }
         let writable = [work.clone()];
         let request = CacheRequest {
             cache: &cache,
@@ -186,10 +190,8 @@ mod tests {
         };
         let set = names(&request, &[]);
         assert_eq!(set["npm_config_cache"], cache.join("npm").to_str().unwrap());
-        assert!(
-            !set.contains_key("CARGO_HOME") && !set.contains_key("MAVEN_OPTS"),
-            "they work offline as they are"
-        );
+        assert!(!set.contains_key("CARGO_HOME"), "it works offline as it is");
+        assert!(set.contains_key("MAVEN_OPTS"), "there is no repository to read");
         let own = work.join("own").to_str().unwrap().to_owned();
         let set = names(&request, &[("npm_config_cache", &own), ("PIP_CACHE_DIR", "/usr/share")]);
         assert!(!set.contains_key("npm_config_cache"), "it can be written");

@@ -2,7 +2,7 @@
 //!
 //! The paths are those of the table in `contract`. A path of the table is found by its name in a home directory or in
 //! the system; what a link directly inside it leads to is as secret as the path itself ([`linked`]), and so is the same
-//! directory at another mount point ([`mounts`]). A hard link in another place cannot be found.
+//! directory at another mount point (`mounts`). A hard link in another place cannot be found.
 
 use std::{
     path::{Path, PathBuf},
@@ -15,6 +15,7 @@ use windlass_contract::{home_secrets, system_secrets};
 use tree::PathTree;
 
 pub(crate) mod linked;
+#[cfg(target_os = "linux")]
 pub(crate) mod mounts;
 mod tree;
 

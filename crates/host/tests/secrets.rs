@@ -13,7 +13,7 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Command, Confinement, Effects, Files, Grant, Host, Limits, Rung, Sandbox, Walls, home_secrets,
+    Command, Confinement, Effects, Grant, Host, Limits, Rung, Sandbox, Walls, home_secrets,
 };
 use windlass_host::Machine;
 

@@ -336,7 +336,7 @@ mod tests {
         ];
         assert_eq!(left(&ShellEnvironmentPolicy::default(), &secrets), Vec::<String>::new());
         let (ignore_default_excludes, inherit) = (true, Inherit::All);
-        let policy = ShellEnvironmentPolicy { ignore_default_excludes, inherit, ..Default::default() };
+        let policy = ShellEnvironmentPolicy { inherit, ignore_default_excludes, ..Default::default() };
         assert_eq!(left(&policy, &secrets).len(), secrets.len());
     }
 

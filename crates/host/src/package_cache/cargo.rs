@@ -76,7 +76,18 @@ fn has_changed(cache: &Path, own: &Path) -> bool {
     });
     let now: Vec<_> = now.collect();
     let mut linked = LINKED.lock().unwrap_or_else(PoisonError::into_inner);
-    linked.insert(cache.to_owned(), now.clone()) != Some(now)
+    if linked.insert(cache.to_owned(), now.clone()).as_ref() == Some(&now) {
+        return false;
+    }
+    // Beside the cache, where commands cannot write: what an earlier process has linked.
+    let (note, text) = (cache.with_extension("linked"), format!("{now:?}"));
+    let is_known = cache.join(PLACE).join("registry/index").is_dir()
+        && fs::read_to_string(&note).is_ok_and(|before| before == text);
+    // Without the note everything is linked once more, which does no harm.
+    if !is_known {
+        drop(fs::write(&note, text));
+    }
+    !is_known
 }
 
 /// Links everything in a directory of the user's: its files, and its directories below the depth.

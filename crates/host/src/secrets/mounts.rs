@@ -1,20 +1,19 @@
 //! The same directory at other mount points: what is hidden in one place is hidden in the others, too.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs::{self, File},
+    io::Read,
+    os::{fd::AsFd, unix::fs::MetadataExt},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use crate::sys;
 
 /// Returns other paths by which these are reached, through a second mount of the same file system or directory.
-#[cfg(target_os = "linux")]
 pub(crate) fn other_paths(hidden: &[PathBuf]) -> Vec<PathBuf> {
-    let mounts = linux::mounts();
-    let found =
-        hidden.iter().flat_map(|path| aliases(&mounts, path).into_iter().map(move |alias| (path, alias)));
-    found.filter(|(path, alias)| alias.is_seen(path)).map(|(_, alias)| alias.path).collect()
-}
-
-/// There are no bind mounts here.
-#[cfg(not(target_os = "linux"))]
-pub(crate) fn other_paths(_hidden: &[PathBuf]) -> Vec<PathBuf> {
-    Vec::new()
+    let found = current_aliases(hidden);
+    found.iter().filter(|(path, alias)| alias.is_seen(path)).map(|(_, alias)| alias.path.clone()).collect()
 }
 
 /// One line of `/proc/self/mountinfo`.
@@ -38,10 +37,7 @@ struct MountAlias {
 
 impl MountAlias {
     /// Returns whether it is really seen there: something else may be mounted above it.
-    #[cfg(target_os = "linux")]
     fn is_seen(&self, hidden: &Path) -> bool {
-        use std::{fs, os::unix::fs::MetadataExt};
-
         let identity = |path: &Path| fs::symlink_metadata(path).ok().map(|found| (found.dev(), found.ino()));
         let here = identity(&self.path);
         here.is_some() && (self.is_part || here == identity(hidden))
@@ -57,12 +53,12 @@ fn aliases(mounts: &[MountLine], path: &Path) -> Vec<MountAlias> {
     };
     let inside = join(&mount.root, path.strip_prefix(&mount.point).unwrap_or(Path::new("")));
     let others = mounts.iter().enumerate().filter(|(at, other)| *at != own && other.device == mount.device);
-    let found = others.filter_map(|(_, other)| match inside.strip_prefix(&other.root) {
-        Ok(rest) => Some(MountAlias { path: join(&other.point, rest), is_part: false }),
-        Err(_) => {
-            let is_part = other.root.starts_with(&inside);
-            is_part.then(|| MountAlias { path: other.point.clone(), is_part })
+    let found = others.filter_map(|(_, other)| {
+        if let Ok(rest) = inside.strip_prefix(&other.root) {
+            return Some(MountAlias { path: join(&other.point, rest), is_part: false });
         }
+        let is_part = other.root.starts_with(&inside);
+        is_part.then(|| MountAlias { path: other.point.clone(), is_part })
     });
     found.filter(|alias| alias.path != path).collect()
 }
@@ -96,42 +92,44 @@ fn unescaped(field: &str) -> PathBuf {
     PathBuf::from(OsString::from_vec(bytes))
 }
 
-#[cfg(target_os = "linux")]
-mod linux {
-    use std::{
-        fs::File,
-        io::Read,
-        os::fd::AsFd,
-        sync::{Arc, Mutex, PoisonError},
-    };
+/// Paths with their aliases.
+type AliasList = Arc<Vec<(PathBuf, MountAlias)>>;
 
-    use super::{MountLine, parse};
-    use crate::sys;
+/// The mounts, the open file that says when they have changed, and what was last found in them.
+struct MountTable {
+    news: File,
+    mounts: Vec<MountLine>,
+    last: Option<(Vec<PathBuf>, AliasList)>,
+}
 
-    /// The mounts, and the open file that says when they have changed.
-    struct MountTable {
-        news: File,
-        mounts: Arc<Vec<MountLine>>,
-    }
-
-    /// Returns the mounts that this process sees. They are read again only after something was mounted or unmounted.
-    pub(super) fn mounts() -> Arc<Vec<MountLine>> {
-        static TABLE: Mutex<Option<MountTable>> = Mutex::new(None);
-        let mut table = TABLE.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = table.as_ref().filter(|known| !sys::has_news(known.news.as_fd())) {
-            return Arc::clone(&known.mounts);
-        }
+/// Returns the aliases of paths among the mounts that this process sees. They are looked for again only for other paths, or
+/// after something was mounted or unmounted.
+fn current_aliases(hidden: &[PathBuf]) -> AliasList {
+    static TABLE: Mutex<Option<MountTable>> = Mutex::new(None);
+    let mut table = TABLE.lock().unwrap_or_else(PoisonError::into_inner);
+    if table.as_ref().is_none_or(|known| sys::has_news(known.news.as_fd())) {
         *table = read();
-        table.as_ref().map(|known| Arc::clone(&known.mounts)).unwrap_or_default()
     }
+    let Some(known) = table.as_mut() else { return AliasList::default() };
+    if let Some((paths, found)) = &known.last
+        && paths == hidden
+    {
+        return Arc::clone(found);
+    }
+    let of_one = |path: &PathBuf| {
+        aliases(&known.mounts, path).into_iter().map(|alias| (path.clone(), alias)).collect::<Vec<_>>()
+    };
+    let found: AliasList = Arc::new(hidden.iter().flat_map(of_one).collect());
+    known.last = Some((hidden.to_vec(), Arc::clone(&found)));
+    found
+}
 
-    fn read() -> Option<MountTable> {
-        let mut news = File::open("/proc/self/mountinfo").ok()?;
-        let mut bytes = Vec::new();
-        news.read_to_end(&mut bytes).ok()?;
-        let text = String::from_utf8_lossy(&bytes);
-        Some(MountTable { mounts: Arc::new(text.lines().filter_map(parse).collect()), news })
-    }
+fn read() -> Option<MountTable> {
+    let mut news = File::open("/proc/self/mountinfo").ok()?;
+    let mut bytes = Vec::new();
+    news.read_to_end(&mut bytes).ok()?;
+    let text = String::from_utf8_lossy(&bytes);
+    Some(MountTable { mounts: text.lines().filter_map(parse).collect(), news, last: None })
 }
 
 #[cfg(test)]

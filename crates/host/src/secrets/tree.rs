@@ -143,7 +143,9 @@ mod tests {
 
     fn found(place: &Path, paths: &'static [&'static str]) -> Vec<PathBuf> {
         let mut found = PathTree::new(paths.iter().copied()).find_below(place);
-        found.iter_mut().for_each(|path| *path = path.strip_prefix(place).unwrap().to_owned());
+        for path in &mut found {
+            *path = path.strip_prefix(place).unwrap().to_owned();
+        }
         found.sort();
         found
     }
