@@ -29,6 +29,9 @@ const IOPRIO_WHO_USER: u32 = 3;
 /// In `libc` its type depends on the C library.
 const PRIO_USER: u32 = 2;
 
+/// `libc` has it as an `int`.
+const PR_SET_DUMPABLE: u32 = libc::PR_SET_DUMPABLE.cast_unsigned();
+
 /// The number of the first process in a PID namespace, which looks after the command.
 const INIT_PID: u32 = 1;
 
@@ -193,6 +196,8 @@ const OWN_PROCESSES: &[Rule] = &[
     (libc::SYS_rt_tgsigqueueinfo, &[(0, Is(INIT_PID))], Errno(EPERM)),
     (libc::SYS_rt_tgsigqueueinfo, &[(1, Is(INIT_PID))], Errno(EPERM)),
     (libc::SYS_pidfd_open, &[(0, Is(INIT_PID))], Errno(EPERM)),            // for `pidfd_send_signal`
+    // Answered with success and not done: PID 1 could not count the memory of such a process. `ssh-agent` does it.
+    (libc::SYS_prctl, &[(0, Is(PR_SET_DUMPABLE)), (1, Is(0))], Errno(0)),
 ];
 
 /// Where the user's other processes are in sight.

@@ -169,7 +169,7 @@ async fn a_name_that_somebody_outside_has_made_since_is_protected_and_stays() {
 
 #[tokio::test]
 async fn a_command_that_runs_is_kept_from_what_is_there_now_too() {
-    for (outside, attack) in REPLACED {
+    for (outside, attack) in REPLACED.iter().chain(REPLACED_SETTINGS) {
         let Some(world) = World::new() else { return };
         let until_refused = format!("while {attack}; do sleep 0.01; done");
         let finished = world.run_after_each(outside, &until_refused).await;

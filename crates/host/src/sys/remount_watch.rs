@@ -50,7 +50,8 @@ impl CoveredPaths<'_> {
         for step in steps {
             let (kind, path) = match step {
                 Step::Pin { path } => (CoverKind::Pinned, path),
-                Step::Fix { path } => (CoverKind::Fixed, path),
+                // A file that replaces settings of git is the user's own, and no copy of them.
+                Step::Fix { path } | Step::MountLink { path, .. } => (CoverKind::Fixed, path),
                 Step::Cover { path, .. } => (CoverKind::Hidden, path),
                 _ => continue,
             };

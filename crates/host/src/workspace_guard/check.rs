@@ -264,7 +264,7 @@ impl<G: GitProgram> RootCheck<'_, G> {
         let Some(node) = change.after else { return };
         match node.stat.kind {
             EntryKind::Directory => {}
-            EntryKind::File if self.is_sound_gitfile(&change.path) => {}
+            EntryKind::File if self.gitfile_directory(&change.path).is_some() => {}
             EntryKind::File => {
                 self.move_aside(
                     &change.path,
@@ -277,14 +277,14 @@ impl<G: GitProgram> RootCheck<'_, G> {
         }
     }
 
-    /// Tells whether a `.git` file leads, without links, to the git directory of a linked worktree or a submodule.
-    fn is_sound_gitfile(&self, path: &Path) -> bool {
-        let Ok((directory, name)) = self.parent(path) else { return false };
+    /// Returns the git directory of a linked worktree or a submodule that a `.git` file leads to without links.
+    fn gitfile_directory(&self, path: &Path) -> Option<PathBuf> {
+        let (directory, name) = self.parent(path).ok()?;
         let content = directory.read_file(&name, MAX_POINTER_BYTES);
-        let target = content.ok().and_then(|content| gitfile_target(&content));
-        let (Some(target), Some(above)) = (target, path.parent()) else { return false };
+        let target = content.ok().and_then(|content| gitfile_target(&content))?;
+        let above = path.parent()?;
         let target = windlass_contract::normal(&self.absolute(above).join(target));
-        self.all_roots.iter().any(|root| {
+        let is_sound = |root: &&WorkspaceRoot| {
             let Ok(inside) = target.strip_prefix(&root.path) else { return false };
             let is_open = |path: &Path| {
                 root.handle.open_dir(path).is_ok_and(|directory| is_open_git_directory(&directory))
@@ -293,7 +293,19 @@ impl<G: GitProgram> RootCheck<'_, G> {
             let holds =
                 |above: &Path| inside.strip_prefix(above).is_ok_and(is_inner_git_directory) && is_open(above);
             is_open(inside) && inside.ancestors().skip(1).any(holds)
-        })
+        };
+        self.all_roots.iter().copied().any(|root| is_sound(&root)).then_some(target)
+    }
+
+    /// Tells whether a setting of a submodule says where it is checked out, and the `.git` file there leads back.
+    fn is_own_worktree(&self, config: &Path, setting: &GitSetting) -> bool {
+        let value = setting.value.as_deref().and_then(|value| std::str::from_utf8(value).ok());
+        let (Some(git_directory), Some(value)) = (config.parent(), value) else { return false };
+        let git_directory = self.absolute(git_directory);
+        let worktree = windlass_contract::normal(&git_directory.join(value));
+        let inside = worktree.strip_prefix(&self.root.path).ok();
+        let leads_back = inside.and_then(|inside| self.gitfile_directory(&inside.join(".git")));
+        setting.key == b"core.worktree" && leads_back == Some(git_directory)
     }
 
     /// Sorts a change inside a git directory. The innermost one counts.
@@ -438,7 +450,7 @@ impl<G: GitProgram> RootCheck<'_, G> {
         }
         let Ok((directory, name)) = self.parent(path) else { return };
         let base = self.saved.get(&absolute).map(|saved| saved.bytes.clone());
-        match self.checked_config(&directory, &name, base.as_deref()) {
+        match self.checked_config((path, &directory, &name), base.as_deref()) {
             Ok(None) => {}
             Ok(Some(checked)) => self.replace_config(path, (&directory, &name), &checked),
             Err(reason) => self.move_aside(path, &format!("git's settings could not be checked: {reason}")),
@@ -448,8 +460,7 @@ impl<G: GitProgram> RootCheck<'_, G> {
     /// Returns the settings that may stay, unless that is what the file says already.
     fn checked_config(
         &mut self,
-        directory: &DirHandle,
-        name: &OsStr,
+        (path, directory, name): (&Path, &DirHandle, &OsStr),
         base: Option<&[u8]>,
     ) -> Result<Option<CheckedConfig>, String> {
         let stat = directory.stat_entry(name).map_err(|error| error.to_string())?;
@@ -458,7 +469,8 @@ impl<G: GitProgram> RootCheck<'_, G> {
         let content = directory.read_file(name, MAX_CONFIG_BYTES).map_err(|error| error.to_string())?;
         let Some(base) = base else {
             let settings = self.git.list(&content)?;
-            let (kept, dropped): (Vec<_>, Vec<_>) = settings.into_iter().partition(GitSetting::is_allowed);
+            let is_kept = |setting: &GitSetting| setting.is_allowed() || self.is_own_worktree(path, setting);
+            let (kept, dropped): (Vec<_>, Vec<_>) = settings.into_iter().partition(is_kept);
             let bytes = git_config::write(&kept);
             let dropped = dropped.iter().map(GitSetting::name).collect();
             return Ok((is_shared || bytes != content).then_some(CheckedConfig { bytes, dropped, stat }));

@@ -1,0 +1,370 @@
+//! Attacks on the side that is not confined: what a command leaves in the workspace must not widen what the next one may
+//! do, and must not make the user's own programs run something.
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "in the helpers of a test, too, a failed unwrap is a failed test")]
+#![expect(clippy::print_stderr, reason = "what is skipped is said aloud")]
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    process,
+    time::Duration,
+};
+
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+use windlass_contract::{
+    Command, Confinement, Effects, Exit, Finished, Grant, Held, Limits, Rung, Sandbox, Walls,
+};
+use windlass_host::Machine;
+
+const RUNGS: [Rung; 2] = [Rung::Namespaces, Rung::Landlock];
+
+/// A workspace, a directory of the user's outside, a home, and a session.
+struct World {
+    place: TempDir,
+    machine: Machine,
+}
+
+impl World {
+    /// None, and a word about it, where this machine lacks the mechanism.
+    fn on(rung: Rung) -> Option<Self> {
+        let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        for directory in ["ws", "victim", "home"] {
+            fs::create_dir(place.path().join(directory)).unwrap();
+        }
+        fs::write(place.path().join("victim/file"), "mine").unwrap();
+        let machine = session(place.path(), rung);
+        let found = machine.diagnose().rung;
+        if found != Some(rung) {
+            eprintln!("skipped: this machine has no mechanism `{}`, but {found:?}", rung.name());
+            return None;
+        }
+        Some(Self { place, machine })
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.place.path().join(name)
+    }
+
+    /// Runs a script that may write some directories. `@` stands for the place of it all.
+    async fn run_in(&self, roots: &[&str], script: &str) -> Result<(Finished, Held), String> {
+        let writable: Vec<_> = roots.iter().map(|root| self.path(root)).collect();
+        let limits = Limits { default_time: Duration::from_secs(60), ..Limits::default() };
+        let walls = Walls { writable: writable.clone(), ..Walls::default() };
+        let grant = Grant::issue(writable[0].clone(), &Effects::none(), limits, Confinement::Walls(walls));
+        let host = self.machine.confine(&grant).map_err(|error| error.to_string())?;
+        let script = script.replace('@', self.place.path().to_str().unwrap());
+        let argv = ["bash".to_owned(), "-c".to_owned(), script];
+        let command = Command { argv: argv.to_vec(), cwd: None, env: BTreeMap::new(), time_limit: None };
+        let finished = host.run(&command, &CancellationToken::new(), &|_| {}).await;
+        Ok((finished.map_err(|error| error.to_string())?, host.held()))
+    }
+
+    async fn run(&self, script: &str) -> Finished {
+        self.run_in(&["ws"], script).await.unwrap().0
+    }
+
+    /// What the user does, whom nothing confines.
+    fn outside(&self, script: &str) -> String {
+        let mut sh = process::Command::new("bash");
+        sh.args(["-c", script]).current_dir(self.path("ws")).env("HOME", self.path("home"));
+        for name in ["AUTHOR_NAME", "AUTHOR_EMAIL", "COMMITTER_NAME", "COMMITTER_EMAIL"] {
+            sh.env(format!("GIT_{name}"), "t");
+        }
+        let output = sh.output().unwrap();
+        String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
+    }
+}
+
+fn session(place: &Path, rung: Rung) -> Machine {
+    let variable = |name: &str, value: String| (name.to_owned(), value);
+    let names = ["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"];
+    let environment = names.map(|name| variable(name, "t".to_owned())).into_iter().chain([
+        variable("PATH", "/usr/local/bin:/usr/bin:/bin".to_owned()),
+        variable("HOME", place.join("home").to_str().unwrap().to_owned()),
+    ]);
+    let machine = Machine::new(environment.collect());
+    if rung == Rung::Landlock { machine.without_namespaces() } else { machine }
+}
+
+#[tokio::test]
+async fn a_root_stays_the_directory_it_was_when_the_session_began() {
+    for rung in RUNGS {
+        let Some(world) = World::on(rung) else { continue };
+        fs::create_dir_all(world.path("ws/group/app")).unwrap();
+        let roots = ["ws/group/app", "ws"];
+        world.run_in(&roots, "cd @/ws; mv group g2; mkdir group; ln -s @/victim group/app").await.unwrap();
+        let refused = world.run_in(&roots, "echo evil > file; echo evil > @/victim/file").await;
+        assert!(refused.is_err(), "{}: {refused:?}", rung.name());
+        assert_eq!(fs::read_to_string(world.path("victim/file")).unwrap(), "mine", "{}", rung.name());
+    }
+}
+
+#[tokio::test]
+async fn a_root_behind_a_link_that_a_command_may_have_made_is_refused() {
+    let Some(world) = World::on(Rung::Namespaces) else { return };
+    world.run("ln -s @/victim out").await;
+    let refused = world.run_in(&["ws", "ws/out"], "echo evil > @/victim/file").await.unwrap_err();
+    assert!(refused.contains("the link"), "{refused}");
+    // In a session that begins with it, too.
+    let later = World { machine: session(world.place.path(), Rung::Namespaces), place: world.place };
+    assert!(later.run_in(&["ws", "ws/out"], "echo evil > @/victim/file").await.is_err());
+    assert_eq!(fs::read_to_string(later.path("victim/file")).unwrap(), "mine");
+}
+
+#[tokio::test]
+async fn no_git_file_makes_another_directory_writable() {
+    for rung in RUNGS {
+        for plant in [
+            // A git directory in the workspace, in the private temporary directory, and in the victim.
+            "mkdir g; echo @/ws/.git > g/gitdir; echo @/victim > g/commondir; echo ref: refs/heads/x > g/HEAD; \
+             echo gitdir: @/ws/g > .git",
+            "mkdir -p /tmp/g; cd /tmp/g; echo @/ws/.git > gitdir; echo @/victim > commondir; \
+             echo ref: refs/heads/x > HEAD; echo gitdir: /tmp/g > @/ws/.git",
+            "ln -s @/victim .git",
+            "echo gitdir: @/victim > .git",
+            "mkdir s; echo gitdir: @/victim > s/.git",
+        ] {
+            let Some(world) = World::on(rung) else { break };
+            world.run(plant).await;
+            for machine in [None, Some(session(world.place.path(), rung))] {
+                let machine = machine.unwrap_or_else(|| world.machine.clone());
+                let writable = vec![world.path("ws")];
+                let walls = Walls { writable, ..Walls::default() };
+                let limits = Limits { default_time: Duration::from_secs(60), ..Limits::default() };
+                let cwd = world.path("ws");
+                let grant = Grant::issue(cwd, &Effects::none(), limits, Confinement::Walls(walls));
+                let script = format!("echo evil > {}/victim/file", world.place.path().display());
+                let argv = ["bash", "-c", &script].map(str::to_owned).to_vec();
+                let command = Command { argv, cwd: None, env: BTreeMap::new(), time_limit: None };
+                let host = machine.confine(&grant).unwrap();
+                let finished = host.run(&command, &CancellationToken::new(), &|_| {}).await.unwrap();
+                assert_ne!(finished.exit, Exit::Code(0), "{}: {plant}", rung.name());
+            }
+            assert!(!world.path("ws/.git").exists(), "{}: {plant}", rung.name());
+        }
+    }
+}
+
+/// What a command plants, and what of the user's own then runs it: `evil` would make `victim/pwned`.
+const PLANTED: &[(&str, &str)] = &[
+    // Submodules whose settings run a program: named by an index of another hash, and by one in two files.
+    (
+        "git init -q --object-format=sha256 r; cd r; git init -q --object-format=sha256 sub; \
+         git -C sub commit -q --allow-empty -m x; git add sub 2>/dev/null; git commit -qm y; \
+         git -C sub config core.fsmonitor @/ws/evil",
+        "cd r; git status; git -C sub status",
+    ),
+    (
+        "git init -q r; cd r; git init -q sub; git -C sub commit -q --allow-empty -m x; git add sub 2>/dev/null; \
+         git commit -qm y; git update-index --split-index; git -C sub config core.fsmonitor @/ws/evil",
+        "cd r; git status; git -C sub status",
+    ),
+    (
+        "git init -q r; cd r; d=$(printf 's\\377b'); git init -q \"$d\"; git -C \"$d\" commit -q --allow-empty -m x; \
+         git add . 2>/dev/null; git commit -qm y; git -C \"$d\" config core.fsmonitor @/ws/evil",
+        "cd r; git status; git -C s* status",
+    ),
+    // A repository beside two hundred others.
+    (
+        "for i in $(seq 200); do mkdir -p m$i/.git/objects m$i/.git/refs; echo ref: refs/heads/x > m$i/.git/HEAD; done; \
+         git init -q z; git -C z config core.fsmonitor @/ws/evil",
+        "git -C z status",
+    ),
+    // A directory that becomes a repository only with the second command, by its last file.
+    (
+        "mkdir -p b/objects b/refs; printf '[core]\\n\\tbare = true\\n\\tfsmonitor = @/ws/evil\\n' > b/config; \
+         printf '[core]\\n\\thooksPath = @/ws\\n' >> b/config\nSECOND\necho ref: refs/heads/x > b/HEAD",
+        "cd b && git config core.hooksPath > @/victim/found; grep -q . @/victim/found && touch @/victim/pwned; git status",
+    ),
+    // An unfinished rebase whose next step is a program.
+    (
+        "git init -q .; git commit -q --allow-empty -m a; mkdir .git/rebase-merge; cd .git/rebase-merge; \
+         echo exec @/ws/evil > git-rebase-todo; git rev-parse HEAD > onto; cp onto orig-head; \
+         echo refs/heads/x > head-name; touch interactive end done; echo 1 > msgnum",
+        "git rebase --continue",
+    ),
+    // Hooks of a new repository, in any case of letters and through a link.
+    ("git init -q r; cp evil r/.git/hooks/post-commit", "git -C r commit --allow-empty -m x"),
+    (
+        "git init -q r; rm -r r/.git/hooks; ln -s ../.. r/.git/hooks; cp evil post-commit",
+        "git -C r commit --allow-empty -m x",
+    ),
+    (
+        "git init -q r; mkdir r/.git/hk; cp evil r/.git/hk/post-commit; git -C r config core.hooksPath .git/hk",
+        "git -C r commit --allow-empty -m x",
+    ),
+    // Settings that lead to others.
+    (
+        "git init -q r; printf '[core]\\nfsmonitor = @/ws/evil\\n' > inc; git -C r config include.path @/ws/inc",
+        "git -C r status",
+    ),
+    (
+        "git init -q r; git -C r config extensions.worktreeConfig true; \
+      git config --file r/.git/config.worktree core.fsmonitor @/ws/evil",
+        "git -C r status",
+    ),
+    // A worktree whose settings are the attacker's.
+    (
+        "git init -q r; git -C r commit -q --allow-empty -m x; git -C r worktree add -q ../w; git -C r config extensions.worktreeConfig true; \
+      git config --file r/.git/worktrees/w/config.worktree core.fsmonitor @/ws/evil",
+        "git -C w status",
+    ),
+];
+
+#[tokio::test]
+async fn git_of_the_user_runs_nothing_that_a_command_planted() {
+    for rung in RUNGS {
+        for (plant, then) in PLANTED {
+            let Some(world) = World::on(rung) else { break };
+            let evil = "#!/bin/sh\ntouch @/victim/pwned\n".replace('@', world.place.path().to_str().unwrap());
+            fs::write(world.path("ws/evil"), evil).unwrap();
+            world.outside("chmod +x evil");
+            for part in plant.split("\nSECOND\n") {
+                world.run(part).await;
+            }
+            let said = world.outside(&then.replace('@', world.place.path().to_str().unwrap()));
+            assert!(!world.path("victim/pwned").exists(), "{}: {plant}: {then}: {said}", rung.name());
+        }
+    }
+}
+
+#[tokio::test]
+async fn hooks_that_the_users_settings_put_into_the_workspace_are_protected() {
+    for rung in RUNGS {
+        let Some(world) = World::on(rung) else { continue };
+        fs::write(world.path("home/.gitconfig"), "[core]\n\thooksPath = .githooks\n").unwrap();
+        world.outside("git init -q .");
+        world.run("mkdir .githooks; printf '#!/bin/sh\\ntouch @/victim/pwned\\n' > .githooks/post-commit; chmod +x .githooks/*").await;
+        world.outside("git commit -q --allow-empty -m x");
+        assert!(!world.path("victim/pwned").exists(), "{}", rung.name());
+    }
+}
+
+#[tokio::test]
+async fn names_that_other_programs_trust_do_not_appear() {
+    for rung in RUNGS {
+        let Some(world) = World::on(rung) else { continue };
+        let names = [
+            ".opencode/plugin/x.ts",
+            "opencode.json",
+            ".zed/tasks.json",
+            ".devcontainer/devcontainer.json",
+            ".qwen/settings.json",
+            ".kiro/x",
+            ".roo/mcp.json",
+            ".crush.json",
+            "a/b/.ZED/x",
+            ".bash_aliases",
+            ".config/environment.d/x.conf",
+            ".zlogout",
+            ".xprofile",
+            ".config/systemd/user/x.service",
+        ];
+        let script: String =
+            names.map(|name| format!("mkdir -p $(dirname {name}); echo x > {name}; ")).concat();
+        let finished = world.run(&script).await;
+        for name in names {
+            assert!(!world.path("ws").join(name).exists(), "{}: {name}", rung.name());
+        }
+        assert_eq!(finished.denials.len(), names.len(), "{:?}", finished.denials);
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_moved_aside_ends_the_use_of_the_workspace() {
+    let Some(world) = World::on(Rung::Namespaces) else { return };
+    // Deeper than anything is looked through.
+    let finished = world.run("d=$(printf 'd/%.0s' $(seq 140)); mkdir -p $d; echo x > $d/.envrc").await;
+    assert!(
+        finished.denials.iter().any(|denial| denial.rule.contains("not looked through")),
+        "{:?}",
+        finished.denials
+    );
+    let refused = world.run_in(&["ws"], "true").await.unwrap_err();
+    assert!(refused.contains("start a new session"), "{refused}");
+}
+
+#[tokio::test]
+async fn fifos_and_devices_cost_an_error_and_no_hang() {
+    for rung in RUNGS {
+        let Some(world) = World::on(rung) else { continue };
+        world.outside("git init -q .; git commit -q --allow-empty -m x");
+        let made = "for f in .git/index .git/MERGE_MSG .git/rebase-merge .vscode .envrc; do mkfifo $f; done; \
+                    git init -q r; rm r/.git/config; mkfifo r/.git/config; ln -s /dev/zero r/.git/index; \
+                    mkdir s; mkfifo s/.git; mkdir -p t; ln -s /dev/zero t/.git";
+        world.run(made).await;
+        assert_eq!(world.run("echo on").await.output, b"on\n", "{}", rung.name());
+        for name in [".git/MERGE_MSG", ".vscode", ".envrc", "r/.git/config", "s/.git", "t/.git"] {
+            assert!(world.path("ws").join(name).symlink_metadata().is_err(), "{}: {name}", rung.name());
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_directory_outside_is_not_renamed_while_another_command_swaps_links() {
+    let Some(world) = World::on(Rung::Namespaces) else { return };
+    fs::create_dir(world.path("victim/.vscode")).unwrap();
+    let swap = "mkdir -p a/.vscode; for i in $(seq 400); do mv a b; ln -s ../victim a; rm a; mv b a; done 2>/dev/null; true";
+    let plant = "for i in 1 2 3; do mkdir -p a/.vscode 2>/dev/null; sleep 0.01; done; true";
+    for _ in 0..5 {
+        let _both = tokio::join!(world.run_in(&["ws"], swap), world.run_in(&["ws"], plant));
+    }
+    assert!(world.path("victim/.vscode").is_dir());
+    assert_eq!(fs::read_dir(world.path("victim")).unwrap().count(), 2);
+}
+
+/// Everyday commands of git that change its settings, and what is there afterwards.
+const SETTINGS: &[(&str, &str, &str)] = &[
+    ("git checkout -q -b t --track main", "git config branch.t.merge", "refs/heads/main"),
+    (
+        "git init -q --bare b.git; git push -q -u ./b.git main",
+        "git config branch.main.remote",
+        "./b.git",
+    ),
+    (
+        "git branch -q x; git config branch.x.description d; git branch -m x y",
+        "git config branch.y.description",
+        "d",
+    ),
+    ("git remote add o ../x; git remote rename o p", "git config remote.p.url", "../x"),
+    ("git remote add o ../x; git remote remove o", "git config remote.o.url || echo none", "none"),
+    ("git sparse-checkout set src", "git config core.sparseCheckout", "true"),
+    ("git config user.name Someone", "git config user.name", "Someone"),
+    (
+        "git -c protocol.file.allow=always submodule add -q ./ sub",
+        "git config submodule.sub.url | grep -c ws; git -C sub status -s",
+        "1",
+    ),
+    ("git worktree add -q wt -b w", "git -C wt status -s; git -C wt branch --show-current", "w"),
+];
+
+#[tokio::test]
+async fn everyday_commands_of_git_keep_their_settings_and_those_of_the_user_stay() {
+    for rung in RUNGS {
+        for (script, then, expected) in SETTINGS {
+            let Some(world) = World::on(rung) else { break };
+            world.outside(
+                "git init -q -b main .; mkdir src; touch src/a; git add .; git commit -qm x; git config alias.mine status; \
+                 git config core.pager less",
+            );
+            let finished = world.run_in(&["ws"], script).await.unwrap().0;
+            assert_eq!(
+                finished.exit,
+                Exit::Code(0),
+                "{}: {script}: {:?}",
+                rung.name(),
+                String::from_utf8_lossy(&finished.output)
+            );
+            assert_eq!(finished.denials, [], "{}: {script}", rung.name());
+            assert_eq!(world.outside(then).trim(), *expected, "{}: {script}", rung.name());
+            assert_eq!(
+                world.outside("git config alias.mine; git config core.pager"),
+                "status\nless\n",
+                "{script}"
+            );
+        }
+    }
+}
