@@ -1,7 +1,8 @@
 //! The cost of a start through the host, beside `posix_spawn`.
 //!
-//! Run with `cargo bench -p windlass-host --bench spawn`, or the program it builds with one of `free`, `namespaces`, `landlock`,
-//! `large`, `many` and `output`. Prints medians and, for busy machines, the fastest tenth; asserts nothing.
+//! Run with `cargo bench -p windlass-host --bench spawn`, or the program it builds with one of
+//! `free`, `namespaces`, `landlock`, `large`, `many` and `output`. Prints medians and, for busy
+//! machines, the fastest tenth; asserts nothing.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement, run by hand")]
 
 use std::{
@@ -111,8 +112,8 @@ fn posix_spawn() {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap();
 }
 
-/// Times both in turns, so that other work on the machine slows both alike. Pauses after each, as there is a pause between two calls
-/// of a model, so that neither pays for the other's cleaning up.
+/// Times both in turns, so that other work on the machine slows both alike. Pauses after each, as
+/// there is a pause between two calls of a model, so that neither pays for the other's cleaning up.
 fn compare(one: &str, do_one: &dyn Fn(), other: &str, do_other: &dyn Fn()) {
     let time = |act: &dyn Fn()| {
         let begun = Instant::now();
