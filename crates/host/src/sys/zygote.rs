@@ -35,6 +35,10 @@ mod worker;
 
 use worker::{ZygoteWorker, fork_with_pidfd, unneeded_memory};
 
+/// How long a report is waited for before the child is continued. Longer than a start takes, except on
+/// the busiest machine, where a needless SIGCONT does no harm.
+const CONTINUE_MILLIS: c_int = 100;
+
 /// The work of the first process of a command.
 pub(super) trait FirstProcess: Copy {
     /// Starts the command and stays with it.
@@ -208,8 +212,9 @@ impl Zygote {
             unsafe { (*argument.cast::<T>()).run() }
         }
         let order = ForkOrder { run: run::<T>, argument: ptr::from_ref(first).cast() };
-        send(self.orders.writer(), &order).map_err(io::Error::from_raw_os_error)?;
-        let child = ForkedChild::from_reply(self.receive_reply()?)?;
+        // Without a reply to this order, the next reply could be taken for it: another zygote is forked then.
+        let reply = self.request_fork(&order).inspect_err(|_| self.pid.kill())?;
+        let child = ForkedChild::from_reply(reply)?;
         let report = self.receive_report(&child);
         if let Ok(Some(StartFailure::NONE)) = report {
             let ForkedChild { pid, pidfd } = child;
@@ -226,6 +231,13 @@ impl Zygote {
         }
     }
 
+    fn request_fork(&self, order: &ForkOrder) -> io::Result<ForkReply> {
+        send(self.orders.writer(), order).map_err(io::Error::from_raw_os_error)?;
+        // The report comes after the reply: waiting for the later of the two saves a wake-up.
+        wait_readable(self.reports.reader(), &self.pidfd, CONTINUE_MILLIS)?;
+        self.receive_reply()
+    }
+
     fn receive_reply(&self) -> io::Result<ForkReply> {
         let has_reply = wait_readable(self.replies.reader(), &self.pidfd, -1)?;
         if has_reply { receive(self.replies.reader()).ok_or_else(gone) } else { Err(gone()) }
@@ -235,9 +247,6 @@ impl Zygote {
     /// may send SIGSTOP to its first process before that has reported, so the child is continued
     /// from time to time.
     fn receive_report(&self, child: &ForkedChild) -> io::Result<Option<[u8; 8]>> {
-        /// Longer than a start takes except on the busiest machine, where a needless SIGCONT does
-        /// no harm.
-        const CONTINUE_MILLIS: c_int = 100;
         let reader = self.reports.reader();
         loop {
             if wait_readable(reader, &child.pidfd, CONTINUE_MILLIS)? {
