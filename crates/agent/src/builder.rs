@@ -351,6 +351,9 @@ impl AgentBuilder {
             let least = self.budgets.values().fold(budget.bytes(), |least, budget| least.min(budget.bytes()));
             machine = machine.keeping_outputs(place.clone(), least.saturating_sub(WORDS_ABOUT_OUTPUT));
         }
+        if let Some(home) = &self.home {
+            machine = machine.with_package_caches(home.join("cache/packages"));
+        }
         if let Some(limit) = self.command_time {
             machine = machine.with_command_time(limit);
         }

@@ -17,6 +17,7 @@ mod environment;
 mod key;
 mod known;
 mod layer;
+mod limits;
 mod load;
 mod problem;
 mod show;
@@ -26,6 +27,7 @@ pub(crate) use load::{Flag, Loaded, Sources, file, home, load};
 pub(crate) use show::{Format, show};
 
 use environment::ShellEnvironmentPolicy;
+pub(crate) use limits::CommandLimits;
 
 /// How long a model may think about a verdict unless told otherwise.
 const JUDGE_TIME_LIMIT_SEC: NonZeroU64 = NonZeroU64::new(20).unwrap();
@@ -65,6 +67,8 @@ pub(crate) struct Config {
     pub(crate) sandbox_mode: SandboxMode,
     /// What `sandbox_mode = "workspace-write"` allows.
     pub(crate) sandbox_workspace_write: WorkspaceWrite,
+    /// Files and directories with credentials that commands and file tools may read all the same.
+    pub(crate) readable_secrets: Vec<PathBuf>,
     /// The environment of the programs that tools start.
     pub(crate) shell_environment_policy: ShellEnvironmentPolicy,
     /// Which shell tool the model is offered.
@@ -104,6 +108,8 @@ pub(crate) struct Config {
     /// The most time of the processors that all commands of a run may take together, in seconds; then no more are
     /// started. Unset means no limit.
     pub(crate) command_cpu_limit_sec: Option<NonZeroU64>,
+    /// Limits of each command in the sandbox, where `--limit` sets no other.
+    pub(crate) limits: CommandLimits,
     /// The longest a turn may take, in seconds. Unset means no limit.
     pub(crate) turn_time_limit_sec: Option<NonZeroU64>,
     /// The most tokens a turn may use, as servers count them, or estimated where they do not. Unset means no limit.
@@ -137,6 +143,7 @@ impl Default for Config {
             approval_policy: ApprovalPolicy::default(),
             sandbox_mode: SandboxMode::default(),
             sandbox_workspace_write: WorkspaceWrite::default(),
+            readable_secrets: Vec::new(),
             shell_environment_policy: ShellEnvironmentPolicy::default(),
             shell_tool: ShellTool::default(),
             features: Features::default(),
@@ -153,6 +160,7 @@ impl Default for Config {
             show_verdict: ShowVerdict::default(),
             command_time_limit_sec: None,
             command_cpu_limit_sec: None,
+            limits: CommandLimits::default(),
             turn_time_limit_sec: None,
             turn_token_limit: None,
             history: History::default(),

@@ -5,12 +5,24 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use windlass::host::{Diagnosis, Machine};
 
-use crate::{exit::Exit, output::print, problem::Problem};
+use crate::{args::Common, config::CommandLimits, exit::Exit, output::print, problem::Problem, setup::Setup};
+
+const MEGABYTE: u64 = 1024 * 1024;
 
 /// Runs the command. It fails if commands cannot be held at all.
-pub(crate) fn run(json: bool) -> Result<Exit, Problem> {
+pub(crate) fn run(common: &Common, json: bool) -> Result<Exit, Problem> {
     let diagnosis = Machine::for_one_command(BTreeMap::new()).diagnose();
-    let shown = if json { as_json(&diagnosis) } else { as_text(&diagnosis) };
+    // A configuration with a mistake is for `windlass config` to tell of.
+    let setup = Setup::for_tools(common).ok();
+    let left_out = setup.as_ref().map(Setup::left_out).unwrap_or_default();
+    let limits = setup.map(|setup| setup.command_limits()).unwrap_or_default();
+    let shown = if json {
+        let mut shown = as_json(&diagnosis, &limits);
+        shown["variables_left_out"] = left_out.into_iter().collect();
+        format!("{shown:#}\n")
+    } else {
+        as_text(&diagnosis) + &limits_as_text(&limits) + &variables(&left_out)
+    };
     print(&shown)?;
     Ok(if diagnosis.rung.is_some() { Exit::Done } else { Exit::Failed })
 }
@@ -20,8 +32,47 @@ pub(crate) fn report() -> Value {
     value(&Machine::for_one_command(BTreeMap::new()).diagnose())
 }
 
-fn as_json(diagnosis: &Diagnosis) -> String {
-    format!("{:#}\n", value(diagnosis))
+/// The variables that commands are not given, grouped by the reason.
+fn variables(left_out: &[(String, String)]) -> String {
+    let mut by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (name, reason) in left_out {
+        by_reason.entry(reason).or_default().push(name);
+    }
+    let lines = by_reason.iter().map(|(reason, names)| format!("  {} ({reason})\n", names.join(", ")));
+    let lines: String = lines.collect();
+    if lines.is_empty() {
+        return lines;
+    }
+    format!("\nvariables that commands are not given (`shell_environment_policy`):\n{lines}")
+}
+
+fn as_json(diagnosis: &Diagnosis, limits: &CommandLimits) -> Value {
+    let mut shown = value(diagnosis);
+    shown["limits"] = json!({
+        "command": limits.defaults(),
+        "kept_output_megabytes": limits.kept_output_megabytes,
+        "kept_output_days": limits.kept_output_days,
+    });
+    shown
+}
+
+/// The limits of each command, and those on outputs in files.
+fn limits_as_text(limits: &CommandLimits) -> String {
+    let defaults = limits.defaults();
+    let number = |limit: Option<u64>| limit.map_or("no limit".to_owned(), |limit| limit.to_string());
+    let memory = defaults.memory_bytes.map_or("no limit".to_owned(), |bytes| {
+        format!("{} MB, {} % of this machine's", bytes / MEGABYTE, limits.memory_percent)
+    });
+    let retention = limits.output_retention();
+    let size = retention.max_bytes.map_or("no limit".to_owned(), |bytes| format!("{} MB", bytes / MEGABYTE));
+    let age =
+        retention.max_age.map_or("for ever".to_owned(), |_| format!("{} days", limits.kept_output_days));
+    format!(
+        "\nlimits of each command, unless --limit sets another (`limits` in the configuration):\n  \
+         processes and threads: {}\n  memory: {memory}\n  open files: {}\n  outputs kept in files: {size}, {age}\n",
+        number(defaults.processes),
+        number(defaults.open_files),
+    )
 }
 
 fn value(diagnosis: &Diagnosis) -> Value {
@@ -61,6 +112,36 @@ mod tests {
     use windlass::host::Missing;
 
     use super::*;
+
+    #[test]
+    fn variables_that_are_left_out_are_told_with_the_reason() {
+        let pair = |name: &str, reason: &str| (name.to_owned(), reason.to_owned());
+        let left_out = [pair("A", "r"), pair("B", "s"), pair("C", "r")];
+        assert_eq!(
+            variables(&left_out),
+            "\nvariables that commands are not given (`shell_environment_policy`):\n  A, C (r)\n  B (s)\n"
+        );
+        assert_eq!(variables(&[]), "");
+    }
+
+    #[test]
+    fn limits_are_shown_and_so_is_that_there_are_none() {
+        let none = CommandLimits {
+            processes: 0,
+            memory_percent: 0,
+            open_files: 0,
+            kept_output_megabytes: 0,
+            kept_output_days: 0,
+        };
+        let shown = limits_as_text(&CommandLimits { processes: 7, ..none });
+        assert_eq!(
+            shown,
+            "\nlimits of each command, unless --limit sets another (`limits` in the configuration):\n  \
+             processes and threads: 7\n  memory: no limit\n  open files: no limit\n  \
+             outputs kept in files: no limit, for ever\n"
+        );
+        assert!(limits_as_text(&CommandLimits::default()).contains("1024 MB, 7 days"));
+    }
 
     #[test]
     fn a_missing_rung_is_told_with_what_helps() {

@@ -78,7 +78,7 @@ fn main() -> ExitCode {
         Command::Feedback(feedback) => feedback::run(&common, &feedback),
         Command::Audit(audit) => audit::run(&common, &audit),
         Command::Redact(redact) => redact::run(&common, &redact),
-        Command::Doctor { json } => doctor::run(json),
+        Command::Doctor { json } => doctor::run(&common, json),
         Command::Sandbox(args) => return finish(sandbox::run(&common, &args)),
     };
     finish(end)

@@ -80,6 +80,11 @@ impl Setup {
         Ok(Self { quota, ..self })
     }
 
+    /// The limits that hold for every command unless an option says otherwise.
+    pub(crate) fn command_limits(&self) -> config::CommandLimits {
+        self.config().limits
+    }
+
     fn config(&self) -> &Config {
         &self.loaded.config
     }
@@ -154,6 +159,11 @@ impl Setup {
                 config::WebSearch::Disabled => None,
             },
         };
+        let kept = config.limits.output_retention().prune(&self.home.join("outputs"));
+        if let Err(error) = kept {
+            // Nothing depends on it but room on the disk.
+            crate::note(&format!("cannot remove old outputs: {error}"));
+        }
         let rulebook = policy::Answers::new(&self.home, policy::project_root(&self.cwd));
         let mut builder = Agent::builder()
             .policy(policy)
@@ -214,7 +224,10 @@ impl Setup {
             approval,
             sandbox: self.config().sandbox_mode,
             walls: self.walls(),
-            limits: Limits { quota: self.quota, ..Limits::default() },
+            limits: Limits {
+                quota: Quota { defaults: self.config().limits.defaults(), ..self.quota },
+                ..Limits::default()
+            },
             ..Policy::default()
         }
     }
@@ -228,6 +241,17 @@ impl Setup {
             variables()
         };
         Ok(config.child_environment(own))
+    }
+
+    /// Variables of ours that programs are not given, with the reason for each.
+    pub(crate) fn left_out(&self) -> Vec<(String, String)> {
+        let left_out = self.config().left_out(&variables()).into_iter();
+        left_out.map(|(name, reason)| (name, reason.to_string())).collect()
+    }
+
+    /// Where confined commands keep the caches of package managers.
+    pub(crate) fn package_caches(&self) -> PathBuf {
+        self.home.join("cache/packages")
     }
 
     /// What the index of calls remembers.
@@ -256,7 +280,7 @@ impl Setup {
             writable: allowed.writable_roots.iter().map(|root| self.cwd.join(root)).collect(),
             // Our own credentials and sessions are nobody's business but ours.
             unreadable: vec![self.home.clone()],
-            readable_again: Vec::new(),
+            readable_again: self.config().readable_secrets.clone(),
             network: if allowed.network_access { Network::Any } else { Network::None },
         }
     }

@@ -207,9 +207,56 @@ pub struct Quota {
     /// What it prints.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_bytes: Option<u64>,
+    /// Limits for what is not named above.
+    #[serde(default, skip_serializing_if = "DefaultLimits::is_none")]
+    pub defaults: DefaultLimits,
+}
+
+/// Limits that hold without being asked for, wherever the sandbox can keep them. One that it cannot keep is said in the
+/// receipt (`not_covered`), where one that was asked for has the command refused.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DefaultLimits {
+    /// Memory of all its processes together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
+    /// Processes and threads at the same time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processes: Option<u64>,
+    /// Open files, each process for itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open_files: Option<u64>,
+}
+
+impl DefaultLimits {
+    /// Tells whether nothing is limited.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 impl Quota {
+    /// The limit on memory, by default if none was asked for.
+    pub fn memory_limit(&self) -> Option<u64> {
+        self.memory_bytes.or(self.defaults.memory_bytes)
+    }
+
+    /// The limit on processes, by default if none was asked for.
+    pub fn process_limit(&self) -> Option<u64> {
+        self.processes.or(self.defaults.processes)
+    }
+
+    /// The limit on open files, by default if none was asked for.
+    pub fn open_file_limit(&self) -> Option<u64> {
+        self.open_files.or(self.defaults.open_files)
+    }
+
+    /// The limits that are left to keep where the kernel keeps those on memory and processes.
+    #[must_use]
+    pub fn without_memory_and_processes(self) -> Self {
+        let defaults = DefaultLimits { open_files: self.defaults.open_files, ..DefaultLimits::default() };
+        Self { memory_bytes: None, processes: None, defaults, ..self }
+    }
+
     /// What is kept without walls, too: by who waits for a command and reads what it prints.
     #[must_use]
     pub fn without_walls(&self) -> Self {

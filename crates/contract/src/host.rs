@@ -290,6 +290,14 @@ pub enum ConfineError {
         /// What is missing.
         reason: String,
     },
+    /// The directories that may be written cannot be used.
+    #[error("the workspace cannot be used: {reason}")]
+    Workspace {
+        /// What the grant asks for.
+        asked: Box<Confinement>,
+        /// Why not.
+        reason: String,
+    },
 }
 
 /// Something the sandbox stopped.

@@ -25,6 +25,7 @@ mod model;
 mod outcome;
 mod policy;
 mod schema;
+mod secret_paths;
 mod sight;
 mod spec;
 mod tool;
@@ -41,7 +42,7 @@ pub use files::{
     Entry, FileError, FileKind, Files, Found, FoundFile, FoundLine, Ignored, Listed, Listing, OpenFile,
     Search, Wanted,
 };
-pub use grant::{Accounting, Confinement, Grant, Held, Limits, Quota, Rung, Walls};
+pub use grant::{Accounting, Confinement, DefaultLimits, Grant, Held, Limits, Quota, Rung, Walls};
 pub use host::{
     Command, ConfineError, Denial, Ended, Exit, Finished, Host, HostError, Keyboard, Layer, Listener,
     Printed, Proof, Sandbox, Session, Whole,
@@ -58,6 +59,7 @@ pub use model::{Finish, ModelClient, ModelError, ModelEvent, ModelInfo, ModelStr
 pub use outcome::{CommandFacts, Facts, Outcome, Receipt, Refusal, SessionFacts, Status, View};
 pub use policy::{ApprovalPolicy, SandboxMode};
 pub use schema::{Profile, Schema, SchemaError, kind_of};
+pub use secret_paths::{SecretKind, SecretPath, home_secrets, system_secrets};
 pub use sight::{Seen, Sight, Since, Stamp};
 pub use spec::{Grammar, SpecKind, ToolSpec, WebSearch};
 pub use tool::{AnyTool, Cx, ErrorKind, FnTool, Look, Output, Ready, Tool, ToolError, erase, tool};

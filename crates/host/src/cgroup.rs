@@ -181,14 +181,14 @@ impl Tree {
 
 /// Sets limits, and opens what a process goes in by.
 fn limit(path: &Path, quota: &Quota) -> io::Result<File> {
-    if let Some(bytes) = quota.memory_bytes {
+    if let Some(bytes) = quota.memory_limit() {
         write(&path.join("memory.max"), &bytes.to_string())?;
         // Without swap there is nothing to be limited.
         absent_is_fine(write(&path.join("memory.swap.max"), "0"))?;
         // All of a command goes when one must: half a command is of no use to anybody.
         write(&path.join("memory.oom.group"), "1")?;
     }
-    if let Some(most) = quota.processes {
+    if let Some(most) = quota.process_limit() {
         write(&path.join("pids.max"), &most.to_string())?;
     }
     File::options().write(true).open(path.join("cgroup.procs"))

@@ -12,6 +12,9 @@ const READ_BYTES: usize = 16 * 1024;
 /// How many guesses are told.
 const TOLD: usize = 5;
 
+/// The limit that is reported if what a command uses could not be counted: it was ended, since it may have been too much.
+pub(crate) const UNCOUNTED: &str = "resources";
+
 /// What programs say when the kernel does not let them touch a file.
 const ABOUT_FILES: [&str; 4] =
     ["Read-only file system", "Permission denied", "Operation not permitted", "Device or resource busy"];
@@ -36,7 +39,7 @@ pub(crate) fn observed(exit: Exit, words: &LastWords) -> Vec<Denial> {
     let refused = words.refused.as_ref().map(|path| Denial {
         layer: Layer::Network,
         what: path.clone(),
-        rule: "a command may connect to local sockets of its own only".to_owned(),
+        rule: "a command may reach local sockets of its own only".to_owned(),
         need: Effects { network: Network::Any, ..Effects::none() },
         proof: Proof::Observed,
     });
@@ -49,13 +52,12 @@ pub(crate) fn observed(exit: Exit, words: &LastWords) -> Vec<Denial> {
 
 /// That a command was ended at a limit.
 pub(crate) fn limit(what: &str) -> Denial {
-    Denial {
-        layer: Layer::Limit,
-        what: what.to_owned(),
-        rule: format!("the limit on {what} was reached, and the command was ended"),
-        need: Effects::none(),
-        proof: Proof::Observed,
-    }
+    let rule = if what == UNCOUNTED {
+        "what the command used could not be counted, and it was ended".to_owned()
+    } else {
+        format!("the limit on {what} was reached, and the command was ended")
+    };
+    Denial { layer: Layer::Limit, what: what.to_owned(), rule, need: Effects::none(), proof: Proof::Observed }
 }
 
 /// What a failed command's last words hint at. A path counts only if the walls would really not let it be written.

@@ -93,7 +93,7 @@ fn limits() -> String {
     match crate::cgroup::available() {
         Ok(()) => "memory and processes by a cgroup of each command; the rest for each process".to_owned(),
         Err(reason) => format!(
-            "for each process, or counted every 5 ms: no cgroup of our own ({reason}); what helps: {}",
+            "for each process, or counted by PID 1 every 5 to 250 ms: no cgroup of our own ({reason}); what helps: {}",
             crate::cgroup::REMEDY
         ),
     }
@@ -112,7 +112,10 @@ fn layers(rung: Option<Rung>, landlock: u32) -> Vec<(&'static str, String)> {
             "own process, IPC and host-name namespaces; all die with the command".to_owned(),
         ));
         layers.push(("network", "one of the session's own with a loopback, unless granted".to_owned()));
-        layers.push(("local sockets", "only those that commands of the session have bound".to_owned()));
+        layers.push((
+            "local sockets",
+            "streams and datagrams: only to those that commands of the session have bound".to_owned(),
+        ));
     }
     if landlock > 0 {
         let scopes = if landlock >= 6 { ", abstract sockets and signals" } else { "" };

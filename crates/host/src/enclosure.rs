@@ -13,10 +13,13 @@ use windlass_contract::{Accounting, Held, Limits, Network, Rung, Walls};
 
 use crate::{
     ground::{Ground, Impossible},
+    package_cache::CacheRequest,
     program::Program,
-    protect::Protection,
     sys::{self, ChildStdio as Stdio, StartError, StartedChild as Started, Zygotes as Starters},
     temporary::Temporary,
+    workspace_guard::{
+        CommandGuard, GuardError, ProtectedPaths, WorkspaceGuard, WorkspaceRoot, git_program::SandboxedGit,
+    },
 };
 
 #[cfg(target_os = "linux")]
@@ -50,6 +53,10 @@ pub(crate) struct Site {
     pub(crate) agent_socket: Option<PathBuf>,
     pub(crate) ladder: Arc<Ladder>,
     pub(crate) temporary: Arc<Temporary>,
+    /// What the session knows of the directories that may be written.
+    pub(crate) guard: Option<Arc<WorkspaceGuard>>,
+    /// Where package managers keep their caches.
+    pub(crate) package_cache: Option<PathBuf>,
 }
 
 /// A child and what holds it.
@@ -57,8 +64,8 @@ pub(crate) struct Site {
 pub(crate) struct Enclosed {
     pub(crate) started: Started,
     pub(crate) held: Held,
-    /// What to look at when it is gone.
-    pub(crate) protection: Option<Protection>,
+    /// What to check when it is gone.
+    pub(crate) guard: Option<CommandGuard>,
 }
 
 impl Enclosure {
@@ -93,7 +100,7 @@ fn open(
         None,
         starters,
     )?;
-    Ok(Enclosed { started, held, protection: None })
+    Ok(Enclosed { started, held, guard: None })
 }
 
 /// What a program finds in its environment about what holds it: a value, or that there must be none.
@@ -108,9 +115,26 @@ fn told(rung: Rung, network: Network) -> BTreeMap<&'static str, Option<String>> 
 }
 
 impl Site {
-    pub(crate) fn ground<'a>(&'a self, temporary: Option<&'a Path>, begins: &'a Path) -> Ground<'a> {
+    pub(crate) fn ground<'a>(&'a self, temporary: Option<&'a Path>) -> Ground<'a> {
         let (home, sockets) = (self.home.as_deref(), self.agent_socket.as_deref());
-        Ground { home, cwd: &self.cwd, begins, temporary, sockets }
+        let package_cache = self.package_cache.as_deref();
+        Ground { home, cwd: &self.cwd, temporary, sockets, package_cache }
+    }
+
+    /// Opens what may be written, and prepares to check it afterwards.
+    fn begin(&self, mounts_hold: bool, starters: &mut Starters) -> Result<Workspace, StartError> {
+        let refused = |error: GuardError| StartError::Impossible(error.to_string());
+        let Some(guard) = &self.guard else {
+            let open = |path: &PathBuf| WorkspaceRoot::open(path, &[]).map(Arc::new);
+            let roots: Result<_, _> = self.walls.writable.iter().map(open).collect();
+            let roots = roots.map_err(|error| refused(error.into()))?;
+            return Ok(Workspace { roots, protected: Arc::default(), command: None });
+        };
+        let writable = self.walls.writable.clone();
+        let mut git = SandboxedGit { environment: &guard.git, writable, zygotes: starters };
+        let command = guard.begin(&self.walls.writable, mounts_hold, &mut git).map_err(refused)?;
+        let (roots, protected) = (command.roots.clone(), Arc::clone(&command.protected));
+        Ok(Workspace { roots, protected, command: Some(command) })
     }
 
     fn held(&self, rung: Rung, accounting: Option<Accounting>, not_covered: Vec<String>) -> Held {
@@ -126,8 +150,7 @@ impl Site {
         temporary: &Path,
         program: &Program,
     ) -> BTreeMap<&'static str, Option<String>> {
-        // Go builds nothing without a cache it can write, and the usual one is in the home directory.
-        let go = (!program.has("GOCACHE")).then(|| temporary.join("go-build"));
+        let caches = self.caches(temporary, program);
         let temporary = Some(temporary.to_string_lossy().into_owned());
         let mut variables = told(rung, self.walls.network);
         variables.extend([
@@ -143,9 +166,33 @@ impl Site {
             ("XAUTHORITY", None),
             ("GPG_AGENT_INFO", None),
         ]);
-        variables.extend(go.map(|cache| ("GOCACHE", Some(cache.to_string_lossy().into_owned()))));
+        variables.extend(caches.into_iter().map(|(name, value)| (name, Some(value))));
         variables
     }
+
+    /// Points package managers to caches they can write. Without one of our own, only Go is pointed to the temporary
+    /// directory: it builds nothing without a cache.
+    fn caches(&self, temporary: &Path, program: &Program) -> Vec<(&'static str, String)> {
+        let Some(cache) = &self.package_cache else {
+            let go = (!program.has("GOCACHE")).then(|| temporary.join("go-build"));
+            return go.map(|cache| ("GOCACHE", cache.to_string_lossy().into_owned())).into_iter().collect();
+        };
+        let request = CacheRequest {
+            cache,
+            home: self.home.as_deref(),
+            writable: &self.walls.writable,
+            directory: program.directory(),
+            is_online: self.walls.network == Network::Any,
+        };
+        request.variables(|name| program.variable(name))
+    }
+}
+
+/// What a command may write, and what of it must not change.
+struct Workspace {
+    roots: Vec<Arc<WorkspaceRoot>>,
+    protected: Arc<ProtectedPaths>,
+    command: Option<CommandGuard>,
 }
 
 fn impossible(Impossible(reason): Impossible) -> StartError {

@@ -12,10 +12,9 @@ use std::{
 use windlass_contract::{Network, Quota, Walls};
 
 use crate::{
-    blueprint::{forbidden_file, rlimits},
+    blueprint::{WritablePlan, forbidden_file, rlimits},
     cgroup::REMEDY,
-    ground::{Ground, Impossible, hidden, roots, shown},
-    protect::Protection,
+    ground::{Ground, Impossible, hidden, shown},
     seccomp::Sockets,
     sys::restrictions::{
         ChildRestrictions as Hold, EscapeTest as Canary, LandlockRules as Files, NetworkTest as Reach,
@@ -44,7 +43,6 @@ pub(crate) struct Fence {
     pub(crate) cgroup: Option<RawFd>,
     forbidden: Option<CString>,
     network: Reach,
-    pub(crate) protection: Protection,
     pub(crate) not_covered: Vec<String>,
 }
 
@@ -64,20 +62,17 @@ impl Fence {
         walls: &Walls,
         quota: &Quota,
         ground: Ground<'_>,
-        version: u32,
-        rules: &Rules,
+        writable: &WritablePlan<'_>,
+        (version, rules): (u32, &Rules),
     ) -> Result<Self, Impossible> {
         if version < NEEDED_VERSION {
             return Err(Impossible(format!(
                 "there are no namespaces here, and Landlock has version {version} where {NEEDED_VERSION} is needed"
             )));
         }
-        let mut trees = roots(walls)?;
-        let mut protection = Protection::of(&trees, ground.begins);
-        protection.save();
-        trees.extend(protection.also_writable.iter().cloned());
+        let mut trees: Vec<_> = writable.roots.iter().map(|root| root.path.clone()).collect();
         let mut not_covered = self::not_covered(version);
-        not_covered.extend(protection.not_covered());
+        not_covered.extend(writable.protected.not_covered.iter().cloned());
         let hidden = hidden(walls, ground, &trees, &mut not_covered);
         if let Some(path) = hidden.iter().find(|path| trees.iter().any(|tree| path.starts_with(tree))) {
             return Err(Impossible(format!(
@@ -95,14 +90,20 @@ impl Fence {
         }
         if quota.memory_bytes.is_some() {
             not_covered.push("memory of all processes together: it is limited for each".to_owned());
+        } else if quota.defaults.memory_bytes.is_some() {
+            not_covered.push("the default limit on memory: without namespaces it is not counted".to_owned());
+        }
+        if quota.defaults.processes.is_some() {
+            not_covered
+                .push("the default limit on processes: without namespaces they are not counted".to_owned());
         }
         let (sockets, network) = match walls.network {
             Network::None => (Sockets::Pairs, Reach::NoSocket),
             Network::Any => (Sockets::Internet, Reach::Granted),
         };
-        let forbidden = forbidden_file(&trees);
+        let forbidden = forbidden_file(&trees, ground.home);
         let shown = shown(walls, &hidden);
-        trees.extend(ground.temporary.map(Path::to_owned));
+        trees.extend(ground.temporary.into_iter().chain(ground.package_cache).map(Path::to_owned));
         let offline = walls.network == Network::None;
         let wanted = Wanted { trees, hidden, shown, offline, version };
         let memory = quota.memory_bytes.map(|bytes| (libc::RLIMIT_DATA, bytes));
@@ -113,7 +114,6 @@ impl Fence {
             rlimits: rlimits(quota, None).into_iter().chain(memory).collect(),
             forbidden,
             network,
-            protection,
             not_covered,
         })
     }

@@ -30,27 +30,10 @@ pub(crate) struct Impossible(pub(crate) String);
 pub(crate) struct Ground<'a> {
     pub(crate) home: Option<&'a Path>,
     pub(crate) cwd: &'a Path,
-    /// Where the command begins, which it may choose itself.
-    pub(crate) begins: &'a Path,
     pub(crate) temporary: Option<&'a Path>,
     pub(crate) sockets: Option<&'a Path>,
-}
-
-/// The directories that may be written: real ones, by their real names.
-pub(crate) fn roots(walls: &Walls) -> Result<Vec<PathBuf>, Impossible> {
-    let mut roots = Vec::new();
-    for path in &walls.writable {
-        let real = path.canonicalize().map_err(|error| {
-            Impossible(format!("`{}` cannot be a writable root: {error}", path.display()))
-        })?;
-        if real.parent().is_none() {
-            return Err(Impossible("`/` cannot be a writable root; that is `danger-full-access`".to_owned()));
-        }
-        roots.push(real);
-    }
-    roots.sort();
-    roots.dedup();
-    Ok(roots)
+    /// Where package managers keep their caches: written, and not looked at for protected names.
+    pub(crate) package_cache: Option<&'a Path>,
 }
 
 /// What may be read inside something that may not. Found after what is hidden is known.
@@ -59,7 +42,8 @@ pub(crate) fn shown(walls: &Walls, hidden: &[PathBuf]) -> Vec<PathBuf> {
     again.filter(|path| hidden.iter().any(|above| path.starts_with(above) && path != above)).collect()
 }
 
-/// What may not be read and exists, without what lies inside something else that may not.
+/// Returns what may not be read and exists, without what lies inside something else that may not. Secrets are found by
+/// their names, by links inside them and at every mount point; says what was not looked at.
 pub(crate) fn hidden(
     walls: &Walls,
     ground: Ground<'_>,
@@ -67,23 +51,35 @@ pub(crate) fn hidden(
     not_covered: &mut Vec<String>,
 ) -> Vec<PathBuf> {
     let again: Vec<_> = walls.readable_again.iter().filter_map(|path| path.canonicalize().ok()).collect();
-    let by_default = ground.home.into_iter().flat_map(secrets::below);
+    let is_kept =
+        |path: &Path| !again.iter().any(|again| path == again) && !secrets::is_no_secret(path, ground.home);
     let daemons =
         names::there(Path::new("/run"), DAEMONS.iter().copied()).chain(ground.sockets.map(Path::to_owned));
-    let default: Vec<_> = by_default
-        .chain(daemons)
-        .filter_map(|path| path.canonicalize().ok())
-        .filter(|path| !again.contains(path))
-        .collect();
+    let default = secrets::find(ground.home).into_iter().chain(daemons);
+    let default = default.filter_map(|path| path.canonicalize().ok()).filter(|path| is_kept(path));
     let asked = walls.unreadable.iter().filter_map(|path| path.canonicalize().ok());
-    let mut all: Vec<_> = default.into_iter().chain(asked).collect();
-    all.sort();
-    all.dedup();
+    let mut all: Vec<_> = default.chain(asked).collect();
+    secrets::linked::follow(&mut all, is_kept, not_covered);
+    #[cfg(target_os = "linux")]
+    all.extend(secrets::mounts::other_paths(&all).into_iter().filter(|path| is_kept(path)));
+    let works_inside =
+        |path: &PathBuf| roots.iter().any(|root| root.starts_with(path)) || ground.cwd.starts_with(path);
+    let (open, kept): (Vec<_>, _) = all.into_iter().partition(works_inside);
+    not_covered.extend(
+        outermost(open)
+            .iter()
+            .map(|path| format!("reading `{}`: the command works inside it", path.display())),
+    );
+    outermost(kept)
+}
+
+/// Sorts paths and leaves out those that lie inside another one.
+fn outermost(mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
+    paths.sort();
     let mut kept: Vec<PathBuf> = Vec::new();
-    for path in all {
-        if roots.iter().any(|root| root.starts_with(&path)) || ground.cwd.starts_with(&path) {
-            not_covered.push(format!("reading `{}`: the command works inside it", path.display()));
-        } else if !kept.iter().any(|above| path.starts_with(above)) {
+    for path in paths {
+        // What lies inside another path is sorted directly behind it, or behind others that do.
+        if !kept.last().is_some_and(|above| path.starts_with(above)) {
             kept.push(path);
         }
     }

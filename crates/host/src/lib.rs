@@ -32,7 +32,6 @@
 )]
 
 mod attached;
-mod below;
 #[cfg(target_os = "linux")]
 mod blueprint;
 mod capture;
@@ -44,20 +43,19 @@ mod enclosure;
 #[cfg(target_os = "linux")]
 mod fence;
 mod files;
-mod git;
 mod ground;
 #[cfg(target_os = "linux")]
 mod input_wait;
-mod inspect;
 mod job_control;
 mod kept;
 mod links;
 mod machine;
+mod memory;
 mod names;
 mod outputs;
+mod package_cache;
 mod process;
 mod program;
-mod protect;
 mod pty;
 #[cfg(any(test, target_os = "macos"))]
 mod seatbelt;
@@ -70,10 +68,13 @@ mod spending;
 mod sys;
 mod temporary;
 mod window;
+mod workspace_guard;
 
 pub use attached::Attached;
 pub use doctor::{Diagnosis, Missing};
 pub use files::commit::note::{Mended, mend};
 pub use machine::Machine;
+pub use memory::physical_memory;
+pub use outputs::retention::OutputRetention;
 pub use sys::{grow_descriptor_table, inherited_descriptor, is_ignored, stdout_was_closed};
 pub use window::Window;

@@ -19,13 +19,14 @@ use crate::{
     files::{HeldFiles, sights::Sights},
     kept::Kept,
     outputs::Outputs,
-    process,
+    package_cache, process,
     program::Program,
     pty::{Opening, Running},
     spawner::Spawner as Keeper,
     spending::Spending,
     temporary::Temporary,
     window::Window,
+    workspace_guard::{WorkspaceGuard, git_program::GitEnvironment},
 };
 
 /// What keeps programs from waiting for a person, set unless it is set already.
@@ -46,7 +47,10 @@ pub struct Machine {
     keeper: Keeper,
     ladder: Arc<Ladder>,
     temporary: Arc<Temporary>,
+    guard: Arc<WorkspaceGuard>,
     outputs: Option<Arc<Outputs>>,
+    /// Where caches of package managers are, one directory for each workspace.
+    package_caches: Option<PathBuf>,
     spending: Spending,
     window: Window,
     /// Whoever uses a session holds it; here is only known which there are.
@@ -71,12 +75,22 @@ impl Machine {
         for (name, value) in NOBODY_IS_THERE {
             environment.entry(name.to_owned()).or_insert_with(|| value.to_owned());
         }
+        let (ladder, temporary) = (Arc::<Ladder>::default(), Arc::new(temporary));
+        let git = GitEnvironment {
+            search_path: environment.get("PATH").cloned(),
+            home: environment.get("HOME").map(PathBuf::from),
+            ladder: Arc::clone(&ladder),
+            temporary: Arc::clone(&temporary),
+            store: Temporary::new(true),
+        };
         Self {
             environment: Arc::new(environment),
             keeper: Keeper::default(),
-            ladder: Arc::default(),
-            temporary: Arc::new(temporary),
+            ladder,
+            temporary,
+            guard: Arc::new(WorkspaceGuard::new(git)),
             outputs: None,
+            package_caches: None,
             spending: Spending::default(),
             window: Window::default(),
             sessions: Arc::default(),
@@ -101,6 +115,13 @@ impl Machine {
     pub fn keeping_outputs(self, directory: PathBuf, above_bytes: usize) -> Self {
         let outputs = Outputs::new(directory, above_bytes, OUTPUT_FILE_BYTES);
         Self { outputs: Some(Arc::new(outputs)), ..self }
+    }
+
+    /// The same machine, whose confined commands keep the caches of package managers below a directory, each workspace its
+    /// own. Without one, the user's caches can be read and not written.
+    #[must_use]
+    pub fn with_package_caches(self, directory: PathBuf) -> Self {
+        Self { package_caches: Some(directory), ..self }
     }
 
     /// The same machine, whose programs on a terminal print to this window.
@@ -166,12 +187,22 @@ impl Machine {
                 agent_socket: variable("SSH_AUTH_SOCK"),
                 ladder: Arc::clone(&self.ladder),
                 temporary: Arc::clone(&self.temporary),
+                guard: Some(Arc::clone(&self.guard)),
+                package_cache: self.package_cache(grant, walls),
             })),
         }
     }
 }
 
 impl Machine {
+    /// The cache of the workspace, for commands that may write it. Where it cannot be made, there is none; nor is there one
+    /// with Seatbelt, which cannot show it inside what is hidden.
+    fn package_cache(&self, grant: &Grant, walls: &Walls) -> Option<PathBuf> {
+        let is_held = cfg!(target_os = "linux") && !walls.writable.is_empty();
+        let directory = self.package_caches.as_ref().filter(|_| is_held)?;
+        package_cache::of_workspace(directory, grant.cwd()).ok()
+    }
+
     /// Walls behind which the outputs so far can be read.
     fn with_outputs(&self, walls: &Walls) -> Walls {
         let mut walls = walls.clone();
@@ -190,6 +221,10 @@ impl Sandbox for Machine {
             // Corrected once a command has run: which rung holds is found out by using it. Until then nothing was
             // started, and files are held by us.
             Confinement::Walls(walls) => {
+                self.guard.open_roots(&walls.writable).map_err(|error| ConfineError::Workspace {
+                    asked: Box::new(grant.confinement().clone()),
+                    reason: error.to_string(),
+                })?;
                 Held { writable: walls.writable.clone(), ..Held::by(Rung::InProcess) }
             }
         };

@@ -10,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
     sync::{
         Arc,
-        atomic::{AtomicU32, Ordering},
+        atomic::{AtomicU32, AtomicU64, Ordering},
     },
 };
 
@@ -19,6 +19,11 @@ use tokio::{
     task::{self, JoinHandle},
 };
 use windlass_contract::Whole;
+
+pub(crate) mod retention;
+
+/// The most that one session keeps in files, unless one output is longer.
+const MAX_SESSION_BYTES: u64 = 1024 * 1024 * 1024;
 
 /// How many names are tried: outputs of one session, in an earlier run perhaps.
 const NAMES: u32 = 100_000;
@@ -38,11 +43,13 @@ pub(crate) struct Outputs {
     /// How much of one goes to its file.
     pub(crate) limit_bytes: u64,
     next: AtomicU32,
+    /// Bytes in the files of this session.
+    written: AtomicU64,
 }
 
 impl Outputs {
     pub(crate) fn new(directory: PathBuf, above_bytes: usize, limit_bytes: u64) -> Self {
-        Self { directory, above_bytes, limit_bytes, next: AtomicU32::new(1) }
+        Self { directory, above_bytes, limit_bytes, next: AtomicU32::new(1), written: AtomicU64::new(0) }
     }
 
     /// The directory, if there is anything in it.
@@ -64,6 +71,12 @@ impl Outputs {
 
     /// Writes one output, as far as it may be long.
     fn write(&self, mut chunks: Receiver<Vec<u8>>) -> Whole {
+        if self.written.load(Ordering::Relaxed) >= MAX_SESSION_BYTES {
+            return Whole::Lost(format!(
+                "this session has kept {} MB of output already, and keeps no more",
+                MAX_SESSION_BYTES / (1024 * 1024)
+            ));
+        }
         let (path, mut file) = match self.create() {
             Ok(created) => created,
             Err(error) => {
@@ -71,7 +84,10 @@ impl Outputs {
             }
         };
         match self.fill(&mut file, &mut chunks) {
-            Ok((bytes, complete)) => Whole::File { path, bytes, complete },
+            Ok((bytes, complete)) => {
+                self.written.fetch_add(bytes, Ordering::Relaxed);
+                Whole::File { path, bytes, complete }
+            }
             Err(error) => {
                 // Half of it would be taken for all, and on a full disk it is in the way.
                 drop(fs::remove_file(&path));
@@ -280,6 +296,16 @@ mod tests {
         assert_eq!((bytes, complete), (5, false));
         let expected = "abcde\n[the output goes on; only its first 5 bytes were kept]\n";
         assert_eq!(fs::read_to_string(path).unwrap(), expected);
+    }
+
+    #[tokio::test]
+    async fn a_session_that_has_kept_enough_keeps_no_more() {
+        let place = tempfile::tempdir().unwrap();
+        let outputs = Outputs::new(place.path().to_owned(), 2, 5);
+        outputs.written.store(MAX_SESSION_BYTES, Ordering::Relaxed);
+        let whole = spill(outputs, &[b"abc"]).await;
+        assert!(matches!(&whole, Some(Whole::Lost(reason)) if reason.contains("1024 MB")), "{whole:?}");
+        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
     }
 
     #[tokio::test]

@@ -153,7 +153,7 @@ pub(crate) async fn stay(
     let exit = forced.or(ended.exit).ok_or(io::ErrorKind::WouldBlock)?;
     let mut denials = denials::observed(exit, &ended.report);
     denials.extend(over.then(|| denials::limit("output")));
-    denials.extend(child.inspect().await);
+    denials.extend(child.check_workspace().await);
     let held = Some(child.held().clone());
     Ok(End { exit, duration, cpu: ended.report.cpu, killed: ended.report.killed, denials, held })
 }

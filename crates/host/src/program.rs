@@ -110,6 +110,13 @@ impl Program {
         values.into_iter().any(|value| value.starts_with(b"="))
     }
 
+    /// Returns the value of a variable that is set for it.
+    pub(crate) fn variable(&self, name: &str) -> Option<String> {
+        let value =
+            self.env.iter().find_map(|set| set.as_bytes().strip_prefix(name.as_bytes())?.strip_prefix(b"="));
+        value.map(|value| String::from_utf8_lossy(value).into_owned())
+    }
+
     /// Returns the program with some variables set or removed.
     pub(crate) fn with(&self, changes: &BTreeMap<&str, Option<String>>) -> io::Result<Self> {
         let name =

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use windlass_contract::Network;
 
-use crate::protect::Protection;
+use crate::workspace_guard::ProtectedPaths;
 
 /// By its full path, so that nobody can put another in front of it.
 #[cfg(target_os = "macos")]
@@ -49,18 +49,19 @@ impl Profile {
     pub(crate) fn new(
         roots: &[PathBuf],
         temporary: &Path,
-        protection: &Protection,
+        protected: &ProtectedPaths,
         hidden: &[PathBuf],
         network: Network,
     ) -> Self {
         let mut profile = Self { text: BASE.to_owned(), parameters: Vec::new() };
-        let trees = roots.iter().chain(&protection.also_writable).map(PathBuf::as_path);
+        let trees = roots.iter().map(PathBuf::as_path);
         profile.rule("allow file-write*", "WRITABLE", "subpath", trees.chain([temporary]));
-        let kept = protection.fixed.iter().chain(&protection.absent).map(PathBuf::as_path);
+        let kept = [&protected.read_only, &protected.unmounted, &protected.git_configs, &protected.absent];
+        let kept = kept.into_iter().flatten().map(PathBuf::as_path);
         profile.rule("deny file-write*", "PROTECTED", "subpath", kept);
-        let links = protection.links.iter().map(|(path, _)| path.as_path());
+        let links = protected.links.iter().map(|(path, _)| path.as_path());
         profile.rule("deny file-write*", "LINK", "literal", links);
-        let pinned = protection.pinned.iter().map(PathBuf::as_path);
+        let pinned = protected.pinned.iter().map(PathBuf::as_path);
         profile.rule("deny file-write-unlink", "PINNED", "literal", pinned);
         profile.rule("deny file-read* file-write*", "HIDDEN", "subpath", hidden.iter().map(PathBuf::as_path));
         profile.text.push_str(match network {
@@ -94,15 +95,15 @@ mod tests {
     use super::*;
 
     fn profile(network: Network) -> Profile {
-        let protection = Protection {
-            fixed: ["/w/.git/config".into()].into(),
+        let protected = ProtectedPaths {
+            git_configs: ["/w/.git/config".into()].into(),
             absent: ["/w/.envrc".into()].into(),
             pinned: ["/w/.git".into()].into(),
             links: vec![("/w/.codex".into(), "x".into())],
-            ..Protection::default()
+            ..ProtectedPaths::default()
         };
         let hidden = [PathBuf::from("/h/.ssh")];
-        Profile::new(&["/w".into()], Path::new("/t"), &protection, &hidden, network)
+        Profile::new(&["/w".into()], Path::new("/t"), &protected, &hidden, network)
     }
 
     #[test]
@@ -122,9 +123,9 @@ mod tests {
     #[test]
     fn paths_are_parameters_and_cannot_become_rules() {
         let evil = PathBuf::from("/w\")(allow default)");
-        let protection = Protection::default();
+        let protected = ProtectedPaths::default();
         let profile =
-            Profile::new(std::slice::from_ref(&evil), Path::new("/t"), &protection, &[], Network::None);
+            Profile::new(std::slice::from_ref(&evil), Path::new("/t"), &protected, &[], Network::None);
         assert!(!profile.text.contains("allow default"));
         assert!(profile.arguments().contains(&format!("-DWRITABLE_0={}", evil.display())));
     }

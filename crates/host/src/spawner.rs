@@ -19,10 +19,9 @@ use windlass_contract::{Denial, Exit, Held, HostError};
 
 use crate::{
     enclosure::{Enclosed, Enclosure},
-    inspect,
     program::Program,
-    protect::Protection,
     sys::{ChildPid, ChildStdio, ExitReport, StartError, StartedChild, Zygotes},
+    workspace_guard::{CommandGuard, GuardReport, git_program::SandboxedGit},
 };
 
 /// The pause between two attempts to reap killed children that have not ended yet.
@@ -67,12 +66,10 @@ enum Job {
         jobs: Sender<Job>,
         reply: oneshot::Sender<Result<RunningChild, HostError>>,
     },
-    Inspect {
-        protection: Box<Protection>,
-        reply: oneshot::Sender<Vec<Denial>>,
-    },
-    /// Reap a killed child, and inspect the workspace after that.
-    Reap(ChildPid, Option<Box<Protection>>),
+    /// Check the workspace of a command that is gone.
+    Check { guard: Box<CommandGuard>, reply: oneshot::Sender<GuardReport> },
+    /// Reap a killed child, and check the workspace after that.
+    Reap(ChildPid, Option<Box<CommandGuard>>),
 }
 
 /// A program to start, with its descriptors and its confinement.
@@ -119,14 +116,14 @@ impl Spawner {
 /// Runs jobs until the last sender is gone and all children are reaped.
 fn run_jobs(inbox: &Receiver<Job>) {
     let mut zygotes = Zygotes::default();
-    let mut dying: Vec<(ChildPid, Option<Box<Protection>>)> = Vec::new();
+    let mut dying: Vec<(ChildPid, Option<Box<CommandGuard>>)> = Vec::new();
     loop {
-        dying.retain(|(pid, protection)| {
+        dying.retain_mut(|(pid, guard)| {
             let stays = matches!(pid.try_reap(), Ok(None));
-            if let (false, Some(protection)) = (stays, protection) {
+            if let Some(guard) = guard.take_if(|_| !stays) {
                 // The call is over, so the denials have no reader; what was moved aside shows by
                 // its name.
-                drop(inspect::inspect(protection));
+                drop(check(*guard, &mut zygotes));
             }
             stays
         });
@@ -141,8 +138,8 @@ fn run_jobs(inbox: &Receiver<Job>) {
                 drop(reply.send(start(*request, jobs, &mut zygotes)));
             }
             // Without a reader of the answer, what was found is still put right.
-            Ok(Job::Inspect { protection, reply }) => drop(reply.send(inspect::inspect(&protection))),
-            Ok(Job::Reap(pid, protection)) => dying.push((pid, protection)),
+            Ok(Job::Check { guard, reply }) => drop(reply.send(check(*guard, &mut zygotes))),
+            Ok(Job::Reap(pid, guard)) => dying.push((pid, guard)),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) if dying.is_empty() => return,
             Err(RecvTimeoutError::Disconnected) => thread::sleep(REAP_PAUSE),
@@ -150,12 +147,19 @@ fn run_jobs(inbox: &Receiver<Job>) {
     }
 }
 
+/// Checks the workspace of a command that is gone.
+fn check(command: CommandGuard, zygotes: &mut Zygotes) -> GuardReport {
+    let guard = command.workspace();
+    let writable = command.roots.iter().map(|root| root.path.clone()).collect();
+    command.finish(&mut SandboxedGit { environment: &guard.git, writable, zygotes })
+}
+
 fn start(request: SpawnRequest, jobs: Sender<Job>, zygotes: &mut Zygotes) -> Result<RunningChild, HostError> {
     let SpawnRequest { program, stdio, enclosure } = request;
     let (name, directory) = (program.name().to_owned(), program.directory().to_owned());
     match enclosure.start(&program, stdio, zygotes) {
-        Ok(Enclosed { started, held, protection }) => {
-            Ok(RunningChild { started, held, protection, jobs, reaped: false })
+        Ok(Enclosed { started, held, guard }) => {
+            Ok(RunningChild { started, held, guard, jobs, reaped: false })
         }
         Err(StartError::Directory(source)) => Err(HostError::Cwd { path: directory, source }),
         Err(StartError::Impossible(reason)) => Err(HostError::NotHeld { program: name, reason }),
@@ -169,7 +173,7 @@ fn start(request: SpawnRequest, jobs: Sender<Job>, zygotes: &mut Zygotes) -> Res
 pub(crate) struct RunningChild {
     started: StartedChild,
     held: Held,
-    protection: Option<Protection>,
+    guard: Option<CommandGuard>,
     jobs: Sender<Job>,
     reaped: bool,
 }
@@ -221,12 +225,14 @@ impl RunningChild {
 
     /// Checks what the child must not have touched, and puts it right. To be called when the child
     /// is gone.
-    pub(crate) async fn inspect(&mut self) -> Vec<Denial> {
-        let Some(protection) = self.protection.take() else { return Vec::new() };
+    pub(crate) async fn check_workspace(&mut self) -> Vec<Denial> {
+        let Some(guard) = self.guard.take() else { return Vec::new() };
         let (reply, answer) = oneshot::channel();
         // Without the thread nothing could have been started.
-        drop(self.jobs.send(Job::Inspect { protection: Box::new(protection), reply }));
-        answer.await.unwrap_or_default()
+        drop(self.jobs.send(Job::Check { guard: Box::new(guard), reply }));
+        let GuardReport { denials, not_covered } = answer.await.unwrap_or_default();
+        self.held.not_covered.extend(not_covered);
+        denials
     }
 }
 
@@ -239,14 +245,14 @@ fn reported_exit(report: &ExitReport) -> Option<Exit> {
 
 impl Drop for RunningChild {
     fn drop(&mut self) {
-        let protection = self.protection.take().map(Box::new);
+        let guard = self.guard.take().map(Box::new);
         if !self.reaped {
             self.kill();
             // Fails only if the thread has panicked; then nothing can reap it.
-            drop(self.jobs.send(Job::Reap(self.started.pid, protection)));
-        } else if let Some(protection) = protection {
+            drop(self.jobs.send(Job::Reap(self.started.pid, guard)));
+        } else if let Some(guard) = guard {
             let (reply, _unread) = oneshot::channel();
-            drop(self.jobs.send(Job::Inspect { protection, reply }));
+            drop(self.jobs.send(Job::Check { guard, reply }));
         }
     }
 }

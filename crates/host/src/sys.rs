@@ -28,13 +28,13 @@ use windlass_contract::Exit;
 #[cfg(target_os = "linux")]
 mod arena;
 mod child;
+#[cfg(target_os = "linux")]
+mod connect_broker;
 mod fd_table;
 mod inherited_fd;
 #[cfg(target_os = "linux")]
 mod init;
 pub(crate) mod job_signals;
-#[cfg(target_os = "linux")]
-mod keyhole;
 #[cfg(target_os = "linux")]
 pub(crate) mod landlock;
 #[cfg(target_os = "linux")]
@@ -44,6 +44,8 @@ pub(crate) mod namespaces;
 #[cfg(not(target_os = "linux"))]
 mod other_unix;
 mod pid;
+#[cfg(target_os = "linux")]
+mod proc_files;
 #[cfg(target_os = "linux")]
 mod process_tree;
 #[cfg(target_os = "linux")]
@@ -57,6 +59,9 @@ mod stdout_check;
 #[cfg(target_os = "linux")]
 mod subreaper;
 pub(crate) mod terminal;
+#[cfg(target_os = "linux")]
+#[cfg(target_os = "linux")]
+mod usage;
 #[cfg(target_os = "linux")]
 mod vfork;
 #[cfg(target_os = "linux")]

@@ -58,8 +58,27 @@ impl Drop for Temporary {
         if let Some(Made { path, .. }) = self.made.get() {
             // What cannot be removed is the system's to clean.
             drop(fs::remove_dir_all(path));
+            drop(fs::remove_dir_all(second(path)));
         }
     }
+}
+
+/// Makes the directory beside a temporary one that is the command's `/var/tmp`. It is outside of what commands can see, so
+/// that none can put a link in its place; what another user has put there is not used.
+#[cfg(target_os = "linux")]
+pub(crate) fn make_second(temporary: &Path) -> Option<PathBuf> {
+    let path = second(temporary);
+    // It is there from the command before, perhaps.
+    drop(DirBuilder::new().mode(0o700).create(&path));
+    let own = fs::symlink_metadata(temporary).ok()?.uid();
+    let found = fs::symlink_metadata(&path).ok()?;
+    (found.is_dir() && found.uid() == own).then_some(path)
+}
+
+fn second(temporary: &Path) -> PathBuf {
+    let mut name = temporary.as_os_str().to_owned();
+    name.push("-var");
+    PathBuf::from(name)
 }
 
 /// Where they are.
@@ -154,6 +173,22 @@ mod tests {
         for name in &names[1..] {
             assert!(path(name).exists(), "{name}");
         }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_second_directory_is_ours_and_goes_with_the_first() {
+        let temporary = Temporary::new(true);
+        let path = temporary.path().unwrap().to_owned();
+        let second = make_second(&path).unwrap();
+        assert_eq!(make_second(&path).as_ref(), Some(&second));
+        fs::remove_dir(&second).unwrap();
+        std::os::unix::fs::symlink("/etc", &second).unwrap();
+        assert_eq!(make_second(&path), None);
+        fs::remove_file(&second).unwrap();
+        make_second(&path).unwrap();
+        drop(temporary);
+        assert!(!second.exists());
     }
 
     #[test]

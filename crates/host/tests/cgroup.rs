@@ -8,8 +8,8 @@ use std::{collections::BTreeMap, fs, path::PathBuf, sync::Arc, time::Duration};
 
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Accounting, Command, Confinement, Effects, Exit, Finished, Grant, Held, Host, Limits, Quota, Sandbox,
-    Walls,
+    Accounting, Command, Confinement, DefaultLimits, Effects, Exit, Finished, Grant, Held, Host, Limits,
+    Quota, Sandbox, Walls,
 };
 use windlass_host::Machine;
 
@@ -27,6 +27,7 @@ const NONE: Quota = Quota {
     open_files: None,
     wall_seconds: None,
     output_bytes: None,
+    defaults: DefaultLimits { memory_bytes: None, processes: None, open_files: None },
 };
 
 /// Whether this process may divide its cgroup; says so if not.

@@ -67,7 +67,8 @@ const INCLUDED: &[(&str, &str, &[&str])] = &[
     ),
     ("printf '[include]\\npath = ../inc\\n' > .git/config.worktree", "inc", &["echo evil > inc"]),
     (
-        "mkdir -p .git/worktrees/w; printf '[include]\\npath = ../../../inc\\n' > .git/worktrees/w/config.worktree",
+        "mkdir -p .git/worktrees/w; cp .git/HEAD .git/worktrees/w; echo ../.. > .git/worktrees/w/commondir; \
+         printf '[include]\\npath = ../../../inc\\n' > .git/worktrees/w/config.worktree",
         "inc",
         &["echo evil > inc"],
     ),

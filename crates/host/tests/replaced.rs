@@ -32,14 +32,12 @@ const FOREVER: Duration = Duration::from_secs(30);
 const REPLACED: &[(&str, &str)] = &[
     // As `git config`, `sed -i` and most editors do.
     ("echo new > n; mv n .envrc", "echo evil >> .envrc"),
-    ("echo new > n; mv n .git/config", "echo evil >> .git/config"),
     ("rm .envrc; echo new > .envrc", "echo evil >> .envrc"),
     // As editors do that keep the old one.
     ("mv .envrc .envrc~; echo new > .envrc", "echo evil >> .envrc"),
     ("mv .envrc .envrc~; echo new > .envrc; rm .envrc~", "echo evil >> .envrc"),
     ("rm -r .git/hooks; mkdir .git/hooks", "echo evil > .git/hooks/pre-commit"),
     ("rm -rf .git/old; mv .git/hooks .git/old; mkdir .git/hooks", "echo evil > .git/hooks/pre-commit"),
-    ("rm -rf .git~; mv .git .git~; mkdir .git; echo new > .git/config", "echo evil >> .git/config"),
     ("echo new > n; mv n env", "cat env"),
     ("rm env; echo new > env", "cat env"),
     ("mv env env~; echo new > env", "cat env"),
@@ -48,6 +46,12 @@ const REPLACED: &[(&str, &str)] = &[
         "rm -r .idea; mv .git .idea; mkdir -p .git/hooks; echo new > .git/config",
         "echo evil > .idea/tasks.xml",
     ),
+];
+
+/// The same for settings of git, of which a command has a copy.
+const REPLACED_SETTINGS: &[(&str, &str)] = &[
+    ("echo new > n; mv n .git/config", "echo evil >> .git/config"),
+    ("rm -rf .git~; mv .git .git~; mkdir .git; echo new > .git/config", "echo evil >> .git/config"),
 ];
 
 /// A workspace with what is protected or hidden, and a machine whose commands work in it.
@@ -141,6 +145,13 @@ async fn the_next_command_is_kept_from_what_is_there_now() {
         assert_eq!(world.run("true").await.exit, Exit::Code(0));
         world.outside(outside);
         assert_ne!(world.run(attack).await.exit, Exit::Code(0), "{outside}: {attack}");
+        assert!(!world.has_evil(), "{outside}: {attack}");
+    }
+    for (outside, attack) in REPLACED_SETTINGS {
+        let Some(world) = World::new() else { return };
+        assert_eq!(world.run("true").await.exit, Exit::Code(0));
+        world.outside(outside);
+        world.run(attack).await;
         assert!(!world.has_evil(), "{outside}: {attack}");
     }
 }

@@ -47,5 +47,6 @@ pub use judgement::{Access, Class, FileUse, Judgement, Part, Reason};
 pub use matrix::{Ruling, Wish, ruling};
 pub use offer::offer;
 pub use rules::{Action, Rule, RuleError, RuleFile, Rules, Trust};
+pub use secret::{read_shows_secret, search_shows_secret};
 pub use shell::{Unclear, What};
 pub use suggest::{Suggestion, suggest};

@@ -6,6 +6,8 @@ mod wildcard;
 
 use std::sync::LazyLock;
 
+use windlass_contract::{SecretKind, SecretPath, home_secrets, system_secrets};
+
 use names::{
     COPIES, DEVICES, EXTENSIONS, FILES, FRAGMENTS, HARMLESS, HIDDEN, NAMED, OTHERS, PROC, TOOLS, WIDE,
 };
@@ -13,6 +15,18 @@ use patterns::Patterns;
 use wildcard::Name;
 
 use crate::path::Places;
+
+/// Returns why reading a file or directory without a command may show a secret: the same paths that a command is asked
+/// about. `path` is absolute or relative to where the user works.
+pub fn read_shows_secret(path: &std::path::Path, workspace: &std::path::Path) -> Option<String> {
+    let places = Places::starting(Some(workspace)).with_workspace(workspace);
+    in_contents(&path.to_string_lossy(), false, &places)
+}
+
+/// Returns why looking through everything below a path, without a command, may show a secret.
+pub fn search_shows_secret(path: &std::path::Path, workspace: &std::path::Path) -> Option<String> {
+    in_everything_below(&path.to_string_lossy(), &Places::starting(Some(workspace)))
+}
 
 /// Why reading a file by this name may show a secret: it is kept there, or the file is among a user's settings, where
 /// every program has its own way of keeping one. `glob`: the name is a wildcard.
@@ -57,6 +71,9 @@ fn is_kept_in(path: &str, glob: bool) -> bool {
     {
         return true;
     }
+    if below_a_home(path).is_some_and(is_in_the_table) {
+        return true;
+    }
     let path = Path::new(path);
     path.is_special()
         || path.is_in_directory()
@@ -81,10 +98,38 @@ fn is_setting(path: &str, workspace: &str) -> bool {
 
 /// A hidden path in a home directory, without that.
 fn hidden_in_a_home(path: &str) -> Option<&str> {
+    below_a_home(path).filter(|rest| rest.starts_with('.'))
+}
+
+/// A path in a home directory, without that.
+fn below_a_home(path: &str) -> Option<&str> {
     let below = |home: &str| path.strip_prefix(home);
     let someones = || ["/home/", "/var/home/", "/Users/"].into_iter().find_map(below)?.split_once('/');
-    let rest = ["~/", "/root/"].into_iter().find_map(below).or_else(|| someones().map(|(_, rest)| rest));
-    rest.filter(|rest| rest.starts_with('.'))
+    ["~/", "/root/"].into_iter().find_map(below).or_else(|| someones().map(|(_, rest)| rest))
+}
+
+/// Whether a path below a home directory is one of the table, or inside one.
+fn is_in_the_table(rest: &str) -> bool {
+    static TABLE: LazyLock<Patterns> =
+        LazyLock::new(|| Patterns::new(home_secrets().map(|secret| secret.path)));
+    TABLE.fit_the_start_of(&names(rest).map(Name::new).collect::<Vec<_>>())
+}
+
+/// The paths of the table that tell in any directory.
+fn telling(kind: SecretKind) -> impl Iterator<Item = &'static str> {
+    paths(home_secrets().filter(|secret| secret.is_telling), kind)
+}
+
+/// The paths of the table that belong to the system, also below another directory: a mount, or a copy.
+fn of_the_system(kind: SecretKind) -> impl Iterator<Item = &'static str> {
+    paths(system_secrets(), kind)
+}
+
+fn paths(
+    table: impl Iterator<Item = &'static SecretPath>,
+    kind: SecretKind,
+) -> impl Iterator<Item = &'static str> {
+    table.filter(move |secret| secret.kind == kind).map(|secret| secret.path)
 }
 
 fn is_below(path: &str, directory: &str) -> bool {
@@ -107,16 +152,22 @@ impl<'a> Path<'a> {
     }
 
     fn is_in_directory(&self) -> bool {
-        static HIDDEN_ONES: LazyLock<Patterns> = LazyLock::new(|| Patterns::new(HIDDEN));
-        static OTHER_ONES: LazyLock<Patterns> = LazyLock::new(|| Patterns::new(OTHERS));
+        static HIDDEN_ONES: LazyLock<Patterns> =
+            LazyLock::new(|| Patterns::new(telling(SecretKind::Directory).chain(HIDDEN.iter().copied())));
+        static OTHER_ONES: LazyLock<Patterns> = LazyLock::new(|| {
+            Patterns::new(of_the_system(SecretKind::Directory).chain(OTHERS.iter().copied()))
+        });
         let named = (1..=self.names.len()).map(|end| &self.names[..end]);
         let mut named = named.filter(|names| names.last().is_some_and(|last| !last.is_wild()));
         HIDDEN_ONES.fit_a_part_of(&self.names) || named.any(|names| OTHER_ONES.fit_the_end_of(names))
     }
 
     fn is_file(&self) -> bool {
-        static FILE_PATTERNS: LazyLock<Patterns> = LazyLock::new(|| Patterns::new(FILES));
-        static NAME_PATTERNS: LazyLock<Patterns> = LazyLock::new(|| Patterns::new(NAMED));
+        static FILE_PATTERNS: LazyLock<Patterns> = LazyLock::new(|| {
+            let table = telling(SecretKind::File).chain(of_the_system(SecretKind::File));
+            Patterns::new(table.chain(FILES.iter().copied()))
+        });
+        static NAME_PATTERNS: LazyLock<Patterns> = LazyLock::new(|| Patterns::new(NAMED.iter().copied()));
         let Some(name) = self.names.last() else { return false };
         let extension = name.extension();
         if extension.as_ref().is_some_and(|own| !own.is_wild() && HARMLESS.contains(&own.text())) {

@@ -1,12 +1,18 @@
-//! The environment of the programs that tools start. Secrets stay here unless someone lets them through by name.
+//! The environment of the programs that tools start: the usual variables, and those that the user names.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod usual;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use windlass::model::Provider;
+use windlass::{clean::Secrets, model::Provider};
 
 use super::Config;
+use usual::USUAL;
 
 /// Which variables the programs that tools start are given. The steps are taken in the order of these keys.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -14,9 +20,13 @@ use super::Config;
 pub(crate) struct ShellEnvironmentPolicy {
     /// Which variables of Windlass itself are taken to begin with.
     pub(crate) inherit: Inherit,
+    /// Further variables that are taken. A name without a wildcard is passed on whatever it looks like; with one, what
+    /// looks like a secret is left out. Patterns as in `exclude`.
+    pub(crate) include: Vec<String>,
     /// Whether variables that look like secrets are passed on. They are not by default: names that contain `KEY`,
     /// `SECRET`, `TOKEN`, `PASSWORD`, `PASSWD`, `PASSPHRASE`, `CREDENTIAL`, `PRIVATE`, `CONNECTION_STRING` or
-    /// `DATABASE_URL`, names that end in `_PAT` or `_DSN`, and every variable a provider takes a key or header from.
+    /// `DATABASE_URL`, names that end in `_PAT` or `_DSN`, every variable a provider takes a key or header from, and with
+    /// `inherit = "usual"` values that hold a password or have the form of a token.
     pub(crate) ignore_default_excludes: bool,
     /// Names that are left out as well. `*` stands for any text, `?` for one character; case does not count.
     pub(crate) exclude: Vec<String>,
@@ -33,14 +43,39 @@ pub(crate) struct ShellEnvironmentPolicy {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Inherit {
-    /// All.
+    /// Those that programs usually need and that hold no credentials: of shells, terminals, languages, compilers, package
+    /// managers, git and build servers. `windlass doctor` lists what is left out.
     #[default]
+    Usual,
+    /// All.
     All,
     /// Only `HOME`, `LANG`, `LC_ALL`, `LC_CTYPE`, `LOGNAME`, `PATH`, `SHELL`, `TEMP`, `TMP`, `TMPDIR`, `USER` and
     /// `USERNAME`.
     Core,
     /// None.
     None,
+}
+
+/// Why a variable is not passed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LeftOut {
+    NotInherited,
+    SecretName,
+    SecretValue,
+    Excluded,
+    NotIncluded,
+}
+
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotInherited => "not among the variables that `inherit` takes; name it in `include`",
+            Self::SecretName => "its name looks like a secret; name it in `include`",
+            Self::SecretValue => "its value looks like a credential; name it in `include`",
+            Self::Excluded => "`exclude` names it",
+            Self::NotIncluded => "`include_only` does not name it",
+        })
+    }
 }
 
 const CORE: [&str; 12] = [
@@ -68,10 +103,40 @@ pub(super) fn looks_secret(name: &str) -> bool {
     SECRETS.iter().any(|pattern| matches(pattern, name))
 }
 
+/// Returns whether a value holds a password or has the form of a token.
+fn looks_like_credential(value: &str) -> bool {
+    has_userinfo(value) || Secrets::default().clean(value) != value
+}
+
+/// Returns whether an address in a value names a user: `scheme://user:password@host`, or without a scheme.
+fn has_userinfo(value: &str) -> bool {
+    let in_address = |rest: &str| {
+        let authority = rest.split(['/', '?', '#', ' ', ',']).next().unwrap_or_default();
+        // A login without a password is no secret: `ssh://git@host`.
+        authority.rsplit_once('@').is_some_and(|(user, _)| user.contains(':'))
+    };
+    value.split("://").skip(1).any(in_address) || (!value.contains("://") && in_address(value))
+}
+
+/// Returns whether a variable is the address of a proxy. One that names a user is left out, with or without a password.
+fn is_proxy(name: &str) -> bool {
+    matches("*_PROXY", name) && !matches("NO_PROXY", name)
+}
+
 impl Config {
     /// The environment of a program that a tool starts, made from our own.
     pub(crate) fn child_environment(&self, parent: BTreeMap<String, String>) -> BTreeMap<String, String> {
         self.shell_environment_policy.apply(parent, &self.provider_variables())
+    }
+
+    /// Returns the variables of ours that such a program is not given, with the reason for each.
+    pub(crate) fn left_out(&self, parent: &BTreeMap<String, String>) -> Vec<(String, LeftOut)> {
+        let (policy, secret) = (&self.shell_environment_policy, self.provider_variables());
+        let reason = |(name, value): (&String, &String)| {
+            let reason = policy.reason(name, value, &secret)?;
+            (!policy.set.contains_key(name)).then(|| (name.clone(), reason))
+        };
+        parent.iter().filter_map(reason).collect()
     }
 
     /// Variables that hold keys of providers, whatever they are called.
@@ -86,20 +151,42 @@ impl Config {
 impl ShellEnvironmentPolicy {
     fn apply(&self, parent: BTreeMap<String, String>, secret: &BTreeSet<&str>) -> BTreeMap<String, String> {
         let mut child = parent;
-        child.retain(|name, _| {
-            self.inherit.takes(name)
-                && (self.ignore_default_excludes || !(secret.contains(name.as_str()) || looks_secret(name)))
-                && !any_matches(&self.exclude, name)
+        child.retain(|name, value| {
+            matches!(self.reason(name, value, secret), None | Some(LeftOut::NotIncluded))
         });
         child.extend(self.set.clone());
-        child.retain(|name, _| self.include_only.is_empty() || any_matches(&self.include_only, name));
+        child.retain(|name, _| self.is_included(name));
         child
+    }
+
+    fn is_included(&self, name: &str) -> bool {
+        self.include_only.is_empty() || any_matches(&self.include_only, name)
+    }
+
+    /// Returns why a variable of ours is not passed on.
+    fn reason(&self, name: &str, value: &str, secret: &BTreeSet<&str>) -> Option<LeftOut> {
+        let is_named = self.include.iter().any(|each| !each.contains(['*', '?']) && matches(each, name));
+        let is_taken = self.inherit.takes(name) || any_matches(&self.include, name);
+        let checks = !is_named && !self.ignore_default_excludes;
+        let strict = checks && self.inherit == Inherit::Usual && !CORE.contains(&name);
+        if !is_taken {
+            Some(LeftOut::NotInherited)
+        } else if checks && (secret.contains(name) || looks_secret(name)) {
+            Some(LeftOut::SecretName)
+        } else if strict && (looks_like_credential(value) || (is_proxy(name) && value.contains('@'))) {
+            Some(LeftOut::SecretValue)
+        } else if any_matches(&self.exclude, name) {
+            Some(LeftOut::Excluded)
+        } else {
+            (!self.is_included(name)).then_some(LeftOut::NotIncluded)
+        }
     }
 }
 
 impl Inherit {
     fn takes(self, name: &str) -> bool {
         match self {
+            Self::Usual => USUAL.iter().any(|pattern| matches(pattern, name)),
             Self::All => true,
             Self::Core => CORE.contains(&name),
             Self::None => false,
@@ -148,6 +235,89 @@ mod tests {
         policy.apply(variables(names), &BTreeSet::new()).into_keys().collect()
     }
 
+    /// Credentials by the names they have in the wild.
+    const CREDENTIALS: &[&str] = &[
+        "DB_PASS",
+        "SMTP_PASS",
+        "MYSQL_PWD",
+        "SSHPASS",
+        "REDIS_URL",
+        "DOCKER_AUTH_CONFIG",
+        "COMPOSER_AUTH",
+        "NPM_CONFIG__AUTH",
+        "npm_config__auth",
+        "DATABASE_URI",
+        "MONGODB_URI",
+        "AMQP_URL",
+        "CLOUDINARY_URL",
+        "PGPASSFILE",
+        "BORG_PASSCOMMAND",
+        "RESTIC_REPOSITORY",
+        "GH_PAT",
+        "TWILIO_SID",
+        "STRIPE_SK",
+        "KAFKA_SASL",
+        "LDAP_BINDPW",
+        "VAULT_ADDR",
+        "GOAUTH",
+        "GIT_CONFIG_VALUE_0",
+        "ACTIONS_RUNTIME_URL",
+        "AZURE_CLIENT_ID",
+        "AWS_SESSION",
+        "SLACK_WEBHOOK_URL",
+        "SENTRY_AUTH",
+        "JIRA_LOGIN",
+        "COOKIE",
+        "SESSION",
+        "WIFI_PSK",
+        "FTP_LOGIN",
+        "ODBC_CONN",
+    ];
+
+    #[test]
+    fn what_is_not_usual_is_not_passed_on_by_default() {
+        assert_eq!(left(&ShellEnvironmentPolicy::default(), CREDENTIALS), Vec::<String>::new());
+        let all = ShellEnvironmentPolicy { inherit: Inherit::All, ..Default::default() };
+        assert!(left(&all, CREDENTIALS).contains(&"DB_PASS".to_owned()), "only if everything is asked for");
+    }
+
+    #[test]
+    fn a_usual_variable_is_left_out_if_its_value_is_a_credential() {
+        for (name, value, passes) in [
+            ("HTTP_PROXY", "http://proxy:3128", true),
+            ("https_proxy", "http://u:p@proxy:3128", false),
+            ("ALL_PROXY", "socks5://user@proxy", false),
+            ("HTTP_PROXY", "user:pass@proxy:80", false),
+            ("NO_PROXY", "localhost,10.0.0.0/8", true),
+            ("PIP_INDEX_URL", "https://pypi.org/simple", true),
+            ("PIP_INDEX_URL", "https://u:p@pypi.example/simple", false),
+            ("PIP_EXTRA_INDEX_URL", "https://a.example https://u:p@b.example", false),
+            ("GOPROXY", "https://proxy.golang.org,direct", true),
+            ("DOCKER_HOST", "ssh://me@host", true),
+            ("EDITOR", "ghp_x7Kq2mVd9RtLwZ4bNcYf8HsJp3GaUe5TiOhQ", false),
+            ("EDITOR", "vim -u NONE", true),
+            ("PATH", "/usr/bin:/home/u:x@y/bin", true),
+        ] {
+            let parent = BTreeMap::from([(name.to_owned(), value.to_owned())]);
+            let child = ShellEnvironmentPolicy::default().apply(parent.clone(), &BTreeSet::new());
+            assert_eq!(child == parent, passes, "{name}={value}");
+        }
+    }
+
+    #[test]
+    fn a_variable_is_passed_on_if_it_is_named() {
+        let policy = ShellEnvironmentPolicy {
+            include: vec!["GITHUB_TOKEN".to_owned(), "MY_*".to_owned()],
+            ..Default::default()
+        };
+        let names = ["GITHUB_TOKEN", "MY_SETTING", "MY_TOKEN", "OTHER"];
+        assert_eq!(left(&policy, &names), ["GITHUB_TOKEN", "MY_SETTING"]);
+        let config = Config { shell_environment_policy: policy, ..Config::default() };
+        let expected =
+            [("MY_TOKEN".to_owned(), LeftOut::SecretName), ("OTHER".to_owned(), LeftOut::NotInherited)];
+        assert_eq!(config.left_out(&variables(&names)), expected);
+    }
+
     #[test]
     fn secrets_are_not_passed_on_by_default() {
         let secrets = [
@@ -165,7 +335,8 @@ mod tests {
             "SENTRY_DSN",
         ];
         assert_eq!(left(&ShellEnvironmentPolicy::default(), &secrets), Vec::<String>::new());
-        let policy = ShellEnvironmentPolicy { ignore_default_excludes: true, ..Default::default() };
+        let (ignore_default_excludes, inherit) = (true, Inherit::All);
+        let policy = ShellEnvironmentPolicy { inherit, ignore_default_excludes, ..Default::default() };
         assert_eq!(left(&policy, &secrets).len(), secrets.len());
     }
 
@@ -188,6 +359,7 @@ mod tests {
         let parent = variables(&["LLM_ACCESS", "PATH", "TEAM"]);
         assert_eq!(config.child_environment(parent.clone()), variables(&["PATH"]));
         config.shell_environment_policy.ignore_default_excludes = true;
+        config.shell_environment_policy.inherit = Inherit::All;
         assert_eq!(config.child_environment(parent.clone()), parent);
     }
 

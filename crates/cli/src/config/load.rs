@@ -152,9 +152,10 @@ fn inconsistent(error: &dyn std::error::Error) -> ConfigError {
 }
 
 /// Keys that hold paths; `*` is a name of the user's choice.
-const PATHS: [&[&str]; 3] = [
+const PATHS: [&[&str]; 4] = [
     &["model_instructions_file"],
     &["model_providers", "*", "script"],
+    &["readable_secrets"],
     &["sandbox_workspace_write", "writable_roots"],
 ];
 

@@ -222,10 +222,10 @@ fn a_secret_of_the_caller_stays_with_the_caller() {
     let input = r#"{"command":"env"}"#;
     let mut program = user.program(&["call", "shell_command", input, "--sandbox", "danger-full-access"]);
     program.env("OPENAI_API_KEY", "sk-1").env("MY_TOKEN", "sk-2").env("CODEX_API_KEY", "sk-3");
-    program.env("PLAIN", "shown");
+    program.env("EDITOR", "shown").env("DB_PASS", "sk-4").env("HTTP_PROXY", "http://u:sk-5@proxy");
     let ended = Running::start(program).end();
     ended.assert_code(0);
-    assert!(ended.stdout.contains("PLAIN=shown") && !ended.stdout.contains("sk-"), "{ended:#?}");
+    assert!(ended.stdout.contains("EDITOR=shown") && !ended.stdout.contains("sk-"), "{ended:#?}");
 }
 
 #[test]
@@ -247,13 +247,13 @@ fn an_interrupted_call_ends_with_130_and_leaves_nothing_running() {
 fn login_files_are_read_once_and_only_if_the_user_wants_it() {
     let user = User::new();
     let read = user.work().join("read");
-    let profile = format!("echo hello; echo x >> {}; export FROM_PROFILE=yes MY_TOKEN=1\n", read.display());
+    let profile = format!("echo hello; echo x >> {}; export EDITOR=yes MY_TOKEN=1\n", read.display());
     fs::write(user.home().join(".profile"), profile).unwrap();
-    let call = r#"{"command":"echo [$FROM_PROFILE$MY_TOKEN]"}"#;
+    let call = r#"{"command":"echo [$EDITOR$MY_TOKEN]"}"#;
     let say = || {
         let mut program = user.program(&["call", "shell_command", call, "--sandbox", "read-only"]);
         let ended = Running::start({
-            program.env("HOME", user.home()).env("SHELL", "/bin/sh");
+            program.env("HOME", user.home()).env("SHELL", "/bin/sh").env_remove("EDITOR");
             program
         });
         ended.end().stdout

@@ -87,3 +87,44 @@ fn of_several_limits_on_time_the_tightest_counts() {
         call(&user, &[&FULL_ACCESS[..], options].concat(), "sleep 40; echo done").assert_code(4);
     }
 }
+
+#[test]
+fn limits_hold_without_being_asked_for_and_can_be_switched_off() {
+    let user = User::new();
+    let report: Value = serde_json::from_str(&user.run(&["doctor", "--json"]).stdout).unwrap();
+    if report["rung"] != "namespaces" {
+        eprintln!("skipped: {}", report["rung"]);
+        return;
+    }
+    assert_eq!(report["limits"]["command"]["processes"], 2048);
+    let line = "ulimit -Hn; for i in 1 2 3 4 5 6 7 8; do sleep 0.5 & done; wait; echo done";
+    let contained = |options: &[&str]| call(&user, &[&CONTAINED[..], options].concat(), line);
+    let usual = contained(&[]);
+    usual.assert_code(0);
+    assert!(usual.stdout.contains("done"), "{usual:#?}");
+    let few = contained(&["-c", "limits.processes=5"]);
+    few.assert_code(1);
+    assert!(few.stdout.contains("the limit on processes was reached"), "{few:#?}");
+    let option = contained(&["-c", "limits.processes=5", "--limit", "pids=50"]);
+    assert!(option.stdout.contains("done"), "an option says otherwise: {option:#?}");
+    let off = contained(&["-c", "limits.processes=0", "-c", "limits.memory_percent=0"]);
+    assert!(off.stdout.contains("done"), "{off:#?}");
+    let files = contained(&["-c", "limits.open_files=77"]);
+    assert!(files.stdout.contains("77\n"), "{files:#?}");
+}
+
+#[test]
+fn old_outputs_are_removed_at_the_start() {
+    let user = User::new();
+    let kept = user.home().join("outputs/1b4e28ba-2fa1-41d2-883f-0016d3cca427/1.txt");
+    std::fs::create_dir_all(kept.parent().unwrap()).unwrap();
+    std::fs::write(&kept, "old").unwrap();
+    let week = std::time::Duration::from_secs(8 * 24 * 3600);
+    let old = std::time::SystemTime::now() - week;
+    std::fs::File::options().write(true).open(&kept).unwrap().set_modified(old).unwrap();
+    call(&user, &["-c", "limits.kept_output_days=0"], "true");
+    assert!(kept.exists(), "kept for ever");
+    std::fs::remove_file(user.home().join("outputs/.pruned")).unwrap();
+    call(&user, &[], "true");
+    assert!(!kept.parent().unwrap().exists());
+}

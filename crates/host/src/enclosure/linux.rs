@@ -2,11 +2,11 @@
 
 use std::{os::fd::AsRawFd, path::Path, sync::OnceLock};
 
-use windlass_contract::{Accounting, Limits, Quota, Rung, Walls};
+use windlass_contract::{Accounting, DefaultLimits, Limits, Quota, Rung, Walls};
 
 use super::{Enclosed, Site, confine, impossible};
 use crate::{
-    blueprint::Blueprint,
+    blueprint::{Blueprint, WritablePlan},
     cgroup::{self, Leaf},
     fence::{Fence, Rules},
     ground::{Ground, Impossible},
@@ -53,19 +53,15 @@ impl Ladder {
         if let Some(reason) = self.no_namespaces.get() {
             return Err(reason.clone());
         }
-        let ground = Ground {
-            home: None,
-            cwd: Path::new("/"),
-            begins: Path::new("/"),
-            temporary: None,
-            sockets: None,
-        };
-        let tried = Blueprint::draw(&Walls::default(), &Limits::default().quota, ground)
-            .map_err(|Impossible(reason)| reason)
-            .and_then(|empty| {
-                let rehearsed = self.standing().and_then(|ground| confined::rehearse(&empty, ground));
-                rehearsed.map_err(|error| in_words(&error))
-            });
+        let ground =
+            Ground { home: None, cwd: Path::new("/"), temporary: None, sockets: None, package_cache: None };
+        let tried =
+            Blueprint::draw(&Walls::default(), &Limits::default().quota, ground, &WritablePlan::nothing())
+                .map_err(|Impossible(reason)| reason)
+                .and_then(|empty| {
+                    let rehearsed = self.standing().and_then(|ground| confined::rehearse(&empty, ground));
+                    rehearsed.map_err(|error| in_words(&error))
+                });
         tried.map_err(|reason| self.no_namespaces.get_or_init(|| reason).clone())
     }
 
@@ -86,7 +82,7 @@ fn in_words(error: &StartError) -> String {
 
 impl Site {
     /// Starts a program behind these walls.
-    pub(super) fn start(
+    pub(crate) fn start(
         &self,
         program: &Program,
         stdio: Stdio,
@@ -120,7 +116,7 @@ impl Site {
         }
         let Ok(tree) = cgroup::divided() else { return Ok((None, quota)) };
         let leaf = tree.leaf(&quota).map_err(|error| confine("making a cgroup", error))?;
-        Ok((Some(leaf), Quota { memory_bytes: None, processes: None, ..quota }))
+        Ok((Some(leaf), quota.without_memory_and_processes()))
     }
 
     fn behind_namespaces(
@@ -132,14 +128,23 @@ impl Site {
         let temporary =
             self.temporary.lasting().map_err(|error| confine("making a temporary directory", error))?;
         let (leaf, quota) = self.leaf()?;
-        let ground = self.ground(temporary, program.directory());
-        let mut blueprint = Blueprint::draw(&self.walls, &quota, ground).map_err(impossible)?;
+        let mut workspace = self.begin(true, starters)?;
+        let plan = WritablePlan {
+            roots: &workspace.roots,
+            protected: &workspace.protected,
+            private_configs: workspace.command.as_ref().map_or(&[], |command| &command.private_configs),
+        };
+        let ground = self.ground(temporary);
+        let mut blueprint = Blueprint::draw(&self.walls, &quota, ground, &plan).map_err(impossible)?;
         blueprint.cgroup = leaf.as_ref().map(|leaf| leaf.door.as_raw_fd());
         let changes = self.variables(Rung::Namespaces, Path::new("/tmp"), program);
         let program = program.with(&changes)?;
         let started = confined::start(&program, &blueprint, self.ladder.standing()?, stdio, starters)?;
+        if let Some(command) = &mut workspace.command {
+            command.hidden = blueprint.hidden_inside;
+        }
         let held = self.held(Rung::Namespaces, accounting(leaf.as_ref(), &quota), blueprint.not_covered);
-        Ok(Enclosed { started: started.within(leaf), held, protection: Some(blueprint.protection) })
+        Ok(Enclosed { started: started.within(leaf), held, guard: workspace.command })
     }
 
     fn behind_landlock(
@@ -151,19 +156,23 @@ impl Site {
         let temporary =
             self.temporary.path().map_err(|error| confine("making a temporary directory", error))?;
         let (leaf, quota) = self.leaf()?;
-        let ground = self.ground(Some(temporary), program.directory());
-        let mut fence = Fence::draw(&self.walls, &quota, ground, self.ladder.landlock(), &self.ladder.rules)
-            .map_err(impossible)?;
+        let workspace = self.begin(false, starters)?;
+        let writable =
+            WritablePlan { roots: &workspace.roots, protected: &workspace.protected, private_configs: &[] };
+        let landlock = (self.ladder.landlock(), &self.ladder.rules);
+        let ground = self.ground(Some(temporary));
+        let mut fence = Fence::draw(&self.walls, &quota, ground, &writable, landlock).map_err(impossible)?;
         fence.cgroup = leaf.as_ref().map(|leaf| leaf.door.as_raw_fd());
         let program = program.with(&self.variables(Rung::Landlock, temporary, program))?;
         let started = sys::start(&program, stdio, Some(Hold::from(&fence)), starters)?;
-        let held = self.held(Rung::Landlock, accounting(leaf.as_ref(), &quota), fence.not_covered);
-        Ok(Enclosed { started: started.within(leaf), held, protection: Some(fence.protection) })
+        let asked_for = Quota { defaults: DefaultLimits::default(), ..quota };
+        let held = self.held(Rung::Landlock, accounting(leaf.as_ref(), &asked_for), fence.not_covered);
+        Ok(Enclosed { started: started.within(leaf), held, guard: workspace.command })
     }
 }
 
 /// Who keeps the limits on memory and processes, given what is left to limit without a cgroup.
 fn accounting(leaf: Option<&Leaf>, left: &Quota) -> Option<Accounting> {
-    let counted = left.memory_bytes.is_some() || left.processes.is_some();
+    let counted = left.memory_limit().is_some() || left.process_limit().is_some();
     leaf.map(|_| Accounting::Cgroup).or(counted.then_some(Accounting::Counted))
 }

@@ -2,11 +2,10 @@
 
 use windlass_contract::Rung;
 
-use super::{Enclosed, Site, confine, impossible};
+use super::{Enclosed, Site, confine};
 use crate::{
-    ground::{hidden, roots},
+    ground::hidden,
     program::Program,
-    protect::Protection,
     seatbelt::{self, Profile},
     sys::{self, ChildStdio as Stdio, StartError, Zygotes as Starters},
 };
@@ -32,7 +31,7 @@ impl Ladder {
 
 impl Site {
     /// Starts a program behind these walls.
-    pub(super) fn start(
+    pub(crate) fn start(
         &self,
         program: &Program,
         stdio: Stdio,
@@ -40,16 +39,15 @@ impl Site {
     ) -> Result<Enclosed, StartError> {
         let temporary =
             self.temporary.path().map_err(|error| confine("making a temporary directory", error))?;
-        let roots = roots(&self.walls).map_err(impossible)?;
-        let protection = Protection::of(&roots, program.directory());
+        let workspace = self.begin(false, starters)?;
+        let roots: Vec<_> = workspace.roots.iter().map(|root| root.path.clone()).collect();
         let mut not_covered = vec!["memory, processes and disk are not limited".to_owned()];
-        let hidden =
-            hidden(&self.walls, self.ground(Some(temporary), program.directory()), &roots, &mut not_covered);
-        let profile = Profile::new(&roots, temporary, &protection, &hidden, self.walls.network);
+        let hidden = hidden(&self.walls, self.ground(Some(temporary)), &roots, &mut not_covered);
+        let profile = Profile::new(&roots, temporary, &workspace.protected, &hidden, self.walls.network);
         let program = program.with(&self.variables(Rung::Seatbelt, temporary, program))?;
         let program = program.under(seatbelt::PROGRAM, &profile.arguments())?;
         let started = sys::start(&program, stdio, starters)?;
         let held = self.held(Rung::Seatbelt, None, not_covered);
-        Ok(Enclosed { started, held, protection: Some(protection) })
+        Ok(Enclosed { started, held, guard: workspace.command })
     }
 }

@@ -26,7 +26,8 @@ use super::handle;
 use crate::{
     enclosure::Site,
     ground::{hidden, shown},
-    protect::Protection,
+    sys::Zygotes,
+    workspace_guard::{ProtectedPaths, git_program::SandboxedGit},
 };
 
 /// How often a path is looked up again that changes while it is looked up.
@@ -42,7 +43,7 @@ pub(crate) struct Resolver {
     /// None: everything the user may, this may.
     walls: Option<Arc<Site>>,
     view: OnceLock<View>,
-    protection: OnceLock<Protection>,
+    protected: OnceLock<Result<Arc<ProtectedPaths>, String>>,
 }
 
 /// Walls by the real names of what they hold.
@@ -83,7 +84,7 @@ pub(crate) struct Place {
 impl Resolver {
     /// Finds files relative to `cwd`, behind these walls if there are any.
     pub(crate) fn new(cwd: PathBuf, walls: Option<Arc<Site>>) -> Self {
-        Self { cwd, walls, view: OnceLock::new(), protection: OnceLock::new() }
+        Self { cwd, walls, view: OnceLock::new(), protected: OnceLock::new() }
     }
 
     /// The absolute name of a path, without `.` and `..`.
@@ -244,14 +245,23 @@ impl Resolver {
         if !view.writable.iter().any(|root| real.starts_with(root)) {
             return Err(denied(name, "outside what may be written", need()));
         }
-        let protection = self.protection.get_or_init(|| {
-            let roots: Vec<_> = view.writable.iter().filter(|root| root.is_dir()).cloned().collect();
-            Protection::of(&roots, &self.cwd)
-        });
-        if protection.guards(real) {
-            return Err(denied(name, "a protected name: other programs run what it says", need()));
+        let roots: Vec<_> = view.writable.iter().filter(|root| root.is_dir()).cloned().collect();
+        match self.protected.get_or_init(|| self.protected_paths(&roots)) {
+            Ok(protected) if !protected.guards(real, &roots) => Ok(()),
+            Ok(_) => Err(denied(name, "a protected name: other programs run what it says", need())),
+            Err(reason) => Err(denied(name, reason, need())),
         }
-        Ok(())
+    }
+
+    /// The protected paths of the roots, as commands are held to them.
+    fn protected_paths(&self, roots: &[PathBuf]) -> Result<Arc<ProtectedPaths>, String> {
+        let Some(guard) = self.walls.as_ref().and_then(|site| site.guard.as_ref()) else {
+            return Ok(Arc::default());
+        };
+        let mut zygotes = Zygotes::default();
+        let writable = roots.to_vec();
+        let mut git = SandboxedGit { environment: &guard.git, writable, zygotes: &mut zygotes };
+        guard.protected(roots, &mut git).map_err(|error| error.to_string())
     }
 
     /// Looked at once for a grant, and only if there are walls.
@@ -261,7 +271,7 @@ impl Resolver {
             // What is to be written may not exist yet.
             let real = |path: &PathBuf| real_to_be(&normal(&site.cwd.join(path))).ok();
             let writable: Vec<_> = site.walls.writable.iter().filter_map(real).collect();
-            let hidden = hidden(&site.walls, site.ground(None, &site.cwd), &writable, &mut Vec::new());
+            let hidden = hidden(&site.walls, site.ground(None), &writable, &mut Vec::new());
             View { shown: shown(&site.walls, &hidden), hidden, writable }
         }))
     }

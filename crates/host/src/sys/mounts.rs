@@ -11,9 +11,9 @@ use std::{
 };
 
 use libc::{
-    AT_EMPTY_PATH, AT_FDCWD, AT_RECURSIVE, MOUNT_ATTR_NODEV, MOUNT_ATTR_NOEXEC, MOUNT_ATTR_NOSUID,
-    MOUNT_ATTR_RDONLY, MOVE_MOUNT_F_EMPTY_PATH, MOVE_MOUNT_T_EMPTY_PATH, MS_BIND, MS_NODEV, MS_NOEXEC,
-    MS_NOSUID, MS_PRIVATE, MS_REC, OPEN_TREE_CLOEXEC, OPEN_TREE_CLONE, mount_attr,
+    AT_EMPTY_PATH, AT_FDCWD, AT_RECURSIVE, AT_SYMLINK_NOFOLLOW, MOUNT_ATTR_NODEV, MOUNT_ATTR_NOEXEC,
+    MOUNT_ATTR_NOSUID, MOUNT_ATTR_RDONLY, MOVE_MOUNT_F_EMPTY_PATH, MOVE_MOUNT_T_EMPTY_PATH, MS_BIND,
+    MS_NODEV, MS_NOEXEC, MS_NOSUID, MS_PRIVATE, MS_REC, OPEN_TREE_CLOEXEC, OPEN_TREE_CLONE, mount_attr,
 };
 
 use super::landlock::last_errno;
@@ -61,6 +61,11 @@ pub(super) fn cover(target: &OwnedFd, mount: CoverMount<'_>) -> Result<(), c_int
 fn carry_out(step: &Step<&CStr>, held: &mut [Option<OwnedFd>; HELD_LIMIT]) -> Result<(), c_int> {
     match step {
         Step::Hold { path, slot } => hold(path, held.get_mut(*slot).ok_or(libc::EINVAL)?),
+        Step::HoldRoot { directory, path, slot } => {
+            hold(path, held.get_mut(*slot).ok_or(libc::EINVAL)?)?;
+            let tree = held.get(*slot).and_then(Option::as_ref).ok_or(libc::EINVAL)?;
+            if is_same_file(tree.as_raw_fd(), *directory)? { Ok(()) } else { Err(libc::ESTALE) }
+        }
         Step::AllReadOnly => {
             let attributes = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
             mount_setattr(AT_FDCWD, c"/", AT_RECURSIVE, attributes)
@@ -88,6 +93,10 @@ fn carry_out(step: &Step<&CStr>, held: &mut [Option<OwnedFd>; HELD_LIMIT]) -> Re
         Step::Link { path, target } => {
             // SAFETY: both are C strings.
             existing(unsafe { libc::symlink(target.as_ptr(), path.as_ptr()) })
+        }
+        Step::MountLink { path, link } => {
+            let tree = open_tree(AT_FDCWD, link, AT_SYMLINK_NOFOLLOW)?;
+            move_mount(&tree, AT_FDCWD, path, 0)
         }
         Step::Pin { path } => bind_mount(path, path),
         Step::Fix { path } => protect(path),
@@ -130,6 +139,18 @@ fn hold(path: &CStr, slot: &mut Option<OwnedFd>) -> Result<(), c_int> {
     let tree = slot.insert(open_tree(AT_FDCWD, path, 0)?);
     let nodev = if path.to_bytes().starts_with(b"/dev/") { 0 } else { MOUNT_ATTR_NODEV };
     mount_setattr(tree.as_raw_fd(), c"", AT_EMPTY_PATH | AT_RECURSIVE, MOUNT_ATTR_NOSUID | nodev)
+}
+
+/// Tells whether two descriptors are of the same file. A descriptor from the host's mount namespace cannot be cloned with
+/// `open_tree` here, so what its path leads to is compared with it.
+fn is_same_file(one: RawFd, other: RawFd) -> Result<bool, c_int> {
+    // SAFETY: all zeros is a valid `stat` to be filled; both live across the calls.
+    unsafe {
+        let (mut first, mut second): (libc::stat, libc::stat) = (mem::zeroed(), mem::zeroed());
+        check(c_long::from(libc::fstat(one, &raw mut first)))?;
+        check(c_long::from(libc::fstat(other, &raw mut second)))?;
+        Ok((first.st_dev, first.st_ino) == (second.st_dev, second.st_ino))
+    }
 }
 
 /// Clones a mount tree with `open_tree`. It is attached nowhere until [`move_mount`].

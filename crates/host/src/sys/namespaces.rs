@@ -20,12 +20,13 @@ use super::{
     ChildStdio, ExecPlan, ExitReport, StartError, StartFailure, StartedChild,
     arena::Arena,
     exec_plan,
-    init::{Init, Last, NAME_BYTES, Over},
+    init::{Init, Last, NAME_BYTES},
     landlock::HandledAccess,
     mounts,
     remount_watch::CoveredPaths,
     restrictions::{ChildRestrictions, EscapeTest, LandlockRules, NetworkTest, SeccompFilter},
     shared_namespaces::{NetworkNamespace, SharedNamespaces},
+    usage::Over,
     vfork::{close_all_but, dup_standard, vfork_exec},
     zygote::{FirstProcess, ZygoteContext, Zygotes, report_begun},
 };
@@ -176,8 +177,10 @@ impl InitStart<'_> {
 
     fn prepare(&self) -> Result<(), StartFailure> {
         dup_standard(self.given)?;
+        // Some steps use descriptors of ours.
+        mounts::build(self.steps).map_err(|(step, errno)| StartFailure::mount(step, errno))?;
         close_all_but([self.plan.report, self.exit_pipe, self.cgroup()]);
-        mounts::build(self.steps).map_err(|(step, errno)| StartFailure::mount(step, errno))
+        Ok(())
     }
 }
 
@@ -193,9 +196,7 @@ pub(super) fn read_exit_report(mut pipe: &PipeReader) -> ExitReport {
     let names = last.names.iter().take(usize::try_from(last.killed).unwrap_or(0));
     ExitReport {
         exit: Some(super::exit_from_status(last.status)),
-        over: [(Over::Memory, "memory"), (Over::Processes, "processes"), (Over::Disk, "disk")]
-            .into_iter()
-            .find_map(|(over, name)| (over as u32 == last.over).then_some(name)),
+        over: Over::describe(last.over),
         held_back: None,
         refused: (last.refused > 0).then(|| address_text(&last.refused_path)),
         cpu: Some(Duration::from_micros(last.cpu_micros)),

@@ -119,7 +119,7 @@ impl ChildPid {
     }
 
     /// Reaps the child by `waitpid` with these flags.
-    pub(super) fn reap(self, flags: c_int) -> io::Result<Option<Exit>> {
+    pub(crate) fn reap(self, flags: c_int) -> io::Result<Option<Exit>> {
         loop {
             let mut status = 0;
             // SAFETY: `status` lives across the call.

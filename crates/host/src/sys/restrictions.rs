@@ -12,7 +12,8 @@ use std::{
 
 use libc::{
     KEYCTL_JOIN_SESSION_KEYRING, SECBIT_NO_SETUID_FIXUP, SECBIT_NO_SETUID_FIXUP_LOCKED, SECBIT_NOROOT,
-    SECBIT_NOROOT_LOCKED, SECCOMP_FILTER_FLAG_NEW_LISTENER, SECCOMP_SET_MODE_FILTER, sock_fprog,
+    SECBIT_NOROOT_LOCKED, SECCOMP_FILTER_FLAG_NEW_LISTENER, SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV,
+    SECCOMP_SET_MODE_FILTER, sock_fprog,
 };
 use linux_raw_sys::general::{
     __user_cap_data_struct, __user_cap_header_struct, _LINUX_CAPABILITY_U32S_3, _LINUX_CAPABILITY_VERSION_3,
@@ -141,8 +142,9 @@ pub(super) fn apply(restrictions: &ChildRestrictions<'_>) -> Result<RawFd, (Rest
     drop_privileges().map_err(|errno| (RestrictionStep::Privileges, errno))?;
     enforce_landlock(restrictions.files).map_err(|errno| (RestrictionStep::Landlock, errno))?;
     let listener = match restrictions.filter {
-        SeccompFilter::Own(instructions) => set_filter(instructions, SECCOMP_FILTER_FLAG_NEW_LISTENER)
-            .map_err(|errno| (RestrictionStep::Seccomp, errno))?,
+        SeccompFilter::Own(instructions) => {
+            filter_with_listener(instructions).map_err(|errno| (RestrictionStep::Seccomp, errno))?
+        }
         SeccompFilter::Inherited(_) => -1,
     };
     test_escape(restrictions.canary)?;
@@ -196,6 +198,10 @@ fn set_rlimits(limits: &[(u32, u64)]) -> Result<(), c_int> {
             // limit SIGKILL.
             let is_cpu = *resource == libc::RLIMIT_CPU;
             let hard = if is_cpu { soft.saturating_add(1).min(current.rlim_max) } else { soft };
+            // Of open files only the ceiling is lowered: programs that use `select` fail with more
+            // than they ask for.
+            let is_files = *resource == libc::RLIMIT_NOFILE;
+            let soft = if is_files { soft.min(current.rlim_cur) } else { soft };
             let limit = libc::rlimit { rlim_cur: soft, rlim_max: hard };
             libc::setrlimit(*resource, &raw const limit)
         };
@@ -279,6 +285,17 @@ fn enforce_landlock(files: LandlockRules<'_>) -> Result<(), c_int> {
             }
             landlock::restrict_self(set)
         }
+    }
+}
+
+/// Installs a filter with a descriptor on which PID 1 receives calls. Once it has received one,
+/// only a fatal signal interrupts the caller (Linux 5.19): otherwise a handler would have the
+/// caller repeat what was already done for it.
+fn filter_with_listener(instructions: &[Instruction]) -> Result<RawFd, c_int> {
+    let flags = SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
+    match set_filter(instructions, flags) {
+        Err(libc::EINVAL) => set_filter(instructions, SECCOMP_FILTER_FLAG_NEW_LISTENER),
+        result => result,
     }
 }
 

@@ -4,7 +4,7 @@ use super::wildcard::Name;
 
 /// Patterns for the end of a path: one name or several, each perhaps a wildcard.
 pub(super) struct Patterns {
-    all: Vec<Vec<&'static str>>,
+    all: Vec<Vec<String>>,
     /// By the first byte of a path's last name, which of them it could fit by its ends.
     by_start: Vec<Vec<Ends>>,
 }
@@ -17,8 +17,10 @@ struct Ends {
 }
 
 impl Patterns {
-    pub(super) fn new(patterns: &[&'static str]) -> Self {
-        let all: Vec<Vec<_>> = patterns.iter().map(|pattern| pattern.split('/').collect()).collect();
+    /// Patterns in any case: paths are compared in lower case.
+    pub(super) fn new<'a>(patterns: impl IntoIterator<Item = &'a str>) -> Self {
+        let names = |pattern: &str| pattern.split('/').map(str::to_ascii_lowercase).collect();
+        let all: Vec<Vec<_>> = patterns.into_iter().map(names).collect();
         let plain = |byte: Option<&u8>| byte.copied().filter(|byte| !matches!(byte, b'*' | b'?'));
         let fitting = |start: u8| {
             let own = all.iter().enumerate().filter_map(move |(pattern, names)| {
@@ -34,9 +36,19 @@ impl Patterns {
 
     /// Whether a path ends in one of them.
     pub(super) fn fit_the_end_of(&self, names: &[Name<'_>]) -> bool {
+        self.fit(names, |_| true)
+    }
+
+    /// Whether a path begins with one of them, or is one.
+    pub(super) fn fit_the_start_of(&self, names: &[Name<'_>]) -> bool {
+        (1..=names.len()).any(|end| self.fit(&names[..end], |length| length == end))
+    }
+
+    /// Whether a path ends in one of them that has an acceptable number of names.
+    fn fit(&self, names: &[Name<'_>], accepts: impl Fn(usize) -> bool) -> bool {
         let Some(last) = names.last() else { return false };
-        let fits = |pattern: &Vec<&str>| {
-            let from = names.len().checked_sub(pattern.len());
+        let fits = |pattern: &Vec<String>| {
+            let from = names.len().checked_sub(pattern.len()).filter(|_| accepts(pattern.len()));
             // From the end: most paths differ there.
             from.is_some_and(|from| {
                 names[from..].iter().zip(pattern).rev().all(|(name, each)| name.fits(each))

@@ -52,6 +52,31 @@ fn secrets_are_known_by_their_places() {
 }
 
 #[test]
+fn every_path_of_the_table_is_a_secret_in_a_home_directory_and_in_the_system() {
+    for secret in home_secrets() {
+        for home in ["~", "/home/u", "/root"] {
+            let path = format!("{home}/{}", secret.path.replace('*', "x"));
+            assert!(kept_in(&path, false, &Places::starting(None)).is_some(), "{path}");
+            let inside = format!("{path}/inside");
+            let is_file = secret.kind == SecretKind::File;
+            assert!(is_file || kept_in(&inside, false, &Places::starting(None)).is_some(), "{inside}");
+        }
+    }
+    for secret in system_secrets() {
+        let path = format!("/{}", secret.path.replace('*', "x"));
+        assert!(kept_in(&path, false, &Places::starting(None)).is_some(), "{path}");
+    }
+}
+
+#[test]
+fn a_project_may_have_what_would_be_a_secret_in_a_home_directory() {
+    for path in [".circleci/config.yml", ".drone.yml", "snap/firefox/x", ".slack/hooks", ".sentry/x"] {
+        assert!(!shows(path), "{path}");
+        assert!(shows(&format!("~/{path}")), "{path}");
+    }
+}
+
+#[test]
 fn everyday_files_are_no_secrets() {
     for path in [
         "README.md",

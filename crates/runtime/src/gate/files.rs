@@ -3,11 +3,13 @@
 use std::path::Path;
 
 use windlass_contract::{ApprovalPolicy, Confinement, Effects, Network, Walls, normal};
+use windlass_policy::{read_shows_secret, search_shows_secret};
 
 use super::Decision;
 
-/// Decides about a call without a command. Reads are the host's to hold: what may not be read, it does not read. Writes
-/// inside what may be written need no question; everything else is a person's to decide.
+/// Decides about a call without a command. Reads are the host's to hold: what may not be read, it does not read. With the
+/// policy `untrusted`, reading what may hold secrets is asked about, as for a command. Writes inside what may be written
+/// need no question; everything else is a person's to decide.
 pub(super) fn decide(
     effects: &Effects,
     confinement: Confinement,
@@ -19,6 +21,11 @@ pub(super) fn decide(
         reason: reason.to_owned(),
         unclear: Vec::new(),
     };
+    if approval == ApprovalPolicy::Untrusted
+        && let Some(secret) = secret_in(effects, &confinement, cwd)
+    {
+        return asked(confinement, &secret);
+    }
     let wary = effects.may_change() && approval == ApprovalPolicy::Untrusted;
     let Confinement::Walls(walls) = &confinement else {
         if wary {
@@ -53,6 +60,16 @@ pub(super) fn decide(
         (false, _) if online => asked(wider(), "it uses the network, which is off"),
         (false, _) => asked(wider(), "it writes outside of what the sandbox mode allows"),
     }
+}
+
+/// Returns why a call may show a secret. Behind walls a search passes over what is hidden; without them it may go through
+/// all of a home directory.
+fn secret_in(effects: &Effects, confinement: &Confinement, cwd: &Path) -> Option<String> {
+    let searched = |path: &Path| match confinement {
+        Confinement::Walls(_) => None,
+        _ => search_shows_secret(path, cwd),
+    };
+    effects.reads.iter().find_map(|path| read_shows_secret(path, cwd).or_else(|| searched(path)))
 }
 
 /// Whether a path lies in a directory that may be written. By its name alone: links are the host's to hold.
@@ -93,6 +110,25 @@ mod tests {
             decided(&Effects::write("/w/../x"), Never),
             "writing outside of the project; rejected by user approval settings"
         );
+    }
+
+    #[test]
+    fn reading_a_secret_is_asked_about_where_a_command_would_be() {
+        use ApprovalPolicy::{OnRequest, Untrusted};
+        let open = |path: &str, approval| {
+            let decision =
+                decide(&Effects::read(path), Confinement::Unconfined, approval, Path::new("/home/u/p"));
+            matches!(decision, Decision::Ask { .. })
+        };
+        for path in
+            ["/etc/shadow", "/home/u/.ssh/id_rsa", "../.aws/credentials", ".env", "/home/u/.zsh_history"]
+        {
+            assert_eq!(decided(&Effects::read(path), Untrusted), r#"ask ["/w"]"#, "{path}");
+            assert_eq!(decided(&Effects::read(path), OnRequest), r#"run ["/w"]"#, "the host holds {path}");
+            assert!(open(path, Untrusted) && !open(path, OnRequest), "{path}");
+        }
+        assert!(open("/home/u", Untrusted) && open("..", Untrusted), "all of a home directory");
+        assert!(!open("src/main.rs", Untrusted) && !open(".", Untrusted));
     }
 
     #[test]

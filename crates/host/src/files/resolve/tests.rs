@@ -12,6 +12,7 @@ use windlass_contract::{Limits, Walls};
 
 use super::*;
 use crate::temporary::Temporary;
+use crate::workspace_guard::WorkspaceGuard;
 
 /// A home with a secret, and a workspace in it.
 struct Scene {
@@ -44,6 +45,8 @@ impl Scene {
             agent_socket: None,
             ladder: Arc::default(),
             temporary: Arc::new(Temporary::new(true)),
+            guard: Some(WorkspaceGuard::for_tests()),
+            package_cache: None,
         };
         Resolver::new(self.work.clone(), Some(Arc::new(site)))
     }

@@ -11,6 +11,7 @@ use std::{
 use windlass_contract::{Entry, FileKind, FoundLine, Ignored, Limits, Listing, Walls};
 
 use super::*;
+use crate::workspace_guard::WorkspaceGuard;
 use crate::{enclosure::Site, files::list::list, temporary::Temporary};
 
 struct Scene {
@@ -47,6 +48,8 @@ impl Scene {
             agent_socket: None,
             ladder: Arc::default(),
             temporary: Arc::new(Temporary::new(true)),
+            guard: Some(WorkspaceGuard::for_tests()),
+            package_cache: None,
         };
         Resolver::new(self.top(), Some(Arc::new(site)))
     }

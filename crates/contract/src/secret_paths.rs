@@ -1,0 +1,91 @@
+//! The table of paths that hold credentials.
+//!
+//! One table for everything that guards them: the sandbox hides these paths from commands, the policy asks before a
+//! command reads one, and the file tools refuse them. A path is relative to a home directory, or to `/` for those of the
+//! system. `*` in a name stands for any text. Upper and lower case do not count.
+
+mod home;
+mod system;
+
+pub use home::home_secrets;
+pub use system::system_secrets;
+
+/// A path that holds credentials.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SecretPath {
+    /// The path, relative to a home directory or to `/`. Names may contain `*`.
+    pub path: &'static str,
+    /// The kind of file that is expected there.
+    pub kind: SecretKind,
+    /// The credentials it holds.
+    pub reason: &'static str,
+    /// Whether the name tells in any directory: a copy of a home directory, or a project. Only texts are judged by it; the
+    /// sandbox hides what is in a home directory.
+    pub is_telling: bool,
+}
+
+impl SecretPath {
+    const fn anywhere(self) -> Self {
+        Self { is_telling: true, ..self }
+    }
+}
+
+/// The kind of file that holds credentials.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SecretKind {
+    /// A single file.
+    File,
+    /// A directory, with everything in it.
+    Directory,
+}
+
+const fn file(path: &'static str, reason: &'static str) -> SecretPath {
+    SecretPath { path, kind: SecretKind::File, reason, is_telling: false }
+}
+
+const fn directory(path: &'static str, reason: &'static str) -> SecretPath {
+    SecretPath { path, kind: SecretKind::Directory, reason, is_telling: false }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn tables() -> [Vec<&'static SecretPath>; 2] {
+        [home_secrets().collect(), system_secrets().collect()]
+    }
+
+    #[test]
+    fn every_path_is_relative_named_once_and_has_a_reason() {
+        for table in tables() {
+            let mut seen = BTreeSet::new();
+            for SecretPath { path, reason, .. } in table {
+                assert!(path.split('/').all(|name| !matches!(name, "" | "." | "..")), "{path}");
+                assert!(!reason.is_empty() && seen.insert(path.to_lowercase()), "{path}");
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_lies_inside_a_directory_that_is_in_the_table_itself() {
+        for table in tables() {
+            for above in table.iter().filter(|each| each.kind == SecretKind::Directory) {
+                let rest = |each: &&&SecretPath| {
+                    each.path.strip_prefix(above.path).is_some_and(|rest| rest.starts_with('/'))
+                };
+                assert_eq!(table.iter().find(rest), None, "{}", above.path);
+            }
+        }
+    }
+
+    #[test]
+    fn no_directory_that_all_programs_share_is_hidden_as_a_whole() {
+        let shared =
+            [".config", ".cache", ".local", ".local/share", ".local/state", "snap", ".var", "library", "etc"];
+        for SecretPath { path, .. } in home_secrets().chain(system_secrets()) {
+            assert!(!shared.contains(&path.to_lowercase().as_str()), "{path}");
+        }
+    }
+}

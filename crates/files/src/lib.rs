@@ -1,0 +1,28 @@
+//! Files by handle, for the side that nothing confines.
+//!
+//! Whatever a sandboxed command may have written is touched through [`DirHandle`] only: beneath an open directory,
+//! without following a link, regular files only, with a bound on what is read. [`WorkspaceScan`] records every entry
+//! below such a directory, so that two scans tell exactly what a command added, changed or removed.
+//!
+//! ```
+//! use windlass_files::{ChangeKind, DirHandle, WorkspaceScan};
+//!
+//! # fn main() -> std::io::Result<()> {
+//! let place = tempfile::tempdir()?;
+//! let root = DirHandle::open(&place.path().canonicalize()?)?;
+//! let before = WorkspaceScan::new(&root)?;
+//! std::fs::write(place.path().join("new"), "text")?;
+//! let after = WorkspaceScan::new(&root)?;
+//! let changes = before.changes_to(&after);
+//! assert_eq!((changes[0].path.to_str(), changes[0].kind), (Some("new"), ChangeKind::Added));
+//! # Ok(())
+//! # }
+//! ```
+
+mod dir_handle;
+mod entry_stat;
+mod workspace_scan;
+
+pub use dir_handle::DirHandle;
+pub use entry_stat::{EntryKind, EntryStat};
+pub use workspace_scan::{Change, ChangeKind, ScanNode, SkippedDirectory, WorkspaceScan};

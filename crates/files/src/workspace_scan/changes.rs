@@ -1,0 +1,97 @@
+//! What differs between two scans of one directory.
+
+use std::{cmp::Ordering, path::PathBuf};
+
+use super::ScanNode;
+use crate::{EntryKind, EntryStat};
+
+/// One entry that is not as it was.
+#[derive(Debug, Clone)]
+pub struct Change<'a> {
+    /// The path below the root.
+    pub path: PathBuf,
+    /// The kind of change.
+    pub kind: ChangeKind,
+    /// The entry before, unless it is new.
+    pub before: Option<&'a ScanNode>,
+    /// The entry now, unless it is gone.
+    pub after: Option<&'a ScanNode>,
+}
+
+/// The kind of a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ChangeKind {
+    /// There was nothing of this name.
+    Added,
+    /// It is another file, or its content or metadata changed. A directory is changed if it is another directory or
+    /// has another owner or mode; what is in it is listed for itself.
+    Modified,
+    /// There is nothing of this name any more.
+    Removed,
+}
+
+pub(super) fn between<'a>(before: &'a ScanNode, after: &'a ScanNode) -> Vec<Change<'a>> {
+    let mut comparison = Comparison { path: PathBuf::new(), changes: Vec::new() };
+    comparison.directory(&before.children, &after.children);
+    comparison.changes
+}
+
+struct Comparison<'a> {
+    path: PathBuf,
+    changes: Vec<Change<'a>>,
+}
+
+impl<'a> Comparison<'a> {
+    /// Walks two sorted lists side by side.
+    fn directory(&mut self, mut before: &'a [ScanNode], mut after: &'a [ScanNode]) {
+        loop {
+            let order = match (before.first(), after.first()) {
+                (None, None) => return,
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (Some(old), Some(new)) => old.name.cmp(&new.name),
+            };
+            let old = before.split_off_first_if(order != Ordering::Greater);
+            let new = after.split_off_first_if(order != Ordering::Less);
+            self.entry(old, new);
+        }
+    }
+
+    fn entry(&mut self, old: Option<&'a ScanNode>, new: Option<&'a ScanNode>) {
+        let Some(name) = old.or(new).map(|node| &node.name) else { return };
+        self.path.push(name);
+        let kind = match (old, new) {
+            (None, _) => Some(ChangeKind::Added),
+            (_, None) => Some(ChangeKind::Removed),
+            (Some(old), Some(new)) => is_changed(&old.stat, &new.stat).then_some(ChangeKind::Modified),
+        };
+        if let Some(kind) = kind {
+            self.changes.push(Change { path: self.path.clone(), kind, before: old, after: new });
+        }
+        self.directory(children(old), children(new));
+        self.path.pop();
+    }
+}
+
+fn children(node: Option<&ScanNode>) -> &[ScanNode] {
+    node.map_or(&[], |node| &node.children)
+}
+
+fn is_changed(before: &EntryStat, after: &EntryStat) -> bool {
+    if before.kind == EntryKind::Directory && after.kind == EntryKind::Directory {
+        let identity = |stat: &EntryStat| (stat.dev, stat.ino, stat.permissions, stat.uid);
+        return identity(before) != identity(after);
+    }
+    before != after
+}
+
+/// Takes the first element of a slice.
+trait SplitOffFirstIf<T> {
+    fn split_off_first_if(&mut self, condition: bool) -> Option<T>;
+}
+
+impl<'a, T> SplitOffFirstIf<&'a T> for &'a [T] {
+    fn split_off_first_if(&mut self, condition: bool) -> Option<&'a T> {
+        if condition { self.split_off_first() } else { None }
+    }
+}

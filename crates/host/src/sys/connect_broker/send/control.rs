@@ -1,0 +1,139 @@
+//! Control data of a message (`cmsg(3)`): descriptors are replaced by duplicates of the caller's, credentials are the
+//! caller's own.
+
+use std::{ffi::c_int, mem, os::fd::RawFd};
+
+use crate::sys::connect_broker::caller::{Caller, Descriptor};
+
+/// The most control data of one message. `SCM_MAX_FD` descriptors take 1 KiB.
+const MAX_CONTROL_BYTES: usize = 4096;
+
+/// The most descriptors that can be passed at once, as in `<net/scm.h>`.
+const SCM_MAX_FD: usize = 253;
+
+const CMSGHDR_BYTES: usize = mem::size_of::<libc::cmsghdr>();
+const ALIGNMENT: usize = mem::align_of::<libc::cmsghdr>();
+const UCRED_BYTES: usize = mem::size_of::<libc::ucred>();
+const INT_BYTES: usize = mem::size_of::<c_int>();
+
+/// Control data under preparation, aligned as the kernel wants it.
+#[repr(C, align(8))]
+pub(super) struct Control {
+    bytes: [u8; MAX_CONTROL_BYTES],
+    length: usize,
+    passed: [RawFd; SCM_MAX_FD],
+    passed_count: usize,
+}
+
+/// One header, with the data behind it.
+struct Header {
+    at: usize,
+    end: usize,
+    level: c_int,
+    kind: c_int,
+}
+
+impl Control {
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+
+    /// Copies the caller's control data and makes it ours. Without a local socket only its form is checked: the kernel
+    /// ignores descriptors and credentials there. Must be followed by [`close_passed`](Self::close_passed).
+    pub(super) fn prepare(
+        &mut self,
+        caller: &Caller,
+        at: u64,
+        length: u64,
+        is_local: bool,
+    ) -> Result<(), c_int> {
+        let length = usize::try_from(length).map_err(|_| libc::ENOBUFS)?;
+        (self.length, self.passed_count) = (length, 0);
+        let copied = self.bytes.get_mut(..length).ok_or(libc::ENOBUFS)?;
+        caller.read(at, copied)?;
+        if !is_local {
+            return Ok(());
+        }
+        let translated = self.translate(caller);
+        if translated.is_err() {
+            self.close_passed();
+        }
+        translated
+    }
+
+    /// Closes the duplicates of what was passed on.
+    pub(super) fn close_passed(&mut self) {
+        let count = mem::take(&mut self.passed_count);
+        self.passed[..count].iter().for_each(|descriptor| drop(Descriptor(*descriptor)));
+    }
+
+    fn translate(&mut self, caller: &Caller) -> Result<(), c_int> {
+        let process = caller.process()?;
+        let (mut at, mut has_credentials) = (0, false);
+        while self.length.saturating_sub(at) >= CMSGHDR_BYTES {
+            let header = self.header(at)?;
+            match (header.level, header.kind) {
+                (libc::SOL_SOCKET, libc::SCM_RIGHTS) => self.replace_descriptors(caller, &header)?,
+                (libc::SOL_SOCKET, libc::SCM_CREDENTIALS) => {
+                    self.check_credentials(&header, process)?;
+                    has_credentials = true;
+                }
+                _ => {}
+            }
+            at = header.end.next_multiple_of(ALIGNMENT);
+        }
+        if has_credentials { Ok(()) } else { self.add_credentials(process) }
+    }
+
+    fn header(&self, at: usize) -> Result<Header, c_int> {
+        let word = |at: usize| self.bytes.get(at..at + INT_BYTES)?.try_into().ok().map(c_int::from_ne_bytes);
+        let length =
+            self.bytes.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map(u64::from_ne_bytes);
+        let length = length.and_then(|length| usize::try_from(length).ok()).ok_or(libc::EINVAL)?;
+        let end = at.checked_add(length).ok_or(libc::EINVAL)?;
+        if length < CMSGHDR_BYTES || end > self.length {
+            return Err(libc::EINVAL);
+        }
+        let (level, kind) = (word(at + 8).ok_or(libc::EINVAL)?, word(at + 12).ok_or(libc::EINVAL)?);
+        Ok(Header { at: at + CMSGHDR_BYTES, end, level, kind })
+    }
+
+    /// Puts duplicates in the place of the caller's descriptors.
+    fn replace_descriptors(&mut self, caller: &Caller, header: &Header) -> Result<(), c_int> {
+        let numbers = &mut self.bytes[header.at..header.end];
+        let room = &mut self.passed[self.passed_count..];
+        if numbers.len() / INT_BYTES > room.len() {
+            return Err(libc::EINVAL);
+        }
+        let count = caller.descriptors(numbers, room)?;
+        for (number, descriptor) in numbers.chunks_exact_mut(INT_BYTES).zip(&room[..count]) {
+            number.copy_from_slice(&descriptor.to_ne_bytes());
+        }
+        self.passed_count += count;
+        Ok(())
+    }
+
+    /// A process may only say that it is itself. There is one user and one group in its namespace.
+    fn check_credentials(&self, header: &Header, process: u32) -> Result<(), c_int> {
+        let said = self.bytes[header.at..header.end].get(..INT_BYTES).and_then(|pid| pid.try_into().ok());
+        if said.map(u32::from_ne_bytes) == Some(process) { Ok(()) } else { Err(libc::EPERM) }
+    }
+
+    /// Says who the caller is, since we are who sends: for receivers with `SO_PASSCRED`.
+    fn add_credentials(&mut self, process: u32) -> Result<(), c_int> {
+        let begin = self.length.next_multiple_of(ALIGNMENT);
+        let end = begin + CMSGHDR_BYTES + UCRED_BYTES;
+        let place = self.bytes.get_mut(begin..end).ok_or(libc::ENOBUFS)?;
+        // SAFETY: both take nothing and give a number.
+        let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
+        let length = (CMSGHDR_BYTES + UCRED_BYTES) as u64;
+        let words =
+            [libc::SOL_SOCKET.cast_unsigned(), libc::SCM_CREDENTIALS.cast_unsigned(), process, user, group];
+        place[..8].copy_from_slice(&length.to_ne_bytes());
+        for (to, word) in place[8..].chunks_exact_mut(INT_BYTES).zip(words) {
+            to.copy_from_slice(&word.to_ne_bytes());
+        }
+        self.length = begin + (CMSGHDR_BYTES + UCRED_BYTES).next_multiple_of(ALIGNMENT);
+        Ok(())
+    }
+}

@@ -1,0 +1,277 @@
+//! Reads the small files of `/proc` about processes.
+//!
+//! Allocates nothing and takes no locks: the first process of a sandbox uses it.
+
+use std::{
+    ffi::{c_char, c_int},
+    mem,
+    os::fd::RawFd,
+};
+
+use super::landlock::last_errno;
+
+/// Bytes of a file that are looked at.
+const TEXT_BYTES: usize = 2048;
+
+/// Why something about a process could not be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unread {
+    /// The process has ended.
+    Gone,
+    /// Anything else, such as too many open files.
+    Failed(c_int),
+}
+
+impl Unread {
+    pub(super) fn from_errno(errno: c_int) -> Self {
+        match errno {
+            libc::ENOENT | libc::ESRCH => Self::Gone,
+            errno => Self::Failed(errno),
+        }
+    }
+}
+
+/// Takes what has gone for nothing, and passes on every other error.
+pub(super) fn unless_gone(result: Result<u64, Unread>) -> Result<u64, Unread> {
+    match result {
+        Err(Unread::Gone) => Ok(0),
+        result => result,
+    }
+}
+
+/// A directory that is closed when it is dropped.
+pub(super) struct Directory(pub(super) RawFd);
+
+impl Directory {
+    /// Opens a directory; the path ends in a zero.
+    pub(super) fn open(path: &[u8]) -> Result<Self, Unread> {
+        debug_assert_eq!(path.last(), Some(&0));
+        let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
+        // SAFETY: the path ends in a zero.
+        match unsafe { libc::open(path.as_ptr().cast::<c_char>(), flags) } {
+            ..0 => Err(Unread::from_errno(last_errno())),
+            directory => Ok(Self(directory)),
+        }
+    }
+
+    /// Visits every entry whose name begins with a number.
+    pub(super) fn each_number(&self, mut visit: impl FnMut(u64) -> Result<(), Unread>) -> Result<(), Unread> {
+        let mut buffer = [0_u64; 1024];
+        loop {
+            let size = mem::size_of_val(&buffer);
+            // SAFETY: the buffer is a local of that size.
+            let read = unsafe { libc::syscall(libc::SYS_getdents64, self.0, buffer.as_mut_ptr(), size) };
+            let read = usize::try_from(read).map_err(|_| Unread::from_errno(last_errno()))?;
+            if read == 0 {
+                return Ok(());
+            }
+            // SAFETY: the kernel has filled that many bytes, and any bytes are valid.
+            let mut entries = unsafe { std::slice::from_raw_parts(buffer.as_ptr().cast::<u8>(), read) };
+            // A `struct linux_dirent64` is: inode 8, offset 8, length 2, type 1, name.
+            while let Some(length) =
+                entries.get(16..18).map(|bytes| usize::from(u16::from_ne_bytes([bytes[0], bytes[1]])))
+            {
+                if let Some(number) = number_at(entries.get(19..length).unwrap_or_default()) {
+                    visit(number)?;
+                }
+                entries = entries.get(length..).unwrap_or_default();
+            }
+        }
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        // SAFETY: it is ours, and is not used afterwards.
+        unsafe { libc::close(self.0) };
+    }
+}
+
+/// Visits every process but the first, collected or not.
+pub(super) fn each_pid(mut visit: impl FnMut(u32) -> Result<(), Unread>) -> Result<(), Unread> {
+    Directory::open(b"/proc\0")?.each_number(|pid| match u32::try_from(pid) {
+        Ok(pid @ 2..) => visit(pid),
+        _ => Ok(()),
+    })
+}
+
+/// Visits every process but the first that has not ended. What cannot be read is left out.
+pub(super) fn each_process(mut visit: impl FnMut(u32)) {
+    // For uses that harm nobody if a process is left out; counting has its own.
+    let _visited = each_pid(|pid| {
+        if !is_over(state(pid)) {
+            visit(pid);
+        }
+        Ok(())
+    });
+}
+
+/// Tells whether a process in this state has ended and only waits to be collected, or is gone.
+pub(super) fn is_over(state: u8) -> bool {
+    matches!(state, b'Z' | b'X' | 0)
+}
+
+/// The letter for what a process does; 0 if it is gone.
+pub(super) fn state(pid: u32) -> u8 {
+    let mut state = 0;
+    let _gone = read(pid, b"/stat", |text| state = state_in(text).unwrap_or(0));
+    state
+}
+
+/// The state of a process: the third field of its `stat`, of which the second is a name in brackets.
+pub(super) fn state_in(stat: &[u8]) -> Option<u8> {
+    after_name(stat)?.first().copied()
+}
+
+/// The parent of a process: the fourth field.
+pub(super) fn parent_in(stat: &[u8]) -> Option<u64> {
+    nth_number(after_name(stat)?, 1)
+}
+
+/// The number of threads of a process: the twentieth field.
+pub(super) fn threads_in(stat: &[u8]) -> Option<u64> {
+    nth_number(after_name(stat)?, 17)
+}
+
+/// The ticks a process took, and those it has collected: the fourteenth field and the three after it.
+pub(super) fn cpu_ticks_in(stat: &[u8]) -> Option<u64> {
+    let fields = after_name(stat)?;
+    (11..15).map(|field| nth_number(fields, field)).sum()
+}
+
+fn after_name(stat: &[u8]) -> Option<&[u8]> {
+    let name_end = stat.iter().rposition(|byte| *byte == b')')?;
+    stat.get(name_end + 2..)
+}
+
+/// A number in a file about a process; 0 if it cannot be read.
+pub(super) fn number_in(pid: u32, file: &[u8], pick: impl Fn(&[u8]) -> Option<u64>) -> u64 {
+    number(pid, file, pick).unwrap_or(0)
+}
+
+/// A number in a file about a process.
+pub(super) fn number(pid: u32, file: &[u8], pick: impl Fn(&[u8]) -> Option<u64>) -> Result<u64, Unread> {
+    let mut found = None;
+    read(pid, file, |text| found = pick(text))?;
+    found.ok_or(Unread::Failed(libc::EBADMSG))
+}
+
+/// Shows the beginning of a file about a process.
+pub(super) fn read(pid: u32, file: &[u8], show: impl FnOnce(&[u8])) -> Result<(), Unread> {
+    let mut text = [0_u8; TEXT_BYTES];
+    let descriptor = open(pid, file)?;
+    // SAFETY: the buffer is a local of that length; the descriptor was opened above and is used no more.
+    let (read, errno) = unsafe {
+        let read = libc::read(descriptor, text.as_mut_ptr().cast(), text.len());
+        let errno = last_errno();
+        libc::close(descriptor);
+        (read, errno)
+    };
+    let length = usize::try_from(read).map_err(|_| Unread::from_errno(errno))?;
+    match text.get(..length) {
+        Some(text) if !text.is_empty() => show(text),
+        // A file that is empty belongs to a process that ends.
+        _ => return Err(Unread::Gone),
+    }
+    Ok(())
+}
+
+/// Opens a file about a process.
+pub(super) fn open(pid: u32, file: &[u8]) -> Result<RawFd, Unread> {
+    let mut path = [0_u8; 40];
+    write_path(&mut path[..39], b"/proc/", pid, file);
+    // SAFETY: the path ends in a zero, since its array is longer.
+    match unsafe { libc::open(path.as_ptr().cast::<c_char>(), libc::O_RDONLY | libc::O_CLOEXEC) } {
+        ..0 => Err(Unread::from_errno(last_errno())),
+        descriptor => Ok(descriptor),
+    }
+}
+
+/// The number at the beginning of a text, if it begins with one.
+pub(super) fn number_at(text: &[u8]) -> Option<u64> {
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit());
+    let mut value = None;
+    for digit in digits {
+        value = Some(value.unwrap_or(0_u64).wrapping_mul(10).wrapping_add(u64::from(digit - b'0')));
+    }
+    value
+}
+
+/// The number after so many spaces.
+pub(super) fn nth_number(text: &[u8], spaces: usize) -> Option<u64> {
+    let mut rest = text;
+    for _ in 0..spaces {
+        let space = rest.iter().position(|byte| *byte == b' ')?;
+        rest = rest.get(space + 1..)?;
+    }
+    number_at(rest)
+}
+
+/// The number behind a label, and blanks.
+pub(super) fn number_after(text: &[u8], label: &[u8]) -> Option<u64> {
+    let at = text.windows(label.len()).position(|window| window == label)?;
+    number_at(text.get(at + label.len()..)?.trim_ascii_start())
+}
+
+/// Writes a path with a number in it; its length. The rest of `to` stays as it is.
+pub(super) fn write_path(to: &mut [u8], before: &[u8], number: u32, after: &[u8]) -> usize {
+    let mut digits = [0_u8; 10];
+    let mut begin = digits.len();
+    let mut rest = number;
+    loop {
+        begin -= 1;
+        digits[begin] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    let mut length = 0;
+    for part in [before, &digits[begin..], after] {
+        if let Some(room) = to.get_mut(length..length + part.len()) {
+            room.copy_from_slice(part);
+            length += part.len();
+        }
+    }
+    length
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_found_where_the_kernel_puts_them() {
+        let stat = b"7 (a b) c) S 1 7 7 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 42 0 99 1";
+        assert_eq!(
+            (state_in(stat), threads_in(stat), parent_in(stat), cpu_ticks_in(stat)),
+            (Some(b'S'), Some(42), Some(1), Some(5 + 6 + 7 + 8))
+        );
+        assert_eq!(nth_number(b"100 25 3\n", 1), Some(25));
+        assert_eq!(
+            number_after(b"rchar: 1\nwrite_bytes: 4096\ncancelled_write_bytes: 0\n", b"\nwrite_bytes: "),
+            Some(4096)
+        );
+        assert_eq!(number_after(b"Name:\tx\nVmSwap:\t      12 kB\n", b"\nVmSwap:"), Some(12));
+        assert_eq!((number_at(b"x"), number_at(b"12/x"), nth_number(b"1", 3)), (None, Some(12), None));
+    }
+
+    #[test]
+    fn paths_with_numbers_are_written_whole_or_cut_between_parts() {
+        let mut path = [0; 40];
+        let length = write_path(&mut path, b"/proc/", 4_294_967_295, b"/comm");
+        assert_eq!(&path[..length], b"/proc/4294967295/comm");
+        assert_eq!(write_path(&mut [0; 8], b"/proc/", 1234, b""), 6);
+    }
+
+    #[test]
+    fn a_process_that_is_gone_is_told_from_one_that_cannot_be_read() {
+        let own = std::process::id();
+        assert!(number(own, b"/stat", threads_in).is_ok_and(|threads| threads > 0));
+        assert_eq!(number(own, b"/stat", |_| None), Err(Unread::Failed(libc::EBADMSG)));
+        let never = u32::MAX;
+        assert_eq!(number(never, b"/stat", threads_in), Err(Unread::Gone));
+        assert_eq!(Unread::from_errno(libc::EMFILE), Unread::Failed(libc::EMFILE));
+        assert_eq!(unless_gone(Err(Unread::Failed(libc::EMFILE))), Err(Unread::Failed(libc::EMFILE)));
+    }
+}

@@ -1,0 +1,278 @@
+//! Counts what the processes of a sandbox use, and decides whether it is more than they may. Runs in PID 1.
+//!
+//! It fails closed: what cannot be read counts as over the limit. Only a process that has ended counts as nothing.
+
+use std::{ffi::c_long, mem};
+
+use super::{
+    init::{now_micros, usage_of_collected},
+    proc_files::{self, Unread, unless_gone},
+};
+use crate::blueprint::Watch;
+
+mod shared_memory;
+
+use shared_memory::SharedMemory;
+
+/// Time from one round to the next, at least.
+const MIN_INTERVAL_MILLIS: i64 = 5;
+
+/// The longest time from one round to the next.
+const MAX_INTERVAL_MILLIS: i64 = 250;
+
+/// A round takes no more than one part in so many of the time: 2 %.
+const SHARE_OF_TIME: i64 = 50;
+
+/// Bytes of a block in `ru_oublock`, and of one in `st_blocks`.
+const BLOCK_BYTES: u64 = 512;
+
+/// Limits that are counted here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Over {
+    Nothing = 0,
+    Memory = 1,
+    Processes = 2,
+    Disk = 3,
+    /// It could not be counted.
+    Uncounted = 4,
+}
+
+impl Over {
+    /// The limit by its number in the last report, in words.
+    pub(super) fn describe(number: u32) -> Option<&'static str> {
+        [
+            (Self::Memory, "memory"),
+            (Self::Processes, "processes"),
+            (Self::Disk, "disk"),
+            (Self::Uncounted, crate::denials::UNCOUNTED),
+        ]
+        .into_iter()
+        .find_map(|(over, name)| (over as u32 == number).then_some(name))
+    }
+}
+
+/// The sums over all processes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Usage {
+    memory_bytes: u64,
+    processes: u64,
+    disk_bytes: u64,
+}
+
+/// Counts from time to time.
+pub(super) struct UsageCounter {
+    watch: Watch,
+    shared_memory: SharedMemory,
+    page_bytes: u64,
+    has_swap: bool,
+    due: i64,
+    /// The time of the next look at how many processes there are, which takes much less than a round.
+    glance_due: i64,
+}
+
+impl UsageCounter {
+    pub(super) fn new(watch: Watch, now: i64) -> Self {
+        let first = now.saturating_add(MIN_INTERVAL_MILLIS);
+        let due = if watch.counts() { first } else { i64::MAX };
+        let glance_due = if watch.processes > 0 { first } else { i64::MAX };
+        let (page_bytes, has_swap) = if watch.memory_bytes > 0 { memory_facts() } else { (4096, false) };
+        Self { watch, shared_memory: SharedMemory::new(), page_bytes, has_swap, due, glance_due }
+    }
+
+    /// The time to count again.
+    pub(super) fn due(&self) -> i64 {
+        self.due.min(self.glance_due)
+    }
+
+    /// Counts what is due, and says which limit was met.
+    pub(super) fn count(&mut self, now: i64) -> Over {
+        if now < self.due {
+            let (seen, next) = timed(processes_at_a_glance);
+            self.glance_due = next;
+            if seen.is_ok_and(|seen| seen <= self.watch.processes) {
+                return Over::Nothing;
+            }
+        }
+        let (usage, next) = timed(|| self.usage());
+        self.due = next;
+        decide(usage, self.watch)
+    }
+
+    fn usage(&mut self) -> Result<Usage, Unread> {
+        let (mut usage, mut mapped_bytes) = (Usage::default(), 0);
+        let watch = self.watch;
+        if watch.memory_bytes > 0 {
+            self.shared_memory.begin()?;
+        }
+        proc_files::each_pid(|pid| {
+            let Some(threads) = threads(pid)? else { return Ok(()) };
+            usage.processes += threads;
+            if watch.memory_bytes > 0 {
+                let (own, mapped) = self.memory(pid)?;
+                usage.memory_bytes += own;
+                mapped_bytes += mapped;
+                self.shared_memory.add_descriptors(pid)?;
+            }
+            if watch.disk_bytes > 0 {
+                usage.disk_bytes += unless_gone(written(pid))?;
+            }
+            Ok(())
+        })?;
+        if watch.memory_bytes > 0 {
+            usage.memory_bytes += self.shared_memory(mapped_bytes + usage.memory_bytes)?;
+        }
+        if watch.disk_bytes > 0 {
+            usage.disk_bytes += written_by_collected();
+        }
+        Ok(usage)
+    }
+
+    /// The memory of a process that is nobody else's, and all that it has mapped, in bytes.
+    fn memory(&self, pid: u32) -> Result<(u64, u64), Unread> {
+        let mut sizes = None;
+        let read = proc_files::read(pid, b"/statm", |text| {
+            let field = |place| proc_files::nth_number(text, place);
+            sizes = field(0).zip(field(1)).zip(field(2));
+        });
+        match (read, sizes) {
+            (Err(Unread::Gone), _) => Ok((0, 0)),
+            (Ok(()), Some(((size, resident), shared))) => {
+                let own = resident.saturating_sub(shared) * self.page_bytes + self.swapped(pid)?;
+                Ok((own, size * self.page_bytes))
+            }
+            (read, _) => Err(read.err().unwrap_or(Unread::Failed(libc::EBADMSG))),
+        }
+    }
+
+    fn swapped(&self, pid: u32) -> Result<u64, Unread> {
+        if !self.has_swap {
+            return Ok(0);
+        }
+        // A process that is ending has no memory any more, and no such line.
+        let kilobytes = |text: &[u8]| Some(proc_files::number_after(text, b"\nVmSwap:").unwrap_or(0));
+        unless_gone(proc_files::number(pid, b"/status", kilobytes)).map(|kilobytes| kilobytes * 1024)
+    }
+
+    /// Memory that belongs to no process alone. What is mapped is looked through only if it could make a difference.
+    fn shared_memory(&mut self, mapped_bytes: u64) -> Result<u64, Unread> {
+        let mut bytes = shared_memory::sysv()?;
+        for path in self.watch.tmpfs() {
+            bytes += shared_memory::in_tmpfs(path)?;
+        }
+        let shared = &mut self.shared_memory;
+        if mapped_bytes + bytes + shared.bytes() > self.watch.memory_bytes || shared.has_unseen() {
+            proc_files::each_pid(|pid| shared.add_mappings(pid))?;
+        }
+        Ok(bytes + shared.bytes())
+    }
+}
+
+/// Decides whether something is over its limit. What could not be counted is.
+fn decide(usage: Result<Usage, Unread>, watch: Watch) -> Over {
+    let Ok(usage) = usage else { return Over::Uncounted };
+    let over = |used, limit| limit > 0 && used > limit;
+    if over(usage.memory_bytes, watch.memory_bytes) {
+        Over::Memory
+    } else if over(usage.processes, watch.processes) {
+        Over::Processes
+    } else if over(usage.disk_bytes, watch.disk_bytes) {
+        Over::Disk
+    } else {
+        Over::Nothing
+    }
+}
+
+/// Does something; gives the time to do it again, which is the later the longer it took.
+fn timed<T>(act: impl FnOnce() -> T) -> (T, i64) {
+    let begin = now_micros();
+    let result = act();
+    let end = now_micros();
+    (result, (end / 1000).saturating_add(interval(end.saturating_sub(begin))))
+}
+
+/// Counts processes by their entries in `/proc`: those that have ended among them, but no threads.
+fn processes_at_a_glance() -> Result<u64, Unread> {
+    let mut count = 0;
+    proc_files::each_pid(|_| {
+        count += 1;
+        Ok(())
+    })?;
+    Ok(count)
+}
+
+/// The pause after a round that took so long.
+fn interval(round_micros: i64) -> i64 {
+    (round_micros.saturating_mul(SHARE_OF_TIME) / 1000).clamp(MIN_INTERVAL_MILLIS, MAX_INTERVAL_MILLIS)
+}
+
+/// The threads of a process; nothing if it has ended.
+fn threads(pid: u32) -> Result<Option<u64>, Unread> {
+    let mut found = None;
+    let read = proc_files::read(pid, b"/stat", |text| {
+        found = proc_files::state_in(text).zip(proc_files::threads_in(text));
+    });
+    match (read, found) {
+        (Err(Unread::Gone), _) => Ok(None),
+        (Ok(()), Some((state, threads))) => Ok((!proc_files::is_over(state)).then_some(threads.max(1))),
+        (read, _) => Err(read.err().unwrap_or(Unread::Failed(libc::EBADMSG))),
+    }
+}
+
+/// Bytes that a process has written, and the children it has collected.
+fn written(pid: u32) -> Result<u64, Unread> {
+    proc_files::number(pid, b"/io", |text| proc_files::number_after(text, b"\nwrite_bytes: "))
+}
+
+/// Bytes that those have written whom PID 1 has collected, orphans among them, and whom they have.
+fn written_by_collected() -> u64 {
+    usage_of_collected().ru_oublock.cast_unsigned() * BLOCK_BYTES
+}
+
+/// The size of a page, and whether there is swap.
+fn memory_facts() -> (u64, bool) {
+    // SAFETY: all zeros is a valid value, and it lives across the call; the other call takes and gives a number.
+    let (page, swap) = unsafe {
+        let mut facts: libc::sysinfo = mem::zeroed();
+        let told: c_long = libc::sysinfo(&raw mut facts).into();
+        (libc::sysconf(libc::_SC_PAGESIZE), told != 0 || facts.totalswap > 0)
+    };
+    (u64::try_from(page).unwrap_or(4096), swap)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_counted_is_over_the_limit() {
+        let watch = Watch { processes: 5, ..Watch::default() };
+        assert_eq!(decide(Err(Unread::Failed(libc::EMFILE)), watch), Over::Uncounted);
+        assert_eq!(decide(Err(Unread::Gone), watch), Over::Uncounted);
+        assert_eq!(decide(Ok(Usage { processes: 5, ..Usage::default() }), watch), Over::Nothing);
+        assert_eq!(decide(Ok(Usage { processes: 6, ..Usage::default() }), watch), Over::Processes);
+    }
+
+    #[test]
+    fn only_what_is_limited_can_be_over() {
+        let usage = Usage { memory_bytes: 9, processes: 9, disk_bytes: 9 };
+        assert_eq!(decide(Ok(usage), Watch::default()), Over::Nothing);
+        assert_eq!(decide(Ok(usage), Watch { memory_bytes: 8, ..Watch::default() }), Over::Memory);
+        assert_eq!(decide(Ok(usage), Watch { disk_bytes: 8, ..Watch::default() }), Over::Disk);
+    }
+
+    #[test]
+    fn counting_takes_no_more_than_its_share_of_the_time() {
+        assert_eq!([0, 100, 1000, 4000, 60_000].map(interval), [5, 5, 50, 200, 250]);
+    }
+
+    #[test]
+    fn a_round_counts_the_memory_of_real_processes() {
+        let watch = Watch { memory_bytes: u64::MAX, processes: u64::MAX, ..Watch::default() };
+        let mut counter = UsageCounter::new(watch, 0);
+        let (own, mapped) = counter.memory(std::process::id()).unwrap();
+        assert!(own > 0 && mapped > own);
+        assert_eq!(counter.memory(u32::MAX), Ok((0, 0)));
+        assert_eq!(threads(u32::MAX), Ok(None));
+        counter.shared_memory.begin().unwrap();
+    }
+}

@@ -1,0 +1,374 @@
+//! Memory that belongs to no process alone: memfds, shared mappings, SysV segments, files in tmpfs.
+
+use std::{
+    ffi::{CStr, c_int},
+    mem,
+    os::fd::RawFd,
+};
+
+use super::{
+    super::{
+        landlock::last_errno,
+        proc_files::{self, Directory, Unread, number_at, unless_gone, write_path},
+    },
+    BLOCK_BYTES,
+};
+
+/// Objects that are told apart. What is beyond is counted once for each process.
+const MAX_OBJECTS: usize = 512;
+
+/// Descriptors that are looked at one by one, where a process hides its list of them.
+const MAX_HIDDEN_DESCRIPTORS: u64 = 4096;
+
+/// `SHM_INFO` and `struct shm_info` of `<sys/shm.h>`, which `libc` does not have.
+const SHM_INFO: c_int = 14;
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct ShmInfo {
+    used_ids: c_int,
+    shm_tot: libc::c_ulong,
+    shm_rss: libc::c_ulong,
+    shm_swp: libc::c_ulong,
+    swap_attempts: libc::c_ulong,
+    swap_successes: libc::c_ulong,
+}
+
+/// Objects on the kernel's own tmpfs, where memfds and shared mappings are.
+pub(super) struct SharedMemory {
+    /// The device of that tmpfs; 0 before the first round.
+    device: u64,
+    objects: [Object; MAX_OBJECTS],
+    count: usize,
+    /// Bytes of those that did not fit.
+    overflow_bytes: u64,
+    round: u32,
+}
+
+/// One object. It is remembered as large as it was seen, for as long as it is seen: of one that is only mapped, just
+/// the mapping can be measured.
+#[derive(Clone, Copy)]
+struct Object {
+    inode: u64,
+    bytes: u64,
+    seen: u32,
+}
+
+impl SharedMemory {
+    pub(super) fn new() -> Self {
+        let nothing = Object { inode: 0, bytes: 0, seen: 0 };
+        Self { device: 0, objects: [nothing; MAX_OBJECTS], count: 0, overflow_bytes: 0, round: 0 }
+    }
+
+    /// Begins a round.
+    pub(super) fn begin(&mut self) -> Result<(), Unread> {
+        if self.device == 0 {
+            self.device = device_of_memfds()?;
+        }
+        // What was not seen in the last round is gone.
+        let mut kept = 0;
+        for at in 0..self.count {
+            if self.objects[at].seen == self.round {
+                self.objects[kept] = self.objects[at];
+                kept += 1;
+            }
+        }
+        (self.count, self.overflow_bytes) = (kept, 0);
+        self.round = self.round.wrapping_add(1);
+        Ok(())
+    }
+
+    /// Bytes of all objects seen in this round.
+    pub(super) fn bytes(&self) -> u64 {
+        let seen = self.objects[..self.count].iter().filter(|object| object.seen == self.round);
+        seen.map(|object| object.bytes).sum::<u64>() + self.overflow_bytes
+    }
+
+    /// Tells whether an object of an earlier round was not seen yet in this one: it may still be mapped.
+    pub(super) fn has_unseen(&self) -> bool {
+        self.objects[..self.count].iter().any(|object| object.seen != self.round)
+    }
+
+    /// Adds an object of a known size.
+    fn add(&mut self, inode: u64, bytes: u64) {
+        self.see(inode, bytes, |_, now| now);
+    }
+
+    /// Adds an object of which so much is mapped.
+    fn add_mapped(&mut self, inode: u64, bytes: u64) {
+        let round = self.round;
+        self.see(
+            inode,
+            bytes,
+            |before, now| if before.seen == round { before.bytes } else { before.bytes.max(now) },
+        );
+    }
+
+    fn see(&mut self, inode: u64, bytes: u64, size: impl Fn(Object, u64) -> u64) {
+        let round = self.round;
+        let known = self.objects[..self.count].iter_mut().find(|object| object.inode == inode);
+        if let Some(object) = known {
+            *object = Object { inode, bytes: size(*object, bytes), seen: round };
+        } else if let Some(free) = self.objects.get_mut(self.count) {
+            *free = Object { inode, bytes, seen: round };
+            self.count += 1;
+        } else {
+            self.overflow_bytes = self.overflow_bytes.saturating_add(bytes);
+        }
+    }
+
+    /// Adds what a process has open.
+    pub(super) fn add_descriptors(&mut self, pid: u32) -> Result<(), Unread> {
+        let mut path = [0_u8; 40];
+        let length = write_path(&mut path[..39], b"/proc/", pid, b"/fd");
+        let listed = Directory::open(&path[..=length]).and_then(|directory| {
+            directory.each_number(|number| {
+                let state = stat_at(directory.0, number);
+                self.add_file(state)
+            })
+        });
+        match listed {
+            Ok(()) | Err(Unread::Gone) => Ok(()),
+            // A process that is not dumpable belongs to root, who is not known in this namespace.
+            Err(Unread::Failed(libc::EACCES | libc::EPERM)) => self.add_hidden_descriptors(pid),
+            Err(unread) => Err(unread),
+        }
+    }
+
+    fn add_file(&mut self, state: Result<libc::stat, Unread>) -> Result<(), Unread> {
+        match state {
+            Ok(state) if state.st_dev == self.device => {
+                self.add(state.st_ino, state.st_blocks.cast_unsigned() * BLOCK_BYTES);
+                Ok(())
+            }
+            Ok(_) | Err(Unread::Gone) => Ok(()),
+            Err(unread) => Err(unread),
+        }
+    }
+
+    /// Duplicates each descriptor there may be, as PID 1 may by its capabilities.
+    fn add_hidden_descriptors(&mut self, pid: u32) -> Result<(), Unread> {
+        let slots = |text: &[u8]| proc_files::number_after(text, b"\nFDSize:");
+        let slots = unless_gone(proc_files::number(pid, b"/status", slots))?;
+        if slots > MAX_HIDDEN_DESCRIPTORS {
+            return Err(Unread::Failed(libc::EMFILE));
+        }
+        // SAFETY: takes and gives numbers.
+        let process = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
+        let process = RawFd::try_from(process).ok().filter(|process| *process >= 0);
+        let process = match process.map(Directory).ok_or_else(|| Unread::from_errno(last_errno())) {
+            Err(Unread::Gone) => return Ok(()),
+            process => process?,
+        };
+        for number in 0..slots {
+            // SAFETY: takes and gives numbers.
+            let copy = unsafe { libc::syscall(libc::SYS_pidfd_getfd, process.0, number, 0) };
+            match RawFd::try_from(copy).ok().filter(|copy| *copy >= 0).map(Directory) {
+                Some(copy) => self.add_file(stat(copy.0))?,
+                None => match last_errno() {
+                    libc::EBADF => {}
+                    libc::ESRCH => return Ok(()),
+                    errno => return Err(Unread::Failed(errno)),
+                },
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds what a process has mapped.
+    pub(super) fn add_mappings(&mut self, pid: u32) -> Result<(), Unread> {
+        let maps = match proc_files::open(pid, b"/maps") {
+            Ok(maps) => Directory(maps),
+            Err(Unread::Gone) => return Ok(()),
+            Err(unread) => return Err(unread),
+        };
+        let mut buffer = [0_u8; 8192];
+        let mut filled = 0;
+        loop {
+            let room = &mut buffer[filled..];
+            // SAFETY: the rest of a local buffer, with its length.
+            let read = unsafe { libc::read(maps.0, room.as_mut_ptr().cast(), room.len()) };
+            let read = match usize::try_from(read) {
+                Ok(0) => return Ok(()),
+                Ok(read) => read,
+                Err(_) if last_errno() == libc::ESRCH => return Ok(()),
+                Err(_) => return Err(Unread::Failed(last_errno())),
+            };
+            filled += read;
+            let whole = buffer[..filled].iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+            for line in buffer[..whole].split(|byte| *byte == b'\n') {
+                if let Some((inode, bytes)) = mapping(line, self.device) {
+                    self.add_mapped(inode, bytes);
+                }
+            }
+            if whole == 0 && filled == buffer.len() {
+                // A line that long has a name of a file, which is on no device of ours; its end means nothing.
+                filled = 0;
+            } else {
+                buffer.copy_within(whole..filled, 0);
+                filled -= whole;
+            }
+        }
+    }
+}
+
+/// The inode and the length of a mapping of an object on this device. SysV segments are counted for themselves. A line of
+/// `/proc/PID/maps` is: begin-end rights offset major:minor inode name.
+fn mapping(line: &[u8], device: u64) -> Option<(u64, u64)> {
+    let mut fields = line.split(|byte| *byte == b' ').filter(|field| !field.is_empty());
+    let mut range = fields.next()?.split(|byte| *byte == b'-').map(hexadecimal);
+    let (begin, end) = (range.next()??, range.next()??);
+    let mut numbers = fields.nth(2)?.split(|byte| *byte == b':').map(hexadecimal);
+    let (major, minor) = (numbers.next()??, numbers.next()??);
+    let number = libc::makedev(u32::try_from(major).ok()?, u32::try_from(minor).ok()?);
+    let inode = number_at(fields.next()?)?;
+    let is_sysv = fields.next().is_some_and(|name| name.starts_with(b"/SYSV"));
+    (number == device && !is_sysv).then(|| (inode, end.saturating_sub(begin)))
+}
+
+fn hexadecimal(text: &[u8]) -> Option<u64> {
+    u64::from_str_radix(std::str::from_utf8(text).ok()?, 16).ok()
+}
+
+/// The device of the kernel's own tmpfs, learnt from a memfd of our own.
+fn device_of_memfds() -> Result<u64, Unread> {
+    // SAFETY: a constant C string and a number; the descriptor is new.
+    let memfd = unsafe { libc::memfd_create(c"".as_ptr(), libc::MFD_CLOEXEC) };
+    if memfd < 0 {
+        return Err(Unread::Failed(last_errno()));
+    }
+    let memfd = Directory(memfd);
+    stat(memfd.0).map(|state| state.st_dev)
+}
+
+fn stat(descriptor: RawFd) -> Result<libc::stat, Unread> {
+    // SAFETY: all zeros is a valid value, and it lives across the call.
+    unsafe {
+        let mut state: libc::stat = mem::zeroed();
+        if libc::fstat(descriptor, &raw mut state) < 0 {
+            return Err(Unread::from_errno(last_errno()));
+        }
+        Ok(state)
+    }
+}
+
+/// What a numbered entry of a directory leads to.
+fn stat_at(directory: RawFd, number: u64) -> Result<libc::stat, Unread> {
+    let mut name = [0_u8; 12];
+    let number = u32::try_from(number).map_err(|_| Unread::Failed(libc::EINVAL))?;
+    write_path(&mut name[..11], b"", number, b"");
+    // SAFETY: all zeros is a valid value, and it lives across the call; the name ends in a zero, since its array is longer.
+    unsafe {
+        let mut state: libc::stat = mem::zeroed();
+        if libc::fstatat(directory, name.as_ptr().cast(), &raw mut state, 0) < 0 {
+            return Err(Unread::from_errno(last_errno()));
+        }
+        Ok(state)
+    }
+}
+
+/// Bytes of the SysV segments of this IPC namespace.
+pub(super) fn sysv() -> Result<u64, Unread> {
+    // SAFETY: all zeros is a valid value of this plain structure, which has the size that the kernel fills and lives across
+    // the calls; the last takes and gives a number.
+    let (told, info, page) = unsafe {
+        let mut info: ShmInfo = mem::zeroed();
+        let told = libc::shmctl(0, SHM_INFO, (&raw mut info).cast());
+        (told, info, libc::sysconf(libc::_SC_PAGESIZE))
+    };
+    match told {
+        // A kernel without SysV IPC has no segments.
+        ..0 if last_errno() == libc::ENOSYS => Ok(0),
+        ..0 => Err(Unread::Failed(last_errno())),
+        _ => Ok((info.shm_rss + info.shm_swp) * u64::try_from(page).unwrap_or(4096)),
+    }
+}
+
+/// Bytes in use on a tmpfs.
+pub(super) fn in_tmpfs(path: &CStr) -> Result<u64, Unread> {
+    // SAFETY: all zeros is a valid value, and it lives across the call; the path is a C string.
+    unsafe {
+        let mut told: libc::statvfs = mem::zeroed();
+        if libc::statvfs(path.as_ptr(), &raw mut told) < 0 {
+            return Err(Unread::Failed(last_errno()));
+        }
+        Ok(told.f_blocks.saturating_sub(told.f_bfree) * told.f_bsize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_mappings_on_the_device_of_memfds_are_counted() {
+        let device = libc::makedev(0, 1);
+        let mapped = |line: &str| mapping(line.as_bytes(), device);
+        assert_eq!(mapped("7f00-8f00 rw-s 00000000 00:01 42 /memfd:x (deleted)"), Some((42, 0x1000)));
+        assert_eq!(
+            mapped("7f00-8f00 rw-s 00000000 00:01 42                 /dev/zero (deleted)"),
+            Some((42, 0x1000))
+        );
+        assert_eq!(mapped("7f00-8f00 r--p 00000000 00:01 42 /memfd:SYSV (deleted)"), Some((42, 0x1000)));
+        assert_eq!(mapped("7f00-8f00 rw-s 00000000 00:01 42 /SYSV00000000 (deleted)"), None);
+        assert_eq!(mapped("7f00-8f00 rw-s 00000000 08:01 42 /home/x"), None);
+        assert_eq!(mapped("7f00-8f00 rw-p 00000000 00:00 0 "), None);
+        assert_eq!(mapped(""), None);
+    }
+
+    #[test]
+    fn an_object_counts_once_and_as_large_as_it_was_seen() {
+        let mut shared = SharedMemory::new();
+        shared.begin().unwrap();
+        shared.add(7, 600);
+        shared.add(7, 600);
+        assert_eq!(shared.bytes(), 600);
+        shared.begin().unwrap();
+        assert_eq!((shared.bytes(), shared.has_unseen()), (0, true));
+        shared.add_mapped(7, 4);
+        assert_eq!((shared.bytes(), shared.has_unseen()), (600, false), "only a page of it is mapped now");
+        shared.begin().unwrap();
+        shared.begin().unwrap();
+        assert_eq!((shared.bytes(), shared.has_unseen()), (0, false), "it is gone");
+    }
+
+    #[test]
+    fn objects_that_do_not_fit_are_counted_each_time() {
+        let mut shared = SharedMemory::new();
+        shared.begin().unwrap();
+        for inode in 0..MAX_OBJECTS as u64 {
+            shared.add(inode, 1);
+        }
+        shared.add(9999, 10);
+        shared.add(9999, 10);
+        assert_eq!(shared.bytes(), MAX_OBJECTS as u64 + 20);
+    }
+
+    #[test]
+    fn a_memfd_and_a_shared_mapping_of_this_process_are_found() {
+        use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+        // SAFETY: a constant C string; the descriptor is new; new memory is asked for and never given back.
+        let memfd = unsafe {
+            let memfd = OwnedFd::from_raw_fd(libc::memfd_create(c"test".as_ptr(), libc::MFD_CLOEXEC));
+            assert_eq!(libc::write(memfd.as_raw_fd(), [1_u8; 8192].as_ptr().cast(), 8192), 8192);
+            let (rights, flags) =
+                (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
+            let mapped = libc::mmap(std::ptr::null_mut(), 3 << 20, rights, flags, -1, 0);
+            assert_ne!(mapped, libc::MAP_FAILED);
+            memfd
+        };
+        let mut shared = SharedMemory::new();
+        shared.begin().unwrap();
+        shared.add_descriptors(std::process::id()).unwrap();
+        let open = shared.bytes();
+        assert!(open >= 8192, "{memfd:?}: {open}");
+        shared.add_mappings(std::process::id()).unwrap();
+        assert!(shared.bytes() >= open + (3 << 20));
+    }
+
+    #[test]
+    fn sysv_segments_and_tmpfs_can_be_asked_for() {
+        sysv().unwrap();
+        in_tmpfs(c"/dev/shm").unwrap();
+    }
+}

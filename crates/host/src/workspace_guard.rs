@@ -1,0 +1,464 @@
+//! What a session knows of its workspace: the roots it opened, what they held, and what commands did to them.
+//!
+//! Roots are opened once, as descriptors; nothing a command writes changes which directories the next one may write.
+//! Before the first command and after every one each root is scanned by handle, and what a command did to names that
+//! other programs execute or trust is put right ([`check`]). What cannot be put right ends the use of the workspace.
+
+use std::{
+    collections::BTreeMap,
+    ffi::OsStr,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant, SystemTime},
+};
+
+use windlass_contract::Denial;
+use windlass_files::{Change, DirHandle, WorkspaceScan};
+
+mod check;
+mod git_config;
+mod git_directory;
+pub(crate) mod git_program;
+mod private_config;
+pub(crate) mod protected_names;
+mod protected_paths;
+mod roots;
+mod saved_files;
+
+use check::{Findings, RootCheck};
+use git_program::GitProgram;
+pub(crate) use private_config::{CONFIG_NAME, PrivateConfig};
+pub(crate) use protected_paths::ProtectedPaths;
+pub(crate) use roots::{RootError, WorkspaceRoot};
+use saved_files::SavedFiles;
+
+/// The steps of the kernel's clock for file times; and of file systems that keep whole seconds, or every other of them.
+const CLOCK_STEP: Duration = Duration::from_millis(20);
+const COARSE_CLOCK_STEP: Duration = Duration::from_millis(2100);
+
+/// The workspace of a session.
+#[derive(Debug)]
+pub(crate) struct WorkspaceGuard {
+    state: Mutex<GuardState>,
+    pub(crate) git: git_program::GitEnvironment,
+}
+
+#[derive(Debug, Default)]
+struct GuardState {
+    roots: Vec<GuardedRoot>,
+    /// When each command that still runs was started.
+    running: BTreeMap<u64, StartTime>,
+    started: u64,
+    /// Why the workspace must not be used any more.
+    unresolved: Option<String>,
+    /// The protected paths of the last command, and for which roots.
+    protected: Option<(Vec<usize>, Arc<ProtectedPaths>)>,
+    saved: SavedFiles,
+}
+
+/// A root with what it held when it was last looked at.
+#[derive(Debug)]
+struct GuardedRoot {
+    /// As it was asked for. Several for one directory.
+    asked: Vec<PathBuf>,
+    root: Arc<WorkspaceRoot>,
+    /// Git directories outside, which come with this root.
+    shared: Vec<usize>,
+    scan: Option<WorkspaceScan>,
+}
+
+/// Why commands may not use a workspace.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum GuardError {
+    #[error(transparent)]
+    Root(#[from] RootError),
+    #[error("the workspace cannot be read: {0}")]
+    Scan(String),
+    #[error(
+        "an earlier command left something that could not be put right: {0}. Look at it, then start a new session"
+    )]
+    Unresolved(String),
+}
+
+/// When a command was started, by two clocks.
+#[derive(Debug, Clone, Copy)]
+struct StartTime {
+    realtime: SystemTime,
+    monotonic: Instant,
+}
+
+/// A command that runs in a workspace, from before its start until it is checked.
+#[derive(Debug)]
+pub(crate) struct CommandGuard {
+    guard: Arc<WorkspaceGuard>,
+    number: u64,
+    indices: Vec<usize>,
+    pub(crate) roots: Vec<Arc<WorkspaceRoot>>,
+    pub(crate) protected: Arc<ProtectedPaths>,
+    pub(crate) private_configs: Vec<PrivateConfig>,
+    /// Files inside the roots that the command may not read.
+    pub(crate) hidden: Vec<PathBuf>,
+    mounts_hold: bool,
+}
+
+/// What a check found.
+#[derive(Debug, Default)]
+pub(crate) struct GuardReport {
+    pub(crate) denials: Vec<Denial>,
+    /// Lines for the receipt.
+    pub(crate) not_covered: Vec<String>,
+}
+
+impl WorkspaceGuard {
+    pub(crate) fn new(git: git_program::GitEnvironment) -> Self {
+        Self { state: Mutex::default(), git }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn for_tests() -> Arc<Self> {
+        use crate::temporary::Temporary;
+        let (ladder, temporary) = (Arc::default(), Arc::new(Temporary::new(true)));
+        let store = Temporary::new(true);
+        let git = git_program::GitEnvironment { search_path: None, home: None, ladder, temporary, store };
+        Arc::new(Self::new(git))
+    }
+
+    fn state(&self) -> MutexGuard<'_, GuardState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Opens roots, if they are new, and checks that the others are what they were. A root that does not exist yet is
+    /// opened when a command needs it.
+    pub(crate) fn open_roots(&self, writable: &[PathBuf]) -> Result<(), GuardError> {
+        let exists = |path: &&PathBuf| path.symlink_metadata().is_ok();
+        let existing: Vec<_> = writable.iter().filter(exists).cloned().collect();
+        self.state().open_roots(&existing).map(drop)
+    }
+
+    /// Returns the protected paths of some roots.
+    pub(crate) fn protected(
+        &self,
+        writable: &[PathBuf],
+        git: &mut impl GitProgram,
+    ) -> Result<Arc<ProtectedPaths>, GuardError> {
+        let mut state = self.state();
+        let indices = state.open_roots(writable)?;
+        state.scan_changed(&indices)?;
+        Ok(state.protected_paths(&indices, git))
+    }
+
+    /// Prepares for a command. `mounts_hold` says whether mounts keep protected paths from change.
+    pub(crate) fn begin(
+        self: &Arc<Self>,
+        writable: &[PathBuf],
+        mounts_hold: bool,
+        git: &mut impl GitProgram,
+    ) -> Result<CommandGuard, GuardError> {
+        let mut state = self.state();
+        let indices = state.open_roots(writable)?;
+        state.scan_changed(&indices)?;
+        let protected = state.protected_paths(&indices, git);
+        let earlier = std::mem::take(&mut state.saved);
+        state.saved = SavedFiles::read(&protected, mounts_hold, earlier);
+        let number = state.started;
+        state.started += 1;
+        let private_configs = if mounts_hold {
+            PrivateConfig::prepare(&protected, &self.git.store, number)
+                .map_err(|error| GuardError::Scan(error.to_string()))?
+        } else {
+            Vec::new()
+        };
+        state.running.insert(number, StartTime::now());
+        let roots = indices.iter().map(|index| Arc::clone(&state.roots[*index].root)).collect();
+        let guard = Arc::clone(self);
+        let hidden = Vec::new();
+        Ok(CommandGuard { guard, number, indices, roots, protected, private_configs, hidden, mounts_hold })
+    }
+}
+
+impl GuardState {
+    /// The roots for some paths, without those that lie in others, and with the git directories they share.
+    fn open_roots(&mut self, writable: &[PathBuf]) -> Result<Vec<usize>, GuardError> {
+        if let Some(reason) = &self.unresolved {
+            return Err(GuardError::Unresolved(reason.clone()));
+        }
+        let known: Vec<_> = self.roots.iter().map(|known| known.root.path.clone()).collect();
+        let requested = writable.iter().filter_map(|path| Some(crate::links::follow(path)?.end));
+        let all: Vec<PathBuf> = known.into_iter().chain(requested).collect();
+        let mut indices = Vec::new();
+        for path in writable {
+            let index = match self.roots.iter().position(|known| known.asked.contains(path)) {
+                Some(index) => index,
+                None => self.open_root(path, &all)?,
+            };
+            self.roots[index].root.verify()?;
+            indices.push(index);
+            indices.extend(self.roots[index].shared.iter().copied());
+        }
+        indices.sort_unstable();
+        indices.dedup();
+        let path = |index: &usize| self.roots[*index].root.path.as_path();
+        let is_outermost = |index: &usize| {
+            !indices.iter().any(|other| other != index && path(index).starts_with(path(other)))
+        };
+        Ok(indices.iter().copied().filter(is_outermost).collect())
+    }
+
+    fn open_root(&mut self, path: &Path, writable: &[PathBuf]) -> Result<usize, GuardError> {
+        let root = WorkspaceRoot::open(path, writable)?;
+        if let Some(index) = self.roots.iter().position(|known| known.root.path == root.path) {
+            self.roots[index].asked.push(path.to_owned());
+            return Ok(index);
+        }
+        let shared = root.shared_git_directories();
+        let index = self.push(root, vec![path.to_owned()]);
+        for directory in shared {
+            let known = self.roots.iter().position(|known| known.root.path == directory.path);
+            let shared = known.unwrap_or_else(|| self.push(directory, Vec::new()));
+            self.roots[index].shared.push(shared);
+        }
+        Ok(index)
+    }
+
+    fn push(&mut self, root: WorkspaceRoot, asked: Vec<PathBuf>) -> usize {
+        self.roots.push(GuardedRoot { asked, root: Arc::new(root), shared: Vec::new(), scan: None });
+        self.roots.len() - 1
+    }
+
+    /// Scans roots that no command has used yet, or that the user has changed. While a command runs, what is new may be
+    /// its own, and is left to the check afterwards.
+    fn scan_changed(&mut self, indices: &[usize]) -> Result<(), GuardError> {
+        let is_idle = self.running.is_empty();
+        for index in indices {
+            let guarded = &mut self.roots[*index];
+            let handle = &guarded.root.handle;
+            let is_known =
+                guarded.scan.as_ref().is_some_and(|scan| !is_idle || scan.has_same_entries(handle));
+            if !is_known {
+                self.protected = None;
+                let scan = WorkspaceScan::new(handle);
+                let scan = scan.map_err(|error| GuardError::Scan(error.to_string()))?;
+                if let Some(whole) = scan.skipped().iter().find(|skipped| skipped.path.as_os_str().is_empty())
+                {
+                    return Err(GuardError::Scan(whole.reason.clone()));
+                }
+                guarded.scan = Some(scan);
+            }
+        }
+        Ok(())
+    }
+
+    fn protected_paths(&mut self, indices: &[usize], git: &mut impl GitProgram) -> Arc<ProtectedPaths> {
+        if let Some((known, protected)) = &self.protected
+            && known == indices
+        {
+            return Arc::clone(protected);
+        }
+        let guarded = indices.iter().map(|index| &self.roots[*index]);
+        let scanned: Vec<_> = guarded.filter_map(|root| Some((&*root.root, root.scan.as_ref()?))).collect();
+        let protected = Arc::new(ProtectedPaths::collect(&scanned, git));
+        self.protected = Some((indices.to_vec(), Arc::clone(&protected)));
+        protected
+    }
+
+    /// The start of the earliest command that may have made a change found now.
+    fn since(&self) -> Option<StartTime> {
+        self.running.values().min_by_key(|start| start.realtime).copied()
+    }
+}
+
+impl CommandGuard {
+    /// The workspace of the session.
+    pub(crate) fn workspace(&self) -> Arc<WorkspaceGuard> {
+        Arc::clone(&self.guard)
+    }
+
+    /// Checks what the command did. To be called when it and all it started are gone.
+    pub(crate) fn finish(self, git: &mut impl GitProgram) -> GuardReport {
+        let guard = Arc::clone(&self.guard);
+        let mut state = guard.state();
+        let since = state.since().unwrap_or_else(StartTime::now);
+        let mut report = GuardReport::default();
+        let roots: Vec<_> = self.roots.iter().map(|root| &**root).collect();
+        for index in &self.indices {
+            self.check_root(&mut state, *index, (&roots, since), git, &mut report);
+        }
+        let mut findings = Findings::default();
+        for (link, target) in &self.protected.links {
+            self.check_link(link, target, &mut findings);
+        }
+        for config in &self.private_configs {
+            config.check(&roots, git, &mut findings);
+        }
+        report.take(findings, &mut state);
+        state.running.remove(&self.number);
+        if !state.running.is_empty() {
+            report.not_covered.push(
+                "other commands still ran when protected names were checked: they are checked again when those end"
+                    .to_owned(),
+            );
+        }
+        report
+    }
+
+    fn check_root(
+        &self,
+        state: &mut GuardState,
+        index: usize,
+        (roots, since): (&[&WorkspaceRoot], StartTime),
+        git: &mut impl GitProgram,
+        report: &mut GuardReport,
+    ) {
+        let root = Arc::clone(&state.roots[index].root);
+        let (before, mut after) = match (state.roots[index].scan.take(), WorkspaceScan::new(&root.handle)) {
+            (Some(before), Ok(after)) => (before, after),
+            (_, after) => {
+                let reason =
+                    after.err().map_or_else(|| "not scanned before".to_owned(), |error| error.to_string());
+                state
+                    .unresolved
+                    .get_or_insert(format!("`{}` cannot be scanned: {reason}", root.path.display()));
+                return;
+            }
+        };
+        let is_trusted = has_trusted_ctime(&root.handle);
+        let changes = before.changes_to(&after);
+        let is_reshaped = !changes.is_empty();
+        let made: Vec<_> =
+            changes.into_iter().filter(|change| since.may_have_made(change, &after, is_trusted)).collect();
+        let check = RootCheck {
+            root: &root,
+            all_roots: roots,
+            before: &before,
+            after: &after,
+            protected: &self.protected,
+            saved: &state.saved,
+            hidden: &self.hidden,
+            mounts_hold: self.mounts_hold,
+            git,
+            findings: Findings::default(),
+        };
+        let mut findings = check.run(&made);
+        for skipped in after.skipped().iter().filter(|skipped| !before.skipped().contains(skipped)) {
+            let reason = format!("it was not looked through ({}): look before you use it", skipped.reason);
+            findings.fail(&root.path.join(&skipped.path), reason);
+        }
+        if findings.has_acted
+            && let Ok(again) = WorkspaceScan::new(&root.handle)
+        {
+            after = again;
+        }
+        if is_reshaped || findings.has_acted {
+            state.protected = None;
+        }
+        state.roots[index].scan = Some(after);
+        report.take(findings, state);
+    }
+
+    /// Puts a protected link back that leads elsewhere now.
+    fn check_link(&self, link: &Path, target: &Path, findings: &mut Findings) {
+        let root = self.roots.iter().find(|root| link.starts_with(&root.path));
+        let (Some(root), Some(name)) = (root, link.file_name()) else { return };
+        let above =
+            link.parent().and_then(|above| above.strip_prefix(&root.path).ok()).unwrap_or(Path::new(""));
+        let restored = root.handle.open_dir(above).and_then(|directory| {
+            if directory.read_link(name).is_ok_and(|now| now == target.as_os_str()) {
+                return Ok(None);
+            }
+            restore_link(&directory, name, target).map(Some)
+        });
+        match restored {
+            Ok(None) => {}
+            Ok(Some(())) => {
+                findings.has_acted = true;
+                findings.tell(link, "this link is protected and was replaced; it was put back".to_owned());
+            }
+            Err(error) => {
+                findings.fail(link, format!("this link is protected and could not be put back: {error}"));
+            }
+        }
+    }
+}
+
+fn restore_link(directory: &DirHandle, name: &OsStr, target: &Path) -> std::io::Result<()> {
+    match directory.stat_entry(name) {
+        Ok(found) => drop(directory.move_aside(name, &found, "windlass-refused")?),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    directory.symlink(target.as_os_str(), name)
+}
+
+impl Drop for CommandGuard {
+    fn drop(&mut self) {
+        self.guard.state().running.remove(&self.number);
+    }
+}
+
+impl GuardReport {
+    fn take(&mut self, findings: Findings, state: &mut GuardState) {
+        self.denials.extend(findings.denials);
+        if findings.untold > 0 {
+            self.not_covered.push(format!("{} more findings are not listed", findings.untold));
+        }
+        if let Some(reason) = findings.unresolved {
+            state.unresolved.get_or_insert(reason);
+        }
+    }
+}
+
+impl StartTime {
+    fn now() -> Self {
+        Self { realtime: SystemTime::now(), monotonic: Instant::now() }
+    }
+
+    /// Tells whether a change may have been made since then. What the user changed before is the user's own. The time of
+    /// the last change cannot be set, so an older one is proof; but only if the clock has not been set back.
+    fn may_have_made(&self, change: &Change<'_>, after: &WorkspaceScan, is_trusted: bool) -> bool {
+        if !is_trusted || self.was_set_back() {
+            return true;
+        }
+        let node = match change.after {
+            Some(node) => Some(node),
+            None => change.path.parent().and_then(|above| after.find(above)),
+        };
+        let Some(ctime_ns) = node.map(|node| node.stat.ctime_ns).filter(|time| *time > 0) else {
+            return true;
+        };
+        let step = if ctime_ns % 1_000_000_000 == 0 { COARSE_CLOCK_STEP } else { CLOCK_STEP };
+        let begun =
+            self.realtime.checked_sub(step).and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
+        begun.is_none_or(|begun| i64::try_from(begun.as_nanos()).is_ok_and(|begun| ctime_ns >= begun))
+    }
+
+    fn was_set_back(&self) -> bool {
+        let expected = self.realtime.checked_add(self.monotonic.elapsed());
+        expected.is_none_or(|expected| SystemTime::now() + CLOCK_STEP < expected)
+    }
+}
+
+/// Tells whether the file system sets the time of the last change itself, by this machine's clock, also when a file is
+/// renamed.
+#[cfg(target_os = "linux")]
+fn has_trusted_ctime(directory: &DirHandle) -> bool {
+    const EXT4_SUPER_MAGIC: i64 = 0xef53;
+    const XFS_SUPER_MAGIC: i64 = 0x5846_5342;
+    const BTRFS_SUPER_MAGIC: i64 = 0x9123_683e;
+    const TMPFS_MAGIC: i64 = 0x0102_1994;
+    const OVERLAYFS_SUPER_MAGIC: i64 = 0x794c_7630;
+    const F2FS_SUPER_MAGIC: i64 = 0xf2f5_2010;
+    const MAGICS: [i64; 6] = [
+        EXT4_SUPER_MAGIC,
+        XFS_SUPER_MAGIC,
+        BTRFS_SUPER_MAGIC,
+        TMPFS_MAGIC,
+        OVERLAYFS_SUPER_MAGIC,
+        F2FS_SUPER_MAGIC,
+    ];
+    rustix::fs::fstatfs(directory).is_ok_and(|found| MAGICS.contains(&found.f_type))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn has_trusted_ctime(_directory: &DirHandle) -> bool {
+    false
+}

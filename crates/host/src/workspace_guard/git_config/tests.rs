@@ -1,0 +1,99 @@
+use std::{io::Write, process};
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn setting(key: &str, value: Option<&str>) -> GitSetting {
+    GitSetting { key: key.into(), value: value.map(Into::into) }
+}
+
+/// Git's own reading of a file.
+fn list(config: &[u8]) -> Option<Vec<GitSetting>> {
+    let mut git = process::Command::new("git");
+    git.args(["config", "--file", "-", "--no-includes", "--list", "-z"]).stdin(process::Stdio::piped());
+    let mut git = git.stdout(process::Stdio::piped()).stderr(process::Stdio::null()).spawn().unwrap();
+    git.stdin.take().unwrap().write_all(config).unwrap();
+    let output = git.wait_with_output().unwrap();
+    output.status.success().then(|| GitSetting::parse_list(&output.stdout)).flatten()
+}
+
+#[test]
+fn only_settings_on_the_list_are_allowed_and_no_address_that_runs_a_helper() {
+    for (key, value, expected) in [
+        ("branch.main.remote", "origin", true),
+        ("branch.a.b.c.merge", "refs/heads/x", true),
+        ("remote.origin.url", "ssh://[::1]/x", true),
+        ("remote.origin.url", "../x", true),
+        ("remote.origin.url", "ext::sh -c evil", false),
+        ("remote.origin.url", "::x", false),
+        ("remote.origin.url", "-oProxyCommand=x", false),
+        ("remote.origin.url", "ssh://-x", false),
+        ("submodule.s.url", "ext::x", false),
+        ("submodule.s.update", "!evil", false),
+        ("remote.origin.uploadpack", "evil", false),
+        ("core.fsmonitor", "evil", false),
+        ("core.hookspath", "evil", false),
+        ("core.x.bare", "true", false),
+        ("core.bare", "true", true),
+        ("include.path", "x", false),
+        ("includeif.gitdir:/.path", "x", false),
+        ("alias.x", "!evil", false),
+        ("branch.remote", "x", false),
+        ("core", "x", false),
+    ] {
+        assert_eq!(setting(key, Some(value)).is_allowed(), expected, "{key} {value}");
+    }
+}
+
+#[test]
+fn settings_are_read_as_git_prints_them() {
+    let text = b"[core]\n\tbare\n# a comment \\\n\tfsmonitor = \"evil\"\n[remote \"a.b\"]\n\turl = x\n";
+    let expected = [
+        setting("core.bare", None),
+        setting("core.fsmonitor", Some("evil")),
+        setting("remote.a.b.url", Some("x")),
+    ];
+    assert_eq!(list(text).unwrap(), expected);
+    assert_eq!(list(b"[core\n"), None, "what git does not read is nothing");
+    assert_eq!(GitSetting::parse_list(b"no end"), None);
+}
+
+#[test]
+fn a_change_is_kept_or_dropped_key_by_key() {
+    let before = [setting("core.fsmonitor", Some("mine")), setting("branch.a.remote", Some("o"))];
+    let after = [setting("branch.b.remote", Some("o")), setting("alias.x", Some("!y"))];
+    let edit = |key: &str, values: &[&str]| GitSettingEdit {
+        key: key.into(),
+        values: values.iter().map(|value| Some((*value).into())).collect(),
+    };
+    let expected = GitConfigChange {
+        edits: vec![edit("branch.a.remote", &[]), edit("branch.b.remote", &["o"])],
+        dropped: vec!["alias.x".to_owned(), "core.fsmonitor".to_owned()],
+    };
+    assert_eq!(GitConfigChange::between(&before, &after), expected);
+    assert_eq!(GitConfigChange::between(&before, &before), GitConfigChange::default());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn git_reads_what_is_written_here(
+        settings in prop::collection::vec(("(core|branch|remote)", prop::option::of("[^\\x00\\n]{1,8}"), "[a-z]{1,6}", prop::option::of("[^\\x00]{0,12}")), 0..6)
+    ) {
+        let settings: Vec<_> = settings.into_iter().map(|(section, subsection, name, value)| {
+            let subsection = subsection.map(|subsection| format!("{subsection}.")).unwrap_or_default();
+            setting(&format!("{section}.{subsection}{name}"), value.as_deref())
+        }).collect();
+        // A carriage return before a newline is not kept by git.
+        prop_assume!(settings.iter().all(|setting| !setting.key.contains(&b'\r') && !setting.value.as_ref().is_some_and(|value| value.contains(&b'\r'))));
+        prop_assert_eq!(list(&write(&settings)), Some(settings));
+    }
+
+    #[test]
+    fn no_output_however_odd_is_fatal(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
+        for setting in GitSetting::parse_list(&bytes).unwrap_or_default() {
+            let _allowed = setting.is_allowed();
+        }
+    }
+}

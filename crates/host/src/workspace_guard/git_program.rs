@@ -1,0 +1,245 @@
+//! Git's own program, which says what a settings file holds and changes it. It runs in a sandbox of its own: read-only,
+//! without network, without the user's settings, on a copy.
+
+use std::{
+    collections::BTreeMap,
+    ffi::OsStr,
+    fs::File,
+    io::{self, Read, Write},
+    os::fd::AsFd,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use windlass_contract::{Command, Exit, Limits, Quota, Walls};
+use windlass_files::DirHandle;
+
+use super::git_config::{GitSetting, GitSettingEdit, MAX_CONFIG_BYTES};
+use crate::{
+    enclosure::{Enclosed, Ladder, Site},
+    links,
+    program::Program,
+    sys::{ChildStdio, Zygotes},
+    temporary::Temporary,
+};
+
+/// How long git may take for one file.
+const TIME_LIMIT: Duration = Duration::from_secs(10);
+
+/// How many changes of one command to one file are carried out.
+const MAX_EDITS: usize = 256;
+
+/// Reads and changes settings as git does. Implemented by [`SandboxedGit`] and by a fake in tests.
+pub(crate) trait GitProgram {
+    /// Lists the settings of a file.
+    fn list(&mut self, config: &[u8]) -> Result<Vec<GitSetting>, String>;
+
+    /// Changes settings of a file, and returns it.
+    fn edit(&mut self, config: &[u8], edits: &[GitSettingEdit]) -> Result<Vec<u8>, String>;
+
+    /// Returns `core.hooksPath` of the user's and the system's settings.
+    fn global_hooks_path(&mut self) -> Option<String>;
+
+    /// Lists the settings of a file in which the name of one that leads elsewhere occurs at all.
+    fn leading_settings(&mut self, config: &[u8]) -> Vec<GitSetting> {
+        let lower = config.to_ascii_lowercase();
+        let mentions = |name: &[u8]| lower.windows(name.len()).any(|part| part == name);
+        if !mentions(b"hookspath") && !mentions(b"include") {
+            return Vec::new();
+        }
+        // What git cannot read leads it nowhere.
+        self.list(config).unwrap_or_default()
+    }
+}
+
+/// What git is started with.
+#[derive(Debug)]
+pub(crate) struct GitEnvironment {
+    pub(crate) search_path: Option<String>,
+    pub(crate) home: Option<PathBuf>,
+    pub(crate) ladder: Arc<Ladder>,
+    pub(crate) temporary: Arc<Temporary>,
+    /// A directory that no command can reach.
+    pub(crate) store: Temporary,
+}
+
+/// Git in a sandbox.
+pub(crate) struct SandboxedGit<'a> {
+    pub(crate) environment: &'a GitEnvironment,
+    pub(crate) writable: Vec<PathBuf>,
+    pub(crate) zygotes: &'a mut Zygotes,
+}
+
+impl GitProgram for SandboxedGit<'_> {
+    fn list(&mut self, config: &[u8]) -> Result<Vec<GitSetting>, String> {
+        let input = self.store("list", config).map_err(|error| error.to_string())?;
+        let output = self.run(&["--file", "-", "--no-includes", "--list", "-z"], &input, None)?;
+        GitSetting::parse_list(&output).ok_or_else(|| "git listed it in a form that is not known".to_owned())
+    }
+
+    fn edit(&mut self, config: &[u8], edits: &[GitSettingEdit]) -> Result<Vec<u8>, String> {
+        if edits.len() > MAX_EDITS {
+            return Err(format!("more than {MAX_EDITS} settings changed"));
+        }
+        if edits.is_empty() {
+            return Ok(config.to_vec());
+        }
+        let file = self.store("edit/config", config).map_err(|error| error.to_string())?;
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).map_err(|_| "it is not UTF-8".to_owned());
+        let path = text(file.as_os_str().as_encoded_bytes())?;
+        for GitSettingEdit { key, values } in edits {
+            let key = text(key)?;
+            // 5 says that there was nothing to remove.
+            self.run_in_place(&["--file", &path, "--unset-all", &key], &file, &[0, 5])?;
+            for value in values {
+                let value = text(value.as_deref().unwrap_or(b"true"))?;
+                self.run_in_place(&["--file", &path, "--add", &key, &value], &file, &[0])?;
+            }
+        }
+        let above = file.parent().ok_or("it has no directory")?;
+        let edited =
+            DirHandle::open(above).and_then(|above| above.read_file(OsStr::new("config"), MAX_CONFIG_BYTES));
+        edited.map_err(|error| error.to_string())
+    }
+
+    fn global_hooks_path(&mut self) -> Option<String> {
+        let home = self.environment.home.clone();
+        let own =
+            home.iter().flat_map(|home| [".gitconfig", ".config/git/config"].map(|name| home.join(name)));
+        let files: Vec<_> = [PathBuf::from("/etc/gitconfig")].into_iter().chain(own).collect();
+        let mut hooks = None;
+        for file in files {
+            let content = links::follow(&file).and_then(|way| {
+                DirHandle::open(way.end.parent()?)
+                    .ok()?
+                    .read_file(way.end.file_name()?, MAX_CONFIG_BYTES)
+                    .ok()
+            });
+            let settings = content.map_or_else(Vec::new, |content| self.leading_settings(&content));
+            let of_hooks = settings.into_iter().filter(|setting| setting.key == b"core.hookspath");
+            hooks = of_hooks.filter_map(|setting| String::from_utf8(setting.value?).ok()).last().or(hooks);
+        }
+        hooks
+    }
+}
+
+impl SandboxedGit<'_> {
+    /// Writes a file where only we and git's sandbox reach it.
+    fn store(&self, name: &str, content: &[u8]) -> io::Result<PathBuf> {
+        let path = self.environment.store.path()?.join(name);
+        path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+        File::create(&path)?.write_all(content)?;
+        Ok(path)
+    }
+
+    fn run_in_place(&mut self, arguments: &[&str], file: &Path, codes: &[i32]) -> Result<(), String> {
+        match self.start(arguments, Path::new("/dev/null"), file.parent())? {
+            (Exit::Code(code), _) if codes.contains(&code) => Ok(()),
+            (exit, _) => Err(format!("git ended with {exit:?}")),
+        }
+    }
+
+    fn run(&mut self, arguments: &[&str], input: &Path, writable: Option<&Path>) -> Result<Vec<u8>, String> {
+        match self.start(arguments, input, writable)? {
+            (Exit::Code(0), output) => Ok(output),
+            (exit, _) => Err(format!("git cannot read it ({exit:?})")),
+        }
+    }
+
+    fn start(
+        &mut self,
+        arguments: &[&str],
+        input: &Path,
+        writable: Option<&Path>,
+    ) -> Result<(Exit, Vec<u8>), String> {
+        let git =
+            find_git(self.environment.search_path.as_deref(), &self.writable).ok_or("there is no git")?;
+        let program = program(&git, arguments)?;
+        let site = Site {
+            walls: Walls { writable: writable.map(Path::to_owned).into_iter().collect(), ..Walls::default() },
+            limits: limits(),
+            cwd: PathBuf::from("/"),
+            home: self.environment.home.clone(),
+            agent_socket: None,
+            ladder: Arc::clone(&self.environment.ladder),
+            temporary: Arc::clone(&self.environment.temporary),
+            guard: None,
+            package_cache: None,
+        };
+        let failed = |error: io::Error| format!("git cannot be started: {error}");
+        let (reader, writer) = io::pipe().map_err(failed)?;
+        let null = File::options().write(true).open("/dev/null").map_err(failed)?;
+        let input = File::open(input).map_err(failed)?;
+        let stdio = ChildStdio { input: input.into(), output: writer.into(), error: null.into() };
+        let started = site.start(&program, stdio, self.zygotes);
+        let Enclosed { started, .. } =
+            started.map_err(|error| format!("git cannot be started: {error:?}"))?;
+        let output = read_within(reader, TIME_LIMIT);
+        if output.is_err() {
+            started.kill();
+        }
+        let collected = started.pid.reap(0).map_err(failed)?;
+        started.read_exit_report();
+        let exit = started.exit_report().exit.or(collected).ok_or("git did not end")?;
+        Ok((exit, output.map_err(failed)?))
+    }
+}
+
+fn program(git: &Path, arguments: &[&str]) -> Result<Program, String> {
+    let git = git.to_str().ok_or("the path of git is not UTF-8")?;
+    let argv = [git, "config"].iter().chain(arguments).map(ToString::to_string).collect();
+    let env = [
+        ("HOME", "/nonexistent"),
+        ("GIT_CONFIG_NOSYSTEM", "1"),
+        ("GIT_CONFIG_GLOBAL", "/dev/null"),
+        ("GIT_DIR", "/nonexistent"),
+        ("LC_ALL", "C"),
+    ];
+    let env = env.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let command = Command { argv, cwd: None, env: BTreeMap::from(env), time_limit: None };
+    Program::new(&command, &BTreeMap::new(), Path::new("/")).map_err(|error| error.to_string())
+}
+
+fn limits() -> Limits {
+    let quota = Quota { cpu_seconds: Some(10), file_bytes: Some(MAX_CONFIG_BYTES * 2), ..Quota::default() };
+    Limits { quota, ..Limits::default() }
+}
+
+/// Finds git in the search path, but not where a command could have put one.
+fn find_git(search_path: Option<&str>, writable: &[PathBuf]) -> Option<PathBuf> {
+    let directories = std::env::split_paths(search_path.unwrap_or("/usr/local/bin:/usr/bin:/bin"));
+    directories.filter(|directory| directory.is_absolute()).find_map(|directory| {
+        let git = links::follow(&directory.join("git"))?;
+        let is_safe = |path: &Path| !writable.iter().any(|root| path.starts_with(root));
+        let is_program = rustix::fs::access(&git.end, rustix::fs::Access::EXEC_OK).is_ok();
+        let passes_safely = git.links.iter().all(|(link, _)| is_safe(link));
+        (is_program && is_safe(&git.end) && passes_safely).then_some(directory.join("git"))
+    })
+}
+
+/// Reads a pipe to its end, for as long as that takes at most, and at most what settings may be.
+fn read_within(reader: io::PipeReader, time_limit: Duration) -> io::Result<Vec<u8>> {
+    let begun = std::time::Instant::now();
+    let (mut output, mut buffer) = (Vec::new(), vec![0; 64 * 1024]);
+    let mut reader = reader;
+    loop {
+        let left = time_limit.checked_sub(begun.elapsed()).ok_or(io::ErrorKind::TimedOut)?;
+        let timeout = rustix::time::Timespec {
+            tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: left.subsec_nanos().into(),
+        };
+        if poll(&mut [PollFd::from_borrowed_fd(reader.as_fd(), PollFlags::IN)], Some(&timeout))? == 0 {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        let length = reader.read(&mut buffer)?;
+        if length == 0 {
+            return Ok(output);
+        }
+        output.extend_from_slice(&buffer[..length]);
+        if output.len() as u64 > 2 * MAX_CONFIG_BYTES {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+    }
+}

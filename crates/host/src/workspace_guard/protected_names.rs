@@ -1,0 +1,178 @@
+//! Names that other programs execute or trust, each with who does.
+
+use std::{
+    ffi::OsStr,
+    path::{Path, PathBuf},
+};
+
+/// Protected in every directory that may be written and in those below it.
+#[rustfmt::skip]
+const ANYWHERE: &[(&str, &str)] = &[
+    (".windlass", "our own settings for this project"),
+    (".codex", "another agent's settings, with commands"),
+    (".claude", "another agent's settings, with commands"),
+    (".gemini", "another agent's settings, with commands"),
+    (".qwen", "another agent's settings, with commands"),
+    (".kiro", "another agent's settings, with commands"),
+    (".roo", "another agent's settings, with commands"),
+    (".kilocode", "another agent's settings, with commands"),
+    (".cline", "another agent's settings, with commands"),
+    (".clinerules", "another agent's settings, with commands"),
+    (".continue", "another agent's settings, with commands"),
+    (".opencode", "another agent's settings and plugins"),
+    ("opencode.json", "another agent's settings, with commands"),
+    ("opencode.jsonc", "another agent's settings, with commands"),
+    (".crush.json", "another agent's settings, with commands"),
+    ("crush.json", "another agent's settings, with commands"),
+    (".crush", "another agent's settings, with commands"),
+    (".goose", "another agent's settings, with commands"),
+    (".goosehints", "another agent's instructions"),
+    (".aider.conf.yml", "another agent's settings, with commands"),
+    (".amazonq", "another agent's settings, with commands"),
+    (".augment", "another agent's settings, with commands"),
+    (".junie", "another agent's settings, with commands"),
+    (".trae", "another agent's settings, with commands"),
+    (".agents", "settings several agents read"),
+    (".mcp.json", "servers that agents start"),
+    (".cursor", "an editor's settings, with commands"),
+    (".windsurf", "an editor's settings, with commands"),
+    (".vscode", "tasks an editor runs when the folder is opened"),
+    (".idea", "tasks an editor runs"),
+    (".fleet", "tasks an editor runs"),
+    (".zed", "tasks and language servers an editor runs"),
+    (".nvim.lua", "an editor runs it in this directory"),
+    (".nvimrc", "an editor runs it in this directory"),
+    (".exrc", "an editor runs it in this directory"),
+    (".dir-locals.el", "an editor evaluates it in this directory"),
+    (".devcontainer", "commands run on the host when a container is made"),
+    (".devcontainer.json", "commands run on the host when a container is made"),
+    (".envrc", "direnv runs it on entering the directory"),
+];
+
+/// Protected below each writable root itself, in case it is a home directory.
+#[rustfmt::skip]
+const IN_ROOT: &[(&str, &str)] = &[
+    (".bashrc", "shells run it when they start"),
+    (".bash_profile", "shells run it when they start"),
+    (".bash_login", "shells run it when they start"),
+    (".bash_logout", "shells run it when they end"),
+    (".bash_aliases", "shells run it when they start"),
+    (".profile", "shells run it when they start"),
+    (".zshrc", "shells run it when they start"),
+    (".zshenv", "shells run it when they start"),
+    (".zprofile", "shells run it when they start"),
+    (".zlogin", "shells run it when they start"),
+    (".zlogout", "shells run it when they end"),
+    (".kshrc", "shells run it when they start"),
+    (".cshrc", "shells run it when they start"),
+    (".tcshrc", "shells run it when they start"),
+    (".inputrc", "shells read key bindings, with commands"),
+    (".xprofile", "desktops run it when they start"),
+    (".xinitrc", "desktops run it when they start"),
+    (".xsession", "desktops run it when they start"),
+    (".xsessionrc", "desktops run it when they start"),
+    (".pam_environment", "logins read variables from it"),
+    (".config/fish", "shells run it when they start"),
+    (".config/nushell", "shells run it when they start"),
+    (".config/autostart", "desktops run it when they start"),
+    (".config/environment.d", "the system reads variables from it at login"),
+    (".config/systemd", "the system runs it when the user logs in"),
+    (".config/plasma-workspace", "desktops run it when they start"),
+    (".local/share/systemd", "the system runs it when the user logs in"),
+    (".local/share/applications", "desktops run commands it names"),
+    (".local/share/dbus-1", "the session bus starts programs it names"),
+    (".local/bin", "programs in the search path"),
+    (".cargo/bin", "programs in the search path"),
+    (".cargo/config.toml", "names programs that builds run"),
+    (".cargo/config", "names programs that builds run"),
+    (".cargo/env", "shells run it when they start"),
+    (".vimrc", "an editor runs it when it starts"),
+    (".vim", "an editor runs it when it starts"),
+    (".config/nvim", "an editor runs it when it starts"),
+    (".emacs", "an editor runs it when it starts"),
+    (".emacs.d", "an editor runs it when it starts"),
+    (".tmux.conf", "tmux runs commands it names"),
+    (".screenrc", "screen runs commands it names"),
+    (".gdbinit", "gdb runs it when it starts"),
+    (".lldbinit", "lldb runs it when it starts"),
+    (".gitconfig", "git runs programs it names"),
+    (".config/git/config", "git runs programs it names"),
+    (".ssh", "who may log in, and commands ssh runs"),
+    (".forward", "mail is piped to programs it names"),
+    (".crontab", "cron runs it"),
+];
+
+/// Protected in every git directory, beside `config` and `config.worktree`, which are checked.
+#[rustfmt::skip]
+pub(super) const IN_GIT_DIRECTORY: &[(&str, &str)] = &[
+    ("hooks", "programs git runs"),
+    ("info/attributes", "sends files through filters"),
+    ("commondir", "where git looks for settings and hooks"),
+];
+
+/// Packages come with settings of their authors, and no editor is opened in one.
+const PACKAGES: &str = "node_modules";
+
+/// Tells whether a name is protected in whichever directory it stands. File systems may ignore case.
+pub(crate) fn is_protected_anywhere(name: &OsStr) -> bool {
+    // Most names are none of these, and are asked about for every entry of a workspace.
+    let first = name.as_encoded_bytes().first();
+    matches!(first, Some(b'.' | b'o' | b'O' | b'c' | b'C'))
+        && ANYWHERE.iter().any(|(protected, _)| name.eq_ignore_ascii_case(protected))
+}
+
+/// Returns the outermost ancestor of a path below a root (or the path itself) that is a protected name.
+pub(super) fn protected_ancestor(path: &Path) -> Option<PathBuf> {
+    let mut above = PathBuf::new();
+    for name in path {
+        if name == PACKAGES {
+            return None;
+        }
+        above.push(name);
+        if is_protected_anywhere(name) {
+            return Some(above);
+        }
+    }
+    None
+}
+
+/// Tells whether names below this directory do not count.
+pub(super) fn is_package_directory(name: &OsStr) -> bool {
+    name == PACKAGES
+}
+
+/// The paths that are protected below a root itself.
+pub(super) fn in_root() -> impl Iterator<Item = &'static Path> {
+    IN_ROOT.iter().map(|(path, _)| Path::new(*path))
+}
+
+/// Tells whether one path is another or lies below it, whatever the case of its letters.
+pub(super) fn starts_with_ignoring_case(path: &Path, above: &Path) -> bool {
+    let mut names = path.iter();
+    above.iter().all(|name| names.next().is_some_and(|own| own.eq_ignore_ascii_case(name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_listed_once_with_a_reason_and_found_in_any_case() {
+        let mut seen = std::collections::BTreeSet::new();
+        for (name, reason) in ANYWHERE.iter().chain(IN_ROOT) {
+            assert!(seen.insert(name) && !reason.is_empty() && !name.starts_with('/'), "{name}");
+        }
+        for (name, _) in ANYWHERE {
+            assert!(is_protected_anywhere(OsStr::new(&name.to_uppercase())), "{name}");
+        }
+        assert!(!is_protected_anywhere(OsStr::new(".env")));
+    }
+
+    #[test]
+    fn the_outermost_protected_name_counts_and_packages_may_have_their_own() {
+        let of = |path: &str| protected_ancestor(Path::new(path));
+        assert_eq!(of("a/.vscode/x/.idea/y"), Some("a/.vscode".into()));
+        assert_eq!(of("a/node_modules/p/.vscode/x"), None);
+        assert_eq!(of("a/b"), None);
+    }
+}

@@ -1,0 +1,346 @@
+//! The paths that must not change while a command runs, found in the scans of its roots.
+
+use std::{
+    collections::BTreeSet,
+    ffi::{OsStr, OsString},
+    path::{Path, PathBuf},
+};
+
+use windlass_files::{DirHandle, EntryKind, ScanNode, WorkspaceScan};
+
+use super::{
+    git_config::{GitSetting, MAX_CONFIG_BYTES},
+    git_directory::is_git_directory,
+    git_program::GitProgram,
+    protected_names::{IN_GIT_DIRECTORY, in_root, is_package_directory, is_protected_anywhere},
+    roots::WorkspaceRoot,
+};
+use crate::links::{self, Way};
+
+/// How many paths are kept from change by mounts. Each costs about 15 µs at every start.
+const MAX_MOUNTS: usize = 128;
+
+/// How many links inside protected directories are followed.
+const MAX_LINKS: usize = 64;
+
+/// How many files of settings are read for one repository: an included one may include others.
+const MAX_INCLUDED: usize = 16;
+
+/// Paths that must not change, by what keeps them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct ProtectedPaths {
+    /// Exist, and must stay as they are: a read-only mount each.
+    pub(crate) read_only: BTreeSet<PathBuf>,
+    /// Must stay where they are, though what is in them may change: a mount of each on itself.
+    pub(crate) pinned: BTreeSet<PathBuf>,
+    /// Settings of git. A command writes a copy of each, which is checked afterwards.
+    pub(crate) git_configs: BTreeSet<PathBuf>,
+    /// Links, with where they lead. No mount can be put on a link; they are put back afterwards.
+    pub(crate) links: Vec<(PathBuf, PathBuf)>,
+    /// Names below a root that do not exist and must not afterwards.
+    pub(crate) absent: BTreeSet<PathBuf>,
+    /// Exist, but are more than mounts are made for: put back afterwards.
+    pub(crate) unmounted: BTreeSet<PathBuf>,
+    /// Lines for the receipt.
+    pub(crate) not_covered: Vec<String>,
+}
+
+impl ProtectedPaths {
+    /// Protects nothing.
+    pub(crate) const fn nothing() -> Self {
+        Self {
+            read_only: BTreeSet::new(),
+            pinned: BTreeSet::new(),
+            git_configs: BTreeSet::new(),
+            links: Vec::new(),
+            absent: BTreeSet::new(),
+            unmounted: BTreeSet::new(),
+            not_covered: Vec::new(),
+        }
+    }
+
+    /// Collects them from what the roots of a command hold.
+    pub(super) fn collect(roots: &[(&WorkspaceRoot, &WorkspaceScan)], git: &mut impl GitProgram) -> Self {
+        let paths: Vec<_> = roots.iter().map(|(root, _)| root.path.clone()).collect();
+        let mut collector = Collector { roots: &paths, git, links_followed: 0, found: Self::default() };
+        for (root, scan) in roots {
+            collector.root(&root.path, scan.root());
+            for skipped in scan.skipped() {
+                collector.skipped(&root.path, &skipped.path, &skipped.reason);
+            }
+        }
+        let mut found = collector.found;
+        found.limit_mounts();
+        found
+    }
+
+    /// Tells whether a file tool may not write here, by its path without links. Stricter than what commands are held to:
+    /// git itself writes in its directory, and file tools have no need to.
+    pub(crate) fn guards(&self, real: &Path, roots: &[PathBuf]) -> bool {
+        let around = |path: &PathBuf| real.starts_with(path) || path.starts_with(real);
+        let inside = |root: &PathBuf| real.strip_prefix(root).ok();
+        roots.iter().filter_map(inside).any(|below| below.iter().any(is_protected_anywhere))
+            || real.iter().any(|name| name.eq_ignore_ascii_case(".git"))
+            || makes_git_directory(real)
+            || self.read_only.iter().chain(&self.unmounted).chain(&self.git_configs).any(around)
+            || self.absent.iter().any(|path| real.starts_with(path))
+    }
+
+    /// Leaves mounts to the paths nearest to a root, and the rest to the check afterwards.
+    fn limit_mounts(&mut self) {
+        let count = self.read_only.len() + self.git_configs.len();
+        if count <= MAX_MOUNTS {
+            return;
+        }
+        let mut all: Vec<_> = self.read_only.iter().chain(&self.git_configs).cloned().collect();
+        all.sort_by_key(|path| path.components().count());
+        for path in all.into_iter().skip(MAX_MOUNTS) {
+            self.read_only.remove(&path);
+            self.git_configs.remove(&path);
+            self.unmounted.insert(path);
+        }
+        self.not_covered.push(format!(
+            "{} protected files can be changed while the command runs; they are put back when it has ended",
+            self.unmounted.len()
+        ));
+    }
+}
+
+/// Tells whether a file could make git take the directory around it for a repository: its `HEAD`, or the rest of one
+/// beside a `HEAD` that is there.
+fn makes_git_directory(real: &Path) -> bool {
+    const REST: [&str; 8] =
+        ["config", "config.worktree", "objects", "refs", "hooks", "commondir", "info", "packed-refs"];
+    let is = |part: &Path, name: &str| part.file_name().is_some_and(|own| own.eq_ignore_ascii_case(name));
+    let has_head = |above: &Path| {
+        DirHandle::open(above).is_ok_and(|directory| directory.stat_entry(OsStr::new("HEAD")).is_ok())
+    };
+    let beside_head =
+        |part: &Path| REST.iter().any(|name| is(part, name)) && part.parent().is_some_and(has_head);
+    is(real, "HEAD") || real.ancestors().any(beside_head)
+}
+
+struct Collector<'a, G> {
+    roots: &'a [PathBuf],
+    git: &'a mut G,
+    links_followed: usize,
+    found: ProtectedPaths,
+}
+
+impl<G: GitProgram> Collector<'_, G> {
+    fn root(&mut self, root: &Path, scan: &ScanNode) {
+        for path in in_root() {
+            self.name_in_root(path, root, scan);
+        }
+        if is_git_directory(scan) {
+            self.git_directory(root, scan, root);
+        }
+        let mut top = root.to_owned();
+        self.below(&mut top, scan, root);
+    }
+
+    /// Keeps commands from writing where changes could not be seen.
+    fn skipped(&mut self, root: &Path, path: &Path, reason: &str) {
+        let path = root.join(path);
+        self.found
+            .not_covered
+            .push(format!("`{}` is read-only: it cannot be watched ({reason})", path.display()));
+        self.protect(&path, EntryKind::Directory, root);
+    }
+
+    /// Protects a path below a root that may not exist, or only behind a link.
+    fn name_in_root(&mut self, path: &Path, root: &Path, scan: &ScanNode) {
+        let mut node = scan;
+        for name in path {
+            match node.child(name) {
+                Some(child) if child.stat.kind == EntryKind::Symlink => {
+                    return self.way(links::follow(&root.join(path)));
+                }
+                Some(child) => node = child,
+                None => {
+                    self.found.absent.insert(root.join(path));
+                    return;
+                }
+            }
+        }
+        self.protect(&root.join(path), node.stat.kind, root);
+    }
+
+    fn below(&mut self, directory: &mut PathBuf, node: &ScanNode, root: &Path) {
+        for child in &node.children {
+            directory.push(&child.name);
+            if is_protected_anywhere(&child.name) {
+                self.protect(&directory.clone(), child.stat.kind, root);
+            } else if child.name.eq_ignore_ascii_case(".git") && !child.is_directory() {
+                self.protect(&directory.clone(), child.stat.kind, root);
+            } else if child.is_directory() {
+                if child.name.eq_ignore_ascii_case(".git") || is_git_directory(child) {
+                    self.git_directory(&directory.clone(), child, root);
+                }
+                if !is_package_directory(&child.name) {
+                    self.below(directory, child, root);
+                } else {
+                    self.repositories_below(directory, child, root);
+                }
+            }
+            directory.pop();
+        }
+    }
+
+    /// Looks for repositories alone.
+    fn repositories_below(&mut self, directory: &mut PathBuf, node: &ScanNode, root: &Path) {
+        for child in node.children.iter().filter(|child| child.is_directory()) {
+            directory.push(&child.name);
+            if child.name.eq_ignore_ascii_case(".git") || is_git_directory(child) {
+                self.git_directory(&directory.clone(), child, root);
+            }
+            self.repositories_below(directory, child, root);
+            directory.pop();
+        }
+    }
+
+    /// Protects what exists at a path, and pins the directories between it and the root.
+    fn protect(&mut self, path: &Path, kind: EntryKind, root: &Path) {
+        if kind == EntryKind::Symlink {
+            return self.way(links::follow(path));
+        }
+        self.pin_between(path, root);
+        self.found.read_only.insert(path.to_owned());
+        if kind == EntryKind::Directory {
+            self.links_inside(path);
+        }
+    }
+
+    /// Protects the links on a way and what is at its end, as far as commands could change them.
+    fn way(&mut self, way: Option<Way>) {
+        let Some(Way { links, end }) = way else { return };
+        let has_links = !links.is_empty();
+        for (link, target) in links {
+            if let Some(root) = self.root_of(&link) {
+                if !self.is_read_only(&link) {
+                    self.pin_between(&link, &root);
+                }
+                self.found.links.push((link, target));
+            }
+        }
+        let Some(root) = self.root_of(&end).filter(|root| *root != end && !self.is_read_only(&end)) else {
+            return;
+        };
+        let kind = end.parent().zip(end.file_name()).map(|(above, name)| {
+            DirHandle::open(above).and_then(|directory| directory.stat_entry(name)).map(|found| found.kind)
+        });
+        match kind {
+            Some(Ok(kind)) => self.protect(&end, kind, &root),
+            _ if has_links || self.roots.iter().any(|root| end.starts_with(root)) => {
+                self.found.absent.insert(end);
+            }
+            _ => {}
+        }
+    }
+
+    /// Protects what links directly inside a protected directory lead to.
+    fn links_inside(&mut self, directory: &Path) {
+        let inside = links::inside(directory);
+        let names: Vec<OsString> =
+            inside.links.iter().take(MAX_LINKS - self.links_followed).cloned().collect();
+        self.links_followed += names.len();
+        let mut is_all = inside.is_all && names.len() == inside.links.len();
+        for name in names {
+            let way = links::follow(&directory.join(name));
+            if way.as_ref().is_some_and(|way| self.roots.contains(&way.end)) {
+                // No command could work there any more.
+                is_all = false;
+            } else {
+                self.way(way);
+            }
+        }
+        if !is_all {
+            self.found.not_covered.push(format!(
+                "what some links inside `{}` lead to: those beyond its first {} entries, beyond {MAX_LINKS} in all, and to a whole writable root",
+                directory.display(),
+                links::ENTRIES
+            ));
+        }
+    }
+
+    fn root_of(&self, path: &Path) -> Option<PathBuf> {
+        self.roots.iter().find(|root| path.starts_with(root)).cloned()
+    }
+
+    fn is_read_only(&self, path: &Path) -> bool {
+        path.ancestors().any(|above| self.found.read_only.contains(above))
+    }
+
+    /// Pins the directories between: one that is renamed takes its mounts along, and leaves its name to another.
+    fn pin_between(&mut self, path: &Path, root: &Path) {
+        let above = path.ancestors().skip(1).take_while(|above| *above != root && above.starts_with(root));
+        self.found.pinned.extend(above.map(Path::to_owned));
+    }
+
+    fn git_directory(&mut self, path: &Path, node: &ScanNode, root: &Path) {
+        if path != root {
+            self.pin_between(path, root);
+            self.found.pinned.insert(path.to_owned());
+        }
+        for (name, _) in IN_GIT_DIRECTORY {
+            if let Some(entry) = Path::new(name).iter().try_fold(node, |node, name| node.child(name)) {
+                self.protect(&path.join(name), entry.stat.kind, root);
+            }
+        }
+        for name in ["config", "config.worktree"] {
+            match node.child(OsStr::new(name)).map(|entry| entry.stat.kind) {
+                Some(EntryKind::File) => {
+                    self.found.git_configs.insert(path.join(name));
+                    self.settings_lead(path, name, node.child(OsStr::new("commondir")).is_some());
+                }
+                Some(kind) => self.protect(&path.join(name), kind, root),
+                None => {}
+            }
+        }
+    }
+
+    /// Protects files that a repository's settings include, and the hooks they name.
+    fn settings_lead(&mut self, git_directory: &Path, name: &str, is_linked: bool) {
+        let mut files = vec![git_directory.join(name)];
+        let mut hooks = None;
+        let mut at = 0;
+        while let Some(file) = files.get(at).filter(|_| at < MAX_INCLUDED).cloned() {
+            at += 1;
+            for GitSetting { key, value } in self.leading_settings(&file) {
+                let Some(value) = value.and_then(|value| String::from_utf8(value).ok()) else { continue };
+                if key == b"core.hookspath" {
+                    hooks = Some(value);
+                } else if !value.starts_with(['~', '%'])
+                    && let Some(included) = file.parent().map(|above| above.join(value))
+                    && !files.contains(&included)
+                {
+                    files.push(included);
+                }
+            }
+        }
+        files.iter().skip(1).take(MAX_INCLUDED).for_each(|file| self.way(links::follow(file)));
+        let hooks = hooks.or_else(|| self.git.global_hooks_path());
+        let top = git_directory.parent().filter(|_| !is_linked && git_directory.ends_with(".git"));
+        if let Some((top, hooks)) = top.zip(hooks).filter(|(_, hooks)| !hooks.starts_with(['~', '%'])) {
+            self.way(links::follow(&husky_directory(top.join(hooks))));
+        }
+    }
+
+    /// Settings of a file that lead to others or to hooks. Git is asked only where their names occur at all.
+    fn leading_settings(&mut self, file: &Path) -> Vec<GitSetting> {
+        let content = file.parent().zip(file.file_name()).and_then(|(above, name)| {
+            // The directory may be reached through links of the user's: what is found there only narrows.
+            DirHandle::open(&links::follow(above)?.end).ok()?.read_file(name, MAX_CONFIG_BYTES).ok()
+        });
+        let settings = content.map_or_else(Vec::new, |content| self.git.leading_settings(&content));
+        settings.into_iter().filter(|setting| setting.leads_elsewhere()).collect()
+    }
+}
+
+/// The hooks that husky makes call those of the same names beside them.
+fn husky_directory(hooks: PathBuf) -> PathBuf {
+    match hooks.parent() {
+        Some(around) if hooks.ends_with("_") => around.to_owned(),
+        _ => hooks,
+    }
+}
