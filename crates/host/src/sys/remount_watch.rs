@@ -4,7 +4,7 @@
 //! gone; if it renames the file, the mount goes along. An editor that saves a hidden `.env` would
 //! make it readable for a running command. PID 1 shares the mount namespace with the command, so it
 //! can mount again. Until it has, the command may be faster; a replaced file is reported at the end
-//! in any case ([`inspect`](crate::inspect)).
+//! in any case ([`workspace_guard`](crate::workspace_guard)).
 //!
 //! Like all code of the child, it allocates nothing and takes no locks.
 
