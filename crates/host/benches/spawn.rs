@@ -1,8 +1,8 @@
-//! What a start costs through the host, beside the cheapest way the standard library has.
+//! The cost of a start through the host, beside `posix_spawn`.
 //!
-//! Run with `cargo bench -p windlass-host`, or the program it builds with one of `free`, `namespaces`, `landlock`,
-//! `large`, `many` and `output`. Prints medians, and for busy machines the tenth part of all times that is best; nothing is
-//! asserted.
+//! Run with `cargo bench -p windlass-host --bench spawn`, or the program it builds with one of
+//! `free`, `namespaces`, `landlock`, `large`, `many` and `output`. Prints medians and, for busy
+//! machines, the fastest tenth; asserts nothing.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement, run by hand")]
 
 use std::{
@@ -37,7 +37,7 @@ fn main() {
     for ballast_mb in [0, 200].into_iter().filter(|_| wanted("free")) {
         let ballast = vec![1_u8; ballast_mb << 20];
         println!("with {ballast_mb} MB of memory in use");
-        compare("  posix_spawn and wait, true", &plain, "  Host::run, true", &|| run(&["/bin/true"]));
+        compare("  posix_spawn and wait, true", &posix_spawn, "  Host::run, true", &|| run(&["/bin/true"]));
         drop(ballast);
     }
     for (rung, host) in [
@@ -47,22 +47,22 @@ fn main() {
     .into_iter()
     .filter(|(rung, _)| wanted(rung))
     {
-        let confined = format!("  Host::run behind walls, {rung}, true");
-        compare("  posix_spawn and wait, true", &plain, &confined, &|| run_in(&host, &["/bin/true"]));
+        let confined = format!("  Host::run sandboxed, {rung}, true");
+        compare("  posix_spawn and wait, true", &posix_spawn, &confined, &|| run_in(&host, &["/bin/true"]));
     }
     if wanted("large") {
         let large = tempfile::tempdir_in("/var/tmp").unwrap();
         fill(large.path());
         let walls = Walls { writable: vec![large.path().to_owned()], ..Walls::default() };
         let host = host(&machine(), Confinement::Walls(walls));
-        let confined = "  Host::run behind walls, 100 directories, 100 000 files in the index";
-        compare("  posix_spawn and wait, true", &plain, confined, &|| run_in(&host, &["/bin/true"]));
+        let confined = "  Host::run sandboxed, 100 directories, 100 000 files in the index";
+        compare("  posix_spawn and wait, true", &posix_spawn, confined, &|| run_in(&host, &["/bin/true"]));
     }
     if wanted("many") {
         let argv = ["sleep", "0.2"].map(str::to_owned).to_vec();
         let command = Command { argv, cwd: None, env: BTreeMap::new(), time_limit: None };
         let cancel = CancellationToken::new();
-        for (name, host) in [("free", &free), ("behind walls", &host(&machine(), walls()))] {
+        for (name, host) in [("free", &free), ("sandboxed", &host(&machine(), walls()))] {
             let begun = Instant::now();
             let runs = (0..16).map(|_| host.run(&command, &cancel, &|_| {}));
             runtime.block_on(futures_util::future::try_join_all(runs)).unwrap();
@@ -79,7 +79,7 @@ fn main() {
 
 const FILES: u32 = 100_000;
 
-/// A repository with many directories, and an index with more files than anybody looks at.
+/// Makes a repository with many directories and an index of many files.
 fn fill(place: &Path) {
     for number in 0..100 {
         fs::create_dir(place.join(format!("directory-{number}"))).unwrap();
@@ -106,13 +106,14 @@ fn host(machine: &Machine, confinement: Confinement) -> Arc<dyn Host> {
     machine.confine(&grant).unwrap()
 }
 
-fn plain() {
+/// Runs `true` by `posix_spawn` and waits for it.
+fn posix_spawn() {
     let mut command = std::process::Command::new("/bin/true");
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap();
 }
 
-/// Times both in turns, so that whatever else the machine does hits them alike, with a pause after each, as there is between
-/// two calls of a model: so that neither pays for what the other has left to do.
+/// Times both in turns, so that other work on the machine slows both alike. Pauses after each, as
+/// there is a pause between two calls of a model, so that neither pays for the other's cleaning up.
 fn compare(one: &str, do_one: &dyn Fn(), other: &str, do_other: &dyn Fn()) {
     let time = |act: &dyn Fn()| {
         let begun = Instant::now();

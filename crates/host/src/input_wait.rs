@@ -1,8 +1,9 @@
 //! Detects programs that wait for input on a terminal, from `/proc/PID/task/TID/syscall`.
 //!
-//! The foreground group of a terminal waits if one of its threads is in a system call that only input on that terminal can end, and no
-//! thread of the group runs. If something cannot be read, the group does not count as waiting. Programs that also wait for a timer or
-//! other files (a server that takes commands, most event loops) do not count as waiting.
+//! The foreground group of a terminal waits if one of its threads is in a system call that only
+//! input on that terminal can end, and no thread of the group runs. If something cannot be read,
+//! the group does not count as waiting. Programs that also wait for a timer or other files (a
+//! server that takes commands, most event loops) do not count as waiting.
 
 use std::{
     fs::{self, File},
@@ -41,12 +42,14 @@ impl InputWatcher {
         self.check_foreground().unwrap_or(false)
     }
 
-    /// Returns whether another group than ours is in the foreground of the terminal; `None` if it is not our controlling terminal.
+    /// Returns whether another group than ours is in the foreground of the terminal; `None` if it
+    /// is not our controlling terminal.
     pub(crate) fn is_in_background(&self) -> Option<bool> {
         foreground_group(&self.ours).map(|group| group != own_group())
     }
 
-    /// Returns whether one of these processes is in a system call that only input on this terminal can end.
+    /// Returns whether one of these processes is in a system call that only input on this terminal
+    /// can end.
     pub(crate) fn any_waits_for_input(&self, processes: &[u32]) -> bool {
         processes.iter().map(|pid| Path::new("/proc").join(pid.to_string())).any(|process| {
             let threads = fs::read_dir(process.join("task")).into_iter().flatten().flatten();

@@ -1,8 +1,9 @@
 //! Job control: stops and continues a command together with this process.
 //!
-//! The command has a session of its own, so the SIGTSTP of Ctrl-Z reaches this process alone. If only this process stopped, the
-//! command would go on reading what a person types for the shell. For the same reason the kernel sends no SIGTTIN to a command that
-//! reads from our terminal in the background: it is detected here, a moment later, and stopped as the kernel would have.
+//! The command has a session of its own, so the SIGTSTP of Ctrl-Z reaches this process alone. If
+//! only this process stopped, the command would go on reading what a person types for the shell.
+//! For the same reason the kernel sends no SIGTTIN to a command that reads from our terminal in the
+//! background: it is detected here, a moment later, and stopped as the kernel would have.
 
 use std::{
     convert::Infallible,
@@ -22,8 +23,9 @@ use crate::sys::{
 #[cfg(target_os = "linux")]
 use crate::{input_wait::InputWatcher, sys::job_signals::can_be_continued};
 
-/// The first pause between two checks whether a command in the background reads from our terminal, and the longest. Each pause is
-/// twice as long, since a job may stay there for days and a check costs some milliseconds.
+/// The first pause between two checks whether a command in the background reads from our terminal,
+/// and the longest. Each pause is twice as long, since a job may stay there for days and a check
+/// costs some milliseconds.
 #[cfg(target_os = "linux")]
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 #[cfg(target_os = "linux")]
@@ -44,8 +46,8 @@ impl StopSignals {
             .map(Self)
     }
 
-    /// At each signal stops a command with all its descendants, then this process, and continues them after it. To be dropped
-    /// before the command is reaped.
+    /// At each signal stops a command with all its descendants, then this process, and continues
+    /// them after it. To be dropped before the command is reaped.
     pub(crate) async fn forward_to(mut self, command: ChildPid) -> Infallible {
         loop {
             let signal = tokio::select! {
@@ -70,9 +72,9 @@ impl StopSignals {
     }
 }
 
-/// Returns when a process of a command waits for input on our terminal while another job is in its foreground; never, if we would
-/// not be stopped for it. In the foreground only `tcgetpgrp` is asked each time: another program can put us in the background
-/// without a signal.
+/// Returns when a process of a command waits for input on our terminal while another job is in its
+/// foreground; never, if we would not be stopped for it. In the foreground only `tcgetpgrp` is
+/// asked each time: another program can put us in the background without a signal.
 #[cfg(target_os = "linux")]
 async fn background_read(command: ChildPid) {
     let input = io::stdin().as_fd().try_clone_to_owned();

@@ -20,7 +20,8 @@ const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 /// A program with its arguments, environment and directory.
 #[derive(Debug, Clone)]
 pub(crate) struct Program {
-    /// The paths it may have, in the order of `PATH`. The child tries them, so that nothing can change in between.
+    /// The paths it may have, in the order of `PATH`. The child tries them, so that nothing can
+    /// change in between.
     pub(crate) candidates: Vec<CString>,
     /// Its name and arguments.
     pub(crate) argv: Vec<CString>,
@@ -67,8 +68,8 @@ impl Program {
         })
     }
 
-    /// Executes the program of a simple shell line without the shell, where the shell would only become that program. If it cannot be
-    /// executed, the shell is, and says why.
+    /// Executes the program of a simple shell line without the shell, where the shell would only
+    /// become that program. If it cannot be executed, the shell is, and says why.
     pub(crate) fn with_shell_bypass(self, command: &Command) -> Result<Self, HostError> {
         let variable = |variable: &CString| variable.to_string_lossy().split('=').next().map(str::to_owned);
         if self.env.iter().filter_map(variable).any(|name| shell_bypass::changes_shell(&name)) {
@@ -170,8 +171,8 @@ pub(crate) struct ProgramPointers {
     pub(crate) env: Vec<*const c_char>,
 }
 
-/// Returns the paths that a program may have. A name with a slash is a path; any other is looked up in `PATH`, where an empty entry
-/// means the working directory.
+/// Returns the paths that a program may have. A name with a slash is a path; any other is looked up
+/// in `PATH`, where an empty entry means the working directory.
 fn candidates<'a>(name: &'a str, path: &'a str) -> impl Iterator<Item = String> + 'a {
     let is_path = name.contains('/');
     let own = is_path.then(|| name.to_owned());
@@ -242,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_told_on_one_short_line() {
+    fn a_command_is_displayed_on_one_short_line() {
         let line =
             |argv: &[&str]| Program::new(&command(argv), &BTreeMap::new(), Path::new("/w")).unwrap().line();
         assert_eq!(line(&["/bin/sh", "-c", "npm run dev "]), "npm run dev");

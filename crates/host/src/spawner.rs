@@ -1,7 +1,8 @@
 //! The thread that starts children, and reaps those that were dropped while they ran.
 //!
-//! A thread of its own, because `PR_SET_PDEATHSIG` kills a child when the *thread* that forked it ends, and a thread of an
-//! async runtime may end while the call goes on. It is also the place for the blocking work of a start.
+//! A thread of its own, because `PR_SET_PDEATHSIG` kills a child when the *thread* that forked it
+//! ends, and a thread of an async runtime may end while the call goes on. It is also the place for
+//! the blocking work of a start.
 
 use std::{
     io,
@@ -26,10 +27,12 @@ use crate::{
 /// The pause between two attempts to reap killed children that have not ended yet.
 const REAP_PAUSE: Duration = Duration::from_millis(20);
 
-/// How long the last spawner waits for its thread to end. The thread lives longer only for a child that is still held.
+/// How long the last spawner waits for its thread to end. The thread lives longer only for a child
+/// that is still held.
 const THREAD_END_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// Starts children. The thread is spawned for the first of them, and ends with the last spawner and the last child.
+/// Starts children. The thread is spawned for the first of them, and ends with the last spawner and
+/// the last child.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Spawner(Arc<LazyThread>);
 
@@ -118,7 +121,8 @@ fn run_jobs(inbox: &Receiver<Job>) {
         dying.retain_mut(|(pid, guard)| {
             let stays = matches!(pid.try_reap(), Ok(None));
             if let Some(guard) = guard.take_if(|_| !stays) {
-                // The call is over, so the denials have no reader; what was moved aside shows by its name.
+                // The call is over, so the denials have no reader; what was moved aside shows by
+                // its name.
                 drop(check(*guard, &mut zygotes));
             }
             stays
@@ -219,7 +223,8 @@ impl RunningChild {
         Ok(ChildEnd { exit: reported_exit(&report).or(exit), report })
     }
 
-    /// Checks what the child must not have touched, and puts it right. To be called when the child is gone.
+    /// Checks what the child must not have touched, and puts it right. To be called when the child
+    /// is gone.
     pub(crate) async fn check_workspace(&mut self) -> Vec<Denial> {
         let Some(guard) = self.guard.take() else { return Vec::new() };
         let (reply, answer) = oneshot::channel();
@@ -231,8 +236,9 @@ impl RunningChild {
     }
 }
 
-/// Returns the exit of the command as its first process reports it. A command that exceeded a limit counts as killed, even if it
-/// had ended well itself and only what it left behind was killed: it must not pass for done.
+/// Returns the exit of the command as its first process reports it. A command that exceeded a limit
+/// counts as killed, even if it had ended well itself and only what it left behind was killed: it
+/// must not pass for done.
 fn reported_exit(report: &ExitReport) -> Option<Exit> {
     report.over.map(|_| Exit::KILLED).or(report.exit)
 }

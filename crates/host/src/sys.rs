@@ -1,10 +1,10 @@
-//! System calls: starting a child, killing its group, reaping it. All `unsafe` of the project is in this file and those
-//! below it.
+//! System calls: starting a child, killing its group, reaping it. All `unsafe` of the project is in
+//! this file and those below it.
 //!
-//! On Linux there is always a first process between us and the command: PID 1 of its PID namespace ([`init`]) or, without
-//! namespaces, a [`subreaper`]. It is forked by a [`zygote`] and stays; the command shares its memory until `execve`, as
-//! with [`vfork`]. The code that runs between fork and exec is in [`child`]. `docs/internals/sandbox.md` lists all system
-//! calls of a start in order.
+//! On Linux there is always a first process between us and the command: PID 1 of its PID namespace
+//! ([`init`]) or, without namespaces, a [`subreaper`]. It is forked by a [`zygote`] and stays; the
+//! command shares its memory until `execve`, as with [`vfork`]. The code that runs between fork and
+//! exec is in [`child`]. `docs/internals/sandbox.md` lists all system calls of a start in order.
 #![expect(unsafe_code, reason = "this is the file the lint sends such code to")]
 
 use std::{
@@ -86,7 +86,8 @@ pub(crate) use subreaper::start;
 #[cfg(target_os = "linux")]
 pub(crate) use zygote::Zygotes;
 
-/// A child that was started and not yet reaped, so that its PID cannot have passed to another process.
+/// A child that was started and not yet reaped, so that its PID cannot have passed to another
+/// process.
 #[derive(Debug)]
 pub(crate) struct StartedChild {
     pub(crate) pid: ChildPid,
@@ -106,8 +107,8 @@ pub(crate) struct StartedChild {
 }
 
 impl StartedChild {
-    /// Kills the child, if it still runs, and everything it left behind: at once, or as soon as its first process has
-    /// received the signal.
+    /// Kills the child, if it still runs, and everything it left behind: at once, or as soon as its
+    /// first process has received the signal.
     pub(crate) fn kill(&self) {
         self.pid.kill_group(self.kill_signal);
         #[cfg(target_os = "linux")]
@@ -123,7 +124,8 @@ impl StartedChild {
         self
     }
 
-    /// Returns what the first process has reported so far, and the limits of the cgroup that were met.
+    /// Returns what the first process has reported so far, and the limits of the cgroup that were
+    /// met.
     #[cfg(target_os = "linux")]
     pub(crate) fn exit_report(&self) -> ExitReport {
         let mut report = self.exit_report.get().cloned().unwrap_or_default();
@@ -139,7 +141,8 @@ impl StartedChild {
         ExitReport::default()
     }
 
-    /// Reads the report of the first process. To be called when that has ended or reported: else this blocks.
+    /// Reads the report of the first process. To be called when that has ended or reported: else
+    /// this blocks.
     #[cfg(target_os = "linux")]
     pub(crate) fn read_exit_report(&self) -> &ExitReport {
         self.exit_report
@@ -150,8 +153,8 @@ impl StartedChild {
     #[cfg(not(target_os = "linux"))]
     pub(crate) fn read_exit_report(&self) {}
 
-    /// Waits until the child and all its descendants have ended, without reaping it. Once the first process has reported
-    /// that, its own end is not waited for: it only takes down its mounts.
+    /// Waits until the child and all its descendants have ended, without reaping it. Once the first
+    /// process has reported that, its own end is not waited for: it only takes down its mounts.
     #[cfg(target_os = "linux")]
     pub(crate) async fn ended(&self) -> io::Result<()> {
         if let Some(pipe) = self.exit_pipe.as_ref().filter(|_| self.exit_report.get().is_none()) {
@@ -191,7 +194,8 @@ pub(crate) struct ExitReport {
     pub(crate) all_gone: bool,
 }
 
-/// Returns whether a file of the kernel, such as `/proc/self/mountinfo`, has changed since it was last read.
+/// Returns whether a file of the kernel, such as `/proc/self/mountinfo`, has changed since it was
+/// last read.
 #[cfg(target_os = "linux")]
 pub(crate) fn has_news(file: BorrowedFd<'_>) -> bool {
     let mut event = libc::pollfd { fd: file.as_raw_fd(), events: libc::POLLPRI, revents: 0 };
@@ -202,8 +206,8 @@ pub(crate) fn has_news(file: BorrowedFd<'_>) -> bool {
 /// Waits until a descriptor is readable or at its end.
 #[cfg(target_os = "linux")]
 async fn readable(descriptor: BorrowedFd<'_>) -> io::Result<()> {
-    // SAFETY: the descriptor stays open while the registration lives, since that borrows it, and a borrowed descriptor
-    // always gives the same number.
+    // SAFETY: the descriptor stays open while the registration lives, since that borrows it, and a
+    // borrowed descriptor always gives the same number.
     let registered = unsafe { AsyncFd::register_with_interest(descriptor, Interest::READABLE) };
     registered?.readable().await.map(drop)
 }
@@ -246,9 +250,11 @@ fn above_standard(descriptor: OwnedFd) -> io::Result<OwnedFd> {
     if descriptor.as_raw_fd() > 2 { Ok(descriptor) } else { descriptor.try_clone() }
 }
 
-/// Blocks all signals for this thread while `act` runs, so that no handler runs in a child that shares our memory.
+/// Blocks all signals for this thread while `act` runs, so that no handler runs in a child that
+/// shares our memory.
 fn without_signals<T>(act: impl FnOnce() -> T) -> T {
-    // SAFETY: all zeros is a valid `sigset_t` to be filled; the pointers are to locals that live across the calls.
+    // SAFETY: all zeros is a valid `sigset_t` to be filled; the pointers are to locals that live
+    // across the calls.
     let before = unsafe {
         let mut all: libc::sigset_t = mem::zeroed();
         let mut before: libc::sigset_t = mem::zeroed();
@@ -273,7 +279,8 @@ mod tests {
 
     #[test]
     fn only_the_three_standard_descriptors_are_passed_on() {
-        // SAFETY: takes and gives a number. The copy is ours, and unlike anything Rust opens it survives `exec`.
+        // SAFETY: takes and gives a number. The copy is ours, and unlike anything Rust opens it
+        // survives `exec`.
         let leaky = unsafe { OwnedFd::from_raw_fd(libc::dup(2)) };
         let argv = ["ls", "/proc/self/fd"].map(str::to_owned).to_vec();
         let command = Command { argv, cwd: None, env: BTreeMap::new(), time_limit: None };

@@ -6,8 +6,8 @@ use tokio::sync::watch;
 
 use crate::sys::terminal;
 
-/// The window that programs on a terminal print to. Clones are the same window: when its size changes, so does that of all running
-/// terminals, and their programs get SIGWINCH.
+/// The window that programs on a terminal print to. Clones are the same window: when its size
+/// changes, so does that of all running terminals, and their programs get SIGWINCH.
 #[derive(Debug, Clone)]
 pub struct Window {
     size: watch::Sender<WindowSize>,

@@ -1,5 +1,6 @@
-//! Recognises shell lines that are one simple command of plain words, such as `git status`. A shell would only `exec` that program,
-//! after 1.1 ms of starting itself (`docs/decisions/0034-lines-without-a-shell.md`).
+//! Recognises shell lines that are one simple command of plain words, such as `git status`. A shell
+//! would only `exec` that program, after 1.1 ms of starting itself
+//! (`docs/decisions/0034-lines-without-a-shell.md`).
 //!
 //! Everything else is left to the shell.
 

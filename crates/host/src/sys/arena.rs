@@ -1,4 +1,5 @@
-//! Memory that this process and a zygote map at the same addresses: an order is written here and carried out there.
+//! Memory that this process and a zygote map at the same addresses: an order is written here and
+//! carried out there.
 
 use std::{
     cell::Cell,
@@ -9,13 +10,15 @@ use std::{
 use super::child::{ExecAttempt, ExecProgram};
 use crate::program::Program;
 
-/// More than the kernel takes of arguments and variables together, which is 6 MiB. Only pages that are written to take memory.
+/// More than the kernel takes of arguments and variables together, which is 6 MiB. Only pages that
+/// are written to take memory.
 const SIZE_BYTES: usize = 16 * 1024 * 1024;
 
 /// The memory that is kept from order to order; that of a longer order is given back.
 const KEPT_BYTES: usize = 256 * 1024;
 
-/// The stack of a child that shares its parent's memory. It uses a few kilobytes, and no signal handler runs on it.
+/// The stack of a child that shares its parent's memory. It uses a few kilobytes, and no signal
+/// handler runs on it.
 const STACK_BYTES: usize = 64 * 1024;
 
 /// A bump allocator in shared memory, cleared as a whole.
@@ -44,7 +47,8 @@ impl Arena {
     /// Frees everything.
     pub(super) fn clear(&mut self) {
         if self.used.replace(0) > KEPT_BYTES {
-            // SAFETY: the range is our mapping's, and nothing in it is borrowed: that would have borrowed `self`.
+            // SAFETY: the range is our mapping's, and nothing in it is borrowed: that would have
+            // borrowed `self`.
             unsafe {
                 libc::madvise(self.bottom.add(KEPT_BYTES).cast(), SIZE_BYTES - KEPT_BYTES, libc::MADV_REMOVE)
             };
@@ -66,7 +70,8 @@ impl Arena {
             unsafe { place.add(written).write(value) };
             written += 1;
         }
-        // SAFETY: so many were just written, and stay until `clear`, which cannot be called while they are borrowed.
+        // SAFETY: so many were just written, and stay until `clear`, which cannot be called while
+        // they are borrowed.
         Ok(unsafe { std::slice::from_raw_parts(place, written) })
     }
 

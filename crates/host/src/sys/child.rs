@@ -18,8 +18,8 @@ const LAST_SIGNAL: c_int = 64;
 #[cfg(not(target_os = "linux"))]
 const LAST_SIGNAL: c_int = 31;
 
-/// A program as `execve` takes it: C strings, and arrays of them that end in a null pointer. Valid until the child has
-/// reported.
+/// A program as `execve` takes it: C strings, and arrays of them that end in a null pointer. Valid
+/// until the child has reported.
 #[derive(Clone, Copy)]
 pub(super) struct ExecProgram {
     /// The program of a simple shell line, and the shell itself: the first that can be executed is.
@@ -43,7 +43,8 @@ pub(super) struct ExecPlan<'a> {
     pub(super) output: RawFd,
     pub(super) error: RawFd,
     pub(super) report: RawFd,
-    /// The parent whose death ends the child; 0 where PID 1 of the namespace or a subreaper does that.
+    /// The parent whose death ends the child; 0 where PID 1 of the namespace or a subreaper does
+    /// that.
     pub(super) parent: libc::pid_t,
     pub(super) open_files: c_int,
     #[cfg(target_os = "linux")]
@@ -69,13 +70,13 @@ pub(super) fn exec_plan<'a>(program: ExecProgram, stdio: &ChildStdio, report: Ra
     }
 }
 
-/// Turns the child into the program; returns only on failure. `listener` becomes the descriptor of seccomp notifications,
-/// if there is one.
+/// Turns the child into the program; returns only on failure. `listener` becomes the descriptor of
+/// seccomp notifications, if there is one.
 ///
 /// # Safety
 ///
-/// To be called in a fresh child only, with all signals blocked. The pointers of `plan` must be C strings, and arrays of
-/// them that end in a null pointer.
+/// To be called in a fresh child only, with all signals blocked. The pointers of `plan` must be C
+/// strings, and arrays of them that end in a null pointer.
 pub(super) unsafe fn exec_program(plan: &ExecPlan<'_>, listener: &mut RawFd) -> StartFailure {
     // SAFETY: passed on from the caller.
     unsafe {
@@ -90,7 +91,8 @@ pub(super) unsafe fn exec_program(plan: &ExecPlan<'_>, listener: &mut RawFd) -> 
 unsafe fn prepare(plan: &ExecPlan<'_>) -> Result<(), StartFailure> {
     let check =
         |result: c_int| if result < 0 { Err(StartFailure::last(StartFailure::PROGRAM)) } else { Ok(()) };
-    // SAFETY: only numbers are passed, except for `cwd`, which is a C string as the caller promises.
+    // SAFETY: only numbers are passed, except for `cwd`, which is a C string as the caller
+    // promises.
     unsafe {
         check(libc::setsid())?;
         die_with_parent(plan.parent);
@@ -101,8 +103,9 @@ unsafe fn prepare(plan: &ExecPlan<'_>) -> Result<(), StartFailure> {
         check(libc::dup2(plan.input, 0))?;
         check(libc::dup2(plan.output, 1))?;
         check(libc::dup2(plan.error, 2))?;
-        // A terminal that belongs to no session yet becomes this one's: then Ctrl-C reaches what runs on it, and
-        // nothing else. Any other input, such as the user's own terminal, refuses, and that is fine.
+        // A terminal that belongs to no session yet becomes this one's: then Ctrl-C reaches what
+        // runs on it, and nothing else. Any other input, such as the user's own terminal, refuses,
+        // and that is fine.
         libc::ioctl(0, libc::TIOCSCTTY as _, 0);
         close_others_on_exec(plan.open_files);
         if libc::chdir(plan.program.cwd) < 0 {
@@ -147,8 +150,8 @@ enum StopAt {
     LastCandidate,
 }
 
-/// Tries each candidate, by the rules of `execvp`: a missing one is passed over, one without permission too, but its error
-/// is returned in the end.
+/// Tries each candidate, by the rules of `execvp`: a missing one is passed over, one without
+/// permission too, but its error is returned in the end.
 ///
 /// # Safety
 ///
@@ -160,8 +163,8 @@ unsafe fn try_candidates(
 ) -> Result<Infallible, StartFailure> {
     let mut failure = StartFailure::program(libc::ENOENT);
     let ExecAttempt { candidates: mut candidate, argv } = attempt;
-    // SAFETY: `candidates`, `argv` and `env` are arrays of C strings that end in a null pointer, as the caller promises;
-    // `candidate` moves on only from an element that is not that end.
+    // SAFETY: `candidates`, `argv` and `env` are arrays of C strings that end in a null pointer, as
+    // the caller promises; `candidate` moves on only from an element that is not that end.
     unsafe {
         while !(*candidate).is_null() {
             libc::execve(*candidate, argv, env);
@@ -181,7 +184,8 @@ unsafe fn try_candidates(
     Err(failure)
 }
 
-/// Has the kernel kill the child when the thread that forked it ends, and ends the child at once if it already has.
+/// Has the kernel kill the child when the thread that forked it ends, and ends the child at once if
+/// it already has.
 #[cfg(target_os = "linux")]
 fn die_with_parent(parent: libc::pid_t) {
     // SAFETY: both calls take and give numbers only.
@@ -196,11 +200,11 @@ fn die_with_parent(parent: libc::pid_t) {
 #[cfg(not(target_os = "linux"))]
 fn die_with_parent(_parent: libc::pid_t) {}
 
-/// Resets all signals to SIG_DFL: handlers would run in shared memory, and `exec` keeps ignored signals, such as SIGPIPE,
-/// which Rust ignores.
+/// Resets all signals to SIG_DFL: handlers would run in shared memory, and `exec` keeps ignored
+/// signals, such as SIGPIPE, which Rust ignores.
 pub(super) fn default_actions() {
-    // SAFETY: all zeros is a valid `sigaction`, whose handler is then SIG_DFL; it lives across the calls. Signals that
-    // cannot be set fail without effect.
+    // SAFETY: all zeros is a valid `sigaction`, whose handler is then SIG_DFL; it lives across the
+    // calls. Signals that cannot be set fail without effect.
     unsafe {
         let action: libc::sigaction = mem::zeroed();
         for signal in 1..=LAST_SIGNAL {
@@ -219,9 +223,11 @@ fn unblock_signals() {
     }
 }
 
-/// Sets FD_CLOEXEC on all descriptors above 2. Rust opens them with it, but a C library in the same process may not.
+/// Sets FD_CLOEXEC on all descriptors above 2. Rust opens them with it, but a C library in the same
+/// process may not.
 fn close_others_on_exec(open_files: c_int) {
-    // SAFETY: `close_range` takes numbers only; marking descriptors in the child's own table changes nothing here.
+    // SAFETY: `close_range` takes numbers only; marking descriptors in the child's own table
+    // changes nothing here.
     #[cfg(target_os = "linux")]
     if unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) } == 0 {
         return;

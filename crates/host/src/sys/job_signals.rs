@@ -14,8 +14,9 @@ pub fn is_ignored(signal: c_int) -> bool {
     }
 }
 
-/// Returns whether our process group is not orphaned: one of its processes has a parent in the same session but another group,
-/// such as a shell, which can continue it. The kernel does not stop an orphaned group.
+/// Returns whether our process group is not orphaned: one of its processes has a parent in the same
+/// session but another group, such as a shell, which can continue it. The kernel does not stop an
+/// orphaned group.
 #[cfg(target_os = "linux")]
 pub(crate) fn can_be_continued() -> bool {
     // SAFETY: takes and gives numbers, -1 for a process that is gone.
@@ -34,11 +35,11 @@ pub(crate) fn can_be_continued() -> bool {
     found
 }
 
-/// Raises a signal with its default action, and returns when this process continues. The kernel does not stop a process of an
-/// orphaned group.
+/// Raises a signal with its default action, and returns when this process continues. The kernel
+/// does not stop a process of an orphaned group.
 pub(crate) fn raise_default(signal: c_int) {
-    // SAFETY: all zeros is a valid `sigaction`, whose handler is then SIG_DFL; both live across the calls. The signal is
-    // for this thread alone, so it has come before the handler is put back.
+    // SAFETY: all zeros is a valid `sigaction`, whose handler is then SIG_DFL; both live across the
+    // calls. The signal is for this thread alone, so it has come before the handler is put back.
     unsafe {
         let default: libc::sigaction = mem::zeroed();
         let mut handler: libc::sigaction = mem::zeroed();

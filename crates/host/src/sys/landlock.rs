@@ -1,7 +1,9 @@
-//! Landlock: restricts which files a process and its descendants may write or read, and TCP, signals and abstract sockets.
+//! Landlock: restricts which files a process and its descendants may write or read, and TCP,
+//! signals and abstract sockets.
 //!
-//! The rules for namespaces are added in the child, between fork and exec, so this file allocates nothing. Why it is not
-//! the `landlock` crate: `docs/decisions/0037-landlock-and-mounts-by-system-call.md`.
+//! The rules for namespaces are added in the child, between fork and exec, so this file allocates
+//! nothing. Why it is not the `landlock` crate:
+//! `docs/decisions/0037-landlock-and-mounts-by-system-call.md`.
 
 use std::{
     ffi::{CStr, c_int, c_long},
@@ -131,7 +133,8 @@ fn add_rule(ruleset: RawFd, rights: u32, path: &CStr) -> Result<(), c_int> {
     check(c_long::from(parent_fd))?;
     let rule = landlock_path_beneath_attr { allowed_access: rights.into(), parent_fd };
     let kind = LANDLOCK_RULE_PATH_BENEATH as c_int;
-    // SAFETY: the rule is a local that lives across the call; the descriptor was opened just now and is ours to close.
+    // SAFETY: the rule is a local that lives across the call; the descriptor was opened just now
+    // and is ours to close.
     let added = unsafe {
         let added = check(libc::syscall(libc::SYS_landlock_add_rule, ruleset, kind, &raw const rule, 0));
         libc::close(parent_fd);

@@ -1,7 +1,7 @@
 //! Builds the mount namespace of a sandboxed command. Runs in the child: no allocation, no locks.
 //!
-//! Uses `open_tree`, `mount_setattr` and `move_mount` where a mount must have its flags before it can be reached, and
-//! `mount` where a new file system is mounted.
+//! Uses `open_tree`, `mount_setattr` and `move_mount` where a mount must have its flags before it
+//! can be reached, and `mount` where a new file system is mounted.
 
 use std::{
     ffi::{CStr, c_int, c_long, c_uint},
@@ -45,8 +45,8 @@ pub(super) enum CoverMount<'a> {
     ReadOnly(&'a CStr),
 }
 
-/// RemountWatch the file or directory that `target` refers to, by descriptor, so that a changed name does not matter. The mount
-/// has its flags before it is attached.
+/// RemountWatch the file or directory that `target` refers to, by descriptor, so that a changed
+/// name does not matter. The mount has its flags before it is attached.
 pub(super) fn cover(target: &OwnedFd, mount: CoverMount<'_>) -> Result<(), c_int> {
     let tree = match mount {
         CoverMount::Itself | CoverMount::ItselfReadOnly => open_tree(target.as_raw_fd(), c"", AT_EMPTY_PATH)?,
@@ -115,8 +115,8 @@ fn mount_proc(path: &CStr) -> Result<(), c_int> {
     mount_setattr(AT_FDCWD, path, 0, attributes)
 }
 
-/// Bind-mounts a path on itself, read-only. If a program outside replaces the file between the two calls, the mount goes
-/// with the old file; then the new file is tried, at most `MAX_TRIES` times.
+/// Bind-mounts a path on itself, read-only. If a program outside replaces the file between the two
+/// calls, the mount goes with the old file; then the new file is tried, at most `MAX_TRIES` times.
 fn protect(path: &CStr) -> Result<(), c_int> {
     const MAX_TRIES: usize = 64;
     let once = || {
@@ -133,7 +133,8 @@ fn protect(path: &CStr) -> Result<(), c_int> {
     done
 }
 
-/// Clones a mount tree into a slot, without set-user-ID programs and, except below `/dev`, without devices.
+/// Clones a mount tree into a slot, without set-user-ID programs and, except below `/dev`, without
+/// devices.
 fn hold(path: &CStr, slot: &mut Option<OwnedFd>) -> Result<(), c_int> {
     let tree = slot.insert(open_tree(AT_FDCWD, path, 0)?);
     let nodev = if path.to_bytes().starts_with(b"/dev/") { 0 } else { MOUNT_ATTR_NODEV };
@@ -155,7 +156,8 @@ fn is_same_file(one: RawFd, other: RawFd) -> Result<bool, c_int> {
 /// Clones a mount tree with `open_tree`. It is attached nowhere until [`move_mount`].
 fn open_tree(directory: RawFd, path: &CStr, flags: c_int) -> Result<OwnedFd, c_int> {
     let flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | (AT_RECURSIVE | flags).cast_unsigned();
-    // SAFETY: `path` is a C string; the kernel returns a new descriptor, which only the `OwnedFd` knows.
+    // SAFETY: `path` is a C string; the kernel returns a new descriptor, which only the `OwnedFd`
+    // knows.
     unsafe {
         let tree = check(libc::syscall(libc::SYS_open_tree, directory, path.as_ptr(), flags))?;
         Ok(OwnedFd::from_raw_fd(RawFd::try_from(tree).map_err(|_| libc::EBADF)?))
@@ -173,7 +175,8 @@ fn move_mount(tree: &OwnedFd, directory: RawFd, path: &CStr, flags: c_uint) -> R
 fn mount_setattr(directory: RawFd, path: &CStr, flags: c_int, attr_set: u64) -> Result<(), c_int> {
     let attributes = mount_attr { attr_set, attr_clr: 0, propagation: 0, userns_fd: 0 };
     let size = mem::size_of::<mount_attr>();
-    // SAFETY: the attributes are a local of the given size that lives across the call; `path` is a C string.
+    // SAFETY: the attributes are a local of the given size that lives across the call; `path` is a
+    // C string.
     check(unsafe {
         libc::syscall(
             libc::SYS_mount_setattr,

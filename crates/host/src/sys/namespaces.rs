@@ -1,5 +1,5 @@
-//! Starts a command in namespaces: forks its first process, which builds the mount namespace and stays as PID 1, and from it
-//! the command.
+//! Starts a command in namespaces: forks its first process, which builds the mount namespace and
+//! stays as PID 1, and from it the command.
 
 use std::{
     collections::BTreeMap,
@@ -99,7 +99,8 @@ fn restrictions<'a>(
     ChildRestrictions { cgroup, rlimits, files, filter, canary }.copy_to(arena)
 }
 
-/// Starts a command that ends at once, with its tests of escape. An error says what this machine cannot do.
+/// Starts a command that ends at once, with its tests of escape. An error says what this machine
+/// cannot do.
 pub(crate) fn rehearse(blueprint: &Blueprint, support: NamespaceSupport<'_>) -> Result<(), StartError> {
     let null = || File::open("/dev/null").map(OwnedFd::from);
     let stdio = ChildStdio { input: null()?, output: null()?, error: null()? };
@@ -140,10 +141,12 @@ fn host_network() -> io::Result<u64> {
 impl FirstProcess for InitStart<'_> {
     unsafe fn run(&self) -> ! {
         let plan = &self.plan;
-        // SAFETY: passed on from the caller; what is called only makes system calls on numbers and on what `self` holds.
+        // SAFETY: passed on from the caller; what is called only makes system calls on numbers and
+        // on what `self` holds.
         unsafe {
-            // A process group is enough to be killed by. A session of its own would have its own autogroup, whose processes
-            // wait behind all other work each time they wake; the command has one.
+            // A process group is enough to be killed by. A session of its own would have its own
+            // autogroup, whose processes wait behind all other work each time they wake; the
+            // command has one.
             libc::setpgid(0, 0);
             let command = match self.prepare().and_then(|()| vfork_exec(plan, self.stack)) {
                 Ok(command) => command,
@@ -181,7 +184,8 @@ impl InitStart<'_> {
     }
 }
 
-/// Reads the report of a first process. To be called when it has written or ended: then reading cannot block.
+/// Reads the report of a first process. To be called when it has written or ended: then reading
+/// cannot block.
 pub(super) fn read_exit_report(mut pipe: &PipeReader) -> ExitReport {
     let mut bytes = [0_u8; mem::size_of::<Last>()];
     if pipe.read_exact(&mut bytes).is_err() {

@@ -1,4 +1,5 @@
-//! Starting a program where the system has neither namespaces nor subreapers: only its process group can be killed.
+//! Starting a program where the system has neither namespaces nor subreapers: only its process
+//! group can be killed.
 
 use std::{
     io::{self, PipeReader, Read},
@@ -55,8 +56,8 @@ fn read_report(started: StartedChild, reports: &mut PipeReader) -> Result<Starte
 
 /// Forks the child.
 fn fork(plan: &ExecPlan<'_>) -> io::Result<StartedChild> {
-    // SAFETY: the child calls nothing but `exec_program`, which is safe after `fork` in a process with threads because it only
-    // makes calls that are safe in signal handlers.
+    // SAFETY: the child calls nothing but `exec_program`, which is safe after `fork` in a process
+    // with threads because it only makes calls that are safe in signal handlers.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         // SAFETY: this is the child, and it has its own copy of everything `plan` points to.

@@ -17,8 +17,8 @@ impl ChildPid {
     /// Sends a signal to the child's process group. A group that is already gone is fine.
     pub(super) fn kill_group(self, signal: c_int) {
         // A stopped process handles no other signal before SIGCONT.
-        // SAFETY: takes numbers only. The group has the child's number, and that cannot have passed to others while
-        // the child is not reaped.
+        // SAFETY: takes numbers only. The group has the child's number, and that cannot have passed
+        // to others while the child is not reaped.
         unsafe {
             libc::killpg(self.0, signal);
             libc::killpg(self.0, libc::SIGCONT);

@@ -6,10 +6,12 @@ use std::{ffi::c_int, thread, time::Duration};
 
 use super::init::{each_process, number_in, parent_in, state};
 
-/// The pause before the next round, for processes that were forked while their parents were stopped.
+/// The pause before the next round, for processes that were forked while their parents were
+/// stopped.
 const ROUND: Duration = Duration::from_millis(1);
 
-/// A process that is stuck in the kernel stops when it leaves the kernel, and is not waited for longer than this.
+/// A process that is stuck in the kernel stops when it leaves the kernel, and is not waited for
+/// longer than this.
 const MAX_STOP_ROUNDS: u32 = 100;
 
 /// No process tree is deeper than this; a longer chain of parents was read while it changed.
@@ -44,8 +46,9 @@ impl ProcessTree {
         self.each(|pid| self.send(pid, signal));
     }
 
-    /// Stops all descendants and waits until they have stopped: until then one that waits in `read` would still take input.
-    /// Works in rounds, because a process that forks while it is being stopped leaves a running child.
+    /// Stops all descendants and waits until they have stopped: until then one that waits in `read`
+    /// would still take input. Works in rounds, because a process that forks while it is being
+    /// stopped leaves a running child.
     pub(super) fn stop(self) {
         for _ in 0..MAX_STOP_ROUNDS {
             let mut all_stopped = true;

@@ -1,9 +1,10 @@
 //! Mounts covers again when a program outside has replaced a covered file while a command runs.
 //!
-//! A mount belongs to a file, not to its name. If a program outside removes the file, the mount is gone; if it renames the
-//! file, the mount goes along. An editor that saves a hidden `.env` would make it readable for a running command. PID 1 shares
-//! the mount namespace with the command, so it can mount again. Until it has, the command may be faster; a replaced file is
-//! reported at the end in any case ([`inspect`](crate::inspect)).
+//! A mount belongs to a file, not to its name. If a program outside removes the file, the mount is
+//! gone; if it renames the file, the mount goes along. An editor that saves a hidden `.env` would
+//! make it readable for a running command. PID 1 shares the mount namespace with the command, so it
+//! can mount again. Until it has, the command may be faster; a replaced file is reported at the end
+//! in any case ([`workspace_guard`](crate::workspace_guard)).
 //!
 //! Like all code of the child, it allocates nothing and takes no locks.
 
@@ -25,7 +26,8 @@ use crate::blueprint::{HIDDEN_DIRECTORY, HIDDEN_FILE, Step};
 /// Commands that end before this are not watched, and most do.
 const START_DELAY_MILLIS: i64 = 50;
 
-/// The first pause before a path is tried again that could not be covered; and the longest, since each pause is twice as long.
+/// The first pause before a path is tried again that could not be covered; and the longest, since
+/// each pause is twice as long.
 const RETRY_MILLIS: i64 = 2;
 const MAX_RETRY_MILLIS: i64 = 1000;
 
@@ -38,8 +40,8 @@ enum CoverKind {
     Hidden = 3,
 }
 
-/// The covered paths in one piece of memory: for each a byte for its kind, the path, and a zero. Paths inside others come after
-/// them.
+/// The covered paths in one piece of memory: for each a byte for its kind, the path, and a zero.
+/// Paths inside others come after them.
 #[derive(Clone, Copy)]
 pub(super) struct CoveredPaths<'a>(&'a [u8]);
 
@@ -61,14 +63,15 @@ impl CoveredPaths<'_> {
         arena.list(list.into_iter()).map(CoveredPaths)
     }
 
-    /// Copies the paths to private memory, which is never freed. Without memory the list is empty, and a replaced file is only
-    /// reported at the end.
+    /// Copies the paths to private memory, which is never freed. Without memory the list is empty,
+    /// and a replaced file is only reported at the end.
     pub(super) fn to_private_memory(self) -> CoveredPaths<'static> {
         if self.0.is_empty() {
             return CoveredPaths(&[]);
         }
         let (rights, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-        // SAFETY: new memory of that length, which is never unmapped; it is filled before it is read.
+        // SAFETY: new memory of that length, which is never unmapped; it is filled before it is
+        // read.
         unsafe {
             let place = libc::mmap(ptr::null_mut(), self.0.len(), rights, flags, -1, 0);
             if place == libc::MAP_FAILED {
@@ -98,7 +101,8 @@ impl CoveredPaths<'_> {
 /// Watches the covered paths.
 pub(super) struct RemountWatch {
     covered: CoveredPaths<'static>,
-    /// When to check next without an event, in milliseconds of CLOCK_MONOTONIC, and the pause after that.
+    /// When to check next without an event, in milliseconds of CLOCK_MONOTONIC, and the pause after
+    /// that.
     due: i64,
     pause: i64,
     /// `/proc/self/mountinfo`, which has POLLPRI when a mount is gone; -1 before the first check.
@@ -132,7 +136,8 @@ impl RemountWatch {
             // Watched first: a file that is replaced after the check causes an event.
             match kind {
                 CoverKind::Pinned | CoverKind::Fixed => watch(inotify, path, libc::IN_MOVE_SELF),
-                // At its path is the cover, which is never moved: the hidden file itself cannot be watched.
+                // At its path is the cover, which is never moved: the hidden file itself cannot be
+                // watched.
                 CoverKind::Hidden => watch_parent(inotify, path, libc::IN_MOVED_FROM),
             }
             match path_state(kind, path) {
@@ -155,11 +160,12 @@ impl RemountWatch {
         };
     }
 
-    /// Opens the sources of events at the first check, and drops queued inotify events; those that do not fit cause another
-    /// check.
+    /// Opens the sources of events at the first check, and drops queued inotify events; those that
+    /// do not fit cause another check.
     fn open_and_drain(&mut self) {
         let mut events = [0_u64; 512];
-        // SAFETY: a constant C string, numbers, and a local of that size which lives across the calls.
+        // SAFETY: a constant C string, numbers, and a local of that size which lives across the
+        // calls.
         unsafe {
             if self.mountinfo < 0 {
                 let flags = libc::O_RDONLY | libc::O_CLOEXEC;
@@ -175,12 +181,13 @@ impl RemountWatch {
 
 /// The state of a covered path.
 enum PathState {
-    /// There is no file, or a symbolic link on the way. No link is followed: the command may have made it, and would choose
-    /// what is covered.
+    /// There is no file, or a symbolic link on the way. No link is followed: the command may have
+    /// made it, and would choose what is covered.
     Missing,
     /// The right mount is there.
     Covered,
-    /// Another file is there, opened with O_PATH so that it can be covered whatever its name is by then.
+    /// Another file is there, opened with O_PATH so that it can be covered whatever its name is by
+    /// then.
     Uncovered {
         place: OwnedFd,
         is_directory: bool,
@@ -195,7 +202,8 @@ fn path_state(kind: CoverKind, path: &CStr) -> PathState {
         Err(_) => return PathState::Unknown,
     };
     let Some((attributes, mode)) = statx(&place) else { return PathState::Unknown };
-    // A program outside can rename a directory, and its mount goes along to a name that must have another cover.
+    // A program outside can rename a directory, and its mount goes along to a name that must have
+    // another cover.
     let fits = match kind {
         CoverKind::Pinned => true,
         CoverKind::Fixed => is_read_only(&place),
@@ -213,7 +221,8 @@ fn path_state(kind: CoverKind, path: &CStr) -> PathState {
 /// Opens a path with O_PATH, following no symbolic link.
 fn open_path(path: &CStr) -> Result<OwnedFd, c_int> {
     let size = mem::size_of::<libc::open_how>();
-    // SAFETY: all zeros is a valid `open_how`; it and the C string live across the call; the descriptor is new.
+    // SAFETY: all zeros is a valid `open_how`; it and the C string live across the call; the
+    // descriptor is new.
     unsafe {
         let mut how: libc::open_how = mem::zeroed();
         how.flags = (libc::O_PATH | libc::O_NOFOLLOW | libc::O_CLOEXEC) as u64;
@@ -228,8 +237,8 @@ fn open_path(path: &CStr) -> Result<OwnedFd, c_int> {
 
 /// Returns `stx_attributes` and `stx_mode`.
 fn statx(place: &OwnedFd) -> Option<(u64, u32)> {
-    // SAFETY: all zeros is a valid value of this plain structure, which has the size that the kernel fills and lives
-    // across the call; the path is a C string.
+    // SAFETY: all zeros is a valid value of this plain structure, which has the size that the
+    // kernel fills and lives across the call; the path is a C string.
     unsafe {
         let mut found: libc::statx = mem::zeroed();
         let flags = libc::AT_EMPTY_PATH | libc::AT_NO_AUTOMOUNT;
@@ -242,7 +251,8 @@ fn statx(place: &OwnedFd) -> Option<(u64, u32)> {
 
 /// Returns whether the mount is read-only.
 fn is_read_only(place: &OwnedFd) -> bool {
-    // SAFETY: the descriptor is open, and all zeros is a valid value of this plain structure, which lives across the call.
+    // SAFETY: the descriptor is open, and all zeros is a valid value of this plain structure, which
+    // lives across the call.
     unsafe {
         let mut found: libc::statvfs = mem::zeroed();
         libc::fstatvfs(place.as_raw_fd(), &raw mut found) == 0 && found.f_flag & libc::ST_RDONLY != 0

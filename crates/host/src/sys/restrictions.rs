@@ -1,4 +1,5 @@
-//! The restrictions that a child puts on itself before `execve`: cgroup, rlimits, capabilities, Landlock, seccomp.
+//! The restrictions that a child puts on itself before `execve`: cgroup, rlimits, capabilities,
+//! Landlock, seccomp.
 //!
 //! Runs between fork and exec: no allocation, no locks.
 
@@ -153,7 +154,8 @@ pub(super) fn apply(restrictions: &ChildRestrictions<'_>) -> Result<RawFd, (Rest
 /// Tries what must fail, and fails if it succeeds: a check that trusts none of the layers above.
 fn test_escape(test: EscapeTest<'_>) -> Result<(), (RestrictionStep, c_int)> {
     if let Some(file) = test.file {
-        // SAFETY: a C string; the descriptor, if there is one, closes when this process ends with the error.
+        // SAFETY: a C string; the descriptor, if there is one, closes when this process ends with
+        // the error.
         unsafe {
             let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
             if libc::open(file.as_ptr(), flags, 0o600) >= 0 {
@@ -186,15 +188,18 @@ fn enter_cgroup(cgroup: RawFd) -> Result<(), c_int> {
 
 fn set_rlimits(limits: &[(u32, u64)]) -> Result<(), c_int> {
     for (resource, limit) in limits {
-        // SAFETY: all zeros is a valid value; both structures are locals that live across the calls.
+        // SAFETY: all zeros is a valid value; both structures are locals that live across the
+        // calls.
         let set = unsafe {
             let mut current: libc::rlimit = mem::zeroed();
             libc::getrlimit(*resource, &raw mut current);
             let soft = (*limit).min(current.rlim_max);
-            // At the soft limit of CPU time a process gets SIGXCPU, which says why; at the hard limit SIGKILL.
+            // At the soft limit of CPU time a process gets SIGXCPU, which says why; at the hard
+            // limit SIGKILL.
             let is_cpu = *resource == libc::RLIMIT_CPU;
             let hard = if is_cpu { soft.saturating_add(1).min(current.rlim_max) } else { soft };
-            // Of open files only the ceiling is lowered: programs that use `select` fail with more than they ask for.
+            // Of open files only the ceiling is lowered: programs that use `select` fail with more
+            // than they ask for.
             let is_files = *resource == libc::RLIMIT_NOFILE;
             let soft = if is_files { soft.min(current.rlim_cur) } else { soft };
             let limit = libc::rlimit { rlim_cur: soft, rlim_max: hard };
@@ -216,8 +221,9 @@ const NO_CAPABILITIES: [__user_cap_data_struct; _LINUX_CAPABILITY_U32S_3 as usiz
     [__user_cap_data_struct { effective: 0, permitted: 0, inheritable: 0 };
         _LINUX_CAPABILITY_U32S_3 as usize];
 
-/// Drops the capability bounding set, so that no child gains a capability by `execve`. Without CAP_SETPCAP this does nothing:
-/// then there is nothing to lose, and [`drop_privileges`] checks the result.
+/// Drops the capability bounding set, so that no child gains a capability by `execve`. Without
+/// CAP_SETPCAP this does nothing: then there is nothing to lose, and [`drop_privileges`] checks the
+/// result.
 pub(super) fn drop_bounding_set() {
     /// Capability sets have 64 bits.
     const LAST_CAPABILITY: c_ulong = 63;
@@ -262,8 +268,8 @@ fn drop_privileges() -> Result<(), c_int> {
 fn has_capabilities() -> bool {
     let mut header = CAP_HEADER;
     let mut sets = NO_CAPABILITIES;
-    // SAFETY: the kernel may write its version into the header and fills as many sets as that version has; both are locals
-    // that live across the call.
+    // SAFETY: the kernel may write its version into the header and fills as many sets as that
+    // version has; both are locals that live across the call.
     let got = unsafe { libc::syscall(libc::SYS_capget, &raw mut header, sets.as_mut_ptr()) };
     got < 0 || sets.iter().any(|set| set.effective | set.permitted | set.inheritable != 0)
 }
@@ -282,8 +288,9 @@ fn enforce_landlock(files: LandlockRules<'_>) -> Result<(), c_int> {
     }
 }
 
-/// Installs a filter with a descriptor on which PID 1 receives calls. Once it has received one, only a fatal signal
-/// interrupts the caller (Linux 5.19): otherwise a handler would have the caller repeat what was already done for it.
+/// Installs a filter with a descriptor on which PID 1 receives calls. Once it has received one,
+/// only a fatal signal interrupts the caller (Linux 5.19): otherwise a handler would have the
+/// caller repeat what was already done for it.
 fn filter_with_listener(instructions: &[Instruction]) -> Result<RawFd, c_int> {
     let flags = SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
     match set_filter(instructions, flags) {
@@ -292,13 +299,14 @@ fn filter_with_listener(instructions: &[Instruction]) -> Result<RawFd, c_int> {
     }
 }
 
-/// Installs a seccomp filter for this thread. Returns the listener with `SECCOMP_FILTER_FLAG_NEW_LISTENER`, else 0.
+/// Installs a seccomp filter for this thread. Returns the listener with
+/// `SECCOMP_FILTER_FLAG_NEW_LISTENER`, else 0.
 fn set_filter(instructions: &[Instruction], flags: c_ulong) -> Result<RawFd, c_int> {
     const { assert!(mem::size_of::<Instruction>() == mem::size_of::<libc::sock_filter>()) };
     let len = u16::try_from(instructions.len()).map_err(|_| libc::E2BIG)?;
     let program = sock_fprog { len, filter: instructions.as_ptr().cast_mut().cast() };
-    // SAFETY: the program is a local that lives across the call. Its pointer and length are a slice's, whose elements are
-    // laid out as `sock_filter`; the kernel only reads them.
+    // SAFETY: the program is a local that lives across the call. Its pointer and length are a
+    // slice's, whose elements are laid out as `sock_filter`; the kernel only reads them.
     let set = unsafe { libc::syscall(libc::SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &raw const program) };
     match RawFd::try_from(set) {
         Ok(listener @ 0..) => Ok(listener),

@@ -1,9 +1,10 @@
-//! The namespaces that the commands of one machine share: user, network, UTS and cgroup. Made once, because a network
-//! namespace takes the kernel longer than all mounts together, and because a command must reach the server that another one
-//! runs on the loopback interface.
+//! The namespaces that the commands of one machine share: user, network, UTS and cgroup. Made once,
+//! because a network namespace takes the kernel longer than all mounts together, and because a
+//! command must reach the server that another one runs on the loopback interface.
 //!
-//! No process lives there between two commands: descriptors keep the namespaces, and they go with the last descriptor,
-//! however this process ends. Mount, PID and IPC namespaces are new for each command.
+//! No process lives there between two commands: descriptors keep the namespaces, and they go with
+//! the last descriptor, however this process ends. Mount, PID and IPC namespaces are new for each
+//! command.
 
 use std::{
     ffi::{CStr, CString, c_int, c_void},
@@ -21,7 +22,8 @@ use super::{
 /// As `vfork`, with a shared descriptor table: we stand still until the child has ended.
 const VFORK_FLAGS: c_int = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_FILES | libc::SIGCHLD;
 
-/// The shared namespaces, each with its path. The user namespace is first: it gives the capabilities to enter the others.
+/// The shared namespaces, each with its path. The user namespace is first: it gives the
+/// capabilities to enter the others.
 const NAMESPACES: [(&CStr, c_int); 4] = [
     (c"/proc/self/ns/user", libc::CLONE_NEWUSER),
     (c"/proc/self/ns/net", libc::CLONE_NEWNET),
@@ -44,7 +46,8 @@ const SOCKADDR_IN_SIZE: libc::socklen_t = mem::size_of::<libc::sockaddr_in>() as
 pub(crate) struct SharedNamespaces([OwnedFd; NAMESPACES.len()]);
 
 impl SharedNamespaces {
-    /// Creates the namespaces, and tests that the host's loopback interface cannot be reached from inside.
+    /// Creates the namespaces, and tests that the host's loopback interface cannot be reached from
+    /// inside.
     pub(crate) fn new() -> Result<Self, StartError> {
         let (uid_map, gid_map) = identity_maps()?;
         // Without a loopback interface there is nothing to be reached.
@@ -57,14 +60,15 @@ impl SharedNamespaces {
         let arena = Arena::new()?;
         let stack = arena.stack()?;
         let flags = NAMESPACES.iter().fold(VFORK_FLAGS, |flags, (_, kind)| flags | kind);
-        // SAFETY: the stack is an aligned allocation with no other user; it and `setup` live until `clone` returns, which
-        // CLONE_VFORK delays until the child has ended.
+        // SAFETY: the stack is an aligned allocation with no other user; it and `setup` live until
+        // `clone` returns, which CLONE_VFORK delays until the child has ended.
         let pid = without_signals(|| unsafe { libc::clone(set_up, stack, flags, (&raw mut setup).cast()) });
         if pid < 0 {
             return Err(StartError::Confine("making namespaces".to_owned(), io::Error::last_os_error()));
         }
         ChildPid(pid).reap(0)?;
-        // SAFETY: what is not -1 the child has opened for us in our own table, and has no other owner.
+        // SAFETY: what is not -1 the child has opened for us in our own table, and has no other
+        // owner.
         let fds = setup.fds.map(|fd| (fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd) }));
         match (setup.failure, fds) {
             (None, [Some(user), Some(network), Some(uts), Some(cgroup)]) => {
@@ -103,7 +107,8 @@ impl NamespaceFds {
         if self.0[1] < 0 { NetworkNamespace::Host } else { NetworkNamespace::Own }
     }
 
-    /// Enters the namespaces by `setns`. A process with several threads cannot enter a user namespace.
+    /// Enters the namespaces by `setns`. A process with several threads cannot enter a user
+    /// namespace.
     pub(super) fn enter(self) -> Result<(), c_int> {
         for (fd, (_, kind)) in self.0.into_iter().zip(NAMESPACES) {
             // SAFETY: takes numbers only.
@@ -125,7 +130,8 @@ struct NamespaceSetup {
 }
 
 extern "C" fn set_up(setup: *mut c_void) -> c_int {
-    // SAFETY: the pointer is the one passed to `clone`, whose caller stands still until we have ended.
+    // SAFETY: the pointer is the one passed to `clone`, whose caller stands still until we have
+    // ended.
     let setup = unsafe { &mut *setup.cast::<NamespaceSetup>() };
     setup.failure = setup.carry_out().err();
     0
@@ -175,7 +181,8 @@ fn write_file(path: &CStr, text: &CStr) -> Result<(), c_int> {
 
 /// Brings the loopback interface of a new network namespace up.
 fn bring_loopback_up() -> Result<(), c_int> {
-    // SAFETY: all zeros is a valid request, which lives across the calls; the descriptor is closed where it was made.
+    // SAFETY: all zeros is a valid request, which lives across the calls; the descriptor is closed
+    // where it was made.
     unsafe {
         let socket = libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0);
         if socket < 0 {
@@ -193,7 +200,8 @@ fn bring_loopback_up() -> Result<(), c_int> {
 
 /// Returns whether a listener on this port of the host's loopback interface can be reached.
 fn can_connect(port: u16) -> bool {
-    // SAFETY: all zeros is a valid address, which lives across the call; the descriptor is closed where it was made.
+    // SAFETY: all zeros is a valid address, which lives across the call; the descriptor is closed
+    // where it was made.
     unsafe {
         let socket = libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0);
         let mut address: libc::sockaddr_in = mem::zeroed();

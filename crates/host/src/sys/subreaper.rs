@@ -1,9 +1,10 @@
 //! The first process of a command without a PID namespace: a subreaper (`PR_SET_CHILD_SUBREAPER`).
 //!
-//! A process that loses its parent below the subreaper becomes the subreaper's child. So a process that hides (`setsid`, a
-//! double fork, closed descriptors) is found and killed with the command, and with us: the kernel sends the subreaper SIGTERM
-//! when our thread ends. One subreaper per command, because an orphan does not show which command it belonged to; and not this
-//! process, because the orphans of a program that embeds us are not ours to reap.
+//! A process that loses its parent below the subreaper becomes the subreaper's child. So a process
+//! that hides (`setsid`, a double fork, closed descriptors) is found and killed with the command,
+//! and with us: the kernel sends the subreaper SIGTERM when our thread ends. One subreaper per
+//! command, because an orphan does not show which command it belonged to; and not this process,
+//! because the orphans of a program that embeds us are not ours to reap.
 //!
 //! Like all code of the child, it allocates nothing and takes no locks.
 
@@ -27,14 +28,16 @@ use super::{
 };
 use crate::program::Program;
 
-/// How long killed processes are waited for. They need more only if they are stuck in the kernel or belong to another user.
+/// How long killed processes are waited for. They need more only if they are stuck in the kernel or
+/// belong to another user.
 const DYING_MILLIS: i64 = 2000;
 
-/// The pause before the next round of SIGKILL, for processes that were forked while their parents were killed.
+/// The pause before the next round of SIGKILL, for processes that were forked while their parents
+/// were killed.
 const ROUND_MILLIS: c_int = 1;
 
-/// Starts a program in a session of its own, with the given descriptors and no others, below a subreaper. The subreaper kills
-/// it and everything it started when the calling thread ends.
+/// Starts a program in a session of its own, with the given descriptors and no others, below a
+/// subreaper. The subreaper kills it and everything it started when the calling thread ends.
 pub(crate) fn start(
     program: &Program,
     stdio: ChildStdio,
@@ -109,7 +112,8 @@ impl SubreaperStart<'_> {
     }
 }
 
-/// Makes this process a subreaper in a process group of its own, and asks for SIGTERM when the parent's thread ends.
+/// Makes this process a subreaper in a process group of its own, and asks for SIGTERM when the
+/// parent's thread ends.
 fn become_subreaper(parent: libc::pid_t) {
     // SAFETY: numbers and a constant C string.
     unsafe {
@@ -117,8 +121,9 @@ fn become_subreaper(parent: libc::pid_t) {
         if libc::getppid() != parent {
             libc::_exit(127);
         }
-        // A process group is enough to be killed by, and keeps away the signals of a terminal. A session of its own would have
-        // its own autogroup, whose processes wait behind all other work each time they wake.
+        // A process group is enough to be killed by, and keeps away the signals of a terminal. A
+        // session of its own would have its own autogroup, whose processes wait behind all other
+        // work each time they wake.
         libc::setpgid(0, 0);
         libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
         libc::prctl(libc::PR_SET_NAME, c"windlass-reaper".as_ptr());
@@ -131,7 +136,8 @@ struct Subreaper {
 }
 
 impl Subreaper {
-    /// Waits for the command and what it left behind, kills what does not end, and writes the report.
+    /// Waits for the command and what it left behind, kills what does not end, and writes the
+    /// report.
     fn run(&self) -> ! {
         let mut last = Last::before_the_end();
         let signals = signals();
@@ -166,7 +172,8 @@ impl Subreaper {
         }
     }
 
-    /// Kills until no process is left. One round is not enough: a process that forks while it is killed leaves a child.
+    /// Kills until no process is left. One round is not enough: a process that forks while it is
+    /// killed leaves a child.
     fn kill(&self, signals: RawFd, status: &mut c_int) {
         let end = now().saturating_add(DYING_MILLIS);
         loop {
@@ -185,10 +192,12 @@ impl Subreaper {
         bury(self.command, status)
     }
 
-    /// Kills the command's process group as soon as the command has ended, if there is no `/proc` to find other processes by.
-    /// The group's number is only known to be its own until the command is reaped.
+    /// Kills the command's process group as soon as the command has ended, if there is no `/proc`
+    /// to find other processes by. The group's number is only known to be its own until the command
+    /// is reaped.
     fn kill_group_without_proc(&self) {
-        // SAFETY: all zeros is a valid value, and it lives across the call; the rest are numbers and a C string.
+        // SAFETY: all zeros is a valid value, and it lives across the call; the rest are numbers
+        // and a C string.
         unsafe {
             let mut link = [0_u8; 16];
             if libc::readlink(c"/proc/self".as_ptr(), link.as_mut_ptr().cast(), link.len()) > 0 {

@@ -34,7 +34,8 @@ pub(crate) fn set_size(ours: &OwnedFd, size: WindowSize) -> io::Result<()> {
     checked(set).map(|_| ())
 }
 
-/// Returns the window size; `None` if this is no terminal, or one without a size, such as a serial line.
+/// Returns the window size; `None` if this is no terminal, or one without a size, such as a serial
+/// line.
 pub(crate) fn size(terminal: &impl AsFd) -> Option<WindowSize> {
     let mut size = libc::winsize { ws_row: 0, ws_col: 0, ws_xpixel: 0, ws_ypixel: 0 };
     let descriptor = terminal.as_fd().as_raw_fd();
@@ -44,7 +45,8 @@ pub(crate) fn size(terminal: &impl AsFd) -> Option<WindowSize> {
         .filter(|size| size.rows > 0 && size.columns > 0)
 }
 
-/// Opens both ends with O_CLOEXEC from the start, so that no other child inherits them, and with O_NOCTTY.
+/// Opens both ends with O_CLOEXEC from the start, so that no other child inherits them, and with
+/// O_NOCTTY.
 #[cfg(target_os = "linux")]
 fn open() -> io::Result<PtyPair> {
     use std::{fs::File, os::unix::fs::OpenOptionsExt};
@@ -56,7 +58,8 @@ fn open() -> io::Result<PtyPair> {
         .open("/dev/ptmx")?;
     let unlocked: c_int = 0;
     let flags = libc::O_RDWR | libc::O_NOCTTY | libc::O_CLOEXEC;
-    // SAFETY: the descriptor is open; the first call reads a local that lives across it, the second takes a number.
+    // SAFETY: the descriptor is open; the first call reads a local that lives across it, the second
+    // takes a number.
     let theirs = unsafe {
         checked(libc::ioctl(ours.as_raw_fd(), libc::TIOCSPTLCK as libc::Ioctl, &raw const unlocked))?;
         checked(libc::ioctl(ours.as_raw_fd(), libc::TIOCGPTPEER as libc::Ioctl, flags))?

@@ -13,8 +13,9 @@ pub(super) struct VforkedChild {
     pub(super) listener: RawFd,
 }
 
-/// Starts the command with `CLONE_VM | CLONE_VFORK | CLONE_FILES`. This process stands still until the command was executed.
-/// The shared descriptor table is how the listener of its seccomp filter gets here.
+/// Starts the command with `CLONE_VM | CLONE_VFORK | CLONE_FILES`. This process stands still until
+/// the command was executed. The shared descriptor table is how the listener of its seccomp filter
+/// gets here.
 ///
 /// # Safety
 ///
@@ -29,7 +30,8 @@ pub(super) unsafe fn vfork_exec(
         failure: Option<StartFailure>,
     }
     extern "C" fn main(passed: *mut c_void) -> c_int {
-        // SAFETY: the pointer is the one passed to `clone` below, whose caller stands still until we no longer use it.
+        // SAFETY: the pointer is the one passed to `clone` below, whose caller stands still until
+        // we no longer use it.
         unsafe {
             let Passed { plan, listener, failure } = &mut *passed.cast::<Passed<'_>>();
             *failure = Some(exec_program(plan, listener));
@@ -38,8 +40,8 @@ pub(super) unsafe fn vfork_exec(
     }
     let mut passed = Passed { plan, listener: -1, failure: None };
     let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_FILES | libc::SIGCHLD;
-    // SAFETY: the caller promises an unused stack; `passed` and what it points to live until `clone` returns, which
-    // CLONE_VFORK delays until the child no longer uses our memory.
+    // SAFETY: the caller promises an unused stack; `passed` and what it points to live until
+    // `clone` returns, which CLONE_VFORK delays until the child no longer uses our memory.
     let pid = unsafe { libc::clone(main, stack, flags, (&raw mut passed).cast()) };
     match passed.failure {
         _ if pid < 0 => Err(StartFailure::program(last_errno())),
@@ -63,8 +65,8 @@ pub(super) fn dup_standard(given: [RawFd; 3]) -> Result<(), StartFailure> {
     Ok(())
 }
 
-/// Closes all descriptors but the standard ones and these. A kernel without `close_range` is fine: what Rust opened closes on
-/// `exec`.
+/// Closes all descriptors but the standard ones and these. A kernel without `close_range` is fine:
+/// what Rust opened closes on `exec`.
 pub(super) fn close_all_but<const KEPT: usize>(mut kept: [RawFd; KEPT]) {
     kept.sort_unstable();
     let mut first = 3_u32;

@@ -1,13 +1,14 @@
 //! The zygote: a small process, forked once, that forks the first process of each command.
 //!
-//! A fork of this process copies its page tables, 3 ms for 200 MB, and every page written afterwards. A zygote is such a
-//! copy made once: it gives back the memory it does not need, enters the namespaces that commands share, and forks small
-//! copies of itself with `CLONE_PARENT`, so its children are ours. It shares our descriptor table (`CLONE_FILES`); each
-//! child gets a copy of it. User, limits, cgroup, umask and confinement of this process are as they were when the zygote was
+//! A fork of this process copies its page tables, 3 ms for 200 MB, and every page written
+//! afterwards. A zygote is such a copy made once: it gives back the memory it does not need, enters
+//! the namespaces that commands share, and forks small copies of itself with `CLONE_PARENT`, so its
+//! children are ours. It shares our descriptor table (`CLONE_FILES`); each child gets a copy of it.
+//! User, limits, cgroup, umask and confinement of this process are as they were when the zygote was
 //! forked.
 //!
-//! An order is written to memory that both sides map ([`Arena`]), and its address is sent through a socket. Like all code of
-//! the child, the zygote allocates nothing and takes no locks.
+//! An order is written to memory that both sides map ([`Arena`]), and its address is sent through a
+//! socket. Like all code of the child, the zygote allocates nothing and takes no locks.
 
 use std::{
     ffi::{c_int, c_void},
@@ -34,6 +35,10 @@ mod worker;
 
 use worker::{ZygoteWorker, fork_with_pidfd, unneeded_memory};
 
+/// How long a report is waited for before the child is continued. Longer than a start takes, except on
+/// the busiest machine, where a needless SIGCONT does no harm.
+const CONTINUE_MILLIS: c_int = 100;
+
 /// The work of the first process of a command.
 pub(super) trait FirstProcess: Copy {
     /// Starts the command and stays with it.
@@ -44,7 +49,8 @@ pub(super) trait FirstProcess: Copy {
     unsafe fn run(&self) -> !;
 }
 
-/// The zygotes of one thread, each forked for the first command that needs it. They are killed with the thread.
+/// The zygotes of one thread, each forked for the first command that needs it. They are killed with
+/// the thread.
 #[derive(Debug, Default)]
 pub(crate) struct Zygotes([Option<(ZygoteContext, Zygote)>; 5]);
 
@@ -70,7 +76,8 @@ impl ZygoteContext {
 }
 
 impl Zygotes {
-    /// Returns the zygote with this context, with an empty arena. Forks one if there is none or it was killed.
+    /// Returns the zygote with this context, with an empty arena. Forks one if there is none or it
+    /// was killed.
     pub(super) fn get(&mut self, context: ZygoteContext) -> io::Result<&mut Zygote> {
         let slot = match context {
             ZygoteContext::Host => &mut self.0[0],
@@ -103,9 +110,9 @@ pub(super) struct Zygote {
     pub(super) arena: Arena,
 }
 
-/// A socket pair for messages in one direction. Both ends are in the descriptor table that we share with the zygote, so a
-/// closed end says nothing: who waits also waits for the other's pidfd. Two pairs instead of one in both directions, because
-/// reading from a stream socket also wakes who waits at its other end.
+/// A socket pair for messages in one direction. Both ends are in the descriptor table that we share
+/// with the zygote, so there is no end of file: a reader also polls the pidfd of the other process.
+/// One pair per direction, because reading from a stream socket also wakes a poll on its other end.
 #[derive(Debug)]
 struct MessageChannel {
     reader: UnixStream,
@@ -169,7 +176,8 @@ impl Zygote {
             orders: orders.reader(),
             replies: replies.writer(),
         };
-        // SAFETY: signals are blocked, and the copy calls nothing but `serve`, which only makes system calls.
+        // SAFETY: signals are blocked, and the copy calls nothing but `serve`, which only makes
+        // system calls.
         let forked = without_signals(|| unsafe {
             match fork_with_pidfd(libc::CLONE_FILES)? {
                 None => worker.serve(unneeded, filter),
@@ -189,8 +197,8 @@ impl Zygote {
         self.reports.writer()
     }
 
-    /// Has a child run `first`, which must be in the arena, and waits for its report. `kill_signal` makes it kill
-    /// everything below it.
+    /// Has a child run `first`, which must be in the arena, and waits for its report. `kill_signal`
+    /// makes it kill everything below it.
     pub(super) fn start<T: FirstProcess>(
         &self,
         kill_signal: c_int,
@@ -204,8 +212,9 @@ impl Zygote {
             unsafe { (*argument.cast::<T>()).run() }
         }
         let order = ForkOrder { run: run::<T>, argument: ptr::from_ref(first).cast() };
-        send(self.orders.writer(), &order).map_err(io::Error::from_raw_os_error)?;
-        let child = ForkedChild::from_reply(self.receive_reply()?)?;
+        // Without a reply to this order, the next reply could be taken for it: another zygote is forked then.
+        let reply = self.request_fork(&order).inspect_err(|_| self.pid.kill())?;
+        let child = ForkedChild::from_reply(reply)?;
         let report = self.receive_report(&child);
         if let Ok(Some(StartFailure::NONE)) = report {
             let ForkedChild { pid, pidfd } = child;
@@ -222,16 +231,22 @@ impl Zygote {
         }
     }
 
+    fn request_fork(&self, order: &ForkOrder) -> io::Result<ForkReply> {
+        send(self.orders.writer(), order).map_err(io::Error::from_raw_os_error)?;
+        // The report comes after the reply: waiting for the later of the two saves a wake-up.
+        wait_readable(self.reports.reader(), &self.pidfd, CONTINUE_MILLIS)?;
+        self.receive_reply()
+    }
+
     fn receive_reply(&self) -> io::Result<ForkReply> {
         let has_reply = wait_readable(self.replies.reader(), &self.pidfd, -1)?;
         if has_reply { receive(self.replies.reader()).ok_or_else(gone) } else { Err(gone()) }
     }
 
-    /// Waits for the report of a child; none if it ended without one. A command without namespaces may send SIGSTOP to its
-    /// first process before that has reported, so the child is continued from time to time.
+    /// Waits for the report of a child; none if it ended without one. A command without namespaces
+    /// may send SIGSTOP to its first process before that has reported, so the child is continued
+    /// from time to time.
     fn receive_report(&self, child: &ForkedChild) -> io::Result<Option<[u8; 8]>> {
-        /// Longer than a start takes except on the busiest machine, where a needless SIGCONT does no harm.
-        const CONTINUE_MILLIS: c_int = 100;
         let reader = self.reports.reader();
         loop {
             if wait_readable(reader, &child.pidfd, CONTINUE_MILLIS)? {
@@ -263,7 +278,8 @@ impl ForkedChild {
         match reply {
             ForkReply { pid: ..=0, pidfd_or_errno: errno } => Err(io::Error::from_raw_os_error(errno)),
             ForkReply { pid, pidfd_or_errno: pidfd } => {
-                // SAFETY: the zygote has made this descriptor for us in the table we share, and uses it no more.
+                // SAFETY: the zygote has made this descriptor for us in the table we share, and
+                // uses it no more.
                 Ok(Self { pid: ChildPid(pid), pidfd: unsafe { OwnedFd::from_raw_fd(pidfd) } })
             }
         }
@@ -274,7 +290,8 @@ fn gone() -> io::Error {
     io::Error::new(io::ErrorKind::BrokenPipe, "the process that starts commands was killed")
 }
 
-/// Waits until there is a message, or the process has ended, or the time is over. Returns whether there is a message.
+/// Waits until there is a message, or the process has ended, or the time is over. Returns whether
+/// there is a message.
 fn wait_readable(reader: RawFd, pidfd: &OwnedFd, millis: c_int) -> io::Result<bool> {
     let mut events = [reader, pidfd.as_raw_fd()].map(init::event);
     // SAFETY: the array lives across the call and has that many elements.
@@ -310,7 +327,8 @@ fn send<T>(writer: RawFd, message: &T) -> Result<(), c_int> {
 /// Receives a message that [`send`] sent as the same type. Messages are short and come whole.
 fn receive<T>(reader: RawFd) -> Option<T> {
     let mut message = mem::MaybeUninit::<T>::uninit();
-    // SAFETY: the buffer has the given size, and is used only if all of it was filled by `send` from a value of the type.
+    // SAFETY: the buffer has the given size, and is used only if all of it was filled by `send`
+    // from a value of the type.
     unsafe {
         let read = libc::read(reader, message.as_mut_ptr().cast(), mem::size_of::<T>());
         (usize::try_from(read) == Ok(mem::size_of::<T>())).then(|| message.assume_init())

@@ -57,12 +57,13 @@ impl ZygoteWorker {
     /// Carries out an order, in the child.
     fn run_order(self, order: &ForkOrder) -> ! {
         let mut parent = init::event(self.parent_pidfd);
-        // SAFETY: numbers, and one element which lives across the call; signals are blocked. An order comes from our parent,
-        // whose addresses are ours: it was our program when the zygote was forked, and `argument` is in memory that we share.
+        // SAFETY: numbers, and one element which lives across the call; signals are blocked. An
+        // order comes from our parent, whose addresses are ours: it was our program when the zygote
+        // was forked, and `argument` is in memory that we share.
         unsafe {
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-            // A parent that died before that call sends no signal. In a PID namespace of its own a child cannot tell by
-            // `getppid`.
+            // A parent that died before that call sends no signal. In a PID namespace of its own a
+            // child cannot tell by `getppid`.
             if libc::poll(&raw mut parent, 1, 0) != 0 {
                 exit();
             }
@@ -83,7 +84,8 @@ impl ZygoteWorker {
         child::default_actions();
         // SAFETY: numbers, a constant C string, and memory of ours that nothing here uses.
         unsafe {
-            // What a terminal sends to our group, such as SIGINT, is not meant for a command that comes after it.
+            // What a terminal sends to our group, such as SIGINT, is not meant for a command that
+            // comes after it.
             libc::setpgid(0, 0);
             libc::prctl(libc::PR_SET_NAME, c"windlass-zygote".as_ptr());
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
@@ -108,8 +110,8 @@ fn exit() -> ! {
     unsafe { libc::_exit(127) }
 }
 
-/// Lists mappings of this process that no zygote needs: large anonymous ones but for this thread's stack, and those without
-/// any permission.
+/// Lists mappings of this process that no zygote needs: large anonymous ones but for this thread's
+/// stack, and those without any permission.
 pub(super) fn unneeded_memory() -> Vec<(usize, usize)> {
     let here = 0_u8;
     let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
@@ -128,17 +130,19 @@ fn unneeded_mapping(line: &str, stack: usize) -> Option<(usize, usize)> {
     (is_memory && (is_large || rights == "---p")).then_some((begin, end - begin))
 }
 
-/// Forks, with the given `CLONE_*` flags. Returns the PID and the pidfd of the child, and `None` in the child.
+/// Forks, with the given `CLONE_*` flags. Returns the PID and the pidfd of the child, and `None` in
+/// the child.
 ///
 /// # Safety
 ///
-/// All signals are blocked. The child only makes system calls, and ends: nothing else is safe in a fork of a program with
-/// threads.
+/// All signals are blocked. The child only makes system calls, and ends: nothing else is safe in a
+/// fork of a program with threads.
 pub(super) unsafe fn fork_with_pidfd(flags: c_int) -> Result<Option<(libc::pid_t, RawFd)>, c_int> {
     let flags = flags | libc::CLONE_PIDFD | libc::SIGCHLD;
     let mut pidfd: RawFd = -1;
-    // SAFETY: without CLONE_VM and with no stack this is a `fork`; the one pointer is to a local where the kernel writes a
-    // descriptor. The caller promises that the child only makes system calls.
+    // SAFETY: without CLONE_VM and with no stack this is a `fork`; the one pointer is to a local
+    // where the kernel writes a descriptor. The caller promises that the child only makes system
+    // calls.
     let pid = unsafe { libc::syscall(libc::SYS_clone, c_long::from(flags), 0, &raw mut pidfd, 0, 0) };
     match libc::pid_t::try_from(pid) {
         Ok(0) => Ok(None),
