@@ -462,3 +462,6 @@ fn has_trusted_ctime(directory: &DirHandle) -> bool {
 fn has_trusted_ctime(_directory: &DirHandle) -> bool {
     false
 }
+
+#[cfg(test)]
+mod tests;

@@ -319,11 +319,7 @@ async fn a_directory_outside_is_not_renamed_while_another_command_swaps_links() 
 /// Everyday commands of git that change its settings, and what is there afterwards.
 const SETTINGS: &[(&str, &str, &str)] = &[
     ("git checkout -q -b t --track main", "git config branch.t.merge", "refs/heads/main"),
-    (
-        "git init -q --bare b.git; git push -q -u ./b.git main",
-        "git config branch.main.remote",
-        "./b.git",
-    ),
+    ("git init -q --bare b.git; git push -q -u ./b.git main", "git config branch.main.remote", "./b.git"),
     (
         "git branch -q x; git config branch.x.description d; git branch -m x y",
         "git config branch.y.description",
