@@ -16,6 +16,8 @@ use crate::{
     seccomp::{self, Instruction, Processes, Scope, Sockets},
 };
 
+mod terminal;
+
 /// How many directories can be carried over into a new view of the files.
 pub(crate) const HELD_LIMIT: usize = 60;
 

@@ -135,6 +135,7 @@ impl Site {
         let (leaf, quota) = self.leaf()?;
         let ground = self.ground(temporary, program.directory());
         let mut blueprint = Blueprint::draw(&self.walls, &quota, ground).map_err(impossible)?;
+        blueprint.show_terminal(&stdio.input);
         blueprint.cgroup = leaf.as_ref().map(|leaf| leaf.door.as_raw_fd());
         let changes = self.variables(Rung::Namespaces, Path::new("/tmp"), program);
         let program = program.with(&changes)?;
