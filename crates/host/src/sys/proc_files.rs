@@ -97,7 +97,7 @@ pub(super) fn each_pid(mut visit: impl FnMut(u32) -> Result<(), Unread>) -> Resu
 
 /// Visits every process but the first that has not ended. What cannot be read is left out.
 pub(super) fn each_process(mut visit: impl FnMut(u32)) {
-    // For uses that harm nobody if a process is left out; counting has its own.
+    // For uses that do no harm if a process is left out; counting reads errors itself.
     let _visited = each_pid(|pid| {
         if !is_over(state(pid)) {
             visit(pid);

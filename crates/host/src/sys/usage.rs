@@ -127,7 +127,7 @@ impl UsageCounter {
         Ok(usage)
     }
 
-    /// The memory of a process that is nobody else's, and all that it has mapped, in bytes.
+    /// The memory of a process that it shares with no other, and all that it has mapped, in bytes.
     fn memory(&self, pid: u32) -> Result<(u64, u64), Unread> {
         let mut sizes = None;
         let read = proc_files::read(pid, b"/statm", |text| {
