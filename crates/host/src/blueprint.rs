@@ -21,6 +21,8 @@ use crate::{
     workspace_guard::{CONFIG_NAME, PrivateConfig, ProtectedPaths, WorkspaceRoot},
 };
 
+mod terminal;
+
 /// How many directories can be carried over into a new view of the files.
 pub(crate) const HELD_LIMIT: usize = 60;
 

@@ -2,8 +2,7 @@
 //! given a part of the tree to divide.
 //!
 //! A cgroup that hands memory and processes on to others may hold no process itself, so this process moves into one of
-//! those it makes. It does so only where nobody but this process and its children lives: whoever else would have to be
-//! moved is none of our business.
+//! those it makes. It does so only where no other processes live than this one and its children: it moves no others.
 
 use std::{
     fs::{self, File},
@@ -17,40 +16,40 @@ use std::{
 
 use windlass_contract::Quota;
 
-/// What is needed to limit both.
+/// The controllers for both limits.
 const CONTROLLERS: [&str; 2] = ["memory", "pids"];
 
-/// How the names of ours begin.
+/// The prefix of our names.
 const NAME: &str = "windlass-";
 
 /// Starts a program where it may divide its cgroup.
 pub(crate) const REMEDY: &str = "systemd-run --user --scope -p Delegate=yes windlass …";
 
 /// The tree, divided for this process. All machines of it share that.
-static DIVIDED: OnceLock<Result<Tree, String>> = OnceLock::new();
+static DIVIDED: OnceLock<Result<CgroupTree, String>> = OnceLock::new();
 
 /// The part of the tree that this process may divide; divided for the first who needs it. The reason, if there is none.
-pub(crate) fn divided() -> Result<&'static Tree, &'static str> {
+pub(crate) fn divided() -> Result<&'static CgroupTree, &'static str> {
     let tree = DIVIDED.get_or_init(|| {
-        let place = Place::find(Path::new("/proc"))?;
+        let place = DelegatedCgroup::find(Path::new("/proc"))?;
         place.divide().map_err(|error| format!("`{}` cannot be divided: {error}", place.0.display()))
     });
     tree.as_ref().map_err(String::as_str)
 }
 
-/// Whether there is such a part. Changes nothing.
+/// Tells whether there is such a part. Changes nothing.
 pub(crate) fn available() -> Result<(), String> {
     match DIVIDED.get() {
         Some(divided) => divided.as_ref().map(drop).map_err(Clone::clone),
-        None => Place::find(Path::new("/proc")).map(drop),
+        None => DelegatedCgroup::find(Path::new("/proc")).map(drop),
     }
 }
 
 /// A cgroup that could be divided.
 #[derive(Debug, PartialEq, Eq)]
-struct Place(PathBuf);
+struct DelegatedCgroup(PathBuf);
 
-impl Place {
+impl DelegatedCgroup {
     fn find(proc: &Path) -> Result<Self, String> {
         let read = |name: &str| {
             fs::read_to_string(proc.join(name)).map_err(|error| format!("/proc/{name}: {error}"))
@@ -59,7 +58,7 @@ impl Place {
         Self::check(place, |pid| descends_from_us(proc, pid))
     }
 
-    /// Whether it hands on what we need, to nobody but us.
+    /// Checks that it has the controllers, and no processes but ours.
     fn check(place: PathBuf, is_ours: impl Fn(u32) -> bool) -> Result<Self, String> {
         let shown = place.display().to_string();
         let read = |name: &str| {
@@ -80,7 +79,7 @@ impl Place {
     }
 
     /// Moves us into a cgroup of our own, and hands memory and processes on to all in this one.
-    fn divide(&self) -> io::Result<Tree> {
+    fn divide(&self) -> io::Result<CgroupTree> {
         let own = self.0.join(format!("{NAME}main"));
         fs::create_dir(&own).or_else(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => Ok(()),
@@ -90,7 +89,7 @@ impl Place {
             write(&own.join("cgroup.procs"), &pid.to_string())?;
         }
         write(&self.0.join("cgroup.subtree_control"), &CONTROLLERS.map(|name| format!("+{name}")).join(" "))?;
-        let tree = Tree { place: self.0.clone(), made: AtomicU64::new(0), left: Mutex::default() };
+        let tree = CgroupTree { place: self.0.clone(), made: AtomicU64::new(0), left: Mutex::default() };
         tree.remember_left();
         Ok(tree)
     }
@@ -118,7 +117,7 @@ fn members(text: &str) -> impl Iterator<Item = u32> + '_ {
     text.lines().filter_map(|line| line.parse().ok())
 }
 
-/// Whether a process is this one, or was started by it. One that is gone is nobody's.
+/// Tells whether a process is this one or a descendant of it. One that is gone counts as ours: it need not be moved.
 fn descends_from_us(proc: &Path, pid: u32) -> bool {
     const DEPTH_LIMIT: u32 = 64;
     let mut above = pid;
@@ -139,14 +138,14 @@ fn descends_from_us(proc: &Path, pid: u32) -> bool {
 
 /// A divided cgroup.
 #[derive(Debug)]
-pub(crate) struct Tree {
+pub(crate) struct CgroupTree {
     place: PathBuf,
     made: AtomicU64,
-    /// Those whose processes were still dying.
+    /// Cgroups whose processes were still dying.
     left: Mutex<Vec<PathBuf>>,
 }
 
-impl Tree {
+impl CgroupTree {
     /// Makes one for a command.
     pub(crate) fn leaf(&'static self, quota: &Quota) -> io::Result<Leaf> {
         self.sweep();
@@ -162,7 +161,7 @@ impl Tree {
         }
     }
 
-    /// What an earlier process left that was killed.
+    /// Finds the cgroups that an earlier process left because it was killed.
     fn remember_left(&self) {
         let left = fs::read_dir(&self.place).into_iter().flatten().flatten().map(|entry| entry.path());
         let left = left.filter(|path| {
@@ -172,7 +171,7 @@ impl Tree {
         self.left.lock().unwrap_or_else(PoisonError::into_inner).extend(left);
     }
 
-    /// Removes what is empty by now. The kernel removes no other.
+    /// Removes those that are empty by now. The kernel removes no others.
     fn sweep(&self) {
         let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         left.retain(|path| fs::remove_dir(path).is_err_and(|error| error.kind() != io::ErrorKind::NotFound));
@@ -185,7 +184,7 @@ fn limit(path: &Path, quota: &Quota) -> io::Result<File> {
         write(&path.join("memory.max"), &bytes.to_string())?;
         // Without swap there is nothing to be limited.
         absent_is_fine(write(&path.join("memory.swap.max"), "0"))?;
-        // All of a command goes when one must: half a command is of no use to anybody.
+        // All of a command goes when one process must: half a command is of no use.
         write(&path.join("memory.oom.group"), "1")?;
     }
     if let Some(most) = quota.process_limit() {
@@ -194,26 +193,26 @@ fn limit(path: &Path, quota: &Quota) -> io::Result<File> {
     File::options().write(true).open(path.join("cgroup.procs"))
 }
 
-/// The cgroup of one command. Dropped, it and everyone in it go.
+/// The cgroup of one command. Dropping it kills every process in it and removes it.
 #[derive(Debug)]
 pub(crate) struct Leaf {
-    tree: &'static Tree,
+    tree: &'static CgroupTree,
     path: PathBuf,
-    /// Whoever writes a zero here is in.
+    /// A process that writes a zero here moves in.
     pub(crate) door: File,
 }
 
 impl Leaf {
-    /// Kills everyone in it, however they have hidden.
+    /// Kills every process in it.
     pub(crate) fn kill(&self) {
         // Kernels before 5.14 have no such file; the others who kill do not need it.
         drop(write(&self.path.join("cgroup.kill"), "1"));
     }
 
-    /// Which limits were met.
-    pub(crate) fn met(&self) -> Met {
+    /// Returns the limits that were met.
+    pub(crate) fn met(&self) -> CgroupEvents {
         let read = |name: &str| fs::read_to_string(self.path.join(name)).unwrap_or_default();
-        Met {
+        CgroupEvents {
             memory: count(&read("memory.events"), "oom_kill") > 0,
             processes: count(&read("pids.events"), "max") > 0,
         }
@@ -229,12 +228,12 @@ impl Drop for Leaf {
     }
 }
 
-/// Which limits were met.
+/// The limits that were met.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Met {
-    /// Someone was killed for it.
+pub(crate) struct CgroupEvents {
+    /// A process was killed for it.
     pub(crate) memory: bool,
-    /// Someone could not be started.
+    /// A process could not be started.
     pub(crate) processes: bool,
 }
 

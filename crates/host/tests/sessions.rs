@@ -428,3 +428,17 @@ except OSError as error: print('refused', error.errno)";
         assert_eq!(said, "refused 1\r\n", "{:?}", world.rung);
     }
 }
+
+#[tokio::test]
+async fn a_program_finds_the_name_of_its_terminal() {
+    for world in World::all() {
+        let line =
+            "tty && test -c \"$(tty)\" && echo opened > \"$(tty)\" && script -qec tty /dev/null; echo over";
+        let mut talk = world.open(Keyboard::Terminal, &["bash", "-c", line]).await;
+        talk.hear(if world.rung == Rung::Namespaces { "/dev/console\r\n" } else { "/dev/pts/" }).await;
+        if world.rung != Rung::Landlock {
+            talk.hear("opened\r\n/dev/pts/").await;
+        }
+        talk.hear("over").await;
+    }
+}

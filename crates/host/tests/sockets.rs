@@ -247,6 +247,30 @@ begin = time.time(); print(patient.connect_ex('st') == errno.EAGAIN, time.time()
 }
 
 #[tokio::test]
+async fn a_signal_interrupts_a_call_that_waits() {
+    let Some(workspace) = Workspace::on(Rung::Namespaces) else { return };
+    let script = r"
+import signal, socket as s, time
+server = s.socket(s.AF_UNIX); server.bind('st'); server.listen(0)
+first = s.socket(s.AF_UNIX); first.connect('st')
+def alarm(*_): raise TimeoutError('interrupted')
+signal.signal(signal.SIGALRM, alarm); signal.setitimer(signal.ITIMER_REAL, 0.3)
+begin = time.time()
+try: s.socket(s.AF_UNIX).connect('st')
+except TimeoutError as error: print(error, time.time() - begin < 5)
+a, b = s.socketpair(); signal.setitimer(signal.ITIMER_REAL, 0.3); sent = 0
+try:
+    while True: sent += a.sendmsg([b'x' * 4096])
+except TimeoutError as error: print(error, sent > 0)
+";
+    let finished = workspace.python(Quota::default(), script).await;
+    assert_eq!(
+        (finished.exit, printed(&finished).as_str()),
+        (Exit::Code(0), "interrupted True\ninterrupted True\n")
+    );
+}
+
+#[tokio::test]
 async fn a_granted_network_is_reached_through_the_broker_too() {
     let Some(workspace) = Workspace::on(Rung::Namespaces) else { return };
     let server = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();

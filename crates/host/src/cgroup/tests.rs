@@ -41,9 +41,9 @@ fn cgroup(controllers: &str, processes: &str) -> tempfile::TempDir {
 
 #[test]
 fn what_is_not_handed_on_or_not_ours_alone_is_not_divided() {
-    let check = |place: &tempfile::TempDir| Place::check(place.path().to_owned(), |pid| pid < 10);
+    let check = |place: &tempfile::TempDir| DelegatedCgroup::check(place.path().to_owned(), |pid| pid < 10);
     let whole = cgroup("cpu memory pids\n", "1\n9\n");
-    assert_eq!(check(&whole), Ok(Place(whole.path().to_owned())));
+    assert_eq!(check(&whole), Ok(DelegatedCgroup(whole.path().to_owned())));
     for (place, reason) in [
         (cgroup("cpu pids\n", "1\n"), "has no controller `memory`"),
         (cgroup("memory_other pids\n", "1\n"), "has no controller `memory`"),
@@ -79,14 +79,14 @@ fn limits_are_written_and_what_was_met_is_read() {
     let door = limit(path, &quota).unwrap();
     let read = |name: &str| fs::read_to_string(path.join(name)).unwrap();
     assert_eq!([read("memory.max"), read("memory.oom.group"), read("pids.max")], ["4096", "1", "7"]);
-    let tree = Tree { place: path.to_owned(), made: AtomicU64::new(0), left: Mutex::default() };
+    let tree = CgroupTree { place: path.to_owned(), made: AtomicU64::new(0), left: Mutex::default() };
     let leaf = Leaf { tree: Box::leak(Box::new(tree)), path: path.to_owned(), door };
-    assert_eq!(leaf.met(), Met::default());
+    assert_eq!(leaf.met(), CgroupEvents::default());
     fs::write(path.join("memory.events"), "low 0\nmax 31\noom 2\noom_kill 2\noom_group_kill 1\n").unwrap();
     fs::write(path.join("pids.events"), "max 0\n").unwrap();
-    assert_eq!(leaf.met(), Met { memory: true, processes: false });
+    assert_eq!(leaf.met(), CgroupEvents { memory: true, processes: false });
     fs::write(path.join("pids.events"), "max 3\n").unwrap();
-    assert_eq!(leaf.met(), Met { memory: true, processes: true });
+    assert_eq!(leaf.met(), CgroupEvents { memory: true, processes: true });
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn what_was_left_is_removed_when_it_is_empty() {
         fs::create_dir(path(name)).unwrap();
     }
     fs::create_dir(path("windlass-1-1/full")).unwrap();
-    let tree = Tree { place: place.path().to_owned(), made: AtomicU64::new(0), left: Mutex::default() };
+    let tree = CgroupTree { place: place.path().to_owned(), made: AtomicU64::new(0), left: Mutex::default() };
     tree.remember_left();
     tree.sweep();
     let there =

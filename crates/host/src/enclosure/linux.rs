@@ -136,6 +136,7 @@ impl Site {
         };
         let ground = self.ground(temporary);
         let mut blueprint = Blueprint::draw(&self.walls, &quota, ground, &plan).map_err(impossible)?;
+        blueprint.show_terminal(&stdio.input);
         blueprint.cgroup = leaf.as_ref().map(|leaf| leaf.door.as_raw_fd());
         let changes = self.variables(Rung::Namespaces, Path::new("/tmp"), program);
         let program = program.with(&changes)?;

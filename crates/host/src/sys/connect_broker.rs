@@ -150,10 +150,13 @@ impl ConnectBroker {
                     return None;
                 }
                 let waiting = call.put_off(&caller, progress, now);
-                if now < waiting.deadline {
+                if caller.has_signal() {
+                    self.give_up(&waiting, libc::EINTR);
+                } else if now < waiting.deadline {
                     return Some(waiting);
+                } else {
+                    self.give_up(&waiting, caller.timeout_error());
                 }
-                self.give_up(&waiting, caller.timeout_error());
             }
         }
         None

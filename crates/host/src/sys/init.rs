@@ -17,43 +17,43 @@ use super::{
 };
 use crate::blueprint::Watch;
 
-/// How long what the command left behind may go on, as the `tee` in `make > >(tee log)` must.
+/// Time that processes left behind by the command may go on, as the `tee` in `make > >(tee log)` must.
 pub(super) const SETTLING_MILLIS: i64 = 50;
 
-/// How long a command that was told to end may take.
+/// Time that a command may take to end when it was told to.
 pub(super) const GRACE_MILLIS: i64 = 200;
 
-/// How many of those that had to be killed are named.
+/// The most killed processes that are named in the report.
 pub(super) const NAMED: usize = 8;
 
-/// What the kernel counts by in `/proc`: a hundred a second, whatever its own clock does.
+/// The unit of processor time in `/proc` (`USER_HZ`): a hundredth of a second.
 const TICK_MICROS: u64 = 10_000;
 
 /// The longest name of a process, with a zero.
 pub(super) const NAME_BYTES: usize = 16;
 
-/// What the parent is told at the end. Smaller than what a pipe takes at once.
+/// The report to the parent at the end. Smaller than what a pipe takes at once.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(super) struct Last {
-    /// How the command ended, as `wait` says it.
+    /// The status of the command, as `wait` returns it.
     pub(super) status: c_int,
     /// The limit it met: see [`Over`].
     pub(super) over: u32,
-    /// How many connections were refused; and the first of them.
+    /// The number of refused connections and sends; and the address of the first.
     pub(super) refused: u32,
     pub(super) refused_path: [u8; 128],
-    /// How much time of the processors all took who have ended, or were killed in the end.
+    /// Processor time of all processes, ended or killed.
     pub(super) cpu_micros: u64,
-    /// How many were killed in the end; and the names of the first.
+    /// The number of processes killed at the end; and the names of the first.
     pub(super) killed: u32,
     pub(super) names: [[u8; NAME_BYTES]; NAMED],
-    /// Whether everyone had ended by then: 1 if so. Else they end with who writes this.
+    /// 1 if all processes had ended by then. Otherwise they end with PID 1.
     pub(super) all_gone: u32,
 }
 
 impl Last {
-    /// As long as the command is not collected: who writes this then ends, and kills it by that.
+    /// The report as long as the command is not collected: PID 1 ends after it, and that kills the command.
     pub(super) fn before_the_end() -> Self {
         // SAFETY: all zeros is a valid value of this plain structure.
         let nothing: Self = unsafe { mem::zeroed() };
@@ -65,7 +65,7 @@ impl Last {
 /// Signals that are read before anything else gets its turn.
 const MAX_SIGNALS_AT_ONCE: usize = 64;
 
-/// What the init process works with.
+/// Everything PID 1 works with.
 pub(super) struct Init {
     pub(super) command: libc::pid_t,
     pub(super) listener: RawFd,
@@ -119,7 +119,7 @@ impl Init {
             if now >= counter.due() {
                 last.over = counter.count(now) as u32;
             }
-            // Who started us is gone and may have been before we could ask to be told.
+            // Our parent is gone, perhaps since before we could ask to be told.
             let abandoned = waiting[2].revents != 0;
             if last.over != Over::Nothing as u32 || abandoned || now >= deadline {
                 break;
@@ -144,7 +144,7 @@ fn wait(waiting: &mut [libc::pollfd], millis: i64) {
     unsafe { libc::poll(waiting.as_mut_ptr(), count, c_int::try_from(millis.max(0)).unwrap_or(-1)) };
 }
 
-/// Collects everyone who has ended, and says how the command did.
+/// Collects every process that has ended, and the status of the command.
 pub(super) fn bury(command: libc::pid_t, status: &mut c_int) -> Buried {
     let mut buried = Buried::Others;
     loop {
@@ -162,7 +162,7 @@ pub(super) fn bury(command: libc::pid_t, status: &mut c_int) -> Buried {
     }
 }
 
-/// Who was collected.
+/// The processes that were collected.
 pub(super) enum Buried {
     Command,
     Others,
@@ -188,12 +188,12 @@ pub(super) fn event(descriptor: RawFd) -> libc::pollfd {
     libc::pollfd { fd: descriptor, events: libc::POLLIN, revents: 0 }
 }
 
-/// For a pipe, when nobody is left to read from it.
+/// For a pipe, when its reader is gone.
 fn event_of_loss(pipe: RawFd) -> libc::pollfd {
     libc::pollfd { fd: pipe, events: 0, revents: 0 }
 }
 
-/// A descriptor that tells of ended children and of the wish that we end. All signals are held back already.
+/// A signalfd for ended children and for orders to end. All signals are blocked already.
 pub(super) fn signals() -> RawFd {
     // SAFETY: all zeros is a valid set to be emptied; it lives across the calls.
     unsafe {
@@ -241,7 +241,7 @@ fn any_signal(signals: RawFd, is_one: impl Fn(&libc::signalfd_siginfo) -> bool) 
     any
 }
 
-/// Writes down who is still there, and what they took: they will not be collected.
+/// Reports the processes that are still there, and their processor time: they will not be collected.
 fn survivors(last: &mut Last) {
     // What cannot be read is missing in a report, and harms nothing.
     let _visited = each_pid(|pid| {
@@ -253,14 +253,14 @@ fn survivors(last: &mut Last) {
     });
 }
 
-/// The processor time of everyone whom this process has collected, and whom they have.
+/// Processor time of all processes that this one has collected, and that those have.
 pub(super) fn cpu_of_collected() -> u64 {
     let used = usage_of_collected();
     let micros = |time: libc::timeval| time.tv_sec.cast_unsigned() * 1_000_000 + time.tv_usec.cast_unsigned();
     micros(used.ru_utime) + micros(used.ru_stime)
 }
 
-/// What everyone used whom this process has collected, and whom they have.
+/// Resources used by all processes that this one has collected, and that those have.
 pub(super) fn usage_of_collected() -> libc::rusage {
     // SAFETY: all zeros is a valid value, and it lives across the call.
     unsafe {
@@ -282,7 +282,7 @@ pub(super) fn name_killed(last: &mut Last, pid: u32) {
     last.killed += 1;
 }
 
-/// Marks this process, and copies of it, as one whose memory nobody may look at: it is a copy of the parent's.
+/// Keeps others from reading the memory of this process and of its copies: it is a copy of the parent's.
 pub(super) fn keep_memory_private() {
     // SAFETY: takes numbers only.
     unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) };

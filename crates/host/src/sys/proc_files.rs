@@ -97,7 +97,7 @@ pub(super) fn each_pid(mut visit: impl FnMut(u32) -> Result<(), Unread>) -> Resu
 
 /// Visits every process but the first that has not ended. What cannot be read is left out.
 pub(super) fn each_process(mut visit: impl FnMut(u32)) {
-    // For uses that harm nobody if a process is left out; counting has its own.
+    // For uses that do no harm if a process is left out; counting reads errors itself.
     let _visited = each_pid(|pid| {
         if !is_over(state(pid)) {
             visit(pid);
@@ -213,6 +213,14 @@ pub(super) fn number_after(text: &[u8], label: &[u8]) -> Option<u64> {
     number_at(text.get(at + label.len()..)?.trim_ascii_start())
 }
 
+/// The set of bits behind a label, in hexadecimal digits.
+pub(super) fn bits_after(text: &[u8], label: &[u8]) -> Option<u64> {
+    let at = text.windows(label.len()).position(|window| window == label)?;
+    let digits = text.get(at + label.len()..)?;
+    let length = digits.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+    u64::from_str_radix(std::str::from_utf8(&digits[..length]).ok()?, 16).ok()
+}
+
 /// Writes a path with a number in it; its length. The rest of `to` stays as it is.
 pub(super) fn write_path(to: &mut [u8], before: &[u8], number: u32, after: &[u8]) -> usize {
     let mut digits = [0_u8; 10];
@@ -252,6 +260,7 @@ mod tests {
             number_after(b"rchar: 1\nwrite_bytes: 4096\ncancelled_write_bytes: 0\n", b"\nwrite_bytes: "),
             Some(4096)
         );
+        assert_eq!(bits_after(b"Q:\t1\nSigBlk:\t0000000000010a00\n", b"\nSigBlk:\t"), Some(0x1_0a00));
         assert_eq!(number_after(b"Name:\tx\nVmSwap:\t      12 kB\n", b"\nVmSwap:"), Some(12));
         assert_eq!((number_at(b"x"), number_at(b"12/x"), nth_number(b"1", 3)), (None, Some(12), None));
     }

@@ -127,7 +127,7 @@ impl UsageCounter {
         Ok(usage)
     }
 
-    /// The memory of a process that is nobody else's, and all that it has mapped, in bytes.
+    /// The memory of a process that it shares with no other, and all that it has mapped, in bytes.
     fn memory(&self, pid: u32) -> Result<(u64, u64), Unread> {
         let mut sizes = None;
         let read = proc_files::read(pid, b"/statm", |text| {
@@ -218,9 +218,22 @@ fn threads(pid: u32) -> Result<Option<u64>, Unread> {
     }
 }
 
-/// Bytes that a process has written, and the children it has collected.
+/// Bytes that a process has written, and the children it has collected. A process that ends has no memory any more, and
+/// then its files belong to root: what it wrote is counted when it is collected.
 fn written(pid: u32) -> Result<u64, Unread> {
-    proc_files::number(pid, b"/io", |text| proc_files::number_after(text, b"\nwrite_bytes: "))
+    let written = |text: &[u8]| proc_files::number_after(text, b"\nwrite_bytes: ");
+    match proc_files::number(pid, b"/io", written) {
+        Err(Unread::Failed(libc::EACCES | libc::EPERM)) if is_ending(pid) => Ok(0),
+        result => result,
+    }
+}
+
+/// Tells whether a process has given up its memory already.
+fn is_ending(pid: u32) -> bool {
+    match proc_files::number(pid, b"/statm", |text| proc_files::nth_number(text, 0)) {
+        Ok(size) => size == 0,
+        Err(unread) => unread == Unread::Gone,
+    }
 }
 
 /// Bytes that those have written whom PID 1 has collected, orphans among them, and whom they have.

@@ -134,6 +134,19 @@ impl Caller {
         found.ok().and_then(|number| u32::try_from(number).ok()).ok_or(libc::ESRCH)
     }
 
+    /// Tells whether a signal waits for the caller that it neither blocks nor ignores. While we perform its call, only a
+    /// fatal one wakes it.
+    pub(super) fn has_signal(&self) -> bool {
+        let mut waits = false;
+        // A caller that cannot be looked at is gone, or goes on waiting.
+        let _gone = proc_files::read(self.thread(), b"/status", |text| {
+            let set = |label: &[u8]| proc_files::bits_after(text, label).unwrap_or(0);
+            let pending = set(b"\nSigPnd:\t") | set(b"\nShdPnd:\t");
+            waits = pending & !set(b"\nSigBlk:\t") & !set(b"\nSigIgn:\t") != 0;
+        });
+        waits
+    }
+
     /// The time after which a blocking call is given up: as the socket says (`SO_SNDTIMEO`), and for `connect` at the
     /// latest when the kernel gives up.
     pub(super) fn deadline(&self, now: i64) -> i64 {

@@ -336,3 +336,30 @@ fn skip(mut pieces: &mut [libc::iovec], mut bytes: usize) -> &[libc::iovec] {
     }
     pieces
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pieces(lengths: &[usize]) -> Vec<libc::iovec> {
+        let piece =
+            |length: &usize| libc::iovec { iov_base: ptr::without_provenance_mut(1000), iov_len: *length };
+        lengths.iter().map(piece).collect()
+    }
+
+    #[test]
+    fn a_stream_goes_on_behind_the_bytes_that_are_sent() {
+        let rest = |lengths: &[usize], bytes| {
+            let mut pieces = pieces(lengths);
+            skip(&mut pieces, bytes)
+                .iter()
+                .map(|piece| (piece.iov_base.addr(), piece.iov_len))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(rest(&[4, 0, 6], 0), [(1000, 4), (1000, 0), (1000, 6)]);
+        assert_eq!(rest(&[4, 0, 6], 3), [(1003, 1), (1000, 0), (1000, 6)]);
+        assert_eq!(rest(&[4, 0, 6], 4), [(1000, 0), (1000, 6)]);
+        assert_eq!(rest(&[4, 0, 6], 7), [(1003, 3)]);
+        assert_eq!(rest(&[4, 0, 6], 10), []);
+    }
+}

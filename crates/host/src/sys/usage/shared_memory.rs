@@ -252,7 +252,7 @@ fn stat(descriptor: RawFd) -> Result<libc::stat, Unread> {
     }
 }
 
-/// What a numbered entry of a directory leads to.
+/// The file that a numbered entry of a directory leads to.
 fn stat_at(directory: RawFd, number: u64) -> Result<libc::stat, Unread> {
     let mut name = [0_u8; 12];
     let number = u32::try_from(number).map_err(|_| Unread::Failed(libc::EINVAL))?;

@@ -137,3 +137,58 @@ impl Control {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn control(bytes: &[u8]) -> Control {
+        let mut control = Control {
+            bytes: [0; MAX_CONTROL_BYTES],
+            length: bytes.len(),
+            passed: [-1; SCM_MAX_FD],
+            passed_count: 0,
+        };
+        control.bytes[..bytes.len()].copy_from_slice(bytes);
+        control
+    }
+
+    /// A header with so much data behind it as it says, or not.
+    fn message(length: u64, data: &[u8]) -> Vec<u8> {
+        let words = [libc::SOL_SOCKET, libc::SCM_CREDENTIALS].map(c_int::to_ne_bytes).concat();
+        [&length.to_ne_bytes()[..], &words, data].concat()
+    }
+
+    #[test]
+    fn a_header_that_reaches_beyond_the_data_is_refused() {
+        assert_eq!(
+            control(&message(20, &[0; 4])).header(0).map(|header| (header.at, header.end)),
+            Ok((16, 20))
+        );
+        for length in [0, 15, 21, u64::MAX] {
+            assert_eq!(
+                control(&message(length, &[0; 4])).header(0).map(|header| header.end),
+                Err(libc::EINVAL)
+            );
+        }
+    }
+
+    #[test]
+    fn a_process_says_that_it_is_itself_or_nothing() {
+        let own = control(&message(28, &[7_u32, 0, 0].map(u32::to_ne_bytes).concat()));
+        let header = own.header(0).unwrap();
+        assert_eq!(
+            (own.check_credentials(&header, 7), own.check_credentials(&header, 8)),
+            (Ok(()), Err(libc::EPERM))
+        );
+    }
+
+    #[test]
+    fn credentials_are_added_behind_what_is_there() {
+        let mut control = control(&message(20, &[9; 4]));
+        control.add_credentials(77).unwrap();
+        let added = control.header(24).unwrap();
+        assert_eq!((control.length, added.kind), (56, libc::SCM_CREDENTIALS));
+        assert_eq!(control.check_credentials(&added, 77), Ok(()));
+    }
+}
