@@ -1,3 +1,5 @@
+//! Tests of scans, in real directories that change between two of them.
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
