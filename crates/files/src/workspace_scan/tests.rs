@@ -1,3 +1,5 @@
+//! Scans of real directories, and random changes against a plain model.
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
