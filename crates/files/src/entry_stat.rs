@@ -11,6 +11,9 @@ pub struct EntryStat {
     pub dev: u64,
     /// The inode on it.
     pub ino: u64,
+    /// The time it was made, in nanoseconds since 1970, where the file system keeps it; 0 elsewhere. The inode of a file
+    /// that is gone is given to the next.
+    pub btime_ns: i64,
     /// The file type.
     pub kind: EntryKind,
     /// The permission bits.
@@ -54,12 +57,14 @@ impl From<FileType> for EntryKind {
 impl EntryStat {
     /// Tells whether both are the same file, whatever changed in it.
     pub fn is_same_file(&self, other: &Self) -> bool {
-        (self.dev, self.ino) == (other.dev, other.ino)
+        (self.dev, self.ino, self.btime_ns) == (other.dev, other.ino, other.btime_ns)
     }
 
     /// Makes the metadata that a directory listing gives without a further system call.
     pub(crate) fn from_listing(dev: u64, ino: u64, kind: EntryKind) -> Self {
-        Self { dev, ino, kind, permissions: 0, uid: 0, nlink: 0, size: 0, mtime_ns: 0, ctime_ns: 0 }
+        let (permissions, uid, nlink, size) = (0, 0, 0, 0);
+        let (btime_ns, mtime_ns, ctime_ns) = (0, 0, 0);
+        Self { dev, ino, btime_ns, kind, permissions, uid, nlink, size, mtime_ns, ctime_ns }
     }
 
     /// Reads the metadata of an entry of a directory; of the directory itself for an empty name.
@@ -68,10 +73,11 @@ impl EntryStat {
         use rustix::fs::{AtFlags, StatxFlags, makedev, statx};
 
         let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT | AtFlags::EMPTY_PATH;
-        let found = statx(directory, name, flags, StatxFlags::BASIC_STATS)?;
+        let found = statx(directory, name, flags, StatxFlags::BASIC_STATS | StatxFlags::BTIME)?;
         Ok(Self {
             dev: makedev(found.stx_dev_major, found.stx_dev_minor),
             ino: found.stx_ino,
+            btime_ns: nanoseconds(found.stx_btime.tv_sec, found.stx_btime.tv_nsec.into()),
             kind: FileType::from_raw_mode(found.stx_mode.into()).into(),
             permissions: found.stx_mode & 0o7777,
             uid: found.stx_uid,
@@ -95,6 +101,7 @@ impl EntryStat {
         Ok(Self {
             dev: found.st_dev as _,
             ino: found.st_ino,
+            btime_ns: 0,
             kind: FileType::from_raw_mode(found.st_mode).into(),
             permissions: found.st_mode as u16 & 0o7777,
             uid: found.st_uid,

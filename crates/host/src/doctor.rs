@@ -65,8 +65,6 @@ impl Machine {
             Some(Rung::Landlock) => crate::fence::not_covered(landlock),
             Some(_) => vec![
                 "other names of a file that was linked into a root before: writing one writes all".to_owned(),
-                "deep in a large workspace: protected names, and repositories that its index does not name"
-                    .to_owned(),
             ],
             None => vec!["everything: commands are refused unless the sandbox is switched off".to_owned()],
         };

@@ -43,15 +43,14 @@ fn is_within_reach(path: &Path) -> bool {
     may(Access::READ_OK) || may(Access::EXEC_OK)
 }
 
-/// The home directories of the user that runs this process: a command may be given another one, and `HOME` may be set to
-/// another one or be missing. For root also those of the machine's other users.
+/// The home directories of the user that runs this process: `HOME` of a command may be set to another one or be missing.
+/// For root also those of the machine's other users.
 fn own_homes() -> &'static [PathBuf] {
     static HOMES: OnceLock<Vec<PathBuf>> = OnceLock::new();
     HOMES.get_or_init(|| {
         let accounts = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
-        let named = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
         let listed = homes_in(&accounts, rustix::process::geteuid().as_raw());
-        let mut homes: Vec<_> = named.into_iter().chain(listed).filter(|home| home.is_dir()).collect();
+        let mut homes: Vec<_> = listed.into_iter().filter(|home| home.is_dir()).collect();
         homes.sort();
         homes.dedup();
         homes

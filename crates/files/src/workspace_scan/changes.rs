@@ -79,7 +79,7 @@ fn children(node: Option<&ScanNode>) -> &[ScanNode] {
 
 fn is_changed(before: &EntryStat, after: &EntryStat) -> bool {
     if before.kind == EntryKind::Directory && after.kind == EntryKind::Directory {
-        let identity = |stat: &EntryStat| (stat.dev, stat.ino, stat.permissions, stat.uid);
+        let identity = |stat: &EntryStat| (stat.dev, stat.ino, stat.btime_ns, stat.permissions, stat.uid);
         return identity(before) != identity(after);
     }
     before != after

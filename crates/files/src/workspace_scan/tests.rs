@@ -1,4 +1,4 @@
-//! Tests of scans, in real directories that change between two of them.
+//! Scans of real directories, and random changes against a plain model.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -26,7 +26,8 @@ impl Blueprint {
     /// Shows the terminal that a command gets as its input, if it is one. What cannot be shown is not: the command only
     /// misses its name.
     pub(crate) fn show_terminal(&mut self, input: &OwnedFd) {
-        let slot = self.steps.iter().filter(|step| matches!(step, Step::Hold { .. })).count();
+        let is_held = |step: &&Step| matches!(step, Step::Hold { .. } | Step::HoldRoot { .. });
+        let slot = self.steps.iter().filter(is_held).count();
         let place = |wanted: fn(&Step) -> bool| self.steps.iter().position(wanted);
         let sealed = place(|step| matches!(step, Step::AllReadOnly));
         let terminals = place(|step| matches!(step, Step::Terminals { .. }));

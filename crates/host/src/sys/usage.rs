@@ -20,8 +20,11 @@ const MIN_INTERVAL_MILLIS: i64 = 5;
 /// The longest time from one round to the next.
 const MAX_INTERVAL_MILLIS: i64 = 250;
 
-/// A round takes no more than one part in so many of the time: 2 %.
+/// Rounds take no more than one part in so many of the time: 2 %, and 20 % once half of a limit is used. Glances, which tell
+/// when that is, take no more than 5 %: a few processes take 100 MB in 25 ms.
 const SHARE_OF_TIME: i64 = 50;
+const SHARE_NEAR_A_LIMIT: i64 = 5;
+const SHARE_OF_GLANCES: i64 = 20;
 
 /// Bytes of a block in `ru_oublock`, and of one in `st_blocks`.
 const BLOCK_BYTES: u64 = 512;
@@ -59,6 +62,16 @@ struct Usage {
     disk_bytes: u64,
 }
 
+impl Usage {
+    /// Tells whether more than half of a limit is used.
+    fn is_near(self, watch: Watch) -> bool {
+        let near = |used, limit| limit > 0 && used > limit / 2;
+        near(self.memory_bytes, watch.memory_bytes)
+            || near(self.processes, watch.processes)
+            || near(self.disk_bytes, watch.disk_bytes)
+    }
+}
+
 /// Counts from time to time.
 pub(super) struct UsageCounter {
     watch: Watch,
@@ -66,7 +79,7 @@ pub(super) struct UsageCounter {
     page_bytes: u64,
     has_swap: bool,
     due: i64,
-    /// The time of the next look at how many processes there are, which takes much less than a round.
+    /// The time of the next glance: a rough count that takes much less than a round.
     glance_due: i64,
 }
 
@@ -74,7 +87,7 @@ impl UsageCounter {
     pub(super) fn new(watch: Watch, now: i64) -> Self {
         let first = now.saturating_add(MIN_INTERVAL_MILLIS);
         let due = if watch.counts() { first } else { i64::MAX };
-        let glance_due = if watch.processes > 0 { first } else { i64::MAX };
+        let glance_due = due;
         let (page_bytes, has_swap) = if watch.memory_bytes > 0 { memory_facts() } else { (4096, false) };
         Self { watch, shared_memory: SharedMemory::new(), page_bytes, has_swap, due, glance_due }
     }
@@ -87,15 +100,40 @@ impl UsageCounter {
     /// Counts what is due, and says which limit was met.
     pub(super) fn count(&mut self, now: i64) -> Over {
         if now < self.due {
-            let (seen, next) = timed(processes_at_a_glance);
-            self.glance_due = next;
-            if seen.is_ok_and(|seen| seen <= self.watch.processes) {
+            let (seen, took) = timed(|| self.glance());
+            self.glance_due = now.saturating_add(interval(took, SHARE_OF_GLANCES));
+            if seen.is_ok_and(|seen| !seen.is_near(self.watch)) {
                 return Over::Nothing;
             }
         }
-        let (usage, next) = timed(|| self.usage());
-        self.due = next;
+        let (usage, took) = timed(|| self.usage());
+        let share = if usage.is_ok_and(|usage| usage.is_near(self.watch)) {
+            SHARE_NEAR_A_LIMIT
+        } else {
+            SHARE_OF_TIME
+        };
+        let end = now.saturating_add(took / 1000);
+        self.due = end.saturating_add(interval(took, share));
+        // A glance that sees more than there is must not lead to one round after the other.
+        self.glance_due = self.due.min(end.saturating_add(interval(took, SHARE_NEAR_A_LIMIT)));
         decide(usage, self.watch)
+    }
+
+    /// Counts processes without their threads, memory as they have it, however many share it, and what they have written.
+    fn glance(&self) -> Result<Usage, Unread> {
+        let mut usage = Usage::default();
+        proc_files::each_pid(|pid| {
+            usage.processes += 1;
+            if self.watch.memory_bytes > 0 {
+                let resident = proc_files::number(pid, b"/statm", |text| proc_files::nth_number(text, 1));
+                usage.memory_bytes += unless_gone(resident)? * self.page_bytes;
+            }
+            if self.watch.disk_bytes > 0 {
+                usage.disk_bytes += unless_gone(written(pid))?;
+            }
+            Ok(())
+        })?;
+        Ok(usage)
     }
 
     fn usage(&mut self) -> Result<Usage, Unread> {
@@ -182,27 +220,16 @@ fn decide(usage: Result<Usage, Unread>, watch: Watch) -> Over {
     }
 }
 
-/// Does something; gives the time to do it again, which is the later the longer it took.
+/// Does something, and measures how many microseconds it takes.
 fn timed<T>(act: impl FnOnce() -> T) -> (T, i64) {
     let begin = now_micros();
     let result = act();
-    let end = now_micros();
-    (result, (end / 1000).saturating_add(interval(end.saturating_sub(begin))))
+    (result, now_micros().saturating_sub(begin))
 }
 
-/// Counts processes by their entries in `/proc`: those that have ended among them, but no threads.
-fn processes_at_a_glance() -> Result<u64, Unread> {
-    let mut count = 0;
-    proc_files::each_pid(|_| {
-        count += 1;
-        Ok(())
-    })?;
-    Ok(count)
-}
-
-/// The pause after a round that took so long.
-fn interval(round_micros: i64) -> i64 {
-    (round_micros.saturating_mul(SHARE_OF_TIME) / 1000).clamp(MIN_INTERVAL_MILLIS, MAX_INTERVAL_MILLIS)
+/// The pause after a round that took so long and may take this share of the time.
+fn interval(round_micros: i64, share: i64) -> i64 {
+    (round_micros.saturating_mul(share) / 1000).clamp(MIN_INTERVAL_MILLIS, MAX_INTERVAL_MILLIS)
 }
 
 /// The threads of a process; nothing if it has ended.
@@ -275,7 +302,12 @@ mod tests {
 
     #[test]
     fn counting_takes_no_more_than_its_share_of_the_time() {
-        assert_eq!([0, 100, 1000, 4000, 60_000].map(interval), [5, 5, 50, 200, 250]);
+        let interval_at = |share| [0, 100, 1000, 4000, 60_000].map(|took| interval(took, share));
+        assert_eq!(interval_at(SHARE_OF_TIME), [5, 5, 50, 200, 250]);
+        assert_eq!(interval_at(SHARE_NEAR_A_LIMIT), [5, 5, 5, 20, 250]);
+        let watch = Watch { memory_bytes: 100, ..Watch::default() };
+        let near = |memory_bytes| Usage { memory_bytes, processes: 9, disk_bytes: 9 }.is_near(watch);
+        assert!(!near(50) && near(51));
     }
 
     #[test]

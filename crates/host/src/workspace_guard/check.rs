@@ -4,35 +4,30 @@
 //! the file that was looked at. What cannot be renamed is reported, and the workspace is not used any more.
 
 use std::{
-    collections::BTreeSet,
     ffi::OsStr,
     io,
     path::{Path, PathBuf},
 };
 
 use windlass_contract::{Denial, Effects, Layer, Proof};
-use windlass_files::{Change, ChangeKind, DirHandle, EntryKind, EntryStat, ScanNode, WorkspaceScan};
+use windlass_files::{Change, ChangeKind, DirHandle, EntryKind, ScanNode, WorkspaceScan};
+
+use git::GitDirectoriesToCheck;
 
 use super::{
-    git_config::{self, GitConfigChange, GitSetting, MAX_CONFIG_BYTES},
-    git_directory::{
-        SEQUENCER_DIRECTORIES, is_git_directory, is_inner_git_directory, is_open_git_directory,
-        sequencer_problem,
-    },
+    git_config::MAX_CONFIG_BYTES,
     git_program::GitProgram,
     protected_names::{in_root, protected_ancestor, starts_with_ignoring_case},
     protected_paths::ProtectedPaths,
-    roots::{WorkspaceRoot, gitfile_target},
+    roots::WorkspaceRoot,
     saved_files::{SavedFile, SavedFiles},
 };
 
 mod copies;
+mod git;
 
 /// What is added to a name that must not stay.
 const ASIDE: &str = "windlass-refused";
-
-/// The largest `.git` file, `gitdir` or `commondir` that is read.
-const MAX_POINTER_BYTES: u64 = 16 * 1024;
 
 /// How many findings are told one by one.
 const MAX_DENIALS: usize = 64;
@@ -104,15 +99,7 @@ impl<G: GitProgram> RootCheck<'_, G> {
             }
             self.check_in_git_directory(change, &mut git_directories);
         }
-        for path in &git_directories.new {
-            self.check_new_git_directory(path);
-        }
-        for path in &git_directories.sequencers {
-            self.check_sequencer(path);
-        }
-        for path in git_directories.configs {
-            self.check_config(&path);
-        }
+        self.check_git_directories(git_directories);
         self.restore_saved();
         self.findings
     }
@@ -259,242 +246,6 @@ impl<G: GitProgram> RootCheck<'_, G> {
         directory.replace_file(name, &file.bytes, file.permissions)
     }
 
-    /// A `.git` that is new or changed: a directory is a new repository; a file must lead to one of this workspace.
-    fn check_dot_git(&mut self, change: &Change<'_>) {
-        let Some(node) = change.after else { return };
-        match node.stat.kind {
-            EntryKind::Directory => {}
-            EntryKind::File if self.gitfile_directory(&change.path).is_some() => {}
-            EntryKind::File => {
-                self.move_aside(
-                    &change.path,
-                    "it leads git to a repository that is not this workspace's own",
-                );
-            }
-            EntryKind::Symlink | EntryKind::Special => {
-                self.move_aside(&change.path, "git would take what it leads to for a repository");
-            }
-        }
-    }
-
-    /// Returns the git directory of a linked worktree or a submodule that a `.git` file leads to without links.
-    fn gitfile_directory(&self, path: &Path) -> Option<PathBuf> {
-        let (directory, name) = self.parent(path).ok()?;
-        let content = directory.read_file(&name, MAX_POINTER_BYTES);
-        let target = content.ok().and_then(|content| gitfile_target(&content))?;
-        let above = path.parent()?;
-        let target = windlass_contract::normal(&self.absolute(above).join(target));
-        let is_sound = |root: &&WorkspaceRoot| {
-            let Ok(inside) = target.strip_prefix(&root.path) else { return false };
-            let is_open = |path: &Path| {
-                root.handle.open_dir(path).is_ok_and(|directory| is_open_git_directory(&directory))
-            };
-            // Every git directory around it that may hold it.
-            let holds =
-                |above: &Path| inside.strip_prefix(above).is_ok_and(is_inner_git_directory) && is_open(above);
-            is_open(inside) && inside.ancestors().skip(1).any(holds)
-        };
-        self.all_roots.iter().copied().any(|root| is_sound(&root)).then_some(target)
-    }
-
-    /// Tells whether a setting of a submodule says where it is checked out, and the `.git` file there leads back.
-    fn is_own_worktree(&self, config: &Path, setting: &GitSetting) -> bool {
-        let value = setting.value.as_deref().and_then(|value| std::str::from_utf8(value).ok());
-        let (Some(git_directory), Some(value)) = (config.parent(), value) else { return false };
-        let git_directory = self.absolute(git_directory);
-        let worktree = windlass_contract::normal(&git_directory.join(value));
-        let inside = worktree.strip_prefix(&self.root.path).ok();
-        let leads_back = inside.and_then(|inside| self.gitfile_directory(&inside.join(".git")));
-        setting.key == b"core.worktree" && leads_back == Some(git_directory)
-    }
-
-    /// Sorts a change inside a git directory. The innermost one counts.
-    fn check_in_git_directory(&mut self, change: &Change<'_>, to_check: &mut GitDirectoriesToCheck) {
-        let is_directory = change.after.is_some_and(ScanNode::is_directory);
-        let from = if is_directory { 0 } else { 1 };
-        let around =
-            change.path.ancestors().skip(from).find(|above| self.is_git_directory(self.after, above));
-        let Some(around) = around else { return };
-        let known = self.is_git_directory(self.before, around) && self.is_same(around);
-        if !known {
-            to_check.new.insert(around.to_owned());
-            return;
-        }
-        let Ok(inside) = change.path.strip_prefix(around) else { return };
-        let first = inside.iter().next().and_then(OsStr::to_str).unwrap_or_default().to_ascii_lowercase();
-        let is_changed_link = change
-            .after
-            .is_some_and(|node| matches!(node.stat.kind, EntryKind::Symlink | EntryKind::Special));
-        let is_removed = change.kind == ChangeKind::Removed;
-        if is_changed_link {
-            self.move_aside(&change.path, "git would follow it out of its directory, or wait for it");
-        } else if first == "config" || first == "config.worktree" {
-            if !is_removed && inside.iter().count() == 1 {
-                to_check.configs.insert(change.path.clone());
-            }
-        } else if first == "hooks"
-            || first == "commondir"
-            || starts_with_ignoring_case(inside, Path::new("info/attributes"))
-        {
-            self.check_protected_in_git(change, inside);
-        } else if let Some(name) = SEQUENCER_DIRECTORIES.iter().find(|name| first == **name) {
-            to_check.sequencers.insert(around.join(name));
-        }
-    }
-
-    fn check_protected_in_git(&mut self, change: &Change<'_>, inside: &Path) {
-        let is_directory = change.after.is_some_and(ScanNode::is_directory);
-        let is_sample = inside.extension().is_some_and(|extension| extension == "sample");
-        match change.kind {
-            ChangeKind::Added if is_directory || is_sample => {}
-            ChangeKind::Added => {
-                self.move_aside(&change.path, "git would run it, or look for settings there")
-            }
-            ChangeKind::Modified if is_directory => {}
-            _ => self.put_back(change, "this file is protected and was changed"),
-        }
-    }
-
-    fn is_git_directory(&self, scan: &WorkspaceScan, path: &Path) -> bool {
-        let is_named = path.file_name().is_some_and(|name| name.eq_ignore_ascii_case(".git"));
-        scan.find(path).is_some_and(|node| node.is_directory() && (is_named || is_git_directory(node)))
-    }
-
-    /// Tells whether a path is the same directory as before.
-    fn is_same(&self, path: &Path) -> bool {
-        let before = self.before.find(path).map(|node| node.stat);
-        before.zip(self.after.find(path)).is_some_and(|(before, after)| before.is_same_file(&after.stat))
-    }
-
-    /// Makes a repository harmless that was not there before.
-    fn check_new_git_directory(&mut self, path: &Path) {
-        let Some(node) = self.after.find(path).filter(|_| !self.is_moved(path)) else { return };
-        if path.as_os_str().is_empty() {
-            return self
-                .move_aside(Path::new("HEAD"), "with it this directory would count as a git repository");
-        }
-        let mut links = Vec::new();
-        let mut place = path.to_owned();
-        node.visit(&mut place, &mut |below, entry| {
-            let is_odd = matches!(entry.stat.kind, EntryKind::Symlink | EntryKind::Special);
-            if is_odd {
-                links.push(below.to_owned());
-            }
-            !is_git_directory(entry)
-        });
-        for link in links {
-            self.move_aside(&link, "git would follow it out of its directory, or wait for it");
-        }
-        let hooks = node.child(OsStr::new("hooks")).map_or(&[][..], |hooks| &hooks.children);
-        let is_hook =
-            |entry: &&ScanNode| Path::new(&entry.name).extension().is_none_or(|end| end != "sample");
-        for hook in hooks.iter().filter(is_hook) {
-            self.move_aside(&path.join("hooks").join(&hook.name), "git would run it");
-        }
-        if node.child(OsStr::new("info")).is_some_and(|info| info.child(OsStr::new("attributes")).is_some()) {
-            self.move_aside(&path.join("info/attributes"), "it sends files through filters");
-        }
-        if node.child(OsStr::new("commondir")).is_some() && !self.is_sound_commondir(path) {
-            self.move_aside(&path.join("commondir"), "it would send git elsewhere for its settings");
-        }
-        for name in ["config", "config.worktree"] {
-            if node.child(OsStr::new(name)).is_some() {
-                self.check_config(&path.join(name));
-            }
-        }
-        for name in SEQUENCER_DIRECTORIES {
-            if node.child(OsStr::new(name)).is_some() {
-                self.check_sequencer(&path.join(name));
-            }
-        }
-    }
-
-    /// Tells whether the git directory of a linked worktree leads back to the repository it lies in.
-    fn is_sound_commondir(&self, git_directory: &Path) -> bool {
-        let Some(common) = git_directory.parent().and_then(Path::parent) else { return false };
-        let is_inner = git_directory
-            .strip_prefix(common)
-            .is_ok_and(|inside| inside.starts_with("worktrees") && is_inner_git_directory(inside));
-        let content = self
-            .root
-            .handle
-            .open_dir(git_directory)
-            .and_then(|directory| directory.read_file(OsStr::new("commondir"), MAX_POINTER_BYTES));
-        is_inner && content.is_ok_and(|content| matches!(&content[..], b"../..\n" | b"../.."))
-    }
-
-    fn check_sequencer(&mut self, path: &Path) {
-        if self.is_moved(path) || self.after.find(path).is_none() {
-            return;
-        }
-        let problem = match self.root.handle.open_dir(path) {
-            Ok(directory) => sequencer_problem(&directory),
-            Err(_) => Some("git would read it, and it is no directory"),
-        };
-        if let Some(problem) = problem {
-            self.move_aside(path, problem);
-        }
-    }
-
-    /// Checks settings of git that a command wrote where no copy stood between: keeps the allowed ones.
-    fn check_config(&mut self, path: &Path) {
-        let absolute = self.absolute(path);
-        if self.is_moved(path) {
-            return;
-        }
-        if self.mounts_hold
-            && self.protected.git_configs.contains(&absolute)
-            && self.saved.get(&absolute).is_none()
-        {
-            return self.findings.tell(&absolute, REPLACED_OUTSIDE.to_owned());
-        }
-        let Ok((directory, name)) = self.parent(path) else { return };
-        let base = self.saved.get(&absolute).map(|saved| saved.bytes.clone());
-        match self.checked_config((path, &directory, &name), base.as_deref()) {
-            Ok(None) => {}
-            Ok(Some(checked)) => self.replace_config(path, (&directory, &name), &checked),
-            Err(reason) => self.move_aside(path, &format!("git's settings could not be checked: {reason}")),
-        }
-    }
-
-    /// Returns the settings that may stay, unless that is what the file says already.
-    fn checked_config(
-        &mut self,
-        (path, directory, name): (&Path, &DirHandle, &OsStr),
-        base: Option<&[u8]>,
-    ) -> Result<Option<CheckedConfig>, String> {
-        let stat = directory.stat_entry(name).map_err(|error| error.to_string())?;
-        // A file with another name could be changed by it later, so it is written anew.
-        let is_shared = stat.nlink > 1;
-        let content = directory.read_file(name, MAX_CONFIG_BYTES).map_err(|error| error.to_string())?;
-        let Some(base) = base else {
-            let settings = self.git.list(&content)?;
-            let is_kept = |setting: &GitSetting| setting.is_allowed() || self.is_own_worktree(path, setting);
-            let (kept, dropped): (Vec<_>, Vec<_>) = settings.into_iter().partition(is_kept);
-            let bytes = git_config::write(&kept);
-            let dropped = dropped.iter().map(GitSetting::name).collect();
-            return Ok((is_shared || bytes != content).then_some(CheckedConfig { bytes, dropped, stat }));
-        };
-        let change = GitConfigChange::between(&self.git.list(base)?, &self.git.list(&content)?);
-        let bytes = self.git.edit(base, &change.edits)?;
-        Ok((is_shared || bytes != content).then_some(CheckedConfig { bytes, dropped: change.dropped, stat }))
-    }
-
-    fn replace_config(
-        &mut self,
-        path: &Path,
-        (directory, name): (&DirHandle, &OsStr),
-        checked: &CheckedConfig,
-    ) {
-        let absolute = self.absolute(path);
-        self.findings.has_acted = true;
-        match directory.replace_file(name, &checked.bytes, checked.stat.permissions | 0o600) {
-            Ok(()) if checked.dropped.is_empty() => {}
-            Ok(()) => self.findings.tell(&absolute, dropped_settings(&checked.dropped)),
-            Err(error) => self.move_aside(path, &format!("git's settings could not be written: {error}")),
-        }
-    }
-
     fn move_aside(&mut self, path: &Path, why: &str) {
         let Some(node) = self.after.find(path).filter(|_| !self.is_moved(path)) else { return };
         let absolute = self.absolute(path);
@@ -531,19 +282,4 @@ const REPLACED_OUTSIDE: &str = "another program replaced or removed it while the
 /// What is told about settings that were not kept.
 pub(super) fn dropped_settings(keys: &[String]) -> String {
     format!("settings by which git may run programs or look elsewhere are not kept: {}", keys.join(", "))
-}
-
-/// Git directories with something to be looked at, and what.
-#[derive(Debug, Default)]
-struct GitDirectoriesToCheck {
-    new: BTreeSet<PathBuf>,
-    sequencers: BTreeSet<PathBuf>,
-    configs: BTreeSet<PathBuf>,
-}
-
-/// Settings that may stay.
-struct CheckedConfig {
-    bytes: Vec<u8>,
-    dropped: Vec<String>,
-    stat: EntryStat,
 }

@@ -85,7 +85,7 @@ pub(super) fn sequencer_problem(directory: &DirHandle) -> Option<&'static str> {
     }
     let Some(strategy) = read("strategy") else { return Some(unreadable) };
     let is_known = |name: &&str| name.as_bytes() == strategy.trim_ascii();
-    if !strategy.is_empty() && !STRATEGIES.iter().any(|name| is_known(&name)) {
+    if !strategy.is_empty() && !STRATEGIES.iter().any(is_known) {
         return Some("it names a merge strategy that is a program");
     }
     let Some(options) = read("opts") else { return Some(unreadable) };

@@ -118,8 +118,8 @@ impl GitProgram for SandboxedGit<'_> {
                     .ok()
             });
             let settings = content.map_or_else(Vec::new, |content| self.leading_settings(&content));
-            let of_hooks = settings.into_iter().filter(|setting| setting.key == b"core.hookspath");
-            hooks = of_hooks.filter_map(|setting| String::from_utf8(setting.value?).ok()).last().or(hooks);
+            let mut of_hooks = settings.into_iter().rev().filter(|setting| setting.key == b"core.hookspath");
+            hooks = of_hooks.find_map(|setting| String::from_utf8(setting.value?).ok()).or(hooks);
         }
         hooks
     }

@@ -169,18 +169,17 @@ impl<G: GitProgram> Collector<'_, G> {
     fn below(&mut self, directory: &mut PathBuf, node: &ScanNode, root: &Path) {
         for child in &node.children {
             directory.push(&child.name);
-            if is_protected_anywhere(&child.name) {
-                self.protect(&directory.clone(), child.stat.kind, root);
-            } else if child.name.eq_ignore_ascii_case(".git") && !child.is_directory() {
+            let is_gitfile = child.name.eq_ignore_ascii_case(".git") && !child.is_directory();
+            if is_gitfile || is_protected_anywhere(&child.name) {
                 self.protect(&directory.clone(), child.stat.kind, root);
             } else if child.is_directory() {
                 if child.name.eq_ignore_ascii_case(".git") || is_git_directory(child) {
                     self.git_directory(&directory.clone(), child, root);
                 }
-                if !is_package_directory(&child.name) {
-                    self.below(directory, child, root);
-                } else {
+                if is_package_directory(&child.name) {
                     self.repositories_below(directory, child, root);
+                } else {
+                    self.below(directory, child, root);
                 }
             }
             directory.pop();
@@ -333,7 +332,7 @@ impl<G: GitProgram> Collector<'_, G> {
             DirHandle::open(&links::follow(above)?.end).ok()?.read_file(name, MAX_CONFIG_BYTES).ok()
         });
         let settings = content.map_or_else(Vec::new, |content| self.git.leading_settings(&content));
-        settings.into_iter().filter(|setting| setting.leads_elsewhere()).collect()
+        settings.into_iter().filter(GitSetting::leads_elsewhere).collect()
     }
 }
 

@@ -90,8 +90,12 @@ fn act(place: &Path, deed: &Deed) {
     let text = |text: &str| text.replace('@', place.to_str().unwrap());
     let touched: &[&usize] = match deed {
         Deed::Rename(from, to) => &[from, to],
-        Deed::Write(at, _) | Deed::Link(at, _) => &[at],
-        Deed::Directory(at) | Deed::Remove(at) | Deed::Fifo(at) | Deed::GitDirectory(at) => &[at],
+        Deed::Write(at, _)
+        | Deed::Link(at, _)
+        | Deed::Directory(at)
+        | Deed::Remove(at)
+        | Deed::Fifo(at)
+        | Deed::GitDirectory(at) => &[at],
     };
     // Mounts and Landlock keep a command from following a link out of its root.
     let is_inside = |at: &&usize| {

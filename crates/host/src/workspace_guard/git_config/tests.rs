@@ -1,3 +1,5 @@
+//! Settings against git's own reading of them.
+
 use std::{io::Write, process};
 
 use proptest::prelude::*;
