@@ -7,7 +7,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// Where the code differs from this machine's, in `crates/host` alone.
+/// Where the code differs from this machine's, in `crates/sandbox` and `crates/host` alone.
 const TARGETS: [&str; 2] = ["aarch64-apple-darwin", "aarch64-unknown-linux-gnu"];
 
 /// In the place of compilers and archivers that would know those systems: makes an empty file of what is asked for.

@@ -102,7 +102,7 @@ impl Source {
                 &["crates/runtime/src/gate.rs", "crates/runtime/src/gate/"],
                 "only the gate makes grants",
             ),
-            ("unsafe {", &["crates/host/src/"], "only `host` may be unsafe"),
+            ("unsafe {", &["crates/sandbox/src/sys"], "only `sandbox/src/sys` may be unsafe"),
             ("reqwest::", &["crates/model/src/"], "only `model` speaks HTTP"),
             ("std::env::var", &["crates/cli/src/"], "only `cli` reads the environment"),
             ("env::var(", &["crates/cli/src/"], "only `cli` reads the environment"),

@@ -14,15 +14,13 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{Denial, Exit, Held, HostError};
+use windlass_sandbox::{ChildStdio, Program, denials};
 
 use crate::{
-    denials,
-    enclosure::Enclosure,
     job_control::StopSignals,
+    launch::Launch,
     process,
-    program::Program,
     spawner::{SpawnRequest, Spawner},
-    sys::ChildStdio,
 };
 
 /// How the standard descriptors are passed on.
@@ -53,7 +51,7 @@ impl Streams {
     pub(crate) async fn run(
         self,
         program: Program,
-        enclosure: Enclosure,
+        launch: Launch,
         time_limit: Duration,
         spawner: &Spawner,
         cancel: &CancellationToken,
@@ -64,7 +62,7 @@ impl Streams {
         let opened = StopSignals::listen().and_then(|stop_signals| Ok((stop_signals, self.open(&stop)?)));
         let (stop_signals, (stdio, relay)) =
             opened.map_err(|source| HostError::Spawn { program: name, source })?;
-        let request = SpawnRequest { program, stdio, enclosure };
+        let request = SpawnRequest { program, stdio, launch };
         let streams = process::Streams::Ours(stop_signals);
         let end = process::attend(request, time_limit, spawner, &stop, streams).await?;
         let (mut exit, mut denials) = (end.exit, end.denials);

@@ -6,29 +6,28 @@ use std::{
 };
 
 use windlass_files::FileRules;
+use windlass_sandbox::{ProtectedPaths, Zygotes};
 
 use crate::{
-    enclosure::Site,
-    ground::{hidden, shown},
-    sys::Zygotes,
-    workspace_guard::{ProtectedPaths, git_program::SandboxedGit},
+    launch::SandboxedLaunch,
+    workspace_guard::{git_program::SandboxedGit, is_protected},
 };
 
 /// What sandboxed commands are held to. Protected paths are collected when something is first written.
 #[derive(Debug)]
 pub(crate) struct SandboxFileRules {
-    site: Arc<Site>,
+    sandbox: Arc<SandboxedLaunch>,
     protected: OnceLock<Result<Arc<ProtectedPaths>, String>>,
 }
 
 impl SandboxFileRules {
-    pub(crate) fn new(site: Arc<Site>) -> Self {
-        Self { site, protected: OnceLock::new() }
+    pub(crate) fn new(sandbox: Arc<SandboxedLaunch>) -> Self {
+        Self { sandbox, protected: OnceLock::new() }
     }
 
     /// Collects the protected paths of the roots, as commands are held to them.
     fn protected_paths(&self, roots: &[PathBuf]) -> Result<Arc<ProtectedPaths>, String> {
-        let Some(guard) = &self.site.guard else { return Ok(Arc::default()) };
+        let Some(guard) = &self.sandbox.guard else { return Ok(Arc::default()) };
         let mut zygotes = Zygotes::default();
         let writable = roots.to_vec();
         let mut git = SandboxedGit { environment: &guard.git, writable, zygotes: &mut zygotes };
@@ -38,23 +37,23 @@ impl SandboxFileRules {
 
 impl FileRules for SandboxFileRules {
     fn writable(&self) -> &[PathBuf] {
-        &self.site.walls.writable
+        &self.sandbox.spec.walls.writable
     }
 
     fn hidden(&self, roots: &[PathBuf]) -> Vec<PathBuf> {
-        hidden(&self.site.walls, self.site.ground(None), roots, &mut Vec::new())
+        self.sandbox.spec.hidden(roots)
     }
 
     fn shown(&self, hidden: &[PathBuf]) -> Vec<PathBuf> {
-        shown(&self.site.walls, hidden)
+        self.sandbox.spec.shown(hidden)
     }
 
     fn private_tmp(&self) -> Option<PathBuf> {
-        self.site.temporary.made().map(Path::to_owned)
+        self.sandbox.spec.temporary.made().map(Path::to_owned)
     }
 
     fn is_protected(&self, real: &Path, roots: &[PathBuf]) -> Result<bool, String> {
         let protected = self.protected.get_or_init(|| self.protected_paths(roots));
-        protected.as_ref().map(|protected| protected.guards(real, roots)).map_err(Clone::clone)
+        protected.as_ref().map(|protected| is_protected(protected, real, roots)).map_err(Clone::clone)
     }
 }

@@ -15,7 +15,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::sys::terminal::{foreground_group, own_group};
+use windlass_sandbox::terminal::{foreground_group, own_group};
 
 /// `/dev/tty`, the controlling terminal of the process that opens it.
 const DEV_TTY: u64 = libc::makedev(5, 0);

@@ -16,12 +16,15 @@ use std::{os::fd::AsFd, time::Duration};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::sys::{
+#[cfg(target_os = "linux")]
+use windlass_sandbox::job_signals::can_be_continued;
+use windlass_sandbox::{
     ChildPid,
     job_signals::{is_ignored, raise_default},
 };
+
 #[cfg(target_os = "linux")]
-use crate::{input_wait::InputWatcher, sys::job_signals::can_be_continued};
+use crate::input_wait::InputWatcher;
 
 /// The first pause between two checks whether a command in the background reads from our terminal,
 /// and the longest. Each pause is twice as long, since a job may stay there for days and a check

@@ -13,19 +13,18 @@ use windlass_contract::{
     Keyboard, Limits, Listener, Rung, Sandbox, Session, Walls,
 };
 use windlass_files::{ConfinedFiles, FileRules, ReadTracker};
+use windlass_sandbox::{Diagnosis, Mechanisms, PrivateTmp, Program, SandboxSpec, package_cache};
 
 use crate::{
     attached::{Attached, Streams},
-    enclosure::{Enclosure, Ladder, Site},
     file_rules::SandboxFileRules,
     kept::Kept,
+    launch::{Launch, SandboxedLaunch},
     outputs::Outputs,
-    package_cache, process,
-    program::Program,
+    process,
     pty::{Opening, Running},
-    spawner::Spawner as Keeper,
+    spawner::Spawner,
     spending::Spending,
-    temporary::Temporary,
     window::Window,
     workspace_guard::{WorkspaceGuard, git_program::GitEnvironment},
 };
@@ -45,9 +44,9 @@ const OUTPUT_FILE_BYTES: u64 = 64 * 1024 * 1024;
 #[derive(Debug, Clone)]
 pub struct Machine {
     environment: Arc<BTreeMap<String, String>>,
-    keeper: Keeper,
-    ladder: Arc<Ladder>,
-    temporary: Arc<Temporary>,
+    spawner: Spawner,
+    mechanisms: Arc<Mechanisms>,
+    temporary: Arc<PrivateTmp>,
     guard: Arc<WorkspaceGuard>,
     outputs: Option<Arc<Outputs>>,
     /// Where caches of package managers are, one directory for each workspace.
@@ -64,30 +63,30 @@ impl Machine {
     /// A machine whose children see exactly these variables, beside a few that say that nobody is there to ask. What
     /// confined ones leave in their temporary directory stays for the next, and goes with the machine.
     pub fn new(environment: BTreeMap<String, String>) -> Self {
-        Self::with_temporary(environment, Temporary::new(true))
+        Self::with_temporary(environment, PrivateTmp::new(true))
     }
 
     /// A machine for a single command, which forgets its temporary files at once.
     pub fn for_one_command(environment: BTreeMap<String, String>) -> Self {
-        Self::with_temporary(environment, Temporary::new(false))
+        Self::with_temporary(environment, PrivateTmp::new(false))
     }
 
-    fn with_temporary(mut environment: BTreeMap<String, String>, temporary: Temporary) -> Self {
+    fn with_temporary(mut environment: BTreeMap<String, String>, temporary: PrivateTmp) -> Self {
         for (name, value) in NOBODY_IS_THERE {
             environment.entry(name.to_owned()).or_insert_with(|| value.to_owned());
         }
-        let (ladder, temporary) = (Arc::<Ladder>::default(), Arc::new(temporary));
+        let (mechanisms, temporary) = (Arc::<Mechanisms>::default(), Arc::new(temporary));
         let git = GitEnvironment {
             search_path: environment.get("PATH").cloned(),
             home: environment.get("HOME").map(PathBuf::from),
-            ladder: Arc::clone(&ladder),
+            mechanisms: Arc::clone(&mechanisms),
             temporary: Arc::clone(&temporary),
-            store: Temporary::new(true),
+            store: PrivateTmp::new(true),
         };
         Self {
             environment: Arc::new(environment),
-            keeper: Keeper::default(),
-            ladder,
+            spawner: Spawner::default(),
+            mechanisms,
             temporary,
             guard: Arc::new(WorkspaceGuard::new(git)),
             outputs: None,
@@ -151,7 +150,7 @@ impl Machine {
     /// The same machine without namespaces: what commands would be held by where the system has none.
     #[must_use]
     pub fn without_namespaces(self) -> Self {
-        self.ladder.without_namespaces("left out on request");
+        self.mechanisms.without_namespaces("left out on request");
         self
     }
 
@@ -168,28 +167,31 @@ impl Machine {
         let quota = &grant.limits().quota;
         let time_limit = command.time_limit.unwrap_or(Duration::MAX).min(quota.wall());
         let streams = quota.output_bytes.map_or(Streams::Inherited, Streams::Limited);
-        streams.run(program, self.enclosure(grant), time_limit, &self.keeper, cancel).await
+        streams.run(program, self.launch(grant), time_limit, &self.spawner, cancel).await
     }
 
-    pub(crate) fn ladder(&self) -> &Ladder {
-        &self.ladder
+    /// Starts a sandbox around nothing, tries to get out of it, and reports.
+    pub fn diagnose(&self) -> Diagnosis {
+        self.mechanisms.diagnose()
     }
 
-    fn enclosure(&self, grant: &Grant) -> Enclosure {
+    fn launch(&self, grant: &Grant) -> Launch {
         let variable = |name: &str| self.environment.get(name).map(PathBuf::from);
         match grant.confinement() {
-            Confinement::InProcess | Confinement::Unconfined => Enclosure::Open,
-            Confinement::External(network) => Enclosure::External(*network),
-            Confinement::Walls(walls) => Enclosure::Walls(Arc::new(Site {
-                walls: self.with_outputs(walls),
-                limits: self.spending.within(grant.limits()),
-                cwd: grant.cwd().clone(),
-                home: variable("HOME"),
-                agent_socket: variable("SSH_AUTH_SOCK"),
-                ladder: Arc::clone(&self.ladder),
-                temporary: Arc::clone(&self.temporary),
+            Confinement::InProcess | Confinement::Unconfined => Launch::Unconfined,
+            Confinement::External(network) => Launch::External(*network),
+            Confinement::Walls(walls) => Launch::Sandboxed(Arc::new(SandboxedLaunch {
+                spec: SandboxSpec {
+                    walls: self.with_outputs(walls),
+                    limits: self.spending.within(grant.limits()),
+                    cwd: grant.cwd().clone(),
+                    home: variable("HOME"),
+                    agent_socket: variable("SSH_AUTH_SOCK"),
+                    mechanisms: Arc::clone(&self.mechanisms),
+                    temporary: Arc::clone(&self.temporary),
+                    package_cache: self.package_cache(grant, walls),
+                },
                 guard: Some(Arc::clone(&self.guard)),
-                package_cache: self.package_cache(grant, walls),
             })),
         }
     }
@@ -214,10 +216,10 @@ impl Machine {
 }
 
 /// Rules for files that hold a call to what its commands are held to.
-fn file_rules(enclosure: &Enclosure) -> Option<Arc<dyn FileRules>> {
-    match enclosure {
-        Enclosure::Open | Enclosure::External(_) => None,
-        Enclosure::Walls(site) => Some(Arc::new(SandboxFileRules::new(Arc::clone(site)))),
+fn file_rules(launch: &Launch) -> Option<Arc<dyn FileRules>> {
+    match launch {
+        Launch::Unconfined | Launch::External(_) => None,
+        Launch::Sandboxed(sandbox) => Some(Arc::new(SandboxFileRules::new(Arc::clone(sandbox)))),
     }
 }
 
@@ -237,18 +239,18 @@ impl Sandbox for Machine {
                 Held { writable: walls.writable.clone(), ..Held::by(Rung::InProcess) }
             }
         };
-        let enclosure = self.enclosure(grant);
+        let launch = self.launch(grant);
         Ok(Arc::new(Commands {
             machine: self.clone(),
             cwd: grant.cwd().clone(),
             limits: grant.limits().clone(),
             files: ConfinedFiles::new(
                 grant.cwd().clone(),
-                file_rules(&enclosure),
+                file_rules(&launch),
                 self.archive.clone(),
                 Arc::clone(&self.read_tracker),
             ),
-            enclosure,
+            launch,
             held: Mutex::new(held),
         }))
     }
@@ -294,7 +296,7 @@ struct Commands {
     machine: Machine,
     cwd: PathBuf,
     limits: Limits,
-    enclosure: Enclosure,
+    launch: Launch,
     files: ConfinedFiles,
     held: Mutex<Held>,
 }
@@ -319,7 +321,7 @@ impl Host for Commands {
             let run = process::Run {
                 program: Program::new(command, &self.machine.environment, &self.cwd)?
                     .with_shell_bypass(command)?,
-                enclosure: self.enclosure.clone(),
+                launch: self.launch.clone(),
                 time_limit: command
                     .time_limit
                     .unwrap_or(self.limits.default_time)
@@ -330,7 +332,7 @@ impl Host for Commands {
                 cpu: spending.cpu.count_later(),
                 output,
             };
-            let (finished, held) = run.complete(&self.machine.keeper, cancel).await?;
+            let (finished, held) = run.complete(&self.machine.spawner, cancel).await?;
             if let Some(held) = held {
                 *self.held.lock().unwrap_or_else(PoisonError::into_inner) = held;
             }
@@ -355,7 +357,7 @@ impl Host for Commands {
             let opening = Opening {
                 program: Program::new(command, &self.machine.environment, &self.cwd)?
                     .with_shell_bypass(command)?,
-                enclosure: self.enclosure.clone(),
+                launch: self.launch.clone(),
                 keyboard: input,
                 window: self.machine.window.clone(),
                 kept: self.kept(),
@@ -365,7 +367,7 @@ impl Host for Commands {
                 cpu: spending.cpu.count_later(),
                 output,
             };
-            let running = Arc::new(opening.start(&self.machine.keeper).await?);
+            let running = Arc::new(opening.start(&self.machine.spawner).await?);
             *self.held.lock().unwrap_or_else(PoisonError::into_inner) = running.held();
             let mut sessions = self.machine.sessions.lock().unwrap_or_else(PoisonError::into_inner);
             sessions.retain(|session| session.strong_count() > 0);

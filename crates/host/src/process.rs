@@ -11,16 +11,14 @@ use std::{
 use tokio::{io::AsyncReadExt, net::unix::pipe, time};
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{Denial, Exit, Finished, Held, HostError, Printed};
+use windlass_sandbox::{ChildStdio, Program, denials};
 
 use crate::{
-    denials,
-    enclosure::Enclosure,
     job_control::StopSignals,
     kept::Kept,
-    program::Program,
+    launch::Launch,
     spawner::{ChildEnd, RunningChild, SpawnRequest, Spawner},
     spending::Meter,
-    sys::ChildStdio,
 };
 
 /// How much is read at once: what a pipe holds by default.
@@ -39,7 +37,7 @@ const DYING_TIME: Duration = Duration::from_secs(2);
 /// A command that is about to run.
 pub(crate) struct Run<'a> {
     pub(crate) program: Program,
-    pub(crate) enclosure: Enclosure,
+    pub(crate) launch: Launch,
     pub(crate) time_limit: Duration,
     pub(crate) kept: Kept,
     /// How much it may print; it is ended when it prints more.
@@ -62,7 +60,7 @@ impl Run<'_> {
         let input = File::open("/dev/null").map_err(lost)?.into();
         let stdio = ChildStdio { input, output: writer, error };
         let mut capture = Capture::new(reader, &self.kept, self.output_limit, self.output);
-        let request = SpawnRequest { program: self.program, stdio, enclosure: self.enclosure };
+        let request = SpawnRequest { program: self.program, stdio, launch: self.launch };
         let end = attend(request, self.time_limit, spawner, cancel, Streams::Captured(&mut capture)).await?;
         self.cpu.settle(end.cpu);
         let Printed { bytes: output, gap, whole } = self.kept.take(usize::MAX).await;

@@ -21,28 +21,26 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{BoxFuture, Ended, Exit, Held, HostError, Keyboard, Listener, Printed, Session};
+use windlass_sandbox::{
+    ChildStdio, Program, denials,
+    terminal::{self, PtyPair},
+};
 
 #[cfg(target_os = "linux")]
 use crate::input_wait::InputWatcher;
 use crate::{
-    denials,
-    enclosure::Enclosure,
     kept::Kept,
+    launch::Launch,
     process::{self, Capture},
-    program::Program,
     spawner::{RunningChild, SpawnRequest, Spawner},
     spending::Meter,
-    sys::{
-        ChildStdio,
-        terminal::{self, PtyPair},
-    },
     window::Window,
 };
 
 /// A command that is about to be started.
 pub(crate) struct Opening {
     pub(crate) program: Program,
-    pub(crate) enclosure: Enclosure,
+    pub(crate) launch: Launch,
     pub(crate) keyboard: Keyboard,
     pub(crate) window: Window,
     pub(crate) kept: Kept,
@@ -57,14 +55,14 @@ pub(crate) struct Opening {
 impl Opening {
     /// Starts it.
     pub(crate) async fn start(self, spawner: &Spawner) -> Result<Running, HostError> {
-        let Self { program, enclosure, keyboard, window, kept, time_left, output_limit, wall, cpu, output } =
+        let Self { program, launch, keyboard, window, kept, time_left, output_limit, wall, cpu, output } =
             self;
         let line = program.line();
         let streams = Streams::open(keyboard, &window);
         let streams =
             streams.map_err(|source| HostError::Spawn { program: program.name().to_owned(), source })?;
         let Streams { stdio, reader, keys, frame } = streams;
-        let child = spawner.spawn(SpawnRequest { program, stdio, enclosure }).await?;
+        let child = spawner.spawn(SpawnRequest { program, stdio, launch }).await?;
         let held = child.held().clone();
         let seen = Arc::new(Seen::new(kept));
         let end = CancellationToken::new();

@@ -16,11 +16,12 @@ use std::{
 
 use tokio::sync::oneshot;
 use windlass_contract::{Denial, Exit, Held, HostError};
+use windlass_sandbox::{
+    ChildPid, ChildStdio, ExitReport, LaunchedChild, Program, StartError, StartedChild, Zygotes,
+};
 
 use crate::{
-    enclosure::{Enclosed, Enclosure},
-    program::Program,
-    sys::{ChildPid, ChildStdio, ExitReport, StartError, StartedChild, Zygotes},
+    launch::Launch,
     workspace_guard::{CommandGuard, GuardReport, git_program::SandboxedGit},
 };
 
@@ -77,7 +78,7 @@ enum Job {
 pub(crate) struct SpawnRequest {
     pub(crate) program: Program,
     pub(crate) stdio: ChildStdio,
-    pub(crate) enclosure: Enclosure,
+    pub(crate) launch: Launch,
 }
 
 impl Spawner {
@@ -155,10 +156,10 @@ fn check(command: CommandGuard, zygotes: &mut Zygotes) -> GuardReport {
 }
 
 fn start(request: SpawnRequest, jobs: Sender<Job>, zygotes: &mut Zygotes) -> Result<RunningChild, HostError> {
-    let SpawnRequest { program, stdio, enclosure } = request;
+    let SpawnRequest { program, stdio, launch } = request;
     let (name, directory) = (program.name().to_owned(), program.directory().to_owned());
-    match enclosure.start(&program, stdio, zygotes) {
-        Ok(Enclosed { started, held, guard }) => {
+    match launch.start(&program, stdio, zygotes) {
+        Ok((LaunchedChild { started, held, .. }, guard)) => {
             Ok(RunningChild { started, held, guard, jobs, reaped: false })
         }
         Err(StartError::Directory(source)) => Err(HostError::Cwd { path: directory, source }),

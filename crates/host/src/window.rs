@@ -4,7 +4,7 @@ use std::io;
 
 use tokio::sync::watch;
 
-use crate::sys::terminal;
+use windlass_sandbox::terminal::{self, WindowSize};
 
 /// The window that programs on a terminal print to. Clones are the same window: when its size
 /// changes, so does that of all running terminals, and their programs get SIGWINCH.
@@ -12,13 +12,6 @@ use crate::sys::terminal;
 pub struct Window {
     size: watch::Sender<WindowSize>,
     seen: watch::Receiver<WindowSize>,
-}
-
-/// Rows and columns, as in `struct winsize`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct WindowSize {
-    pub(crate) rows: u16,
-    pub(crate) columns: u16,
 }
 
 /// 24 rows of 80 columns, the customary default.

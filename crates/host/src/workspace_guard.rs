@@ -14,6 +14,7 @@ use std::{
 
 use windlass_contract::Denial;
 use windlass_files::{Change, DirHandle, WorkspaceScan};
+use windlass_sandbox::ProtectedPaths;
 
 mod check;
 mod git_config;
@@ -28,7 +29,7 @@ mod saved_files;
 use check::{Findings, RootCheck};
 use git_program::GitProgram;
 pub(crate) use private_config::{CONFIG_NAME, PrivateConfig};
-pub(crate) use protected_paths::ProtectedPaths;
+pub(crate) use protected_paths::is_protected;
 pub(crate) use roots::{RootError, WorkspaceRoot};
 use saved_files::SavedFiles;
 
@@ -116,10 +117,10 @@ impl WorkspaceGuard {
 
     #[cfg(test)]
     pub(crate) fn for_tests() -> Arc<Self> {
-        use crate::temporary::Temporary;
-        let (ladder, temporary) = (Arc::default(), Arc::new(Temporary::new(true)));
-        let store = Temporary::new(true);
-        let git = git_program::GitEnvironment { search_path: None, home: None, ladder, temporary, store };
+        use windlass_sandbox::PrivateTmp;
+        let (mechanisms, temporary) = (Arc::default(), Arc::new(PrivateTmp::new(true)));
+        let store = PrivateTmp::new(true);
+        let git = git_program::GitEnvironment { search_path: None, home: None, mechanisms, temporary, store };
         Arc::new(Self::new(git))
     }
 
@@ -183,7 +184,7 @@ impl GuardState {
             return Err(GuardError::Unresolved(reason.clone()));
         }
         let known: Vec<_> = self.roots.iter().map(|known| known.root.path.clone()).collect();
-        let requested = writable.iter().filter_map(|path| Some(crate::links::follow(path)?.end));
+        let requested = writable.iter().filter_map(|path| Some(windlass_sandbox::links::follow(path)?.end));
         let all: Vec<PathBuf> = known.into_iter().chain(requested).collect();
         let mut indices = Vec::new();
         for path in writable {
@@ -256,7 +257,7 @@ impl GuardState {
         }
         let guarded = indices.iter().map(|index| &self.roots[*index]);
         let scanned: Vec<_> = guarded.filter_map(|root| Some((&*root.root, root.scan.as_ref()?))).collect();
-        let protected = Arc::new(ProtectedPaths::collect(&scanned, git));
+        let protected = Arc::new(protected_paths::collect(&scanned, git));
         self.protected = Some((indices.to_vec(), Arc::clone(&protected)));
         protected
     }

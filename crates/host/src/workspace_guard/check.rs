@@ -11,6 +11,7 @@ use std::{
 
 use windlass_contract::{Denial, Effects, Layer, Proof};
 use windlass_files::{Change, ChangeKind, DirHandle, EntryKind, ScanNode, WorkspaceScan};
+use windlass_sandbox::ProtectedPaths;
 
 use git::GitDirectoriesToCheck;
 
@@ -18,7 +19,6 @@ use super::{
     git_config::MAX_CONFIG_BYTES,
     git_program::GitProgram,
     protected_names::{in_root, protected_ancestor, starts_with_ignoring_case},
-    protected_paths::ProtectedPaths,
     roots::WorkspaceRoot,
     saved_files::{SavedFile, SavedFiles},
 };

@@ -15,15 +15,10 @@ use std::{
 use rustix::event::{PollFd, PollFlags, poll};
 use windlass_contract::{Command, Exit, Limits, Quota, Walls};
 use windlass_files::DirHandle;
+use windlass_sandbox::{ChildStdio, Mechanisms, PrivateTmp, Program, SandboxSpec, Zygotes, links};
 
 use super::git_config::{GitSetting, GitSettingEdit, MAX_CONFIG_BYTES};
-use crate::{
-    enclosure::{Enclosed, Ladder, Site},
-    links,
-    program::Program,
-    sys::{ChildStdio, Zygotes},
-    temporary::Temporary,
-};
+use crate::launch::SandboxedLaunch;
 
 /// How long git may take for one file.
 const TIME_LIMIT: Duration = Duration::from_secs(10);
@@ -59,10 +54,10 @@ pub(crate) trait GitProgram {
 pub(crate) struct GitEnvironment {
     pub(crate) search_path: Option<String>,
     pub(crate) home: Option<PathBuf>,
-    pub(crate) ladder: Arc<Ladder>,
-    pub(crate) temporary: Arc<Temporary>,
+    pub(crate) mechanisms: Arc<Mechanisms>,
+    pub(crate) temporary: Arc<PrivateTmp>,
     /// A directory that no command can reach.
-    pub(crate) store: Temporary,
+    pub(crate) store: PrivateTmp,
 }
 
 /// Git in a sandbox.
@@ -157,25 +152,25 @@ impl SandboxedGit<'_> {
         let git =
             find_git(self.environment.search_path.as_deref(), &self.writable).ok_or("there is no git")?;
         let program = program(&git, arguments)?;
-        let site = Site {
+        let spec = SandboxSpec {
             walls: Walls { writable: writable.map(Path::to_owned).into_iter().collect(), ..Walls::default() },
             limits: limits(),
             cwd: PathBuf::from("/"),
             home: self.environment.home.clone(),
             agent_socket: None,
-            ladder: Arc::clone(&self.environment.ladder),
+            mechanisms: Arc::clone(&self.environment.mechanisms),
             temporary: Arc::clone(&self.environment.temporary),
-            guard: None,
             package_cache: None,
         };
+        let sandbox = SandboxedLaunch { spec, guard: None };
         let failed = |error: io::Error| format!("git cannot be started: {error}");
         let (reader, writer) = io::pipe().map_err(failed)?;
         let null = File::options().write(true).open("/dev/null").map_err(failed)?;
         let input = File::open(input).map_err(failed)?;
         let stdio = ChildStdio { input: input.into(), output: writer.into(), error: null.into() };
-        let started = site.start(&program, stdio, self.zygotes);
-        let Enclosed { started, .. } =
-            started.map_err(|error| format!("git cannot be started: {error:?}"))?;
+        let started = sandbox.start(&program, stdio, self.zygotes);
+        let (child, _) = started.map_err(|error| format!("git cannot be started: {error:?}"))?;
+        let started = child.started;
         let output = read_within(reader, TIME_LIMIT);
         if output.is_err() {
             started.kill();

@@ -10,15 +10,14 @@ use std::{
 };
 
 use windlass_files::DirHandle;
+use windlass_sandbox::{PrivateTmp, ProtectedPaths};
 
 use super::{
     check::{Findings, dropped_settings},
     git_config::{GitConfigChange, MAX_CONFIG_BYTES},
     git_program::GitProgram,
-    protected_paths::ProtectedPaths,
     roots::WorkspaceRoot,
 };
-use crate::temporary::Temporary;
 
 /// The name of every copy. Git writes `config.lock` beside it.
 pub(crate) const CONFIG_NAME: &str = "config";
@@ -37,7 +36,7 @@ impl PrivateConfig {
     /// Copies the settings of every repository for one command.
     pub(super) fn prepare(
         protected: &ProtectedPaths,
-        store: &Temporary,
+        store: &PrivateTmp,
         command: u64,
     ) -> io::Result<Vec<Self>> {
         let mut copies = Vec::new();

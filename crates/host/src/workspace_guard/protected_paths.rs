@@ -1,12 +1,15 @@
 //! The paths that must not change while a command runs, found in the scans of its roots.
 
 use std::{
-    collections::BTreeSet,
     ffi::{OsStr, OsString},
     path::{Path, PathBuf},
 };
 
 use windlass_files::{DirHandle, EntryKind, ScanNode, WorkspaceScan};
+use windlass_sandbox::{
+    ProtectedPaths,
+    links::{self, Way},
+};
 
 use super::{
     git_config::{GitSetting, MAX_CONFIG_BYTES},
@@ -15,7 +18,6 @@ use super::{
     protected_names::{IN_GIT_DIRECTORY, in_root, is_package_directory, is_protected_anywhere},
     roots::WorkspaceRoot,
 };
-use crate::links::{self, Way};
 
 /// How many paths are kept from change by mounts. Each costs about 15 µs at every start.
 const MAX_MOUNTS: usize = 128;
@@ -26,84 +28,53 @@ const MAX_LINKS: usize = 64;
 /// How many files of settings are read for one repository: an included one may include others.
 const MAX_INCLUDED: usize = 16;
 
-/// Paths that must not change, by what keeps them.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct ProtectedPaths {
-    /// Exist, and must stay as they are: a read-only mount each.
-    pub(crate) read_only: BTreeSet<PathBuf>,
-    /// Must stay where they are, though what is in them may change: a mount of each on itself.
-    pub(crate) pinned: BTreeSet<PathBuf>,
-    /// Settings of git. A command writes a copy of each, which is checked afterwards.
-    pub(crate) git_configs: BTreeSet<PathBuf>,
-    /// Links, with where they lead. No mount can be put on a link; they are put back afterwards.
-    pub(crate) links: Vec<(PathBuf, PathBuf)>,
-    /// Names below a root that do not exist and must not afterwards.
-    pub(crate) absent: BTreeSet<PathBuf>,
-    /// Exist, but are more than mounts are made for: put back afterwards.
-    pub(crate) unmounted: BTreeSet<PathBuf>,
-    /// Lines for the receipt.
-    pub(crate) not_covered: Vec<String>,
+/// Collects the protected paths from what the roots of a command hold.
+pub(super) fn collect(
+    roots: &[(&WorkspaceRoot, &WorkspaceScan)],
+    git: &mut impl GitProgram,
+) -> ProtectedPaths {
+    let paths: Vec<_> = roots.iter().map(|(root, _)| root.path.clone()).collect();
+    let mut collector = Collector { roots: &paths, git, links_followed: 0, found: ProtectedPaths::default() };
+    for (root, scan) in roots {
+        collector.root(&root.path, scan.root());
+        for skipped in scan.skipped() {
+            collector.skipped(&root.path, &skipped.path, &skipped.reason);
+        }
+    }
+    let mut found = collector.found;
+    limit_mounts(&mut found);
+    found
 }
 
-impl ProtectedPaths {
-    /// Protects nothing.
-    pub(crate) const fn nothing() -> Self {
-        Self {
-            read_only: BTreeSet::new(),
-            pinned: BTreeSet::new(),
-            git_configs: BTreeSet::new(),
-            links: Vec::new(),
-            absent: BTreeSet::new(),
-            unmounted: BTreeSet::new(),
-            not_covered: Vec::new(),
-        }
-    }
+/// Tells whether a file tool may not write here, by its path without links. Stricter than what commands are held to:
+/// git itself writes in its directory, and file tools have no need to.
+pub(crate) fn is_protected(protected: &ProtectedPaths, real: &Path, roots: &[PathBuf]) -> bool {
+    let around = |path: &PathBuf| real.starts_with(path) || path.starts_with(real);
+    let inside = |root: &PathBuf| real.strip_prefix(root).ok();
+    roots.iter().filter_map(inside).any(|below| below.iter().any(is_protected_anywhere))
+        || real.iter().any(|name| name.eq_ignore_ascii_case(".git"))
+        || makes_git_directory(real)
+        || protected.read_only.iter().chain(&protected.unmounted).chain(&protected.git_configs).any(around)
+        || protected.absent.iter().any(|path| real.starts_with(path))
+}
 
-    /// Collects them from what the roots of a command hold.
-    pub(super) fn collect(roots: &[(&WorkspaceRoot, &WorkspaceScan)], git: &mut impl GitProgram) -> Self {
-        let paths: Vec<_> = roots.iter().map(|(root, _)| root.path.clone()).collect();
-        let mut collector = Collector { roots: &paths, git, links_followed: 0, found: Self::default() };
-        for (root, scan) in roots {
-            collector.root(&root.path, scan.root());
-            for skipped in scan.skipped() {
-                collector.skipped(&root.path, &skipped.path, &skipped.reason);
-            }
-        }
-        let mut found = collector.found;
-        found.limit_mounts();
-        found
+/// Leaves mounts to the paths nearest to a root, and the rest to the check afterwards.
+fn limit_mounts(protected: &mut ProtectedPaths) {
+    let count = protected.read_only.len() + protected.git_configs.len();
+    if count <= MAX_MOUNTS {
+        return;
     }
-
-    /// Tells whether a file tool may not write here, by its path without links. Stricter than what commands are held to:
-    /// git itself writes in its directory, and file tools have no need to.
-    pub(crate) fn guards(&self, real: &Path, roots: &[PathBuf]) -> bool {
-        let around = |path: &PathBuf| real.starts_with(path) || path.starts_with(real);
-        let inside = |root: &PathBuf| real.strip_prefix(root).ok();
-        roots.iter().filter_map(inside).any(|below| below.iter().any(is_protected_anywhere))
-            || real.iter().any(|name| name.eq_ignore_ascii_case(".git"))
-            || makes_git_directory(real)
-            || self.read_only.iter().chain(&self.unmounted).chain(&self.git_configs).any(around)
-            || self.absent.iter().any(|path| real.starts_with(path))
+    let mut all: Vec<_> = protected.read_only.iter().chain(&protected.git_configs).cloned().collect();
+    all.sort_by_key(|path| path.components().count());
+    for path in all.into_iter().skip(MAX_MOUNTS) {
+        protected.read_only.remove(&path);
+        protected.git_configs.remove(&path);
+        protected.unmounted.insert(path);
     }
-
-    /// Leaves mounts to the paths nearest to a root, and the rest to the check afterwards.
-    fn limit_mounts(&mut self) {
-        let count = self.read_only.len() + self.git_configs.len();
-        if count <= MAX_MOUNTS {
-            return;
-        }
-        let mut all: Vec<_> = self.read_only.iter().chain(&self.git_configs).cloned().collect();
-        all.sort_by_key(|path| path.components().count());
-        for path in all.into_iter().skip(MAX_MOUNTS) {
-            self.read_only.remove(&path);
-            self.git_configs.remove(&path);
-            self.unmounted.insert(path);
-        }
-        self.not_covered.push(format!(
-            "{} protected files can be changed while the command runs; they are put back when it has ended",
-            self.unmounted.len()
-        ));
-    }
+    protected.not_covered.push(format!(
+        "{} protected files can be changed while the command runs; they are put back when it has ended",
+        protected.unmounted.len()
+    ));
 }
 
 /// Tells whether a file could make git take the directory around it for a repository: its `HEAD`, or the rest of one
@@ -257,7 +228,7 @@ impl<G: GitProgram> Collector<'_, G> {
             self.found.not_covered.push(format!(
                 "what some links inside `{}` lead to: those beyond its first {} entries, beyond {MAX_LINKS} in all, and to a whole writable root",
                 directory.display(),
-                links::ENTRIES
+                links::MAX_ENTRIES
             ));
         }
     }

@@ -6,8 +6,7 @@ use std::{
 };
 
 use windlass_files::{DirHandle, EntryKind};
-
-use crate::links;
+use windlass_sandbox::links;
 
 /// The largest `.git` file, `gitdir` or `commondir` that is read.
 const MAX_POINTER_BYTES: u64 = 16 * 1024;

@@ -7,7 +7,7 @@ use std::{
 
 use windlass_files::{DirHandle, EntryKind, EntryStat};
 
-use super::protected_paths::ProtectedPaths;
+use windlass_sandbox::ProtectedPaths;
 
 /// The largest file and the most files of a directory that are kept.
 const MAX_BYTES: u64 = 1024 * 1024;

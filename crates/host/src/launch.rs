@@ -1,0 +1,142 @@
+//! From a grant to a started child: opens what may be written, and starts the program by the best mechanism this machine
+//! has.
+//!
+//! Runs on the spawner's thread: it looks at files and waits for the child.
+
+use std::{ffi::OsStr, os::fd::AsFd, path::PathBuf, sync::Arc};
+
+use windlass_contract::{Network, Rung};
+use windlass_sandbox::{
+    ChildStdio, LaunchedChild, PrivateFile, Program, ProtectedPaths, SandboxSpec, StartError, WritablePlan,
+    WritableRoot, Zygotes, launch_externally_confined, launch_unconfined,
+};
+
+use crate::workspace_guard::{
+    CONFIG_NAME, CommandGuard, GuardError, WorkspaceGuard, WorkspaceRoot, git_program::SandboxedGit,
+};
+
+/// How often a sandbox with namespaces is tried for one command.
+const MAX_TRIES: usize = 8;
+
+/// How a command is started.
+#[derive(Debug, Clone)]
+pub(crate) enum Launch {
+    /// Held by nothing.
+    Unconfined,
+    /// Held by nothing of ours; what holds this process lets it reach this.
+    External(Network),
+    /// In a sandbox.
+    Sandboxed(Arc<SandboxedLaunch>),
+}
+
+/// A sandbox, and the workspace that is checked when a command has ended.
+#[derive(Debug)]
+pub(crate) struct SandboxedLaunch {
+    pub(crate) spec: SandboxSpec,
+    /// What the session knows of the directories that may be written.
+    pub(crate) guard: Option<Arc<WorkspaceGuard>>,
+}
+
+/// A child, and what to check when it is gone.
+pub(crate) type GuardedChild = (LaunchedChild, Option<CommandGuard>);
+
+impl Launch {
+    /// Starts a program.
+    pub(crate) fn start(
+        &self,
+        program: &Program,
+        stdio: ChildStdio,
+        zygotes: &mut Zygotes,
+    ) -> Result<GuardedChild, StartError> {
+        let child = match self {
+            Self::Unconfined => launch_unconfined(program, stdio, zygotes)?,
+            Self::External(network) => launch_externally_confined(*network, program, stdio, zygotes)?,
+            Self::Sandboxed(sandbox) => return sandbox.start(program, stdio, zygotes),
+        };
+        Ok((child, None))
+    }
+}
+
+impl SandboxedLaunch {
+    /// Starts a program in the sandbox, by namespaces unless this machine turns out to have none.
+    pub(crate) fn start(
+        &self,
+        program: &Program,
+        stdio: ChildStdio,
+        zygotes: &mut Zygotes,
+    ) -> Result<GuardedChild, StartError> {
+        let mut tries = 0;
+        while self.spec.mechanisms.preferred() == Rung::Namespaces {
+            tries += 1;
+            match self.start_by(Rung::Namespaces, program, stdio.try_clone()?, zygotes) {
+                Err(StartError::Confine(step, error)) if tries == MAX_TRIES => {
+                    let step = format!(
+                        "{step}, {MAX_TRIES} times over, perhaps as another program kept replacing it,"
+                    );
+                    return Err(StartError::Confine(step, error));
+                }
+                // Perhaps not due to this command: an empty sandbox tells. If there are namespaces, another program may
+                // have renamed or removed what was to be covered in the meantime; planned again, it fits.
+                Err(StartError::Confine(..)) => drop(self.spec.mechanisms.try_namespaces()),
+                Err(StartError::Impossible(_)) if tries == 1 => drop(self.spec.mechanisms.try_namespaces()),
+                result => return result,
+            }
+        }
+        self.start_by(self.spec.mechanisms.preferred(), program, stdio, zygotes)
+    }
+
+    fn start_by(
+        &self,
+        mechanism: Rung,
+        program: &Program,
+        stdio: ChildStdio,
+        zygotes: &mut Zygotes,
+    ) -> Result<GuardedChild, StartError> {
+        let mut workspace = self.begin(mechanism, zygotes)?;
+        let child =
+            workspace.with_plan(|plan| self.spec.launch(mechanism, plan, (program, stdio), zygotes))?;
+        if let Some(command) = &mut workspace.command {
+            command.hidden.clone_from(&child.hidden_in_roots);
+        }
+        Ok((child, workspace.command))
+    }
+
+    /// Opens what may be written, and prepares to check it afterwards. Only mounts keep protected paths from change.
+    fn begin(&self, mechanism: Rung, zygotes: &mut Zygotes) -> Result<Workspace, StartError> {
+        let refused = |error: GuardError| StartError::Impossible(error.to_string());
+        let requested = &self.spec.walls.writable;
+        let Some(guard) = &self.guard else {
+            let open = |path: &PathBuf| WorkspaceRoot::open(path, &[]).map(Arc::new);
+            let roots: Result<_, _> = requested.iter().map(open).collect();
+            let roots = roots.map_err(|error| refused(error.into()))?;
+            return Ok(Workspace { roots, protected: Arc::default(), command: None });
+        };
+        let mut git = SandboxedGit { environment: &guard.git, writable: requested.clone(), zygotes };
+        let mounts_hold = mechanism == Rung::Namespaces;
+        let command = guard.begin(requested, mounts_hold, &mut git).map_err(refused)?;
+        let (roots, protected) = (command.roots.clone(), Arc::clone(&command.protected));
+        Ok(Workspace { roots, protected, command: Some(command) })
+    }
+}
+
+/// What a command may write, and what of it must not change.
+struct Workspace {
+    roots: Vec<Arc<WorkspaceRoot>>,
+    protected: Arc<ProtectedPaths>,
+    command: Option<CommandGuard>,
+}
+
+impl Workspace {
+    /// Hands the workspace to the sandbox, as data.
+    fn with_plan<T>(&self, launch: impl FnOnce(&WritablePlan<'_>) -> T) -> T {
+        let roots = self.roots.iter();
+        let roots: Vec<_> =
+            roots.map(|root| WritableRoot { path: &root.path, directory: root.handle.as_fd() }).collect();
+        let copies = self.command.as_ref().map_or(&[][..], |command| &command.private_configs);
+        let name = OsStr::new(CONFIG_NAME);
+        let copies = copies.iter();
+        let private_files: Vec<_> =
+            copies.map(|copy| PrivateFile { path: &copy.path, directory: &copy.directory, name }).collect();
+        launch(&WritablePlan { roots: &roots, protected: &self.protected, private_files: &private_files })
+    }
+}

@@ -1,0 +1,255 @@
+//! Landlock's rules for a command, kept for the next one that needs the same.
+//!
+//! Naming everything around what may not be read means listing directories and opening what is in them, which takes
+//! longer than all else in a start. Rules hold what they name by identity, so they stay good until one of the listed
+//! directories changes or something is mounted.
+
+use std::{
+    ffi::CString,
+    fs::{self, File},
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::{ffi::OsStrExt, fs::MetadataExt},
+    },
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use crate::{
+    namespace_plan::Writable,
+    sandbox_paths::PlanError,
+    stat_cache::is_settled,
+    sys::{
+        self,
+        landlock::{self, HandledAccess},
+    },
+};
+
+/// How many paths are named around what may not be read.
+const NAMED_LIMIT: usize = 8192;
+
+/// What rules are to say.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    /// Directories that may be written.
+    pub(crate) trees: Vec<PathBuf>,
+    /// What may not be read, and what of it may.
+    pub(crate) hidden: Vec<PathBuf>,
+    pub(crate) shown: Vec<PathBuf>,
+    /// Whether TCP is ruled out, too.
+    pub(crate) offline: bool,
+    /// The version of Landlock.
+    pub(crate) version: u32,
+}
+
+/// The rules that were made last, for everything below a directory.
+#[derive(Debug)]
+pub(crate) struct Rules {
+    top: PathBuf,
+    last: Mutex<Option<Made>>,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self { top: PathBuf::from("/"), last: Mutex::default() }
+    }
+}
+
+#[derive(Debug)]
+struct Made {
+    wanted: Wanted,
+    set: Arc<OwnedFd>,
+    /// What was looked at, as it was.
+    looked_at: Vec<(PathBuf, State)>,
+    /// Tells when something is mounted.
+    mounts: File,
+}
+
+/// A directory's identity, and when it and what is in it changed. Of a tree nothing but its identity counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct State {
+    identity: (u64, u64),
+    changed: Option<(i64, i64)>,
+}
+
+impl Rules {
+    /// Rules that say this.
+    pub(crate) fn of(&self, wanted: Wanted) -> Result<Arc<OwnedFd>, PlanError> {
+        let mut kept = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        // Taken out: what was found wanting once is not asked again, should there be no others.
+        if let Some(made) = kept.take().filter(|made| made.says(&wanted)) {
+            return Ok(Arc::clone(&kept.insert(made).set));
+        }
+        let mounts = File::open("/proc/self/mountinfo");
+        let mut around = Around { hidden: &wanted.hidden, named: Vec::new(), listed: Vec::new() };
+        around.name(&self.top)?;
+        let set = Arc::new(make(&wanted, &around.named)?);
+        let looked_at = state_of_all(around.listed, &wanted.trees);
+        *kept = mounts.ok().zip(looked_at).map(|(mounts, looked_at)| {
+            let set = Arc::clone(&set);
+            Made { wanted, set, looked_at, mounts }
+        });
+        Ok(set)
+    }
+}
+
+impl Made {
+    /// Whether these rules say what is wanted, still.
+    fn says(&self, wanted: &Wanted) -> bool {
+        let as_it_was =
+            |(path, before): &(PathBuf, State)| State::of(path, before.changed.is_some()) == Some(*before);
+        self.wanted == *wanted && !sys::has_news(self.mounts.as_fd()) && self.looked_at.iter().all(as_it_was)
+    }
+}
+
+impl State {
+    fn of(path: &Path, with_time: bool) -> Option<Self> {
+        let found = fs::symlink_metadata(path).ok()?;
+        let changed = with_time.then(|| (found.ctime(), found.ctime_nsec()));
+        Some(Self { identity: (found.dev(), found.ino()), changed })
+    }
+
+    /// Whether a change right now would show.
+    fn is_settled(self) -> bool {
+        self.changed.is_none_or(is_settled)
+    }
+}
+
+/// The state of what was listed before the rules were made, and of the trees; nothing if a change could go unnoticed.
+fn state_of_all(listed: Vec<(PathBuf, State)>, trees: &[PathBuf]) -> Option<Vec<(PathBuf, State)>> {
+    let trees = trees.iter().map(|tree| State::of(tree, false).map(|state| (tree.clone(), state)));
+    let all: Option<Vec<_>> = listed.into_iter().map(Some).chain(trees).collect();
+    all.filter(|all| all.iter().all(|(_, state)| state.is_settled()))
+}
+
+fn make(wanted: &Wanted, around: &[PathBuf]) -> Result<OwnedFd, PlanError> {
+    let failed = |errno| {
+        PlanError(format!("Landlock's rules cannot be made: {}", std::io::Error::from_raw_os_error(errno)))
+    };
+    let handled = HandledAccess::writing(wanted.version).and_reading();
+    let handled = if wanted.offline { handled.and_tcp(wanted.version) } else { handled };
+    let set = landlock::create_ruleset(handled).map_err(failed)?;
+    let rules = landlock::own(set);
+    let devices =
+        ["null", "zero", "full", "random", "urandom", "tty"].map(|name| Path::new("/dev").join(name));
+    let trees = wanted.trees.iter().map(|tree| (tree, true));
+    for (path, is_directory) in trees.chain(devices.iter().map(|device| (device, false))) {
+        let path = c(path)?;
+        let place = Writable { path: path.as_c_str(), is_directory };
+        landlock::allow_writing(set, handled, place).map_err(failed)?;
+    }
+    for path in around.iter().chain(&wanted.shown) {
+        match landlock::allow_reading(set, &c(path)?) {
+            // Gone, or none of the user's: not naming it allows nothing.
+            Ok(()) | Err(libc::ENOENT | libc::EACCES | libc::ENXIO) => {}
+            Err(errno) => return Err(failed(errno)),
+        }
+    }
+    Ok(rules)
+}
+
+/// Everything but what is hidden.
+struct Around<'a> {
+    hidden: &'a [PathBuf],
+    named: Vec<PathBuf>,
+    /// The directories that were listed for it, as they were before.
+    listed: Vec<(PathBuf, State)>,
+}
+
+impl Around<'_> {
+    /// DirectoryNames everything below a path.
+    fn name(&mut self, path: &Path) -> Result<(), PlanError> {
+        if self.named.len() > NAMED_LIMIT {
+            return Err(PlanError("too many files lie around what may not be read".to_owned()));
+        }
+        if self.hidden.iter().any(|each| each == path) {
+            return Ok(());
+        }
+        if !self.hidden.iter().any(|each| each.starts_with(path)) {
+            self.named.push(path.to_owned());
+            return Ok(());
+        }
+        self.listed.extend(State::of(path, true).map(|state| (path.to_owned(), state)));
+        for entry in fs::read_dir(path).into_iter().flatten().flatten() {
+            // A link is followed by whoever opens it, and what it leads to is judged there.
+            if !entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
+                self.name(&entry.path())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn c(path: &Path) -> Result<CString, PlanError> {
+    CString::new(path.as_os_str().as_bytes())
+        .map_err(|_| PlanError(format!("`{}` contains a NUL byte", path.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{thread, time::Duration};
+
+    use super::*;
+
+    fn wanted(home: &Path) -> Wanted {
+        let hidden = vec![home.join("secret").canonicalize().unwrap()];
+        Wanted {
+            trees: Vec::new(),
+            hidden,
+            shown: Vec::new(),
+            offline: true,
+            version: landlock::abi_version(),
+        }
+    }
+
+    /// Leaves a directory alone until a change would show.
+    fn settle(path: &Path) {
+        while !State::of(path, true).unwrap().is_settled() {
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// A home directory that was left alone for a while, and rules for it.
+    fn home() -> (tempfile::TempDir, Rules) {
+        let home = tempfile::tempdir_in("/var/tmp").unwrap();
+        fs::create_dir(home.path().join("secret")).unwrap();
+        fs::write(home.path().join("plain"), "").unwrap();
+        settle(home.path());
+        let rules = Rules { top: home.path().to_owned(), ..Rules::default() };
+        (home, rules)
+    }
+
+    #[test]
+    fn rules_are_made_once_until_what_they_name_has_changed() {
+        let (home, rules) = home();
+        let same = |one: &Arc<OwnedFd>, other: &Arc<OwnedFd>| Arc::ptr_eq(one, other);
+        let first = rules.of(wanted(home.path())).unwrap();
+        assert!(same(&first, &rules.of(wanted(home.path())).unwrap()));
+        fs::write(home.path().join("new"), "").unwrap();
+        let second = rules.of(wanted(home.path())).unwrap();
+        assert!(!same(&first, &second), "what is new could not be read");
+        assert!(
+            !same(&second, &rules.of(wanted(home.path())).unwrap()),
+            "it may change within the same tick"
+        );
+        settle(home.path());
+        let third = rules.of(wanted(home.path())).unwrap();
+        assert!(same(&third, &rules.of(wanted(home.path())).unwrap()));
+        let online = Wanted { offline: false, ..wanted(home.path()) };
+        assert!(!same(&third, &rules.of(online).unwrap()));
+    }
+
+    #[test]
+    fn a_tree_that_was_replaced_is_another() {
+        let ((home, rules), place) = (home(), tempfile::tempdir_in("/var/tmp").unwrap());
+        let tree = place.path().join("tree");
+        let wanted = || Wanted { trees: vec![tree.clone()], ..wanted(home.path()) };
+        fs::create_dir(&tree).unwrap();
+        let first = rules.of(wanted()).unwrap();
+        fs::write(tree.join("work"), "").unwrap();
+        assert!(Arc::ptr_eq(&first, &rules.of(wanted()).unwrap()), "work inside does not matter");
+        fs::rename(&tree, place.path().join("before")).unwrap();
+        fs::create_dir(&tree).unwrap();
+        assert!(!Arc::ptr_eq(&first, &rules.of(wanted()).unwrap()));
+    }
+}

@@ -1,0 +1,117 @@
+//! Where links lead: each link on the way, and what is at the end.
+
+use std::{
+    ffi::OsString,
+    fs, iter,
+    path::{Component, Path, PathBuf},
+    sync::Arc,
+};
+
+use crate::stat_cache::StatCache;
+
+/// How many links may follow on each other, as the kernel has it.
+const HOPS: usize = 40;
+
+/// How many entries of a directory are looked at for links.
+pub const MAX_ENTRIES: usize = 256;
+
+/// The way from a path to what it leads to.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Way {
+    /// Each link on it, with what the link says.
+    pub links: Vec<(PathBuf, PathBuf)>,
+    /// Without any links. Nothing may be there yet.
+    pub end: PathBuf,
+}
+
+/// Follows a path from the root of the file system, name by name. None if it goes in circles.
+pub fn follow(path: &Path) -> Option<Way> {
+    let mut way = Way::default();
+    let mut rest: Vec<OsString> = names(path).collect();
+    while let Some(name) = rest.pop() {
+        match Path::new(&name).components().next() {
+            Some(Component::ParentDir) => drop(way.end.pop()),
+            Some(Component::Normal(_)) => {
+                let next = way.end.join(&name);
+                let Ok(target) = fs::read_link(&next) else {
+                    way.end = next;
+                    continue;
+                };
+                if way.links.len() == HOPS {
+                    return None;
+                }
+                rest.extend(names(&target));
+                way.links.push((next, target));
+            }
+            Some(Component::RootDir) => way.end = PathBuf::from("/"),
+            _ => {}
+        }
+    }
+    Some(way)
+}
+
+/// The last one first.
+fn names(path: &Path) -> impl Iterator<Item = OsString> {
+    path.components().rev().map(|part| part.as_os_str().to_owned())
+}
+
+/// Which entries of a directory are links.
+#[derive(Debug)]
+pub struct Inside {
+    /// Their names, sorted.
+    pub links: Vec<OsString>,
+    /// Whether every entry was looked at.
+    pub is_all: bool,
+}
+
+/// Looks for links directly inside a directory. One that has not changed is not read again.
+pub fn inside(directory: &Path) -> Arc<Inside> {
+    static SEEN: StatCache<Arc<Inside>> = StatCache::new();
+    SEEN.or(directory, || Arc::new(read(directory)))
+}
+
+fn read(directory: &Path) -> Inside {
+    let Ok(mut entries) = fs::read_dir(directory) else {
+        return Inside { links: Vec::new(), is_all: false };
+    };
+    let first = iter::from_fn(|| entries.next()).take(MAX_ENTRIES).flatten();
+    let links = first.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
+    let mut links: Vec<_> = links.map(|entry| entry.file_name()).collect();
+    // The same ones every time, where not all can be followed.
+    links.sort();
+    Inside { links, is_all: entries.next().is_none() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn every_link_on_the_way_is_told_and_the_end_need_not_be_there() {
+        let place = tempfile::tempdir().unwrap();
+        let top = place.path().canonicalize().unwrap();
+        fs::create_dir_all(top.join("real/in")).unwrap();
+        let links = [("a", "./b/../c/x"), ("b", "real/in"), ("real/c", "../d"), ("d", "real")];
+        for (name, target) in links {
+            symlink(target, top.join(name)).unwrap();
+        }
+        let passed = links.map(|(name, target)| (top.join(name), PathBuf::from(target)));
+        let way = follow(&top.join("a")).unwrap();
+        assert_eq!(way, Way { links: passed.to_vec(), end: top.join("real/x") });
+        symlink("round", top.join("round")).unwrap();
+        assert_eq!(follow(&top.join("round")), None);
+    }
+
+    #[test]
+    fn links_are_looked_for_in_so_many_entries() {
+        let place = tempfile::tempdir().unwrap();
+        symlink("x", place.path().join("link")).unwrap();
+        fs::write(place.path().join("file"), "").unwrap();
+        let Inside { links, is_all } = read(place.path());
+        assert_eq!((links, is_all), (vec![OsString::from("link")], true));
+        (0..MAX_ENTRIES).for_each(|number| fs::write(place.path().join(number.to_string()), "").unwrap());
+        assert!(!read(place.path()).is_all);
+    }
+}

@@ -1,0 +1,208 @@
+//! A sandbox with namespaces in the form the system takes: everything a child needs to confine itself, worked out before
+//! it exists.
+//!
+//! What is here runs in the parent and may allocate. [`sys`](crate::sys) carries it out in the child and may not.
+
+use std::{
+    ffi::{CStr, CString},
+    os::fd::RawFd,
+    path::{Path, PathBuf},
+};
+
+use windlass_contract::{Network, Quota, Walls};
+
+use crate::{
+    sandbox_paths::{PlanError, SandboxPaths, hidden, shown},
+    seccomp::{self, Instruction, Processes, Scope, Sockets},
+    writable_plan::WritablePlan,
+};
+
+mod mount_planner;
+mod mount_step;
+mod private_directories;
+mod terminal;
+
+use mount_planner::{MountPlanner, PRIVATE_FILES, ShownPaths};
+use mount_step::c;
+pub(crate) use mount_step::{HELD_LIMIT, HIDDEN_DIRECTORY, HIDDEN_FILE, MountStep};
+use private_directories::{DEVICES, PRIVATE, TmpfsOptions, VAR_TMP, has_var_tmp};
+
+/// How far the kernel's own limit on processes is above the counted one, so that who counts can tell of it. Root has
+/// no limit but the counted one.
+const HEADROOM: u64 = 8;
+/// A place that Landlock lets a command write to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Writable<S = CString> {
+    pub(crate) path: S,
+    pub(crate) is_directory: bool,
+}
+
+impl Writable {
+    /// The same, with its path where it is.
+    pub(crate) fn borrowed(&self) -> Writable<&CStr> {
+        Writable { path: &self.path, is_directory: self.is_directory }
+    }
+}
+
+/// What is counted while a command runs. Zero means no limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct UsageLimits {
+    pub(crate) memory_bytes: u64,
+    pub(crate) processes: u64,
+    pub(crate) disk_bytes: u64,
+    /// Tells whether `/tmp` is a tmpfs of the command's own.
+    pub(crate) tmp_is_tmpfs: bool,
+}
+
+impl UsageLimits {
+    /// Tells whether anything is counted.
+    pub(crate) fn counts(&self) -> bool {
+        self.memory_bytes > 0 || self.processes > 0 || self.disk_bytes > 0
+    }
+
+    /// The file systems in memory that the command can write to.
+    pub(crate) fn tmpfs(&self) -> &'static [&'static CStr] {
+        if self.tmp_is_tmpfs { &[c"/dev/shm", c"/tmp"] } else { &[c"/dev/shm"] }
+    }
+}
+
+/// Everything a child needs to put itself behind walls with namespaces.
+#[derive(Debug)]
+pub(crate) struct NamespacePlan {
+    pub(crate) steps: Vec<MountStep>,
+    pub(crate) writable: Vec<Writable>,
+    pub(crate) filter: Vec<Instruction>,
+    pub(crate) own_network: bool,
+    pub(crate) forbidden: Option<CString>,
+    pub(crate) rlimits: Vec<(u32, u64)>,
+    /// What the command goes into its cgroup by, if it has one.
+    pub(crate) cgroup: Option<RawFd>,
+    pub(crate) watch: UsageLimits,
+    /// What may not be read inside what may be written.
+    pub(crate) hidden_inside: Vec<PathBuf>,
+    pub(crate) not_covered: Vec<String>,
+}
+
+impl NamespacePlan {
+    /// Draws walls for the rung with namespaces.
+    pub(crate) fn new(
+        walls: &Walls,
+        quota: &Quota,
+        paths: SandboxPaths<'_>,
+        plan: &WritablePlan<'_>,
+    ) -> Result<Self, PlanError> {
+        let writable_trees: Vec<_> = plan.roots.iter().map(|root| root.path.to_owned()).collect();
+        let mut protected = plan.protected.clone();
+        let mut not_covered = protected.not_covered.clone();
+        let hidden = hidden(walls, paths, &writable_trees, &mut not_covered);
+        for path in &hidden {
+            if let Some(root) = writable_trees.iter().find(|root| path.starts_with(root)) {
+                let above = path.ancestors().skip(1).take_while(|above| above != root);
+                protected.pinned.extend(above.map(Path::to_owned));
+            }
+        }
+        let is_inside = |path: &&PathBuf| writable_trees.iter().any(|tree| path.starts_with(tree));
+        let hidden_inside = hidden.iter().filter(is_inside).cloned().collect();
+        let mut planner = MountPlanner::default();
+        let tmpfs = TmpfsOptions::new(quota, paths);
+        let mut shown = shown(walls, &hidden);
+        let cache = paths.package_cache.map(Path::to_owned);
+        // The home of Windlass is hidden, and the cache is in it.
+        let (inside, beside) = cache.iter().partition::<Vec<_>, _>(|cache| is_below(cache, &hidden));
+        shown.extend(inside.into_iter().cloned());
+        planner.beside = beside.into_iter().cloned().collect();
+        planner.files(plan, &shown, paths, &tmpfs)?;
+        planner.inside(&protected, &hidden, ShownPaths { all: &shown, writable: cache.as_deref() })?;
+        let own_network = walls.network == Network::None;
+        let scope = Scope { sockets: Sockets::Watched, processes: Processes::Own };
+        if !own_network {
+            not_covered.push("which hosts are reached: the network was granted as a whole".to_owned());
+        }
+        not_covered.extend(uncounted(quota));
+        Ok(Self {
+            steps: planner.steps,
+            writable: landlock_rules(
+                &[writable_trees.as_slice(), cache.as_slice()].concat(),
+                !plan.private_files.is_empty(),
+            )?,
+            filter: match quota.disk_bytes {
+                Some(_) => seccomp::filter_with_disk_limit(scope),
+                None => seccomp::filter(scope),
+            },
+            own_network,
+            forbidden: forbidden_file(&writable_trees, paths.home),
+            rlimits: rlimits(quota, quota.process_limit().map(|limit| limit.saturating_add(HEADROOM))),
+            cgroup: None,
+            watch: UsageLimits {
+                memory_bytes: quota.memory_limit().unwrap_or(0),
+                processes: quota.process_limit().unwrap_or(0),
+                disk_bytes: quota.disk_bytes.unwrap_or(0),
+                tmp_is_tmpfs: tmpfs.at_tmp,
+            },
+            hidden_inside,
+            not_covered,
+        })
+    }
+}
+
+/// What counting leaves out, one line each.
+fn uncounted(quota: &Quota) -> impl Iterator<Item = String> {
+    let (memory, processes) = (quota.memory_limit().is_some(), quota.process_limit().is_some());
+    let counts = processes || memory || quota.disk_bytes.is_some();
+    let lines = [
+        (
+            counts,
+            "a burst between two counts: memory, processes and disk are counted every 5 to 250 ms, and what is over \
+             is killed",
+        ),
+        (
+            memory,
+            "memory in pipes, in socket buffers, and in shared memory that is neither open nor fully mapped anywhere",
+        ),
+        (
+            quota.disk_bytes.is_some(),
+            "disk: writes of children whose parent ignores SIGCHLD, and directory entries",
+        ),
+    ];
+    lines.into_iter().filter(|(applies, _)| *applies).map(|(_, line)| line.to_owned())
+}
+
+/// Limits the kernel keeps for each process.
+pub(crate) fn rlimits(quota: &Quota, processes: Option<u64>) -> Vec<(u32, u64)> {
+    let limits = [
+        (libc::RLIMIT_CORE, Some(0)),
+        (libc::RLIMIT_CPU, quota.cpu_seconds),
+        (libc::RLIMIT_FSIZE, quota.file_bytes),
+        (libc::RLIMIT_NOFILE, quota.open_file_limit()),
+        (libc::RLIMIT_NPROC, processes),
+    ];
+    limits.into_iter().filter_map(|(what, limit)| Some((what, limit?))).collect()
+}
+
+fn landlock_rules(trees: &[PathBuf], with_private_files: bool) -> Result<Vec<Writable>, PlanError> {
+    let tree = |path: &Path| Ok(Writable { path: c(path)?, is_directory: true });
+    let mut rules = trees.iter().map(|path| tree(path)).collect::<Result<Vec<_>, PlanError>>()?;
+    let private = with_private_files.then_some(PRIVATE_FILES);
+    let var_tmp = has_var_tmp().then_some(VAR_TMP);
+    for path in ["/tmp", "/dev/shm", "/dev/pts"].into_iter().chain(var_tmp).chain(private) {
+        rules.push(tree(Path::new(path))?);
+    }
+    for device in DEVICES {
+        rules.push(Writable { path: c(Path::new("/dev").join(device))?, is_directory: false });
+    }
+    Ok(rules)
+}
+
+/// Returns a file that the user could make, and no command may: unless it may write there.
+pub(crate) fn forbidden_file(trees: &[PathBuf], home: Option<&Path>) -> Option<CString> {
+    let is_private = |place: &Path| PRIVATE.iter().any(|private| place.starts_with(private));
+    let free = |place: &&Path| {
+        place.is_dir() && !is_private(place) && !trees.iter().any(|tree| place.starts_with(tree))
+    };
+    let place = home.into_iter().chain(["/run/lock", "/var"].map(Path::new)).find(free)?;
+    c(place.join(format!(".windlass-canary-{}", std::process::id()))).ok()
+}
+
+fn is_below(path: &Path, trees: &[PathBuf]) -> bool {
+    trees.iter().any(|tree| path.starts_with(tree))
+}

@@ -1,0 +1,107 @@
+//! One step of the child towards its own view of the files. [`sys`](crate::sys) carries them out.
+
+use std::{
+    ffi::{CStr, CString},
+    os::{fd::RawFd, unix::ffi::OsStrExt},
+    path::Path,
+};
+
+use crate::sandbox_paths::PlanError;
+
+/// How many directories can be carried over into a new view of the files.
+pub(crate) const HELD_LIMIT: usize = 60;
+
+/// What is put in the place of what may not be read.
+pub(crate) const HIDDEN_FILE: &CStr = c"/dev/.hidden-file";
+pub(crate) const HIDDEN_DIRECTORY: &CStr = c"/dev/.hidden-directory";
+
+/// One step on the way to a view of the files that holds a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MountStep<S = CString> {
+    /// Takes hold of a tree of mounts as it is now.
+    CloneTree { path: S, slot: usize },
+    /// Takes hold of the tree of mounts at a path, if that is the open directory.
+    CloneRoot { directory: RawFd, path: S, slot: usize },
+    /// Makes every mount read-only.
+    AllReadOnly,
+    /// Puts a held tree at a path.
+    Attach { slot: usize, path: S },
+    /// A fresh file system in memory.
+    Tmpfs { path: S, options: S },
+    /// Terminals of the command's own.
+    Devpts { path: S },
+    /// Only the command's own processes.
+    Proc { path: S },
+    /// A directory, if it is not there.
+    Directory { path: S, mode: u32 },
+    /// An empty file.
+    File { path: S, mode: u32 },
+    /// A link.
+    Link { path: S, target: S },
+    /// Mounts a link itself on a file, so that the file leads where the link does.
+    MountLink { path: S, link: S },
+    /// A mount point that keeps what it is: it cannot be renamed or removed.
+    Pin { path: S },
+    /// The same, and nothing in it can change.
+    BindReadOnly { path: S },
+    /// Puts something else, unreadable, in the place of a path.
+    Hide { path: S, with: S },
+    /// Makes one mount read-only.
+    SetReadOnly { path: S },
+}
+
+impl MountStep {
+    /// The same step with its texts put elsewhere.
+    pub(crate) fn moved<'a, E>(
+        &self,
+        put: impl Fn(&CString) -> Result<&'a CStr, E>,
+    ) -> Result<MountStep<&'a CStr>, E> {
+        Ok(match self {
+            Self::CloneTree { path, slot } => MountStep::CloneTree { path: put(path)?, slot: *slot },
+            Self::CloneRoot { directory, path, slot } => {
+                MountStep::CloneRoot { directory: *directory, path: put(path)?, slot: *slot }
+            }
+            Self::AllReadOnly => MountStep::AllReadOnly,
+            Self::Attach { slot, path } => MountStep::Attach { slot: *slot, path: put(path)? },
+            Self::Tmpfs { path, options } => MountStep::Tmpfs { path: put(path)?, options: put(options)? },
+            Self::Devpts { path } => MountStep::Devpts { path: put(path)? },
+            Self::Proc { path } => MountStep::Proc { path: put(path)? },
+            Self::Directory { path, mode } => MountStep::Directory { path: put(path)?, mode: *mode },
+            Self::File { path, mode } => MountStep::File { path: put(path)?, mode: *mode },
+            Self::Link { path, target } => MountStep::Link { path: put(path)?, target: put(target)? },
+            Self::MountLink { path, link } => MountStep::MountLink { path: put(path)?, link: put(link)? },
+            Self::Pin { path } => MountStep::Pin { path: put(path)? },
+            Self::BindReadOnly { path } => MountStep::BindReadOnly { path: put(path)? },
+            Self::Hide { path, with } => MountStep::Hide { path: put(path)?, with: put(with)? },
+            Self::SetReadOnly { path } => MountStep::SetReadOnly { path: put(path)? },
+        })
+    }
+
+    /// What is done, for an error.
+    pub(crate) fn describe(&self) -> String {
+        let (what, path) = match self {
+            Self::AllReadOnly => return "making all mounts read-only".to_owned(),
+            Self::CloneTree { path, .. } | Self::CloneRoot { path, .. } => ("carrying over", path),
+            Self::Attach { path, .. } => ("placing", path),
+            Self::Tmpfs { path, .. } => ("mounting memory at", path),
+            Self::Devpts { path } => ("mounting terminals at", path),
+            Self::Proc { path } => ("mounting processes at", path),
+            Self::Directory { path, .. } | Self::File { path, .. } | Self::Link { path, .. } => {
+                ("making", path)
+            }
+            Self::MountLink { path, .. } => ("mounting a link on", path),
+            Self::Pin { path } => ("pinning", path),
+            Self::BindReadOnly { path } => ("protecting", path),
+            Self::Hide { path, .. } => ("hiding", path),
+            Self::SetReadOnly { path } => ("sealing", path),
+        };
+        format!("{what} `{}`", path.to_string_lossy())
+    }
+}
+
+/// Returns a path as the system calls take it.
+pub(super) fn c(path: impl AsRef<Path>) -> Result<CString, PlanError> {
+    let path = path.as_ref();
+    CString::new(path.as_os_str().as_bytes())
+        .map_err(|_| PlanError(format!("`{}` contains a NUL byte", path.display())))
+}

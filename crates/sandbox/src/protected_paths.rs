@@ -1,0 +1,37 @@
+//! The paths in writable directories that must not change while a command runs. The host finds them.
+
+use std::{collections::BTreeSet, path::PathBuf};
+
+/// Paths that must not change, by what keeps them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProtectedPaths {
+    /// Exist, and must stay as they are: a read-only mount each.
+    pub read_only: BTreeSet<PathBuf>,
+    /// Must stay where they are, though what is in them may change: a mount of each on itself.
+    pub pinned: BTreeSet<PathBuf>,
+    /// Settings of git. A command writes a copy of each, which is checked afterwards.
+    pub git_configs: BTreeSet<PathBuf>,
+    /// Links, with where they lead. No mount can be put on a link; they are put back afterwards.
+    pub links: Vec<(PathBuf, PathBuf)>,
+    /// Names below a root that do not exist and must not afterwards.
+    pub absent: BTreeSet<PathBuf>,
+    /// Exist, but are more than mounts are made for: put back afterwards.
+    pub unmounted: BTreeSet<PathBuf>,
+    /// Lines for the receipt.
+    pub not_covered: Vec<String>,
+}
+
+impl ProtectedPaths {
+    /// Protects nothing.
+    pub const fn nothing() -> Self {
+        Self {
+            read_only: BTreeSet::new(),
+            pinned: BTreeSet::new(),
+            git_configs: BTreeSet::new(),
+            links: Vec::new(),
+            absent: BTreeSet::new(),
+            unmounted: BTreeSet::new(),
+            not_covered: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! From rules to a started child, by one of the mechanisms this machine has.
+//!
+//! Blocks: it looks at files and waits for the child.
+
+use std::{
+    collections::BTreeMap,
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use windlass_contract::{Accounting, Held, Limits, Network, Rung, Walls};
+
+use crate::{
+    package_cache::CacheRequest,
+    private_tmp::PrivateTmp,
+    program::Program,
+    sandbox_paths::{PlanError, SandboxPaths, hidden, shown},
+    sys::{self, ChildStdio, StartError, StartedChild, Zygotes},
+};
+
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(target_os = "macos")]
+mod macos;
+
+#[cfg(target_os = "linux")]
+pub use linux::Mechanisms;
+#[cfg(target_os = "macos")]
+pub use macos::Mechanisms;
+
+/// What the commands of one grant are held to, but for what of it may be written now ([`WritablePlan`](crate::WritablePlan)).
+#[derive(Debug)]
+pub struct SandboxSpec {
+    /// What may be read, written and reached.
+    pub walls: Walls,
+    /// How much of everything may be used.
+    pub limits: Limits,
+    /// The working directory.
+    pub cwd: PathBuf,
+    /// The user's home directory, if it is known.
+    pub home: Option<PathBuf>,
+    /// The socket of the user's SSH agent.
+    pub agent_socket: Option<PathBuf>,
+    /// What this machine has.
+    pub mechanisms: Arc<Mechanisms>,
+    /// The commands' `/tmp`.
+    pub temporary: Arc<PrivateTmp>,
+    /// Where package managers keep their caches.
+    pub package_cache: Option<PathBuf>,
+}
+
+/// A child and what holds it.
+#[derive(Debug)]
+pub struct LaunchedChild {
+    /// The child.
+    pub started: StartedChild,
+    /// What holds it.
+    pub held: Held,
+    /// What in the writable directories it may not read.
+    pub hidden_in_roots: Vec<PathBuf>,
+}
+
+/// Starts a program that nothing holds.
+pub fn launch_unconfined(
+    program: &Program,
+    stdio: ChildStdio,
+    zygotes: &mut Zygotes,
+) -> Result<LaunchedChild, StartError> {
+    open(program, stdio, zygotes, Held::by(Rung::Unconfined))
+}
+
+/// Starts a program that is held by what holds this process, which lets it reach this.
+pub fn launch_externally_confined(
+    network: Network,
+    program: &Program,
+    stdio: ChildStdio,
+    zygotes: &mut Zygotes,
+) -> Result<LaunchedChild, StartError> {
+    let program = program.with(&told(Rung::External, network))?;
+    open(&program, stdio, zygotes, Held::externally(network))
+}
+
+fn open(
+    program: &Program,
+    stdio: ChildStdio,
+    zygotes: &mut Zygotes,
+    held: Held,
+) -> Result<LaunchedChild, StartError> {
+    let started = sys::start(
+        program,
+        stdio,
+        #[cfg(target_os = "linux")]
+        None,
+        zygotes,
+    )?;
+    Ok(LaunchedChild { started, held, hidden_in_roots: Vec::new() })
+}
+
+/// What a program finds in its environment about what holds it: a value, or that there must be none.
+fn told(rung: Rung, network: Network) -> BTreeMap<&'static str, Option<String>> {
+    let offline = (network == Network::None).then(|| "1".to_owned());
+    BTreeMap::from([
+        ("WINDLASS_SANDBOX", Some(rung.name().to_owned())),
+        ("WINDLASS_SANDBOX_NETWORK_DISABLED", offline.clone()),
+        // For programs that know the best-known agent.
+        ("CODEX_SANDBOX_NETWORK_DISABLED", offline),
+    ])
+}
+
+impl SandboxSpec {
+    fn paths<'a>(&'a self, temporary: Option<&'a Path>) -> SandboxPaths<'a> {
+        let (home, sockets) = (self.home.as_deref(), self.agent_socket.as_deref());
+        let package_cache = self.package_cache.as_deref();
+        SandboxPaths { home, cwd: &self.cwd, temporary, sockets, package_cache }
+    }
+
+    /// Returns what may not be read and exists, given the real paths of what may be written.
+    pub fn hidden(&self, roots: &[PathBuf]) -> Vec<PathBuf> {
+        hidden(&self.walls, self.paths(None), roots, &mut Vec::new())
+    }
+
+    /// Returns what may be read inside what is hidden.
+    pub fn shown(&self, hidden: &[PathBuf]) -> Vec<PathBuf> {
+        shown(&self.walls, hidden)
+    }
+
+    fn held(&self, rung: Rung, accounting: Option<Accounting>, not_covered: Vec<String>) -> Held {
+        let Walls { writable, network, .. } = &self.walls;
+        let (writable, network, quota) = (writable.clone(), *network, self.limits.quota);
+        Held { rung, writable, network, quota, accounting, not_covered }
+    }
+
+    /// What a program behind walls finds in its environment: a value, or that there must be none.
+    fn variables(
+        &self,
+        rung: Rung,
+        temporary: &Path,
+        program: &Program,
+    ) -> BTreeMap<&'static str, Option<String>> {
+        let caches = self.caches(temporary, program);
+        let temporary = Some(temporary.to_string_lossy().into_owned());
+        let mut variables = told(rung, self.walls.network);
+        variables.extend([
+            ("TMPDIR", temporary.clone()),
+            ("TMP", temporary.clone()),
+            ("TEMP", temporary),
+            // Daemons that are out of reach.
+            ("SSH_AUTH_SOCK", None),
+            ("DBUS_SESSION_BUS_ADDRESS", None),
+            ("DOCKER_HOST", None),
+            ("DISPLAY", None),
+            ("WAYLAND_DISPLAY", None),
+            ("XAUTHORITY", None),
+            ("GPG_AGENT_INFO", None),
+        ]);
+        variables.extend(caches.into_iter().map(|(name, value)| (name, Some(value))));
+        variables
+    }
+
+    /// Points package managers to caches they can write. Without one of our own, only Go is pointed to the temporary
+    /// directory: it builds nothing without a cache.
+    fn caches(&self, temporary: &Path, program: &Program) -> Vec<(&'static str, String)> {
+        let Some(cache) = &self.package_cache else {
+            let go = (!program.has("GOCACHE")).then(|| temporary.join("go-build"));
+            return go.map(|cache| ("GOCACHE", cache.to_string_lossy().into_owned())).into_iter().collect();
+        };
+        let request = CacheRequest {
+            cache,
+            home: self.home.as_deref(),
+            writable: &self.walls.writable,
+            directory: program.directory(),
+            is_online: self.walls.network == Network::Any,
+        };
+        request.variables(|name| program.variable(name))
+    }
+}
+
+fn plan_error(PlanError(reason): PlanError) -> StartError {
+    StartError::Impossible(reason)
+}
+
+fn confine(step: &str, error: io::Error) -> StartError {
+    StartError::Confine(step.to_owned(), error)
+}

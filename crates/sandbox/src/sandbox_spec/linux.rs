@@ -1,0 +1,169 @@
+//! The two mechanisms of Linux: namespaces, and Landlock with a seccomp filter alone.
+
+use std::{os::fd::AsRawFd, path::Path, sync::OnceLock};
+
+use windlass_contract::{Accounting, DefaultLimits, Limits, Quota, Rung, Walls};
+
+use super::{LaunchedChild, SandboxSpec, confine, plan_error};
+use crate::{
+    cgroup::{self, Leaf},
+    landlock_plan::{LandlockPlan, Rules},
+    namespace_plan::NamespacePlan,
+    program::Program,
+    sandbox_paths::{PlanError, SandboxPaths},
+    sys::{
+        self, ChildStdio, StartError, Zygotes, landlock,
+        namespaces::{self, NamespaceSupport},
+        restrictions::ChildRestrictions,
+        shared_namespaces::SharedNamespaces,
+    },
+    writable_plan::WritablePlan,
+};
+
+/// The mechanisms this machine has, found out when it matters.
+#[derive(Debug, Default)]
+pub struct Mechanisms {
+    /// Why there are no namespaces, once that is known.
+    no_namespaces: OnceLock<String>,
+    version: OnceLock<u32>,
+    shared: OnceLock<SharedNamespaces>,
+    rules: Rules,
+}
+
+impl Mechanisms {
+    /// The version of Landlock; 0 if there is none.
+    pub fn landlock(&self) -> u32 {
+        *self.version.get_or_init(landlock::abi_version)
+    }
+
+    /// The mechanism for the next command: namespaces, unless this machine is known to have none.
+    pub fn preferred(&self) -> Rung {
+        if self.no_namespaces.get().is_none() { Rung::Namespaces } else { Rung::Landlock }
+    }
+
+    /// What namespaces need here. Made for the first command.
+    fn namespace_support(&self) -> Result<NamespaceSupport<'_>, StartError> {
+        let landlock = self.landlock();
+        if let Some(commons) = self.shared.get() {
+            return Ok(NamespaceSupport { landlock, shared: commons });
+        }
+        let commons = SharedNamespaces::new()?;
+        Ok(NamespaceSupport { landlock, shared: self.shared.get_or_init(|| commons) })
+    }
+
+    /// Tries namespaces with nothing in them. The reason, if this machine does not have them.
+    pub fn try_namespaces(&self) -> Result<(), String> {
+        if let Some(reason) = self.no_namespaces.get() {
+            return Err(reason.clone());
+        }
+        let paths = SandboxPaths {
+            home: None,
+            cwd: Path::new("/"),
+            temporary: None,
+            sockets: None,
+            package_cache: None,
+        };
+        let tried =
+            NamespacePlan::new(&Walls::default(), &Limits::default().quota, paths, &WritablePlan::nothing())
+                .map_err(|PlanError(reason)| reason)
+                .and_then(|empty| {
+                    let rehearsed =
+                        self.namespace_support().and_then(|support| namespaces::rehearse(&empty, support));
+                    rehearsed.map_err(|error| in_words(&error))
+                });
+        tried.map_err(|reason| self.no_namespaces.get_or_init(|| reason).clone())
+    }
+
+    /// Leaves namespaces out, for tests and measurements of Landlock alone.
+    pub fn without_namespaces(&self, reason: &str) {
+        // Someone else may have said so before.
+        let _known = self.no_namespaces.set(reason.to_owned());
+    }
+}
+
+fn in_words(error: &StartError) -> String {
+    match error {
+        StartError::Directory(error) | StartError::Program(error) => error.to_string(),
+        StartError::Confine(step, error) => format!("{step}: {error}"),
+        StartError::Impossible(reason) => reason.clone(),
+    }
+}
+
+impl SandboxSpec {
+    /// Starts a program held by one mechanism of this machine. A mechanism that it does not have is an error.
+    pub fn launch(
+        &self,
+        mechanism: Rung,
+        writable: &WritablePlan<'_>,
+        (program, stdio): (&Program, ChildStdio),
+        zygotes: &mut Zygotes,
+    ) -> Result<LaunchedChild, StartError> {
+        match mechanism {
+            Rung::Namespaces => self.launch_in_namespaces(writable, program, stdio, zygotes),
+            Rung::Landlock => self.launch_with_landlock(writable, program, stdio, zygotes),
+            other => Err(StartError::Impossible(format!("Linux has no `{}`", other.name()))),
+        }
+    }
+
+    /// A cgroup for what the kernel can limit there, if any of it is limited and there can be one; and the limits that
+    /// are left to others.
+    fn leaf(&self) -> Result<(Option<Leaf>, Quota), StartError> {
+        let quota = self.limits.quota;
+        if quota.memory_bytes.is_none() && quota.processes.is_none() {
+            return Ok((None, quota));
+        }
+        let Ok(tree) = cgroup::divided() else { return Ok((None, quota)) };
+        let leaf = tree.leaf(&quota).map_err(|error| confine("making a cgroup", error))?;
+        Ok((Some(leaf), quota.without_memory_and_processes()))
+    }
+
+    fn launch_in_namespaces(
+        &self,
+        writable: &WritablePlan<'_>,
+        program: &Program,
+        stdio: ChildStdio,
+        zygotes: &mut Zygotes,
+    ) -> Result<LaunchedChild, StartError> {
+        let temporary =
+            self.temporary.lasting().map_err(|error| confine("making a temporary directory", error))?;
+        let (leaf, quota) = self.leaf()?;
+        let paths = self.paths(temporary);
+        let mut plan = NamespacePlan::new(&self.walls, &quota, paths, writable).map_err(plan_error)?;
+        plan.show_terminal(&stdio.input);
+        plan.cgroup = leaf.as_ref().map(|leaf| leaf.door.as_raw_fd());
+        let changes = self.variables(Rung::Namespaces, Path::new("/tmp"), program);
+        let program = program.with(&changes)?;
+        let support = self.mechanisms.namespace_support()?;
+        let started = namespaces::start(&program, &plan, support, stdio, zygotes)?;
+        let held = self.held(Rung::Namespaces, accounting(leaf.as_ref(), &quota), plan.not_covered);
+        Ok(LaunchedChild { started: started.within(leaf), held, hidden_in_roots: plan.hidden_inside })
+    }
+
+    fn launch_with_landlock(
+        &self,
+        writable: &WritablePlan<'_>,
+        program: &Program,
+        stdio: ChildStdio,
+        zygotes: &mut Zygotes,
+    ) -> Result<LaunchedChild, StartError> {
+        let temporary =
+            self.temporary.path().map_err(|error| confine("making a temporary directory", error))?;
+        let (leaf, quota) = self.leaf()?;
+        let landlock = (self.mechanisms.landlock(), &self.mechanisms.rules);
+        let paths = self.paths(Some(temporary));
+        let mut plan =
+            LandlockPlan::new(&self.walls, &quota, paths, writable, landlock).map_err(plan_error)?;
+        plan.cgroup = leaf.as_ref().map(|leaf| leaf.door.as_raw_fd());
+        let program = program.with(&self.variables(Rung::Landlock, temporary, program))?;
+        let started = sys::start(&program, stdio, Some(ChildRestrictions::from(&plan)), zygotes)?;
+        let asked_for = Quota { defaults: DefaultLimits::default(), ..quota };
+        let held = self.held(Rung::Landlock, accounting(leaf.as_ref(), &asked_for), plan.not_covered);
+        Ok(LaunchedChild { started: started.within(leaf), held, hidden_in_roots: Vec::new() })
+    }
+}
+
+/// Who keeps the limits on memory and processes, given what is left to limit without a cgroup.
+fn accounting(leaf: Option<&Leaf>, left: &Quota) -> Option<Accounting> {
+    let counted = left.memory_limit().is_some() || left.process_limit().is_some();
+    leaf.map(|_| Accounting::Cgroup).or(counted.then_some(Accounting::Counted))
+}

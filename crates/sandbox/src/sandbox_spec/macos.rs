@@ -1,0 +1,62 @@
+//! The one mechanism of macOS: Seatbelt, through the system's own program for it.
+
+use windlass_contract::Rung;
+
+use super::{LaunchedChild, SandboxSpec, confine};
+use crate::{
+    program::Program,
+    sandbox_paths::hidden,
+    seatbelt::{self, Profile},
+    sys::{self, ChildStdio, StartError, Zygotes},
+    writable_plan::WritablePlan,
+};
+
+/// The mechanisms this machine has: Seatbelt alone.
+#[derive(Debug, Default)]
+pub struct Mechanisms;
+
+impl Mechanisms {
+    /// There is no Landlock here.
+    pub fn landlock(&self) -> u32 {
+        0
+    }
+
+    /// The mechanism for the next command.
+    pub fn preferred(&self) -> Rung {
+        Rung::Seatbelt
+    }
+
+    /// There are no namespaces here.
+    pub fn try_namespaces(&self) -> Result<(), String> {
+        Err("macOS has none; Seatbelt is used".to_owned())
+    }
+
+    /// There are none to leave out.
+    pub fn without_namespaces(&self, _reason: &str) {}
+}
+
+impl SandboxSpec {
+    /// Starts a program held by one mechanism of this machine. A mechanism that it does not have is an error.
+    pub fn launch(
+        &self,
+        mechanism: Rung,
+        writable: &WritablePlan<'_>,
+        (program, stdio): (&Program, ChildStdio),
+        zygotes: &mut Zygotes,
+    ) -> Result<LaunchedChild, StartError> {
+        if mechanism != Rung::Seatbelt {
+            return Err(StartError::Impossible(format!("macOS has no `{}`", mechanism.name())));
+        }
+        let temporary =
+            self.temporary.path().map_err(|error| confine("making a temporary directory", error))?;
+        let roots: Vec<_> = writable.roots.iter().map(|root| root.path.to_owned()).collect();
+        let mut not_covered = vec!["memory, processes and disk are not limited".to_owned()];
+        let hidden = hidden(&self.walls, self.paths(Some(temporary)), &roots, &mut not_covered);
+        let profile = Profile::new(&roots, temporary, writable.protected, &hidden, self.walls.network);
+        let program = program.with(&self.variables(Rung::Seatbelt, temporary, program))?;
+        let program = program.under(seatbelt::PROGRAM, &profile.arguments())?;
+        let started = sys::start(&program, stdio, zygotes)?;
+        let held = self.held(Rung::Seatbelt, None, not_covered);
+        Ok(LaunchedChild { started, held, hidden_in_roots: Vec::new() })
+    }
+}

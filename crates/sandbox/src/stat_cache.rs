@@ -1,0 +1,129 @@
+//! What was read before and cannot have changed since: so that a call costs no more in a large workspace.
+//!
+//! A command may set any time of a file but that of its last change, which the kernel keeps in steps of some
+//! milliseconds. What changed just before it was read may have changed once more within the same step; it is read again.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
+    time::{Duration, SystemTime},
+};
+
+/// Longer than any step of the kernel's clock; and of file systems that keep whole seconds, or every other of them.
+const SETTLED: Duration = Duration::from_millis(100);
+const SETTLED_COARSE: Duration = Duration::from_millis(2100);
+
+/// How much is remembered: a few roots, with the directories and repositories in them.
+const ENTRIES: usize = 1024;
+
+/// Which file it was, and in which state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    file: (u64, u64),
+    size: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    /// None if there is no such file.
+    fn of(path: &Path) -> Option<Self> {
+        let found = fs::metadata(path).ok()?;
+        Some(Self {
+            file: (found.dev(), found.ino()),
+            size: found.size(),
+            modified: (found.mtime(), found.mtime_nsec()),
+            changed: (found.ctime(), found.ctime_nsec()),
+        })
+    }
+}
+
+/// Whether a change right now would get another time than this.
+pub(crate) fn is_settled((seconds, nanos): (i64, i64)) -> bool {
+    let since = u64::try_from(seconds).ok().zip(u64::try_from(nanos).ok());
+    since.is_some_and(|(seconds, nanos)| {
+        let changed = Duration::from_secs(seconds) + Duration::from_nanos(nanos);
+        let step = if nanos == 0 { SETTLED_COARSE } else { SETTLED };
+        SystemTime::UNIX_EPOCH.elapsed().is_ok_and(|now| now > changed + step)
+    })
+}
+
+/// Remembers what was made of files and directories.
+pub(crate) struct StatCache<T>(Mutex<BTreeMap<PathBuf, (Option<Stamp>, T)>>);
+
+impl<T: Clone> StatCache<T> {
+    pub(crate) const fn new() -> Self {
+        Self(Mutex::new(BTreeMap::new()))
+    }
+
+    /// What was made of a file, if it is as it was; else what is made of it now.
+    pub(crate) fn or(&self, path: &Path, read: impl FnOnce() -> T) -> T {
+        // Before it is read: what changes meanwhile is found changed the next time.
+        let stamp = Stamp::of(path);
+        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((before, made)) = seen.get(path)
+            && *before == stamp
+        {
+            return made.clone();
+        }
+        let made = read();
+        if stamp.is_none_or(|stamp| is_settled(stamp.changed)) {
+            if seen.len() >= ENTRIES {
+                seen.clear();
+            }
+            seen.insert(path.to_owned(), (stamp, made.clone()));
+        } else {
+            seen.remove(path);
+        }
+        made
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[test]
+    fn a_time_in_whole_seconds_is_settled_later() {
+        let now = SystemTime::UNIX_EPOCH.elapsed().unwrap();
+        let ago = |millis: u64| {
+            let then = now.checked_sub(Duration::from_millis(millis)).unwrap();
+            (i64::try_from(then.as_secs()).unwrap(), i64::from(then.subsec_nanos()).max(1))
+        };
+        assert!(is_settled(ago(500)) && !is_settled(ago(0)));
+        assert!(!is_settled((ago(900).0, 0)), "it may be anywhere in that second, or the next");
+        assert!(is_settled((ago(5000).0, 0)));
+    }
+
+    #[test]
+    fn what_has_not_changed_for_a_while_is_read_once_and_what_has_is_read_again() {
+        let seen = StatCache::new();
+        let reads = Cell::new(0);
+        let look = |path: &Path| {
+            seen.or(path, || {
+                reads.set(reads.get() + 1);
+                fs::read_to_string(path).ok()
+            })
+        };
+        // It stands where the compiler put it, before this program was started.
+        let old = std::env::current_exe().unwrap();
+        look(&old);
+        let before = reads.get();
+        look(&old);
+        assert!(Stamp::of(&old).is_none_or(|stamp| !is_settled(stamp.changed)) || reads.get() == before);
+        let place = tempfile::tempdir().unwrap();
+        let fresh = place.path().join("fresh");
+        for text in ["one", "two", "six"] {
+            // The same length, and perhaps the same time: only the age tells that it must be read again.
+            fs::write(&fresh, text).unwrap();
+            assert_eq!(look(&fresh).as_deref(), Some(text));
+        }
+        fs::remove_file(&fresh).unwrap();
+        assert_eq!(look(&fresh), None);
+    }
+}

@@ -1,0 +1,326 @@
+//! Counts what the processes of a sandbox use, and decides whether it is more than they may. Runs in PID 1.
+//!
+//! It fails closed: what cannot be read counts as over the limit. Only a process that has ended counts as nothing.
+
+use std::{ffi::c_long, mem};
+
+use super::{
+    init::{now_micros, usage_of_collected},
+    proc_files::{self, Unread, unless_gone},
+};
+use crate::namespace_plan::UsageLimits;
+
+mod shared_memory;
+
+use shared_memory::SharedMemory;
+
+/// Time from one round to the next, at least.
+const MIN_INTERVAL_MILLIS: i64 = 5;
+
+/// The longest time from one round to the next.
+const MAX_INTERVAL_MILLIS: i64 = 250;
+
+/// Rounds take no more than one part in so many of the time: 2 %, and 20 % once half of a limit is used. Glances, which tell
+/// when that is, take no more than 5 %: a few processes take 100 MB in 25 ms.
+const SHARE_OF_TIME: i64 = 50;
+const SHARE_NEAR_A_LIMIT: i64 = 5;
+const SHARE_OF_GLANCES: i64 = 20;
+
+/// Bytes of a block in `ru_oublock`, and of one in `st_blocks`.
+const BLOCK_BYTES: u64 = 512;
+
+/// Limits that are counted here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Over {
+    Nothing = 0,
+    Memory = 1,
+    Processes = 2,
+    Disk = 3,
+    /// It could not be counted.
+    Uncounted = 4,
+}
+
+impl Over {
+    /// The limit by its number in the last report, in words.
+    pub(super) fn describe(number: u32) -> Option<&'static str> {
+        [
+            (Self::Memory, "memory"),
+            (Self::Processes, "processes"),
+            (Self::Disk, "disk"),
+            (Self::Uncounted, crate::denials::UNCOUNTED),
+        ]
+        .into_iter()
+        .find_map(|(over, name)| (over as u32 == number).then_some(name))
+    }
+}
+
+/// The sums over all processes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Usage {
+    memory_bytes: u64,
+    processes: u64,
+    disk_bytes: u64,
+}
+
+impl Usage {
+    /// Tells whether more than half of a limit is used.
+    fn is_near(self, watch: UsageLimits) -> bool {
+        let near = |used, limit| limit > 0 && used > limit / 2;
+        near(self.memory_bytes, watch.memory_bytes)
+            || near(self.processes, watch.processes)
+            || near(self.disk_bytes, watch.disk_bytes)
+    }
+}
+
+/// Counts from time to time.
+pub(super) struct UsageCounter {
+    watch: UsageLimits,
+    shared_memory: SharedMemory,
+    page_bytes: u64,
+    has_swap: bool,
+    due: i64,
+    /// The time of the next glance: a rough count that takes much less than a round.
+    glance_due: i64,
+}
+
+impl UsageCounter {
+    pub(super) fn new(watch: UsageLimits, now: i64) -> Self {
+        let first = now.saturating_add(MIN_INTERVAL_MILLIS);
+        let due = if watch.counts() { first } else { i64::MAX };
+        let glance_due = due;
+        let (page_bytes, has_swap) = if watch.memory_bytes > 0 { memory_facts() } else { (4096, false) };
+        Self { watch, shared_memory: SharedMemory::new(), page_bytes, has_swap, due, glance_due }
+    }
+
+    /// The time to count again.
+    pub(super) fn due(&self) -> i64 {
+        self.due.min(self.glance_due)
+    }
+
+    /// Counts what is due, and says which limit was met.
+    pub(super) fn count(&mut self, now: i64) -> Over {
+        if now < self.due {
+            let (seen, took) = timed(|| self.glance());
+            self.glance_due = now.saturating_add(interval(took, SHARE_OF_GLANCES));
+            if seen.is_ok_and(|seen| !seen.is_near(self.watch)) {
+                return Over::Nothing;
+            }
+        }
+        let (usage, took) = timed(|| self.usage());
+        let share = if usage.is_ok_and(|usage| usage.is_near(self.watch)) {
+            SHARE_NEAR_A_LIMIT
+        } else {
+            SHARE_OF_TIME
+        };
+        let end = now.saturating_add(took / 1000);
+        self.due = end.saturating_add(interval(took, share));
+        // A glance that sees more than there is must not lead to one round after the other.
+        self.glance_due = self.due.min(end.saturating_add(interval(took, SHARE_NEAR_A_LIMIT)));
+        decide(usage, self.watch)
+    }
+
+    /// Counts processes without their threads, memory as they have it, however many share it, and what they have written.
+    fn glance(&self) -> Result<Usage, Unread> {
+        let mut usage = Usage::default();
+        proc_files::each_pid(|pid| {
+            usage.processes += 1;
+            if self.watch.memory_bytes > 0 {
+                let resident = proc_files::number(pid, b"/statm", |text| proc_files::nth_number(text, 1));
+                usage.memory_bytes += unless_gone(resident)? * self.page_bytes;
+            }
+            if self.watch.disk_bytes > 0 {
+                usage.disk_bytes += unless_gone(written(pid))?;
+            }
+            Ok(())
+        })?;
+        Ok(usage)
+    }
+
+    fn usage(&mut self) -> Result<Usage, Unread> {
+        let (mut usage, mut mapped_bytes) = (Usage::default(), 0);
+        let watch = self.watch;
+        if watch.memory_bytes > 0 {
+            self.shared_memory.begin()?;
+        }
+        proc_files::each_pid(|pid| {
+            let Some(threads) = threads(pid)? else { return Ok(()) };
+            usage.processes += threads;
+            if watch.memory_bytes > 0 {
+                let (own, mapped) = self.memory(pid)?;
+                usage.memory_bytes += own;
+                mapped_bytes += mapped;
+                self.shared_memory.add_descriptors(pid)?;
+            }
+            if watch.disk_bytes > 0 {
+                usage.disk_bytes += unless_gone(written(pid))?;
+            }
+            Ok(())
+        })?;
+        if watch.memory_bytes > 0 {
+            usage.memory_bytes += self.shared_memory(mapped_bytes + usage.memory_bytes)?;
+        }
+        if watch.disk_bytes > 0 {
+            usage.disk_bytes += written_by_collected();
+        }
+        Ok(usage)
+    }
+
+    /// The memory of a process that it shares with no other, and all that it has mapped, in bytes.
+    fn memory(&self, pid: u32) -> Result<(u64, u64), Unread> {
+        let mut sizes = None;
+        let read = proc_files::read(pid, b"/statm", |text| {
+            let field = |place| proc_files::nth_number(text, place);
+            sizes = field(0).zip(field(1)).zip(field(2));
+        });
+        match (read, sizes) {
+            (Err(Unread::Gone), _) => Ok((0, 0)),
+            (Ok(()), Some(((size, resident), shared))) => {
+                let own = resident.saturating_sub(shared) * self.page_bytes + self.swapped(pid)?;
+                Ok((own, size * self.page_bytes))
+            }
+            (read, _) => Err(read.err().unwrap_or(Unread::Failed(libc::EBADMSG))),
+        }
+    }
+
+    fn swapped(&self, pid: u32) -> Result<u64, Unread> {
+        if !self.has_swap {
+            return Ok(0);
+        }
+        // A process that is ending has no memory any more, and no such line.
+        let kilobytes = |text: &[u8]| Some(proc_files::number_after(text, b"\nVmSwap:").unwrap_or(0));
+        unless_gone(proc_files::number(pid, b"/status", kilobytes)).map(|kilobytes| kilobytes * 1024)
+    }
+
+    /// Memory that belongs to no process alone. What is mapped is looked through only if it could make a difference.
+    fn shared_memory(&mut self, mapped_bytes: u64) -> Result<u64, Unread> {
+        let mut bytes = shared_memory::sysv()?;
+        for path in self.watch.tmpfs() {
+            bytes += shared_memory::in_tmpfs(path)?;
+        }
+        let shared = &mut self.shared_memory;
+        if mapped_bytes + bytes + shared.bytes() > self.watch.memory_bytes || shared.has_unseen() {
+            proc_files::each_pid(|pid| shared.add_mappings(pid))?;
+        }
+        Ok(bytes + shared.bytes())
+    }
+}
+
+/// Decides whether something is over its limit. What could not be counted is.
+fn decide(usage: Result<Usage, Unread>, watch: UsageLimits) -> Over {
+    let Ok(usage) = usage else { return Over::Uncounted };
+    let over = |used, limit| limit > 0 && used > limit;
+    if over(usage.memory_bytes, watch.memory_bytes) {
+        Over::Memory
+    } else if over(usage.processes, watch.processes) {
+        Over::Processes
+    } else if over(usage.disk_bytes, watch.disk_bytes) {
+        Over::Disk
+    } else {
+        Over::Nothing
+    }
+}
+
+/// Does something, and measures how many microseconds it takes.
+fn timed<T>(act: impl FnOnce() -> T) -> (T, i64) {
+    let begin = now_micros();
+    let result = act();
+    (result, now_micros().saturating_sub(begin))
+}
+
+/// The pause after a round that took so long and may take this share of the time.
+fn interval(round_micros: i64, share: i64) -> i64 {
+    (round_micros.saturating_mul(share) / 1000).clamp(MIN_INTERVAL_MILLIS, MAX_INTERVAL_MILLIS)
+}
+
+/// The threads of a process; nothing if it has ended.
+fn threads(pid: u32) -> Result<Option<u64>, Unread> {
+    let mut found = None;
+    let read = proc_files::read(pid, b"/stat", |text| {
+        found = proc_files::state_in(text).zip(proc_files::threads_in(text));
+    });
+    match (read, found) {
+        (Err(Unread::Gone), _) => Ok(None),
+        (Ok(()), Some((state, threads))) => Ok((!proc_files::is_over(state)).then_some(threads.max(1))),
+        (read, _) => Err(read.err().unwrap_or(Unread::Failed(libc::EBADMSG))),
+    }
+}
+
+/// Bytes that a process has written, and the children it has collected. A process that ends has no memory any more, and
+/// then its files belong to root: what it wrote is counted when it is collected.
+fn written(pid: u32) -> Result<u64, Unread> {
+    let written = |text: &[u8]| proc_files::number_after(text, b"\nwrite_bytes: ");
+    match proc_files::number(pid, b"/io", written) {
+        Err(Unread::Failed(libc::EACCES | libc::EPERM)) if is_ending(pid) => Ok(0),
+        result => result,
+    }
+}
+
+/// Tells whether a process has given up its memory already.
+fn is_ending(pid: u32) -> bool {
+    match proc_files::number(pid, b"/statm", |text| proc_files::nth_number(text, 0)) {
+        Ok(size) => size == 0,
+        Err(unread) => unread == Unread::Gone,
+    }
+}
+
+/// Bytes that those have written whom PID 1 has collected, orphans among them, and whom they have.
+fn written_by_collected() -> u64 {
+    usage_of_collected().ru_oublock.cast_unsigned() * BLOCK_BYTES
+}
+
+/// The size of a page, and whether there is swap.
+fn memory_facts() -> (u64, bool) {
+    // SAFETY: all zeros is a valid value, and it lives across the call; the other call takes and gives a number.
+    let (page, swap) = unsafe {
+        let mut facts: libc::sysinfo = mem::zeroed();
+        let told: c_long = libc::sysinfo(&raw mut facts).into();
+        (libc::sysconf(libc::_SC_PAGESIZE), told != 0 || facts.totalswap > 0)
+    };
+    (u64::try_from(page).unwrap_or(4096), swap)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_counted_is_over_the_limit() {
+        let watch = UsageLimits { processes: 5, ..UsageLimits::default() };
+        assert_eq!(decide(Err(Unread::Failed(libc::EMFILE)), watch), Over::Uncounted);
+        assert_eq!(decide(Err(Unread::Gone), watch), Over::Uncounted);
+        assert_eq!(decide(Ok(Usage { processes: 5, ..Usage::default() }), watch), Over::Nothing);
+        assert_eq!(decide(Ok(Usage { processes: 6, ..Usage::default() }), watch), Over::Processes);
+    }
+
+    #[test]
+    fn only_what_is_limited_can_be_over() {
+        let usage = Usage { memory_bytes: 9, processes: 9, disk_bytes: 9 };
+        assert_eq!(decide(Ok(usage), UsageLimits::default()), Over::Nothing);
+        assert_eq!(
+            decide(Ok(usage), UsageLimits { memory_bytes: 8, ..UsageLimits::default() }),
+            Over::Memory
+        );
+        assert_eq!(decide(Ok(usage), UsageLimits { disk_bytes: 8, ..UsageLimits::default() }), Over::Disk);
+    }
+
+    #[test]
+    fn counting_takes_no_more_than_its_share_of_the_time() {
+        let interval_at = |share| [0, 100, 1000, 4000, 60_000].map(|took| interval(took, share));
+        assert_eq!(interval_at(SHARE_OF_TIME), [5, 5, 50, 200, 250]);
+        assert_eq!(interval_at(SHARE_NEAR_A_LIMIT), [5, 5, 5, 20, 250]);
+        let watch = UsageLimits { memory_bytes: 100, ..UsageLimits::default() };
+        let near = |memory_bytes| Usage { memory_bytes, processes: 9, disk_bytes: 9 }.is_near(watch);
+        assert!(!near(50) && near(51));
+    }
+
+    #[test]
+    fn a_round_counts_the_memory_of_real_processes() {
+        let watch = UsageLimits { memory_bytes: u64::MAX, processes: u64::MAX, ..UsageLimits::default() };
+        let mut counter = UsageCounter::new(watch, 0);
+        let (own, mapped) = counter.memory(std::process::id()).unwrap();
+        assert!(own > 0 && mapped > own);
+        assert_eq!(counter.memory(u32::MAX), Ok((0, 0)));
+        assert_eq!(threads(u32::MAX), Ok(None));
+        counter.shared_memory.begin().unwrap();
+    }
+}

@@ -1,0 +1,44 @@
+//! The directories that a command may write, and what in them must not change. Plain data, which the host fills in.
+
+use std::{ffi::OsStr, os::fd::BorrowedFd, path::Path};
+
+use crate::ProtectedPaths;
+
+/// A directory that a command may write, held open.
+#[derive(Debug, Clone, Copy)]
+pub struct WritableRoot<'a> {
+    /// Its path without links, as it was when it was opened.
+    pub path: &'a Path,
+    /// The directory itself. Where the path leads to another one by now, nothing is started.
+    pub directory: BorrowedFd<'a>,
+}
+
+/// A file of which the command writes a copy. A symbolic link to the copy is mounted on the file.
+#[derive(Debug, Clone, Copy)]
+pub struct PrivateFile<'a> {
+    /// The file.
+    pub path: &'a Path,
+    /// The directory with the copy, which only this command may write. All are in one directory.
+    pub directory: &'a Path,
+    /// The name of the copy in its directory.
+    pub name: &'a OsStr,
+}
+
+/// What a command may write, and what of it must not change.
+#[derive(Debug, Clone, Copy)]
+pub struct WritablePlan<'a> {
+    /// None lies in another one.
+    pub roots: &'a [WritableRoot<'a>],
+    /// What in the roots must not change.
+    pub protected: &'a ProtectedPaths,
+    /// Only mounts can provide them: without namespaces there must be none.
+    pub private_files: &'a [PrivateFile<'a>],
+}
+
+impl WritablePlan<'static> {
+    /// Nothing may be written.
+    pub const fn nothing() -> Self {
+        static NOTHING: ProtectedPaths = ProtectedPaths::nothing();
+        Self { roots: &[], protected: &NOTHING, private_files: &[] }
+    }
+}
