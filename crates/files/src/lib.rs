@@ -2,7 +2,8 @@
 //!
 //! Whatever a sandboxed command may have written is touched through [`DirHandle`] only: beneath an open directory,
 //! without following a link, regular files only, with a bound on what is read. [`WorkspaceScan`] records every entry
-//! below such a directory, so that two scans tell exactly what a command added, changed or removed.
+//! below such a directory, so that two scans tell exactly what a command added, changed or removed. [`ConfinedFiles`] are
+//! the files of one grant: found by [`FileRules`], read, searched, and changed all together or not at all.
 //!
 //! ```
 //! use windlass_files::{ChangeKind, DirHandle, WorkspaceScan};
@@ -19,10 +20,23 @@
 //! # }
 //! ```
 
+mod commit;
+mod confined_files;
 mod dir_handle;
 mod entry_stat;
+mod file_rules;
+mod handle;
+mod list;
+mod read_tracker;
+mod resolve;
+mod search;
+mod walk;
 mod workspace_scan;
 
+pub use commit::write_ahead::{Recovery, recover};
+pub use confined_files::ConfinedFiles;
 pub use dir_handle::DirHandle;
 pub use entry_stat::{EntryKind, EntryStat};
+pub use file_rules::FileRules;
+pub use read_tracker::ReadTracker;
 pub use workspace_scan::{Change, ChangeKind, ScanNode, SkippedDirectory, WorkspaceScan};

@@ -42,7 +42,7 @@ mod doctor;
 mod enclosure;
 #[cfg(target_os = "linux")]
 mod fence;
-mod files;
+mod file_rules;
 mod ground;
 #[cfg(target_os = "linux")]
 mod input_wait;
@@ -72,9 +72,9 @@ mod workspace_guard;
 
 pub use attached::Attached;
 pub use doctor::{Diagnosis, Missing};
-pub use files::commit::note::{Mended, mend};
 pub use machine::Machine;
 pub use memory::physical_memory;
 pub use outputs::retention::OutputRetention;
 pub use sys::{grow_descriptor_table, inherited_descriptor, is_ignored, stdout_was_closed};
+pub use windlass_files::{Recovery, recover};
 pub use window::Window;

@@ -12,11 +12,12 @@ use windlass_contract::{
     Archive, BoxFuture, Command, ConfineError, Confinement, Files, Finished, Grant, Held, Host, HostError,
     Keyboard, Limits, Listener, Rung, Sandbox, Session, Walls,
 };
+use windlass_files::{ConfinedFiles, FileRules, ReadTracker};
 
 use crate::{
     attached::{Attached, Streams},
     enclosure::{Enclosure, Ladder, Site},
-    files::{HeldFiles, sights::Sights},
+    file_rules::SandboxFileRules,
     kept::Kept,
     outputs::Outputs,
     package_cache, process,
@@ -56,7 +57,7 @@ pub struct Machine {
     /// Whoever uses a session holds it; here is only known which there are.
     sessions: Arc<Mutex<Vec<Weak<Running>>>>,
     archive: Option<Arc<dyn Archive>>,
-    sights: Arc<Sights>,
+    read_tracker: Arc<ReadTracker>,
 }
 
 impl Machine {
@@ -95,7 +96,7 @@ impl Machine {
             window: Window::default(),
             sessions: Arc::default(),
             archive: None,
-            sights: Arc::new(Sights::new(None)),
+            read_tracker: Arc::new(ReadTracker::new(None)),
         }
     }
 
@@ -104,7 +105,7 @@ impl Machine {
     /// process stays half done.
     #[must_use]
     pub fn with_archive(mut self, archive: Arc<dyn Archive>) -> Self {
-        self.sights = Arc::new(Sights::new(Some(Arc::clone(&archive))));
+        self.read_tracker = Arc::new(ReadTracker::new(Some(Arc::clone(&archive))));
         self.archive = Some(archive);
         self
     }
@@ -212,6 +213,14 @@ impl Machine {
     }
 }
 
+/// Rules for files that hold a call to what its commands are held to.
+fn file_rules(enclosure: &Enclosure) -> Option<Arc<dyn FileRules>> {
+    match enclosure {
+        Enclosure::Open | Enclosure::External(_) => None,
+        Enclosure::Walls(site) => Some(Arc::new(SandboxFileRules::new(Arc::clone(site)))),
+    }
+}
+
 impl Sandbox for Machine {
     fn confine(&self, grant: &Grant) -> Result<Arc<dyn Host>, ConfineError> {
         let held = match grant.confinement() {
@@ -233,11 +242,11 @@ impl Sandbox for Machine {
             machine: self.clone(),
             cwd: grant.cwd().clone(),
             limits: grant.limits().clone(),
-            files: HeldFiles::new(
+            files: ConfinedFiles::new(
                 grant.cwd().clone(),
-                &enclosure,
+                file_rules(&enclosure),
                 self.archive.clone(),
-                Arc::clone(&self.sights),
+                Arc::clone(&self.read_tracker),
             ),
             enclosure,
             held: Mutex::new(held),
@@ -286,7 +295,7 @@ struct Commands {
     cwd: PathBuf,
     limits: Limits,
     enclosure: Enclosure,
-    files: HeldFiles,
+    files: ConfinedFiles,
     held: Mutex<Held>,
 }
 

@@ -8,7 +8,7 @@ use std::{
 use windlass_contract::{
     Archive, Event, EventSink, Item, Journal, JournalError, Record, SessionMeta, ThreadId, TurnContext,
 };
-use windlass_host::Mended;
+use windlass_host::Recovery;
 use windlass_record::{Edits, Followed, Outside, Repair, SessionFile, Trouble, Which, new_thread_id};
 
 use super::{AgentBuilder, BuildError};
@@ -102,23 +102,23 @@ pub(super) struct Begun {
 }
 
 /// Finishes or takes back changes to files that a process did not live to finish, and says so.
-pub(super) fn mend(edits: &Edits, events: &dyn EventSink) {
+pub(super) fn recover_edits(edits: &Edits, events: &dyn EventSink) {
     let warn = |message: String| events.emit(&Event::Warning { message });
-    let mended = match windlass_host::mend(edits.notes()) {
-        Ok(mended) => mended,
+    let recovered = match windlass_host::recover(edits.notes()) {
+        Ok(recovered) => recovered,
         Err(error) => return warn(format!("cannot look for unfinished changes to files: {error}")),
     };
-    for mended in mended {
-        match mended {
-            Mended::Finished => {}
-            Mended::PutBack(paths) => {
+    for recovery in recovered {
+        match recovery {
+            Recovery::Finished => {}
+            Recovery::PutBack(paths) => {
                 let paths =
                     paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
                 warn(format!(
                     "an earlier run ended while it was changing files; they are as they were before: {paths}"
                 ));
             }
-            Mended::Stuck { path, source } => {
+            Recovery::Failed { path, source } => {
                 let path = path.display();
                 warn(format!(
                     "an earlier run ended while it was changing files; `{path}` cannot be put back: {source}"

@@ -1,7 +1,12 @@
-//! A note about a change that is being made, for whoever starts after this process has died in the middle of it.
+//! The write-ahead log of a change: what the next start reads if this process dies in the middle of it.
 //!
 //! It lies in a directory of Windlass and is locked while its writer lives. Without the word `ready` no file was touched
 //! yet; with `done`, all were; in between, everything is put back.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "the log is in a directory of Windlass itself, which no command can reach"
+)]
 
 use std::{
     ffi::{OsStr, OsString},
@@ -17,20 +22,20 @@ use std::{
 use rustix::fs::{AtFlags, unlinkat};
 
 use super::{Steps, Trace};
-use crate::files::handle::to_name_in;
+use crate::handle::to_name_in;
 
 const BEGIN: &str = "windlass change 1";
 const EXTENSION: &str = "change";
 
-/// A note that is being kept.
+/// The log of a change that is being made.
 #[derive(Debug)]
-pub(super) struct Note {
+pub(super) struct WriteAheadLog {
     file: File,
     path: PathBuf,
 }
 
-impl Note {
-    /// Notes which directories and files are about to be made and changed.
+impl WriteAheadLog {
+    /// Writes which directories and files are about to be made and changed.
     pub(super) fn begin(
         directory: &Path,
         unique: &str,
@@ -40,7 +45,7 @@ impl Note {
     ) -> io::Result<Self> {
         steps.take()?;
         DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-        // Written and locked under another name first: a note that can be found is whole, and is locked as long as we live.
+        // Written and locked under another name first: a log that can be found is whole, and is locked as long as we live.
         let draft = directory.join(format!("{unique}.draft"));
         let path = directory.join(format!("{unique}.{EXTENSION}"));
         let mut file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(&draft)?;
@@ -64,7 +69,7 @@ impl Note {
         Ok(Self { file, path })
     }
 
-    /// Notes that files change from now on, and which contents are the new ones.
+    /// Writes that files change from now on, and which contents are the new ones.
     pub(super) fn ready(&mut self, traces: &[Trace], steps: &Steps) -> io::Result<()> {
         steps.take()?;
         let inodes = traces.iter().map(|trace| trace.inode.as_deref().unwrap_or_default().as_bytes());
@@ -72,14 +77,14 @@ impl Note {
         write(&mut self.file, &fields)
     }
 
-    /// Makes the note outlive the machine.
+    /// Makes the log outlive the machine.
     pub(super) fn sync(&self, steps: &Steps) -> io::Result<()> {
         steps.take()?;
         self.file.sync_data()?;
         self.path.parent().map_or(Ok(()), |directory| File::open(directory)?.sync_data())
     }
 
-    /// Notes that the change is made. This is the moment it counts.
+    /// Writes that the change is made. This is the moment it counts.
     pub(super) fn done(&mut self, steps: &Steps) -> io::Result<()> {
         steps.take()?;
         write(&mut self.file, &[b"done"])
@@ -99,13 +104,13 @@ fn write(file: &mut File, fields: &[&[u8]]) -> io::Result<()> {
 
 /// What became of a change that a process had left unfinished.
 #[derive(Debug)]
-pub enum Mended {
+pub enum Recovery {
     /// These files are again what they were before the change.
     PutBack(Vec<PathBuf>),
     /// The change had been made; only our own traces were left.
     Finished,
     /// A file could not be put back; it is tried again next time.
-    Stuck {
+    Failed {
         /// The file.
         path: PathBuf,
         /// What the system said.
@@ -114,12 +119,12 @@ pub enum Mended {
 }
 
 /// Finishes or takes back what processes that are gone have left unfinished. The directory is the archive's.
-pub fn mend(directory: &Path) -> io::Result<Vec<Mended>> {
+pub fn recover(directory: &Path) -> io::Result<Vec<Recovery>> {
     let entries = match fs::read_dir(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries?,
     };
-    let mut mended = Vec::new();
+    let mut recovered = Vec::new();
     for entry in entries {
         let path = entry?.path();
         if path.extension() != Some(OsStr::new(EXTENSION)) {
@@ -130,9 +135,9 @@ pub fn mend(directory: &Path) -> io::Result<Vec<Mended>> {
         if file.try_lock().is_err() {
             continue;
         }
-        mended.extend(Left::read(&path)?.map(|left| left.mend(&path)));
+        recovered.extend(Left::read(&path)?.map(|left| left.recover(&path)));
     }
-    Ok(mended)
+    Ok(recovered)
 }
 
 /// A change that was left unfinished.
@@ -144,7 +149,7 @@ struct Left {
 }
 
 impl Left {
-    /// Reads a note; `None` if it has gone meanwhile.
+    /// Reads a log; `None` if it has gone meanwhile.
     fn read(path: &Path) -> io::Result<Option<Self>> {
         let bytes = match fs::read(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -179,7 +184,7 @@ impl Left {
         Ok(Some(left))
     }
 
-    fn mend(self, note: &Path) -> Mended {
+    fn recover(self, log: &Path) -> Recovery {
         let steps = Steps::default();
         for trace in self.traces.iter().rev() {
             let directory = match trace.real.parent().map(to_name_in) {
@@ -187,22 +192,22 @@ impl Left {
                 // The whole directory has gone, and what was in it.
                 None => continue,
                 Some(Err(error)) if error.kind() == io::ErrorKind::NotFound => continue,
-                Some(Err(source)) => return Mended::Stuck { path: trace.real.clone(), source },
+                Some(Err(source)) => return Recovery::Failed { path: trace.real.clone(), source },
             };
             let end =
                 if self.done { trace.clear(&directory, &steps) } else { trace.put_back(&directory, &steps) };
             if let Err(source) = end {
-                return Mended::Stuck { path: trace.real.clone(), source };
+                return Recovery::Failed { path: trace.real.clone(), source };
             }
         }
         if !self.done {
             remove_folders(&self.folders, &steps);
         }
-        drop(fs::remove_file(note));
+        drop(fs::remove_file(log));
         if self.done {
-            Mended::Finished
+            Recovery::Finished
         } else {
-            Mended::PutBack(self.traces.into_iter().map(|trace| trace.real).collect())
+            Recovery::PutBack(self.traces.into_iter().map(|trace| trace.real).collect())
         }
     }
 }

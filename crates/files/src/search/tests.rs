@@ -8,11 +8,10 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use windlass_contract::{Entry, FileKind, FoundLine, Ignored, Limits, Listing, Walls};
+use windlass_contract::{Entry, FileKind, FoundLine, Ignored, Listing};
 
 use super::*;
-use crate::workspace_guard::WorkspaceGuard;
-use crate::{enclosure::Site, files::list::list, temporary::Temporary};
+use crate::{file_rules::FixedFileRules, list::list};
 
 struct Scene {
     directory: tempfile::TempDir,
@@ -38,20 +37,10 @@ impl Scene {
         File::options().write(true).open(path).unwrap().set_modified(changed).unwrap();
     }
 
-    /// Behind walls, with the top as home.
+    /// With rules that hide `.ssh`.
     fn resolver(&self) -> Resolver {
-        let site = Site {
-            walls: Walls::default(),
-            limits: Limits::default(),
-            cwd: self.top(),
-            home: Some(self.top()),
-            agent_socket: None,
-            ladder: Arc::default(),
-            temporary: Arc::new(Temporary::new(true)),
-            guard: Some(WorkspaceGuard::for_tests()),
-            package_cache: None,
-        };
-        Resolver::new(self.top(), Some(Arc::new(site)))
+        let rules = FixedFileRules { hidden: vec![self.top().join(".ssh")], ..FixedFileRules::default() };
+        Resolver::new(self.top(), Some(Arc::new(rules)))
     }
 
     fn found(&self, search: &Search) -> Result<Found, FileError> {

@@ -1,6 +1,6 @@
 //! Files, held to a grant in this process: what a confined command could not reach, this does not reach either.
 //!
-//! Every path goes through [`resolve`]; every blocking call through [`blocking`].
+//! Every path goes through [`Resolver`]; every blocking call through [`blocking`].
 
 use std::{
     fs::{File, Metadata},
@@ -16,46 +16,36 @@ use windlass_contract::{
     OpenFile, Search, Seen, Since, Stamp,
 };
 
-use crate::enclosure::Enclosure;
-use resolve::{Opened, Resolver, said};
-use sights::Sights;
-
-pub(crate) mod commit;
-mod handle;
-mod list;
-pub(crate) mod resolve;
-mod search;
-pub(crate) mod sights;
-mod walk;
+use crate::{
+    FileRules, ReadTracker, commit, list,
+    resolve::{Opened, Resolver, said},
+    search,
+};
 
 /// The least that is read at once.
 const LEAST_READ_BYTES: usize = 4096;
 
 /// The files of one grant.
 #[derive(Debug)]
-pub(crate) struct HeldFiles {
+pub struct ConfinedFiles {
     resolver: Arc<Resolver>,
     archive: Option<Arc<dyn Archive>>,
-    sights: Arc<Sights>,
+    tracker: Arc<ReadTracker>,
 }
 
-impl HeldFiles {
-    /// Files relative to `cwd`, held to what commands are held to.
-    pub(crate) fn new(
+impl ConfinedFiles {
+    /// Files relative to `cwd`, held to these rules. Without rules, everything the user may do is allowed.
+    pub fn new(
         cwd: PathBuf,
-        enclosure: &Enclosure,
+        rules: Option<Arc<dyn FileRules>>,
         archive: Option<Arc<dyn Archive>>,
-        sights: Arc<Sights>,
+        tracker: Arc<ReadTracker>,
     ) -> Self {
-        let walls = match enclosure {
-            Enclosure::Open | Enclosure::External(_) => None,
-            Enclosure::Walls(site) => Some(Arc::clone(site)),
-        };
-        Self { resolver: Arc::new(Resolver::new(cwd, walls)), archive, sights }
+        Self { resolver: Arc::new(Resolver::new(cwd, rules)), archive, tracker }
     }
 }
 
-impl Files for HeldFiles {
+impl Files for ConfinedFiles {
     fn open<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<Box<dyn OpenFile>, FileError>> {
         let (resolver, path) = (Arc::clone(&self.resolver), path.to_owned());
         Box::pin(async move {
@@ -99,11 +89,11 @@ impl Files for HeldFiles {
 
     // One line in a file of ours at most: less than it would take to hand it to another thread.
     fn show(&self, seen: Seen<'_>) {
-        self.sights.show(seen);
+        self.tracker.show(seen);
     }
 
     fn since(&self, now: Seen<'_>) -> Since {
-        self.sights.since(now)
+        self.tracker.since(now)
     }
 }
 

@@ -1,20 +1,21 @@
 //! What a search through 100 000 files costs, beside the `rg` program doing the same if it is installed.
 //!
-//! Run with `cargo bench -p windlass-host --bench search`. Both take turns, so that a busy machine is busy for both. Prints
+//! Run with `cargo bench -p windlass-files --bench search`. Both take turns, so that a busy machine is busy for both. Prints
 //! medians and best times; nothing is asserted.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement, run by hand")]
+#![expect(clippy::disallowed_methods, reason = "the files are the benchmark's own")]
 
 use std::{
-    collections::BTreeMap,
     fs,
-    path::Path,
+    path::{Path, PathBuf},
     process::{Command, Stdio},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use tokio_util::sync::CancellationToken;
-use windlass_contract::{Confinement, Effects, Grant, Limits, Sandbox, Search, Walls};
-use windlass_host::Machine;
+use windlass_contract::{Files, Search};
+use windlass_files::{ConfinedFiles, FileRules, ReadTracker};
 
 const DIRECTORIES: usize = 1000;
 const FILES: usize = 100;
@@ -24,16 +25,14 @@ fn main() {
     let place = tempfile::tempdir_in("/var/tmp").unwrap();
     fill(place.path());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let machine = Machine::new(BTreeMap::from([("HOME".to_owned(), "/root".to_owned())]));
+    let rules: Arc<dyn FileRules> = Arc::new(HiddenHome(PathBuf::from("/root")));
     for pattern in ["needle_[0-9]+", "no such thing"] {
         let ours = || {
-            let confinement = Confinement::Walls(Walls::default());
-            let grant =
-                Grant::issue(place.path().to_owned(), &Effects::none(), Limits::default(), confinement);
-            let host = machine.confine(&grant).unwrap();
+            let tracker = Arc::new(ReadTracker::new(None));
+            let files = ConfinedFiles::new(place.path().to_owned(), Some(Arc::clone(&rules)), None, tracker);
             let search =
                 Search { pattern: pattern.into(), path: ".".into(), limit: 2000, ..Search::default() };
-            runtime.block_on(host.files().search(&search, &CancellationToken::new())).unwrap().files.len()
+            runtime.block_on(files.search(&search, &CancellationToken::new())).unwrap().files.len()
         };
         let (mut times, mut sorted, mut unsorted) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
@@ -48,6 +47,32 @@ fn main() {
         show("Files::search", &mut times);
         show("rg --files-with-matches --sortr=modified", &mut sorted);
         show("rg --files-with-matches", &mut unsorted);
+    }
+}
+
+/// Rules that hide one directory and let nothing be written.
+#[derive(Debug)]
+struct HiddenHome(PathBuf);
+
+impl FileRules for HiddenHome {
+    fn writable(&self) -> &[PathBuf] {
+        &[]
+    }
+
+    fn hidden(&self, _roots: &[PathBuf]) -> Vec<PathBuf> {
+        vec![self.0.clone()]
+    }
+
+    fn shown(&self, _hidden: &[PathBuf]) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
+    fn private_tmp(&self) -> Option<PathBuf> {
+        None
+    }
+
+    fn is_protected(&self, _real: &Path, _roots: &[PathBuf]) -> Result<bool, String> {
+        Ok(true)
     }
 }
 

@@ -11,7 +11,7 @@ use std::{
 
 use rustix::fs::fstat;
 
-use crate::files::handle::to_name_in;
+use crate::handle::to_name_in;
 
 /// How many are held open: a patch of a thousand files must not use up what a process may have open.
 const MOST_HELD: usize = 32;
@@ -68,6 +68,7 @@ fn identity_of(handle: &OwnedFd) -> io::Result<(u64, u64)> {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests do what commands do")]
 mod tests {
     use std::fs;
 

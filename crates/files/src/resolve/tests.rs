@@ -8,11 +8,9 @@ use std::{
 };
 
 use proptest::prelude::*;
-use windlass_contract::{Limits, Walls};
 
 use super::*;
-use crate::temporary::Temporary;
-use crate::workspace_guard::WorkspaceGuard;
+use crate::file_rules::FixedFileRules;
 
 /// A home with a secret, and a workspace in it.
 struct Scene {
@@ -33,22 +31,16 @@ impl Scene {
         Self { _directory: directory, home, work }
     }
 
-    /// Behind walls, with changes to them.
-    fn held(&self, change: impl FnOnce(&mut Walls)) -> Resolver {
-        let mut walls = Walls { writable: vec![self.work.clone()], ..Walls::default() };
-        change(&mut walls);
-        let site = Site {
-            walls,
-            limits: Limits::default(),
-            cwd: self.work.clone(),
-            home: Some(self.home.clone()),
-            agent_socket: None,
-            ladder: Arc::default(),
-            temporary: Arc::new(Temporary::new(true)),
-            guard: Some(WorkspaceGuard::for_tests()),
-            package_cache: None,
+    /// With rules, and changes to them.
+    fn held(&self, change: impl FnOnce(&mut FixedFileRules)) -> Resolver {
+        let mut rules = FixedFileRules {
+            writable: vec![self.work.clone()],
+            hidden: vec![self.home.join(".ssh")],
+            protected_name: Some(".envrc".to_owned()),
+            ..FixedFileRules::default()
         };
-        Resolver::new(self.work.clone(), Some(Arc::new(site)))
+        change(&mut rules);
+        Resolver::new(self.work.clone(), Some(Arc::new(rules)))
     }
 
     fn free(&self) -> Resolver {
@@ -111,14 +103,14 @@ fn a_secret_is_out_of_reach_by_every_name_it_has() {
     }
     assert_eq!(opening(&held, "file"), "text");
     assert_eq!(opening(&scene.free(), "link"), "secret");
-    let again = scene.held(|walls| walls.readable_again.push(scene.home.join(".ssh")));
+    let again = scene.held(|rules| rules.hidden.clear());
     assert_eq!(opening(&again, "link"), "secret");
     fs::create_dir(scene.home.join(".ssh/public")).unwrap();
     fs::write(scene.home.join(".ssh/public/key"), "public").unwrap();
-    let inside = scene.held(|walls| walls.readable_again.push(scene.home.join(".ssh/public")));
+    let inside = scene.held(|rules| rules.shown.push(scene.home.join(".ssh/public")));
     assert_eq!(opening(&inside, "../.ssh/public/key"), "public");
     assert_eq!(opening(&inside, "link"), HIDDEN);
-    let more = scene.held(|walls| walls.unreadable.push(scene.work.join("file")));
+    let more = scene.held(|rules| rules.hidden.push(scene.work.join("file")));
     assert_eq!(opening(&more, "file"), HIDDEN);
 }
 
@@ -212,8 +204,9 @@ fn a_link_that_comes_and_goes_never_opens_a_secret() {
 #[test]
 fn commands_have_a_tmp_of_their_own_and_it_comes_first() {
     let scene = Scene::new();
-    let held = scene.held(|_| {});
-    let private = held.walls.as_ref().unwrap().temporary.path().unwrap().to_owned();
+    let temporary = tempfile::tempdir().unwrap();
+    let private = temporary.path().canonicalize().unwrap();
+    let held = scene.held(|rules| rules.private_tmp = Some(private.clone()));
     let name = format!("windlass-test-{}", private.file_name().unwrap().display());
     assert_eq!(opening(&held, Path::new("/tmp").join(&name)), "not found");
     fs::write(private.join(&name), "left by a command").unwrap();
@@ -240,10 +233,10 @@ fn writing_stays_inside_whatever_links_say() {
     assert_eq!(placing(&held, "dangling"), "not found");
     assert!(placing(&held, "file/below").ends_with("is not a directory"));
     assert_eq!(placing(&scene.free(), "out/new"), "/etc/new");
-    let granted = scene.held(|walls| walls.writable = vec![scene.home.join("not/yet")]);
+    let granted = scene.held(|rules| rules.writable = vec![scene.home.join("not/yet")]);
     assert_eq!(placing(&granted, "../not/yet"), scene.home.join("not/yet").display().to_string());
     assert_eq!(placing(&granted, "../not/other"), OUTSIDE);
-    assert_eq!(placing(&scene.held(|walls| walls.writable.clear()), "new"), OUTSIDE);
+    assert_eq!(placing(&scene.held(|rules| rules.writable.clear()), "new"), OUTSIDE);
 }
 
 #[test]
@@ -263,16 +256,16 @@ fn a_place_knows_which_directories_are_still_to_be_made() {
 #[test]
 fn names_that_make_other_programs_run_code_are_not_written() {
     let scene = Scene::new();
-    fs::create_dir_all(scene.work.join(".git/hooks")).unwrap();
-    symlink(".git/hooks", scene.work.join("innocent")).unwrap();
+    fs::create_dir(scene.work.join(".envrc")).unwrap();
+    symlink(".envrc", scene.work.join("innocent")).unwrap();
     let held = scene.held(|_| {});
-    for path in
-        [".git/hooks/pre-commit", "innocent/pre-commit", "sub/.git/config", ".git", ".envrc", ".vscode/x"]
-    {
+    for path in [".envrc", ".envrc/x", "innocent/x", "sub/../.envrc"] {
         assert_eq!(placing(&held, path), PROTECTED, "{path}");
     }
     assert!(placing(&held, ".gitignore").ends_with(".gitignore"));
     assert!(!placing(&scene.free(), ".envrc").starts_with("denied"));
+    let unknown = scene.held(|rules| rules.protected_name = Some(String::new()));
+    assert_eq!(placing(&unknown, "new"), "denied: the workspace cannot be read");
 }
 
 proptest! {

@@ -13,7 +13,7 @@ use ring::digest::{SHA256, digest};
 use windlass_contract::{Archive, Seen, Sight, Since};
 
 /// The largest file that is known by its content.
-pub(crate) const LIMIT_BYTES: usize = 256 * 1024;
+const LIMIT_BYTES: usize = 256 * 1024;
 
 /// How much content is kept to say what has changed. Beyond it, only that something has.
 const KEPT_BYTES: usize = 8 * 1024 * 1024;
@@ -23,7 +23,7 @@ const MOST_FILES: usize = 20_000;
 
 /// A memory that all calls of a session share.
 #[derive(Debug)]
-pub(crate) struct Sights {
+pub struct ReadTracker {
     archive: Option<Arc<dyn Archive>>,
     memory: OnceLock<Mutex<Memory>>,
 }
@@ -40,9 +40,9 @@ struct Known {
     content: Option<Vec<u8>>,
 }
 
-impl Sights {
+impl ReadTracker {
     /// With what is known from earlier, once it is asked for.
-    pub(crate) fn new(archive: Option<Arc<dyn Archive>>) -> Self {
+    pub fn new(archive: Option<Arc<dyn Archive>>) -> Self {
         Self { archive, memory: OnceLock::new() }
     }
 
@@ -126,31 +126,31 @@ mod tests {
 
     #[test]
     fn a_small_file_is_known_by_its_content_and_not_by_its_time() {
-        let sights = Sights::new(None);
-        assert_eq!(sights.since(seen(Some(b"x"), 1)), Since::NeverShown);
-        sights.show(seen(Some(b"x"), 1));
-        assert_eq!(sights.since(seen(Some(b"x"), 2)), Since::Same);
+        let tracker = ReadTracker::new(None);
+        assert_eq!(tracker.since(seen(Some(b"x"), 1)), Since::NeverShown);
+        tracker.show(seen(Some(b"x"), 1));
+        assert_eq!(tracker.since(seen(Some(b"x"), 2)), Since::Same);
         // Written within the same tick of the clock, and as long as before.
-        assert_eq!(sights.since(seen(Some(b"y"), 1)), Since::Changed { was: Some(b"x".to_vec()) });
+        assert_eq!(tracker.since(seen(Some(b"y"), 1)), Since::Changed { was: Some(b"x".to_vec()) });
     }
 
     #[test]
     fn a_large_file_is_known_by_its_stamp() {
-        let sights = Sights::new(None);
-        sights.show(seen(None, 1));
+        let tracker = ReadTracker::new(None);
+        tracker.show(seen(None, 1));
         let long = vec![b'x'; LIMIT_BYTES + 1];
         let now = |changed| Seen { bytes: Some(&long), ..seen(None, changed) };
-        assert_eq!(sights.since(now(1)), Since::Same);
-        assert_eq!(sights.since(now(2)), Since::Changed { was: None });
-        assert_eq!(sights.since(seen(Some(b"cut"), 1)), Since::Changed { was: None });
+        assert_eq!(tracker.since(now(1)), Since::Same);
+        assert_eq!(tracker.since(now(2)), Since::Changed { was: None });
+        assert_eq!(tracker.since(seen(Some(b"cut"), 1)), Since::Changed { was: None });
     }
 
     #[test]
     fn a_small_file_that_has_grown_large_has_changed() {
-        let sights = Sights::new(None);
-        sights.show(seen(Some(b"x"), 1));
+        let tracker = ReadTracker::new(None);
+        tracker.show(seen(Some(b"x"), 1));
         let long = vec![b'x'; LIMIT_BYTES + 1];
-        assert!(matches!(sights.since(seen(Some(&long), 1)), Since::Changed { .. }));
+        assert!(matches!(tracker.since(seen(Some(&long), 1)), Since::Changed { .. }));
     }
 
     #[test]

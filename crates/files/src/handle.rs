@@ -1,6 +1,12 @@
 //! Opening by a real name: no link on the way, no waiting, no terminal taken over.
 
-use std::{ffi::OsStr, io, os::fd::OwnedFd, path::Path};
+use std::{
+    ffi::OsStr,
+    fs::Metadata,
+    io,
+    os::fd::OwnedFd,
+    path::{Path, PathBuf},
+};
 
 use rustix::fs::{Mode, OFlags, openat};
 
@@ -12,6 +18,21 @@ const NEVER_WAITING: OFlags = OFlags::NONBLOCK.union(OFlags::CLOEXEC).union(OFla
 const TO_NAME_IN: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 #[cfg(not(target_os = "linux"))]
 const TO_NAME_IN: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
+
+/// Returns a path without links, as it is now. Only what is then opened without following any link is used.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "what it finds is checked, and opened by a call that follows no link"
+)]
+pub(super) fn real_path(path: &Path) -> io::Result<PathBuf> {
+    path.canonicalize()
+}
+
+/// Looks at a path without following a link at its end. Nothing is opened by what it says.
+#[expect(clippy::disallowed_methods, reason = "what it finds is looked at again when it is open")]
+pub(super) fn lstat(path: &Path) -> io::Result<Metadata> {
+    path.symlink_metadata()
+}
 
 /// Opens a file or directory to read, none of whose parts is a link.
 pub(super) fn to_read(real: &Path) -> io::Result<OwnedFd> {
@@ -71,6 +92,7 @@ fn open(real: &Path, flags: OFlags) -> io::Result<OwnedFd> {
 }
 
 #[cfg(all(test, target_os = "linux"))]
+#[expect(clippy::disallowed_methods, reason = "tests do what commands do")]
 mod tests {
     use std::{fs, os::unix::fs::symlink};
 

@@ -12,7 +12,7 @@ use rustix::fs::{Access, AtFlags, FileType, Stat, accessat, fstat};
 use windlass_contract::{CommitError, Expected, FileError, FileKind, Version};
 
 use super::{attributes, trace::look};
-use crate::files::{
+use crate::{
     handle::to_read_at,
     resolve::{Place, kind_of, said},
 };

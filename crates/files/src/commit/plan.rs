@@ -21,7 +21,7 @@ use super::{
     directory::{Directories, Directory},
     trace::{Trace, look},
 };
-use crate::files::resolve::{Place, Resolver, said};
+use crate::resolve::{Place, Resolver, said};
 
 /// Everything that is to be done.
 #[derive(Debug, Default)]

@@ -1,7 +1,7 @@
 //! Changes files, all of them or none.
 //!
-//! Everything is looked at and compared first ([`plan`]); then new contents are staged beside the files, a note is left for
-//! whoever comes after a crash ([`note`]), and only then do old and new change places ([`trace`]). What fails on the way is
+//! Everything is looked at and compared first ([`plan`]); then new contents are staged beside the files, a log is written for
+//! the start after a crash ([`write_ahead`]), and only then do old and new change places ([`trace`]). What fails on the way is
 //! taken back. The old contents go to the archive before the change counts.
 
 use std::{
@@ -18,19 +18,19 @@ use rustix::{
 };
 use windlass_contract::{Archive, CallId, Change, Changed, CommitError, FileError};
 
-use super::{handle::to_name_in_at, resolve::Resolver};
-use note::{Note, remove_folders};
+use crate::{handle::to_name_in_at, resolve::Resolver};
 use plan::{Plan, Slot};
 use steps::Steps;
 use trace::{Trace, is_same};
+use write_ahead::{WriteAheadLog, remove_folders};
 
 mod attributes;
 mod before;
 mod directory;
-pub(crate) mod note;
 mod plan;
 mod steps;
 mod trace;
+pub(crate) mod write_ahead;
 
 /// Changes files within what the resolver allows.
 pub(crate) fn commit(
@@ -58,7 +58,7 @@ fn commit_by_steps(
     let traces = plan.slots.iter().enumerate();
     let traces = traces.map(|(at, slot)| Trace::new(slot.real.clone(), &format!("{unique}-{at}")));
     let traces = traces.collect();
-    Transaction { archive, steps, unique, plan, traces, note: None, made: Vec::new() }.run(call)
+    Transaction { archive, steps, unique, plan, traces, log: None, made: Vec::new() }.run(call)
 }
 
 /// A name for our files that no other change uses, of this process or another.
@@ -77,7 +77,7 @@ struct Transaction<'a> {
     plan: Plan,
     /// One for each slot.
     traces: Vec<Trace>,
-    note: Option<Note>,
+    log: Option<WriteAheadLog>,
     /// Directories that were made, from the outside in.
     made: Vec<PathBuf>,
 }
@@ -108,8 +108,8 @@ impl Transaction<'_> {
             let kept = self.steps.take().and_then(|()| archive.keep(call, &changed));
             kept.map_err(|error| self.failed("keep for an undo", 0)(error))?;
         }
-        if let Some(note) = &mut self.note {
-            let done = note.done(self.steps);
+        if let Some(log) = &mut self.log {
+            let done = log.done(self.steps);
             done.map_err(|error| self.failed("note the end of the change of", 0)(error))?;
         }
         Ok(changed)
@@ -118,8 +118,8 @@ impl Transaction<'_> {
     fn begin(&mut self) -> Result<(), CommitError> {
         let Some(archive) = self.archive else { return Ok(()) };
         let folders = self.folders();
-        let note = Note::begin(archive.notes(), &self.unique, &folders, &self.traces, self.steps);
-        self.note = Some(note.map_err(self.failed("note the change of", 0))?);
+        let log = WriteAheadLog::begin(archive.notes(), &self.unique, &folders, &self.traces, self.steps);
+        self.log = Some(log.map_err(self.failed("note the change of", 0))?);
         Ok(())
     }
 
@@ -171,11 +171,11 @@ impl Transaction<'_> {
     }
 
     fn ready(&mut self) -> Result<(), CommitError> {
-        let Some(note) = &mut self.note else { return Ok(()) };
-        // A single file changes in one step, with or without a note; then it only says what to clean up.
+        let Some(log) = &mut self.log else { return Ok(()) };
+        // A single file changes in one step, with or without a log; then it only says what to clean up.
         let is_single = self.plan.slots.len() == 1 && self.made.is_empty();
-        let ready = note.ready(&self.traces, self.steps);
-        let ready = ready.and_then(|()| if is_single { Ok(()) } else { note.sync(self.steps) });
+        let ready = log.ready(&self.traces, self.steps);
+        let ready = ready.and_then(|()| if is_single { Ok(()) } else { log.sync(self.steps) });
         ready.map_err(|error| self.failed("note the change of", 0)(error))
     }
 
@@ -212,9 +212,9 @@ impl Transaction<'_> {
         remove_folders(&self.made, self.steps);
         match (stuck, error) {
             (None, error) => {
-                if let Some(note) = &self.note {
+                if let Some(log) = &self.log {
                     // Left behind, it only makes the next start look again.
-                    let _left = note.remove(self.steps);
+                    let _left = log.remove(self.steps);
                 }
                 error
             }
@@ -238,8 +238,8 @@ impl Transaction<'_> {
             is_clear &= cleared.is_ok();
         }
         remove_folders(&self.plan.unmade, self.steps);
-        if let Some(note) = self.note.as_ref().filter(|_| is_clear) {
-            let _left = note.remove(self.steps);
+        if let Some(log) = self.log.as_ref().filter(|_| is_clear) {
+            let _left = log.remove(self.steps);
         }
     }
 
@@ -254,4 +254,5 @@ impl Transaction<'_> {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests do what commands do")]
 mod tests;

@@ -22,13 +22,7 @@ use std::{
 use rustix::io::Errno;
 use windlass_contract::{Denial, Effects, FileError, FileKind, Layer, Proof, normal};
 
-use super::handle;
-use crate::{
-    enclosure::Site,
-    ground::{hidden, shown},
-    sys::Zygotes,
-    workspace_guard::{ProtectedPaths, git_program::SandboxedGit},
-};
+use crate::{FileRules, handle};
 
 /// How often a path is looked up again that changes while it is looked up.
 const TRIES: usize = 8;
@@ -41,12 +35,11 @@ const PATH_LIMIT_BYTES: usize = 4096;
 pub(crate) struct Resolver {
     cwd: PathBuf,
     /// None: everything the user may, this may.
-    walls: Option<Arc<Site>>,
+    rules: Option<Arc<dyn FileRules>>,
     view: OnceLock<View>,
-    protected: OnceLock<Result<Arc<ProtectedPaths>, String>>,
 }
 
-/// Walls by the real names of what they hold.
+/// Rules by the real names of what they hold.
 #[derive(Debug)]
 struct View {
     hidden: Vec<PathBuf>,
@@ -82,9 +75,9 @@ pub(crate) struct Place {
 }
 
 impl Resolver {
-    /// Finds files relative to `cwd`, behind these walls if there are any.
-    pub(crate) fn new(cwd: PathBuf, walls: Option<Arc<Site>>) -> Self {
-        Self { cwd, walls, view: OnceLock::new(), protected: OnceLock::new() }
+    /// Finds files relative to `cwd`, by these rules if there are any.
+    pub(crate) fn new(cwd: PathBuf, rules: Option<Arc<dyn FileRules>>) -> Self {
+        Self { cwd, rules, view: OnceLock::new() }
     }
 
     /// The absolute name of a path, without `.` and `..`.
@@ -135,7 +128,7 @@ impl Resolver {
         for _ in 0..TRIES {
             let real = self.real(&name)?;
             // Looked at before it is opened: opening a pipe or a device may already do something.
-            let Ok(found) = real.symlink_metadata() else { continue };
+            let Ok(found) = handle::lstat(&real) else { continue };
             accept(&name, kind_of(found.file_type()))?;
             let file = match handle::to_read(&real) {
                 Ok(handle) => File::from(handle),
@@ -153,11 +146,11 @@ impl Resolver {
 
     /// The real name of something that exists and may be read.
     fn real(&self, name: &Path) -> Result<PathBuf, FileError> {
-        match self.seen_at(name).canonicalize() {
+        match handle::real_path(&self.seen_at(name)) {
             Ok(real) => self.check_read(name, &real).map(|()| real),
             Err(error) => {
                 // Whether something is missing from what is hidden is hidden, too.
-                let above = name.ancestors().skip(1).find_map(|above| above.canonicalize().ok());
+                let above = name.ancestors().skip(1).find_map(|above| handle::real_path(above).ok());
                 above.map_or(Ok(()), |above| self.check_read(name, &above))?;
                 Err(said(name, error))
             }
@@ -167,14 +160,14 @@ impl Resolver {
     /// Where a name leads for confined commands: they have a `/tmp` of their own. What is not in it is looked for in
     /// the system's, which may be read.
     fn seen_at(&self, name: &Path) -> PathBuf {
-        let private = self.walls.as_ref().and_then(|site| {
+        let private = self.rules.as_ref().and_then(|rules| {
             let rest = name.strip_prefix("/tmp").ok()?;
-            let mut works = site.walls.writable.iter().chain([&site.cwd]);
+            let mut works = rules.writable().iter().chain([&self.cwd]);
             if works.any(|tree| name.starts_with(tree)) {
                 return None;
             }
-            let private = site.temporary.made()?.join(rest);
-            private.symlink_metadata().is_ok().then_some(private)
+            let private = rules.private_tmp()?.join(rest);
+            handle::lstat(&private).is_ok().then_some(private)
         });
         private.unwrap_or_else(|| name.to_owned())
     }
@@ -200,7 +193,7 @@ impl Resolver {
 
     /// The working directory by its real name.
     pub(crate) fn real_cwd(&self) -> Option<PathBuf> {
-        self.cwd.canonicalize().ok()
+        handle::real_path(&self.cwd).ok()
     }
 
     /// What may not be read below a real directory, but for processes.
@@ -218,10 +211,10 @@ impl Resolver {
             let (Some(file_name), Some(parent)) = (real.file_name(), real.parent()) else {
                 return Err(FileError::IsDirectory { path: name });
             };
-            let existing = parent.ancestors().find(|above| above.symlink_metadata().is_ok());
+            let existing = parent.ancestors().find(|above| handle::lstat(above).is_ok());
             let existing = existing.unwrap_or(Path::new("/"));
             let missing = parent.strip_prefix(existing).unwrap_or(Path::new(""));
-            if existing.is_file() {
+            if handle::lstat(existing).is_ok_and(|found| found.is_file()) {
                 return Err(FileError::NotADirectory { path: existing.to_owned() });
             }
             match handle::to_name_in(existing) {
@@ -239,49 +232,43 @@ impl Resolver {
 
     /// Whether something may be written, by its real name.
     fn check_write(&self, name: &Path, real: &Path) -> Result<(), FileError> {
-        let Some(view) = self.view() else { return Ok(()) };
+        let (Some(rules), Some(view)) = (&self.rules, self.view()) else { return Ok(()) };
         self.check_read(name, real)?;
         let need = || Effects::write(name);
         if !view.writable.iter().any(|root| real.starts_with(root)) {
             return Err(denied(name, "outside what may be written", need()));
         }
-        let roots: Vec<_> = view.writable.iter().filter(|root| root.is_dir()).cloned().collect();
-        match self.protected.get_or_init(|| self.protected_paths(&roots)) {
-            Ok(protected) if !protected.guards(real, &roots) => Ok(()),
-            Ok(_) => Err(denied(name, "a protected name: other programs run what it says", need())),
-            Err(reason) => Err(denied(name, reason, need())),
+        let roots: Vec<_> = view
+            .writable
+            .iter()
+            .filter(|root| handle::lstat(root).is_ok_and(|found| found.is_dir()))
+            .cloned()
+            .collect();
+        match rules.is_protected(real, &roots) {
+            Ok(false) => Ok(()),
+            Ok(true) => Err(denied(name, "a protected name: other programs run what it says", need())),
+            Err(reason) => Err(denied(name, &reason, need())),
         }
     }
 
-    /// The protected paths of the roots, as commands are held to them.
-    fn protected_paths(&self, roots: &[PathBuf]) -> Result<Arc<ProtectedPaths>, String> {
-        let Some(guard) = self.walls.as_ref().and_then(|site| site.guard.as_ref()) else {
-            return Ok(Arc::default());
-        };
-        let mut zygotes = Zygotes::default();
-        let writable = roots.to_vec();
-        let mut git = SandboxedGit { environment: &guard.git, writable, zygotes: &mut zygotes };
-        guard.protected(roots, &mut git).map_err(|error| error.to_string())
-    }
-
-    /// Looked at once for a grant, and only if there are walls.
+    /// Looked at once for a grant, and only if there are rules.
     fn view(&self) -> Option<&View> {
-        let site = self.walls.as_ref()?;
+        let rules = self.rules.as_ref()?;
         Some(self.view.get_or_init(|| {
             // What is to be written may not exist yet.
-            let real = |path: &PathBuf| real_to_be(&normal(&site.cwd.join(path))).ok();
-            let writable: Vec<_> = site.walls.writable.iter().filter_map(real).collect();
-            let hidden = hidden(&site.walls, site.ground(None), &writable, &mut Vec::new());
-            View { shown: shown(&site.walls, &hidden), hidden, writable }
+            let real = |path: &PathBuf| real_to_be(&normal(&self.cwd.join(path))).ok();
+            let writable: Vec<_> = rules.writable().iter().filter_map(real).collect();
+            let hidden = rules.hidden(&writable);
+            View { shown: rules.shown(&hidden), hidden, writable }
         }))
     }
 }
 
 /// The real name something has, or would have if it were made.
 fn real_to_be(name: &Path) -> Result<PathBuf, FileError> {
-    if name.symlink_metadata().is_ok() {
+    if handle::lstat(name).is_ok() {
         // A link that leads nowhere ends here: what it would make is not what was asked for.
-        return name.canonicalize().map_err(|error| said(name, error));
+        return handle::real_path(name).map_err(|error| said(name, error));
     }
     let (Some(parent), Some(last)) = (name.parent(), name.file_name()) else {
         return Err(FileError::NotFound { path: name.to_owned() });
@@ -339,4 +326,5 @@ pub(crate) fn said(name: &Path, error: io::Error) -> FileError {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests do what commands do")]
 mod tests;

@@ -3,8 +3,8 @@
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{Entry, FileError, FileKind, Ignored, Listed, Listing};
 
-use super::{
-    resolve::{Resolver, kind_of, said},
+use crate::{
+    resolve::{Resolver, kind_of},
     walk::walk,
 };
 
@@ -15,8 +15,6 @@ pub(super) fn list(
     stop: &CancellationToken,
 ) -> Result<Listed, FileError> {
     let top = resolver.open_directory(&listing.path)?;
-    // Before the walk, which would only pass over it.
-    top.real.read_dir().map_err(|error| said(&top.name, error))?;
     let (mut walker, _) = walk(resolver, &top.real);
     let keeps_ignored = listing.ignored == Ignored::Shown;
     walker.standard_filters(!keeps_ignored).git_global(false).hidden(false);

@@ -15,7 +15,7 @@ use ignore::{DirEntry, WalkBuilder, WalkState, overrides::OverrideBuilder, types
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{FileError, Found, FoundFile, Search, Wanted};
 
-use super::{
+use crate::{
     handle,
     resolve::{Opened, Resolver},
     walk::{renamed, walk},
@@ -232,4 +232,5 @@ fn weight(file: &FoundFile) -> usize {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests do what commands do")]
 mod tests;

@@ -1,10 +1,10 @@
 //! What it costs to change one line of a 5 MB file, against the plainest safe way: write beside it, flush, rename.
 //!
-//! Both in turns, so that they meet the same machine. `cargo bench -p windlass-host --bench commit`.
+//! Both in turns, so that they meet the same machine. `cargo bench -p windlass-files --bench commit`.
 #![expect(clippy::print_stdout, reason = "a measurement, run by hand")]
+#![expect(clippy::disallowed_methods, reason = "the files are the benchmark's own")]
 
 use std::{
-    collections::BTreeMap,
     fs::{self, File},
     hint::black_box,
     io::{self, Write},
@@ -13,10 +13,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use windlass_contract::{
-    Action, Archive, CallId, Change, Changed, Confinement, Effects, Expected, Grant, Limits, Sandbox, Sight,
-};
-use windlass_host::Machine;
+use windlass_contract::{Action, Archive, CallId, Change, Changed, Expected, Files, Sight};
+use windlass_files::{ConfinedFiles, ReadTracker};
 
 const ROUNDS: usize = 40;
 
@@ -53,10 +51,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (one, other): (Arc<[u8]>, Arc<[u8]>) = (lines(1).into(), lines(2).into());
     fs::write(work.join("plain"), &one)?;
     fs::write(work.join("ours"), &one)?;
-    let machine = Machine::new(BTreeMap::new()).with_archive(Arc::new(Forgetful(work.join("notes"))));
-    // In a session this is the gate's privilege.
-    let grant = Grant::issue(work.clone(), &Effects::none(), Limits::default(), Confinement::Unconfined);
-    let host = machine.confine(&grant)?;
+    let archive: Arc<dyn Archive> = Arc::new(Forgetful(work.join("notes")));
+    let tracker = Arc::new(ReadTracker::new(Some(Arc::clone(&archive))));
+    let files = ConfinedFiles::new(work.clone(), None, Some(archive), tracker);
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
     let (mut plain, mut ours) = (Vec::new(), Vec::new());
     for round in 0..ROUNDS {
@@ -73,7 +70,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             action: Action::Write(new.to_vec()),
         };
         let begun = Instant::now();
-        runtime.block_on(host.files().commit(&"bench".into(), vec![change]))?;
+        runtime.block_on(files.commit(&"bench".into(), vec![change]))?;
         ours.push(begun.elapsed());
     }
     println!("write, flush and rename: {:?}", median(plain));

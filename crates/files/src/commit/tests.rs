@@ -12,7 +12,7 @@ use rustix::fs::FileType;
 use tempfile::TempDir;
 use windlass_contract::{Action, Expected, FileKind, Sight};
 
-use super::{note::Mended, note::mend, steps::Fault, *};
+use super::{steps::Fault, write_ahead::Recovery, write_ahead::recover, *};
 
 const DELETE: Action = Action::Delete { folders: Vec::new() };
 
@@ -155,7 +155,7 @@ fn an_error_at_any_step_leaves_everything_as_it_was() {
             // Past the point where it counts, only cleaning up can fail, and the next start does that.
             Ok(_) => {
                 made += 1;
-                mend(&desk.archive.notes).unwrap();
+                recover(&desk.archive.notes).unwrap();
                 assert_eq!(desk.tree(), after(), "step {at}");
             }
             Err(error) => panic!("step {at}: {error}"),
@@ -174,7 +174,7 @@ fn death_at_any_step_is_mended_by_the_next_start() {
         let before = desk.tree();
         let steps = Steps { fault: Some(Fault::Death(at)), ..Steps::default() };
         let end = desk.commit_with(everything(), &steps);
-        mend(&desk.archive.notes).unwrap();
+        recover(&desk.archive.notes).unwrap();
         if end.is_ok() {
             forth += 1;
             assert_eq!(desk.tree(), after(), "step {at}");
@@ -199,11 +199,11 @@ fn a_change_that_is_being_made_is_left_alone() {
     let steps = Steps::default();
     let notes = &desk.archive.notes;
     let trace = Trace::new(desk.work().join("kept"), "x");
-    let note = Note::begin(notes, "x", &[], &[trace], &steps).unwrap();
-    assert!(mend(notes).unwrap().is_empty());
-    drop(note);
-    assert!(matches!(&mend(notes).unwrap()[..], [Mended::PutBack(_)]));
-    assert!(mend(notes).unwrap().is_empty());
+    let log = WriteAheadLog::begin(notes, "x", &[], &[trace], &steps).unwrap();
+    assert!(recover(notes).unwrap().is_empty());
+    drop(log);
+    assert!(matches!(&recover(notes).unwrap()[..], [Recovery::PutBack(_)]));
+    assert!(recover(notes).unwrap().is_empty());
 }
 
 #[test]
@@ -239,7 +239,7 @@ fn whoever_writes_between_the_look_and_the_change_keeps_their_work() {
         let traces = vec![Trace::new(plan.slots[0].real.clone(), "x")];
         let (archive, unique): (Option<&dyn Archive>, _) = (Some(&desk.archive), "x".to_owned());
         let transaction =
-            Transaction { archive, steps: &steps, unique, plan, traces, note: None, made: Vec::new() };
+            Transaction { archive, steps: &steps, unique, plan, traces, log: None, made: Vec::new() };
         let error = transaction.run(&"call".into()).unwrap_err();
         assert!(matches!(error, CommitError::Stale { .. }), "{error}");
         assert_eq!(desk.tree(), between);

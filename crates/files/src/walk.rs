@@ -13,7 +13,7 @@ use std::{
 
 use ignore::WalkBuilder;
 
-use super::resolve::{Resolver, is_process};
+use crate::resolve::{Resolver, is_process};
 
 /// File systems that are no files: some of them never end.
 const NO_FILES: [&str; 3] = ["/proc", "/sys", "/dev"];

@@ -1,0 +1,60 @@
+//! The rules of a sandbox for files that this process opens itself, so that a call reaches no more than its commands.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, OnceLock},
+};
+
+use windlass_files::FileRules;
+
+use crate::{
+    enclosure::Site,
+    ground::{hidden, shown},
+    sys::Zygotes,
+    workspace_guard::{ProtectedPaths, git_program::SandboxedGit},
+};
+
+/// What sandboxed commands are held to. Protected paths are collected when something is first written.
+#[derive(Debug)]
+pub(crate) struct SandboxFileRules {
+    site: Arc<Site>,
+    protected: OnceLock<Result<Arc<ProtectedPaths>, String>>,
+}
+
+impl SandboxFileRules {
+    pub(crate) fn new(site: Arc<Site>) -> Self {
+        Self { site, protected: OnceLock::new() }
+    }
+
+    /// Collects the protected paths of the roots, as commands are held to them.
+    fn protected_paths(&self, roots: &[PathBuf]) -> Result<Arc<ProtectedPaths>, String> {
+        let Some(guard) = &self.site.guard else { return Ok(Arc::default()) };
+        let mut zygotes = Zygotes::default();
+        let writable = roots.to_vec();
+        let mut git = SandboxedGit { environment: &guard.git, writable, zygotes: &mut zygotes };
+        guard.protected(roots, &mut git).map_err(|error| error.to_string())
+    }
+}
+
+impl FileRules for SandboxFileRules {
+    fn writable(&self) -> &[PathBuf] {
+        &self.site.walls.writable
+    }
+
+    fn hidden(&self, roots: &[PathBuf]) -> Vec<PathBuf> {
+        hidden(&self.site.walls, self.site.ground(None), roots, &mut Vec::new())
+    }
+
+    fn shown(&self, hidden: &[PathBuf]) -> Vec<PathBuf> {
+        shown(&self.site.walls, hidden)
+    }
+
+    fn private_tmp(&self) -> Option<PathBuf> {
+        self.site.temporary.made().map(Path::to_owned)
+    }
+
+    fn is_protected(&self, real: &Path, roots: &[PathBuf]) -> Result<bool, String> {
+        let protected = self.protected.get_or_init(|| self.protected_paths(roots));
+        protected.as_ref().map(|protected| protected.guards(real, roots)).map_err(Clone::clone)
+    }
+}
