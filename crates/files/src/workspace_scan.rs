@@ -9,6 +9,8 @@ use std::{
     io,
     os::fd::{AsFd, OwnedFd},
     path::{Path, PathBuf},
+    sync::Arc,
+    time::SystemTime,
 };
 
 use crate::{DirHandle, EntryKind, EntryStat};
@@ -34,17 +36,19 @@ pub struct WorkspaceScan {
     root: ScanNode,
     entries: usize,
     skipped: Vec<SkippedDirectory>,
+    /// When it was begun, in nanoseconds since 1970.
+    taken: i64,
 }
 
 /// An entry and, for a directory, everything in it, sorted by name.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct ScanNode {
     /// The name in the directory above; empty for the root.
     pub name: OsString,
     /// Its metadata.
     pub stat: EntryStat,
-    /// The entries of a directory.
-    pub children: Vec<ScanNode>,
+    /// The entries of a directory. Two scans share those of directories that have not changed.
+    pub children: Arc<Vec<ScanNode>>,
 }
 
 /// A directory that was not read although a command may write there.
@@ -65,11 +69,11 @@ impl WorkspaceScan {
     /// Scans at most so many entries.
     pub fn with_max_entries(root: &DirHandle, max_entries: usize) -> io::Result<Self> {
         let stat = root.stat()?;
-        let mut scanner = Scanner { max_entries, entries: 0, skipped: Vec::new(), path: PathBuf::new() };
+        let mut scanner = Scanner::new(max_entries);
         let children = scanner.read_children(&listing::reopen(root.as_fd())?, &stat, Depth::default());
-        let Scanner { entries, skipped, .. } = scanner;
+        let Scanner { entries, skipped, begun, .. } = scanner;
         let root = ScanNode { name: OsString::new(), stat, children };
-        Ok(Self { root, entries, skipped })
+        Ok(Self { root, entries, skipped, taken: begun })
     }
 
     /// The directory that was scanned.
@@ -92,21 +96,31 @@ impl WorkspaceScan {
         path.iter().try_fold(&self.root, |node, name| node.child(name))
     }
 
-    /// Tells whether every directory still has the entries it had. What changed inside a file does not show.
-    pub fn has_same_entries(&self, root: &DirHandle) -> bool {
-        let same = |path: &Path, stat: &EntryStat| {
-            let name = if path.as_os_str().is_empty() { OsStr::new("") } else { path.as_os_str() };
-            EntryStat::read(root, name).is_ok_and(|now| {
-                let entries = |stat: &EntryStat| (stat.dev, stat.ino, stat.mtime_ns, stat.ctime_ns);
-                entries(&now) == entries(stat)
-            })
-        };
-        let mut is_same = same(Path::new(""), &self.root.stat);
-        self.root.visit(&mut PathBuf::new(), &mut |path, node| {
-            is_same = is_same && (!node.is_directory() || same(path, &node.stat));
-            is_same
-        });
-        is_same
+    /// Scans again what may have changed since: directories whose time of the last change differs, or was so recent that
+    /// another change would not show. Which entries there are is exact; what changed inside a file may not show.
+    pub fn update(&self, root: &DirHandle) -> io::Result<Self> {
+        if !listing::has_trusted_ctime(root) || !self.skipped.is_empty() {
+            return Self::new(root);
+        }
+        let stat = root.stat()?;
+        let mut scanner = Scanner::new(MAX_ENTRIES.saturating_sub(self.entries));
+        let children = scanner.update_children((root, self.taken), Some(&self.root), &stat, Depth::default());
+        if !scanner.skipped.is_empty() {
+            // A whole scan has more ways to open a directory, and says better why it cannot.
+            return Self::new(root);
+        }
+        let root = ScanNode { name: OsString::new(), stat, children };
+        Ok(Self { entries: root.count(), root, skipped: Vec::new(), taken: scanner.begun })
+    }
+
+    /// Tells whether a later scan found the same entries everywhere.
+    pub fn has_same_entries(&self, later: &Self) -> bool {
+        Arc::ptr_eq(&self.root.children, &later.root.children)
+    }
+
+    /// Tells whether the times of the last change in a directory can be relied on.
+    pub fn has_trusted_ctime(root: &DirHandle) -> bool {
+        listing::has_trusted_ctime(root)
     }
 
     /// Lists what differs in a later scan, in the order of paths: each entry that is new, changed or gone.
@@ -122,10 +136,15 @@ impl ScanNode {
         self.children.get(at)
     }
 
+    /// Counts the entries below this one.
+    fn count(&self) -> usize {
+        self.children.iter().map(|child| 1 + child.count()).sum()
+    }
+
     /// Visits every entry below this one with its path below the root, directories before what is in them. Where
     /// `visit` says no, a directory is not entered.
     pub fn visit<'a>(&'a self, path: &mut PathBuf, visit: &mut impl FnMut(&Path, &'a ScanNode) -> bool) {
-        for child in &self.children {
+        for child in self.children.iter() {
             path.push(&child.name);
             if visit(path, child) && child.stat.kind == EntryKind::Directory {
                 child.visit(path, visit);
@@ -142,49 +161,162 @@ struct Depth {
     names_only: bool,
 }
 
+impl Depth {
+    fn below(self, name: &OsStr) -> Self {
+        let names_only = self.names_only || NAMES_ONLY.iter().any(|generated| name == *generated);
+        Self { levels: self.levels + 1, names_only }
+    }
+}
+
 struct Scanner {
     max_entries: usize,
     entries: usize,
     skipped: Vec<SkippedDirectory>,
     path: PathBuf,
+    begun: i64,
 }
 
 impl Scanner {
-    fn skip(&mut self, reason: String) -> Vec<ScanNode> {
-        self.skipped.push(SkippedDirectory { path: self.path.clone(), reason });
-        Vec::new()
+    fn new(max_entries: usize) -> Self {
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let begun = i64::try_from(since.as_nanos()).unwrap_or(i64::MAX);
+        let (skipped, path) = (Vec::new(), PathBuf::new());
+        Self { max_entries, entries: 0, skipped, path, begun }
     }
 
-    fn read_children(&mut self, directory: &OwnedFd, stat: &EntryStat, depth: Depth) -> Vec<ScanNode> {
-        if depth.levels == MAX_DEPTH {
-            return self.skip(format!("deeper than {MAX_DEPTH} directories"));
-        }
-        if is_kernel_interface(directory) {
-            return Vec::new();
-        }
-        let remaining = self.max_entries.saturating_sub(self.entries);
-        let listing = match Listing::read(directory, stat.dev, depth.names_only, remaining) {
-            Ok(listing) => listing,
-            Err(error) => return self.skip(error.to_string()),
+    fn skip(&mut self, reason: String) -> Arc<Vec<ScanNode>> {
+        self.skipped.push(SkippedDirectory { path: self.path.clone(), reason });
+        Arc::default()
+    }
+
+    fn read_children(&mut self, directory: &OwnedFd, stat: &EntryStat, depth: Depth) -> Arc<Vec<ScanNode>> {
+        let mut children = match self.list(directory, stat, depth) {
+            Ok(children) => children,
+            Err(reason) => return self.skip(reason),
         };
-        self.entries += listing.nodes.len();
-        if !listing.is_complete {
-            self.skip(format!("more than {} entries", self.max_entries));
-        }
-        let mut children = listing.nodes;
         for child in children.iter_mut().filter(|child| child.stat.kind == EntryKind::Directory) {
             self.path.push(&child.name);
-            let names_only = depth.names_only || NAMES_ONLY.iter().any(|name| child.name == *name);
-            let below = Depth { levels: depth.levels + 1, names_only };
-            child.children = match listing::open_directory(directory, &child.name, &child.stat) {
-                Ok(Some(opened)) => self.read_children(&opened, &child.stat, below),
-                Ok(None) => Vec::new(),
+            child.children = self.open_and_read(directory, child, depth.below(&child.name));
+            self.path.pop();
+        }
+        Arc::new(children)
+    }
+
+    /// Lists one directory. An error is the reason why it is skipped.
+    fn list(&mut self, directory: &OwnedFd, stat: &EntryStat, depth: Depth) -> Result<Vec<ScanNode>, String> {
+        if depth.levels == MAX_DEPTH {
+            return Err(format!("deeper than {MAX_DEPTH} directories"));
+        }
+        if is_kernel_interface(directory) {
+            return Ok(Vec::new());
+        }
+        let remaining = self.max_entries.saturating_sub(self.entries);
+        let listing = Listing::read(directory, stat.dev, depth.names_only, remaining);
+        let listing = listing.map_err(|error| error.to_string())?;
+        self.entries += listing.nodes.len();
+        if !listing.is_complete {
+            self.skip(format!("more than {MAX_ENTRIES} entries in all"));
+        }
+        Ok(listing.nodes)
+    }
+
+    fn open_and_read(&mut self, above: &OwnedFd, child: &ScanNode, depth: Depth) -> Arc<Vec<ScanNode>> {
+        match listing::open_directory(above, &child.name, &child.stat) {
+            Ok(Some(opened)) => self.read_children(&opened, &child.stat, depth),
+            Ok(None) => Arc::default(),
+            Err(error) => self.skip(error.to_string()),
+        }
+    }
+
+    /// Reads a directory again if it may have changed, and updates the directories in it.
+    fn update_children(
+        &mut self,
+        (root, taken): (&DirHandle, i64),
+        before: Option<&ScanNode>,
+        stat: &EntryStat,
+        depth: Depth,
+    ) -> Arc<Vec<ScanNode>> {
+        match before {
+            Some(before) if is_unchanged(&before.stat, stat, taken) => {
+                self.update_below((root, taken), &before.children, depth)
+            }
+            _ => match root.open_dir(&self.path).and_then(|directory| listing::reopen(directory.as_fd())) {
+                Ok(directory) => self.read_changed((root, taken), &directory, (before, stat), depth),
                 Err(error) => self.skip(error.to_string()),
+            },
+        }
+    }
+
+    /// Updates the directories in one that has not changed itself.
+    fn update_below(
+        &mut self,
+        (root, taken): (&DirHandle, i64),
+        before: &Arc<Vec<ScanNode>>,
+        depth: Depth,
+    ) -> Arc<Vec<ScanNode>> {
+        let mut changed = Vec::new();
+        for (at, child) in before.iter().enumerate().filter(|(_, child)| child.is_directory()) {
+            self.path.push(&child.name);
+            // By its path below the root: a directory on the way that is another now would have been read again.
+            match EntryStat::read(root, self.path.as_os_str()) {
+                Ok(now) => {
+                    let below = depth.below(&child.name);
+                    let children = self.update_children((root, taken), Some(child), &now, below);
+                    if now != child.stat || !Arc::ptr_eq(&children, &child.children) {
+                        changed.push((at, ScanNode { name: child.name.clone(), stat: now, children }));
+                    }
+                }
+                Err(error) => drop(self.skip(error.to_string())),
+            }
+            self.path.pop();
+        }
+        if changed.is_empty() {
+            return Arc::clone(before);
+        }
+        let mut children = Vec::clone(before);
+        for (at, node) in changed {
+            children[at] = node;
+        }
+        Arc::new(children)
+    }
+
+    /// Reads the entries of a directory, and updates those that are directories.
+    fn read_changed(
+        &mut self,
+        (root, taken): (&DirHandle, i64),
+        directory: &OwnedFd,
+        (before, stat): (Option<&ScanNode>, &EntryStat),
+        depth: Depth,
+    ) -> Arc<Vec<ScanNode>> {
+        let mut children = match self.list(directory, stat, depth) {
+            Ok(children) => children,
+            Err(reason) => return self.skip(reason),
+        };
+        for child in children.iter_mut().filter(|child| child.stat.kind == EntryKind::Directory) {
+            self.path.push(&child.name);
+            let below = depth.below(&child.name);
+            let old = before.and_then(|before| before.child(&child.name));
+            let old = old.filter(|old| old.is_directory() && old.stat.is_same_file(&child.stat));
+            child.children = match old {
+                Some(old) => self.update_children((root, taken), Some(old), &child.stat, below),
+                None => self.open_and_read(directory, child, below),
             };
             self.path.pop();
         }
-        children
+        Arc::new(children)
     }
+}
+
+/// Tells whether a directory has the entries it had. Its time of the last change moves with each that comes or goes, but
+/// in steps of the kernel's clock: a recent one proves nothing.
+fn is_unchanged(before: &EntryStat, now: &EntryStat, taken_ns: i64) -> bool {
+    const CLOCK_STEP_NS: i64 = 20_000_000;
+    const COARSE_CLOCK_STEP_NS: i64 = 2_100_000_000;
+    let is_coarse = before.ctime_ns % 1_000_000_000 == 0;
+    let step = if is_coarse { COARSE_CLOCK_STEP_NS } else { CLOCK_STEP_NS };
+    before.is_same_file(now)
+        && (before.mtime_ns, before.ctime_ns) == (now.mtime_ns, now.ctime_ns)
+        && before.ctime_ns.saturating_add(step) < taken_ns
 }
 
 /// Tells whether the directory is on a file system in which no file can be made.

@@ -232,19 +232,19 @@ impl GuardState {
         let is_idle = self.running.is_empty();
         for index in indices {
             let guarded = &mut self.roots[*index];
-            let handle = &guarded.root.handle;
-            let is_known =
-                guarded.scan.as_ref().is_some_and(|scan| !is_idle || scan.has_same_entries(handle));
-            if !is_known {
-                self.protected = None;
-                let scan = WorkspaceScan::new(handle);
-                let scan = scan.map_err(|error| GuardError::Scan(error.to_string()))?;
-                if let Some(whole) = scan.skipped().iter().find(|skipped| skipped.path.as_os_str().is_empty())
-                {
-                    return Err(GuardError::Scan(whole.reason.clone()));
-                }
-                guarded.scan = Some(scan);
+            let scan = match &guarded.scan {
+                Some(_) if !is_idle => continue,
+                Some(scan) => scan.update(&guarded.root.handle),
+                None => WorkspaceScan::new(&guarded.root.handle),
+            };
+            let scan = scan.map_err(|error| GuardError::Scan(error.to_string()))?;
+            if let Some(whole) = scan.skipped().iter().find(|skipped| skipped.path.as_os_str().is_empty()) {
+                return Err(GuardError::Scan(whole.reason.clone()));
             }
+            if guarded.scan.as_ref().is_none_or(|known| !known.has_same_entries(&scan)) {
+                self.protected = None;
+            }
+            guarded.scan = Some(scan);
         }
         Ok(())
     }
@@ -311,7 +311,12 @@ impl CommandGuard {
         report: &mut GuardReport,
     ) {
         let root = Arc::clone(&state.roots[index].root);
-        let (before, mut after) = match (state.roots[index].scan.take(), WorkspaceScan::new(&root.handle)) {
+        let before = state.roots[index].scan.take();
+        let after = match &before {
+            Some(before) => before.update(&root.handle),
+            None => WorkspaceScan::new(&root.handle),
+        };
+        let (before, mut after) = match (before, after) {
             (Some(before), Ok(after)) => (before, after),
             (_, after) => {
                 let reason =
@@ -322,7 +327,7 @@ impl CommandGuard {
                 return;
             }
         };
-        let is_trusted = has_trusted_ctime(&root.handle);
+        let is_trusted = WorkspaceScan::has_trusted_ctime(&root.handle);
         let changes = before.changes_to(&after);
         let is_reshaped = !changes.is_empty();
         let made: Vec<_> =
@@ -345,7 +350,7 @@ impl CommandGuard {
             findings.fail(&root.path.join(&skipped.path), reason);
         }
         if findings.has_acted
-            && let Ok(again) = WorkspaceScan::new(&root.handle)
+            && let Ok(again) = after.update(&root.handle)
         {
             after = again;
         }
@@ -436,32 +441,6 @@ impl StartTime {
         let expected = self.realtime.checked_add(self.monotonic.elapsed());
         expected.is_none_or(|expected| SystemTime::now() + CLOCK_STEP < expected)
     }
-}
-
-/// Tells whether the file system sets the time of the last change itself, by this machine's clock, also when a file is
-/// renamed.
-#[cfg(target_os = "linux")]
-fn has_trusted_ctime(directory: &DirHandle) -> bool {
-    const EXT4_SUPER_MAGIC: i64 = 0xef53;
-    const XFS_SUPER_MAGIC: i64 = 0x5846_5342;
-    const BTRFS_SUPER_MAGIC: i64 = 0x9123_683e;
-    const TMPFS_MAGIC: i64 = 0x0102_1994;
-    const OVERLAYFS_SUPER_MAGIC: i64 = 0x794c_7630;
-    const F2FS_SUPER_MAGIC: i64 = 0xf2f5_2010;
-    const MAGICS: [i64; 6] = [
-        EXT4_SUPER_MAGIC,
-        XFS_SUPER_MAGIC,
-        BTRFS_SUPER_MAGIC,
-        TMPFS_MAGIC,
-        OVERLAYFS_SUPER_MAGIC,
-        F2FS_SUPER_MAGIC,
-    ];
-    rustix::fs::fstatfs(directory).is_ok_and(|found| MAGICS.contains(&found.f_type))
-}
-
-#[cfg(not(target_os = "linux"))]
-fn has_trusted_ctime(_directory: &DirHandle) -> bool {
-    false
 }
 
 #[cfg(test)]

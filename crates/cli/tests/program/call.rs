@@ -135,8 +135,8 @@ fn an_answer_for_good_is_a_rule_from_then_on() {
 
 #[test]
 fn what_the_sandbox_stopped_may_go_further_if_a_person_says_so() {
-    // Not in `/tmp`, which is another one behind the walls.
-    let outside = tempfile::tempdir_in("/var/tmp").unwrap();
+    // Not in `/tmp` or `/var/tmp`, which are others in the sandbox.
+    let outside = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let file = outside.path().join("made");
     let input = json!({"command": format!("touch {}", file.display())});
     let line = format!("call shell_command '{input}' -a on-failure --sandbox workspace-write");

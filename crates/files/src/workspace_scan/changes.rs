@@ -1,6 +1,6 @@
 //! What differs between two scans of one directory.
 
-use std::{cmp::Ordering, path::PathBuf};
+use std::{cmp::Ordering, path::PathBuf, sync::Arc};
 
 use super::ScanNode;
 use crate::{EntryKind, EntryStat};
@@ -32,7 +32,9 @@ pub enum ChangeKind {
 
 pub(super) fn between<'a>(before: &'a ScanNode, after: &'a ScanNode) -> Vec<Change<'a>> {
     let mut comparison = Comparison { path: PathBuf::new(), changes: Vec::new() };
-    comparison.directory(&before.children, &after.children);
+    if !Arc::ptr_eq(&before.children, &after.children) {
+        comparison.directory(&before.children, &after.children);
+    }
     comparison.changes
 }
 
@@ -68,7 +70,9 @@ impl<'a> Comparison<'a> {
         if let Some(kind) = kind {
             self.changes.push(Change { path: self.path.clone(), kind, before: old, after: new });
         }
-        self.directory(children(old), children(new));
+        if !old.zip(new).is_some_and(|(old, new)| Arc::ptr_eq(&old.children, &new.children)) {
+            self.directory(children(old), children(new));
+        }
         self.path.pop();
     }
 }

@@ -7,6 +7,7 @@ use std::{
         fd::{BorrowedFd, OwnedFd},
         unix::ffi::OsStrExt,
     },
+    sync::Arc,
 };
 
 use rustix::{
@@ -15,7 +16,7 @@ use rustix::{
 };
 
 use super::ScanNode;
-use crate::{EntryKind, EntryStat};
+use crate::{DirHandle, EntryKind, EntryStat};
 
 /// The entries of one directory.
 pub(super) struct Listing {
@@ -60,7 +61,7 @@ fn node(
     } else {
         EntryStat::read(directory, name).ok()?
     };
-    Some(ScanNode { name: OsString::from(name), stat, children: Vec::new() })
+    Some(ScanNode { name: OsString::from(name), stat, children: Arc::default() })
 }
 
 /// Calls `visit` for each entry but `.` and `..`, until it says no.
@@ -162,6 +163,32 @@ fn open_with_permission(
 #[cfg(not(target_os = "linux"))]
 fn open_with_permission(_: &OwnedFd, _: &OsStr, _: &EntryStat, _: OFlags) -> io::Result<OwnedFd> {
     Err(io::ErrorKind::PermissionDenied.into())
+}
+
+/// Tells whether the file system sets the time of the last change itself, by this machine's clock, also when a file is
+/// renamed.
+#[cfg(target_os = "linux")]
+pub(super) fn has_trusted_ctime(directory: &DirHandle) -> bool {
+    const EXT4_SUPER_MAGIC: i64 = 0xef53;
+    const XFS_SUPER_MAGIC: i64 = 0x5846_5342;
+    const BTRFS_SUPER_MAGIC: i64 = 0x9123_683e;
+    const TMPFS_MAGIC: i64 = 0x0102_1994;
+    const OVERLAYFS_SUPER_MAGIC: i64 = 0x794c_7630;
+    const F2FS_SUPER_MAGIC: i64 = 0xf2f5_2010;
+    const MAGICS: [i64; 6] = [
+        EXT4_SUPER_MAGIC,
+        XFS_SUPER_MAGIC,
+        BTRFS_SUPER_MAGIC,
+        TMPFS_MAGIC,
+        OVERLAYFS_SUPER_MAGIC,
+        F2FS_SUPER_MAGIC,
+    ];
+    rustix::fs::fstatfs(directory).is_ok_and(|found| MAGICS.contains(&found.f_type))
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn has_trusted_ctime(_directory: &DirHandle) -> bool {
+    false
 }
 
 /// Tells directories from all else, for the scanner.

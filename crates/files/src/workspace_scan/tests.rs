@@ -69,17 +69,24 @@ fn a_change_that_keeps_size_and_time_of_modification_is_seen() {
 }
 
 #[test]
-fn a_new_or_missing_entry_shows_without_a_whole_scan() {
+fn an_update_reads_what_changed_and_shares_the_rest() {
     let (place, root) = place();
     fs::create_dir_all(place.path().join("a/b")).unwrap();
+    fs::create_dir_all(place.path().join("c")).unwrap();
     fs::write(place.path().join("a/b/file"), "one").unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(20));
+    std::thread::sleep(std::time::Duration::from_millis(40));
     let scan = WorkspaceScan::new(&root).unwrap();
-    assert!(scan.has_same_entries(&root));
     fs::write(place.path().join("a/b/file"), "two").unwrap();
-    assert!(scan.has_same_entries(&root), "the content of a file does not count");
+    assert!(scan.has_same_entries(&scan.update(&root).unwrap()), "the content of a file does not count");
     fs::write(place.path().join("a/b/new"), "").unwrap();
-    assert!(!scan.has_same_entries(&root));
+    let later = scan.update(&root).unwrap();
+    assert!(!scan.has_same_entries(&later));
+    let find = |scan: &WorkspaceScan, path: &str| Arc::clone(&scan.find(Path::new(path)).unwrap().children);
+    assert!(Arc::ptr_eq(&find(&scan, "c"), &find(&later, "c")));
+    // Right after a change, another one may have the same time.
+    assert!(told(&scan, &later).contains(&("a/b/new".to_owned(), Added)));
+    fs::remove_file(place.path().join("a/b/new")).unwrap();
+    assert_eq!(told(&later, &later.update(&root).unwrap()), [("a/b/new".to_owned(), Removed)]);
 }
 
 #[test]
@@ -182,6 +189,16 @@ proptest! {
             act(place.path(), deed);
         }
         let (after, model_after) = (WorkspaceScan::new(&root).unwrap(), model(place.path()));
+        let updated = before.update(&root).unwrap();
+        let entries = |scan: &WorkspaceScan| {
+            let mut found = Vec::new();
+            scan.root().visit(&mut PathBuf::new(), &mut |path, node| {
+                found.push((path.to_owned(), node.stat.kind, node.stat.ino));
+                true
+            });
+            found
+        };
+        prop_assert_eq!(entries(&updated), entries(&after));
         let seen: BTreeSet<_> = before.changes_to(&after).into_iter().map(|change| change.path).collect();
         let paths: BTreeSet<_> = model_before.keys().chain(model_after.keys()).cloned().collect();
         for path in paths.into_iter().filter(|path| model_before.get(path) != model_after.get(path)) {

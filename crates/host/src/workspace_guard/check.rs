@@ -10,7 +10,7 @@ use std::{
 };
 
 use windlass_contract::{Denial, Effects, Layer, Proof};
-use windlass_files::{Change, ChangeKind, DirHandle, EntryKind, ScanNode, WorkspaceScan};
+use windlass_files::{Change, ChangeKind, DirHandle, EntryKind, EntryStat, ScanNode, WorkspaceScan};
 use windlass_sandbox::ProtectedPaths;
 
 use git::GitDirectoriesToCheck;
@@ -203,7 +203,7 @@ impl<G: GitProgram> RootCheck<'_, G> {
     fn restore_saved(&mut self) {
         let saved: Vec<_> = self.saved.below(&self.root.path).collect();
         for (absolute, file) in saved {
-            if self.protected.git_configs.contains(absolute) || self.is_config(absolute) {
+            if self.is_config(absolute) {
                 continue;
             }
             if let Err(error) = self.restore(absolute, file) {
@@ -213,9 +213,19 @@ impl<G: GitProgram> RootCheck<'_, G> {
         }
     }
 
+    /// Tells whether a protected file is settings of git.
     fn is_config(&self, absolute: &Path) -> bool {
         let name = absolute.file_name().and_then(OsStr::to_str);
-        matches!(name, Some("config" | "config.worktree")) && self.protected.unmounted.contains(absolute)
+        let is_named = matches!(name, Some("config" | "config.worktree"));
+        self.protected.git_configs.contains(absolute)
+            || is_named && self.protected.unmounted.contains(absolute)
+    }
+
+    /// Reads the metadata of a file below the root as it is now.
+    fn stat(&self, absolute: &Path) -> Option<EntryStat> {
+        let path = absolute.strip_prefix(&self.root.path).ok()?;
+        let (directory, name) = self.parent(path).ok()?;
+        directory.stat_entry(&name).ok()
     }
 
     fn restore(&mut self, absolute: &Path, file: &SavedFile) -> io::Result<()> {

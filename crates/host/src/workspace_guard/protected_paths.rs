@@ -13,7 +13,7 @@ use windlass_sandbox::{
 
 use super::{
     git_config::{GitSetting, MAX_CONFIG_BYTES},
-    git_directory::is_git_directory,
+    git_directory::{SEQUENCER_DIRECTORIES, is_git_directory},
     git_program::GitProgram,
     protected_names::{IN_GIT_DIRECTORY, in_root, is_package_directory, is_protected_anywhere},
     roots::WorkspaceRoot,
@@ -138,7 +138,7 @@ impl<G: GitProgram> Collector<'_, G> {
     }
 
     fn below(&mut self, directory: &mut PathBuf, node: &ScanNode, root: &Path) {
-        for child in &node.children {
+        for child in node.children.iter() {
             directory.push(&child.name);
             let is_gitfile = child.name.eq_ignore_ascii_case(".git") && !child.is_directory();
             if is_gitfile || is_protected_anywhere(&child.name) {
@@ -252,6 +252,8 @@ impl<G: GitProgram> Collector<'_, G> {
             self.pin_between(path, root);
             self.found.pinned.insert(path.to_owned());
         }
+        let sequencers = SEQUENCER_DIRECTORIES.iter().filter(|name| node.child(OsStr::new(name)).is_some());
+        self.found.sequencers.extend(sequencers.map(|name| path.join(name)));
         for (name, _) in IN_GIT_DIRECTORY {
             if let Some(entry) = Path::new(name).iter().try_fold(node, |node, name| node.child(name)) {
                 self.protect(&path.join(name), entry.stat.kind, root);

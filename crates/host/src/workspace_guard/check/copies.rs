@@ -38,7 +38,7 @@ impl<G: GitProgram> RootCheck<'_, G> {
             }
             (EntryKind::Directory, EntryKind::Directory) if depth > 0 => {
                 let Ok(inside) = directory.open_dir(Path::new(&node.name)) else { return false };
-                let mut pairs = before.children.iter().zip(&node.children);
+                let mut pairs = before.children.iter().zip(node.children.iter());
                 before.children.len() == node.children.len()
                     && pairs.all(|(old, new)| {
                         old.name == new.name

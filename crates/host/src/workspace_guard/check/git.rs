@@ -41,8 +41,14 @@ struct CheckedConfig {
 }
 
 impl<G: GitProgram> RootCheck<'_, G> {
-    /// Checks the git directories in which something changed.
-    pub(super) fn check_git_directories(&mut self, to_check: GitDirectoriesToCheck) {
+    /// Checks the git directories in which something changed, and files in them whose change does not show in a scan.
+    pub(super) fn check_git_directories(&mut self, mut to_check: GitDirectoriesToCheck) {
+        let below = |path: &PathBuf| path.strip_prefix(&self.root.path).ok().map(Path::to_owned);
+        to_check.sequencers.extend(self.protected.sequencers.iter().filter_map(below));
+        let configs = self.saved.below(&self.root.path).filter(|(path, file)| {
+            self.is_config(path) && self.stat(path).is_some_and(|now| now != file.stat)
+        });
+        to_check.configs.extend(configs.filter_map(|(path, _)| below(path)));
         for path in &to_check.new {
             self.check_new_git_directory(path);
         }
