@@ -103,6 +103,8 @@ fn is_harmless_step(line: &[u8]) -> bool {
 mod tests {
     use std::fs;
 
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -126,6 +128,19 @@ mod tests {
         std::os::unix::fs::symlink("/dev/zero", place.path().join("git-rebase-todo")).unwrap();
         let handle = DirHandle::open(&place.path().canonicalize().unwrap()).unwrap();
         assert!(sequencer_problem(&handle).is_some());
+    }
+
+    proptest! {
+        #[test]
+        fn no_step_that_runs_a_program_passes_for_another(
+            before in "[ \t]{0,3}",
+            step in "(exec|x|Exec|run|!sh)",
+            after in prop::collection::vec(any::<u8>(), 0..20),
+        ) {
+            let mut line = format!("{before}{step} ").into_bytes();
+            line.extend(after.into_iter().filter(|byte| *byte != b'\n'));
+            prop_assert!(!is_harmless_step(&line));
+        }
     }
 
     #[test]

@@ -122,3 +122,42 @@ fn strip_newline(bytes: &[u8]) -> &[u8] {
 fn as_path(bytes: &[u8]) -> Option<PathBuf> {
     std::str::from_utf8(bytes).ok().map(PathBuf::from)
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn only_what_git_itself_writes_is_read_as_a_git_file() {
+        let target = |content: &[u8]| gitfile_target(content);
+        assert_eq!(target(b"gitdir: ../.git/modules/a\n"), Some("../.git/modules/a".into()));
+        assert_eq!(target(b"gitdir: /a b/c"), Some("/a b/c".into()));
+        for other in [
+            &b"gitdir: ../.git/ev \n"[..],
+            b"gitdir:  ../x\n",
+            b"gitdir:../x\n",
+            b"gitdir: ../x\n\n",
+            b"gitdir: ../x\r\n",
+            b"gitdir: ../\xff\n",
+            b"gitdir: \n",
+            b" gitdir: x\n",
+            b"",
+        ] {
+            assert_eq!(target(other), None, "{}", String::from_utf8_lossy(other));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_git_file_however_odd_is_fatal_or_read_in_part(mut bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+            drop(gitfile_target(&bytes));
+            bytes.splice(0..0, *b"gitdir: ");
+            if let Some(target) = gitfile_target(&bytes) {
+                let written = format!("gitdir: {}", target.display());
+                prop_assert_eq!(written.as_bytes(), strip_newline(&bytes));
+            }
+        }
+    }
+}
