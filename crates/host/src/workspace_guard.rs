@@ -164,7 +164,9 @@ impl WorkspaceGuard {
         let number = state.started;
         state.started += 1;
         let private_configs = if mounts_hold {
-            PrivateConfig::prepare(&protected, &self.git.store, number)
+            // The next command that runs alone uses the same copies.
+            let slot = if state.running.is_empty() { "alone".to_owned() } else { number.to_string() };
+            PrivateConfig::prepare(&protected, &self.git.store, &slot)
                 .map_err(|error| GuardError::Scan(error.to_string()))?
         } else {
             Vec::new()

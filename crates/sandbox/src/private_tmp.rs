@@ -5,7 +5,10 @@ use std::{
     io,
     os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
-    sync::OnceLock,
+    sync::{
+        OnceLock,
+        atomic::{AtomicU32, Ordering},
+    },
 };
 
 /// Made when it is first needed.
@@ -90,8 +93,11 @@ const NAME: &str = "windlass-";
 /// Makes a directory nobody else can look into. Names are tried until one is free, so nobody can wait in one for us.
 fn make() -> io::Result<Made> {
     const TRIES: u32 = 100;
+    /// No name is used twice, so that one that was removed stays gone.
+    static NEXT: AtomicU32 = AtomicU32::new(0);
     let process = std::process::id();
-    for number in 0..TRIES {
+    for _ in 0..TRIES {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let path = Path::new(PLACE).join(format!("{NAME}{process}-{number}"));
         match DirBuilder::new().mode(0o700).create(&path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,

@@ -33,22 +33,24 @@ pub(crate) struct PrivateConfig {
 }
 
 impl PrivateConfig {
-    /// Copies the settings of every repository for one command.
+    /// Copies the settings of every repository for one command, into a directory that no other command uses meanwhile.
     pub(super) fn prepare(
         protected: &ProtectedPaths,
         store: &PrivateTmp,
-        command: u64,
+        slot: &str,
     ) -> io::Result<Vec<Self>> {
         let mut copies = Vec::new();
         if protected.git_configs.is_empty() {
             return Ok(copies);
         }
-        let top = store.path()?.join(command.to_string());
+        let top = store.path()?.join(slot);
         for (number, path) in protected.git_configs.iter().enumerate() {
-            let base = read(path)?;
+            let failed = |error| io::Error::other(format!("`{}`: {error}", path.display()));
+            let base = read(path).map_err(failed)?;
             let directory = top.join(number.to_string());
-            fs::create_dir_all(&directory)?;
-            fs::write(directory.join(CONFIG_NAME), &base)?;
+            if !holds_only(&directory, &base) {
+                write_anew(&directory, &base)?;
+            }
             copies.push(Self { path: path.clone(), directory, base });
         }
         Ok(copies)
@@ -113,11 +115,21 @@ impl PrivateConfig {
     }
 }
 
-impl Drop for PrivateConfig {
-    fn drop(&mut self) {
-        // What is left goes with the session.
-        drop(fs::remove_dir_all(&self.directory));
+/// Tells whether a directory holds a copy as it was made, and nothing else.
+fn holds_only(directory: &Path, base: &[u8]) -> bool {
+    let name = OsStr::new(CONFIG_NAME);
+    DirHandle::open(directory).is_ok_and(|directory| {
+        directory.list(1).is_ok_and(|names| names == [name])
+            && directory.read_file(name, MAX_CONFIG_BYTES).is_ok_and(|bytes| bytes == base)
+    })
+}
+
+fn write_anew(directory: &Path, base: &[u8]) -> io::Result<()> {
+    match fs::remove_dir_all(directory) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => fs::create_dir_all(directory)?,
     }
+    fs::write(directory.join(CONFIG_NAME), base)
 }
 
 fn read(path: &Path) -> io::Result<Vec<u8>> {

@@ -168,6 +168,8 @@ impl MountPlanner {
         // An empty place that the shown can be put into, where there is something to show.
         let (emptied, covered): (Vec<&PathBuf>, Vec<_>) =
             hidden.into_iter().partition(|path| shown.iter().any(|each| each.starts_with(path)));
+        // A bind mount has the flags of its source, so what hides is read-only from here on.
+        self.steps.push(MountStep::SetReadOnly { path: c("/dev")? });
         for path in covered {
             let with = if path.is_dir() { HIDDEN_DIRECTORY } else { HIDDEN_FILE };
             self.steps.push(MountStep::Hide { path: c(path)?, with: with.to_owned() });
@@ -187,7 +189,6 @@ impl MountPlanner {
         for path in emptied {
             self.steps.push(MountStep::SetReadOnly { path: c(path)? });
         }
-        self.steps.push(MountStep::SetReadOnly { path: c("/dev")? });
         Ok(())
     }
 }

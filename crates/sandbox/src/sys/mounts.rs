@@ -100,10 +100,8 @@ fn carry_out(step: &MountStep<&CStr>, held: &mut [Option<OwnedFd>; HELD_LIMIT]) 
         }
         MountStep::Pin { path } => bind_mount(path, path),
         MountStep::BindReadOnly { path } => protect(path),
-        MountStep::Hide { path, with } => {
-            bind_mount(with, path)?;
-            mount_setattr(AT_FDCWD, path, 0, MOUNT_ATTR_RDONLY)
-        }
+        // The source is read-only by now, and so is a bind mount of it.
+        MountStep::Hide { path, with } => bind_mount(with, path),
         MountStep::SetReadOnly { path } => mount_setattr(AT_FDCWD, path, 0, MOUNT_ATTR_RDONLY),
     }
 }
