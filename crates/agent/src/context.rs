@@ -65,7 +65,7 @@ impl Surroundings<'_> {
 
 #[cfg(test)]
 mod tests {
-    use windlass_contract::{Body, Content, Walls};
+    use windlass_contract::{Body, Content, SandboxRules};
 
     use super::*;
 
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn a_model_is_told_where_else_it_may_write() {
-        let walls = Walls { writable: vec!["/a".into(), "/tmp/b".into()], ..Walls::default() };
+        let walls = SandboxRules { writable: vec!["/a".into(), "/tmp/b".into()], ..SandboxRules::default() };
         let told = |sandbox| told(&Policy { sandbox, walls: walls.clone(), ..Policy::default() }, true);
         assert!(told(SandboxMode::WorkspaceWrite).contains(
             "\n  <writable_roots>\n    <root>/a</root>\n    <root>/tmp/b</root>\n  </writable_roots>\n"

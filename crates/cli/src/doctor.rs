@@ -88,7 +88,7 @@ fn value(diagnosis: &Diagnosis) -> Value {
 }
 
 fn as_text(diagnosis: &Diagnosis) -> String {
-    let rung = diagnosis.rung.map_or("nothing: commands are refused", windlass::Rung::name);
+    let rung = diagnosis.rung.map_or("nothing: commands are refused", windlass::Mechanism::name);
     let mut text = format!("commands are held by: {rung}\n");
     if let Some(missing) = &diagnosis.missing {
         text.push_str(&format!("\nno namespaces: {}\n", missing.reason));

@@ -9,7 +9,7 @@ use std::{collections::BTreeMap, fs, iter, num::NonZeroU64, path::PathBuf, sync:
 
 use windlass::{
     Agent, AgentBuilder, ApprovalPolicy, Budget, EditTools, Family, FileTools, Limits, Network, Policy,
-    Quota, SandboxMode, ShellKind, Toolset, Verdicts, Walls, WebSearch, clean::Secrets, record::Keep,
+    Quota, SandboxMode, SandboxRules, ShellKind, Toolset, Verdicts, WebSearch, clean::Secrets, record::Keep,
     select::BUILTIN,
 };
 
@@ -274,9 +274,9 @@ impl Setup {
     }
 
     /// What the configuration lets commands do beside.
-    fn walls(&self) -> Walls {
+    fn walls(&self) -> SandboxRules {
         let allowed = &self.config().sandbox_workspace_write;
-        Walls {
+        SandboxRules {
             writable: allowed.writable_roots.iter().map(|root| self.cwd.join(root)).collect(),
             // Our own credentials and sessions are nobody's business but ours.
             unreadable: vec![self.home.clone()],

@@ -42,7 +42,7 @@ pub struct Question {
 pub enum Beyond {
     /// Nothing.
     Nothing,
-    /// Walls moved outwards, and no further.
+    /// The rules of the sandbox widened by this, and no further.
     Wider {
         /// What may be written as well.
         writable: Vec<PathBuf>,

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     BoxFuture, Command, ConfineError, Confinement, Event, EventSink, Exit, Finished, Grant, Held, Host,
-    HostError, Journal, JournalError, Record, Rung, Sandbox,
+    HostError, Journal, JournalError, Mechanism, Record, Sandbox,
 };
 
 /// A journal in memory.
@@ -72,16 +72,16 @@ pub struct EchoMachine;
 impl Sandbox for EchoMachine {
     fn confine(&self, grant: &Grant) -> Result<Arc<dyn Host>, ConfineError> {
         let rung = match grant.confinement() {
-            Confinement::InProcess => Rung::InProcess,
-            Confinement::Unconfined => Rung::Unconfined,
-            Confinement::External(_) => Rung::External,
-            Confinement::Walls(_) => Rung::Namespaces,
+            Confinement::InProcess => Mechanism::InProcess,
+            Confinement::Unconfined => Mechanism::Unconfined,
+            Confinement::External(_) => Mechanism::External,
+            Confinement::Sandboxed(_) => Mechanism::Namespaces,
         };
         Ok(Arc::new(EchoHost(rung)))
     }
 }
 
-struct EchoHost(Rung);
+struct EchoHost(Mechanism);
 
 impl Host for EchoHost {
     fn run<'a>(

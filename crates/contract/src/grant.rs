@@ -61,13 +61,14 @@ pub enum Confinement {
     /// it reach.
     External(Network),
     /// Whatever it starts is held by the kernel.
-    Walls(Walls),
+    #[serde(rename = "walls")]
+    Sandboxed(SandboxRules),
 }
 
 /// What the kernel must hold a command to. Everything not named here may be read and not written; which names are
 /// protected inside what may be written, and which files are secrets by default, the host knows.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Walls {
+pub struct SandboxRules {
     /// Directories that may be written, with all that is in them. The private temporary directory needs no mention.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub writable: Vec<PathBuf>,
@@ -87,7 +88,7 @@ pub struct Walls {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Held {
     /// By which means.
-    pub rung: Rung,
+    pub rung: Mechanism,
     /// What could be written, the private temporary directory aside.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub writable: Vec<PathBuf>,
@@ -107,10 +108,10 @@ pub struct Held {
 
 impl Held {
     /// Held by nothing but this rung's own nature.
-    pub fn by(rung: Rung) -> Self {
+    pub fn by(rung: Mechanism) -> Self {
         let (writable, network) = match rung {
-            Rung::Unconfined | Rung::External => (vec!["/".into()], Network::Any),
-            Rung::InProcess | Rung::Namespaces | Rung::Landlock | Rung::Seatbelt => {
+            Mechanism::Unconfined | Mechanism::External => (vec!["/".into()], Network::Any),
+            Mechanism::InProcess | Mechanism::Namespaces | Mechanism::Landlock | Mechanism::Seatbelt => {
                 (Vec::new(), Network::None)
             }
         };
@@ -121,7 +122,7 @@ impl Held {
     pub fn externally(network: Network) -> Self {
         let unknown =
             "what holds this process from outside: the user vouches for it, nothing here has checked it";
-        Self { network, not_covered: vec![unknown.to_owned()], ..Self::by(Rung::External) }
+        Self { network, not_covered: vec![unknown.to_owned()], ..Self::by(Mechanism::External) }
     }
 }
 
@@ -138,7 +139,7 @@ pub enum Accounting {
 /// The means by which a call can be held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Rung {
+pub enum Mechanism {
     /// Nothing was started.
     InProcess,
     /// Nothing held it.
@@ -153,7 +154,7 @@ pub enum Rung {
     Seatbelt,
 }
 
-impl Rung {
+impl Mechanism {
     /// The name used on every wire and screen.
     pub fn name(self) -> &'static str {
         match self {
@@ -292,5 +293,20 @@ pub(crate) mod millis {
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
         u64::deserialize(from).map(Duration::from_millis)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_keep_the_names_they_were_written_with() {
+        let rules = SandboxRules { writable: vec!["/work".into()], ..SandboxRules::default() };
+        let written = serde_json::to_value(Confinement::Sandboxed(rules.clone())).unwrap();
+        assert_eq!(written["walls"]["writable"], serde_json::json!(["/work"]));
+        assert_eq!(serde_json::from_value::<Confinement>(written).unwrap(), Confinement::Sandboxed(rules));
+        let held = serde_json::to_value(Held::by(Mechanism::InProcess)).unwrap();
+        assert_eq!(held["rung"], "in-process");
     }
 }

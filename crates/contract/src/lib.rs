@@ -42,7 +42,9 @@ pub use files::{
     Entry, FileError, FileKind, Files, Found, FoundFile, FoundLine, Ignored, Listed, Listing, OpenFile,
     Search, Wanted,
 };
-pub use grant::{Accounting, Confinement, DefaultLimits, Grant, Held, Limits, Quota, Rung, Walls};
+pub use grant::{
+    Accounting, Confinement, DefaultLimits, Grant, Held, Limits, Mechanism, Quota, SandboxRules,
+};
 pub use host::{
     Command, ConfineError, Denial, Ended, Exit, Finished, Host, HostError, Keyboard, Layer, Listener,
     Printed, Proof, Sandbox, Session, Whole,

@@ -6,7 +6,7 @@
 use std::{collections::BTreeMap, fs, path::Path};
 
 use tokio_util::sync::CancellationToken;
-use windlass_contract::{Confinement, Effects, Grant, Ignored, Limits, Listing, Sandbox, Walls};
+use windlass_contract::{Confinement, Effects, Grant, Ignored, Limits, Listing, Sandbox, SandboxRules};
 use windlass_host::Machine;
 
 const ROUNDS: u32 = 1000;
@@ -19,7 +19,7 @@ fn main() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let machine = Machine::new(BTreeMap::from([("HOME".to_owned(), "/root".to_owned())]));
     let host = || {
-        let confinement = Confinement::Walls(Walls::default());
+        let confinement = Confinement::Sandboxed(SandboxRules::default());
         let grant = Grant::issue(place.path().to_owned(), &Effects::none(), Limits::default(), confinement);
         machine.confine(&grant).unwrap()
     };

@@ -15,7 +15,7 @@ use std::{
 };
 
 use tokio_util::sync::CancellationToken;
-use windlass_contract::{Command, Confinement, Effects, Grant, Host, Limits, Sandbox, Walls};
+use windlass_contract::{Command, Confinement, Effects, Grant, Host, Limits, Sandbox, SandboxRules};
 use windlass_host::Machine;
 
 const ROUNDS: usize = 300;
@@ -30,7 +30,12 @@ fn main() {
         runtime.block_on(host.run(&command, &CancellationToken::new(), &|_| {})).unwrap();
     };
     let place = tempfile::tempdir_in("/var/tmp").unwrap();
-    let walls = || Confinement::Walls(Walls { writable: vec![place.path().to_owned()], ..Walls::default() });
+    let walls = || {
+        Confinement::Sandboxed(SandboxRules {
+            writable: vec![place.path().to_owned()],
+            ..SandboxRules::default()
+        })
+    };
     let free = host(&machine(), Confinement::Unconfined);
     let run = |argv: &[&str]| run_in(&free, argv);
     let wanted = |part: &str| std::env::args().nth(1).is_none_or(|only| only == "--bench" || only == part);
@@ -53,8 +58,8 @@ fn main() {
     if wanted("large") {
         let large = tempfile::tempdir_in("/var/tmp").unwrap();
         fill(large.path());
-        let walls = Walls { writable: vec![large.path().to_owned()], ..Walls::default() };
-        let host = host(&machine(), Confinement::Walls(walls));
+        let walls = SandboxRules { writable: vec![large.path().to_owned()], ..SandboxRules::default() };
+        let host = host(&machine(), Confinement::Sandboxed(walls));
         let confined = "  Host::run sandboxed, 100 directories, 100 000 files in the index";
         compare("  posix_spawn and wait, true", &posix_spawn, confined, &|| run_in(&host, &["/bin/true"]));
     }

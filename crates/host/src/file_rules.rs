@@ -37,7 +37,7 @@ impl SandboxFileRules {
 
 impl FileRules for SandboxFileRules {
     fn writable(&self) -> &[PathBuf] {
-        &self.sandbox.spec.walls.writable
+        &self.sandbox.spec.rules.writable
     }
 
     fn hidden(&self, roots: &[PathBuf]) -> Vec<PathBuf> {

@@ -5,7 +5,7 @@
 
 use std::{ffi::OsStr, os::fd::AsFd, path::PathBuf, sync::Arc};
 
-use windlass_contract::{Network, Rung};
+use windlass_contract::{Mechanism, Network};
 use windlass_sandbox::{
     ChildStdio, LaunchedChild, PrivateFile, Program, ProtectedPaths, SandboxSpec, StartError, WritablePlan,
     WritableRoot, Zygotes, launch_externally_confined, launch_unconfined,
@@ -66,9 +66,9 @@ impl SandboxedLaunch {
         zygotes: &mut Zygotes,
     ) -> Result<GuardedChild, StartError> {
         let mut tries = 0;
-        while self.spec.mechanisms.preferred() == Rung::Namespaces {
+        while self.spec.mechanisms.preferred() == Mechanism::Namespaces {
             tries += 1;
-            match self.start_by(Rung::Namespaces, program, stdio.try_clone()?, zygotes) {
+            match self.start_by(Mechanism::Namespaces, program, stdio.try_clone()?, zygotes) {
                 Err(StartError::Confine(step, error)) if tries == MAX_TRIES => {
                     let step = format!(
                         "{step}, {MAX_TRIES} times over, perhaps as another program kept replacing it,"
@@ -87,7 +87,7 @@ impl SandboxedLaunch {
 
     fn start_by(
         &self,
-        mechanism: Rung,
+        mechanism: Mechanism,
         program: &Program,
         stdio: ChildStdio,
         zygotes: &mut Zygotes,
@@ -102,9 +102,9 @@ impl SandboxedLaunch {
     }
 
     /// Opens what may be written, and prepares to check it afterwards. Only mounts keep protected paths from change.
-    fn begin(&self, mechanism: Rung, zygotes: &mut Zygotes) -> Result<Workspace, StartError> {
+    fn begin(&self, mechanism: Mechanism, zygotes: &mut Zygotes) -> Result<Workspace, StartError> {
         let refused = |error: GuardError| StartError::Impossible(error.to_string());
-        let requested = &self.spec.walls.writable;
+        let requested = &self.spec.rules.writable;
         let Some(guard) = &self.guard else {
             let open = |path: &PathBuf| WorkspaceRoot::open(path, &[]).map(Arc::new);
             let roots: Result<_, _> = requested.iter().map(open).collect();
@@ -112,7 +112,7 @@ impl SandboxedLaunch {
             return Ok(Workspace { roots, protected: Arc::default(), command: None });
         };
         let mut git = SandboxedGit { environment: &guard.git, writable: requested.clone(), zygotes };
-        let mounts_hold = mechanism == Rung::Namespaces;
+        let mounts_hold = mechanism == Mechanism::Namespaces;
         let command = guard.begin(requested, mounts_hold, &mut git).map_err(refused)?;
         let (roots, protected) = (command.roots.clone(), Arc::clone(&command.protected));
         Ok(Workspace { roots, protected, command: Some(command) })

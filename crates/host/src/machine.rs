@@ -10,7 +10,7 @@ use std::{
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
     Archive, BoxFuture, Command, ConfineError, Confinement, Files, Finished, Grant, Held, Host, HostError,
-    Keyboard, Limits, Listener, Rung, Sandbox, Session, Walls,
+    Keyboard, Limits, Listener, Mechanism, Sandbox, SandboxRules, Session,
 };
 use windlass_files::{ConfinedFiles, FileRules, ReadTracker};
 use windlass_sandbox::{Diagnosis, Mechanisms, PrivateTmp, Program, SandboxSpec, package_cache};
@@ -180,9 +180,9 @@ impl Machine {
         match grant.confinement() {
             Confinement::InProcess | Confinement::Unconfined => Launch::Unconfined,
             Confinement::External(network) => Launch::External(*network),
-            Confinement::Walls(walls) => Launch::Sandboxed(Arc::new(SandboxedLaunch {
+            Confinement::Sandboxed(walls) => Launch::Sandboxed(Arc::new(SandboxedLaunch {
                 spec: SandboxSpec {
-                    walls: self.with_outputs(walls),
+                    rules: self.with_outputs(walls),
                     limits: self.spending.within(grant.limits()),
                     cwd: grant.cwd().clone(),
                     home: variable("HOME"),
@@ -200,14 +200,14 @@ impl Machine {
 impl Machine {
     /// The cache of the workspace, for commands that may write it. Where it cannot be made, there is none; nor is there one
     /// with Seatbelt, which cannot show it inside what is hidden.
-    fn package_cache(&self, grant: &Grant, walls: &Walls) -> Option<PathBuf> {
+    fn package_cache(&self, grant: &Grant, walls: &SandboxRules) -> Option<PathBuf> {
         let is_held = cfg!(target_os = "linux") && !walls.writable.is_empty();
         let directory = self.package_caches.as_ref().filter(|_| is_held)?;
         package_cache::of_workspace(directory, grant.cwd()).ok()
     }
 
-    /// Walls behind which the outputs so far can be read.
-    fn with_outputs(&self, walls: &Walls) -> Walls {
+    /// Rules by which the outputs so far can be read.
+    fn with_outputs(&self, walls: &SandboxRules) -> SandboxRules {
         let mut walls = walls.clone();
         let made = self.outputs.as_ref().and_then(|outputs| outputs.made());
         walls.readable_again.extend(made.map(Path::to_owned));
@@ -227,16 +227,16 @@ impl Sandbox for Machine {
     fn confine(&self, grant: &Grant) -> Result<Arc<dyn Host>, ConfineError> {
         let held = match grant.confinement() {
             Confinement::InProcess => return Ok(Arc::new(Nothing)),
-            Confinement::Unconfined => Held::by(Rung::Unconfined),
+            Confinement::Unconfined => Held::by(Mechanism::Unconfined),
             Confinement::External(network) => Held::externally(*network),
             // Corrected once a command has run: which rung holds is found out by using it. Until then nothing was
             // started, and files are held by us.
-            Confinement::Walls(walls) => {
+            Confinement::Sandboxed(walls) => {
                 self.guard.open_roots(&walls.writable).map_err(|error| ConfineError::Workspace {
                     asked: Box::new(grant.confinement().clone()),
                     reason: error.to_string(),
                 })?;
-                Held { writable: walls.writable.clone(), ..Held::by(Rung::InProcess) }
+                Held { writable: walls.writable.clone(), ..Held::by(Mechanism::InProcess) }
             }
         };
         let launch = self.launch(grant);
@@ -287,7 +287,7 @@ impl Host for Nothing {
     }
 
     fn held(&self) -> Held {
-        Held::by(Rung::InProcess)
+        Held::by(Mechanism::InProcess)
     }
 }
 

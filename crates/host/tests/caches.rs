@@ -6,7 +6,9 @@
 use std::{collections::BTreeMap, fs, path::Path, sync::Arc};
 
 use tokio_util::sync::CancellationToken;
-use windlass_contract::{Command, Confinement, Effects, Grant, Host, Limits, Rung, Sandbox, Walls};
+use windlass_contract::{
+    Command, Confinement, Effects, Grant, Host, Limits, Mechanism, Sandbox, SandboxRules,
+};
 use windlass_host::Machine;
 
 /// A place with a workspace and a home, of which that of Windlass is hidden.
@@ -20,20 +22,22 @@ fn place() -> tempfile::TempDir {
 }
 
 /// The hosts for a workspace, one for each rung this machine has.
-fn hosts(place: &Path, writable: &[&str]) -> Vec<(Rung, Arc<dyn Host>)> {
+fn hosts(place: &Path, writable: &[&str]) -> Vec<(Mechanism, Arc<dyn Host>)> {
     let home = place.join("home");
     let home = home.to_str().unwrap().to_owned();
     let variables = BTreeMap::from([("PATH".into(), "/usr/bin:/bin".into()), ("HOME".into(), home)]);
     let machine =
         || Machine::new(variables.clone()).with_package_caches(place.join("home/.windlass/cache/packages"));
     let mut hosts = Vec::new();
-    for (machine, rung) in [(machine(), Rung::Namespaces), (machine().without_namespaces(), Rung::Landlock)] {
+    for (machine, rung) in
+        [(machine(), Mechanism::Namespaces), (machine().without_namespaces(), Mechanism::Landlock)]
+    {
         if machine.diagnose().rung != Some(rung) {
             eprintln!("skipped: this machine has no rung `{}`", rung.name());
             continue;
         }
         let writable = writable.iter().map(|name| place.join(name)).collect();
-        let confinement = Confinement::Walls(Walls { writable, ..Walls::default() });
+        let confinement = Confinement::Sandboxed(SandboxRules { writable, ..SandboxRules::default() });
         let grant = Grant::issue(place.join("ws"), &Effects::none(), Limits::default(), confinement);
         hosts.push((rung, machine.confine(&grant).unwrap()));
     }
@@ -89,7 +93,7 @@ async fn what_may_write_nothing_has_no_cache() {
 async fn the_second_directory_for_temporary_files_is_private_and_kept() {
     let place = place();
     let Some((_, host)) =
-        hosts(place.path(), &["ws"]).into_iter().find(|(rung, _)| *rung == Rung::Namespaces)
+        hosts(place.path(), &["ws"]).into_iter().find(|(rung, _)| *rung == Mechanism::Namespaces)
     else {
         return;
     };

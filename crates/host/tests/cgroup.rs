@@ -9,7 +9,7 @@ use std::{collections::BTreeMap, fs, path::PathBuf, sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
     Accounting, Command, Confinement, DefaultLimits, Effects, Exit, Finished, Grant, Held, Host, Limits,
-    Quota, Sandbox, Walls,
+    Quota, Sandbox, SandboxRules,
 };
 use windlass_host::Machine;
 
@@ -49,7 +49,7 @@ fn machine() -> Machine {
 fn hosts(quota: Quota) -> [Arc<dyn Host>; 2] {
     [machine(), machine().without_namespaces()].map(|machine| {
         let limits = Limits { quota, ..Limits::default() };
-        let walls = Confinement::Walls(Walls::default());
+        let walls = Confinement::Sandboxed(SandboxRules::default());
         machine.confine(&Grant::issue("/".into(), &Effects::none(), limits, walls)).unwrap()
     })
 }

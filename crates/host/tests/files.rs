@@ -12,7 +12,7 @@ use std::{
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
     Action, Change, Command, CommitError, Confinement, Effects, Expected, FileError, Grant, Host, Limits,
-    Sandbox, Walls,
+    Sandbox, SandboxRules,
 };
 use windlass_host::Machine;
 
@@ -28,11 +28,11 @@ fn place() -> (tempfile::TempDir, PathBuf) {
     (place, home)
 }
 
-fn host(home: &Path, walls: Walls) -> Arc<dyn Host> {
+fn host(home: &Path, walls: SandboxRules) -> Arc<dyn Host> {
     let variables = [("PATH", "/usr/bin:/bin"), ("HOME", home.to_str().unwrap())];
     let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
-    let walls = Walls { writable: vec![home.join("ws")], ..walls };
-    let confinement = Confinement::Walls(walls);
+    let walls = SandboxRules { writable: vec![home.join("ws")], ..walls };
+    let confinement = Confinement::Sandboxed(walls);
     let grant = Grant::issue(home.join("ws"), &Effects::none(), Limits::default(), confinement);
     Machine::new(BTreeMap::from(variables)).confine(&grant).unwrap()
 }
@@ -46,7 +46,7 @@ async fn read(host: &dyn Host, path: impl AsRef<Path>) -> Result<String, FileErr
 async fn names_that_make_other_programs_run_code_are_not_written() {
     let (_place, home) = place();
     symlink(".git/hooks", home.join("ws/innocent")).unwrap();
-    let host = host(&home, Walls::default());
+    let host = host(&home, SandboxRules::default());
     let write = async |path: &str| {
         let action = Action::Write(b"x".to_vec());
         let change = Change { path: path.into(), expected: Expected::Absent, action };
@@ -64,13 +64,14 @@ async fn names_that_make_other_programs_run_code_are_not_written() {
 #[tokio::test]
 async fn what_is_hidden_from_commands_is_not_opened_but_for_what_is_shown_in_it() {
     let (_place, home) = place();
-    let hidden = host(&home, Walls::default());
+    let hidden = host(&home, SandboxRules::default());
     assert!(matches!(read(&*hidden, "../.ssh/public/key").await, Err(FileError::Denied(_))));
-    let shown = Walls { readable_again: vec![home.join(".ssh/public")], ..Walls::default() };
+    let shown = SandboxRules { readable_again: vec![home.join(".ssh/public")], ..SandboxRules::default() };
     let shown = host(&home, shown);
     assert_eq!(read(&*shown, "../.ssh/public/key").await.unwrap(), "public");
     assert!(matches!(read(&*shown, "../.ssh/id_rsa").await, Err(FileError::Denied(_))));
-    let asked = host(&home, Walls { unreadable: vec![home.join("ws/sub")], ..Walls::default() });
+    let asked =
+        host(&home, SandboxRules { unreadable: vec![home.join("ws/sub")], ..SandboxRules::default() });
     assert!(matches!(read(&*asked, "sub/x").await, Err(FileError::Denied(_))));
 }
 
@@ -78,7 +79,7 @@ async fn what_is_hidden_from_commands_is_not_opened_but_for_what_is_shown_in_it(
 #[tokio::test]
 async fn what_a_command_left_in_its_tmp_is_read_under_the_same_name() {
     let (_place, home) = place();
-    let host = host(&home, Walls::default());
+    let host = host(&home, SandboxRules::default());
     let path = format!("/tmp/windlass-test-{}", std::process::id());
     assert!(matches!(read(&*host, &path).await, Err(FileError::NotFound { .. })));
     let argv = ["sh", "-c", &format!("echo left > \"$TMPDIR\"/{}", &path[5..])].map(str::to_owned).to_vec();

@@ -7,7 +7,9 @@ use std::{collections::BTreeMap, fs, path::PathBuf, process, time::Duration};
 
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
-use windlass_contract::{Command, Confinement, Effects, Finished, Grant, Held, Limits, Rung, Sandbox, Walls};
+use windlass_contract::{
+    Command, Confinement, Effects, Finished, Grant, Held, Limits, Mechanism, Sandbox, SandboxRules,
+};
 use windlass_host::Machine;
 
 /// What is there before, a protected name, and ways to change what is found under it.
@@ -87,10 +89,10 @@ struct World {
 
 impl World {
     /// None, and a word about it, where this machine lacks the rung.
-    fn on(rung: Rung) -> Option<Self> {
+    fn on(rung: Mechanism) -> Option<Self> {
         let path = ("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned());
         let machine = Machine::new(BTreeMap::from([path]));
-        let machine = if rung == Rung::Landlock { machine.without_namespaces() } else { machine };
+        let machine = if rung == Mechanism::Landlock { machine.without_namespaces() } else { machine };
         let found = machine.diagnose().rung;
         if found != Some(rung) {
             eprintln!("skipped: this machine has no rung `{}`, but {found:?}", rung.name());
@@ -116,10 +118,10 @@ impl World {
     }
 
     async fn run(&self, script: &str) -> (Finished, Held) {
-        let walls = Walls { writable: vec![self.path("")], ..Walls::default() };
+        let walls = SandboxRules { writable: vec![self.path("")], ..SandboxRules::default() };
         // Far more than any of these commands needs.
         let limits = Limits { default_time: Duration::from_secs(60), ..Limits::default() };
-        let grant = Grant::issue(self.path(""), &Effects::none(), limits, Confinement::Walls(walls));
+        let grant = Grant::issue(self.path(""), &Effects::none(), limits, Confinement::Sandboxed(walls));
         let host = self.machine.confine(&grant).unwrap();
         let argv = ["bash", "-c", script].map(str::to_owned).to_vec();
         let command = Command { argv, cwd: None, env: BTreeMap::new(), time_limit: None };
@@ -130,7 +132,7 @@ impl World {
 
 /// Tries every attack in a world of its own, on every rung.
 async fn nothing_changes(cases: &[(&str, &str, &[&str])]) {
-    for rung in [Rung::Namespaces, Rung::Landlock] {
+    for rung in [Mechanism::Namespaces, Mechanism::Landlock] {
         for (setup, name, attacks) in cases {
             for attack in *attacks {
                 let Some(world) = World::on(rung) else { break };
@@ -156,7 +158,7 @@ async fn what_settings_of_git_include_is_protected() {
 
 #[tokio::test]
 async fn links_out_of_the_workspace_and_to_all_of_it_leave_work_as_it_is() {
-    let Some(world) = World::on(Rung::Namespaces) else { return };
+    let Some(world) = World::on(Mechanism::Namespaces) else { return };
     world.outside(
         "mkdir .vscode; ln -s .. .vscode/all; ln -s ../../out .vscode/out; ln -s /tmp/no .vscode/tmp",
     );
@@ -170,7 +172,7 @@ async fn links_out_of_the_workspace_and_to_all_of_it_leave_work_as_it_is() {
 
 #[tokio::test]
 async fn links_beyond_what_is_followed_are_told_of() {
-    let Some(world) = World::on(Rung::Namespaces) else { return };
+    let Some(world) = World::on(Mechanism::Namespaces) else { return };
     world.outside("for i in $(seq 70); do ln -s ../../none$i .git/hooks/h$i; done");
     let (_, held) = world.run("true").await;
     let told = held.not_covered.iter().filter(|line| line.contains("/.git/hooks`")).count();
@@ -179,7 +181,7 @@ async fn links_beyond_what_is_followed_are_told_of() {
 
 #[tokio::test]
 async fn nothing_of_the_users_is_moved_aside_through_a_link_that_a_command_has_made() {
-    for rung in [Rung::Namespaces, Rung::Landlock] {
+    for rung in [Mechanism::Namespaces, Mechanism::Landlock] {
         let Some(world) = World::on(rung) else { continue };
         world.outside("mkdir ../out/fish");
         world.run("ln -s ../out .config").await;

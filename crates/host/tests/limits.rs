@@ -8,8 +8,8 @@ use std::{collections::BTreeMap, time::Duration};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Accounting, Command, Confinement, DefaultLimits, Effects, Exit, Finished, Grant, Held, Limits, Quota,
-    Rung, Sandbox, Walls,
+    Accounting, Command, Confinement, DefaultLimits, Effects, Exit, Finished, Grant, Held, Limits, Mechanism,
+    Quota, Sandbox, SandboxRules,
 };
 use windlass_host::Machine;
 
@@ -22,11 +22,11 @@ struct Workspace {
 
 impl Workspace {
     /// None, and a word about it, where this machine lacks what holds a command.
-    fn on(rung: Rung) -> Option<Self> {
+    fn on(rung: Mechanism) -> Option<Self> {
         let place = tempfile::tempdir_in("/var/tmp").unwrap();
         let path = ("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned());
         let machine = Machine::for_one_command(BTreeMap::from([path]));
-        let machine = if rung == Rung::Landlock { machine.without_namespaces() } else { machine };
+        let machine = if rung == Mechanism::Landlock { machine.without_namespaces() } else { machine };
         let found = machine.diagnose().rung;
         if found != Some(rung) {
             eprintln!("skipped: this machine has no rung `{}`, but {found:?}", rung.name());
@@ -37,9 +37,9 @@ impl Workspace {
 
     async fn run(&self, quota: Quota, argv: &[&str]) -> (Finished, Held) {
         let directory = self.place.path().to_owned();
-        let walls = Walls { writable: vec![directory.clone()], ..Walls::default() };
+        let walls = SandboxRules { writable: vec![directory.clone()], ..SandboxRules::default() };
         let limits = Limits { default_time: Duration::from_secs(60), quota, ..Limits::default() };
-        let grant = Grant::issue(directory, &Effects::none(), limits, Confinement::Walls(walls));
+        let grant = Grant::issue(directory, &Effects::none(), limits, Confinement::Sandboxed(walls));
         let host = self.machine.confine(&grant).unwrap();
         let argv = argv.iter().map(ToString::to_string).collect();
         let command = Command { argv, cwd: None, env: BTreeMap::new(), time_limit: None };
@@ -78,7 +78,7 @@ const HIDDEN_MEMORY: [(&str, &str); 6] = [
 
 #[tokio::test]
 async fn memory_counts_wherever_it_is() {
-    let Some(workspace) = Workspace::on(Rung::Namespaces) else { return };
+    let Some(workspace) = Workspace::on(Mechanism::Namespaces) else { return };
     let quota = Quota { memory_bytes: Some(100 * MEGABYTE), ..Quota::default() };
     for (what, script) in HIDDEN_MEMORY {
         let script =
@@ -99,7 +99,7 @@ async fn memory_counts_wherever_it_is() {
 
 #[tokio::test]
 async fn what_orphans_write_is_counted_and_blocks_are_not_reserved() {
-    let Some(workspace) = Workspace::on(Rung::Namespaces) else { return };
+    let Some(workspace) = Workspace::on(Mechanism::Namespaces) else { return };
     let quota = Quota { disk_bytes: Some(50 * MEGABYTE), ..Quota::default() };
     let script = "for i in $(seq 10); do (head -c 20M /dev/zero > f$i &); \
          while [ \"$(stat -c %s f$i 2>/dev/null)\" != 20971520 ]; do sleep 0.01; done; sleep 0.05; done; echo through";
@@ -115,7 +115,7 @@ async fn what_orphans_write_is_counted_and_blocks_are_not_reserved() {
 
 #[tokio::test]
 async fn a_command_cannot_change_or_signal_pid_1() {
-    let Some(workspace) = Workspace::on(Rung::Namespaces) else { return };
+    let Some(workspace) = Workspace::on(Mechanism::Namespaces) else { return };
     let script = r"
 import ctypes, os, resource, signal, subprocess, time
 libc = ctypes.CDLL(None, use_errno=True)
@@ -149,7 +149,7 @@ signal.signal(signal.SIGTERM, lambda *_: print('heard', flush=True)); os.kill(0,
 
 #[tokio::test]
 async fn default_limits_hold_and_are_in_the_receipt() {
-    let Some(workspace) = Workspace::on(Rung::Namespaces) else { return };
+    let Some(workspace) = Workspace::on(Mechanism::Namespaces) else { return };
     let defaults =
         DefaultLimits { memory_bytes: Some(100 * MEGABYTE), processes: Some(20), open_files: Some(99) };
     let quota = Quota { defaults, ..Quota::default() };
@@ -170,7 +170,7 @@ async fn default_limits_hold_and_are_in_the_receipt() {
 
 #[tokio::test]
 async fn default_limits_that_cannot_be_kept_are_told_and_refuse_nothing() {
-    let Some(workspace) = Workspace::on(Rung::Landlock) else { return };
+    let Some(workspace) = Workspace::on(Mechanism::Landlock) else { return };
     let defaults = DefaultLimits { memory_bytes: Some(MEGABYTE), processes: Some(1), open_files: Some(99) };
     let (finished, held) =
         workspace.run(Quota { defaults, ..Quota::default() }, &["bash", "-c", "ulimit -Hn"]).await;

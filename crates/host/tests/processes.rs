@@ -19,7 +19,7 @@ use std::{
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Command, Confinement, Effects, Exit, Finished, Grant, Held, Host, HostError, Limits, Network, Rung,
+    Command, Confinement, Effects, Exit, Finished, Grant, Held, Host, HostError, Limits, Mechanism, Network,
     Sandbox,
 };
 use windlass_host::Machine;
@@ -284,7 +284,7 @@ async fn a_call_that_declared_to_start_nothing_starts_nothing() {
     let result = host.run(&sh("touch made"), &CancellationToken::new(), &|_| {}).await;
     assert!(matches!(result, Err(HostError::NotGranted { program }) if program == "sh"));
     assert!(!directory.path().join("made").exists());
-    assert_eq!(host.held(), Held::by(Rung::InProcess));
+    assert_eq!(host.held(), Held::by(Mechanism::InProcess));
 }
 
 #[tokio::test]

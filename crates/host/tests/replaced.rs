@@ -21,7 +21,8 @@ use std::{
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Command, Confinement, Denial, Effects, Exit, Finished, Grant, Host, Limits, Rung, Sandbox, Walls,
+    Command, Confinement, Denial, Effects, Exit, Finished, Grant, Host, Limits, Mechanism, Sandbox,
+    SandboxRules,
 };
 use windlass_host::Machine;
 
@@ -66,7 +67,7 @@ impl World {
         let path = ("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned());
         let machine = Machine::new(BTreeMap::from([path]));
         let found = machine.diagnose().rung;
-        if found != Some(Rung::Namespaces) {
+        if found != Some(Mechanism::Namespaces) {
             eprintln!("skipped: this machine has no namespaces, but {found:?}");
             return None;
         }
@@ -91,13 +92,13 @@ impl World {
     }
 
     fn host(&self) -> Arc<dyn Host> {
-        let walls = Walls {
+        let walls = SandboxRules {
             writable: vec![self.path()],
             unreadable: vec![self.path().join("env")],
-            ..Walls::default()
+            ..SandboxRules::default()
         };
         let limits = Limits { default_time: FOREVER, ..Limits::default() };
-        let grant = Grant::issue(self.path(), &Effects::none(), limits, Confinement::Walls(walls));
+        let grant = Grant::issue(self.path(), &Effects::none(), limits, Confinement::Sandboxed(walls));
         self.machine.confine(&grant).unwrap()
     }
 

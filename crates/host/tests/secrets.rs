@@ -13,7 +13,7 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Command, Confinement, Effects, Grant, Host, Limits, Rung, Sandbox, Walls, home_secrets,
+    Command, Confinement, Effects, Grant, Host, Limits, Mechanism, Sandbox, SandboxRules, home_secrets,
 };
 use windlass_host::Machine;
 
@@ -34,18 +34,18 @@ fn place() -> tempfile::TempDir {
 }
 
 /// The hosts for a workspace, one for each rung this machine has.
-fn hosts(place: &Path, walls: &Walls) -> Vec<(Rung, std::sync::Arc<dyn Host>)> {
+fn hosts(place: &Path, walls: &SandboxRules) -> Vec<(Mechanism, std::sync::Arc<dyn Host>)> {
     let home = place.join("home").to_str().unwrap().to_owned();
     let variables = BTreeMap::from([("PATH".into(), "/usr/bin:/bin".into()), ("HOME".into(), home)]);
     let machines = [Machine::new(variables.clone()), Machine::new(variables).without_namespaces()];
     let mut hosts = Vec::new();
-    for (machine, rung) in machines.into_iter().zip([Rung::Namespaces, Rung::Landlock]) {
+    for (machine, rung) in machines.into_iter().zip([Mechanism::Namespaces, Mechanism::Landlock]) {
         if machine.diagnose().rung != Some(rung) {
             eprintln!("skipped: this machine has no rung `{}`", rung.name());
             continue;
         }
-        let walls = Walls { writable: vec![place.join("ws")], ..walls.clone() };
-        let confinement = Confinement::Walls(walls);
+        let walls = SandboxRules { writable: vec![place.join("ws")], ..walls.clone() };
+        let confinement = Confinement::Sandboxed(walls);
         let grant = Grant::issue(place.join("ws"), &Effects::none(), Limits::default(), confinement);
         hosts.push((rung, machine.confine(&grant).unwrap()));
     }
@@ -61,7 +61,7 @@ async fn output(host: &dyn Host, script: &str) -> String {
 
 /// Asserts that neither commands nor file tools read any of these files.
 async fn assert_hidden(place: &Path, files: &[PathBuf]) {
-    for (rung, host) in hosts(place, &Walls::default()) {
+    for (rung, host) in hosts(place, &SandboxRules::default()) {
         for file in files {
             let printed = output(&*host, &format!("cat '{}'", file.display())).await;
             assert!(!printed.contains(CONTENT), "{}: {}", rung.name(), file.display());
@@ -86,7 +86,7 @@ async fn every_credential_file_of_a_home_is_hidden() {
     }
     assert!(files.len() > 600, "{}", files.len());
     let script = format!("grep -rl {CONTENT} '{}/home' 2>/dev/null; echo done", place.path().display());
-    for (rung, host) in hosts(place.path(), &Walls::default()) {
+    for (rung, host) in hosts(place.path(), &SandboxRules::default()) {
         assert_eq!(output(&*host, &script).await.lines().last(), Some("done"), "{}", rung.name());
         let printed = output(&*host, &script).await;
         assert!(!printed.contains("/home/."), "{}: {printed}", rung.name());
@@ -111,7 +111,7 @@ async fn what_a_link_inside_a_secret_directory_leads_to_is_hidden() {
     symlink("/dev/null", path("home/.bash_history")).unwrap();
     let files = ["home/dotfiles/ssh/id_ed25519", "home/dotfiles/ssh/more/key", "home/dotfiles/netrc"];
     assert_hidden(place.path(), &files.map(path)).await;
-    for (rung, host) in hosts(place.path(), &Walls::default()) {
+    for (rung, host) in hosts(place.path(), &SandboxRules::default()) {
         let printed = output(&*host, "cat ~/dotfiles/README && echo > /dev/null && cat /dev/null").await;
         assert_eq!(printed, "readable", "{}", rung.name());
     }
@@ -124,7 +124,8 @@ async fn what_is_granted_can_be_read_through_its_link() {
     fs::create_dir_all(path("home/dotfiles")).unwrap();
     fs::write(path("home/dotfiles/config"), "granted").unwrap();
     symlink("../dotfiles/config", path("home/.ssh/config")).unwrap();
-    let walls = Walls { readable_again: vec![path("home/dotfiles/config")], ..Walls::default() };
+    let walls =
+        SandboxRules { readable_again: vec![path("home/dotfiles/config")], ..SandboxRules::default() };
     for (rung, host) in hosts(place.path(), &walls) {
         assert_eq!(output(&*host, "cat ~/dotfiles/config").await, "granted", "{}", rung.name());
         assert!(!output(&*host, "cat ~/.ssh/id_rsa").await.contains(CONTENT), "{}", rung.name());
@@ -170,7 +171,7 @@ async fn secrets_of_the_system_are_hidden_from_root_too() {
     if readable.is_empty() {
         eprintln!("skipped: this user can read no secret of the system");
     }
-    for (rung, host) in hosts(place.path(), &Walls::default()) {
+    for (rung, host) in hosts(place.path(), &SandboxRules::default()) {
         for path in &readable {
             let printed = output(&*host, &format!("cat {path} >/dev/null && echo read")).await;
             assert!(!printed.contains("read"), "{}: {path}: {printed}", rung.name());

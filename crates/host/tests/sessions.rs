@@ -16,8 +16,8 @@ use std::{
 use tempfile::TempDir;
 use tokio::time::timeout;
 use windlass_contract::{
-    Command, Confinement, Effects, Ended, Exit, Grant, Host, HostError, Keyboard, Limits, Quota, Rung,
-    Sandbox, Session, Walls, Whole,
+    Command, Confinement, Effects, Ended, Exit, Grant, Host, HostError, Keyboard, Limits, Mechanism, Quota,
+    Sandbox, SandboxRules, Session, Whole,
 };
 use windlass_host::{Machine, Window};
 
@@ -32,21 +32,24 @@ struct World {
     place: TempDir,
     machine: Machine,
     window: Window,
-    rung: Rung,
+    rung: Mechanism,
 }
 
 impl World {
     /// One for each way of holding that this machine has.
     fn all() -> Vec<Self> {
-        [Rung::Unconfined, Rung::Namespaces, Rung::Landlock].into_iter().filter_map(Self::on).collect()
+        [Mechanism::Unconfined, Mechanism::Namespaces, Mechanism::Landlock]
+            .into_iter()
+            .filter_map(Self::on)
+            .collect()
     }
 
-    fn on(rung: Rung) -> Option<Self> {
+    fn on(rung: Mechanism) -> Option<Self> {
         let variables = [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("TERM", "dumb"), ("PS1", "ready> ")];
         let machine = Machine::new(variables.map(|(name, value)| (name.into(), value.into())).into());
-        let machine = if rung == Rung::Landlock { machine.without_namespaces() } else { machine };
+        let machine = if rung == Mechanism::Landlock { machine.without_namespaces() } else { machine };
         let found = machine.diagnose().rung;
-        if rung != Rung::Unconfined && found != Some(rung) {
+        if rung != Mechanism::Unconfined && found != Some(rung) {
             eprintln!("skipped: this machine has no rung `{}`, but {found:?}", rung.name());
             return None;
         }
@@ -61,8 +64,11 @@ impl World {
 
     fn host(&self, limits: Limits) -> Arc<dyn Host> {
         let confinement = match self.rung {
-            Rung::Unconfined => Confinement::Unconfined,
-            _ => Confinement::Walls(Walls { writable: vec![self.path().to_owned()], ..Walls::default() }),
+            Mechanism::Unconfined => Confinement::Unconfined,
+            _ => Confinement::Sandboxed(SandboxRules {
+                writable: vec![self.path().to_owned()],
+                ..SandboxRules::default()
+            }),
         };
         let grant = Grant::issue(self.path().to_owned(), &Effects::none(), limits, confinement);
         self.machine.confine(&grant).unwrap()
@@ -97,7 +103,7 @@ struct Talk {
     session: Arc<dyn Session>,
     heard: String,
     printed_bytes: u64,
-    rung: Rung,
+    rung: Mechanism,
 }
 
 impl Talk {
@@ -342,7 +348,7 @@ async fn python_answers_line_by_line() {
 
 #[tokio::test]
 async fn a_flood_is_kept_within_bounds_while_nobody_looks() {
-    if let Some(world) = World::on(Rung::Namespaces) {
+    if let Some(world) = World::on(Mechanism::Namespaces) {
         for keyboard in [Keyboard::Terminal, Keyboard::Absent] {
             let limits = Limits { output_bytes: 10_000, ..Limits::default() };
             let flood = "head -c 50000000 /dev/zero | tr '\\0' x; echo end";
@@ -380,7 +386,7 @@ async fn ending_a_session_ends_all_it_started() {
 
 #[tokio::test]
 async fn dropping_the_last_handle_kills_it_with_all_it_started() {
-    let Some(world) = World::on(Rung::Namespaces) else { return };
+    let Some(world) = World::on(Mechanism::Namespaces) else { return };
     let gone = world.tether();
     let mut talk = world
         .open(Keyboard::Terminal, &["sh", "-c", "exec 9>tether; setsid sleep 1000 & echo up; cat"])
@@ -423,7 +429,7 @@ async fn keys_cannot_be_pressed_from_inside() {
     let script = "import fcntl, sys
 try: fcntl.ioctl(0, 0x5412, b'x'); print('typed')
 except OSError as error: print('refused', error.errno)";
-    for world in World::all().into_iter().filter(|world| world.rung != Rung::Unconfined) {
+    for world in World::all().into_iter().filter(|world| world.rung != Mechanism::Unconfined) {
         let (_, said) = world.open(Keyboard::Terminal, &["python3", "-c", script]).await.end().await;
         assert_eq!(said, "refused 1\r\n", "{:?}", world.rung);
     }
@@ -435,8 +441,8 @@ async fn a_program_finds_the_name_of_its_terminal() {
         let line =
             "tty && test -c \"$(tty)\" && echo opened > \"$(tty)\" && script -qec tty /dev/null; echo over";
         let mut talk = world.open(Keyboard::Terminal, &["bash", "-c", line]).await;
-        talk.hear(if world.rung == Rung::Namespaces { "/dev/console\r\n" } else { "/dev/pts/" }).await;
-        if world.rung != Rung::Landlock {
+        talk.hear(if world.rung == Mechanism::Namespaces { "/dev/console\r\n" } else { "/dev/pts/" }).await;
+        if world.rung != Mechanism::Landlock {
             talk.hear("opened\r\n/dev/pts/").await;
         }
         talk.hear("over").await;

@@ -13,8 +13,8 @@ use std::{
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Command, Confinement, Effects, Exit, Finished, Grant, Layer, Limits, Network, Proof, Quota, Rung,
-    Sandbox, Walls,
+    Command, Confinement, Effects, Exit, Finished, Grant, Layer, Limits, Mechanism, Network, Proof, Quota,
+    Sandbox, SandboxRules,
 };
 use windlass_host::Machine;
 
@@ -25,11 +25,11 @@ struct Workspace {
 
 impl Workspace {
     /// None, and a word about it, where this machine lacks what holds a command.
-    fn on(rung: Rung) -> Option<Self> {
+    fn on(rung: Mechanism) -> Option<Self> {
         let place = tempfile::tempdir_in("/var/tmp").unwrap();
         let path = ("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned());
         let machine = Machine::for_one_command(BTreeMap::from([path]));
-        let machine = if rung == Rung::Landlock { machine.without_namespaces() } else { machine };
+        let machine = if rung == Mechanism::Landlock { machine.without_namespaces() } else { machine };
         let found = machine.diagnose().rung;
         if found != Some(rung) {
             eprintln!("skipped: this machine has no rung `{}`, but {found:?}", rung.name());
@@ -48,9 +48,9 @@ impl Workspace {
 
     async fn python_with(&self, network: Network, quota: Quota, script: &str) -> Finished {
         let directory = self.place.path().to_owned();
-        let walls = Walls { writable: vec![directory.clone()], network, ..Walls::default() };
+        let walls = SandboxRules { writable: vec![directory.clone()], network, ..SandboxRules::default() };
         let limits = Limits { default_time: Duration::from_secs(60), quota, ..Limits::default() };
-        let grant = Grant::issue(directory, &Effects::none(), limits, Confinement::Walls(walls));
+        let grant = Grant::issue(directory, &Effects::none(), limits, Confinement::Sandboxed(walls));
         let host = self.machine.confine(&grant).unwrap();
         let argv = ["python3", "-c", script].map(str::to_owned).to_vec();
         let command = Command { argv, cwd: None, env: BTreeMap::new(), time_limit: None };
@@ -71,7 +71,7 @@ fn daemon(at: &Path) -> UnixDatagram {
 
 #[tokio::test]
 async fn datagrams_reach_a_commands_own_sockets() {
-    let Some(workspace) = Workspace::on(Rung::Namespaces) else { return };
+    let Some(workspace) = Workspace::on(Mechanism::Namespaces) else { return };
     let script = r"
 import os, socket as s
 server = s.socket(s.AF_UNIX, s.SOCK_DGRAM); server.bind('own')
@@ -90,7 +90,7 @@ a, b = s.socketpair(s.AF_UNIX, s.SOCK_DGRAM); a.send(b'pair'); print(b.recv(99))
 
 #[tokio::test]
 async fn no_datagram_reaches_a_socket_outside() {
-    let Some(workspace) = Workspace::on(Rung::Namespaces) else { return };
+    let Some(workspace) = Workspace::on(Mechanism::Namespaces) else { return };
     let daemon = daemon(&workspace.path("daemon"));
     let script = r"
 import array, os, socket as s
@@ -122,7 +122,7 @@ tried('raw', lambda: s.socket(s.AF_UNIX, s.SOCK_RAW))
 
 #[tokio::test]
 async fn a_descriptor_or_an_address_that_is_exchanged_meanwhile_is_no_way_out() {
-    let Some(workspace) = Workspace::on(Rung::Namespaces) else { return };
+    let Some(workspace) = Workspace::on(Mechanism::Namespaces) else { return };
     let daemon = daemon(&workspace.path("daemon"));
     let script = r"
 import ctypes, os, socket as s, threading, time
@@ -156,7 +156,7 @@ print('sent' if sent else 'nothing was ever sent')
 
 #[tokio::test]
 async fn streams_and_descriptors_pass_through_the_broker_unharmed() {
-    let Some(workspace) = Workspace::on(Rung::Namespaces) else { return };
+    let Some(workspace) = Workspace::on(Mechanism::Namespaces) else { return };
     let script = r"
 import hashlib, os, signal, socket as s, struct, threading
 big = os.urandom(3 << 20)
@@ -189,7 +189,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGPIPE)
 
 #[tokio::test]
 async fn pid_1_lends_no_capability_to_a_netlink_socket() {
-    let Some(workspace) = Workspace::on(Rung::Namespaces) else { return };
+    let Some(workspace) = Workspace::on(Mechanism::Namespaces) else { return };
     let script = r"
 import socket as s, struct
 down = struct.pack('IHHIIBxHiII', 32, 16, 5, 2, 0, 0, 0, 1, 0, 1) # RTM_NEWLINK: take the loopback down
@@ -203,7 +203,7 @@ n.sendto(down, (0, 0)); print(struct.unpack('i', n.recv(999)[16:20])[0])
 
 #[tokio::test]
 async fn a_call_that_has_to_wait_keeps_nothing_else_waiting() {
-    let Some(workspace) = Workspace::on(Rung::Namespaces) else { return };
+    let Some(workspace) = Workspace::on(Mechanism::Namespaces) else { return };
     let script = r"
 import socket as s, threading, time
 server = s.socket(s.AF_UNIX); server.bind('\0full'); server.listen(0)
@@ -224,7 +224,7 @@ memory = bytearray(300 << 20); time.sleep(20); print('not counted')
 
 #[tokio::test]
 async fn a_full_backlog_is_waited_for_and_a_socket_that_does_not_block_is_told() {
-    let Some(workspace) = Workspace::on(Rung::Namespaces) else { return };
+    let Some(workspace) = Workspace::on(Mechanism::Namespaces) else { return };
     let script = r"
 import errno, socket as s, struct, threading, time
 server = s.socket(s.AF_UNIX); server.bind('st'); server.listen(0)
@@ -248,7 +248,7 @@ begin = time.time(); print(patient.connect_ex('st') == errno.EAGAIN, time.time()
 
 #[tokio::test]
 async fn a_signal_interrupts_a_call_that_waits() {
-    let Some(workspace) = Workspace::on(Rung::Namespaces) else { return };
+    let Some(workspace) = Workspace::on(Mechanism::Namespaces) else { return };
     let script = r"
 import signal, socket as s, time
 server = s.socket(s.AF_UNIX); server.bind('st'); server.listen(0)
@@ -272,7 +272,7 @@ except TimeoutError as error: print(error, sent > 0)
 
 #[tokio::test]
 async fn a_granted_network_is_reached_through_the_broker_too() {
-    let Some(workspace) = Workspace::on(Rung::Namespaces) else { return };
+    let Some(workspace) = Workspace::on(Mechanism::Namespaces) else { return };
     let server = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let port = server.local_addr().unwrap().port();
     let script = format!(
@@ -284,7 +284,7 @@ async fn a_granted_network_is_reached_through_the_broker_too() {
 
 #[tokio::test]
 async fn without_namespaces_there_are_no_pairs_that_can_send_to_an_address() {
-    let Some(workspace) = Workspace::on(Rung::Landlock) else { return };
+    let Some(workspace) = Workspace::on(Mechanism::Landlock) else { return };
     let daemon = daemon(&workspace.path("daemon"));
     let script = r"
 import ctypes, socket as s

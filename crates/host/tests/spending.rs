@@ -8,7 +8,8 @@ use std::{collections::BTreeMap, fs, path::Path, sync::Arc, time::Duration};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Command, Confinement, Effects, Exit, Grant, Host, HostError, Keyboard, Limits, Rung, Sandbox, Walls,
+    Command, Confinement, Effects, Exit, Grant, Host, HostError, Keyboard, Limits, Mechanism, Sandbox,
+    SandboxRules,
 };
 use windlass_host::Machine;
 
@@ -44,20 +45,23 @@ struct World {
     /// The same, without limits.
     machine: Machine,
     host: Arc<dyn Host>,
-    rung: Rung,
+    rung: Mechanism,
 }
 
 impl World {
     fn all() -> Vec<Self> {
-        [Rung::Unconfined, Rung::Landlock, Rung::Namespaces].into_iter().filter_map(Self::on).collect()
+        [Mechanism::Unconfined, Mechanism::Landlock, Mechanism::Namespaces]
+            .into_iter()
+            .filter_map(Self::on)
+            .collect()
     }
 
-    fn on(rung: Rung) -> Option<Self> {
+    fn on(rung: Mechanism) -> Option<Self> {
         let place = tempfile::tempdir_in("/var/tmp").unwrap();
         fs::write(place.path().join("burn"), BURN).unwrap();
         let machine = Machine::new(BTreeMap::from([("PATH".into(), "/usr/bin:/bin".into())]));
-        let machine = if rung == Rung::Landlock { machine.without_namespaces() } else { machine };
-        if rung != Rung::Unconfined && machine.diagnose().rung != Some(rung) {
+        let machine = if rung == Mechanism::Landlock { machine.without_namespaces() } else { machine };
+        if rung != Mechanism::Unconfined && machine.diagnose().rung != Some(rung) {
             eprintln!("skipped: this machine has no rung `{}`", rung.name());
             return None;
         }
@@ -86,10 +90,13 @@ impl World {
     }
 }
 
-fn grant(rung: Rung, root: &Path) -> Grant {
+fn grant(rung: Mechanism, root: &Path) -> Grant {
     let confinement = match rung {
-        Rung::Unconfined => Confinement::Unconfined,
-        _ => Confinement::Walls(Walls { writable: vec![root.to_owned()], ..Walls::default() }),
+        Mechanism::Unconfined => Confinement::Unconfined,
+        _ => Confinement::Sandboxed(SandboxRules {
+            writable: vec![root.to_owned()],
+            ..SandboxRules::default()
+        }),
     };
     Grant::issue(root.to_owned(), &Effects::none(), Limits::default(), confinement)
 }
@@ -144,7 +151,7 @@ async fn what_goes_on_is_ended_when_the_time_for_all_commands_is_used_up() {
 
 #[tokio::test]
 async fn no_process_behind_walls_takes_much_more_than_is_left() {
-    for world in World::all().into_iter().filter(|world| world.rung != Rung::Unconfined) {
+    for world in World::all().into_iter().filter(|world| world.rung != Mechanism::Unconfined) {
         let exit = world.run("exec sh -c 'while :; do :; done'").await.unwrap();
         assert_eq!(exit, Exit::Signal(24), "{:?}: the signal for too much processor time", world.rung);
         world.refuses_more("a process").await;

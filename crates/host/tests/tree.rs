@@ -15,13 +15,15 @@ use std::{
 
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
-use windlass_contract::{Command, Confinement, Effects, Exit, Finished, Grant, Limits, Rung, Sandbox, Walls};
+use windlass_contract::{
+    Command, Confinement, Effects, Exit, Finished, Grant, Limits, Mechanism, Sandbox, SandboxRules,
+};
 use windlass_host::Machine;
 
 /// Far more than any of these commands needs: whoever gets here hangs.
 const FOREVER: Duration = Duration::from_secs(60);
 
-const HELD_BY: [Rung; 3] = [Rung::Unconfined, Rung::Landlock, Rung::Namespaces];
+const HELD_BY: [Mechanism; 3] = [Mechanism::Unconfined, Mechanism::Landlock, Mechanism::Namespaces];
 
 /// Ways to leave something behind. Each holds the tether open, and ends by itself.
 const HIDERS: [(&str, &str); 5] = [
@@ -37,12 +39,12 @@ const RUNNER: &str = "run() { [ $1 -eq 0 ] || (sleep 0.01; run $(($1 - 1))) & };
 
 /// Runs a script that holds a named pipe open, and cancels it when it says something; how it went, and a word when
 /// everyone who held the pipe is gone.
-async fn run(rung: Rung, script: &str) -> Option<(Finished, Receiver<()>)> {
+async fn run(rung: Mechanism, script: &str) -> Option<(Finished, Receiver<()>)> {
     let place = tempfile::tempdir_in("/var/tmp").unwrap();
     let gone = tether(&place);
     let machine = Machine::for_one_command(BTreeMap::from([("PATH".into(), "/usr/bin:/bin".into())]));
-    let machine = if rung == Rung::Landlock { machine.without_namespaces() } else { machine };
-    if rung != Rung::Unconfined && machine.diagnose().rung != Some(rung) {
+    let machine = if rung == Mechanism::Landlock { machine.without_namespaces() } else { machine };
+    if rung != Mechanism::Unconfined && machine.diagnose().rung != Some(rung) {
         eprintln!("skipped: this machine has no rung `{}`", rung.name());
         return None;
     }
@@ -57,10 +59,13 @@ async fn run(rung: Rung, script: &str) -> Option<(Finished, Receiver<()>)> {
     Some((finished, gone))
 }
 
-fn hold(rung: Rung, root: &Path) -> Confinement {
+fn hold(rung: Mechanism, root: &Path) -> Confinement {
     match rung {
-        Rung::Unconfined => Confinement::Unconfined,
-        _ => Confinement::Walls(Walls { writable: vec![root.to_owned()], ..Walls::default() }),
+        Mechanism::Unconfined => Confinement::Unconfined,
+        _ => Confinement::Sandboxed(SandboxRules {
+            writable: vec![root.to_owned()],
+            ..SandboxRules::default()
+        }),
     }
 }
 
@@ -124,7 +129,7 @@ async fn whoever_keeps_forking_is_outrun() {
 
 #[tokio::test]
 async fn a_command_that_stops_who_looks_after_it_ends_when_it_must() {
-    let Some((finished, gone)) = run(Rung::Unconfined, "kill -STOP $PPID; echo ready; sleep 300").await
+    let Some((finished, gone)) = run(Mechanism::Unconfined, "kill -STOP $PPID; echo ready; sleep 300").await
     else {
         return;
     };

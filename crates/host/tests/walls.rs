@@ -17,15 +17,15 @@ use std::{
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Command, Confinement, Effects, Exit, Finished, Grant, Held, Host, Layer, Limits, Network, Proof, Quota,
-    Rung, Sandbox, Walls, Whole,
+    Command, Confinement, Effects, Exit, Finished, Grant, Held, Host, Layer, Limits, Mechanism, Network,
+    Proof, Quota, Sandbox, SandboxRules, Whole,
 };
 use windlass_host::Machine;
 
 /// Far more than any of these commands needs.
 const FOREVER: Duration = Duration::from_secs(60);
 
-const RUNGS: [Rung; 2] = [Rung::Namespaces, Rung::Landlock];
+const RUNGS: [Mechanism; 2] = [Mechanism::Namespaces, Mechanism::Landlock];
 
 /// A workspace, a place outside, a home with secrets, and a machine.
 struct World {
@@ -35,7 +35,7 @@ struct World {
 
 impl World {
     /// None, and a word about it, where this machine lacks the rung.
-    fn on(rung: Rung) -> Option<Self> {
+    fn on(rung: Mechanism) -> Option<Self> {
         // Not in /tmp: there is a private one inside, and what is not seen proves nothing.
         let place = tempfile::tempdir_in("/var/tmp").unwrap();
         for directory in ["ws", "out", "home/.ssh", "home/.aws"] {
@@ -66,14 +66,14 @@ impl World {
         fs::read_to_string(self.path(name)).unwrap_or_default()
     }
 
-    fn walls(&self) -> Walls {
-        Walls { writable: vec![self.path("ws")], ..Walls::default() }
+    fn walls(&self) -> SandboxRules {
+        SandboxRules { writable: vec![self.path("ws")], ..SandboxRules::default() }
     }
 
     /// Runs a script in the workspace. `@` in it stands for the place.
-    async fn run(&self, walls: Walls, quota: Quota, script: &str) -> (Finished, Held) {
+    async fn run(&self, walls: SandboxRules, quota: Quota, script: &str) -> (Finished, Held) {
         let limits = Limits { default_time: FOREVER, quota, ..Limits::default() };
-        let confinement = Confinement::Walls(walls);
+        let confinement = Confinement::Sandboxed(walls);
         let grant = Grant::issue(self.path("ws"), &Effects::none(), limits, confinement);
         let host = self.machine.confine(&grant).unwrap();
         let script = script.replace('@', self.place.path().to_str().unwrap());
@@ -105,14 +105,14 @@ async fn run(host: &dyn Host, script: &str) -> Finished {
     host.run(&command, &CancellationToken::new(), &|_| {}).await.unwrap()
 }
 
-fn machine(place: &Path, rung: Rung) -> Machine {
+fn machine(place: &Path, rung: Mechanism) -> Machine {
     let home = place.join("home").to_str().unwrap().to_owned();
     let variables = [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("HOME", &home), ("GIT_CONFIG_NOSYSTEM", "1")]
         .map(|(name, value)| (name.to_owned(), value.to_owned()));
     let names = ["AUTHOR_NAME", "AUTHOR_EMAIL", "COMMITTER_NAME", "COMMITTER_EMAIL"]
         .map(|name| (format!("GIT_{name}"), "t".to_owned()));
     let machine = Machine::for_one_command(variables.into_iter().chain(names).collect());
-    if rung == Rung::Landlock { machine.without_namespaces() } else { machine }
+    if rung == Mechanism::Landlock { machine.without_namespaces() } else { machine }
 }
 
 /// Whether a program is there to test with.
@@ -167,7 +167,7 @@ async fn nothing_outside_the_roots_can_be_changed() {
     for rung in RUNGS {
         let Some(world) = World::on(rung) else { continue };
         let before = world.outside();
-        let changes = if rung == Rung::Namespaces { CHANGES } else { &[] };
+        let changes = if rung == Mechanism::Namespaces { CHANGES } else { &[] };
         for script in WRITES.iter().chain(changes) {
             world.script(script).await;
             assert_eq!(world.outside(), before, "{}: {script}", rung.name());
@@ -180,7 +180,7 @@ async fn a_read_only_command_changes_nothing_at_all() {
     for rung in RUNGS {
         let Some(world) = World::on(rung) else { continue };
         let script = "echo x > new; echo x >> file; rm -f file; mkdir d; touch $TMPDIR/t && echo made";
-        let (finished, held) = world.run(Walls::default(), Quota::default(), script).await;
+        let (finished, held) = world.run(SandboxRules::default(), Quota::default(), script).await;
         assert_eq!(String::from_utf8_lossy(&finished.output).lines().last(), Some("made"), "{}", rung.name());
         assert_eq!(world.read("ws/file"), "data");
         assert_eq!(fs::read_dir(world.path("ws")).unwrap().count(), 1);
@@ -212,7 +212,7 @@ async fn secrets_of_the_home_directory_cannot_be_read() {
             let (_, output) = world.script(script).await;
             assert!(!output.contains("SECRET"), "{}: {script}: {output}", rung.name());
         }
-        let again = Walls { readable_again: vec![world.path("home/.ssh")], ..world.walls() };
+        let again = SandboxRules { readable_again: vec![world.path("home/.ssh")], ..world.walls() };
         let (finished, _) = world.run(again, Quota::default(), "cat ~/.ssh/id").await;
         assert_eq!(finished.output, b"SECRET", "{}: what is granted can be read", rung.name());
     }
@@ -220,10 +220,10 @@ async fn secrets_of_the_home_directory_cannot_be_read() {
 
 #[tokio::test]
 async fn what_is_hidden_inside_the_workspace_stays_hidden_wherever_it_is_moved() {
-    let Some(world) = World::on(Rung::Namespaces) else { return };
+    let Some(world) = World::on(Mechanism::Namespaces) else { return };
     fs::create_dir(world.path("ws/conf")).unwrap();
     world.write("ws/conf/env", "SECRET");
-    let walls = Walls { unreadable: vec![world.path("ws/conf/env")], ..world.walls() };
+    let walls = SandboxRules { unreadable: vec![world.path("ws/conf/env")], ..world.walls() };
     for script in ["mv conf other; cat other/env", "cat conf/env other/env x/env", "mv other x; ln -s x conf"]
     {
         let (finished, _) = world.run(walls.clone(), Quota::default(), script).await;
@@ -234,10 +234,10 @@ async fn what_is_hidden_inside_the_workspace_stays_hidden_wherever_it_is_moved()
 
 #[tokio::test]
 async fn what_the_lower_rung_cannot_hide_it_refuses_to_run() {
-    let Some(world) = World::on(Rung::Landlock) else { return };
-    let walls = Walls { unreadable: vec![world.path("ws/file")], ..world.walls() };
+    let Some(world) = World::on(Mechanism::Landlock) else { return };
+    let walls = SandboxRules { unreadable: vec![world.path("ws/file")], ..world.walls() };
     let limits = Limits::default();
-    let grant = Grant::issue(world.path("ws"), &Effects::none(), limits, Confinement::Walls(walls));
+    let grant = Grant::issue(world.path("ws"), &Effects::none(), limits, Confinement::Sandboxed(walls));
     let argv = vec!["true".to_owned()];
     let command = Command { argv, cwd: None, env: BTreeMap::new(), time_limit: None };
     let host = world.machine.confine(&grant).unwrap();
@@ -284,7 +284,7 @@ async fn nobody_outside_can_be_reached() {
 
 #[tokio::test]
 async fn a_refused_connection_is_told_as_observed() {
-    let Some(world) = World::on(Rung::Namespaces) else { return };
+    let Some(world) = World::on(Mechanism::Namespaces) else { return };
     if !have("python3") {
         return;
     }
@@ -328,7 +328,7 @@ async fn the_kernel_does_no_favours() {
 
 #[tokio::test]
 async fn other_processes_are_neither_seen_nor_touched() {
-    let Some(world) = World::on(Rung::Namespaces) else { return };
+    let Some(world) = World::on(Mechanism::Namespaces) else { return };
     let mut sleeper = process::Command::new("sleep").arg("300").spawn().unwrap();
     let id = sleeper.id();
     let script = format!("kill -9 {id}; renice 5 {id}; cat /proc/{id}/cmdline; ls -d /proc/[0-9]* | wc -l");
@@ -342,7 +342,7 @@ async fn other_processes_are_neither_seen_nor_touched() {
 
 #[tokio::test]
 async fn our_own_memory_is_not_the_commands_to_read() {
-    let Some(world) = World::on(Rung::Namespaces) else { return };
+    let Some(world) = World::on(Mechanism::Namespaces) else { return };
     let script =
         "head -c1 /proc/1/mem; cat /proc/1/environ /proc/1/maps | head -c1; ls /proc/1/fd /proc/1/root";
     let (exit, output) = world.script(&format!("{script} && echo HARM")).await;
@@ -364,8 +364,11 @@ async fn a_long_output_can_be_read_again_and_nothing_beside_it() {
         };
         let path = path.to_str().unwrap();
         let (exit, output) = world.script(&format!("tail -n 1 {path}; ls -A ~/.windlass")).await;
-        let seen = if rung == Rung::Namespaces { "1000\noutputs\n" } else { "1000\n" };
-        assert!(output.starts_with(seen) && (exit == Exit::Code(0) || rung == Rung::Landlock), "{output}");
+        let seen = if rung == Mechanism::Namespaces { "1000\noutputs\n" } else { "1000\n" };
+        assert!(
+            output.starts_with(seen) && (exit == Exit::Code(0) || rung == Mechanism::Landlock),
+            "{output}"
+        );
         for attempt in
             [format!("echo >> {path}"), format!("rm {path}"), "cat ~/.windlass/sessions/secret".into()]
         {
@@ -377,7 +380,7 @@ async fn a_long_output_can_be_read_again_and_nothing_beside_it() {
 
 #[tokio::test]
 async fn everything_a_command_starts_dies_with_it_and_is_named() {
-    let Some(world) = World::on(Rung::Namespaces) else { return };
+    let Some(world) = World::on(Mechanism::Namespaces) else { return };
     assert!(process::Command::new("mkfifo").arg(world.path("ws/tether")).status().unwrap().success());
     let tether = world.path("ws/tether");
     let reader = std::thread::spawn(move || {
@@ -405,7 +408,7 @@ async fn death_by_a_signal_is_told_from_an_exit_code() {
 
 #[tokio::test]
 async fn limits_end_what_exceeds_them() {
-    let Some(world) = World::on(Rung::Namespaces) else { return };
+    let Some(world) = World::on(Mechanism::Namespaces) else { return };
     let none = Quota::default();
     let mega = Some(16 << 20);
     let killed = Exit::Signal(libc::SIGKILL);
@@ -622,7 +625,7 @@ async fn a_bare_repository_that_a_command_makes_can_be_used() {
 
 #[tokio::test]
 async fn a_failure_at_the_walls_is_suspected_from_what_was_said() {
-    let Some(world) = World::on(Rung::Namespaces) else { return };
+    let Some(world) = World::on(Mechanism::Namespaces) else { return };
     let (finished, _) = world.run(world.walls(), Quota::default(), "echo x > @/out/new").await;
     let told: Vec<_> =
         finished.denials.iter().map(|denial| (denial.layer, &denial.what, denial.proof)).collect();
@@ -700,7 +703,7 @@ const HARDER: &[(&str, &str, &str)] = &[
 #[tokio::test]
 async fn everyday_work_goes_on() {
     for rung in RUNGS {
-        let harder = if rung == Rung::Namespaces { HARDER } else { &[] };
+        let harder = if rung == Mechanism::Namespaces { HARDER } else { &[] };
         for (_, script, expected) in EVERYDAY.iter().chain(harder).filter(|(program, ..)| have(program)) {
             let Some(world) = World::on(rung) else { break };
             let (exit, output) = world.script(script).await;
@@ -718,9 +721,9 @@ async fn everyday_work_goes_on() {
 
 #[tokio::test]
 async fn a_workspace_in_the_systems_temporary_directory_is_seen() {
-    let Some(world) = World::on(Rung::Namespaces) else { return };
+    let Some(world) = World::on(Mechanism::Namespaces) else { return };
     let workspace = tempfile::tempdir_in("/tmp").unwrap();
-    let walls = Walls { writable: vec![workspace.path().to_owned()], ..Walls::default() };
+    let walls = SandboxRules { writable: vec![workspace.path().to_owned()], ..SandboxRules::default() };
     let script = format!("echo x > {}/made; ls -A /tmp | wc -l", workspace.path().display());
     let (finished, _) = world.run(walls, Quota::default(), &script).await;
     assert_eq!(finished.output, b"1\n");
@@ -733,7 +736,7 @@ async fn a_machine_keeps_temporary_files_from_one_command_to_the_next() {
         let Some(mut world) = World::on(rung) else { continue };
         let path = ("PATH".to_owned(), "/usr/bin:/bin".to_owned());
         let machine = Machine::new(BTreeMap::from([path]));
-        world.machine = if rung == Rung::Landlock { machine.without_namespaces() } else { machine };
+        world.machine = if rung == Mechanism::Landlock { machine.without_namespaces() } else { machine };
         assert_eq!(world.script("echo kept > $TMPDIR/f").await.0, Exit::Code(0));
         assert_eq!(world.script("cat $TMPDIR/f").await, (Exit::Code(0), "kept\n".to_owned()));
     }
@@ -741,8 +744,8 @@ async fn a_machine_keeps_temporary_files_from_one_command_to_the_next() {
 
 #[tokio::test]
 async fn commands_of_a_machine_share_a_network_and_nothing_else() {
-    let Some(world) = World::on(Rung::Namespaces) else { return };
-    let Some(other) = World::on(Rung::Namespaces) else { return };
+    let Some(world) = World::on(Mechanism::Namespaces) else { return };
+    let Some(other) = World::on(Mechanism::Namespaces) else { return };
     let script = "for kind in net user pid mnt ipc; do readlink /proc/self/ns/$kind; done";
     let (one, two, third) = tokio::join!(world.script(script), world.script(script), other.script(script));
     let namespaces = |output: &str| output.lines().take(5).map(str::to_owned).collect::<Vec<_>>();
@@ -765,7 +768,7 @@ async fn a_granted_network_is_the_users_and_files_stay_held() {
         let Some(world) = World::on(rung) else { continue };
         let server = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = server.local_addr().unwrap().port();
-        let walls = Walls { network: Network::Any, ..world.walls() };
+        let walls = SandboxRules { network: Network::Any, ..world.walls() };
         let script =
             format!("exec 3<>/dev/tcp/127.0.0.1/{port} && echo x > @/out/new; echo $WINDLASS_SANDBOX");
         let (finished, _) = world.run(walls, Quota::default(), &script).await;

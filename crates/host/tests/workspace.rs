@@ -15,11 +15,11 @@ use std::{
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Command, Confinement, Effects, Exit, Finished, Grant, Held, Limits, Rung, Sandbox, Walls,
+    Command, Confinement, Effects, Exit, Finished, Grant, Held, Limits, Mechanism, Sandbox, SandboxRules,
 };
 use windlass_host::Machine;
 
-const RUNGS: [Rung; 2] = [Rung::Namespaces, Rung::Landlock];
+const RUNGS: [Mechanism; 2] = [Mechanism::Namespaces, Mechanism::Landlock];
 
 /// A workspace, a directory of the user's outside, a home, and a session.
 struct World {
@@ -29,7 +29,7 @@ struct World {
 
 impl World {
     /// None, and a word about it, where this machine lacks the mechanism.
-    fn on(rung: Rung) -> Option<Self> {
+    fn on(rung: Mechanism) -> Option<Self> {
         let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         for directory in ["ws", "victim", "home"] {
             fs::create_dir(place.path().join(directory)).unwrap();
@@ -52,8 +52,9 @@ impl World {
     async fn run_in(&self, roots: &[&str], script: &str) -> Result<(Finished, Held), String> {
         let writable: Vec<_> = roots.iter().map(|root| self.path(root)).collect();
         let limits = Limits { default_time: Duration::from_secs(60), ..Limits::default() };
-        let walls = Walls { writable: writable.clone(), ..Walls::default() };
-        let grant = Grant::issue(writable[0].clone(), &Effects::none(), limits, Confinement::Walls(walls));
+        let walls = SandboxRules { writable: writable.clone(), ..SandboxRules::default() };
+        let grant =
+            Grant::issue(writable[0].clone(), &Effects::none(), limits, Confinement::Sandboxed(walls));
         let host = self.machine.confine(&grant).map_err(|error| error.to_string())?;
         let script = script.replace('@', self.place.path().to_str().unwrap());
         let argv = ["bash".to_owned(), "-c".to_owned(), script];
@@ -78,7 +79,7 @@ impl World {
     }
 }
 
-fn session(place: &Path, rung: Rung) -> Machine {
+fn session(place: &Path, rung: Mechanism) -> Machine {
     let variable = |name: &str, value: String| (name.to_owned(), value);
     let names = ["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"];
     let environment = names.map(|name| variable(name, "t".to_owned())).into_iter().chain([
@@ -86,7 +87,7 @@ fn session(place: &Path, rung: Rung) -> Machine {
         variable("HOME", place.join("home").to_str().unwrap().to_owned()),
     ]);
     let machine = Machine::new(environment.collect());
-    if rung == Rung::Landlock { machine.without_namespaces() } else { machine }
+    if rung == Mechanism::Landlock { machine.without_namespaces() } else { machine }
 }
 
 #[tokio::test]
@@ -104,12 +105,12 @@ async fn a_root_stays_the_directory_it_was_when_the_session_began() {
 
 #[tokio::test]
 async fn a_root_behind_a_link_that_a_command_may_have_made_is_refused() {
-    let Some(world) = World::on(Rung::Namespaces) else { return };
+    let Some(world) = World::on(Mechanism::Namespaces) else { return };
     world.run("ln -s @/victim out").await;
     let refused = world.run_in(&["ws", "ws/out"], "echo evil > @/victim/file").await.unwrap_err();
     assert!(refused.contains("the link"), "{refused}");
     // In a session that begins with it, too.
-    let later = World { machine: session(world.place.path(), Rung::Namespaces), place: world.place };
+    let later = World { machine: session(world.place.path(), Mechanism::Namespaces), place: world.place };
     assert!(later.run_in(&["ws", "ws/out"], "echo evil > @/victim/file").await.is_err());
     assert_eq!(fs::read_to_string(later.path("victim/file")).unwrap(), "mine");
 }
@@ -132,10 +133,10 @@ async fn no_git_file_makes_another_directory_writable() {
             for machine in [None, Some(session(world.place.path(), rung))] {
                 let machine = machine.unwrap_or_else(|| world.machine.clone());
                 let writable = vec![world.path("ws")];
-                let walls = Walls { writable, ..Walls::default() };
+                let walls = SandboxRules { writable, ..SandboxRules::default() };
                 let limits = Limits { default_time: Duration::from_secs(60), ..Limits::default() };
                 let cwd = world.path("ws");
-                let grant = Grant::issue(cwd, &Effects::none(), limits, Confinement::Walls(walls));
+                let grant = Grant::issue(cwd, &Effects::none(), limits, Confinement::Sandboxed(walls));
                 let script = format!("echo evil > {}/victim/file", world.place.path().display());
                 let argv = ["bash", "-c", &script].map(str::to_owned).to_vec();
                 let command = Command { argv, cwd: None, env: BTreeMap::new(), time_limit: None };
@@ -275,7 +276,7 @@ async fn names_that_other_programs_trust_do_not_appear() {
 
 #[tokio::test]
 async fn what_cannot_be_moved_aside_ends_the_use_of_the_workspace() {
-    let Some(world) = World::on(Rung::Namespaces) else { return };
+    let Some(world) = World::on(Mechanism::Namespaces) else { return };
     // Deeper than anything is looked through.
     let finished = world.run("d=$(printf 'd/%.0s' $(seq 140)); mkdir -p $d; echo x > $d/.envrc").await;
     assert!(
@@ -305,7 +306,7 @@ async fn fifos_and_devices_cost_an_error_and_no_hang() {
 
 #[tokio::test]
 async fn a_directory_outside_is_not_renamed_while_another_command_swaps_links() {
-    let Some(world) = World::on(Rung::Namespaces) else { return };
+    let Some(world) = World::on(Mechanism::Namespaces) else { return };
     fs::create_dir(world.path("victim/.vscode")).unwrap();
     let swap = "mkdir -p a/.vscode; for i in $(seq 400); do mv a b; ln -s ../victim a; rm a; mv b a; done 2>/dev/null; true";
     let plant = "for i in 1 2 3; do mkdir -p a/.vscode 2>/dev/null; sleep 0.01; done; true";

@@ -127,7 +127,7 @@ impl Gate {
     ) -> Result<Option<Admission>, Failure> {
         // Where the model may ask itself, it is told of the denial and asks; where nobody may be asked, nobody is.
         let may_ask = matches!(self.policy.approval, ApprovalPolicy::OnFailure | ApprovalPolicy::Untrusted);
-        let Confinement::Walls(walls) = self.policy.confinement() else { return Ok(None) };
+        let Confinement::Sandboxed(walls) = self.policy.confinement() else { return Ok(None) };
         let Some(confinement) = wider::walls(&walls, denials).filter(|_| may_ask) else { return Ok(None) };
         let question = self.question(call, effects, &confinement, wider::reason(denials), Vec::new());
         match self.ask(&question, stop).await {
@@ -158,7 +158,7 @@ impl Gate {
         let confinement = self.policy.confinement();
         if judgement.escape_sandbox {
             // The user's own word, so that neither a wish nor a question is needed.
-            let held = matches!(confinement, Confinement::Walls(_));
+            let held = matches!(confinement, Confinement::Sandboxed(_));
             let confinement = if held { Confinement::Unconfined } else { confinement };
             return Decision::Run { confinement, why: judgement.why };
         }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use windlass_contract::{Denial, Effects, Exit, Held, Layer, Network, Proof, Rung};
+use windlass_contract::{Denial, Effects, Exit, Held, Layer, Mechanism, Network, Proof};
 
 use crate::sys::ExitReport;
 
@@ -62,7 +62,9 @@ pub fn limit(what: &str) -> Denial {
 
 /// What a failed command's last words hint at. A path counts only if the walls would really not let it be written.
 pub fn suspect(exit: Exit, output: &[u8], held: &Held) -> Vec<Denial> {
-    if exit == Exit::Code(0) || matches!(held.rung, Rung::Unconfined | Rung::External | Rung::InProcess) {
+    if exit == Exit::Code(0)
+        || matches!(held.rung, Mechanism::Unconfined | Mechanism::External | Mechanism::InProcess)
+    {
         return Vec::new();
     }
     let end = &output[output.len().saturating_sub(READ_BYTES)..];
@@ -146,7 +148,7 @@ mod tests {
     }
 
     fn held() -> Held {
-        Held { writable: vec!["/w".into()], ..Held::by(Rung::Namespaces) }
+        Held { writable: vec!["/w".into()], ..Held::by(Mechanism::Namespaces) }
     }
 
     fn suspected(output: &str) -> Vec<(Layer, String)> {
@@ -183,6 +185,6 @@ mod tests {
     fn success_and_freedom_raise_no_suspicion() {
         let said = b"/etc/x: Permission denied";
         assert_eq!(suspect(Exit::Code(0), said, &held()), []);
-        assert_eq!(suspect(Exit::Code(1), said, &Held::by(Rung::Unconfined)), []);
+        assert_eq!(suspect(Exit::Code(1), said, &Held::by(Mechanism::Unconfined)), []);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use windlass_contract::Rung;
+use windlass_contract::Mechanism;
 
 use crate::Mechanisms;
 
@@ -10,7 +10,7 @@ use crate::Mechanisms;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnosis {
     /// What commands are held by; none if they cannot be, and are refused.
-    pub rung: Option<Rung>,
+    pub rung: Option<Mechanism>,
     /// The version of Landlock; 0 if there is none.
     pub landlock: u32,
     /// Why there is no better rung.
@@ -54,15 +54,15 @@ impl Mechanisms {
         let landlock = self.landlock();
         let namespaces = self.try_namespaces();
         let rung = match &namespaces {
-            Ok(()) => Some(Rung::Namespaces),
+            Ok(()) => Some(Mechanism::Namespaces),
             #[cfg(target_os = "linux")]
-            Err(_) if landlock >= crate::landlock_plan::NEEDED_VERSION => Some(Rung::Landlock),
-            Err(_) if cfg!(target_os = "macos") => Some(Rung::Seatbelt),
+            Err(_) if landlock >= crate::landlock_plan::NEEDED_VERSION => Some(Mechanism::Landlock),
+            Err(_) if cfg!(target_os = "macos") => Some(Mechanism::Seatbelt),
             Err(_) => None,
         };
         let not_covered = match rung {
             #[cfg(target_os = "linux")]
-            Some(Rung::Landlock) => crate::landlock_plan::not_covered(landlock),
+            Some(Mechanism::Landlock) => crate::landlock_plan::not_covered(landlock),
             Some(_) => vec![
                 "other names of a file that was linked into a root before: writing one writes all".to_owned(),
             ],
@@ -97,9 +97,9 @@ fn limits() -> String {
     }
 }
 
-fn layers(rung: Option<Rung>, landlock: u32) -> Vec<(&'static str, String)> {
+fn layers(rung: Option<Mechanism>, landlock: u32) -> Vec<(&'static str, String)> {
     let mut layers = Vec::new();
-    if rung == Some(Rung::Namespaces) {
+    if rung == Some(Mechanism::Namespaces) {
         layers.push((
             "mounts",
             "all read-only but the roots; private /tmp, /dev, /proc; secrets hidden, protected names fixed"

@@ -1,4 +1,4 @@
-//! Walls for the rung without namespaces: Landlock's rules and a filter.
+//! A sandbox without namespaces: Landlock's rules and a seccomp filter.
 //!
 //! Landlock has no "all but". What may not be read is left out by naming everything around it.
 
@@ -9,7 +9,7 @@ use std::{
     sync::Arc,
 };
 
-use windlass_contract::{Network, Quota, Walls};
+use windlass_contract::{Network, Quota, SandboxRules};
 
 use crate::{
     cgroup::REMEDY,
@@ -57,7 +57,7 @@ impl<'a> From<&'a LandlockPlan> for ChildRestrictions<'a> {
 impl LandlockPlan {
     /// Draws walls for this rung, or says why it cannot hold them.
     pub(crate) fn new(
-        walls: &Walls,
+        walls: &SandboxRules,
         quota: &Quota,
         paths: SandboxPaths<'_>,
         writable: &WritablePlan<'_>,

@@ -7,12 +7,12 @@
 //! ```
 //! use std::{collections::BTreeMap, fs::File, io::Read, path::PathBuf, sync::Arc};
 //!
-//! use windlass_contract::{Command, Limits, Walls};
+//! use windlass_contract::{Command, Limits, SandboxRules};
 //! use windlass_sandbox::{ChildStdio, Mechanisms, PrivateTmp, Program, SandboxSpec, WritablePlan, Zygotes};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let spec = SandboxSpec {
-//!     walls: Walls::default(),
+//!     rules: SandboxRules::default(),
 //!     limits: Limits::default(),
 //!     cwd: PathBuf::from("/"),
 //!     home: None,

@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use windlass_contract::{Network, Quota, Walls};
+use windlass_contract::{Network, Quota, SandboxRules};
 
 use crate::{
     sandbox_paths::{PlanError, SandboxPaths, hidden, shown},
@@ -86,7 +86,7 @@ pub(crate) struct NamespacePlan {
 impl NamespacePlan {
     /// Draws walls for the rung with namespaces.
     pub(crate) fn new(
-        walls: &Walls,
+        walls: &SandboxRules,
         quota: &Quota,
         paths: SandboxPaths<'_>,
         plan: &WritablePlan<'_>,

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use windlass_contract::Walls;
+use windlass_contract::SandboxRules;
 
 use crate::{directory_names, secrets};
 
@@ -37,7 +37,7 @@ pub(crate) struct SandboxPaths<'a> {
 }
 
 /// What may be read inside something that may not. Found after what is hidden is known.
-pub(crate) fn shown(walls: &Walls, hidden: &[PathBuf]) -> Vec<PathBuf> {
+pub(crate) fn shown(walls: &SandboxRules, hidden: &[PathBuf]) -> Vec<PathBuf> {
     let again = walls.readable_again.iter().filter_map(|path| path.canonicalize().ok());
     again.filter(|path| hidden.iter().any(|above| path.starts_with(above) && path != above)).collect()
 }
@@ -45,7 +45,7 @@ pub(crate) fn shown(walls: &Walls, hidden: &[PathBuf]) -> Vec<PathBuf> {
 /// Returns what may not be read and exists, without what lies inside something else that may not. Secrets are found by
 /// their names, by links inside them and at every mount point; says what was not looked at.
 pub(crate) fn hidden(
-    walls: &Walls,
+    walls: &SandboxRules,
     paths: SandboxPaths<'_>,
     roots: &[PathBuf],
     not_covered: &mut Vec<String>,

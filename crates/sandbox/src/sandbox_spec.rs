@@ -9,7 +9,7 @@ use std::{
     sync::Arc,
 };
 
-use windlass_contract::{Accounting, Held, Limits, Network, Rung, Walls};
+use windlass_contract::{Accounting, Held, Limits, Mechanism, Network, SandboxRules};
 
 use crate::{
     package_cache::CacheRequest,
@@ -33,7 +33,7 @@ pub use macos::Mechanisms;
 #[derive(Debug)]
 pub struct SandboxSpec {
     /// What may be read, written and reached.
-    pub walls: Walls,
+    pub rules: SandboxRules,
     /// How much of everything may be used.
     pub limits: Limits,
     /// The working directory.
@@ -67,7 +67,7 @@ pub fn launch_unconfined(
     stdio: ChildStdio,
     zygotes: &mut Zygotes,
 ) -> Result<LaunchedChild, StartError> {
-    open(program, stdio, zygotes, Held::by(Rung::Unconfined))
+    open(program, stdio, zygotes, Held::by(Mechanism::Unconfined))
 }
 
 /// Starts a program that is held by what holds this process, which lets it reach this.
@@ -77,7 +77,7 @@ pub fn launch_externally_confined(
     stdio: ChildStdio,
     zygotes: &mut Zygotes,
 ) -> Result<LaunchedChild, StartError> {
-    let program = program.with(&told(Rung::External, network))?;
+    let program = program.with(&told(Mechanism::External, network))?;
     open(&program, stdio, zygotes, Held::externally(network))
 }
 
@@ -98,7 +98,7 @@ fn open(
 }
 
 /// What a program finds in its environment about what holds it: a value, or that there must be none.
-fn told(rung: Rung, network: Network) -> BTreeMap<&'static str, Option<String>> {
+fn told(rung: Mechanism, network: Network) -> BTreeMap<&'static str, Option<String>> {
     let offline = (network == Network::None).then(|| "1".to_owned());
     BTreeMap::from([
         ("WINDLASS_SANDBOX", Some(rung.name().to_owned())),
@@ -117,16 +117,16 @@ impl SandboxSpec {
 
     /// Returns what may not be read and exists, given the real paths of what may be written.
     pub fn hidden(&self, roots: &[PathBuf]) -> Vec<PathBuf> {
-        hidden(&self.walls, self.paths(None), roots, &mut Vec::new())
+        hidden(&self.rules, self.paths(None), roots, &mut Vec::new())
     }
 
     /// Returns what may be read inside what is hidden.
     pub fn shown(&self, hidden: &[PathBuf]) -> Vec<PathBuf> {
-        shown(&self.walls, hidden)
+        shown(&self.rules, hidden)
     }
 
-    fn held(&self, rung: Rung, accounting: Option<Accounting>, not_covered: Vec<String>) -> Held {
-        let Walls { writable, network, .. } = &self.walls;
+    fn held(&self, rung: Mechanism, accounting: Option<Accounting>, not_covered: Vec<String>) -> Held {
+        let SandboxRules { writable, network, .. } = &self.rules;
         let (writable, network, quota) = (writable.clone(), *network, self.limits.quota);
         Held { rung, writable, network, quota, accounting, not_covered }
     }
@@ -134,13 +134,13 @@ impl SandboxSpec {
     /// What a program behind walls finds in its environment: a value, or that there must be none.
     fn variables(
         &self,
-        rung: Rung,
+        rung: Mechanism,
         temporary: &Path,
         program: &Program,
     ) -> BTreeMap<&'static str, Option<String>> {
         let caches = self.caches(temporary, program);
         let temporary = Some(temporary.to_string_lossy().into_owned());
-        let mut variables = told(rung, self.walls.network);
+        let mut variables = told(rung, self.rules.network);
         variables.extend([
             ("TMPDIR", temporary.clone()),
             ("TMP", temporary.clone()),
@@ -168,9 +168,9 @@ impl SandboxSpec {
         let request = CacheRequest {
             cache,
             home: self.home.as_deref(),
-            writable: &self.walls.writable,
+            writable: &self.rules.writable,
             directory: program.directory(),
-            is_online: self.walls.network == Network::Any,
+            is_online: self.rules.network == Network::Any,
         };
         request.variables(|name| program.variable(name))
     }

@@ -281,7 +281,7 @@ fn aborted(format: Format, why: &str, after: Duration) -> String {
 
 #[cfg(test)]
 mod tests {
-    use windlass_contract::{CommandFacts, Held, Rung, SessionFacts};
+    use windlass_contract::{CommandFacts, Held, Mechanism, SessionFacts};
 
     use super::*;
 
@@ -418,10 +418,10 @@ mod tests {
             whole: None,
             killed: Vec::new(),
             denials: Vec::new(),
-            held: Some(Held::by(Rung::Namespaces)),
+            held: Some(Held::by(Mechanism::Namespaces)),
         }));
         let output = Output { facts, most_tokens: Some(1), ..Output::from("123456789") };
-        let receipt = Receipt { held: Some(Held::by(Rung::InProcess)), ..Receipt::default() };
+        let receipt = Receipt { held: Some(Held::by(Mechanism::InProcess)), ..Receipt::default() };
         let outcome = Shaper { budget: Budget::Bytes(8), ..Shaper::default() }.shape(
             Format::Session,
             &Criteria::default(),
@@ -429,7 +429,7 @@ mod tests {
             receipt,
         );
         assert_eq!((outcome.status, outcome.verdict.success), (Status::Success, true));
-        assert_eq!(outcome.receipt.held, Some(Held::by(Rung::Namespaces)));
+        assert_eq!(outcome.receipt.held, Some(Held::by(Mechanism::Namespaces)));
         assert_eq!(outcome.text(), "12…2 tokens truncated…89");
     }
 

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use windlass_contract::{
     Action, AnyTool, Attributes, BoxFuture, CallId, Change, Changed, Command, CommitError, Cx, Ended, Entry,
     Event, Exit, FileError, FileKind, Files, Finished, Found, Held, Host, HostError, Input, Keyboard, Listed,
-    Listener, Listing, OpenFile, Output, Printed, Rung, Search, Seen, Session, Since, Stamp, ToolError,
+    Listener, Listing, Mechanism, OpenFile, Output, Printed, Search, Seen, Session, Since, Stamp, ToolError,
     Version, Whole, fakes::Watcher,
 };
 
@@ -253,7 +253,7 @@ impl Host for Script {
     }
 
     fn held(&self) -> Held {
-        Held::by(Rung::Unconfined)
+        Held::by(Mechanism::Unconfined)
     }
 }
 
@@ -309,7 +309,7 @@ impl Host for Puppets {
     }
 
     fn held(&self) -> Held {
-        Held::by(Rung::Unconfined)
+        Held::by(Mechanism::Unconfined)
     }
 }
 
@@ -371,6 +371,6 @@ impl Session for Puppet {
     }
 
     fn held(&self) -> Held {
-        Held::by(Rung::Namespaces)
+        Held::by(Mechanism::Namespaces)
     }
 }

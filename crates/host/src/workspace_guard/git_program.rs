@@ -13,7 +13,7 @@ use std::{
 };
 
 use rustix::event::{PollFd, PollFlags, poll};
-use windlass_contract::{Command, Exit, Limits, Quota, Walls};
+use windlass_contract::{Command, Exit, Limits, Quota, SandboxRules};
 use windlass_files::DirHandle;
 use windlass_sandbox::{ChildStdio, Mechanisms, PrivateTmp, Program, SandboxSpec, Zygotes, links};
 
@@ -153,7 +153,10 @@ impl SandboxedGit<'_> {
             find_git(self.environment.search_path.as_deref(), &self.writable).ok_or("there is no git")?;
         let program = program(&git, arguments)?;
         let spec = SandboxSpec {
-            walls: Walls { writable: writable.map(Path::to_owned).into_iter().collect(), ..Walls::default() },
+            rules: SandboxRules {
+                writable: writable.map(Path::to_owned).into_iter().collect(),
+                ..SandboxRules::default()
+            },
             limits: limits(),
             cwd: PathBuf::from("/"),
             home: self.environment.home.clone(),

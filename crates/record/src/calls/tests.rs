@@ -8,8 +8,8 @@ use std::{fs, ops::ControlFlow, path::PathBuf};
 use serde_json::json;
 use tempfile::TempDir;
 use windlass_contract::{
-    Body, CommandFacts, Effects, Exit, Facts, Held, Input, Intent, Journal, Outcome, Receipt, Record, Rung,
-    SessionMeta, Status, ThreadId, ToolCall, Verdict,
+    Body, CommandFacts, Effects, Exit, Facts, Held, Input, Intent, Journal, Mechanism, Outcome, Receipt,
+    Record, SessionMeta, Status, ThreadId, ToolCall, Verdict,
 };
 
 use super::*;
@@ -74,7 +74,7 @@ fn outcome(status: Status, text: &str, milliseconds: u64) -> Outcome {
     Outcome {
         status,
         receipt: Receipt {
-            held: Some(Held::by(Rung::Namespaces)),
+            held: Some(Held::by(Mechanism::Namespaces)),
             decision: "policy".into(),
             duration: Duration::from_millis(milliseconds),
             ..Receipt::default()

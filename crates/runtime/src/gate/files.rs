@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use windlass_contract::{ApprovalPolicy, Confinement, Effects, Network, Walls, normal};
+use windlass_contract::{ApprovalPolicy, Confinement, Effects, Network, SandboxRules, normal};
 use windlass_policy::{read_shows_secret, search_shows_secret};
 
 use super::Decision;
@@ -27,7 +27,7 @@ pub(super) fn decide(
         return asked(confinement, &secret);
     }
     let wary = effects.may_change() && approval == ApprovalPolicy::Untrusted;
-    let Confinement::Walls(walls) = &confinement else {
+    let Confinement::Sandboxed(walls) = &confinement else {
         if wary {
             return asked(confinement, "the approval policy is `untrusted`");
         }
@@ -39,7 +39,7 @@ pub(super) fn decide(
         let writable =
             walls.writable.iter().cloned().chain(outside.iter().map(|path| normal(&cwd.join(path))));
         let network = if online { Network::Any } else { walls.network };
-        Confinement::Walls(Walls { writable: writable.collect(), network, ..walls.clone() })
+        Confinement::Sandboxed(SandboxRules { writable: writable.collect(), network, ..walls.clone() })
     };
     match (outside.is_empty() && !online, approval) {
         (true, _) if wary => asked(confinement, "the approval policy is `untrusted`"),
@@ -66,14 +66,14 @@ pub(super) fn decide(
 /// all of a home directory.
 fn secret_in(effects: &Effects, confinement: &Confinement, cwd: &Path) -> Option<String> {
     let searched = |path: &Path| match confinement {
-        Confinement::Walls(_) => None,
+        Confinement::Sandboxed(_) => None,
         _ => search_shows_secret(path, cwd),
     };
     effects.reads.iter().find_map(|path| read_shows_secret(path, cwd).or_else(|| searched(path)))
 }
 
 /// Whether a path lies in a directory that may be written. By its name alone: links are the host's to hold.
-fn is_inside(path: &Path, walls: &Walls, cwd: &Path) -> bool {
+fn is_inside(path: &Path, walls: &SandboxRules, cwd: &Path) -> bool {
     let path = normal(&cwd.join(path));
     walls.writable.iter().any(|root| path.starts_with(root))
 }
@@ -83,12 +83,12 @@ mod tests {
     use super::*;
 
     fn decided(effects: &Effects, approval: ApprovalPolicy) -> String {
-        let walls = Walls { writable: vec!["/w".into()], ..Walls::default() };
-        match decide(effects, Confinement::Walls(walls), approval, Path::new("/w")) {
-            Decision::Run { confinement: Confinement::Walls(walls), .. } => {
+        let walls = SandboxRules { writable: vec!["/w".into()], ..SandboxRules::default() };
+        match decide(effects, Confinement::Sandboxed(walls), approval, Path::new("/w")) {
+            Decision::Run { confinement: Confinement::Sandboxed(walls), .. } => {
                 format!("run {:?}", walls.writable)
             }
-            Decision::Ask { confinement: Confinement::Walls(walls), .. } => {
+            Decision::Ask { confinement: Confinement::Sandboxed(walls), .. } => {
                 format!("ask {:?}", walls.writable)
             }
             Decision::Refuse { reason } => reason,

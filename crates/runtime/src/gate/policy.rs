@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use windlass_contract::{ApprovalPolicy, Confinement, Effects, Grant, Limits, Network, SandboxMode, Walls};
+use windlass_contract::{
+    ApprovalPolicy, Confinement, Effects, Grant, Limits, Network, SandboxMode, SandboxRules,
+};
 use windlass_policy::Rules;
 
 /// What a person has settled beforehand.
@@ -16,7 +18,7 @@ pub struct Policy {
     pub sandbox: SandboxMode,
     /// What commands may do beside: directories to write and the network count in `workspace-write` only, what may
     /// not be read counts in every mode but full access.
-    pub walls: Walls,
+    pub walls: SandboxRules,
     /// How much a call may use.
     pub limits: Limits,
     /// What is allowed, asked about and forbidden by name.
@@ -32,7 +34,7 @@ impl Default for Policy {
             cwd: "/".into(),
             approval: ApprovalPolicy::Never,
             sandbox: SandboxMode::ReadOnly,
-            walls: Walls::default(),
+            walls: SandboxRules::default(),
             limits: Limits::default(),
             rules: Rules::default(),
             parallel_commands: false,
@@ -54,7 +56,7 @@ impl Policy {
 
     /// What a call is held to.
     pub(super) fn confinement(&self) -> Confinement {
-        let Walls { writable, unreadable, readable_again, network } = self.walls.clone();
+        let SandboxRules { writable, unreadable, readable_again, network } = self.walls.clone();
         let (writable, network) = match self.sandbox {
             SandboxMode::DangerFullAccess => return Confinement::Unconfined,
             SandboxMode::External => return Confinement::External(network),
@@ -63,6 +65,6 @@ impl Policy {
                 ([self.cwd.clone()].into_iter().chain(writable).collect(), network)
             }
         };
-        Confinement::Walls(Walls { writable, unreadable, readable_again, network })
+        Confinement::Sandboxed(SandboxRules { writable, unreadable, readable_again, network })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use windlass_contract::{BoxFuture, Escalation, Network, Offer, SandboxMode, Typed, Walls};
+use windlass_contract::{BoxFuture, Escalation, Network, Offer, SandboxMode, SandboxRules, Typed};
 
 use super::*;
 
@@ -15,7 +15,8 @@ impl Approver for Says {
 }
 
 fn gate(sandbox: SandboxMode, approval: ApprovalPolicy, answer: Option<Answer>) -> Gate {
-    let walls = Walls { writable: vec!["/more".into()], network: Network::Any, ..Walls::default() };
+    let walls =
+        SandboxRules { writable: vec!["/more".into()], network: Network::Any, ..SandboxRules::default() };
     let policy = Policy { cwd: "/w".into(), approval, sandbox, walls, ..Policy::default() };
     Gate::new(policy, answer.map(|answer| Arc::new(Says(answer)) as Arc<dyn Approver>))
 }
@@ -46,10 +47,10 @@ async fn what_touches_nothing_runs_under_every_policy() {
 async fn a_command_is_held_to_what_its_sandbox_mode_allows() {
     let held = |sandbox| admit(gate(sandbox, ApprovalPolicy::Never, None), command());
     let read_only = held(SandboxMode::ReadOnly).await;
-    assert_eq!(read_only, Ok(Confinement::Walls(Walls::default())));
+    assert_eq!(read_only, Ok(Confinement::Sandboxed(SandboxRules::default())));
     let writable = vec!["/w".into(), "/more".into()];
-    let walls = Walls { writable, network: Network::Any, ..Walls::default() };
-    assert_eq!(held(SandboxMode::WorkspaceWrite).await, Ok(Confinement::Walls(walls)));
+    let walls = SandboxRules { writable, network: Network::Any, ..SandboxRules::default() };
+    assert_eq!(held(SandboxMode::WorkspaceWrite).await, Ok(Confinement::Sandboxed(walls)));
 }
 
 #[tokio::test]
@@ -170,7 +171,7 @@ async fn a_rule_may_let_a_command_leave_the_sandbox_but_no_wish_does() {
     let rule = "[[rule]]\nprefix = [\"make\"]\ndecision = \"allow\"\n";
     let escape = format!("{rule}escape_sandbox = true\n");
     assert_eq!(admit(leaving(&escape), command()).await, Ok(Confinement::Unconfined));
-    assert_eq!(admit(leaving(rule), command()).await, Ok(Confinement::Walls(Walls::default())));
+    assert_eq!(admit(leaving(rule), command()).await, Ok(Confinement::Sandboxed(SandboxRules::default())));
     let wish = Effects { escalation: Some(Escalation::default()), ..command() };
     assert!(admit(leaving(rule), wish).await.is_err());
 }

@@ -1,10 +1,10 @@
 //! What a second attempt would have to be allowed, after the sandbox has stopped the first.
 
-use windlass_contract::{Beyond, Confinement, Denial, Layer, Network, Proof, Walls};
+use windlass_contract::{Beyond, Confinement, Denial, Layer, Network, Proof, SandboxRules};
 
 /// The walls moved outwards just so far that what was stopped would pass; no walls at all where moving them does not
 /// help; `None` if nothing would.
-pub(super) fn walls(walls: &Walls, denials: &[Denial]) -> Option<Confinement> {
+pub(super) fn walls(walls: &SandboxRules, denials: &[Denial]) -> Option<Confinement> {
     let mut wider = walls.clone();
     for denial in denials {
         match denial.layer {
@@ -25,17 +25,17 @@ pub(super) fn walls(walls: &Walls, denials: &[Denial]) -> Option<Confinement> {
         }
     }
     wider.writable.dedup();
-    (wider != *walls).then_some(Confinement::Walls(wider))
+    (wider != *walls).then_some(Confinement::Sandboxed(wider))
 }
 
 /// What one confinement allows beyond another.
 pub(super) fn beyond(usual: &Confinement, asked: &Confinement) -> Beyond {
     match (usual, asked) {
-        (Confinement::Walls(usual), Confinement::Walls(asked)) if usual != asked => Beyond::Wider {
+        (Confinement::Sandboxed(usual), Confinement::Sandboxed(asked)) if usual != asked => Beyond::Wider {
             writable: asked.writable.iter().filter(|path| !usual.writable.contains(path)).cloned().collect(),
             network: usual.network != asked.network,
         },
-        (Confinement::Walls(_), Confinement::Unconfined) => Beyond::Everything,
+        (Confinement::Sandboxed(_), Confinement::Unconfined) => Beyond::Everything,
         _ => Beyond::Nothing,
     }
 }
@@ -65,8 +65,8 @@ mod tests {
         Denial { layer, what: "x".into(), rule: "r".into(), need, proof: Proof::Suspected }
     }
 
-    fn usual() -> Walls {
-        Walls { writable: vec!["/w".into()], ..Walls::default() }
+    fn usual() -> SandboxRules {
+        SandboxRules { writable: vec!["/w".into()], ..SandboxRules::default() }
     }
 
     #[test]
@@ -74,11 +74,14 @@ mod tests {
         let online = Effects { network: Network::Any, ..Effects::none() };
         let denials = [denial(Layer::Files, Effects::write("/etc")), denial(Layer::Network, online)];
         let wider = walls(&usual(), &denials).unwrap();
-        let expected =
-            Walls { writable: vec!["/w".into(), "/etc".into()], network: Network::Any, ..Walls::default() };
-        assert_eq!(wider, Confinement::Walls(expected));
+        let expected = SandboxRules {
+            writable: vec!["/w".into(), "/etc".into()],
+            network: Network::Any,
+            ..SandboxRules::default()
+        };
+        assert_eq!(wider, Confinement::Sandboxed(expected));
         assert_eq!(
-            beyond(&Confinement::Walls(usual()), &wider),
+            beyond(&Confinement::Sandboxed(usual()), &wider),
             Beyond::Wider { writable: vec!["/etc".into()], network: true }
         );
     }

@@ -5,7 +5,8 @@ use std::sync::Mutex;
 use serde_json::Value;
 use windlass_contract::{
     Answer, ApprovalPolicy, Approver, Beyond, BoxFuture, Command, CommandFacts, CommandLine, Confinement,
-    Content, Finished, Held, Host, HostError, Question, Rung, Sandbox, SandboxMode, Status, Walls,
+    Content, Finished, Held, Host, HostError, Mechanism, Question, Sandbox, SandboxMode, SandboxRules,
+    Status,
     fakes::{MemoryJournal, Watcher},
     tool,
 };
@@ -20,7 +21,7 @@ struct Walled;
 impl Sandbox for Walled {
     fn confine(&self, grant: &Grant) -> Result<Arc<dyn Host>, ConfineError> {
         let free = match grant.confinement() {
-            Confinement::Walls(walls) => walls.writable.contains(&"/etc".into()),
+            Confinement::Sandboxed(walls) => walls.writable.contains(&"/etc".into()),
             _ => true,
         };
         Ok(Arc::new(Etc { free }))
@@ -42,7 +43,7 @@ impl Host for Etc {
     }
 
     fn held(&self) -> Held {
-        Held::by(if self.free { Rung::Unconfined } else { Rung::Namespaces })
+        Held::by(if self.free { Mechanism::Unconfined } else { Mechanism::Namespaces })
     }
 }
 
@@ -62,7 +63,7 @@ async fn run(approval: ApprovalPolicy, answers: &[Answer]) -> (Status, String, V
     let command =
         |_: &Value| Effects::command(CommandLine { argv: vec!["install".into(), "x".into()], cwd: None });
     let body = |_: Value, cx: Cx| async move {
-        let free = cx.host.held().rung == Rung::Unconfined;
+        let free = cx.host.held().rung == Mechanism::Unconfined;
         let denial = Denial {
             layer: Layer::Files,
             what: "/etc/x".into(),
@@ -84,7 +85,7 @@ async fn run(approval: ApprovalPolicy, answers: &[Answer]) -> (Status, String, V
     let registry = Registry::builder().tool(Arc::new(tool("put", command, body).description("A test.")));
     let answers = answers.iter().rev().cloned().collect();
     let person = Arc::new(Person(Mutex::new(answers), Mutex::default()));
-    let walls = Walls { writable: Vec::new(), ..Walls::default() };
+    let walls = SandboxRules { writable: Vec::new(), ..SandboxRules::default() };
     let policy = Policy {
         cwd: "/w".into(),
         approval,

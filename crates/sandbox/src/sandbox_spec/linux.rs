@@ -2,7 +2,7 @@
 
 use std::{os::fd::AsRawFd, path::Path, sync::OnceLock};
 
-use windlass_contract::{Accounting, DefaultLimits, Limits, Quota, Rung, Walls};
+use windlass_contract::{Accounting, DefaultLimits, Limits, Mechanism, Quota, SandboxRules};
 
 use super::{LaunchedChild, SandboxSpec, confine, plan_error};
 use crate::{
@@ -37,8 +37,8 @@ impl Mechanisms {
     }
 
     /// The mechanism for the next command: namespaces, unless this machine is known to have none.
-    pub fn preferred(&self) -> Rung {
-        if self.no_namespaces.get().is_none() { Rung::Namespaces } else { Rung::Landlock }
+    pub fn preferred(&self) -> Mechanism {
+        if self.no_namespaces.get().is_none() { Mechanism::Namespaces } else { Mechanism::Landlock }
     }
 
     /// What namespaces need here. Made for the first command.
@@ -63,14 +63,18 @@ impl Mechanisms {
             sockets: None,
             package_cache: None,
         };
-        let tried =
-            NamespacePlan::new(&Walls::default(), &Limits::default().quota, paths, &WritablePlan::nothing())
-                .map_err(|PlanError(reason)| reason)
-                .and_then(|empty| {
-                    let rehearsed =
-                        self.namespace_support().and_then(|support| namespaces::rehearse(&empty, support));
-                    rehearsed.map_err(|error| in_words(&error))
-                });
+        let tried = NamespacePlan::new(
+            &SandboxRules::default(),
+            &Limits::default().quota,
+            paths,
+            &WritablePlan::nothing(),
+        )
+        .map_err(|PlanError(reason)| reason)
+        .and_then(|empty| {
+            let rehearsed =
+                self.namespace_support().and_then(|support| namespaces::rehearse(&empty, support));
+            rehearsed.map_err(|error| in_words(&error))
+        });
         tried.map_err(|reason| self.no_namespaces.get_or_init(|| reason).clone())
     }
 
@@ -93,14 +97,14 @@ impl SandboxSpec {
     /// Starts a program held by one mechanism of this machine. A mechanism that it does not have is an error.
     pub fn launch(
         &self,
-        mechanism: Rung,
+        mechanism: Mechanism,
         writable: &WritablePlan<'_>,
         (program, stdio): (&Program, ChildStdio),
         zygotes: &mut Zygotes,
     ) -> Result<LaunchedChild, StartError> {
         match mechanism {
-            Rung::Namespaces => self.launch_in_namespaces(writable, program, stdio, zygotes),
-            Rung::Landlock => self.launch_with_landlock(writable, program, stdio, zygotes),
+            Mechanism::Namespaces => self.launch_in_namespaces(writable, program, stdio, zygotes),
+            Mechanism::Landlock => self.launch_with_landlock(writable, program, stdio, zygotes),
             other => Err(StartError::Impossible(format!("Linux has no `{}`", other.name()))),
         }
     }
@@ -128,14 +132,14 @@ impl SandboxSpec {
             self.temporary.lasting().map_err(|error| confine("making a temporary directory", error))?;
         let (leaf, quota) = self.leaf()?;
         let paths = self.paths(temporary);
-        let mut plan = NamespacePlan::new(&self.walls, &quota, paths, writable).map_err(plan_error)?;
+        let mut plan = NamespacePlan::new(&self.rules, &quota, paths, writable).map_err(plan_error)?;
         plan.show_terminal(&stdio.input);
         plan.cgroup = leaf.as_ref().map(|leaf| leaf.door.as_raw_fd());
-        let changes = self.variables(Rung::Namespaces, Path::new("/tmp"), program);
+        let changes = self.variables(Mechanism::Namespaces, Path::new("/tmp"), program);
         let program = program.with(&changes)?;
         let support = self.mechanisms.namespace_support()?;
         let started = namespaces::start(&program, &plan, support, stdio, zygotes)?;
-        let held = self.held(Rung::Namespaces, accounting(leaf.as_ref(), &quota), plan.not_covered);
+        let held = self.held(Mechanism::Namespaces, accounting(leaf.as_ref(), &quota), plan.not_covered);
         Ok(LaunchedChild { started: started.within(leaf), held, hidden_in_roots: plan.hidden_inside })
     }
 
@@ -152,12 +156,12 @@ impl SandboxSpec {
         let landlock = (self.mechanisms.landlock(), &self.mechanisms.rules);
         let paths = self.paths(Some(temporary));
         let mut plan =
-            LandlockPlan::new(&self.walls, &quota, paths, writable, landlock).map_err(plan_error)?;
+            LandlockPlan::new(&self.rules, &quota, paths, writable, landlock).map_err(plan_error)?;
         plan.cgroup = leaf.as_ref().map(|leaf| leaf.door.as_raw_fd());
-        let program = program.with(&self.variables(Rung::Landlock, temporary, program))?;
+        let program = program.with(&self.variables(Mechanism::Landlock, temporary, program))?;
         let started = sys::start(&program, stdio, Some(ChildRestrictions::from(&plan)), zygotes)?;
         let asked_for = Quota { defaults: DefaultLimits::default(), ..quota };
-        let held = self.held(Rung::Landlock, accounting(leaf.as_ref(), &asked_for), plan.not_covered);
+        let held = self.held(Mechanism::Landlock, accounting(leaf.as_ref(), &asked_for), plan.not_covered);
         Ok(LaunchedChild { started: started.within(leaf), held, hidden_in_roots: Vec::new() })
     }
 }

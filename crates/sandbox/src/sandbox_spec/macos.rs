@@ -1,6 +1,6 @@
 //! The one mechanism of macOS: Seatbelt, through the system's own program for it.
 
-use windlass_contract::Rung;
+use windlass_contract::Mechanism;
 
 use super::{LaunchedChild, SandboxSpec, confine};
 use crate::{
@@ -22,8 +22,8 @@ impl Mechanisms {
     }
 
     /// The mechanism for the next command.
-    pub fn preferred(&self) -> Rung {
-        Rung::Seatbelt
+    pub fn preferred(&self) -> Mechanism {
+        Mechanism::Seatbelt
     }
 
     /// There are no namespaces here.
@@ -39,24 +39,24 @@ impl SandboxSpec {
     /// Starts a program held by one mechanism of this machine. A mechanism that it does not have is an error.
     pub fn launch(
         &self,
-        mechanism: Rung,
+        mechanism: Mechanism,
         writable: &WritablePlan<'_>,
         (program, stdio): (&Program, ChildStdio),
         zygotes: &mut Zygotes,
     ) -> Result<LaunchedChild, StartError> {
-        if mechanism != Rung::Seatbelt {
+        if mechanism != Mechanism::Seatbelt {
             return Err(StartError::Impossible(format!("macOS has no `{}`", mechanism.name())));
         }
         let temporary =
             self.temporary.path().map_err(|error| confine("making a temporary directory", error))?;
         let roots: Vec<_> = writable.roots.iter().map(|root| root.path.to_owned()).collect();
         let mut not_covered = vec!["memory, processes and disk are not limited".to_owned()];
-        let hidden = hidden(&self.walls, self.paths(Some(temporary)), &roots, &mut not_covered);
-        let profile = Profile::new(&roots, temporary, writable.protected, &hidden, self.walls.network);
-        let program = program.with(&self.variables(Rung::Seatbelt, temporary, program))?;
+        let hidden = hidden(&self.rules, self.paths(Some(temporary)), &roots, &mut not_covered);
+        let profile = Profile::new(&roots, temporary, writable.protected, &hidden, self.rules.network);
+        let program = program.with(&self.variables(Mechanism::Seatbelt, temporary, program))?;
         let program = program.under(seatbelt::PROGRAM, &profile.arguments())?;
         let started = sys::start(&program, stdio, zygotes)?;
-        let held = self.held(Rung::Seatbelt, None, not_covered);
+        let held = self.held(Mechanism::Seatbelt, None, not_covered);
         Ok(LaunchedChild { started, held, hidden_in_roots: Vec::new() })
     }
 }

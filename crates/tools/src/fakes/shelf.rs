@@ -9,7 +9,7 @@ use std::{
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
     BoxFuture, CallId, Change, Changed, Command, CommitError, FileError, Files, Finished, Found, Held, Host,
-    HostError, Listed, Listing, OpenFile, Rung, Search, Seen, Since,
+    HostError, Listed, Listing, Mechanism, OpenFile, Search, Seen, Since,
 };
 
 use super::Sheet;
@@ -100,6 +100,6 @@ impl Host for Library {
     }
 
     fn held(&self) -> Held {
-        Held::by(Rung::InProcess)
+        Held::by(Mechanism::InProcess)
     }
 }

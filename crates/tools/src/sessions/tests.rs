@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use windlass_contract::{AnyTool, Content, Effects, Input, Rung, Typed, Whole, erase};
+use windlass_contract::{AnyTool, Content, Effects, Input, Mechanism, Typed, Whole, erase};
 
 use super::*;
 use crate::{
@@ -55,7 +55,7 @@ async fn what_ends_in_time_needs_no_session() {
     let desk = Desk::new("hi\n", Pose::Over(Exit::Code(3)));
     let (text, facts, millis) = desk.exec(r#"{"cmd":"true"}"#).await;
     assert_eq!((text.as_str(), facts.exit, facts.session, millis), ("hi\n", Some(Exit::Code(3)), 0, 0));
-    assert_eq!((facts.started, facts.held.unwrap().rung), (true, Rung::Namespaces));
+    assert_eq!((facts.started, facts.held.unwrap().rung), (true, Mechanism::Namespaces));
     assert!(desk.sessions.entries().is_empty());
     let (command, keyboard, _) = desk.machine.opened.lock().unwrap()[0].clone();
     assert_eq!(
