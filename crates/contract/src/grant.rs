@@ -15,12 +15,15 @@ pub struct Grant {
     network: Network,
     limits: Limits,
     confinement: Confinement,
+    #[serde(skip)]
+    runs_command: bool,
 }
 
 impl Grant {
     /// Allows a call its effects under the given confinement. For the gate.
     pub fn issue(cwd: PathBuf, effects: &Effects, limits: Limits, confinement: Confinement) -> Self {
-        Self { cwd, writes: effects.writes.clone(), network: effects.network, limits, confinement }
+        let (writes, runs_command) = (effects.writes.clone(), effects.command.is_some());
+        Self { cwd, writes, network: effects.network, limits, confinement, runs_command }
     }
 
     /// Where relative paths and commands start.
@@ -41,6 +44,11 @@ impl Grant {
     /// How much may be used.
     pub fn limits(&self) -> &Limits {
         &self.limits
+    }
+
+    /// Tells whether the call declared a command, for which the kernel must enforce the confinement.
+    pub fn runs_command(&self) -> bool {
+        self.runs_command
     }
 
     /// What the kernel must enforce. A sandbox that cannot do exactly this refuses.

@@ -26,7 +26,7 @@ use crate::{
     spawner::Spawner,
     spending::Spending,
     window::Window,
-    workspace_guard::{WorkspaceGuard, git_program::GitEnvironment},
+    workspace_guard::{GuardError, WorkspaceGuard, git_program::GitEnvironment},
 };
 
 /// What keeps programs from waiting for a person, set unless it is set already.
@@ -232,10 +232,14 @@ impl Sandbox for Machine {
             // Corrected once a command has run: which rung holds is found out by using it. Until then nothing was
             // started, and files are held by us.
             Confinement::Sandboxed(walls) => {
-                self.guard.open_roots(&walls.writable).map_err(|error| ConfineError::Workspace {
-                    asked: Box::new(grant.confinement().clone()),
-                    reason: error.to_string(),
-                })?;
+                let asked = || Box::new(grant.confinement().clone());
+                if grant.runs_command() {
+                    let missing = |reason| ConfineError::Unsupported { asked: asked(), reason };
+                    self.mechanisms.probe().map_err(missing)?;
+                }
+                let unusable =
+                    |error: GuardError| ConfineError::Workspace { asked: asked(), reason: error.to_string() };
+                self.guard.open_roots(&walls.writable).map_err(unusable)?;
                 Held { writable: walls.writable.clone(), ..Held::by(Mechanism::InProcess) }
             }
         };

@@ -7,7 +7,7 @@ use windlass_contract::{Accounting, DefaultLimits, Limits, Mechanism, Quota, San
 use super::{LaunchedChild, SandboxSpec, confine, plan_error};
 use crate::{
     cgroup::{self, Leaf},
-    landlock_plan::{LandlockPlan, Rules},
+    landlock_plan::{LandlockPlan, NEEDED_VERSION, Rules},
     namespace_plan::NamespacePlan,
     program::Program,
     sandbox_paths::{PlanError, SandboxPaths},
@@ -39,6 +39,17 @@ impl Mechanisms {
     /// The mechanism for the next command: namespaces, unless this machine is known to have none.
     pub fn preferred(&self) -> Mechanism {
         if self.no_namespaces.get().is_none() { Mechanism::Namespaces } else { Mechanism::Landlock }
+    }
+
+    /// Checks that there is a mechanism for commands. An error says what is missing.
+    pub fn probe(&self) -> Result<(), String> {
+        let version = self.landlock();
+        if version >= NEEDED_VERSION || self.shared.get().is_some() {
+            return Ok(());
+        }
+        self.try_namespaces().map_err(|reason| {
+            format!("no namespaces ({reason}), and Landlock has version {version} where {NEEDED_VERSION} is needed")
+        })
     }
 
     /// What namespaces need here. Made for the first command.
@@ -170,4 +181,20 @@ impl SandboxSpec {
 fn accounting(leaf: Option<&Leaf>, left: &Quota) -> Option<Accounting> {
     let counted = left.memory_limit().is_some() || left.process_limit().is_some();
     leaf.map(|_| Accounting::Cgroup).or(counted.then_some(Accounting::Counted))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_without_any_mechanism_is_told_from_one_with_the_weaker() {
+        let without = |version| Mechanisms {
+            no_namespaces: OnceLock::from("forbidden".to_owned()),
+            version: OnceLock::from(version),
+            ..Mechanisms::default()
+        };
+        assert_eq!(without(NEEDED_VERSION).probe(), Ok(()));
+        assert!(without(0).probe().is_err_and(|reason| reason.contains("forbidden")));
+    }
 }

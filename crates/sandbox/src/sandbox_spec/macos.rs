@@ -21,6 +21,12 @@ impl Mechanisms {
         0
     }
 
+    /// Checks that there is a mechanism for commands. An error says what is missing.
+    pub fn probe(&self) -> Result<(), String> {
+        let is_there = std::path::Path::new(seatbelt::PROGRAM).exists();
+        if is_there { Ok(()) } else { Err(format!("there is no `{}`", seatbelt::PROGRAM)) }
+    }
+
     /// The mechanism for the next command.
     pub fn preferred(&self) -> Mechanism {
         Mechanism::Seatbelt
