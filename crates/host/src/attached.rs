@@ -77,7 +77,7 @@ impl Streams {
     }
 
     fn open(self, stop: &CancellationToken) -> io::Result<(ChildStdio, Relay)> {
-        let input = copy(io::stdin().as_fd().try_clone_to_owned(), File::open("/dev/null"))?;
+        let input = copy(io::stdin().as_fd().try_clone_to_owned(), process::null_device().map(File::from))?;
         let [out, err] =
             [io::stdout().as_fd().try_clone_to_owned(), io::stderr().as_fd().try_clone_to_owned()];
         let sink = || File::options().write(true).open("/dev/null");

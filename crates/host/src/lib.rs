@@ -31,11 +31,16 @@ mod attached;
 mod capture;
 mod file_rules;
 #[cfg(target_os = "linux")]
+#[expect(clippy::disallowed_methods, reason = "files of the kernel below /proc")]
 mod input_wait;
 mod job_control;
 mod kept;
 mod launch;
 mod machine;
+#[expect(
+    clippy::disallowed_methods,
+    reason = "outputs are below the home of Windlass, which no command can write"
+)]
 mod outputs;
 mod process;
 mod pty;

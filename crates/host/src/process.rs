@@ -57,7 +57,7 @@ impl Run<'_> {
         let lost = |source| HostError::Spawn { program: name.clone(), source };
         let (reader, writer) = pipe().map_err(lost)?;
         let error = writer.try_clone().map_err(lost)?;
-        let input = File::open("/dev/null").map_err(lost)?.into();
+        let input = null_device().map_err(lost)?;
         let stdio = ChildStdio { input, output: writer, error };
         let mut capture = Capture::new(reader, &self.kept, self.output_limit, self.output);
         let request = SpawnRequest { program: self.program, stdio, launch: self.launch };
@@ -154,6 +154,12 @@ pub(crate) async fn stay(
     denials.extend(child.check_workspace().await);
     let held = Some(child.held().clone());
     Ok(End { exit, duration, cpu: ended.report.cpu, killed: ended.report.killed, denials, held })
+}
+
+/// Opens `/dev/null` to read.
+#[expect(clippy::disallowed_methods, reason = "a device of the system")]
+pub(crate) fn null_device() -> io::Result<OwnedFd> {
+    File::open("/dev/null").map(OwnedFd::from)
 }
 
 /// The pipe for all output; only our end knows how not to block.

@@ -6,7 +6,6 @@
 
 use std::{
     convert::Infallible,
-    fs::File,
     io,
     os::fd::OwnedFd,
     sync::{Arc, OnceLock},
@@ -122,7 +121,7 @@ impl Streams {
         if keyboard == Keyboard::Absent {
             let (reader, writer) = process::pipe()?;
             let error = writer.try_clone()?;
-            let input = File::open("/dev/null")?.into();
+            let input = process::null_device()?;
             let stdio = ChildStdio { input, output: writer, error };
             return Ok(Self { stdio, reader, keys: None, frame: None });
         }

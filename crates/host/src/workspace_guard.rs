@@ -19,7 +19,9 @@ use windlass_sandbox::ProtectedPaths;
 mod check;
 mod git_config;
 mod git_directory;
+#[expect(clippy::disallowed_methods, reason = "a directory of our own that no command can reach")]
 pub(crate) mod git_program;
+#[expect(clippy::disallowed_methods, reason = "a directory of our own, in which no command runs by then")]
 mod private_config;
 pub(crate) mod protected_names;
 mod protected_paths;
@@ -130,6 +132,7 @@ impl WorkspaceGuard {
 
     /// Opens roots, if they are new, and checks that the others are what they were. A root that does not exist yet is
     /// opened when a command needs it.
+    #[expect(clippy::disallowed_methods, reason = "tells only whether a root exists yet")]
     pub(crate) fn open_roots(&self, writable: &[PathBuf]) -> Result<(), GuardError> {
         let exists = |path: &&PathBuf| path.symlink_metadata().is_ok();
         let existing: Vec<_> = writable.iter().filter(exists).cloned().collect();
@@ -446,4 +449,5 @@ impl StartTime {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests do what commands do")]
 mod tests;

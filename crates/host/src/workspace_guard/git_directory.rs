@@ -100,6 +100,7 @@ fn is_harmless_step(line: &[u8]) -> bool {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests do what commands do")]
 mod tests {
     use std::fs;
 
