@@ -39,6 +39,7 @@ mod launch;
 mod machine;
 #[expect(
     clippy::disallowed_methods,
+    clippy::disallowed_types,
     reason = "outputs are below the home of Windlass, which no command can write"
 )]
 mod outputs;
