@@ -2,6 +2,7 @@
 //!
 //! Run with `cargo bench -p windlass-host --bench files`. Counts the time of all threads on a core; nothing is asserted.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement, run by hand")]
+#![expect(clippy::disallowed_methods, reason = "tests do what users and commands do")]
 
 use std::{collections::BTreeMap, fs, path::Path};
 

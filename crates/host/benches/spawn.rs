@@ -4,6 +4,7 @@
 //! `free`, `namespaces`, `landlock`, `large`, `many` and `output`. Prints medians and, for busy
 //! machines, the fastest tenth; asserts nothing.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement, run by hand")]
+#![expect(clippy::disallowed_methods, reason = "tests do what users and commands do")]
 
 use std::{
     collections::BTreeMap,

@@ -1,5 +1,6 @@
 //! Real processes, run through the host as a tool would.
 #![expect(clippy::unwrap_used, reason = "in the helpers of a test, too, a failed unwrap is a failed test")]
+#![expect(clippy::disallowed_methods, reason = "tests do what users and commands do")]
 
 use std::{
     collections::BTreeMap,
