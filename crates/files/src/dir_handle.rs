@@ -161,6 +161,38 @@ impl DirHandle {
         })
     }
 
+    /// Gives the owner all rights over a directory beneath this one, if it is the one expected: without them it could be
+    /// neither read nor changed.
+    #[cfg(target_os = "linux")]
+    pub fn give_owner_access(&self, relative: &Path, expected: &EntryStat) -> io::Result<()> {
+        use std::os::fd::AsRawFd;
+
+        use rustix::fs::{AtFlags, ResolveFlags};
+
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        let directory = rustix::fs::openat2(&self.0, relative, flags, Mode::empty(), resolve)?;
+        if !EntryStat::read(&directory, OsStr::new(""))?.is_same_file(expected) {
+            return Err(io::Error::new(io::ErrorKind::ResourceBusy, "it is another file by now"));
+        }
+        let mode = Mode::from_bits_truncate(expected.permissions.into()) | Mode::RWXU;
+        // By the descriptor: no name that could lead elsewhere is used.
+        let itself = format!("/proc/self/fd/{}", directory.as_raw_fd());
+        Ok(rustix::fs::chmodat(CWD, itself, mode, AtFlags::empty())?)
+    }
+
+    /// Gives the owner all rights over a directory beneath this one, if it is the one expected.
+    #[cfg(not(target_os = "linux"))]
+    pub fn give_owner_access(&self, relative: &Path, expected: &EntryStat) -> io::Result<()> {
+        let (above, name) = relative.parent().zip(relative.file_name()).ok_or(io::ErrorKind::InvalidInput)?;
+        let above = self.open_dir(above)?;
+        if !above.stat_entry(name)?.is_same_file(expected) {
+            return Err(io::ErrorKind::ResourceBusy.into());
+        }
+        let mode = Mode::from_bits_truncate(expected.permissions.into()) | Mode::RWXU;
+        Ok(rustix::fs::chmodat(&above.0, name, mode, rustix::fs::AtFlags::SYMLINK_NOFOLLOW)?)
+    }
+
     /// Acts, and where the directory's own mode forbids it, once more with that mode widened for the owner.
     fn with_write_permission<T>(&self, act: impl Fn() -> io::Result<T>) -> io::Result<T> {
         let denied = match act() {

@@ -344,16 +344,14 @@ impl CommandGuard {
             after: &after,
             protected: &self.protected,
             saved: &state.saved,
+            owner: rustix::process::geteuid().as_raw(),
             hidden: &self.hidden,
             mounts_hold: self.mounts_hold,
             git,
             findings: Findings::default(),
         };
-        let mut findings = check.run(&made);
-        for skipped in after.skipped().iter().filter(|skipped| !before.skipped().contains(skipped)) {
-            let reason = format!("it was not looked through ({}): look before you use it", skipped.reason);
-            findings.fail(&root.path.join(&skipped.path), reason);
-        }
+        let skipped = after.skipped().iter().filter(|skipped| !before.skipped().contains(skipped));
+        let findings = check.run(&made, skipped);
         if findings.has_acted
             && let Ok(again) = after.update(&root.handle)
         {

@@ -276,20 +276,6 @@ async fn names_that_other_programs_trust_do_not_appear() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_moved_aside_ends_the_use_of_the_workspace() {
-    let Some(world) = World::on(Mechanism::Namespaces) else { return };
-    // Deeper than anything is looked through.
-    let finished = world.run("d=$(printf 'd/%.0s' $(seq 140)); mkdir -p $d; echo x > $d/.envrc").await;
-    assert!(
-        finished.denials.iter().any(|denial| denial.rule.contains("not looked through")),
-        "{:?}",
-        finished.denials
-    );
-    let refused = world.run_in(&["ws"], "true").await.unwrap_err();
-    assert!(refused.contains("start a new session"), "{refused}");
-}
-
-#[tokio::test]
 async fn fifos_and_devices_cost_an_error_and_no_hang() {
     for rung in RUNGS {
         let Some(world) = World::on(rung) else { continue };
@@ -364,5 +350,26 @@ async fn everyday_commands_of_git_keep_their_settings_and_those_of_the_user_stay
                 "{script}"
             );
         }
+    }
+}
+
+#[tokio::test]
+async fn what_a_command_shuts_or_buries_is_checked_all_the_same() {
+    for rung in RUNGS {
+        let Some(world) = World::on(rung) else { continue };
+        let evil = "printf '[core]\\n\\tfsmonitor = evil\\n'";
+        let script = format!(
+            "git init -q q; {evil} > q/.git/config; chmod 311 q/.git
+             git init -q h; echo evil > h/.git/hooks/pre-commit; chmod 311 h/.git/hooks
+             mkdir -p v/.vscode; echo x > v/.vscode/tasks.json; chmod 311 v/.vscode; chmod 111 v
+             git init -q o; ln -s @/victim/file o/.git/objects/info/commit-graph; ln -s @/victim o/.git/objects/pk
+             p=$(printf 'd/%.0s' $(seq 200)); mkdir -p $p; git init -q $p; {evil} > $p/.git/config"
+        );
+        let finished = world.run(&script).await;
+        let left = world.outside(
+            "chmod 755 v; ls -d v/.vscode h/.git/hooks/pre-commit o/.git/objects/info/commit-graph o/.git/objects/pk 2>/dev/null; \
+             cat q/.git/config | grep fsmonitor; ls -d $(printf 'd/%.0s' $(seq 200)) 2>/dev/null",
+        );
+        assert_eq!(left, "", "{}: {:?}", rung.name(), finished.denials);
     }
 }

@@ -55,7 +55,7 @@ fn node(
 ) -> Option<ScanNode> {
     // A name with a dot in front may be one that other programs trust, so its times matter.
     let is_plain = !name.as_bytes().starts_with(b".") && name != "HEAD" && name != "config";
-    let known = !matches!(file_type, FileType::Unknown | FileType::Directory);
+    let known = file_type == FileType::RegularFile;
     let stat = if names_only && is_plain && known {
         EntryStat::from_listing(dev, ino, file_type.into())
     } else {

@@ -10,7 +10,9 @@ use std::{
 };
 
 use windlass_contract::{Denial, Effects, Layer, Proof};
-use windlass_files::{Change, ChangeKind, DirHandle, EntryKind, EntryStat, ScanNode, WorkspaceScan};
+use windlass_files::{
+    Change, ChangeKind, DirHandle, EntryKind, EntryStat, ScanNode, SkippedDirectory, WorkspaceScan,
+};
 use windlass_sandbox::ProtectedPaths;
 
 use git::GitDirectoriesToCheck;
@@ -42,6 +44,8 @@ pub(super) struct RootCheck<'a, G> {
     pub(super) after: &'a WorkspaceScan,
     pub(super) protected: &'a ProtectedPaths,
     pub(super) saved: &'a SavedFiles,
+    /// The user.
+    pub(super) owner: u32,
     /// Files inside the root that commands may not read.
     pub(super) hidden: &'a [PathBuf],
     /// Mounts kept the protected paths from change.
@@ -87,8 +91,13 @@ impl Findings {
 
 impl<G: GitProgram> RootCheck<'_, G> {
     /// Checks what a command changed, and puts right what must not stay.
-    pub(super) fn run(mut self, changes: &[Change<'_>]) -> Findings {
+    pub(super) fn run<'s>(
+        mut self,
+        changes: &[Change<'_>],
+        skipped: impl Iterator<Item = &'s SkippedDirectory>,
+    ) -> Findings {
         let mut git_directories = GitDirectoriesToCheck::default();
+        self.open_up(changes);
         for change in changes {
             self.check_hidden(change);
             if self.is_moved(&change.path) || self.check_protected_name(change) {
@@ -100,8 +109,36 @@ impl<G: GitProgram> RootCheck<'_, G> {
             self.check_in_git_directory(change, &mut git_directories);
         }
         self.check_git_directories(git_directories);
+        for SkippedDirectory { path, reason } in skipped {
+            self.check_skipped(path, reason);
+        }
         self.restore_saved();
         self.findings
+    }
+
+    /// Moves a directory aside that was not looked through: whatever is in it is out of its place then.
+    fn check_skipped(&mut self, path: &Path, reason: &str) {
+        let rule = format!("it was not looked through ({reason})");
+        if path.as_os_str().is_empty() || self.after.find(path).is_none() {
+            return self.findings.fail(&self.absolute(path), format!("{rule}: look before you use it"));
+        }
+        self.move_aside(path, &rule);
+    }
+
+    /// Gives the owner access to directories that a command shut: what is in them could be neither checked nor moved.
+    fn open_up(&mut self, changes: &[Change<'_>]) {
+        let directories = changes.iter().filter_map(|change| Some((change, change.after?)));
+        for (change, node) in directories.filter(|(_, node)| node.is_directory()) {
+            let is_shut = node.stat.permissions & 0o700 != 0o700 && node.stat.uid == self.owner;
+            if !is_shut {
+                continue;
+            }
+            self.findings.has_acted = true;
+            if let Err(error) = self.root.handle.give_owner_access(&change.path, &node.stat) {
+                let rule = format!("it cannot be opened ({error}): look at it before you use it");
+                self.findings.fail(&self.root.path.join(&change.path), rule);
+            }
+        }
     }
 
     /// Tells of a hidden file that is another now: for a moment the command could read it.

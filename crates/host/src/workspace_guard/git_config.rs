@@ -75,7 +75,9 @@ impl GitSetting {
                 && *with_subsection == subsection.is_some()
                 && names.iter().any(|own| is(name, own))
         });
-        is_listed && !(is(name, "url") && self.value.as_deref().is_none_or(is_command_address))
+        // A branch may have an address where others have the name of a remote.
+        let is_address = ["url", "remote", "pushremote"].iter().any(|address| is(name, address));
+        is_listed && !(is_address && self.value.as_deref().is_none_or(is_command_address))
     }
 
     /// Tells whether a setting names hooks or a file with more settings.

@@ -159,6 +159,20 @@ fn protected_names(top: &Path) -> Vec<PathBuf> {
     found
 }
 
+#[test]
+fn what_could_not_be_put_right_ends_the_use_of_the_workspace() {
+    let place = tempfile::tempdir().unwrap();
+    let writable = vec![place.path().canonicalize().unwrap()];
+    let guard = WorkspaceGuard::for_tests();
+    assert!(guard.begin(&writable, true, &mut NoGit).is_ok());
+    let mut findings = Findings::default();
+    findings.fail(&writable[0].join(".envrc"), "it could NOT be moved aside".to_owned());
+    GuardReport::default().take(findings, &mut guard.state());
+    let refused = guard.begin(&writable, true, &mut NoGit).map(drop);
+    assert!(refused.is_err_and(|error| error.to_string().contains("start a new session")));
+    assert!(guard.open_roots(&writable).is_err(), "file tools are refused, too");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
     #[test]

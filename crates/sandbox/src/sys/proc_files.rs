@@ -95,6 +95,32 @@ pub(super) fn each_pid(mut visit: impl FnMut(u32) -> Result<(), Unread>) -> Resu
     })
 }
 
+/// Visits a living thread of every process but the first. The first thread may have ended before the others: then `/proc`
+/// shows nothing of the process under its own number, but all of it under that of another thread.
+pub(super) fn each_living(mut visit: impl FnMut(u32) -> Result<(), Unread>) -> Result<(), Unread> {
+    each_pid(
+        |pid| if is_over(state(pid)) { living_thread(pid)?.map_or(Ok(()), &mut visit) } else { visit(pid) },
+    )
+}
+
+/// Returns a thread of a process that has not ended.
+fn living_thread(pid: u32) -> Result<Option<u32>, Unread> {
+    let mut path = [0_u8; 40];
+    let length = write_path(&mut path[..39], b"/proc/", pid, b"/task");
+    let mut living = None;
+    let listed = Directory::open(&path[..=length]).and_then(|directory| {
+        directory.each_number(|thread| {
+            let thread = u32::try_from(thread).ok().filter(|thread| !is_over(state(*thread)));
+            living = living.or(thread);
+            Ok(())
+        })
+    });
+    match listed {
+        Ok(()) | Err(Unread::Gone) => Ok(living),
+        Err(unread) => Err(unread),
+    }
+}
+
 /// Visits every process but the first that has not ended. What cannot be read is left out.
 pub(super) fn each_process(mut visit: impl FnMut(u32)) {
     // For uses that do no harm if a process is left out; counting reads errors itself.

@@ -122,7 +122,7 @@ impl UsageCounter {
     /// Counts processes without their threads, memory as they have it, however many share it, and what they have written.
     fn glance(&self) -> Result<Usage, Unread> {
         let mut usage = Usage::default();
-        proc_files::each_pid(|pid| {
+        proc_files::each_living(|pid| {
             usage.processes += 1;
             if self.watch.memory_bytes > 0 {
                 let resident = proc_files::number(pid, b"/statm", |text| proc_files::nth_number(text, 1));
@@ -142,7 +142,7 @@ impl UsageCounter {
         if watch.memory_bytes > 0 {
             self.shared_memory.begin()?;
         }
-        proc_files::each_pid(|pid| {
+        proc_files::each_living(|pid| {
             let Some(threads) = threads(pid)? else { return Ok(()) };
             usage.processes += threads;
             if watch.memory_bytes > 0 {
@@ -199,7 +199,7 @@ impl UsageCounter {
         }
         let shared = &mut self.shared_memory;
         if mapped_bytes + bytes + shared.bytes() > self.watch.memory_bytes || shared.has_unseen() {
-            proc_files::each_pid(|pid| shared.add_mappings(pid))?;
+            proc_files::each_living(|pid| shared.add_mappings(pid))?;
         }
         Ok(bytes + shared.bytes())
     }

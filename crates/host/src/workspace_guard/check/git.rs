@@ -253,7 +253,14 @@ impl<G: GitProgram> RootCheck<'_, G> {
         {
             return self.findings.tell(&absolute, REPLACED_OUTSIDE.to_owned());
         }
-        let Ok((directory, name)) = self.parent(path) else { return };
+        let (directory, name) = match self.parent(path) {
+            Ok(found) => found,
+            Err(error) => {
+                let rule =
+                    format!("git's settings could not be checked ({error}): look at them before you use git");
+                return self.findings.fail(&absolute, rule);
+            }
+        };
         let base = self.saved.get(&absolute).map(|saved| saved.bytes.clone());
         match self.checked_config((path, &directory, &name), base.as_deref()) {
             Ok(None) => {}

@@ -32,6 +32,8 @@ fn only_settings_on_the_list_are_allowed_and_no_address_that_runs_a_helper() {
         ("remote.origin.url", "-oProxyCommand=x", false),
         ("remote.origin.url", "ssh://-x", false),
         ("submodule.s.url", "ext::x", false),
+        ("branch.x.remote", "ext::x", false),
+        ("branch.x.pushremote", "ext::x", false),
         ("submodule.s.update", "!evil", false),
         ("remote.origin.uploadpack", "evil", false),
         ("core.fsmonitor", "evil", false),
