@@ -55,7 +55,7 @@ fn met(finished: &Finished) -> (Vec<&str>, String) {
 }
 
 /// Scripts for Python that take 300 MB without any process having them, and would print `through`.
-const HIDDEN_MEMORY: [(&str, &str); 6] = [
+const HIDDEN_MEMORY: [(&str, &str); 7] = [
     ("memfd", "fd = os.memfd_create('x')\nfor _ in range(300): os.write(fd, b'x' * (1 << 20))"),
     ("shared mapping", "m = mmap.mmap(-1, 300 << 20)\nfor at in range(0, 300 << 20, 4096): m[at] = 1"),
     (
@@ -69,6 +69,13 @@ const HIDDEN_MEMORY: [(&str, &str); 6] = [
          p = l.shmat(s, None, 0); ctypes.memset(p, 1, 300 << 20); l.shmdt(ctypes.c_void_p(p))",
     ),
     ("/dev/shm", "f = open('/dev/shm/x', 'wb')\nfor _ in range(300): f.write(b'x' * (1 << 20)); f.flush()"),
+    (
+        "a process whose first thread has ended",
+        "def fill():\n  time.sleep(0.2); x = [bytearray(b'x' * (1 << 20)) for _ in range(300)]; time.sleep(2)\n  \
+         os.write(1, b'through'); os._exit(0)\n\
+         import threading; threading.Thread(target=fill).start(); time.sleep(0.1)\n\
+         ctypes.CDLL(None).pthread_exit(None)",
+    ),
     (
         "a process that hides its descriptors",
         "ctypes.CDLL(None).prctl(4, 0, 0, 0, 0); fd = os.memfd_create('x')\n\
