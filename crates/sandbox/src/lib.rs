@@ -20,6 +20,7 @@
 //!     mechanisms: Arc::new(Mechanisms::default()),
 //!     temporary: Arc::new(PrivateTmp::new(false)),
 //!     package_cache: None,
+//!     hidden: Arc::default(),
 //! };
 //! # if spec.mechanisms.diagnose().rung.is_none() {
 //! #     return Ok(());
@@ -52,6 +53,7 @@ mod cgroup;
 pub mod denials;
 mod diagnosis;
 mod directory_names;
+mod hidden_paths;
 #[cfg(target_os = "linux")]
 mod landlock_plan;
 pub mod links;
@@ -74,6 +76,7 @@ mod sys;
 mod writable_plan;
 
 pub use diagnosis::{Diagnosis, Missing};
+pub use hidden_paths::HiddenPathHandles;
 pub use memory::physical_memory;
 pub use private_tmp::PrivateTmp;
 pub use program::Program;

@@ -12,7 +12,8 @@ use std::{
 use windlass_contract::{Network, Quota, SandboxRules};
 
 use crate::{
-    sandbox_paths::{PlanError, SandboxPaths, hidden, shown},
+    hidden_paths::{hidden, shown},
+    sandbox_paths::{PlanError, SandboxPaths},
     seccomp::{self, Instruction, Processes, Scope, Sockets},
     writable_plan::WritablePlan,
 };
