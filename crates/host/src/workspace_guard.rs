@@ -30,7 +30,7 @@ mod saved_files;
 
 use check::{Findings, RootCheck};
 use git_program::GitProgram;
-pub(crate) use private_config::{CONFIG_NAME, PrivateConfig};
+pub(crate) use private_config::PrivateConfig;
 pub(crate) use protected_paths::is_protected;
 pub(crate) use roots::{RootError, WorkspaceRoot};
 use saved_files::SavedFiles;
@@ -42,6 +42,8 @@ const COARSE_CLOCK_STEP: Duration = Duration::from_millis(2100);
 /// The workspace of a session.
 #[derive(Debug)]
 pub(crate) struct WorkspaceGuard {
+    /// The home directories of this machine's users that commands could change.
+    homes: Vec<PathBuf>,
     state: Mutex<GuardState>,
     pub(crate) git: git_program::GitEnvironment,
 }
@@ -114,7 +116,8 @@ pub(crate) struct GuardReport {
 
 impl WorkspaceGuard {
     pub(crate) fn new(git: git_program::GitEnvironment) -> Self {
-        Self { state: Mutex::default(), git }
+        let homes = windlass_sandbox::home_directories(git.home.as_deref());
+        Self { homes, state: Mutex::default(), git }
     }
 
     #[cfg(test)]
@@ -148,7 +151,7 @@ impl WorkspaceGuard {
         let mut state = self.state();
         let indices = state.open_roots(writable)?;
         state.scan_changed(&indices)?;
-        Ok(state.protected_paths(&indices, git))
+        Ok(state.protected_paths(&indices, &self.homes, git))
     }
 
     /// Prepares for a command. `mounts_hold` says whether mounts keep protected paths from change.
@@ -161,7 +164,7 @@ impl WorkspaceGuard {
         let mut state = self.state();
         let indices = state.open_roots(writable)?;
         state.scan_changed(&indices)?;
-        let protected = state.protected_paths(&indices, git);
+        let protected = state.protected_paths(&indices, &self.homes, git);
         let earlier = std::mem::take(&mut state.saved);
         state.saved = SavedFiles::read(&protected, mounts_hold, earlier);
         let number = state.started;
@@ -254,7 +257,12 @@ impl GuardState {
         Ok(())
     }
 
-    fn protected_paths(&mut self, indices: &[usize], git: &mut impl GitProgram) -> Arc<ProtectedPaths> {
+    fn protected_paths(
+        &mut self,
+        indices: &[usize],
+        homes: &[PathBuf],
+        git: &mut impl GitProgram,
+    ) -> Arc<ProtectedPaths> {
         if let Some((known, protected)) = &self.protected
             && known == indices
         {
@@ -262,7 +270,7 @@ impl GuardState {
         }
         let guarded = indices.iter().map(|index| &self.roots[*index]);
         let scanned: Vec<_> = guarded.filter_map(|root| Some((&*root.root, root.scan.as_ref()?))).collect();
-        let protected = Arc::new(protected_paths::collect(&scanned, git));
+        let protected = Arc::new(protected_paths::collect(&scanned, homes, git));
         self.protected = Some((indices.to_vec(), Arc::clone(&protected)));
         protected
     }
@@ -343,6 +351,7 @@ impl CommandGuard {
             before: &before,
             after: &after,
             protected: &self.protected,
+            private_configs: &self.private_configs,
             saved: &state.saved,
             owner: rustix::process::geteuid().as_raw(),
             hidden: &self.hidden,

@@ -167,6 +167,7 @@ fn outermost(mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests do what users and commands do")]
 mod tests {
     use std::fs;
 
@@ -180,15 +181,22 @@ mod tests {
         fs::create_dir_all(&secret).unwrap();
         fs::create_dir(top.join("elsewhere")).unwrap();
         let handles = HiddenPathHandles::default();
-        let update = |found: &[PathBuf]| handles.update(found, |path| path.starts_with(&top));
-        assert_eq!(update(&[secret.clone()]), Vec::<PathBuf>::new());
+        let update = |found: &[&Path]| {
+            let found: Vec<_> = found.iter().map(|path| path.to_path_buf()).collect();
+            handles.update(&found, |path| path.starts_with(&top))
+        };
+        assert_eq!(update(&[&secret]), Vec::<PathBuf>::new());
         fs::rename(&secret, &moved).unwrap();
-        assert_eq!(update(&[]), [moved.clone()]);
+        assert_eq!(update(&[]), [&*moved]);
         fs::create_dir(&secret).unwrap();
-        assert_eq!(update(&[secret.clone()]), [moved.clone()], "another directory has its name now");
+        assert_eq!(update(&[&secret]), [&*moved], "another directory has its name now");
         fs::remove_dir(&moved).unwrap();
-        assert_eq!(update(&[secret.clone()]), Vec::<PathBuf>::new());
+        assert_eq!(update(&[&secret]), Vec::<PathBuf>::new());
         fs::create_dir(&moved).unwrap();
-        assert_eq!(update(&[secret]), Vec::<PathBuf>::new(), "a new directory of that name was never hidden");
+        assert_eq!(
+            update(&[&secret]),
+            Vec::<PathBuf>::new(),
+            "a new directory of that name was never hidden"
+        );
     }
 }

@@ -84,6 +84,7 @@ pub use protected_paths::ProtectedPaths;
 pub use sandbox_spec::{
     LaunchedChild, Mechanisms, SandboxSpec, launch_externally_confined, launch_unconfined,
 };
+pub use secrets::home_directories;
 pub use sys::{
     ChildPid, ChildStdio, ExitReport, StartError, StartedChild, Zygotes, grow_descriptor_table,
     inherited_descriptor, is_ignored, job_signals, stdout_was_closed, terminal,

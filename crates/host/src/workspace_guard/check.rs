@@ -20,7 +20,9 @@ use git::GitDirectoriesToCheck;
 use super::{
     git_config::MAX_CONFIG_BYTES,
     git_program::GitProgram,
+    private_config::PrivateConfig,
     protected_names::{in_root, protected_ancestor, starts_with_ignoring_case},
+    protected_paths::entry_in_home,
     roots::WorkspaceRoot,
     saved_files::{SavedFile, SavedFiles},
 };
@@ -43,6 +45,7 @@ pub(super) struct RootCheck<'a, G> {
     pub(super) before: &'a WorkspaceScan,
     pub(super) after: &'a WorkspaceScan,
     pub(super) protected: &'a ProtectedPaths,
+    pub(super) private_configs: &'a [PrivateConfig],
     pub(super) saved: &'a SavedFiles,
     /// The user.
     pub(super) owner: u32,
@@ -166,8 +169,11 @@ impl<G: GitProgram> RootCheck<'_, G> {
             .map(|name| change.path.iter().take(name.iter().count()).collect::<PathBuf>());
         let absolute = self.absolute(&change.path);
         let absent = self.protected.absent.contains(&absolute).then(|| change.path.clone());
+        let in_home = entry_in_home(self.protected, &absolute)
+            .and_then(|entry| entry.strip_prefix(&self.root.path).ok().map(Path::to_owned));
         let inside = || self.protected_around(&absolute);
-        if let Some(top) = protected_ancestor(&change.path).or(below_root).or(absent).or_else(inside) {
+        let top = protected_ancestor(&change.path).or(below_root).or(in_home).or(absent);
+        if let Some(top) = top.or_else(inside) {
             self.check_below_protected(&top, change);
             return true;
         }
