@@ -128,6 +128,14 @@ impl Machine {
         Self { package_caches: Some(directory), ..self }
     }
 
+    /// The same machine, which keeps notes of commands that run below a directory. If this process is killed, the next one
+    /// checks what its commands did to protected names.
+    #[must_use]
+    pub fn with_running_notes(self, directory: PathBuf) -> Self {
+        self.guard.keep_notes_in(directory);
+        self
+    }
+
     /// The same machine, whose programs on a terminal print to this window.
     #[must_use]
     pub fn with_window(mut self, window: Window) -> Self {

@@ -308,8 +308,7 @@ async fn a_copy_of_a_repository_has_settings_of_its_own() {
             "git init -q -b main r; cd r; touch a; git add a; git commit -qm x; git config alias.evil '!id'; \
              git remote add up https://example.invalid/x",
         );
-        let finished =
-            world.run("cp -r r copy; cp -a r/.git bare.git").await;
+        let finished = world.run("cp -r r copy; cp -a r/.git bare.git").await;
         for copy in ["copy", "bare.git"] {
             let printed = world.outside(&format!(
                 "cd {copy}; git log --format=%s; git config remote.up.url; git config alias.evil; ls -a .git . 2>/dev/null | grep refused"

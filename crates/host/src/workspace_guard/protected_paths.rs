@@ -58,7 +58,7 @@ pub(crate) fn is_protected(protected: &ProtectedPaths, real: &Path, roots: &[Pat
     let around = |path: &PathBuf| real.starts_with(path) || path.starts_with(real);
     let inside = |root: &PathBuf| real.strip_prefix(root).ok();
     roots.iter().filter_map(inside).any(|below| below.ancestors().any(is_protected_entry))
-        || entry_in_home(protected, real).is_some()
+        || entry_in_home(&protected.homes, real).is_some()
         || real.iter().any(|name| name.eq_ignore_ascii_case(".git"))
         || makes_git_directory(real)
         || protected.read_only.iter().chain(&protected.unmounted).chain(&protected.git_configs).any(around)
@@ -66,12 +66,15 @@ pub(crate) fn is_protected(protected: &ProtectedPaths, real: &Path, roots: &[Pat
 }
 
 /// Returns the protected entry of a home directory that a path is or lies in.
-pub(super) fn entry_in_home(protected: &ProtectedPaths, path: &Path) -> Option<PathBuf> {
+pub(super) fn entry_in_home<'a>(
+    homes: impl IntoIterator<Item = &'a PathBuf>,
+    path: &Path,
+) -> Option<PathBuf> {
     let in_home = |home: &PathBuf| {
         let name = path.strip_prefix(home).ok()?.iter().next()?;
         is_protected_in_home(name).then(|| home.join(name))
     };
-    protected.homes.iter().find_map(in_home)
+    homes.into_iter().find_map(in_home)
 }
 
 /// Leaves mounts to the paths nearest to a root, and the rest to the check afterwards.

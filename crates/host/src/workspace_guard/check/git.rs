@@ -40,6 +40,12 @@ struct CheckedConfig {
     stat: EntryStat,
 }
 
+/// Tells whether a path inside a git directory is one of those that git executes or takes settings from.
+pub(super) fn is_git_code(path: &Path) -> bool {
+    let names = ["hooks", "commondir", "attributes", "config.worktree"].iter().chain(&SEQUENCER_DIRECTORIES);
+    names.into_iter().any(|name| path.iter().any(|own| own.eq_ignore_ascii_case(name)))
+}
+
 impl<G: GitProgram> RootCheck<'_, G> {
     /// Checks the git directories in which something changed, and files in them whose change does not show in a scan.
     pub(super) fn check_git_directories(&mut self, mut to_check: GitDirectoriesToCheck) {
