@@ -64,16 +64,11 @@ fn session(error: &record::SessionError) -> Problem {
     Problem::failed(chain(error))
 }
 
-/// The edits that were made in this directory: by its sessions, and outside of sessions.
+/// The edits of files below this directory, by any session or none.
 fn here(setup: &Setup) -> Result<Vec<(Vec<Edit>, Edits)>, Problem> {
-    let failed = |error: record::SessionError| session(&error);
-    let sessions = record::list(&setup.home).map_err(failed)?;
-    let of_session = |entry: &record::Entry| Edits::of_session(&setup.home, &entry.id).map_err(failed);
-    let of_sessions = sessions.iter().filter(|entry| entry.cwd == setup.cwd).map(of_session);
-    let all = of_sessions.chain([Ok(Edits::outside(&setup.home))]);
-    let listed = all.map(|edits| {
-        let edits = edits?;
-        let mut list = edits.list().map_err(failed)?;
+    let all = Edits::all(&setup.home).map_err(|error| session(&error))?;
+    let listed = all.into_iter().map(|edits| {
+        let mut list = edits.list().map_err(|error| session(&error))?;
         // Whoever works here does not mean what was done elsewhere.
         list.retain(|edit| edit.files.iter().any(|file| file.path.starts_with(&setup.cwd)));
         Ok((list, edits))

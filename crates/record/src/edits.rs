@@ -29,7 +29,7 @@ mod durable;
 mod sequence;
 
 use contents::Contents;
-use durable::AppendLog;
+use durable::{AppendLog, flush_directory};
 use sequence::SequenceCounter;
 
 /// What the call of an undo begins with.
@@ -131,6 +131,22 @@ impl Edits {
         Self::at(home, Path::new("outside"))
     }
 
+    /// The edits of all sessions that have any, and of calls outside of sessions. A session whose own file is lost or damaged
+    /// is among them.
+    pub fn all(home: &Path) -> Result<Vec<Self>, SessionError> {
+        let edits = home.join("edits");
+        let entries = match fs::read_dir(&edits) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(cannot("read", &edits))?,
+        };
+        let mut all = vec![Self::outside(home)];
+        for entry in entries {
+            let name = entry.map_err(cannot("read", &edits))?.file_name();
+            all.extend(name.to_str().and_then(|id| Self::of_session(home, &id.into()).ok()));
+        }
+        Ok(all)
+    }
+
     fn at(home: &Path, name: &Path) -> Self {
         let edits = home.join("edits");
         let directory = edits.join(name);
@@ -229,7 +245,7 @@ impl Archive for Edits {
         .map_err(io::Error::other)?;
         if is_logged {
             File::open(log)?.sync_all()?;
-            log.parent().map_or(Ok(()), |parent| File::open(parent)?.sync_all())?;
+            log.parent().map_or(Ok(()), flush_directory)?;
         }
         Ok(is_logged)
     }

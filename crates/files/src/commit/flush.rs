@@ -72,7 +72,15 @@ impl TouchedDirectories {
 
     /// Flushes those that were taken in.
     pub(super) fn flush(&mut self) -> io::Result<()> {
-        flush_all(&std::mem::take(&mut self.opened))
+        flush_all(&std::mem::take(&mut self.opened)).or_else(unsupported_is_fine)
+    }
+}
+
+/// Takes it for done where the file system has no flush for directories.
+pub(super) fn unsupported_is_fine(error: io::Error) -> io::Result<()> {
+    match error.kind() {
+        io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported => Ok(()),
+        _ => Err(error),
     }
 }
 

@@ -95,9 +95,14 @@ pub(super) fn parse(bytes: &[u8]) -> FoundLog {
     match fields.next() {
         Some(BEGIN) => fields.change().map_or(FoundLog::Torn, FoundLog::Whole),
         Some(BEGIN_BEFORE_CHECKSUMS) => FoundLog::Unproven(fields.files_before_checksums()),
-        Some(other) if other.starts_with(b"windlass change ") => FoundLog::Unknown,
+        Some(other) if is_later_version(other) => FoundLog::Unknown,
         Some(_) | None => FoundLog::Torn,
     }
+}
+
+fn is_later_version(header: &[u8]) -> bool {
+    let version = header.strip_prefix(b"windlass change ");
+    version.is_some_and(|version| !version.is_empty() && version.iter().all(u8::is_ascii_digit))
 }
 
 struct Fields<'a> {

@@ -17,6 +17,7 @@ use std::{
 
 use super::{
     Steps,
+    flush::unsupported_is_fine,
     folders::MadeFolder,
     log_format::{LoggedChange, made_to_bytes},
 };
@@ -45,7 +46,7 @@ impl WriteAheadLog {
             .and_then(|()| file.write_all(&change.to_bytes()))
             .and_then(|()| file.sync_all())
             .and_then(|()| fs::rename(&draft, &path))
-            .and_then(|()| File::open(directory)?.sync_all());
+            .and_then(|()| flush_directory(directory));
         if let Err(error) = written {
             drop((fs::remove_file(&draft), fs::remove_file(&path)));
             return Err(error);
@@ -86,6 +87,10 @@ fn make_private(directory: &Path) -> io::Result<()> {
     match made {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(error),
-        Ok(()) => directory.parent().map_or(Ok(()), |parent| File::open(parent)?.sync_all()),
+        Ok(()) => directory.parent().map_or(Ok(()), flush_directory),
     }
+}
+
+fn flush_directory(directory: &Path) -> io::Result<()> {
+    File::open(directory)?.sync_all().or_else(unsupported_is_fine)
 }

@@ -21,7 +21,7 @@ use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 use windlass_contract::{ContentPair, HashedContent, KeptPair};
 
-use super::durable::{MAX_FLUSHED_AT_ONCE, flush_all, make_private};
+use super::durable::{MAX_FLUSHED_AT_ONCE, flush_all, flush_directory, make_private};
 
 /// What the name of a piece begins with.
 const PIECE: &str = "piece-";
@@ -145,7 +145,7 @@ impl Contents {
                 fs::rename(draft, path)?;
             }
         }
-        if blobs.is_empty() { Ok(()) } else { File::open(&self.directory)?.sync_all() }
+        if blobs.is_empty() { Ok(()) } else { flush_directory(&self.directory) }
     }
 
     pub(super) fn directory(&self) -> &Path {

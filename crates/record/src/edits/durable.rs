@@ -31,7 +31,17 @@ pub(super) fn make_private(directory: &Path) -> io::Result<()> {
     match made {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(error),
-        Ok(()) => directory.parent().map_or(Ok(()), |parent| File::open(parent)?.sync_all()),
+        Ok(()) => directory.parent().map_or(Ok(()), flush_directory),
+    }
+}
+
+/// Flushes a directory, where the file system can.
+pub(super) fn flush_directory(directory: &Path) -> io::Result<()> {
+    match File::open(directory)?.sync_all() {
+        Err(error) if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => {
+            Ok(())
+        }
+        flushed => flushed,
     }
 }
 
@@ -80,8 +90,7 @@ impl AppendLog {
 
     /// Flushes the log, and its name if that is new. If that fails, the log is cut to so many bytes.
     pub(super) fn flush(&mut self, path: &Path, length: u64) -> io::Result<()> {
-        let name =
-            || path.parent().filter(|_| self.is_new).map_or(Ok(()), |parent| File::open(parent)?.sync_all());
+        let name = || path.parent().filter(|_| self.is_new).map_or(Ok(()), flush_directory);
         self.file.sync_all().and_then(|()| name()).inspect_err(|_| self.cut(length))
     }
 
