@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Effects, Network};
+use crate::{CallId, Effects, Network};
 
 /// What a call may do. Made by the gate alone (`runtime/gate`; `cargo xtask tidy` checks it), and the only thing a
 /// [`Sandbox`](crate::Sandbox) makes a host from.
@@ -17,13 +17,15 @@ pub struct Grant {
     confinement: Confinement,
     #[serde(skip)]
     runs_command: bool,
+    #[serde(skip)]
+    call: Option<CallId>,
 }
 
 impl Grant {
     /// Allows a call its effects under the given confinement. For the gate.
     pub fn issue(cwd: PathBuf, effects: &Effects, limits: Limits, confinement: Confinement) -> Self {
         let (writes, runs_command) = (effects.writes.clone(), effects.command.is_some());
-        Self { cwd, writes, network: effects.network, limits, confinement, runs_command }
+        Self { cwd, writes, network: effects.network, limits, confinement, runs_command, call: None }
     }
 
     /// Where relative paths and commands start.
@@ -49,6 +51,17 @@ impl Grant {
     /// Tells whether the call declared a command, for which the kernel must enforce the confinement.
     pub fn runs_command(&self) -> bool {
         self.runs_command
+    }
+
+    /// The same grant, for what this call does. It names the changes that its commands make.
+    #[must_use]
+    pub fn for_call(&self, call: &CallId) -> Self {
+        Self { call: Some(call.clone()), ..self.clone() }
+    }
+
+    /// The call that it was given to, if it is known.
+    pub fn call(&self) -> Option<&CallId> {
+        self.call.as_ref()
     }
 
     /// What the kernel must enforce. A sandbox that cannot do exactly this refuses.

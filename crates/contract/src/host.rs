@@ -43,6 +43,11 @@ pub trait Host: Send + Sync {
 
     /// What is really enforced.
     fn held(&self) -> Held;
+
+    /// The changes of its commands that cannot be undone, as far as that is known before they run, one line each.
+    fn undo_limits(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// Turns a grant into a host. Implemented by `host`, called by the orchestrator; never weaker than asked.

@@ -27,6 +27,7 @@ mod policy;
 mod schema;
 mod secret_paths;
 mod sight;
+mod snapshot;
 mod spec;
 mod tool;
 mod verdict;
@@ -66,6 +67,10 @@ pub use policy::{ApprovalPolicy, SandboxMode};
 pub use schema::{Profile, Schema, SchemaError, kind_of};
 pub use secret_paths::{SecretKind, SecretPath, home_secrets, system_secrets};
 pub use sight::{Seen, Sight, Since, Stamp};
+pub use snapshot::{
+    CommandEdit, CommandLog, ContentDigest, ContentStore, EntryChange, EntryContent, EntryVersion,
+    UnkeptEntry, UnkeptReason,
+};
 pub use spec::{Grammar, SpecKind, ToolSpec, WebSearch};
 pub use tool::{AnyTool, Cx, ErrorKind, FnTool, Look, Output, Ready, Tool, ToolError, erase, tool};
 pub use verdict::{Criteria, Gives, Marks, Must, Opinion, Reviewer, Verdict};

@@ -239,6 +239,9 @@ pub struct Receipt {
     /// In what the arguments that ran differ from those the model wrote.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub repairs: Vec<String>,
+    /// The changes of its command that cannot be undone, one line each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub undo_limits: Vec<String>,
 }
 
 /// A call that nobody allowed, as reported at the end of a turn.

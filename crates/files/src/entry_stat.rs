@@ -20,6 +20,8 @@ pub struct EntryStat {
     pub permissions: u16,
     /// The owner.
     pub uid: u32,
+    /// The group.
+    pub gid: u32,
     /// The number of names this file has.
     pub nlink: u64,
     /// The length in bytes.
@@ -62,9 +64,9 @@ impl EntryStat {
 
     /// Makes the metadata that a directory listing gives without a further system call.
     pub(crate) fn from_listing(dev: u64, ino: u64, kind: EntryKind) -> Self {
-        let (permissions, uid, nlink, size) = (0, 0, 0, 0);
+        let (permissions, uid, gid, nlink, size) = (0, 0, 0, 0, 0);
         let (btime_ns, mtime_ns, ctime_ns) = (0, 0, 0);
-        Self { dev, ino, btime_ns, kind, permissions, uid, nlink, size, mtime_ns, ctime_ns }
+        Self { dev, ino, btime_ns, kind, permissions, uid, gid, nlink, size, mtime_ns, ctime_ns }
     }
 
     /// Reads the metadata of an entry of a directory; of the directory itself for an empty name.
@@ -81,6 +83,7 @@ impl EntryStat {
             kind: FileType::from_raw_mode(found.stx_mode.into()).into(),
             permissions: found.stx_mode & 0o7777,
             uid: found.stx_uid,
+            gid: found.stx_gid,
             nlink: found.stx_nlink.into(),
             size: found.stx_size,
             mtime_ns: nanoseconds(found.stx_mtime.tv_sec, found.stx_mtime.tv_nsec.into()),
@@ -105,6 +108,7 @@ impl EntryStat {
             kind: FileType::from_raw_mode(found.st_mode).into(),
             permissions: found.st_mode as u16 & 0o7777,
             uid: found.st_uid,
+            gid: found.st_gid,
             nlink: found.st_nlink.into(),
             size: u64::try_from(found.st_size).unwrap_or(0),
             mtime_ns: nanoseconds(found.st_mtime, found.st_mtime_nsec),

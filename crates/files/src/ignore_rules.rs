@@ -26,7 +26,7 @@ pub(crate) struct IgnoreRules(RwLock<HashMap<PathBuf, Arc<DirectoryRules>>>);
 
 /// The ignore files of one directory, and those above it.
 #[derive(Debug)]
-struct DirectoryRules {
+pub(crate) struct DirectoryRules {
     above: Option<Arc<DirectoryRules>>,
     ignore: Gitignore,
     gitignore: Gitignore,
@@ -68,17 +68,21 @@ impl IgnoreRules {
 
 impl DirectoryRules {
     fn read(directory: &Path, above: Option<Arc<Self>>) -> Self {
-        let handle = DirHandle::open(directory).ok();
+        Self::read_in(directory, DirHandle::open(directory).ok().as_ref(), above)
+    }
+
+    /// Reads the ignore files of an open directory.
+    pub(crate) fn read_in(directory: &Path, handle: Option<&DirHandle>, above: Option<Arc<Self>>) -> Self {
         let read = |handle: Option<&DirHandle>, name: &str| {
             let content = handle.and_then(|handle| handle.read_file(OsStr::new(name), MAX_BYTES).ok());
             content.map_or_else(Gitignore::empty, |content| parse(directory, &content))
         };
-        let is_repository = handle.as_ref().is_some_and(|here| here.stat_entry(OsStr::new(".git")).is_ok());
-        let info = handle.as_ref().filter(|_| is_repository);
+        let is_repository = handle.is_some_and(|here| here.stat_entry(OsStr::new(".git")).is_ok());
+        let info = handle.filter(|_| is_repository);
         let info = info.and_then(|here| here.open_dir(Path::new(".git/info")).ok());
         Self {
-            ignore: read(handle.as_ref(), ".ignore"),
-            gitignore: read(handle.as_ref(), ".gitignore"),
+            ignore: read(handle, ".ignore"),
+            gitignore: read(handle, ".gitignore"),
             exclude: read(info.as_ref(), "exclude"),
             is_repository,
             above,
@@ -87,7 +91,7 @@ impl DirectoryRules {
 
     /// Asks the nearest directory first. All `.ignore` files come before all `.gitignore` files, and those count up to
     /// the top of the repository, before its list of excluded files.
-    fn matched(&self, path: &Path, is_directory: bool) -> IgnoreMatch {
+    pub(crate) fn matched(&self, path: &Path, is_directory: bool) -> IgnoreMatch {
         let chain = || std::iter::successors(Some(self), |rules| rules.above.as_deref());
         let matched = |rules: &Gitignore| match rules.matched(path, is_directory) {
             Match::None => None,
@@ -101,6 +105,14 @@ impl DirectoryRules {
             .or_else(|| in_repository().find_map(|rules| matched(&rules.gitignore)))
             .or_else(|| in_repository().find_map(|rules| matched(&rules.exclude)))
             .unwrap_or(IgnoreMatch::None)
+    }
+}
+
+impl Default for DirectoryRules {
+    /// No rules.
+    fn default() -> Self {
+        let none = Gitignore::empty;
+        Self { above: None, ignore: none(), gitignore: none(), exclude: none(), is_repository: false }
     }
 }
 

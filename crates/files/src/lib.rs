@@ -33,6 +33,7 @@ mod resolve;
 mod search;
 mod walk;
 mod workspace_scan;
+mod workspace_snapshot;
 
 pub use commit::recovery::{Recovery, recover};
 pub use confined_files::ConfinedFiles;
@@ -41,3 +42,6 @@ pub use entry_stat::{EntryKind, EntryStat};
 pub use file_rules::FileRules;
 pub use read_tracker::ReadTracker;
 pub use workspace_scan::{Change, ChangeKind, ScanNode, SkippedDirectory, WorkspaceScan};
+pub use workspace_snapshot::{
+    SnapshotChanges, SnapshotError, SnapshotLimits, SnapshotRoot, UnkeptSummary, WorkspaceSnapshot,
+};

@@ -84,7 +84,8 @@ impl Attempt<'_> {
     /// Confines, then acts. What really held it goes on the receipt.
     async fn act(&self, grant: &Grant, receipt: &mut Receipt) -> Result<Output, Failure> {
         receipt.held = None;
-        let confined = debug_span!("confine").in_scope(|| self.toolbox.sandbox.confine(grant));
+        let confined =
+            debug_span!("confine").in_scope(|| self.toolbox.sandbox.confine(&grant.for_call(&self.call.id)));
         let host = confined.map_err(|error| unheld(error, self.effects))?;
         let cx = self.cx(Arc::clone(&host));
         let result = match self.guarded(self.ready.run(&cx).instrument(debug_span!("call"))).await {
@@ -94,6 +95,7 @@ impl Attempt<'_> {
             result => result,
         };
         receipt.held = Some(host.held());
+        receipt.undo_limits = host.undo_limits();
         result
     }
 

@@ -19,14 +19,14 @@ use super::ScanNode;
 use crate::{DirHandle, EntryKind, EntryStat};
 
 /// The entries of one directory.
-pub(super) struct Listing {
-    pub(super) nodes: Vec<ScanNode>,
+pub(crate) struct Listing {
+    pub(crate) nodes: Vec<ScanNode>,
     /// Nothing was left out.
-    pub(super) is_complete: bool,
+    pub(crate) is_complete: bool,
 }
 
 impl Listing {
-    pub(super) fn read(
+    pub(crate) fn read(
         directory: &OwnedFd,
         dev: u64,
         names_only: bool,
@@ -103,14 +103,14 @@ fn for_each_entry(
 }
 
 /// Opens an open directory once more, to be listed from its start.
-pub(super) fn reopen(directory: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+pub(crate) fn reopen(directory: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     Ok(openat(directory, ".", flags, Mode::empty())?)
 }
 
 /// Opens a directory to list it. Nothing, if it is gone, is another kind of file by now, or can be neither listed nor
 /// written by this user.
-pub(super) fn open_directory(above: &OwnedFd, name: &OsStr, stat: &EntryStat) -> io::Result<Option<OwnedFd>> {
+pub(crate) fn open_directory(above: &OwnedFd, name: &OsStr, stat: &EntryStat) -> io::Result<Option<OwnedFd>> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     match openat(above, name, flags, Mode::empty()) {
         Ok(opened) => Ok(Some(opened)),
@@ -168,7 +168,7 @@ fn open_with_permission(_: &OwnedFd, _: &OsStr, _: &EntryStat, _: OFlags) -> io:
 /// Tells whether the file system sets the time of the last change itself, by this machine's clock, also when a file is
 /// renamed.
 #[cfg(target_os = "linux")]
-pub(super) fn has_trusted_ctime(directory: &DirHandle) -> bool {
+pub(crate) fn has_trusted_ctime(directory: &DirHandle) -> bool {
     const EXT4_SUPER_MAGIC: i64 = 0xef53;
     const XFS_SUPER_MAGIC: i64 = 0x5846_5342;
     const BTRFS_SUPER_MAGIC: i64 = 0x9123_683e;
@@ -187,7 +187,7 @@ pub(super) fn has_trusted_ctime(directory: &DirHandle) -> bool {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(super) fn has_trusted_ctime(_directory: &DirHandle) -> bool {
+pub(crate) fn has_trusted_ctime(_directory: &DirHandle) -> bool {
     false
 }
 

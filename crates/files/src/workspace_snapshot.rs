@@ -1,0 +1,211 @@
+//! Every entry of a workspace that is not ignored, with the digest of its content, so that what a command changed can be
+//! put back.
+//!
+//! A content is read when its file is new or its metadata changed, by handle, regular files only, up to a limit. What cannot
+//! be kept (a FIFO, a large file, an unreadable directory) is an entry with a reason, never a wait. `.git` is left out, since
+//! git keeps its own history, and so are ignored files and directories that hold generated files.
+
+use std::{
+    ffi::{OsStr, OsString},
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use windlass_contract::{ContentDigest, ContentStore, UnkeptReason};
+
+use crate::{DirHandle, EntryKind, EntryStat};
+
+mod differences;
+mod listing_format;
+mod rule_files;
+mod scanner;
+
+pub use differences::SnapshotChanges;
+use rule_files::RuleFiles;
+use scanner::SnapshotScanner;
+
+/// Bounds on what is kept of a workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SnapshotLimits {
+    /// The most entries. A workspace with more is not kept at all.
+    pub max_entries: usize,
+    /// The largest file that is kept.
+    pub max_file_bytes: u64,
+    /// The most that is kept of all files together.
+    pub max_total_bytes: u64,
+}
+
+impl Default for SnapshotLimits {
+    fn default() -> Self {
+        const MIB: u64 = 1024 * 1024;
+        Self { max_entries: 200_000, max_file_bytes: 10 * MIB, max_total_bytes: 2048 * MIB }
+    }
+}
+
+/// The directory that is kept, and what is not kept of it.
+#[derive(Debug)]
+pub struct SnapshotRoot {
+    /// The directory, open.
+    pub handle: DirHandle,
+    /// Its path, absolute and without links.
+    pub path: PathBuf,
+    /// Directories that are left out, by absolute paths without links.
+    pub left_out: Vec<PathBuf>,
+    /// The bounds.
+    pub limits: SnapshotLimits,
+}
+
+/// All entries of a workspace at one time.
+#[derive(Debug, Clone)]
+pub struct WorkspaceSnapshot {
+    root: SnapshotNode,
+    /// The ignore files of the directories above, from `/` down.
+    above: Vec<Option<Arc<RuleFiles>>>,
+    entries: usize,
+    /// The time at which the scan began, in nanoseconds since 1970.
+    taken: i64,
+}
+
+/// An entry and, for a directory, everything in it that is kept, sorted by name.
+#[derive(Debug, Clone)]
+pub(crate) struct SnapshotNode {
+    name: OsString,
+    stat: EntryStat,
+    content: NodeContent,
+    /// The entries of a directory. Two snapshots share those of directories in which nothing changed.
+    children: Arc<Vec<SnapshotNode>>,
+    /// The ignore files of a directory, if it has any.
+    rules: Option<Arc<RuleFiles>>,
+}
+
+/// The content of an entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum NodeContent {
+    Directory,
+    File(ContentDigest),
+    Symlink(OsString),
+    Unkept(UnkeptReason),
+}
+
+/// Entries that are not kept.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct UnkeptSummary {
+    /// The number of them.
+    pub count: usize,
+    /// The first few, by their paths below the root.
+    pub first: Vec<(PathBuf, UnkeptReason)>,
+}
+
+/// The reason why a workspace is not kept.
+#[derive(Debug, thiserror::Error)]
+pub enum SnapshotError {
+    /// There are too many entries.
+    #[error("more than {limit} files and directories")]
+    TooMany {
+        /// The limit.
+        limit: usize,
+    },
+    /// It cannot be read.
+    #[error("cannot read the directory")]
+    Unreadable(#[from] io::Error),
+}
+
+impl WorkspaceSnapshot {
+    /// Reads the whole workspace. Nothing is kept if it is over the limit on entries.
+    pub fn fill(root: &SnapshotRoot, store: &dyn ContentStore) -> Result<Self, SnapshotError> {
+        // Counted first: the contents of a home directory must not be copied for nothing.
+        SnapshotScanner::new(root, None, None).scan()?;
+        SnapshotScanner::new(root, None, Some(store)).scan()
+    }
+
+    /// Reads again what changed, by the ignore files as they are now.
+    pub fn update(&self, root: &SnapshotRoot, store: &dyn ContentStore) -> Result<Self, SnapshotError> {
+        SnapshotScanner::new(root, Some(self), Some(store)).scan()
+    }
+
+    /// Reads again what changed, by the ignore files as they were: an entry that a command made ignored, or not ignored any
+    /// more, is neither removed nor new.
+    pub fn update_by_same_rules(
+        &self,
+        root: &SnapshotRoot,
+        store: &dyn ContentStore,
+    ) -> Result<Self, SnapshotError> {
+        SnapshotScanner::new(root, Some(self), Some(store)).with_same_rules().scan()
+    }
+
+    /// The number of entries.
+    pub fn entries(&self) -> usize {
+        self.entries
+    }
+
+    /// Tells whether a later snapshot shares everything with this one.
+    pub fn is_same(&self, later: &Self) -> bool {
+        Arc::ptr_eq(&self.root.children, &later.root.children)
+    }
+
+    /// Lists what differs in a later snapshot.
+    pub fn changes_to(&self, later: &Self, root: &Path) -> SnapshotChanges {
+        differences::between(&self.root, &later.root, root)
+    }
+
+    /// Counts the entries that are not kept, and names the first few.
+    pub fn unkept(&self, max_names: usize) -> UnkeptSummary {
+        let mut summary = UnkeptSummary::default();
+        self.root.visit(&mut PathBuf::new(), &mut |path, node| {
+            if let NodeContent::Unkept(reason) = node.content {
+                summary.count += 1;
+                if summary.first.len() < max_names {
+                    summary.first.push((path.to_owned(), reason));
+                }
+            }
+        });
+        summary
+    }
+
+    /// Collects the digests of all contents, and their size together.
+    pub fn contents(&self) -> (std::collections::HashSet<ContentDigest>, u64) {
+        let (mut digests, mut bytes) = (std::collections::HashSet::new(), 0);
+        self.root.visit(&mut PathBuf::new(), &mut |_, node| {
+            if let NodeContent::File(digest) = node.content {
+                digests.insert(digest);
+                bytes += node.stat.size;
+            }
+        });
+        (digests, bytes)
+    }
+
+    /// Writes the snapshot as bytes, for a later process.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        listing_format::encode(self)
+    }
+
+    /// Reads what [`to_bytes`](Self::to_bytes) has written.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        listing_format::decode(bytes)
+    }
+}
+
+impl SnapshotNode {
+    fn child(&self, name: &OsStr) -> Option<&Self> {
+        let at = self.children.binary_search_by(|child| child.name.as_os_str().cmp(name)).ok()?;
+        self.children.get(at)
+    }
+
+    fn is_directory(&self) -> bool {
+        self.stat.kind == EntryKind::Directory
+    }
+
+    fn visit<'a>(&'a self, path: &mut PathBuf, visit: &mut impl FnMut(&Path, &'a Self)) {
+        for child in self.children.iter() {
+            path.push(&child.name);
+            visit(path, child);
+            child.visit(path, visit);
+            path.pop();
+        }
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests do what commands do")]
+mod tests;

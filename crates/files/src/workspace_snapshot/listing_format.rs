@@ -1,0 +1,180 @@
+//! A snapshot as bytes: every field in a fixed order, entries depth first.
+
+use std::{ffi::OsString, os::unix::ffi::OsStrExt, os::unix::ffi::OsStringExt, sync::Arc};
+
+use windlass_contract::UnkeptReason;
+
+use super::{NodeContent, RuleFiles, SnapshotNode, WorkspaceSnapshot};
+use crate::{EntryKind, EntryStat};
+
+/// The first bytes. Another version has others, and is not read.
+const MAGIC: &[u8; 8] = b"wlsnap01";
+
+/// How deep directories may be nested: deeper than any that was written.
+const MAX_DEPTH: usize = 256;
+
+const KINDS: [EntryKind; 4] = [EntryKind::File, EntryKind::Directory, EntryKind::Symlink, EntryKind::Special];
+
+const REASONS: [UnkeptReason; 6] = [
+    UnkeptReason::TooLarge,
+    UnkeptReason::OverLimit,
+    UnkeptReason::Unreadable,
+    UnkeptReason::Changing,
+    UnkeptReason::Special,
+    UnkeptReason::Name,
+];
+
+pub(super) fn encode(snapshot: &WorkspaceSnapshot) -> Vec<u8> {
+    let mut encoder = Encoder(Vec::with_capacity(64 + snapshot.entries * 160));
+    encoder.0.extend_from_slice(MAGIC);
+    encoder.number(snapshot.taken);
+    encoder.number(snapshot.entries as i64);
+    encoder.number(snapshot.above.len() as i64);
+    snapshot.above.iter().for_each(|rules| encoder.rules(rules.as_ref()));
+    encoder.node(&snapshot.root);
+    encoder.0
+}
+
+/// Nothing, unless all of it makes sense.
+pub(super) fn decode(bytes: &[u8]) -> Option<WorkspaceSnapshot> {
+    let mut decoder = Decoder(bytes.strip_prefix(MAGIC)?);
+    let taken = decoder.number()?;
+    let entries = decoder.length()?;
+    let above = (0..decoder.length()?).map(|_| decoder.rules()).collect::<Option<_>>()?;
+    let root = decoder.node(0)?;
+    decoder.0.is_empty().then_some(WorkspaceSnapshot { root, above, entries, taken })
+}
+
+struct Encoder(Vec<u8>);
+
+impl Encoder {
+    fn number(&mut self, number: i64) {
+        self.0.extend_from_slice(&number.to_le_bytes());
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(&u32::try_from(bytes.len()).unwrap_or(0).to_le_bytes());
+        self.0.extend_from_slice(bytes);
+    }
+
+    fn stat(&mut self, stat: &EntryStat) {
+        let kind = KINDS.iter().position(|kind| *kind == stat.kind).unwrap_or_default();
+        self.0.push(u8::try_from(kind).unwrap_or_default());
+        self.0.extend_from_slice(&stat.permissions.to_le_bytes());
+        for number in [stat.uid, stat.gid] {
+            self.0.extend_from_slice(&number.to_le_bytes());
+        }
+        for number in [stat.dev, stat.ino, stat.nlink, stat.size] {
+            self.0.extend_from_slice(&number.to_le_bytes());
+        }
+        for number in [stat.btime_ns, stat.mtime_ns, stat.ctime_ns] {
+            self.number(number);
+        }
+    }
+
+    fn rules(&mut self, rules: Option<&Arc<RuleFiles>>) {
+        self.0.push(u8::from(rules.is_some()));
+        for stat in rules.iter().flat_map(|rules| &rules.stats) {
+            self.0.push(u8::from(stat.is_some()));
+            stat.iter().for_each(|stat| self.stat(stat));
+        }
+    }
+
+    fn node(&mut self, node: &SnapshotNode) {
+        self.bytes(node.name.as_bytes());
+        self.stat(&node.stat);
+        match &node.content {
+            NodeContent::Directory => self.0.push(0),
+            NodeContent::File(digest) => {
+                self.0.push(1);
+                self.0.extend_from_slice(digest);
+            }
+            NodeContent::Symlink(target) => {
+                self.0.push(2);
+                self.bytes(target.as_bytes());
+            }
+            NodeContent::Unkept(reason) => {
+                let at = REASONS.iter().position(|known| known == reason).unwrap_or_default();
+                self.0.extend_from_slice(&[3, u8::try_from(at).unwrap_or_default()]);
+            }
+        }
+        self.rules(node.rules.as_ref());
+        self.number(node.children.len() as i64);
+        node.children.iter().for_each(|child| self.node(child));
+    }
+}
+
+struct Decoder<'a>(&'a [u8]);
+
+impl<'a> Decoder<'a> {
+    fn take(&mut self, length: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        self.take(N)?.try_into().ok()
+    }
+
+    fn byte(&mut self) -> Option<u8> {
+        self.array::<1>().map(|[byte]| byte)
+    }
+
+    fn number(&mut self) -> Option<i64> {
+        self.array().map(i64::from_le_bytes)
+    }
+
+    fn unsigned(&mut self) -> Option<u64> {
+        self.array().map(u64::from_le_bytes)
+    }
+
+    /// A number of things, each of which takes at least a byte.
+    fn length(&mut self) -> Option<usize> {
+        usize::try_from(self.number()?).ok().filter(|length| *length <= self.0.len())
+    }
+
+    fn bytes(&mut self) -> Option<&'a [u8]> {
+        let length = self.array().map(u32::from_le_bytes)?;
+        self.take(usize::try_from(length).ok()?)
+    }
+
+    fn stat(&mut self) -> Option<EntryStat> {
+        let kind = *KINDS.get(usize::from(self.byte()?))?;
+        let permissions = self.array().map(u16::from_le_bytes)?;
+        let [uid, gid] = [self.array().map(u32::from_le_bytes)?, self.array().map(u32::from_le_bytes)?];
+        let [dev, ino, nlink, size] =
+            [self.unsigned()?, self.unsigned()?, self.unsigned()?, self.unsigned()?];
+        let [btime_ns, mtime_ns, ctime_ns] = [self.number()?, self.number()?, self.number()?];
+        Some(EntryStat { dev, ino, btime_ns, kind, permissions, uid, gid, nlink, size, mtime_ns, ctime_ns })
+    }
+
+    fn rules(&mut self) -> Option<Option<Arc<RuleFiles>>> {
+        if self.byte()? == 0 {
+            return Some(None);
+        }
+        let mut files = RuleFiles::default();
+        for stat in &mut files.stats {
+            *stat = if self.byte()? == 0 { None } else { Some(self.stat()?) };
+        }
+        Some(Some(Arc::new(files)))
+    }
+
+    fn node(&mut self, depth: usize) -> Option<SnapshotNode> {
+        if depth > MAX_DEPTH {
+            return None;
+        }
+        let name = OsString::from_vec(self.bytes()?.to_vec());
+        let stat = self.stat()?;
+        let content = match self.byte()? {
+            0 => NodeContent::Directory,
+            1 => NodeContent::File(self.array()?),
+            2 => NodeContent::Symlink(OsString::from_vec(self.bytes()?.to_vec())),
+            3 => NodeContent::Unkept(*REASONS.get(usize::from(self.byte()?))?),
+            _ => return None,
+        };
+        let rules = self.rules()?;
+        let children = (0..self.length()?).map(|_| self.node(depth + 1)).collect::<Option<Vec<_>>>()?;
+        Some(SnapshotNode { name, stat, content, children: Arc::new(children), rules })
+    }
+}

@@ -1,0 +1,72 @@
+//! The ignore files of one directory: their metadata tells whether they must be read again.
+
+use std::{
+    ffi::OsStr,
+    io,
+    os::fd::OwnedFd,
+    path::Path,
+    sync::{Arc, OnceLock},
+};
+
+use crate::{
+    DirHandle, EntryStat,
+    ignore_rules::DirectoryRules,
+    workspace_scan::{is_unchanged, listing},
+};
+
+/// The names that are looked at, in a fixed order.
+const NAMES: [&str; 4] = [".ignore", ".gitignore", ".git", ".git/info/exclude"];
+
+/// The ignore files of a directory that has some, or that is the top of a repository.
+#[derive(Debug, Default)]
+pub(super) struct RuleFiles {
+    pub(super) stats: [Option<EntryStat>; NAMES.len()],
+    parsed: OnceLock<Arc<DirectoryRules>>,
+}
+
+impl RuleFiles {
+    pub(super) fn new(stats: [Option<EntryStat>; NAMES.len()]) -> Self {
+        Self { stats, parsed: OnceLock::new() }
+    }
+
+    /// Looks at the ignore files of a directory; none, if it has none.
+    pub(super) fn look(directory: &OwnedFd) -> Option<Self> {
+        let stat = |name: &str| EntryStat::read(directory, OsStr::new(name)).ok();
+        let repository = stat(NAMES[2]);
+        let exclude = repository.and_then(|_| stat(NAMES[3]));
+        let stats = [stat(NAMES[0]), stat(NAMES[1]), repository, exclude];
+        stats.iter().any(Option::is_some).then(|| Self::new(stats))
+    }
+
+    /// Tells whether these are the same files with the same content. Of `.git` only its existence counts.
+    pub(super) fn is_same(&self, now: &Self, taken: i64) -> bool {
+        let pairs = self.stats.iter().zip(&now.stats).enumerate();
+        pairs.into_iter().all(|(at, pair)| match pair {
+            (None, None) => true,
+            (Some(before), Some(now)) => at == 2 || is_unchanged(before, now, taken),
+            (Some(_), None) | (None, Some(_)) => false,
+        })
+    }
+
+    /// Returns the rules, which are read when they are needed first.
+    pub(super) fn rules(
+        &self,
+        path: &Path,
+        directory: &OwnedFd,
+        above: &Arc<DirectoryRules>,
+    ) -> Arc<DirectoryRules> {
+        let read = || {
+            let handle = listing::reopen(std::os::fd::AsFd::as_fd(directory)).map(DirHandle::from);
+            Arc::new(DirectoryRules::read_in(path, handle.ok().as_ref(), Some(Arc::clone(above))))
+        };
+        Arc::clone(self.parsed.get_or_init(read))
+    }
+}
+
+/// Looks at the ignore files of a directory that is above the workspace.
+pub(super) fn look_above(path: &Path) -> io::Result<(OwnedFd, Option<RuleFiles>)> {
+    let handle = DirHandle::open(path)?;
+    let directory = listing::reopen(std::os::fd::AsFd::as_fd(&handle))?;
+    let found = RuleFiles::look(&directory);
+    Ok((directory, found))
+}

@@ -1,0 +1,376 @@
+//! Takes a snapshot, with the help of an earlier one.
+
+use std::{
+    ffi::{OsStr, OsString},
+    fs::File,
+    os::fd::{AsFd, OwnedFd},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use windlass_contract::{ContentDigest, ContentStore, UnkeptReason};
+
+use super::{
+    NodeContent, RuleFiles, SnapshotError, SnapshotNode, SnapshotRoot, WorkspaceSnapshot,
+    rule_files::look_above,
+};
+use crate::{
+    EntryKind, EntryStat,
+    handle::to_read_at,
+    ignore_rules::{DirectoryRules, IgnoreMatch},
+    workspace_scan::{
+        GENERATED, clock_ns, is_kernel_interface, is_unchanged,
+        listing::{self, Listing},
+    },
+};
+
+/// How deep directories are read: each level keeps a descriptor open.
+const MAX_DEPTH: usize = 128;
+
+/// The directory and file in which git keeps a repository.
+const GIT: &str = ".git";
+
+/// Walks a workspace.
+pub(super) struct SnapshotScanner<'a> {
+    root: &'a SnapshotRoot,
+    previous: Option<&'a WorkspaceSnapshot>,
+    /// Without one, entries are only counted.
+    store: Option<&'a dyn ContentStore>,
+    keeps_rules: bool,
+    has_trusted_ctime: bool,
+    begun: i64,
+    /// The absolute path of the directory that is being read.
+    path: PathBuf,
+    depth: usize,
+    entries: usize,
+    bytes: u64,
+}
+
+/// The ignore files that hold for a directory.
+#[derive(Clone)]
+struct Rules {
+    rules: Arc<DirectoryRules>,
+    /// They are not what they were: verdicts of the earlier snapshot do not hold.
+    changed: bool,
+}
+
+/// The entries of a directory, and its own ignore files.
+type Scanned = (Arc<Vec<SnapshotNode>>, Option<Arc<RuleFiles>>);
+
+impl<'a> SnapshotScanner<'a> {
+    pub(super) fn new(
+        root: &'a SnapshotRoot,
+        previous: Option<&'a WorkspaceSnapshot>,
+        store: Option<&'a dyn ContentStore>,
+    ) -> Self {
+        Self {
+            root,
+            previous,
+            store,
+            keeps_rules: false,
+            has_trusted_ctime: listing::has_trusted_ctime(&root.handle),
+            begun: clock_ns(),
+            path: root.path.clone(),
+            depth: 0,
+            entries: 0,
+            bytes: 0,
+        }
+    }
+
+    /// Keeps to the ignore files of the earlier snapshot.
+    pub(super) fn with_same_rules(self) -> Self {
+        Self { keeps_rules: true, ..self }
+    }
+
+    pub(super) fn scan(mut self) -> Result<WorkspaceSnapshot, SnapshotError> {
+        let (above, rules) = self.rules_above();
+        let stat = self.root.handle.stat()?;
+        let directory = listing::reopen(self.root.handle.as_fd())?;
+        let before = self.previous.map(|previous| &previous.root);
+        let (children, rules) = self.directory(&directory, &stat, before, &rules)?;
+        let root =
+            SnapshotNode { name: OsString::new(), stat, content: NodeContent::Directory, children, rules };
+        Ok(WorkspaceSnapshot { root, above, entries: self.entries, taken: self.begun })
+    }
+
+    /// Reads the ignore files of the directories above the workspace.
+    fn rules_above(&self) -> (Vec<Option<Arc<RuleFiles>>>, Rules) {
+        let known = self.previous.map(|previous| &previous.above);
+        let mut rules = Rules { rules: Arc::default(), changed: false };
+        let mut above = Vec::new();
+        let mut paths: Vec<_> = self.root.path.ancestors().skip(1).collect();
+        paths.reverse();
+        for (at, path) in paths.into_iter().enumerate() {
+            let before = known.and_then(|known| known.get(at)).and_then(Option::as_ref);
+            let Ok((directory, found)) = look_above(path) else {
+                above.push(None);
+                continue;
+            };
+            let files = if self.keeps_rules {
+                if let Some(before) = before {
+                    rules.rules = before.rules(path, &directory, &rules.rules);
+                }
+                before.cloned()
+            } else {
+                self.settle_rules(before, found, &mut rules, (path, &directory))
+            };
+            above.push(files);
+        }
+        (above, rules)
+    }
+
+    /// Decides which ignore files hold in a directory, and adds them to those above it.
+    fn settle_rules(
+        &self,
+        before: Option<&Arc<RuleFiles>>,
+        found: Option<RuleFiles>,
+        rules: &mut Rules,
+        (path, directory): (&Path, &OwnedFd),
+    ) -> Option<Arc<RuleFiles>> {
+        let taken = self.previous.map_or(i64::MIN, |previous| previous.taken);
+        let is_same = match (before, &found) {
+            (None, None) => true,
+            (Some(before), Some(found)) => before.is_same(found, taken),
+            (Some(_), None) | (None, Some(_)) => false,
+        };
+        let files = match before {
+            Some(before) if is_same && !rules.changed => Some(Arc::clone(before)),
+            _ => found.map(Arc::new),
+        };
+        rules.changed |= !is_same;
+        if let Some(files) = &files {
+            rules.rules = files.rules(path, directory, &rules.rules);
+        }
+        files
+    }
+
+    fn directory(
+        &mut self,
+        directory: &OwnedFd,
+        stat: &EntryStat,
+        before: Option<&SnapshotNode>,
+        above: &Rules,
+    ) -> Result<Scanned, SnapshotError> {
+        let taken = self.previous.map_or(i64::MIN, |previous| previous.taken);
+        let has_same_names =
+            self.has_trusted_ctime && before.is_some_and(|before| is_unchanged(&before.stat, stat, taken));
+        let mut rules = above.clone();
+        let known = before.and_then(|before| before.rules.as_ref());
+        let path = self.path.clone();
+        let files = match before {
+            // By the rules as they were, whatever became of the files.
+            Some(_) if self.keeps_rules => {
+                if let Some(known) = known {
+                    rules.rules = known.rules(&path, directory, &rules.rules);
+                }
+                known.cloned()
+            }
+            Some(_) if has_same_names && known.is_none() => None,
+            _ => self.settle_rules(known, RuleFiles::look(directory), &mut rules, (&path, directory)),
+        };
+        if has_same_names
+            && !rules.changed
+            && let Some(before) = before
+            && let Some(children) = self.update_children(directory, before, &rules)?
+        {
+            return Ok((children, files));
+        }
+        let children = self.read_children(directory, stat, before, &rules)?;
+        Ok((Arc::new(children), files))
+    }
+
+    /// Looks at the known entries of a directory that has the same names. None, if one of them is gone all the same.
+    fn update_children(
+        &mut self,
+        directory: &OwnedFd,
+        before: &SnapshotNode,
+        rules: &Rules,
+    ) -> Result<Option<Arc<Vec<SnapshotNode>>>, SnapshotError> {
+        let (entries, bytes) = (self.entries, self.bytes);
+        let mut changed = Vec::new();
+        self.count(before.children.len())?;
+        for (at, old) in before.children.iter().enumerate() {
+            let Ok(stat) = EntryStat::read(directory, &old.name) else {
+                (self.entries, self.bytes) = (entries, bytes);
+                return Ok(None);
+            };
+            let node = self.entry(directory, &old.name, stat, Some(old), rules)?;
+            if let Some(node) = node {
+                changed.push((at, node));
+            }
+        }
+        if changed.is_empty() {
+            return Ok(Some(Arc::clone(&before.children)));
+        }
+        let mut children = Vec::clone(&before.children);
+        for (at, node) in changed {
+            children[at] = node;
+        }
+        Ok(Some(Arc::new(children)))
+    }
+
+    /// Lists a directory.
+    fn read_children(
+        &mut self,
+        directory: &OwnedFd,
+        stat: &EntryStat,
+        before: Option<&SnapshotNode>,
+        rules: &Rules,
+    ) -> Result<Vec<SnapshotNode>, SnapshotError> {
+        if is_kernel_interface(directory) {
+            return Ok(Vec::new());
+        }
+        // One more than is allowed tells that there are too many.
+        let remaining = self.root.limits.max_entries.saturating_sub(self.entries).saturating_add(1);
+        let Ok(listing) = Listing::read(directory, stat.dev, false, remaining) else { return Ok(Vec::new()) };
+        if !listing.is_complete {
+            return Err(self.too_many());
+        }
+        let mut children = Vec::new();
+        for found in listing.nodes {
+            if self.is_left_out(&found.name, &found.stat, rules) {
+                continue;
+            }
+            self.count(1)?;
+            let old = before.and_then(|before| before.child(&found.name));
+            let node = self.entry(directory, &found.name, found.stat, old, rules)?;
+            children.extend(node.or_else(|| old.cloned()));
+        }
+        Ok(children)
+    }
+
+    /// Looks at one entry. None, if it is what it was.
+    fn entry(
+        &mut self,
+        directory: &OwnedFd,
+        name: &OsStr,
+        stat: EntryStat,
+        old: Option<&SnapshotNode>,
+        rules: &Rules,
+    ) -> Result<Option<SnapshotNode>, SnapshotError> {
+        let taken = self.previous.map_or(i64::MIN, |previous| previous.taken);
+        if stat.kind == EntryKind::Directory {
+            return self.enter(directory, name, stat, old, rules);
+        }
+        let unchanged = old.filter(|old| old.stat.kind == stat.kind && is_unchanged(&old.stat, &stat, taken));
+        let unchanged = unchanged.filter(|old| old.stat.size == stat.size);
+        if let Some(old) = unchanged {
+            if matches!(old.content, NodeContent::File(_)) {
+                self.bytes = self.bytes.saturating_add(stat.size);
+            }
+            return Ok(None);
+        }
+        let content = match stat.kind {
+            EntryKind::File => {
+                self.keep(directory, name, &stat).map_or_else(NodeContent::Unkept, NodeContent::File)
+            }
+            EntryKind::Symlink => read_link(directory, name)
+                .map_or(NodeContent::Unkept(UnkeptReason::Unreadable), NodeContent::Symlink),
+            EntryKind::Special | EntryKind::Directory => NodeContent::Unkept(UnkeptReason::Special),
+        };
+        if old.is_some_and(|old| old.stat == stat && old.content == content) {
+            return Ok(None);
+        }
+        Ok(Some(SnapshotNode { name: name.to_owned(), stat, content, children: Arc::default(), rules: None }))
+    }
+
+    fn enter(
+        &mut self,
+        above: &OwnedFd,
+        name: &OsStr,
+        stat: EntryStat,
+        old: Option<&SnapshotNode>,
+        rules: &Rules,
+    ) -> Result<Option<SnapshotNode>, SnapshotError> {
+        let unkept = |reason| (NodeContent::Unkept(reason), (Arc::default(), None));
+        let same = old.filter(|old| old.is_directory() && old.stat.is_same_file(&stat));
+        let (content, (children, files)) = if self.depth == MAX_DEPTH {
+            unkept(UnkeptReason::OverLimit)
+        } else {
+            match listing::open_directory(above, name, &stat) {
+                Err(_) | Ok(None) => unkept(UnkeptReason::Unreadable),
+                Ok(Some(directory)) => {
+                    self.path.push(name);
+                    self.depth += 1;
+                    let scanned = self.directory(&directory, &stat, same, rules);
+                    self.depth -= 1;
+                    self.path.pop();
+                    (NodeContent::Directory, scanned?)
+                }
+            }
+        };
+        let is_same = old.is_some_and(|old| {
+            old.stat == stat && old.content == content && Arc::ptr_eq(&old.children, &children)
+        });
+        let has_same_rules = old.is_some_and(|old| match (&old.rules, &files) {
+            (None, None) => true,
+            (Some(old), Some(new)) => Arc::ptr_eq(old, new),
+            (Some(_), None) | (None, Some(_)) => false,
+        });
+        if is_same && has_same_rules {
+            return Ok(None);
+        }
+        Ok(Some(SnapshotNode { name: name.to_owned(), stat, content, children, rules: files }))
+    }
+
+    /// Keeps the content of a file that is what it was when it was looked at, before and after it is read.
+    fn keep(
+        &mut self,
+        directory: &OwnedFd,
+        name: &OsStr,
+        stat: &EntryStat,
+    ) -> Result<ContentDigest, UnkeptReason> {
+        let limits = &self.root.limits;
+        let Some(store) = self.store else { return Err(UnkeptReason::Unreadable) };
+        if stat.size > limits.max_file_bytes {
+            return Err(UnkeptReason::TooLarge);
+        }
+        let bytes = self.bytes.saturating_add(stat.size);
+        if bytes > limits.max_total_bytes {
+            return Err(UnkeptReason::OverLimit);
+        }
+        let file = File::from(to_read_at(directory, name).map_err(|_| UnkeptReason::Unreadable)?);
+        let is_same = || EntryStat::read(&file, OsStr::new("")).is_ok_and(|now| now == *stat);
+        if !is_same() {
+            return Err(UnkeptReason::Changing);
+        }
+        let digest =
+            store.keep_content(&file, limits.max_file_bytes).map_err(|_| UnkeptReason::Unreadable)?;
+        if !is_same() {
+            return Err(UnkeptReason::Changing);
+        }
+        self.bytes = bytes;
+        Ok(digest)
+    }
+
+    fn is_left_out(&self, name: &OsStr, stat: &EntryStat, rules: &Rules) -> bool {
+        if name == GIT {
+            return true;
+        }
+        let is_directory = stat.kind == EntryKind::Directory;
+        let path = self.path.join(name);
+        if is_directory && self.root.left_out.contains(&path) {
+            return true;
+        }
+        match rules.rules.matched(&path, is_directory) {
+            IgnoreMatch::Ignored => true,
+            IgnoreMatch::Included => false,
+            IgnoreMatch::None => is_directory && GENERATED.iter().any(|generated| name == *generated),
+        }
+    }
+
+    fn count(&mut self, entries: usize) -> Result<(), SnapshotError> {
+        self.entries += entries;
+        if self.entries > self.root.limits.max_entries { Err(self.too_many()) } else { Ok(()) }
+    }
+
+    fn too_many(&self) -> SnapshotError {
+        SnapshotError::TooMany { limit: self.root.limits.max_entries }
+    }
+}
+
+fn read_link(directory: &OwnedFd, name: &OsStr) -> Option<OsString> {
+    use std::os::unix::ffi::OsStringExt;
+    let target = rustix::fs::readlinkat(directory, name, Vec::new()).ok()?;
+    Some(OsString::from_vec(target.into_bytes()))
+}

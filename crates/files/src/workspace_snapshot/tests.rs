@@ -1,0 +1,262 @@
+use std::{
+    collections::{HashMap, HashSet},
+    fs::{self, File},
+    io::Read,
+    os::unix::fs::{PermissionsExt, symlink},
+    sync::Mutex,
+    time::{Duration, Instant},
+};
+
+use ring::digest::{SHA256, digest};
+use windlass_contract::{EntryContent, EntryVersion};
+
+use super::*;
+
+/// Keeps contents in memory, and counts what is read.
+#[derive(Debug, Default)]
+struct MemoryStore(Mutex<(HashMap<ContentDigest, Vec<u8>>, usize)>);
+
+impl MemoryStore {
+    fn reads(&self) -> usize {
+        self.0.lock().unwrap().1
+    }
+}
+
+impl ContentStore for MemoryStore {
+    fn keep_content(&self, mut file: &File, max_bytes: u64) -> io::Result<ContentDigest> {
+        let mut bytes = Vec::new();
+        Read::by_ref(&mut file).take(max_bytes).read_to_end(&mut bytes)?;
+        let id: ContentDigest = digest(&SHA256, &bytes).as_ref().try_into().unwrap();
+        let mut kept = self.0.lock().unwrap();
+        kept.0.insert(id, bytes);
+        kept.1 += 1;
+        Ok(id)
+    }
+
+    fn export_content(&self, _: &ContentDigest, _: &Path) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn load_listing(&self) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn save_listing(&self, _: &[u8]) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn remove_unused(&self, _: &HashSet<ContentDigest>) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+struct Place {
+    _directory: tempfile::TempDir,
+    top: PathBuf,
+    root: SnapshotRoot,
+    store: MemoryStore,
+}
+
+impl Place {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let top = directory.path().canonicalize().unwrap();
+        let (handle, limits) = (DirHandle::open(&top).unwrap(), SnapshotLimits::default());
+        let root = SnapshotRoot { handle, path: top.clone(), left_out: Vec::new(), limits };
+        Self { _directory: directory, top, root, store: MemoryStore::default() }
+    }
+
+    fn fill(&self) -> WorkspaceSnapshot {
+        WorkspaceSnapshot::fill(&self.root, &self.store).unwrap()
+    }
+
+    /// The changes since, as a letter and a path.
+    fn since(&self, before: &WorkspaceSnapshot) -> (Vec<String>, Vec<String>) {
+        let after = before.update_by_same_rules(&self.root, &self.store).unwrap();
+        let changes = before.changes_to(&after, &self.top);
+        let name = |path: &Path| path.strip_prefix(&self.top).unwrap().display().to_string();
+        let letter = |change: &windlass_contract::EntryChange| match (&change.before, &change.after) {
+            (None, _) => "A",
+            (_, None) => "D",
+            _ => "M",
+        };
+        let kept = changes.kept.iter().map(|change| format!("{} {}", letter(change), name(&change.path)));
+        let unkept =
+            changes.unkept.iter().map(|entry| format!("{} {}", name(&entry.path), entry.reason.as_str()));
+        (kept.collect(), unkept.collect())
+    }
+}
+
+/// Waits until a change made before shows in the time of the last change.
+fn age() {
+    std::thread::sleep(Duration::from_millis(30));
+}
+
+#[test]
+fn every_kind_of_change_is_found() {
+    let place = Place::new();
+    for name in ["write", "append", "mode", "gone", "file_to_link", "same", "touched"] {
+        fs::write(place.top.join(name), name).unwrap();
+    }
+    fs::create_dir_all(place.top.join("d/e")).unwrap();
+    fs::write(place.top.join("d/e/f"), "deep").unwrap();
+    symlink("write", place.top.join("link")).unwrap();
+    let before = place.fill();
+    fs::write(place.top.join("write"), "WRITE").unwrap();
+    fs::write(place.top.join("append"), "append more").unwrap();
+    fs::set_permissions(place.top.join("mode"), fs::Permissions::from_mode(0o600)).unwrap();
+    fs::remove_file(place.top.join("gone")).unwrap();
+    fs::remove_file(place.top.join("file_to_link")).unwrap();
+    symlink("x", place.top.join("file_to_link")).unwrap();
+    fs::remove_file(place.top.join("link")).unwrap();
+    symlink("same", place.top.join("link")).unwrap();
+    fs::rename(place.top.join("d"), place.top.join("moved")).unwrap();
+    File::open(place.top.join("touched")).unwrap().set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+    let (kept, unkept) = place.since(&before);
+    let expected = [
+        "M append",
+        "D d",
+        "D d/e",
+        "D d/e/f",
+        "M file_to_link",
+        "D gone",
+        "M link",
+        "M mode",
+        "A moved",
+        "A moved/e",
+        "A moved/e/f",
+        "M write",
+    ];
+    assert_eq!((kept, unkept), (expected.map(str::to_owned).to_vec(), Vec::new()));
+}
+
+#[test]
+fn a_version_has_what_an_undo_needs() {
+    let place = Place::new();
+    let before = place.fill();
+    fs::write(place.top.join("a"), "text").unwrap();
+    fs::set_permissions(place.top.join("a"), fs::Permissions::from_mode(0o640)).unwrap();
+    let after = before.update_by_same_rules(&place.root, &place.store).unwrap();
+    let [change] = &before.changes_to(&after, &place.top).kept[..] else { panic!("one change") };
+    let Some(EntryVersion { content: EntryContent::File(id), mode, .. }) = &change.after else {
+        panic!("a file: {change:?}")
+    };
+    assert_eq!((id.as_slice(), *mode), (digest(&SHA256, b"text").as_ref(), 0o640));
+}
+
+#[test]
+fn a_file_is_read_again_only_if_it_may_have_changed() {
+    let place = Place::new();
+    fs::create_dir(place.top.join("d")).unwrap();
+    for at in 0..50 {
+        fs::write(place.top.join(format!("d/{at}")), at.to_string()).unwrap();
+    }
+    age();
+    let before = place.fill();
+    assert_eq!(place.store.reads(), 50);
+    let again = before.update(&place.root, &place.store).unwrap();
+    assert!(before.is_same(&again));
+    assert_eq!(place.store.reads(), 50);
+    // The same size and the same time of modification.
+    let path = place.top.join("d/7");
+    let modified = fs::metadata(&path).unwrap().modified().unwrap();
+    fs::write(&path, "X").unwrap();
+    File::open(&path).unwrap().set_modified(modified).unwrap();
+    assert_eq!(place.since(&again).0, ["M d/7"]);
+    assert_eq!(place.store.reads(), 51);
+}
+
+#[test]
+fn a_change_within_the_same_step_of_the_clock_is_found() {
+    let place = Place::new();
+    for round in 0..200 {
+        let path = place.top.join("a");
+        fs::write(&path, format!("{round:03}")).unwrap();
+        let before = place.fill();
+        fs::write(&path, format!("{:03}", round + 500)).unwrap();
+        assert_eq!(place.since(&before).0, ["M a"], "round {round}");
+    }
+}
+
+#[test]
+fn what_is_ignored_is_left_out_and_stays_so_while_a_command_runs() {
+    let place = Place::new();
+    fs::create_dir_all(place.top.join(".git/info")).unwrap();
+    fs::create_dir_all(place.top.join("node_modules/x")).unwrap();
+    fs::create_dir(place.top.join("out")).unwrap();
+    fs::write(place.top.join(".gitignore"), "*.o\nout/\n").unwrap();
+    for name in ["a.o", "a.c", "out/x", "node_modules/x/y", ".git/HEAD"] {
+        fs::write(place.top.join(name), "1").unwrap();
+    }
+    let before = place.fill();
+    assert_eq!(before.entries(), 2, "a.c and .gitignore");
+    fs::write(place.top.join(".gitignore"), "*.c\n").unwrap();
+    for name in ["a.o", "a.c", "out/x", "node_modules/x/y", ".git/HEAD"] {
+        fs::write(place.top.join(name), "2").unwrap();
+    }
+    assert_eq!(place.since(&before).0, ["M .gitignore", "M a.c"]);
+    // The next command is held to the new rules.
+    let next = before.update(&place.root, &place.store).unwrap();
+    assert_eq!(next.entries(), 4, ".gitignore, a.o, out, out/x");
+    fs::write(place.top.join("a.c"), "3").unwrap();
+    fs::write(place.top.join("a.o"), "3").unwrap();
+    assert_eq!(place.since(&next).0, ["M a.o"]);
+}
+
+#[test]
+fn what_a_command_plants_costs_an_entry_and_never_a_wait() {
+    let mut place = Place::new();
+    place.root.limits.max_total_bytes = 10;
+    place.root.limits.max_file_bytes = 8;
+    let before = place.fill();
+    let mode = rustix::fs::Mode::RWXU;
+    let fifo = rustix::fs::FileType::Fifo;
+    rustix::fs::mknodat(rustix::fs::CWD, place.top.join("fifo"), fifo, mode, 0).unwrap();
+    File::create(place.top.join("endless")).unwrap().set_len(1 << 40).unwrap();
+    fs::write(place.top.join("first"), "12345678").unwrap();
+    fs::write(place.top.join("second"), "12345678").unwrap();
+    let begun = Instant::now();
+    let (kept, unkept) = place.since(&before);
+    assert!(begun.elapsed() < Duration::from_secs(2));
+    assert_eq!(kept, ["A first"]);
+    let expected = ["endless too large", "fifo not a regular file", "second over the limit for all files"];
+    assert_eq!(unkept, expected);
+}
+
+#[test]
+fn too_many_entries_are_an_error_before_anything_is_kept() {
+    let mut place = Place::new();
+    place.root.limits.max_entries = 20;
+    for at in 0..21 {
+        fs::write(place.top.join(at.to_string()), "x").unwrap();
+    }
+    let error = WorkspaceSnapshot::fill(&place.root, &place.store).unwrap_err();
+    assert!(matches!(error, SnapshotError::TooMany { limit: 20 }));
+    assert_eq!(place.store.reads(), 0);
+    fs::remove_file(place.top.join("0")).unwrap();
+    let before = place.fill();
+    fs::write(place.top.join("0"), "x").unwrap();
+    assert!(before.update(&place.root, &place.store).is_err());
+}
+
+#[test]
+fn a_listing_is_read_as_it_was_written_and_not_at_all_if_it_is_damaged() {
+    let place = Place::new();
+    fs::create_dir_all(place.top.join("d/e")).unwrap();
+    fs::create_dir(place.top.join(".git")).unwrap();
+    fs::write(place.top.join("d/.gitignore"), "x\n").unwrap();
+    fs::write(place.top.join("d/e/f"), "text").unwrap();
+    symlink("d", place.top.join("link")).unwrap();
+    age();
+    let before = place.fill();
+    let bytes = before.to_bytes();
+    let read = WorkspaceSnapshot::from_bytes(&bytes).unwrap();
+    assert_eq!(read.to_bytes(), bytes);
+    let reads = place.store.reads();
+    let again = read.update(&place.root, &place.store).unwrap();
+    assert!(before.changes_to(&again, &place.top).is_empty());
+    assert_eq!(place.store.reads(), reads, "nothing is read again");
+    for cut in 0..bytes.len() {
+        assert!(WorkspaceSnapshot::from_bytes(&bytes[..cut]).is_none(), "cut at {cut}");
+    }
+}
