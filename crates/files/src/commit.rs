@@ -29,7 +29,7 @@ use steps::Steps;
 use trace::{Settled, Trace, is_same};
 use write_ahead::WriteAheadLog;
 
-mod attributes;
+pub(crate) mod attributes;
 mod before;
 mod content_id;
 mod directory;

@@ -3,6 +3,7 @@
 //! Every path goes through [`Resolver`]; every blocking call through [`blocking`].
 
 use std::{
+    fmt,
     fs::{File, Metadata},
     io,
     os::unix::fs::{FileExt, MetadataExt},
@@ -31,6 +32,16 @@ pub struct ConfinedFiles {
     resolver: Arc<Resolver>,
     archive: Option<Arc<dyn Archive>>,
     tracker: Arc<ReadTracker>,
+    observer: Option<Arc<dyn CommitObserver>>,
+}
+
+/// Is told about each change of files, on the thread that makes it. Implemented by `host`.
+pub trait CommitObserver: Send + Sync + fmt::Debug {
+    /// Files are about to change.
+    fn before_commit(&self);
+
+    /// Files were changed, or the change failed.
+    fn after_commit(&self);
 }
 
 impl ConfinedFiles {
@@ -41,7 +52,13 @@ impl ConfinedFiles {
         archive: Option<Arc<dyn Archive>>,
         tracker: Arc<ReadTracker>,
     ) -> Self {
-        Self { resolver: Arc::new(Resolver::new(cwd, rules)), archive, tracker }
+        Self { resolver: Arc::new(Resolver::new(cwd, rules)), archive, tracker, observer: None }
+    }
+
+    /// The same files, with someone who is told about each change.
+    #[must_use]
+    pub fn with_observer(self, observer: Option<Arc<dyn CommitObserver>>) -> Self {
+        Self { observer, ..self }
     }
 }
 
@@ -81,7 +98,13 @@ impl Files for ConfinedFiles {
     ) -> BoxFuture<'a, Result<Vec<Changed>, CommitError>> {
         let (resolver, archive, call) = (Arc::clone(&self.resolver), self.archive.clone(), call.clone());
         // What has begun on its thread goes on to its end there, whoever stops waiting.
-        let work = move || commit::commit(&resolver, archive.as_deref(), &call, changes);
+        let observer = self.observer.clone();
+        let work = move || {
+            observer.iter().for_each(|observer| observer.before_commit());
+            let changed = commit::commit(&resolver, archive.as_deref(), &call, changes);
+            observer.iter().for_each(|observer| observer.after_commit());
+            changed
+        };
         Box::pin(async move {
             tokio::task::spawn_blocking(work).await.unwrap_or(Err(FileError::Cancelled.into()))
         })

@@ -23,6 +23,7 @@
 mod commit;
 mod confined_files;
 mod dir_handle;
+mod entry_restore;
 mod entry_stat;
 mod file_rules;
 mod handle;
@@ -36,8 +37,11 @@ mod workspace_scan;
 mod workspace_snapshot;
 
 pub use commit::recovery::{Recovery, recover};
-pub use confined_files::ConfinedFiles;
+pub use confined_files::{CommitObserver, ConfinedFiles};
 pub use dir_handle::DirHandle;
+pub use entry_restore::{
+    ApplyError, ApplyReport, EntryStanding, ReadContent, apply_changes, inspect_changes,
+};
 pub use entry_stat::{EntryKind, EntryStat};
 pub use file_rules::FileRules;
 pub use read_tracker::ReadTracker;

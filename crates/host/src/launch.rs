@@ -41,6 +41,14 @@ pub(crate) struct SandboxedLaunch {
 pub(crate) type GuardedChild = (LaunchedChild, Option<CommandGuard>);
 
 impl Launch {
+    /// Tells whether the command may write anything but its private temporary directory.
+    pub(crate) fn may_write(&self) -> bool {
+        match self {
+            Self::Unconfined | Self::External(_) => true,
+            Self::Sandboxed(sandbox) => !sandbox.spec.rules.writable.is_empty(),
+        }
+    }
+
     /// Starts a program.
     pub(crate) fn start(
         &self,

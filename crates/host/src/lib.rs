@@ -47,13 +47,17 @@ mod process;
 mod pty;
 mod spawner;
 mod spending;
+mod undo_recorder;
 mod window;
 mod workspace_guard;
 
 pub use attached::Attached;
 pub use machine::Machine;
 pub use outputs::retention::OutputRetention;
-pub use windlass_files::{Recovery, recover};
+pub use undo_recorder::{UndoRecorder, UndoRoot};
+pub use windlass_files::{
+    ApplyError, ApplyReport, EntryStanding, Recovery, SnapshotLimits, apply_changes, inspect_changes, recover,
+};
 pub use windlass_sandbox::{
     Diagnosis, Missing, grow_descriptor_table, inherited_descriptor, is_ignored, physical_memory,
     stdout_was_closed,

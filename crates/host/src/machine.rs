@@ -9,10 +9,10 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Archive, BoxFuture, Command, ConfineError, Confinement, Files, Finished, Grant, Held, Host, HostError,
-    Keyboard, Limits, Listener, Mechanism, Sandbox, SandboxRules, Session,
+    Archive, BoxFuture, CallId, Command, ConfineError, Confinement, Files, Finished, Grant, Held, Host,
+    HostError, Keyboard, Limits, Listener, Mechanism, Sandbox, SandboxRules, Session,
 };
-use windlass_files::{ConfinedFiles, FileRules, ReadTracker};
+use windlass_files::{CommitObserver, ConfinedFiles, FileRules, ReadTracker};
 use windlass_sandbox::{
     Diagnosis, HiddenPathHandles, Mechanisms, PrivateTmp, Program, SandboxSpec, package_cache,
 };
@@ -27,6 +27,7 @@ use crate::{
     pty::{Opening, Running},
     spawner::Spawner,
     spending::Spending,
+    undo_recorder::{CommandTicket, UndoRecorder},
     window::Window,
     workspace_guard::{GuardError, WorkspaceGuard, git_program::GitEnvironment},
 };
@@ -59,6 +60,7 @@ pub struct Machine {
     /// Whoever uses a session holds it; here is only known which there are.
     sessions: Arc<Mutex<Vec<Weak<Running>>>>,
     archive: Option<Arc<dyn Archive>>,
+    undo_recorder: Option<Arc<UndoRecorder>>,
     read_tracker: Arc<ReadTracker>,
 }
 
@@ -99,6 +101,7 @@ impl Machine {
             window: Window::default(),
             sessions: Arc::default(),
             archive: None,
+            undo_recorder: None,
             read_tracker: Arc::new(ReadTracker::new(None)),
         }
     }
@@ -111,6 +114,12 @@ impl Machine {
         self.read_tracker = Arc::new(ReadTracker::new(Some(Arc::clone(&archive))));
         self.archive = Some(archive);
         self
+    }
+
+    /// The same machine, which records what its commands change.
+    #[must_use]
+    pub fn with_undo_recorder(self, recorder: Arc<UndoRecorder>) -> Self {
+        Self { undo_recorder: Some(recorder), ..self }
     }
 
     /// The same machine, which keeps outputs of more than so many bytes in files below a directory. Commands may read
@@ -257,6 +266,7 @@ impl Sandbox for Machine {
             }
         };
         let launch = self.launch(grant);
+        let observer = self.undo_recorder.clone().map(|recorder| recorder as Arc<dyn CommitObserver>);
         Ok(Arc::new(Commands {
             machine: self.clone(),
             cwd: grant.cwd().clone(),
@@ -266,7 +276,10 @@ impl Sandbox for Machine {
                 file_rules(&launch),
                 self.archive.clone(),
                 Arc::clone(&self.read_tracker),
-            ),
+            )
+            .with_observer(observer),
+            call: grant.call().cloned(),
+            undo_limits: Mutex::default(),
             launch,
             held: Mutex::new(held),
         }))
@@ -315,12 +328,23 @@ struct Commands {
     limits: Limits,
     launch: Launch,
     files: ConfinedFiles,
+    /// The call that the changes of commands belong to.
+    call: Option<CallId>,
+    undo_limits: Mutex<Vec<String>>,
     held: Mutex<Held>,
 }
 
 impl Commands {
     fn kept(&self) -> Kept {
         Kept::new(self.limits.output_bytes, self.machine.outputs.clone())
+    }
+
+    /// Makes sure that what a command changes can be undone. The ticket is held until the command is gone.
+    async fn record(&self, program: &Program) -> Option<CommandTicket> {
+        let recorder = self.machine.undo_recorder.as_ref().filter(|_| self.launch.may_write())?;
+        let (ticket, limits) = recorder.begin(self.call.clone()?, program.line()).await;
+        *self.undo_limits.lock().unwrap_or_else(PoisonError::into_inner) = limits;
+        ticket
     }
 }
 
@@ -334,10 +358,12 @@ impl Host for Commands {
         Box::pin(async move {
             let spending = &self.machine.spending;
             let (left, quota) = (spending.left()?, &self.limits.quota);
+            let program =
+                Program::new(command, &self.machine.environment, &self.cwd)?.with_shell_bypass(command)?;
+            let _ticket = self.record(&program).await;
             let _meter = spending.wall.count();
             let run = process::Run {
-                program: Program::new(command, &self.machine.environment, &self.cwd)?
-                    .with_shell_bypass(command)?,
+                program,
                 launch: self.launch.clone(),
                 time_limit: command
                     .time_limit
@@ -371,9 +397,11 @@ impl Host for Commands {
             let spending = &self.machine.spending;
             let quota = &self.limits.quota;
             let time_left = spending.left()?.min(quota.wall());
+            let program =
+                Program::new(command, &self.machine.environment, &self.cwd)?.with_shell_bypass(command)?;
             let opening = Opening {
-                program: Program::new(command, &self.machine.environment, &self.cwd)?
-                    .with_shell_bypass(command)?,
+                ticket: self.record(&program).await,
+                program,
                 launch: self.launch.clone(),
                 keyboard: input,
                 window: self.machine.window.clone(),
@@ -395,5 +423,9 @@ impl Host for Commands {
 
     fn held(&self) -> Held {
         self.held.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn undo_limits(&self) -> Vec<String> {
+        self.undo_limits.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

@@ -33,6 +33,7 @@ use crate::{
     process::{self, Capture},
     spawner::{RunningChild, SpawnRequest, Spawner},
     spending::Meter,
+    undo_recorder::CommandTicket,
     window::Window,
 };
 
@@ -49,13 +50,26 @@ pub(crate) struct Opening {
     pub(crate) wall: Meter,
     pub(crate) cpu: Meter,
     pub(crate) output: Listener,
+    /// Held until it is gone: then its changes are recorded.
+    pub(crate) ticket: Option<CommandTicket>,
 }
 
 impl Opening {
     /// Starts it.
     pub(crate) async fn start(self, spawner: &Spawner) -> Result<Running, HostError> {
-        let Self { program, launch, keyboard, window, kept, time_left, output_limit, wall, cpu, output } =
-            self;
+        let Self {
+            program,
+            launch,
+            keyboard,
+            window,
+            kept,
+            time_left,
+            output_limit,
+            wall,
+            cpu,
+            output,
+            ticket,
+        } = self;
         let line = program.line();
         let streams = Streams::open(keyboard, &window);
         let streams =
@@ -76,6 +90,7 @@ impl Opening {
             wall,
             cpu,
             output,
+            ticket,
         };
         let task = tokio::spawn(attendant.attend());
         Ok(Running { line, held, keys, seen, end, task })
@@ -163,12 +178,14 @@ struct Attendant {
     wall: Meter,
     cpu: Meter,
     output: Listener,
+    ticket: Option<CommandTicket>,
 }
 
 impl Attendant {
     /// Reads until the end, and leaves nothing behind.
     async fn attend(self) {
-        let Self { mut child, reader, frame, seen, end, time_left, output_limit, wall, cpu, output } = self;
+        let Self { mut child, reader, frame, seen, end, time_left, output_limit, wall, cpu, output, ticket } =
+            self;
         let pass_on = |bytes: &[u8]| {
             seen.progress.send_modify(|progress| progress.printed_bytes += bytes.len() as u64);
             output(bytes);
@@ -193,6 +210,7 @@ impl Attendant {
         );
         let held = child.held().clone();
         drop(child);
+        drop(ticket);
         seen.close(ended, &held);
     }
 }

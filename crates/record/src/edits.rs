@@ -24,10 +24,12 @@ use crate::{
     place,
 };
 
+mod commands;
 mod contents;
-mod durable;
+pub(crate) mod durable;
 mod sequence;
 
+pub use commands::{CommandNote, KeptKind, UnkeptFile};
 use contents::Contents;
 use durable::{AppendLog, flush_directory};
 use sequence::SequenceCounter;
@@ -62,6 +64,9 @@ pub struct Edit {
     pub transaction: Option<String>,
     /// Which files.
     pub files: Vec<EditedFile>,
+    /// The command that made it. Absent if a tool changed the files itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<CommandNote>,
     /// Whether it was undone, and that was not undone again.
     #[serde(skip)]
     pub undone: bool,
@@ -89,7 +94,10 @@ pub struct EditedFile {
 /// A file at some time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kept {
-    /// The name of its content in the store.
+    /// The type of the entry. Tools change files only.
+    #[serde(default, skip_serializing_if = "KeptKind::is_file")]
+    pub kind: KeptKind,
+    /// The name of its content in the store; the target of a link.
     pub content: String,
     /// Its permission bits.
     pub mode: u32,
@@ -114,7 +122,14 @@ impl Edit {
 impl Kept {
     fn new(version: &Version, content: String) -> Self {
         let Version { bytes: _, mode, owner, modified, attributes } = version;
-        Self { content, mode: *mode, owner: *owner, modified: *modified, attributes: attributes.clone() }
+        Self {
+            kind: KeptKind::File,
+            content,
+            mode: *mode,
+            owner: *owner,
+            modified: *modified,
+            attributes: attributes.clone(),
+        }
     }
 }
 
@@ -155,6 +170,12 @@ impl Edits {
         Self { edits, directory, contents, notes, session: None }
     }
 
+    /// The id of the session; none for calls outside of any.
+    pub fn session(&self) -> Option<&str> {
+        let name = self.session.as_ref().and(self.directory.file_name());
+        name.and_then(|name| name.to_str())
+    }
+
     /// Every edit, the oldest first.
     pub fn list(&self) -> Result<Vec<Edit>, SessionError> {
         let mut edits: Vec<Edit> = Vec::new();
@@ -177,7 +198,7 @@ impl Edits {
     pub fn version(&self, kept: &Kept) -> Result<Version, SessionError> {
         let failed = cannot("use", self.contents.directory());
         let bytes = self.contents.load(&kept.content).map_err(failed)?;
-        let Kept { content: _, mode, owner, modified, attributes } = kept;
+        let Kept { kind: _, content: _, mode, owner, modified, attributes } = kept;
         let attributes = attributes.clone();
         Ok(Version { bytes: Arc::from(bytes), mode: *mode, owner: *owner, modified: *modified, attributes })
     }
@@ -213,23 +234,8 @@ impl Archive for Edits {
     fn log(&self, edit: &EditRecord<'_>) -> io::Result<()> {
         let EditRecord { transaction, call, files, kept } = edit;
         let files = files.iter().zip(*kept).map(|(file, kept)| edited_file(file, kept)).collect();
-        // Held until the line is written, so that numbers and lines have one order.
-        let mut counter = SequenceCounter::lock(&self.edits)?;
-        let path = self.log_path();
-        let mut log = AppendLog::open(&path)?;
-        let length = log.length()?;
-        let time = Timestamp::now();
-        let edit = Edit {
-            time,
-            call: (*call).clone(),
-            sequence: Some(counter.advance(time)?),
-            transaction: Some((*transaction).to_owned()),
-            files,
-            undone: false,
-            turn: 0,
-        };
-        log.append(&serde_json::to_vec(&edit)?)?;
-        log.flush(&path, length)
+        let transaction = Some((*transaction).to_owned());
+        self.append_edit(Edit { transaction, ..Edit::new((*call).clone(), files) })
     }
 
     fn is_logged(&self, log: &Path, transaction: &str) -> io::Result<bool> {

@@ -18,7 +18,7 @@ const ACCESS_LIST: &str = "system.posix_acl_access";
 const CAPABILITY: &str = "security.capability";
 
 /// The attributes of a file. A file system without any has none.
-pub(super) fn of(file: &File) -> io::Result<Attributes> {
+pub(crate) fn of(file: &File) -> io::Result<Attributes> {
     // Asked for the size alone first: nearly always that is the end of it.
     match flistxattr_query(file) {
         Ok(0) | Err(Errno::NOTSUP) => return Ok(Attributes::new()),
@@ -43,7 +43,7 @@ pub(super) fn of(file: &File) -> io::Result<Attributes> {
 }
 
 /// Gives attributes to a file, as far as this user may.
-pub(super) fn give(attributes: &Attributes, file: &File) -> io::Result<()> {
+pub(crate) fn give(attributes: &Attributes, file: &File) -> io::Result<()> {
     for (name, value) in attributes.iter().filter(|(name, _)| *name != CAPABILITY) {
         match fsetxattr(file, &**name, value, XattrFlags::empty()) {
             // Without its list, the bits of the mode would give the group what was meant for those on it.

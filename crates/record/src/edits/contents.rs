@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 use windlass_contract::{ContentPair, HashedContent, KeptPair};
 
 use super::durable::{MAX_FLUSHED_AT_ONCE, flush_all, flush_directory, make_private};
+use crate::hex::to_hex;
 
 /// What the name of a piece begins with.
 const PIECE: &str = "piece-";
@@ -210,10 +211,6 @@ fn same(one: &[u8], other: &[u8]) -> (usize, usize) {
 
 fn sha256_hex(bytes: &[u8]) -> String {
     to_hex(digest(&SHA256, bytes).as_ref())
-}
-
-fn to_hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use std::{
 };
 
 /// How many files are flushed, and held open, at once.
-pub(super) const MAX_FLUSHED_AT_ONCE: usize = 16;
+pub(crate) const MAX_FLUSHED_AT_ONCE: usize = 16;
 
 /// How long to wait for another process that is writing to the same log.
 const MAX_LOCK_WAIT: Duration = Duration::from_secs(20);
@@ -19,7 +19,7 @@ const MAX_LOCK_WAIT: Duration = Duration::from_secs(20);
 const LOCK_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Makes a directory that lasts, and those above it, for the user alone.
-pub(super) fn make_private(directory: &Path) -> io::Result<()> {
+pub(crate) fn make_private(directory: &Path) -> io::Result<()> {
     let make = || DirBuilder::new().mode(0o700).create(directory);
     let made = match make() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -36,7 +36,7 @@ pub(super) fn make_private(directory: &Path) -> io::Result<()> {
 }
 
 /// Flushes a directory, where the file system can.
-pub(super) fn flush_directory(directory: &Path) -> io::Result<()> {
+pub(crate) fn flush_directory(directory: &Path) -> io::Result<()> {
     match File::open(directory)?.sync_all() {
         Err(error) if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => {
             Ok(())
@@ -46,7 +46,7 @@ pub(super) fn flush_directory(directory: &Path) -> io::Result<()> {
 }
 
 /// Flushes files. A disk takes about as long for several requests at once as for one.
-pub(super) fn flush_all(files: &[File]) -> io::Result<()> {
+pub(crate) fn flush_all(files: &[File]) -> io::Result<()> {
     let Some((first, others)) = files.split_first() else { return Ok(()) };
     thread::scope(|scope| {
         let others: Vec<_> = others
@@ -65,14 +65,14 @@ pub(super) fn flush_all(files: &[File]) -> io::Result<()> {
 
 /// A log that only grows, open and locked. Opening makes it, with the directory it is in.
 #[derive(Debug)]
-pub(super) struct AppendLog {
+pub(crate) struct AppendLog {
     file: File,
     is_new: bool,
 }
 
 impl AppendLog {
     /// Opens a log, and waits for another process that is appending to it.
-    pub(super) fn open(path: &Path) -> io::Result<Self> {
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
         path.parent().map_or(Ok(()), make_private)?;
         let file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path)?;
         lock(&file)?;
@@ -81,7 +81,7 @@ impl AppendLog {
     }
 
     /// Adds a line. If that fails, the log is as it was. A line that was torn before stays apart from this one.
-    pub(super) fn append(&mut self, line: &[u8]) -> io::Result<()> {
+    pub(crate) fn append(&mut self, line: &[u8]) -> io::Result<()> {
         let length = self.file.seek(SeekFrom::End(0))?;
         let start: &[u8] = if self.ends_in_line_break(length)? { b"" } else { b"\n" };
         let bytes = [start, line, b"\n"].concat();
@@ -89,12 +89,12 @@ impl AppendLog {
     }
 
     /// Flushes the log, and its name if that is new. If that fails, the log is cut to so many bytes.
-    pub(super) fn flush(&mut self, path: &Path, length: u64) -> io::Result<()> {
+    pub(crate) fn flush(&mut self, path: &Path, length: u64) -> io::Result<()> {
         let name = || path.parent().filter(|_| self.is_new).map_or(Ok(()), flush_directory);
         self.file.sync_all().and_then(|()| name()).inspect_err(|_| self.cut(length))
     }
 
-    pub(super) fn length(&self) -> io::Result<u64> {
+    pub(crate) fn length(&self) -> io::Result<u64> {
         Ok(self.file.metadata()?.len())
     }
 
@@ -113,7 +113,7 @@ impl AppendLog {
 }
 
 /// Locks a file, and waits for whoever holds it, but not for ever.
-pub(super) fn lock(file: &File) -> io::Result<()> {
+pub(crate) fn lock(file: &File) -> io::Result<()> {
     let begun = Instant::now();
     loop {
         match file.try_lock() {

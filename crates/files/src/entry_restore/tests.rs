@@ -1,0 +1,159 @@
+use std::{
+    collections::HashMap,
+    fs,
+    os::unix::fs::{MetadataExt, PermissionsExt, symlink},
+};
+
+use ring::digest::{SHA256, digest};
+
+use super::*;
+
+struct Place {
+    _directory: tempfile::TempDir,
+    top: PathBuf,
+    contents: HashMap<ContentDigest, Vec<u8>>,
+}
+
+impl Place {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let top = directory.path().canonicalize().unwrap();
+        Self { _directory: directory, top, contents: HashMap::new() }
+    }
+
+    fn version(&mut self, content: EntryContent, mode: u32) -> Option<EntryVersion> {
+        let own = fs::metadata(&self.top).unwrap();
+        Some(EntryVersion { content, mode, owner: (own.uid(), own.gid()), modified: (1_000, 5) })
+    }
+
+    fn file(&mut self, text: &str, mode: u32) -> Option<EntryVersion> {
+        let id: ContentDigest = digest(&SHA256, text.as_bytes()).as_ref().try_into().unwrap();
+        self.contents.insert(id, text.as_bytes().to_vec());
+        self.version(EntryContent::File(id), mode)
+    }
+
+    fn link(&mut self, target: &str) -> Option<EntryVersion> {
+        self.version(EntryContent::Symlink(target.into()), 0o777)
+    }
+
+    fn directory(&mut self, mode: u32) -> Option<EntryVersion> {
+        self.version(EntryContent::Directory, mode)
+    }
+
+    fn change(&self, name: &str, before: Option<EntryVersion>, after: Option<EntryVersion>) -> EntryChange {
+        EntryChange { path: self.top.join(name), before, after }
+    }
+
+    fn apply(&self, changes: &[EntryChange]) -> Result<ApplyReport, ApplyError> {
+        apply_changes(changes, &|digest| {
+            self.contents.get(digest).cloned().ok_or_else(|| io::ErrorKind::NotFound.into())
+        })
+    }
+
+    /// Everything there is, one line each.
+    fn tree(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        let mut queue = vec![self.top.clone()];
+        while let Some(directory) = queue.pop() {
+            for entry in fs::read_dir(directory).unwrap().map(Result::unwrap) {
+                let found = entry.path().symlink_metadata().unwrap();
+                let name = entry.path().strip_prefix(&self.top).unwrap().display().to_string();
+                let mode = found.mode() & 0o7777;
+                if found.is_symlink() {
+                    lines.push(format!("{name} -> {}", fs::read_link(entry.path()).unwrap().display()));
+                } else if found.is_dir() {
+                    queue.push(entry.path());
+                    lines.push(format!("{name}/ {mode:o}"));
+                } else {
+                    lines.push(format!("{name} {mode:o} {}", fs::read_to_string(entry.path()).unwrap()));
+                }
+            }
+        }
+        lines.sort();
+        lines
+    }
+}
+
+#[test]
+fn files_links_and_directories_change_into_each_other_and_back() {
+    let mut place = Place::new();
+    fs::write(place.top.join("a"), "one").unwrap();
+    fs::set_permissions(place.top.join("a"), fs::Permissions::from_mode(0o644)).unwrap();
+    fs::create_dir(place.top.join("d")).unwrap();
+    fs::set_permissions(place.top.join("d"), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::write(place.top.join("d/x"), "x").unwrap();
+    fs::set_permissions(place.top.join("d/x"), fs::Permissions::from_mode(0o644)).unwrap();
+    symlink("a", place.top.join("l")).unwrap();
+    let before = place.tree();
+    let (one, x, link, d) =
+        (place.file("one", 0o644), place.file("x", 0o644), place.link("a"), place.directory(0o755));
+    let (inner, made, l) = (place.file("inner", 0o600), place.directory(0o555), place.file("file", 0o644));
+    let changes = [
+        place.change("a", one, made),
+        place.change("a/inner", None, inner),
+        place.change("d", d, None),
+        place.change("d/x", x, None),
+        place.change("l", link, l),
+    ];
+    place.apply(&changes).unwrap();
+    assert_eq!(place.tree(), ["a/ 555", "a/inner 600 inner", "l 644 file"]);
+    assert_eq!(fs::metadata(place.top.join("l")).unwrap().mtime(), 1_000);
+    assert!(inspect_changes(&changes).unwrap().iter().all(|standing| *standing == EntryStanding::Done));
+    place.apply(&changes).unwrap();
+    let back: Vec<_> = changes.iter().map(EntryChange::reversed).collect();
+    place.apply(&back).unwrap();
+    assert_eq!(place.tree(), before);
+}
+
+#[test]
+fn what_someone_changed_is_a_conflict_and_nothing_is_done() {
+    let mut place = Place::new();
+    fs::write(place.top.join("a"), "one").unwrap();
+    fs::write(place.top.join("b"), "mine").unwrap();
+    let before = place.tree();
+    let changes = [
+        place.file("one", 0o644).map(|one| place.change("a", Some(one), None)).unwrap(),
+        place.file("two", 0o644).map(|two| place.change("b", Some(two), None)).unwrap(),
+    ];
+    assert!(matches!(place.apply(&changes), Err(ApplyError::Conflict { path }) if path.ends_with("b")));
+    assert_eq!(place.tree(), before);
+    let standings = inspect_changes(&changes).unwrap();
+    assert_eq!(standings, [EntryStanding::Ready, EntryStanding::Conflict]);
+}
+
+#[test]
+fn an_error_in_the_middle_takes_everything_back() {
+    let mut place = Place::new();
+    fs::write(place.top.join("a"), "one").unwrap();
+    fs::write(place.top.join("z"), "last").unwrap();
+    let before = place.tree();
+    let mode = fs::metadata(place.top.join("a")).unwrap().mode() & 0o7777;
+    let (one, last, new) = (place.file("one", mode), place.file("last", mode), place.file("new", mode));
+    let lost = place.version(EntryContent::File([7; 32]), mode);
+    let changes = [place.change("a", one, None), place.change("n", None, new), place.change("z", last, lost)];
+    assert!(matches!(place.apply(&changes), Err(ApplyError::Failed { .. })));
+    assert_eq!(place.tree(), before);
+}
+
+#[test]
+fn a_directory_that_holds_something_else_stays() {
+    let mut place = Place::new();
+    fs::create_dir(place.top.join("d")).unwrap();
+    fs::write(place.top.join("d/made"), "1").unwrap();
+    fs::write(place.top.join("d/mine"), "2").unwrap();
+    let (d, made) = (place.directory(0o755), place.file("1", 0o644));
+    let changes = [place.change("d", d, None), place.change("d/made", made, None)];
+    assert_eq!(place.apply(&changes).unwrap().left, [place.top.join("d")]);
+    assert_eq!(place.tree().len(), 2);
+}
+
+#[test]
+fn no_link_on_the_way_is_followed() {
+    let mut place = Place::new();
+    fs::create_dir(place.top.join("elsewhere")).unwrap();
+    symlink("elsewhere", place.top.join("d")).unwrap();
+    let text = place.file("text", 0o644);
+    assert!(place.apply(&[place.change("d/a", None, text)]).is_err());
+    assert_eq!(place.tree(), ["d -> elsewhere", "elsewhere/ 755"]);
+    assert!(!place.top.join("elsewhere/a").exists());
+}

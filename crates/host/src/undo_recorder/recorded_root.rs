@@ -1,0 +1,135 @@
+//! One workspace and its snapshot.
+
+use std::io;
+
+use windlass_contract::{CommandEdit, CommandLog, UnkeptReason};
+use windlass_files::{DirHandle, SnapshotError, SnapshotRoot, UnkeptSummary, WorkspaceSnapshot};
+
+use super::{RecordedCommand, UndoRoot};
+
+/// How many entries that are not kept are named.
+const MAX_NAMES: usize = 3;
+
+/// A workspace whose changes are recorded.
+#[derive(Debug)]
+pub(super) struct RecordedRoot {
+    root: UndoRoot,
+    opened: Option<SnapshotRoot>,
+    /// Absent if the workspace is not kept, for the reason given.
+    snapshot: Result<WorkspaceSnapshot, String>,
+    /// What was saved last, or loaded.
+    saved: Option<WorkspaceSnapshot>,
+    unkept: Option<(WorkspaceSnapshot, UnkeptSummary)>,
+}
+
+impl RecordedRoot {
+    pub(super) fn new(root: UndoRoot) -> Self {
+        let snapshot = Err("not read yet".to_owned());
+        Self { root, opened: None, snapshot, saved: None, unkept: None }
+    }
+
+    /// Reads the workspace, or what changed since an earlier session read it.
+    pub(super) fn fill(&mut self) {
+        let UndoRoot { path, store, left_out, limits } = &self.root;
+        let opened = match DirHandle::open(path) {
+            Ok(handle) => {
+                SnapshotRoot { handle, path: path.clone(), left_out: left_out.clone(), limits: *limits }
+            }
+            Err(error) => {
+                self.snapshot = Err(error.to_string());
+                return;
+            }
+        };
+        let saved = store.load_listing().and_then(|bytes| WorkspaceSnapshot::from_bytes(&bytes));
+        let filled = match &saved {
+            Some(saved) => saved.update(&opened, &**store),
+            None => WorkspaceSnapshot::fill(&opened, &**store),
+        };
+        self.snapshot = filled.map_err(|error| reason(&error));
+        (self.opened, self.saved) = (Some(opened), saved);
+        if self.saved.is_none() {
+            self.save();
+        }
+    }
+
+    /// Takes what is there as it is: nothing of it is a command's.
+    pub(super) fn update(&mut self) {
+        let (Some(opened), Ok(snapshot)) = (&self.opened, &self.snapshot) else { return };
+        self.snapshot = snapshot.update(opened, &*self.root.store).map_err(|error| reason(&error));
+    }
+
+    /// Writes down what changed since the snapshot, as the work of a command.
+    pub(super) fn record(
+        &mut self,
+        log: &dyn CommandLog,
+        command: &RecordedCommand,
+        gap: Option<&str>,
+    ) -> io::Result<()> {
+        let (Some(opened), Ok(before)) = (&self.opened, &self.snapshot) else { return Ok(()) };
+        let after = match before.update_by_same_rules(opened, &*self.root.store) {
+            Ok(after) => after,
+            Err(error) => {
+                self.snapshot = Err(reason(&error));
+                return Err(io::Error::other(error));
+            }
+        };
+        let changes = before.changes_to(&after, &opened.path);
+        self.snapshot = Ok(after);
+        if changes.is_empty() {
+            return Ok(());
+        }
+        let RecordedCommand { call, line, .. } = command;
+        let edit = CommandEdit { call, line, changes: &changes.kept, unkept: &changes.unkept, gap };
+        log.log_command(&edit, &*self.root.store)
+    }
+
+    /// Saves the listing for the next session, and removes contents that are not used any more.
+    pub(super) fn close(&mut self) {
+        self.save();
+        if let Ok(snapshot) = &self.snapshot
+            && !self.saved.as_ref().is_some_and(|saved| saved.is_same(snapshot))
+        {
+            // Nothing depends on it but room on the disk.
+            let _left = self.root.store.remove_unused(&snapshot.contents().0);
+        }
+    }
+
+    fn save(&mut self) {
+        let Ok(snapshot) = &self.snapshot else { return };
+        if !self.saved.as_ref().is_some_and(|saved| saved.is_same(snapshot)) {
+            // It is a cache: without it the next session reads the workspace again.
+            let _saved = self.root.store.save_listing(&snapshot.to_bytes());
+        }
+    }
+
+    /// What cannot be undone of a command that starts now.
+    pub(super) fn limits(&mut self) -> Option<String> {
+        let snapshot = match &self.snapshot {
+            Ok(snapshot) => snapshot,
+            Err(reason) => {
+                return Some(format!("undo: not available in {}: {reason}", self.root.path.display()));
+            }
+        };
+        let is_known = self.unkept.as_ref().is_some_and(|(known, _)| known.is_same(snapshot));
+        if !is_known {
+            self.unkept = Some((snapshot.clone(), snapshot.unkept(MAX_NAMES)));
+        }
+        let (_, UnkeptSummary { count, first }) = self.unkept.as_ref()?;
+        if *count == 0 {
+            return None;
+        }
+        let name = |(path, reason): &(std::path::PathBuf, UnkeptReason)| {
+            format!("{} ({})", path.display(), reason.as_str())
+        };
+        let names: Vec<_> = first.iter().map(name).collect();
+        let more = if *count > names.len() { ", ..." } else { "" };
+        Some(format!("undo: not kept are {count} of the files: {}{more}", names.join(", ")))
+    }
+}
+
+fn reason(error: &SnapshotError) -> String {
+    match error {
+        SnapshotError::TooMany { .. } => error.to_string(),
+        SnapshotError::Unreadable(source) => format!("{error}: {source}"),
+    }
+}
