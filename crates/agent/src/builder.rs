@@ -1,6 +1,7 @@
 //! Puts an agent together. The one file, with those below it, that names concrete types.
 
 mod session;
+mod undo;
 
 use std::{collections::BTreeMap, fmt, num::NonZeroU64, path::PathBuf, sync::Arc, time::Duration};
 
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 use windlass_contract::{
     AnyTool, Approver, Event, EventSink, Journal, JournalError, ModelClient, Rulebook, Silent, TurnContext,
 };
-use windlass_host::{Machine, Window};
+use windlass_host::{Machine, SnapshotLimits, Window};
 use windlass_record::{Edits, Keep, SessionError, Which, outputs};
 use windlass_runtime::{
     Budget, CleanEvents, CleanQuestions, Deferral, DefinitionErrors, Gate, Policy, Registry, RegistryBuilder,
@@ -69,6 +70,7 @@ pub struct AgentBuilder {
     budgets: BTreeMap<String, Budget>,
     context_window: Option<NonZeroU64>,
     tool_context_percent: u8,
+    undo_commands: Option<SnapshotLimits>,
 }
 
 impl Default for AgentBuilder {
@@ -105,6 +107,7 @@ impl Default for AgentBuilder {
             budgets: BTreeMap::new(),
             context_window: None,
             tool_context_percent: TOOL_CONTEXT_PERCENT,
+            undo_commands: None,
         }
     }
 }
@@ -202,6 +205,8 @@ impl AgentBuilder {
         judged_by_model(patience: Duration) = Some(patience);
         /// How much time of the processors all commands may take together.
         command_cpu(limit: Duration) = Some(limit);
+        /// Records what commands change within these limits, so that it can be undone. Needs a [`home`](Self::home).
+        undo_commands(limits: SnapshotLimits) = Some(limits);
         /// What programs on a terminal print to.
         window(window: Window) = window;
     }
@@ -351,7 +356,11 @@ impl AgentBuilder {
         review: Review,
     ) -> Toolbox {
         let budget = self.budget.unwrap_or(budget);
+        let recorder = self.undo_recorder(&*events);
         let mut machine = Machine::new(self.environment).with_window(self.window);
+        if let Some(recorder) = recorder {
+            machine = machine.with_undo_recorder(recorder);
+        }
         if let Some(place) = self.outputs.get() {
             let least = self.budgets.values().fold(budget.bytes(), |least, budget| least.min(budget.bytes()));
             machine = machine.keeping_outputs(place.clone(), least.saturating_sub(WORDS_ABOUT_OUTPUT));

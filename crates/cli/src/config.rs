@@ -21,6 +21,7 @@ mod limits;
 mod load;
 mod problem;
 mod show;
+mod undo;
 
 pub(crate) use known::schema;
 pub(crate) use load::{Flag, Loaded, Sources, file, home, load};
@@ -28,6 +29,7 @@ pub(crate) use show::{Format, show};
 
 use environment::ShellEnvironmentPolicy;
 pub(crate) use limits::CommandLimits;
+pub(crate) use undo::UndoOfCommands;
 
 /// How long a model may think about a verdict unless told otherwise.
 const JUDGE_TIME_LIMIT_SEC: NonZeroU64 = NonZeroU64::new(20).unwrap();
@@ -110,6 +112,8 @@ pub(crate) struct Config {
     pub(crate) command_cpu_limit_sec: Option<NonZeroU64>,
     /// Limits of each command in the sandbox, where `--limit` sets no other.
     pub(crate) limits: CommandLimits,
+    /// Recording what commands change, so that `windlass undo` can take it back.
+    pub(crate) undo: UndoOfCommands,
     /// The longest a turn may take, in seconds. Unset means no limit.
     pub(crate) turn_time_limit_sec: Option<NonZeroU64>,
     /// The most tokens a turn may use, as servers count them, or estimated where they do not. Unset means no limit.
@@ -161,6 +165,7 @@ impl Default for Config {
             command_time_limit_sec: None,
             command_cpu_limit_sec: None,
             limits: CommandLimits::default(),
+            undo: UndoOfCommands::default(),
             turn_time_limit_sec: None,
             turn_token_limit: None,
             history: History::default(),

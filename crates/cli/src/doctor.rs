@@ -2,8 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
-use windlass::host::{Diagnosis, Machine};
+use windlass::{
+    host::{Diagnosis, Machine},
+    record::SnapshotStore,
+};
 
 use crate::{args::Common, config::CommandLimits, exit::Exit, output::print, problem::Problem, setup::Setup};
 
@@ -15,13 +19,15 @@ pub(crate) fn run(common: &Common, json: bool) -> Result<Exit, Problem> {
     // A configuration with a mistake is for `windlass config` to tell of.
     let setup = Setup::for_tools(common).ok();
     let left_out = setup.as_ref().map(Setup::left_out).unwrap_or_default();
+    let undo = setup.as_ref().map(undo_state);
     let limits = setup.map(|setup| setup.command_limits()).unwrap_or_default();
     let shown = if json {
         let mut shown = as_json(&diagnosis, &limits);
         shown["variables_left_out"] = left_out.into_iter().collect();
+        shown["undo"] = undo.unwrap_or_default();
         format!("{shown:#}\n")
     } else {
-        as_text(&diagnosis) + &limits_as_text(&limits) + &variables(&left_out)
+        as_text(&diagnosis) + &limits_as_text(&limits) + &undo_as_text(undo.as_ref()) + &variables(&left_out)
     };
     print(&shown)?;
     Ok(if diagnosis.rung.is_some() { Exit::Done } else { Exit::Failed })
@@ -30,6 +36,36 @@ pub(crate) fn run(common: &Common, json: bool) -> Result<Exit, Problem> {
 /// The same as part of a larger report.
 pub(crate) fn report() -> Value {
     value(&Machine::for_one_command(BTreeMap::new()).diagnose())
+}
+
+/// The record of what commands change in this directory.
+fn undo_state(setup: &Setup) -> Value {
+    let config = setup.undo_of_commands();
+    let state = SnapshotStore::state(&setup.home, &setup.cwd).ok().flatten();
+    let scanned = state.as_ref().and_then(|state| state.scanned);
+    json!({
+        "commands": config.commands,
+        "max_files": config.max_files,
+        "max_file_megabytes": config.max_file_megabytes,
+        "max_total_megabytes": config.max_total_megabytes,
+        "store": state.as_ref().map(|state| &state.directory),
+        "contents": state.as_ref().map(|state| state.contents),
+        "bytes": state.as_ref().map(|state| state.bytes),
+        "scanned": scanned.and_then(|time| Timestamp::try_from(time).ok()).map(|time| format!("{time:.0}")),
+    })
+}
+
+fn undo_as_text(undo: Option<&Value>) -> String {
+    let Some(undo) = undo else { return String::new() };
+    let state = if undo["commands"] == false {
+        "no (`undo.commands` is false)".to_owned()
+    } else if let (Some(contents), Some(bytes)) = (undo["contents"].as_u64(), undo["bytes"].as_u64()) {
+        let scanned = undo["scanned"].as_str().unwrap_or("never");
+        format!("yes; {contents} contents, {} MB, last scan {scanned}", bytes.div_ceil(MEGABYTE))
+    } else {
+        "yes; nothing is kept of this directory yet".to_owned()
+    };
+    format!("\nchanges of commands can be undone (`undo` in the configuration): {state}\n")
 }
 
 /// The variables that commands are not given, grouped by the reason.

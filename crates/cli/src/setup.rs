@@ -85,6 +85,11 @@ impl Setup {
         self.config().limits
     }
 
+    /// Whether and within which bounds changes of commands are recorded.
+    pub(crate) fn undo_of_commands(&self) -> config::UndoOfCommands {
+        self.config().undo
+    }
+
     fn config(&self) -> &Config {
         &self.loaded.config
     }
@@ -180,6 +185,9 @@ impl Setup {
                 config::ShowVerdict::OnFailure => Verdicts::OnFailure,
                 config::ShowVerdict::Always => Verdicts::Always,
             });
+        if let Some(limits) = config.undo.limits() {
+            builder = builder.undo_commands(limits);
+        }
         if let Some(seconds) = config.command_time_limit_sec {
             builder = builder.command_time(Duration::from_secs(seconds.get()));
         }

@@ -1,30 +1,40 @@
-//! `windlass undo`: takes back what tools have changed in files, unless someone has changed them since.
+//! `windlass undo`: takes back what tools and commands have changed, unless someone has changed it since.
 
 use std::{
     cmp::Reverse,
-    collections::BTreeMap,
-    io::{self, IsTerminal},
+    collections::{BTreeMap, HashSet},
+    io::{self, BufRead, IsTerminal, Write},
     path::{Path, PathBuf},
     sync::Arc,
 };
 
+use serde_json::Value;
 use windlass::{
-    Action, ApprovalPolicy, CallId, Change, Expected, FileError, Files, Host, Policy, Sandbox, SandboxMode,
-    Version,
-    host::Machine,
-    patch::{Side, diff},
-    record::{self, Edit, Edits, Kept, UNDO},
+    Action, ApprovalPolicy, CallId, Change, Expected, Files, Host, Policy, Sandbox, SandboxMode,
+    host::{Machine, apply_changes},
+    record::{self, Edit, EditedFile, Edits, UNDO},
 };
 
+use self::{choice::chosen, conflicts::Conflicts, names::CallNames, show::EditView};
 use crate::{
     args::{Common, Undo},
     exit::Exit,
     output::print,
-    paths::Paths,
     problem::{Problem, chain},
     screen::visible,
     setup::Setup,
 };
+
+mod choice;
+mod conflicts;
+mod names;
+mod show;
+
+/// The edits of a session, or of calls outside of any.
+struct EditPlace {
+    edits: Edits,
+    list: Vec<Edit>,
+}
 
 /// Runs the command.
 pub(crate) fn run(common: &Common, args: &Undo) -> Result<Exit, Problem> {
@@ -36,27 +46,24 @@ pub(crate) fn run(common: &Common, args: &Undo) -> Result<Exit, Problem> {
     windlass::recover_edits(&setup.home).iter().for_each(|message| {
         crate::note(&format!("warning: {}", visible(message)));
     });
-    let mut places = match &args.session {
+    let here = here(&setup)?;
+    let places = match &args.session {
         Some(id) => {
             let edits =
                 Edits::of_session(&setup.home, &id.as_str().into()).map_err(|error| session(&error))?;
-            vec![(edits.list().map_err(|error| session(&error))?, edits)]
+            let list = edits.list().map_err(|error| session(&error))?;
+            vec![EditPlace { edits, list }]
         }
-        None => here(&setup)?,
+        None => here.iter().map(EditPlace::copy).collect(),
     };
+    let names = CallNames::open(&setup, places.iter().chain(&here));
     if args.list {
-        let mut all: Vec<_> = places.iter().flat_map(|(list, _)| list).collect();
-        all.sort_by_key(|edit| edit.order());
-        return print(&all.into_iter().map(|edit| listed(edit, &setup)).collect::<String>());
+        return list(&places, &names, &setup, args.json);
     }
-    // The place of what is to be taken back, or of nothing, which is told then.
-    places.sort_by_key(|(list, _)| {
-        Reverse(list.iter().filter(|edit| is_meant(edit, args)).map(Edit::order).max())
-    });
-    let Some((all, edits)) = places.into_iter().next() else { return Err(nothing()) };
-    let chosen = chosen(&all, args)?;
-    let host = host(&setup, &edits)?;
-    let undo = Undoing { setup: &setup, edits: &edits, files: host.files() };
+    let (place, chosen) = chosen(&places, args, &names)?;
+    note_newer(&here, place, &chosen, &names);
+    let host = host(&setup, &place.edits)?;
+    let undo = Undoing { setup: &setup, edits: &place.edits, files: host.files(), names: &names, args };
     crate::runtime()?.block_on(undo.run(&chosen))
 }
 
@@ -64,49 +71,62 @@ fn session(error: &record::SessionError) -> Problem {
     Problem::failed(chain(error))
 }
 
+impl EditPlace {
+    fn copy(&self) -> Self {
+        Self { edits: self.edits.clone(), list: self.list.clone() }
+    }
+}
+
 /// The edits of files below this directory, by any session or none.
-fn here(setup: &Setup) -> Result<Vec<(Vec<Edit>, Edits)>, Problem> {
+fn here(setup: &Setup) -> Result<Vec<EditPlace>, Problem> {
     let all = Edits::all(&setup.home).map_err(|error| session(&error))?;
-    let listed = all.into_iter().map(|edits| {
+    let mut places = Vec::new();
+    for edits in all {
         let mut list = edits.list().map_err(|error| session(&error))?;
         // Whoever works here does not mean what was done elsewhere.
-        list.retain(|edit| edit.files.iter().any(|file| file.path.starts_with(&setup.cwd)));
-        Ok((list, edits))
-    });
-    listed.filter(|listed| !listed.as_ref().is_ok_and(|(list, _)| list.is_empty())).collect()
-}
-
-/// Whether this is what is to be taken back, or could be.
-fn is_meant(edit: &Edit, args: &Undo) -> bool {
-    match &args.call {
-        Some(call) => edit.call.as_str() == call,
-        None => is_open(edit),
-    }
-}
-
-/// Whether it is a change that was not taken back.
-fn is_open(edit: &Edit) -> bool {
-    !edit.undone && !edit.call.as_str().starts_with(UNDO)
-}
-
-fn nothing() -> Problem {
-    Problem::usage("there is nothing to undo here; name a session with --session, or see --list")
-}
-
-/// What is to be taken back, the newest first.
-fn chosen<'a>(all: &'a [Edit], args: &Undo) -> Result<Vec<&'a Edit>, Problem> {
-    if let Some(call) = &args.call {
-        let mut named = all.iter().rev().filter(|edit| edit.call.as_str() == call).peekable();
-        if named.peek().is_none() {
-            return Err(Problem::usage(format!("there is no call `{call}` that changed files; see --list")));
+        list.retain(|edit| {
+            let unkept = edit.command.iter().flat_map(|note| &note.unkept).map(|file| Path::new(&file.path));
+            let mut paths = edit.files.iter().map(|file| file.path.as_path()).chain(unkept);
+            paths.any(|path| path.starts_with(&setup.cwd))
+        });
+        if !list.is_empty() {
+            places.push(EditPlace { edits, list });
         }
-        let again = || format!("`{call}` is undone already; `windlass undo {UNDO}{call}` does it again");
-        return named.find(|edit| !edit.undone).map(|edit| vec![edit]).ok_or_else(|| Problem::usage(again()));
     }
-    let mut open = all.iter().rev().filter(|edit| is_open(edit)).peekable();
-    let newest = *open.peek().ok_or_else(nothing)?;
-    let turn = newest.turn;
-    Ok(if args.turn { open.filter(|edit| edit.turn == turn).collect() } else { vec![newest] })
+    Ok(places)
+}
+
+fn list(places: &[EditPlace], names: &CallNames, setup: &Setup, json: bool) -> Result<Exit, Problem> {
+    let views = places
+        .iter()
+        .flat_map(|place| place.list.iter().map(|edit| EditView { edit, edits: &place.edits, names, setup }));
+    let mut views: Vec<_> = views.collect();
+    views.sort_by_key(|view| view.edit.order());
+    if json {
+        let all: Vec<Value> = views.iter().map(EditView::as_json).collect();
+        return print(&format!("{:#}\n", Value::Array(all)));
+    }
+    if views.iter().any(|view| view.edit.command.is_some()) {
+        crate::note("note: of commands, changes of ignored files and of `.git` are not kept");
+    }
+    print(&views.iter().map(EditView::line).collect::<String>())
+}
+
+/// Says that others changed files here since. They are left alone.
+fn note_newer(here: &[EditPlace], chosen_place: &EditPlace, chosen: &[&Edit], names: &CallNames) {
+    let newest = chosen.iter().map(|edit| edit.order()).max();
+    let others = here.iter().filter(|place| place.edits.session() != chosen_place.edits.session());
+    let newer = others.flat_map(|place| place.list.iter().map(move |edit| (place, edit)));
+    let newer = newer.filter(|(_, edit)| choice::is_open(edit) && Some(edit.order()) > newest);
+    if let Some((place, edit)) = newer.max_by_key(|(_, edit)| edit.order()) {
+        let session =
+            place.edits.session().map_or("a call without a session".to_owned(), |id| format!("session {id}"));
+        let name = names.of(&place.edits, edit);
+        crate::note(&format!(
+            "note: {session} changed files here since then (call {}); that is left alone",
+            visible(&name)
+        ));
+    }
 }
 
 /// A machine that may write wherever the tools were allowed to: what is put there is what was there. That holds only
@@ -121,70 +141,92 @@ struct Undoing<'a> {
     setup: &'a Setup,
     edits: &'a Edits,
     files: &'a dyn Files,
+    names: &'a CallNames,
+    args: &'a Undo,
 }
 
 impl Undoing<'_> {
     async fn run(&self, chosen: &[&Edit]) -> Result<Exit, Problem> {
-        for file in chosen.iter().flat_map(|edit| &edit.files) {
-            if let Some(link) = displaced(&file.path) {
-                let (path, link) = (file.path.display().to_string(), link.display().to_string());
-                return Err(Problem::failed(format!(
-                    "not undone: `{}` is not what it was, because `{}` is a link now; remove the link first",
-                    visible(&path),
-                    visible(&link)
-                )));
-            }
+        let conflicts = Conflicts::find(self, chosen).await?;
+        if self.args.preview && self.args.json {
+            let all: Vec<Value> =
+                chosen.iter().map(|edit| self.view(edit).as_json_with_diff(&conflicts)).collect();
+            return print(&format!("{:#}\n", Value::Array(all)));
         }
-        let conflicts = self.conflicts(chosen).await?;
-        if !conflicts.is_empty() {
-            return Err(Problem::failed(format!(
-                "not undone, because files have changed since; what has changed:\n{conflicts}"
-            )));
+        let is_asked = !self.args.yes && io::stdin().is_terminal() && io::stderr().is_terminal();
+        if self.args.preview || is_asked {
+            print(&chosen.iter().map(|edit| self.view(edit).whole()).collect::<String>())?;
+        }
+        let skipped: HashSet<&Path> = conflicts.paths().collect();
+        if !skipped.is_empty() && !(self.args.keep_changed && conflicts.can_be_kept()) {
+            return Err(Problem::failed(conflicts.message()));
+        }
+        if self.args.preview {
+            return Ok(Exit::Done);
+        }
+        if is_asked && !is_confirmed()? {
+            crate::note("nothing was undone");
+            return Ok(Exit::Failed);
         }
         for edit in chosen {
-            let changes = self.changes(edit)?;
-            let call: CallId = format!("{UNDO}{}", edit.call).into();
-            let undone = self.files.commit(&call, changes).await;
-            undone.map_err(|error| Problem::failed(format!("cannot undo `{}`: {error}", edit.call)))?;
-            print(&format!("undid {}", listed(edit, self.setup)))?;
+            self.undo(edit, &skipped).await?;
         }
         Ok(Exit::Done)
     }
 
-    /// What is not as the newest of these edits has left it, as a diff.
-    async fn conflicts(&self, chosen: &[&Edit]) -> Result<String, Problem> {
-        let mut seen: BTreeMap<&Path, Option<&Kept>> = BTreeMap::new();
-        for file in chosen.iter().flat_map(|edit| &edit.files) {
-            seen.entry(&file.path).or_insert(file.after.as_ref());
-        }
-        let mut conflicts = String::new();
-        for (path, kept) in seen {
-            let left = self.version(kept)?;
-            let (left, now) = (left.map(|version| version.bytes), self.now(path).await?);
-            if left.as_deref() == now.as_deref() {
-                continue;
-            }
-            let name = path.to_string_lossy();
-            let side = |bytes| Side { path: name.trim_start_matches('/'), bytes, executable: false };
-            conflicts.push_str(&diff(left.as_deref().map(side), now.as_deref().map(side)));
-        }
-        Ok(conflicts)
+    fn view<'a>(&'a self, edit: &'a Edit) -> EditView<'a> {
+        EditView { edit, edits: self.edits, names: self.names, setup: self.setup }
     }
 
-    async fn now(&self, path: &Path) -> Result<Option<Vec<u8>>, Problem> {
-        let failed = |error: FileError| Problem::failed(error.to_string());
-        let file = match self.files.open(path).await {
-            Err(FileError::NotFound { .. }) => return Ok(None),
-            file => file.map_err(failed)?,
-        };
-        let size = usize::try_from(file.size_bytes()).unwrap_or(usize::MAX);
-        file.read_at(0, size).await.map(Some).map_err(failed)
+    async fn undo(&self, edit: &Edit, skipped: &HashSet<&Path>) -> Result<(), Problem> {
+        let files: Vec<_> =
+            edit.files.iter().filter(|file| !skipped.contains(file.path.as_path())).cloned().collect();
+        let name = self.names.of(self.edits, edit);
+        let failed = |error: String| Problem::failed(format!("cannot undo `{}`: {error}", visible(&name)));
+        if edit.command.is_some() {
+            self.undo_command(edit, &files).map_err(failed)?;
+        } else {
+            let call: CallId = format!("{UNDO}{}", edit.call).into();
+            let undone = self.files.commit(&call, self.changes(&files)?).await;
+            undone.map_err(|error| failed(error.to_string()))?;
+        }
+        print(&format!("undid {}", self.view(edit).line()))?;
+        for path in skipped.iter().filter(|path| edit.files.iter().any(|file| file.path == **path)) {
+            crate::note(&format!("left as it is: {}", visible(&path.display().to_string())));
+        }
+        self.view(edit).unkept().iter().for_each(|line| crate::note(line));
+        Ok(())
     }
 
-    fn changes(&self, edit: &Edit) -> Result<Vec<Change>, Problem> {
+    /// Takes back what a command did: files, links and directories.
+    fn undo_command(&self, edit: &Edit, files: &[EditedFile]) -> Result<(), String> {
+        let changes: Option<Vec<_>> =
+            files.iter().map(|file| file.as_entry_change().map(|change| change.reversed())).collect();
+        let changes = changes.ok_or("the edit log is damaged")?;
+        let read = |digest: &[u8; 32]| self.edits.content(digest);
+        let report = apply_changes(&changes, &read).map_err(|error| error.to_string())?;
+        for path in &report.left {
+            crate::note(&format!(
+                "left, as it holds something else: {}",
+                visible(&path.display().to_string())
+            ));
+        }
+        self.edits.log_undo(edit, files).map_err(|error| {
+            format!(
+                "it was undone, but that could not be written down, so it is listed still: {}",
+                chain(&error)
+            )
+        })
+    }
+
+    fn changes(&self, files: &[EditedFile]) -> Result<Vec<Change>, Problem> {
         let mut changes = Vec::new();
-        for file in &edit.files {
-            let (after, before) = (self.version(file.after.as_ref())?, self.version(file.before.as_ref())?);
+        for file in files {
+            let version = |kept: Option<_>| {
+                let version = kept.map(|kept| self.edits.version(kept)).transpose();
+                version.map_err(|error| session(&error))
+            };
+            let (after, before) = (version(file.after.as_ref())?, version(file.before.as_ref())?);
             let expected =
                 after.as_ref().map_or(Expected::Absent, |after| Expected::Content(Arc::clone(&after.bytes)));
             let action = match (before, after) {
@@ -196,33 +238,20 @@ impl Undoing<'_> {
         }
         Ok(changes)
     }
-
-    fn version(&self, kept: Option<&Kept>) -> Result<Option<Version>, Problem> {
-        kept.map(|kept| self.edits.version(kept)).transpose().map_err(|error| session(&error))
-    }
 }
 
-/// The link on the way to a file that was none when the file was changed. Edits are written down by their real names, so
-/// any link is new; a tool may have left it there to send the old content where it was never allowed to write.
-fn displaced(path: &Path) -> Option<&Path> {
-    path.ancestors().find(|part| part.symlink_metadata().is_ok_and(|found| found.is_symlink()))
+fn is_confirmed() -> Result<bool, Problem> {
+    let mut line = String::new();
+    let asked =
+        io::stderr().write_all(b"Undo this? [y/N] ").and_then(|()| io::stdin().lock().read_line(&mut line));
+    asked.map_err(|error| Problem::failed(format!("cannot ask: {error}")))?;
+    Ok(matches!(line.trim(), "y" | "Y" | "yes"))
 }
 
-/// An edit in one line.
-fn listed(edit: &Edit, setup: &Setup) -> String {
-    let paths = io::stdout().is_terminal().then(|| Paths::seen_from(&setup.cwd));
-    let shown = |path: &Path| {
-        paths.as_ref().map_or_else(|| visible(&path.display().to_string()), |paths| paths.show(path))
-    };
-    let files = edit.files.iter().map(|file| {
-        let letter = match (&file.before, &file.after) {
-            (None, _) => "A",
-            (Some(_), None) => "D",
-            (Some(_), Some(_)) => "M",
-        };
-        format!("{letter} {}", shown(&file.path))
-    });
-    let files = files.collect::<Vec<_>>().join(", ");
-    let state = if edit.undone { " (undone)" } else { "" };
-    format!("{}  {:.0}{state}  {files}\n", visible(edit.call.as_str()), edit.time)
+/// Sorts places by the newest edit that is meant, newest first.
+fn newest_first<'a>(places: &'a [EditPlace], is_meant: impl Fn(&Edit) -> bool) -> Vec<&'a EditPlace> {
+    let mut places: Vec<_> = places.iter().collect();
+    places
+        .sort_by_key(|place| Reverse(place.list.iter().filter(|edit| is_meant(edit)).map(Edit::order).max()));
+    places
 }

@@ -8,19 +8,43 @@ use clap::{Args, Subcommand, ValueEnum};
 const STATUSES: [&str; 7] =
     ["success", "error", "timeout", "rejected", "permission_denied", "not_found", "running"];
 
-/// Take back what tools have changed in files.
+/// Take back what tools and commands have changed in files.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  windlass undo                    show the newest change here, ask, and take it back
+  windlass undo --preview          only show it
+  windlass undo 3fa2b1             take back one call, named as `windlass history` does
+  windlass undo --to 3fa2b1        take back that call and all of its session since
+  windlass undo --redo             take back the last undo")]
 pub(crate) struct Undo {
-    /// The call to take back, as `--list` names it. Without it, the newest that is not undone. Undoing is a call as well,
-    /// and can be taken back by its name.
-    #[arg(conflicts_with_all = ["turn", "list"])]
+    /// The call to take back, as `--list` and `windlass history` name it, or the beginning of its name. Without it, the newest
+    /// that is not undone. Undoing is a call as well, and can be taken back by its name.
+    #[arg(conflicts_with_all = ["turn", "list", "to", "redo"])]
     pub(crate) call: Option<String>,
+    /// Take back this call and everything of its session since, the newest first.
+    #[arg(long, value_name = "CALL", conflicts_with_all = ["turn", "list", "redo"])]
+    pub(crate) to: Option<String>,
     /// Take back everything of the newest turn that is not undone.
-    #[arg(long, conflicts_with = "list")]
+    #[arg(long, conflicts_with_all = ["list", "redo"])]
     pub(crate) turn: bool,
+    /// Take back the last undo.
+    #[arg(long, conflicts_with = "list")]
+    pub(crate) redo: bool,
     /// Only show what there is to take back, the newest last.
     #[arg(long)]
     pub(crate) list: bool,
+    /// Only show what would change.
+    #[arg(long, conflicts_with = "list")]
+    pub(crate) preview: bool,
+    /// Leave files that someone changed since, and take back the rest.
+    #[arg(long, conflicts_with = "list")]
+    pub(crate) keep_changed: bool,
+    /// Do not ask. Without a terminal nothing is asked either.
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+    /// With `--list` or `--preview`: as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
     /// Look in this session. Without it: in the newest of this directory, or in what was changed here without one.
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,

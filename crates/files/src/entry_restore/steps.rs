@@ -2,6 +2,7 @@
 //! outside in, contents, and modes of directories last.
 
 use std::{
+    collections::{HashMap, HashSet},
     ffi::{OsStr, OsString},
     fs::{File, Permissions},
     io::{self, Write},
@@ -140,9 +141,9 @@ impl<'a> Applier<'a> {
             self.stage(plan)?;
         }
         self.flush()?;
+        let by_place: HashMap<_, _> = planned.iter().map(|plan| (plan.at, plan)).collect();
         for (at, name) in std::mem::take(&mut self.staged) {
-            let plan = planned.iter().find(|plan| plan.at == at);
-            let placed = plan.map_or(Ok(()), |plan| self.place(plan, &name));
+            let placed = by_place.get(&at).map_or(Ok(()), |plan| self.place(plan, &name));
             if placed.is_err() {
                 self.staged.push((at, name));
             }
@@ -237,7 +238,12 @@ impl<'a> Applier<'a> {
         let directory = to_name_in(parent).map_err(failed("open", path))?;
         self.done[plan.at] = true;
         if let Some(now) = plan.now.as_ref().filter(|_| !plan.removes()) {
-            take_out(&directory, name, now, path)?;
+            // In one step, so that the end of this process never leaves the name without a file.
+            match renameat_with(&directory, staged, &directory, name, RenameFlags::EXCHANGE) {
+                Ok(()) => return drop_replaced(&directory, (staged, name), now, path),
+                Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => take_out(&directory, name, now, path)?,
+                Err(error) => return Err(failed("replace", path)(error.into())),
+            }
         }
         match renameat_with(&directory, staged, &directory, name, RenameFlags::NOREPLACE) {
             Ok(()) => Ok(()),
@@ -275,7 +281,7 @@ impl<'a> Applier<'a> {
 
     /// Flushes the file systems that were written to.
     fn flush(&self) -> Result<(), ApplyError> {
-        let mut flushed = std::collections::HashSet::new();
+        let mut flushed = HashSet::new();
         for change in self.changes {
             let Some(existing) =
                 change.path.ancestors().skip(1).find_map(|above| DirHandle::open(above).ok())
@@ -313,6 +319,22 @@ fn take_out(directory: &OwnedFd, name: &OsStr, seen: &ObservedEntry, path: &Path
         return Err(ApplyError::Conflict { path: path.to_owned() });
     }
     unlinkat(directory, &aside, AtFlags::empty()).map_err(|error| failed("remove", path)(error.into()))
+}
+
+/// Removes what was replaced, or puts it back if someone wrote to it since it was looked at.
+fn drop_replaced(
+    directory: &OwnedFd,
+    (old, name): (&OsStr, &OsStr),
+    seen: &ObservedEntry,
+    path: &Path,
+) -> Result<(), ApplyError> {
+    if EntryStat::read(directory, old).is_ok_and(|now| seen.is_same(&now)) {
+        return unlinkat(directory, old, AtFlags::empty())
+            .map_err(|error| failed("remove", path)(error.into()));
+    }
+    renameat_with(directory, old, directory, name, RenameFlags::EXCHANGE)
+        .map_err(|error| failed("put back", path)(error.into()))?;
+    Err(ApplyError::Conflict { path: path.to_owned() })
 }
 
 fn write_file(

@@ -1,0 +1,49 @@
+//! Records what commands change, so that it can be undone.
+
+use std::{fs, io, path::PathBuf, sync::Arc};
+
+use windlass_contract::{Event, EventSink, SandboxMode};
+use windlass_host::{UndoRecorder, UndoRoot};
+use windlass_record::SnapshotStore;
+
+use super::AgentBuilder;
+
+impl AgentBuilder {
+    /// Makes a recorder for the directories that commands may write. A session starts it at once; a single call, when it
+    /// runs a command.
+    pub(super) fn undo_recorder(&self, events: &dyn EventSink) -> Option<Arc<UndoRecorder>> {
+        let edits = self.edits.as_ref().filter(|_| self.policy.sandbox != SandboxMode::ReadOnly)?;
+        let roots = match self.undo_roots() {
+            Ok(roots) => roots?,
+            Err(error) => {
+                let message = format!("what commands change cannot be undone: {error}");
+                events.emit(&Event::Warning { message });
+                return None;
+            }
+        };
+        let recorder = UndoRecorder::new(roots, Arc::new(edits.clone()));
+        if edits.session().is_some() {
+            // Without a thread the first command tries again, and says so.
+            let _started = recorder.start();
+        }
+        Some(Arc::new(recorder))
+    }
+
+    fn undo_roots(&self) -> io::Result<Option<Vec<UndoRoot>>> {
+        let (Some(limits), Some(home)) = (self.undo_commands, &self.home) else { return Ok(None) };
+        let mut paths: Vec<PathBuf> = vec![fs::canonicalize(&self.policy.cwd)?];
+        for writable in &self.policy.walls.writable {
+            // One that is not there cannot be written either.
+            let Ok(path) = fs::canonicalize(writable) else { continue };
+            if path.is_dir() && !paths.iter().any(|known| path.starts_with(known)) {
+                paths.push(path);
+            }
+        }
+        let own = fs::canonicalize(home).unwrap_or_else(|_| home.clone());
+        let root = |path: PathBuf| {
+            let store = Arc::new(SnapshotStore::open(home, &path)?);
+            Ok(UndoRoot { path, store, left_out: vec![own.clone()], limits })
+        };
+        paths.into_iter().map(root).collect::<io::Result<_>>().map(Some)
+    }
+}

@@ -1,0 +1,83 @@
+//! What is to be taken back.
+
+use windlass::record::{Edit, UNDO};
+
+use super::{EditPlace, names::CallNames, newest_first};
+use crate::{args::Undo, problem::Problem, screen::visible};
+
+/// Whether it is a change that was not taken back, and can be.
+pub(super) fn is_open(edit: &Edit) -> bool {
+    !edit.undone && !is_undo(edit) && !edit.files.is_empty()
+}
+
+fn is_undo(edit: &Edit) -> bool {
+    edit.call.as_str().starts_with(UNDO)
+}
+
+fn nothing() -> Problem {
+    Problem::usage("there is nothing to undo here; name a session with --session, or see --list")
+}
+
+/// The edits to take back, the newest first, all of one session.
+pub(super) fn chosen<'a>(
+    places: &'a [EditPlace],
+    args: &Undo,
+    names: &CallNames,
+) -> Result<(&'a EditPlace, Vec<&'a Edit>), Problem> {
+    if let Some(name) = args.call.as_ref().or(args.to.as_ref()) {
+        return named(places, args, names, name);
+    }
+    if args.redo {
+        let is_meant = |edit: &Edit| is_undo(edit) && !edit.undone;
+        let place = newest_first(places, is_meant).into_iter().next();
+        let newest =
+            place.and_then(|place| Some((place, place.list.iter().rev().find(|edit| is_meant(edit))?)));
+        let (place, edit) =
+            newest.ok_or_else(|| Problem::usage("there is no undo to take back here; see --list"))?;
+        return Ok((place, vec![edit]));
+    }
+    let place = newest_first(places, is_open).into_iter().next().ok_or_else(nothing)?;
+    let mut open = place.list.iter().rev().filter(|edit| is_open(edit)).peekable();
+    let newest = *open.peek().ok_or_else(nothing)?;
+    let turn = newest.turn;
+    let chosen = if args.turn { open.filter(|edit| edit.turn == turn).collect() } else { vec![newest] };
+    Ok((place, chosen))
+}
+
+/// The edits of the call of this name, or those since.
+fn named<'a>(
+    places: &'a [EditPlace],
+    args: &Undo,
+    names: &CallNames,
+    name: &str,
+) -> Result<(&'a EditPlace, Vec<&'a Edit>), Problem> {
+    let found = places.iter().flat_map(|place| place.list.iter().map(move |edit| (place, edit)));
+    let mut found: Vec<_> = found.filter(|(place, edit)| names.is_meant(&place.edits, edit, name)).collect();
+    if found.is_empty() {
+        return Err(Problem::usage(format!("there is no call `{name}` that changed files; see --list")));
+    }
+    found.sort_by_key(|(_, edit)| edit.order());
+    let mut different: Vec<_> = found.iter().map(|(place, edit)| names.of(&place.edits, edit)).collect();
+    different.sort();
+    different.dedup();
+    if different.len() > 1 {
+        let lines: String = different.iter().map(|name| format!("\n  {}", visible(name))).collect();
+        return Err(Problem::usage(format!("`{name}` may be any of these calls; name one of them:{lines}")));
+    }
+    let again =
+        || Problem::usage(format!("`{name}` is undone already; `windlass undo {UNDO}{name}` does it again"));
+    let can_undo = |edit: &Edit| !edit.undone && !edit.files.is_empty();
+    if found.iter().all(|(_, edit)| edit.files.is_empty()) {
+        return Err(Problem::usage(format!("nothing that `{name}` changed was kept; see --list")));
+    }
+    let (place, newest) = found.iter().rev().find(|(_, edit)| can_undo(edit)).copied().ok_or_else(again)?;
+    if args.to.is_none() {
+        return Ok((place, vec![newest]));
+    }
+    // By the log and not by the clock. A command that went on for long may have several edits.
+    let same =
+        found.iter().filter(|(other, edit)| other.edits.session() == place.edits.session() && can_undo(edit));
+    let first = same.map(|(_, edit)| edit.order()).min().unwrap_or(newest.order());
+    let since = place.list.iter().rev().filter(|edit| edit.order() >= first);
+    Ok((place, since.filter(|edit| is_open(edit) || edit.order() == newest.order()).collect()))
+}

@@ -1,0 +1,74 @@
+//! The names of calls, as `windlass history` shows them.
+
+use std::collections::HashMap;
+
+use windlass::record::{Call, Edit, Edits, Folder, UNDO};
+
+use super::EditPlace;
+use crate::{calls, setup::Setup};
+
+/// The least of a short name that is enough.
+const MIN_PREFIX: usize = 4;
+
+/// The short names and tools of calls, by session and the name their model gave them.
+pub(super) struct CallNames(HashMap<(Option<String>, String), Vec<Call>>);
+
+impl CallNames {
+    /// Looks the calls of these edits up. Without an index, calls have the names their models gave them.
+    pub(super) fn open<'a>(setup: &Setup, places: impl Iterator<Item = &'a EditPlace>) -> Self {
+        let mut names = Self(HashMap::new());
+        let Ok(index) = calls::open(setup) else { return names };
+        for place in places {
+            let session = place.edits.session().map(str::to_owned);
+            for edit in &place.list {
+                let (_, id) = without_undo(edit.call.as_str());
+                names.0.entry((session.clone(), id.to_owned())).or_insert_with(|| {
+                    let mut found = index.find(id).unwrap_or_default();
+                    found.retain(|call| call.id.as_str() == id && is_of(call, session.as_deref()));
+                    found
+                });
+            }
+        }
+        names
+    }
+
+    /// The call that made an edit, as the index knows it: of those with its name, the last that began before it.
+    pub(super) fn call(&self, edits: &Edits, edit: &Edit) -> Option<&Call> {
+        let (_, id) = without_undo(edit.call.as_str());
+        let known = self.0.get(&(edits.session().map(str::to_owned), id.to_owned()))?;
+        // The newest comes first.
+        known.iter().find(|call| call.time <= edit.time).or(known.first())
+    }
+
+    /// The name under which an edit is shown.
+    pub(super) fn of(&self, edits: &Edits, edit: &Edit) -> String {
+        let (undo, id) = without_undo(edit.call.as_str());
+        let name = self.call(edits, edit).map_or(id, |call| &call.handle);
+        format!("{}{name}", UNDO.repeat(undo))
+    }
+
+    /// Tells whether a person means this edit: by its name, the beginning of it, or the name its model gave the call.
+    pub(super) fn is_meant(&self, edits: &Edits, edit: &Edit, name: &str) -> bool {
+        let shown = self.of(edits, edit);
+        let (undo, _) = without_undo(&shown);
+        let (asked_undo, asked) = without_undo(name);
+        let is_prefix = asked.len() >= MIN_PREFIX && undo == asked_undo && shown.starts_with(name);
+        edit.call.as_str() == name || shown == name || is_prefix
+    }
+}
+
+fn is_of(call: &Call, session: Option<&str>) -> bool {
+    match session {
+        Some(session) => call.thread.as_str() == session,
+        None => call.folder == Folder::Calls,
+    }
+}
+
+/// The number of times a name says `undo:`, and the rest of it.
+fn without_undo(mut name: &str) -> (usize, &str) {
+    let mut times = 0;
+    while let Some(rest) = name.strip_prefix(UNDO) {
+        (times, name) = (times + 1, rest);
+    }
+    (times, name)
+}

@@ -1,0 +1,227 @@
+//! An edit as a person or a program reads it.
+
+use std::{
+    io::{self, IsTerminal},
+    path::Path,
+};
+
+use serde_json::{Value, json};
+use windlass::{
+    patch::{Side, diff},
+    record::{Edit, EditedFile, Edits, Kept, KeptKind},
+};
+
+use super::{conflicts::Conflicts, names::CallNames};
+use crate::{calls::one_line, paths::Paths, screen::visible, setup::Setup};
+
+/// How much of a diff is shown of one edit.
+const MAX_DIFF_BYTES: usize = 64 * 1024;
+
+/// Files that are larger are not compared for a diff.
+const MAX_DIFF_FILE_BYTES: usize = 1024 * 1024;
+
+/// How many files a line of the list names.
+const MAX_LISTED_FILES: usize = 20;
+
+/// How many entries that are not kept are named.
+const MAX_UNKEPT_NAMES: usize = 10;
+
+pub(super) struct EditView<'a> {
+    pub(super) edit: &'a Edit,
+    pub(super) edits: &'a Edits,
+    pub(super) names: &'a CallNames,
+    pub(super) setup: &'a Setup,
+}
+
+impl EditView<'_> {
+    fn path(&self, path: &Path) -> String {
+        if io::stdout().is_terminal() {
+            return Paths::seen_from(&self.setup.cwd).show(path);
+        }
+        visible(&path.display().to_string())
+    }
+
+    /// The tool or the command line.
+    fn origin(&self) -> String {
+        let tool = self.names.call(self.edits, self.edit).map(|call| call.tool.to_string());
+        match &self.edit.command {
+            Some(note) => format!("$ {}", one_line(&note.line)),
+            None => visible(&tool.unwrap_or_default()),
+        }
+    }
+
+    /// All of it in one line.
+    pub(super) fn line(&self) -> String {
+        let Self { edit, .. } = self;
+        let mut files: Vec<_> = edit
+            .files
+            .iter()
+            .take(MAX_LISTED_FILES)
+            .map(|file| format!("{} {}", letter(file), self.path(&file.path)))
+            .collect();
+        if edit.files.len() > MAX_LISTED_FILES {
+            files.push(format!("and {} more", edit.files.len() - MAX_LISTED_FILES));
+        }
+        let state = match (edit.undone, edit.command.as_ref().is_some_and(|note| note.is_partial())) {
+            (true, _) => " (undone)",
+            (false, true) if edit.files.is_empty() => " (not kept)",
+            (false, true) => " (kept in part)",
+            (false, false) => "",
+        };
+        let command = edit.command.as_ref().map(|_| format!("  {}", self.origin())).unwrap_or_default();
+        let name = visible(&self.names.of(self.edits, edit));
+        format!("{name}  {:.0}{state}  {}{command}\n", edit.time, files.join(", "))
+    }
+
+    /// The session, the call, the files and a diff of what undoing does.
+    pub(super) fn whole(&self) -> String {
+        let Self { edit, .. } = self;
+        let session = self.edits.session().map_or("no session".to_owned(), |id| format!("session {id}"));
+        let name = visible(&self.names.of(self.edits, edit));
+        let mut text = format!("call {name} of {session}, {:.0}: {}\n", edit.time, self.origin());
+        for file in &edit.files {
+            text.push_str(&format!("  {} {}\n", letter(file), self.path(&file.path)));
+        }
+        self.unkept().iter().for_each(|line| text.push_str(&format!("{line}\n")));
+        if edit.command.is_some() {
+            text.push_str("  ignored files and `.git` are not kept\n");
+        }
+        text.push_str("undoing it changes:\n");
+        text.push_str(&self.diff());
+        text
+    }
+
+    /// What cannot be taken back, one line each.
+    pub(super) fn unkept(&self) -> Vec<String> {
+        let Some(note) = &self.edit.command else { return Vec::new() };
+        let mut lines: Vec<_> = note
+            .unkept
+            .iter()
+            .take(MAX_UNKEPT_NAMES)
+            .map(|file| format!("cannot be taken back: {} ({})", visible(&file.path), visible(&file.reason)))
+            .collect();
+        if note.unkept_count > lines.len() {
+            lines.push(format!("cannot be taken back: {} more", note.unkept_count - lines.len()));
+        }
+        lines.extend(note.gap.iter().map(|gap| format!("kept in part only: {}", visible(gap))));
+        lines
+    }
+
+    /// What undoing changes, cut to a bound.
+    fn diff(&self) -> String {
+        let mut text = String::new();
+        for file in &self.edit.files {
+            if text.len() > MAX_DIFF_BYTES {
+                text.push_str("(the rest of the diff is left out)\n");
+                break;
+            }
+            text.push_str(&file_diff(self.edits, file));
+        }
+        let mut shown: String = text.lines().map(|line| format!("{}\n", visible(line))).collect();
+        if shown.len() > 2 * MAX_DIFF_BYTES {
+            shown.truncate(shown.floor_char_boundary(2 * MAX_DIFF_BYTES));
+            shown.push_str("\n(the rest of the diff is left out)\n");
+        }
+        shown
+    }
+
+    pub(super) fn as_json(&self) -> Value {
+        let Self { edit, .. } = self;
+        let files: Vec<_> = edit
+            .files
+            .iter()
+            .map(|file| {
+                let kind = file.before.as_ref().or(file.after.as_ref()).map(|kept| kept.kind);
+                json!({"path": file.path, "change": letter(file), "kind": kind})
+            })
+            .collect();
+        let note = edit.command.as_ref();
+        json!({
+            "call": self.names.of(self.edits, edit),
+            "id": edit.call,
+            "session": self.edits.session(),
+            "time": edit.time.to_string(),
+            "tool": self.names.call(self.edits, edit).map(|call| call.tool.clone()),
+            "command": note.map(|note| &note.line),
+            "turn": edit.turn,
+            "undone": edit.undone,
+            "files": files,
+            "not_kept": note.map_or(0, |note| note.unkept_count),
+            "not_kept_files": note.map(|note| &note.unkept),
+            "gap": note.and_then(|note| note.gap.as_ref()),
+        })
+    }
+
+    pub(super) fn as_json_with_diff(&self, conflicts: &Conflicts) -> Value {
+        let mut shown = self.as_json();
+        shown["diff"] = self.diff().into();
+        let here: Vec<_> =
+            conflicts.paths().filter(|path| self.edit.files.iter().any(|file| file.path == **path)).collect();
+        shown["conflicts"] = json!(here);
+        shown
+    }
+}
+
+fn letter(file: &EditedFile) -> &'static str {
+    match (&file.before, &file.after) {
+        (None, _) => "A",
+        (Some(_), None) => "D",
+        (Some(_), Some(_)) => "M",
+    }
+}
+
+/// What undoing does to one file.
+fn file_diff(edits: &Edits, file: &EditedFile) -> String {
+    let name = file.path.to_string_lossy();
+    let is_file = |kept: &Option<Kept>| kept.as_ref().is_none_or(|kept| kept.kind == KeptKind::File);
+    if !is_file(&file.before) || !is_file(&file.after) {
+        return format!(
+            "{name}: {} -> {}\n",
+            described(file.after.as_ref()),
+            described(file.before.as_ref())
+        );
+    }
+    let load = |kept: &Option<Kept>| match kept {
+        None => Ok(None),
+        Some(kept) => edits.version(kept).map(|version| Some((version.bytes, version.mode))),
+    };
+    let (Ok(after), Ok(before)) = (load(&file.after), load(&file.before)) else {
+        return format!("{name}: the kept content is damaged\n");
+    };
+    let is_large =
+        [&after, &before].into_iter().flatten().any(|(bytes, _)| bytes.len() > MAX_DIFF_FILE_BYTES);
+    if is_large {
+        return format!("{name}: too large for a diff\n");
+    }
+    let name = name.trim_start_matches('/');
+    let side = |version: &'_ Option<(std::sync::Arc<[u8]>, u32)>| {
+        version.clone().map(|(bytes, mode)| (bytes, mode & 0o111 != 0))
+    };
+    let (after, before) = (side(&after), side(&before));
+    let as_side =
+        |(bytes, executable): &'_ (std::sync::Arc<[u8]>, bool)| (std::sync::Arc::clone(bytes), *executable);
+    let (after, before) = (after.as_ref().map(as_side), before.as_ref().map(as_side));
+    let shown = diff(
+        after.as_ref().map(|(bytes, executable)| Side { path: name, bytes, executable: *executable }),
+        before.as_ref().map(|(bytes, executable)| Side { path: name, bytes, executable: *executable }),
+    );
+    if shown.is_empty() {
+        return format!("{name}: mode {} -> {}\n", mode(file.after.as_ref()), mode(file.before.as_ref()));
+    }
+    shown
+}
+
+fn mode(kept: Option<&Kept>) -> String {
+    kept.map_or("none".to_owned(), |kept| format!("{:o}", kept.mode))
+}
+
+fn described(kept: Option<&Kept>) -> String {
+    match kept {
+        None => "nothing".to_owned(),
+        Some(kept) => match kept.kind {
+            KeptKind::File => "a file".to_owned(),
+            KeptKind::Symlink => format!("a link to {}", kept.content),
+            KeptKind::Directory => format!("a directory, mode {:o}", kept.mode),
+        },
+    }
+}
