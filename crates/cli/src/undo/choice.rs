@@ -2,7 +2,11 @@
 
 use windlass::record::{Edit, UNDO};
 
-use super::{EditPlace, names::CallNames, newest_first};
+use super::{
+    EditPlace,
+    names::{CallNames, without_undo},
+    newest_first,
+};
 use crate::{args::Undo, problem::Problem, screen::visible};
 
 /// Whether it is a change that was not taken back, and can be.
@@ -28,7 +32,8 @@ pub(super) fn chosen<'a>(
         return named(places, args, names, name);
     }
     if args.redo {
-        let is_meant = |edit: &Edit| is_undo(edit) && !edit.undone;
+        // An undo of an undo has done it again already.
+        let is_meant = |edit: &Edit| without_undo(edit.call.as_str()).0 % 2 == 1 && !edit.undone;
         let place = newest_first(places, is_meant).into_iter().next();
         let newest =
             place.and_then(|place| Some((place, place.list.iter().rev().find(|edit| is_meant(edit))?)));

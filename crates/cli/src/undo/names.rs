@@ -65,7 +65,7 @@ fn is_of(call: &Call, session: Option<&str>) -> bool {
 }
 
 /// The number of times a name says `undo:`, and the rest of it.
-fn without_undo(mut name: &str) -> (usize, &str) {
+pub(super) fn without_undo(mut name: &str) -> (usize, &str) {
     let mut times = 0;
     while let Some(rest) = name.strip_prefix(UNDO) {
         (times, name) = (times + 1, rest);

@@ -26,10 +26,17 @@ use super::{
     ApplyError, ApplyReport, EntryStanding, ObservedEntry, ReadContent, observed_entry::is_absent, place_of,
     standing,
 };
-use crate::{DirHandle, EntryStat, commit::attributes, handle::to_name_in};
+use crate::{
+    DirHandle, EntryStat,
+    commit::attributes,
+    handle::{to_name_in, to_read_at},
+};
 
 /// All permissions of the owner.
 const OWNER_ACCESS: u32 = 0o700;
+
+/// How many files or directories are flushed one by one.
+const MAX_FLUSHED: usize = 16;
 
 /// Makes changes.
 pub(super) struct Applier<'a> {
@@ -140,7 +147,7 @@ impl<'a> Applier<'a> {
         for plan in planned {
             self.stage(plan)?;
         }
-        self.flush()?;
+        self.flush_staged()?;
         let by_place: HashMap<_, _> = planned.iter().map(|plan| (plan.at, plan)).collect();
         for (at, name) in std::mem::take(&mut self.staged) {
             let placed = by_place.get(&at).map_or(Ok(()), |plan| self.place(plan, &name));
@@ -152,7 +159,7 @@ impl<'a> Applier<'a> {
         for plan in planned.iter().rev() {
             self.set_access(plan)?;
         }
-        self.flush()
+        self.flush_directories(planned)
     }
 
     /// Gives the owner access to a directory in which something is to be done.
@@ -279,13 +286,47 @@ impl<'a> Applier<'a> {
             .map_err(failed("change the mode of", path))
     }
 
-    /// Flushes the file systems that were written to.
-    fn flush(&self) -> Result<(), ApplyError> {
+    /// Flushes new contents before they get their names: few of them one by one, and many with their file systems.
+    fn flush_staged(&self) -> Result<(), ApplyError> {
+        if self.staged.len() > MAX_FLUSHED {
+            return self.flush_file_systems();
+        }
+        for (at, name) in &self.staged {
+            let change = &self.changes[*at];
+            let is_link =
+                matches!(change.after, Some(EntryVersion { content: EntryContent::Symlink(_), .. }));
+            let parent = change.path.parent().filter(|_| !is_link);
+            let flushed = parent.map_or(Ok(()), |parent| {
+                let file = to_read_at(&to_name_in(parent)?, name)?;
+                Ok(rustix::fs::fsync(file)?)
+            });
+            flushed.map_err(failed("flush", &change.path))?;
+        }
+        Ok(())
+    }
+
+    /// Flushes the directories in which something changed.
+    fn flush_directories(&self, planned: &[Planned<'_>]) -> Result<(), ApplyError> {
+        let parents: HashSet<_> = planned.iter().filter_map(|plan| plan.change.path.parent()).collect();
+        if parents.len() > MAX_FLUSHED {
+            return self.flush_file_systems();
+        }
+        for parent in parents {
+            match DirHandle::open(parent).and_then(|directory| Ok(rustix::fs::fsync(directory)?)) {
+                // Removed with what was in it, or may be written and not read.
+                Err(error) if is_absent(&error) || error.kind() == io::ErrorKind::PermissionDenied => {}
+                Err(error) if error.kind() == io::ErrorKind::InvalidInput => {}
+                flushed => flushed.map_err(failed("flush", parent))?,
+            }
+        }
+        Ok(())
+    }
+
+    fn flush_file_systems(&self) -> Result<(), ApplyError> {
         let mut flushed = HashSet::new();
         for change in self.changes {
-            let Some(existing) =
-                change.path.ancestors().skip(1).find_map(|above| DirHandle::open(above).ok())
-            else {
+            let above = change.path.ancestors().skip(1);
+            let Some(existing) = above.into_iter().find_map(|above| DirHandle::open(above).ok()) else {
                 continue;
             };
             let device = existing.stat().map_err(failed("flush", &change.path))?.dev;
@@ -349,7 +390,7 @@ fn write_file(
     file.write_all(bytes)?;
     if let Some(now) = plan.now.as_ref().filter(|_| !plan.removes()) {
         // What an undo does not know stays: it goes on to the new file.
-        let old = File::from(crate::handle::to_read_at(directory, name)?);
+        let old = File::from(to_read_at(directory, name)?);
         attributes::give(&attributes::of(&old)?, &file)?;
         let _not_allowed = fchown(&file, Some(now.stat.uid), Some(now.stat.gid));
     }
