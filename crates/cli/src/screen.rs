@@ -23,12 +23,15 @@ pub(crate) struct Screen {
     paths: Paths,
     /// What the model said last. The last word of all is the answer, which goes to stdout; the others are progress.
     said: Mutex<Option<String>>,
+    /// What was last told that cannot be undone: it is the same for most commands.
+    undo_limits: Mutex<Vec<String>>,
 }
 
 impl Screen {
     /// For whoever works in this directory.
     pub(crate) fn new(cwd: &Path) -> Self {
-        Self { style: Style::detect(), paths: Paths::seen_from(cwd), said: Mutex::default() }
+        let (style, paths) = (Style::detect(), Paths::seen_from(cwd));
+        Self { style, paths, said: Mutex::default(), undo_limits: Mutex::default() }
     }
 
     #[expect(clippy::unused_self, reason = "reads as what it does")]
@@ -39,6 +42,15 @@ impl Screen {
 }
 
 impl Screen {
+    /// Says what cannot be undone, unless that was the last that was said about it.
+    fn show_undo_limits(&self, limits: &[String]) {
+        let mut told = self.undo_limits.lock().unwrap_or_else(PoisonError::into_inner);
+        if !limits.is_empty() && *told != limits {
+            limits.iter().for_each(|line| self.show(&self.style.dim(&format!("  {}", visible(line)))));
+            *told = limits.to_vec();
+        }
+    }
+
     fn show_all(&self, refusals: &[Refusal]) {
         for refusal in refusals {
             self.show(&self.style.yellow(&refused(refusal)));
@@ -62,6 +74,7 @@ impl EventSink for Screen {
             }
             Event::CallEnded { call, effects, outcome } => {
                 self.show(&ending(self, call, effects, outcome));
+                self.show_undo_limits(&outcome.receipt.undo_limits);
             }
             Event::Reasoning { text } => {
                 if let Some(first) = text.lines().find(|line| !line.trim().is_empty()) {

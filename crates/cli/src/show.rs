@@ -94,6 +94,7 @@ fn held(receipt: &Value) -> Vec<String> {
     }
     let denials = receipt["denials"].as_array().into_iter().flatten();
     lines.extend(denials.filter_map(|denial| Some(format!("denied: {}", denial["what"].as_str()?))));
+    lines.extend(texts(&receipt["undo_limits"]).into_iter().map(str::to_owned));
     lines.extend(receipt["refusal"].as_str().map(|why| format!("refused: {why}")));
     lines
 }
@@ -130,12 +131,14 @@ mod tests {
             "held": {"rung": "namespaces", "writable": ["/w"], "network": "none"},
             "denials": [{"what": "write /etc/passwd"}],
             "refusal": "nobody was there",
+            "undo_limits": ["undo: not available"],
         });
         assert_eq!(
             held(&receipt),
             [
                 "namespaces; could write /w; network: none",
                 "denied: write /etc/passwd",
+                "undo: not available",
                 "refused: nobody was there"
             ]
         );

@@ -312,3 +312,174 @@ fn an_undo_recovers_first_and_follows_the_order_of_the_log() {
     assert_eq!(user.run(&["undo"]).stderr, "");
     assert_eq!(user.read("a"), "0\n");
 }
+
+fn command(line: &str) -> (&'static str, Value) {
+    ("shell_command", json!({"command": line}))
+}
+
+/// The names of calls, the oldest first, as `--list` shows them.
+fn listed(user: &User) -> Vec<String> {
+    let list = user.run(&["undo", "--list"]).stdout;
+    list.lines().map(|line| line.split_whitespace().next().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn what_a_command_changed_is_taken_back_like_an_edit() {
+    let user = User::new();
+    user.file("a", "one\n");
+    fs::create_dir(user.work().join("d")).unwrap();
+    user.file("d/x", "deep\n");
+    work(
+        &user,
+        &[
+            command("echo two > a; chmod 600 a; mv d e; mkdir -p n/m; echo new > n/m/f; ln -s a l"),
+            write("b", "tool\n"),
+            command("echo three >> a; rm b"),
+        ],
+    );
+    assert_eq!(user.read("a"), "two\nthree\n");
+    user.run(&["undo"]).assert_code(0);
+    assert_eq!((user.read("a").as_str(), user.read("b").as_str()), ("two\n", "tool\n"));
+    user.run(&["undo"]).assert_code(0);
+    assert!(!user.work().join("b").exists());
+    let ended = user.run(&["undo"]);
+    ended.assert_code(0);
+    assert!(ended.stdout.contains("$ echo two > a; chmod 600 a"), "{}", ended.stdout);
+    assert_eq!((user.read("a").as_str(), user.read("d/x").as_str()), ("one\n", "deep\n"));
+    assert_eq!(fs::metadata(user.work().join("a")).unwrap().permissions().mode() & 0o777, 0o644);
+    for gone in ["e", "n", "l"] {
+        assert!(user.work().join(gone).symlink_metadata().is_err(), "{gone}");
+    }
+    user.run(&["undo"]).assert_code(2);
+    for _ in 0..3 {
+        user.run(&["undo", "--redo"]).assert_code(0);
+    }
+    assert_eq!((user.read("a").as_str(), user.read("e/x").as_str()), ("two\nthree\n", "deep\n"));
+    user.run(&["undo", "--redo"]).assert_code(2);
+}
+
+#[test]
+fn a_preview_shows_everything_and_changes_nothing() {
+    let user = User::new();
+    user.file("a", "one\n");
+    work(&user, &[command("echo two > a")]);
+    let shown = user.run(&["undo", "--preview"]);
+    shown.assert_code(0);
+    for part in ["of session ", "$ echo two > a", "  M ", "-two\n+one\n", "ignored files"] {
+        assert!(shown.stdout.contains(part), "{part}: {}", shown.stdout);
+    }
+    assert_eq!(user.read("a"), "two\n");
+    let json: Value = serde_json::from_str(&user.run(&["undo", "--preview", "--json"]).stdout).unwrap();
+    assert_eq!((&json[0]["command"], &json[0]["conflicts"]), (&json!("echo two > a"), &json!([])));
+    assert_eq!(json[0]["files"][0]["change"], "M");
+}
+
+#[test]
+fn calls_have_the_names_that_history_shows_and_their_beginnings_will_do() {
+    let user = User::new();
+    user.file("a", "0\n");
+    work(&user, &[command("echo 1 > a"), write("b", "x\n"), command("echo 2 > a"), command("echo 3 > c")]);
+    let history: Vec<Value> = user
+        .run(&["history", "--json"])
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let mut handles: Vec<_> = history.iter().map(|call| call["call"].as_str().unwrap().to_owned()).collect();
+    handles.reverse();
+    assert_eq!(listed(&user), handles);
+    // The third call and the one since, and not those before.
+    user.run(&["undo", "--to", &handles[2][..6]]).assert_code(0);
+    assert_eq!((user.read("a").as_str(), user.read("b").as_str()), ("1\n", "x\n"));
+    assert!(!user.work().join("c").exists());
+    user.run(&["undo", &handles[2][..6]]).assert_code(2);
+    user.run(&["undo", "nothing"]).assert_code(2);
+    let undone = format!("undo:{}", &handles[2][..6]);
+    user.run(&["undo", &undone]).assert_code(0);
+    assert_eq!(user.read("a"), "2\n");
+}
+
+#[test]
+fn a_person_s_change_is_a_conflict_and_the_rest_can_be_undone_without_it() {
+    let user = User::new();
+    user.file("a", "0\n");
+    user.file("b", "0\n");
+    work(&user, &[command("echo 1 > a; echo 1 > b")]);
+    user.file("a", "mine\n");
+    let ended = user.run(&["undo"]);
+    ended.assert_code(1);
+    assert!(ended.stderr.contains("--keep-changed"), "{}", ended.stderr);
+    assert_eq!((user.read("a").as_str(), user.read("b").as_str()), ("mine\n", "1\n"));
+    user.run(&["undo", "--keep-changed"]).assert_code(0);
+    assert_eq!((user.read("a").as_str(), user.read("b").as_str()), ("mine\n", "0\n"));
+}
+
+#[test]
+fn what_a_person_changes_between_commands_is_not_the_command_s() {
+    let user = User::new();
+    user.file("a", "0\n");
+    work(&user, &[command("echo 1 > a")]);
+    user.file("a", "mine\n");
+    user.file("new", "mine\n");
+    work(&user, &[command("echo more >> a")]);
+    user.run(&["undo"]).assert_code(0);
+    assert_eq!((user.read("a").as_str(), user.read("new").as_str()), ("mine\n", "mine\n"));
+}
+
+#[test]
+fn what_cannot_be_kept_is_told_before_and_after() {
+    let user = User::new();
+    user.configure("[undo]\nmax_file_megabytes = 1\n");
+    user.file("a", "0\n");
+    user.file("large", &"x".repeat(2_000_000));
+    let script = user.script(&json!([
+        {"calls": [{"name": "shell_command", "arguments": {"command": "echo 1 > a; echo y >> large"}}]},
+        {"text": "done"}
+    ]));
+    let ended = user.run(&["exec", "--sandbox", "workspace-write", "--script", &script, "go"]);
+    ended.assert_code(0);
+    assert!(
+        ended.stderr.contains("undo: not kept are 1 of the files: large (too large)"),
+        "{}",
+        ended.stderr
+    );
+    let ended = user.run(&["undo"]);
+    ended.assert_code(0);
+    assert!(ended.stderr.contains("large (too large)"), "{}", ended.stderr);
+    assert_eq!(user.read("a"), "0\n");
+    assert_eq!(user.read("large").len(), 2_000_002);
+    assert!(user.run(&["doctor"]).stdout.contains("changes of commands can be undone"));
+}
+
+#[test]
+fn a_workspace_over_the_limit_and_a_switch_that_is_off_are_told() {
+    let user = User::new();
+    user.configure("[undo]\nmax_files = 3\n");
+    for name in ["a", "b", "c", "d"] {
+        user.file(name, "0\n");
+    }
+    work(&user, &[command("echo 1 > a")]);
+    let shown = user.run(&["history", "--json"]).stdout;
+    let call: Value = serde_json::from_str(shown.lines().next().unwrap()).unwrap();
+    let shown = user.run(&["show", call["call"].as_str().unwrap()]).stdout;
+    assert!(shown.contains("undo: not available"), "{shown}");
+    user.run(&["undo"]).assert_code(2);
+    user.configure("[undo]\ncommands = false\n");
+    work(&user, &[command("echo 2 > a")]);
+    user.run(&["undo"]).assert_code(2);
+    assert!(user.run(&["doctor"]).stdout.contains("`undo.commands` is false"));
+}
+
+#[test]
+fn another_session_s_newer_work_is_told_and_left_alone() {
+    let user = User::new();
+    work(&user, &[command("echo 1 > a")]);
+    let first: Value = serde_json::from_str(&user.run(&["undo", "--list", "--json"]).stdout).unwrap();
+    work(&user, &[command("echo 2 > b")]);
+    let session = first[0]["session"].as_str().unwrap();
+    let ended = user.run(&["undo", "--session", session]);
+    ended.assert_code(0);
+    assert!(ended.stderr.contains("changed files here since then"), "{}", ended.stderr);
+    assert!(!user.work().join("a").exists());
+    assert_eq!(user.read("b"), "2\n");
+}
