@@ -100,10 +100,14 @@ impl Files for ConfinedFiles {
         // What has begun on its thread goes on to its end there, whoever stops waiting.
         let observer = self.observer.clone();
         let work = move || {
-            observer.iter().for_each(|observer| observer.before_commit());
-            let changed = commit::commit(&resolver, archive.as_deref(), &call, changes);
-            observer.iter().for_each(|observer| observer.after_commit());
-            changed
+            if let Some(observer) = &observer {
+                observer.before_commit();
+            }
+            let result = commit::commit(&resolver, archive.as_deref(), &call, changes);
+            if let Some(observer) = &observer {
+                observer.after_commit();
+            }
+            result
         };
         Box::pin(async move {
             tokio::task::spawn_blocking(work).await.unwrap_or(Err(FileError::Cancelled.into()))

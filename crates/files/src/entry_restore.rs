@@ -82,11 +82,11 @@ pub fn apply_changes(changes: &[EntryChange], contents: ReadContent<'_>) -> Resu
     let mut applier = Applier::new(changes, contents);
     match applier.run() {
         Ok(report) => Ok(report),
-        Err(error) => Err(take_back(error, applier.done(), contents)),
+        Err(error) => Err(take_back(error, &applier.done(), contents)),
     }
 }
 
-fn take_back(error: ApplyError, done: Vec<EntryChange>, contents: ReadContent<'_>) -> ApplyError {
+fn take_back(error: ApplyError, done: &[EntryChange], contents: ReadContent<'_>) -> ApplyError {
     let reversed: Vec<_> = done.iter().map(EntryChange::reversed).collect();
     let Err(second) = Applier::new(&reversed, contents).run() else { return error };
     let left = match second {

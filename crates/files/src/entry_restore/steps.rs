@@ -10,7 +10,7 @@ use std::{
         fd::{AsFd, OwnedFd},
         unix::fs::{PermissionsExt, fchown},
     },
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 use rustix::{
@@ -29,7 +29,7 @@ use super::{
 use crate::{
     DirHandle, EntryStat,
     commit::attributes,
-    handle::{to_name_in, to_read_at},
+    handle::{to_name_in, to_name_in_at, to_read_at},
 };
 
 /// All permissions of the owner.
@@ -416,11 +416,19 @@ fn open_or_make(path: &Path) -> io::Result<OwnedFd> {
         Err(error) if is_absent(&error) => {}
         opened => return opened,
     }
+    let mut missing: Vec<&Path> = vec![path];
     for above in path.ancestors().skip(1) {
-        if let Ok(handle) = DirHandle::open(above) {
-            let missing: PathBuf = path.strip_prefix(above).unwrap_or(Path::new("")).to_owned();
-            handle.make_dir(&missing)?;
-            break;
+        match to_name_in(above) {
+            Ok(mut directory) => {
+                for path in missing.into_iter().rev() {
+                    let name = place_of(path)?.1;
+                    mkdirat(&directory, name, Mode::RWXU | Mode::RWXG | Mode::RWXO)?;
+                    directory = to_name_in_at(&directory, name)?;
+                }
+                return Ok(directory);
+            }
+            Err(error) if is_absent(&error) => missing.push(above),
+            Err(error) => return Err(error),
         }
     }
     to_name_in(path)

@@ -28,8 +28,8 @@ pub(super) fn encode(snapshot: &WorkspaceSnapshot) -> Vec<u8> {
     let mut encoder = Encoder(Vec::with_capacity(64 + snapshot.entries * 160));
     encoder.0.extend_from_slice(MAGIC);
     encoder.number(snapshot.taken);
-    encoder.number(snapshot.entries as i64);
-    encoder.number(snapshot.above.len() as i64);
+    encoder.length(snapshot.entries);
+    encoder.length(snapshot.above.len());
     snapshot.above.iter().for_each(|rules| encoder.rules(rules.as_ref()));
     encoder.node(&snapshot.root);
     encoder.0
@@ -40,7 +40,7 @@ pub(super) fn decode(bytes: &[u8]) -> Option<WorkspaceSnapshot> {
     let mut decoder = Decoder(bytes.strip_prefix(MAGIC)?);
     let taken = decoder.number()?;
     let entries = decoder.length()?;
-    let above = (0..decoder.length()?).map(|_| decoder.rules()).collect::<Option<_>>()?;
+    let above = (0..decoder.length()?).map(|_| decoder.rules().ok()).collect::<Option<_>>()?;
     let root = decoder.node(0)?;
     decoder.0.is_empty().then_some(WorkspaceSnapshot { root, above, entries, taken })
 }
@@ -50,6 +50,10 @@ struct Encoder(Vec<u8>);
 impl Encoder {
     fn number(&mut self, number: i64) {
         self.0.extend_from_slice(&number.to_le_bytes());
+    }
+
+    fn length(&mut self, length: usize) {
+        self.number(i64::try_from(length).unwrap_or(i64::MAX));
     }
 
     fn bytes(&mut self, bytes: &[u8]) {
@@ -76,7 +80,9 @@ impl Encoder {
         self.0.push(u8::from(rules.is_some()));
         for stat in rules.iter().flat_map(|rules| &rules.stats) {
             self.0.push(u8::from(stat.is_some()));
-            stat.iter().for_each(|stat| self.stat(stat));
+            if let Some(stat) = stat {
+                self.stat(stat);
+            }
         }
     }
 
@@ -99,12 +105,15 @@ impl Encoder {
             }
         }
         self.rules(node.rules.as_ref());
-        self.number(node.children.len() as i64);
+        self.length(node.children.len());
         node.children.iter().for_each(|child| self.node(child));
     }
 }
 
 struct Decoder<'a>(&'a [u8]);
+
+/// The bytes make no sense.
+struct Malformed;
 
 impl<'a> Decoder<'a> {
     fn take(&mut self, length: usize) -> Option<&'a [u8]> {
@@ -149,15 +158,16 @@ impl<'a> Decoder<'a> {
         Some(EntryStat { dev, ino, btime_ns, kind, permissions, uid, gid, nlink, size, mtime_ns, ctime_ns })
     }
 
-    fn rules(&mut self) -> Option<Option<Arc<RuleFiles>>> {
-        if self.byte()? == 0 {
-            return Some(None);
+    fn rules(&mut self) -> Result<Option<Arc<RuleFiles>>, Malformed> {
+        if self.byte().ok_or(Malformed)? == 0 {
+            return Ok(None);
         }
         let mut files = RuleFiles::default();
         for stat in &mut files.stats {
-            *stat = if self.byte()? == 0 { None } else { Some(self.stat()?) };
+            let is_there = self.byte().ok_or(Malformed)? != 0;
+            *stat = is_there.then(|| self.stat().ok_or(Malformed)).transpose()?;
         }
-        Some(Some(Arc::new(files)))
+        Ok(Some(Arc::new(files)))
     }
 
     fn node(&mut self, depth: usize) -> Option<SnapshotNode> {
@@ -173,7 +183,7 @@ impl<'a> Decoder<'a> {
             3 => NodeContent::Unkept(*REASONS.get(usize::from(self.byte()?))?),
             _ => return None,
         };
-        let rules = self.rules()?;
+        let rules = self.rules().ok()?;
         let children = (0..self.length()?).map(|_| self.node(depth + 1)).collect::<Option<Vec<_>>>()?;
         Some(SnapshotNode { name, stat, content, children: Arc::new(children), rules })
     }

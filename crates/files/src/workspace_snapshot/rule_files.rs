@@ -25,17 +25,13 @@ pub(super) struct RuleFiles {
 }
 
 impl RuleFiles {
-    pub(super) fn new(stats: [Option<EntryStat>; NAMES.len()]) -> Self {
-        Self { stats, parsed: OnceLock::new() }
-    }
-
     /// Looks at the ignore files of a directory; none, if it has none.
     pub(super) fn look(directory: &OwnedFd) -> Option<Self> {
         let stat = |name: &str| EntryStat::read(directory, OsStr::new(name)).ok();
         let repository = stat(NAMES[2]);
         let exclude = repository.and_then(|_| stat(NAMES[3]));
         let stats = [stat(NAMES[0]), stat(NAMES[1]), repository, exclude];
-        stats.iter().any(Option::is_some).then(|| Self::new(stats))
+        stats.iter().any(Option::is_some).then(|| Self { stats, parsed: OnceLock::new() })
     }
 
     /// Tells whether these are the same files with the same content. Of `.git` only its existence counts.
