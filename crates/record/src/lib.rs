@@ -41,7 +41,10 @@ mod outside;
 mod place;
 mod repair;
 mod replay;
+mod retention;
 mod shelf;
+mod stored;
+mod summary;
 mod verified;
 
 pub use calls::{Asked, By, Call, Calls, CallsError, Followed, Group, Keep, Recorded, Standing, Wanted};
@@ -54,4 +57,6 @@ pub use outside::{Outside, Trouble};
 pub use place::{Entry, Folder, find, list, list_in, new_thread_id, outputs};
 pub use repair::{Repair, Substitute};
 pub use replay::{Session, load};
+pub use retention::{DiskUsage, KeepLimit, KindUsage, RetentionLimits, StoredKind, StoredUnit};
 pub use shelf::Shelf;
+pub use summary::{SessionSummary, find_by_prefix, summarize};

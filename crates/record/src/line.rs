@@ -33,7 +33,7 @@ pub(crate) struct Envelope<'a> {
     #[serde(borrow)]
     pub(crate) prev: Option<Cow<'a, str>>,
     #[serde(borrow, rename = "type")]
-    kind: Cow<'a, str>,
+    pub(crate) kind: Cow<'a, str>,
     // Raw: items hold raw JSON themselves, which survives no other intermediate form.
     #[serde(borrow)]
     payload: &'a RawValue,

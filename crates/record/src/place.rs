@@ -157,7 +157,7 @@ pub(crate) fn newest_first(home: &Path, folder: Folder) -> Result<Vec<Candidate>
 }
 
 /// Everything in these directories. What is not a directory (or is gone by now) has nothing in it.
-fn inside(directories: &[PathBuf]) -> Result<Vec<PathBuf>, SessionError> {
+pub(crate) fn inside(directories: &[PathBuf]) -> Result<Vec<PathBuf>, SessionError> {
     let mut found = Vec::new();
     for directory in directories {
         let entries = match fs::read_dir(directory) {
