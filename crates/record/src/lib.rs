@@ -2,6 +2,7 @@
 //!
 //! A session lives in `HOME/sessions/YYYY/MM/DD/ID.jsonl`; its date is inside its id, so an id finds its file without a
 //! search. Calls outside of any session are written down likewise, below `HOME/calls` ([`Outside`]). The caller names the home directory: this crate reads no environment and writes nowhere else.
+//! [`Durability`] says when records are on the disk, and [`RetentionLimits`] how much is kept beside them.
 //! What tools change in files is kept in [`Edits`], so that it can be undone. [`Calls`] is the index that answers questions about
 //! many calls.
 //!
