@@ -29,8 +29,8 @@ pub(crate) use show::{Format, show};
 
 use environment::ShellEnvironmentPolicy;
 pub(crate) use limits::CommandLimits;
-pub(crate) use retention::Retention;
 use retention::Durability;
+pub(crate) use retention::Retention;
 
 /// How long a model may think about a verdict unless told otherwise.
 const JUDGE_TIME_LIMIT_SEC: NonZeroU64 = NonZeroU64::new(20).unwrap();

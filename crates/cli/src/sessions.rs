@@ -7,8 +7,7 @@ use serde_json::{Value, json};
 use windlass::{
     Body, Content, Role,
     record::{
-        self, DiskUsage, Entry, KeepLimit, RetentionLimits, Session, SessionError, SessionSummary,
-        StoredUnit,
+        self, DiskUsage, Entry, KeepLimit, RetentionLimits, Session, SessionError, SessionSummary, StoredUnit,
     },
 };
 
@@ -122,11 +121,14 @@ fn show(setup: &Setup, id: &str, json: bool) -> Result<Exit, Problem> {
 
 /// What a person said, but for what the program says in their name.
 fn prompts(session: &Session) -> impl Iterator<Item = String> {
-    session.history.iter().filter_map(|item| match &item.body {
-        Body::Message { role: Role::User, content } => Some(Content::join(content)),
-        _ => None,
-    })
-    .filter(|text| !text.starts_with("<environment_context>"))
+    session
+        .history
+        .iter()
+        .filter_map(|item| match &item.body {
+            Body::Message { role: Role::User, content } => Some(Content::join(content)),
+            _ => None,
+        })
+        .filter(|text| !text.starts_with("<environment_context>"))
 }
 
 /// The one session that is meant.
@@ -158,7 +160,8 @@ fn usage(setup: &Setup, json: bool) -> Result<Exit, Problem> {
         let shown = json!({"kinds": kinds, "bytes": usage.total_bytes(), "largest": largest});
         return print(&format!("{shown:#}\n"));
     }
-    let kinds = usage.kinds.iter().map(|kind| [kind.name.to_owned(), kind.count.to_string(), size(kind.bytes)]);
+    let kinds =
+        usage.kinds.iter().map(|kind| [kind.name.to_owned(), kind.count.to_string(), size(kind.bytes)]);
     let total = [["total".to_owned(), String::new(), size(usage.total_bytes())]];
     let titles = ["KIND", "COUNT", "SIZE"];
     let mut text = Table { titles, expendable: &[], rows: kinds.chain(total).collect() }.text();
@@ -197,7 +200,9 @@ fn limit(limit: &KeepLimit) -> String {
     let days = limit.max_age.map(|age| format!("{} days", age.as_secs() / DAY));
     match (bytes, days) {
         (None, None) => "no limit".to_owned(),
-        (bytes, days) => format!("at most {}", bytes.into_iter().chain(days).collect::<Vec<_>>().join(" and ")),
+        (bytes, days) => {
+            format!("at most {}", bytes.into_iter().chain(days).collect::<Vec<_>>().join(" and "))
+        }
     }
 }
 
@@ -220,7 +225,11 @@ fn collect_garbage(setup: &Setup, args: &Collect) -> Result<Exit, Problem> {
         }
         error => failed(&error),
     })?;
-    print(&if args.json { removed_as_json(&removed, args.dry_run) } else { removed_as_text(&removed, args.dry_run) })
+    print(&if args.json {
+        removed_as_json(&removed, args.dry_run)
+    } else {
+        removed_as_text(&removed, args.dry_run)
+    })
 }
 
 /// The time since `--older-than`.

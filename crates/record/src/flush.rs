@@ -54,9 +54,7 @@ pub(crate) fn flush_operation(file: File, directories: Vec<PathBuf>) -> FlushOpe
 /// A file system without a flush cannot be asked for one. That is no failure of the file.
 fn supported(flushed: io::Result<()>) -> io::Result<()> {
     match flushed {
-        Err(error)
-            if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) =>
-        {
+        Err(error) if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => {
             Ok(())
         }
         flushed => flushed,

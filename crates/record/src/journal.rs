@@ -124,22 +124,11 @@ impl SessionFile {
         &self.path
     }
 
-    fn over(
-        file: File,
-        path: PathBuf,
-        prev: Link,
-        directories: Vec<PathBuf>,
-    ) -> Result<Self, SessionError> {
+    fn over(file: File, path: PathBuf, prev: Link, directories: Vec<PathBuf>) -> Result<Self, SessionError> {
         let flushed = file.try_clone().map_err(cannot("use", &path))?;
         let flusher = Flusher::new(flush_operation(flushed, directories));
-        let writer = Writer {
-            file,
-            prev,
-            line: Vec::new(),
-            durability: Durability::default(),
-            flusher,
-            failed: None,
-        };
+        let writer =
+            Writer { file, prev, line: Vec::new(), durability: Durability::default(), flusher, failed: None };
         Ok(Self { path, writer: Mutex::new(writer) })
     }
 

@@ -131,12 +131,7 @@ fn problem(what: &str, error: &serde_json::Error) -> String {
 
 /// Replaces `line` by a record that follows another: one line with its checksum and its end.
 /// Returns its link.
-pub(crate) fn write(
-    record: &Record<'_>,
-    now: Timestamp,
-    prev: Link,
-    line: &mut Vec<u8>,
-) -> io::Result<Link> {
+pub(crate) fn write(record: &Record<'_>, now: Timestamp, prev: Link, line: &mut Vec<u8>) -> io::Result<Link> {
     line.clear();
     write!(line, r#"{{"timestamp":"{now:.3}","prev":"{prev}""#)?;
     // A record is an object; its opening brace becomes the comma after the hash.

@@ -13,8 +13,8 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use crate::{Folder, SessionError, error::cannot, stored::list_stored};
 pub use crate::stored::{StoredKind, StoredUnit};
+use crate::{Folder, SessionError, error::cannot, stored::list_stored};
 
 /// The limits are enforced no more often than this, unless someone asks.
 const MIN_INTERVAL: Duration = Duration::from_secs(600);
@@ -111,7 +111,8 @@ impl RetentionLimits {
     /// What is beyond the limits, whoever holds it.
     fn surplus(&self, home: &Path) -> Result<Vec<StoredUnit>, SessionError> {
         let now = SystemTime::now();
-        let (outputs, edits) = (list_stored(home, StoredKind::Outputs)?, list_stored(home, StoredKind::Edits)?);
+        let (outputs, edits) =
+            (list_stored(home, StoredKind::Outputs)?, list_stored(home, StoredKind::Edits)?);
         let mut sessions = Vec::new();
         if self.sessions != KeepLimit::default() {
             sessions = list_stored(home, StoredKind::Sessions)?;

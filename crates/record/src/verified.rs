@@ -80,8 +80,7 @@ impl<R: BufRead> VerifiedLines<R> {
                 match self.check.follow(text, prev) {
                     Ok(()) => {
                         let record = envelope.and_then(|line| Line::open(&line));
-                        let line =
-                            VerifiedLine { number: self.lines.number, record, after: self.check.head };
+                        let line = VerifiedLine { number: self.lines.number, record, after: self.check.head };
                         return Ok(self.hold(line));
                     }
                     Err(why) => self.give_up(why)?,

@@ -5,8 +5,8 @@ use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 use futures_util::FutureExt;
 use tracing::{Instrument, debug_span};
 use windlass_contract::{
-    ConfineError, Cx, Denial, Effects, ErrorKind, Event, Exit, Facts, Grant, Host, Intent, JournalError, Layer, Look,
-    Output, Proof, Ready, Receipt, Record, ToolCall, ToolError,
+    ConfineError, Cx, Denial, Effects, ErrorKind, Event, Exit, Facts, Grant, Host, Intent, JournalError,
+    Layer, Look, Output, Proof, Ready, Receipt, Record, ToolCall, ToolError,
 };
 use windlass_shape::Failure;
 

@@ -135,9 +135,16 @@ impl Toolbox {
         };
         let result = match ready {
             Ok(ready) => {
-                let may_change = effects.may_change() && !judged.as_ref().is_some_and(Judged::changes_nothing);
-                let attempt =
-                    Attempt { toolbox: self, call: &call, effects: &effects, may_change, ready: &*ready, stop };
+                let may_change =
+                    effects.may_change() && !judged.as_ref().is_some_and(Judged::changes_nothing);
+                let attempt = Attempt {
+                    toolbox: self,
+                    call: &call,
+                    effects: &effects,
+                    may_change,
+                    ready: &*ready,
+                    stop,
+                };
                 self.pass(&attempt, judged, &mut receipt).await
             }
             Err(failure) => Err(failure),

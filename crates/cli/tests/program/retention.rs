@@ -50,7 +50,9 @@ fn old_outputs_are_removed_in_the_background() {
     let old = output(&user, ELSEWHERE, DAY * 31);
     let call = |options: &[&str]| {
         make_due(&user);
-        user.run(&[&["call", "shell_command", "{\"command\":\"sleep 0.3\"}"], &FULL_ACCESS[..], options].concat())
+        user.run(
+            &[&["call", "shell_command", "{\"command\":\"sleep 0.3\"}"], &FULL_ACCESS[..], options].concat(),
+        )
     };
     call(&["-c", "retention.outputs_days=0"]).assert_code(0);
     assert!(old.exists(), "kept for ever");

@@ -125,7 +125,8 @@ fn after_one_failure_every_append_fails_the_same_way() {
     let path = home.path().join("file");
     fs::write(&path, "").unwrap();
     // Opened for reading only, so that the first write fails; afterwards the same session is given a file that works.
-    let session = SessionFile::over(File::open(&path).unwrap(), path.clone(), Link::start(), Vec::new()).unwrap();
+    let session =
+        SessionFile::over(File::open(&path).unwrap(), path.clone(), Link::start(), Vec::new()).unwrap();
     let item = Item::message(Role::User, "hi");
     let first = session.append(&Record::Item(&item)).unwrap_err();
     session.writer.lock().unwrap().file = OpenOptions::new().append(true).open(&path).unwrap();
@@ -166,8 +167,7 @@ fn a_flush_holds_all_that_was_appended_before_it() {
 #[test]
 fn the_setting_says_when_records_are_flushed() {
     let home = home();
-    for (durability, expected) in
-        [(Durability::Always, 3), (Durability::Effects, 1), (Durability::Never, 0)]
+    for (durability, expected) in [(Durability::Always, 3), (Durability::Effects, 1), (Durability::Never, 0)]
     {
         let (file, flushes) = flushed_file(home.path(), durability);
         for id in ["a", "b", "c"] {

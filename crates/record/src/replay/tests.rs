@@ -92,7 +92,8 @@ impl Script {
             script.1 = Link::of(line.as_bytes());
             lines.push(line);
         }
-        script.0 = lines.into_iter().enumerate().flat_map(|(at, line)| change(at + 1, line).into_bytes()).collect();
+        script.0 =
+            lines.into_iter().enumerate().flat_map(|(at, line)| change(at + 1, line).into_bytes()).collect();
         script
     }
 
@@ -255,8 +256,7 @@ fn without_a_chain_a_broken_line_in_the_middle_is_skipped_and_reported() {
 
 #[test]
 fn where_lines_are_missing_a_call_is_not_said_to_be_unstarted() {
-    for session in
-        [Script::new().call("a").raw("garbage\n"), Script::new().call("a").raw("garbage\n").bare()]
+    for session in [Script::new().call("a").raw("garbage\n"), Script::new().call("a").raw("garbage\n").bare()]
     {
         assert_eq!(bodies(&session.load())[1..], [noted("a", Substitute::Lost)]);
     }
@@ -264,8 +264,11 @@ fn where_lines_are_missing_a_call_is_not_said_to_be_unstarted() {
 
 #[test]
 fn a_record_of_a_newer_version_is_skipped_and_reported() {
-    let session =
-        Script::new().raw("{\"timestamp\":\"\",\"type\":\"dream\",\"payload\":[]}\n").user("hi").bare().load();
+    let session = Script::new()
+        .raw("{\"timestamp\":\"\",\"type\":\"dream\",\"payload\":[]}\n")
+        .user("hi")
+        .bare()
+        .load();
     assert_eq!(session.history.len(), 1);
     let problem = "`dream` is no type of record this version knows".to_owned();
     assert_eq!(session.repaired, [Repair::SkippedLine { line: 2, problem }]);

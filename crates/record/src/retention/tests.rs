@@ -18,12 +18,8 @@ fn set_age(path: &Path, age: Duration) {
 /// A session with 10 bytes of outputs and 10 of edits, all of this age. Its file stays locked until it is dropped.
 fn session(home: &Path, age: Duration) -> (SessionFile, String) {
     let id = new_thread_id();
-    let meta = SessionMeta {
-        id: id.clone(),
-        cwd: "/w".into(),
-        version: "0".into(),
-        instructions: String::new(),
-    };
+    let meta =
+        SessionMeta { id: id.clone(), cwd: "/w".into(), version: "0".into(), instructions: String::new() };
     let file = SessionFile::create(home, &meta).unwrap().with_durability(Durability::Never);
     let output = home.join("outputs").join(id.as_str()).join("1.txt");
     let content = home.join("edits").join(id.as_str()).join("contents/a");
@@ -85,8 +81,7 @@ fn nothing_of_a_running_session_goes() {
     let home = tempfile::tempdir().unwrap();
     let (running, id) = session(home.path(), HOUR * 100);
     let ids = [id];
-    let limits =
-        RetentionLimits { outputs: bytes(0), edits: age(HOUR), sessions: age(HOUR) };
+    let limits = RetentionLimits { outputs: bytes(0), edits: age(HOUR), sessions: age(HOUR) };
     assert_eq!(limits.preview(home.path()).unwrap(), []);
     assert_eq!(limits.enforce(home.path(), &go_on).unwrap(), []);
     drop(running);

@@ -5,8 +5,8 @@ use std::sync::Mutex;
 use serde_json::Value;
 use windlass_contract::{
     Answer, ApprovalPolicy, Approver, Beyond, BoxFuture, Command, CommandFacts, CommandLine, Confinement,
-    Content, Finished, Held, Host, HostError, Journal, Mechanism, Question, Sandbox, SandboxMode, SandboxRules,
-    Status,
+    Content, Finished, Held, Host, HostError, Journal, Mechanism, Question, Sandbox, SandboxMode,
+    SandboxRules, Status,
     fakes::{MemoryJournal, Watcher},
     tool,
 };
