@@ -192,8 +192,8 @@ impl ChainCheck {
     /// Goes one line further, which names `prev` as the one before it, or says what is wrong with it.
     pub(crate) fn follow(&mut self, line: &[u8], prev: Option<&str>) -> Result<(), Why> {
         let before = self.head;
-        let (link, checksum) = unseal(line);
-        (self.head, self.last) = (before.after_link(link, line.len()), checksum);
+        let (hash, checksum) = unseal(line);
+        (self.head, self.last) = (before.after_link(hash, line.len()), checksum);
         match before.is_named_by(prev) {
             _ if checksum == Checksum::Fails => Err(Why::Checksum),
             Some(true) => Ok(()),

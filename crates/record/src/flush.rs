@@ -101,6 +101,11 @@ impl Flusher {
         (self.shared.operation)()
     }
 
+    /// Leaves what was written so far to the system.
+    pub(crate) fn forget(&self) {
+        self.shared.lock().dirty_since = None;
+    }
+
     /// Takes note of a record, which is flushed some time later. Fails if an earlier flush has failed.
     pub(crate) fn note_record(&mut self) -> io::Result<()> {
         let mut state = self.shared.lock();
@@ -140,13 +145,12 @@ impl Flusher {
         state.is_running = true;
         drop(state);
         let shared = Arc::clone(&self.shared);
-        match thread::Builder::new().name("flush".to_owned()).spawn(move || shared.run()) {
+        let spawned = thread::Builder::new().name("flush".to_owned()).spawn(move || shared.run());
+        if let Ok(thread) = spawned {
             // The one before it, if there was one, has ended.
-            Ok(thread) => self.thread = Some(thread),
-            Err(_) => {
-                let mut state = self.shared.flush_once(self.shared.lock());
-                state.is_running = false;
-            }
+            self.thread = Some(thread);
+        } else {
+            self.shared.flush_once(self.shared.lock()).is_running = false;
         }
     }
 }

@@ -115,7 +115,12 @@ impl SessionFile {
     /// Sets when records are flushed to the disk.
     #[must_use]
     pub fn with_durability(self, durability: Durability) -> Self {
-        self.writer().durability = durability;
+        let mut writer = self.writer();
+        writer.durability = durability;
+        if durability == Durability::Never {
+            writer.flusher.forget();
+        }
+        drop(writer);
         self
     }
 
@@ -125,8 +130,8 @@ impl SessionFile {
     }
 
     fn over(file: File, path: PathBuf, prev: Link, directories: Vec<PathBuf>) -> Result<Self, SessionError> {
-        let flushed = file.try_clone().map_err(cannot("use", &path))?;
-        let flusher = Flusher::new(flush_operation(flushed, directories));
+        let same_file = file.try_clone().map_err(cannot("use", &path))?;
+        let flusher = Flusher::new(flush_operation(same_file, directories));
         let writer =
             Writer { file, prev, line: Vec::new(), durability: Durability::default(), flusher, failed: None };
         Ok(Self { path, writer: Mutex::new(writer) })

@@ -149,7 +149,8 @@ fn unit(kind: StoredKind, session: String, path: PathBuf) -> Result<Option<Store
         found => found.map_err(cannot("look at", &path))?,
     };
     let changed = found.modified().map_err(cannot("look at", &path))?;
-    Ok(found.is_file().then(|| StoredUnit { kind, session, path, bytes: found.len(), changed }))
+    let unit = StoredUnit { kind, session, path, bytes: found.len(), changed };
+    Ok(Some(unit).filter(|_| found.is_file()))
 }
 
 /// The size of everything in a directory.

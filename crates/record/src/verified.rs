@@ -81,7 +81,8 @@ impl<R: BufRead> VerifiedLines<R> {
                     Ok(()) => {
                         let record = envelope.and_then(|line| Line::open(&line));
                         let line = VerifiedLine { number: self.lines.number, record, after: self.check.head };
-                        return Ok(self.hold(line));
+                        self.hold(line);
+                        return Ok(());
                     }
                     Err(why) => self.give_up(why)?,
                 }

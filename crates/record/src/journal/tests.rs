@@ -179,6 +179,15 @@ fn the_setting_says_when_records_are_flushed() {
 }
 
 #[test]
+fn a_file_that_is_never_flushed_is_not_flushed_for_its_first_record_either() {
+    let home = home();
+    let (file, flushes) = flushed_file(home.path(), Durability::Effects);
+    file.append(&Record::Item(&call("a"))).unwrap();
+    drop(file.with_durability(Durability::Never));
+    assert_eq!(*flushes.lock().unwrap(), [0; 0]);
+}
+
+#[test]
 fn the_end_of_a_turn_is_flushed_without_being_waited_for() {
     let home = home();
     let (file, flushes) = flushed_file(home.path(), Durability::Effects);
