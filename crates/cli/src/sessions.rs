@@ -77,6 +77,18 @@ fn summary_as_json(entry: &Entry, summary: &SessionSummary) -> Value {
     })
 }
 
+/// All that is shown of one session.
+struct SessionDetails {
+    entry: Entry,
+    session: Session,
+    summary: SessionSummary,
+    /// Bytes with outputs and edits.
+    total: u64,
+    /// What a person asked for, without secrets.
+    asked: Vec<String>,
+    problems: Vec<String>,
+}
+
 fn show(setup: &Setup, id: &str, json: bool) -> Result<Exit, Problem> {
     let entry = one(setup, id)?;
     let session = record::load(&entry.path).map_err(|error| failed(&error))?;
@@ -84,39 +96,46 @@ fn show(setup: &Setup, id: &str, json: bool) -> Result<Exit, Problem> {
     let usage = DiskUsage::measure(&setup.home).map_err(|error| failed(&error))?;
     let total = usage.sessions.iter().find(|(id, _)| id == entry.id.as_str()).map_or(0, |(_, bytes)| *bytes);
     let secrets = setup.secrets();
-    let asked: Vec<_> = prompts(&session).map(|text| secrets.clean(&text).into_owned()).collect();
-    let problems: Vec<_> = session.repaired.iter().map(ToString::to_string).collect();
-    let context = session.context.as_ref();
-    if json {
-        let mut shown = summary_as_json(&entry, &summary);
-        shown["version"] = json!(session.meta.version);
+    let asked = prompts(&session).map(|text| secrets.clean(&text).into_owned()).collect();
+    let problems = session.repaired.iter().map(ToString::to_string).collect();
+    let details = SessionDetails { entry, session, summary, total, asked, problems };
+    print(&if json { format!("{:#}\n", details.as_json()) } else { details.as_text() })
+}
+
+impl SessionDetails {
+    fn as_json(&self) -> Value {
+        let context = self.session.context.as_ref();
+        let mut shown = summary_as_json(&self.entry, &self.summary);
+        shown["version"] = json!(self.session.meta.version);
         shown["provider"] = json!(context.map(|context| &context.provider));
         shown["model"] = json!(context.map(|context| &context.model));
-        shown["total_bytes"] = json!(total);
-        shown["asked"] = json!(asked);
-        shown["problems"] = json!(problems);
-        print(&format!("{shown:#}\n"))?;
-        return Ok(Exit::Done);
+        shown["total_bytes"] = json!(self.total);
+        shown["asked"] = json!(self.asked);
+        shown["problems"] = json!(self.problems);
+        shown
     }
-    let model = context.map_or("none yet".to_owned(), |context| {
-        format!("{} ({})", visible(&context.model), visible(&context.provider))
-    });
-    let mut text = format!(
-        "session    {}\nstarted    {:.0}\nchanged    {:.0}\ndirectory  {}\nmodel      {model}\nturns      {}\n\
-         calls      {}\nsize       {}, {} with outputs and edits\nfile       {}\n",
-        entry.id,
-        entry.started,
-        summary.changed,
-        visible(&entry.cwd.display().to_string()),
-        summary.turns,
-        summary.calls,
-        size(summary.bytes),
-        size(total),
-        visible(&entry.path.display().to_string()),
-    );
-    problems.iter().for_each(|problem| text.push_str(&format!("problem    {problem}\n")));
-    asked.iter().for_each(|asked| text.push_str(&format!("asked      {}\n", one_line(asked))));
-    print(&text)
+
+    fn as_text(&self) -> String {
+        let Self { entry, session, summary, total, asked, problems } = self;
+        let model = session.context.as_ref().map_or("none yet".to_owned(), |context| {
+            format!("{} ({})", visible(&context.model), visible(&context.provider))
+        });
+        let rows = [
+            ("session", entry.id.to_string()),
+            ("started", format!("{:.0}", entry.started)),
+            ("changed", format!("{:.0}", summary.changed)),
+            ("directory", visible(&entry.cwd.display().to_string())),
+            ("model", model),
+            ("turns", summary.turns.to_string()),
+            ("calls", summary.calls.to_string()),
+            ("size", format!("{}, {} with outputs and edits", size(summary.bytes), size(*total))),
+            ("file", visible(&entry.path.display().to_string())),
+        ];
+        let problems = problems.iter().map(|problem| ("problem", problem.clone()));
+        let asked = asked.iter().map(|text| ("asked", one_line(text)));
+        let rows = rows.into_iter().chain(problems).chain(asked);
+        rows.map(|(name, value)| format!("{name:<11}{value}\n")).collect()
+    }
 }
 
 /// What a person said, but for what the program says in their name.
