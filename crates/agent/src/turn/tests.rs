@@ -106,6 +106,7 @@ impl World {
             wire: "fake",
             request_retries: 3,
             stream_retries: 2,
+            retry_budget: Duration::from_secs(120),
         };
         let answers = Mutex::new(answers.into_iter().collect());
         Self {
@@ -264,10 +265,14 @@ async fn an_answer_that_never_stops_asking_is_not_heard_out() {
 
 #[tokio::test]
 async fn what_was_said_before_a_limit_stays_said() {
-    let cut = || Step::Fail(ModelError::Cut { reason: "length".into() });
-    let ended = World::new([vec![says("half an ans"), cut()]]).turn().await;
-    assert_eq!(ended.answer, "half an ans");
-    ended.result.unwrap_err();
+    let cut = ModelError::Cut { reason: "length".into() };
+    let unending = ModelError::Unending { after: Duration::from_secs(1800) };
+    for error in [cut, unending] {
+        let world = World::new([vec![says("half an ans"), Step::Fail(error)]]);
+        let ended = world.turn().await;
+        assert_eq!((ended.answer.as_str(), world.retries()), ("half an ans", vec![]));
+        ended.result.unwrap_err();
+    }
 }
 
 #[tokio::test]
@@ -367,11 +372,13 @@ async fn requests_and_streams_have_tries_of_their_own_and_each_try_is_announced(
 
 #[tokio::test(start_paused = true)]
 async fn silence_is_sat_through_again_only_if_the_server_had_begun_to_answer() {
-    let idle = || ModelError::Idle { after: Duration::from_secs(300) };
-    let world = World::new([vec![Step::Refuse(idle())]]);
-    assert!(matches!(world.turn().await.result, Err(AgentError::Model(ModelError::Idle { .. }))));
-    assert_eq!((world.requests(), world.retries()), (1, vec![]));
-    let world = World::new([vec![Step::Fail(idle())], vec![says("ok"), done(0)]]);
+    let idle = |begun| ModelError::Idle { after: Duration::from_secs(300), begun };
+    for step in [Step::Refuse, Step::Fail] {
+        let world = World::new([vec![step(idle(false))]]);
+        assert!(matches!(world.turn().await.result, Err(AgentError::Model(ModelError::Idle { .. }))));
+        assert_eq!((world.requests(), world.retries()), (1, vec![]));
+    }
+    let world = World::new([vec![Step::Fail(idle(true))], vec![says("ok"), done(0)]]);
     assert_eq!(world.turn().await.answer, "ok");
 }
 
@@ -386,9 +393,74 @@ async fn a_wait_is_as_long_as_the_server_says_unless_nobody_would_sit_through_it
         let world = World::new([limited(60), vec![says("ok"), done(0)]]);
         assert_eq!(world.turn().await.answer, "ok");
         assert_eq!(begun.elapsed(), Duration::from_secs(60));
+        let begun = tokio::time::Instant::now();
         let world = World::new([limited(61)]);
-        assert!(matches!(world.turn().await.result, Err(AgentError::Model(ModelError::RateLimited { .. }))));
+        let error = world.turn().await.result.unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "the server is limiting requests (HTTP 429): slow down; the server asks to wait 61 s"
+        );
+        assert_eq!((begun.elapsed(), world.retries()), (Duration::ZERO, vec![]));
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_down_is_tried_until_the_time_for_that_is_used_up() {
+    let mut world = World::new((0..100).map(|_| refused()));
+    world.model.info.request_retries = 100;
+    let begun = tokio::time::Instant::now();
+    assert_eq!(world.turn().await.result.unwrap_err().to_string(), unreachable().to_string());
+    assert_eq!(begun.elapsed(), Duration::from_secs(120), "the last try is at the end");
+    assert!((10..16).contains(&world.requests()), "{}", world.requests());
+    let delays: Vec<_> = (world.watcher.events().into_iter())
+        .filter_map(|event| match event {
+            Event::Retrying { provider, delay, left, .. } if provider == "fake" => Some((delay, left)),
+            _ => None,
+        })
+        .collect();
+    let grows = |pair: &[(Duration, Duration)]| pair[0].0 < pair[1].0 || pair[1].0 > Duration::from_secs(15);
+    let (last, all) = delays.split_last().unwrap();
+    assert!(all.windows(2).all(grows), "{delays:?}");
+    assert!(delays.windows(2).all(|pair| pair[0].1 > pair[1].1), "{delays:?}");
+    assert_eq!(last.0, last.1, "no more is left");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_asks_for_more_than_is_left_is_not_waited_for() {
+    let limited = |seconds| {
+        let retry_after = Some(Duration::from_secs(seconds));
+        vec![Step::Refuse(ModelError::RateLimited { message: "slow down".into(), retry_after })]
+    };
+    let world = World::new([limited(50), limited(50), limited(21)]);
+    let begun = tokio::time::Instant::now();
+    let error = world.turn().await.result.unwrap_err().to_string();
+    assert!(error.ends_with("the server asks to wait 21 s"), "{error}");
+    assert_eq!(begun.elapsed(), Duration::from_secs(100));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_begins_gives_the_server_its_time_back() {
+    let limited = || {
+        let retry_after = Some(Duration::from_secs(60));
+        vec![Step::Refuse(ModelError::RateLimited { message: "slow down".into(), retry_after })]
+    };
+    let world = World::new([limited(), limited(), vec![broken()], limited(), vec![says("ok"), done(0)]]);
+    assert_eq!(world.turn().await.answer, "ok");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_interrupt_ends_a_pause_at_once() {
+    let retry_after = Some(Duration::from_secs(60));
+    let world = World::new([vec![Step::Refuse(ModelError::Overloaded { message: "m".into(), retry_after })]]);
+    let begun = tokio::time::Instant::now();
+    let interrupt = async {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        world.stop.stop(Reason::Interrupted);
+    };
+    let (ended, ()) = tokio::join!(world.turn(), interrupt);
+    assert!(matches!(ended.result, Err(AgentError::Stopped(Reason::Interrupted))));
+    assert!(begun.elapsed() < Duration::from_millis(10), "{:?}", begun.elapsed());
+    assert_eq!(world.retries().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
