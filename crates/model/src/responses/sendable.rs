@@ -85,7 +85,7 @@ const fn rule(name: &'static str, need: Need, fits: fn(&Value, &Map<String, Valu
 
 const STATUS: Rule = rule("status", Need::Optional, is_status);
 
-/// Returns what is known of a kind of item. Others need a type, and nothing else is known of them.
+/// Returns what is known of a kind of item.
 fn rules(kind: &str) -> &'static [Rule] {
     use Need::{Optional, Ours, Required};
     match kind {
@@ -155,7 +155,7 @@ fn rules(kind: &str) -> &'static [Rule] {
         }
         "web_search_call" => const { &[rule("action", Required, is_typed), STATUS] },
         "compaction" | "compaction_summary" => const { &[rule("encrypted_content", Required, is_text)] },
-        _ => &[],
+        _ => const { &[rule("call_id", Optional, is_name), rule("status", Optional, is_name)] },
     }
 }
 

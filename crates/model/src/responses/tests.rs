@@ -40,7 +40,7 @@ fn body(client: &Responses, tools: Vec<ToolSpec>, schema: Option<&Value>) -> Val
         parallel_calls: true,
         output_schema: schema,
     };
-    serde_json::from_str(&client.body(&prompt)).unwrap()
+    serde_json::from_str(&client.body(&prompt, ItemForm::Kept)).unwrap()
 }
 
 #[test]

@@ -41,14 +41,20 @@ async fn a_refusal_does_not_cost_the_connection() {
 }
 
 #[tokio::test]
-async fn a_stale_connection_is_replaced_at_once() {
-    // The server takes the second request on the old connection and hangs up without a word.
-    let stale = || Reply(vec![Step::Close]);
-    let server = Server::start([Reply::events(RESPONSES_OK), stale(), Reply::events(RESPONSES_OK)]).await;
+async fn a_request_is_sent_once_even_if_its_connection_is_lost() {
+    // The server takes a request on an old and then on a new connection, and hangs up without a word.
+    let lost = || Reply(vec![Step::Close]);
+    let replies = [Reply::events(RESPONSES_OK), lost(), lost(), Reply::events(RESPONSES_OK)];
+    let server = Server::start(replies).await;
     let client = client(&provider(&server.url, WireApi::Responses));
     assert_eq!(ask(client.as_ref()).await, OK);
+    for sent in [2, 3] {
+        let lines = ask(client.as_ref()).await;
+        assert!(lines[0].starts_with("error: cannot reach "), "{lines:?}");
+        assert_eq!(server.requests().len(), sent);
+    }
     assert_eq!(ask(client.as_ref()).await, OK);
-    assert_eq!((server.requests().len(), server.connections()), (3, 2));
+    assert_eq!((server.requests().len(), server.connections()), (4, 3));
 }
 
 #[tokio::test]
@@ -84,6 +90,16 @@ async fn a_failure_is_told_and_not_repeated() {
             "429 Too Many Requests",
             "retry-after: 0\r\n",
             "the server is limiting requests (HTTP 429): not now; try again later",
+        ),
+        (
+            "503 Service Unavailable",
+            "date: Wed, 21 Oct 2015 07:28:00 GMT\r\nretry-after: Wed, 21 Oct 2015 08:28:00 GMT\r\n",
+            "URL/chat/completions answered HTTP 503: not now; the server asks to wait 3600 s, or check the server's log",
+        ),
+        (
+            "408 Request Timeout",
+            "",
+            "URL/chat/completions answered HTTP 408: not now; try again later, or check the server's log",
         ),
     ] {
         let server = Server::start([Reply::plain(status, headers, said), Reply::events(CHAT_OK)]).await;

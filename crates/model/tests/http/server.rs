@@ -3,6 +3,7 @@
 use std::{
     collections::VecDeque,
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
 use tokio::{
@@ -37,6 +38,10 @@ pub(crate) struct Request {
 pub(crate) enum Step {
     /// Sends bytes.
     Send(Vec<u8>),
+    /// Sends bytes again and again, with a pause after each time.
+    Repeat(Vec<u8>, Duration),
+    /// Waits for some time.
+    Pause(Duration),
     /// Waits for a signal.
     Wait(Arc<Notify>),
     /// Sends nothing more and keeps the connection open.
@@ -79,10 +84,14 @@ impl Reply {
 
 /// A piece of a body of unknown length.
 pub(crate) fn chunk(bytes: &[u8]) -> Step {
+    Step::Send(chunk_bytes(bytes))
+}
+
+pub(crate) fn chunk_bytes(bytes: &[u8]) -> Vec<u8> {
     let mut framed = format!("{:x}\r\n", bytes.len()).into_bytes();
     framed.extend_from_slice(bytes);
     framed.extend_from_slice(b"\r\n");
-    Step::Send(framed)
+    framed
 }
 
 impl Server {
@@ -134,6 +143,13 @@ async fn serve(mut stream: TcpStream, state: Arc<Mutex<State>>) {
                         return;
                     }
                 }
+                Step::Repeat(bytes, pause) => {
+                    while stream.write_all(&bytes).await.is_ok() {
+                        tokio::time::sleep(pause).await;
+                    }
+                    return;
+                }
+                Step::Pause(pause) => tokio::time::sleep(pause).await,
                 Step::Wait(signal) => signal.notified().await,
                 Step::Hang => std::future::pending().await,
                 Step::Close => return,
