@@ -32,7 +32,7 @@ impl SendableItem {
         let mut is_mended = false;
         for (name, text) in &members {
             let value = &values[name.as_ref()];
-            let rule = rules.iter().find(|rule| rule.name == name);
+            let rule = rules.iter().chain(&COMMON).find(|rule| rule.name == name);
             let own = own.and_then(|own| own.get(name.as_ref()));
             match rule.map(|rule| (rule, rule.takes(value, own, &values))) {
                 _ if name == "id" => {
@@ -83,6 +83,9 @@ const fn rule(name: &'static str, need: Need, fits: fn(&Value, &Map<String, Valu
     Rule { name, need, fits }
 }
 
+/// Members that mean the same in every kind of item.
+const COMMON: [Rule; 2] = [rule("call_id", Need::Optional, is_name), rule("status", Need::Optional, is_name)];
+
 const STATUS: Rule = rule("status", Need::Optional, is_status);
 
 /// Returns what is known of a kind of item.
@@ -90,7 +93,7 @@ fn rules(kind: &str) -> &'static [Rule] {
     use Need::{Optional, Ours, Required};
     match kind {
         "message" => {
-            const { &[rule("role", Required, is_role), rule("content", Required, is_content), STATUS] }
+            const { &[rule("role", Ours, is_role), rule("content", Required, is_content), STATUS] }
         }
         "reasoning" => {
             const {
@@ -155,7 +158,7 @@ fn rules(kind: &str) -> &'static [Rule] {
         }
         "web_search_call" => const { &[rule("action", Required, is_typed), STATUS] },
         "compaction" | "compaction_summary" => const { &[rule("encrypted_content", Required, is_text)] },
-        _ => const { &[rule("call_id", Optional, is_name), rule("status", Optional, is_name)] },
+        _ => &[],
     }
 }
 

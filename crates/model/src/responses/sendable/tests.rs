@@ -269,7 +269,7 @@ fn valid_items_are_taken_and_broken_ones_are_not() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(ProptestConfig::with_cases(600))]
 
     #[test]
     fn a_strict_server_takes_back_whatever_became_of_its_items(
