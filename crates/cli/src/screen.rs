@@ -31,7 +31,8 @@ pub(crate) struct Screen {
     retries: Mutex<ShownRetries>,
 }
 
-/// The retries that are on the screen. A server that stays away is reported once, not with every try.
+/// The retries that are on the screen. A server that stays away is reported once, not with every
+/// try.
 #[derive(Default)]
 struct ShownRetries {
     /// The provider and what is wrong with it.
@@ -58,7 +59,8 @@ impl Screen {
         let _gone = io::stderr().lock().write_all(format!("{cleared}{text}\n").as_bytes());
     }
 
-    /// Reports a failure once; on a terminal, one more line shows the next pause and is replaced with every try.
+    /// Reports a failure once; on a terminal, one more line shows the next pause and is replaced
+    /// with every try.
     fn show_retry(&self, provider: &str, reason: &str, pause: &RetryPause) {
         let failure = (provider.to_owned(), reason.to_owned());
         let is_reported = {

@@ -300,7 +300,8 @@ fn later(retry_after: Option<Duration>) -> String {
     }
 }
 
-/// Tells whether the same request may succeed later: timeouts, conflicts, and failures of the server.
+/// Tells whether the same request may succeed later: timeouts, conflicts, and failures of the
+/// server.
 fn is_temporary(status: u16) -> bool {
     matches!(status, 408 | 409 | 425 | 429 | 500..)
 }
@@ -328,14 +329,17 @@ pub enum Retry {
 const FIRST_DELAY: Duration = Duration::from_millis(200);
 /// The longest delay of our own. A server that is back is found within this time.
 const MAX_BACKOFF: Duration = Duration::from_secs(20);
-/// The longest delay a server can ask for. If it wants more, that is reported at once: a person may have another server.
+/// The longest delay a server can ask for. If it wants more, that is reported at once: a person may
+/// have another server.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(60);
 
 impl Retry {
-    /// Returns the delay before the next try, after so many that failed, if another try is to be made in what is left
-    /// of the time for that. `chance` is a random number below 1, which spreads many clients a tenth to either side.
+    /// Returns the delay before the next try, after so many that failed, if another try is to be
+    /// made in what is left of the time for that. `chance` is a random number below 1, which
+    /// spreads many clients a tenth to either side.
     ///
-    /// A server that asks for less than our first delay gets our own ones: it would be asked again and again at once.
+    /// A server that asks for less than our first delay gets our own ones: it would be asked again
+    /// and again at once.
     pub fn delay(self, failed: u32, left: Duration, chance: f64) -> Option<Duration> {
         match self {
             Self::Never => None,
@@ -364,8 +368,8 @@ impl ModelError {
             | Self::RateLimited { retry_after, .. }
             | Self::Overloaded { retry_after, .. } => after(retry_after),
             Self::Status { status, retry_after, .. } if is_temporary(*status) => after(retry_after),
-            // Do not retry an idle timeout if the server sent nothing at all, nor an answer without an end: each try
-            // would take as long.
+            // Do not retry an idle timeout if the server sent nothing at all, nor an answer without
+            // an end: each try would take as long.
             Self::Idle { .. }
             | Self::Unending { .. }
             | Self::Status { .. }

@@ -32,13 +32,14 @@ impl CallIds {
     }
 }
 
-/// The name of a call that came without one, so that the model is told what there is to choose from.
+/// The name of a call that came without one, so that the model is told what there is to choose
+/// from.
 pub(crate) const UNNAMED: &str = "unnamed";
 /// The longest name that servers take.
 const MAX_NAME_BYTES: usize = 64;
 
-/// Returns a name that every server takes. Names of tools are like that already; a model makes up others, and strict
-/// servers then refuse the conversation.
+/// Returns a name that every server takes. Names of tools are like that already; a model makes up
+/// others, and strict servers then refuse the conversation.
 pub(crate) fn valid_name(name: &str) -> Cow<'_, str> {
     let is_valid = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
     if name.is_empty() {

@@ -1,5 +1,6 @@
 //! One server, spoken to over one kept-alive connection: sending, and telling a stream of events from everything else a
-//! server may answer. A request is sent once: the turn loop decides whether to try again, and says so.
+//! server may answer. A request is sent once: the turn loop decides whether to try again, and says
+//! so.
 
 use std::{error::Error, io, net::IpAddr, sync::Arc, time::Duration};
 
@@ -21,8 +22,8 @@ pub(crate) use events::Events;
 /// A connection that takes longer is not going to be made.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// How long a connection is kept without use. Many servers and routers forget one soon after, some without a word; a
-/// request that is sent over it then fails.
+/// How long a connection is kept without use. Many servers and routers forget one soon after, some
+/// without a word; a request that is sent over it then fails.
 const POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// How long a server is waited for.

@@ -43,14 +43,15 @@ pub struct Provider {
     /// Headers whose values are environment variables; one that is not set or empty is left out.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub env_http_headers: BTreeMap<String, String>,
-    /// How often a request that failed before its answer began is sent again within `retry_budget_ms`; at most 100.
+    /// How often a request that failed before its answer began is sent again within
+    /// `retry_budget_ms`; at most 100.
     pub request_max_retries: u32,
     /// How often an answer that broke off is asked for again; at most 100.
     pub stream_max_retries: u32,
     /// The longest time spent on further tries while the server does not answer, in milliseconds.
     pub retry_budget_ms: u64,
-    /// How long the server may send no event, in milliseconds, before it is given up. Comments and other bytes that
-    /// are no event extend this to three times as long.
+    /// How long the server may send no event, in milliseconds, before it is given up. Comments and
+    /// other bytes that are no event extend this to three times as long.
     pub stream_idle_timeout_ms: u64,
     /// The longest one answer may take, in milliseconds.
     pub stream_timeout_ms: u64,

@@ -102,8 +102,9 @@ impl ModelClient for Responses {
 }
 
 impl Responses {
-    /// Sends a prompt. If the server rejects it, it is sent once more without what the server itself has added to the
-    /// conversation: a session must not end because of an item that its server does not take back.
+    /// Sends a prompt. If the server rejects it, it is sent once more without what the server
+    /// itself has added to the conversation: a session must not end because of an item that its
+    /// server does not take back.
     async fn post(&self, prompt: &Prompt<'_>) -> Result<(Events, Option<ModelEvent>), ModelError> {
         let send = |form| self.http.post(prompt.thread, self.body(prompt, form));
         if self.is_plain.load(Ordering::Relaxed) {

@@ -1,6 +1,8 @@
 //! Servers that misbehave: one clear line, exit code 1, and a session that goes on with a better server.
 
-use crate::support::{FULL_ACCESS, Reply, Server, Step, User, Wire, chunk, command};
+use std::time::Duration;
+
+use crate::support::{FULL_ACCESS, Reply, Server, Step, User, Wire, chunk, command, repeated};
 
 /// What a server does and what the user is told of it.
 struct Case {
@@ -147,6 +149,18 @@ fn a_server_that_hangs_is_given_up() {
         said: IDLE,
         requests: 2,
         options: &["-c", "model_providers.test.stream_idle_timeout_ms=300"],
+    });
+}
+
+#[test]
+fn comments_do_not_hold_a_turn_open() {
+    both(|_| Case {
+        options: &["-c", "model_providers.test.stream_idle_timeout_ms=200"],
+        ..always(
+            || Reply::begun(&[]).then(repeated(b": ping\n\n", Duration::from_millis(20), usize::MAX)),
+            1,
+            "the server sent no event for 0.6 s; a slow model may need a larger `stream_idle_timeout_ms`",
+        )
     });
 }
 

@@ -11,8 +11,8 @@ use crate::sse::{Event, Parser};
 
 /// The most bytes one answer may have. A long one, 100,000 tokens with 300 bytes of framing each, has a quarter of it.
 const ANSWER_LIMIT_BYTES: usize = 128 * 1024 * 1024;
-/// Comments extend the idle limit to so many times as long. Services send them while a model waits for its turn; a
-/// server that hangs may send them forever.
+/// Comments extend the idle limit to so many times as long. Services send them while a model waits
+/// for its turn; a server that hangs may send them forever.
 const MAX_IDLE_EXTENSION: u32 = 3;
 /// How long a finished answer may take to end its transfer; only then can the connection be used again.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(100);

@@ -1,7 +1,8 @@
 //! Items as strict servers take them back.
 //!
-//! A server that sends a malformed item, or a proxy that loses a part of one, may refuse it in every later request, and
-//! with it the whole conversation. So an item goes back as it came only as far as its shape is right.
+//! A server that sends a malformed item, or a proxy that loses a part of one, may refuse it in
+//! every later request, and with it the whole conversation. So an item goes back as it came only as
+//! far as its shape is right.
 
 use serde_json::{Map, Value, value::RawValue};
 
@@ -16,11 +17,13 @@ pub(super) struct SendableItem {
 }
 
 impl SendableItem {
-    /// Checks an item. Parts that are wrong are taken from `own`, which is the same item as we would write it, or left
-    /// out if servers do without them. All others keep their exact text. Returns nothing if that is not enough.
+    /// Checks an item. Parts that are wrong are taken from `own`, which is the same item as we
+    /// would write it, or left out if servers do without them. All others keep their exact text.
+    /// Returns nothing if that is not enough.
     pub(super) fn check(raw: &RawValue, own: Option<&Value>, ids: ItemIds) -> Option<Self> {
         let members = json::members(raw)?;
-        // Fails for what other parsers may refuse: half a character, numbers out of range, nesting without an end.
+        // Fails for what other parsers may refuse: half a character, numbers out of range, nesting
+        // without an end.
         let values: Map<String, Value> = serde_json::from_str(raw.get()).ok()?;
         if values.len() != members.len() {
             return None; // a name that comes twice means something else to each reader
@@ -92,9 +95,7 @@ const STATUS: Rule = rule("status", Need::Optional, is_status);
 fn rules(kind: &str) -> &'static [Rule] {
     use Need::{Optional, Ours, Required};
     match kind {
-        "message" => {
-            const { &[rule("role", Ours, is_role), rule("content", Required, is_content), STATUS] }
-        }
+        "message" => const { &[rule("role", Ours, is_role), rule("content", Required, is_content), STATUS] },
         "reasoning" => {
             const {
                 &[

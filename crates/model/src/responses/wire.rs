@@ -306,7 +306,8 @@ fn check(item: &Item, raw: &RawValue, ids: ItemIds, profile: Profile) -> Option<
     }
 }
 
-/// Returns an item as we would write it. A server takes reasoning only with what it has sent itself.
+/// Returns an item as we would write it. A server takes reasoning only with what it has sent
+/// itself.
 fn own(body: &Body, profile: Profile) -> Option<Value> {
     if let Body::Reasoning { summary, .. } = body {
         let part = |text: &String| json!({"type": "summary_text", "text": text});

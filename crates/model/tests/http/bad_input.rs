@@ -6,7 +6,7 @@ use windlass_model::{Options, Provider, WireApi, connect};
 
 use crate::{
     ask::{ask, client, provider},
-    server::{Reply, Server, Step, chunk, chunk_bytes},
+    server::{Reply, Server, Step, chunk, repeated},
     talk::{CHAT_OK, OK, RESPONSES_OK},
 };
 
@@ -176,7 +176,7 @@ async fn a_server_that_hangs_is_given_up_before_and_after_its_first_byte() {
 
 /// A stream that sends the same bytes every few milliseconds and never ends.
 fn endless(begin: &[&str], bytes: &'static [u8]) -> Reply {
-    Reply::begun(begin).then(Step::Repeat(chunk_bytes(bytes), Duration::from_millis(10)))
+    Reply::begun(begin).then(repeated(bytes, Duration::from_millis(10), usize::MAX))
 }
 
 #[tokio::test]
@@ -194,9 +194,8 @@ async fn comments_hold_an_answer_open_three_times_as_long_as_silence_and_no_long
 
 #[tokio::test]
 async fn a_server_may_comment_while_its_model_is_slow() {
-    let mut reply = Reply::begun(&[]);
     // Longer than the idle limit in all, and never as long without a byte.
-    reply.0.extend((0..8).flat_map(|_| [Step::Pause(Duration::from_millis(50)), chunk(b": processing\n\n")]));
+    let mut reply = Reply::begun(&[]).then(repeated(b": processing\n\n", Duration::from_millis(50), 8));
     reply.0.extend(Reply::events(RESPONSES_OK).0.into_iter().skip(1));
     let server = Server::start([reply]).await;
     let provider = Provider { stream_idle_timeout_ms: 300, ..provider(&server.url, WireApi::Responses) };

@@ -42,7 +42,8 @@ async fn a_refusal_does_not_cost_the_connection() {
 
 #[tokio::test]
 async fn a_request_is_sent_once_even_if_its_connection_is_lost() {
-    // The server takes a request on an old and then on a new connection, and hangs up without a word.
+    // The server takes a request on an old and then on a new connection, and hangs up without a
+    // word.
     let lost = || Reply(vec![Step::Close]);
     let replies = [Reply::events(RESPONSES_OK), lost(), lost(), Reply::events(RESPONSES_OK)];
     let server = Server::start(replies).await;

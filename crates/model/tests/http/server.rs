@@ -38,10 +38,8 @@ pub(crate) struct Request {
 pub(crate) enum Step {
     /// Sends bytes.
     Send(Vec<u8>),
-    /// Sends bytes again and again, with a pause after each time.
-    Repeat(Vec<u8>, Duration),
-    /// Waits for some time.
-    Pause(Duration),
+    /// Sends bytes so many times, each time after a pause.
+    Repeat(Vec<u8>, Duration, usize),
     /// Waits for a signal.
     Wait(Arc<Notify>),
     /// Sends nothing more and keeps the connection open.
@@ -84,10 +82,15 @@ impl Reply {
 
 /// A piece of a body of unknown length.
 pub(crate) fn chunk(bytes: &[u8]) -> Step {
-    Step::Send(chunk_bytes(bytes))
+    Step::Send(framed(bytes))
 }
 
-pub(crate) fn chunk_bytes(bytes: &[u8]) -> Vec<u8> {
+/// The same piece so many times, each time after a pause.
+pub(crate) fn repeated(bytes: &[u8], pause: Duration, times: usize) -> Step {
+    Step::Repeat(framed(bytes), pause, times)
+}
+
+fn framed(bytes: &[u8]) -> Vec<u8> {
     let mut framed = format!("{:x}\r\n", bytes.len()).into_bytes();
     framed.extend_from_slice(bytes);
     framed.extend_from_slice(b"\r\n");
@@ -143,13 +146,14 @@ async fn serve(mut stream: TcpStream, state: Arc<Mutex<State>>) {
                         return;
                     }
                 }
-                Step::Repeat(bytes, pause) => {
-                    while stream.write_all(&bytes).await.is_ok() {
+                Step::Repeat(bytes, pause, times) => {
+                    for _ in 0..times {
                         tokio::time::sleep(pause).await;
+                        if stream.write_all(&bytes).await.is_err() {
+                            return;
+                        }
                     }
-                    return;
                 }
-                Step::Pause(pause) => tokio::time::sleep(pause).await,
                 Step::Wait(signal) => signal.notified().await,
                 Step::Hang => std::future::pending().await,
                 Step::Close => return,

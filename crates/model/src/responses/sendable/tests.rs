@@ -31,7 +31,8 @@ fn valid_items() -> Vec<Value> {
     ]
 }
 
-/// Says what a strict server would say of an item, if anything. Written from the API's reference, not from our rules.
+/// Says what a strict server would say of an item, if anything. Written from the API's reference,
+/// not from our rules.
 fn complaint(item: &Value) -> Option<String> {
     let Some(object) = item.as_object() else { return Some("not an object".to_owned()) };
     let Some(kind) = item["type"].as_str().filter(|kind| !kind.is_empty()) else {
@@ -288,7 +289,8 @@ proptest! {
         at in 0..valid_items().len(),
         mutations in prop::collection::vec(any_mutation(), 1..4),
     ) {
-        // Earlier versions kept every item to the letter; and a file may be damaged in one place only.
+        // Earlier versions kept every item to the letter; and a file may be damaged in one place
+        // only.
         let valid = valid_items()[at].to_string();
         let text = mutations.iter().fold(valid.clone(), |text, mutation| mutation.apply(text));
         let Ok(json) = RawValue::from_string(text) else { return Ok(()) };
