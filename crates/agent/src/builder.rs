@@ -353,6 +353,7 @@ impl AgentBuilder {
         }
         if let Some(home) = &self.home {
             machine = machine.with_package_caches(home.join("cache/packages"));
+            machine = machine.with_running_notes(home.join("running"));
         }
         if let Some(limit) = self.command_time {
             machine = machine.with_command_time(limit);

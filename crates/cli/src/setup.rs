@@ -254,6 +254,11 @@ impl Setup {
         self.home.join("cache/packages")
     }
 
+    /// The directory with notes of commands that run.
+    pub(crate) fn running_notes(&self) -> PathBuf {
+        self.home.join("running")
+    }
+
     /// What the index of calls remembers.
     pub(crate) fn keep(&self) -> Keep {
         self.config().history.into()

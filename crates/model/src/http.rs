@@ -104,13 +104,11 @@ impl Http {
     /// A certificate that is not accepted now is not accepted a minute later either.
     fn unreachable(&self, error: reqwest::Error) -> ModelError {
         let Names { id, url, .. } = &self.names;
-        match is_about_tls(&error) {
-            true => ModelError::Provider {
-                provider: id.clone(),
-                problem: format!("no secure connection to {url}: {}", cause(error)),
-            },
-            false => ModelError::Unreachable { url: url.clone(), cause: cause(error) },
+        if is_about_tls(&error) {
+            let problem = format!("no secure connection to {url}: {}", cause(error));
+            return ModelError::Provider { provider: id.clone(), problem };
         }
+        ModelError::Unreachable { url: url.clone(), cause: cause(error) }
     }
 }
 
@@ -213,8 +211,8 @@ fn cause(error: reqwest::Error) -> String {
 fn is_about_tls(error: &(dyn Error + 'static)) -> bool {
     let mut cause = Some(error);
     while let Some(error) = cause {
-        let inside = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-        if inside.is_some_and(|inside| inside.is::<rustls::Error>()) {
+        let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        if inner.and_then(|inner| inner.downcast_ref::<rustls::Error>()).is_some() {
             return true;
         }
         cause = error.source();

@@ -112,7 +112,7 @@ impl Responses {
         }
         let rejection = match send(ItemForm::Kept).await {
             Err(error @ ModelError::InvalidRequest { .. }) => error,
-            sent => return Ok((sent?, None)),
+            opened => return Ok((opened?, None)),
         };
         if self.body(prompt, ItemForm::Kept) == self.body(prompt, ItemForm::Plain) {
             return Err(rejection);

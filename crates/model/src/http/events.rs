@@ -30,7 +30,7 @@ pub(crate) struct Events {
     /// The last bytes of any kind arrived.
     last_bytes: Instant,
     received_bytes: usize,
-    received_events: bool,
+    has_begun: bool,
     ended: bool,
 }
 
@@ -52,7 +52,7 @@ impl Events {
             last_event: now,
             last_bytes: now,
             received_bytes: 0,
-            received_events: false,
+            has_begun: false,
             ended: false,
         };
         events.take(first)?;
@@ -90,7 +90,7 @@ impl Events {
             (whole_end, ModelError::Unending { after: whole })
         } else {
             let after = idle_end.duration_since(self.last_event);
-            (idle_end, ModelError::Idle { after, begun: self.received_events })
+            (idle_end, ModelError::Idle { after, begun: self.has_begun })
         }
     }
 
@@ -107,7 +107,7 @@ impl Events {
         // An event without content is one more way to keep a connection open.
         if self.ready.iter().any(|event| !event.data.trim().is_empty()) {
             self.last_event = self.last_bytes;
-            self.received_events = true;
+            self.has_begun = true;
         }
         Ok(())
     }
