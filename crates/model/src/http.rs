@@ -211,11 +211,12 @@ fn cause(error: reqwest::Error) -> String {
 fn is_about_tls(error: &(dyn Error + 'static)) -> bool {
     let mut cause = Some(error);
     while let Some(error) = cause {
-        let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-        if inner.and_then(|inner| inner.downcast_ref::<rustls::Error>()).is_some() {
+        if error.is::<rustls::Error>() {
             return true;
         }
-        cause = error.source();
+        // The source of an I/O error is that of the error inside it, not that error itself.
+        let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        cause = inner.map(|inner| inner as &(dyn Error + 'static)).or_else(|| error.source());
     }
     false
 }

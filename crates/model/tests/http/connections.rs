@@ -1,5 +1,6 @@
 //! Connections: kept, lost and replaced.
 
+use tokio::{io::AsyncWriteExt, net::TcpListener};
 use windlass_model::WireApi;
 
 use crate::{
@@ -130,6 +131,23 @@ async fn a_server_that_is_not_there_is_named_with_the_cause() {
     let cause = line.strip_prefix(&format!("error: cannot reach {url}/responses: ")).unwrap();
     assert!(cause.starts_with("Connection refused"), "{line}");
     assert!(cause.ends_with("; is the server running, and is `base_url` right?"), "{line}");
+}
+
+#[tokio::test]
+async fn a_server_that_speaks_no_tls_is_not_just_unreachable() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("https://{}/v1", listener.local_addr().unwrap());
+    let plain = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.unwrap();
+        stream.flush().await.unwrap();
+        std::future::pending::<()>().await;
+    });
+    let lines = ask(client(&provider(&url, WireApi::Responses)).as_ref()).await;
+    plain.abort();
+    let expected =
+        format!("error: provider `test` cannot be used: no secure connection to {url}/responses: ");
+    assert!(lines[0].starts_with(&expected), "{lines:?}");
 }
 
 #[tokio::test]
