@@ -242,8 +242,8 @@ fn set_aside(mut file: &File, path: &Path, from: u64) -> Result<PathBuf, Session
         let copied = made.and_then(|mut made| {
             file.seek(SeekFrom::Start(from))?;
             io::copy(&mut file, &mut made)?;
-            // On the disk before it is cut from the session file.
-            made.sync_all()
+            // On the disk, with its name, before it is cut from the session file.
+            flush_operation(made, name.parent().map(Path::to_owned).into_iter().collect())()
         });
         return copied.map_err(cannot("set aside damaged records in", &name)).map(|()| name);
     }

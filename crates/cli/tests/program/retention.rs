@@ -56,8 +56,12 @@ fn old_outputs_are_removed_in_the_background() {
     };
     call(&["-c", "retention.outputs_days=0"]).assert_code(0);
     assert!(old.exists(), "kept for ever");
-    call(&[]).assert_code(0);
-    assert!(!old.parent().unwrap().exists());
+    // On a busy machine the program may end before its thread has begun.
+    let removed = (0..50).any(|_| {
+        call(&[]).assert_code(0);
+        !old.parent().unwrap().exists()
+    });
+    assert!(removed);
 }
 
 #[test]
