@@ -85,6 +85,7 @@ impl Machine {
             mechanisms: Arc::clone(&mechanisms),
             temporary: Arc::clone(&temporary),
             store: PrivateTmp::new(true),
+            leading: Mutex::default(),
         };
         Self {
             environment: Arc::new(environment),
@@ -238,6 +239,12 @@ fn file_rules(launch: &Launch) -> Option<Arc<dyn FileRules>> {
 
 impl Sandbox for Machine {
     fn confine(&self, grant: &Grant) -> Result<Arc<dyn Host>, ConfineError> {
+        let unusable = |error: GuardError| ConfineError::Workspace {
+            asked: Box::new(grant.confinement().clone()),
+            reason: error.to_string(),
+        };
+        // Whatever this call is held to: what a killed session left must not be used.
+        self.guard.check_interrupted(std::slice::from_ref(grant.cwd())).map_err(unusable)?;
         let held = match grant.confinement() {
             Confinement::InProcess => return Ok(Arc::new(Nothing)),
             Confinement::Unconfined => Held::by(Mechanism::Unconfined),
@@ -250,8 +257,6 @@ impl Sandbox for Machine {
                     let missing = |reason| ConfineError::Unsupported { asked: asked(), reason };
                     self.mechanisms.probe().map_err(missing)?;
                 }
-                let unusable =
-                    |error: GuardError| ConfineError::Workspace { asked: asked(), reason: error.to_string() };
                 self.guard.open_roots(&walls.writable).map_err(unusable)?;
                 Held { writable: walls.writable.clone(), ..Held::by(Mechanism::InProcess) }
             }

@@ -20,8 +20,18 @@ const ALLOWED: &[(&str, bool, &[&str])] = &[
     ("core", false, &["repositoryformatversion", "filemode", "bare", "logallrefupdates", "autocrlf", "sparsecheckout",
                       "sparsecheckoutcone", "ignorecase", "precomposeunicode", "symlinks"]),
     ("user", false, &["name", "email"]),
+    ("pull", false, &["rebase", "ff"]),
+    ("index", false, &["sparse"]),
     // How objects and references are stored: without it, a repository cannot be read.
     ("extensions", false, &["objectformat", "worktreeconfig", "refstorage", "partialclone"]),
+];
+
+/// What the names of settings are, or hold, that lead git to hooks, to programs, or to more settings. In lower case.
+#[rustfmt::skip]
+pub(super) const LEADING_NAMES: &[&str] = &[
+    "hookspath", "include", "alias", "fsmonitor", "sshcommand", "gitproxy", "askpass", "editor", "pager", "textconv",
+    "command", "cmd", "clean", "smudge", "process", "driver", "program", "helper", "uploadpack", "receivepack", "difftool",
+    "external",
 ];
 
 /// One setting as git lists it.
@@ -80,13 +90,18 @@ impl GitSetting {
         is_listed && !(is_address && self.value.as_deref().is_none_or(is_command_address))
     }
 
-    /// Tells whether a setting names hooks or a file with more settings.
+    /// Tells whether a setting names hooks, programs or a file with more settings.
     pub(super) fn leads_elsewhere(&self) -> bool {
         self.parts().is_some_and(|KeyParts { section, name, .. }| match section {
-            b"core" => name == b"hookspath",
             b"include" | b"includeif" => name == b"path",
-            _ => false,
+            b"alias" => true,
+            _ => LEADING_NAMES.iter().any(|known| name == known.as_bytes()),
         })
+    }
+
+    /// Tells whether a setting names a file with more settings.
+    pub(super) fn is_include(&self) -> bool {
+        self.parts().is_some_and(|parts| matches!(parts.section, b"include" | b"includeif"))
     }
 
     /// The key as text, for a report.

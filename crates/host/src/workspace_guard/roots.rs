@@ -8,6 +8,8 @@ use std::{
 use windlass_files::{DirHandle, EntryKind};
 use windlass_sandbox::links;
 
+use super::running_note::NotedRoot;
+
 /// The largest `.git` file, `gitdir` or `commondir` that is read.
 const MAX_POINTER_BYTES: u64 = 16 * 1024;
 
@@ -37,6 +39,12 @@ pub(crate) enum RootError {
 }
 
 impl WorkspaceRoot {
+    /// Returns what a note of a command says of this directory.
+    pub(super) fn noted(&self) -> std::io::Result<NotedRoot> {
+        let found = self.handle.stat()?;
+        Ok(NotedRoot { path: self.path.clone(), dev: found.dev, ino: found.ino })
+    }
+
     /// Opens a directory by its path. Links on the way are followed, unless one lies in another writable directory: a
     /// command may have made it.
     pub(crate) fn open(path: &Path, writable: &[PathBuf]) -> Result<Self, RootError> {
