@@ -52,6 +52,8 @@ mod cgroup;
 pub mod denials;
 mod diagnosis;
 mod directory_names;
+#[cfg(all(target_os = "linux", any(test, fuzzing)))]
+pub mod fuzzing;
 #[cfg(target_os = "linux")]
 mod landlock_plan;
 pub mod links;
