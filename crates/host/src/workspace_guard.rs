@@ -17,15 +17,15 @@ use windlass_files::{Change, DirHandle, WorkspaceScan};
 use windlass_sandbox::ProtectedPaths;
 
 mod check;
-mod git_config;
-mod git_directory;
+pub(crate) mod git_config;
+pub(crate) mod git_directory;
 #[expect(clippy::disallowed_methods, reason = "a directory of our own that no command can reach")]
 pub(crate) mod git_program;
 #[expect(clippy::disallowed_methods, reason = "a directory of our own, in which no command runs by then")]
 mod private_config;
 pub(crate) mod protected_names;
 mod protected_paths;
-mod roots;
+pub(crate) mod roots;
 mod saved_files;
 
 use check::{Findings, RootCheck};
