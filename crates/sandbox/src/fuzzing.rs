@@ -203,7 +203,7 @@ pub fn denied_output(output: &[u8]) {
             match denial.layer {
                 Layer::Files => {
                     let path = Path::new(&denial.what);
-                    assert!(path.is_absolute() && !path.starts_with("/w"), "{path:?}");
+                    assert!(path.is_absolute() && !path.starts_with("/w"), "{}", path.display());
                     assert!(text.contains(&denial.what));
                 }
                 _ => assert!(held.network == Network::None && denial.what.chars().count() <= 200),
