@@ -42,8 +42,13 @@ pub(super) fn link(directory: &OwnedFd, name: &OsStr, target: &Path) -> io::Resu
 
 /// Copies a file, unless something has the name already that is not older.
 pub(super) fn copy(directory: &OwnedFd, name: &OsStr, source: &Path) -> io::Result<()> {
-    let mut source = File::open(source)?;
-    let modified = source.metadata()?.mtime();
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let mut source = File::from(open(source, flags, Mode::empty())?);
+    let found = source.metadata()?;
+    if !found.is_file() {
+        return Ok(());
+    }
+    let modified = found.mtime();
     match statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(own) if own.st_mtime >= modified => return Ok(()),
         Ok(_) => unlinkat(directory, name, AtFlags::empty())?,

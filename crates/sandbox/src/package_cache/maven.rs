@@ -40,6 +40,7 @@ pub(super) fn prepare(cache: &Path, own: &Path) -> io::Result<()> {
     fill(cache, own)
 }
 
+#[expect(clippy::disallowed_methods, reason = "the note is beside the cache, where commands cannot write")]
 fn fill(cache: &Path, own: &Path) -> io::Result<()> {
     // Beside the cache, where commands cannot write: the time at which links were last made.
     let note = cache.with_extension("maven-linked");
@@ -110,6 +111,7 @@ fn copy_small(to: &OwnedFd, entry: &DirEntry) -> io::Result<()> {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests do what users and commands do")]
 mod tests {
     use std::os::unix::fs::symlink;
 
