@@ -30,6 +30,8 @@
 mod attached;
 mod capture;
 mod file_rules;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 #[cfg(target_os = "linux")]
 #[expect(clippy::disallowed_methods, reason = "files of the kernel below /proc")]
 mod input_wait;

@@ -16,8 +16,8 @@ use windlass_files::{DirHandle, WorkspaceScan};
 use windlass_sandbox::ProtectedPaths;
 
 mod check;
-mod git_config;
-mod git_directory;
+pub(crate) mod git_config;
+pub(crate) mod git_directory;
 mod git_index;
 #[expect(clippy::disallowed_methods, reason = "a directory of our own that no command can reach")]
 pub(crate) mod git_program;
@@ -26,7 +26,7 @@ mod interrupted;
 mod private_config;
 pub(crate) mod protected_names;
 mod protected_paths;
-mod roots;
+pub(crate) mod roots;
 #[expect(
     clippy::disallowed_methods,
     clippy::disallowed_types,

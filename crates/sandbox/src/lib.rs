@@ -53,6 +53,8 @@ mod cgroup;
 pub mod denials;
 mod diagnosis;
 mod directory_names;
+#[cfg(all(target_os = "linux", any(test, fuzzing)))]
+pub mod fuzzing;
 mod hidden_paths;
 #[cfg(target_os = "linux")]
 mod landlock_plan;

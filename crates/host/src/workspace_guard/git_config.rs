@@ -38,9 +38,9 @@ pub(super) const LEADING_NAMES: &[&str] = &[
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct GitSetting {
     /// Section and name in lower case, the subsection between them as it is.
-    pub(super) key: Vec<u8>,
+    pub(crate) key: Vec<u8>,
     /// Absent for a key without `=`, which stands for `true`.
-    pub(super) value: Option<Vec<u8>>,
+    pub(crate) value: Option<Vec<u8>>,
 }
 
 /// The parts of a key.
@@ -52,7 +52,7 @@ struct KeyParts<'a> {
 
 impl GitSetting {
     /// Reads what `git config --list -z` prints. Nothing, if it is not of that form.
-    pub(super) fn parse_list(output: &[u8]) -> Option<Vec<Self>> {
+    pub(crate) fn parse_list(output: &[u8]) -> Option<Vec<Self>> {
         let Some(entries) = output.strip_suffix(b"\0") else { return output.is_empty().then(Vec::new) };
         entries.split(|byte| *byte == 0).map(Self::parse).collect()
     }
@@ -77,7 +77,7 @@ impl GitSetting {
     }
 
     /// Tells whether a setting may be kept whoever wrote it.
-    pub(super) fn is_allowed(&self) -> bool {
+    pub(crate) fn is_allowed(&self) -> bool {
         let Some(KeyParts { section, subsection, name }) = self.parts() else { return false };
         let is = |word: &[u8], known: &str| word.eq_ignore_ascii_case(known.as_bytes());
         let is_listed = ALLOWED.iter().any(|(known, with_subsection, names)| {
@@ -160,7 +160,7 @@ impl GitConfigChange {
 }
 
 /// Writes a settings file, in the form git itself uses.
-pub(super) fn write(settings: &[GitSetting]) -> Vec<u8> {
+pub(crate) fn write(settings: &[GitSetting]) -> Vec<u8> {
     let mut text = Vec::new();
     let mut current = None;
     for setting in settings {

@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    mount_step::{HELD_LIMIT, HIDDEN_DIRECTORY, HIDDEN_FILE, MountStep, c},
+    mount_step::{HELD_LIMIT, HIDDEN_DIRECTORY, HIDDEN_FILE, MountStep, STAND_INS, c},
     private_directories::{
         DEVICES, PRIVATE, TmpfsOptions, VAR_TMP, has_var_tmp, kept_in_var_tmp, private_top,
     },
@@ -15,6 +15,7 @@ use super::{
 use crate::{
     ProtectedPaths, private_tmp,
     sandbox_paths::{PlanError, SandboxPaths},
+    secrets::StandIn,
     writable_plan::{PrivateFile, WritablePlan},
 };
 
@@ -170,8 +171,15 @@ impl MountPlanner {
         // A bind mount has the flags of its source, so what hides is read-only from here on.
         self.steps.push(MountStep::SetReadOnly { path: c("/dev")? });
         for path in covered {
-            let with = if path.is_dir() { HIDDEN_DIRECTORY } else { HIDDEN_FILE };
-            self.steps.push(MountStep::Hide { path: c(path)?, with: with.to_owned() });
+            let is_directory = path.is_dir();
+            let with = if is_directory { HIDDEN_DIRECTORY } else { HIDDEN_FILE };
+            self.steps.push(match StandIn::find(path).filter(|_| !is_directory) {
+                None => MountStep::Hide { path: c(path)?, with: with.to_owned() },
+                Some(stand_in) => {
+                    let with = c(Path::new(STAND_INS).join(stand_in.name()))?;
+                    MountStep::StandIn { path: c(path)?, with }
+                }
+            });
         }
         for path in &emptied {
             self.steps.push(MountStep::Tmpfs { path: c(path)?, options: c("mode=755,size=64k")? });
