@@ -242,7 +242,9 @@ impl AgentBuilder {
 
     fn recover_edits(&self, events: &dyn EventSink) {
         let messages = self.home.as_deref().map(crate::recover_edits).unwrap_or_default();
-        messages.into_iter().for_each(|message| events.emit(&Event::Warning { message }));
+        for message in messages {
+            events.emit(&Event::Warning { message });
+        }
     }
 
     /// Puts it all together.

@@ -33,9 +33,9 @@ pub(crate) fn run(common: &Common, args: &Undo) -> Result<Exit, Problem> {
     }
     let setup = Setup::for_tools(common)?;
     // An edit that was cut short is finished or taken back first: only then do files and log agree.
-    windlass::recover_edits(&setup.home).iter().for_each(|message| {
-        crate::note(&format!("warning: {}", visible(message)));
-    });
+    for message in windlass::recover_edits(&setup.home) {
+        crate::note(&format!("warning: {}", visible(&message)));
+    }
     let mut places = match &args.session {
         Some(id) => {
             let edits =

@@ -335,7 +335,7 @@ impl<'a> Transaction<'a> {
         let (mut is_clear, mut is_apart) = (true, false);
         for (slot, trace) in self.plan.slots.iter().zip(&self.traces) {
             let cleared = slot.directory.open().and_then(|directory| {
-                let device = rustix::fs::fstat(&*directory)?.st_dev as u64;
+                let device = rustix::fs::fstat(&*directory)?.st_dev as _;
                 is_apart |= self.log.as_ref().is_some_and(|log| !log.shares_device_with(device));
                 trace.clear(&directory, self.steps)
             });

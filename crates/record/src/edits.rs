@@ -38,8 +38,8 @@ pub const UNDO: &str = "undo:";
 /// The edits of a session, or of none.
 #[derive(Debug, Clone)]
 pub struct Edits {
-    /// The edits of all sessions.
-    edits: PathBuf,
+    /// Where the edits of all sessions are.
+    root: PathBuf,
     directory: PathBuf,
     contents: Contents,
     notes: PathBuf,
@@ -148,11 +148,11 @@ impl Edits {
     }
 
     fn at(home: &Path, name: &Path) -> Self {
-        let edits = home.join("edits");
-        let directory = edits.join(name);
+        let root = home.join("edits");
+        let directory = root.join(name);
         let contents = Contents::new(directory.join("contents"));
-        let notes = edits.join("open");
-        Self { edits, directory, contents, notes, session: None }
+        let notes = root.join("open");
+        Self { root, directory, contents, notes, session: None }
     }
 
     /// Every edit, the oldest first.
@@ -214,7 +214,7 @@ impl Archive for Edits {
         let EditRecord { transaction, call, files, kept } = edit;
         let files = files.iter().zip(*kept).map(|(file, kept)| edited_file(file, kept)).collect();
         // Held until the line is written, so that numbers and lines have one order.
-        let mut counter = SequenceCounter::lock(&self.edits)?;
+        let mut counter = SequenceCounter::lock(&self.root)?;
         let path = self.log_path();
         let mut log = AppendLog::open(&path)?;
         let length = log.length()?;

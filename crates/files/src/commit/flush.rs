@@ -33,7 +33,7 @@ pub(super) fn flush_all(files: &[File]) -> io::Result<()> {
             // No more threads: then one after the other.
             Err(file) => file.sync_all(),
         });
-        others.fold(first, |all, one| all.and(one))
+        others.fold(first, io::Result::and)
     })
 }
 

@@ -20,11 +20,11 @@ const LOCK_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Makes a directory that lasts, and those above it, for the user alone.
 pub(super) fn make_private(directory: &Path) -> io::Result<()> {
-    let make = || DirBuilder::new().mode(0o700).create(directory);
-    let made = match make() {
+    let create = || DirBuilder::new().mode(0o700).create(directory);
+    let made = match create() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             directory.parent().map_or(Ok(()), make_private)?;
-            make()
+            create()
         }
         made => made,
     };
@@ -59,7 +59,7 @@ pub(super) fn flush_all(files: &[File]) -> io::Result<()> {
             // No more threads: then one after the other.
             Err(file) => file.sync_all(),
         });
-        others.fold(first, |all, one| all.and(one))
+        others.fold(first, io::Result::and)
     })
 }
 
