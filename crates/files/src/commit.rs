@@ -21,7 +21,7 @@ use windlass_contract::{
 
 use crate::resolve::Resolver;
 use content_id::BeforeId;
-use flush::{MAX_FLUSHED_AT_ONCE, TouchedDirectories, flush_all, parents};
+use flush::{MAX_FLUSHED_AT_ONCE, TouchedDirectories, flush_all};
 use folders::{FolderTree, MadeFolder, descend, remove_folders, remove_made};
 use log_format::LoggedChange;
 use plan::{Plan, Slot};
@@ -269,10 +269,14 @@ impl<'a> Transaction<'a> {
     fn flush_directories(&self) -> io::Result<()> {
         let mut touched = TouchedDirectories::default();
         for slot in &self.plan.slots {
-            touched.take(&*slot.directory.open()?)?;
+            match slot.directory.open() {
+                Ok(directory) => touched.take(&directory)?,
+                // Made for this change, and removed again.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
         }
-        let made: Vec<_> = self.made.iter().map(|made| made.real.clone()).collect();
-        parents(&made).try_for_each(|parent| touched.take_path(parent))?;
+        touched.take_parents(self.made.iter().map(|made| &made.real).chain(&self.plan.unmade))?;
         touched.flush()
     }
 
@@ -306,7 +310,7 @@ impl<'a> Transaction<'a> {
         remove_made(&self.made, self.steps);
         self.trees.iter().for_each(|tree| tree.remove_draft(self.steps));
         // Without a flush, a loss of power could bring a new content back when the log is gone.
-        let flushed = self.log.as_ref().map_or(Ok(()), |_| self.flush_directories().or_else(gone_is_fine));
+        let flushed = self.log.as_ref().map_or(Ok(()), |_| self.flush_directories());
         if stuck.is_none()
             && flushed.is_ok()
             && let Some(log) = &self.log
@@ -341,11 +345,11 @@ impl<'a> Transaction<'a> {
             });
             is_clear &= cleared.is_ok();
         }
+        remove_folders(&self.plan.unmade, self.steps);
         // A file system keeps its own order. Of two, the log's must not be ahead, or the old contents would stay for ever.
         if is_apart {
             is_clear &= self.steps.take().and_then(|()| self.flush_directories()).is_ok();
         }
-        remove_folders(&self.plan.unmade, self.steps);
         if let Some(log) = self.log.as_ref().filter(|_| is_clear) {
             let _left = log.remove(self.steps);
         }
@@ -373,10 +377,6 @@ impl From<CommitError> for Failure {
     fn from(error: CommitError) -> Self {
         Self::TakeBack(error)
     }
-}
-
-fn gone_is_fine(error: io::Error) -> io::Result<()> {
-    if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) }
 }
 
 #[cfg(test)]
