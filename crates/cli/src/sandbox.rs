@@ -46,7 +46,9 @@ pub(crate) fn run(common: &Common, args: &SandboxRun) -> Result<ExitCode, Proble
     }
     let environment = setup.environment()?;
     let command = Command { argv: args.command.clone(), cwd: None, env: BTreeMap::new(), time_limit: None };
-    let machine = Machine::for_one_command(environment).with_package_caches(setup.package_caches());
+    let machine = Machine::for_one_command(environment)
+        .with_package_caches(setup.package_caches())
+        .with_running_notes(setup.running_notes());
     let stop = Stop::default();
     // The command has our own terminal, which tells it itself.
     interrupts::watch(stop.clone(), Window::default())?;

@@ -3,16 +3,16 @@
 //!
 //! Runs on the spawner's thread: it looks at files and waits for the child.
 
-use std::{ffi::OsStr, os::fd::AsFd, path::PathBuf, sync::Arc};
+use std::{os::fd::AsFd, path::PathBuf, sync::Arc};
 
 use windlass_contract::{Mechanism, Network};
 use windlass_sandbox::{
-    ChildStdio, LaunchedChild, PrivateFile, Program, ProtectedPaths, SandboxSpec, StartError, WritablePlan,
-    WritableRoot, Zygotes, launch_externally_confined, launch_unconfined,
+    ChildStdio, LaunchedChild, Program, ProtectedPaths, SandboxSpec, StartError, WritablePlan, WritableRoot,
+    Zygotes, launch_externally_confined, launch_unconfined,
 };
 
 use crate::workspace_guard::{
-    CONFIG_NAME, CommandGuard, GuardError, WorkspaceGuard, WorkspaceRoot, git_program::SandboxedGit,
+    CommandGuard, GuardError, PrivateConfig, WorkspaceGuard, WorkspaceRoot, git_program::SandboxedGit,
 };
 
 /// How often a sandbox with namespaces is tried for one command.
@@ -133,10 +133,7 @@ impl Workspace {
         let roots: Vec<_> =
             roots.map(|root| WritableRoot { path: &root.path, directory: root.handle.as_fd() }).collect();
         let copies = self.command.as_ref().map_or(&[][..], |command| &command.private_configs);
-        let name = OsStr::new(CONFIG_NAME);
-        let copies = copies.iter();
-        let private_files: Vec<_> =
-            copies.map(|copy| PrivateFile { path: &copy.path, directory: &copy.directory, name }).collect();
+        let private_files: Vec<_> = copies.iter().map(PrivateConfig::as_private_file).collect();
         launch(&WritablePlan { roots: &roots, protected: &self.protected, private_files: &private_files })
     }
 }

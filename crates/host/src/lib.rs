@@ -52,7 +52,6 @@ mod workspace_guard;
 
 pub use attached::Attached;
 pub use machine::Machine;
-pub use outputs::retention::OutputRetention;
 pub use windlass_files::{Recovery, recover};
 pub use windlass_sandbox::{
     Diagnosis, Missing, grow_descriptor_table, inherited_descriptor, is_ignored, physical_memory,

@@ -127,8 +127,8 @@ impl LoggedChange {
                 Ok(Settled::Conflict { before }) => {
                     recovered.push(Recovery::Conflict { path: trace.real.clone(), before });
                 }
-                // Never made, or removed again.
-                Err(error) if error.kind() == io::ErrorKind::NotFound && self.makes_directory_of(trace) => {}
+                // Not made yet, or removed already.
+                Err(error) if error.kind() == io::ErrorKind::NotFound && self.owns_directory_of(trace) => {}
                 Err(error) if error.kind() == io::ErrorKind::NotFound => is_complete = false,
                 Err(source) => recovered.push(failed(&trace.real, source)),
             }
@@ -158,8 +158,10 @@ impl LoggedChange {
         recovered
     }
 
-    fn makes_directory_of(&self, trace: &Trace) -> bool {
-        self.trees.iter().any(|tree| trace.real.starts_with(&tree.root))
+    /// Tests whether the change makes or removes the directory of a file.
+    fn owns_directory_of(&self, trace: &Trace) -> bool {
+        let mut owned = self.trees.iter().map(|tree| &tree.root).chain(&self.unmade);
+        owned.any(|folder| trace.real.starts_with(folder))
     }
 
     fn settle_folders(&self, counts: bool) {

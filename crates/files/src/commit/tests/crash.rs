@@ -262,3 +262,23 @@ fn a_change_that_is_taken_back_leaves_what_someone_wrote_meanwhile() {
     assert!(!desk.work().join("a").exists());
     assert!(recover(&desk.archive).unwrap().is_empty());
 }
+
+#[test]
+fn a_change_that_removes_directories_is_finished_from_any_step() {
+    let make = || vec![change("d/e/f", Expected::Absent, Action::Write(b"x".to_vec()))];
+    for at in 0.. {
+        let desk = Desk::new();
+        let before = desk.tree();
+        let changed = desk.commit(make()).unwrap();
+        let between = desk.tree();
+        let Changed { path, folders, .. } = changed.into_iter().next().unwrap();
+        let back = vec![change(path.to_str().unwrap(), content("x"), Action::Delete { folders })];
+        let steps = Steps { fault: Some(Fault::Death(at)), ..Steps::default() };
+        let counts = desk.commit_with(back, &steps).is_ok();
+        recover(&desk.archive).unwrap();
+        assert_eq!(desk.tree(), if counts { before } else { between }, "step {at}");
+        if steps.taken.into_inner() <= at {
+            break;
+        }
+    }
+}
