@@ -17,7 +17,7 @@ use rustix::{
 use crate::handle::to_read;
 
 /// How many files are flushed, and held open, at once.
-pub(super) const MAX_FLUSHED_AT_ONCE: usize = 16;
+pub(super) const MAX_FLUSHED_AT_ONCE: usize = 8;
 
 /// Flushes files. A disk takes about as long for several requests at once as for one.
 pub(super) fn flush_all(files: &[File]) -> io::Result<()> {

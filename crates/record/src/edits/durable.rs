@@ -10,7 +10,7 @@ use std::{
 };
 
 /// How many files are flushed, and held open, at once.
-pub(super) const MAX_FLUSHED_AT_ONCE: usize = 16;
+pub(super) const MAX_FLUSHED_AT_ONCE: usize = 8;
 
 /// How long to wait for another process that is writing to the same log.
 const MAX_LOCK_WAIT: Duration = Duration::from_secs(20);
