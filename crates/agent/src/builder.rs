@@ -16,7 +16,7 @@ use windlass_runtime::{
 };
 use windlass_tools::OutputPlace;
 
-use self::session::{Forgetful, recover_edits};
+use self::session::Forgetful;
 use crate::{
     Agent, Family, Toolset,
     announce::Announcer,
@@ -236,12 +236,19 @@ impl AgentBuilder {
         let family = Family::of("");
         let (registry, events) = (self.registry(&family, SearchForm::Function)?, self.watched());
         self.edits = self.home.as_deref().map(Edits::outside);
-        self.edits.iter().for_each(|edits| recover_edits(edits, &*events));
+        self.recover_edits(&*events);
         let journal: Arc<dyn Journal> = match &self.home {
             Some(home) => Arc::new(self.outside(home)),
             None => Arc::new(Forgetful),
         };
         Ok(self.around(registry, journal, events, Budget::default(), Review::default()))
+    }
+
+    fn recover_edits(&self, events: &dyn EventSink) {
+        let messages = self.home.as_deref().map(crate::recover_edits).unwrap_or_default();
+        for message in messages {
+            events.emit(&Event::Warning { message });
+        }
     }
 
     /// Puts it all together.
@@ -279,7 +286,7 @@ impl AgentBuilder {
         let mut history = History::new(begun.history, Arc::clone(&journal));
         begun.opening.into_iter().try_for_each(|item| history.push(item))?;
         events.emit(&Event::ThreadStarted { thread: begun.thread.clone() });
-        self.edits.iter().for_each(|edits| recover_edits(edits, &*events));
+        self.recover_edits(&*events);
         begun.repairs.iter().for_each(|repair| events.emit(&Event::Warning { message: repair.to_string() }));
         let reviews = Arc::new(Shared::default());
         let review = match self.judged_by_model {

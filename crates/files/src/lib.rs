@@ -34,7 +34,7 @@ mod search;
 mod walk;
 mod workspace_scan;
 
-pub use commit::write_ahead::{Recovery, recover};
+pub use commit::recovery::{Recovery, recover};
 pub use confined_files::ConfinedFiles;
 pub use dir_handle::DirHandle;
 pub use entry_stat::{EntryKind, EntryStat};
