@@ -130,8 +130,9 @@ impl Workspace {
     /// Hands the workspace to the sandbox, as data.
     fn with_plan<T>(&self, launch: impl FnOnce(&WritablePlan<'_>) -> T) -> T {
         let roots = self.roots.iter();
-        let roots: Vec<_> =
-            roots.map(|root| WritableRoot { path: &root.path, directory: root.handle.as_fd() }).collect();
+        let roots: Vec<_> = roots
+            .map(|root| WritableRoot { path: &root.path, directory: root.handle.as_fd(), layer: None })
+            .collect();
         let copies = self.command.as_ref().map_or(&[][..], |command| &command.private_configs);
         let name = OsStr::new(CONFIG_NAME);
         let copies = copies.iter();

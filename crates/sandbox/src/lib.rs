@@ -52,6 +52,7 @@ mod cgroup;
 pub mod denials;
 mod diagnosis;
 mod directory_names;
+mod id_maps;
 #[cfg(target_os = "linux")]
 mod landlock_plan;
 pub mod links;
@@ -74,6 +75,7 @@ mod sys;
 mod writable_plan;
 
 pub use diagnosis::{Diagnosis, Missing};
+pub use id_maps::IdMaps;
 pub use memory::physical_memory;
 pub use private_tmp::PrivateTmp;
 pub use program::Program;
@@ -85,4 +87,4 @@ pub use sys::{
     ChildPid, ChildStdio, ExitReport, StartError, StartedChild, Zygotes, grow_descriptor_table,
     inherited_descriptor, is_ignored, job_signals, stdout_was_closed, terminal,
 };
-pub use writable_plan::{PrivateFile, WritablePlan, WritableRoot};
+pub use writable_plan::{LayerMount, PrivateFile, UPPER_NAME, WORK_NAME, WritablePlan, WritableRoot};

@@ -15,7 +15,8 @@ use super::{
 use crate::{
     ProtectedPaths, private_tmp,
     sandbox_paths::{PlanError, SandboxPaths},
-    writable_plan::{PrivateFile, WritablePlan},
+    secrets::mounts,
+    writable_plan::{LayerMount, PrivateFile, UPPER_NAME, WORK_NAME, WritablePlan, WritableRoot},
 };
 
 /// What is seen inside what is hidden.
@@ -36,6 +37,8 @@ pub(super) struct MountPlanner {
     pub(super) beside: Vec<PathBuf>,
     /// To be mounted after the directories they are in were pinned.
     file_links: Vec<MountStep>,
+    /// Mounts in roots with a layer.
+    pub(super) read_only_mounts: Vec<PathBuf>,
 }
 
 impl MountPlanner {
@@ -106,12 +109,40 @@ impl MountPlanner {
             if let Some(top) = private_top(path).filter(|top| path != top) {
                 self.directories(top, path)?;
             }
-            self.steps.push(MountStep::Attach { slot, path: c(path)? });
+            match slot.checked_sub(by_path).and_then(|number| plan.roots.get(number)) {
+                Some(WritableRoot { path, layer: Some(layer), .. }) => self.overlay(slot, path, *layer)?,
+                _ => self.steps.push(MountStep::Attach { slot, path: c(path)? }),
+            }
         }
         if works.is_some() {
             self.steps.push(MountStep::SetReadOnly { path: c(paths.cwd)? });
         }
         self.private_files(plan.private_files)
+    }
+
+    /// Mounts an overlay on a root. Its layers are named by a path of our own, because a path in the options would have to
+    /// be escaped; the overlay keeps them when that path is taken away, and the command has no other way to them. Mounts
+    /// inside the root are no part of its lower layer.
+    fn overlay(&mut self, slot: usize, root: &Path, layer: LayerMount<'_>) -> Result<(), PlanError> {
+        let lower = format!("/dev/.layer-{slot}");
+        let name = layer.name;
+        let options = format!(
+            "lowerdir={lower},upperdir={lower}/{name}/{UPPER_NAME},workdir={lower}/{name}/{WORK_NAME},userxattr,volatile"
+        );
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-');
+        if !name.bytes().all(is_plain) {
+            return Err(PlanError(format!("`{name}` cannot be the name of a layer")));
+        }
+        self.steps.push(MountStep::Directory { path: c(&lower)?, mode: 0o700 });
+        self.steps.push(MountStep::Attach { slot, path: c(&lower)? });
+        self.steps.push(MountStep::Overlay { path: c(root)?, options: c(options)? });
+        for inner in mounts::mount_points_in(root) {
+            let from = Path::new(&lower).join(inner.strip_prefix(root).unwrap_or(&inner));
+            self.steps.push(MountStep::BindTreeReadOnly { from: c(from)?, path: c(&inner)? });
+            self.read_only_mounts.push(inner);
+        }
+        self.steps.push(MountStep::Detach { path: c(&lower)? });
+        Ok(())
     }
 
     /// Has the settings of each repository lead to the command's copy of them. Git follows a link to write them, but
@@ -156,7 +187,7 @@ impl MountPlanner {
         let visible = |path: &&PathBuf| {
             let in_tmp = private_top(path).is_some();
             let in_tree = self.steps.iter().any(|step| match step {
-                MountStep::Attach { path: place, .. } => {
+                MountStep::Attach { path: place, .. } | MountStep::Overlay { path: place, .. } => {
                     let place = as_path(place);
                     !PRIVATE.iter().any(|private| place == Path::new(private)) && path.starts_with(place)
                 }

@@ -48,6 +48,12 @@ pub(crate) enum MountStep<S = CString> {
     Hide { path: S, with: S },
     /// Makes one mount read-only.
     SetReadOnly { path: S },
+    /// An overlay.
+    Overlay { path: S, options: S },
+    /// Shows a tree of mounts at a second path, read-only.
+    BindTreeReadOnly { from: S, path: S },
+    /// Takes a tree of mounts away.
+    Detach { path: S },
 }
 
 impl MountStep {
@@ -74,6 +80,13 @@ impl MountStep {
             Self::BindReadOnly { path } => MountStep::BindReadOnly { path: put(path)? },
             Self::Hide { path, with } => MountStep::Hide { path: put(path)?, with: put(with)? },
             Self::SetReadOnly { path } => MountStep::SetReadOnly { path: put(path)? },
+            Self::Overlay { path, options } => {
+                MountStep::Overlay { path: put(path)?, options: put(options)? }
+            }
+            Self::BindTreeReadOnly { from, path } => {
+                MountStep::BindTreeReadOnly { from: put(from)?, path: put(path)? }
+            }
+            Self::Detach { path } => MountStep::Detach { path: put(path)? },
         })
     }
 
@@ -94,6 +107,9 @@ impl MountStep {
             Self::BindReadOnly { path } => ("protecting", path),
             Self::Hide { path, .. } => ("hiding", path),
             Self::SetReadOnly { path } => ("sealing", path),
+            Self::Overlay { path, .. } => ("mounting an overlay on", path),
+            Self::BindTreeReadOnly { path, .. } => ("showing read-only", path),
+            Self::Detach { path } => ("taking away", path),
         };
         format!("{what} `{}`", path.to_string_lossy())
     }
