@@ -7,7 +7,7 @@ mod held;
 pub(crate) use self::{
     agent::{Call, Exec, ExecAction, ExecOptions, ModelChoice, Models, Probe},
     calls::{Audit, Feedback, History, Said, Stats, StatsBy, Undo},
-    held::{Config, LimitChoice, Policy, Redact, SandboxRun, Suggest},
+    held::{Config, LimitChoice, Policy, PreviewChoice, Redact, SandboxRun, Suggest},
 };
 
 use std::path::PathBuf;

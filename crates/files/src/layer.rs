@@ -26,7 +26,8 @@ mod inode;
 mod journal;
 mod lower_check;
 mod take_back;
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 #[expect(clippy::disallowed_methods, reason = "tests do what commands do")]
 mod tests;
 mod undo_copies;

@@ -130,6 +130,11 @@ impl WorkspaceGuard {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Tells whether no command runs in the workspace.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.state().running.is_empty()
+    }
+
     /// Opens roots, if they are new, and checks that the others are what they were. A root that does not exist yet is
     /// opened when a command needs it.
     #[expect(clippy::disallowed_methods, reason = "tells only whether a root exists yet")]
@@ -387,6 +392,26 @@ impl CommandGuard {
             }
         }
     }
+}
+
+/// Says why a path below a root of a command may not be changed by a layer. What depends on more than the path, as in a git
+/// directory, is checked when it was applied.
+pub(crate) fn layer_refusal(command: &CommandGuard, number: usize, relative: &Path) -> Option<String> {
+    const PROTECTED: &str = "this name is protected: other programs execute or trust it";
+    let path = command.roots.get(number)?.path.join(relative);
+    let ProtectedPaths { read_only, unmounted, git_configs, absent, links, .. } = &*command.protected;
+    let is_inside = |above: &PathBuf| path.starts_with(above);
+    let is_protected = protected_names::protected_ancestor(relative).is_some()
+        || protected_names::in_root().any(|name| protected_names::starts_with_ignoring_case(relative, name))
+        || read_only.iter().chain(unmounted).chain(git_configs).chain(absent).any(is_inside)
+        || links.iter().any(|(link, _)| *link == path);
+    is_protected.then(|| PROTECTED.to_owned())
+}
+
+/// Lists the files of git's settings of which a command has changed its copy.
+pub(crate) fn private_changes(command: &CommandGuard) -> Vec<PathBuf> {
+    let changed = command.private_configs.iter().filter(|config| config.is_changed());
+    changed.map(|config| config.path.clone()).collect()
 }
 
 fn restore_link(directory: &DirHandle, name: &OsStr, target: &Path) -> std::io::Result<()> {

@@ -8,7 +8,7 @@ use std::{
 use windlass_contract::{
     Archive, Event, EventSink, Item, Journal, JournalError, Record, SessionMeta, ThreadId, TurnContext,
 };
-use windlass_host::Recovery;
+use windlass_host::{LayerRecovery, Recovery};
 use windlass_record::{Edits, Followed, Outside, Repair, SessionFile, Trouble, Which, new_thread_id};
 
 use super::{AgentBuilder, BuildError};
@@ -101,6 +101,15 @@ pub(super) struct Begun {
     pub(super) opening: Vec<Item>,
 }
 
+/// Takes back what a process did not live to finish of a preview, and says so.
+fn recover_previews(edits: &Edits, warn: &dyn Fn(String)) {
+    let recovered = match windlass_host::recover_layers(edits.notes()) {
+        Ok(recovered) => recovered,
+        Err(error) => return warn(format!("cannot look for unfinished previews: {error}")),
+    };
+    recovered.iter().filter_map(LayerRecovery::describe).for_each(warn);
+}
+
 /// Finishes or takes back changes to files that a process did not live to finish, and says so.
 pub(super) fn recover_edits(edits: &Edits, events: &dyn EventSink) {
     let warn = |message: String| events.emit(&Event::Warning { message });
@@ -108,6 +117,7 @@ pub(super) fn recover_edits(edits: &Edits, events: &dyn EventSink) {
         Ok(recovered) => recovered,
         Err(error) => return warn(format!("cannot look for unfinished changes to files: {error}")),
     };
+    recover_previews(edits, &warn);
     for recovery in recovered {
         match recovery {
             Recovery::Finished => {}

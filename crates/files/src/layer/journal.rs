@@ -251,6 +251,42 @@ pub enum LayerRecovery {
     },
 }
 
+impl LayerRecovery {
+    /// One line for a person; nothing if nobody has to know.
+    pub fn describe(&self) -> Option<String> {
+        let list = |paths: &[PathBuf]| {
+            paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+        };
+        match self {
+            Self::Finished => None,
+            Self::Discarded { roots } => Some(format!(
+                "an earlier preview was thrown away, nothing of it was applied: {}",
+                list(roots)
+            )),
+            Self::PutBack { roots, left } => {
+                let mut text = format!(
+                    "an earlier run ended while it applied a preview; it was taken back: {}",
+                    list(roots)
+                );
+                for (path, before) in left {
+                    let path = path.display();
+                    text.push_str(&format!("; `{path}` was changed since and stays"));
+                    if let Some(before) = before {
+                        text.push_str(&format!(", what it was before is in `{}`", before.display()));
+                    }
+                }
+                Some(text)
+            }
+            Self::Failed { root, source } => {
+                let root = root.display();
+                Some(format!(
+                    "an earlier run ended while it applied a preview; `{root}` cannot be put back: {source}"
+                ))
+            }
+        }
+    }
+}
+
 /// Takes back or finishes what processes that are gone have left of layers. The directory is that of the journals.
 pub fn recover_layers(directory: &Path) -> io::Result<Vec<LayerRecovery>> {
     let entries = match fs::read_dir(directory) {

@@ -165,7 +165,7 @@ impl SandboxedGit<'_> {
             temporary: Arc::clone(&self.environment.temporary),
             package_cache: None,
         };
-        let sandbox = SandboxedLaunch { spec, guard: None };
+        let sandbox = SandboxedLaunch { spec, guard: None, preview: None };
         let failed = |error: io::Error| format!("git cannot be started: {error}");
         let (reader, writer) = io::pipe().map_err(failed)?;
         let null = File::options().write(true).open("/dev/null").map_err(failed)?;

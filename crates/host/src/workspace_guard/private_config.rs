@@ -56,6 +56,16 @@ impl PrivateConfig {
         Ok(copies)
     }
 
+    /// Tells whether the command has written to its copy, or made it unreadable.
+    pub(super) fn is_changed(&self) -> bool {
+        let copy = DirHandle::open(&self.directory)
+            .and_then(|directory| directory.read_file(OsStr::new(CONFIG_NAME), MAX_CONFIG_BYTES));
+        match copy {
+            Ok(copy) => copy != self.base,
+            Err(error) => error.kind() != io::ErrorKind::NotFound,
+        }
+    }
+
     /// Takes over what may be kept of what the command wrote.
     pub(super) fn check(&self, roots: &[&WorkspaceRoot], git: &mut impl GitProgram, findings: &mut Findings) {
         let copy = DirHandle::open(&self.directory)
