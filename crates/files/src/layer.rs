@@ -196,6 +196,7 @@ impl RootLayer {
         }
         // Git of the person does not show what is not there for long.
         self.directory.replace_file(OsStr::new(".gitignore"), b"*\n", 0o600).map_err(failed)?;
+        let latest_ns = latest_ns.max(self.root.stat().map_err(failed)?.ctime_ns);
         self.begun_ns = self.tick_after(latest_ns).map_err(failed)?;
         Ok(())
     }

@@ -7,6 +7,7 @@ use std::{
     io,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    thread,
 };
 
 use tokio::sync::OwnedMutexGuard;
@@ -165,11 +166,7 @@ impl Preview {
         }
         let refusal = |number: usize, relative: &Path| layer_refusal(&guard, number, relative);
         let applied = layer.apply(&shown.layer, &refusal, archive)?;
-        let workspace = guard.workspace();
-        let writable = guard.roots.iter().map(|root| root.path.clone()).collect();
-        let mut zygotes = Zygotes::default();
-        let mut git = SandboxedGit { environment: &workspace.git, writable, zygotes: &mut zygotes };
-        Ok(AppliedPreview { layer: applied, denials: guard.finish(&mut git).denials })
+        Ok(AppliedPreview { layer: applied, denials: check(guard) })
     }
 
     /// Throws everything away.
@@ -223,6 +220,18 @@ impl OpenPreview {
         let layer = self.layer.changes(&refusal)?;
         Ok(PreviewChanges { layer, git_settings: private_changes(&self.guard) })
     }
+}
+
+/// Checks what was applied, and puts right what must not stay. On a thread of its own, as every other start of a program.
+fn check(guard: CommandGuard) -> Vec<Denial> {
+    let checked = thread::spawn(move || {
+        let workspace = guard.workspace();
+        let writable = guard.roots.iter().map(|root| root.path.clone()).collect();
+        let mut zygotes = Zygotes::default();
+        let mut git = SandboxedGit { environment: &workspace.git, writable, zygotes: &mut zygotes };
+        guard.finish(&mut git).denials
+    });
+    checked.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// The error where there can be no preview.

@@ -55,7 +55,8 @@ impl<'a> ShownChanges<'a> {
                 self.change(change);
             }
         }
-        for (top, summary) in collapsed.iter().filter(|(top, _)| is_git_directory(top)) {
+        let is_listed = |top: &PathBuf| self.changes.layer.changes.iter().any(|change| change.path == *top);
+        for (top, summary) in collapsed.iter().filter(|(top, _)| is_git_directory(top) && !is_listed(top)) {
             self.line(&format!("{} {summary}", self.paths.show(top)));
         }
         if hidden > 0 {
@@ -177,6 +178,9 @@ impl<'a> ShownChanges<'a> {
         if counts.all() == 0 && self.changes.git_settings.is_empty() {
             return "no changes".to_owned();
         }
+        if counts.all() == 0 {
+            return "no files".to_owned();
+        }
         counts.in_words()
     }
 
@@ -238,6 +242,7 @@ impl Counts {
             .filter(|(count, _)| *count > 0)
             .map(|(count, what)| format!("{count} {what}"))
             .collect();
-        format!("{} files: {} ({} bytes)", self.all(), parts.join(", "), self.bytes)
+        let files = if self.all() == 1 { "file" } else { "files" };
+        format!("{} {files}: {} ({} bytes)", self.all(), parts.join(", "), self.bytes)
     }
 }

@@ -82,6 +82,9 @@ impl AbandonedLayer {
         let is_root =
             |change: &&MetadataChange| change.root == number && change.relative.as_os_str().is_empty();
         let applied = self.metadata.iter().find(is_root).filter(|_| self.is_done);
+        if let Some(change) = applied.filter(|change| change.before.mode != change.after.mode) {
+            set_mode(&root, OsStr::new(""), change.after.mode)?;
+        }
         remove_tree(&root, &record.name)?;
         set_mtime(&root, OsStr::new(""), applied.map_or(record.mtime_ns, |change| change.after.mtime_ns))?;
         Ok(left)

@@ -280,3 +280,182 @@ fn applied_by_itself() -> BTreeMap<PathBuf, String> {
     layer.apply(&found, NOTHING, None).unwrap();
     without_times(place.snapshot())
 }
+
+fn refused(layer: &Layer, protected: ProtectedNames) -> Vec<String> {
+    let found = layer.changes(&|_, path| protected(path)).unwrap();
+    assert_eq!(found.conflicts, vec![]);
+    found.refused.iter().map(|refusal| refusal.relative.display().to_string()).collect()
+}
+
+type ProtectedNames = fn(&Path) -> Option<String>;
+
+fn dot_vscode(path: &Path) -> Option<String> {
+    path.iter().any(|name| name == ".vscode").then(|| "protected".to_owned())
+}
+
+#[test]
+fn what_someone_else_changed_meanwhile_is_a_conflict_and_stays() {
+    let place = Place::new();
+    for path in ["edited", "untouched", "removed", "tree/a", "emptied/old", "kept_by_both"] {
+        place.write(path, "old");
+    }
+    fs::create_dir(place.top.join("merged")).unwrap();
+    let layer = place.layer();
+    let upper = place.upper(&layer);
+    // By the command.
+    write(&upper.join("edited"), "command");
+    write(&upper.join("untouched"), "command");
+    write(&upper.join("removed"), "command");
+    attribute(&upper.join("removed"), "user.overlay.origin", "");
+    whiteout(&upper.join("tree"));
+    write(&upper.join("emptied/new"), "command");
+    attribute(&upper.join("emptied"), "user.overlay.opaque", "y");
+    write(&upper.join("both_made"), "command");
+    write(&upper.join("directory/x"), "command");
+    assert_eq!(layer.changes(NOTHING).unwrap().conflicts, vec![]);
+    // By a person.
+    std::thread::sleep(Duration::from_millis(20));
+    place.write("edited", "person");
+    fs::remove_file(place.top.join("removed")).unwrap();
+    place.write("tree/new", "person");
+    place.write("emptied/also", "person");
+    place.write("both_made", "person");
+    place.write("directory/y", "person");
+    let found = layer.changes(NOTHING).unwrap();
+    let mut paths: Vec<_> =
+        found.conflicts.iter().map(|each| each.path.strip_prefix(&place.top).unwrap().to_owned()).collect();
+    paths.sort();
+    paths.dedup();
+    let expected =
+        ["both_made", "directory", "edited", "emptied", "emptied/also", "removed", "tree", "tree/new"];
+    assert_eq!(paths, expected.map(PathBuf::from));
+    let before = place.snapshot();
+    assert!(matches!(layer.apply(&found, NOTHING, None), Err(ApplyError::Conflict(_))));
+    let mut after = place.snapshot();
+    // The directory of the layer is gone, and with it the root has its time again.
+    after.insert(PathBuf::new(), before[Path::new("")].clone());
+    assert_eq!(after, before);
+}
+
+#[test]
+fn what_changed_after_it_was_shown_is_not_applied() {
+    let place = Place::new();
+    place.write("file", "old");
+    let layer = place.layer();
+    let upper = place.upper(&layer);
+    write(&upper.join("file"), "new");
+    let shown = layer.changes(NOTHING).unwrap();
+    write(&upper.join("hooks"), "planted");
+    assert!(matches!(layer.apply(&shown, NOTHING, None), Err(ApplyError::NotAsShown)));
+    assert_eq!(fs::read_to_string(place.top.join("file")).unwrap(), "old");
+    assert_eq!(left_over(&place), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn protected_names_and_devices_are_left_out_wherever_they_are() {
+    let place = Place::new();
+    place.write("parent/.vscode/tasks", "old");
+    place.write("other/file", "old");
+    let layer = place.layer();
+    let upper = place.upper(&layer);
+    write(&upper.join(".vscode/x"), "planted");
+    write(&upper.join("made/.vscode/x"), "planted");
+    write(&upper.join("made/good"), "good");
+    whiteout(&upper.join("parent"));
+    mknod_fifo(&upper.join("made/fifo"));
+    symlink("/etc/shadow", upper.join("made/out")).unwrap();
+    let mut expected = vec![".vscode", "made/.vscode", "parent"];
+    if mknodat(CWD, upper.join("made/null"), FileType::CharacterDevice, Mode::RWXU, makedev(1, 3)).is_ok() {
+        expected.insert(2, "made/null");
+    } else {
+        println!("skipped: this user cannot make devices");
+    }
+    assert_eq!(refused(&layer, dot_vscode), expected);
+    let protected = |_: usize, path: &Path| dot_vscode(path);
+    let shown = layer.changes(&protected).unwrap();
+    layer.apply(&shown, &protected, None).unwrap();
+    let after = place.snapshot();
+    let paths: Vec<_> = after.keys().map(|path| path.display().to_string()).collect();
+    let expected = [
+        "",
+        "made",
+        "made/fifo",
+        "made/good",
+        "made/out",
+        "other",
+        "other/file",
+        "parent",
+        "parent/.vscode",
+        "parent/.vscode/tasks",
+    ];
+    assert_eq!(paths, expected);
+}
+
+fn mknod_fifo(path: &Path) {
+    mknodat(CWD, path, FileType::Fifo, Mode::RWXU, 0).unwrap();
+}
+
+fn makedev(major: u32, minor: u32) -> u64 {
+    rustix::fs::makedev(major, minor)
+}
+
+#[test]
+fn a_root_that_means_something_to_an_overlay_or_belongs_to_others_gets_no_layer() {
+    let reason = |place: &Place| place.try_layer().unwrap_err().to_string();
+    let place = Place::new();
+    place.write("a/b/file", "x");
+    attribute(&place.top.join("a/b"), "user.overlay.opaque", "x");
+    assert!(reason(&place).contains("a/b` has attributes of an overlay"), "{}", reason(&place));
+    let place = Place::new();
+    whiteout(&place.top.join("a/gone"));
+    assert!(reason(&place).contains("a/gone` is a device with the number 0:0"), "{}", reason(&place));
+    let place = Place::new();
+    place.write("a/file", "x");
+    let handle = DirHandle::open(&place.top).unwrap();
+    let root = LayerRoot { path: place.top.clone(), handle };
+    let strangers = Layer::new(vec![root], &place.notes, &|_, _| false);
+    assert!(strangers.unwrap_err().to_string().contains("a layer can change files of your own only"));
+    assert_eq!(left_over(&place), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_persons_work_after_a_crash_is_kept_when_a_layer_is_taken_back() {
+    for at in 0.. {
+        let place = Place::new();
+        ["edited", "gone", "also_edited"].iter().for_each(|path| place.write(path, "before"));
+        let mut layer = place.layer();
+        let upper = place.upper(&layer);
+        for path in ["also_edited", "edited", "made/by_command"] {
+            write(&upper.join(path), "command");
+        }
+        whiteout(&upper.join("gone"));
+        let shown = layer.changes(NOTHING).unwrap();
+        let steps = ApplySteps { fault: Some(ApplyFault::Death(at)), ..ApplySteps::default() };
+        let died = layer.apply_by_steps(&shown, NOTHING, None, &steps);
+        assert!(died.is_err(), "it never died with all applied and not done");
+        drop(layer);
+        if place.top.join("gone").exists() {
+            continue;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+        place.write("edited", "person");
+        place.write("gone", "person");
+        place.write("made/by_person", "person");
+        let recovered = recover_layers(&place.notes).unwrap();
+        let [LayerRecovery::PutBack { left, .. }] = &recovered[..] else { panic!("{recovered:?}") };
+        let name = |path: &PathBuf| path.strip_prefix(&place.top).unwrap().display().to_string();
+        let mut left: Vec<_> =
+            left.iter().map(|(path, before)| (name(path), before.as_ref().map(name))).collect();
+        left.sort();
+        let saved = |path: &str| (path.to_owned(), Some(format!("{path}.windlass-before")));
+        assert_eq!(left, [saved("edited"), saved("gone"), ("made".to_owned(), None)]);
+        let text = |path: &str| fs::read_to_string(place.top.join(path)).unwrap();
+        for path in ["edited", "gone", "made/by_person"] {
+            assert_eq!(text(path), "person");
+        }
+        for path in ["edited.windlass-before", "gone.windlass-before", "also_edited"] {
+            assert_eq!(text(path), "before");
+        }
+        return;
+    }
+}

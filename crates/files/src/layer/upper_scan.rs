@@ -115,8 +115,9 @@ impl UpperScan<'_> {
             return Ok(self.refuse(path, "it is a device".to_owned(), false));
         }
         match pair.before {
-            None if inode::was_copied_up(pair.upper, pair.name)? => {
-                Ok(self.conflict(path, "it was removed meanwhile"))
+            // A copy that was renamed on the layer looks the same, but then nobody has changed the directory.
+            None if inode::was_copied_up(pair.upper, pair.name)? && self.is_changed(pair.lower)? => {
+                Ok(self.conflict(path, "it was removed meanwhile, or its directory was changed"))
             }
             None => self.whole(Some(pair), None, path),
             Some(before) => {
@@ -128,6 +129,11 @@ impl UpperScan<'_> {
                 }
             }
         }
+    }
+
+    /// Tells whether someone else has changed the entries of a directory.
+    fn is_changed(&self, lower: Option<&DirHandle>) -> io::Result<bool> {
+        Ok(lower.map(DirHandle::stat).transpose()?.is_some_and(|stat| stat.ctime_ns >= self.root.begun_ns))
     }
 
     /// A directory that both sides have.
