@@ -211,6 +211,23 @@ async fn everyday_commands_leave_what_they_leave_without_a_layer() {
 }
 
 #[tokio::test]
+async fn directories_that_a_command_has_shut_do_not_come_along() {
+    let Some(bench) = Bench::new().await else { return };
+    bench.write("there/x", "x\n");
+    let script = "mkdir -m 0 shut; mkdir -p made/shut; echo x > made/good; chmod 0 made/shut there";
+    let (preview, changes) = bench.preview(script).await;
+    let refused: Vec<_> = changes.layer.refused.iter().map(|each| each.path.clone()).collect();
+    if rustix::process::geteuid().is_root() {
+        eprintln!("skipped: root can read every directory");
+        return;
+    }
+    assert_eq!(refused, ["made/shut", "shut", "there"].map(|name| bench.path(name)));
+    preview.apply(&changes, None).unwrap();
+    assert_eq!((bench.read("made/good"), bench.read("there/x")), ("x\n".to_owned(), "x\n".to_owned()));
+    assert!(!bench.path("made/shut").exists() && !bench.path("shut").exists());
+}
+
+#[tokio::test]
 async fn a_protected_name_is_not_reached_through_a_link_or_by_another_way() {
     let Some(bench) = Bench::new().await else { return };
     bench.outside("git init -q .; echo x > f; git add f; git commit -qm x; mkdir .vscode; echo '{}' > .vscode/tasks.json");

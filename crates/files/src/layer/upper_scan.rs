@@ -24,6 +24,8 @@ use crate::DirHandle;
 /// Larger files are taken for changed if they were copied up: comparing them would take longer than it is worth.
 const MAX_COMPARED_BYTES: u64 = 64 * 1024 * 1024;
 
+const SHUT: &str = "it cannot be looked through: the command has taken the right to read it away";
+
 /// Walks one upper directory.
 pub(super) struct UpperScan<'a> {
     pub(super) number: usize,
@@ -43,6 +45,11 @@ struct EntryPair<'a> {
 }
 
 impl EntryPair<'_> {
+    /// Tells whether it is a directory that a command has made unreadable, for this user too.
+    fn is_shut(&self) -> bool {
+        is_shut(self.upper, self.name, &self.after)
+    }
+
     /// Tells what became of an entry that both sides have and that is no merged directory; nothing if it is the same.
     fn compare(&self, before: &LayerEntry) -> io::Result<Option<LayerChangeKind>> {
         let (pair, after, lower) = (self, &self.after, self.lower.ok_or(io::ErrorKind::NotFound)?);
@@ -100,6 +107,9 @@ impl UpperScan<'_> {
     fn entry(&mut self, pair: &EntryPair<'_>, path: &mut PathBuf, depth: usize) -> io::Result<bool> {
         if depth > MAX_DEPTH {
             return Ok(self.refuse(path, format!("it is more than {MAX_DEPTH} directories deep"), false));
+        }
+        if pair.is_shut() {
+            return Ok(self.refuse(path, SHUT.to_owned(), false));
         }
         if let (true, Some(before)) = (pair.after.is_directory(), &pair.before)
             && before.is_directory()
@@ -239,6 +249,7 @@ impl UpperScan<'_> {
             let Some(after) = LayerEntry::find(&upper, &name)? else { continue };
             path.push(&name);
             let reason = (self.protected)(self.number, path)
+                .or_else(|| is_shut(&upper, &name, &after).then(|| SHUT.to_owned()))
                 .or_else(|| (after.node == NodeType::Device).then(|| "it is a device".to_owned()))
                 .or_else(|| {
                     (depth > MAX_DEPTH).then(|| format!("it is more than {MAX_DEPTH} directories deep"))
@@ -350,6 +361,12 @@ impl UpperScan<'_> {
         self.found.refused.push(LayerRefusal { path, reason, root: self.number, relative, is_inside });
         false
     }
+}
+
+/// Tells whether an entry is a directory that cannot be read.
+fn is_shut(directory: &DirHandle, name: &OsStr, entry: &LayerEntry) -> bool {
+    let opened = || directory.open_dir(Path::new(name));
+    entry.is_directory() && opened().is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
 }
 
 /// Tells whether a file has the same bytes on both sides.
