@@ -102,6 +102,11 @@ impl RequestedPreview {
     pub(crate) fn settle(self, edits: &Edits) -> Result<SettledPreview, Problem> {
         let failed = |error: io::Error| Problem::failed(format!("cannot look through the preview: {error}"));
         let changes = self.preview.changes().map_err(failed)?;
+        if is_attended() {
+            // What was typed before the changes are shown is no answer to the question.
+            let cannot = |error: rustix::io::Errno| Problem::failed(format!("cannot ask: {error}"));
+            rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush).map_err(cannot)?;
+        }
         crate::note(ShownChanges::new(&self.preview, &changes, &self.paths).text().trim_end());
         let mut report = json!({
             "changes": changes.layer.changes.iter().map(change).collect::<Vec<_>>(),
@@ -212,16 +217,18 @@ fn change(change: &LayerChange) -> Value {
     })
 }
 
+/// Whether someone is there to be asked.
+fn is_attended() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
 /// Whether the person at the terminal says yes.
 fn agrees() -> Result<bool, Problem> {
-    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+    if !is_attended() {
         crate::note("not applied: nobody is there to say yes; `--yes` applies it without a question");
         return Ok(false);
     }
     let cannot = |error: io::Error| Problem::failed(format!("cannot ask: {error}"));
-    // What was typed before is no answer to this.
-    rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush)
-        .map_err(|error| cannot(error.into()))?;
     let mut line = String::new();
     io::stderr()
         .lock()
