@@ -67,7 +67,8 @@ pub(crate) fn run(common: &Common, args: Call) -> Result<Exit, Problem> {
     let edits = Edits::outside(&setup.home);
     let shown = if args.json {
         let mut result = render::json(&name, &outcome);
-        settled = preview.take().map(|preview| preview.settle(&edits)).transpose()?;
+        settled =
+            preview.take().map(|preview| preview.settle(&edits, stop.reason().is_some())).transpose()?;
         if let Some(settled) = &settled {
             result["preview"] = settled.report.clone();
         }
@@ -85,7 +86,7 @@ pub(crate) fn run(common: &Common, args: Call) -> Result<Exit, Problem> {
         crate::note(&crate::tools::unknown(&toolbox.registry, &args.name));
     }
     if let Some(preview) = preview {
-        settled = Some(preview.settle(&edits)?);
+        settled = Some(preview.settle(&edits, stop.reason().is_some())?);
     }
     let exit = exit_of(&outcome, &stop);
     Ok(settled.map_or(exit, |settled| settled.end.exit(exit)))

@@ -30,6 +30,7 @@ pub(crate) struct RequestedPreview {
     pub(crate) preview: Preview,
     choice: PreviewChoice,
     paths: Paths,
+    is_interrupted: bool,
 }
 
 /// What became of a preview.
@@ -84,7 +85,7 @@ impl RequestedPreview {
         }
         let notes = notes(setup);
         let preview = Preview::new(notes);
-        Ok(Some(Self { preview, choice, paths: Paths::seen_from(&setup.cwd) }))
+        Ok(Some(Self { preview, choice, paths: Paths::seen_from(&setup.cwd), is_interrupted: false }))
     }
 
     /// Takes back what earlier processes left, for commands that do not do so anyway.
@@ -98,8 +99,9 @@ impl RequestedPreview {
         }
     }
 
-    /// Shows the changes, asks, and applies them or throws them away. All commands must be gone.
-    pub(crate) fn settle(self, edits: &Edits) -> Result<SettledPreview, Problem> {
+    /// Shows the changes, asks, and applies them or throws them away. All commands must be gone. Whoever interrupted them is
+    /// not asked.
+    pub(crate) fn settle(mut self, edits: &Edits, is_interrupted: bool) -> Result<SettledPreview, Problem> {
         let failed = |error: io::Error| Problem::failed(format!("cannot look through the preview: {error}"));
         let changes = self.preview.changes().map_err(failed)?;
         if is_attended() {
@@ -116,6 +118,7 @@ impl RequestedPreview {
             "refused": changes.layer.refused.iter()
                 .map(|each| json!({"path": each.path, "reason": each.reason})).collect::<Vec<_>>(),
         });
+        self.is_interrupted = is_interrupted;
         let end = self.decide(&changes, edits, &mut report)?;
         if end != PreviewEnd::Applied {
             self.preview
@@ -138,6 +141,10 @@ impl RequestedPreview {
         }
         if changes.is_empty() {
             return Ok(PreviewEnd::Unchanged);
+        }
+        if self.is_interrupted {
+            crate::note("not applied: it was interrupted");
+            return Ok(PreviewEnd::Declined);
         }
         if !self.choice.yes && !agrees()? {
             return Ok(PreviewEnd::Declined);

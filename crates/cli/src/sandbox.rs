@@ -69,7 +69,9 @@ pub(crate) fn run(common: &Common, args: &SandboxRun) -> Result<ExitCode, Proble
         .denials
         .iter()
         .for_each(|denial| crate::note(&format!("denied: {}: {}", denial.what, denial.rule)));
-    let settled = preview.map(|preview| preview.settle(&Edits::outside(&setup.home))).transpose()?;
+    let is_interrupted = attached.exit == windlass::Exit::Cancelled;
+    let settled =
+        preview.map(|preview| preview.settle(&Edits::outside(&setup.home), is_interrupted)).transpose()?;
     let own = code(&attached);
     if settled.is_some() {
         crate::note(&format!("the command ended with {own}"));

@@ -44,6 +44,8 @@ use lower_check::LowerCheck;
 /// The directories of a layer. The first two are known to the sandbox.
 pub(crate) const UPPER: &str = "upper";
 pub(crate) const WORK: &str = "work";
+/// Every directory of a layer is called so, and a number.
+const NAME_PREFIX: &str = ".windlass-layer-";
 /// What was in the place of what is applied.
 const UNDO: &str = "undo";
 /// What a command made and must not have made.
@@ -117,7 +119,7 @@ impl Layer {
         notes: &Path,
         is_mapped: &dyn Fn(u32, u32) -> bool,
     ) -> Result<Self, LayerError> {
-        let name = OsString::from(format!(".windlass-layer-{:016x}", fastrand::u64(..)));
+        let name = OsString::from(format!("{NAME_PREFIX}{:016x}", fastrand::u64(..)));
         let records = roots.iter().map(|root| RootRecord::new(root, &name)).collect::<io::Result<Vec<_>>>();
         let first = roots.first().map(|root| root.path.clone()).unwrap_or_default();
         let failed = |source| LayerError::Io { step: "note a layer on", path: first.clone(), source };

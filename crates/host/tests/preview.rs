@@ -318,4 +318,9 @@ async fn what_cannot_be_on_a_layer_is_refused_before_it_starts() {
     assert!(refused.contains("device with the number 0:0"), "{refused}");
     fs::remove_file(bench.path("gone")).unwrap();
     assert_eq!(bench.left_over(), Vec::<String>::new());
+    let (open, _) = bench.preview("touch x").await;
+    let refused = bench.try_preview("true").await.err().unwrap();
+    assert!(refused.contains("only one can be open"), "{refused}");
+    drop(open);
+    assert!(bench.try_preview("true").await.is_ok());
 }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    LayerError,
+    LayerError, NAME_PREFIX,
     inode::{LayerEntry, MAX_ENTRIES, NodeType, overlay_attributes},
 };
 use crate::DirHandle;
@@ -53,6 +53,9 @@ impl LowerCheck<'_> {
         let names = directory.list(MAX_ENTRIES).map_err(|error| unreadable(path, &error))?;
         for name in names {
             path.push(&name);
+            if name.as_encoded_bytes().starts_with(NAME_PREFIX.as_bytes()) {
+                return Err(refused(path, "belongs to another preview: only one can be open here"));
+            }
             let entry = LayerEntry::find(directory, &name).map_err(|error| unreadable(path, &error))?;
             if let Some(entry) = entry {
                 // Other file systems are shown read-only.
