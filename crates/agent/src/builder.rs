@@ -9,7 +9,7 @@ use windlass_contract::{
     AnyTool, Approver, Event, EventSink, Journal, JournalError, ModelClient, Rulebook, Silent, TurnContext,
 };
 use windlass_host::{Machine, Preview, Window};
-use windlass_record::{Edits, Keep, SessionError, Which, outputs};
+use windlass_record::{Durability, Edits, Keep, SessionError, Which, outputs};
 use windlass_runtime::{
     Budget, CleanEvents, CleanQuestions, Deferral, DefinitionErrors, Gate, Policy, Registry, RegistryBuilder,
     Review, SearchForm, Secrets, Shaper, Toolbox, Verdicts,
@@ -52,6 +52,7 @@ pub struct AgentBuilder {
     budget: Option<Budget>,
     secrets: Secrets,
     keep: Keep,
+    durability: Durability,
     parallel_calls: Option<bool>,
     time_limit: Option<Duration>,
     token_limit: Option<u64>,
@@ -91,6 +92,7 @@ impl Default for AgentBuilder {
             budget: None,
             secrets: Secrets::default(),
             keep: Keep::default(),
+            durability: Durability::default(),
             parallel_calls: None,
             time_limit: None,
             token_limit: None,
@@ -192,6 +194,8 @@ impl AgentBuilder {
         secrets(secrets: Secrets) = secrets;
         /// How long and how much the index of calls remembers.
         keep(keep: Keep) = keep;
+        /// When the session file is flushed to the disk.
+        durability(durability: Durability) = durability;
         /// How long a turn may take.
         time_limit(limit: Duration) = Some(limit);
         /// How many tokens a turn may use.
@@ -364,6 +368,7 @@ impl AgentBuilder {
         }
         if let Some(home) = &self.home {
             machine = machine.with_package_caches(home.join("cache/packages"));
+            machine = machine.with_running_notes(home.join("running"));
         }
         if let Some(limit) = self.command_time {
             machine = machine.with_command_time(limit);

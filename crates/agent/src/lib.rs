@@ -13,6 +13,7 @@ mod family;
 mod history;
 mod offered;
 mod refusals;
+mod retries;
 mod reviewer;
 mod spans;
 mod spending;

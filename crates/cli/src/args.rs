@@ -3,11 +3,13 @@
 mod agent;
 mod calls;
 mod held;
+mod sessions;
 
 pub(crate) use self::{
     agent::{Call, Exec, ExecAction, ExecOptions, ModelChoice, Models, Probe},
     calls::{Audit, Feedback, History, Said, Stats, StatsBy, Undo},
     held::{Config, LimitChoice, Policy, PreviewChoice, Redact, SandboxRun, Suggest},
+    sessions::{Collect, Sessions},
 };
 
 use std::path::PathBuf;
@@ -74,6 +76,9 @@ pub(crate) enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// See which sessions there are, what they take on the disk, and remove what is too old.
+    #[command(subcommand)]
+    Sessions(Sessions),
     /// Say whether a call was of use. Tools are ranked by it; the verdict stays what it was.
     Feedback(Feedback),
     /// Prove what a session file says, or make a bug report from it.

@@ -13,6 +13,7 @@ use crate::{
     args::{Call, Common},
     ask::Terminal,
     brought,
+    cleaning::Cleaning,
     exec::from_stdin,
     exit::Exit,
     interrupts,
@@ -56,6 +57,7 @@ pub(crate) fn run(common: &Common, args: Call) -> Result<Exit, Problem> {
     let name: windlass::ToolName = args.name.as_str().into();
     let call = ToolCall { id: "call".into(), name: name.clone(), input };
     interrupts::watch(stop.clone(), window)?;
+    let _cleaning = Cleaning::start(&setup);
     let outcome = crate::runtime()?.block_on(async {
         let outcome = toolbox.call(call, &stop).await;
         // There is no later call that could use what goes on.

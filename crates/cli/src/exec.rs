@@ -19,6 +19,7 @@ use windlass::{
 use crate::{
     args::{Common, Exec, ExecAction, ExecOptions},
     brought,
+    cleaning::Cleaning,
     exit::Exit,
     interrupts,
     jsonl::Jsonl,
@@ -70,6 +71,7 @@ pub(crate) fn run(common: &Common, exec: Exec) -> Result<Exit, Problem> {
         builder = builder.output_schema(schema(path)?);
     }
     interrupts::watch(stop.clone(), window)?;
+    let _cleaning = Cleaning::start(&setup);
     let report = crate::runtime()?.block_on(turn(builder, content, &stop, is_json));
     let (report, thread) = report.map_err(|error| setup.explain(&error))?;
     let exit = finish(&report, &options, is_json)?;

@@ -52,7 +52,9 @@ pub(crate) fn run(common: &Common, args: &SandboxRun) -> Result<ExitCode, Proble
     }
     let environment = setup.environment()?;
     let command = Command { argv: args.command.clone(), cwd: None, env: BTreeMap::new(), time_limit: None };
-    let mut machine = Machine::for_one_command(environment).with_package_caches(setup.package_caches());
+    let mut machine = Machine::for_one_command(environment)
+        .with_package_caches(setup.package_caches())
+        .with_running_notes(setup.running_notes());
     if let Some(requested) = &preview {
         machine = machine.with_preview(requested.preview.clone());
     }

@@ -85,6 +85,11 @@ impl Setup {
         self.config().limits
     }
 
+    /// The limits on what is kept below the home directory.
+    pub(crate) fn retention(&self) -> config::Retention {
+        self.config().retention
+    }
+
     fn config(&self) -> &Config {
         &self.loaded.config
     }
@@ -159,11 +164,6 @@ impl Setup {
                 config::WebSearch::Disabled => None,
             },
         };
-        let kept = config.limits.output_retention().prune(&self.home.join("outputs"));
-        if let Err(error) = kept {
-            // Nothing depends on it but room on the disk.
-            crate::note(&format!("cannot remove old outputs: {error}"));
-        }
         let rulebook = policy::Answers::new(&self.home, policy::project_root(&self.cwd));
         let mut builder = Agent::builder()
             .policy(policy)
@@ -173,6 +173,7 @@ impl Setup {
             .environment(self.environment()?)
             .secrets(self.secrets())
             .keep(self.keep())
+            .durability(config.durability.into())
             .context_window(config.model_context_window.unwrap_or(family.context_window))
             .tool_context_percent(config.tool_context_percent)
             .verdicts(match config.show_verdict {
@@ -252,6 +253,11 @@ impl Setup {
     /// Where confined commands keep the caches of package managers.
     pub(crate) fn package_caches(&self) -> PathBuf {
         self.home.join("cache/packages")
+    }
+
+    /// The directory with notes of commands that run.
+    pub(crate) fn running_notes(&self) -> PathBuf {
+        self.home.join("running")
     }
 
     /// What the index of calls remembers.

@@ -9,7 +9,7 @@ use std::{
 };
 
 use rustix::{
-    fs::{CWD, Mode, OFlags, RenameFlags, openat, readlinkat, renameat, renameat_with, unlinkat},
+    fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, openat, readlinkat, renameat, renameat_with, unlinkat},
     io::Errno,
 };
 
@@ -98,6 +98,15 @@ impl DirHandle {
         Ok(directory)
     }
 
+    /// Removes a symbolic link, if it is the one expected.
+    pub fn remove_link(&self, name: &OsStr, expected: &EntryStat) -> io::Result<()> {
+        let found = self.stat_entry(name)?;
+        if found.kind != EntryKind::Symlink || !found.is_same_file(expected) {
+            return Err(io::Error::other("it was replaced meanwhile"));
+        }
+        Ok(unlinkat(&self.0, checked(name)?, AtFlags::empty())?)
+    }
+
     /// Makes a symbolic link where nothing is.
     pub fn symlink(&self, target: &OsStr, name: &OsStr) -> io::Result<()> {
         Ok(rustix::fs::symlinkat(target, &self.0, checked(name)?)?)
@@ -134,7 +143,7 @@ impl DirHandle {
             Err(error) => Err(error),
         });
         if renamed.is_err() {
-            unlinkat(&self.0, &temporary, rustix::fs::AtFlags::empty())?;
+            unlinkat(&self.0, &temporary, AtFlags::empty())?;
         }
         renamed
     }

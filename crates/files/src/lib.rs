@@ -26,6 +26,7 @@ mod dir_handle;
 mod entry_stat;
 mod file_rules;
 mod handle;
+mod ignore_rules;
 mod layer;
 mod list;
 mod read_tracker;

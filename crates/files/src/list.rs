@@ -1,11 +1,12 @@
 //! What is in a directory.
 
+use ignore::overrides::Override;
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{Entry, FileError, FileKind, Ignored, Listed, Listing};
 
 use crate::{
     resolve::{Resolver, kind_of},
-    walk::walk,
+    walk::{WalkFilter, walk},
 };
 
 /// Lists a directory, and those in it as deep as is wanted.
@@ -15,9 +16,9 @@ pub(super) fn list(
     stop: &CancellationToken,
 ) -> Result<Listed, FileError> {
     let top = resolver.open_directory(&listing.path)?;
-    let (mut walker, _) = walk(resolver, &top.real);
     let keeps_ignored = listing.ignored == Ignored::Shown;
-    walker.standard_filters(!keeps_ignored).git_global(false).hidden(false);
+    let filter = WalkFilter { ignores: !keeps_ignored, dot_names: false, globs: Override::empty() };
+    let (mut walker, _) = walk(resolver, &top.real, filter);
     walker.max_depth(Some(listing.depth));
     let mut listed = Listed { path: top.name, ..Listed::default() };
     for entry in walker.build() {

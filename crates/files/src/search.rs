@@ -11,14 +11,18 @@ use std::{
 
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
-use ignore::{DirEntry, WalkBuilder, WalkState, overrides::OverrideBuilder, types::TypesBuilder};
+use ignore::{
+    DirEntry, WalkBuilder, WalkState,
+    overrides::{Override, OverrideBuilder},
+    types::TypesBuilder,
+};
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{FileError, Found, FoundFile, Search, Wanted};
 
 use crate::{
     handle,
     resolve::{Opened, Resolver},
-    walk::{renamed, walk},
+    walk::{WalkFilter, renamed, walk},
 };
 use sink::Collector;
 
@@ -38,11 +42,13 @@ pub(super) fn search(
 ) -> Result<Found, FileError> {
     let matcher = matcher(search)?;
     let top = resolver.open_either(&search.path)?;
-    let (mut walker, denied) = walk(resolver, &top.real);
-    narrow(&mut walker, search, &top, resolver)?;
+    let globs = globs(search, &top, resolver)?;
+    let filter = WalkFilter { ignores: true, dot_names: !search.hidden, globs };
+    let (mut walker, denied) = walk(resolver, &top.real, filter);
+    narrow_to_type(&mut walker, search)?;
     let pile = Mutex::new(Pile::new(search));
     let work = Work { search, matcher: &matcher, top: &top, stop, pile: &pile };
-    walker.hidden(!search.hidden).threads(threads());
+    walker.threads(threads());
     walker.build_parallel().run(|| {
         let mut searcher = work.searcher();
         Box::new(move |entry| work.visit(&mut searcher, entry))
@@ -87,23 +93,18 @@ fn explain(error: &str) -> String {
     format!("{error}\n({hint})")
 }
 
-/// Leaves out what globs and a type leave out.
-fn narrow(
-    walker: &mut WalkBuilder,
-    search: &Search,
-    top: &Opened,
-    resolver: &Resolver,
-) -> Result<(), FileError> {
-    if !search.globs.is_empty() {
-        // Globs with a slash start where relative paths do, unless that is somewhere else altogether.
-        let cwd = resolver.real_cwd().filter(|cwd| top.real.starts_with(cwd));
-        let mut globs = OverrideBuilder::new(cwd.as_deref().unwrap_or(&top.real));
-        for glob in &search.globs {
-            globs.add(glob).map_err(|error| FileError::Pattern(format!("the glob `{glob}`: {error}")))?;
-        }
-        let globs = globs.build().map_err(|error| FileError::Pattern(error.to_string()))?;
-        walker.overrides(globs);
+/// The globs of a search. Those with a slash start where relative paths do, unless that is somewhere else altogether.
+fn globs(search: &Search, top: &Opened, resolver: &Resolver) -> Result<Override, FileError> {
+    let cwd = resolver.real_cwd().filter(|cwd| top.real.starts_with(cwd));
+    let mut globs = OverrideBuilder::new(cwd.as_deref().unwrap_or(&top.real));
+    for glob in &search.globs {
+        globs.add(glob).map_err(|error| FileError::Pattern(format!("the glob `{glob}`: {error}")))?;
     }
+    globs.build().map_err(|error| FileError::Pattern(error.to_string()))
+}
+
+/// Leaves out files of other types than the one that is wanted.
+fn narrow_to_type(walker: &mut WalkBuilder, search: &Search) -> Result<(), FileError> {
     if let Some(name) = &search.file_type {
         let mut types = TypesBuilder::new();
         types.add_defaults().select(name);

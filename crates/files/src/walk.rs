@@ -11,33 +11,62 @@ use std::{
     },
 };
 
-use ignore::WalkBuilder;
+use ignore::{WalkBuilder, overrides::Override};
 
-use crate::resolve::{Resolver, is_process};
+use crate::{
+    ignore_rules::{IgnoreMatch, IgnoreRules},
+    resolve::{Resolver, is_process},
+};
 
 /// File systems that are no files: some of them never end.
 const NO_FILES: [&str; 3] = ["/proc", "/sys", "/dev"];
 
-/// A walk from a real directory or file on. What is passed over because it is hidden is counted.
-pub(super) fn walk(resolver: &Resolver, real: &Path) -> (WalkBuilder, Arc<AtomicU64>) {
+/// The files that a walk passes over.
+#[derive(Debug, Clone)]
+pub(super) struct WalkFilter {
+    /// Ignore files count.
+    pub(super) ignores: bool,
+    /// Names with a dot are left out.
+    pub(super) dot_names: bool,
+    /// Globs, which come before ignore files.
+    pub(super) globs: Override,
+}
+
+/// Starts a walk from a real directory or file on. What is passed over because it may not be read is counted.
+pub(super) fn walk(resolver: &Resolver, real: &Path, filter: WalkFilter) -> (WalkBuilder, Arc<AtomicU64>) {
     let mut builder = WalkBuilder::new(real);
-    // The user's own ignore file would be looked for in this process's environment.
-    builder.git_global(false).follow_links(false);
+    // Ignore files are read here: by path they could be FIFOs.
+    builder.standard_filters(false).follow_links(false).overrides(filter.globs.clone());
     let hidden = resolver.hidden_below(real);
-    let above_no_files = NO_FILES.iter().any(|place| Path::new(place).starts_with(real));
     let denied = Arc::new(AtomicU64::new(0));
-    if !hidden.is_empty() || above_no_files {
-        let (count, top) = (Arc::clone(&denied), real.to_owned());
-        builder.filter_entry(move |entry| {
-            let path = entry.path();
-            if hidden.iter().any(|hidden| hidden == path) || is_process(path) {
-                count.fetch_add(1, Ordering::Relaxed);
-                return false;
-            }
-            path == top || !NO_FILES.iter().any(|place| path == Path::new(place))
-        });
-    }
+    let (count, top, rules) = (Arc::clone(&denied), real.to_owned(), IgnoreRules::default());
+    builder.filter_entry(move |entry| {
+        let path = entry.path();
+        if hidden.iter().any(|hidden| hidden == path) || is_process(path) {
+            count.fetch_add(1, Ordering::Relaxed);
+            return false;
+        }
+        let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
+        path == top
+            || !NO_FILES.iter().any(|place| path == Path::new(place))
+                && !filter.leaves_out(&rules, path, is_directory)
+    });
     (builder, denied)
+}
+
+impl WalkFilter {
+    fn leaves_out(&self, rules: &IgnoreRules, path: &Path, is_directory: bool) -> bool {
+        if self.globs.matched(path, is_directory).is_whitelist() {
+            return false;
+        }
+        let found = if self.ignores { rules.matched(path, is_directory) } else { IgnoreMatch::None };
+        let is_dot_name = || path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+        match found {
+            IgnoreMatch::Ignored => true,
+            IgnoreMatch::Included => false,
+            IgnoreMatch::None => self.dot_names && is_dot_name(),
+        }
+    }
 }
 
 /// A path below `real` as it looks from `name`.

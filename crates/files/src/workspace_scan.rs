@@ -116,6 +116,13 @@ impl WorkspaceScan {
         Ok(Self { entries: root.count(), root, skipped: Vec::new(), taken: scanner.begun })
     }
 
+    /// Returns the scan without some entries and what is in them.
+    #[must_use]
+    pub fn without(&self, is_left_out: &mut impl FnMut(&Path, &ScanNode) -> bool) -> Self {
+        let root = self.root.without(&mut PathBuf::new(), is_left_out);
+        Self { entries: root.count(), root, skipped: self.skipped.clone(), taken: self.taken }
+    }
+
     /// Tells whether a later scan found the same entries everywhere.
     pub fn has_same_entries(&self, later: &Self) -> bool {
         Arc::ptr_eq(&self.root.children, &later.root.children)
@@ -142,6 +149,18 @@ impl ScanNode {
     /// Counts the entries below this one.
     fn count(&self) -> usize {
         self.children.iter().map(|child| 1 + child.count()).sum()
+    }
+
+    fn without(&self, path: &mut PathBuf, is_left_out: &mut impl FnMut(&Path, &Self) -> bool) -> Self {
+        let mut children = Vec::new();
+        for child in self.children.iter() {
+            path.push(&child.name);
+            if !is_left_out(path, child) {
+                children.push(child.without(path, is_left_out));
+            }
+            path.pop();
+        }
+        Self { name: self.name.clone(), stat: self.stat, children: Arc::new(children) }
     }
 
     /// Visits every entry below this one with its path below the root, directories before what is in them. Where

@@ -3,18 +3,18 @@
 //!
 //! Runs on the spawner's thread: it looks at files and waits for the child.
 
-use std::{ffi::OsStr, os::fd::AsFd, path::PathBuf, sync::Arc};
+use std::{os::fd::AsFd, path::PathBuf, sync::Arc};
 
 use windlass_contract::{Mechanism, Network};
 use windlass_sandbox::{
-    ChildStdio, LaunchedChild, LayerMount, PrivateFile, Program, ProtectedPaths, SandboxSpec, StartError,
-    WritablePlan, WritableRoot, Zygotes, launch_externally_confined, launch_unconfined,
+    ChildStdio, LaunchedChild, LayerMount, Program, ProtectedPaths, SandboxSpec, StartError, WritablePlan,
+    WritableRoot, Zygotes, launch_externally_confined, launch_unconfined,
 };
 
 use crate::{
     preview::{self, Preview},
     workspace_guard::{
-        CONFIG_NAME, CommandGuard, GuardError, WorkspaceGuard, WorkspaceRoot, git_program::SandboxedGit,
+        CommandGuard, GuardError, PrivateConfig, WorkspaceGuard, WorkspaceRoot, git_program::SandboxedGit,
     },
 };
 
@@ -122,7 +122,7 @@ impl SandboxedLaunch {
         }
         let begun = preview.begin(guard, &self.spec.rules.writable, zygotes, |open, name| {
             let (roots, protected) = (open.guard.roots.clone(), Arc::clone(&open.guard.protected));
-            let copies = copies(&open.guard);
+            let copies = open.guard.private_configs.clone();
             Workspace { roots, protected, copies, command: None, layer: Some(name.to_owned()) }
         });
         let workspace = begun?;
@@ -147,22 +147,22 @@ impl SandboxedLaunch {
         let mounts_hold = mechanism == Mechanism::Namespaces;
         let command = guard.begin(requested, mounts_hold, &mut git).map_err(refused)?;
         let (roots, protected) = (command.roots.clone(), Arc::clone(&command.protected));
-        Ok(Workspace { roots, protected, copies: copies(&command), command: Some(command), layer: None })
+        Ok(Workspace {
+            roots,
+            protected,
+            copies: command.private_configs.clone(),
+            command: Some(command),
+            layer: None,
+        })
     }
-}
-
-/// Files with the directory of the copy that a command writes.
-fn copies(command: &CommandGuard) -> Vec<(PathBuf, PathBuf)> {
-    let copies = command.private_configs.iter();
-    copies.map(|copy| (copy.path.clone(), copy.directory.clone())).collect()
 }
 
 /// What a command may write, and what of it must not change.
 struct Workspace {
     roots: Vec<Arc<WorkspaceRoot>>,
     protected: Arc<ProtectedPaths>,
-    /// Files with the directory of the copy that is written instead.
-    copies: Vec<(PathBuf, PathBuf)>,
+    /// Settings of git of which a copy is written instead.
+    copies: Vec<PrivateConfig>,
     command: Option<CommandGuard>,
     /// The name of the layer in each root.
     layer: Option<String>,
@@ -176,10 +176,7 @@ impl Workspace {
         let roots: Vec<_> = roots
             .map(|root| WritableRoot { path: &root.path, directory: root.handle.as_fd(), layer })
             .collect();
-        let name = OsStr::new(CONFIG_NAME);
-        let copies = self.copies.iter();
-        let private_files: Vec<_> =
-            copies.map(|(path, directory)| PrivateFile { path, directory, name }).collect();
+        let private_files: Vec<_> = self.copies.iter().map(PrivateConfig::as_private_file).collect();
         launch(&WritablePlan { roots: &roots, protected: &self.protected, private_files: &private_files })
     }
 }

@@ -53,7 +53,6 @@ mod workspace_guard;
 
 pub use attached::Attached;
 pub use machine::Machine;
-pub use outputs::retention::OutputRetention;
 pub use preview::{AppliedPreview, Preview, PreviewChanges};
 pub use windlass_files::{
     AppliedLayer, ApplyError, EntryKind, EntryStat, LayerChange, LayerChangeKind, LayerChanges,

@@ -13,7 +13,9 @@ use windlass_contract::{
     Keyboard, Limits, Listener, Mechanism, Sandbox, SandboxRules, Session,
 };
 use windlass_files::{ConfinedFiles, FileRules, ReadTracker};
-use windlass_sandbox::{Diagnosis, Mechanisms, PrivateTmp, Program, SandboxSpec, package_cache};
+use windlass_sandbox::{
+    Diagnosis, HiddenPathHandles, Mechanisms, PrivateTmp, Program, SandboxSpec, package_cache,
+};
 
 use crate::{
     attached::{Attached, Streams},
@@ -51,6 +53,7 @@ pub struct Machine {
     spawner: Spawner,
     mechanisms: Arc<Mechanisms>,
     temporary: Arc<PrivateTmp>,
+    hidden: Arc<HiddenPathHandles>,
     guard: Arc<WorkspaceGuard>,
     outputs: Option<Arc<Outputs>>,
     /// Where caches of package managers are, one directory for each workspace.
@@ -94,6 +97,7 @@ impl Machine {
             spawner: Spawner::default(),
             mechanisms,
             temporary,
+            hidden: Arc::default(),
             guard: Arc::new(WorkspaceGuard::new(git)),
             outputs: None,
             package_caches: None,
@@ -136,6 +140,14 @@ impl Machine {
     #[must_use]
     pub fn with_preview(self, preview: Preview) -> Self {
         Self { preview: Some(preview), ..self }
+    }
+
+    /// The same machine, which keeps notes of commands that run below a directory. If this process is killed, the next one
+    /// checks what its commands did to protected names.
+    #[must_use]
+    pub fn with_running_notes(self, directory: PathBuf) -> Self {
+        self.guard.keep_notes_in(directory);
+        self
     }
 
     /// The same machine, whose programs on a terminal print to this window.
@@ -212,6 +224,7 @@ impl Machine {
                     mechanisms: Arc::clone(&self.mechanisms),
                     temporary: Arc::clone(&self.temporary),
                     package_cache: self.package_cache(grant, walls),
+                    hidden: Arc::clone(&self.hidden),
                 },
                 guard: Some(Arc::clone(&self.guard)),
                 preview: self.preview.clone(),

@@ -8,12 +8,12 @@ use std::{
     collections::BTreeMap,
     ffi::OsStr,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::{Duration, Instant, SystemTime},
 };
 
 use windlass_contract::Denial;
-use windlass_files::{Change, DirHandle, WorkspaceScan};
+use windlass_files::{Change, DirHandle, ScanNode, WorkspaceScan};
 use windlass_sandbox::ProtectedPaths;
 
 mod check;
@@ -21,18 +21,27 @@ mod git_config;
 mod git_directory;
 #[expect(clippy::disallowed_methods, reason = "a directory of our own that no command can reach")]
 pub(crate) mod git_program;
+mod layer_refusal;
 #[expect(clippy::disallowed_methods, reason = "a directory of our own, in which no command runs by then")]
 mod private_config;
 pub(crate) mod protected_names;
 mod protected_paths;
 mod roots;
+#[expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a directory of our own that no command can reach"
+)]
+mod running_note;
 mod saved_files;
 
 use check::{Findings, RootCheck};
 use git_program::GitProgram;
-pub(crate) use private_config::{CONFIG_NAME, PrivateConfig};
+pub(crate) use layer_refusal::{layer_refusal, private_changes};
+pub(crate) use private_config::PrivateConfig;
 pub(crate) use protected_paths::is_protected;
 pub(crate) use roots::{RootError, WorkspaceRoot};
+use running_note::{InterruptedCommand, RunningNote};
 use saved_files::SavedFiles;
 
 /// The steps of the kernel's clock for file times; and of file systems that keep whole seconds, or every other of them.
@@ -42,6 +51,10 @@ const COARSE_CLOCK_STEP: Duration = Duration::from_millis(2100);
 /// The workspace of a session.
 #[derive(Debug)]
 pub(crate) struct WorkspaceGuard {
+    /// The home directories of this machine's users that commands could change.
+    homes: Vec<PathBuf>,
+    /// Where notes of commands that run are kept, if anywhere.
+    notes: OnceLock<PathBuf>,
     state: Mutex<GuardState>,
     pub(crate) git: git_program::GitEnvironment,
 }
@@ -57,6 +70,9 @@ struct GuardState {
     /// The protected paths of the last command, and for which roots.
     protected: Option<(Vec<usize>, Arc<ProtectedPaths>)>,
     saved: SavedFiles,
+    note: Option<RunningNote>,
+    /// Found by the check of a command whose session was killed, and not told yet.
+    pending: GuardReport,
 }
 
 /// A root with what it held when it was last looked at.
@@ -68,6 +84,8 @@ struct GuardedRoot {
     /// Git directories outside, which come with this root.
     shared: Vec<usize>,
     scan: Option<WorkspaceScan>,
+    /// Commands of killed sessions were looked for.
+    is_recovered: bool,
 }
 
 /// Why commands may not use a workspace.
@@ -114,7 +132,8 @@ pub(crate) struct GuardReport {
 
 impl WorkspaceGuard {
     pub(crate) fn new(git: git_program::GitEnvironment) -> Self {
-        Self { state: Mutex::default(), git }
+        let homes = windlass_sandbox::home_directories(git.home.as_deref());
+        Self { homes, notes: OnceLock::new(), state: Mutex::default(), git }
     }
 
     #[cfg(test)]
@@ -124,6 +143,12 @@ impl WorkspaceGuard {
         let store = PrivateTmp::new(true);
         let git = git_program::GitEnvironment { search_path: None, home: None, mechanisms, temporary, store };
         Arc::new(Self::new(git))
+    }
+
+    /// Keeps notes of commands in a directory, so that what a command did is checked even if this process is killed.
+    pub(crate) fn keep_notes_in(&self, directory: PathBuf) {
+        // Set twice, the first one counts: there is one home.
+        let _known = self.notes.set(directory);
     }
 
     fn state(&self) -> MutexGuard<'_, GuardState> {
@@ -153,7 +178,8 @@ impl WorkspaceGuard {
         let mut state = self.state();
         let indices = state.open_roots(writable)?;
         state.scan_changed(&indices)?;
-        Ok(state.protected_paths(&indices, git))
+        self.check_interrupted(&mut state, &indices, git)?;
+        Ok(state.protected_paths(&indices, &self.homes, git))
     }
 
     /// Prepares for a command. `mounts_hold` says whether mounts keep protected paths from change.
@@ -166,7 +192,8 @@ impl WorkspaceGuard {
         let mut state = self.state();
         let indices = state.open_roots(writable)?;
         state.scan_changed(&indices)?;
-        let protected = state.protected_paths(&indices, git);
+        self.check_interrupted(&mut state, &indices, git)?;
+        let protected = state.protected_paths(&indices, &self.homes, git);
         let earlier = std::mem::take(&mut state.saved);
         state.saved = SavedFiles::read(&protected, mounts_hold, earlier);
         let number = state.started;
@@ -179,6 +206,11 @@ impl WorkspaceGuard {
         } else {
             Vec::new()
         };
+        if state.running.is_empty()
+            && let Some(directory) = self.notes.get()
+        {
+            state.write_note(directory, &indices, &protected);
+        }
         state.running.insert(number, StartTime::now());
         let roots = indices.iter().map(|index| Arc::clone(&state.roots[*index].root)).collect();
         let guard = Arc::clone(self);
@@ -187,7 +219,97 @@ impl WorkspaceGuard {
     }
 }
 
+impl WorkspaceGuard {
+    /// Checks what commands did whose session was killed while they ran.
+    fn check_interrupted(
+        &self,
+        state: &mut GuardState,
+        indices: &[usize],
+        git: &mut impl GitProgram,
+    ) -> Result<(), GuardError> {
+        let Some(directory) = self.notes.get() else { return Ok(()) };
+        for index in indices {
+            if std::mem::replace(&mut state.roots[*index].is_recovered, true) {
+                continue;
+            }
+            let path = state.roots[*index].root.path.clone();
+            for command in InterruptedCommand::find(directory, &path) {
+                self.check_one_interrupted(state, *index, &command, git);
+                command.settle(&path).map_err(|error| GuardError::Scan(error.to_string()))?;
+            }
+        }
+        state.unresolved.clone().map_or(Ok(()), |reason| Err(GuardError::Unresolved(reason)))
+    }
+
+    /// Takes names for the command's that are protected, were not known when it began, and have changed since.
+    fn check_one_interrupted(
+        &self,
+        state: &mut GuardState,
+        index: usize,
+        command: &InterruptedCommand,
+        git: &mut impl GitProgram,
+    ) {
+        let root = Arc::clone(&state.roots[index].root);
+        let Some(after) = state.roots[index].scan.take() else { return };
+        let since = StartTime { realtime: command.started, monotonic: Instant::now() };
+        let is_trusted = WorkspaceScan::has_trusted_ctime(&root.handle);
+        let is_new = |path: &Path, node: &ScanNode| {
+            !command.known.contains(&root.path.join(path))
+                && (!is_trusted || since.is_before(node.stat.ctime_ns))
+                && check::is_suspect((&root.path, path), node, &after, &self.homes)
+        };
+        let before = after.without(&mut |path, node| is_new(path, node));
+        let protected = protected_paths::collect(&[(&*root, &before)], &self.homes, git);
+        let made = before.changes_to(&after);
+        let check = RootCheck {
+            root: &root,
+            all_roots: &[&*root],
+            before: &before,
+            after: &after,
+            protected: &protected,
+            private_configs: &[],
+            saved: &SavedFiles::default(),
+            owner: rustix::process::geteuid().as_raw(),
+            hidden: &[],
+            mounts_hold: false,
+            git,
+            findings: Findings::default(),
+        };
+        let findings = check.run(&made, std::iter::empty());
+        let again = if findings.has_acted { after.update(&root.handle).ok() } else { None };
+        state.protected = None;
+        state.roots[index].scan = Some(again.unwrap_or(after));
+        let mut report = std::mem::take(&mut state.pending);
+        report.take(findings, state);
+        state.pending = report;
+    }
+}
+
 impl GuardState {
+    /// Writes which commands may have to be checked by another process.
+    fn write_note(&mut self, directory: &Path, indices: &[usize], protected: &ProtectedPaths) {
+        let note = self.note.take().map_or_else(|| RunningNote::create(directory), Ok);
+        let roots = indices.iter().map(|index| self.roots[*index].root.path.as_path());
+        let written = note.and_then(|note| self.note.insert(note).write(roots, protected));
+        if let Err(error) = written {
+            self.pending.not_covered.push(format!(
+                "protected names are not checked if this process is killed: no note could be kept in `{}` ({error})",
+                directory.display()
+            ));
+        }
+    }
+
+    /// Forgets a command that has ended.
+    fn end(&mut self, number: u64) {
+        self.running.remove(&number);
+        if self.running.is_empty()
+            && let Some(note) = &self.note
+        {
+            // Left as it is, the next session only checks once more.
+            let _left = note.clear();
+        }
+    }
+
     /// The roots for some paths, without those that lie in others, and with the git directories they share.
     fn open_roots(&mut self, writable: &[PathBuf]) -> Result<Vec<usize>, GuardError> {
         if let Some(reason) = &self.unresolved {
@@ -232,7 +354,13 @@ impl GuardState {
     }
 
     fn push(&mut self, root: WorkspaceRoot, asked: Vec<PathBuf>) -> usize {
-        self.roots.push(GuardedRoot { asked, root: Arc::new(root), shared: Vec::new(), scan: None });
+        self.roots.push(GuardedRoot {
+            asked,
+            root: Arc::new(root),
+            shared: Vec::new(),
+            scan: None,
+            is_recovered: false,
+        });
         self.roots.len() - 1
     }
 
@@ -259,7 +387,12 @@ impl GuardState {
         Ok(())
     }
 
-    fn protected_paths(&mut self, indices: &[usize], git: &mut impl GitProgram) -> Arc<ProtectedPaths> {
+    fn protected_paths(
+        &mut self,
+        indices: &[usize],
+        homes: &[PathBuf],
+        git: &mut impl GitProgram,
+    ) -> Arc<ProtectedPaths> {
         if let Some((known, protected)) = &self.protected
             && known == indices
         {
@@ -267,7 +400,7 @@ impl GuardState {
         }
         let guarded = indices.iter().map(|index| &self.roots[*index]);
         let scanned: Vec<_> = guarded.filter_map(|root| Some((&*root.root, root.scan.as_ref()?))).collect();
-        let protected = Arc::new(protected_paths::collect(&scanned, git));
+        let protected = Arc::new(protected_paths::collect(&scanned, homes, git));
         self.protected = Some((indices.to_vec(), Arc::clone(&protected)));
         protected
     }
@@ -289,7 +422,7 @@ impl CommandGuard {
         let guard = Arc::clone(&self.guard);
         let mut state = guard.state();
         let since = state.since().unwrap_or_else(StartTime::now);
-        let mut report = GuardReport::default();
+        let mut report = std::mem::take(&mut state.pending);
         let roots: Vec<_> = self.roots.iter().map(|root| &**root).collect();
         for index in &self.indices {
             self.check_root(&mut state, *index, (&roots, since), git, &mut report);
@@ -302,7 +435,7 @@ impl CommandGuard {
             config.check(&roots, git, &mut findings);
         }
         report.take(findings, &mut state);
-        state.running.remove(&self.number);
+        state.end(self.number);
         if !state.running.is_empty() {
             report.not_covered.push(
                 "other commands still ran when protected names were checked: they are checked again when those end"
@@ -348,6 +481,7 @@ impl CommandGuard {
             before: &before,
             after: &after,
             protected: &self.protected,
+            private_configs: &self.private_configs,
             saved: &state.saved,
             owner: rustix::process::geteuid().as_raw(),
             hidden: &self.hidden,
@@ -394,26 +528,6 @@ impl CommandGuard {
     }
 }
 
-/// Says why a path below a root of a command may not be changed by a layer. What depends on more than the path, as in a git
-/// directory, is checked when it was applied.
-pub(crate) fn layer_refusal(command: &CommandGuard, number: usize, relative: &Path) -> Option<String> {
-    const PROTECTED: &str = "this name is protected: other programs execute or trust it";
-    let path = command.roots.get(number)?.path.join(relative);
-    let ProtectedPaths { read_only, unmounted, git_configs, absent, links, .. } = &*command.protected;
-    let is_inside = |above: &PathBuf| path.starts_with(above);
-    let is_protected = protected_names::protected_ancestor(relative).is_some()
-        || protected_names::in_root().any(|name| protected_names::starts_with_ignoring_case(relative, name))
-        || read_only.iter().chain(unmounted).chain(git_configs).chain(absent).any(is_inside)
-        || links.iter().any(|(link, _)| *link == path);
-    is_protected.then(|| PROTECTED.to_owned())
-}
-
-/// Lists the files of git's settings of which a command has changed its copy.
-pub(crate) fn private_changes(command: &CommandGuard) -> Vec<PathBuf> {
-    let changed = command.private_configs.iter().filter(|config| config.is_changed());
-    changed.map(|config| config.path.clone()).collect()
-}
-
 fn restore_link(directory: &DirHandle, name: &OsStr, target: &Path) -> std::io::Result<()> {
     match directory.stat_entry(name) {
         Ok(found) => drop(directory.move_aside(name, &found, "windlass-refused")?),
@@ -425,7 +539,7 @@ fn restore_link(directory: &DirHandle, name: &OsStr, target: &Path) -> std::io::
 
 impl Drop for CommandGuard {
     fn drop(&mut self) {
-        self.guard.state().running.remove(&self.number);
+        self.guard.state().end(self.number);
     }
 }
 
@@ -459,6 +573,11 @@ impl StartTime {
         let Some(ctime_ns) = node.map(|node| node.stat.ctime_ns).filter(|time| *time > 0) else {
             return true;
         };
+        self.is_before(ctime_ns)
+    }
+
+    /// Tells whether a time of a file may be later.
+    fn is_before(&self, ctime_ns: i64) -> bool {
         let step = if ctime_ns % 1_000_000_000 == 0 { COARSE_CLOCK_STEP } else { CLOCK_STEP };
         let begun =
             self.realtime.checked_sub(step).and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());

@@ -175,11 +175,18 @@ async fn commands_of_one_preview_see_what_the_earlier_ones_did() {
     assert_eq!(bench.read("d/a").lines().count(), 5);
 }
 
+/// A repository.
+const SET_UP: &str = "git init -q .; echo '*.o' > .gitignore; mkdir -p src lib; seq 100 > src/a; seq 5 > lib/b; \
+                      ln -s src/a link; git add -A; git commit -qm first; chmod 700 lib";
+
+/// What is compared. Git's objects and times differ from run to run.
+const LIST: &str = "find . -path ./.git -prune -o -path ./tree/.git -prune -o -printf '%p %y %m %l\\n' | sort; \
+                      find . -path ./.git -prune -o -type f ! -path ./tree/.git -exec sha1sum {} + | sort; \
+                      git status --short; git log --format=%s; git fsck 2>&1";
+
 #[tokio::test]
 async fn everyday_commands_leave_what_they_leave_without_a_layer() {
     let Some(bench) = Bench::new().await else { return };
-    const SET_UP: &str = "git init -q .; echo '*.o' > .gitignore; mkdir -p src lib; seq 100 > src/a; seq 5 > lib/b; \
-                          ln -s src/a link; git add -A; git commit -qm first; chmod 700 lib";
     for script in [
         "echo more >> src/a; git commit -qam second",
         "git checkout -qb other; git mv src/a src/c; git commit -qm moved; git checkout -q -; git merge -q other",
@@ -195,15 +202,13 @@ async fn everyday_commands_leave_what_they_leave_without_a_layer() {
         fs::create_dir(direct.path().join("ws")).unwrap();
         outside(&direct.path().join("ws"), &format!("{SET_UP}; {script}"));
         let bench = Bench { place: tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap() };
-        ["ws", "home"].iter().for_each(|name| fs::create_dir(bench.place.path().join(name)).unwrap());
+        for name in ["ws", "home"] {
+            fs::create_dir(bench.place.path().join(name)).unwrap();
+        }
         bench.outside(SET_UP);
         let (preview, changes) = bench.preview(script).await;
         let applied = preview.apply(&changes, None).unwrap();
         assert_eq!(applied.denials, vec![], "{script}");
-        // Git's objects and times differ from run to run.
-        const LIST: &str = "find . -path ./.git -prune -o -path ./tree/.git -prune -o -printf '%p %y %m %l\\n' | sort; \
-                            find . -path ./.git -prune -o -type f ! -path ./tree/.git -exec sha1sum {} + | sort; \
-                            git status --short; git log --format=%s; git fsck 2>&1";
         let (one, two) = (outside(&direct.path().join("ws"), LIST), bench.outside(LIST));
         assert_eq!(one, two, "{script}");
     }
@@ -279,7 +284,9 @@ async fn settings_of_git_are_taken_over_only_when_the_preview_is_applied() {
 #[tokio::test]
 async fn what_a_person_changes_meanwhile_is_never_overwritten() {
     let Some(bench) = Bench::new().await else { return };
-    ["a", "tree/b", "c"].iter().for_each(|path| bench.write(path, "old\n"));
+    for path in ["a", "tree/b", "c"] {
+        bench.write(path, "old\n");
+    }
     tokio::time::sleep(Duration::from_millis(20)).await;
     let (preview, changes) = bench.preview("echo command >> a; rm -rf tree; echo command >> c").await;
     assert_eq!(changes.layer.conflicts, vec![]);

@@ -98,6 +98,20 @@ async fn every_credential_file_of_a_home_is_hidden() {
 }
 
 #[tokio::test]
+async fn what_was_hidden_stays_hidden_when_it_is_moved_during_the_session() {
+    let place = place();
+    let (secret, moved) = (place.path().join("home/.ssh"), place.path().join("home/old-keys"));
+    for (rung, host) in hosts(place.path(), &SandboxRules::default()) {
+        let read = |from: &Path| format!("cat '{}'/id_rsa", from.display());
+        assert!(!output(&*host, &read(&secret)).await.contains(CONTENT), "{}", rung.name());
+        fs::rename(&secret, &moved).unwrap();
+        assert!(!output(&*host, &read(&moved)).await.contains(CONTENT), "{}", rung.name());
+        assert!(host.files().open(&moved.join("id_rsa")).await.is_err(), "{}", rung.name());
+        fs::rename(&moved, &secret).unwrap();
+    }
+}
+
+#[tokio::test]
 async fn what_a_link_inside_a_secret_directory_leads_to_is_hidden() {
     let place = place();
     let path = |name: &str| place.path().join(name);

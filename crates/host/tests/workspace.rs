@@ -264,6 +264,11 @@ async fn names_that_other_programs_trust_do_not_appear() {
             ".zlogout",
             ".xprofile",
             ".config/systemd/user/x.service",
+            "mise.toml",
+            "a/.husky/pre-commit",
+            "h/.hg/hgrc",
+            "j/.jj/repo/config.toml",
+            "all.code-workspace",
         ];
         let script: String =
             names.map(|name| format!("mkdir -p $(dirname {name}); echo x > {name}; ")).concat();
@@ -272,6 +277,51 @@ async fn names_that_other_programs_trust_do_not_appear() {
             assert!(!world.path("ws").join(name).exists(), "{}: {name}", rung.name());
         }
         assert_eq!(finished.denials.len(), names.len(), "{:?}", finished.denials);
+    }
+}
+
+#[tokio::test]
+async fn in_a_home_directory_nothing_with_a_dot_appears_or_changes() {
+    for rung in RUNGS {
+        let Some(world) = World::on(rung) else { continue };
+        fs::create_dir_all(world.path("home/.tool/plugins")).unwrap();
+        fs::write(world.path("home/.toolrc"), "mine").unwrap();
+        let script = "cd @/home; echo evil > .newrc; mkdir .app; echo evil > .app/run; echo evil > .tool/plugins/x; \
+                      echo evil > .toolrc; mkdir -p .cache/x src/.deep; echo fine > .cache/x/y; echo fine > src/.deep/z";
+        let (finished, _) = world.run_in(&["home"], script).await.unwrap();
+        let left = world.outside("cd ../home; cat .newrc .app/run .tool/plugins/x 2>/dev/null; cat .toolrc");
+        assert_eq!(left, "mine", "{}: {:?}", rung.name(), finished.denials);
+        assert_eq!(
+            world.outside("cd ../home; cat .cache/x/y src/.deep/z"),
+            "fine\nfine\n",
+            "{}",
+            rung.name()
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_copy_of_a_repository_has_settings_of_its_own() {
+    for rung in RUNGS {
+        let Some(world) = World::on(rung) else { continue };
+        world.outside(
+            "git init -q -b main r; cd r; touch a; git add a; git commit -qm x; git config alias.evil '!id'; \
+             git remote add up https://example.invalid/x",
+        );
+        let finished = world.run("cp -r r copy; cp -a r/.git bare.git").await;
+        for copy in ["copy", "bare.git"] {
+            let printed = world.outside(&format!(
+                "cd {copy}; git log --format=%s; git config remote.up.url; git config alias.evil; ls -a .git . 2>/dev/null | grep refused"
+            ));
+            assert_eq!(
+                printed,
+                "x\nhttps://example.invalid/x\n",
+                "{} {copy} {:?}",
+                rung.name(),
+                finished.denials
+            );
+        }
+        assert_eq!(world.outside("git -C r config alias.evil"), "!id\n", "{}", rung.name());
     }
 }
 

@@ -3,6 +3,7 @@
 //!
 //! A cgroup that hands memory and processes on to others may hold no process itself, so this process moves into one of
 //! those it makes. It does so only where no other processes live than this one and its children: it moves no others.
+#![expect(clippy::disallowed_methods, reason = "files of the kernel, which no command can write")]
 
 use std::{
     fs::{self, File},

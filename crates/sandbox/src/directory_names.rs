@@ -59,6 +59,7 @@ fn read(directory: &Path) -> Option<HashSet<OsString>> {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests do what users and commands do")]
 mod tests {
     use super::*;
 

@@ -17,6 +17,7 @@ const CAN_MAP_OTHERS: u64 = 1 << 6 | 1 << 7;
 
 impl IdMaps {
     /// The ids for commands on a layer: all of this process's own namespace if it may map them, else its own.
+    #[expect(clippy::disallowed_methods, reason = "files of the kernel below /proc")]
     pub fn for_layers() -> Self {
         let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
         let own = || Self {
@@ -66,6 +67,7 @@ fn parse(text: &str) -> Option<Vec<RangeInclusive<u32>>> {
 }
 
 /// Tells whether this process has the capabilities to map ids of others.
+#[expect(clippy::disallowed_methods, reason = "a file of the kernel below /proc")]
 fn can_map_others() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));

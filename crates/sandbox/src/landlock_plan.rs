@@ -13,8 +13,9 @@ use windlass_contract::{Network, Quota, SandboxRules};
 
 use crate::{
     cgroup::REMEDY,
+    hidden_paths::{hidden, shown},
     namespace_plan::{forbidden_file, rlimits},
-    sandbox_paths::{PlanError, SandboxPaths, hidden, shown},
+    sandbox_paths::{PlanError, SandboxPaths},
     seccomp::Sockets,
     sys::restrictions::{ChildRestrictions, EscapeTest, LandlockRules, NetworkTest, SeccompFilter},
     writable_plan::WritablePlan,

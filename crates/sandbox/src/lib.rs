@@ -20,6 +20,7 @@
 //!     mechanisms: Arc::new(Mechanisms::default()),
 //!     temporary: Arc::new(PrivateTmp::new(false)),
 //!     package_cache: None,
+//!     hidden: Arc::default(),
 //! };
 //! # if spec.mechanisms.diagnose().rung.is_none() {
 //! #     return Ok(());
@@ -52,6 +53,7 @@ mod cgroup;
 pub mod denials;
 mod diagnosis;
 mod directory_names;
+mod hidden_paths;
 mod id_maps;
 #[cfg(target_os = "linux")]
 mod landlock_plan;
@@ -75,6 +77,7 @@ mod sys;
 mod writable_plan;
 
 pub use diagnosis::{Diagnosis, Missing};
+pub use hidden_paths::HiddenPathHandles;
 pub use id_maps::IdMaps;
 pub use memory::physical_memory;
 pub use private_tmp::PrivateTmp;
@@ -83,6 +86,7 @@ pub use protected_paths::ProtectedPaths;
 pub use sandbox_spec::{
     LaunchedChild, Mechanisms, SandboxSpec, launch_externally_confined, launch_unconfined,
 };
+pub use secrets::home_directories;
 pub use sys::{
     ChildPid, ChildStdio, ExitReport, StartError, StartedChild, Zygotes, grow_descriptor_table,
     inherited_descriptor, is_ignored, job_signals, stdout_was_closed, terminal,

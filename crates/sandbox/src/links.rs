@@ -83,6 +83,7 @@ fn read(directory: &Path) -> Inside {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests do what users and commands do")]
 mod tests {
     use std::os::unix::fs::symlink;
 

@@ -1,4 +1,5 @@
 //! The memory of this machine.
+#![expect(clippy::disallowed_methods, reason = "files of the kernel, which no command can write")]
 
 use std::fs;
 

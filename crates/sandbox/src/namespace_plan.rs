@@ -12,9 +12,10 @@ use std::{
 use windlass_contract::{Network, Quota, SandboxRules};
 
 use crate::{
-    sandbox_paths::{PlanError, SandboxPaths, hidden, shown},
+    hidden_paths::{hidden, shown},
+    sandbox_paths::{PlanError, SandboxPaths},
     seccomp::{self, Instruction, Processes, Scope, Sockets},
-    writable_plan::WritablePlan,
+    writable_plan::{PrivateFile, WritablePlan},
 };
 
 mod mount_planner;
@@ -22,7 +23,7 @@ mod mount_step;
 mod private_directories;
 mod terminal;
 
-use mount_planner::{MountPlanner, PRIVATE_FILES, ShownPaths};
+use mount_planner::{MountPlanner, ShownPaths};
 use mount_step::c;
 pub(crate) use mount_step::{HELD_LIMIT, HIDDEN_DIRECTORY, HIDDEN_FILE, MountStep};
 use private_directories::{DEVICES, PRIVATE, TmpfsOptions, VAR_TMP, has_var_tmp};
@@ -195,7 +196,7 @@ pub(crate) fn rlimits(quota: &Quota, processes: Option<u64>) -> Vec<(u32, u64)> 
 fn landlock_rules(trees: &[PathBuf], with_private_files: bool) -> Result<Vec<Writable>, PlanError> {
     let tree = |path: &Path| Ok(Writable { path: c(path)?, is_directory: true });
     let mut rules = trees.iter().map(|path| tree(path)).collect::<Result<Vec<_>, PlanError>>()?;
-    let private = with_private_files.then_some(PRIVATE_FILES);
+    let private = with_private_files.then_some(PrivateFile::SANDBOX_DIRECTORY);
     let var_tmp = has_var_tmp().then_some(VAR_TMP);
     for path in ["/tmp", "/dev/shm", "/dev/pts"].into_iter().chain(var_tmp).chain(private) {
         rules.push(tree(Path::new(path))?);

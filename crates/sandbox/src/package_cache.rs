@@ -162,6 +162,7 @@ pub fn of_workspace(directory: &Path, workspace: &Path) -> io::Result<PathBuf> {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests do what users and commands do")]
 mod tests {
     use std::{collections::BTreeMap, fs};
 

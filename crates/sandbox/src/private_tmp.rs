@@ -1,4 +1,8 @@
 //! The temporary directory of a machine's commands: theirs alone, kept from one to the next, gone with the machine.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a directory of our own; the standard library removes it by descriptor and follows no link"
+)]
 
 use std::{
     fs::{self, DirBuilder, File},

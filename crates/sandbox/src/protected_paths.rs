@@ -15,6 +15,8 @@ pub struct ProtectedPaths {
     pub links: Vec<(PathBuf, PathBuf)>,
     /// Names below a root that do not exist and must not afterwards.
     pub absent: BTreeSet<PathBuf>,
+    /// Home directories, in which every name with a dot is protected.
+    pub homes: BTreeSet<PathBuf>,
     /// Directories of an unfinished rebase, cherry-pick or revert: checked after every command.
     pub sequencers: BTreeSet<PathBuf>,
     /// Exist, but are more than mounts are made for: put back afterwards.
@@ -32,6 +34,7 @@ impl ProtectedPaths {
             git_configs: BTreeSet::new(),
             links: Vec::new(),
             absent: BTreeSet::new(),
+            homes: BTreeSet::new(),
             sequencers: BTreeSet::new(),
             unmounted: BTreeSet::new(),
             not_covered: Vec::new(),

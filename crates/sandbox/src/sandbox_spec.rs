@@ -12,10 +12,11 @@ use std::{
 use windlass_contract::{Accounting, Held, Limits, Mechanism, Network, SandboxRules};
 
 use crate::{
+    hidden_paths::{HiddenPathHandles, hidden, shown},
     package_cache::CacheRequest,
     private_tmp::PrivateTmp,
     program::Program,
-    sandbox_paths::{PlanError, SandboxPaths, hidden, shown},
+    sandbox_paths::{PlanError, SandboxPaths},
     sys::{self, ChildStdio, StartError, StartedChild, Zygotes},
 };
 
@@ -48,6 +49,8 @@ pub struct SandboxSpec {
     pub temporary: Arc<PrivateTmp>,
     /// Where package managers keep their caches.
     pub package_cache: Option<PathBuf>,
+    /// What was hidden from earlier commands of the session.
+    pub hidden: Arc<HiddenPathHandles>,
 }
 
 /// A child and what holds it.
@@ -112,7 +115,8 @@ impl SandboxSpec {
     fn paths<'a>(&'a self, temporary: Option<&'a Path>) -> SandboxPaths<'a> {
         let (home, sockets) = (self.home.as_deref(), self.agent_socket.as_deref());
         let package_cache = self.package_cache.as_deref();
-        SandboxPaths { home, cwd: &self.cwd, temporary, sockets, package_cache }
+        let hidden = Some(&*self.hidden);
+        SandboxPaths { home, cwd: &self.cwd, temporary, sockets, package_cache, hidden }
     }
 
     /// Returns what may not be read and exists, given the real paths of what may be written.

@@ -36,6 +36,16 @@ pub(crate) fn find(home: Option<&Path>) -> Vec<PathBuf> {
     found
 }
 
+/// Returns the home directories of the user, without links: this one, those in which the user that runs this process
+/// is at home, and for root those of people.
+pub fn home_directories(home: Option<&Path>) -> Vec<PathBuf> {
+    let all = home.into_iter().chain(own_homes().iter().map(PathBuf::as_path));
+    let mut homes: Vec<_> = all.filter_map(|home| home.canonicalize().ok()).collect();
+    homes.sort();
+    homes.dedup();
+    homes
+}
+
 /// Returns whether the system lets this user look into a file or directory at all. What it keeps from the user need not
 /// be hidden from the user's commands, which gain no rights.
 fn is_within_reach(path: &Path) -> bool {
@@ -45,6 +55,7 @@ fn is_within_reach(path: &Path) -> bool {
 
 /// The home directories of the user that runs this process: `HOME` of a command may be set to another one or be missing.
 /// For root also those of the machine's other users.
+#[expect(clippy::disallowed_methods, reason = "a file of the system")]
 fn own_homes() -> &'static [PathBuf] {
     static HOMES: OnceLock<Vec<PathBuf>> = OnceLock::new();
     HOMES.get_or_init(|| {
@@ -79,6 +90,7 @@ pub(crate) fn is_no_secret(real: &Path, home: Option<&Path>) -> bool {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests do what users and commands do")]
 mod tests {
     use std::fs;
 

@@ -83,6 +83,7 @@ impl<T: Clone> StatCache<T> {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests do what users and commands do")]
 mod tests {
     use std::cell::Cell;
 

@@ -276,6 +276,7 @@ fn without_signals<T>(act: impl FnOnce() -> T) -> T {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests do what users and commands do")]
 mod tests {
     use std::{collections::BTreeMap, fs::File, io::Read, os::fd::FromRawFd, path::Path};
 

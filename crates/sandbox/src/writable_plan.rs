@@ -1,6 +1,10 @@
 //! The directories that a command may write, and what in them must not change. Plain data, which the host fills in.
 
-use std::{ffi::OsStr, os::fd::BorrowedFd, path::Path};
+use std::{
+    ffi::OsStr,
+    os::fd::BorrowedFd,
+    path::{Path, PathBuf},
+};
 
 use crate::ProtectedPaths;
 
@@ -38,6 +42,17 @@ pub struct PrivateFile<'a> {
     pub directory: &'a Path,
     /// The name of the copy in its directory.
     pub name: &'a OsStr,
+}
+
+impl PrivateFile<'_> {
+    /// The directory where a command finds the copies that it writes.
+    pub(crate) const SANDBOX_DIRECTORY: &'static str = "/dev/.git-config";
+
+    /// Returns the path of the copy as the command sees it.
+    pub fn path_in_sandbox(&self) -> PathBuf {
+        let directory = self.directory.file_name().unwrap_or_default();
+        Path::new(Self::SANDBOX_DIRECTORY).join(directory).join(self.name)
+    }
 }
 
 /// What a command may write, and what of it must not change.

@@ -48,6 +48,8 @@ mod prompt;
 mod redact;
 #[cfg(test)]
 mod resume;
+#[cfg(test)]
+mod retention;
 mod sandbox;
 #[cfg(test)]
 mod secrets;

@@ -422,7 +422,9 @@ fn a_root_that_means_something_to_an_overlay_or_belongs_to_others_gets_no_layer(
 fn a_persons_work_after_a_crash_is_kept_when_a_layer_is_taken_back() {
     for at in 0.. {
         let place = Place::new();
-        ["edited", "gone", "also_edited"].iter().for_each(|path| place.write(path, "before"));
+        for path in ["edited", "gone", "also_edited"] {
+            place.write(path, "before");
+        }
         let mut layer = place.layer();
         let upper = place.upper(&layer);
         for path in ["also_edited", "edited", "made/by_command"] {

@@ -15,12 +15,15 @@ use windlass_files::{
 };
 use windlass_sandbox::ProtectedPaths;
 
-use git::GitDirectoriesToCheck;
+use git::{GitDirectoriesToCheck, is_git_code};
 
 use super::{
     git_config::MAX_CONFIG_BYTES,
+    git_directory::is_git_directory,
     git_program::GitProgram,
+    private_config::PrivateConfig,
     protected_names::{in_root, protected_ancestor, starts_with_ignoring_case},
+    protected_paths::entry_in_home,
     roots::WorkspaceRoot,
     saved_files::{SavedFile, SavedFiles},
 };
@@ -43,6 +46,7 @@ pub(super) struct RootCheck<'a, G> {
     pub(super) before: &'a WorkspaceScan,
     pub(super) after: &'a WorkspaceScan,
     pub(super) protected: &'a ProtectedPaths,
+    pub(super) private_configs: &'a [PrivateConfig],
     pub(super) saved: &'a SavedFiles,
     /// The user.
     pub(super) owner: u32,
@@ -166,8 +170,11 @@ impl<G: GitProgram> RootCheck<'_, G> {
             .map(|name| change.path.iter().take(name.iter().count()).collect::<PathBuf>());
         let absolute = self.absolute(&change.path);
         let absent = self.protected.absent.contains(&absolute).then(|| change.path.clone());
+        let in_home = entry_in_home(&self.protected.homes, &absolute)
+            .and_then(|entry| entry.strip_prefix(&self.root.path).ok().map(Path::to_owned));
         let inside = || self.protected_around(&absolute);
-        if let Some(top) = protected_ancestor(&change.path).or(below_root).or(absent).or_else(inside) {
+        let top = protected_ancestor(&change.path).or(below_root).or(in_home).or(absent);
+        if let Some(top) = top.or_else(inside) {
             self.check_below_protected(&top, change);
             return true;
         }
@@ -321,6 +328,25 @@ impl<G: GitProgram> RootCheck<'_, G> {
         let above = path.parent().unwrap_or(Path::new(""));
         Ok((self.root.handle.open_dir(above)?, name))
     }
+}
+
+/// Tells whether an entry is of the kind that this check is about: a protected name, a repository, or a link, a device or
+/// an unfinished rebase inside one.
+pub(super) fn is_suspect(
+    (root, path): (&Path, &Path),
+    node: &ScanNode,
+    scan: &WorkspaceScan,
+    homes: &[PathBuf],
+) -> bool {
+    let is_repository = path.file_name().is_some_and(|name| name.eq_ignore_ascii_case(".git"))
+        || node.is_directory() && is_git_directory(node);
+    let is_odd = matches!(node.stat.kind, EntryKind::Symlink | EntryKind::Special);
+    let lies_in_one = || path.ancestors().skip(1).any(|above| scan.find(above).is_some_and(is_git_directory));
+    protected_ancestor(path).is_some()
+        || entry_in_home(homes, &root.join(path)).is_some()
+        || in_root().any(|name| starts_with_ignoring_case(path, name))
+        || is_repository
+        || lies_in_one() && (is_odd || is_git_code(path))
 }
 
 /// Why a protected file changed although a mount kept commands from it.

@@ -164,6 +164,7 @@ impl SandboxedGit<'_> {
             mechanisms: Arc::clone(&self.environment.mechanisms),
             temporary: Arc::clone(&self.environment.temporary),
             package_cache: None,
+            hidden: Arc::default(),
         };
         let sandbox = SandboxedLaunch { spec, guard: None, preview: None };
         let failed = |error: io::Error| format!("git cannot be started: {error}");

@@ -10,7 +10,7 @@ use std::{
 };
 
 use windlass_files::DirHandle;
-use windlass_sandbox::{PrivateTmp, ProtectedPaths};
+use windlass_sandbox::{PrivateFile, PrivateTmp, ProtectedPaths};
 
 use super::{
     check::{Findings, dropped_settings},
@@ -20,15 +20,15 @@ use super::{
 };
 
 /// The name of every copy. Git writes `config.lock` beside it.
-pub(crate) const CONFIG_NAME: &str = "config";
+const CONFIG_NAME: &str = "config";
 
 /// A settings file, and the directory with the copy of it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct PrivateConfig {
     /// The file of the repository.
-    pub(crate) path: PathBuf,
+    pub(super) path: PathBuf,
     /// The directory on the host that only this command may write.
-    pub(crate) directory: PathBuf,
+    directory: PathBuf,
     base: Vec<u8>,
 }
 
@@ -58,19 +58,26 @@ impl PrivateConfig {
 
     /// Tells whether the command has written to its copy, or made it unreadable.
     pub(super) fn is_changed(&self) -> bool {
-        let copy = DirHandle::open(&self.directory)
-            .and_then(|directory| directory.read_file(OsStr::new(CONFIG_NAME), MAX_CONFIG_BYTES));
-        match copy {
+        match self.read_copy() {
             Ok(copy) => copy != self.base,
             Err(error) => error.kind() != io::ErrorKind::NotFound,
         }
     }
 
+    /// Returns the copy as the sandbox takes it.
+    pub(crate) fn as_private_file(&self) -> PrivateFile<'_> {
+        let Self { path, directory, .. } = self;
+        PrivateFile { path, directory, name: OsStr::new(CONFIG_NAME) }
+    }
+
+    /// Reads what the command left in the copy.
+    pub(super) fn read_copy(&self) -> io::Result<Vec<u8>> {
+        DirHandle::open(&self.directory)?.read_file(OsStr::new(CONFIG_NAME), MAX_CONFIG_BYTES)
+    }
+
     /// Takes over what may be kept of what the command wrote.
     pub(super) fn check(&self, roots: &[&WorkspaceRoot], git: &mut impl GitProgram, findings: &mut Findings) {
-        let copy = DirHandle::open(&self.directory)
-            .and_then(|directory| directory.read_file(OsStr::new(CONFIG_NAME), MAX_CONFIG_BYTES));
-        match copy {
+        match self.read_copy() {
             Ok(copy) if copy == self.base => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Ok(copy) => {

@@ -1,8 +1,10 @@
 //! Names that other programs execute or trust, each with who does.
 
 use std::{
-    ffi::OsStr,
+    collections::HashMap,
+    ffi::{OsStr, OsString},
     path::{Path, PathBuf},
+    sync::LazyLock,
 };
 
 /// Protected in every directory that may be written and in those below it.
@@ -70,7 +72,39 @@ const ANYWHERE: &[(&str, &str)] = &[
     (".autoenv", "a shell evaluates it on entering the directory"),
     (".autoenv.zsh", "a shell evaluates it on entering the directory"),
     (".envrc", "direnv runs it on entering the directory"),
+    (".mise", "a shell evaluates it on entering the directory"),
+    (".mise.toml", "a shell evaluates it on entering the directory"),
+    (".mise.local.toml", "a shell evaluates it on entering the directory"),
+    ("mise.toml", "a shell evaluates it on entering the directory"),
+    ("mise.local.toml", "a shell evaluates it on entering the directory"),
+    (".rvmrc", "a shell evaluates it on entering the directory"),
+    (".husky", "git runs it through hooks that are there"),
+    (".lefthook", "git runs it through hooks that are there"),
+    (".lefthook.yml", "git runs commands it names, through hooks that are there"),
+    ("lefthook.yml", "git runs commands it names, through hooks that are there"),
+    ("lefthook-local.yml", "git runs commands it names, through hooks that are there"),
+    (".pre-commit-config.yaml", "git runs commands it names, through hooks that are there"),
+    (".overcommit.yml", "git runs commands it names, through hooks that are there"),
+    (".vimrc", "an editor runs it in this directory"),
+    (".gvimrc", "an editor runs it in this directory"),
+    (".Rprofile", "R runs it when it starts in this directory"),
+    (".ghci", "ghci runs it when it starts in this directory"),
+    (".ocamlinit", "OCaml runs it when it starts in this directory"),
+    (".irbrc", "Ruby shells run it when they start in this directory"),
+    (".pryrc", "Ruby shells run it when they start in this directory"),
+    (".pdbrc", "Python's debugger runs it when it starts in this directory"),
+    (".hg/hgrc", "Mercurial runs programs it names"),
+    (".hg/hgrc-not-shared", "Mercurial runs programs it names"),
+    (".jj/repo/config.toml", "Jujutsu runs programs it names"),
+    (".jj/workspace-config.toml", "Jujutsu runs programs it names"),
+    (".pijul/config", "Pijul runs programs it names"),
 ];
+
+/// Protected like [`ANYWHERE`], by how the name ends, in lower case.
+const ENDINGS: &[(&str, &str)] = &[(".code-workspace", "tasks an editor runs when the file is opened")];
+
+/// Names with a dot in a home directory that commands may change. Git's directory has rules of its own.
+const OPEN_IN_HOME: [&str; 2] = [".git", ".cache"];
 
 /// Protected below each writable root itself, in case it is a home directory.
 #[rustfmt::skip]
@@ -128,7 +162,6 @@ const IN_ROOT: &[(&str, &str)] = &[
     (".cargo/config.toml", "names programs that builds run"),
     (".cargo/config", "names programs that builds run"),
     (".cargo/env", "shells run it when they start"),
-    (".vimrc", "an editor runs it when it starts"),
     (".vim", "an editor runs it when it starts"),
     (".config/nvim", "an editor runs it when it starts"),
     (".emacs", "an editor runs it when it starts"),
@@ -165,7 +198,6 @@ const IN_ROOT: &[(&str, &str)] = &[
     (".config/hg", "Mercurial runs programs it names"),
     (".config/jj", "Jujutsu runs programs it names"),
     (".subversion", "Subversion runs programs it names"),
-    (".gvimrc", "an editor runs it when it starts"),
     (".config/emacs", "an editor runs it when it starts"),
     (".doom.d", "an editor runs it when it starts"),
     (".spacemacs", "an editor runs it when it starts"),
@@ -191,12 +223,30 @@ pub(super) const IN_GIT_DIRECTORY: &[(&str, &str)] = &[
 /// Packages come with settings of their authors, and no editor is opened in one.
 const PACKAGES: &str = "node_modules";
 
-/// Tells whether a name is protected in whichever directory it stands. File systems may ignore case.
-pub(crate) fn is_protected_anywhere(name: &OsStr) -> bool {
-    // Most names are none of these, and are asked about for every entry of a workspace.
-    let first = name.as_encoded_bytes().first();
-    matches!(first, Some(b'.' | b'o' | b'O' | b'c' | b'C'))
-        && ANYWHERE.iter().any(|(protected, _)| name.eq_ignore_ascii_case(protected))
+/// Tells whether an entry is protected in whichever directory it stands. File systems may ignore case.
+pub(crate) fn is_protected_entry(path: &Path) -> bool {
+    /// The paths of [`ANYWHERE`] by their last name, in lower case.
+    static BY_NAME: LazyLock<HashMap<OsString, Vec<&'static Path>>> = LazyLock::new(|| {
+        let mut by_name: HashMap<_, Vec<_>> = HashMap::new();
+        for path in ANYWHERE.iter().map(|(path, _)| Path::new(*path)) {
+            let name = path.file_name().unwrap_or_default().to_ascii_lowercase();
+            by_name.entry(name).or_default().push(path);
+        }
+        by_name
+    });
+    let name = path.file_name().unwrap_or_default().to_ascii_lowercase();
+    let listed = BY_NAME
+        .get(&name)
+        .is_some_and(|paths| paths.iter().any(|protected| ends_with_ignoring_case(path, protected)));
+    let bytes = name.as_encoded_bytes();
+    listed || ENDINGS.iter().any(|(ending, _)| bytes.ends_with(ending.as_bytes()))
+}
+
+/// Tells whether a name in a home directory is protected: every one with a dot, but for those that commands need.
+/// Programs read settings there that name other programs, and no list of them is complete.
+pub(super) fn is_protected_in_home(name: &OsStr) -> bool {
+    name.as_encoded_bytes().starts_with(b".")
+        && !OPEN_IN_HOME.iter().any(|open| name.eq_ignore_ascii_case(open))
 }
 
 /// Returns the outermost ancestor of a path below a root (or the path itself) that is a protected name.
@@ -207,7 +257,7 @@ pub(super) fn protected_ancestor(path: &Path) -> Option<PathBuf> {
             return None;
         }
         above.push(name);
-        if is_protected_anywhere(name) {
+        if is_protected_entry(&above) {
             return Some(above);
         }
     }
@@ -230,6 +280,11 @@ pub(super) fn starts_with_ignoring_case(path: &Path, above: &Path) -> bool {
     above.iter().all(|name| names.next().is_some_and(|own| own.eq_ignore_ascii_case(name)))
 }
 
+fn ends_with_ignoring_case(path: &Path, ending: &Path) -> bool {
+    let mut names = path.iter().rev();
+    ending.iter().rev().all(|name| names.next().is_some_and(|own| own.eq_ignore_ascii_case(name)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -241,9 +296,21 @@ mod tests {
             assert!(seen.insert(name) && !reason.is_empty() && !name.starts_with('/'), "{name}");
         }
         for (name, _) in ANYWHERE {
-            assert!(is_protected_anywhere(OsStr::new(&name.to_uppercase())), "{name}");
+            assert!(is_protected_entry(&Path::new("a").join(name.to_uppercase())), "{name}");
         }
-        assert!(!is_protected_anywhere(OsStr::new(".env")));
+        for name in ["a/x.code-workspace", "a/X.CODE-WORKSPACE"] {
+            assert!(is_protected_entry(Path::new(name)), "{name}");
+        }
+        for name in [".env", "a/.hg", "hgrc", "a/config.toml", "code-workspace", ".jj/repo"] {
+            assert!(!is_protected_entry(Path::new(name)), "{name}");
+        }
+    }
+
+    #[test]
+    fn in_a_home_directory_every_name_with_a_dot_counts_but_for_a_few() {
+        for (name, expected) in [(".newrc", true), (".Cache", false), (".git", false), ("src", false)] {
+            assert_eq!(is_protected_in_home(OsStr::new(name)), expected, "{name}");
+        }
     }
 
     #[test]

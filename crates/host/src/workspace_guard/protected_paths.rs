@@ -15,7 +15,9 @@ use super::{
     git_config::{GitSetting, MAX_CONFIG_BYTES},
     git_directory::{SEQUENCER_DIRECTORIES, is_git_directory},
     git_program::GitProgram,
-    protected_names::{IN_GIT_DIRECTORY, in_root, is_package_directory, is_protected_anywhere},
+    protected_names::{
+        IN_GIT_DIRECTORY, in_root, is_package_directory, is_protected_entry, is_protected_in_home,
+    },
     roots::WorkspaceRoot,
 };
 
@@ -31,11 +33,15 @@ const MAX_INCLUDED: usize = 16;
 /// Collects the protected paths from what the roots of a command hold.
 pub(super) fn collect(
     roots: &[(&WorkspaceRoot, &WorkspaceScan)],
+    homes: &[PathBuf],
     git: &mut impl GitProgram,
 ) -> ProtectedPaths {
     let paths: Vec<_> = roots.iter().map(|(root, _)| root.path.clone()).collect();
     let mut collector = Collector { roots: &paths, git, links_followed: 0, found: ProtectedPaths::default() };
     for (root, scan) in roots {
+        for home in homes.iter().filter(|home| home.starts_with(&root.path)) {
+            collector.home(home, scan, &root.path);
+        }
         collector.root(&root.path, scan.root());
         for skipped in scan.skipped() {
             collector.skipped(&root.path, &skipped.path, &skipped.reason);
@@ -51,11 +57,24 @@ pub(super) fn collect(
 pub(crate) fn is_protected(protected: &ProtectedPaths, real: &Path, roots: &[PathBuf]) -> bool {
     let around = |path: &PathBuf| real.starts_with(path) || path.starts_with(real);
     let inside = |root: &PathBuf| real.strip_prefix(root).ok();
-    roots.iter().filter_map(inside).any(|below| below.iter().any(is_protected_anywhere))
+    roots.iter().filter_map(inside).any(|below| below.ancestors().any(is_protected_entry))
+        || entry_in_home(&protected.homes, real).is_some()
         || real.iter().any(|name| name.eq_ignore_ascii_case(".git"))
         || makes_git_directory(real)
         || protected.read_only.iter().chain(&protected.unmounted).chain(&protected.git_configs).any(around)
         || protected.absent.iter().any(|path| real.starts_with(path))
+}
+
+/// Returns the protected entry of a home directory that a path is or lies in.
+pub(super) fn entry_in_home<'a>(
+    homes: impl IntoIterator<Item = &'a PathBuf>,
+    path: &Path,
+) -> Option<PathBuf> {
+    let in_home = |home: &PathBuf| {
+        let name = path.strip_prefix(home).ok()?.iter().next()?;
+        is_protected_in_home(name).then(|| home.join(name))
+    };
+    homes.into_iter().find_map(in_home)
 }
 
 /// Leaves mounts to the paths nearest to a root, and the rest to the check afterwards.
@@ -110,6 +129,16 @@ impl<G: GitProgram> Collector<'_, G> {
         self.below(&mut top, scan, root);
     }
 
+    /// Protects every name with a dot in a home directory.
+    fn home(&mut self, home: &Path, scan: &WorkspaceScan, root: &Path) {
+        let node = home.strip_prefix(root).ok().and_then(|below| scan.find(below));
+        let Some(node) = node.filter(|node| node.is_directory()) else { return };
+        self.found.homes.insert(home.to_owned());
+        for child in node.children.iter().filter(|child| is_protected_in_home(&child.name)) {
+            self.protect(&home.join(&child.name), child.stat.kind, root);
+        }
+    }
+
     /// Keeps commands from writing where changes could not be seen.
     fn skipped(&mut self, root: &Path, path: &Path, reason: &str) {
         let path = root.join(path);
@@ -141,7 +170,7 @@ impl<G: GitProgram> Collector<'_, G> {
         for child in node.children.iter() {
             directory.push(&child.name);
             let is_gitfile = child.name.eq_ignore_ascii_case(".git") && !child.is_directory();
-            if is_gitfile || is_protected_anywhere(&child.name) {
+            if is_gitfile || is_protected_entry(directory) {
                 self.protect(&directory.clone(), child.stat.kind, root);
             } else if child.is_directory() {
                 if child.name.eq_ignore_ascii_case(".git") || is_git_directory(child) {

@@ -147,7 +147,7 @@ fn protected_names(top: &Path) -> Vec<PathBuf> {
     while let Some(directory) = queue.pop() {
         for entry in fs::read_dir(directory).unwrap().map(Result::unwrap) {
             let kind = entry.file_type().unwrap();
-            if protected_names::is_protected_anywhere(&entry.file_name()) {
+            if protected_names::is_protected_entry(&entry.path()) {
                 if !kind.is_symlink() {
                     found.push(entry.path());
                 }

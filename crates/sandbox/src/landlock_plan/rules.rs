@@ -74,6 +74,7 @@ struct State {
 
 impl Rules {
     /// Rules that say this.
+    #[expect(clippy::disallowed_methods, reason = "a file of the kernel's")]
     pub(crate) fn of(&self, wanted: Wanted) -> Result<Arc<OwnedFd>, PlanError> {
         let mut kept = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         // Taken out: what was found wanting once is not asked again, should there be no others.
@@ -186,6 +187,7 @@ fn c(path: &Path) -> Result<CString, PlanError> {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests do what users and commands do")]
 mod tests {
     use std::{thread, time::Duration};
 

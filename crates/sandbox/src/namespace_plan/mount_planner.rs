@@ -68,7 +68,7 @@ impl MountPlanner {
             .filter(|cwd| private_top(cwd).is_some() && !trees.iter().any(|tree| cwd.starts_with(tree)));
         held.extend(works.iter().chain(&self.beside).map(|tree| (tree.clone(), tree.clone())));
         let configs = plan.private_files.first().and_then(|file| file.directory.parent());
-        held.extend(configs.map(|store| (store.to_owned(), PathBuf::from(PRIVATE_FILES))));
+        held.extend(configs.map(|store| (store.to_owned(), PathBuf::from(PrivateFile::SANDBOX_DIRECTORY))));
         let by_path = held.len();
         held.extend(trees.iter().map(|tree| (tree.clone(), tree.clone())));
         if held.len() + shown.len() + kept.len() > HELD_LIMIT {
@@ -100,7 +100,7 @@ impl MountPlanner {
         }
         self.devices(tmpfs)?;
         if configs.is_some() {
-            self.steps.push(MountStep::Directory { path: c(PRIVATE_FILES)?, mode: 0o755 });
+            self.steps.push(MountStep::Directory { path: c(PrivateFile::SANDBOX_DIRECTORY)?, mode: 0o755 });
         }
         self.steps.push(MountStep::Proc { path: c("/proc")? });
         let places = held.iter().map(|(_, path)| path).enumerate();
@@ -149,9 +149,8 @@ impl MountPlanner {
     /// could not rename a file over a mount.
     fn private_files(&mut self, files: &[PrivateFile<'_>]) -> Result<(), PlanError> {
         for (number, file) in files.iter().enumerate() {
-            let directory = file.directory.file_name().unwrap_or_default();
             let link = c(format!("/dev/.git-config-{number}"))?;
-            let target = c(Path::new(PRIVATE_FILES).join(directory).join(file.name))?;
+            let target = c(file.path_in_sandbox())?;
             self.steps.push(MountStep::Link { path: link.clone(), target });
             self.file_links.push(MountStep::MountLink { path: c(file.path)?, link });
         }
@@ -223,9 +222,6 @@ impl MountPlanner {
         Ok(())
     }
 }
-
-/// The directory where a command finds the copies that it writes.
-pub(super) const PRIVATE_FILES: &str = "/dev/.git-config";
 
 fn directories_between<'a>(top: &Path, path: &'a Path) -> Vec<&'a Path> {
     let mut between: Vec<_> = path.ancestors().take_while(|above| *above != top).collect();

@@ -62,6 +62,7 @@ fn pts_path(input: &OwnedFd) -> io::Result<Option<CString>> {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests do what users and commands do")]
 mod tests {
     use super::*;
     use crate::sys::terminal::{PtyPair, WindowSize};

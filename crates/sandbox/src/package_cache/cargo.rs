@@ -65,6 +65,7 @@ pub(super) fn prepare(cache: &Path, own: &Path, directory: &Path) -> io::Result<
 }
 
 /// Returns whether the user's cache has other files than when they were last linked by this process.
+#[expect(clippy::disallowed_methods, reason = "the note is beside the cache, where commands cannot write")]
 fn has_changed(cache: &Path, own: &Path) -> bool {
     static LINKED: Mutex<BTreeMap<PathBuf, Vec<(PathBuf, SystemTime)>>> = Mutex::new(BTreeMap::new());
     let registries = fs::read_dir(own.join("registry/cache")).into_iter().flatten().flatten();
@@ -131,6 +132,7 @@ fn link(directory: &OwnedFd, name: &OsStr, target: &Path) -> io::Result<()> {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests do what users and commands do")]
 mod tests {
     use std::os::unix::fs::symlink;
 

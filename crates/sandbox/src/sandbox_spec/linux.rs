@@ -91,6 +91,7 @@ impl Mechanisms {
             temporary: None,
             sockets: None,
             package_cache: None,
+            hidden: None,
         };
         let tried = NamespacePlan::new(
             &SandboxRules::default(),

@@ -4,8 +4,8 @@ use windlass_contract::Mechanism;
 
 use super::{LaunchedChild, SandboxSpec, confine, no_layer};
 use crate::{
+    hidden_paths::hidden,
     program::Program,
-    sandbox_paths::hidden,
     seatbelt::{self, Profile},
     sys::{self, ChildStdio, StartError, Zygotes},
     writable_plan::WritablePlan,

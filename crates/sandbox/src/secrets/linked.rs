@@ -101,6 +101,7 @@ fn list(directory: &Path, scan: &mut LinkScan, left: &mut usize) -> Vec<PathBuf>
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests do what users and commands do")]
 mod tests {
     use std::os::unix::fs::symlink;
 

@@ -138,6 +138,7 @@ fn fits(name: &str, pattern: &str) -> bool {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests do what users and commands do")]
 mod tests {
     use super::*;
 

@@ -101,6 +101,7 @@ fn restrictions<'a>(
 
 /// Starts a command that ends at once, with its tests of escape. An error says what this machine
 /// cannot do.
+#[expect(clippy::disallowed_methods, reason = "a device")]
 pub(crate) fn rehearse(blueprint: &NamespacePlan, support: NamespaceSupport<'_>) -> Result<(), StartError> {
     let null = || File::open("/dev/null").map(OwnedFd::from);
     let stdio = ChildStdio { input: null()?, output: null()?, error: null()? };

@@ -72,6 +72,7 @@ impl SharedNamespaces {
     /// Creates the namespaces with more ids than the user's own. Only a process outside may map those, so the child is a
     /// copy of this process that waits for its maps; it still shares the descriptor table, and sends the numbers of what it
     /// has opened.
+    #[expect(clippy::disallowed_methods, reason = "files of the kernel below /proc")]
     pub(crate) fn with_id_maps(maps: &IdMaps) -> Result<Self, StartError> {
         let (_listener, port) = listen_outside();
         let (mut report, report_writer) = super::report_pipe()?;

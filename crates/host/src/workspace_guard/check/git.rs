@@ -40,6 +40,12 @@ struct CheckedConfig {
     stat: EntryStat,
 }
 
+/// Tells whether a path inside a git directory is one of those that git executes or takes settings from.
+pub(super) fn is_git_code(path: &Path) -> bool {
+    let names = ["hooks", "commondir", "attributes", "config.worktree"].iter().chain(&SEQUENCER_DIRECTORIES);
+    names.into_iter().any(|name| path.iter().any(|own| own.eq_ignore_ascii_case(name)))
+}
+
 impl<G: GitProgram> RootCheck<'_, G> {
     /// Checks the git directories in which something changed, and files in them whose change does not show in a scan.
     pub(super) fn check_git_directories(&mut self, mut to_check: GitDirectoriesToCheck) {
@@ -188,6 +194,9 @@ impl<G: GitProgram> RootCheck<'_, G> {
             !is_git_directory(entry)
         });
         for link in links {
+            if self.replace_copied_config(&link) {
+                continue;
+            }
             self.move_aside(&link, "git would follow it out of its directory, or wait for it");
         }
         let hooks = node.child(OsStr::new("hooks")).map_or(&[][..], |hooks| &hooks.children);
@@ -212,6 +221,22 @@ impl<G: GitProgram> RootCheck<'_, G> {
                 self.check_sequencer(&path.join(name));
             }
         }
+    }
+
+    /// Puts settings in the place of a link to the command's private copy of them, as `cp -r` of a repository leaves it.
+    /// They are checked as those of any new repository. Returns whether it was such a link.
+    fn replace_copied_config(&mut self, link: &Path) -> bool {
+        let (Ok((directory, name)), Some(node)) = (self.parent(link), self.after.find(link)) else {
+            return false;
+        };
+        let Ok(target) = directory.read_link(&name) else { return false };
+        let mut configs = self.private_configs.iter();
+        let config = configs.find(|config| config.as_private_file().path_in_sandbox() == Path::new(&target));
+        let Some(bytes) = config.and_then(|config| config.read_copy().ok()) else { return false };
+        let removed = directory.remove_link(&name, &node.stat);
+        let replaced = removed.and_then(|()| directory.replace_file(&name, &bytes, 0o644));
+        self.findings.has_acted |= replaced.is_ok();
+        replaced.is_ok()
     }
 
     /// Tells whether the git directory of a linked worktree leads back to the repository it lies in.

@@ -112,6 +112,7 @@ fn exit() -> ! {
 
 /// Lists mappings of this process that no zygote needs: large anonymous ones but for this thread's
 /// stack, and those without any permission.
+#[expect(clippy::disallowed_methods, reason = "a file of the kernel's")]
 pub(super) fn unneeded_memory() -> Vec<(usize, usize)> {
     let here = 0_u8;
     let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();

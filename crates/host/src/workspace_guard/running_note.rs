@@ -1,0 +1,239 @@
+//! Notes of commands that run, in a directory of Windlass. A process that is killed while a command runs leaves its note,
+//! and the next session that uses the workspace checks what that command did.
+
+use std::{
+    collections::BTreeSet,
+    ffi::OsString,
+    fs::{self, DirBuilder, File, OpenOptions},
+    io::{self, Write},
+    os::unix::{
+        ffi::{OsStrExt, OsStringExt},
+        fs::{DirBuilderExt, OpenOptionsExt},
+    },
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicU64, Ordering},
+    thread,
+    time::{Duration, SystemTime},
+};
+
+use windlass_sandbox::ProtectedPaths;
+
+const HEADER: &[u8] = b"windlass running 1";
+const END: &[u8] = b"end";
+
+/// The largest note that is read.
+const MAX_NOTE_BYTES: u64 = 64 * 1024 * 1024;
+
+/// How long the lock of a process that is gone is waited for: its children die a moment after it.
+const MAX_LOCK_TRIES: u32 = 20;
+const LOCK_PAUSE: Duration = Duration::from_millis(10);
+
+/// The note of a session, locked while the session lives. Empty while no command runs.
+#[derive(Debug)]
+pub(super) struct RunningNote {
+    file: File,
+    path: PathBuf,
+}
+
+impl RunningNote {
+    /// Makes an empty note.
+    pub(super) fn create(directory: &Path) -> io::Result<Self> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = directory.join(format!("{}-{number}", std::process::id()));
+        // What a dead process of the same number has left was for its own workspace, and is kept for that.
+        let now = nanoseconds(SystemTime::now()).to_string();
+        let path = if path.try_exists()? { path.with_extension(now) } else { path };
+        let file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(&path)?;
+        file.try_lock()?;
+        Ok(Self { file, path })
+    }
+
+    /// Writes that a command is about to run that may write these roots.
+    pub(super) fn write<'a>(
+        &mut self,
+        roots: impl Iterator<Item = &'a Path>,
+        protected: &'a ProtectedPaths,
+    ) -> io::Result<()> {
+        self.file.set_len(0)?;
+        self.file.write_all(&encode(SystemTime::now(), roots, existing(protected)))
+    }
+
+    /// Writes that no command runs any more.
+    pub(super) fn clear(&self) -> io::Result<()> {
+        self.file.set_len(0)
+    }
+}
+
+impl Drop for RunningNote {
+    fn drop(&mut self) {
+        // Left behind it is empty, and the next session removes it.
+        let _left = fs::remove_file(&self.path);
+    }
+}
+
+fn nanoseconds(time: SystemTime) -> u128 {
+    time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos()
+}
+
+/// Writes a note: fields that end with a zero byte.
+fn encode<'a>(
+    started: SystemTime,
+    roots: impl Iterator<Item = &'a Path>,
+    known: impl Iterator<Item = &'a Path>,
+) -> Vec<u8> {
+    let started = nanoseconds(started).to_string();
+    let mut fields: Vec<&[u8]> = vec![HEADER, started.as_bytes()];
+    for (tag, path) in roots.map(|path| ("root", path)).chain(known.map(|path| ("known", path))) {
+        fields.extend([tag.as_bytes(), path.as_os_str().as_bytes()]);
+    }
+    fields.push(END);
+    fields.iter().flat_map(|field| field.iter().copied().chain([0])).collect()
+}
+
+/// The protected paths that exist.
+fn existing(protected: &ProtectedPaths) -> impl Iterator<Item = &Path> {
+    let ProtectedPaths { read_only, pinned, git_configs, links, unmounted, .. } = protected;
+    let paths = read_only.iter().chain(pinned).chain(git_configs).chain(unmounted);
+    paths.chain(links.iter().map(|(link, _)| link)).map(PathBuf::as_path)
+}
+
+/// A command whose session was killed while it ran.
+#[derive(Debug)]
+pub(super) struct InterruptedCommand {
+    /// When it, or the first of several, was started.
+    pub(super) started: SystemTime,
+    roots: Vec<PathBuf>,
+    /// Protected paths that existed then.
+    pub(super) known: BTreeSet<PathBuf>,
+    file: File,
+    path: PathBuf,
+}
+
+impl InterruptedCommand {
+    /// Finds the commands that could write a root and were never checked.
+    pub(super) fn find(directory: &Path, root: &Path) -> Vec<Self> {
+        let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+        let found = entries.filter_map(|entry| Self::read(entry.path()));
+        found.filter(|command| command.roots.iter().any(|own| own == root)).collect()
+    }
+
+    /// Reads the note of a process that is gone. An empty one is removed: nothing ran.
+    fn read(path: PathBuf) -> Option<Self> {
+        let file = File::open(&path).ok()?;
+        lock_of_the_dead(&file, &path)?;
+        let length = file.metadata().ok()?.len();
+        if length == 0 {
+            drop(fs::remove_file(&path));
+            return None;
+        }
+        let bytes = fs::read(&path).ok().filter(|_| length <= MAX_NOTE_BYTES)?;
+        let (started, roots, known) = parse(&bytes)?;
+        Some(Self { started, roots, known, file, path })
+    }
+
+    /// Notes that one of its roots was checked.
+    pub(super) fn settle(mut self, root: &Path) -> io::Result<()> {
+        self.roots.retain(|own| own != root);
+        if self.roots.is_empty() {
+            return fs::remove_file(&self.path);
+        }
+        let (roots, known) = (self.roots.iter(), self.known.iter());
+        let rest = encode(self.started, roots.map(PathBuf::as_path), known.map(PathBuf::as_path));
+        fs::write(&self.path, rest)?;
+        self.file.unlock()
+    }
+}
+
+/// Takes the lock of a note whose process is gone. None if a living process has it.
+fn lock_of_the_dead(file: &File, path: &Path) -> Option<()> {
+    let process = path.file_name()?.to_str()?.split('-').next()?;
+    for _ in 0..MAX_LOCK_TRIES {
+        if file.try_lock().is_ok() {
+            return Some(());
+        }
+        if process == std::process::id().to_string() || Path::new("/proc").join(process).exists() {
+            return None;
+        }
+        thread::sleep(LOCK_PAUSE);
+    }
+    None
+}
+
+/// Reads a note. One that was cut short belongs to a command that was never started.
+fn parse(bytes: &[u8]) -> Option<(SystemTime, Vec<PathBuf>, BTreeSet<PathBuf>)> {
+    let mut fields = bytes.split_inclusive(|byte| *byte == 0).filter_map(|field| field.strip_suffix(&[0]));
+    fields.next().filter(|header| *header == HEADER)?;
+    let nanos: u64 = std::str::from_utf8(fields.next()?).ok()?.parse().ok()?;
+    let started = SystemTime::UNIX_EPOCH.checked_add(Duration::from_nanos(nanos))?;
+    let (mut roots, mut known) = (Vec::new(), BTreeSet::new());
+    loop {
+        match fields.next()? {
+            END => return Some((started, roots, known)),
+            b"root" => roots.push(path(fields.next()?)),
+            _ => drop(known.insert(path(fields.next()?))),
+        }
+    }
+}
+
+fn path(field: &[u8]) -> PathBuf {
+    PathBuf::from(OsString::from_vec(field.to_vec()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn note(directory: &Path) -> RunningNote {
+        let mut note = RunningNote::create(directory).unwrap();
+        let protected = ProtectedPaths {
+            read_only: BTreeSet::from([PathBuf::from("/w/.envrc")]),
+            absent: BTreeSet::from([PathBuf::from("/w/.bashrc")]),
+            ..ProtectedPaths::default()
+        };
+        note.write([Path::new("/w"), Path::new("/v")].into_iter(), &protected).unwrap();
+        note
+    }
+
+    /// Leaves a note as a killed process would.
+    fn kill(note: RunningNote) {
+        note.file.unlock().unwrap();
+        std::mem::forget(note);
+    }
+
+    #[test]
+    fn the_note_of_a_killed_process_is_found_until_each_root_is_settled() {
+        let directory = tempfile::tempdir().unwrap();
+        kill(note(directory.path()));
+        let find = |root: &str| InterruptedCommand::find(directory.path(), Path::new(root));
+        assert_eq!(find("/other").len(), 0);
+        let found = find("/w").pop().unwrap();
+        assert_eq!(found.known, BTreeSet::from([PathBuf::from("/w/.envrc")]));
+        assert!(found.started <= SystemTime::now());
+        found.settle(Path::new("/w")).unwrap();
+        assert_eq!(find("/w").len(), 0);
+        find("/v").pop().unwrap().settle(Path::new("/v")).unwrap();
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_living_session_and_one_without_a_command_are_left_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let living = note(directory.path());
+        assert_eq!(InterruptedCommand::find(directory.path(), Path::new("/w")).len(), 0);
+        living.clear().unwrap();
+        kill(living);
+        assert_eq!(InterruptedCommand::find(directory.path(), Path::new("/w")).len(), 0);
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0, "an empty note is removed");
+    }
+
+    #[test]
+    fn a_note_that_was_cut_short_is_none() {
+        let whole = encode(SystemTime::now(), [Path::new("/w")].into_iter(), [Path::new("/k")].into_iter());
+        assert!(parse(&whole).is_some());
+        for length in 0..whole.len() {
+            assert!(parse(&whole[..length]).is_none(), "{length}");
+        }
+    }
+}
