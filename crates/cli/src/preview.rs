@@ -186,7 +186,8 @@ impl RequestedPreview {
                 )
             }
         };
-        crate::note(&format!("applied {} changes{undo}", layer.count));
+        let changes = if layer.count == 1 { "change" } else { "changes" };
+        crate::note(&format!("applied {} {changes}{undo}", layer.count));
         for path in &layer.other_names {
             let path = self.paths.show(path);
             crate::note(&format!("`{path}` had other names (hard links), which keep the old content"));

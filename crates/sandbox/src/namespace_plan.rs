@@ -118,12 +118,6 @@ impl NamespacePlan {
         planner.beside = beside.into_iter().cloned().collect();
         planner.files(plan, &shown, paths, &tmpfs)?;
         planner.inside(&protected, &hidden, ShownPaths { all: &shown, writable: cache.as_deref() })?;
-        not_covered.extend(planner.read_only_mounts.iter().map(|path| {
-            format!(
-                "`{}` is read-only: it is a mount of its own, which a layer does not cover",
-                path.display()
-            )
-        }));
         if plan.has_layers() {
             not_covered.push(RENAME_ON_LAYER.to_owned());
         }

@@ -37,8 +37,6 @@ pub(super) struct MountPlanner {
     pub(super) beside: Vec<PathBuf>,
     /// To be mounted after the directories they are in were pinned.
     file_links: Vec<MountStep>,
-    /// Mounts in roots with a layer.
-    pub(super) read_only_mounts: Vec<PathBuf>,
 }
 
 impl MountPlanner {
@@ -121,8 +119,7 @@ impl MountPlanner {
     }
 
     /// Mounts an overlay on a root. Its layers are named by a path of our own, because a path in the options would have to
-    /// be escaped; the overlay keeps them when that path is taken away, and the command has no other way to them. Mounts
-    /// inside the root are no part of its lower layer.
+    /// be escaped; the overlay keeps them when that path is taken away, and the command has no other way to them.
     fn overlay(&mut self, slot: usize, root: &Path, layer: LayerMount<'_>) -> Result<(), PlanError> {
         let lower = format!("/dev/.layer-{slot}");
         let name = layer.name;
@@ -133,14 +130,16 @@ impl MountPlanner {
         if !name.bytes().all(is_plain) {
             return Err(PlanError(format!("`{name}` cannot be the name of a layer")));
         }
+        if let Some(inner) = mounts::mount_points_in(root).first() {
+            // The kernel refuses it: mounts of a namespace with more rights must not be taken away from what they cover.
+            let (inner, root) = (inner.display(), root.display());
+            return Err(PlanError(format!(
+                "there is a mount at `{inner}`, and no layer can be on `{root}` around it"
+            )));
+        }
         self.steps.push(MountStep::Directory { path: c(&lower)?, mode: 0o700 });
         self.steps.push(MountStep::Attach { slot, path: c(&lower)? });
         self.steps.push(MountStep::Overlay { path: c(root)?, options: c(options)? });
-        for inner in mounts::mount_points_in(root) {
-            let from = Path::new(&lower).join(inner.strip_prefix(root).unwrap_or(&inner));
-            self.steps.push(MountStep::BindTreeReadOnly { from: c(from)?, path: c(&inner)? });
-            self.read_only_mounts.push(inner);
-        }
         self.steps.push(MountStep::Detach { path: c(&lower)? });
         Ok(())
     }

@@ -50,8 +50,6 @@ pub(crate) enum MountStep<S = CString> {
     SetReadOnly { path: S },
     /// An overlay.
     Overlay { path: S, options: S },
-    /// Shows a tree of mounts at a second path, read-only.
-    BindTreeReadOnly { from: S, path: S },
     /// Takes a tree of mounts away.
     Detach { path: S },
 }
@@ -83,9 +81,6 @@ impl MountStep {
             Self::Overlay { path, options } => {
                 MountStep::Overlay { path: put(path)?, options: put(options)? }
             }
-            Self::BindTreeReadOnly { from, path } => {
-                MountStep::BindTreeReadOnly { from: put(from)?, path: put(path)? }
-            }
             Self::Detach { path } => MountStep::Detach { path: put(path)? },
         })
     }
@@ -108,7 +103,6 @@ impl MountStep {
             Self::Hide { path, .. } => ("hiding", path),
             Self::SetReadOnly { path } => ("sealing", path),
             Self::Overlay { path, .. } => ("mounting an overlay on", path),
-            Self::BindTreeReadOnly { path, .. } => ("showing read-only", path),
             Self::Detach { path } => ("taking away", path),
         };
         format!("{what} `{}`", path.to_string_lossy())

@@ -106,10 +106,6 @@ fn carry_out(step: &MountStep<&CStr>, held: &mut [Option<OwnedFd>; HELD_LIMIT]) 
         MountStep::Overlay { path, options } => {
             mount(c"overlay", path, c"overlay", MS_NOSUID | MS_NODEV, Some(options))
         }
-        MountStep::BindTreeReadOnly { from, path } => {
-            bind_mount(from, path)?;
-            mount_setattr(AT_FDCWD, path, AT_RECURSIVE, MOUNT_ATTR_RDONLY)
-        }
         MountStep::Detach { path } => {
             // SAFETY: `path` is a C string.
             check(c_long::from(unsafe { libc::umount2(path.as_ptr(), libc::MNT_DETACH) })).map(drop)
