@@ -21,6 +21,7 @@ use windlass_contract::{
 
 use crate::resolve::Resolver;
 use content_id::BeforeId;
+pub(crate) use content_id::sha256_of;
 use flush::{MAX_FLUSHED_AT_ONCE, TouchedDirectories, flush_all};
 use folders::{FolderTree, MadeFolder, descend, remove_folders, remove_made};
 use log_format::LoggedChange;
@@ -68,7 +69,7 @@ fn commit_by_steps(
 }
 
 /// A name for a transaction that no other has, of this process or another.
-fn unique() -> String {
+pub(crate) fn unique() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let count = COUNT.fetch_add(1, Ordering::Relaxed);

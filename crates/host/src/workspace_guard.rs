@@ -22,6 +22,7 @@ mod git_index;
 #[expect(clippy::disallowed_methods, reason = "a directory of our own that no command can reach")]
 pub(crate) mod git_program;
 mod interrupted;
+mod layer_refusal;
 #[expect(clippy::disallowed_methods, reason = "a directory of our own, in which no command runs by then")]
 mod private_config;
 pub(crate) mod protected_names;
@@ -39,6 +40,7 @@ mod start_time;
 use check::{Findings, RootCheck};
 use git_index::IndexStats;
 use git_program::GitProgram;
+pub(crate) use layer_refusal::{layer_refusal, private_changes};
 pub(crate) use private_config::PrivateConfig;
 pub(crate) use protected_paths::is_protected;
 pub(crate) use roots::{RootError, WorkspaceRoot};
@@ -157,6 +159,11 @@ impl WorkspaceGuard {
 
     fn state(&self) -> MutexGuard<'_, GuardState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells whether no command runs in the workspace.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.state().running.is_empty()
     }
 
     /// Opens roots, if they are new, and checks that the others are what they were. A root that does not exist yet is

@@ -208,7 +208,7 @@ impl SandboxedGit<'_> {
             package_cache: None,
             hidden: Arc::default(),
         };
-        let sandbox = SandboxedLaunch { spec, guard: None };
+        let sandbox = SandboxedLaunch { spec, guard: None, preview: None };
         let failed = |error: io::Error| format!("git cannot be started: {error}");
         let (reader, writer) = io::pipe().map_err(failed)?;
         let null = File::options().write(true).open("/dev/null").map_err(failed)?;

@@ -55,6 +55,10 @@ pub(crate) enum MountStep<S = CString> {
     StandIn { path: S, with: S },
     /// Makes one mount read-only.
     SetReadOnly { path: S },
+    /// An overlay.
+    Overlay { path: S, options: S },
+    /// Takes a tree of mounts away.
+    Detach { path: S },
 }
 
 impl MountStep {
@@ -83,6 +87,10 @@ impl MountStep {
             Self::Hide { path, with } => MountStep::Hide { path: put(path)?, with: put(with)? },
             Self::StandIn { path, with } => MountStep::StandIn { path: put(path)?, with: put(with)? },
             Self::SetReadOnly { path } => MountStep::SetReadOnly { path: put(path)? },
+            Self::Overlay { path, options } => {
+                MountStep::Overlay { path: put(path)?, options: put(options)? }
+            }
+            Self::Detach { path } => MountStep::Detach { path: put(path)? },
         })
     }
 
@@ -104,6 +112,8 @@ impl MountStep {
             Self::BindReadOnly { path } => ("protecting", path),
             Self::Hide { path, .. } | Self::StandIn { path, .. } => ("hiding", path),
             Self::SetReadOnly { path } => ("sealing", path),
+            Self::Overlay { path, .. } => ("mounting an overlay on", path),
+            Self::Detach { path } => ("taking away", path),
         };
         format!("{what} `{}`", path.to_string_lossy())
     }

@@ -20,6 +20,16 @@ pub(crate) fn other_paths(hidden: &[PathBuf]) -> Vec<PathBuf> {
     found.iter().filter(|(path, alias)| alias.is_seen(path)).map(|(_, alias)| alias.path.clone()).collect()
 }
 
+/// Returns the mount points below a directory, without those below others.
+pub(crate) fn mount_points_in(directory: &Path) -> Vec<PathBuf> {
+    let Some(table) = read() else { return Vec::new() };
+    let mut points: Vec<_> = table.mounts.into_iter().map(|mount| mount.point).collect();
+    points.retain(|point| point != directory && point.starts_with(directory));
+    points.sort();
+    points.dedup_by(|point, above| point.starts_with(above));
+    points
+}
+
 /// One line of `/proc/self/mountinfo`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MountLine {

@@ -104,6 +104,13 @@ fn carry_out(step: &MountStep<&CStr>, held: &mut [Option<OwnedFd>; HELD_LIMIT]) 
         // The source is read-only by now, and so is a bind mount of it.
         MountStep::Hide { path, with } | MountStep::StandIn { path, with } => bind_mount(with, path),
         MountStep::SetReadOnly { path } => mount_setattr(AT_FDCWD, path, 0, MOUNT_ATTR_RDONLY),
+        MountStep::Overlay { path, options } => {
+            mount(c"overlay", path, c"overlay", MS_NOSUID | MS_NODEV, Some(options))
+        }
+        MountStep::Detach { path } => {
+            // SAFETY: `path` is a C string.
+            check(c_long::from(unsafe { libc::umount2(path.as_ptr(), libc::MNT_DETACH) })).map(drop)
+        }
     }
 }
 
