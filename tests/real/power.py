@@ -7,6 +7,7 @@ import json, os, random, subprocess, sys, time
 
 windlass, place, layout, moments, seed = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5])
 rng = random.Random(seed)
+losses = 0
 disks = ["all"] if layout == "one" else ["home", "work"]
 home = f"{place}/mnt/{disks[0]}/home"
 work = f"{place}/mnt/{disks[-1]}/w"
@@ -18,18 +19,32 @@ def sh(*args):
     subprocess.run(args, check=True, capture_output=True)
 
 
+def image_of(disk):
+    return f"{place}/{disk}.{losses}.img"
+
+
 def mount(disk):
-    sh("mount", "-o", "loop", f"{place}/{disk}.img", f"{place}/mnt/{disk}")
+    sh("mount", "-o", "loop", image_of(disk), f"{place}/mnt/{disk}")
+
+
+def read_images():
+    return {disk: open(image_of(disk), "rb").read() for disk in disks}
 
 
 def lose_power():
     """Goes on with what the devices have got so far."""
-    images = {disk: open(f"{place}/{disk}.img", "rb").read() for disk in disks}
+    images = read_images()
+    # A copy into which the kernel wrote is no state that a disk ever had.
+    while images != (again := read_images()):
+        images = again
+    global losses
+    losses += 1
     for disk, image in images.items():
         sh("umount", f"{place}/mnt/{disk}")
-        with open(f"{place}/{disk}.img", "wb") as file:
+        # Another file: the loop device of the old one may live on for a moment.
+        os.remove(f"{place}/{disk}.{losses - 1}.img")
+        with open(image_of(disk), "wb") as file:
             file.write(image)
-    for disk in disks:
         mount(disk)
 
 
@@ -93,7 +108,7 @@ def edit(number, state):
     if how == "apply-patch":
         return start(["apply-patch"], text), after
     if how == "call":
-        return start(["call", "-s", "danger-full-access", "apply_patch", json.dumps({"input": text})]), after
+        return start(["call", "-s", "danger-full-access", "apply_patch", text]), after
     script = f"{place}/script.json"
     with open(script, "w") as file:
         json.dump({"turns": [{"calls": [{"name": "apply_patch", "input": text}]}, {"text": "done"}]}, file)
@@ -103,6 +118,25 @@ def edit(number, state):
 def run(*args):
     done = subprocess.run([windlass, *args], cwd=work, env=ENV, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     return done.returncode, (done.stdout + done.stderr).strip()
+
+
+def kill_on_the_way(process):
+    """Kills a process at any time, most often while it changes files: as long as there is a write-ahead log."""
+    if rng.random() < 0.7:
+        while process.poll() is None and not logs():
+            time.sleep(0.0005)
+        limit = rng.random() * changing
+    else:
+        limit = rng.random() * typical
+    try:
+        process.wait(limit)
+    except subprocess.TimeoutExpired:
+        process.kill()
+
+
+def logs():
+    directory = f"{home}/edits/open"
+    return [name for name in os.listdir(directory) if name.endswith(".change")] if os.path.isdir(directory) else []
 
 
 def differences(found, expected):
@@ -118,9 +152,9 @@ def fail(moment, what):
 
 for disk in disks:
     os.makedirs(f"{place}/mnt/{disk}")
-    with open(f"{place}/{disk}.img", "wb") as file:
+    with open(image_of(disk), "wb") as file:
         file.truncate(48 << 20)
-    sh("mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0", f"{place}/{disk}.img")
+    sh("mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0", image_of(disk))
     mount(disk)
 os.makedirs(home), os.makedirs(work)
 for name in NAMES[:5]:
@@ -130,22 +164,21 @@ os.sync()
 
 # What the files were before each edit that is not undone, the newest last.
 states, number, begun = [tree()], 0, time.time()
-typical = 0.1
+# How long an edit takes, and how long it changes files, in seconds.
+typical, changing = 0.1, 0.03
 count = {"finished": 0, "cut short": 0, "of these made": 0, "undone": 0}
 for moment in range(moments):
-    cut = None
+    cut, trail = None, []
     for _ in range(rng.randint(1, 3)):
         number += 1
         is_undo = len(states) > 1 and rng.random() < 0.25
         started = time.time()
         process, after = (start(["undo"]), states[-2]) if is_undo else edit(number, states[-1])
-        if rng.random() < 0.6:
-            try:
-                process.wait(rng.random() * typical * 1.1)
-            except subprocess.TimeoutExpired:
-                process.kill()
+        if rng.random() < 0.7:
+            kill_on_the_way(process)
         output = (process.stdout.read() + process.stderr.read()).decode()
         code = process.wait()
+        trail.append(("undo" if is_undo else "edit", number, code))
         if code == -9:
             cut = (is_undo, after)
             break
@@ -172,10 +205,9 @@ for moment in range(moments):
         count["of these made"] += 1
     count["cut short"] += cut is not None
     if differences(found, states[-1]):
-        fail(moment, f"after the power loss{' in an edit' if cut else ''}: {differences(found, states[-1])}\n{said}")
-    left = os.listdir(f"{home}/edits/open") if os.path.isdir(f"{home}/edits/open") else []
-    if [name for name in left if name.endswith(".change")]:
-        fail(moment, f"a log is left: {left}")
+        fail(moment, f"after the power loss{' in an edit' if cut else ''}: {differences(found, states[-1])}\nedits of this moment: {trail}\n{said[-3000:]}")
+    if logs():
+        fail(moment, f"a log is left: {logs()}")
     for _ in range(rng.choice([0, 0, 1, 2])):
         if len(states) < 2:
             break

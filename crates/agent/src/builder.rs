@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use windlass_contract::{
     AnyTool, Approver, Event, EventSink, Journal, JournalError, ModelClient, Rulebook, Silent, TurnContext,
 };
-use windlass_host::{Machine, SnapshotLimits, Window};
-use windlass_record::{Edits, Keep, SessionError, Which, outputs};
+use windlass_host::{Machine, Preview, SnapshotLimits, Window};
+use windlass_record::{Durability, Edits, Keep, SessionError, Which, outputs};
 use windlass_runtime::{
     Budget, CleanEvents, CleanQuestions, Deferral, DefinitionErrors, Gate, Policy, Registry, RegistryBuilder,
     Review, SearchForm, Secrets, Shaper, Toolbox, Verdicts,
@@ -53,12 +53,14 @@ pub struct AgentBuilder {
     budget: Option<Budget>,
     secrets: Secrets,
     keep: Keep,
+    durability: Durability,
     parallel_calls: Option<bool>,
     time_limit: Option<Duration>,
     token_limit: Option<u64>,
     command_time: Option<Duration>,
     command_cpu: Option<Duration>,
     window: Window,
+    preview: Option<Preview>,
     single_turn: bool,
     same_provider: bool,
     verdicts: Verdicts,
@@ -92,12 +94,14 @@ impl Default for AgentBuilder {
             budget: None,
             secrets: Secrets::default(),
             keep: Keep::default(),
+            durability: Durability::default(),
             parallel_calls: None,
             time_limit: None,
             token_limit: None,
             command_time: None,
             command_cpu: None,
             window: Window::default(),
+            preview: None,
             single_turn: false,
             same_provider: false,
             verdicts: Verdicts::default(),
@@ -193,6 +197,8 @@ impl AgentBuilder {
         secrets(secrets: Secrets) = secrets;
         /// How long and how much the index of calls remembers.
         keep(keep: Keep) = keep;
+        /// When the session file is flushed to the disk.
+        durability(durability: Durability) = durability;
         /// How long a turn may take.
         time_limit(limit: Duration) = Some(limit);
         /// How many tokens a turn may use.
@@ -209,6 +215,9 @@ impl AgentBuilder {
         undo_commands(limits: SnapshotLimits) = Some(limits);
         /// What programs on a terminal print to.
         window(window: Window) = window;
+        /// Runs commands on a layer: the workspace stays as it is until the preview is applied. The model is not offered
+        /// tools that read or change files themselves, and no command that goes on from call to call.
+        preview(preview: Preview) = Some(preview);
     }
 
     /// Takes up no session that was held with another provider: nobody has chosen this one.
@@ -247,7 +256,9 @@ impl AgentBuilder {
 
     fn recover_edits(&self, events: &dyn EventSink) {
         let messages = self.home.as_deref().map(crate::recover_edits).unwrap_or_default();
-        messages.into_iter().for_each(|message| events.emit(&Event::Warning { message }));
+        for message in messages {
+            events.emit(&Event::Warning { message });
+        }
     }
 
     /// Puts it all together.
@@ -257,6 +268,9 @@ impl AgentBuilder {
         let family = Family::of(&info.model);
         // Before anything is written down: a session must not be left behind by a mistake in a tool.
         let form = if info.wire == "responses" { family.search } else { SearchForm::Function };
+        if self.preview.is_some() {
+            self.builtin = self.builtin.take().map(Toolset::for_preview);
+        }
         let registry = self.registry(&family, form)?;
         let context = TurnContext {
             cwd: self.policy.cwd.clone(),
@@ -360,6 +374,9 @@ impl AgentBuilder {
         let mut machine = Machine::new(self.environment).with_window(self.window);
         if let Some(recorder) = recorder {
             machine = machine.with_undo_recorder(recorder);
+        }
+        if let Some(preview) = self.preview {
+            machine = machine.with_preview(preview);
         }
         if let Some(place) = self.outputs.get() {
             let least = self.budgets.values().fold(budget.bytes(), |least, budget| least.min(budget.bytes()));

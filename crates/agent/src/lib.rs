@@ -14,6 +14,7 @@ mod history;
 mod offered;
 mod recover_edits;
 mod refusals;
+mod retries;
 mod reviewer;
 mod spans;
 mod spending;

@@ -3,15 +3,22 @@
 
 use std::path::Path;
 
-use windlass_host::Recovery;
+use windlass_contract::Archive;
+use windlass_host::{LayerRecovery, Recovery};
 use windlass_record::Edits;
 
 /// Recovers the changes to files of all sessions, and returns what the user should know about it, a sentence each.
 pub fn recover_edits(home: &Path) -> Vec<String> {
-    match windlass_host::recover(&Edits::outside(home)) {
+    let edits = Edits::outside(home);
+    let mut messages = match windlass_host::recover(&edits) {
         Ok(recovered) => recovered.into_iter().filter_map(sentence).collect(),
         Err(error) => vec![format!("cannot look for unfinished changes to files: {error}")],
+    };
+    match windlass_host::recover_layers(edits.notes()) {
+        Ok(recovered) => messages.extend(recovered.iter().filter_map(LayerRecovery::describe)),
+        Err(error) => messages.push(format!("cannot look for unfinished previews: {error}")),
     }
+    messages
 }
 
 fn sentence(recovery: Recovery) -> Option<String> {

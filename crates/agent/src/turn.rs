@@ -1,11 +1,14 @@
 //! One turn: from what the user said to the model's answer.
 
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use tracing::{Instrument, Span};
 use windlass_contract::{
-    Body, Cached, Content, Event, EventSink, Finish, Item, ModelClient, ModelError, ModelEvent, ModelInfo,
-    ModelStream, Prompt, Role, ThreadId, Usage,
+    Body, Cached, Content, Event, EventSink, Finish, Item, ModelClient, ModelError, ModelEvent, ModelStream,
+    Prompt, Role, ThreadId, Usage,
 };
 use windlass_runtime::{Batch, Reason, Stop, Toolbox};
 
@@ -15,6 +18,7 @@ use crate::{
     history::History,
     offered::Offered,
     refusals::Refusals,
+    retries::{AnswerRetries, FailedStage, NextTry},
     reviewer::Shared,
     spans,
     spending::{self, Spending},
@@ -51,12 +55,6 @@ pub(crate) struct Fixed<'a> {
     pub(crate) output_schema: Option<&'a serde_json::Value>,
 }
 
-/// How often something failed, and how often it may be tried again.
-struct Tries {
-    failed: u32,
-    retries: u32,
-}
-
 impl Turn<'_> {
     /// Goes on until the model has nothing more to ask for.
     pub(crate) async fn run(&mut self) -> Result<(), AgentError> {
@@ -74,24 +72,23 @@ impl Turn<'_> {
 
     /// One answer, with as many tries as the provider is worth. Tells whether there is more to come.
     async fn sample(&mut self) -> Result<bool, AgentError> {
-        let ModelInfo { request_retries, stream_retries, .. } = *self.model.info();
-        let mut requests = Tries { failed: 0, retries: request_retries };
-        let mut streams = Tries { failed: 0, retries: stream_retries };
+        let mut retries = AnswerRetries::new(self.model.info());
         loop {
             let span = spans::chat(self.fixed.thread, self.model.info());
             let opened = self.open().instrument(span.clone()).await;
-            let (error, tries) = match opened.inspect_err(|error| spans::failed(&span, error)) {
+            let (error, stage) = match opened.inspect_err(|error| spans::failed(&span, error)) {
                 Ok(stream) => match self.listen(stream, span).await {
-                    Err(AgentError::Model(error)) => (error, &mut streams),
+                    Err(AgentError::Model(error)) => (error, FailedStage::Stream),
                     heard => return heard,
                 },
-                // Nobody sits through that silence again for a server that has not said a word.
-                Err(AgentError::Model(error)) if !matches!(error, ModelError::Idle { .. }) => {
-                    (error, &mut requests)
-                }
+                Err(AgentError::Model(error)) => (error, FailedStage::Request),
                 Err(error) => return Err(error),
             };
-            self.pause(tries, error).await?;
+            let Some(NextTry { delay, event }) = retries.next(&error, stage) else {
+                return Err(error.into());
+            };
+            self.events.emit(&event);
+            self.pause(delay).await?;
         }
     }
 
@@ -191,7 +188,7 @@ impl Turn<'_> {
                     return Ok(finish == Finish::More);
                 }
                 Some(Err(error)) => {
-                    if matches!(error, ModelError::Cut { .. }) {
+                    if matches!(error, ModelError::Cut { .. } | ModelError::Unending { .. }) {
                         // It ends the turn, and so nobody will say it again.
                         self.say(&mut unsaid)?;
                     }
@@ -232,13 +229,7 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Waits for another try, if one is left and makes sense after this error.
-    async fn pause(&self, tries: &mut Tries, error: ModelError) -> Result<(), AgentError> {
-        tries.failed += 1;
-        let Tries { failed: attempt, retries: of } = *tries;
-        let delay = error.retry().delay(attempt, fastrand::f64()).filter(|_| attempt <= of);
-        let Some(delay) = delay else { return Err(error.into()) };
-        self.events.emit(&Event::Retrying { attempt, of, delay, reason: error.to_string() });
+    async fn pause(&self, delay: Duration) -> Result<(), AgentError> {
         tokio::select! {
             () = tokio::time::sleep(delay) => Ok(()),
             reason = self.stop.stopped() => Err(AgentError::Stopped(reason)),

@@ -17,7 +17,7 @@ use windlass_contract::{
     Action, CallId, Change, Command, Confinement, Effects, EntryChange, Expected, Grant, Host, Limits,
     Sandbox,
 };
-use windlass_host::{Machine, SnapshotLimits, UndoRecorder, UndoRoot, apply_changes};
+use windlass_host::{Machine, SnapshotLimits, UndoRecorder, UndoRoot, restore_entries};
 use windlass_record::{Edit, Edits, SnapshotStore, UNDO};
 
 /// The names that everyone uses. Some are files, some directories, some both.
@@ -121,7 +121,7 @@ impl Place {
         if edit.command.is_some() {
             let changes: Vec<_> =
                 edit.files.iter().map(|file| file.as_entry_change().unwrap().reversed()).collect();
-            apply_changes(&changes, &|digest| self.edits.content(digest))
+            restore_entries(&changes, &|digest| self.edits.content(digest))
                 .map_err(|error| error.to_string())?;
             return self.edits.log_undo(edit, &edit.files).map_err(|error| error.to_string());
         }
@@ -264,9 +264,9 @@ fn redo_all_at_once(place: &Place, edits: &[Edit], with_person: bool, seed: u64)
     let all: Vec<_> = all.into_values().collect();
     let start = place.tree();
     let read = |digest: &[u8; 32]| place.edits.content(digest);
-    apply_changes(&all, &read).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+    restore_entries(&all, &read).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
     let reversed: Vec<_> = all.iter().map(EntryChange::reversed).collect();
-    apply_changes(&reversed, &read).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+    restore_entries(&reversed, &read).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
     assert_eq!(place.tree(), start, "seed {seed}");
 }
 

@@ -52,7 +52,7 @@ pub(crate) fn problem(error: &CallsError) -> Problem {
 /// A time of the past: so long ago, or a date.
 pub(crate) fn since(text: Option<&str>) -> Result<Option<Timestamp>, Problem> {
     text.map(|text| {
-        parsed(text, Timestamp::now()).ok_or_else(|| {
+        parse_time(text, Timestamp::now()).ok_or_else(|| {
             Problem::usage(format!(
                 "`--since {text}` is no time; say how long ago (`30m`, `12h`, `7d`, `2w`) or a date (`2026-11-01`)"
             ))
@@ -61,7 +61,8 @@ pub(crate) fn since(text: Option<&str>) -> Result<Option<Timestamp>, Problem> {
     .transpose()
 }
 
-fn parsed(text: &str, now: Timestamp) -> Option<Timestamp> {
+/// Reads how long ago, or when.
+pub(crate) fn parse_time(text: &str, now: Timestamp) -> Option<Timestamp> {
     if let Ok(date) = text.parse::<Date>() {
         return date.to_zoned(TimeZone::UTC).ok().map(|day| day.timestamp());
     }
@@ -133,7 +134,7 @@ mod tests {
             ("99999999999999999d", None),
             ("yesterday", None),
         ] {
-            let parsed = parsed(text, now).map(|time| time.to_string());
+            let parsed = parse_time(text, now).map(|time| time.to_string());
             assert_eq!(parsed.as_deref(), expected, "{text}");
         }
     }

@@ -20,6 +20,7 @@ mod layer;
 mod limits;
 mod load;
 mod problem;
+mod retention;
 mod show;
 mod undo;
 
@@ -29,6 +30,8 @@ pub(crate) use show::{Format, show};
 
 use environment::ShellEnvironmentPolicy;
 pub(crate) use limits::CommandLimits;
+use retention::Durability;
+pub(crate) use retention::Retention;
 pub(crate) use undo::UndoOfCommands;
 
 /// How long a model may think about a verdict unless told otherwise.
@@ -120,6 +123,10 @@ pub(crate) struct Config {
     pub(crate) turn_token_limit: Option<NonZeroU64>,
     /// What the index of calls remembers, which `windlass stats` and `windlass history` ask.
     pub(crate) history: History,
+    /// When the session file is flushed to the disk.
+    pub(crate) durability: Durability,
+    /// Limits on what is kept below the home directory of Windlass.
+    pub(crate) retention: Retention,
     /// Accepted for clients of other agents. Has no effect: reasoning is shown whenever the server sends it.
     pub(crate) show_raw_agent_reasoning: bool,
 }
@@ -169,6 +176,8 @@ impl Default for Config {
             turn_time_limit_sec: None,
             turn_token_limit: None,
             history: History::default(),
+            durability: Durability::default(),
+            retention: Retention::default(),
             show_raw_agent_reasoning: false,
         }
     }

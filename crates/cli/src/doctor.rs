@@ -1,15 +1,23 @@
 //! `windlass doctor`: what this machine can enforce.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::Path};
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use windlass::{
     host::{Diagnosis, Machine},
-    record::SnapshotStore,
+    record::{DiskUsage, SnapshotStore},
 };
 
-use crate::{args::Common, config::CommandLimits, exit::Exit, output::print, problem::Problem, setup::Setup};
+use crate::{
+    args::Common,
+    config::{CommandLimits, Retention},
+    exit::Exit,
+    output::print,
+    problem::Problem,
+    sessions,
+    setup::Setup,
+};
 
 const MEGABYTE: u64 = 1024 * 1024;
 
@@ -20,14 +28,18 @@ pub(crate) fn run(common: &Common, json: bool) -> Result<Exit, Problem> {
     let setup = Setup::for_tools(common).ok();
     let left_out = setup.as_ref().map(Setup::left_out).unwrap_or_default();
     let undo = setup.as_ref().map(undo_state);
-    let limits = setup.map(|setup| setup.command_limits()).unwrap_or_default();
+    let limits = setup.as_ref().map(Setup::command_limits).unwrap_or_default();
+    let retention = setup.as_ref().map(|setup| (setup.home.clone(), setup.retention()));
     let shown = if json {
         let mut shown = as_json(&diagnosis, &limits);
         shown["variables_left_out"] = left_out.into_iter().collect();
+        shown["retention"] = retention.map(|(home, limits)| kept_as_json(&home, limits)).into();
         shown["undo"] = undo.unwrap_or_default();
         format!("{shown:#}\n")
     } else {
-        as_text(&diagnosis) + &limits_as_text(&limits) + &undo_as_text(undo.as_ref()) + &variables(&left_out)
+        let kept = retention.and_then(|(home, limits)| sessions::kept(&home, &limits.into()));
+        let kept = kept.unwrap_or_default() + &undo_as_text(undo.as_ref());
+        as_text(&diagnosis) + &limits_as_text(&limits) + &kept + &variables(&left_out)
     };
     print(&shown)?;
     Ok(if diagnosis.rung.is_some() { Exit::Done } else { Exit::Failed })
@@ -84,28 +96,27 @@ fn variables(left_out: &[(String, String)]) -> String {
 
 fn as_json(diagnosis: &Diagnosis, limits: &CommandLimits) -> Value {
     let mut shown = value(diagnosis);
-    shown["limits"] = json!({
-        "command": limits.defaults(),
-        "kept_output_megabytes": limits.kept_output_megabytes,
-        "kept_output_days": limits.kept_output_days,
-    });
+    shown["limits"] = json!({"command": limits.defaults()});
     shown
 }
 
-/// The limits of each command, and those on outputs in files.
+/// The limits on what is kept, and what is kept now.
+fn kept_as_json(home: &Path, limits: Retention) -> Value {
+    let usage = DiskUsage::measure(home).unwrap_or_default();
+    let bytes: BTreeMap<_, _> = usage.kinds.iter().map(|kind| (kind.name, kind.bytes)).collect();
+    json!({"limits": limits, "bytes": bytes})
+}
+
+/// The limits of each command.
 fn limits_as_text(limits: &CommandLimits) -> String {
     let defaults = limits.defaults();
     let number = |limit: Option<u64>| limit.map_or("no limit".to_owned(), |limit| limit.to_string());
     let memory = defaults.memory_bytes.map_or("no limit".to_owned(), |bytes| {
         format!("{} MB, {} % of this machine's", bytes / MEGABYTE, limits.memory_percent)
     });
-    let retention = limits.output_retention();
-    let size = retention.max_bytes.map_or("no limit".to_owned(), |bytes| format!("{} MB", bytes / MEGABYTE));
-    let age =
-        retention.max_age.map_or("for ever".to_owned(), |_| format!("{} days", limits.kept_output_days));
     format!(
         "\nlimits of each command, unless --limit sets another (`limits` in the configuration):\n  \
-         processes and threads: {}\n  memory: {memory}\n  open files: {}\n  outputs kept in files: {size}, {age}\n",
+         processes and threads: {}\n  memory: {memory}\n  open files: {}\n",
         number(defaults.processes),
         number(defaults.open_files),
     )
@@ -162,21 +173,13 @@ mod tests {
 
     #[test]
     fn limits_are_shown_and_so_is_that_there_are_none() {
-        let none = CommandLimits {
-            processes: 0,
-            memory_percent: 0,
-            open_files: 0,
-            kept_output_megabytes: 0,
-            kept_output_days: 0,
-        };
+        let none = CommandLimits { processes: 0, memory_percent: 0, open_files: 0 };
         let shown = limits_as_text(&CommandLimits { processes: 7, ..none });
         assert_eq!(
             shown,
             "\nlimits of each command, unless --limit sets another (`limits` in the configuration):\n  \
-             processes and threads: 7\n  memory: no limit\n  open files: no limit\n  \
-             outputs kept in files: no limit, for ever\n"
+             processes and threads: 7\n  memory: no limit\n  open files: no limit\n"
         );
-        assert!(limits_as_text(&CommandLimits::default()).contains("1024 MB, 7 days"));
     }
 
     #[test]

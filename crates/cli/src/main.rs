@@ -7,6 +7,7 @@ mod audit;
 mod brought;
 mod call;
 mod calls;
+mod cleaning;
 mod config;
 mod doctor;
 mod exec;
@@ -20,11 +21,13 @@ mod models;
 mod output;
 mod paths;
 mod policy;
+mod preview;
 mod problem;
 mod profile;
 mod redact;
 mod sandbox;
 mod screen;
+mod sessions;
 mod settings;
 mod setup;
 mod show;
@@ -75,6 +78,7 @@ fn main() -> ExitCode {
         Command::Stats(stats) => stats::run(&common, &stats),
         Command::History(history) => history::run(&common, &history),
         Command::Show { call, json } => show::run(&common, &call, json),
+        Command::Sessions(sessions) => sessions::run(&common, &sessions),
         Command::Feedback(feedback) => feedback::run(&common, &feedback),
         Command::Audit(audit) => audit::run(&common, &audit),
         Command::Redact(redact) => redact::run(&common, &redact),

@@ -1,9 +1,12 @@
 //! Progress on stderr for a person. Stdout is left to the answer.
 
 use std::{
+    fmt,
     io::{self, IsTerminal, Write},
+    mem,
     path::Path,
     sync::{Mutex, PoisonError},
+    time::Duration,
 };
 
 use windlass::{
@@ -16,6 +19,8 @@ use crate::paths::Paths;
 /// How many lines of a command's output are shown.
 const LINES_OF_SUCCESS: usize = 5;
 const LINES_OF_FAILURE: usize = 12;
+/// Goes to the beginning of the line and clears it (ECMA-48: CR, EL).
+const CLEAR_LINE: &str = "\r\x1b[K";
 
 /// Shows what happens.
 pub(crate) struct Screen {
@@ -25,19 +30,70 @@ pub(crate) struct Screen {
     said: Mutex<Option<String>>,
     /// What was last told that cannot be undone: it is the same for most commands.
     undo_limits: Mutex<Vec<String>>,
+    retries: Mutex<ShownRetries>,
+}
+
+/// The retries that are on the screen. A server that stays away is reported once, not with every
+/// try.
+#[derive(Default)]
+struct ShownRetries {
+    /// The provider and what is wrong with it.
+    reported: Option<(String, String)>,
+    /// The line of the terminal below holds the next pause, and the next output replaces it.
+    has_countdown: bool,
 }
 
 impl Screen {
     /// For whoever works in this directory.
     pub(crate) fn new(cwd: &Path) -> Self {
-        let (style, paths) = (Style::detect(), Paths::seen_from(cwd));
-        Self { style, paths, said: Mutex::default(), undo_limits: Mutex::default() }
+        Self {
+            style: Style::detect(),
+            paths: Paths::seen_from(cwd),
+            said: Mutex::default(),
+            undo_limits: Mutex::default(),
+            retries: Mutex::default(),
+        }
     }
 
-    #[expect(clippy::unused_self, reason = "reads as what it does")]
     fn show(&self, text: &str) {
+        let mut retries = self.retries.lock().unwrap_or_else(PoisonError::into_inner);
+        let cleared = if mem::take(&mut retries.has_countdown) { CLEAR_LINE } else { "" };
         // Nobody to tell if stderr is gone.
-        let _gone = io::stderr().lock().write_all(format!("{text}\n").as_bytes());
+        let _gone = io::stderr().lock().write_all(format!("{cleared}{text}\n").as_bytes());
+    }
+
+    /// Reports a failure once; on a terminal, one more line shows the next pause and is replaced
+    /// with every try.
+    fn show_retry(&self, provider: &str, reason: &str, pause: &RetryPause) {
+        let failure = (provider.to_owned(), reason.to_owned());
+        let is_reported = {
+            let mut retries = self.retries.lock().unwrap_or_else(PoisonError::into_inner);
+            retries.reported.replace(failure.clone()) == Some(failure)
+        };
+        if !is_reported {
+            let (provider, reason) = (visible(provider), visible(reason));
+            self.show(&self.style.yellow(&format!("retrying {provider} {pause}: {reason}")));
+        } else if io::stderr().is_terminal() {
+            let line = format!("{CLEAR_LINE}{}", self.style.yellow(&format!("retrying {pause}")));
+            let _gone = io::stderr().lock().write_all(line.as_bytes());
+            self.retries.lock().unwrap_or_else(PoisonError::into_inner).has_countdown = true;
+        }
+    }
+}
+
+/// The pause before another try, in words.
+struct RetryPause {
+    attempt: u32,
+    of: u32,
+    delay: Duration,
+    left: Duration,
+}
+
+impl fmt::Display for RetryPause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { attempt, of, delay, left } = self;
+        let (delay, left) = (delay.as_secs_f32(), left.as_secs_f32());
+        write!(f, "in {delay:.1} s (try {attempt} of {of}, for {left:.0} s at most)")
     }
 }
 
@@ -68,6 +124,9 @@ impl EventSink for Screen {
                 text.lines().for_each(|line| self.show(&visible(line)));
             }
         }
+        if !is_piece(event) && !matches!(event, Event::Retrying { .. }) {
+            self.retries.lock().unwrap_or_else(PoisonError::into_inner).reported = None;
+        }
         match event {
             Event::CallStarted { call, effects } => {
                 self.show(&format!("{} {}", style.bold("•"), title(paths, call, effects)))
@@ -85,11 +144,9 @@ impl EventSink for Screen {
                 self.show(&format!("{} web search: {}", style.bold("•"), visible(query)))
             }
             Event::PlanUpdated(plan) => self.show(&plan_text(plan)),
-            Event::Retrying { attempt, of, reason, delay } => {
-                let wait = delay.as_secs_f32();
-                self.show(
-                    &style.yellow(&format!("retrying in {wait:.1} s ({attempt}/{of}): {}", visible(reason))),
-                );
+            Event::Retrying { provider, attempt, of, delay, left, reason } => {
+                let pause = RetryPause { attempt: *attempt, of: *of, delay: *delay, left: *left };
+                self.show_retry(provider, reason, &pause);
             }
             Event::Warning { message } => self.show(&style.yellow(&format!("warning: {}", visible(message)))),
             Event::TurnCompleted { usage, refusals, .. } => {

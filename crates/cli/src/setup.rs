@@ -90,6 +90,11 @@ impl Setup {
         self.config().undo
     }
 
+    /// The limits on what is kept below the home directory.
+    pub(crate) fn retention(&self) -> config::Retention {
+        self.config().retention
+    }
+
     fn config(&self) -> &Config {
         &self.loaded.config
     }
@@ -164,11 +169,6 @@ impl Setup {
                 config::WebSearch::Disabled => None,
             },
         };
-        let kept = config.limits.output_retention().prune(&self.home.join("outputs"));
-        if let Err(error) = kept {
-            // Nothing depends on it but room on the disk.
-            crate::note(&format!("cannot remove old outputs: {error}"));
-        }
         let rulebook = policy::Answers::new(&self.home, policy::project_root(&self.cwd));
         let mut builder = Agent::builder()
             .policy(policy)
@@ -178,6 +178,7 @@ impl Setup {
             .environment(self.environment()?)
             .secrets(self.secrets())
             .keep(self.keep())
+            .durability(config.durability.into())
             .context_window(config.model_context_window.unwrap_or(family.context_window))
             .tool_context_percent(config.tool_context_percent)
             .verdicts(match config.show_verdict {

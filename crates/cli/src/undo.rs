@@ -11,7 +11,7 @@ use std::{
 use serde_json::Value;
 use windlass::{
     Action, ApprovalPolicy, CallId, Change, Expected, Files, Host, Policy, Sandbox, SandboxMode,
-    host::{Machine, apply_changes},
+    host::{Machine, restore_entries},
     record::{self, Edit, EditedFile, Edits, UNDO},
 };
 
@@ -43,9 +43,9 @@ pub(crate) fn run(common: &Common, args: &Undo) -> Result<Exit, Problem> {
     }
     let setup = Setup::for_tools(common)?;
     // An edit that was cut short is finished or taken back first: only then do files and log agree.
-    windlass::recover_edits(&setup.home).iter().for_each(|message| {
-        crate::note(&format!("warning: {}", visible(message)));
-    });
+    for message in windlass::recover_edits(&setup.home) {
+        crate::note(&format!("warning: {}", visible(&message)));
+    }
     let here = here(&setup)?;
     let places = match &args.session {
         Some(id) => {
@@ -204,7 +204,7 @@ impl Undoing<'_> {
             files.iter().map(|file| file.as_entry_change().map(|change| change.reversed())).collect();
         let changes = changes.ok_or("the edit log is damaged")?;
         let read = |digest: &[u8; 32]| self.edits.content(digest);
-        let report = apply_changes(&changes, &read).map_err(|error| error.to_string())?;
+        let report = restore_entries(&changes, &read).map_err(|error| error.to_string())?;
         for path in &report.left {
             crate::note(&format!(
                 "left, as it holds something else: {}",

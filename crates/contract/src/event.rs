@@ -109,6 +109,8 @@ pub enum Event {
     PlanUpdated(Plan),
     /// The model's server failed and is tried again.
     Retrying {
+        /// The provider.
+        provider: String,
         /// Which try comes next.
         attempt: u32,
         /// How many there are.
@@ -116,6 +118,9 @@ pub enum Event {
         /// How long we wait first.
         #[serde(rename = "delay_ms", with = "millis")]
         delay: Duration,
+        /// The time that is left for further tries.
+        #[serde(rename = "left_ms", with = "millis")]
+        left: Duration,
         /// What went wrong.
         reason: String,
     },

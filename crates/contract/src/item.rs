@@ -12,7 +12,8 @@ use crate::{CallId, InputKind, ToolCall, ToolSpec};
 pub struct Item {
     /// What it says, in our words.
     pub body: Body,
-    /// What the provider sent, to the letter. It is sent back as it came, so fields and items we do not know survive.
+    /// What the provider sent, to the letter. It is sent back as it came as far as its shape is
+    /// right, so that fields and items we do not know survive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw: Option<Raw>,
 }

@@ -1,11 +1,11 @@
 //! What is written down before and after anything happens.
 
-use std::{io, path::PathBuf};
+use std::{future, io, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{CallId, Effects, Event, Item, Outcome, ThreadId, ToolName};
+use crate::{BoxFuture, CallId, Effects, Event, Item, Outcome, ThreadId, ToolName};
 
 /// Writes a session down. Implemented by `record`, called by the agent and the runtime. When `append` returns, the
 /// record survives the death of this process. After one failure every later append fails: a session that cannot be
@@ -13,6 +13,13 @@ use crate::{CallId, Effects, Event, Item, Outcome, ThreadId, ToolName};
 pub trait Journal: Send + Sync {
     /// Appends one record.
     fn append(&self, record: &Record<'_>) -> Result<(), JournalError>;
+
+    /// Starts at once to flush every record so far to the disk, as far as this journal is configured
+    /// to do so. The future is ready when that is done. The runtime waits for it before a call that
+    /// may change something: its intent then survives the death of the machine.
+    fn flush(&self) -> BoxFuture<'static, Result<(), JournalError>> {
+        Box::pin(future::ready(Ok(())))
+    }
 }
 
 /// Why a record could not be written.

@@ -37,6 +37,8 @@ pub struct ModelInfo {
     pub request_retries: u32,
     /// How often one answer is asked for again because it broke off.
     pub stream_retries: u32,
+    /// The longest time spent on further tries while the server does not answer.
+    pub retry_budget: Duration,
 }
 
 /// Everything the model is told in one request.
@@ -159,7 +161,7 @@ pub enum ModelError {
         variable: String,
     },
     /// The server wants fewer requests.
-    #[error("the server is limiting requests (HTTP 429): {message}; try again later")]
+    #[error("the server is limiting requests (HTTP 429): {message}; {}", later(*.retry_after))]
     RateLimited {
         /// What the server said.
         message: String,
@@ -178,7 +180,7 @@ pub enum ModelError {
     )]
     ContextWindowExceeded,
     /// The server has too much to do.
-    #[error("the model's server is overloaded: {message}; try again later")]
+    #[error("the model's server is overloaded: {message}; {}", later(*.retry_after))]
     Overloaded {
         /// What the server said.
         message: String,
@@ -196,7 +198,7 @@ pub enum ModelError {
         message: String,
     },
     /// A status we have no better word for.
-    #[error("{url} answered HTTP {status}: {message}; {}", advice(*.status))]
+    #[error("{url} answered HTTP {status}: {message}; {}", advice(*.status, *.retry_after))]
     Status {
         /// Where.
         url: String,
@@ -218,7 +220,7 @@ pub enum ModelError {
         found: String,
     },
     /// The server reported a failure inside the stream.
-    #[error("the model's server failed: {message}; try again later, or check the server's log")]
+    #[error("the model's server failed: {message}; {}, or check the server's log", later(*.retry_after))]
     Failed {
         /// What it said.
         message: String,
@@ -239,9 +241,17 @@ pub enum ModelError {
         /// How it begins, on one line.
         event: String,
     },
-    /// Nothing came for too long.
-    #[error("the server sent nothing for {} s; a slow model may need a larger `stream_idle_timeout_ms`", .after.as_secs_f32())]
+    /// No event came for too long.
+    #[error("the server sent no event for {} s; a slow model may need a larger `stream_idle_timeout_ms`", .after.as_secs_f32())]
     Idle {
+        /// How long we waited.
+        after: Duration,
+        /// The server had sent an event of this answer before.
+        begun: bool,
+    },
+    /// The answer did not end. What was said stays said, as with [`Cut`](Self::Cut).
+    #[error("the answer was not complete after {} s; a long one may need a larger `stream_timeout_ms`", .after.as_secs_f32())]
+    Unending {
         /// How long we waited.
         after: Duration,
     },
@@ -271,13 +281,29 @@ pub enum ModelError {
     },
 }
 
-/// What to do about a status.
-fn advice(status: u16) -> &'static str {
-    if status >= 500 {
-        "try again later, or check the server's log"
+/// Returns what to do about a status.
+fn advice(status: u16, retry_after: Option<Duration>) -> String {
+    if is_temporary(status) {
+        format!("{}, or check the server's log", later(retry_after))
     } else {
-        "check the model's name and the provider's settings"
+        "check the model's name and the provider's settings".to_owned()
     }
+}
+
+/// Returns when to try again: when the server says, if it does.
+fn later(retry_after: Option<Duration>) -> String {
+    match retry_after {
+        Some(wait) if wait >= Duration::from_secs(1) => {
+            format!("the server asks to wait {} s", wait.as_secs_f64().ceil())
+        }
+        _ => "try again later".to_owned(),
+    }
+}
+
+/// Tells whether the same request may succeed later: timeouts, conflicts, and failures of the
+/// server.
+fn is_temporary(status: u16) -> bool {
+    matches!(status, 408 | 409 | 425 | 429 | 500..)
 }
 
 /// What to do about an answer that was cut.
@@ -301,19 +327,30 @@ pub enum Retry {
 
 /// The first delay between two tries; each further one is twice as long.
 const FIRST_DELAY: Duration = Duration::from_millis(200);
-/// The longest delay anyone sits through. A server that wants more is reported at once: a person may have another one.
-const LONGEST_DELAY: Duration = Duration::from_secs(60);
+/// The longest delay of our own. A server that is back is found within this time.
+const MAX_BACKOFF: Duration = Duration::from_secs(20);
+/// The longest delay a server can ask for. If it wants more, that is reported at once: a person may
+/// have another server.
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(60);
 
 impl Retry {
-    /// How long to wait before the next try, if there is to be one, after so many that failed. `chance` is a random
-    /// number below 1, which spreads many clients a tenth to either side.
-    pub fn delay(self, failed: u32, chance: f64) -> Option<Duration> {
+    /// Returns the delay before the next try, after so many that failed, if another try is to be
+    /// made in what is left of the time for that. `chance` is a random number below 1, which
+    /// spreads many clients a tenth to either side.
+    ///
+    /// A server that asks for less than our first delay gets our own ones: it would be asked again
+    /// and again at once.
+    pub fn delay(self, failed: u32, left: Duration, chance: f64) -> Option<Duration> {
         match self {
             Self::Never => None,
-            Self::After(delay) => Some(delay).filter(|delay| *delay <= LONGEST_DELAY),
-            Self::Backoff => {
+            Self::After(delay) if delay >= FIRST_DELAY => {
+                Some(delay).filter(|delay| *delay <= MAX_RETRY_AFTER.min(left))
+            }
+            Self::After(_) | Self::Backoff => {
                 let doubled = 2_u32.saturating_pow(failed.saturating_sub(1));
-                Some(FIRST_DELAY.saturating_mul(doubled).min(LONGEST_DELAY).mul_f64(0.9 + 0.2 * chance))
+                let delay = FIRST_DELAY.saturating_mul(doubled).min(MAX_BACKOFF).mul_f64(0.9 + 0.2 * chance);
+                // The last try comes at the end of the time.
+                Some(delay.min(left)).filter(|_| left >= FIRST_DELAY)
             }
         }
     }
@@ -324,12 +361,18 @@ impl ModelError {
     pub fn retry(&self) -> Retry {
         let after = |delay: &Option<Duration>| delay.map_or(Retry::Backoff, Retry::After);
         match self {
-            Self::Unreachable { .. } | Self::StreamBroken { .. } | Self::Idle { .. } => Retry::Backoff,
+            Self::Unreachable { .. } | Self::StreamBroken { .. } | Self::Idle { begun: true, .. } => {
+                Retry::Backoff
+            }
             Self::Failed { retry_after, .. }
             | Self::RateLimited { retry_after, .. }
             | Self::Overloaded { retry_after, .. } => after(retry_after),
-            Self::Status { status, retry_after, .. } if *status >= 500 => after(retry_after),
-            Self::Status { .. }
+            Self::Status { status, retry_after, .. } if is_temporary(*status) => after(retry_after),
+            // Do not retry an idle timeout if the server sent nothing at all, nor an answer without
+            // an end: each try would take as long.
+            Self::Idle { .. }
+            | Self::Unending { .. }
+            | Self::Status { .. }
             | Self::MissingKey { .. }
             | Self::Provider { .. }
             | Self::Unauthorized { .. }
@@ -368,10 +411,19 @@ mod tests {
                 "the server rejected the request (HTTP 400): m; check the input and the provider's settings",
             ),
             (status(404), "URL answered HTTP 404: m; check the model's name and the provider's settings"),
+            (status(408), "URL answered HTTP 408: m; try again later, or check the server's log"),
             (status(500), "URL answered HTTP 500: m; try again later, or check the server's log"),
             (
                 ModelError::Failed { message: message(), retry_after },
                 "the model's server failed: m; try again later, or check the server's log",
+            ),
+            (
+                ModelError::RateLimited { message: message(), retry_after: Some(Duration::from_secs(3600)) },
+                "the server is limiting requests (HTTP 429): m; the server asks to wait 3600 s",
+            ),
+            (
+                ModelError::Unending { after: Duration::from_secs(1800) },
+                "the answer was not complete after 1800 s; a long one may need a larger `stream_timeout_ms`",
             ),
             (
                 ModelError::StreamBroken { cause: message() },
@@ -389,14 +441,45 @@ mod tests {
 
     #[test]
     fn delays_double_within_a_tenth_and_stay_bounded() {
-        let millis = |failed, chance| Retry::Backoff.delay(failed, chance).map(|delay| delay.as_millis());
+        let plenty = Duration::from_secs(120);
+        let millis =
+            |failed, chance| Retry::Backoff.delay(failed, plenty, chance).map(|delay| delay.as_millis());
         assert_eq!(
             [millis(1, 0.0), millis(1, 0.5), millis(2, 0.5), millis(4, 0.5)],
             [180, 200, 400, 1600].map(Some)
         );
-        assert_eq!(millis(99, 0.5), Some(60_000));
-        assert_eq!(Retry::Never.delay(1, 0.5), None);
-        assert_eq!(Retry::After(Duration::from_secs(7)).delay(1, 0.5), Some(Duration::from_secs(7)));
-        assert_eq!(Retry::After(Duration::from_secs(61)).delay(1, 0.5), None);
+        assert_eq!(millis(99, 0.5), Some(20_000));
+        assert_eq!(Retry::Never.delay(1, plenty, 0.5), None);
+    }
+
+    #[test]
+    fn a_delay_fits_into_what_is_left_of_the_time() {
+        let seconds = Duration::from_secs;
+        assert_eq!(Retry::Backoff.delay(99, seconds(3), 0.5), Some(seconds(3)), "the last try");
+        assert_eq!(Retry::Backoff.delay(1, Duration::ZERO, 0.5), None);
+        assert_eq!(Retry::After(seconds(7)).delay(1, seconds(7), 0.5), Some(seconds(7)));
+        assert_eq!(Retry::After(seconds(7)).delay(1, seconds(6), 0.5), None, "it is not asked too early");
+        assert_eq!(Retry::After(seconds(61)).delay(1, seconds(120), 0.5), None);
+    }
+
+    #[test]
+    fn a_server_that_asks_for_no_delay_gets_our_own() {
+        let asked = |delay| Retry::After(delay).delay(4, Duration::from_secs(120), 0.5);
+        assert_eq!(asked(Duration::ZERO), Some(Duration::from_millis(1600)));
+        assert_eq!(asked(Duration::from_millis(300)), Some(Duration::from_millis(300)));
+    }
+
+    #[test]
+    fn what_may_pass_is_retried_and_what_cannot_is_not() {
+        let retry = |status| {
+            let (url, message) = ("URL".to_owned(), "m".to_owned());
+            ModelError::Status { url, status, message, retry_after: None }.retry()
+        };
+        for status in [408, 409, 425, 500, 502, 503, 504, 520, 529] {
+            assert_eq!(retry(status), Retry::Backoff, "{status}");
+        }
+        for status in [402, 404, 405, 410, 418, 451] {
+            assert_eq!(retry(status), Retry::Never, "{status}");
+        }
     }
 }

@@ -21,7 +21,8 @@ use windlass_contract::{
 
 use crate::resolve::Resolver;
 use content_id::BeforeId;
-use flush::{MAX_FLUSHED_AT_ONCE, TouchedDirectories, flush_all, parents};
+pub(crate) use content_id::sha256_of;
+use flush::{MAX_FLUSHED_AT_ONCE, TouchedDirectories, flush_all};
 use folders::{FolderTree, MadeFolder, descend, remove_folders, remove_made};
 use log_format::LoggedChange;
 use plan::{Plan, Slot};
@@ -68,7 +69,7 @@ fn commit_by_steps(
 }
 
 /// A name for a transaction that no other has, of this process or another.
-fn unique() -> String {
+pub(crate) fn unique() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -269,10 +270,14 @@ impl<'a> Transaction<'a> {
     fn flush_directories(&self) -> io::Result<()> {
         let mut touched = TouchedDirectories::default();
         for slot in &self.plan.slots {
-            touched.take(&*slot.directory.open()?)?;
+            match slot.directory.open() {
+                Ok(directory) => touched.take(&directory)?,
+                // Made for this change, and removed again.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
         }
-        let made: Vec<_> = self.made.iter().map(|made| made.real.clone()).collect();
-        parents(&made).try_for_each(|parent| touched.take_path(parent))?;
+        touched.take_parents(self.made.iter().map(|made| &made.real).chain(&self.plan.unmade))?;
         touched.flush()
     }
 
@@ -306,7 +311,7 @@ impl<'a> Transaction<'a> {
         remove_made(&self.made, self.steps);
         self.trees.iter().for_each(|tree| tree.remove_draft(self.steps));
         // Without a flush, a loss of power could bring a new content back when the log is gone.
-        let flushed = self.log.as_ref().map_or(Ok(()), |_| self.flush_directories().or_else(gone_is_fine));
+        let flushed = self.log.as_ref().map_or(Ok(()), |_| self.flush_directories());
         if stuck.is_none()
             && flushed.is_ok()
             && let Some(log) = &self.log
@@ -335,17 +340,17 @@ impl<'a> Transaction<'a> {
         let (mut is_clear, mut is_apart) = (true, false);
         for (slot, trace) in self.plan.slots.iter().zip(&self.traces) {
             let cleared = slot.directory.open().and_then(|directory| {
-                let device = rustix::fs::fstat(&*directory)?.st_dev as u64;
+                let device = rustix::fs::fstat(&*directory)?.st_dev as _;
                 is_apart |= self.log.as_ref().is_some_and(|log| !log.shares_device_with(device));
                 trace.clear(&directory, self.steps)
             });
             is_clear &= cleared.is_ok();
         }
+        remove_folders(&self.plan.unmade, self.steps);
         // A file system keeps its own order. Of two, the log's must not be ahead, or the old contents would stay for ever.
         if is_apart {
             is_clear &= self.steps.take().and_then(|()| self.flush_directories()).is_ok();
         }
-        remove_folders(&self.plan.unmade, self.steps);
         if let Some(log) = self.log.as_ref().filter(|_| is_clear) {
             let _left = log.remove(self.steps);
         }
@@ -373,10 +378,6 @@ impl From<CommitError> for Failure {
     fn from(error: CommitError) -> Self {
         Self::TakeBack(error)
     }
-}
-
-fn gone_is_fine(error: io::Error) -> io::Result<()> {
-    if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) }
 }
 
 #[cfg(test)]

@@ -34,14 +34,14 @@ pub enum EntryStanding {
 
 /// The result of changes that were made.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ApplyReport {
+pub struct RestoreReport {
     /// Directories that were to be removed and hold something else.
     pub left: Vec<PathBuf>,
 }
 
 /// The reason why changes were not made.
 #[derive(Debug, thiserror::Error)]
-pub enum ApplyError {
+pub enum RestoreError {
     /// An entry is not as before the change. Nothing was changed.
     #[error("`{path}` was changed by someone else meanwhile; nothing was changed")]
     Conflict {
@@ -78,7 +78,10 @@ pub fn inspect_changes(changes: &[EntryChange]) -> io::Result<Vec<EntryStanding>
 }
 
 /// Makes all changes or none. Each entry must be as before its change, or as after it already.
-pub fn apply_changes(changes: &[EntryChange], contents: ReadContent<'_>) -> Result<ApplyReport, ApplyError> {
+pub fn restore_entries(
+    changes: &[EntryChange],
+    contents: ReadContent<'_>,
+) -> Result<RestoreReport, RestoreError> {
     let mut applier = Applier::new(changes, contents);
     match applier.run() {
         Ok(report) => Ok(report),
@@ -86,21 +89,21 @@ pub fn apply_changes(changes: &[EntryChange], contents: ReadContent<'_>) -> Resu
     }
 }
 
-fn take_back(error: ApplyError, done: &[EntryChange], contents: ReadContent<'_>) -> ApplyError {
+fn take_back(error: RestoreError, done: &[EntryChange], contents: ReadContent<'_>) -> RestoreError {
     let reversed: Vec<_> = done.iter().map(EntryChange::reversed).collect();
     let Err(second) = Applier::new(&reversed, contents).run() else { return error };
     let left = match second {
-        ApplyError::Conflict { path } | ApplyError::Failed { path, .. } | ApplyError::Stuck { path, .. } => {
-            path
-        }
+        RestoreError::Conflict { path }
+        | RestoreError::Failed { path, .. }
+        | RestoreError::Stuck { path, .. } => path,
     };
     match error {
-        ApplyError::Conflict { path } => {
+        RestoreError::Conflict { path } => {
             let source = io::Error::other("it was changed by someone else meanwhile");
-            ApplyError::Stuck { step: "change", path, source, left }
+            RestoreError::Stuck { step: "change", path, source, left }
         }
-        ApplyError::Failed { step, path, source } | ApplyError::Stuck { step, path, source, .. } => {
-            ApplyError::Stuck { step, path, source, left }
+        RestoreError::Failed { step, path, source } | RestoreError::Stuck { step, path, source, .. } => {
+            RestoreError::Stuck { step, path, source, left }
         }
     }
 }

@@ -28,6 +28,7 @@ mod entry_stat;
 mod file_rules;
 mod handle;
 mod ignore_rules;
+mod layer;
 mod list;
 mod read_tracker;
 mod resolve;
@@ -40,10 +41,14 @@ pub use commit::recovery::{Recovery, recover};
 pub use confined_files::{CommitObserver, ConfinedFiles};
 pub use dir_handle::DirHandle;
 pub use entry_restore::{
-    ApplyError, ApplyReport, EntryStanding, ReadContent, apply_changes, inspect_changes,
+    EntryStanding, ReadContent, RestoreError, RestoreReport, inspect_changes, restore_entries,
 };
 pub use entry_stat::{EntryKind, EntryStat};
 pub use file_rules::FileRules;
+pub use layer::{
+    AppliedLayer, ApplyError, Layer, LayerChange, LayerChangeKind, LayerChanges, LayerConflict, LayerError,
+    LayerRecovery, LayerRefusal, LayerRoot, recover_layers,
+};
 pub use read_tracker::ReadTracker;
 pub use workspace_scan::{Change, ChangeKind, ScanNode, SkippedDirectory, WorkspaceScan};
 pub use workspace_snapshot::{

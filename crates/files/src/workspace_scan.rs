@@ -30,9 +30,6 @@ const MAX_DEPTH: usize = 128;
 /// Directories that hold generated files: build output and packages. Their files are not stat-ed.
 pub(crate) const GENERATED: [&str; 4] = ["node_modules", "target", ".venv", "__pycache__"];
 
-/// The directory of git's objects.
-const OBJECTS: &str = "objects";
-
 /// All entries below a directory at one time.
 #[derive(Debug)]
 pub struct WorkspaceScan {
@@ -181,23 +178,13 @@ impl ScanNode {
 struct Depth {
     levels: usize,
     names_only: bool,
-    in_objects: bool,
 }
 
 impl Depth {
     fn below(self, name: &OsStr) -> Self {
-        let in_objects = name == OBJECTS;
-        let names_only =
-            self.names_only || in_objects || GENERATED.iter().any(|generated| name == *generated);
-        Self { levels: self.levels + 1, names_only, in_objects }
-    }
-
-    /// Tells whether a directory here is read. Those for git's objects, `00` to `ff`, are not: git only reads what lies
-    /// there, by names that it computes itself.
-    fn enters(self, child: &ScanNode) -> bool {
-        let name = child.name.as_encoded_bytes();
-        let is_object = self.in_objects && name.len() == 2 && name.iter().all(u8::is_ascii_hexdigit);
-        child.is_directory() && !is_object
+        let is_objects = name == "objects";
+        let is_generated = GENERATED.iter().any(|generated| name == *generated);
+        Self { levels: self.levels + 1, names_only: self.names_only || is_objects || is_generated }
     }
 }
 
@@ -226,7 +213,7 @@ impl Scanner {
             Ok(children) => children,
             Err(reason) => return self.skip(reason),
         };
-        for child in children.iter_mut().filter(|child| depth.enters(child)) {
+        for child in children.iter_mut().filter(|child| child.is_directory()) {
             self.path.push(&child.name);
             child.children = self.open_and_read(directory, child, depth.below(&child.name));
             self.path.pop();
@@ -287,7 +274,7 @@ impl Scanner {
         depth: Depth,
     ) -> Arc<Vec<ScanNode>> {
         let mut changed = Vec::new();
-        for (at, child) in before.iter().enumerate().filter(|(_, child)| depth.enters(child)) {
+        for (at, child) in before.iter().enumerate().filter(|(_, child)| child.is_directory()) {
             self.path.push(&child.name);
             // By its path below the root: a directory on the way that is another now would have been read again.
             match EntryStat::read(root, self.path.as_os_str()) {
@@ -324,7 +311,7 @@ impl Scanner {
             Ok(children) => children,
             Err(reason) => return self.skip(reason),
         };
-        for child in children.iter_mut().filter(|child| depth.enters(child)) {
+        for child in children.iter_mut().filter(|child| child.is_directory()) {
             self.path.push(&child.name);
             let below = depth.below(&child.name);
             let old = before.and_then(|before| before.child(&child.name));

@@ -20,8 +20,6 @@ use tokio::{
 };
 use windlass_contract::Whole;
 
-pub(crate) mod retention;
-
 /// The most that one session keeps in files, unless one output is longer.
 const MAX_SESSION_BYTES: u64 = 1024 * 1024 * 1024;
 

@@ -87,6 +87,12 @@ impl<D: Decoder> Answer<D> {
         Self { events, decoder, ready: VecDeque::new(), error: None, heard: Heard::default(), over: false }
     }
 
+    /// Puts something out before the answer itself.
+    pub(crate) fn after(mut self, first: Option<ModelEvent>) -> Self {
+        self.ready.extend(first);
+        self
+    }
+
     async fn advance(&mut self) -> Result<Option<ModelEvent>, ModelError> {
         while !self.over {
             if let Some(ModelEvent::Completed { .. }) = self.ready.front() {

@@ -32,6 +32,25 @@ impl CallIds {
     }
 }
 
+/// The name of a call that came without one, so that the model is told what there is to choose
+/// from.
+pub(crate) const UNNAMED: &str = "unnamed";
+/// The longest name that servers take.
+const MAX_NAME_BYTES: usize = 64;
+
+/// Returns a name that every server takes. Names of tools are like that already; a model makes up
+/// others, and strict servers then refuse the conversation.
+pub(crate) fn valid_name(name: &str) -> Cow<'_, str> {
+    let is_valid = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
+    if name.is_empty() {
+        UNNAMED.into()
+    } else if name.len() <= MAX_NAME_BYTES && name.chars().all(is_valid) {
+        name.into()
+    } else {
+        name.chars().take(MAX_NAME_BYTES).map(|c| if is_valid(c) { c } else { '_' }).collect()
+    }
+}
+
 /// Whether arguments are a whole JSON object.
 pub(crate) fn is_object(arguments: &str) -> bool {
     serde_json::from_str::<Map<String, Value>>(arguments).is_ok()
@@ -64,6 +83,14 @@ mod tests {
         let ids: Vec<_> = ["call_0", "call_1", "", ""].into_iter().map(|given| ids.claim(given)).collect();
         assert!(ids[0].as_str().starts_with("call_0-") && ids[1].as_str().starts_with("call_1-"));
         assert!(ids[2].as_str().starts_with("call-") && ids[2] != ids[3]);
+    }
+
+    #[test]
+    fn a_name_that_no_tool_has_is_sent_in_the_letters_of_those_that_some_have() {
+        assert_eq!(valid_name("shell_command-2"), "shell_command-2");
+        assert_eq!(valid_name(""), "unnamed");
+        assert_eq!(valid_name("functions.sh é"), "functions_sh__");
+        assert_eq!(valid_name(&"x".repeat(200)), "x".repeat(64));
     }
 
     #[test]

@@ -1,14 +1,15 @@
 //! One server, spoken to over one kept-alive connection: sending, and telling a stream of events from everything else a
-//! server may answer. A failure is told, not repeated: the turn loop decides that, and says so.
+//! server may answer. A request is sent once: the turn loop decides whether to try again, and says
+//! so.
 
-use std::{error::Error, net::IpAddr, sync::Arc, time::Duration};
+use std::{error::Error, io, net::IpAddr, sync::Arc, time::Duration};
 
 use reqwest::{
-    Client, Request, Response, Url,
+    Client, Request, Url,
     header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
 };
 use rustls::{ClientConfig, RootCertStore, crypto};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use windlass_contract::{ModelError, ThreadId};
 
 use crate::Provider;
@@ -21,18 +22,33 @@ pub(crate) use events::Events;
 /// A connection that takes longer is not going to be made.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 
+/// How long a connection is kept without use. Many servers and routers forget one soon after, some
+/// without a word; a request that is sent over it then fails.
+const POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// How long a server is waited for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Patience {
+    /// The longest time without an event.
+    pub(crate) idle: Duration,
+    /// The longest time for a whole answer.
+    pub(crate) whole: Duration,
+}
+
 /// The end point of a provider. Not for debug output: its address and its headers hold keys.
 pub(crate) struct Http {
     client: Client,
     url: Url,
     headers: HeaderMap,
-    idle: Duration,
+    patience: Patience,
     names: Names,
 }
 
 /// What errors call things.
 #[derive(Debug, Clone)]
 struct Names {
+    /// The provider.
+    id: String,
     /// The address, without its query: that may hold a key.
     url: String,
     /// Where the key comes from.
@@ -59,19 +75,21 @@ impl Http {
         Ok(Self {
             client: client(&url).map_err(|error| unusable(root_cause(error.as_ref())))?,
             headers: headers(id, provider, env)?,
-            idle: provider.idle(),
-            names: Names { url: shown.into(), key },
+            patience: provider.patience(),
+            names: Names { id: id.to_owned(), url: shown.into(), key },
             url,
         })
     }
 
-    /// Sends a body and waits for its answer to begin.
+    /// Sends a body, once, and waits for its answer to begin.
     pub(crate) async fn post(&self, thread: &ThreadId, body: String) -> Result<Events, ModelError> {
         let request = self.request(thread, body)?;
-        let sent = timeout(self.idle, self.send(&request)).await;
-        let response = sent.map_err(|_| ModelError::Idle { after: self.idle })?;
+        let begun = Instant::now();
+        let idle = self.patience.idle;
+        let sent = timeout(idle, self.client.execute(request)).await;
+        let response = sent.map_err(|_| ModelError::Idle { after: idle, begun: false })?;
         let response = response.map_err(|error| self.unreachable(error))?;
-        refusal::events_of(response, self.idle, &self.names).await
+        refusal::events_of(response, begun, self.patience, &self.names).await
     }
 
     fn request(&self, thread: &ThreadId, body: String) -> Result<Request, ModelError> {
@@ -83,22 +101,14 @@ impl Http {
         request.map_err(|error| self.unreachable(error))
     }
 
-    /// A kept connection that the server has closed in the meantime shows so only on its next use. Hence the second
-    /// try at once, which is no retry of a failure.
-    async fn send(&self, request: &Request) -> Result<Response, reqwest::Error> {
-        #[expect(clippy::expect_used, reason = "only a streamed body cannot be copied, and ours is text")]
-        let copy = || request.try_clone().expect("a request whose body is text");
-        match self.client.execute(copy()).await {
-            Err(error) if !error.is_connect() => {
-                tracing::debug!(error = cause(error), "the connection was stale");
-                self.client.execute(copy()).await
-            }
-            sent => sent,
-        }
-    }
-
+    /// A certificate that is not accepted now is not accepted a minute later either.
     fn unreachable(&self, error: reqwest::Error) -> ModelError {
-        ModelError::Unreachable { url: self.names.url.clone(), cause: cause(error) }
+        let Names { id, url, .. } = &self.names;
+        if is_about_tls(&error) {
+            let problem = format!("no secure connection to {url}: {}", cause(error));
+            return ModelError::Provider { provider: id.clone(), problem };
+        }
+        ModelError::Unreachable { url: url.clone(), cause: cause(error) }
     }
 }
 
@@ -170,6 +180,8 @@ fn client(url: &Url) -> Result<Client, Box<dyn Error + Send + Sync>> {
     let builder = Client::builder()
         .user_agent(concat!("windlass/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(CONNECT_TIMEOUT)
+        .pool_idle_timeout(POOL_IDLE_TIMEOUT)
+        .retry(reqwest::retry::never())
         .redirect(reqwest::redirect::Policy::none());
     let builder = if is_loopback(url) { builder.no_proxy() } else { builder };
     let builder = if url.scheme() == "https" {
@@ -194,6 +206,19 @@ fn is_loopback(url: &Url) -> bool {
 /// What went wrong, without the address: its query may hold a key.
 fn cause(error: reqwest::Error) -> String {
     root_cause(&error.without_url())
+}
+
+fn is_about_tls(error: &(dyn Error + 'static)) -> bool {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if error.is::<rustls::Error>() {
+            return true;
+        }
+        // The source of an I/O error is that of the error inside it, not that error itself.
+        let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        cause = inner.map(|inner| inner as &(dyn Error + 'static)).or_else(|| error.source());
+    }
+    false
 }
 
 /// The innermost error: the outer ones say "error sending request" in various ways.

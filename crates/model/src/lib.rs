@@ -50,7 +50,7 @@ mod scripted;
 mod sse;
 mod usage;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use windlass_contract::{ModelClient, ModelError, ModelInfo};
 
@@ -88,6 +88,7 @@ pub fn connect(
         wire: provider.wire_api.name(),
         request_retries: provider.request_retries(),
         stream_retries: provider.stream_retries(),
+        retry_budget: provider.retry_budget(),
     };
     if let Some(problem) = provider.contradiction() {
         return Err(ModelError::Provider { provider: id.to_owned(), problem });
@@ -114,6 +115,7 @@ pub fn scripted(script: &str) -> Result<Arc<dyn ModelClient>, ModelError> {
         wire,
         request_retries: 0,
         stream_retries: 0,
+        retry_budget: Duration::ZERO,
     };
     Ok(Arc::new(scripted::Scripted::parse(info, "the script".to_owned(), script)?))
 }

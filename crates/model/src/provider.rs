@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass_contract::Profile;
 
-use crate::Dialect;
+use crate::{Dialect, http::Patience};
 
 /// The most retries a configuration can ask for.
 const MOST_RETRIES: u32 = 100;
@@ -43,12 +43,18 @@ pub struct Provider {
     /// Headers whose values are environment variables; one that is not set or empty is left out.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub env_http_headers: BTreeMap<String, String>,
-    /// How often a request that failed before its answer began is sent again; at most 100.
+    /// How often a request that failed before its answer began is sent again within
+    /// `retry_budget_ms`; at most 100.
     pub request_max_retries: u32,
     /// How often an answer that broke off is asked for again; at most 100.
     pub stream_max_retries: u32,
-    /// How long the server may send nothing at all, in milliseconds, before it is given up.
+    /// The longest time spent on further tries while the server does not answer, in milliseconds.
+    pub retry_budget_ms: u64,
+    /// How long the server may send no event, in milliseconds, before it is given up. Comments and
+    /// other bytes that are no event extend this to three times as long.
     pub stream_idle_timeout_ms: u64,
+    /// The longest one answer may take, in milliseconds.
+    pub stream_timeout_ms: u64,
     /// How much of a tool's parameter schema the server is sent: `faithful`, or `lossy` for servers that stumble.
     pub tool_schemas: Profile,
     /// How the model writes its calls, if the server leaves them in the text. Only for `wire_api = "chat"`;
@@ -78,9 +84,11 @@ impl Default for Provider {
             query_params: BTreeMap::new(),
             http_headers: BTreeMap::new(),
             env_http_headers: BTreeMap::new(),
-            request_max_retries: 4,
+            request_max_retries: 20,
             stream_max_retries: 5,
+            retry_budget_ms: 120_000,
             stream_idle_timeout_ms: 300_000,
+            stream_timeout_ms: 1_800_000,
             tool_schemas: Profile::Faithful,
             tool_dialect: Dialect::Native,
             tool_prompt: false,
@@ -104,8 +112,15 @@ impl Provider {
         self.stream_max_retries.min(MOST_RETRIES)
     }
 
-    pub(crate) fn idle(&self) -> Duration {
-        Duration::from_millis(self.stream_idle_timeout_ms)
+    pub(crate) fn retry_budget(&self) -> Duration {
+        Duration::from_millis(self.retry_budget_ms)
+    }
+
+    pub(crate) fn patience(&self) -> Patience {
+        Patience {
+            idle: Duration::from_millis(self.stream_idle_timeout_ms),
+            whole: Duration::from_millis(self.stream_timeout_ms),
+        }
     }
 
     /// What it asks for that cannot be had together.
@@ -223,8 +238,10 @@ mod tests {
         let provider: Provider = serde_json::from_value(json!({})).unwrap();
         assert_eq!(provider, Provider::default());
         assert_eq!(provider.wire_api, WireApi::Responses);
-        assert_eq!((provider.request_max_retries, provider.stream_max_retries), (4, 5));
-        assert_eq!(provider.idle(), Duration::from_secs(300));
+        assert_eq!((provider.request_max_retries, provider.stream_max_retries), (20, 5));
+        assert_eq!(provider.retry_budget(), Duration::from_secs(120));
+        let Patience { idle, whole } = provider.patience();
+        assert_eq!((idle, whole), (Duration::from_secs(300), Duration::from_secs(1800)));
     }
 
     #[test]

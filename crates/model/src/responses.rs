@@ -1,19 +1,28 @@
 //! The Responses API.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use serde::Serialize;
 use serde_json::Value;
 use windlass_contract::{
-    BoxFuture, Cached, ModelClient, ModelError, ModelInfo, ModelStream, Profile, Prompt, SpecKind, ToolSpec,
-    WebSearch,
+    BoxFuture, Cached, ModelClient, ModelError, ModelEvent, ModelInfo, ModelStream, Profile, Prompt,
+    SpecKind, ToolSpec, WebSearch,
 };
 
-use crate::{Options, Provider, answer::Answer, calls::CallIds, http::Http, json};
+use crate::{
+    Options, Provider,
+    answer::Answer,
+    calls::CallIds,
+    http::{Events, Http},
+    json,
+};
 
+mod sendable;
 mod stream;
 mod wire;
 
 use stream::Decoder;
-use wire::ItemIds;
+use wire::{ItemForm, ItemIds};
 
 /// Speaks the Responses API.
 pub(crate) struct Responses {
@@ -21,6 +30,8 @@ pub(crate) struct Responses {
     options: Options,
     profile: Profile,
     ids: ItemIds,
+    /// The server has refused items as they came, and taken them when they were written anew.
+    is_plain: AtomicBool,
     http: Http,
 }
 
@@ -33,12 +44,19 @@ impl Responses {
     ) -> Result<Self, ModelError> {
         let http = Http::new(&info.provider, provider, "responses", env)?;
         let ids = if provider.is_azure() { ItemIds::Sent } else { ItemIds::LeftOut };
-        Ok(Self { info, options, profile: provider.tool_schemas, ids, http })
+        Ok(Self {
+            info,
+            options,
+            profile: provider.tool_schemas,
+            ids,
+            is_plain: AtomicBool::new(false),
+            http,
+        })
     }
 
     /// The request. History and tools are spliced in as text that was written once.
-    fn body(&self, prompt: &Prompt<'_>) -> String {
-        let input = wire::input(prompt.history, self.ids, self.profile);
+    fn body(&self, prompt: &Prompt<'_>, form: ItemForm) -> String {
+        let input = wire::input(prompt.history, self.ids, form, self.profile);
         let mut body = json::Object::with_capacity(input.len() + 4096);
         body.member("model", &self.options.model);
         if !prompt.instructions.is_empty() {
@@ -76,10 +94,39 @@ impl ModelClient for Responses {
 
     fn open<'a>(&'a self, prompt: Prompt<'a>) -> BoxFuture<'a, Result<Box<dyn ModelStream>, ModelError>> {
         Box::pin(async move {
-            let events = self.http.post(prompt.thread, self.body(&prompt)).await?;
+            let (events, notice) = self.post(&prompt).await?;
             let decoder = Decoder::new(CallIds::of(prompt.history), self.options.max_output_tokens);
-            Ok(Box::new(Answer::new(events, decoder)) as Box<dyn ModelStream>)
+            Ok(Box::new(Answer::new(events, decoder).after(notice)) as Box<dyn ModelStream>)
         })
+    }
+}
+
+impl Responses {
+    /// Sends a prompt. If the server rejects it, it is sent once more without what the server
+    /// itself has added to the conversation: a session must not end because of an item that its
+    /// server does not take back.
+    async fn post(&self, prompt: &Prompt<'_>) -> Result<(Events, Option<ModelEvent>), ModelError> {
+        let send = |form| self.http.post(prompt.thread, self.body(prompt, form));
+        if self.is_plain.load(Ordering::Relaxed) {
+            return Ok((send(ItemForm::Plain).await?, None));
+        }
+        let rejection = match send(ItemForm::Kept).await {
+            Err(error @ ModelError::InvalidRequest { .. }) => error,
+            opened => return Ok((opened?, None)),
+        };
+        if self.body(prompt, ItemForm::Kept) == self.body(prompt, ItemForm::Plain) {
+            return Err(rejection);
+        }
+        match send(ItemForm::Plain).await {
+            Ok(events) => {
+                self.is_plain.store(true, Ordering::Relaxed);
+                let notice = "the server does not take back what it has sent in this session (reasoning, items \
+                              of its own); that is left out from now on";
+                Ok((events, Some(ModelEvent::Notice(notice.to_owned()))))
+            }
+            Err(ModelError::InvalidRequest { .. }) => Err(rejection),
+            Err(other) => Err(other),
+        }
     }
 }
 

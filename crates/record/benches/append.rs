@@ -1,10 +1,9 @@
-//! What it costs to write a session down, and what flushing to the disk would cost:
+//! Measures what it costs to write a record, by when it is flushed to the disk:
 //! `cargo bench -p windlass-record [-- DIRECTORY]`, the directory being on the disk to measure.
 
 use std::{
     env,
     error::Error,
-    fs::File,
     io::{self, Write},
     path::PathBuf,
     time::{Duration, Instant},
@@ -12,7 +11,7 @@ use std::{
 
 use ring::digest::{SHA256, digest};
 use windlass_contract::{Item, Journal, Record, Role, SessionMeta};
-use windlass_record::{SessionFile, load, new_thread_id};
+use windlass_record::{Durability, SessionFile, load, new_thread_id};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let below = env::args_os().skip(1).map(PathBuf::from).find(|path| path.is_dir());
@@ -23,24 +22,26 @@ fn main() -> Result<(), Box<dyn Error>> {
         version: "0".into(),
         instructions: "x".repeat(10_000),
     };
-    let session = SessionFile::create(home.path(), &meta)?;
-    let flushed = File::open(session.path())?;
+    let mut session = SessionFile::create(home.path(), &meta)?;
     let mut out = io::stdout();
 
     for bytes in [200, 10_000, 1_000_000] {
         let item = Item::message(Role::User, "y".repeat(bytes));
-        let append = || session.append(&Record::Item(&item));
-        let plain = mean(100, || append().map_err(Into::into))?;
-        let flushing = mean(20, || append().map_err(Into::into).and_then(|()| Ok(flushed.sync_data()?)))?;
+        let mut costs = Vec::new();
+        for (durability, times) in
+            [(Durability::Never, 100), (Durability::Effects, 100), (Durability::Always, 20)]
+        {
+            session = session.with_durability(durability);
+            let cost = mean(times, || Ok(session.append(&Record::Item(&item))?))?;
+            costs.push(format!("{durability:?} {cost:.1?}"));
+        }
         let line = vec![b'y'; bytes];
         let chained = mean(100, || {
             std::hint::black_box(digest(&SHA256, &line));
             Ok(())
         })?;
-        writeln!(
-            out,
-            "append {bytes:>9} bytes: {plain:>10.1?}, of which the chain {chained:>10.1?}; flushed to the disk {flushing:>10.1?}"
-        )?;
+        let costs = costs.join(", ");
+        writeln!(out, "append {bytes:>9} bytes: {costs}; of which the chain {chained:.1?}")?;
     }
     let bytes = session.path().metadata()?.len();
     let start = Instant::now();

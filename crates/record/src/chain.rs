@@ -1,8 +1,11 @@
-//! The chain over the lines of a session file: every line names the SHA-256 of the line before it.
+//! The chain over the lines of a session file: every line names the SHA-256 of the line before it,
+//! and ends with a checksum of itself.
 //!
-//! Whoever changes, removes, adds or moves a line breaks the chain at the next one. Two things it cannot show by itself: that
-//! lines are missing at the end (for that someone must remember the [`Head`], as the index of calls does), and that someone
-//! wrote the whole rest of the file anew with hashes that fit (for that the head must be remembered where they cannot write).
+//! Whoever changes, removes, adds or moves a line breaks the chain at the next one; the checksum
+//! shows damage to a line without the next. Two things the chain cannot show by itself: that lines
+//! are missing at the end (for that someone must remember the [`Head`], as the index of calls does),
+//! and that someone wrote the whole rest of the file anew with hashes that fit (for that the head
+//! must be remembered where they cannot write).
 
 use std::{
     borrow::Cow,
@@ -11,7 +14,7 @@ use std::{
     path::Path,
 };
 
-use ring::digest::{SHA256, digest};
+use ring::digest::{Context, SHA256, digest};
 use serde::Deserialize;
 
 use crate::{
@@ -68,6 +71,62 @@ impl fmt::Debug for Link {
     }
 }
 
+/// Begins the end of a line: the comma, the key and the opening quote of its checksum.
+const CHECKSUM_KEY: &[u8] = br#","sum":""#;
+
+/// Ends a line that has a checksum.
+const CHECKSUM_END: &[u8] = b"\"}\n";
+
+/// Hexadecimal digits of a checksum: 64 bits of the SHA-256 of the line before the comma. Against
+/// damage that is plenty; against people there is the chain.
+const CHECKSUM_DIGITS: usize = 16;
+
+const CHECKSUM_BYTES: usize = CHECKSUM_KEY.len() + CHECKSUM_DIGITS + CHECKSUM_END.len();
+
+/// The result of comparing a line with its checksum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Checksum {
+    /// An earlier version wrote the line.
+    Absent,
+    Holds,
+    Fails,
+}
+
+/// Ends a line, from which the closing brace was taken, with its checksum. Returns its link.
+pub(crate) fn seal(line: &mut Vec<u8>) -> Link {
+    let mut hash = Context::new(&SHA256);
+    hash.update(line);
+    let digits = finish(hash.clone()).to_string();
+    let body_bytes = line.len();
+    line.extend_from_slice(CHECKSUM_KEY);
+    line.extend_from_slice(&digits.as_bytes()[..CHECKSUM_DIGITS]);
+    line.extend_from_slice(CHECKSUM_END);
+    hash.update(&line[body_bytes..]);
+    finish(hash)
+}
+
+/// Compares a line with its checksum, and returns its link too: both in one pass over the line.
+pub(crate) fn unseal(line: &[u8]) -> (Link, Checksum) {
+    let (body, end) = line.split_at(line.len().saturating_sub(CHECKSUM_BYTES));
+    let digits = end.strip_prefix(CHECKSUM_KEY).and_then(|rest| rest.strip_suffix(CHECKSUM_END));
+    let Some(digits) = digits else {
+        // Lines without a checksum end with the payload's brace and the line's own.
+        let is_damaged = line.ends_with(CHECKSUM_END);
+        return (Link::of(line), if is_damaged { Checksum::Fails } else { Checksum::Absent });
+    };
+    let mut hash = Context::new(&SHA256);
+    hash.update(body);
+    let holds = finish(hash.clone()).to_string().as_bytes().starts_with(digits);
+    hash.update(end);
+    (finish(hash), if holds { Checksum::Holds } else { Checksum::Fails })
+}
+
+fn finish(hash: Context) -> Link {
+    let mut bytes = [0; 32];
+    bytes.copy_from_slice(hash.finish().as_ref());
+    Link(bytes)
+}
+
 /// How far a file goes, and what its last line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {
@@ -87,18 +146,69 @@ impl Head {
 
     /// One line further.
     pub(crate) fn after(self, line: &[u8]) -> Self {
-        Self { lines: self.lines + 1, bytes: self.bytes + line.len() as u64, link: Link::of(line) }
+        self.after_link(Link::of(line), line.len())
+    }
+
+    fn after_link(self, link: Link, bytes: usize) -> Self {
+        Self { lines: self.lines + 1, bytes: self.bytes + bytes as u64, link }
     }
 
     /// Whether a line says that it comes next; none if it does not say what it follows.
     pub(crate) fn leads_to(self, line: &[u8]) -> Option<bool> {
-        #[derive(Deserialize)]
-        struct Chained<'a> {
-            #[serde(borrow)]
-            prev: Option<Cow<'a, str>>,
+        self.is_named_by(named_before(line).as_deref())
+    }
+
+    fn is_named_by(self, prev: Option<&str>) -> Option<bool> {
+        prev.map(|prev| Link::parse(prev) == Some(self.link))
+    }
+}
+
+/// The link that a line names as the one before it.
+fn named_before(line: &[u8]) -> Option<Cow<'_, str>> {
+    #[derive(Deserialize)]
+    struct Chained<'a> {
+        #[serde(borrow)]
+        prev: Option<Cow<'a, str>>,
+    }
+    serde_json::from_slice::<Chained>(line).ok()?.prev
+}
+
+/// Follows the lines of a file, one by one from the first.
+#[derive(Debug)]
+pub(crate) struct ChainCheck {
+    /// The last line that was followed.
+    pub(crate) head: Head,
+    /// How many lines at the beginning name no line before them.
+    unchained: u64,
+    /// The checksum of the last line that was followed.
+    last: Checksum,
+}
+
+impl ChainCheck {
+    pub(crate) fn new() -> Self {
+        Self { head: Head::start(), unchained: 0, last: Checksum::Absent }
+    }
+
+    /// Goes one line further, which names `prev` as the one before it, or says what is wrong with it.
+    pub(crate) fn follow(&mut self, line: &[u8], prev: Option<&str>) -> Result<(), Why> {
+        let before = self.head;
+        let (hash, checksum) = unseal(line);
+        (self.head, self.last) = (before.after_link(hash, line.len()), checksum);
+        match before.is_named_by(prev) {
+            _ if checksum == Checksum::Fails => Err(Why::Checksum),
+            Some(true) => Ok(()),
+            Some(false) => Err(Why::OtherBefore),
+            None if self.unchained == before.lines => {
+                self.unchained += 1;
+                Ok(())
+            }
+            None => Err(Why::Unchained),
         }
-        let chained: Chained = serde_json::from_slice(line).ok()?;
-        chained.prev.map(|prev| Link::parse(&prev) == Some(self.link))
+    }
+
+    /// Whether the last line that was followed proves by itself that it is not damaged.
+    pub(crate) fn is_last_proved(&self) -> bool {
+        self.last == Checksum::Holds
     }
 }
 
@@ -133,12 +243,15 @@ pub enum Why {
     OtherBefore,
     /// It names no line, although earlier ones do.
     Unchained,
+    /// Its checksum is not that of its content.
+    Checksum,
 }
 
 impl fmt::Display for Break {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { line, why } = self;
         match (why, line) {
+            (Why::Checksum, _) => write!(f, "line {line} was changed: its checksum does not match"),
             (Why::Unchained, _) => {
                 write!(f, "line {line} was changed or put there: it names no line before it")
             }
@@ -162,30 +275,21 @@ pub fn verify(path: &Path, remembered: Option<Link>) -> Result<Audit, SessionErr
 
 fn audit(from: BufReader<impl Read>, remembered: Option<Link>) -> std::io::Result<Audit> {
     let mut lines = Lines::new(from);
-    let mut audit = Audit { head: Head::start(), unchained: 0, broken: None, torn: false, passed: false };
+    let mut check = ChainCheck::new();
+    let (mut broken, mut torn, mut passed) = (None, false, false);
     loop {
-        let line = match lines.next()? {
-            Next::Whole(line) => line,
-            Next::Torn => {
-                audit.torn = true;
-                continue;
+        match lines.next()? {
+            Next::Whole(line) => {
+                let followed = check.follow(line, named_before(line).as_deref());
+                broken = broken.or(followed.err().map(|why| Break { line: check.head.lines, why }));
+                passed |= remembered == Some(check.head.link);
             }
-            Next::End => return Ok(audit),
-        };
-        let at = audit.head.lines + 1;
-        let why = match audit.head.leads_to(line) {
-            Some(true) => None,
-            Some(false) => Some(Why::OtherBefore),
-            None if audit.unchained == audit.head.lines => {
-                audit.unchained += 1;
-                None
-            }
-            None => Some(Why::Unchained),
-        };
-        audit.broken = audit.broken.or(why.map(|why| Break { line: at, why }));
-        audit.head = audit.head.after(line);
-        audit.passed |= remembered == Some(audit.head.link);
+            Next::Torn => torn = true,
+            Next::End => break,
+        }
     }
+    let ChainCheck { head, unchained, .. } = check;
+    Ok(Audit { head, unchained, broken, torn, passed })
 }
 
 #[cfg(test)]

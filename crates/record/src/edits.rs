@@ -40,8 +40,8 @@ pub const UNDO: &str = "undo:";
 /// The edits of a session, or of none.
 #[derive(Debug, Clone)]
 pub struct Edits {
-    /// The edits of all sessions.
-    edits: PathBuf,
+    /// Where the edits of all sessions are.
+    root: PathBuf,
     directory: PathBuf,
     contents: Contents,
     notes: PathBuf,
@@ -163,11 +163,11 @@ impl Edits {
     }
 
     fn at(home: &Path, name: &Path) -> Self {
-        let edits = home.join("edits");
-        let directory = edits.join(name);
+        let root = home.join("edits");
+        let directory = root.join(name);
         let contents = Contents::new(directory.join("contents"));
-        let notes = edits.join("open");
-        Self { edits, directory, contents, notes, session: None }
+        let notes = root.join("open");
+        Self { root, directory, contents, notes, session: None }
     }
 
     /// The id of the session; none for calls outside of any.

@@ -12,7 +12,7 @@ use windlass_contract::{
     CallId, Content, Facts, Item, Outcome, Receipt, Record, SessionMeta, Status, TurnContext, Verdict, View,
 };
 
-use crate::chain::Link;
+use crate::chain::{Link, seal};
 
 /// What a line says, as far as a session is rebuilt from it.
 pub(crate) enum Line {
@@ -26,17 +26,29 @@ pub(crate) enum Line {
     Aside,
 }
 
-impl Line {
+/// A line around its payload.
+#[derive(Deserialize)]
+pub(crate) struct Envelope<'a> {
+    /// The link of the line before, in hexadecimal digits.
+    #[serde(borrow)]
+    pub(crate) prev: Option<Cow<'a, str>>,
+    #[serde(borrow, rename = "type")]
+    pub(crate) kind: Cow<'a, str>,
+    // Raw: items hold raw JSON themselves, which survives no other intermediate form.
+    #[serde(borrow)]
+    payload: &'a RawValue,
+}
+
+impl<'a> Envelope<'a> {
     /// Reads a line, or says in a few words why it makes no sense.
-    pub(crate) fn parse(text: &[u8]) -> Result<Self, String> {
-        #[derive(Deserialize)]
-        struct Envelope<'a> {
-            #[serde(borrow, rename = "type")]
-            kind: Cow<'a, str>,
-            // Raw: items hold raw JSON themselves, which survives no other intermediate form.
-            #[serde(borrow)]
-            payload: &'a RawValue,
-        }
+    pub(crate) fn parse(text: &'a [u8]) -> Result<Self, String> {
+        serde_json::from_slice(text).map_err(|error| problem("line", &error))
+    }
+}
+
+impl Line {
+    /// Reads the payload of a line, or says in a few words why it makes no sense.
+    pub(crate) fn open(line: &Envelope<'_>) -> Result<Self, String> {
         #[derive(Deserialize)]
         struct Intent {
             call: CallId,
@@ -51,7 +63,6 @@ impl Line {
             calls: Vec<CallId>,
         }
 
-        let line: Envelope = serde_json::from_slice(text).map_err(|error| problem("line", &error))?;
         let payload = line.payload;
         match line.kind.as_ref() {
             "session_meta" => read(payload).map(Self::Meta),
@@ -118,17 +129,19 @@ fn problem(what: &str, error: &serde_json::Error) -> String {
     format!("the {what} makes no sense, {text} at column {}", error.column())
 }
 
-/// Writes a record as one line, its end included, that follows another.
-pub(crate) fn write(record: &Record<'_>, now: Timestamp, prev: Link, into: &mut Vec<u8>) -> io::Result<()> {
-    write!(into, r#"{{"timestamp":"{now:.3}","prev":"{prev}""#)?;
+/// Replaces `line` by a record that follows another: one line with its checksum and its end.
+/// Returns its link.
+pub(crate) fn write(record: &Record<'_>, now: Timestamp, prev: Link, line: &mut Vec<u8>) -> io::Result<Link> {
+    line.clear();
+    write!(line, r#"{{"timestamp":"{now:.3}","prev":"{prev}""#)?;
     // A record is an object; its opening brace becomes the comma after the hash.
-    let brace = into.len();
-    serde_json::to_writer(&mut *into, record)?;
-    into[brace] = b',';
+    let brace = line.len();
+    serde_json::to_writer(&mut *line, record)?;
+    line[brace] = b',';
     // A provider's raw JSON may be spread over lines. Inside JSON a bare line break is only ever white space.
-    into[brace..].iter_mut().filter(|byte| matches!(byte, b'\n' | b'\r')).for_each(|byte| *byte = b' ');
-    into.push(b'\n');
-    Ok(())
+    line[brace..].iter_mut().filter(|byte| matches!(byte, b'\n' | b'\r')).for_each(|byte| *byte = b' ');
+    line.pop();
+    Ok(seal(line))
 }
 
 /// The lines of a file, one at a time, so that memory is needed for the longest only.
@@ -194,7 +207,7 @@ mod tests {
             written(&Record::Outputs { calls: &calls }),
             "{\"timestamp\":\"1970-01-01T00:00:00.000Z\",\
              \"prev\":\"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855\",\
-             \"type\":\"outputs\",\"payload\":{\"calls\":[\"a\"]}}\n"
+             \"type\":\"outputs\",\"payload\":{\"calls\":[\"a\"]},\"sum\":\"bcc7b6050fd8edab\"}\n"
         );
     }
 
@@ -204,7 +217,8 @@ mod tests {
         let item = Item { body: Body::Other, raw: Some(Raw { wire: "chat".into(), json }) };
         let line = written(&Record::Item(&item));
         assert_eq!(line.matches('\n').count(), 1);
-        let Ok(Line::Item(back)) = Line::parse(line.as_bytes()) else { panic!("{line}") };
+        let read = Line::open(&Envelope::parse(line.as_bytes()).unwrap());
+        let Ok(Line::Item(back)) = read else { panic!("{line}") };
         let value =
             |item: Item| serde_json::from_str::<serde_json::Value>(item.raw.unwrap().json.get()).unwrap();
         assert_eq!(value(back), value(item));
@@ -212,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_problem_names_the_column_and_no_second_line_number() {
-        let Err(problem) = Line::parse(b"{\"type\":\"item\"}\n") else { panic!("parsed") };
+        let Err(problem) = Envelope::parse(b"{\"type\":\"item\"}\n") else { panic!("parsed") };
         assert_eq!(problem, "the line makes no sense, missing field `payload` at column 15");
     }
 }

@@ -1,14 +1,14 @@
 //! Calls outside of any session, written down all the same.
 
 use std::{
-    fmt,
+    fmt, future,
     path::PathBuf,
     sync::{Mutex, PoisonError},
 };
 
-use windlass_contract::{Journal, JournalError, Record, SessionMeta};
+use windlass_contract::{BoxFuture, Journal, JournalError, Record, SessionMeta};
 
-use crate::{Folder, SessionError, SessionFile};
+use crate::{Durability, Folder, SessionError, SessionFile};
 
 /// Writes calls down that belong to no session: in a file like a session's, below `HOME/calls`, which is made with the first
 /// record and cannot be resumed.
@@ -18,6 +18,7 @@ use crate::{Folder, SessionError, SessionFile};
 pub struct Outside {
     home: PathBuf,
     meta: SessionMeta,
+    durability: Durability,
     trouble: Trouble,
     state: Mutex<State>,
 }
@@ -34,12 +35,20 @@ enum State {
 impl Outside {
     /// Nothing is made before there is something to write.
     pub fn new(home: PathBuf, meta: SessionMeta, trouble: Trouble) -> Self {
-        Self { home, meta, trouble, state: Mutex::new(State::NotBegun) }
+        let (durability, state) = (Durability::default(), Mutex::new(State::NotBegun));
+        Self { home, meta, durability, trouble, state }
+    }
+
+    /// Sets when records are flushed to the disk.
+    #[must_use]
+    pub fn with_durability(self, durability: Durability) -> Self {
+        Self { durability, ..self }
     }
 
     fn try_append(&self, state: &mut State, record: &Record<'_>) -> Result<(), SessionError> {
         if let State::NotBegun = state {
-            *state = State::Writing(SessionFile::create_in(&self.home, Folder::Calls, &self.meta)?);
+            let file = SessionFile::create_in(&self.home, Folder::Calls, &self.meta)?;
+            *state = State::Writing(file.with_durability(self.durability));
         }
         match state {
             State::Writing(file) => Ok(file.append(record)?),
@@ -57,6 +66,17 @@ impl Journal for Outside {
             (self.trouble)(format!("this call is not on record: {error}{}", source.unwrap_or_default()));
         }
         Ok(())
+    }
+
+    fn flush(&self) -> BoxFuture<'static, Result<(), JournalError>> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let State::Writing(file) = &*state else { return Box::pin(future::ready(Ok(()))) };
+        let flushed = file.flush();
+        Box::pin(async {
+            // The next record meets the same error, and that is told.
+            let _told_later = flushed.await;
+            Ok(())
+        })
     }
 }
 

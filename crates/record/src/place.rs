@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 use windlass_contract::ThreadId;
 
-use crate::{SessionError, error::cannot, line::Lines, replay};
+use crate::{SessionError, error::cannot, replay};
 
 /// Where files of this kind are kept, below the home directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,7 +134,7 @@ impl Candidate {
             Err(SessionError::NoFile { .. }) => return Ok(None),
             file => file?,
         };
-        match replay::meta(&self.path, &mut Lines::new(BufReader::new(file))) {
+        match replay::meta(&self.path, BufReader::new(file)) {
             Ok(meta) => {
                 let id = self.id.to_string().into();
                 Ok(Some(Entry { id, path: self.path, cwd: meta.cwd, started: self.started }))
@@ -157,7 +157,7 @@ pub(crate) fn newest_first(home: &Path, folder: Folder) -> Result<Vec<Candidate>
 }
 
 /// Everything in these directories. What is not a directory (or is gone by now) has nothing in it.
-fn inside(directories: &[PathBuf]) -> Result<Vec<PathBuf>, SessionError> {
+pub(crate) fn inside(directories: &[PathBuf]) -> Result<Vec<PathBuf>, SessionError> {
     let mut found = Vec::new();
     for directory in directories {
         let entries = match fs::read_dir(directory) {

@@ -1,6 +1,6 @@
 //! What had to be mended to load a session, and what a model is told in place of a lost result.
 
-use std::fmt;
+use std::{fmt, path::PathBuf};
 
 use windlass_contract::{CallId, Outcome, Verdict};
 
@@ -18,6 +18,15 @@ pub enum Repair {
         line: usize,
         /// Why.
         problem: String,
+    },
+    /// A line is damaged. The session ends before it, because what follows it is no longer certain.
+    CutOff {
+        /// Its number.
+        line: usize,
+        /// How many records are left out, with this one.
+        records: usize,
+        /// The file beside the session file that they were moved to; none if nothing was changed.
+        kept: Option<PathBuf>,
     },
     /// A call had no output in the history and was given one.
     MissingOutput {
@@ -77,6 +86,17 @@ impl fmt::Display for Repair {
         match self {
             Self::TornLine { line } => write!(f, "line {line} was cut short and is left out"),
             Self::SkippedLine { line, problem } => write!(f, "line {line} is left out: {problem}"),
+            Self::CutOff { line, records, kept } => {
+                write!(f, "line {line} is damaged: the conversation ends before it, and ")?;
+                match records {
+                    1 => write!(f, "1 record is left out")?,
+                    _ => write!(f, "{records} records are left out")?,
+                }
+                match kept {
+                    Some(path) => write!(f, "; kept in `{}`", path.display()),
+                    None => Ok(()),
+                }
+            }
             Self::MissingOutput { call, substitute } => {
                 let what = match substitute {
                     Substitute::Recorded => "its recorded result was added to the conversation",

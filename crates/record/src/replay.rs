@@ -5,17 +5,17 @@
 
 use std::{
     io::{BufRead, BufReader},
-    ops::Range,
     path::Path,
 };
 
 use windlass_contract::{Body, CallId, Content, InputKind, Item, SessionMeta, TurnContext};
 
 use crate::{
-    Repair, SessionError, Substitute,
+    Head, Repair, SessionError, Substitute, Why,
     error::cannot,
-    line::{Line, Lines, Next},
+    line::{Envelope, Line, Lines, Next},
     place,
+    verified::{Step, VerifiedLine, VerifiedLines},
 };
 
 /// A session as its file tells it.
@@ -40,45 +40,72 @@ pub fn load(path: &Path) -> Result<Session, SessionError> {
 /// A session, and what its file still lacks.
 pub(crate) struct Replayed {
     pub(crate) session: Session,
-    /// Where the last whole line begins and ends.
-    pub(crate) last_line: Range<u64>,
+    /// The end of what the session was rebuilt from. What follows is torn or damaged.
+    pub(crate) end: Head,
     /// The calls that were given an output at the end, which the file does not have yet.
     pub(crate) settled: Vec<(CallId, Substitute)>,
 }
 
+/// Rebuilds a session from its lines, up to the first that is damaged: from there on nothing is
+/// certain, not even which output belongs to which call.
 pub(crate) fn replay(path: &Path, from: impl BufRead) -> Result<Replayed, SessionError> {
-    let mut lines = Lines::new(from);
-    let meta = meta(path, &mut lines)?;
+    let mut lines = VerifiedLines::new(from);
+    let meta = verified_meta(lines.next().map_err(cannot("read", path))?);
+    let meta = meta.map_err(|problem| no_meta(path, problem))?;
     let mut replay = Replay::default();
     loop {
         match lines.next().map_err(cannot("read", path))? {
-            Next::Whole(text) => match Line::parse(text) {
-                Ok(line) => replay.take(line),
-                Err(problem) => replay.skip(lines.number, problem),
-            },
+            Step::Line(VerifiedLine { record: Ok(record), .. }) => replay.take(record),
+            Step::Line(VerifiedLine { record: Err(problem), number, .. }) => replay.skip(number, problem),
+            Step::Damaged { line, records, .. } => {
+                replay.damaged = true;
+                replay.repaired.push(Repair::CutOff { line, records, kept: None });
+                break;
+            }
             // Not damage: a record counts once its append has returned, and this one's never did.
-            Next::Torn => replay.repaired.push(Repair::TornLine { line: lines.number }),
-            Next::End => break,
+            Step::Torn(line) => replay.repaired.push(Repair::TornLine { line }),
+            Step::End => break,
         }
     }
     let settled = replay.settle();
     let Replay { context, history, repaired, .. } = replay;
     let session = Session { meta, context, history, repaired };
-    Ok(Replayed { session, last_line: lines.last_at..lines.whole_bytes, settled })
+    Ok(Replayed { session, end: lines.end(), settled })
 }
 
-/// The first line of a file.
-pub(crate) fn meta(path: &Path, lines: &mut Lines<impl BufRead>) -> Result<SessionMeta, SessionError> {
-    let problem = match lines.next().map_err(cannot("read", path))? {
-        Next::Whole(text) => match Line::parse(text) {
-            Ok(Line::Meta(meta)) => return Ok(meta),
-            Ok(_) => "its type is not `session_meta`".to_owned(),
-            Err(problem) => problem,
-        },
-        Next::Torn => "it was cut short".to_owned(),
-        Next::End => "the file is empty".to_owned(),
+/// The beginning of a session, or why the first line is none.
+fn verified_meta(first: Step) -> Result<SessionMeta, String> {
+    match first {
+        Step::Line(VerifiedLine { record, .. }) => as_meta(record),
+        Step::Damaged { why: Why::Checksum, .. } => Err("its checksum does not match".to_owned()),
+        Step::Damaged { why: Why::OtherBefore | Why::Unchained, .. } => {
+            Err("it was changed, or lines next to it were removed, added or moved".to_owned())
+        }
+        Step::Torn(_) => Err("it was cut short".to_owned()),
+        Step::End => Err("the file is empty".to_owned()),
+    }
+}
+
+fn as_meta(record: Result<Line, String>) -> Result<SessionMeta, String> {
+    match record? {
+        Line::Meta(meta) => Ok(meta),
+        _ => Err("its type is not `session_meta`".to_owned()),
+    }
+}
+
+fn no_meta(path: &Path, problem: String) -> SessionError {
+    SessionError::NoMeta { path: path.to_owned(), problem }
+}
+
+/// Reads the first line of a file, as far as it can be read: a list also shows what is damaged.
+pub(crate) fn meta(path: &Path, from: impl BufRead) -> Result<SessionMeta, SessionError> {
+    let mut lines = Lines::new(from);
+    let meta = match lines.next().map_err(cannot("read", path))? {
+        Next::Whole(text) => as_meta(Envelope::parse(text).and_then(|line| Line::open(&line))),
+        Next::Torn => verified_meta(Step::Torn(1)),
+        Next::End => verified_meta(Step::End),
     };
-    Err(SessionError::NoMeta { path: path.to_owned(), problem })
+    meta.map_err(|problem| no_meta(path, problem))
 }
 
 #[derive(Default)]

@@ -11,7 +11,7 @@ use windlass_contract::{
     Body, CallId, Content, Effects, Input, Intent, Item, Journal, Outcome, Record, Role, SessionMeta,
     ThreadId, ToolCall, TurnContext, Verdict,
 };
-use windlass_record::{Repair, SessionError, SessionFile, Which, load, new_thread_id};
+use windlass_record::{Durability, Repair, SessionError, SessionFile, Which, load, new_thread_id};
 
 proptest! {
     #[test]
@@ -37,6 +37,46 @@ proptest! {
         let again = load(file.path()).unwrap();
         prop_assert_eq!(again.repaired, []);
         prop_assert_eq!(bodies(&again.history), bodies(&session.history));
+    }
+
+    #[test]
+    fn a_flipped_bit_is_told_and_nothing_after_it_is_believed(
+        turns in turns(),
+        at in any::<Index>(),
+        bit in 0..8_u32,
+    ) {
+        let written = Written::new(&turns);
+        let whole = written.bytes();
+        let mut bytes = whole.clone();
+        let at = at.index(bytes.len());
+        bytes[at] ^= 1 << bit;
+        fs::write(&written.path, &bytes).unwrap();
+        // The lines before the one with the bit are whole.
+        let start = whole[..at].iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        let resumed = SessionFile::resume(written.home.path(), &Which::Id(written.id.clone()));
+        if start == 0 {
+            let refused = matches!(resumed, Err(SessionError::NoMeta { .. }));
+            prop_assert!(refused);
+            prop_assert_eq!(fs::read(&written.path).unwrap(), bytes, "what cannot be resumed is not changed");
+            return Ok(());
+        }
+        let (file, session) = resumed.unwrap();
+        let told = |repair: &Repair| matches!(repair, Repair::CutOff { .. } | Repair::TornLine { .. });
+        prop_assert!(session.repaired.iter().any(told), "{:?}", session.repaired);
+        let (calls, outputs) = pairs(&session.history);
+        let known = expected(&whole[..start]);
+        prop_assert_eq!(&calls, &known.iter().map(|(call, _)| call.clone()).collect::<Vec<_>>());
+        for ((call, text), (expected_call, expected_text)) in outputs.iter().zip(&known) {
+            let is_same = text == expected_text || text == LOST && expected_text == NOT_STARTED;
+            prop_assert!(call == expected_call && is_same, "{call}: {text}");
+        }
+        prop_assert!(fs::read(file.path()).unwrap().starts_with(&whole[..start]));
+        let aside: Vec<u8> = session.repaired.iter().filter_map(|repair| match repair {
+            Repair::CutOff { kept, .. } => Some(fs::read(kept.as_ref().unwrap()).unwrap()),
+            _ => None,
+        }).flatten().collect();
+        prop_assert!(aside.is_empty() || aside == bytes[start..], "what was cut off is kept");
+        prop_assert_eq!(load(file.path()).unwrap().repaired, []);
     }
 
     #[test]
@@ -87,7 +127,7 @@ impl Written {
             version: "0".into(),
             instructions: "be brief, für alle".into(),
         };
-        let file = SessionFile::create(home.path(), &meta).unwrap();
+        let file = SessionFile::create(home.path(), &meta).unwrap().with_durability(Durability::Never);
         let mut number = 0;
         for turn in turns {
             let context =
@@ -173,6 +213,8 @@ fn expected(prefix: &[u8]) -> Vec<(String, String)> {
 
 const UNKNOWN: &str = "The program ended while this call was running, so its outcome is unknown. It may have had \
     effects, in part or in full. It was not run again. Check what it may have changed before repeating it.";
+const LOST: &str = "What became of this call was lost from the session file. It may have had effects. It was not run \
+    again. Check what it may have changed before repeating it.";
 const NOT_STARTED: &str = "The program ended before this call was started, as far as the session file tells. Repeat \
     it if it is still needed.";
 

@@ -44,6 +44,13 @@ pub(crate) struct Judged {
     rules: usize,
 }
 
+impl Judged {
+    /// Whether the command is known to change nothing.
+    pub(crate) fn changes_nothing(&self) -> bool {
+        self.judgement.changes_nothing
+    }
+}
+
 /// A grant and who gave it.
 #[derive(Debug)]
 pub(crate) struct Admission {
@@ -92,7 +99,7 @@ impl Gate {
 
     /// Whether a call that was judged so may run beside others.
     pub(crate) fn overlaps(&self, judged: &Judged) -> bool {
-        self.policy.parallel_commands || judged.judgement.changes_nothing
+        self.policy.parallel_commands || judged.changes_nothing()
     }
 
     /// Lets a call through, or says why not. It is judged again if an answer has made a rule since.

@@ -5,8 +5,8 @@ use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 use futures_util::FutureExt;
 use tracing::{Instrument, debug_span};
 use windlass_contract::{
-    ConfineError, Cx, Denial, Effects, ErrorKind, Event, Exit, Facts, Grant, Host, Intent, Layer, Look,
-    Output, Proof, Ready, Receipt, Record, ToolCall, ToolError,
+    ConfineError, Cx, Denial, Effects, ErrorKind, Event, Exit, Facts, Grant, Host, Intent, JournalError,
+    Layer, Look, Output, Proof, Ready, Receipt, Record, ToolCall, ToolError,
 };
 use windlass_shape::Failure;
 
@@ -21,6 +21,8 @@ pub(crate) struct Attempt<'a> {
     pub(crate) toolbox: &'a Toolbox,
     pub(crate) call: &'a ToolCall,
     pub(crate) effects: &'a Effects,
+    /// It may change something, as far as the gate can tell.
+    pub(crate) may_change: bool,
     pub(crate) ready: &'a dyn Ready,
     pub(crate) stop: &'a Stop,
 }
@@ -74,21 +76,25 @@ impl Attempt<'_> {
         let intent = Intent { call: call.id.clone(), tool: call.name.clone(), effects, decision };
         let written =
             debug_span!("journal").in_scope(|| self.toolbox.journal.append(&Record::Intent(&intent)));
-        written.map_err(|error| {
-            Failure::Tool(
-                ToolError::failed("not run, because it could not be written down first").with_source(error),
-            )
-        })
+        written.map_err(|error| Failure::Tool(unwritten(error)))
     }
 
     /// Confines, then acts. What really held it goes on the receipt.
     async fn act(&self, grant: &Grant, receipt: &mut Receipt) -> Result<Output, Failure> {
         receipt.held = None;
+        // Starts before the sandbox is prepared.
+        let flushed = self.may_change.then(|| self.toolbox.journal.flush());
         let confined =
             debug_span!("confine").in_scope(|| self.toolbox.sandbox.confine(&grant.for_call(&self.call.id)));
         let host = confined.map_err(|error| unheld(error, self.effects))?;
         let cx = self.cx(Arc::clone(&host));
-        let result = match self.guarded(self.ready.run(&cx).instrument(debug_span!("call"))).await {
+        let work = async {
+            if let Some(flushed) = flushed {
+                flushed.instrument(debug_span!("flush")).await.map_err(unwritten)?;
+            }
+            self.ready.run(&cx).instrument(debug_span!("call")).await
+        };
+        let result = match self.guarded(work).await {
             Ok(output) if was_cancelled(&output) => {
                 Err(Failure::CutShort(why_stopped(self.stop), Box::new(output)))
             }
@@ -114,6 +120,11 @@ impl Attempt<'_> {
             }
         }
     }
+}
+
+/// The end of a call that is not on record.
+fn unwritten(error: JournalError) -> ToolError {
+    ToolError::failed("not run, because it could not be written down first").with_source(error)
 }
 
 /// What the sandbox stopped, if that is why a command failed.

@@ -135,7 +135,16 @@ impl Toolbox {
         };
         let result = match ready {
             Ok(ready) => {
-                let attempt = Attempt { toolbox: self, call: &call, effects: &effects, ready: &*ready, stop };
+                let may_change =
+                    effects.may_change() && !judged.as_ref().is_some_and(Judged::changes_nothing);
+                let attempt = Attempt {
+                    toolbox: self,
+                    call: &call,
+                    effects: &effects,
+                    may_change,
+                    ready: &*ready,
+                    stop,
+                };
                 self.pass(&attempt, judged, &mut receipt).await
             }
             Err(failure) => Err(failure),
@@ -173,7 +182,7 @@ impl Toolbox {
         stop: &Stop,
     ) -> Result<Box<dyn Ready>, Failure> {
         let Some(look) = ready.looks() else { return Ok(ready) };
-        let attempt = Attempt { toolbox: self, call, effects, ready: &*ready, stop };
+        let attempt = Attempt { toolbox: self, call, effects, may_change: false, ready: &*ready, stop };
         let admission = self.admit(&attempt, judged.take()).await?;
         let next = attempt.look(look, &admission.grant).await?;
         *effects = next.effects();

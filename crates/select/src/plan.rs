@@ -40,7 +40,14 @@ const LONGEST_LINE_BYTES: usize = 500;
 /// The model that is always there.
 pub fn builtin() -> Arc<dyn ModelClient> {
     let [provider, model] = [BUILTIN, BUILTIN].map(str::to_owned);
-    let info = ModelInfo { provider, model, wire: BUILTIN, request_retries: 0, stream_retries: 0 };
+    let info = ModelInfo {
+        provider,
+        model,
+        wire: BUILTIN,
+        request_retries: 0,
+        stream_retries: 0,
+        retry_budget: std::time::Duration::ZERO,
+    };
     Arc::new(Planner { info })
 }
 

@@ -80,9 +80,14 @@ impl Secrets {
             Event::PlanUpdated(plan) => Event::PlanUpdated(self.clean_plan(plan)),
             Event::WebSearch { query } => Event::WebSearch { query: text(query) },
             Event::Warning { message } => Event::Warning { message: text(message) },
-            Event::Retrying { attempt, of, delay, reason } => {
-                Event::Retrying { attempt: *attempt, of: *of, delay: *delay, reason: text(reason) }
-            }
+            Event::Retrying { provider, attempt, of, delay, left, reason } => Event::Retrying {
+                provider: provider.clone(),
+                attempt: *attempt,
+                of: *of,
+                delay: *delay,
+                left: *left,
+                reason: text(reason),
+            },
             Event::TurnCompleted { usage, declined, refusals: refused } => {
                 Event::TurnCompleted { usage: *usage, declined: *declined, refusals: refusals(refused) }
             }

@@ -14,12 +14,13 @@ use crate::context::{INSTRUCTIONS, Surroundings, opening};
 impl AgentBuilder {
     /// Where calls without a session are written down.
     pub(super) fn outside(&self, home: &Path) -> Outside {
-        Outside::new(home.to_owned(), self.meta(new_thread_id(), String::new()), self.warning())
+        let meta = self.meta(new_thread_id(), String::new());
+        Outside::new(home.to_owned(), meta, self.warning()).with_durability(self.durability)
     }
 
     /// A session whose calls enter the index.
     fn followed(&self, file: SessionFile, home: &Path) -> Followed {
-        Followed::new(file, home, self.keep, self.warning())
+        Followed::new(file.with_durability(self.durability), home, self.keep, self.warning())
     }
 
     /// Tells whoever watches what went wrong with something that is not worth stopping for.

@@ -44,6 +44,7 @@ async fn opinion(says: &'static str, result: &str) -> (Result<Opinion, String>, 
         wire: "fake",
         request_retries: 0,
         stream_retries: 0,
+        retry_budget: std::time::Duration::ZERO,
     };
     let model = Arc::new(FakeModel { info, says, heard: Mutex::default() });
     let turn = Arc::new(Shared::default());

@@ -20,6 +20,8 @@ use windlass_contract::ToolCall;
 
 use super::*;
 
+mod retries;
+
 /// Plays one list of events per request, and keeps what it was sent.
 struct FakeModel {
     info: ModelInfo,
@@ -106,6 +108,7 @@ impl World {
             wire: "fake",
             request_retries: 3,
             stream_retries: 2,
+            retry_budget: Duration::from_secs(120),
         };
         let answers = Mutex::new(answers.into_iter().collect());
         Self {
@@ -264,10 +267,14 @@ async fn an_answer_that_never_stops_asking_is_not_heard_out() {
 
 #[tokio::test]
 async fn what_was_said_before_a_limit_stays_said() {
-    let cut = || Step::Fail(ModelError::Cut { reason: "length".into() });
-    let ended = World::new([vec![says("half an ans"), cut()]]).turn().await;
-    assert_eq!(ended.answer, "half an ans");
-    ended.result.unwrap_err();
+    let cut = ModelError::Cut { reason: "length".into() };
+    let unending = ModelError::Unending { after: Duration::from_secs(1800) };
+    for error in [cut, unending] {
+        let world = World::new([vec![says("half an ans"), Step::Fail(error)]]);
+        let ended = world.turn().await;
+        assert_eq!((ended.answer.as_str(), world.retries()), ("half an ans", vec![]));
+        ended.result.unwrap_err();
+    }
 }
 
 #[tokio::test]
@@ -339,56 +346,6 @@ async fn a_stream_that_keeps_breaking_ends_the_turn_with_its_reason() {
 async fn what_would_fail_again_is_not_tried_again() {
     let world = World::new([vec![Step::Fail(ModelError::ContextWindowExceeded)]]);
     assert!(matches!(world.turn().await.result, Err(AgentError::Model(ModelError::ContextWindowExceeded))));
-}
-
-#[tokio::test(start_paused = true)]
-async fn requests_and_streams_have_tries_of_their_own_and_each_try_is_announced() {
-    let world = World::new([
-        refused(),
-        refused(),
-        vec![broken()],
-        refused(),
-        vec![broken()],
-        vec![says("ok"), done(0)],
-    ]);
-    assert_eq!(world.turn().await.answer, "ok");
-    let (down, broke) = (
-        unreachable().to_string(),
-        "the answer broke off: on purpose; check the server and the connection to it".to_owned(),
-    );
-    assert_eq!(
-        world.retries(),
-        [(1, 3, down.clone()), (2, 3, down.clone()), (1, 2, broke.clone()), (3, 3, down), (2, 2, broke),]
-    );
-    let world = World::new([refused(), refused(), refused(), refused()]);
-    let error = world.turn().await.result.unwrap_err();
-    assert_eq!((error.to_string(), world.retries().len()), (unreachable().to_string(), 3));
-}
-
-#[tokio::test(start_paused = true)]
-async fn silence_is_sat_through_again_only_if_the_server_had_begun_to_answer() {
-    let idle = || ModelError::Idle { after: Duration::from_secs(300) };
-    let world = World::new([vec![Step::Refuse(idle())]]);
-    assert!(matches!(world.turn().await.result, Err(AgentError::Model(ModelError::Idle { .. }))));
-    assert_eq!((world.requests(), world.retries()), (1, vec![]));
-    let world = World::new([vec![Step::Fail(idle())], vec![says("ok"), done(0)]]);
-    assert_eq!(world.turn().await.answer, "ok");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_wait_is_as_long_as_the_server_says_unless_nobody_would_sit_through_it() {
-    for step in [Step::Fail, Step::Refuse] {
-        let limited = |seconds| {
-            let retry_after = Some(Duration::from_secs(seconds));
-            vec![step(ModelError::RateLimited { message: "slow down".into(), retry_after })]
-        };
-        let begun = tokio::time::Instant::now();
-        let world = World::new([limited(60), vec![says("ok"), done(0)]]);
-        assert_eq!(world.turn().await.answer, "ok");
-        assert_eq!(begun.elapsed(), Duration::from_secs(60));
-        let world = World::new([limited(61)]);
-        assert!(matches!(world.turn().await.result, Err(AgentError::Model(ModelError::RateLimited { .. }))));
-    }
 }
 
 #[tokio::test(start_paused = true)]

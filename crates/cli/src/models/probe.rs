@@ -256,6 +256,7 @@ fn is_final(error: &ModelError) -> bool {
         | ModelError::StreamBroken { .. }
         | ModelError::Unreadable { .. }
         | ModelError::Idle { .. }
+        | ModelError::Unending { .. }
         | ModelError::TooLarge { .. }
         | ModelError::Cut { .. } => false,
     }

@@ -1,6 +1,8 @@
 //! Servers that misbehave: one clear line, exit code 1, and a session that goes on with a better server.
 
-use crate::support::{FULL_ACCESS, Reply, Server, Step, User, Wire, chunk, command};
+use std::time::Duration;
+
+use crate::support::{FULL_ACCESS, Reply, Server, Step, User, Wire, chunk, command, repeated};
 
 /// What a server does and what the user is told of it.
 struct Case {
@@ -85,7 +87,29 @@ fn a_limit_on_requests_is_waited_for_as_long_as_the_server_says() {
 #[test]
 fn nobody_waits_an_hour_without_being_asked() {
     let limited = || plain("429 Too Many", "retry-after: 3600\r\n", r#"{"error":{"message":"slow down"}}"#);
-    both(|_| always(limited, 1, "the server is limiting requests (HTTP 429): slow down"));
+    both(|_| {
+        always(
+            limited,
+            1,
+            "the server is limiting requests (HTTP 429): slow down; the server asks to wait 3600 s",
+        )
+    });
+}
+
+#[test]
+fn a_server_that_is_asked_many_times_is_reported_once() {
+    for wire in Wire::BOTH {
+        let refusals = || plain("409 Conflict", JSON, r#"{"error":{"message":"busy"}}"#);
+        let server = Server::start((0..3).map(|_| refusals()).chain([wire.says("after all")]));
+        let user = User::new();
+        user.use_server(&server, wire);
+        let ended = user.run(&["exec", "hi", "-c", "model_providers.test.request_max_retries=3"]);
+        ended.assert_code(0);
+        assert_eq!((ended.stdout.as_str(), server.requests().len()), ("after all\n", 4), "{wire:?}");
+        assert_eq!(ended.stderr.matches("retrying test in ").count(), 1, "{ended:#?}");
+        assert_eq!(ended.stderr.matches("retrying").count(), 1, "{ended:#?}");
+        assert!(!ended.stderr.contains("model's name"), "{ended:#?}");
+    }
 }
 
 #[test]
@@ -112,13 +136,32 @@ fn a_server_that_recovers_is_answered_as_if_nothing_had_happened() {
 #[test]
 fn a_server_that_hangs_is_given_up() {
     const IDLE: &str =
-        "the server sent nothing for 0.3 s; a slow model may need a larger `stream_idle_timeout_ms`";
+        "the server sent no event for 0.3 s; a slow model may need a larger `stream_idle_timeout_ms`";
     let impatient = |reply: fn() -> Reply, requests| Case {
         options: &["-c", "model_providers.test.stream_idle_timeout_ms=300"],
         ..always(reply, requests, IDLE)
     };
     both(|_| impatient(|| Reply(vec![Step::Hang]), 1));
-    both(|_| impatient(|| Reply::begun(&[]).then(Step::Hang), 2));
+    both(|_| impatient(|| Reply::begun(&[]).then(Step::Hang), 1));
+    let begun = r#"{"type":"response.created","choices":[{"delta":{"role":"assistant"}}]}"#;
+    both(|_| Case {
+        replies: (0..2).map(|_| Reply::begun(&[begun]).then(Step::Hang)).collect(),
+        said: IDLE,
+        requests: 2,
+        options: &["-c", "model_providers.test.stream_idle_timeout_ms=300"],
+    });
+}
+
+#[test]
+fn comments_do_not_hold_a_turn_open() {
+    both(|_| Case {
+        options: &["-c", "model_providers.test.stream_idle_timeout_ms=200"],
+        ..always(
+            || Reply::begun(&[]).then(repeated(b": ping\n\n", Duration::from_millis(20), usize::MAX)),
+            1,
+            "the server sent no event for 0.6 s; a slow model may need a larger `stream_idle_timeout_ms`",
+        )
+    });
 }
 
 #[test]
@@ -126,7 +169,7 @@ fn an_answer_that_breaks_off_is_asked_for_again() {
     both(|wire| {
         always(move || Wire::begins(&wire.text("half")).then(Step::Close), 2, "the answer broke off: ")
     });
-    both(|_| always(|| Reply(vec![Step::Close]), 4, "cannot reach URL/PATH: "));
+    both(|_| always(|| Reply(vec![Step::Close]), 2, "cannot reach URL/PATH: "));
 }
 
 #[test]

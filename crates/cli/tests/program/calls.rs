@@ -214,7 +214,7 @@ fn a_session_file_nobody_touched_is_proved_whole_and_every_change_is_seen() {
     changed.assert_code(1);
     let changed: Value = serde_json::from_str(&changed.stdout).unwrap();
     let line = before.lines().position(|line| line.contains("echo one")).unwrap() + 1;
-    assert_eq!(changed["first_bad_line"], json!(line + 1), "{changed:#}");
+    assert_eq!(changed["first_bad_line"], json!(line), "{changed:#}");
 
     let cut: String = before.split_inclusive('\n').take(count - 1).collect();
     fs::write(path, cut).unwrap();

@@ -2,7 +2,7 @@
 
 use crate::support::User;
 
-const COMMANDS: [&[&str]; 35] = [
+const COMMANDS: [&[&str]; 40] = [
     &[],
     &["exec"],
     &["exec", "resume"],
@@ -33,6 +33,11 @@ const COMMANDS: [&[&str]; 35] = [
     &["stats"],
     &["history"],
     &["show"],
+    &["sessions"],
+    &["sessions", "list"],
+    &["sessions", "show"],
+    &["sessions", "du"],
+    &["sessions", "gc"],
     &["feedback"],
     &["audit"],
     &["audit", "verify"],

@@ -112,19 +112,3 @@ fn limits_hold_without_being_asked_for_and_can_be_switched_off() {
     let files = contained(&["-c", "limits.open_files=77"]);
     assert!(files.stdout.contains("77\n"), "{files:#?}");
 }
-
-#[test]
-fn old_outputs_are_removed_at_the_start() {
-    let user = User::new();
-    let kept = user.home().join("outputs/1b4e28ba-2fa1-41d2-883f-0016d3cca427/1.txt");
-    std::fs::create_dir_all(kept.parent().unwrap()).unwrap();
-    std::fs::write(&kept, "old").unwrap();
-    let week = std::time::Duration::from_secs(8 * 24 * 3600);
-    let old = std::time::SystemTime::now() - week;
-    std::fs::File::options().write(true).open(&kept).unwrap().set_modified(old).unwrap();
-    call(&user, &["-c", "limits.kept_output_days=0"], "true");
-    assert!(kept.exists(), "kept for ever");
-    std::fs::remove_file(user.home().join("outputs/.pruned")).unwrap();
-    call(&user, &[], "true");
-    assert!(!kept.parent().unwrap().exists());
-}

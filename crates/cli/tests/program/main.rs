@@ -41,11 +41,15 @@ mod pipes;
 #[cfg(test)]
 mod policy;
 #[cfg(test)]
+mod preview;
+#[cfg(test)]
 mod prompt;
 #[cfg(test)]
 mod redact;
 #[cfg(test)]
 mod resume;
+#[cfg(test)]
+mod retention;
 mod sandbox;
 #[cfg(test)]
 mod secrets;

@@ -148,11 +148,37 @@ fn a_damaged_file_is_mended_and_the_user_is_told() {
     fs::write(path, lines.join("\n") + "\n{\"torn").unwrap();
     let ended = user.run(&["exec", "resume", "--last", "two"]);
     ended.assert_code(0);
-    for said in ["warning: line", "is left out", "was cut short"] {
-        assert!(ended.stderr.contains(said), "{said}: {ended:#?}");
-    }
+    let aside = path.with_extension("jsonl.damaged");
+    let said = format!(
+        "warning: line 9 is damaged: the conversation ends before it, and 4 records are left out; kept in `{}`\n",
+        aside.display()
+    );
+    assert!(ended.stderr.contains(&said), "{said}: {ended:#?}");
+    let kept = fs::read_to_string(aside).unwrap();
+    assert!(kept.starts_with("garbage\n") && kept.ends_with("\n{\"torn"), "{kept}");
     let requests = server.requests();
-    assert_eq!(Wire::Responses.outputs(requests.last().unwrap()).len(), 1);
+    let outputs = Wire::Responses.outputs(requests.last().unwrap());
+    assert_eq!(outputs, [("c1", "Exit code: 0\nOutput:\nhi".to_owned())], "its outcome is before the damage");
+    let id = session_id(&user);
+    assert!(user.run(&["sessions", "show", &id]).stdout.contains("turns      2\n"));
+}
+
+#[test]
+fn a_changed_call_id_never_gets_to_the_model() {
+    let (user, server) = user_with_a_session(Wire::Responses, &["second"]);
+    let path = &user.sessions()[0];
+    let text = fs::read_to_string(path).unwrap();
+    let changed = text.replace("\"call_id\":\"c1\"", "\"call_id\":\"c0\"");
+    assert_ne!(changed, text);
+    fs::write(path, &changed).unwrap();
+    let id = session_id(&user);
+    let shown = user.run(&["sessions", "show", &id]);
+    assert!(shown.stdout.contains("problem    line "), "{shown:#?}");
+    assert_eq!(fs::read_to_string(path).unwrap(), changed, "showing changes nothing");
+    let ended = user.run(&["exec", "resume", &id, "two"]);
+    ended.assert_code(0);
+    assert!(ended.stderr.contains("is damaged: the conversation ends before it"), "{ended:#?}");
+    assert_eq!(Wire::Responses.outputs(server.requests().last().unwrap()), []);
 }
 
 #[test]

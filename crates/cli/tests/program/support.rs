@@ -4,6 +4,6 @@ mod server;
 mod user;
 mod wire;
 
-pub(crate) use server::{Reply, Request, Server, Step, chunk};
+pub(crate) use server::{Reply, Request, Server, Step, chunk, repeated};
 pub(crate) use user::{Ended, FOREVER, FULL_ACCESS, Running, User, lines, signal};
 pub(crate) use wire::{Call, Wire, command};

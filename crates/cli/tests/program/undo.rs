@@ -266,7 +266,7 @@ fn a_move_over_another_file_is_taken_back_with_modes_and_times_of_both() {
         (found.mode() & 0o777, (found.mtime(), found.mtime_nsec()), user.read(name))
     };
     for (name, mode, seconds_before_1970) in [("a", 0o640, 1_000_000), ("b", 0o755, 5)] {
-        user.file(name, &format!("{name}\n"));
+        user.file(name, format!("{name}\n"));
         let file = fs::File::options().write(true).open(user.work().join(name)).unwrap();
         file.set_permissions(fs::Permissions::from_mode(mode)).unwrap();
         let time = SystemTime::UNIX_EPOCH - Duration::from_millis(seconds_before_1970 * 1000 + 250);

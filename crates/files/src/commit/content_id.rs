@@ -57,7 +57,7 @@ impl From<&HashedContent> for ContentId {
 }
 
 /// Computes the SHA-256 of a content.
-pub(super) fn sha256_of(bytes: &[u8]) -> [u8; 32] {
+pub(crate) fn sha256_of(bytes: &[u8]) -> [u8; 32] {
     let mut sha256 = [0; 32];
     sha256.copy_from_slice(digest(&SHA256, bytes).as_ref());
     sha256

@@ -5,7 +5,7 @@ use std::{
     fs::File,
     io,
     os::fd::{AsFd, OwnedFd},
-    path::{Path, PathBuf},
+    path::PathBuf,
     thread,
 };
 
@@ -17,7 +17,7 @@ use rustix::{
 use crate::handle::to_read;
 
 /// How many files are flushed, and held open, at once.
-pub(super) const MAX_FLUSHED_AT_ONCE: usize = 16;
+pub(super) const MAX_FLUSHED_AT_ONCE: usize = 8;
 
 /// Flushes files. A disk takes about as long for several requests at once as for one.
 pub(super) fn flush_all(files: &[File]) -> io::Result<()> {
@@ -33,7 +33,7 @@ pub(super) fn flush_all(files: &[File]) -> io::Result<()> {
             // No more threads: then one after the other.
             Err(file) => file.sync_all(),
         });
-        others.fold(first, |all, one| all.and(one))
+        others.fold(first, io::Result::and)
     })
 }
 
@@ -54,20 +54,23 @@ impl TouchedDirectories {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         match openat(directory.as_fd(), ".", flags, Mode::empty()) {
             Ok(opened) => self.opened.push(opened.into()),
-            // It may be written and not read: there is no way to flush it, as for every other program.
-            Err(Errno::ACCESS) => {}
+            // Removed meanwhile; or it may be written and not read: no program can flush that.
+            Err(Errno::NOENT | Errno::ACCESS) => {}
             Err(error) => return Err(error.into()),
         }
         if self.opened.len() >= MAX_FLUSHED_AT_ONCE { self.flush() } else { Ok(()) }
     }
 
-    /// Takes in a directory by its real name.
-    pub(super) fn take_path(&mut self, real: &Path) -> io::Result<()> {
-        match to_read(real) {
-            Ok(directory) => self.take(&directory),
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
-            Err(error) => Err(error),
+    /// Takes in the directories that hold these, by their real names.
+    pub(super) fn take_parents<'a>(&mut self, paths: impl Iterator<Item = &'a PathBuf>) -> io::Result<()> {
+        for parent in paths.filter_map(|path| path.parent()) {
+            match to_read(parent) {
+                Ok(directory) => self.take(&directory)?,
+                Err(error) if is_out_of_reach(&error) => {}
+                Err(error) => return Err(error),
+            }
         }
+        Ok(())
     }
 
     /// Flushes those that were taken in.
@@ -84,7 +87,6 @@ pub(super) fn unsupported_is_fine(error: io::Error) -> io::Result<()> {
     }
 }
 
-/// Returns the directories that hold these.
-pub(super) fn parents(paths: &[PathBuf]) -> impl Iterator<Item = &Path> {
-    paths.iter().filter_map(|path| path.parent())
+fn is_out_of_reach(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied)
 }

@@ -38,7 +38,7 @@ pub(super) struct FolderTree {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct MadeFolder {
     pub(super) real: PathBuf,
-    pub(super) device: u64,
+    /// Without the number of its device, which may be another after the next boot.
     pub(super) inode: u64,
 }
 
@@ -73,9 +73,9 @@ impl FolderTree {
 
     /// Makes all of them under a name of ours.
     pub(super) fn make(&self, parent: &OwnedFd, steps: &Steps) -> io::Result<Vec<MadeFolder>> {
-        let mode = Mode::from_raw_mode(0o777);
+        let permissions = Mode::from_raw_mode(0o777);
         steps.take()?;
-        mkdirat(parent, self.draft(), mode)?;
+        mkdirat(parent, self.draft(), permissions)?;
         let root = to_name_in_at(parent, &self.draft())?;
         let mut made = vec![identify(&root, self.root.clone())?];
         for folder in &self.inside {
@@ -83,7 +83,7 @@ impl FolderTree {
             let (above, name) =
                 (folder.parent().unwrap_or(Path::new("")), folder.file_name().unwrap_or_default());
             let above = descend(&root, above)?;
-            mkdirat(above.as_ref().unwrap_or(&root), name, mode)?;
+            mkdirat(above.as_ref().unwrap_or(&root), name, permissions)?;
             let inside = to_name_in_at(above.as_ref().unwrap_or(&root), name)?;
             made.push(identify(&inside, self.root.join(folder))?);
         }
@@ -121,19 +121,16 @@ pub(super) fn descend(from: &OwnedFd, relative: &Path) -> io::Result<Option<Owne
 }
 
 fn identify(folder: &OwnedFd, real: PathBuf) -> io::Result<MadeFolder> {
-    let stat = fstat(folder)?;
-    Ok(MadeFolder { real, device: stat.st_dev as _, inode: stat.st_ino })
+    Ok(MadeFolder { real, inode: fstat(folder)?.st_ino })
 }
 
 /// Removes directories that were made for a change, the innermost first. One that holds something by now stays, and so does
 /// one that someone else has made.
 pub(super) fn remove_made(made: &[MadeFolder], steps: &Steps) {
-    for MadeFolder { real, device, inode } in made.iter().rev() {
+    for MadeFolder { real, inode } in made.iter().rev() {
         let (Some(parent), Some(name)) = (real.parent(), real.file_name()) else { continue };
-        let found = to_name_in(parent).and_then(|parent| look(&parent, name));
-        if found.is_ok_and(|found| {
-            found.is_some_and(|found| found.st_dev as u64 == *device && found.st_ino == *inode)
-        }) {
+        let found = to_name_in(parent).and_then(|parent| look(&parent, name)).ok().flatten();
+        if found.is_some_and(|found| found.st_ino == *inode) {
             remove_folders(std::slice::from_ref(real), steps);
         }
     }

@@ -50,15 +50,21 @@ impl LoggedChange {
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         let mut put = |fields: &[&[u8]]| {
-            fields.iter().for_each(|field| bytes.extend(field.iter().copied().chain([0])));
+            for field in fields {
+                bytes.extend(field.iter().copied().chain([0]));
+            }
         };
         put(&[BEGIN, b"log", self.edit_log.as_os_str().as_bytes()]);
         put(&[b"transaction", self.transaction.as_bytes()]);
         for FolderTree { root, unique, inside } in &self.trees {
             put(&[b"tree", root.as_os_str().as_bytes(), unique.as_bytes()]);
-            inside.iter().for_each(|folder| put(&[b"inside", folder.as_os_str().as_bytes()]));
+            for folder in inside {
+                put(&[b"inside", folder.as_os_str().as_bytes()]);
+            }
         }
-        self.unmade.iter().for_each(|folder| put(&[b"unmade", folder.as_os_str().as_bytes()]));
+        for folder in &self.unmade {
+            put(&[b"unmade", folder.as_os_str().as_bytes()]);
+        }
         for Trace { real, unique, before, after } in &self.traces {
             let before =
                 before.as_ref().map(|before| format!("{} {}", to_text(&before.content), before.inode));
@@ -81,10 +87,10 @@ impl LoggedChange {
 /// Writes which directories were made, to be appended.
 pub(super) fn made_to_bytes(made: &[MadeFolder]) -> Vec<u8> {
     let mut bytes = Vec::new();
-    for MadeFolder { real, device, inode } in made {
+    for MadeFolder { real, inode } in made {
         bytes.extend(b"made\0");
         bytes.extend(real.as_os_str().as_bytes());
-        bytes.extend(format!("\0{device}\0{inode}\0").as_bytes());
+        bytes.extend(format!("\0{inode}\0").as_bytes());
     }
     bytes
 }
@@ -127,17 +133,13 @@ impl<'a> Fields<'a> {
         self.next().and_then(|field| str::from_utf8(field).ok())
     }
 
-    fn number(&mut self) -> Option<u64> {
-        self.text()?.parse().ok()
-    }
-
     fn change(mut self) -> Option<LoggedChange> {
         let mut change = LoggedChange::default();
         loop {
             let here = self.at;
             match self.next()? {
                 b"log" => change.edit_log = self.path()?,
-                b"transaction" => change.transaction = self.text()?.to_owned(),
+                b"transaction" => self.text()?.clone_into(&mut change.transaction),
                 b"tree" => {
                     let (root, unique) = (self.path()?, self.text()?.to_owned());
                     change.trees.push(FolderTree { root, unique, inside: Vec::new() });
@@ -168,7 +170,7 @@ impl<'a> Fields<'a> {
 
     fn made(&mut self) -> Option<MadeFolder> {
         self.next().filter(|tag| *tag == b"made")?;
-        Some(MadeFolder { real: self.path()?, device: self.number()?, inode: self.number()? })
+        Some(MadeFolder { real: self.path()?, inode: self.text()?.parse().ok()? })
     }
 
     fn files_before_checksums(mut self) -> Vec<(PathBuf, [PathBuf; 2])> {
@@ -235,7 +237,7 @@ mod tests {
                 trace(1, None, Some(content("b"))),
                 trace(2, Some(before("a")), None),
             ],
-            made: vec![MadeFolder { real: "/w/a".into(), device: 1, inode: 2 }],
+            made: vec![MadeFolder { real: "/w/a".into(), inode: 2 }],
         }
     }
 
@@ -259,7 +261,7 @@ mod tests {
 
     #[test]
     fn a_log_of_an_earlier_version_names_its_files_and_of_a_later_one_nothing() {
-        let bytes = b"windlass change 1\0folder\0/w/d\0file\0/w/a\0.s\0.o\0ready\012\0";
+        let bytes = b"windlass change 1\0folder\0/w/d\0file\0/w/a\0.s\0.o\0ready\x0012\0";
         let beside = [PathBuf::from("/w/.s"), PathBuf::from("/w/.o")];
         assert_eq!(parse(bytes), FoundLog::Unproven(vec![("/w/a".into(), beside)]));
         assert_eq!(parse(b"windlass change 3\0x\0"), FoundLog::Unknown);

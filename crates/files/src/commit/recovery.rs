@@ -16,7 +16,7 @@ use windlass_contract::Archive;
 
 use super::{
     Steps,
-    flush::{TouchedDirectories, parents},
+    flush::TouchedDirectories,
     folders::{remove_folders, remove_made},
     log_format::{FoundLog, LoggedChange, parse},
     trace::{Settled, Trace},
@@ -127,8 +127,8 @@ impl LoggedChange {
                 Ok(Settled::Conflict { before }) => {
                     recovered.push(Recovery::Conflict { path: trace.real.clone(), before });
                 }
-                // Never made, or removed again.
-                Err(error) if error.kind() == io::ErrorKind::NotFound && self.makes_directory_of(trace) => {}
+                // Not made yet, or removed already.
+                Err(error) if error.kind() == io::ErrorKind::NotFound && self.owns_directory_of(trace) => {}
                 Err(error) if error.kind() == io::ErrorKind::NotFound => is_complete = false,
                 Err(source) => recovered.push(failed(&trace.real, source)),
             }
@@ -141,8 +141,9 @@ impl LoggedChange {
         }
         self.settle_folders(counts);
         // What was put back must be on the disk before the log is gone.
-        let roots: Vec<_> = self.trees.iter().map(|tree| tree.root.clone()).collect();
-        let flushed = parents(&roots).try_for_each(|parent| touched.take_path(parent)).or_else(gone_is_fine);
+        let roots = self.trees.iter().map(|tree| &tree.root);
+        let made = self.made.iter().map(|made| &made.real);
+        let flushed = touched.take_parents(roots.chain(made).chain(&self.unmade));
         if let Err(source) = flushed.and_then(|()| touched.flush()) {
             recovered.push(failed(log, source));
             return recovered;
@@ -157,8 +158,10 @@ impl LoggedChange {
         recovered
     }
 
-    fn makes_directory_of(&self, trace: &Trace) -> bool {
-        self.trees.iter().any(|tree| trace.real.starts_with(&tree.root))
+    /// Tests whether the change makes or removes the directory of a file.
+    fn owns_directory_of(&self, trace: &Trace) -> bool {
+        let mut owned = self.trees.iter().map(|tree| &tree.root).chain(&self.unmade);
+        owned.any(|folder| trace.real.starts_with(folder))
     }
 
     fn settle_folders(&self, counts: bool) {
@@ -176,8 +179,4 @@ impl LoggedChange {
 fn is_expired(log: &Path) -> bool {
     let age = fs::metadata(log).and_then(|metadata| metadata.modified()).map(|modified| modified.elapsed());
     age.is_ok_and(|age| age.is_ok_and(|age| age > MAX_WAIT))
-}
-
-fn gone_is_fine(error: io::Error) -> io::Result<()> {
-    if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) }
 }

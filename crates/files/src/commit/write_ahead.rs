@@ -76,11 +76,11 @@ impl WriteAheadLog {
 
 /// Makes a directory of ours that lasts, and those above it.
 fn make_private(directory: &Path) -> io::Result<()> {
-    let make = || DirBuilder::new().mode(0o700).create(directory);
-    let made = match make() {
+    let create = || DirBuilder::new().mode(0o700).create(directory);
+    let made = match create() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             directory.parent().map_or(Ok(()), make_private)?;
-            make()
+            create()
         }
         made => made,
     };

@@ -23,8 +23,8 @@ use rustix::{
 use windlass_contract::{EntryChange, EntryContent, EntryVersion};
 
 use super::{
-    ApplyError, ApplyReport, EntryStanding, ObservedEntry, ReadContent, observed_entry::is_absent, place_of,
-    standing,
+    EntryStanding, ObservedEntry, ReadContent, RestoreError, RestoreReport, observed_entry::is_absent,
+    place_of, standing,
 };
 use crate::{
     DirHandle, EntryStat,
@@ -46,7 +46,7 @@ pub(super) struct Applier<'a> {
     done: Vec<bool>,
     /// New contents beside the files, by the place of their change.
     staged: Vec<(usize, OsString)>,
-    report: ApplyReport,
+    report: RestoreReport,
 }
 
 /// One change that is to be made, and the entry as it was found.
@@ -93,7 +93,7 @@ impl Planned<'_> {
 impl<'a> Applier<'a> {
     pub(super) fn new(changes: &'a [EntryChange], contents: ReadContent<'a>) -> Self {
         let done = vec![false; changes.len()];
-        Self { changes, contents, done, staged: Vec::new(), report: ApplyReport::default() }
+        Self { changes, contents, done, staged: Vec::new(), report: RestoreReport::default() }
     }
 
     /// Returns the changes that were begun.
@@ -102,7 +102,7 @@ impl<'a> Applier<'a> {
         pairs.filter(|(_, done)| **done).map(|(change, _)| change.clone()).collect()
     }
 
-    pub(super) fn run(&mut self) -> Result<ApplyReport, ApplyError> {
+    pub(super) fn run(&mut self) -> Result<RestoreReport, RestoreError> {
         let planned = self.plan()?;
         let end = self.make(&planned);
         for (at, name) in std::mem::take(&mut self.staged) {
@@ -115,7 +115,7 @@ impl<'a> Applier<'a> {
         end.map(|()| std::mem::take(&mut self.report))
     }
 
-    fn plan(&self) -> Result<Vec<Planned<'a>>, ApplyError> {
+    fn plan(&self) -> Result<Vec<Planned<'a>>, RestoreError> {
         let mut planned = Vec::new();
         for (at, change) in self.changes.iter().enumerate() {
             let now = ObservedEntry::look(&change.path).map_err(failed("look at", &change.path))?;
@@ -123,7 +123,7 @@ impl<'a> Applier<'a> {
                 EntryStanding::Ready => planned.push(Planned { at, change, now }),
                 EntryStanding::Done => {}
                 EntryStanding::Conflict => {
-                    return Err(ApplyError::Conflict { path: change.path.clone() });
+                    return Err(RestoreError::Conflict { path: change.path.clone() });
                 }
             }
         }
@@ -132,7 +132,7 @@ impl<'a> Applier<'a> {
         Ok(planned)
     }
 
-    fn make(&mut self, planned: &[Planned<'_>]) -> Result<(), ApplyError> {
+    fn make(&mut self, planned: &[Planned<'_>]) -> Result<(), RestoreError> {
         for plan in planned.iter().filter(|plan| plan.was_directory()) {
             self.open_up(plan)?;
         }
@@ -163,7 +163,7 @@ impl<'a> Applier<'a> {
     }
 
     /// Gives the owner access to a directory in which something is to be done.
-    fn open_up(&mut self, plan: &Planned<'_>) -> Result<(), ApplyError> {
+    fn open_up(&mut self, plan: &Planned<'_>) -> Result<(), RestoreError> {
         let path = &plan.change.path;
         let Some(now) = &plan.now else { return Ok(()) };
         if u32::from(now.stat.permissions) & OWNER_ACCESS == OWNER_ACCESS {
@@ -175,7 +175,7 @@ impl<'a> Applier<'a> {
         above.give_owner_access(Path::new(name), &now.stat).map_err(failed("change the mode of", path))
     }
 
-    fn remove(&mut self, plan: &Planned<'_>) -> Result<(), ApplyError> {
+    fn remove(&mut self, plan: &Planned<'_>) -> Result<(), RestoreError> {
         let path = &plan.change.path;
         let (Some(now), Ok((parent, name))) = (&plan.now, place_of(path)) else { return Ok(()) };
         let directory = to_name_in(parent).map_err(failed("open", path))?;
@@ -192,26 +192,26 @@ impl<'a> Applier<'a> {
             }
             Err(Errno::NOTEMPTY | Errno::EXIST) => {
                 self.done[plan.at] = false;
-                Err(ApplyError::Conflict { path: path.clone() })
+                Err(RestoreError::Conflict { path: path.clone() })
             }
             Err(error) => Err(failed("remove", path)(error.into())),
         }
     }
 
-    fn make_directory(&mut self, plan: &Planned<'_>) -> Result<(), ApplyError> {
+    fn make_directory(&mut self, plan: &Planned<'_>) -> Result<(), RestoreError> {
         let path = &plan.change.path;
         let (parent, name) = place_of(path).map_err(failed("make", path))?;
         let directory = open_or_make(parent).map_err(failed("make the directory of", path))?;
         self.done[plan.at] = true;
         match mkdirat(&directory, name, Mode::RWXU) {
             Ok(()) => Ok(()),
-            Err(Errno::EXIST) => Err(ApplyError::Conflict { path: path.clone() }),
+            Err(Errno::EXIST) => Err(RestoreError::Conflict { path: path.clone() }),
             Err(error) => Err(failed("make", path)(error.into())),
         }
     }
 
     /// Writes a new file or link beside its place.
-    fn stage(&mut self, plan: &Planned<'_>) -> Result<(), ApplyError> {
+    fn stage(&mut self, plan: &Planned<'_>) -> Result<(), RestoreError> {
         let Some(after) = plan.makes() else { return Ok(()) };
         let path = &plan.change.path;
         let is_there = plan.now.as_ref().is_some_and(|now| now.holds(&after.content));
@@ -239,7 +239,7 @@ impl<'a> Applier<'a> {
     }
 
     /// Gives a staged entry its name.
-    fn place(&mut self, plan: &Planned<'_>, staged: &OsStr) -> Result<(), ApplyError> {
+    fn place(&mut self, plan: &Planned<'_>, staged: &OsStr) -> Result<(), RestoreError> {
         let path = &plan.change.path;
         let (parent, name) = place_of(path).map_err(failed("replace", path))?;
         let directory = to_name_in(parent).map_err(failed("open", path))?;
@@ -254,7 +254,7 @@ impl<'a> Applier<'a> {
         }
         match renameat_with(&directory, staged, &directory, name, RenameFlags::NOREPLACE) {
             Ok(()) => Ok(()),
-            Err(Errno::EXIST) => Err(ApplyError::Conflict { path: path.clone() }),
+            Err(Errno::EXIST) => Err(RestoreError::Conflict { path: path.clone() }),
             Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
                 let linked = rustix::fs::linkat(&directory, staged, &directory, name, AtFlags::empty());
                 linked.map_err(|error| failed("replace", path)(error.into()))?;
@@ -266,7 +266,7 @@ impl<'a> Applier<'a> {
     }
 
     /// Sets mode and owner of a directory, or of a file that keeps its content.
-    fn set_access(&mut self, plan: &Planned<'_>) -> Result<(), ApplyError> {
+    fn set_access(&mut self, plan: &Planned<'_>) -> Result<(), RestoreError> {
         let path = &plan.change.path;
         let Some(after) = plan.makes() else { return Ok(()) };
         let is_same_file = || plan.now.as_ref().is_some_and(|now| now.holds(&after.content));
@@ -287,7 +287,7 @@ impl<'a> Applier<'a> {
     }
 
     /// Flushes new contents before they get their names: few of them one by one, and many with their file systems.
-    fn flush_staged(&self) -> Result<(), ApplyError> {
+    fn flush_staged(&self) -> Result<(), RestoreError> {
         if self.staged.len() > MAX_FLUSHED {
             return self.flush_file_systems();
         }
@@ -306,7 +306,7 @@ impl<'a> Applier<'a> {
     }
 
     /// Flushes the directories in which something changed.
-    fn flush_directories(&self, planned: &[Planned<'_>]) -> Result<(), ApplyError> {
+    fn flush_directories(&self, planned: &[Planned<'_>]) -> Result<(), RestoreError> {
         let parents: HashSet<_> = planned.iter().filter_map(|plan| plan.change.path.parent()).collect();
         if parents.len() > MAX_FLUSHED {
             return self.flush_file_systems();
@@ -322,7 +322,7 @@ impl<'a> Applier<'a> {
         Ok(())
     }
 
-    fn flush_file_systems(&self) -> Result<(), ApplyError> {
+    fn flush_file_systems(&self) -> Result<(), RestoreError> {
         let mut flushed = HashSet::new();
         for change in self.changes {
             let above = change.path.ancestors().skip(1);
@@ -339,7 +339,12 @@ impl<'a> Applier<'a> {
 }
 
 /// Takes an entry away, if it is still what it was when it was looked at.
-fn take_out(directory: &OwnedFd, name: &OsStr, seen: &ObservedEntry, path: &Path) -> Result<(), ApplyError> {
+fn take_out(
+    directory: &OwnedFd,
+    name: &OsStr,
+    seen: &ObservedEntry,
+    path: &Path,
+) -> Result<(), RestoreError> {
     let aside = OsString::from(format!(".windlass-undo-{:016x}", fastrand::u64(..)));
     let rename = |from: &OsStr, to: &OsStr| match renameat_with(
         directory,
@@ -357,7 +362,7 @@ fn take_out(directory: &OwnedFd, name: &OsStr, seen: &ObservedEntry, path: &Path
     let is_same = EntryStat::read(directory, &aside).is_ok_and(|now| seen.is_same(&now));
     if !is_same {
         rename(&aside, name).map_err(|error| failed("put back", path)(error.into()))?;
-        return Err(ApplyError::Conflict { path: path.to_owned() });
+        return Err(RestoreError::Conflict { path: path.to_owned() });
     }
     unlinkat(directory, &aside, AtFlags::empty()).map_err(|error| failed("remove", path)(error.into()))
 }
@@ -368,14 +373,14 @@ fn drop_replaced(
     (old, name): (&OsStr, &OsStr),
     seen: &ObservedEntry,
     path: &Path,
-) -> Result<(), ApplyError> {
+) -> Result<(), RestoreError> {
     if EntryStat::read(directory, old).is_ok_and(|now| seen.is_same(&now)) {
         return unlinkat(directory, old, AtFlags::empty())
             .map_err(|error| failed("remove", path)(error.into()));
     }
     renameat_with(directory, old, directory, name, RenameFlags::EXCHANGE)
         .map_err(|error| failed("put back", path)(error.into()))?;
-    Err(ApplyError::Conflict { path: path.to_owned() })
+    Err(RestoreError::Conflict { path: path.to_owned() })
 }
 
 fn write_file(
@@ -446,7 +451,7 @@ fn flush_file_system(_directory: &DirHandle) -> io::Result<()> {
 }
 
 /// Turns a system error into ours; for `map_err`.
-fn failed(step: &'static str, path: &Path) -> impl FnOnce(io::Error) -> ApplyError + use<> {
+fn failed(step: &'static str, path: &Path) -> impl FnOnce(io::Error) -> RestoreError + use<> {
     let path = path.to_owned();
-    move |source| ApplyError::Failed { step, path, source }
+    move |source| RestoreError::Failed { step, path, source }
 }

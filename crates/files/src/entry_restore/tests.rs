@@ -44,8 +44,8 @@ impl Place {
         EntryChange { path: self.top.join(name), before, after }
     }
 
-    fn apply(&self, changes: &[EntryChange]) -> Result<ApplyReport, ApplyError> {
-        apply_changes(changes, &|digest| {
+    fn apply(&self, changes: &[EntryChange]) -> Result<RestoreReport, RestoreError> {
+        restore_entries(changes, &|digest| {
             self.contents.get(digest).cloned().ok_or_else(|| io::ErrorKind::NotFound.into())
         })
     }
@@ -115,7 +115,7 @@ fn what_someone_changed_is_a_conflict_and_nothing_is_done() {
         place.file("one", 0o644).map(|one| place.change("a", Some(one), None)).unwrap(),
         place.file("two", 0o644).map(|two| place.change("b", Some(two), None)).unwrap(),
     ];
-    assert!(matches!(place.apply(&changes), Err(ApplyError::Conflict { path }) if path.ends_with("b")));
+    assert!(matches!(place.apply(&changes), Err(RestoreError::Conflict { path }) if path.ends_with("b")));
     assert_eq!(place.tree(), before);
     let standings = inspect_changes(&changes).unwrap();
     assert_eq!(standings, [EntryStanding::Ready, EntryStanding::Conflict]);
@@ -131,7 +131,7 @@ fn an_error_in_the_middle_takes_everything_back() {
     let (one, last, new) = (place.file("one", mode), place.file("last", mode), place.file("new", mode));
     let lost = place.version(EntryContent::File([7; 32]), mode);
     let changes = [place.change("a", one, None), place.change("n", None, new), place.change("z", last, lost)];
-    assert!(matches!(place.apply(&changes), Err(ApplyError::Failed { .. })));
+    assert!(matches!(place.apply(&changes), Err(RestoreError::Failed { .. })));
     assert_eq!(place.tree(), before);
 }
 

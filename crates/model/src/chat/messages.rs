@@ -10,7 +10,11 @@ use serde_json::{Value, json};
 use windlass_contract::{Body, Cached, CallId, Content, Input, Item, Role, ToolCall};
 
 use super::FREEFORM;
-use crate::{Dialect, WireApi, calls::readable, json};
+use crate::{
+    Dialect, WireApi,
+    calls::{readable, valid_name},
+    json,
+};
 
 /// The field thoughts go in unless they came in another.
 pub(super) const REASONING: &str = "reasoning";
@@ -198,7 +202,7 @@ fn called(call: &ToolCall) -> String {
     json::text_of(&json!({
         "id": call.id,
         "type": "function",
-        "function": {"name": call.name, "arguments": arguments(call)}
+        "function": {"name": valid_name(call.name.as_str()), "arguments": arguments(call)}
     }))
 }
 

@@ -15,16 +15,13 @@ use super::{
 use crate::{
     WireApi,
     answer::{self, Sense},
-    calls::{CallIds, is_object, readable},
+    calls::{CallIds, UNNAMED, is_object, readable, valid_name},
     dialect::{Piece, Scanner},
     failure::Failure,
     json::Maybe,
     sse::Event,
     usage::Tokens,
 };
-
-/// The tool of a call that does not say which. There is none of this name.
-const UNNAMED: &str = "unnamed";
 
 /// Turns this wire's chunks into the model's events.
 #[derive(Debug)]
@@ -115,6 +112,9 @@ impl answer::Decoder for Decoder {
             self.complete(out);
             return Ok(());
         }
+        if let Err(ModelError::Unending { .. }) = how {
+            self.keep_messages(out);
+        }
         how.and(Err(ModelError::StreamBroken { cause: "stream closed before finish_reason".to_owned() }))
     }
 }
@@ -188,9 +188,7 @@ impl Decoder {
         match choice.finish_reason.0.as_deref() {
             None | Some("") => Ok(()),
             Some(reason @ ("length" | "content_filter")) => {
-                // What was said stays said. What may have become a call is none.
-                self.flush_reasoning(out);
-                self.flush_text(out);
+                self.keep_messages(out);
                 Err(ModelError::Cut { reason: reason.to_owned() })
             }
             Some("error") => {
@@ -201,6 +199,12 @@ impl Decoder {
                 Ok(())
             }
         }
+    }
+
+    /// What was said before a limit stays said. What may have become a call is none.
+    fn keep_messages(&mut self, out: &mut VecDeque<ModelEvent>) {
+        self.flush_reasoning(out);
+        self.flush_text(out);
     }
 
     fn say(&mut self, text: String, out: &mut VecDeque<ModelEvent>) {
@@ -376,7 +380,7 @@ impl Slot {
             return None;
         }
         let mut function = self.function_more.clone();
-        function.insert("name".to_owned(), self.name.as_str().into());
+        function.insert("name".to_owned(), valid_name(&self.name).into());
         function.insert("arguments".to_owned(), readable(&self.arguments).into());
         let mut call = self.more.clone();
         call.insert("id".to_owned(), id.into());

@@ -11,6 +11,7 @@ fn client(base_url: &str, options: Options) -> Chat {
         wire: "chat",
         request_retries: 0,
         stream_retries: 0,
+        retry_budget: std::time::Duration::ZERO,
     };
     let provider = Provider { base_url: Some(base_url.to_owned()), ..Provider::default() };
     Chat::new(info, &provider, options, &|_| None).unwrap()

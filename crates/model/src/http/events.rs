@@ -3,14 +3,17 @@
 use std::{collections::VecDeque, time::Duration};
 
 use reqwest::Response;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 use windlass_contract::ModelError;
 
-use super::cause;
+use super::{Patience, cause};
 use crate::sse::{Event, Parser};
 
 /// The most bytes one answer may have. A long one, 100,000 tokens with 300 bytes of framing each, has a quarter of it.
 const ANSWER_LIMIT_BYTES: usize = 128 * 1024 * 1024;
+/// Comments extend the idle limit to so many times as long. Services send them while a model waits
+/// for its turn; a server that hangs may send them forever.
+const MAX_IDLE_EXTENSION: u32 = 3;
 /// How long a finished answer may take to end its transfer; only then can the connection be used again.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(100);
 
@@ -19,17 +22,41 @@ pub(crate) struct Events {
     response: Response,
     parser: Parser,
     ready: VecDeque<Event>,
-    idle: Duration,
+    patience: Patience,
+    /// The request was sent.
+    begun: Instant,
+    /// The last event arrived, or the answer began.
+    last_event: Instant,
+    /// The last bytes of any kind arrived.
+    last_bytes: Instant,
     received_bytes: usize,
+    has_begun: bool,
     ended: bool,
 }
 
 impl Events {
     /// Takes over an answer of which the first bytes may have been read already.
-    pub(super) fn new(response: Response, first: &[u8], idle: Duration) -> Result<Self, ModelError> {
-        let (mut parser, mut ready) = (Parser::default(), VecDeque::new());
-        parser.feed(first, &mut ready)?;
-        Ok(Self { response, parser, ready, idle, received_bytes: first.len(), ended: false })
+    pub(super) fn new(
+        response: Response,
+        first: &[u8],
+        begun: Instant,
+        patience: Patience,
+    ) -> Result<Self, ModelError> {
+        let now = Instant::now();
+        let mut events = Self {
+            response,
+            parser: Parser::default(),
+            ready: VecDeque::new(),
+            patience,
+            begun,
+            last_event: now,
+            last_bytes: now,
+            received_bytes: 0,
+            has_begun: false,
+            ended: false,
+        };
+        events.take(first)?;
+        Ok(events)
     }
 
     /// The next event, or `None` when the transfer is over. May be dropped and called again at any time.
@@ -41,8 +68,8 @@ impl Events {
             if self.ended {
                 return Ok(None);
             }
-            let chunk = timeout(self.idle, self.response.chunk()).await;
-            let chunk = chunk.map_err(|_| ModelError::Idle { after: self.idle })?;
+            let (deadline, late) = self.deadline();
+            let chunk = timeout_at(deadline, self.response.chunk()).await.map_err(|_| late)?;
             let chunk = chunk.map_err(|error| ModelError::StreamBroken { cause: cause(error) })?;
             if let Some(bytes) = chunk {
                 self.take(&bytes)?;
@@ -53,12 +80,36 @@ impl Events {
         }
     }
 
+    /// Returns how long the next bytes are waited for, and the error if they do not come.
+    fn deadline(&self) -> (Instant, ModelError) {
+        let Patience { idle, whole } = self.patience;
+        let by_bytes = self.last_bytes + idle;
+        let by_event = self.last_event + idle.saturating_mul(MAX_IDLE_EXTENSION);
+        let (idle_end, whole_end) = (by_bytes.min(by_event), self.begun + whole);
+        if whole_end < idle_end {
+            (whole_end, ModelError::Unending { after: whole })
+        } else {
+            let after = idle_end.duration_since(self.last_event);
+            (idle_end, ModelError::Idle { after, begun: self.has_begun })
+        }
+    }
+
     fn take(&mut self, bytes: &[u8]) -> Result<(), ModelError> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
         self.received_bytes = self.received_bytes.saturating_add(bytes.len());
         if self.received_bytes > ANSWER_LIMIT_BYTES {
             return Err(ModelError::TooLarge { what: "an answer", limit_bytes: ANSWER_LIMIT_BYTES });
         }
-        self.parser.feed(bytes, &mut self.ready)
+        self.parser.feed(bytes, &mut self.ready)?;
+        self.last_bytes = Instant::now();
+        // An event without content is one more way to keep a connection open.
+        if self.ready.iter().any(|event| !event.data.trim().is_empty()) {
+            self.last_event = self.last_bytes;
+            self.has_begun = true;
+        }
+        Ok(())
     }
 
     /// Reads to the end of an answer that has said all it has to say, so that its connection can be kept. The end is

@@ -5,13 +5,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use jiff::fmt::rfc2822::DateTimeParser;
 use reqwest::{
     Response, StatusCode, Url,
-    header::{CONTENT_TYPE, HeaderMap, LOCATION, RETRY_AFTER},
+    header::{CONTENT_TYPE, DATE, HeaderMap, LOCATION, RETRY_AFTER},
 };
 use serde_json::Value;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use windlass_contract::ModelError;
 
-use super::{Events, Names, cause};
+use super::{Events, Names, Patience, cause};
 use crate::failure::{Failure, one_line};
 
 /// How much of such an answer is read.
@@ -22,11 +22,13 @@ const QUOTE_CHARS: usize = 60;
 /// The events of an answer, or what it was instead.
 pub(super) async fn events_of(
     mut response: Response,
-    idle: Duration,
+    begun: Instant,
+    patience: Patience,
     names: &Names,
 ) -> Result<Events, ModelError> {
+    let idle = patience.idle;
     if response.status().is_success() && is_event_stream(response.headers()) {
-        return Events::new(response, &[], idle);
+        return Events::new(response, &[], begun, patience);
     }
     // Some servers stream under another content type. The first byte tells: pages and JSON begin with one of these,
     // events do not.
@@ -34,7 +36,7 @@ pub(super) async fn events_of(
     read(&mut response, &mut body, 1, idle).await?;
     let begins = body.trim_ascii_start().first();
     if response.status().is_success() && begins.is_some_and(|byte| !b"<{[".contains(byte)) {
-        return Events::new(response, &body, idle);
+        return Events::new(response, &body, begun, patience);
     }
     read(&mut response, &mut body, BODY_LIMIT_BYTES, idle).await?;
     Err(refusal(response.status(), response.headers(), &body, names))
@@ -64,7 +66,7 @@ async fn read(
             }
         }
     };
-    let read = timeout(idle, all).await.map_err(|_| ModelError::Idle { after: idle });
+    let read = timeout(idle, all).await.map_err(|_| ModelError::Idle { after: idle, begun: false });
     body.truncate(enough.max(BODY_LIMIT_BYTES));
     read
 }
@@ -92,7 +94,8 @@ fn refusal(status: StatusCode, headers: &HeaderMap, body: &[u8], names: &Names) 
                 failure.map(|failure| failure.message).or(page).unwrap_or_else(|| said(text, status));
             ModelError::Unauthorized { url, status: code, message, variable: names.key.clone() }
         }
-        (400..=428 | 430..=499, None, Some(page)) => {
+        // Gateways put pages around failures that pass.
+        (400..=407 | 410..=424 | 426..=428 | 430..=499, None, Some(page)) => {
             ModelError::NotAStream { url, found: format!("HTTP {code} and the web page {page}") }
         }
         // Mostly a wrong address or wire, unless the server says it is the model that it cannot find.
@@ -170,9 +173,14 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     if let Ok(seconds) = given.parse::<f64>() {
         return Duration::try_from_secs_f64(seconds).ok();
     }
-    let at = DateTimeParser::new().parse_timestamp(given).ok()?;
-    let at = UNIX_EPOCH + Duration::from_secs(u64::try_from(at.as_second()).ok()?);
-    Some(at.duration_since(SystemTime::now()).unwrap_or_default())
+    // The server's own clock, if it shows that: ours may be wrong.
+    let now = text(DATE.as_str()).and_then(date).unwrap_or_else(SystemTime::now);
+    Some(date(given)?.duration_since(now).unwrap_or_default())
+}
+
+fn date(text: &str) -> Option<SystemTime> {
+    let at = DateTimeParser::new().parse_timestamp(text).ok()?;
+    Some(UNIX_EPOCH + Duration::from_secs(u64::try_from(at.as_second()).ok()?))
 }
 
 #[cfg(test)]
@@ -182,7 +190,7 @@ mod tests {
     use super::*;
 
     fn names() -> Names {
-        Names { url: "http://x/v1/responses".to_owned(), key: "KEY".to_owned() }
+        Names { id: "x".to_owned(), url: "http://x/v1/responses".to_owned(), key: "KEY".to_owned() }
     }
 
     fn message(status: u16, body: &str) -> String {
@@ -267,6 +275,21 @@ mod tests {
                 "http://x/v1/responses answered HTTP 599: no explanation; try again later, or check the server's log",
             ),
             (
+                408,
+                html,
+                "http://x/v1/responses answered HTTP 408: “Welcome to nginx!”; try again later, or check the server's log",
+            ),
+            (
+                409,
+                r#"{"error":{"message":"busy"}}"#,
+                "http://x/v1/responses answered HTTP 409: busy; try again later, or check the server's log",
+            ),
+            (
+                425,
+                "",
+                "http://x/v1/responses answered HTTP 425: Too Early; try again later, or check the server's log",
+            ),
+            (
                 308,
                 "",
                 "http://x/v1/responses did not answer with an event stream but with a redirect (HTTP 308); is `base_url` right, and `wire_api`?",
@@ -298,7 +321,7 @@ mod tests {
     #[test]
     fn the_servers_delay_comes_with_the_error() {
         let headers = HeaderMap::from_iter([(RETRY_AFTER, "7".parse().unwrap())]);
-        for status in [429, 500, 503, 529] {
+        for status in [408, 409, 425, 429, 500, 503, 529] {
             let error = refusal(StatusCode::from_u16(status).unwrap(), &headers, b"", &names());
             assert_eq!(error.retry(), Retry::After(Duration::from_secs(7)), "{error}");
         }
@@ -315,6 +338,10 @@ mod tests {
         assert_eq!(after("retry-after", "Wed, 21 Oct 2015 07:28:00 GMT"), Some(Duration::ZERO));
         let far = after("retry-after", "Fri, 01 Jan 2100 00:00:00 GMT").unwrap();
         assert!(far > Duration::from_secs(365 * 24 * 3600));
+        let skewed =
+            [("date", "Wed, 21 Oct 2015 07:27:48 GMT"), ("retry-after", "Wed, 21 Oct 2015 07:28:00 GMT")];
+        let skewed = skewed.map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap()));
+        assert_eq!(retry_after(&HeaderMap::from_iter(skewed)), Some(Duration::from_secs(12)));
         for nonsense in ["soon", "-1", "1e999", "NaN", ""] {
             assert_eq!(after("retry-after", nonsense), None, "{nonsense}");
         }

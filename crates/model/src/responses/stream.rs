@@ -9,7 +9,7 @@ use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Value, json, value::RawValue};
 use windlass_contract::{Body, Finish, Input, ModelError, ModelEvent, Usage};
 
-use super::wire::{Head, Received};
+use super::wire::{self, Head, Received};
 use crate::{
     answer::{self, Sense},
     calls::CallIds,
@@ -30,6 +30,8 @@ pub(super) struct Decoder {
     delivered: Vec<Received>,
     /// Calls that are done and yet not whole. Only the end of the answer tells what to make of them.
     unfinished: Vec<Received>,
+    /// A malformed item was reported.
+    told_trouble: bool,
 }
 
 /// An item that has begun.
@@ -121,7 +123,10 @@ impl answer::Decoder for Decoder {
         Ok(sense)
     }
 
-    fn end(&mut self, how: Result<(), ModelError>, _: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
+    fn end(&mut self, how: Result<(), ModelError>, out: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
+        if let Err(ModelError::Unending { .. }) = how {
+            self.keep_messages(out);
+        }
         how.and(Err(ModelError::StreamBroken { cause: "stream closed before response.completed".to_owned() }))
     }
 }
@@ -149,7 +154,14 @@ impl Envelope {
 
 impl Decoder {
     pub(super) fn new(ids: CallIds, limit_tokens: Option<u64>) -> Self {
-        Self { ids, limit_tokens, open: Vec::new(), delivered: Vec::new(), unfinished: Vec::new() }
+        Self {
+            ids,
+            limit_tokens,
+            open: Vec::new(),
+            delivered: Vec::new(),
+            unfinished: Vec::new(),
+            told_trouble: false,
+        }
     }
 
     fn begin(&mut self, envelope: Envelope) {
@@ -249,8 +261,14 @@ impl Decoder {
         Ok(())
     }
 
-    /// What was said before a limit stays said. What may have become a call is none.
     fn cut(&mut self, response: &Response, out: &mut VecDeque<ModelEvent>) -> ModelError {
+        self.keep_messages(out);
+        let reason = response.incomplete_details.0.as_ref().and_then(|details| details.reason.0.clone());
+        ModelError::Cut { reason: reason.unwrap_or_else(|| "no reason given".to_owned()) }
+    }
+
+    /// What was said before a limit stays said. What may have become a call is none.
+    fn keep_messages(&mut self, out: &mut VecDeque<ModelEvent>) {
         for open in mem::take(&mut self.open) {
             if open.kind == "message"
                 && let Some(json) = open.close()
@@ -258,15 +276,21 @@ impl Decoder {
                 self.deliver(Received::parse(json), out);
             }
         }
-        let reason = response.incomplete_details.0.as_ref().and_then(|details| details.reason.0.clone());
-        ModelError::Cut { reason: reason.unwrap_or_else(|| "no reason given".to_owned()) }
     }
 
     fn deliver(&mut self, received: Received, out: &mut VecDeque<ModelEvent>) {
         if received.cut && received.call().is_some() {
             return;
         }
-        out.push_back(ModelEvent::Item(received.clone().into_item(|given| self.ids.claim(given))));
+        // Once is enough: a server that is wrong about one item is wrong about many.
+        let item = received.clone().into_item(|given| self.ids.claim(given));
+        if !self.told_trouble
+            && let Some(trouble) = wire::trouble(&item)
+        {
+            self.told_trouble = true;
+            out.push_back(ModelEvent::Notice(trouble));
+        }
+        out.push_back(ModelEvent::Item(item));
         self.delivered.push(received);
     }
 }

@@ -12,6 +12,7 @@ fn client(provider: &Provider, options: Options) -> Responses {
         wire: "responses",
         request_retries: 0,
         stream_retries: 0,
+        retry_budget: std::time::Duration::ZERO,
     };
     let provider = Provider { base_url: Some("http://x/v1".to_owned()), ..provider.clone() };
     Responses::new(info, &provider, options, &|_| None).unwrap()
@@ -39,7 +40,7 @@ fn body(client: &Responses, tools: Vec<ToolSpec>, schema: Option<&Value>) -> Val
         parallel_calls: true,
         output_schema: schema,
     };
-    serde_json::from_str(&client.body(&prompt)).unwrap()
+    serde_json::from_str(&client.body(&prompt, ItemForm::Kept)).unwrap()
 }
 
 #[test]

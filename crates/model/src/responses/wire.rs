@@ -3,17 +3,20 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, value::RawValue};
+use serde_json::{Value, json, value::RawValue};
 use windlass_contract::{
     Body, Cached, CallId, Content, Input, InputKind, Item, Profile, Raw, Role, ToolCall, ToolName,
 };
 
-use super::{Tool, offer};
+use super::{Tool, offer, sendable::SendableItem};
 use crate::{
     WireApi,
-    calls::{is_object, readable},
+    calls::{UNNAMED, readable, valid_name},
     json::{self, Maybe},
 };
+
+/// How much is shown of the type of an item.
+const MAX_KIND_CHARS: usize = 40;
 
 /// Whether items go back with the ids the server gave them. A server that keeps no answers does not know its ids
 /// again, and refuses them.
@@ -21,6 +24,15 @@ use crate::{
 pub(super) enum ItemIds {
     Sent,
     LeftOut,
+}
+
+/// How items that came from a server go back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ItemForm {
+    /// As they came, as far as their shape is right.
+    Kept,
+    /// Written anew. What only their server understands is left out.
+    Plain,
 }
 
 /// An item as it came, with what tells whether it came before.
@@ -103,13 +115,12 @@ fn body(kind: &str, call_id: &str, text: &str) -> Option<Body> {
             summary: texts(reasoning.summary.0.as_ref()),
             text: texts(reasoning.content.0.as_ref()),
         }),
-        "function_call" => serde_json::from_str::<Called>(text).ok().map(|mut called| {
-            let name = called.name.0.take().unwrap_or_default();
-            call(name, Input::Json(called.arguments_text()))
-        }),
-        "custom_tool_call" => serde_json::from_str::<Called>(text).ok().map(|called| {
-            call(called.name.0.unwrap_or_default(), Input::Text(called.input.0.unwrap_or_default()))
-        }),
+        "function_call" => serde_json::from_str::<Called>(text)
+            .ok()
+            .map(|mut called| call(called.take_name(), Input::Json(called.arguments_text()))),
+        "custom_tool_call" => serde_json::from_str::<Called>(text)
+            .ok()
+            .map(|mut called| call(called.take_name(), Input::Text(called.input.0.unwrap_or_default()))),
         "local_shell_call" => serde_json::from_str::<ShellCall>(text)
             .ok()
             .map(|shell| call("local_shell".to_owned(), Input::Json(shell.arguments()))),
@@ -149,6 +160,10 @@ struct Called {
 }
 
 impl Called {
+    fn take_name(&mut self) -> String {
+        self.name.0.take().filter(|name| !name.is_empty()).unwrap_or_else(|| UNNAMED.to_owned())
+    }
+
     /// A server that sends an object where a string belongs means the object's text.
     fn arguments_text(self) -> String {
         match self.arguments.0.unwrap_or("".into()) {
@@ -217,14 +232,18 @@ fn texts(parts: Option<&Vec<Value>>) -> Vec<String> {
 }
 
 /// A history as the JSON of a request's `input`.
-pub(super) fn input(history: &[Cached<Item>], ids: ItemIds, profile: Profile) -> String {
-    let key = match ids {
-        ItemIds::LeftOut => "responses",
-        ItemIds::Sent => "responses, with ids",
+pub(super) fn input(history: &[Cached<Item>], ids: ItemIds, form: ItemForm, profile: Profile) -> String {
+    let key = match (form, ids) {
+        (ItemForm::Kept, ItemIds::LeftOut) => "responses",
+        (ItemForm::Kept, ItemIds::Sent) => "responses, with ids",
+        (ItemForm::Plain, _) => "responses, plain",
     };
     let mut input = String::from("[");
     for item in history {
-        let text = item.encoded(key, |item| encode(item, ids, profile));
+        let text = item.encoded(key, |item| match form {
+            ItemForm::Kept => encode(item, ids, profile),
+            ItemForm::Plain => encode_plain(item, profile),
+        });
         if !text.is_empty() {
             if input.len() > 1 {
                 input.push(',');
@@ -239,41 +258,76 @@ pub(super) fn input(history: &[Cached<Item>], ids: ItemIds, profile: Profile) ->
 /// An item as JSON; nothing if the server could not make use of it.
 fn encode(item: &Item, ids: ItemIds, profile: Profile) -> String {
     match &item.raw {
-        Some(raw) if raw.wire == WireApi::Responses.name() => send_back(item, &raw.json, ids),
-        _ => wire(&item.body, profile).map(|wire| json::text_of(&wire)).unwrap_or_default(),
+        Some(raw) if raw.wire == WireApi::Responses.name() => send_back(item, &raw.json, ids, profile),
+        _ => encode_plain(item, profile),
     }
 }
 
-fn send_back(item: &Item, raw: &RawValue, ids: ItemIds) -> String {
-    match ids {
-        ItemIds::Sent => raw.get().to_owned(),
-        ItemIds::LeftOut if is_unreadable(item, raw) => String::new(),
-        ItemIds::LeftOut => json::without(&with_readable_arguments(item, raw), "id"),
-    }
+fn encode_plain(item: &Item, profile: Profile) -> String {
+    wire(&item.body, profile).map(|wire| json::text_of(&wire)).unwrap_or_default()
 }
 
-/// The one change beside the id: arguments that are not JSON would cost the whole conversation at some servers.
-fn with_readable_arguments<'a>(item: &Item, raw: &'a RawValue) -> Cow<'a, RawValue> {
-    let is_function = || Head::of(raw).kind.0.as_deref() == Some("function_call");
-    match &item.body {
-        Body::Call(ToolCall { input: Input::Json(text), .. }) if !is_object(text) && is_function() => {
-            Cow::Owned(json::with(raw, "arguments", &readable(text)))
+fn send_back(item: &Item, raw: &RawValue, ids: ItemIds, profile: Profile) -> String {
+    match check(item, raw, ids, profile) {
+        Some(sent) if is_unreadable(item, &sent.json) => String::new(),
+        Some(sent) => sent.json,
+        None => {
+            tracing::debug!(kind = Head::of(raw).kind.0, "a malformed item is written anew or left out");
+            encode_plain(item, profile)
         }
-        _ => Cow::Borrowed(raw),
     }
+}
+
+/// Returns what a person is told of an item that cannot go back as it came.
+pub(super) fn trouble(item: &Item) -> Option<String> {
+    let raw = item.raw.as_ref()?;
+    let then = match check(item, &raw.json, ItemIds::LeftOut, Profile::Faithful) {
+        Some(sent) if !sent.is_mended => return None,
+        Some(_) => "it is sent back in valid form",
+        None if wire(&item.body, Profile::Faithful).is_some() => "it is sent back in other words",
+        None => "it is left out of later requests",
+    };
+    let kind = crate::failure::one_line(&Head::of(&raw.json).kind.0.unwrap_or_default());
+    let kind: String = kind.chars().take(MAX_KIND_CHARS).collect();
+    Some(format!("the server sent a malformed item `{kind}`; {then}"))
+}
+
+/// Returns an item as it came, as far as its shape is right and its call is the one that was run.
+fn check(item: &Item, raw: &RawValue, ids: ItemIds, profile: Profile) -> Option<SendableItem> {
+    let own = own(&item.body, profile);
+    let is_ours = |call: &ToolCall| {
+        let head = Head::of(raw);
+        let is_same_kind = own.as_ref().is_some_and(|own| own["type"].as_str() == head.kind.0.as_deref());
+        is_same_kind || head.call_id.0.as_deref() == Some(call.id.as_str())
+    };
+    match &item.body {
+        Body::Call(call) if !is_ours(call) => None,
+        _ => SendableItem::check(raw, own.as_ref(), ids),
+    }
+}
+
+/// Returns an item as we would write it. A server takes reasoning only with what it has sent
+/// itself.
+fn own(body: &Body, profile: Profile) -> Option<Value> {
+    if let Body::Reasoning { summary, .. } = body {
+        let part = |text: &String| json!({"type": "summary_text", "text": text});
+        return Some(json!({"type": "reasoning", "summary": summary.iter().map(part).collect::<Vec<_>>()}));
+    }
+    wire(body, profile).and_then(|wire| serde_json::to_value(wire).ok())
 }
 
 /// Reasoning that came without its encrypted form is known to its server by its id alone. Without that nothing is
 /// left to read, and servers refuse it.
-fn is_unreadable(item: &Item, raw: &RawValue) -> bool {
+fn is_unreadable(item: &Item, sent: &str) -> bool {
     #[derive(Default, Deserialize)]
     #[serde(default)]
     struct Sealed {
+        id: Maybe<String>,
         encrypted_content: Maybe<String>,
     }
-    let sealed: Sealed = serde_json::from_str(raw.get()).unwrap_or_default();
+    let sealed = || serde_json::from_str::<Sealed>(sent).unwrap_or_default();
     matches!(&item.body, Body::Reasoning { text, .. } if text.is_empty())
-        && sealed.encrypted_content.0.is_none()
+        && matches!(sealed(), Sealed { id: Maybe(None), encrypted_content: Maybe(None) })
 }
 
 #[derive(Serialize)]
@@ -284,13 +338,13 @@ enum Wire<'a> {
         content: Vec<Part<'a>>,
     },
     FunctionCall {
-        name: &'a str,
+        name: Cow<'a, str>,
         arguments: Cow<'a, str>,
         call_id: &'a CallId,
     },
     CustomToolCall {
         call_id: &'a CallId,
-        name: &'a str,
+        name: Cow<'a, str>,
         input: &'a str,
     },
     FunctionCallOutput {
@@ -339,9 +393,11 @@ fn wire(body: &Body, profile: Profile) -> Option<Wire<'_>> {
         }
         Body::Call(ToolCall { id, name, input }) => Some(match input {
             Input::Json(text) => {
-                Wire::FunctionCall { name: name.as_str(), arguments: readable(text), call_id: id }
+                Wire::FunctionCall { name: valid_name(name.as_str()), arguments: readable(text), call_id: id }
             }
-            Input::Text(input) => Wire::CustomToolCall { call_id: id, name: name.as_str(), input },
+            Input::Text(input) => {
+                Wire::CustomToolCall { call_id: id, name: valid_name(name.as_str()), input }
+            }
             Input::Search(text) => Wire::ToolSearchCall {
                 call_id: id,
                 execution: "client",

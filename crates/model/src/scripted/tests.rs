@@ -15,6 +15,7 @@ fn script(text: &str) -> Result<Scripted, ModelError> {
         wire: "scripted",
         request_retries: 0,
         stream_retries: 0,
+        retry_budget: std::time::Duration::ZERO,
     };
     Scripted::new(info, file.path())
 }
@@ -152,6 +153,7 @@ fn a_missing_script_is_named() {
         wire: "scripted",
         request_retries: 0,
         stream_retries: 0,
+        retry_budget: std::time::Duration::ZERO,
     };
     let error = Scripted::new(info, Path::new("no/such.json")).unwrap_err().to_string();
     assert_eq!(error, "script `no/such.json`: cannot be read: No such file or directory (os error 2)");

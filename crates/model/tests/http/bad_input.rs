@@ -1,10 +1,12 @@
 //! Servers that misbehave. Each ends in one line that names the cause; none in a panic, a hang or a half call.
 
+use std::time::{Duration, Instant};
+
 use windlass_model::{Options, Provider, WireApi, connect};
 
 use crate::{
     ask::{ask, client, provider},
-    server::{Reply, Server, Step, chunk},
+    server::{Reply, Server, Step, chunk, repeated},
     talk::{CHAT_OK, OK, RESPONSES_OK},
 };
 
@@ -166,9 +168,58 @@ async fn a_server_that_hangs_is_given_up_before_and_after_its_first_byte() {
         let server = Server::start([reply]).await;
         let provider = Provider { stream_idle_timeout_ms: 50, ..provider(&server.url, WireApi::Responses) };
         let lines = ask(client(&provider).as_ref()).await;
-        let expected = "error: the server sent nothing for 0.05 s; a slow model may need a larger `stream_idle_timeout_ms`";
+        let expected = "error: the server sent no event for 0.05 s; a slow model may need a larger `stream_idle_timeout_ms`";
         assert_eq!(lines.last().unwrap(), expected);
         assert_eq!(server.requests().len(), 1);
+    }
+}
+
+/// A stream that sends the same bytes every few milliseconds and never ends.
+fn endless(begin: &[&str], bytes: &'static [u8]) -> Reply {
+    Reply::begun(begin).then(repeated(bytes, Duration::from_millis(10), usize::MAX))
+}
+
+#[tokio::test]
+async fn comments_hold_an_answer_open_three_times_as_long_as_silence_and_no_longer() {
+    for keep_alive in [b": ping\n\n" as &[u8], b"data:\n\n", b"retry: 5\n", b"x"] {
+        let server = Server::start([endless(&[], keep_alive)]).await;
+        let provider = Provider { stream_idle_timeout_ms: 100, ..provider(&server.url, WireApi::Responses) };
+        let begun = Instant::now();
+        let lines = ask(client(&provider).as_ref()).await;
+        let expected = "error: the server sent no event for 0.3 s; a slow model may need a larger `stream_idle_timeout_ms`";
+        assert_eq!(lines, [expected]);
+        assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+    }
+}
+
+#[tokio::test]
+async fn a_server_may_comment_while_its_model_is_slow() {
+    // Longer than the idle limit in all, and never as long without a byte.
+    let mut reply = Reply::begun(&[]).then(repeated(b": processing\n\n", Duration::from_millis(50), 8));
+    reply.0.extend(Reply::events(RESPONSES_OK).0.into_iter().skip(1));
+    let server = Server::start([reply]).await;
+    let provider = Provider { stream_idle_timeout_ms: 300, ..provider(&server.url, WireApi::Responses) };
+    assert_eq!(ask(client(&provider).as_ref()).await, OK);
+}
+
+#[tokio::test]
+async fn an_answer_without_end_is_stopped_and_what_it_said_is_kept() {
+    let added = r#"{"type":"response.output_item.added","item":{"type":"message","id":"m1","role":"assistant","content":[]}}"#;
+    let delta = r#"{"type":"response.output_text.delta","item_id":"m1","delta":"x"}"#;
+    let responses = b"data: {\"type\":\"response.output_text.delta\",\"item_id\":\"m1\",\"delta\":\"x\"}\n\n";
+    let chat = b"data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\n\n";
+    for (wire, begin, more) in [
+        (WireApi::Responses, &[added, delta] as &[&str], responses as &'static [u8]),
+        (WireApi::Chat, &[], chat),
+    ] {
+        let server = Server::start([endless(begin, more)]).await;
+        let provider = Provider { stream_timeout_ms: 200, ..provider(&server.url, wire) };
+        let lines = ask(client(&provider).as_ref()).await;
+        let (error, said) = lines.split_last().unwrap();
+        let expected = "error: the answer was not complete after 0.2 s; a long one may need a larger `stream_timeout_ms`";
+        assert_eq!(error, expected);
+        let (message, pieces) = said.split_last().unwrap();
+        assert_eq!(message, &format!("message {}", "x".repeat(pieces.len())));
     }
 }
 

@@ -1,5 +1,6 @@
 //! Connections: kept, lost and replaced.
 
+use tokio::{io::AsyncWriteExt, net::TcpListener};
 use windlass_model::WireApi;
 
 use crate::{
@@ -41,14 +42,21 @@ async fn a_refusal_does_not_cost_the_connection() {
 }
 
 #[tokio::test]
-async fn a_stale_connection_is_replaced_at_once() {
-    // The server takes the second request on the old connection and hangs up without a word.
-    let stale = || Reply(vec![Step::Close]);
-    let server = Server::start([Reply::events(RESPONSES_OK), stale(), Reply::events(RESPONSES_OK)]).await;
+async fn a_request_is_sent_once_even_if_its_connection_is_lost() {
+    // The server takes a request on an old and then on a new connection, and hangs up without a
+    // word.
+    let lost = || Reply(vec![Step::Close]);
+    let replies = [Reply::events(RESPONSES_OK), lost(), lost(), Reply::events(RESPONSES_OK)];
+    let server = Server::start(replies).await;
     let client = client(&provider(&server.url, WireApi::Responses));
     assert_eq!(ask(client.as_ref()).await, OK);
+    for sent in [2, 3] {
+        let lines = ask(client.as_ref()).await;
+        assert!(lines[0].starts_with("error: cannot reach "), "{lines:?}");
+        assert_eq!(server.requests().len(), sent);
+    }
     assert_eq!(ask(client.as_ref()).await, OK);
-    assert_eq!((server.requests().len(), server.connections()), (3, 2));
+    assert_eq!((server.requests().len(), server.connections()), (4, 3));
 }
 
 #[tokio::test]
@@ -85,6 +93,16 @@ async fn a_failure_is_told_and_not_repeated() {
             "retry-after: 0\r\n",
             "the server is limiting requests (HTTP 429): not now; try again later",
         ),
+        (
+            "503 Service Unavailable",
+            "date: Wed, 21 Oct 2015 07:28:00 GMT\r\nretry-after: Wed, 21 Oct 2015 08:28:00 GMT\r\n",
+            "URL/chat/completions answered HTTP 503: not now; the server asks to wait 3600 s, or check the server's log",
+        ),
+        (
+            "408 Request Timeout",
+            "",
+            "URL/chat/completions answered HTTP 408: not now; try again later, or check the server's log",
+        ),
     ] {
         let server = Server::start([Reply::plain(status, headers, said), Reply::events(CHAT_OK)]).await;
         let lines = ask(client(&provider(&server.url, WireApi::Chat)).as_ref()).await;
@@ -113,6 +131,23 @@ async fn a_server_that_is_not_there_is_named_with_the_cause() {
     let cause = line.strip_prefix(&format!("error: cannot reach {url}/responses: ")).unwrap();
     assert!(cause.starts_with("Connection refused"), "{line}");
     assert!(cause.ends_with("; is the server running, and is `base_url` right?"), "{line}");
+}
+
+#[tokio::test]
+async fn a_server_that_speaks_no_tls_is_not_just_unreachable() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("https://{}/v1", listener.local_addr().unwrap());
+    let plain = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.unwrap();
+        stream.flush().await.unwrap();
+        std::future::pending::<()>().await;
+    });
+    let lines = ask(client(&provider(&url, WireApi::Responses)).as_ref()).await;
+    plain.abort();
+    let expected =
+        format!("error: provider `test` cannot be used: no secure connection to {url}/responses: ");
+    assert!(lines[0].starts_with(&expected), "{lines:?}");
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 use std::{
     collections::VecDeque,
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
 use tokio::{
@@ -37,6 +38,8 @@ pub(crate) struct Request {
 pub(crate) enum Step {
     /// Sends bytes.
     Send(Vec<u8>),
+    /// Sends bytes so many times, each time after a pause.
+    Repeat(Vec<u8>, Duration, usize),
     /// Waits for a signal.
     Wait(Arc<Notify>),
     /// Sends nothing more and keeps the connection open.
@@ -79,10 +82,19 @@ impl Reply {
 
 /// A piece of a body of unknown length.
 pub(crate) fn chunk(bytes: &[u8]) -> Step {
+    Step::Send(framed(bytes))
+}
+
+/// The same piece so many times, each time after a pause.
+pub(crate) fn repeated(bytes: &[u8], pause: Duration, times: usize) -> Step {
+    Step::Repeat(framed(bytes), pause, times)
+}
+
+fn framed(bytes: &[u8]) -> Vec<u8> {
     let mut framed = format!("{:x}\r\n", bytes.len()).into_bytes();
     framed.extend_from_slice(bytes);
     framed.extend_from_slice(b"\r\n");
-    Step::Send(framed)
+    framed
 }
 
 impl Server {
@@ -132,6 +144,14 @@ async fn serve(mut stream: TcpStream, state: Arc<Mutex<State>>) {
                 Step::Send(bytes) => {
                     if stream.write_all(&bytes).await.is_err() {
                         return;
+                    }
+                }
+                Step::Repeat(bytes, pause, times) => {
+                    for _ in 0..times {
+                        tokio::time::sleep(pause).await;
+                        if stream.write_all(&bytes).await.is_err() {
+                            return;
+                        }
                     }
                 }
                 Step::Wait(signal) => signal.notified().await,

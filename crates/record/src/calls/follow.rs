@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use windlass_contract::{Journal, JournalError, Record};
+use windlass_contract::{BoxFuture, Journal, JournalError, Record};
 
 use super::{Calls, CallsError, Keep};
 use crate::{Folder, SessionFile, Trouble};
@@ -73,6 +73,10 @@ impl Journal for Followed {
             self.poke();
         }
         Ok(())
+    }
+
+    fn flush(&self) -> BoxFuture<'static, Result<(), JournalError>> {
+        self.file.flush()
     }
 }
 

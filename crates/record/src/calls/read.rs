@@ -3,8 +3,10 @@
 use std::{
     borrow::Cow,
     collections::HashMap,
-    io::{BufReader, Seek, SeekFrom},
+    fs::File,
+    io::{self, BufReader, Seek, SeekFrom},
     ops::ControlFlow,
+    os::unix::fs::FileExt,
     path::Path,
 };
 
@@ -56,6 +58,11 @@ impl Calls {
             }
             let done = loop {
                 let from = reading.read.bytes;
+                if !begins_line(&file, from).map_err(cannot("read", path))? {
+                    // Damaged records were cut off, and others were written in their place.
+                    reading.start_over().at(&self.path)?;
+                    continue;
+                }
                 file.seek(SeekFrom::Start(from)).map_err(cannot("read", path))?;
                 let mut lines = Lines::new(BufReader::new(&file));
                 let mut first = entering;
@@ -84,6 +91,15 @@ impl Calls {
                 return Ok(());
             }
         }
+    }
+}
+
+/// Whether a line begins at an offset.
+fn begins_line(file: &File, offset: u64) -> io::Result<bool> {
+    let mut byte = [0];
+    match offset.checked_sub(1) {
+        Some(before) => file.read_exact_at(&mut byte, before).map(|()| byte == *b"\n"),
+        None => Ok(true),
     }
 }
 

@@ -137,7 +137,7 @@ impl Edits {
 
     pub(super) fn append_edit(&self, edit: Edit) -> io::Result<()> {
         // Held until the line is written, so that numbers and lines have one order.
-        let mut counter = SequenceCounter::lock(&self.edits)?;
+        let mut counter = SequenceCounter::lock(&self.root)?;
         let path = self.log_path();
         let mut log = AppendLog::open(&path)?;
         let length = log.length()?;

@@ -193,7 +193,9 @@ fn unique() -> String {
 
 /// Removes drafts after an error; what stays does no harm.
 fn discard(drafts: &[(PathBuf, PathBuf)]) {
-    drafts.iter().for_each(|(draft, _)| drop(fs::remove_file(draft)));
+    for (draft, _) in drafts {
+        drop(fs::remove_file(draft));
+    }
 }
 
 /// How many bytes two contents have in common at the beginning, and after that at the end.

@@ -10,7 +10,7 @@ use std::{
 };
 
 /// How many files are flushed, and held open, at once.
-pub(crate) const MAX_FLUSHED_AT_ONCE: usize = 16;
+pub(crate) const MAX_FLUSHED_AT_ONCE: usize = 8;
 
 /// How long to wait for another process that is writing to the same log.
 const MAX_LOCK_WAIT: Duration = Duration::from_secs(20);
@@ -20,11 +20,11 @@ const LOCK_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Makes a directory that lasts, and those above it, for the user alone.
 pub(crate) fn make_private(directory: &Path) -> io::Result<()> {
-    let make = || DirBuilder::new().mode(0o700).create(directory);
-    let made = match make() {
+    let create = || DirBuilder::new().mode(0o700).create(directory);
+    let made = match create() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             directory.parent().map_or(Ok(()), make_private)?;
-            make()
+            create()
         }
         made => made,
     };
@@ -59,7 +59,7 @@ pub(crate) fn flush_all(files: &[File]) -> io::Result<()> {
             // No more threads: then one after the other.
             Err(file) => file.sync_all(),
         });
-        others.fold(first, |all, one| all.and(one))
+        others.fold(first, io::Result::and)
     })
 }
 

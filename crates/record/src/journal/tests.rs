@@ -1,9 +1,15 @@
 //! Creating, locking, resuming, and what happens when the disk says no.
 
-use std::{fs, os::unix::fs::PermissionsExt};
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    sync::Arc,
+    task::{Context, Waker},
+    time::Instant,
+};
 
 use tempfile::TempDir;
-use windlass_contract::{Body, Input, Item, Role, ToolCall};
+use windlass_contract::{Body, Input, Item, Role, ToolCall, Usage};
 
 use super::*;
 use crate::{list, load, new_thread_id};
@@ -119,7 +125,8 @@ fn after_one_failure_every_append_fails_the_same_way() {
     let path = home.path().join("file");
     fs::write(&path, "").unwrap();
     // Opened for reading only, so that the first write fails; afterwards the same session is given a file that works.
-    let session = SessionFile::over(File::open(&path).unwrap(), path.clone(), Link::start());
+    let session =
+        SessionFile::over(File::open(&path).unwrap(), path.clone(), Link::start(), Vec::new()).unwrap();
     let item = Item::message(Role::User, "hi");
     let first = session.append(&Record::Item(&item)).unwrap_err();
     session.writer.lock().unwrap().file = OpenOptions::new().append(true).open(&path).unwrap();
@@ -128,11 +135,108 @@ fn after_one_failure_every_append_fails_the_same_way() {
     assert_eq!(fs::read(&path).unwrap(), b"");
 }
 
+/// A session file of which every flush is noted: how many bytes the file had then.
+fn flushed_file(home: &Path, durability: Durability) -> (SessionFile, Arc<Mutex<Vec<u64>>>) {
+    let file = SessionFile::create(home, &meta("/w")).unwrap().with_durability(durability);
+    let flushes = Arc::new(Mutex::new(Vec::new()));
+    let (noted, path) = (Arc::clone(&flushes), file.path().to_owned());
+    file.writer().flusher = Flusher::new(Box::new(move || {
+        noted.lock().unwrap().push(fs::metadata(&path)?.len());
+        Ok(())
+    }));
+    (file, flushes)
+}
+
+fn poll(pending: &mut BoxFuture<'static, Result<(), JournalError>>) -> bool {
+    pending.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready()
+}
+
+#[test]
+fn a_flush_holds_all_that_was_appended_before_it() {
+    let home = home();
+    let (file, flushes) = flushed_file(home.path(), Durability::Effects);
+    file.append(&Record::Item(&call("a"))).unwrap();
+    let bytes = fs::metadata(file.path()).unwrap().len();
+    let mut pending = file.flush();
+    while !poll(&mut pending) {
+        thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(*flushes.lock().unwrap(), [bytes]);
+}
+
+#[test]
+fn the_setting_says_when_records_are_flushed() {
+    let home = home();
+    for (durability, expected) in [(Durability::Always, 3), (Durability::Effects, 1), (Durability::Never, 0)]
+    {
+        let (file, flushes) = flushed_file(home.path(), durability);
+        for id in ["a", "b", "c"] {
+            file.append(&Record::Item(&call(id))).unwrap();
+        }
+        drop(file);
+        assert_eq!(flushes.lock().unwrap().len(), expected, "{durability:?}");
+    }
+}
+
+#[test]
+fn a_file_that_is_never_flushed_is_not_flushed_for_its_first_record_either() {
+    let home = home();
+    let (file, flushes) = flushed_file(home.path(), Durability::Effects);
+    file.append(&Record::Item(&call("a"))).unwrap();
+    drop(file.with_durability(Durability::Never));
+    assert_eq!(*flushes.lock().unwrap(), [0; 0]);
+}
+
+#[test]
+fn the_end_of_a_turn_is_flushed_without_being_waited_for() {
+    let home = home();
+    let (file, flushes) = flushed_file(home.path(), Durability::Effects);
+    let done = Event::TurnCompleted { usage: Usage::default(), declined: false, refusals: Vec::new() };
+    let began = Instant::now();
+    file.append(&Record::Event(&done)).unwrap();
+    while flushes.lock().unwrap().is_empty() {
+        thread::sleep(Duration::from_millis(1));
+    }
+    assert!(began.elapsed() < Duration::from_millis(900), "it was not left to the interval");
+}
+
+#[test]
+fn damaged_records_are_set_aside_and_the_file_goes_on_without_them() {
+    let home = home();
+    let meta = meta("/w");
+    let file = SessionFile::create(home.path(), &meta).unwrap();
+    for id in ["a", "b"] {
+        file.append(&Record::Item(&call(id))).unwrap();
+    }
+    let path = file.path().to_owned();
+    drop(file);
+    let whole = fs::read_to_string(&path).unwrap();
+    let damaged = whole.replacen("\"id\":\"b\"", "\"id\":\"a\"", 1);
+    assert_ne!(damaged, whole);
+
+    for (name, extension) in [("first", "jsonl.damaged"), ("second", "jsonl.damaged-2")] {
+        fs::write(&path, &damaged).unwrap();
+        let read = load(&path).unwrap();
+        let told = read.repaired[0].to_string();
+        assert_eq!(told, "line 3 is damaged: the conversation ends before it, and 1 record is left out");
+        assert_eq!(fs::read_to_string(&path).unwrap(), damaged, "reading changes nothing");
+
+        let (file, session) = SessionFile::resume(home.path(), &Which::Id(meta.id.clone())).unwrap();
+        let aside = path.with_extension(extension);
+        let cut = Repair::CutOff { line: 3, records: 1, kept: Some(aside.clone()) };
+        assert_eq!(session.repaired[0], cut, "{name}");
+        assert_eq!(fs::read_to_string(&aside).unwrap(), damaged.lines().last().unwrap().to_owned() + "\n");
+        drop(file);
+        assert_eq!(load(&path).unwrap().repaired, []);
+        assert_eq!(crate::verify(&path, None).unwrap().broken, None);
+    }
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_is_named_as_the_cause() {
     let full = OpenOptions::new().append(true).open("/dev/full").unwrap();
-    let session = SessionFile::over(full, "/dev/full".into(), Link::start());
+    let session = SessionFile::over(full, "/dev/full".into(), Link::start(), Vec::new()).unwrap();
     let error = session.append(&Record::Item(&call("a"))).unwrap_err();
     assert_eq!(error.to_string(), "cannot write the session file `/dev/full`: no storage space");
 }

@@ -10,10 +10,10 @@ use windlass_contract::{
 };
 
 use super::*;
-use crate::line;
+use crate::{Link, line};
 
-/// A session file in memory.
-struct Script(Vec<u8>);
+/// A session file in memory, and the link of its last line.
+struct Script(Vec<u8>, Link);
 
 impl Script {
     fn new() -> Self {
@@ -23,11 +23,13 @@ impl Script {
             version: "0".into(),
             instructions: "be\nbrief".into(),
         };
-        Self(Vec::new()).with(&Record::SessionMeta(&meta))
+        Self(Vec::new(), Link::start()).with(&Record::SessionMeta(&meta))
     }
 
     fn with(mut self, record: &Record<'_>) -> Self {
-        line::write(record, Timestamp::UNIX_EPOCH, crate::chain::Link::start(), &mut self.0).unwrap();
+        let mut line = Vec::new();
+        self.1 = line::write(record, Timestamp::UNIX_EPOCH, self.1, &mut line).unwrap();
+        self.0.extend(line);
         self
     }
 
@@ -65,6 +67,34 @@ impl Script {
     fn raw(mut self, text: &str) -> Self {
         self.0.extend_from_slice(text.as_bytes());
         self
+    }
+
+    /// The same as a version without a chain would have written it.
+    fn bare(&self) -> Self {
+        let text = String::from_utf8(self.0.clone()).unwrap();
+        let lines = text.lines().map(|line| {
+            let Some((before, after)) = line.split_once("\"prev\":\"") else { return format!("{line}\n") };
+            let rest = &after[66..];
+            format!("{before}{}}}\n", rest.split_once(",\"sum\":").unwrap().0)
+        });
+        Self(lines.collect::<String>().into_bytes(), self.1)
+    }
+
+    /// The same as a version without checksums would have written it: `change` is done to each line.
+    fn unsealed(&self, change: impl Fn(usize, String) -> String) -> Self {
+        let text = String::from_utf8(self.0.clone()).unwrap();
+        let mut script = Self(Vec::new(), Link::start());
+        let mut lines = Vec::new();
+        for line in text.lines() {
+            let (before, after) = line.split_once("\"prev\":\"").unwrap();
+            let rest = after[64..].split_once(",\"sum\":").unwrap().0;
+            let line = format!("{before}\"prev\":\"{}{rest}}}\n", script.1);
+            script.1 = Link::of(line.as_bytes());
+            lines.push(line);
+        }
+        script.0 =
+            lines.into_iter().enumerate().flat_map(|(at, line)| change(at + 1, line).into_bytes()).collect();
+        script
     }
 
     fn load(&self) -> Session {
@@ -196,7 +226,7 @@ fn a_torn_last_line_is_left_out_and_does_not_count_as_damage() {
     let whole = Script::new().call("a").0.len() as u64;
     let script = Script::new().call("a").raw(r#"{"timestamp":"x","type":"intent","payl"#);
     let replayed = replay(Path::new("file"), script.0.as_slice()).unwrap();
-    assert_eq!(replayed.last_line.end, whole);
+    assert_eq!(replayed.end.bytes, whole);
     assert_eq!(
         replayed.session.repaired,
         [Repair::TornLine { line: 3 }, missing("a", Substitute::NotStarted)]
@@ -211,8 +241,8 @@ fn a_last_line_that_only_lacks_its_end_is_torn_too() {
 }
 
 #[test]
-fn a_broken_line_in_the_middle_is_skipped_and_reported() {
-    let session = Script::new().user("one").raw("\0\0\0\n").raw("{}\n").user("two").load();
+fn without_a_chain_a_broken_line_in_the_middle_is_skipped_and_reported() {
+    let session = Script::new().user("one").raw("\0\0\0\n").raw("{}\n").user("two").bare().load();
     assert_eq!(session.history.len(), 2);
     let lines: Vec<_> = session.repaired.iter().map(ToString::to_string).collect();
     assert_eq!(
@@ -226,14 +256,19 @@ fn a_broken_line_in_the_middle_is_skipped_and_reported() {
 
 #[test]
 fn where_lines_are_missing_a_call_is_not_said_to_be_unstarted() {
-    let session = Script::new().call("a").raw("garbage\n").load();
-    assert_eq!(bodies(&session)[1..], [noted("a", Substitute::Lost)]);
+    for session in [Script::new().call("a").raw("garbage\n"), Script::new().call("a").raw("garbage\n").bare()]
+    {
+        assert_eq!(bodies(&session.load())[1..], [noted("a", Substitute::Lost)]);
+    }
 }
 
 #[test]
 fn a_record_of_a_newer_version_is_skipped_and_reported() {
-    let session =
-        Script::new().raw("{\"timestamp\":\"\",\"type\":\"dream\",\"payload\":[]}\n").user("hi").load();
+    let session = Script::new()
+        .raw("{\"timestamp\":\"\",\"type\":\"dream\",\"payload\":[]}\n")
+        .user("hi")
+        .bare()
+        .load();
     assert_eq!(session.history.len(), 1);
     let problem = "`dream` is no type of record this version knows".to_owned();
     assert_eq!(session.repaired, [Repair::SkippedLine { line: 2, problem }]);
@@ -260,7 +295,8 @@ fn outputs_without_calls_are_dropped() {
 #[test]
 fn a_lost_list_of_outputs_is_made_up_before_the_next_turn() {
     let session =
-        Script::new().call("a").intent("a").outcome("a", "A").raw("{\n").turn("two").user("next").load();
+        Script::new().call("a").intent("a").outcome("a", "A").raw("{\n").turn("two").user("next").bare();
+    let session = session.load();
     assert_eq!(bodies(&session)[1..], [output("a", "A"), Item::message(Role::User, "next").body]);
 }
 
@@ -281,14 +317,52 @@ fn two_calls_with_one_id_have_two_outputs() {
 }
 
 #[test]
+fn a_damaged_line_ends_the_session_before_it() {
+    let script = Script::new().call("a").call("b").outcome("a", "A").outcome("b", "B").outputs(&["a", "b"]);
+    let text = String::from_utf8(script.0).unwrap();
+    // The outputs would change places.
+    let damaged = text.replacen("\"call\":\"a\"", "\"call\":\"b\"", 1);
+    let session = Script(damaged.into_bytes(), Link::start()).load();
+    let lost = |id| noted(id, Substitute::Lost);
+    assert_eq!(bodies(&session), [call("a").body, call("b").body, lost("a"), lost("b")]);
+    assert_eq!(session.repaired[0], Repair::CutOff { line: 4, records: 3, kept: None });
+}
+
+#[test]
+fn where_lines_have_no_checksum_the_next_line_shows_the_damage() {
+    let script = Script::new().user("one").user("two").user("three");
+    let cut = |line: usize, records: usize| vec![Repair::CutOff { line, records, kept: None }];
+    let whole = script.unsealed(|_, line| line).load();
+    assert_eq!((whole.history.len(), whole.repaired), (3, Vec::new()));
+    let changed = script.unsealed(|_, line| line.replace("two", "TWO")).load();
+    assert_eq!((changed.history.len(), changed.repaired), (1, cut(3, 2)));
+    let removed = script.unsealed(|at, line| if at == 3 { String::new() } else { line }).load();
+    assert_eq!((removed.history.len(), removed.repaired), (0, cut(2, 2)), "either neighbour may be wrong");
+    let garbled = script.unsealed(|at, line| if at == 3 { "x\n".to_owned() } else { line }).load();
+    assert_eq!((garbled.history.len(), garbled.repaired), (1, cut(3, 2)));
+}
+
+#[test]
+fn a_removed_line_ends_the_session_where_it_was() {
+    let whole = String::from_utf8(Script::new().user("one").user("two").user("three").0).unwrap();
+    let lines: Vec<_> = whole.split_inclusive('\n').collect();
+    let session = Script([lines[0], lines[1], lines[3]].concat().into_bytes(), Link::start()).load();
+    assert_eq!(session.repaired, [Repair::CutOff { line: 3, records: 1, kept: None }]);
+    assert_eq!(session.history.len(), 1);
+}
+
+#[test]
 fn a_file_that_does_not_begin_with_a_session_is_an_error_that_says_so() {
     let problem = |text: &str| replay(Path::new("f.jsonl"), text.as_bytes()).err().unwrap().to_string();
     let whole = String::from_utf8(Script::new().user("hi").0).unwrap();
     let (first, second) = whole.split_once('\n').unwrap();
+    let bare = String::from_utf8(Script::new().user("hi").bare().0).unwrap();
     for (text, expected) in [
         ("", "the file is empty"),
         (first, "it was cut short"),
-        (second, "its type is not `session_meta`"),
+        (second, "it was changed, or lines next to it were removed, added or moved"),
+        (bare.split_once('\n').unwrap().1, "its type is not `session_meta`"),
+        (&whole.replacen("brief", "Brief", 1), "its checksum does not match"),
         ("<html>\n", "the line makes no sense, expected value at column 1"),
     ] {
         let message = format!(

@@ -5,8 +5,8 @@ use std::sync::Mutex;
 use serde_json::Value;
 use windlass_contract::{
     Answer, ApprovalPolicy, Approver, Beyond, BoxFuture, Command, CommandFacts, CommandLine, Confinement,
-    Content, Finished, Held, Host, HostError, Mechanism, Question, Sandbox, SandboxMode, SandboxRules,
-    Status,
+    Content, Finished, Held, Host, HostError, Journal, Mechanism, Question, Sandbox, SandboxMode,
+    SandboxRules, Status,
     fakes::{MemoryJournal, Watcher},
     tool,
 };
@@ -143,4 +143,93 @@ async fn where_the_model_asks_or_nobody_may_a_denial_is_the_result() {
         let (status, _, asked, begun) = run(approval, &[]).await;
         assert_eq!((status, begun, asked), (Status::Error, 1, Vec::new()));
     }
+}
+
+/// A journal and a tool that say in one list what they did.
+#[derive(Default)]
+struct Steps {
+    taken: Arc<Mutex<Vec<&'static str>>>,
+    flush_fails: bool,
+}
+
+impl Steps {
+    fn take(&self, step: &'static str) {
+        self.taken.lock().unwrap().push(step);
+    }
+}
+
+impl Journal for Steps {
+    fn append(&self, record: &Record<'_>) -> Result<(), JournalError> {
+        match record {
+            Record::Intent(_) => self.take("intent"),
+            Record::Outcome { .. } => self.take("outcome"),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn flush(&self) -> BoxFuture<'static, Result<(), JournalError>> {
+        let failed = JournalError { path: "file".into(), kind: std::io::ErrorKind::StorageFull };
+        let flushed = if self.flush_fails { Err(failed) } else { Ok(()) };
+        let taken = Arc::clone(&self.taken);
+        Box::pin(async move {
+            tokio::task::yield_now().await;
+            taken.lock().unwrap().push("flush");
+            flushed
+        })
+    }
+}
+
+/// The steps of a call with these effects, in order.
+async fn steps(effects: Effects, flush_fails: bool) -> (Status, Vec<&'static str>) {
+    let steps = Arc::new(Steps { flush_fails, ..Steps::default() });
+    let acting = Arc::clone(&steps);
+    let body = move |_: Value, _: Cx| {
+        acting.take("act");
+        async { Ok(Output::default()) }
+    };
+    let put = tool("put", move |_: &Value| effects.clone(), body).description("A test.");
+    let policy = Policy {
+        cwd: "/w".into(),
+        approval: ApprovalPolicy::Never,
+        sandbox: SandboxMode::DangerFullAccess,
+        ..Policy::default()
+    };
+    let toolbox = Toolbox {
+        registry: Registry::builder().tool(Arc::new(put)).build().unwrap(),
+        gate: Gate::new(policy, None),
+        sandbox: Arc::new(Walled),
+        shaper: Shaper::default(),
+        review: Review::default(),
+        journal: steps.clone(),
+        events: Arc::new(Watcher::default()),
+    };
+    let input = windlass_contract::Input::Json("{}".into());
+    let call = ToolCall { id: "c".into(), name: "put".into(), input };
+    let outcome = toolbox.run(toolbox.prepare(call), &Stop::default()).await;
+    let taken = steps.taken.lock().unwrap().clone();
+    (outcome.status, taken)
+}
+
+fn command(words: &[&str]) -> Effects {
+    let argv = words.iter().map(ToString::to_string).collect();
+    Effects::command(CommandLine { argv, cwd: None })
+}
+
+#[tokio::test]
+async fn the_intent_is_on_the_disk_before_a_call_that_may_change_something_acts() {
+    let flushed = (Status::Success, vec!["intent", "flush", "act", "outcome"]);
+    for effects in [Effects::write("/w/a"), Effects::unknown(), command(&["touch", "a"])] {
+        assert_eq!(steps(effects.clone(), false).await, flushed, "{effects:?}");
+    }
+    let not_flushed = (Status::Success, vec!["intent", "act", "outcome"]);
+    for effects in [Effects::none(), Effects::read("/w/a"), command(&["ls", "-l"])] {
+        assert_eq!(steps(effects.clone(), false).await, not_flushed, "{effects:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_on_the_disk_is_not_run() {
+    let (status, taken) = steps(Effects::write("/w/a"), true).await;
+    assert_eq!((status, taken), (Status::Error, vec!["intent", "flush", "outcome"]));
 }

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::namespace_plan::UsageLimits;
 
-mod shared_memory;
+pub(crate) mod shared_memory;
 
 use shared_memory::SharedMemory;
 
@@ -157,7 +157,8 @@ impl UsageCounter {
             Ok(())
         })?;
         if watch.memory_bytes > 0 {
-            usage.memory_bytes += self.shared_memory(mapped_bytes + usage.memory_bytes)?;
+            let shared = self.shared_memory(mapped_bytes + usage.memory_bytes)?;
+            usage.memory_bytes = usage.memory_bytes.saturating_add(shared);
         }
         if watch.disk_bytes > 0 {
             usage.disk_bytes += written_by_collected();
@@ -198,10 +199,11 @@ impl UsageCounter {
             bytes += shared_memory::in_tmpfs(path)?;
         }
         let shared = &mut self.shared_memory;
-        if mapped_bytes + bytes + shared.bytes() > self.watch.memory_bytes || shared.has_unseen() {
+        let all = mapped_bytes.saturating_add(bytes).saturating_add(shared.bytes());
+        if all > self.watch.memory_bytes || shared.has_unseen() {
             proc_files::each_living(|pid| shared.add_mappings(pid))?;
         }
-        Ok(bytes + shared.bytes())
+        Ok(bytes.saturating_add(shared.bytes()))
     }
 }
 

@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 #[path = "../../../../model/tests/http/server.rs"]
 mod http;
 
-pub(crate) use http::{Reply, Step, chunk};
+pub(crate) use http::{Reply, Step, chunk, repeated};
 
 /// A running server; dropping it ends it.
 pub(crate) struct Server {

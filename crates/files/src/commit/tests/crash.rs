@@ -9,34 +9,41 @@ const FILES: [&str; 6] = ["program", "a/b/made", "a/b/c/too", "gone", "from", "t
 /// How often each step is tried, each time with other work on the files.
 const ROUNDS: u64 = 3;
 
-/// Does something to a file, as a person would, and returns what it holds then. None if it was left alone.
-fn meddle(path: &Path, random: &mut Rng) -> Option<Option<String>> {
+/// What someone did to a file.
+#[derive(Debug, Clone)]
+enum Meddling {
+    Wrote(String),
+    Removed,
+}
+
+/// Does something to a file, as a person would; or leaves it alone.
+fn meddle(path: &Path, random: &mut Rng) -> Option<Meddling> {
     let there = fs::read_to_string(path).ok();
     let beside = path.with_file_name("beside");
     Some(match (random.u8(0..8), there) {
         (0, Some(text)) => {
             let text = text + "added in place\n";
             fs::write(path, &text).unwrap();
-            Some(text)
+            Meddling::Wrote(text)
         }
         (1, Some(_)) => {
             fs::write(&beside, "put there by rename\n").unwrap();
             fs::rename(&beside, path).unwrap();
-            Some("put there by rename\n".into())
+            Meddling::Wrote("put there by rename\n".into())
         }
         (2, Some(_)) => {
             fs::remove_file(path).unwrap();
-            None
+            Meddling::Removed
         }
         (3, Some(_)) => {
             fs::remove_file(path).unwrap();
             fs::write(path, "made anew\n").unwrap();
-            Some("made anew\n".into())
+            Meddling::Wrote("made anew\n".into())
         }
         (0..=3, None) => {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, "made by someone else\n").unwrap();
-            Some("made by someone else\n".into())
+            Meddling::Wrote("made by someone else\n".into())
         }
         _ => return None,
     })
@@ -74,10 +81,11 @@ fn what_people_do_to_files_after_a_crash_survives_the_next_start() {
         let case = format!("step {at}, round {round}, counts {counts}: {meddled:?}, {recovered:?}");
         assert!(!recovered.iter().any(|one| matches!(one, Recovery::Failed { .. })), "{case}");
         for name in FILES {
-            let expected = meddled
-                .get(name)
-                .cloned()
-                .unwrap_or_else(|| sides(name)[usize::from(counts)].map(str::to_owned));
+            let expected = match meddled.get(name) {
+                Some(Meddling::Wrote(text)) => Some(text.clone()),
+                Some(Meddling::Removed) => None,
+                None => sides(name)[usize::from(counts)].map(str::to_owned),
+            };
             assert_eq!(fs::read_to_string(desk.work().join(name)).ok(), expected, "{name}: {case}");
         }
         for (path, (text, _)) in desk.tree() {
@@ -253,4 +261,24 @@ fn a_change_that_is_taken_back_leaves_what_someone_wrote_meanwhile() {
     assert_eq!(fs::read(desk.work().join("gone")).unwrap(), b"old gone\n");
     assert!(!desk.work().join("a").exists());
     assert!(recover(&desk.archive).unwrap().is_empty());
+}
+
+#[test]
+fn a_change_that_removes_directories_is_finished_from_any_step() {
+    let make = || vec![change("d/e/f", Expected::Absent, Action::Write(b"x".to_vec()))];
+    for at in 0.. {
+        let desk = Desk::new();
+        let before = desk.tree();
+        let changed = desk.commit(make()).unwrap();
+        let between = desk.tree();
+        let Changed { path, folders, .. } = changed.into_iter().next().unwrap();
+        let back = vec![change(path.to_str().unwrap(), content("x"), Action::Delete { folders })];
+        let steps = Steps { fault: Some(Fault::Death(at)), ..Steps::default() };
+        let counts = desk.commit_with(back, &steps).is_ok();
+        recover(&desk.archive).unwrap();
+        assert_eq!(desk.tree(), if counts { before } else { between }, "step {at}");
+        if steps.taken.into_inner() <= at {
+            break;
+        }
+    }
 }

@@ -1,0 +1,88 @@
+//! Limits on what is kept below the home directory.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use windlass::record::{self, KeepLimit, RetentionLimits};
+
+const MEGABYTE: u64 = 1024 * 1024;
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// When the session file is flushed to the disk. A record that is not yet flushed survives the end of
+/// the program, but not that of the machine.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Durability {
+    /// After every record.
+    Always,
+    /// Before a call that may change something, at the end of a turn, and otherwise within a second.
+    #[default]
+    Effects,
+    /// When the system sees fit.
+    Never,
+}
+
+impl From<Durability> for record::Durability {
+    fn from(durability: Durability) -> Self {
+        match durability {
+            Durability::Always => Self::Always,
+            Durability::Effects => Self::Effects,
+            Durability::Never => Self::Never,
+        }
+    }
+}
+
+/// Limits on what is kept below the home directory of Windlass, of all sessions together. 0 switches
+/// one off. Session files are never removed by limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Retention {
+    /// The most megabytes of long outputs; the oldest are removed first. 0 means no limit.
+    pub(crate) outputs_megabytes: u32,
+    /// How many days a long output is kept. 0 means for ever.
+    pub(crate) outputs_days: u32,
+    /// The most megabytes of what files were before tools changed them, which `windlass undo` needs;
+    /// the sessions changed longest ago are removed first. 0 means no limit.
+    pub(crate) edits_megabytes: u32,
+    /// How many days that is kept after the last change of a session. 0 means for ever.
+    pub(crate) edits_days: u32,
+}
+
+impl Default for Retention {
+    fn default() -> Self {
+        Self { outputs_megabytes: 1024, outputs_days: 30, edits_megabytes: 2048, edits_days: 90 }
+    }
+}
+
+impl From<Retention> for RetentionLimits {
+    fn from(kept: Retention) -> Self {
+        Self {
+            outputs: limit(kept.outputs_megabytes, kept.outputs_days),
+            edits: limit(kept.edits_megabytes, kept.edits_days),
+            ..Self::default()
+        }
+    }
+}
+
+fn limit(megabytes: u32, days: u32) -> KeepLimit {
+    KeepLimit {
+        max_bytes: (megabytes > 0).then_some(u64::from(megabytes) * MEGABYTE),
+        max_age: (days > 0).then_some(DAY * days),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_on_by_default_and_zero_switches_each_off() {
+        let limits = RetentionLimits::from(Retention::default());
+        assert_eq!(limits.outputs, KeepLimit { max_bytes: Some(1 << 30), max_age: Some(DAY * 30) });
+        assert_eq!(limits.edits, KeepLimit { max_bytes: Some(2 << 30), max_age: Some(DAY * 90) });
+        assert_eq!(limits.sessions, KeepLimit::default());
+        let off = Retention { outputs_megabytes: 0, outputs_days: 0, edits_megabytes: 0, edits_days: 0 };
+        assert_eq!(RetentionLimits::from(off), RetentionLimits::default());
+    }
+}

@@ -1,0 +1,326 @@
+//! `windlass sessions`: which there are, what they take on the disk, and removing what is too old.
+
+use std::{collections::BTreeMap, path::Path, time::Duration};
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use windlass::{
+    Body, Content, Role,
+    record::{
+        self, DiskUsage, Entry, KeepLimit, RetentionLimits, Session, SessionError, SessionSummary, StoredUnit,
+    },
+};
+
+use crate::{
+    args::{Collect, Common, Sessions},
+    calls::{self, one_line, when},
+    exit::Exit,
+    output::print,
+    problem::{Problem, chain},
+    screen::visible,
+    setup::Setup,
+    table::Table,
+};
+
+/// How many of the largest sessions `du` names.
+const MAX_LARGEST: usize = 10;
+
+/// Runs the command.
+pub(crate) fn run(common: &Common, args: &Sessions) -> Result<Exit, Problem> {
+    let setup = Setup::for_tools(common)?;
+    match args {
+        Sessions::List { limit, json } => list(&setup, *limit, *json),
+        Sessions::Show { id, json } => show(&setup, id, *json),
+        Sessions::Du { json } => usage(&setup, *json),
+        Sessions::Gc(collect) => collect_garbage(&setup, collect),
+    }
+}
+
+fn failed(error: &SessionError) -> Problem {
+    Problem::failed(chain(error))
+}
+
+fn list(setup: &Setup, limit: usize, json: bool) -> Result<Exit, Problem> {
+    let mut entries = record::list(&setup.home).map_err(|error| failed(&error))?;
+    entries.truncate(limit);
+    let found: Result<Vec<_>, _> =
+        entries.into_iter().map(|entry| record::summarize(&entry.path).map(|found| (entry, found))).collect();
+    let found = found.map_err(|error| failed(&error))?;
+    if json {
+        let lines = found.iter().map(|(entry, summary)| format!("{}\n", summary_as_json(entry, summary)));
+        return print(&lines.collect::<String>());
+    }
+    if found.is_empty() {
+        crate::note("there are no sessions yet");
+        return Ok(Exit::Done);
+    }
+    let rows = found.iter().map(|(entry, summary)| {
+        let directory = visible(&entry.cwd.display().to_string());
+        let (turns, size) = (summary.turns.to_string(), size(summary.bytes));
+        [entry.id.to_string(), when(entry.started), turns, size, directory]
+    });
+    let titles = ["SESSION", "TIME", "TURNS", "SIZE", "DIRECTORY"];
+    print(&Table { titles, expendable: &["SIZE", "TURNS", "TIME"], rows: rows.collect() }.text())
+}
+
+fn summary_as_json(entry: &Entry, summary: &SessionSummary) -> Value {
+    json!({
+        "id": entry.id,
+        "started": entry.started.to_string(),
+        "changed": summary.changed.to_string(),
+        "cwd": entry.cwd,
+        "turns": summary.turns,
+        "calls": summary.calls,
+        "records": summary.records,
+        "bytes": summary.bytes,
+        "file": entry.path,
+    })
+}
+
+/// All that is shown of one session.
+struct SessionDetails {
+    entry: Entry,
+    session: Session,
+    summary: SessionSummary,
+    /// Bytes with outputs and edits.
+    total: u64,
+    /// What a person asked for, without secrets.
+    asked: Vec<String>,
+    problems: Vec<String>,
+}
+
+fn show(setup: &Setup, id: &str, json: bool) -> Result<Exit, Problem> {
+    let entry = one(setup, id)?;
+    let session = record::load(&entry.path).map_err(|error| failed(&error))?;
+    let summary = record::summarize(&entry.path).map_err(|error| failed(&error))?;
+    let usage = DiskUsage::measure(&setup.home).map_err(|error| failed(&error))?;
+    let total = usage.sessions.iter().find(|(id, _)| id == entry.id.as_str()).map_or(0, |(_, bytes)| *bytes);
+    let secrets = setup.secrets();
+    let asked = prompts(&session).map(|text| secrets.clean(&text).into_owned()).collect();
+    let problems = session.repaired.iter().map(ToString::to_string).collect();
+    let details = SessionDetails { entry, session, summary, total, asked, problems };
+    print(&if json { format!("{:#}\n", details.as_json()) } else { details.as_text() })
+}
+
+impl SessionDetails {
+    fn as_json(&self) -> Value {
+        let context = self.session.context.as_ref();
+        let mut shown = summary_as_json(&self.entry, &self.summary);
+        shown["version"] = json!(self.session.meta.version);
+        shown["provider"] = json!(context.map(|context| &context.provider));
+        shown["model"] = json!(context.map(|context| &context.model));
+        shown["total_bytes"] = json!(self.total);
+        shown["asked"] = json!(self.asked);
+        shown["problems"] = json!(self.problems);
+        shown
+    }
+
+    fn as_text(&self) -> String {
+        let Self { entry, session, summary, total, asked, problems } = self;
+        let model = session.context.as_ref().map_or("none yet".to_owned(), |context| {
+            format!("{} ({})", visible(&context.model), visible(&context.provider))
+        });
+        let rows = [
+            ("session", entry.id.to_string()),
+            ("started", format!("{:.0}", entry.started)),
+            ("changed", format!("{:.0}", summary.changed)),
+            ("directory", visible(&entry.cwd.display().to_string())),
+            ("model", model),
+            ("turns", summary.turns.to_string()),
+            ("calls", summary.calls.to_string()),
+            ("size", format!("{}, {} with outputs and edits", size(summary.bytes), size(*total))),
+            ("file", visible(&entry.path.display().to_string())),
+        ];
+        let problems = problems.iter().map(|problem| ("problem", problem.clone()));
+        let asked = asked.iter().map(|text| ("asked", one_line(text)));
+        let rows = rows.into_iter().chain(problems).chain(asked);
+        rows.map(|(name, value)| format!("{name:<11}{value}\n")).collect()
+    }
+}
+
+/// What a person said, but for what the program says in their name.
+fn prompts(session: &Session) -> impl Iterator<Item = String> {
+    session
+        .history
+        .iter()
+        .filter_map(|item| match &item.body {
+            Body::Message { role: Role::User, content } => Some(Content::join(content)),
+            _ => None,
+        })
+        .filter(|text| !text.starts_with("<environment_context>"))
+}
+
+/// The one session that is meant.
+fn one(setup: &Setup, id: &str) -> Result<Entry, Problem> {
+    let mut found = record::find_by_prefix(&setup.home, id).map_err(|error| failed(&error))?;
+    match found.len() {
+        1 => Ok(found.remove(0)),
+        0 => Err(Problem::usage(format!("there is no session `{id}`; see `windlass sessions list`"))),
+        _ => {
+            let lines: String = found
+                .iter()
+                .map(|entry| format!("\n  {}  {}", entry.id, visible(&entry.cwd.display().to_string())))
+                .collect();
+            Err(Problem::usage(format!("`{id}` may be any of these sessions; name one of them:{lines}")))
+        }
+    }
+}
+
+fn usage(setup: &Setup, json: bool) -> Result<Exit, Problem> {
+    let usage = DiskUsage::measure(&setup.home).map_err(|error| failed(&error))?;
+    let largest = usage.sessions.iter().take(MAX_LARGEST);
+    if json {
+        let kinds: BTreeMap<_, _> = usage
+            .kinds
+            .iter()
+            .map(|kind| (kind.name, json!({"count": kind.count, "bytes": kind.bytes})))
+            .collect();
+        let largest: Vec<_> = largest.map(|(id, bytes)| json!({"session": id, "bytes": bytes})).collect();
+        let shown = json!({"kinds": kinds, "bytes": usage.total_bytes(), "largest": largest});
+        return print(&format!("{shown:#}\n"));
+    }
+    let kinds =
+        usage.kinds.iter().map(|kind| [kind.name.to_owned(), kind.count.to_string(), size(kind.bytes)]);
+    let total = [["total".to_owned(), String::new(), size(usage.total_bytes())]];
+    let titles = ["KIND", "COUNT", "SIZE"];
+    let mut text = Table { titles, expendable: &[], rows: kinds.chain(total).collect() }.text();
+    let rows: Vec<_> = largest.map(|(id, bytes)| [visible(id), size(*bytes)]).collect();
+    if !rows.is_empty() {
+        text.push_str(&format!("\n{}", Table { titles: ["LARGEST", "SIZE"], expendable: &[], rows }.text()));
+    }
+    print(&text)
+}
+
+/// Totals and limits for `windlass doctor`.
+pub(crate) fn kept(home: &Path, limits: &RetentionLimits) -> Option<String> {
+    let usage = DiskUsage::measure(home).ok()?;
+    let of = |name: &str| {
+        let bytes = usage.kinds.iter().find(|kind| kind.name == name).map_or(0, |kind| kind.bytes);
+        size(bytes)
+    };
+    Some(format!(
+        "\nkept in `{}` (`retention` in the configuration; `windlass sessions du`):\n  \
+         sessions: {}, no limit\n  calls outside of sessions: {}, no limit\n  \
+         outputs: {}, {}\n  edits: {}, {}\n  cache: {}\n",
+        home.display(),
+        of("sessions"),
+        of("calls"),
+        of("outputs"),
+        limit(&limits.outputs),
+        of("edits"),
+        limit(&limits.edits),
+        of("cache"),
+    ))
+}
+
+fn limit(limit: &KeepLimit) -> String {
+    const DAY: u64 = 24 * 60 * 60;
+    let bytes = limit.max_bytes.map(size);
+    let days = limit.max_age.map(|age| format!("{} days", age.as_secs() / DAY));
+    match (bytes, days) {
+        (None, None) => "no limit".to_owned(),
+        (bytes, days) => {
+            format!("at most {}", bytes.into_iter().chain(days).collect::<Vec<_>>().join(" and "))
+        }
+    }
+}
+
+fn collect_garbage(setup: &Setup, args: &Collect) -> Result<Exit, Problem> {
+    let mut limits = RetentionLimits::from(setup.retention());
+    if let Some(age) = age(args.older_than.as_deref())? {
+        (limits.outputs.max_age, limits.edits.max_age) = (Some(age), Some(age));
+        limits.sessions.max_age = args.sessions.then_some(age);
+    }
+    let removed = if !setup.home.is_dir() {
+        Ok(Vec::new())
+    } else if args.dry_run {
+        limits.preview(&setup.home)
+    } else {
+        limits.enforce(&setup.home, &|| true)
+    };
+    let removed = removed.map_err(|error| match error {
+        SessionError::Busy { .. } => {
+            Problem::failed("another process is removing what is too old; try again when it is done")
+        }
+        error => failed(&error),
+    })?;
+    print(&if args.json {
+        removed_as_json(&removed, args.dry_run)
+    } else {
+        removed_as_text(&removed, args.dry_run)
+    })
+}
+
+/// The time since `--older-than`.
+fn age(text: Option<&str>) -> Result<Option<Duration>, Problem> {
+    let Some(text) = text else { return Ok(None) };
+    let wrong = || {
+        Problem::usage(format!(
+            "`--older-than {text}` is no time of the past; say how long ago (`12h`, `30d`, `2w`) or a date"
+        ))
+    };
+    let then = calls::parse_time(text, Timestamp::now()).ok_or_else(wrong)?;
+    Timestamp::now().duration_since(then).try_into().map(Some).map_err(|_| wrong())
+}
+
+fn removed_as_json(removed: &[StoredUnit], dry_run: bool) -> String {
+    let units: Vec<_> = removed
+        .iter()
+        .map(|unit| {
+            json!({
+                "kind": unit.kind.name(),
+                "session": unit.session,
+                "path": unit.path,
+                "bytes": unit.bytes,
+            })
+        })
+        .collect();
+    let shown = json!({"dry_run": dry_run, "removed": units, "bytes": bytes(removed)});
+    format!("{shown:#}\n")
+}
+
+fn removed_as_text(removed: &[StoredUnit], dry_run: bool) -> String {
+    let lines = removed.iter().map(|unit| {
+        let path = visible(&unit.path.display().to_string());
+        format!("{}  {}  {path}\n", unit.kind.name(), size(unit.bytes))
+    });
+    let verb = if dry_run { "would be freed" } else { "freed" };
+    let total = format!("{} removed, {} {verb}\n", removed.len(), size(bytes(removed)));
+    lines.chain([if dry_run { total.replace(" removed", " would be removed") } else { total }]).collect()
+}
+
+fn bytes(removed: &[StoredUnit]) -> u64 {
+    removed.iter().map(|unit| unit.bytes).sum()
+}
+
+/// A number of bytes in three digits or so.
+fn size(bytes: u64) -> String {
+    const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    for (unit, name) in UNITS {
+        if bytes >= unit {
+            let tenths = bytes.saturating_mul(10) / unit;
+            return format!("{}.{} {name}", tenths / 10, tenths % 10);
+        }
+    }
+    format!("{bytes} B")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_brief() {
+        let shown = [0, 1023, 1024, 1536, 5 << 20, 2 << 30].map(size);
+        assert_eq!(shown, ["0 B", "1023 B", "1.0 KiB", "1.5 KiB", "5.0 MiB", "2.0 GiB"]);
+    }
+
+    #[test]
+    fn limits_are_shown_and_so_is_that_there_are_none() {
+        let day = Duration::from_secs(24 * 60 * 60);
+        let both = KeepLimit { max_bytes: Some(1 << 30), max_age: Some(day * 30) };
+        assert_eq!(limit(&both), "at most 1.0 GiB and 30 days");
+        assert_eq!(limit(&KeepLimit { max_bytes: None, ..both }), "at most 30 days");
+        assert_eq!(limit(&KeepLimit::default()), "no limit");
+    }
+}

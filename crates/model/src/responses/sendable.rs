@@ -1,0 +1,245 @@
+//! Items as strict servers take them back.
+//!
+//! A server that sends a malformed item, or a proxy that loses a part of one, may refuse it in
+//! every later request, and with it the whole conversation. So an item goes back as it came only as
+//! far as its shape is right.
+
+use serde_json::{Map, Value, value::RawValue};
+
+use super::wire::ItemIds;
+use crate::json;
+
+/// An item that a strict server takes.
+pub(super) struct SendableItem {
+    pub(super) json: String,
+    /// A part that the server should have sent was missing or wrong.
+    pub(super) is_mended: bool,
+}
+
+impl SendableItem {
+    /// Checks an item. Parts that are wrong are taken from `own`, which is the same item as we
+    /// would write it, or left out if servers do without them. All others keep their exact text.
+    /// Returns nothing if that is not enough.
+    pub(super) fn check(raw: &RawValue, own: Option<&Value>, ids: ItemIds) -> Option<Self> {
+        let members = json::members(raw)?;
+        // Fails for what other parsers may refuse: half a character, numbers out of range, nesting
+        // without an end.
+        let values: Map<String, Value> = serde_json::from_str(raw.get()).ok()?;
+        if values.len() != members.len() {
+            return None; // a name that comes twice means something else to each reader
+        }
+        let kind = values.get("type")?.as_str().filter(|kind| !kind.is_empty())?;
+        let own = own.filter(|own| own["type"] == kind);
+        let rules = rules(kind);
+        let mut object = json::Object::with_capacity(raw.get().len());
+        let mut is_mended = false;
+        for (name, text) in &members {
+            let value = &values[name.as_ref()];
+            let rule = rules.iter().chain(&COMMON).find(|rule| rule.name == name);
+            let own = own.and_then(|own| own.get(name.as_ref()));
+            match rule.map(|rule| (rule, rule.takes(value, own, &values))) {
+                _ if name == "id" => {
+                    if ids == ItemIds::Sent && is_name(value, &values) {
+                        object.raw(name, text.get());
+                    }
+                }
+                None | Some((_, true)) => object.raw(name, text.get()),
+                Some((Rule { need: Need::Optional, .. }, false)) => {}
+                Some((_, false)) => {
+                    // Arguments that are no JSON are a slip of the model, not of its server.
+                    is_mended |= !(name == "arguments" && value.is_string());
+                    object.member(name, own?);
+                }
+            }
+        }
+        for rule in rules.iter().filter(|rule| rule.need != Need::Optional && !values.contains_key(rule.name))
+        {
+            is_mended = true;
+            object.member(rule.name, own?.get(rule.name)?);
+        }
+        Some(Self { json: object.finish(), is_mended })
+    }
+}
+
+/// A member of an item, and what servers take there.
+struct Rule {
+    name: &'static str,
+    need: Need,
+    fits: fn(&Value, &Map<String, Value>) -> bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Need {
+    Optional,
+    Required,
+    /// It is what was run: if we would write another value, ours counts.
+    Ours,
+}
+
+impl Rule {
+    fn takes(&self, value: &Value, own: Option<&Value>, item: &Map<String, Value>) -> bool {
+        (self.fits)(value, item) && (self.need != Need::Ours || own.is_none_or(|own| own == value))
+    }
+}
+
+const fn rule(name: &'static str, need: Need, fits: fn(&Value, &Map<String, Value>) -> bool) -> Rule {
+    Rule { name, need, fits }
+}
+
+/// Members that mean the same in every kind of item.
+const COMMON: [Rule; 2] = [rule("call_id", Need::Optional, is_name), rule("status", Need::Optional, is_name)];
+
+const STATUS: Rule = rule("status", Need::Optional, is_status);
+
+/// Returns what is known of a kind of item.
+fn rules(kind: &str) -> &'static [Rule] {
+    use Need::{Optional, Ours, Required};
+    match kind {
+        "message" => const { &[rule("role", Ours, is_role), rule("content", Required, is_content), STATUS] },
+        "reasoning" => {
+            const {
+                &[
+                    rule("summary", Required, is_summary),
+                    rule("content", Optional, is_thoughts),
+                    rule("encrypted_content", Optional, is_text_or_null),
+                    STATUS,
+                ]
+            }
+        }
+        "function_call" => {
+            const {
+                &[
+                    rule("call_id", Ours, is_name),
+                    rule("name", Ours, is_name),
+                    rule("arguments", Ours, is_text),
+                    rule("namespace", Optional, is_name),
+                    STATUS,
+                ]
+            }
+        }
+        "custom_tool_call" => {
+            const {
+                &[
+                    rule("call_id", Ours, is_name),
+                    rule("name", Ours, is_name),
+                    rule("input", Ours, is_text),
+                    rule("namespace", Optional, is_name),
+                    STATUS,
+                ]
+            }
+        }
+        "local_shell_call" => {
+            const {
+                &[
+                    rule("call_id", Required, is_name),
+                    rule("action", Required, is_shell_action),
+                    rule("status", Required, is_status),
+                ]
+            }
+        }
+        "tool_search_call" => {
+            const {
+                &[
+                    rule("call_id", Ours, is_name),
+                    rule("execution", Ours, is_name),
+                    rule("arguments", Ours, |value, _| value.is_object()),
+                    STATUS,
+                ]
+            }
+        }
+        "tool_search_output" => {
+            const {
+                &[
+                    rule("call_id", Optional, is_name),
+                    rule("execution", Required, is_name),
+                    rule("tools", Required, is_list_of_typed),
+                    STATUS,
+                ]
+            }
+        }
+        "web_search_call" => const { &[rule("action", Required, is_typed), STATUS] },
+        "compaction" | "compaction_summary" => const { &[rule("encrypted_content", Required, is_text)] },
+        _ => &[],
+    }
+}
+
+fn is_text(value: &Value, _: &Map<String, Value>) -> bool {
+    value.is_string()
+}
+
+fn is_text_or_null(value: &Value, _: &Map<String, Value>) -> bool {
+    value.is_string() || value.is_null()
+}
+
+fn is_name(value: &Value, _: &Map<String, Value>) -> bool {
+    value.as_str().is_some_and(|text| !text.is_empty())
+}
+
+fn is_status(value: &Value, _: &Map<String, Value>) -> bool {
+    matches!(value.as_str(), Some("in_progress" | "completed" | "incomplete" | "searching" | "failed"))
+}
+
+fn is_role(value: &Value, _: &Map<String, Value>) -> bool {
+    matches!(value.as_str(), Some("user" | "assistant" | "system" | "developer"))
+}
+
+/// Text, or parts that the role can have. Parts of unknown types need no more than a type.
+fn is_content(value: &Value, item: &Map<String, Value>) -> bool {
+    let is_model = item.get("role").and_then(Value::as_str) == Some("assistant");
+    let is_list = |part: &Value, name| part.get(name).is_none_or(Value::is_array);
+    let is_part = |part: &Value| match kind_of(part) {
+        Some("output_text") => {
+            is_model && has_text(part, "text") && is_list(part, "annotations") && is_list(part, "logprobs")
+        }
+        Some("refusal") => is_model && has_text(part, "refusal"),
+        Some("input_text") => !is_model && has_text(part, "text"),
+        Some("input_image") => !is_model && (has_text(part, "image_url") || has_text(part, "file_id")),
+        Some("text") => has_text(part, "text"),
+        kind => kind.is_some(),
+    };
+    value.is_string() || is_list_of(value, is_part) && value.as_array().is_some_and(|parts| !parts.is_empty())
+}
+
+fn is_summary(value: &Value, _: &Map<String, Value>) -> bool {
+    is_list_of(value, |part| kind_of(part) == Some("summary_text") && has_text(part, "text"))
+}
+
+fn is_thoughts(value: &Value, _: &Map<String, Value>) -> bool {
+    let is_thought =
+        |part: &Value| matches!(kind_of(part), Some("reasoning_text" | "text")) && has_text(part, "text");
+    value.is_null() || is_list_of(value, is_thought)
+}
+
+fn is_shell_action(value: &Value, _: &Map<String, Value>) -> bool {
+    let is_optional =
+        |name, fits: fn(&Value) -> bool| value.get(name).is_none_or(|value| value.is_null() || fits(value));
+    kind_of(value) == Some("exec")
+        && value.get("command").is_some_and(|command| is_list_of(command, Value::is_string))
+        && is_optional("timeout_ms", Value::is_u64)
+        && is_optional("working_directory", Value::is_string)
+        && is_optional("user", Value::is_string)
+        && is_optional("env", |env| env.as_object().is_some_and(|env| env.values().all(Value::is_string)))
+}
+
+fn is_typed(value: &Value, _: &Map<String, Value>) -> bool {
+    kind_of(value).is_some()
+}
+
+fn is_list_of_typed(value: &Value, _: &Map<String, Value>) -> bool {
+    is_list_of(value, |part| kind_of(part).is_some())
+}
+
+fn is_list_of(value: &Value, fits: impl Fn(&Value) -> bool) -> bool {
+    value.as_array().is_some_and(|list| list.iter().all(fits))
+}
+
+fn kind_of(part: &Value) -> Option<&str> {
+    part.get("type")?.as_str().filter(|kind| !kind.is_empty())
+}
+
+fn has_text(part: &Value, name: &str) -> bool {
+    part.get(name).is_some_and(Value::is_string)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,82 @@
+//! Measures what it costs to take up a long session: `cargo bench -p windlass-record --bench resume [-- MEGABYTES]`.
+
+use std::{
+    env,
+    error::Error,
+    fs,
+    io::{self, Write},
+    time::Instant,
+};
+
+use windlass_contract::{
+    Body, Effects, Input, Intent, Item, Journal, Outcome, Raw, Record, Role, SessionMeta, ToolCall, Verdict,
+};
+use windlass_record::{Durability, SessionFile, Which, new_thread_id};
+
+/// Bytes of each output: of a command that prints 500 lines.
+const OUTPUT_BYTES: usize = 20_000;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let megabytes = env::args().skip(1).find_map(|word| word.parse().ok()).unwrap_or(100_u64);
+    let home = tempfile::tempdir()?;
+    let meta = SessionMeta {
+        id: new_thread_id(),
+        cwd: "/".into(),
+        version: "0".into(),
+        instructions: "x".repeat(10_000),
+    };
+    let file = SessionFile::create(home.path(), &meta)?.with_durability(Durability::Never);
+    let path = file.path().to_owned();
+    let mut number = 0_u32;
+    while fs::metadata(&path)?.len() < megabytes * 1_000_000 {
+        write_call(&file, number)?;
+        number += 1;
+    }
+    drop(file);
+    let (bytes, before) = (fs::metadata(&path)?.len(), peak_kilobytes()?);
+    let start = Instant::now();
+    let (_file, session) = SessionFile::resume(home.path(), &Which::Id(meta.id))?;
+    let took = start.elapsed();
+    let peak = peak_kilobytes()?;
+    writeln!(
+        io::stdout(),
+        "resume {bytes} bytes, {} items: {took:.1?}, peak {} kB ({before} kB before)",
+        session.history.len(),
+        peak
+    )?;
+    Ok(())
+}
+
+fn write_call(file: &SessionFile, number: u32) -> Result<(), Box<dyn Error>> {
+    let id = format!("call_{number}");
+    let arguments = format!("{{\"command\":\"seq {number}\"}}");
+    let raw = serde_json::json!({
+        "type": "function_call", "id": format!("fc_{number}"), "call_id": id, "name": "shell_command",
+        "arguments": arguments, "status": "completed",
+    });
+    let call =
+        ToolCall { id: id.as_str().into(), name: "shell_command".into(), input: Input::Json(arguments) };
+    let intent = Intent {
+        call: call.id.clone(),
+        tool: call.name.clone(),
+        effects: Effects::unknown(),
+        decision: "the sandbox mode is `workspace-write`".into(),
+    };
+    let calls = [call.id.clone()];
+    let json = serde_json::value::to_raw_value(&raw)?;
+    let item = Item { body: Body::Call(call), raw: Some(Raw { wire: "responses".into(), json }) };
+    let line = format!("{number}: the quick brown fox said \"hello\"\n");
+    let outcome = Outcome::plain(Verdict::success(), line.repeat(OUTPUT_BYTES / line.len()));
+    file.append(&Record::Item(&Item::message(Role::Assistant, "One more.")))?;
+    file.append(&Record::Item(&item))?;
+    file.append(&Record::Intent(&intent))?;
+    file.append(&Record::Outcome { call: &calls[0], outcome: &outcome })?;
+    file.append(&Record::Outputs { calls: &calls })?;
+    Ok(())
+}
+
+fn peak_kilobytes() -> Result<u64, Box<dyn Error>> {
+    let status = fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or_default();
+    Ok(line.trim().trim_end_matches(" kB").parse()?)
+}

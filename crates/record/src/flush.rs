@@ -1,0 +1,246 @@
+//! Flushes a session file to the disk: before an effect, and otherwise in the background.
+//!
+//! One `fdatasync` serves everyone who waits for it. The thread starts with the first record that is
+//! not on the disk, and ends when there has been none for a while.
+
+use std::{
+    fmt,
+    fs::File,
+    io,
+    path::PathBuf,
+    pin::Pin,
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, Waker},
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+/// A record that nobody waits for is flushed at most so much later.
+const MAX_DIRTY_TIME: Duration = Duration::from_secs(1);
+
+/// The thread ends after so much time without a record.
+const MAX_IDLE_TIME: Duration = Duration::from_secs(5);
+
+/// When records are flushed to the disk. Without a flush they survive the death of the process, but
+/// not that of the machine.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// After every record.
+    Always,
+    /// Before a call that may change something, at the end of a turn, and otherwise within a second.
+    #[default]
+    Effects,
+    /// When the system sees fit.
+    Never,
+}
+
+/// Flushes what was written so far, wherever that is.
+pub(crate) type FlushOperation = Box<dyn Fn() -> io::Result<()> + Send + Sync>;
+
+/// Flushes a file and, with it the first time, the directories that were changed to create it.
+pub(crate) fn flush_operation(file: File, directories: Vec<PathBuf>) -> FlushOperation {
+    let directories = Mutex::new(directories);
+    Box::new(move || {
+        supported(file.sync_data())?;
+        let mut directories = directories.lock().unwrap_or_else(PoisonError::into_inner);
+        for directory in directories.iter() {
+            supported(File::open(directory)?.sync_all())?;
+        }
+        directories.clear();
+        Ok(())
+    })
+}
+
+/// A file system without a flush cannot be asked for one. That is no failure of the file.
+fn supported(flushed: io::Result<()>) -> io::Result<()> {
+    match flushed {
+        Err(error) if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => {
+            Ok(())
+        }
+        flushed => flushed,
+    }
+}
+
+/// Flushes one file. Dropping it flushes what is left, and waits for that.
+#[derive(Debug)]
+pub(crate) struct Flusher {
+    shared: Arc<FlushShared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct FlushShared {
+    operation: FlushOperation,
+    state: Mutex<FlushState>,
+    changed: Condvar,
+}
+
+/// Records are counted from 1.
+#[derive(Debug, Default)]
+struct FlushState {
+    written: u64,
+    flushed: u64,
+    /// The last record that someone waits for.
+    wanted: u64,
+    /// When the first record was written that is not flushed.
+    dirty_since: Option<Instant>,
+    is_running: bool,
+    is_closing: bool,
+    /// Set for good: after a failed flush nobody knows what is on the disk.
+    failed: Option<io::ErrorKind>,
+    waiting: Vec<Waker>,
+}
+
+impl Flusher {
+    pub(crate) fn new(operation: FlushOperation) -> Self {
+        let (state, changed) = (Mutex::default(), Condvar::new());
+        Self { shared: Arc::new(FlushShared { operation, state, changed }), thread: None }
+    }
+
+    /// Flushes here and now.
+    pub(crate) fn flush_now(&self) -> io::Result<()> {
+        (self.shared.operation)()
+    }
+
+    /// Leaves what was written so far to the system.
+    pub(crate) fn forget(&self) {
+        self.shared.lock().dirty_since = None;
+    }
+
+    /// Takes note of a record, which is flushed some time later. Fails if an earlier flush has failed.
+    pub(crate) fn note_record(&mut self) -> io::Result<()> {
+        let mut state = self.shared.lock();
+        if let Some(kind) = state.failed {
+            return Err(kind.into());
+        }
+        state.written += 1;
+        let is_first = state.dirty_since.is_none();
+        state.dirty_since.get_or_insert_with(Instant::now);
+        if is_first {
+            self.shared.changed.notify_one();
+        }
+        drop(state);
+        self.ensure_thread();
+        Ok(())
+    }
+
+    /// Starts to flush every record so far. What it returns is ready when that is done.
+    pub(crate) fn flush(&mut self) -> PendingFlush {
+        let mut state = self.shared.lock();
+        let record = state.written;
+        if state.flushed < record {
+            state.wanted = record;
+            self.shared.changed.notify_one();
+        }
+        drop(state);
+        self.ensure_thread();
+        PendingFlush { shared: Arc::clone(&self.shared), record }
+    }
+
+    /// Starts the thread if there is work and no thread. If there can be none, the work is done here.
+    fn ensure_thread(&mut self) {
+        let mut state = self.shared.lock();
+        if state.is_running || state.dirty_since.is_none() {
+            return;
+        }
+        state.is_running = true;
+        drop(state);
+        let shared = Arc::clone(&self.shared);
+        let spawned = thread::Builder::new().name("flush".to_owned()).spawn(move || shared.run());
+        if let Ok(thread) = spawned {
+            // The one before it, if there was one, has ended.
+            self.thread = Some(thread);
+        } else {
+            self.shared.flush_once(self.shared.lock()).is_running = false;
+        }
+    }
+}
+
+impl Drop for Flusher {
+    fn drop(&mut self) {
+        self.shared.lock().is_closing = true;
+        self.shared.changed.notify_one();
+        if let Some(thread) = self.thread.take() {
+            // It does not panic, and if it did, there would be nothing to do about it here.
+            let _ended = thread.join();
+        }
+    }
+}
+
+impl FlushShared {
+    fn lock(&self) -> MutexGuard<'_, FlushState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn run(&self) {
+        let mut state = self.lock();
+        loop {
+            let wait = match state.dirty_since {
+                _ if state.failed.is_some() => break,
+                Some(_) if state.is_closing || state.wanted > state.flushed => Duration::ZERO,
+                Some(since) => MAX_DIRTY_TIME.saturating_sub(since.elapsed()),
+                None if state.is_closing => break,
+                None => MAX_IDLE_TIME,
+            };
+            if wait.is_zero() {
+                state = self.flush_once(state);
+                continue;
+            }
+            let was_dirty = state.dirty_since.is_some();
+            let (woken, timeout) =
+                self.changed.wait_timeout(state, wait).unwrap_or_else(PoisonError::into_inner);
+            state = woken;
+            if timeout.timed_out() && !was_dirty && state.dirty_since.is_none() {
+                break;
+            }
+        }
+        state.is_running = false;
+    }
+
+    /// Flushes every record so far and tells whoever waits.
+    fn flush_once<'a>(&'a self, mut state: MutexGuard<'a, FlushState>) -> MutexGuard<'a, FlushState> {
+        let record = state.written;
+        state.dirty_since = None;
+        drop(state);
+        let flushed = (self.operation)();
+        let mut state = self.lock();
+        match flushed {
+            Ok(()) => state.flushed = record,
+            Err(error) => state.failed = Some(error.kind()),
+        }
+        state.waiting.drain(..).for_each(Waker::wake);
+        state
+    }
+}
+
+impl fmt::Debug for FlushShared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FlushShared").field("state", &self.state).finish_non_exhaustive()
+    }
+}
+
+/// Waits until a record is on the disk. Dropping it stops nothing.
+pub(crate) struct PendingFlush {
+    shared: Arc<FlushShared>,
+    record: u64,
+}
+
+impl Future for PendingFlush {
+    type Output = Result<(), io::ErrorKind>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut state = self.shared.lock();
+        if state.flushed >= self.record {
+            return Poll::Ready(Ok(()));
+        }
+        if let Some(kind) = state.failed {
+            return Poll::Ready(Err(kind));
+        }
+        if !state.waiting.iter().any(|waker| waker.will_wake(cx.waker())) {
+            state.waiting.push(cx.waker().clone());
+        }
+        Poll::Pending
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,237 @@
+//! Limits on what is kept below the home directory: long outputs, what files were before they
+//! changed, and, only if someone asks for it, session files.
+//!
+//! What a running session holds is never removed: its file is locked, and whoever removes something
+//! of a session holds that lock meanwhile.
+
+use std::{
+    collections::{HashMap, HashSet},
+    fs::{self, File, OpenOptions, TryLockError},
+    io,
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime},
+};
+
+pub use crate::stored::{StoredKind, StoredUnit};
+use crate::{Folder, SessionError, error::cannot, stored::list_stored};
+
+/// The limits are enforced no more often than this, unless someone asks.
+const MIN_INTERVAL: Duration = Duration::from_secs(600);
+
+/// Held while limits are enforced. Its time of change says when that was last done.
+const LOCK_NAME: &str = "retention.lock";
+
+/// The edits of calls outside of sessions. They share a directory that never gets too old as long
+/// as it is used, and that holds the newest edits too: the limit on size does not remove it.
+const OUTSIDE: &str = "outside";
+
+/// Limits on one kind of files. An absent limit is no limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct KeepLimit {
+    /// The most bytes of all sessions together; beyond it the oldest are removed first.
+    pub max_bytes: Option<u64>,
+    /// The longest time since the last change.
+    pub max_age: Option<Duration>,
+}
+
+/// Limits on everything that is kept. By default there are none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RetentionLimits {
+    /// Long outputs of commands.
+    pub outputs: KeepLimit,
+    /// What files were before tools changed them.
+    pub edits: KeepLimit,
+    /// Session files, and those of calls outside of sessions. With a session file its outputs and
+    /// edits are removed.
+    pub sessions: KeepLimit,
+}
+
+impl RetentionLimits {
+    /// Whether it is time to enforce limits. Costs one system call.
+    pub fn is_due(home: &Path) -> bool {
+        let changed = fs::symlink_metadata(home.join(LOCK_NAME)).and_then(|found| found.modified());
+        let since = changed.ok().and_then(|changed| SystemTime::now().duration_since(changed).ok());
+        since.is_none_or(|since| since >= MIN_INTERVAL)
+    }
+
+    /// Enforces the limits as long as `go_on` says so, unless that was done a short time ago or
+    /// another process does it. Returns what was removed.
+    pub fn enforce_if_due(
+        &self,
+        home: &Path,
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<Vec<StoredUnit>, SessionError> {
+        if *self == Self::default() || !home.is_dir() || !Self::is_due(home) {
+            return Ok(Vec::new());
+        }
+        match self.enforce(home, go_on) {
+            Err(SessionError::Busy { .. }) => Ok(Vec::new()),
+            removed => removed,
+        }
+    }
+
+    /// Enforces the limits now. Fails with [`SessionError::Busy`] if another process does it.
+    pub fn enforce(&self, home: &Path, go_on: &dyn Fn() -> bool) -> Result<Vec<StoredUnit>, SessionError> {
+        let path = home.join(LOCK_NAME);
+        let lock = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
+        let lock = lock.map_err(cannot("open", &path))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(SessionError::Busy { path }),
+            Err(TryLockError::Error(source)) => return Err(cannot("lock", &path)(source)),
+        }
+        lock.set_modified(SystemTime::now()).map_err(cannot("change", &path))?;
+        remove_leftovers(home)?;
+        let mut removed = Vec::new();
+        for unit in self.surplus(home)? {
+            if !go_on() {
+                break;
+            }
+            if let Some(_held) = SessionHold::try_new(home, &unit)?
+                && unit.remove()?
+            {
+                removed.push(unit);
+            }
+        }
+        Ok(removed)
+    }
+
+    /// What is beyond the limits and not held by a running session, without removing it.
+    pub fn preview(&self, home: &Path) -> Result<Vec<StoredUnit>, SessionError> {
+        let mut surplus = Vec::new();
+        for unit in self.surplus(home)? {
+            if SessionHold::try_new(home, &unit)?.is_some() {
+                surplus.push(unit);
+            }
+        }
+        Ok(surplus)
+    }
+
+    /// What is beyond the limits, whoever holds it.
+    fn surplus(&self, home: &Path) -> Result<Vec<StoredUnit>, SessionError> {
+        let now = SystemTime::now();
+        let (outputs, edits) =
+            (list_stored(home, StoredKind::Outputs)?, list_stored(home, StoredKind::Edits)?);
+        let mut sessions = Vec::new();
+        if self.sessions != KeepLimit::default() {
+            sessions = list_stored(home, StoredKind::Sessions)?;
+            sessions.extend(list_stored(home, StoredKind::Calls)?);
+        }
+        let sessions = self.sessions.surplus(sessions, now);
+        let gone: HashSet<_> = sessions.iter().map(|unit| unit.session.clone()).collect();
+        let beside = |limit: KeepLimit, units: Vec<StoredUnit>| {
+            let (with_session, others): (Vec<_>, Vec<_>) =
+                units.into_iter().partition(|unit| gone.contains(&unit.session));
+            with_session.into_iter().chain(limit.surplus(others, now))
+        };
+        // The session file last: until then its lock protects the rest.
+        Ok(beside(self.outputs, outputs).chain(beside(self.edits, edits)).chain(sessions).collect())
+    }
+}
+
+impl KeepLimit {
+    /// The units that are too old, and the oldest of the rest until the others fit.
+    fn surplus(&self, mut units: Vec<StoredUnit>, now: SystemTime) -> Vec<StoredUnit> {
+        units.sort_by_key(|unit| std::cmp::Reverse(unit.changed));
+        let mut kept_bytes = 0_u64;
+        units.retain(|unit| {
+            let age = now.duration_since(unit.changed).unwrap_or_default();
+            kept_bytes = kept_bytes.saturating_add(unit.bytes);
+            let is_too_much =
+                unit.session != OUTSIDE && self.max_bytes.is_some_and(|limit| kept_bytes > limit);
+            is_too_much || self.max_age.is_some_and(|limit| age > limit)
+        });
+        units.reverse();
+        units
+    }
+}
+
+/// The lock of a session file, while something of the session is removed.
+struct SessionHold {
+    _file: Option<File>,
+}
+
+impl SessionHold {
+    /// Takes the lock of the session that a unit belongs to. None if the session is running. What
+    /// has no session file cannot be resumed, and needs no lock.
+    fn try_new(home: &Path, unit: &StoredUnit) -> Result<Option<Self>, SessionError> {
+        let folder = if unit.kind == StoredKind::Calls { Folder::Calls } else { Folder::Sessions };
+        let Ok(path) = folder.path_of(home, &unit.session) else { return Ok(Some(Self { _file: None })) };
+        let file = match File::open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Some(Self { _file: None })),
+            file => file.map_err(cannot("open", &path))?,
+        };
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Self { _file: Some(file) })),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(source)) => Err(cannot("lock", &path)(source)),
+        }
+    }
+}
+
+/// Removes directories that a process was removing when it ended.
+fn remove_leftovers(home: &Path) -> Result<(), SessionError> {
+    for leftover in crate::stored::leftovers(home)? {
+        fs::remove_dir_all(&leftover).map_err(cannot("remove", &leftover))?;
+    }
+    Ok(())
+}
+
+/// Bytes of each kind that are kept, and of the sessions that take the most.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DiskUsage {
+    /// Each kind with its number of files or directories and its bytes.
+    pub kinds: Vec<KindUsage>,
+    /// Sessions and their bytes, of all kinds together, the largest first.
+    pub sessions: Vec<(String, u64)>,
+}
+
+/// Bytes of one kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KindUsage {
+    /// Its name.
+    pub name: &'static str,
+    /// How many files; directories of sessions for edits.
+    pub count: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+impl DiskUsage {
+    /// Measures a home directory.
+    pub fn measure(home: &Path) -> Result<Self, SessionError> {
+        let mut usage = Self::default();
+        let mut by_session: HashMap<String, u64> = HashMap::new();
+        for kind in [StoredKind::Sessions, StoredKind::Calls, StoredKind::Outputs, StoredKind::Edits] {
+            let units = list_stored(home, kind)?;
+            let bytes = units.iter().map(|unit| unit.bytes).sum();
+            usage.kinds.push(KindUsage { name: kind.name(), count: units.len() as u64, bytes });
+            for unit in units {
+                *by_session.entry(unit.session).or_default() += unit.bytes;
+            }
+        }
+        for (name, paths) in [("cache", vec![home.join("cache")]), ("index", index_files(home))] {
+            let (count, bytes) = paths.iter().try_fold((0, 0), |(count, bytes), path| {
+                let tree = crate::stored::measure(path)?;
+                Ok::<_, SessionError>((count + tree.files, bytes + tree.bytes))
+            })?;
+            usage.kinds.push(KindUsage { name, count, bytes });
+        }
+        usage.sessions = by_session.into_iter().collect();
+        usage.sessions.sort_by(|one, other| other.1.cmp(&one.1).then(one.0.cmp(&other.0)));
+        Ok(usage)
+    }
+
+    /// The bytes of all kinds.
+    pub fn total_bytes(&self) -> u64 {
+        self.kinds.iter().map(|kind| kind.bytes).sum()
+    }
+}
+
+fn index_files(home: &Path) -> Vec<PathBuf> {
+    ["", "-wal", "-shm"].iter().map(|suffix| home.join(format!("calls.sqlite{suffix}"))).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,94 @@
+//! What there is in a session file, counted without rebuilding the session.
+
+use std::{
+    io::BufReader,
+    path::Path,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use jiff::Timestamp;
+
+use crate::{
+    Entry, SessionError,
+    error::cannot,
+    journal::READ_BYTES,
+    line::{Envelope, Lines, Next},
+    place,
+};
+
+/// Counts of a session file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SessionSummary {
+    /// Turns that were begun.
+    pub turns: u64,
+    /// Calls that have ended.
+    pub calls: u64,
+    /// Whole lines.
+    pub records: u64,
+    /// The size of the file.
+    pub bytes: u64,
+    /// When the file was last changed.
+    pub changed: Timestamp,
+}
+
+/// Counts what there is in a session file. A line that makes no sense counts as a record only.
+pub fn summarize(path: &Path) -> Result<SessionSummary, SessionError> {
+    let file = place::open_to_read(path)?;
+    let found = file.metadata().map_err(cannot("look at", path))?;
+    let since = found.modified().unwrap_or(SystemTime::UNIX_EPOCH).duration_since(UNIX_EPOCH);
+    let changed = Timestamp::UNIX_EPOCH.checked_add(since.unwrap_or_default()).unwrap_or_default();
+    let mut summary = SessionSummary { turns: 0, calls: 0, records: 0, bytes: found.len(), changed };
+    let mut lines = Lines::new(BufReader::with_capacity(READ_BYTES, file));
+    while let Next::Whole(line) = lines.next().map_err(cannot("read", path))? {
+        summary.records += 1;
+        match Envelope::parse(line).as_ref().map(|line| line.kind.as_ref()) {
+            Ok("turn_context") => summary.turns += 1,
+            Ok("outcome") => summary.calls += 1,
+            Ok(_) | Err(_) => {}
+        }
+    }
+    Ok(summary)
+}
+
+/// The sessions whose ids begin with `prefix`, the newest first.
+pub fn find_by_prefix(home: &Path, prefix: &str) -> Result<Vec<Entry>, SessionError> {
+    let prefix = prefix.to_lowercase();
+    let mut entries = place::list(home)?;
+    entries.retain(|entry| !prefix.is_empty() && entry.id.as_str().starts_with(&prefix));
+    Ok(entries)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use windlass_contract::{Item, Journal, Outcome, Record, Role, SessionMeta, TurnContext, Verdict};
+
+    use super::*;
+    use crate::{SessionFile, new_thread_id};
+
+    #[test]
+    fn turns_and_calls_are_counted_and_sessions_found_by_the_beginning_of_their_id() {
+        let home = tempfile::tempdir().unwrap();
+        let meta = SessionMeta {
+            id: new_thread_id(),
+            cwd: "/w".into(),
+            version: "0".into(),
+            instructions: String::new(),
+        };
+        let file = SessionFile::create(home.path(), &meta).unwrap();
+        let context =
+            TurnContext { cwd: "/w".into(), provider: "p".into(), model: "m".into(), policy: json!({}) };
+        for _ in 0..2 {
+            file.append(&Record::TurnContext(&context)).unwrap();
+            file.append(&Record::Item(&Item::message(Role::User, "go"))).unwrap();
+        }
+        let outcome = Outcome::plain(Verdict::success(), "done");
+        file.append(&Record::Outcome { call: &"a".into(), outcome: &outcome }).unwrap();
+        let summary = summarize(file.path()).unwrap();
+        assert_eq!((summary.turns, summary.calls, summary.records), (2, 1, 6));
+        assert_eq!(summary.bytes, file.path().metadata().unwrap().len());
+
+        let found = |prefix: &str| find_by_prefix(home.path(), prefix).unwrap().len();
+        assert_eq!((found(&meta.id.as_str()[..8].to_uppercase()), found("x"), found("")), (1, 0, 0));
+    }
+}
