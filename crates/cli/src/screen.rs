@@ -102,7 +102,9 @@ impl Screen {
     fn show_undo_limits(&self, limits: &[String]) {
         let mut told = self.undo_limits.lock().unwrap_or_else(PoisonError::into_inner);
         if !limits.is_empty() && *told != limits {
-            limits.iter().for_each(|line| self.show(&self.style.dim(&format!("  {}", visible(line)))));
+            for line in limits {
+                self.show(&self.style.dim(&format!("  {}", visible(line))));
+            }
             *told = limits.to_vec();
         }
     }

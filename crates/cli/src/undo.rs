@@ -158,7 +158,8 @@ impl Undoing<'_> {
             print(&chosen.iter().map(|edit| self.view(edit).whole()).collect::<String>())?;
         }
         let skipped: HashSet<&Path> = conflicts.paths().collect();
-        if !skipped.is_empty() && !(self.args.keep_changed && conflicts.can_be_kept()) {
+        let may_go_on = skipped.is_empty() || (self.args.keep_changed && conflicts.can_be_kept());
+        if !may_go_on {
             return Err(Problem::failed(conflicts.message()));
         }
         if self.args.preview {
@@ -249,7 +250,7 @@ fn is_confirmed() -> Result<bool, Problem> {
 }
 
 /// Sorts places by the newest edit that is meant, newest first.
-fn newest_first<'a>(places: &'a [EditPlace], is_meant: impl Fn(&Edit) -> bool) -> Vec<&'a EditPlace> {
+fn newest_first(places: &[EditPlace], is_meant: impl Fn(&Edit) -> bool) -> Vec<&EditPlace> {
     let mut places: Vec<_> = places.iter().collect();
     places
         .sort_by_key(|place| Reverse(place.list.iter().filter(|edit| is_meant(edit)).map(Edit::order).max()));

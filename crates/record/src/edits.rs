@@ -95,7 +95,7 @@ pub struct EditedFile {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kept {
     /// The type of the entry. Tools change files only.
-    #[serde(default, skip_serializing_if = "KeptKind::is_file")]
+    #[serde(default, skip_serializing_if = "commands::is_default")]
     pub kind: KeptKind,
     /// The name of its content in the store; the target of a link.
     pub content: String,

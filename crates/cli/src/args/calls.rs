@@ -16,6 +16,7 @@ const STATUSES: [&str; 7] =
   windlass undo 3fa2b1             take back one call, named as `windlass history` does
   windlass undo --to 3fa2b1        take back that call and all of its session since
   windlass undo --redo             take back the last undo")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(crate) struct Undo {
     /// The call to take back, as `--list` and `windlass history` name it, or the beginning of its name. Without it, the newest
     /// that is not undone. Undoing is a call as well, and can be taken back by its name.

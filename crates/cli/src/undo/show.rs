@@ -8,7 +8,7 @@ use std::{
 use serde_json::{Value, json};
 use windlass::{
     patch::{Side, diff},
-    record::{Edit, EditedFile, Edits, Kept, KeptKind},
+    record::{CommandNote, Edit, EditedFile, Edits, Kept, KeptKind},
 };
 
 use super::{conflicts::Conflicts, names::CallNames};
@@ -62,7 +62,7 @@ impl EditView<'_> {
         if edit.files.len() > MAX_LISTED_FILES {
             files.push(format!("and {} more", edit.files.len() - MAX_LISTED_FILES));
         }
-        let state = match (edit.undone, edit.command.as_ref().is_some_and(|note| note.is_partial())) {
+        let state = match (edit.undone, edit.command.as_ref().is_some_and(CommandNote::is_partial)) {
             (true, _) => " (undone)",
             (false, true) if edit.files.is_empty() => " (not kept)",
             (false, true) => " (kept in part)",
@@ -117,10 +117,16 @@ impl EditView<'_> {
             }
             text.push_str(&file_diff(self.edits, file));
         }
-        let mut shown: String = text.lines().map(|line| format!("{}\n", visible(line))).collect();
-        if shown.len() > 2 * MAX_DIFF_BYTES {
-            shown.truncate(shown.floor_char_boundary(2 * MAX_DIFF_BYTES));
-            shown.push_str("\n(the rest of the diff is left out)\n");
+        let is_long = text.len() > 2 * MAX_DIFF_BYTES;
+        let mut left = 2 * MAX_DIFF_BYTES;
+        let shown = text.lines().take_while(|line| {
+            let fits = line.len() < left;
+            left = left.saturating_sub(line.len() + 1);
+            fits
+        });
+        let mut shown: String = shown.map(|line| format!("{}\n", visible(line))).collect();
+        if is_long {
+            shown.push_str("(the rest of the diff is left out)\n");
         }
         shown
     }

@@ -431,7 +431,7 @@ fn what_cannot_be_kept_is_told_before_and_after() {
     let user = User::new();
     user.configure("[undo]\nmax_file_megabytes = 1\n");
     user.file("a", "0\n");
-    user.file("large", &"x".repeat(2_000_000));
+    user.file("large", "x".repeat(2_000_000));
     let script = user.script(&json!([
         {"calls": [{"name": "shell_command", "arguments": {"command": "echo 1 > a; echo y >> large"}}]},
         {"text": "done"}

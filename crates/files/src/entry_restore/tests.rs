@@ -1,3 +1,5 @@
+//! Changes of files, links and directories are made whole or not at all, and never over the work of someone else.
+
 use std::{
     collections::HashMap,
     fs,

@@ -1,3 +1,5 @@
+//! A snapshot finds every change, reads no more than it must, and waits for nothing that a command planted.
+
 use std::{
     collections::{HashMap, HashSet},
     fs::{self, File},

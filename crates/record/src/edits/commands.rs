@@ -42,19 +42,13 @@ pub enum KeptKind {
     Directory,
 }
 
-impl KeptKind {
-    pub(super) fn is_file(&self) -> bool {
-        *self == Self::File
-    }
-}
-
 /// A command whose changes are kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandNote {
     /// The command line.
     pub line: String,
     /// The number of entries that changed and cannot be restored.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub unkept_count: usize,
     /// The first of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -238,6 +232,7 @@ fn flush_contents(directory: &Path, exported: &[PathBuf]) -> io::Result<()> {
     flush_directory(directory)
 }
 
-fn is_zero(number: &usize) -> bool {
-    *number == 0
+/// Tells whether a field need not be written.
+pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
