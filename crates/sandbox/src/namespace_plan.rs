@@ -53,6 +53,8 @@ pub(crate) struct UsageLimits {
     pub(crate) disk_bytes: u64,
     /// Tells whether `/tmp` is a tmpfs of the command's own.
     pub(crate) tmp_is_tmpfs: bool,
+    /// Tells whether `/var/tmp` is another.
+    pub(crate) var_tmp_is_tmpfs: bool,
 }
 
 impl UsageLimits {
@@ -63,7 +65,11 @@ impl UsageLimits {
 
     /// The file systems in memory that the command can write to.
     pub(crate) fn tmpfs(&self) -> &'static [&'static CStr] {
-        if self.tmp_is_tmpfs { &[c"/dev/shm", c"/tmp"] } else { &[c"/dev/shm"] }
+        match (self.tmp_is_tmpfs, self.var_tmp_is_tmpfs) {
+            (true, true) => &[c"/dev/shm", c"/tmp", c"/var/tmp"],
+            (true, false) => &[c"/dev/shm", c"/tmp"],
+            (false, _) => &[c"/dev/shm"],
+        }
     }
 }
 
@@ -139,6 +145,7 @@ impl NamespacePlan {
                 processes: quota.process_limit().unwrap_or(0),
                 disk_bytes: quota.disk_bytes.unwrap_or(0),
                 tmp_is_tmpfs: tmpfs.at_tmp,
+                var_tmp_is_tmpfs: tmpfs.at_tmp && has_var_tmp(),
             },
             hidden_inside,
             not_covered,
