@@ -19,6 +19,7 @@ use crate::{
     exit::Exit,
     interrupts,
     problem::{Problem, chain},
+    screen::visible,
     setup::Setup,
 };
 
@@ -58,10 +59,9 @@ pub(crate) fn run(common: &Common, args: &SandboxRun) -> Result<ExitCode, Proble
         Ok(attached) => attached,
         Err(error) => return Ok(not_run(&error)),
     };
-    attached
-        .denials
-        .iter()
-        .for_each(|denial| crate::note(&format!("denied: {}: {}", denial.what, denial.rule)));
+    for denial in &attached.denials {
+        crate::note(&format!("denied: {}: {}", visible(&denial.what), visible(&denial.rule)));
+    }
     if let Some(receipt) = receipt {
         receipt.write(&attached)?;
     }

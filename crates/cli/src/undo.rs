@@ -22,7 +22,7 @@ use crate::{
     output::print,
     paths::Paths,
     problem::{Problem, chain},
-    screen::visible,
+    screen::{visible, visible_path},
     setup::Setup,
 };
 
@@ -115,7 +115,7 @@ fn chosen<'a>(all: &'a [Edit], args: &Undo) -> Result<Vec<&'a Edit>, Problem> {
 fn host(setup: &Setup, edits: &Edits) -> Result<Arc<dyn Host>, Problem> {
     let policy = Policy { sandbox: SandboxMode::DangerFullAccess, ..setup.policy(ApprovalPolicy::Never) };
     let machine = Machine::new(BTreeMap::new()).with_archive(Arc::new(edits.clone()));
-    machine.confine(&policy.grant_to_person()).map_err(|error| Problem::failed(error.to_string()))
+    machine.confine(&policy.grant_to_person()).map_err(|error| Problem::failed(chain(&error)))
 }
 
 struct Undoing<'a> {
@@ -128,11 +128,10 @@ impl Undoing<'_> {
     async fn run(&self, chosen: &[&Edit]) -> Result<Exit, Problem> {
         for file in chosen.iter().flat_map(|edit| &edit.files) {
             if let Some(link) = displaced(&file.path) {
-                let (path, link) = (file.path.display().to_string(), link.display().to_string());
                 return Err(Problem::failed(format!(
                     "not undone: `{}` is not what it was, because `{}` is a link now; remove the link first",
-                    visible(&path),
-                    visible(&link)
+                    visible_path(&file.path),
+                    visible_path(link)
                 )));
             }
         }
@@ -146,7 +145,13 @@ impl Undoing<'_> {
             let changes = self.changes(edit)?;
             let call: CallId = format!("{UNDO}{}", edit.call).into();
             let undone = self.files.commit(&call, changes).await;
-            undone.map_err(|error| Problem::failed(format!("cannot undo `{}`: {error}", edit.call)))?;
+            undone.map_err(|error| {
+                Problem::failed(format!(
+                    "cannot undo `{}`: {}",
+                    visible(edit.call.as_str()),
+                    visible(&error.to_string())
+                ))
+            })?;
             print(&format!("undid {}", listed(edit, self.setup)))?;
         }
         Ok(Exit::Done)
@@ -165,7 +170,7 @@ impl Undoing<'_> {
             if left.as_deref() == now.as_deref() {
                 continue;
             }
-            let name = path.to_string_lossy();
+            let name = visible_path(path);
             let side = |bytes| Side { path: name.trim_start_matches('/'), bytes, executable: false };
             conflicts.push_str(&diff(left.as_deref().map(side), now.as_deref().map(side)));
         }
@@ -173,7 +178,7 @@ impl Undoing<'_> {
     }
 
     async fn now(&self, path: &Path) -> Result<Option<Vec<u8>>, Problem> {
-        let failed = |error: FileError| Problem::failed(error.to_string());
+        let failed = |error: FileError| Problem::failed(chain(&error));
         let file = match self.files.open(path).await {
             Err(FileError::NotFound { .. }) => return Ok(None),
             file => file.map_err(failed)?,
@@ -216,9 +221,7 @@ fn displaced(path: &Path) -> Option<&Path> {
 /// An edit in one line.
 fn listed(edit: &Edit, setup: &Setup) -> String {
     let paths = io::stdout().is_terminal().then(|| Paths::seen_from(&setup.cwd));
-    let shown = |path: &Path| {
-        paths.as_ref().map_or_else(|| visible(&path.display().to_string()), |paths| paths.show(path))
-    };
+    let shown = |path: &Path| paths.as_ref().map_or_else(|| visible_path(path), |paths| paths.show(path));
     let files = edit.files.iter().map(|file| {
         let letter = match (&file.before, &file.after) {
             (None, _) => "A",
