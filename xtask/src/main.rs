@@ -1,7 +1,8 @@
-//! Checks, benchmarks and data of this workspace: `cargo xtask tidy`, `cargo xtask platforms`, `cargo xtask bench`,
-//! `cargo xtask languages FILE`.
+//! Checks, benchmarks and data of this workspace: `cargo xtask tidy`, `cargo xtask platforms`, `cargo xtask fuzz`,
+//! `cargo xtask bench`, `cargo xtask languages FILE`.
 
 mod bench;
+mod fuzz;
 mod languages;
 mod platforms;
 mod tidy;
@@ -14,9 +15,10 @@ fn main() -> ExitCode {
     let done = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["tidy"] => tidy::run(&root),
         ["platforms"] => platforms::run(&root),
+        ["fuzz"] => fuzz::run(&root),
         ["bench"] => bench::run(&root),
         ["languages", file] => languages::run(&root, file.as_ref()),
-        _ => Err(vec!["usage: cargo xtask tidy | platforms | bench | languages FILE".to_owned()]),
+        _ => Err(vec!["usage: cargo xtask tidy | platforms | fuzz | bench | languages FILE".to_owned()]),
     };
     match done {
         Ok(report) => {

@@ -148,7 +148,10 @@ fn collect(folder: &Path, into: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
         if path.is_dir() {
-            collect(&path, into);
+            // The fuzz targets of a crate have their own.
+            if !path.ends_with("target") {
+                collect(&path, into);
+            }
         } else if path.extension().is_some_and(|extension| extension == "rs") {
             into.push(path);
         }

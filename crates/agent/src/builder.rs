@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use windlass_contract::{
     AnyTool, Approver, Event, EventSink, Journal, JournalError, ModelClient, Rulebook, Silent, TurnContext,
 };
-use windlass_host::{Machine, Window};
+use windlass_host::{Machine, Preview, Window};
 use windlass_record::{Durability, Edits, Keep, SessionError, Which, outputs};
 use windlass_runtime::{
     Budget, CleanEvents, CleanQuestions, Deferral, DefinitionErrors, Gate, Policy, Registry, RegistryBuilder,
@@ -16,7 +16,7 @@ use windlass_runtime::{
 };
 use windlass_tools::OutputPlace;
 
-use self::session::{Forgetful, recover_edits};
+use self::session::Forgetful;
 use crate::{
     Agent, Family, Toolset,
     announce::Announcer,
@@ -59,6 +59,7 @@ pub struct AgentBuilder {
     command_time: Option<Duration>,
     command_cpu: Option<Duration>,
     window: Window,
+    preview: Option<Preview>,
     single_turn: bool,
     same_provider: bool,
     verdicts: Verdicts,
@@ -98,6 +99,7 @@ impl Default for AgentBuilder {
             command_time: None,
             command_cpu: None,
             window: Window::default(),
+            preview: None,
             single_turn: false,
             same_provider: false,
             verdicts: Verdicts::default(),
@@ -208,6 +210,9 @@ impl AgentBuilder {
         command_cpu(limit: Duration) = Some(limit);
         /// What programs on a terminal print to.
         window(window: Window) = window;
+        /// Runs commands on a layer: the workspace stays as it is until the preview is applied. The model is not offered
+        /// tools that read or change files themselves, and no command that goes on from call to call.
+        preview(preview: Preview) = Some(preview);
     }
 
     /// Takes up no session that was held with another provider: nobody has chosen this one.
@@ -236,12 +241,19 @@ impl AgentBuilder {
         let family = Family::of("");
         let (registry, events) = (self.registry(&family, SearchForm::Function)?, self.watched());
         self.edits = self.home.as_deref().map(Edits::outside);
-        self.edits.iter().for_each(|edits| recover_edits(edits, &*events));
+        self.recover_edits(&*events);
         let journal: Arc<dyn Journal> = match &self.home {
             Some(home) => Arc::new(self.outside(home)),
             None => Arc::new(Forgetful),
         };
         Ok(self.around(registry, journal, events, Budget::default(), Review::default()))
+    }
+
+    fn recover_edits(&self, events: &dyn EventSink) {
+        let messages = self.home.as_deref().map(crate::recover_edits).unwrap_or_default();
+        for message in messages {
+            events.emit(&Event::Warning { message });
+        }
     }
 
     /// Puts it all together.
@@ -251,6 +263,9 @@ impl AgentBuilder {
         let family = Family::of(&info.model);
         // Before anything is written down: a session must not be left behind by a mistake in a tool.
         let form = if info.wire == "responses" { family.search } else { SearchForm::Function };
+        if self.preview.is_some() {
+            self.builtin = self.builtin.take().map(Toolset::for_preview);
+        }
         let registry = self.registry(&family, form)?;
         let context = TurnContext {
             cwd: self.policy.cwd.clone(),
@@ -279,7 +294,7 @@ impl AgentBuilder {
         let mut history = History::new(begun.history, Arc::clone(&journal));
         begun.opening.into_iter().try_for_each(|item| history.push(item))?;
         events.emit(&Event::ThreadStarted { thread: begun.thread.clone() });
-        self.edits.iter().for_each(|edits| recover_edits(edits, &*events));
+        self.recover_edits(&*events);
         begun.repairs.iter().for_each(|repair| events.emit(&Event::Warning { message: repair.to_string() }));
         let reviews = Arc::new(Shared::default());
         let review = match self.judged_by_model {
@@ -351,6 +366,9 @@ impl AgentBuilder {
     ) -> Toolbox {
         let budget = self.budget.unwrap_or(budget);
         let mut machine = Machine::new(self.environment).with_window(self.window);
+        if let Some(preview) = self.preview {
+            machine = machine.with_preview(preview);
+        }
         if let Some(place) = self.outputs.get() {
             let least = self.budgets.values().fold(budget.bytes(), |least, budget| least.min(budget.bytes()));
             machine = machine.keeping_outputs(place.clone(), least.saturating_sub(WORDS_ABOUT_OUTPUT));

@@ -33,6 +33,8 @@ pub enum FileTools {
 /// The tools for changing files that a model is offered. The others stay callable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EditTools {
+    /// None.
+    Disabled,
     /// `apply_patch`, with the patch as plain text under a grammar.
     FreeformPatch,
     /// `apply_patch` as a function.

@@ -48,7 +48,7 @@ impl Toolset {
     ) -> RegistryBuilder {
         let patch = match self.edits {
             EditTools::FreeformPatch => PatchForm::Freeform,
-            EditTools::Patch | EditTools::Strings => PatchForm::Function,
+            EditTools::Patch | EditTools::Strings | EditTools::Disabled => PatchForm::Function,
         };
         let strings = self.edits == EditTools::Strings;
         let (shell, search) = (&*self.shell_program, self.web_search);
@@ -83,12 +83,24 @@ impl Toolset {
                     | "test_sync_tool",
                     _,
                 ) => registry.hidden(tool),
+                ("apply_patch" | "edit_file" | "write_file", _) if self.edits == EditTools::Disabled => {
+                    registry
+                }
                 ("apply_patch", _) if strings => registry.hidden(tool),
                 ("edit_file" | "write_file", _) if !strings => registry.hidden(tool),
                 _ => registry.tool(tool),
             };
         }
         registry
+    }
+
+    /// The same for a preview: only what starts commands that end, since nothing else sees or changes its layer.
+    pub(crate) fn for_preview(self) -> Self {
+        let shell = match self.shell {
+            ShellKind::UnifiedExec | ShellKind::LocalShell => ShellKind::ShellCommand,
+            other => other,
+        };
+        Self { shell, files: FileTools::Disabled, edits: EditTools::Disabled, ..self }
     }
 
     /// Images cannot be seen through a shell, so every model that can see is offered to look at them.

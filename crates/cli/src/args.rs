@@ -8,7 +8,7 @@ mod sessions;
 pub(crate) use self::{
     agent::{Call, Exec, ExecAction, ExecOptions, ModelChoice, Models, Probe},
     calls::{Audit, Feedback, History, Said, Stats, StatsBy, Undo},
-    held::{Config, LimitChoice, Policy, Redact, SandboxRun, Suggest},
+    held::{Config, LimitChoice, Policy, PreviewChoice, Redact, SandboxRun, Suggest},
     sessions::{Collect, Sessions},
 };
 
@@ -98,7 +98,12 @@ Exit codes are the command's own, 128 and the number of the signal that ended it
   137  it was killed, as it is for mem_mb, pids, disk_mb and out_kb
   125  the sandbox could not be set up, and nothing ran
   126  it could not be started
-  127  it was not found";
+  127  it was not found
+  1, 3 it ended with 0, and its preview could not be applied (1), or was not (3)
+
+Examples:
+  windlass sandbox --policy workspace-write -- make test
+  windlass sandbox --policy workspace-write --preview -- ./install.sh";
 
 const SELECT_EXIT_CODES: &str = "\
 Exit codes:
@@ -117,7 +122,7 @@ Exit codes:
   0    done
   1    the turn or the call failed, or the builtin model did not do what it was asked
   2    wrong usage or configuration
-  3    a call was refused because nobody could approve it, and nothing later made up for it
+  3    a call was refused because nobody could approve it, and nothing later made up for it; or a preview was not applied
   4    a limit on time or tokens was reached, or the model went in circles
   130  interrupted";
 

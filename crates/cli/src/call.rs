@@ -5,7 +5,9 @@ use std::{
     sync::Arc,
 };
 
-use windlass::{AgentBuilder, Input, Outcome, SpecKind, Status, Stop, ToolCall, host::Window, render};
+use windlass::{
+    AgentBuilder, Input, Outcome, SpecKind, Status, Stop, ToolCall, host::Window, record::Edits, render,
+};
 
 use crate::{
     args::{Call, Common},
@@ -17,6 +19,7 @@ use crate::{
     interrupts,
     output::print_answer,
     paths::Paths,
+    preview::RequestedPreview,
     problem::Problem,
     screen::Warnings,
     setup::Setup,
@@ -25,6 +28,7 @@ use crate::{
 /// Runs the command.
 pub(crate) fn run(common: &Common, args: Call) -> Result<Exit, Problem> {
     let setup = Setup::for_tools(common)?.limited(&args.limits)?;
+    let mut preview = RequestedPreview::new(args.preview, &setup)?;
     let stop = Stop::default();
     let window = Window::of_terminal();
     let mut builder = setup.tools()?;
@@ -34,6 +38,10 @@ pub(crate) fn run(common: &Common, args: Call) -> Result<Exit, Problem> {
     let builder = builder
         .approver(Arc::new(Terminal { stop: stop.clone(), paths: Paths::seen_from(&setup.cwd) }))
         .window(window.clone());
+    let builder = match &preview {
+        Some(requested) => builder.preview(requested.preview.clone()),
+        None => builder,
+    };
     let toolbox = builder.events(Arc::new(Warnings)).toolbox();
     let toolbox = toolbox.map_err(|errors| Problem::usage(errors.to_string()))?;
     let text = match args.input {
@@ -56,8 +64,17 @@ pub(crate) fn run(common: &Common, args: Call) -> Result<Exit, Problem> {
         toolbox.sandbox.close().await;
         outcome
     });
+    // A program gets one object, a person the result before the question.
+    let mut settled = None;
+    let edits = Edits::outside(&setup.home);
     let shown = if args.json {
-        format!("{:#}\n", render::json(&name, &outcome))
+        let mut result = render::json(&name, &outcome);
+        settled =
+            preview.take().map(|preview| preview.settle(&edits, stop.reason().is_some())).transpose()?;
+        if let Some(settled) = &settled {
+            result["preview"] = settled.report.clone();
+        }
+        format!("{result:#}\n")
     } else if args.markdown {
         render::markdown(&name, &outcome)
     } else {
@@ -70,7 +87,11 @@ pub(crate) fn run(common: &Common, args: Call) -> Result<Exit, Problem> {
     if outcome.status == Status::NotFound {
         crate::note(&crate::tools::unknown(&toolbox.registry, &args.name));
     }
-    Ok(exit_of(&outcome, &stop))
+    if let Some(preview) = preview {
+        settled = Some(preview.settle(&edits, stop.reason().is_some())?);
+    }
+    let exit = exit_of(&outcome, &stop);
+    Ok(settled.map_or(exit, |settled| settled.end.exit(exit)))
 }
 
 fn terminated(text: String) -> String {

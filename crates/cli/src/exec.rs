@@ -7,10 +7,13 @@ use std::{
 };
 
 use base64::{Engine, prelude::BASE64_STANDARD};
-use serde_json::Value;
+use serde_json::{Value, json};
 use windlass::{
-    Agent, AgentBuilder, AgentError, BuildError, Content, EventSink, ModelInfo, Reason, Stop, TurnReport,
-    host::Window, record::Which, select::BUILTIN,
+    Agent, AgentBuilder, AgentError, BuildError, Content, EventSink, ModelInfo, Reason, Stop, ThreadId,
+    TurnReport,
+    host::Window,
+    record::{Edits, Which},
+    select::BUILTIN,
 };
 
 use crate::{
@@ -20,8 +23,9 @@ use crate::{
     exit::Exit,
     interrupts,
     jsonl::Jsonl,
-    output::print_answer,
-    problem::Problem,
+    output::{print, print_answer},
+    preview::RequestedPreview,
+    problem::{Problem, chain},
     screen::{Screen, visible_path},
     setup::Setup,
 };
@@ -41,9 +45,10 @@ pub(crate) fn run(common: &Common, exec: Exec) -> Result<Exit, Problem> {
         }
     };
     let content = content(prompt, &options.image)?;
+    let preview = RequestedPreview::new(options.preview, &setup)?;
     let stop = Stop::default();
-    let json = options.json || options.experimental_json;
-    let events: Arc<dyn EventSink> = if json {
+    let is_json = options.json || options.experimental_json;
+    let events: Arc<dyn EventSink> = if is_json {
         Arc::new(Jsonl::new(options.deltas, stop.clone()))
     } else {
         Arc::new(Screen::new(&setup.cwd))
@@ -52,6 +57,9 @@ pub(crate) fn run(common: &Common, exec: Exec) -> Result<Exit, Problem> {
     let mut builder = setup.agent()?.events(events).window(window.clone()).single_turn();
     if let Some(path) = &options.tools {
         builder = brought::tools(path)?.into_iter().fold(builder, AgentBuilder::tool);
+    }
+    if let Some(requested) = &preview {
+        builder = builder.preview(requested.preview.clone());
     }
     if let Some(which) = resume {
         builder = builder.resume(which);
@@ -64,9 +72,16 @@ pub(crate) fn run(common: &Common, exec: Exec) -> Result<Exit, Problem> {
     }
     interrupts::watch(stop.clone(), window)?;
     let _cleaning = Cleaning::start(&setup);
-    let report = crate::runtime()?.block_on(turn(builder, content, &stop, json));
-    let report = report.map_err(|error| setup.explain(&error))?;
-    finish(&report, &options, json)
+    let report = crate::runtime()?.block_on(turn(builder, content, &stop, is_json));
+    let (report, thread) = report.map_err(|error| setup.explain(&error))?;
+    let exit = finish(&report, &options, is_json)?;
+    let Some(preview) = preview else { return Ok(exit) };
+    let edits = Edits::of_session(&setup.home, &thread).map_err(|error| Problem::failed(chain(&error)))?;
+    let settled = preview.settle(&edits, stop.reason().is_some())?;
+    if is_json {
+        print(&format!("{}\n", json!({"type": "preview", "preview": settled.report})))?;
+    }
+    Ok(settled.end.exit(exit))
 }
 
 /// Which session to go on with. `resume --last PROMPT` has its prompt where otherwise the session is, so that comes back.
@@ -94,12 +109,13 @@ async fn turn(
     content: Vec<Content>,
     stop: &Stop,
     json: bool,
-) -> Result<TurnReport, BuildError> {
+) -> Result<(TurnReport, ThreadId), BuildError> {
     let mut agent: Agent = builder.build()?;
     if !json {
         crate::note(&who_answers(agent.model()));
     }
-    Ok(agent.run(content, stop).await)
+    let thread = agent.thread().clone();
+    Ok((agent.run(content, stop).await, thread))
 }
 
 /// One line that says who answers.

@@ -21,6 +21,7 @@ mod models;
 mod output;
 mod paths;
 mod policy;
+mod preview;
 mod problem;
 mod profile;
 mod redact;

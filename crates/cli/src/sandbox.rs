@@ -12,12 +12,14 @@ use serde_json::json;
 use windlass::{
     ApprovalPolicy, Command, HostError, Network, Stop,
     host::{Attached, Machine, Window, inherited_descriptor},
+    record::Edits,
 };
 
 use crate::{
     args::{Common, SandboxRun},
     exit::Exit,
     interrupts,
+    preview::{RequestedPreview, SettledPreview},
     problem::{Problem, chain},
     screen::visible,
     setup::Setup,
@@ -45,11 +47,18 @@ pub(crate) fn run(common: &Common, args: &SandboxRun) -> Result<ExitCode, Proble
     if args.network {
         policy.walls.network = Network::Any;
     }
+    let preview = RequestedPreview::new(args.preview, &setup)?;
+    if preview.is_some() {
+        RequestedPreview::recover(&setup);
+    }
     let environment = setup.environment()?;
     let command = Command { argv: args.command.clone(), cwd: None, env: BTreeMap::new(), time_limit: None };
-    let machine = Machine::for_one_command(environment)
+    let mut machine = Machine::for_one_command(environment)
         .with_package_caches(setup.package_caches())
         .with_running_notes(setup.running_notes());
+    if let Some(requested) = &preview {
+        machine = machine.with_preview(requested.preview.clone());
+    }
     let stop = Stop::default();
     // The command has our own terminal, which tells it itself.
     interrupts::watch(stop.clone(), Window::default())?;
@@ -62,10 +71,18 @@ pub(crate) fn run(common: &Common, args: &SandboxRun) -> Result<ExitCode, Proble
     for denial in &attached.denials {
         crate::note(&format!("denied: {}: {}", visible(&denial.what), visible(&denial.rule)));
     }
-    if let Some(receipt) = receipt {
-        receipt.write(&attached)?;
+    let is_interrupted = attached.exit == windlass::Exit::Cancelled;
+    let settled =
+        preview.map(|preview| preview.settle(&Edits::outside(&setup.home), is_interrupted)).transpose()?;
+    let own = code(&attached);
+    if settled.is_some() {
+        crate::note(&format!("the command ended with {own}"));
     }
-    Ok(ExitCode::from(code(&attached)))
+    if let Some(receipt) = receipt {
+        receipt.write(&attached, settled.as_ref())?;
+    }
+    let lost = settled.filter(|_| own == 0).map(|settled| settled.end.exit(Exit::Done));
+    Ok(ExitCode::from(lost.map_or(own, Exit::code)))
 }
 
 /// What we end with.
@@ -120,8 +137,8 @@ impl<'a> Receipt<'a> {
         tried.map(|file| Self { to, file }).map_err(|error| cannot_write(to, &error))
     }
 
-    fn write(self, attached: &Attached) -> Result<(), Problem> {
-        let receipt = json!({
+    fn write(self, attached: &Attached, settled: Option<&SettledPreview>) -> Result<(), Problem> {
+        let mut receipt = json!({
             "exit": attached.exit,
             "exit_code": code(attached),
             "duration_ms": u64::try_from(attached.duration.as_millis()).unwrap_or(u64::MAX),
@@ -129,6 +146,9 @@ impl<'a> Receipt<'a> {
             "killed": attached.killed,
             "denials": attached.denials,
         });
+        if let Some(settled) = settled {
+            receipt["preview"] = settled.report.clone();
+        }
         let Self { to, mut file } = self;
         let written = emptied(to, &file).and_then(|()| file.write_all(format!("{receipt}\n").as_bytes()));
         written.map_err(|error| cannot_write(to, &error))

@@ -32,6 +32,10 @@ pub(crate) fn run(common: &Common, args: &Undo) -> Result<Exit, Problem> {
         return Err(Problem::usage("`undo` writes files, which `--sandbox read-only` forbids"));
     }
     let setup = Setup::for_tools(common)?;
+    // An edit that was cut short is finished or taken back first: only then do files and log agree.
+    for message in windlass::recover_edits(&setup.home) {
+        crate::note(&format!("warning: {}", visible(&message)));
+    }
     let mut places = match &args.session {
         Some(id) => {
             let edits =
@@ -42,12 +46,12 @@ pub(crate) fn run(common: &Common, args: &Undo) -> Result<Exit, Problem> {
     };
     if args.list {
         let mut all: Vec<_> = places.iter().flat_map(|(list, _)| list).collect();
-        all.sort_by_key(|edit| edit.time);
+        all.sort_by_key(|edit| edit.order());
         return print(&all.into_iter().map(|edit| listed(edit, &setup)).collect::<String>());
     }
     // The place of what is to be taken back, or of nothing, which is told then.
     places.sort_by_key(|(list, _)| {
-        Reverse(list.iter().filter(|edit| is_meant(edit, args)).map(|edit| edit.time).max())
+        Reverse(list.iter().filter(|edit| is_meant(edit, args)).map(Edit::order).max())
     });
     let Some((all, edits)) = places.into_iter().next() else { return Err(nothing()) };
     let chosen = chosen(&all, args)?;
@@ -60,16 +64,11 @@ fn session(error: &record::SessionError) -> Problem {
     Problem::failed(chain(error))
 }
 
-/// The edits that were made in this directory: by its sessions, and outside of sessions.
+/// The edits of files below this directory, by any session or none.
 fn here(setup: &Setup) -> Result<Vec<(Vec<Edit>, Edits)>, Problem> {
-    let failed = |error: record::SessionError| session(&error);
-    let sessions = record::list(&setup.home).map_err(failed)?;
-    let of_session = |entry: &record::Entry| Edits::of_session(&setup.home, &entry.id).map_err(failed);
-    let of_sessions = sessions.iter().filter(|entry| entry.cwd == setup.cwd).map(of_session);
-    let all = of_sessions.chain([Ok(Edits::outside(&setup.home))]);
-    let listed = all.map(|edits| {
-        let edits = edits?;
-        let mut list = edits.list().map_err(failed)?;
+    let all = Edits::all(&setup.home).map_err(|error| session(&error))?;
+    let listed = all.into_iter().map(|edits| {
+        let mut list = edits.list().map_err(|error| session(&error))?;
         // Whoever works here does not mean what was done elsewhere.
         list.retain(|edit| edit.files.iter().any(|file| file.path.starts_with(&setup.cwd)));
         Ok((list, edits))
@@ -194,11 +193,7 @@ impl Undoing<'_> {
             let expected =
                 after.as_ref().map_or(Expected::Absent, |after| Expected::Content(Arc::clone(&after.bytes)));
             let action = match (before, after) {
-                // The call left the mode alone; what became of it since is not the call's to undo.
-                (Some(before), Some(after)) if before.mode == after.mode => {
-                    Action::Write(before.bytes.to_vec())
-                }
-                (Some(before), _) => Action::Restore(before),
+                (Some(before), after) => Action::Restore { before, after },
                 (None, Some(_)) => Action::Delete { folders: file.folders.clone() },
                 (None, None) => continue,
             };

@@ -34,8 +34,14 @@ pub enum Expected {
 pub enum Action {
     /// Makes it, or puts this in place of what it holds. A file that exists keeps its mode.
     Write(Vec<u8>),
-    /// Puts back what it was, its mode too.
-    Restore(Version),
+    /// Puts back what it was before a change: the content, the time of its modification, and of mode, owner and
+    /// extended attributes whatever the change altered. What became of the others since is kept.
+    Restore {
+        /// What it was.
+        before: Version,
+        /// What the change made of it; absent if it was removed.
+        after: Option<Version>,
+    },
     /// Removes it, and directories that were made for it, from the outside in, unless something else is in them.
     Delete {
         /// Absolute, and without links.
@@ -74,6 +80,11 @@ pub struct Version {
     pub bytes: Arc<[u8]>,
     /// Its permission bits.
     pub mode: u32,
+    /// Its user and group. Absent where an earlier version did not keep them.
+    pub owner: Option<(u32, u32)>,
+    /// When it was modified last: seconds since 1970, negative before, and nanoseconds beyond them. Absent where an
+    /// earlier version did not keep it.
+    pub modified: Option<(i64, i64)>,
     /// What else it has.
     pub attributes: Attributes,
 }
@@ -87,11 +98,68 @@ impl fmt::Debug for Version {
     }
 }
 
-/// Keeps what files held before a tool changed them. Implemented by `record`, called by `host` while a change is made: if
-/// it cannot be kept, the change is taken back.
+/// A content and its SHA-256.
+#[derive(Clone, PartialEq, Eq)]
+pub struct HashedContent {
+    /// The content.
+    pub bytes: Arc<[u8]>,
+    /// Its digest.
+    pub sha256: [u8; 32],
+}
+
+impl fmt::Debug for HashedContent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes", self.bytes.len())
+    }
+}
+
+/// The contents of a file before and after a change. Absent where there is no file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContentPair {
+    /// What it holds before.
+    pub before: Option<HashedContent>,
+    /// What it holds after.
+    pub after: Option<HashedContent>,
+}
+
+/// The names under which an archive keeps the contents of a file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KeptPair {
+    /// What it held before.
+    pub before: Option<String>,
+    /// What it holds after.
+    pub after: Option<String>,
+}
+
+/// An edit for the log of an archive.
+#[derive(Debug, Clone, Copy)]
+pub struct EditRecord<'a> {
+    /// The name of the transaction, which no other has.
+    pub transaction: &'a str,
+    /// The call that changed the files.
+    pub call: &'a CallId,
+    /// The files.
+    pub files: &'a [Changed],
+    /// Their contents, in the same order.
+    pub kept: &'a [KeptPair],
+}
+
+/// Keeps what files held before a tool changed them. Implemented by `record`, called by `files` while a change is made and
+/// after a crash. A change counts from the moment its line is in the edit log, and not before.
 pub trait Archive: Send + Sync + fmt::Debug {
-    /// Keeps a change. When it returns, the change survives the death of this process.
-    fn keep(&self, call: &CallId, files: &[Changed]) -> io::Result<()>;
+    /// Keeps contents, before any file is changed. When it returns, they survive a loss of power.
+    fn keep(&self, contents: &[ContentPair]) -> io::Result<Vec<KeptPair>>;
+
+    /// Appends an edit to the log: the commit point. When it returns, the line survives a loss of power. After an error
+    /// [`is_logged`](Self::is_logged) says whether the line is there nevertheless.
+    fn log(&self, edit: &EditRecord<'_>) -> io::Result<()>;
+
+    /// Tests whether a transaction is in an edit log, which may be another one of the same user. A line that is found is
+    /// flushed before this returns.
+    fn is_logged(&self, log: &Path, transaction: &str) -> io::Result<bool>;
+
+    /// The file of the edit log, as [`is_logged`](Self::is_logged) takes it.
+    fn log_path(&self) -> PathBuf;
 
     /// Keeps what the model was shown, for whoever goes on with the session. That may be nobody.
     fn see(&self, sight: &Sight) -> io::Result<()>;
@@ -168,5 +236,22 @@ pub enum CommitError {
         source: io::Error,
         /// The file that is not as it was.
         left: PathBuf,
+    },
+    /// The system said no on the way. Everything was taken back, but for a file that someone else changed meanwhile.
+    #[error(
+        "cannot {step} `{path}`: {source}; `{left}` was changed by someone else meanwhile and is left as it is{}",
+        before.as_ref().map(|before| format!("; what it was before is in `{}`", before.display())).unwrap_or_default()
+    )]
+    Conflict {
+        /// What could not be done.
+        step: &'static str,
+        /// With which file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+        /// The file that someone else changed.
+        left: PathBuf,
+        /// Where its content from before the change is.
+        before: Option<PathBuf>,
     },
 }

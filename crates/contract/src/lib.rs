@@ -35,7 +35,10 @@ use std::{future::Future, pin::Pin};
 
 pub use approval::{Answer, Approver, Beyond, Offer, Question, Reach, Rulebook};
 pub use call::{Input, InputKind, ToolCall};
-pub use edit::{Action, Archive, Attributes, Change, Changed, CommitError, Expected, Version};
+pub use edit::{
+    Action, Archive, Attributes, Change, Changed, CommitError, ContentPair, EditRecord, Expected,
+    HashedContent, KeptPair, Version,
+};
 pub use effects::{CommandLine, Effects, Escalation, Network, Typed, normal};
 pub use event::{EditKind, Event, EventSink, FileEdit, Plan, PlanStatus, PlanStep, Silent};
 pub use files::{

@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use windlass_contract::{Action, Archive, CallId, Change, Changed, Expected, Files, Sight};
+use windlass_contract::{Action, Archive, Change, ContentPair, EditRecord, Expected, Files, KeptPair, Sight};
 use windlass_files::{ConfinedFiles, ReadTracker};
 
 const ROUNDS: usize = 40;
@@ -23,9 +23,21 @@ const ROUNDS: usize = 40;
 struct Forgetful(PathBuf);
 
 impl Archive for Forgetful {
-    fn keep(&self, _call: &CallId, files: &[Changed]) -> io::Result<()> {
-        black_box(files);
+    fn keep(&self, contents: &[ContentPair]) -> io::Result<Vec<KeptPair>> {
+        Ok(black_box(contents).iter().map(|_| KeptPair::default()).collect())
+    }
+
+    fn log(&self, edit: &EditRecord<'_>) -> io::Result<()> {
+        black_box(edit);
         Ok(())
+    }
+
+    fn is_logged(&self, _log: &Path, _transaction: &str) -> io::Result<bool> {
+        Ok(true)
+    }
+
+    fn log_path(&self) -> PathBuf {
+        self.0.join("log")
     }
 
     fn see(&self, _sight: &Sight) -> io::Result<()> {

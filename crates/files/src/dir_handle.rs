@@ -203,7 +203,7 @@ impl DirHandle {
     }
 
     /// Acts, and where the directory's own mode forbids it, once more with that mode widened for the owner.
-    fn with_write_permission<T>(&self, act: impl Fn() -> io::Result<T>) -> io::Result<T> {
+    pub(crate) fn with_write_permission<T>(&self, act: impl Fn() -> io::Result<T>) -> io::Result<T> {
         let denied = match act() {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => error,
             result => return result,

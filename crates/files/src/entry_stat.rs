@@ -70,11 +70,19 @@ impl EntryStat {
     /// Reads the metadata of an entry of a directory; of the directory itself for an empty name.
     #[cfg(target_os = "linux")]
     pub(crate) fn read(directory: impl AsFd, name: &OsStr) -> io::Result<Self> {
-        use rustix::fs::{AtFlags, StatxFlags, makedev, statx};
+        use rustix::fs::{AtFlags, StatxFlags, statx};
 
         let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT | AtFlags::EMPTY_PATH;
         let found = statx(directory, name, flags, StatxFlags::BASIC_STATS | StatxFlags::BTIME)?;
-        Ok(Self {
+        Ok(Self::from_statx(&found))
+    }
+
+    /// Takes the metadata from what `statx` gives.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn from_statx(found: &rustix::fs::Statx) -> Self {
+        use rustix::fs::makedev;
+
+        Self {
             dev: makedev(found.stx_dev_major, found.stx_dev_minor),
             ino: found.stx_ino,
             btime_ns: nanoseconds(found.stx_btime.tv_sec, found.stx_btime.tv_nsec.into()),
@@ -85,7 +93,7 @@ impl EntryStat {
             size: found.stx_size,
             mtime_ns: nanoseconds(found.stx_mtime.tv_sec, found.stx_mtime.tv_nsec.into()),
             ctime_ns: nanoseconds(found.stx_ctime.tv_sec, found.stx_ctime.tv_nsec.into()),
-        })
+        }
     }
 
     /// Reads the metadata of an entry of a directory; of the directory itself for an empty name.

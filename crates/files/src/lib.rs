@@ -27,6 +27,7 @@ mod entry_stat;
 mod file_rules;
 mod handle;
 mod ignore_rules;
+mod layer;
 mod list;
 mod read_tracker;
 mod resolve;
@@ -34,10 +35,14 @@ mod search;
 mod walk;
 mod workspace_scan;
 
-pub use commit::write_ahead::{Recovery, recover};
+pub use commit::recovery::{Recovery, recover};
 pub use confined_files::ConfinedFiles;
 pub use dir_handle::DirHandle;
 pub use entry_stat::{EntryKind, EntryStat};
 pub use file_rules::FileRules;
+pub use layer::{
+    AppliedLayer, ApplyError, Layer, LayerChange, LayerChangeKind, LayerChanges, LayerConflict, LayerError,
+    LayerRecovery, LayerRefusal, LayerRoot, recover_layers,
+};
 pub use read_tracker::ReadTracker;
 pub use workspace_scan::{Change, ChangeKind, ScanNode, SkippedDirectory, WorkspaceScan};

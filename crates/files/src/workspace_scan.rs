@@ -28,10 +28,7 @@ const MAX_ENTRIES: usize = 1_000_000;
 const MAX_DEPTH: usize = 128;
 
 /// Directories whose files are not stat-ed: build output, packages, git objects.
-const NAMES_ONLY: [&str; 5] = ["node_modules", "target", OBJECTS, ".venv", "__pycache__"];
-
-/// The directory of git's objects.
-const OBJECTS: &str = "objects";
+const NAMES_ONLY: [&str; 5] = ["node_modules", "target", "objects", ".venv", "__pycache__"];
 
 /// All entries below a directory at one time.
 #[derive(Debug)]
@@ -181,21 +178,12 @@ impl ScanNode {
 struct Depth {
     levels: usize,
     names_only: bool,
-    in_objects: bool,
 }
 
 impl Depth {
     fn below(self, name: &OsStr) -> Self {
         let names_only = self.names_only || NAMES_ONLY.iter().any(|generated| name == *generated);
-        Self { levels: self.levels + 1, names_only, in_objects: name == OBJECTS }
-    }
-
-    /// Tells whether a directory here is read. Those for git's objects, `00` to `ff`, are not: git only reads what lies
-    /// there, by names that it computes itself.
-    fn enters(self, child: &ScanNode) -> bool {
-        let name = child.name.as_encoded_bytes();
-        let is_object = self.in_objects && name.len() == 2 && name.iter().all(u8::is_ascii_hexdigit);
-        child.is_directory() && !is_object
+        Self { levels: self.levels + 1, names_only }
     }
 }
 
@@ -225,7 +213,7 @@ impl Scanner {
             Ok(children) => children,
             Err(reason) => return self.skip(reason),
         };
-        for child in children.iter_mut().filter(|child| depth.enters(child)) {
+        for child in children.iter_mut().filter(|child| child.is_directory()) {
             self.path.push(&child.name);
             child.children = self.open_and_read(directory, child, depth.below(&child.name));
             self.path.pop();
@@ -286,7 +274,7 @@ impl Scanner {
         depth: Depth,
     ) -> Arc<Vec<ScanNode>> {
         let mut changed = Vec::new();
-        for (at, child) in before.iter().enumerate().filter(|(_, child)| depth.enters(child)) {
+        for (at, child) in before.iter().enumerate().filter(|(_, child)| child.is_directory()) {
             self.path.push(&child.name);
             // By its path below the root: a directory on the way that is another now would have been read again.
             match EntryStat::read(root, self.path.as_os_str()) {
@@ -323,7 +311,7 @@ impl Scanner {
             Ok(children) => children,
             Err(reason) => return self.skip(reason),
         };
-        for child in children.iter_mut().filter(|child| depth.enters(child)) {
+        for child in children.iter_mut().filter(|child| child.is_directory()) {
             self.path.push(&child.name);
             let below = depth.below(&child.name);
             let old = before.and_then(|before| before.child(&child.name));

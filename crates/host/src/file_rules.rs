@@ -53,6 +53,9 @@ impl FileRules for SandboxFileRules {
     }
 
     fn is_protected(&self, real: &Path, roots: &[PathBuf]) -> Result<bool, String> {
+        if self.sandbox.preview.is_some() {
+            return Err("file tools change nothing in a preview: use a command".to_owned());
+        }
         let protected = self.protected.get_or_init(|| self.protected_paths(roots));
         protected.as_ref().map(|protected| is_protected(protected, real, roots)).map_err(Clone::clone)
     }

@@ -7,12 +7,15 @@ use std::{os::fd::AsFd, path::PathBuf, sync::Arc};
 
 use windlass_contract::{Mechanism, Network};
 use windlass_sandbox::{
-    ChildStdio, LaunchedChild, Program, ProtectedPaths, SandboxSpec, StartError, WritablePlan, WritableRoot,
-    Zygotes, launch_externally_confined, launch_unconfined,
+    ChildStdio, LaunchedChild, LayerMount, Program, ProtectedPaths, SandboxSpec, StartError, WritablePlan,
+    WritableRoot, Zygotes, launch_externally_confined, launch_unconfined,
 };
 
-use crate::workspace_guard::{
-    CommandGuard, GuardError, PrivateConfig, WorkspaceGuard, WorkspaceRoot, git_program::SandboxedGit,
+use crate::{
+    preview::{self, Preview},
+    workspace_guard::{
+        CommandGuard, GuardError, PrivateConfig, WorkspaceGuard, WorkspaceRoot, git_program::SandboxedGit,
+    },
 };
 
 /// How often a sandbox with namespaces is tried for one command.
@@ -35,6 +38,8 @@ pub(crate) struct SandboxedLaunch {
     pub(crate) spec: SandboxSpec,
     /// What the session knows of the directories that may be written.
     pub(crate) guard: Option<Arc<WorkspaceGuard>>,
+    /// The layer that commands run on, if they do.
+    pub(crate) preview: Option<Preview>,
 }
 
 /// A child, and what to check when it is gone.
@@ -92,6 +97,9 @@ impl SandboxedLaunch {
         stdio: ChildStdio,
         zygotes: &mut Zygotes,
     ) -> Result<GuardedChild, StartError> {
+        if let Some((preview, guard)) = self.preview.as_ref().zip(self.guard.as_ref()) {
+            return self.start_on_layer(mechanism, (preview, guard), (program, stdio), zygotes);
+        }
         let mut workspace = self.begin(mechanism, zygotes)?;
         let child =
             workspace.with_plan(|plan| self.spec.launch(mechanism, plan, (program, stdio), zygotes))?;
@@ -99,6 +107,29 @@ impl SandboxedLaunch {
             command.hidden.clone_from(&child.hidden_in_roots);
         }
         Ok((child, workspace.command))
+    }
+
+    /// Starts a program on the layer of a preview, which looks after the workspace itself.
+    fn start_on_layer(
+        &self,
+        mechanism: Mechanism,
+        (preview, guard): (&Preview, &Arc<WorkspaceGuard>),
+        (program, stdio): (&Program, ChildStdio),
+        zygotes: &mut Zygotes,
+    ) -> Result<GuardedChild, StartError> {
+        if mechanism != Mechanism::Namespaces {
+            return Err(preview::refused("it needs user namespaces, which this system does not have"));
+        }
+        let begun = preview.begin(guard, &self.spec.rules.writable, zygotes, |open, name| {
+            let (roots, protected) = (open.guard.roots.clone(), Arc::clone(&open.guard.protected));
+            let copies = open.guard.private_configs.clone();
+            Workspace { roots, protected, copies, command: None, layer: Some(name.to_owned()) }
+        });
+        let workspace = begun?;
+        let child =
+            workspace.with_plan(|plan| self.spec.launch(mechanism, plan, (program, stdio), zygotes))?;
+        preview.hide(&child.hidden_in_roots);
+        Ok((child, None))
     }
 
     /// Opens what may be written, and prepares to check it afterwards. Only mounts keep protected paths from change.
@@ -109,13 +140,20 @@ impl SandboxedLaunch {
             let open = |path: &PathBuf| WorkspaceRoot::open(path, &[]).map(Arc::new);
             let roots: Result<_, _> = requested.iter().map(open).collect();
             let roots = roots.map_err(|error| refused(error.into()))?;
-            return Ok(Workspace { roots, protected: Arc::default(), command: None });
+            let (protected, copies) = (Arc::default(), Vec::new());
+            return Ok(Workspace { roots, protected, copies, command: None, layer: None });
         };
         let mut git = SandboxedGit { environment: &guard.git, writable: requested.clone(), zygotes };
         let mounts_hold = mechanism == Mechanism::Namespaces;
         let command = guard.begin(requested, mounts_hold, &mut git).map_err(refused)?;
         let (roots, protected) = (command.roots.clone(), Arc::clone(&command.protected));
-        Ok(Workspace { roots, protected, command: Some(command) })
+        Ok(Workspace {
+            roots,
+            protected,
+            copies: command.private_configs.clone(),
+            command: Some(command),
+            layer: None,
+        })
     }
 }
 
@@ -123,17 +161,22 @@ impl SandboxedLaunch {
 struct Workspace {
     roots: Vec<Arc<WorkspaceRoot>>,
     protected: Arc<ProtectedPaths>,
+    /// Settings of git of which a copy is written instead.
+    copies: Vec<PrivateConfig>,
     command: Option<CommandGuard>,
+    /// The name of the layer in each root.
+    layer: Option<String>,
 }
 
 impl Workspace {
     /// Hands the workspace to the sandbox, as data.
     fn with_plan<T>(&self, launch: impl FnOnce(&WritablePlan<'_>) -> T) -> T {
+        let layer = self.layer.as_deref().map(|name| LayerMount { name });
         let roots = self.roots.iter();
-        let roots: Vec<_> =
-            roots.map(|root| WritableRoot { path: &root.path, directory: root.handle.as_fd() }).collect();
-        let copies = self.command.as_ref().map_or(&[][..], |command| &command.private_configs);
-        let private_files: Vec<_> = copies.iter().map(PrivateConfig::as_private_file).collect();
+        let roots: Vec<_> = roots
+            .map(|root| WritableRoot { path: &root.path, directory: root.handle.as_fd(), layer })
+            .collect();
+        let private_files: Vec<_> = self.copies.iter().map(PrivateConfig::as_private_file).collect();
         launch(&WritablePlan { roots: &roots, protected: &self.protected, private_files: &private_files })
     }
 }

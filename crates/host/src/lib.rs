@@ -30,6 +30,8 @@
 mod attached;
 mod capture;
 mod file_rules;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 #[cfg(target_os = "linux")]
 #[expect(clippy::disallowed_methods, reason = "files of the kernel below /proc")]
 mod input_wait;
@@ -43,6 +45,7 @@ mod machine;
     reason = "outputs are below the home of Windlass, which no command can write"
 )]
 mod outputs;
+mod preview;
 mod process;
 mod pty;
 mod spawner;
@@ -52,7 +55,11 @@ mod workspace_guard;
 
 pub use attached::Attached;
 pub use machine::Machine;
-pub use windlass_files::{Recovery, recover};
+pub use preview::{AppliedPreview, Preview, PreviewChanges};
+pub use windlass_files::{
+    AppliedLayer, ApplyError, EntryKind, EntryStat, LayerChange, LayerChangeKind, LayerChanges,
+    LayerConflict, LayerRecovery, LayerRefusal, Recovery, recover, recover_layers,
+};
 pub use windlass_sandbox::{
     Diagnosis, Missing, grow_descriptor_table, inherited_descriptor, is_ignored, physical_memory,
     stdout_was_closed,

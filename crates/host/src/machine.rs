@@ -23,6 +23,7 @@ use crate::{
     kept::Kept,
     launch::{Launch, SandboxedLaunch},
     outputs::Outputs,
+    preview::{self, Preview},
     process,
     pty::{Opening, Running},
     spawner::Spawner,
@@ -38,6 +39,9 @@ const NOBODY_IS_THERE: [(&str, &str); 4] = [
     ("SSH_ASKPASS_REQUIRE", "never"),
     ("DEBIAN_FRONTEND", "noninteractive"),
 ];
+
+/// Why a command cannot be on a layer.
+const OUTSIDE: &str = "the command would run outside of the sandbox";
 
 /// How much of one output is kept in a file.
 const OUTPUT_FILE_BYTES: u64 = 64 * 1024 * 1024;
@@ -60,6 +64,8 @@ pub struct Machine {
     sessions: Arc<Mutex<Vec<Weak<Running>>>>,
     archive: Option<Arc<dyn Archive>>,
     read_tracker: Arc<ReadTracker>,
+    /// The layer that commands run on, if they do.
+    preview: Option<Preview>,
 }
 
 impl Machine {
@@ -85,6 +91,7 @@ impl Machine {
             mechanisms: Arc::clone(&mechanisms),
             temporary: Arc::clone(&temporary),
             store: PrivateTmp::new(true),
+            leading: Mutex::default(),
         };
         Self {
             environment: Arc::new(environment),
@@ -100,6 +107,7 @@ impl Machine {
             sessions: Arc::default(),
             archive: None,
             read_tracker: Arc::new(ReadTracker::new(None)),
+            preview: None,
         }
     }
 
@@ -126,6 +134,13 @@ impl Machine {
     #[must_use]
     pub fn with_package_caches(self, directory: PathBuf) -> Self {
         Self { package_caches: Some(directory), ..self }
+    }
+
+    /// The same machine, whose commands run on a layer, one after the other: the workspace stays as it is until the preview is
+    /// applied. What cannot be on one is refused: commands outside of the sandbox, sessions, and file tools that write.
+    #[must_use]
+    pub fn with_preview(self, preview: Preview) -> Self {
+        Self { preview: Some(preview), ..self }
     }
 
     /// The same machine, which keeps notes of commands that run below a directory. If this process is killed, the next one
@@ -179,6 +194,14 @@ impl Machine {
         let quota = &grant.limits().quota;
         let time_limit = command.time_limit.unwrap_or(Duration::MAX).min(quota.wall());
         let streams = quota.output_bytes.map_or(Streams::Inherited, Streams::Limited);
+        let _turn = match &self.preview {
+            Some(_) if !matches!(grant.confinement(), Confinement::Sandboxed(_)) => {
+                let reason = preview::refusal(OUTSIDE);
+                return Err(HostError::NotHeld { program: program.name().to_owned(), reason });
+            }
+            Some(preview) => Some(preview.take_turn().await),
+            None => None,
+        };
         streams.run(program, self.launch(grant), time_limit, &self.spawner, cancel).await
     }
 
@@ -205,6 +228,7 @@ impl Machine {
                     hidden: Arc::clone(&self.hidden),
                 },
                 guard: Some(Arc::clone(&self.guard)),
+                preview: self.preview.clone(),
             })),
         }
     }
@@ -238,8 +262,18 @@ fn file_rules(launch: &Launch) -> Option<Arc<dyn FileRules>> {
 
 impl Sandbox for Machine {
     fn confine(&self, grant: &Grant) -> Result<Arc<dyn Host>, ConfineError> {
+        let unusable = |error: GuardError| ConfineError::Workspace {
+            asked: Box::new(grant.confinement().clone()),
+            reason: error.to_string(),
+        };
+        // Whatever this call is held to: what a killed session left must not be used.
+        self.guard.check_interrupted(std::slice::from_ref(grant.cwd())).map_err(unusable)?;
         let held = match grant.confinement() {
             Confinement::InProcess => return Ok(Arc::new(Nothing)),
+            Confinement::Unconfined | Confinement::External(_) if self.preview.is_some() => {
+                let (asked, reason) = (Box::new(grant.confinement().clone()), preview::refusal(OUTSIDE));
+                return Err(ConfineError::Unsupported { asked, reason });
+            }
             Confinement::Unconfined => Held::by(Mechanism::Unconfined),
             Confinement::External(network) => Held::externally(*network),
             // Corrected once a command has run: which rung holds is found out by using it. Until then nothing was
@@ -250,8 +284,6 @@ impl Sandbox for Machine {
                     let missing = |reason| ConfineError::Unsupported { asked: asked(), reason };
                     self.mechanisms.probe().map_err(missing)?;
                 }
-                let unusable =
-                    |error: GuardError| ConfineError::Workspace { asked: asked(), reason: error.to_string() };
                 self.guard.open_roots(&walls.writable).map_err(unusable)?;
                 Held { writable: walls.writable.clone(), ..Held::by(Mechanism::InProcess) }
             }
@@ -332,6 +364,10 @@ impl Host for Commands {
         output: &'a (dyn Fn(&[u8]) + Send + Sync),
     ) -> BoxFuture<'a, Result<Finished, HostError>> {
         Box::pin(async move {
+            let _turn = match &self.machine.preview {
+                Some(preview) => Some(preview.take_turn().await),
+                None => None,
+            };
             let spending = &self.machine.spending;
             let (left, quota) = (spending.left()?, &self.limits.quota);
             let _meter = spending.wall.count();
@@ -368,6 +404,11 @@ impl Host for Commands {
         output: Listener,
     ) -> BoxFuture<'a, Result<Arc<dyn Session>, HostError>> {
         Box::pin(async move {
+            if self.machine.preview.is_some() {
+                let program = command.argv.first().cloned().unwrap_or_default();
+                let reason = preview::refusal("it is for commands that end, and a session goes on");
+                return Err(HostError::NotHeld { program, reason });
+            }
             let spending = &self.machine.spending;
             let quota = &self.limits.quota;
             let time_left = spending.left()?.min(quota.wall());

@@ -5,27 +5,29 @@
 //! other programs execute or trust is put right ([`check`]). What cannot be put right ends the use of the workspace.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     ffi::OsStr,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
-    time::{Duration, Instant, SystemTime},
 };
 
 use windlass_contract::Denial;
-use windlass_files::{Change, DirHandle, ScanNode, WorkspaceScan};
+use windlass_files::{DirHandle, WorkspaceScan};
 use windlass_sandbox::ProtectedPaths;
 
 mod check;
-mod git_config;
-mod git_directory;
+pub(crate) mod git_config;
+pub(crate) mod git_directory;
+mod git_index;
 #[expect(clippy::disallowed_methods, reason = "a directory of our own that no command can reach")]
 pub(crate) mod git_program;
+mod interrupted;
+mod layer_refusal;
 #[expect(clippy::disallowed_methods, reason = "a directory of our own, in which no command runs by then")]
 mod private_config;
 pub(crate) mod protected_names;
 mod protected_paths;
-mod roots;
+pub(crate) mod roots;
 #[expect(
     clippy::disallowed_methods,
     clippy::disallowed_types,
@@ -33,18 +35,21 @@ mod roots;
 )]
 mod running_note;
 mod saved_files;
+mod start_time;
 
 use check::{Findings, RootCheck};
+use git_index::IndexStats;
 use git_program::GitProgram;
+pub(crate) use layer_refusal::{layer_refusal, private_changes};
 pub(crate) use private_config::PrivateConfig;
 pub(crate) use protected_paths::is_protected;
 pub(crate) use roots::{RootError, WorkspaceRoot};
-use running_note::{InterruptedCommand, RunningNote};
+use running_note::RunningNote;
 use saved_files::SavedFiles;
+use start_time::StartTime;
 
-/// The steps of the kernel's clock for file times; and of file systems that keep whole seconds, or every other of them.
-const CLOCK_STEP: Duration = Duration::from_millis(20);
-const COARSE_CLOCK_STEP: Duration = Duration::from_millis(2100);
+/// How many directories in each other a command may have shut.
+const MAX_DEPTH: usize = 128;
 
 /// The workspace of a session.
 #[derive(Debug)]
@@ -69,6 +74,8 @@ struct GuardState {
     protected: Option<(Vec<usize>, Arc<ProtectedPaths>)>,
     saved: SavedFiles,
     note: Option<RunningNote>,
+    /// Commands of killed sessions were looked for.
+    is_recovered: bool,
     /// Found by the check of a command whose session was killed, and not told yet.
     pending: GuardReport,
 }
@@ -82,8 +89,8 @@ struct GuardedRoot {
     /// Git directories outside, which come with this root.
     shared: Vec<usize>,
     scan: Option<WorkspaceScan>,
-    /// Commands of killed sessions were looked for.
-    is_recovered: bool,
+    /// Accepted while another command ran, by the path below the root.
+    unsettled: BTreeSet<PathBuf>,
 }
 
 /// Why commands may not use a workspace.
@@ -99,13 +106,6 @@ pub(crate) enum GuardError {
     Unresolved(String),
 }
 
-/// When a command was started, by two clocks.
-#[derive(Debug, Clone, Copy)]
-struct StartTime {
-    realtime: SystemTime,
-    monotonic: Instant,
-}
-
 /// A command that runs in a workspace, from before its start until it is checked.
 #[derive(Debug)]
 pub(crate) struct CommandGuard {
@@ -115,6 +115,7 @@ pub(crate) struct CommandGuard {
     pub(crate) roots: Vec<Arc<WorkspaceRoot>>,
     pub(crate) protected: Arc<ProtectedPaths>,
     pub(crate) private_configs: Vec<PrivateConfig>,
+    indexes: IndexStats,
     /// Files inside the roots that the command may not read.
     pub(crate) hidden: Vec<PathBuf>,
     mounts_hold: bool,
@@ -139,7 +140,14 @@ impl WorkspaceGuard {
         use windlass_sandbox::PrivateTmp;
         let (mechanisms, temporary) = (Arc::default(), Arc::new(PrivateTmp::new(true)));
         let store = PrivateTmp::new(true);
-        let git = git_program::GitEnvironment { search_path: None, home: None, mechanisms, temporary, store };
+        let git = git_program::GitEnvironment {
+            search_path: None,
+            home: None,
+            mechanisms,
+            temporary,
+            store,
+            leading: Mutex::default(),
+        };
         Arc::new(Self::new(git))
     }
 
@@ -151,6 +159,11 @@ impl WorkspaceGuard {
 
     fn state(&self) -> MutexGuard<'_, GuardState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells whether no command runs in the workspace.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.state().running.is_empty()
     }
 
     /// Opens roots, if they are new, and checks that the others are what they were. A root that does not exist yet is
@@ -168,10 +181,10 @@ impl WorkspaceGuard {
         writable: &[PathBuf],
         git: &mut impl GitProgram,
     ) -> Result<Arc<ProtectedPaths>, GuardError> {
+        self.check_interrupted(writable)?;
         let mut state = self.state();
         let indices = state.open_roots(writable)?;
         state.scan_changed(&indices)?;
-        self.check_interrupted(&mut state, &indices, git)?;
         Ok(state.protected_paths(&indices, &self.homes, git))
     }
 
@@ -182,10 +195,10 @@ impl WorkspaceGuard {
         mounts_hold: bool,
         git: &mut impl GitProgram,
     ) -> Result<CommandGuard, GuardError> {
+        self.check_interrupted(writable)?;
         let mut state = self.state();
         let indices = state.open_roots(writable)?;
         state.scan_changed(&indices)?;
-        self.check_interrupted(&mut state, &indices, git)?;
         let protected = state.protected_paths(&indices, &self.homes, git);
         let earlier = std::mem::take(&mut state.saved);
         state.saved = SavedFiles::read(&protected, mounts_hold, earlier);
@@ -207,74 +220,18 @@ impl WorkspaceGuard {
         state.running.insert(number, StartTime::now());
         let roots = indices.iter().map(|index| Arc::clone(&state.roots[*index].root)).collect();
         let guard = Arc::clone(self);
-        let hidden = Vec::new();
-        Ok(CommandGuard { guard, number, indices, roots, protected, private_configs, hidden, mounts_hold })
-    }
-}
-
-impl WorkspaceGuard {
-    /// Checks what commands did whose session was killed while they ran.
-    fn check_interrupted(
-        &self,
-        state: &mut GuardState,
-        indices: &[usize],
-        git: &mut impl GitProgram,
-    ) -> Result<(), GuardError> {
-        let Some(directory) = self.notes.get() else { return Ok(()) };
-        for index in indices {
-            if std::mem::replace(&mut state.roots[*index].is_recovered, true) {
-                continue;
-            }
-            let path = state.roots[*index].root.path.clone();
-            for command in InterruptedCommand::find(directory, &path) {
-                self.check_one_interrupted(state, *index, &command, git);
-                command.settle(&path).map_err(|error| GuardError::Scan(error.to_string()))?;
-            }
-        }
-        state.unresolved.clone().map_or(Ok(()), |reason| Err(GuardError::Unresolved(reason)))
-    }
-
-    /// Takes names for the command's that are protected, were not known when it began, and have changed since.
-    fn check_one_interrupted(
-        &self,
-        state: &mut GuardState,
-        index: usize,
-        command: &InterruptedCommand,
-        git: &mut impl GitProgram,
-    ) {
-        let root = Arc::clone(&state.roots[index].root);
-        let Some(after) = state.roots[index].scan.take() else { return };
-        let since = StartTime { realtime: command.started, monotonic: Instant::now() };
-        let is_trusted = WorkspaceScan::has_trusted_ctime(&root.handle);
-        let is_new = |path: &Path, node: &ScanNode| {
-            !command.known.contains(&root.path.join(path))
-                && (!is_trusted || since.is_before(node.stat.ctime_ns))
-                && check::is_suspect((&root.path, path), node, &after, &self.homes)
-        };
-        let before = after.without(&mut |path, node| is_new(path, node));
-        let protected = protected_paths::collect(&[(&*root, &before)], &self.homes, git);
-        let made = before.changes_to(&after);
-        let check = RootCheck {
-            root: &root,
-            all_roots: &[&*root],
-            before: &before,
-            after: &after,
-            protected: &protected,
-            private_configs: &[],
-            saved: &SavedFiles::default(),
-            owner: rustix::process::geteuid().as_raw(),
-            hidden: &[],
-            mounts_hold: false,
-            git,
-            findings: Findings::default(),
-        };
-        let findings = check.run(&made, std::iter::empty());
-        let again = if findings.has_acted { after.update(&root.handle).ok() } else { None };
-        state.protected = None;
-        state.roots[index].scan = Some(again.unwrap_or(after));
-        let mut report = std::mem::take(&mut state.pending);
-        report.take(findings, state);
-        state.pending = report;
+        let (hidden, indexes) = (Vec::new(), IndexStats::read(&protected));
+        Ok(CommandGuard {
+            guard,
+            number,
+            indices,
+            roots,
+            protected,
+            private_configs,
+            indexes,
+            hidden,
+            mounts_hold,
+        })
     }
 }
 
@@ -282,8 +239,10 @@ impl GuardState {
     /// Writes which commands may have to be checked by another process.
     fn write_note(&mut self, directory: &Path, indices: &[usize], protected: &ProtectedPaths) {
         let note = self.note.take().map_or_else(|| RunningNote::create(directory), Ok);
-        let roots = indices.iter().map(|index| self.roots[*index].root.path.as_path());
-        let written = note.and_then(|note| self.note.insert(note).write(roots, protected));
+        let roots = indices.iter().map(|index| self.roots[*index].root.noted());
+        let roots: std::io::Result<Vec<_>> = roots.collect();
+        let written =
+            note.and_then(|note| roots.and_then(|roots| self.note.insert(note).write(&roots, protected)));
         if let Err(error) = written {
             self.pending.not_covered.push(format!(
                 "protected names are not checked if this process is killed: no note could be kept in `{}` ({error})",
@@ -352,7 +311,7 @@ impl GuardState {
             root: Arc::new(root),
             shared: Vec::new(),
             scan: None,
-            is_recovered: false,
+            unsettled: BTreeSet::new(),
         });
         self.roots.len() - 1
     }
@@ -464,10 +423,18 @@ impl CommandGuard {
             }
         };
         let is_trusted = WorkspaceScan::has_trusted_ctime(&root.handle);
-        let changes = before.changes_to(&after);
-        let is_reshaped = !changes.is_empty();
-        let made: Vec<_> =
-            changes.into_iter().filter(|change| since.may_have_made(change, &after, is_trusted)).collect();
+        let mut findings = Findings::default();
+        for _ in 0..MAX_DEPTH {
+            if !check::open_up(&root, &since.changes_made((&before, &after), is_trusted), &mut findings) {
+                break;
+            }
+            match after.update(&root.handle) {
+                Ok(opened) => after = opened,
+                Err(error) => findings.fail(&root.path, format!("it cannot be scanned: {error}")),
+            }
+        }
+        let is_reshaped = !before.has_same_entries(&after);
+        let unsettled = std::mem::take(&mut state.roots[index].unsettled);
         let check = RootCheck {
             root: &root,
             all_roots: roots,
@@ -476,14 +443,19 @@ impl CommandGuard {
             protected: &self.protected,
             private_configs: &self.private_configs,
             saved: &state.saved,
-            owner: rustix::process::geteuid().as_raw(),
+            indexes: &self.indexes,
+            unsettled: &unsettled,
             hidden: &self.hidden,
             mounts_hold: self.mounts_hold,
             git,
-            findings: Findings::default(),
+            findings,
         };
         let skipped = after.skipped().iter().filter(|skipped| !before.skipped().contains(skipped));
-        let findings = check.run(&made, skipped);
+        let mut findings = check.run(&since.changes_made((&before, &after), is_trusted), skipped);
+        if state.running.keys().any(|number| *number != self.number) {
+            findings.accepted.extend(unsettled);
+            state.roots[index].unsettled = std::mem::take(&mut findings.accepted);
+        }
         if findings.has_acted
             && let Ok(again) = after.update(&root.handle)
         {
@@ -545,41 +517,6 @@ impl GuardReport {
         if let Some(reason) = findings.unresolved {
             state.unresolved.get_or_insert(reason);
         }
-    }
-}
-
-impl StartTime {
-    fn now() -> Self {
-        Self { realtime: SystemTime::now(), monotonic: Instant::now() }
-    }
-
-    /// Tells whether a change may have been made since then. What the user changed before is the user's own. The time of
-    /// the last change cannot be set, so an older one is proof; but only if the clock has not been set back.
-    fn may_have_made(&self, change: &Change<'_>, after: &WorkspaceScan, is_trusted: bool) -> bool {
-        if !is_trusted || self.was_set_back() {
-            return true;
-        }
-        let node = match change.after {
-            Some(node) => Some(node),
-            None => change.path.parent().and_then(|above| after.find(above)),
-        };
-        let Some(ctime_ns) = node.map(|node| node.stat.ctime_ns).filter(|time| *time > 0) else {
-            return true;
-        };
-        self.is_before(ctime_ns)
-    }
-
-    /// Tells whether a time of a file may be later.
-    fn is_before(&self, ctime_ns: i64) -> bool {
-        let step = if ctime_ns % 1_000_000_000 == 0 { COARSE_CLOCK_STEP } else { CLOCK_STEP };
-        let begun =
-            self.realtime.checked_sub(step).and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
-        begun.is_none_or(|begun| i64::try_from(begun.as_nanos()).is_ok_and(|begun| ctime_ns >= begun))
-    }
-
-    fn was_set_back(&self) -> bool {
-        let expected = self.realtime.checked_add(self.monotonic.elapsed());
-        expected.is_none_or(|expected| SystemTime::now() + CLOCK_STEP < expected)
     }
 }
 

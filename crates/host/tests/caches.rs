@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, fs, path::Path, sync::Arc};
 
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Command, Confinement, Effects, Grant, Host, Limits, Mechanism, Sandbox, SandboxRules,
+    Command, Confinement, Effects, Grant, Host, Limits, Mechanism, Network, Sandbox, SandboxRules,
 };
 use windlass_host::Machine;
 
@@ -22,8 +22,12 @@ fn place() -> tempfile::TempDir {
     place
 }
 
-/// The hosts for a workspace, one for each rung this machine has.
+/// The hosts for a workspace without network, one for each rung this machine has.
 fn hosts(place: &Path, writable: &[&str]) -> Vec<(Mechanism, Arc<dyn Host>)> {
+    hosts_with(place, writable, Network::None)
+}
+
+fn hosts_with(place: &Path, writable: &[&str], network: Network) -> Vec<(Mechanism, Arc<dyn Host>)> {
     let home = place.join("home");
     let home = home.to_str().unwrap().to_owned();
     let variables = BTreeMap::from([("PATH".into(), "/usr/bin:/bin".into()), ("HOME".into(), home)]);
@@ -38,7 +42,8 @@ fn hosts(place: &Path, writable: &[&str]) -> Vec<(Mechanism, Arc<dyn Host>)> {
             continue;
         }
         let writable = writable.iter().map(|name| place.join(name)).collect();
-        let confinement = Confinement::Sandboxed(SandboxRules { writable, ..SandboxRules::default() });
+        let confinement =
+            Confinement::Sandboxed(SandboxRules { writable, network, ..SandboxRules::default() });
         let grant = Grant::issue(place.join("ws"), &Effects::none(), Limits::default(), confinement);
         hosts.push((rung, machine.confine(&grant).unwrap()));
     }
@@ -80,6 +85,29 @@ async fn a_cache_that_the_user_has_made_writable_is_left_as_it_is() {
         let printed = output(&*host, "echo [$npm_config_cache]; echo x > ~/.npm/x && echo made").await;
         assert_eq!(printed, "[]\nmade\n", "{}", rung.name());
     }
+}
+
+#[tokio::test]
+async fn maven_finds_what_the_user_has_installed_with_the_network_and_without_it_later() {
+    let place = place();
+    let own = place.path().join("home/.m2/repository/x/own");
+    fs::create_dir_all(own.join("1")).unwrap();
+    fs::write(own.join("maven-metadata-local.xml"), "").unwrap();
+    fs::write(own.join("1/own-1.jar"), "user").unwrap();
+    let repository = "cd $(echo $MAVEN_OPTS | sed 's/.*repo.local=\\([^ ]*\\).*/\\1/')/x/own/1 && ";
+    for (rung, host) in hosts(place.path(), &["ws"]) {
+        assert_eq!(output(&*host, "echo [$MAVEN_OPTS]").await, "[]\n", "{}: it can be read", rung.name());
+    }
+    for (rung, host) in hosts_with(place.path(), &["ws"], Network::Any) {
+        let printed =
+            output(&*host, &format!("{repository} cat own-1.jar && echo -n mine > own-1.jar")).await;
+        assert!(["user", "mine"].contains(&printed.as_str()), "{}: {printed}", rung.name());
+    }
+    for (rung, host) in hosts(place.path(), &["ws"]) {
+        let printed = output(&*host, &format!("{repository} cat own-1.jar")).await;
+        assert_eq!(printed, "mine", "{}", rung.name());
+    }
+    assert_eq!(fs::read_to_string(own.join("1/own-1.jar")).unwrap(), "user");
 }
 
 #[tokio::test]

@@ -133,6 +133,27 @@ async fn what_a_link_inside_a_secret_directory_leads_to_is_hidden() {
 }
 
 #[tokio::test]
+async fn settings_that_programs_fail_without_say_nothing() {
+    let place = place();
+    let path = |name: &str| place.path().join(name);
+    fs::create_dir_all(path("home/.m2")).unwrap();
+    for name in ["home/.npmrc", "home/.yarnrc.yml", "home/.m2/settings.xml"] {
+        fs::write(path(name), CONTENT).unwrap();
+    }
+    for (rung, host) in hosts(place.path(), &SandboxRules::default()) {
+        let script =
+            "cat ~/.npmrc ~/.yarnrc.yml ~/.m2/settings.xml && echo read; echo x > ~/.npmrc && echo written";
+        let printed = output(&*host, script).await;
+        assert!(!printed.contains(CONTENT) && !printed.contains("written"), "{}: {printed}", rung.name());
+        // Only mounts can put another file in its place.
+        if rung == Mechanism::Namespaces {
+            assert!(printed.starts_with("<settings/>\nread\n"), "{printed}");
+        }
+    }
+    assert_eq!(fs::read_to_string(path("home/.npmrc")).unwrap(), CONTENT);
+}
+
+#[tokio::test]
 async fn what_is_granted_can_be_read_through_its_link() {
     let place = place();
     let path = |name: &str| place.path().join(name);

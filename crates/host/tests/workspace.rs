@@ -325,6 +325,133 @@ async fn a_copy_of_a_repository_has_settings_of_its_own() {
     }
 }
 
+/// Writes an index that lists a path which git itself would refuse to add: `AAAA` becomes `.git`, with a new checksum.
+const FORGED_INDEX: &str = "mkdir -p AAAA/hooks; printf '#!/bin/sh\\ntouch @/victim/PWNED\\n' > AAAA/hooks/post-checkout; \
+     chmod +x AAAA/hooks/post-checkout; git add AAAA; rm -r AAAA; export LC_ALL=C; \
+     head -c -20 .git/index | sed 's/AAAA/.git/' > body; \
+     { cat body; printf \"$(sha1sum body | cut -c1-40 | sed 's/../\\\\x&/g')\"; } > .git/index; rm body";
+
+#[tokio::test]
+async fn an_index_that_lists_hooks_is_moved_aside_and_others_stay() {
+    for rung in RUNGS {
+        let Some(world) = World::on(rung) else { continue };
+        world.outside("git init -q -b main .; echo a > a; git add a; git commit -qm x");
+        let finished = world.run("echo b > b; git add b; git status -s").await;
+        assert_eq!(finished.denials, [], "{}", rung.name());
+        assert_eq!(world.outside("git status -s"), "A  b\n", "{}", rung.name());
+        for repository in [".", "new"] {
+            let script = format!("git init -q {repository}; cd {repository}; {FORGED_INDEX}");
+            let finished = world.run(&script).await;
+            world.outside(&format!(
+                "cd {repository}; git checkout -q -- .; git reset -q; git checkout -q -- ."
+            ));
+            assert!(!world.path("victim/PWNED").exists(), "{} {repository}", rung.name());
+            assert_eq!(finished.denials.len(), 1, "{:?}", finished.denials);
+        }
+    }
+}
+
+#[tokio::test]
+async fn repositories_are_found_in_directories_named_like_those_of_objects() {
+    for rung in RUNGS {
+        let Some(world) = World::on(rung) else { continue };
+        world.outside("git init -q -b main .; echo a > a; git add a; git commit -qm x");
+        let places = ["objects/aa", "src/objects/bb/x", ".git/objects/cc/y"];
+        for place in places {
+            let script = format!(
+                "mkdir -p {place}; git init -q {place}; git -C {place} config core.fsmonitor 'touch @/victim/PWNED;'; \
+                 echo evil > {place}/.envrc"
+            );
+            world.run(&script).await;
+            world.outside(&format!("git -C {place} status; git status"));
+            assert!(!world.path("victim/PWNED").exists(), "{} {place}", rung.name());
+            assert!(!world.path("ws").join(place).join(".envrc").exists(), "{} {place}", rung.name());
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_a_background_command_changes_after_a_check_is_found_by_a_later_one() {
+    for rung in RUNGS {
+        let Some(world) = World::on(rung) else { continue };
+        world.outside("git init -q -b main .; echo mine > .envrc; git add -f .envrc; git commit -qm x");
+        let background = "git init -q new; git worktree add -q wt; exec 3>>new/.git/config; touch made; \
+                          while [ ! -e checked ]; do sleep 0.05; done; \
+                          printf '[core]\\n\\tfsmonitor = touch @/victim/PWNED;\\n' >&3; echo evil > wt/.envrc; touch changed; sleep 60";
+        let writable = vec![world.path("ws")];
+        let walls = SandboxRules { writable: writable.clone(), ..SandboxRules::default() };
+        let grant = Grant::issue(
+            writable[0].clone(),
+            &Effects::none(),
+            Limits::default(),
+            Confinement::Sandboxed(walls),
+        );
+        let host = world.machine.confine(&grant).unwrap();
+        let script = background.replace('@', world.place.path().to_str().unwrap());
+        let argv = ["bash".to_owned(), "-c".to_owned(), script].to_vec();
+        let command = Command { argv, cwd: None, env: BTreeMap::new(), time_limit: None };
+        let session = host
+            .open(&command, windlass_contract::Keyboard::Absent, std::sync::Arc::new(|_: &[u8]| {}))
+            .await
+            .unwrap();
+        world.run("while [ ! -e made ]; do sleep 0.05; done").await;
+        world.run("touch checked; while [ ! -e changed ]; do sleep 0.05; done").await;
+        session.end().await;
+        world.outside("git -C new status");
+        assert!(!world.path("victim/PWNED").exists(), "{}", rung.name());
+        assert!(!world.outside("cat wt/.envrc").contains("evil"), "{}", rung.name());
+    }
+}
+
+#[tokio::test]
+async fn what_the_users_own_settings_lead_to_in_the_workspace_is_protected() {
+    for rung in RUNGS {
+        for (setting, plant) in [
+            (
+                "git config --global include.path @/ws/extra",
+                "printf '[core]\\n\\tfsmonitor = touch @/victim/PWNED;\\n' > extra",
+            ),
+            (
+                "echo x > extra; git config --global includeIf.gitdir:@/.path @/ws/extra",
+                "printf '[core]\\n\\tfsmonitor = touch @/victim/PWNED;\\n' > extra",
+            ),
+            (
+                "git config --global core.hooksPath .githooks",
+                "git init -q sub; mkdir sub/.githooks; printf '#!/bin/sh\\ntouch @/victim/PWNED\\n' > sub/.githooks/pre-commit; \
+                 chmod +x sub/.githooks/pre-commit",
+            ),
+            (
+                "git worktree add -q wt; git config core.hooksPath .githooks",
+                "mkdir wt/.githooks; printf '#!/bin/sh\\ntouch @/victim/PWNED\\n' > wt/.githooks/pre-commit; \
+                 chmod +x wt/.githooks/pre-commit",
+            ),
+            (
+                "mkdir t; echo true > t/watch; chmod +x t/watch; git config core.fsmonitor 't/watch -x'",
+                "printf '#!/bin/sh\\ntouch @/victim/PWNED\\n' > t/watch",
+            ),
+        ] {
+            let Some(world) = World::on(rung) else { break };
+            let top = world.place.path().to_str().unwrap();
+            world.outside("git init -q -b main .; echo a > a; git add a; git commit -qm x");
+            world.outside(&setting.replace('@', top));
+            world.run(plant).await;
+            world.outside("git status; for d in sub wt; do cd $d && touch b && git add b && git commit -qm y; cd ..; done");
+            assert!(!world.path("victim/PWNED").exists(), "{}: {setting}", rung.name());
+        }
+    }
+}
+
+#[tokio::test]
+async fn directories_that_are_shut_in_each_other_are_looked_through() {
+    for rung in RUNGS {
+        let Some(world) = World::on(rung) else { continue };
+        let script = "mkdir -p a/b/c; echo evil > a/b/c/.envrc; chmod 0 a/b/c; chmod 0 a/b; chmod 0 a";
+        world.run(script).await;
+        let left = world.outside("chmod -R u+rwX a; ls -A a/b/c");
+        assert!(!left.lines().any(|line| line == ".envrc"), "{}: {left}", rung.name());
+    }
+}
+
 #[tokio::test]
 async fn fifos_and_devices_cost_an_error_and_no_hang() {
     for rung in RUNGS {

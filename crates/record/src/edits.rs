@@ -1,19 +1,21 @@
 //! What tools have changed in files, kept so that it can be undone: contents ([`contents`]), and a log that only grows.
 //!
 //! The edits of a session are in `HOME/edits/ID`, those of calls outside of any in `HOME/edits/outside`. Undoing an edit
-//! is an edit as well, with [`UNDO`] and the other's call as its call.
+//! is an edit as well, with [`UNDO`] and the other's call as its call. A change to files counts from the moment its line is in
+//! the log and flushed: recovery takes back what has none.
 
 use std::{
-    fs::{self, DirBuilder, OpenOptions},
-    io::{self, BufReader, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    fs::{self, File},
+    io::{self, BufReader},
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use windlass_contract::{Archive, Attributes, CallId, Changed, Sight, ThreadId, Version};
+use windlass_contract::{
+    Archive, Attributes, CallId, Changed, ContentPair, EditRecord, KeptPair, Sight, ThreadId, Version,
+};
 
 use crate::{
     SessionError,
@@ -23,8 +25,12 @@ use crate::{
 };
 
 mod contents;
+mod durable;
+mod sequence;
 
 use contents::Contents;
+use durable::{AppendLog, flush_directory};
+use sequence::SequenceCounter;
 
 /// What the call of an undo begins with.
 pub const UNDO: &str = "undo:";
@@ -32,6 +38,8 @@ pub const UNDO: &str = "undo:";
 /// The edits of a session, or of none.
 #[derive(Debug, Clone)]
 pub struct Edits {
+    /// Where the edits of all sessions are.
+    root: PathBuf,
     directory: PathBuf,
     contents: Contents,
     notes: PathBuf,
@@ -46,6 +54,12 @@ pub struct Edit {
     pub time: Timestamp,
     /// By which call.
     pub call: CallId,
+    /// Its place among all edits of the user, whatever the clock says. Absent in lines of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sequence: Option<i64>,
+    /// The name of its transaction, which no other edit has. Absent in lines of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transaction: Option<String>,
     /// Which files.
     pub files: Vec<EditedFile>,
     /// Whether it was undone, and that was not undone again.
@@ -79,9 +93,29 @@ pub struct Kept {
     pub content: String,
     /// Its permission bits.
     pub mode: u32,
+    /// Its user and group. Absent in lines of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<(u32, u32)>,
+    /// When it was modified last: seconds and nanoseconds. Absent in lines of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub modified: Option<(i64, i64)>,
     /// What else it had.
     #[serde(default, skip_serializing_if = "Attributes::is_empty")]
     pub attributes: Attributes,
+}
+
+impl Edit {
+    /// Returns a number that grows from edit to edit, over all logs of the user.
+    pub fn order(&self) -> i64 {
+        self.sequence.unwrap_or_else(|| self.time.as_microsecond())
+    }
+}
+
+impl Kept {
+    fn new(version: &Version, content: String) -> Self {
+        let Version { bytes: _, mode, owner, modified, attributes } = version;
+        Self { content, mode: *mode, owner: *owner, modified: *modified, attributes: attributes.clone() }
+    }
 }
 
 impl Edits {
@@ -97,18 +131,35 @@ impl Edits {
         Self::at(home, Path::new("outside"))
     }
 
-    fn at(home: &Path, name: &Path) -> Self {
+    /// The edits of all sessions that have any, and of calls outside of sessions. A session whose own file is lost or damaged
+    /// is among them.
+    pub fn all(home: &Path) -> Result<Vec<Self>, SessionError> {
         let edits = home.join("edits");
-        let directory = edits.join(name);
+        let entries = match fs::read_dir(&edits) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(cannot("read", &edits))?,
+        };
+        let mut all = vec![Self::outside(home)];
+        for entry in entries {
+            let name = entry.map_err(cannot("read", &edits))?.file_name();
+            all.extend(name.to_str().and_then(|id| Self::of_session(home, &id.into()).ok()));
+        }
+        Ok(all)
+    }
+
+    fn at(home: &Path, name: &Path) -> Self {
+        let root = home.join("edits");
+        let directory = root.join(name);
         let contents = Contents::new(directory.join("contents"));
-        Self { directory, contents, notes: edits.join("open"), session: None }
+        let notes = root.join("open");
+        Self { root, directory, contents, notes, session: None }
     }
 
     /// Every edit, the oldest first.
     pub fn list(&self) -> Result<Vec<Edit>, SessionError> {
         let mut edits: Vec<Edit> = Vec::new();
         // A line that was cut short was never answered for; a later one still counts.
-        each_line(&self.log(), |line| edits.extend(serde_json::from_slice::<Edit>(line)))?;
+        each_line(&self.log_path(), |line| edits.extend(serde_json::from_slice::<Edit>(line)))?;
         if edits.is_empty() {
             // Most sessions change nothing, and turns are found by reading all of one.
             return Ok(edits);
@@ -126,24 +177,14 @@ impl Edits {
     pub fn version(&self, kept: &Kept) -> Result<Version, SessionError> {
         let failed = cannot("use", self.contents.directory());
         let bytes = self.contents.load(&kept.content).map_err(failed)?;
-        Ok(Version { bytes: Arc::from(bytes), mode: kept.mode, attributes: kept.attributes.clone() })
-    }
-
-    fn log(&self) -> PathBuf {
-        self.directory.join("log.jsonl")
+        let Kept { content: _, mode, owner, modified, attributes } = kept;
+        let attributes = attributes.clone();
+        Ok(Version { bytes: Arc::from(bytes), mode: *mode, owner: *owner, modified: *modified, attributes })
     }
 
     /// What the model was shown.
     fn sights(&self) -> PathBuf {
         self.directory.join("seen.jsonl")
-    }
-
-    /// Adds a line to a file that only grows.
-    fn append(&self, path: &Path, value: &impl Serialize) -> io::Result<()> {
-        let mut line = serde_json::to_vec(value)?;
-        line.push(b'\n');
-        DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
-        OpenOptions::new().append(true).create(true).mode(0o600).open(path)?.write_all(&line)
     }
 
     /// When each turn of the session began.
@@ -165,21 +206,52 @@ impl Edits {
 }
 
 impl Archive for Edits {
-    fn keep(&self, call: &CallId, files: &[Changed]) -> io::Result<()> {
-        let mut edited = Vec::new();
-        for Changed { path, before, after, folders, .. } in files {
-            let bytes =
-                |version: &Option<Version>| version.as_ref().map(|version| Arc::clone(&version.bytes));
-            let names = self.contents.keep(bytes(before).as_ref(), bytes(after).as_ref())?;
-            let kept = |version: &Option<Version>, name: Option<String>| {
-                let (Version { mode, attributes, .. }, content) = version.as_ref().zip(name)?;
-                Some(Kept { content, mode: *mode, attributes: attributes.clone() })
-            };
-            let (before, after) = (kept(before, names.0), kept(after, names.1));
-            edited.push(EditedFile { path: path.clone(), before, after, folders: folders.clone() });
+    fn keep(&self, contents: &[ContentPair]) -> io::Result<Vec<KeptPair>> {
+        self.contents.keep(contents)
+    }
+
+    fn log(&self, edit: &EditRecord<'_>) -> io::Result<()> {
+        let EditRecord { transaction, call, files, kept } = edit;
+        let files = files.iter().zip(*kept).map(|(file, kept)| edited_file(file, kept)).collect();
+        // Held until the line is written, so that numbers and lines have one order.
+        let mut counter = SequenceCounter::lock(&self.root)?;
+        let path = self.log_path();
+        let mut log = AppendLog::open(&path)?;
+        let length = log.length()?;
+        let time = Timestamp::now();
+        let edit = Edit {
+            time,
+            call: (*call).clone(),
+            sequence: Some(counter.advance(time)?),
+            transaction: Some((*transaction).to_owned()),
+            files,
+            undone: false,
+            turn: 0,
+        };
+        log.append(&serde_json::to_vec(&edit)?)?;
+        log.flush(&path, length)
+    }
+
+    fn is_logged(&self, log: &Path, transaction: &str) -> io::Result<bool> {
+        #[derive(Deserialize)]
+        struct Logged {
+            transaction: Option<String>,
         }
-        let edit = Edit { time: Timestamp::now(), call: call.clone(), files: edited, undone: false, turn: 0 };
-        self.append(&self.log(), &edit)
+        let mut is_logged = false;
+        each_line(log, |line| {
+            let logged = serde_json::from_slice::<Logged>(line).ok().and_then(|line| line.transaction);
+            is_logged |= logged.as_deref() == Some(transaction);
+        })
+        .map_err(io::Error::other)?;
+        if is_logged {
+            File::open(log)?.sync_all()?;
+            log.parent().map_or(Ok(()), flush_directory)?;
+        }
+        Ok(is_logged)
+    }
+
+    fn log_path(&self) -> PathBuf {
+        self.directory.join("log.jsonl")
     }
 
     /// Only a session has someone who goes on with it.
@@ -187,7 +259,7 @@ impl Archive for Edits {
         if self.session.is_none() {
             return Ok(());
         }
-        self.append(&self.sights(), sight)
+        AppendLog::open(&self.sights())?.append(&serde_json::to_vec(sight)?)
     }
 
     fn seen(&self) -> io::Result<Vec<Sight>> {
@@ -199,6 +271,19 @@ impl Archive for Edits {
 
     fn notes(&self) -> &Path {
         &self.notes
+    }
+}
+
+fn edited_file(file: &Changed, kept_names: &KeptPair) -> EditedFile {
+    let Changed { path, before, after, folders, .. } = file;
+    let kept = |version: &Option<Version>, name: &Option<String>| {
+        version.as_ref().zip(name.clone()).map(|(version, name)| Kept::new(version, name))
+    };
+    EditedFile {
+        path: path.clone(),
+        before: kept(before, &kept_names.before),
+        after: kept(after, &kept_names.after),
+        folders: folders.clone(),
     }
 }
 
@@ -232,71 +317,4 @@ fn undone(edits: &[Edit]) -> Vec<bool> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn version(text: &str) -> Version {
-        Version { bytes: text.as_bytes().into(), mode: 0o644, attributes: Attributes::new() }
-    }
-
-    fn changed(before: Option<&str>, after: Option<&str>) -> Changed {
-        Changed {
-            path: "/w/a".into(),
-            before: before.map(version),
-            after: after.map(version),
-            stamp: None,
-            folders: Vec::new(),
-            other_names: 0,
-        }
-    }
-
-    #[test]
-    fn what_files_were_and_became_is_kept_by_content() {
-        let home = tempfile::tempdir().unwrap();
-        let edits = Edits::outside(home.path());
-        assert_eq!(edits.list().unwrap(), []);
-        edits.keep(&"one".into(), &[changed(None, Some("a"))]).unwrap();
-        edits.keep(&"two".into(), &[changed(Some("a"), Some("b"))]).unwrap();
-        let list = edits.list().unwrap();
-        let calls: Vec<_> = list.iter().map(|edit| edit.call.as_str()).collect();
-        assert_eq!(calls, ["one", "two"]);
-        assert_eq!(edits.version(list[1].files[0].before.as_ref().unwrap()).unwrap(), version("a"));
-        assert_eq!(fs::read_dir(edits.contents.directory()).unwrap().count(), 2);
-    }
-
-    #[test]
-    fn content_that_was_damaged_is_not_given_back() {
-        let home = tempfile::tempdir().unwrap();
-        let edits = Edits::outside(home.path());
-        edits.keep(&"one".into(), &[changed(Some("a"), None)]).unwrap();
-        let kept = edits.list().unwrap()[0].files[0].before.clone().unwrap();
-        fs::write(edits.contents.directory().join(&kept.content), "other").unwrap();
-        assert!(edits.version(&kept).is_err());
-    }
-
-    #[test]
-    fn an_undo_can_be_undone_and_ids_may_come_again() {
-        let home = tempfile::tempdir().unwrap();
-        let edits = Edits::outside(home.path());
-        let state = |call: &str| {
-            edits.keep(&call.into(), &[]).unwrap();
-            edits.list().unwrap().iter().map(|edit| edit.undone).collect::<Vec<_>>()
-        };
-        assert_eq!(state("a"), [false]);
-        assert_eq!(state("a"), [false, false]);
-        assert_eq!(state("undo:a"), [false, true, false]);
-        assert_eq!(state("undo:undo:a"), [false, false, true, false]);
-        assert_eq!(state("undo:undo:undo:a"), [false, true, false, true, false]);
-    }
-
-    #[test]
-    fn a_line_that_was_cut_short_does_not_hide_the_others() {
-        let home = tempfile::tempdir().unwrap();
-        let edits = Edits::outside(home.path());
-        edits.keep(&"one".into(), &[]).unwrap();
-        let mut log = OpenOptions::new().append(true).open(edits.log()).unwrap();
-        log.write_all(b"{\"time\":\n").unwrap();
-        edits.keep(&"two".into(), &[]).unwrap();
-        assert_eq!(edits.list().unwrap().len(), 2);
-    }
-}
+mod tests;

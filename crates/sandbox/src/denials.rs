@@ -30,7 +30,7 @@ const ABOUT_FILES: [&str; 4] =
 const ABOUT_NETWORK: [&str; 6] = [
     "Network is unreachable",
     "Could not resolve host",
-    "PrivateTmp failure in name resolution",
+    "Temporary failure in name resolution",
     "Name or service not known",
     "EAI_AGAIN",
     "Address family not supported",

@@ -10,7 +10,10 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, Stat, fstat, open, statat};
+use rustix::{
+    fs::{AtFlags, CWD, Mode, OFlags, Stat, fstat, open, statat},
+    process::{Resource, getrlimit},
+};
 use windlass_contract::SandboxRules;
 
 use crate::{directory_names, sandbox_paths::SandboxPaths, secrets};
@@ -30,8 +33,9 @@ const DAEMONS: &[&str] = &[
     "lxd.socket",
 ];
 
-/// How many hidden paths of a session are kept open.
+/// How many hidden paths of a session are kept open, and the share of what this process may have open.
 const MAX_OPEN: usize = 512;
+const MAX_OPEN_SHARE: u64 = 16;
 
 /// The hidden paths of a session, each with a descriptor of what was there when it was first hidden.
 #[derive(Debug, Default)]
@@ -55,9 +59,11 @@ impl HiddenPathHandles {
         let has_same_paths = open.last == found && !found.iter().any(|path| is_in_root(path));
         if !has_same_paths {
             open.last = found.to_vec();
+            let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX) / MAX_OPEN_SHARE;
+            let limit = usize::try_from(limit).unwrap_or(MAX_OPEN).min(MAX_OPEN);
             let new: Vec<_> = found.iter().filter_map(|path| Some((path.clone(), identity(path)?))).collect();
             for key in new {
-                if open.handles.len() < MAX_OPEN
+                if open.handles.len() < limit
                     && !open.handles.contains_key(&key)
                     && let Some(handle) = open_path(&key.0)
                 {

@@ -53,7 +53,10 @@ mod cgroup;
 pub mod denials;
 mod diagnosis;
 mod directory_names;
+#[cfg(all(target_os = "linux", any(test, fuzzing)))]
+pub mod fuzzing;
 mod hidden_paths;
+mod id_maps;
 #[cfg(target_os = "linux")]
 mod landlock_plan;
 pub mod links;
@@ -77,6 +80,7 @@ mod writable_plan;
 
 pub use diagnosis::{Diagnosis, Missing};
 pub use hidden_paths::HiddenPathHandles;
+pub use id_maps::IdMaps;
 pub use memory::physical_memory;
 pub use private_tmp::PrivateTmp;
 pub use program::Program;
@@ -89,4 +93,4 @@ pub use sys::{
     ChildPid, ChildStdio, ExitReport, StartError, StartedChild, Zygotes, grow_descriptor_table,
     inherited_descriptor, is_ignored, job_signals, stdout_was_closed, terminal,
 };
-pub use writable_plan::{PrivateFile, WritablePlan, WritableRoot};
+pub use writable_plan::{LayerMount, PrivateFile, UPPER_NAME, WORK_NAME, WritablePlan, WritableRoot};

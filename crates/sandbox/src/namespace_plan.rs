@@ -28,6 +28,10 @@ use mount_step::c;
 pub(crate) use mount_step::{HELD_LIMIT, HIDDEN_DIRECTORY, HIDDEN_FILE, MountStep};
 use private_directories::{DEVICES, PRIVATE, TmpfsOptions, VAR_TMP, has_var_tmp};
 
+/// What differs on a layer, for the receipt.
+const RENAME_ON_LAYER: &str = "on a layer rename(2) of a directory that was there before fails with EXDEV: `mv` copies it, \
+                               other programs may stop";
+
 /// How far the kernel's own limit on processes is above the counted one, so that who counts can tell of it. Root has
 /// no limit but the counted one.
 const HEADROOM: u64 = 8;
@@ -120,6 +124,9 @@ impl NamespacePlan {
         planner.beside = beside.into_iter().cloned().collect();
         planner.files(plan, &shown, paths, &tmpfs)?;
         planner.inside(&protected, &hidden, ShownPaths { all: &shown, writable: cache.as_deref() })?;
+        if plan.has_layers() {
+            not_covered.push(RENAME_ON_LAYER.to_owned());
+        }
         let own_network = walls.network == Network::None;
         let scope = Scope { sockets: Sockets::Watched, processes: Processes::Own };
         if !own_network {

@@ -4,7 +4,9 @@
 //! below the home of Windlass, one for each workspace: a command can spoil what the same workspace builds, and nothing
 //! else. A cache that the user has made writable is left as it is.
 
+mod cache_dir;
 mod cargo;
+mod maven;
 
 use std::{
     fs::DirBuilder,
@@ -98,10 +100,11 @@ impl CacheRequest<'_> {
         set
     }
 
-    /// Maven takes no variable, but properties of its machine. Its tail is read and not written (Maven 3.9).
+    /// Maven takes no variable, but properties of its machine. The tail is read and not written (since Maven 3.9); for older
+    /// ones, what the user has is found through links.
     fn maven(&self, current: impl Fn(&str) -> Option<String>) -> Option<(&'static str, String)> {
         let own = self.home?.join(".m2/repository");
-        let place = self.cache.join("maven");
+        let place = self.cache.join(maven::PLACE);
         let options = current("MAVEN_OPTS").unwrap_or_default();
         let keeps = self.may_write(&own) || options.contains("maven.repo.local");
         // It does nothing at all without a repository.
@@ -109,6 +112,8 @@ impl CacheRequest<'_> {
         if keeps || !self.moves(moves, &place) {
             return None;
         }
+        // Where links cannot be made, there is the tail, and the network.
+        let _unlinked = maven::prepare(self.cache, &own);
         let properties =
             format!("-Dmaven.repo.local={} -Dmaven.repo.local.tail={}", place.display(), own.display());
         Some(("MAVEN_OPTS", format!("{options} {properties}").trim_start().to_owned()))

@@ -180,6 +180,11 @@ impl SandboxSpec {
     }
 }
 
+/// The error where there are no mounts of our own.
+fn no_layer() -> StartError {
+    StartError::Impossible("a layer needs user namespaces, which this system does not have".to_owned())
+}
+
 fn plan_error(PlanError(reason): PlanError) -> StartError {
     StartError::Impossible(reason)
 }

@@ -12,11 +12,13 @@ use std::{
 use rustix::fs::Access;
 use windlass_contract::{home_secrets, system_secrets};
 
+pub(crate) use stand_in::StandIn;
 use tree::PathTree;
 
 pub(crate) mod linked;
 #[cfg(target_os = "linux")]
 pub(crate) mod mounts;
+mod stand_in;
 mod tree;
 
 /// How many home directories of other users are looked at for root, who can read all of them.

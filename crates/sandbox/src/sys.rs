@@ -29,7 +29,7 @@ use windlass_contract::Exit;
 mod arena;
 mod child;
 #[cfg(target_os = "linux")]
-mod connect_broker;
+pub(crate) mod connect_broker;
 mod fd_table;
 mod inherited_fd;
 #[cfg(target_os = "linux")]
@@ -45,7 +45,7 @@ pub(crate) mod namespaces;
 mod other_unix;
 mod pid;
 #[cfg(target_os = "linux")]
-mod proc_files;
+pub(crate) mod proc_files;
 #[cfg(target_os = "linux")]
 mod process_tree;
 #[cfg(target_os = "linux")]
@@ -60,8 +60,7 @@ mod stdout_check;
 mod subreaper;
 pub mod terminal;
 #[cfg(target_os = "linux")]
-#[cfg(target_os = "linux")]
-mod usage;
+pub(crate) mod usage;
 #[cfg(target_os = "linux")]
 mod vfork;
 #[cfg(target_os = "linux")]

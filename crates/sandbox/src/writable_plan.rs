@@ -15,7 +15,23 @@ pub struct WritableRoot<'a> {
     pub path: &'a Path,
     /// The directory itself. Where the path leads to another one by now, nothing is started.
     pub directory: BorrowedFd<'a>,
+    /// The directory for an overlay, if what the command writes goes there.
+    pub layer: Option<LayerMount<'a>>,
 }
+
+/// An overlay on a writable root: the root is its lower layer, and stays as it is. Only mounts can provide it: without
+/// namespaces nothing is started.
+#[derive(Debug, Clone, Copy)]
+pub struct LayerMount<'a> {
+    /// A directory in the root with the directories [`UPPER_NAME`] and [`WORK_NAME`]. Letters, digits, `.` and `-` only.
+    pub name: &'a str,
+}
+
+/// The directory of a layer that holds what commands wrote.
+pub const UPPER_NAME: &str = "upper";
+
+/// The directory of a layer that the kernel works in.
+pub const WORK_NAME: &str = "work";
 
 /// A file of which the command writes a copy. A symbolic link to the copy is mounted on the file.
 #[derive(Debug, Clone, Copy)]
@@ -48,6 +64,13 @@ pub struct WritablePlan<'a> {
     pub protected: &'a ProtectedPaths,
     /// Only mounts can provide them: without namespaces there must be none.
     pub private_files: &'a [PrivateFile<'a>],
+}
+
+impl WritablePlan<'_> {
+    /// Tells whether any root has a layer.
+    pub(crate) fn has_layers(&self) -> bool {
+        self.roots.iter().any(|root| root.layer.is_some())
+    }
 }
 
 impl WritablePlan<'static> {

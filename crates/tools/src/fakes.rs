@@ -171,13 +171,18 @@ impl Files for Drawer {
     ) -> BoxFuture<'a, Result<Vec<Changed>, CommitError>> {
         let mut files = self.files.lock().unwrap();
         let mut made = Vec::new();
-        let version =
-            |bytes: Vec<u8>| Version { bytes: bytes.into(), mode: 0o644, attributes: Attributes::new() };
+        let version = |bytes: Vec<u8>| Version {
+            bytes: bytes.into(),
+            mode: 0o644,
+            owner: None,
+            modified: None,
+            attributes: Attributes::new(),
+        };
         for Change { path, action, .. } in changes {
             let before = files.remove(&path).map(version);
             let (path, after) = match action {
                 Action::Write(bytes) => (path, Some(bytes)),
-                Action::Restore(version) => (path, Some(version.bytes.to_vec())),
+                Action::Restore { before, .. } => (path, Some(before.bytes.to_vec())),
                 Action::Delete { .. } => (path, None),
                 Action::Move { to, bytes } => (to, Some(bytes)),
             };

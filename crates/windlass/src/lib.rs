@@ -32,7 +32,7 @@
 
 pub use windlass_agent::{
     Agent, AgentBuilder, AgentError, BuildError, EditTools, Family, FileTools, ShellKind,
-    TOOL_CONTEXT_PERCENT, Toolset, TurnReport, index, program, usage,
+    TOOL_CONTEXT_PERCENT, Toolset, TurnReport, index, program, recover_edits, usage,
 };
 pub use windlass_contract::{
     Action, Answer, AnyTool, ApprovalPolicy, Approver, Archive, Beyond, Body, BoxFuture, Cached, CallId,

@@ -5,11 +5,8 @@ use std::{
     sync::Arc,
 };
 
-use windlass_contract::{
-    Archive, Event, EventSink, Item, Journal, JournalError, Record, SessionMeta, ThreadId, TurnContext,
-};
-use windlass_host::Recovery;
-use windlass_record::{Edits, Followed, Outside, Repair, SessionFile, Trouble, Which, new_thread_id};
+use windlass_contract::{Event, Item, Journal, JournalError, Record, SessionMeta, ThreadId, TurnContext};
+use windlass_record::{Followed, Outside, Repair, SessionFile, Trouble, Which, new_thread_id};
 
 use super::{AgentBuilder, BuildError};
 use crate::context::{INSTRUCTIONS, Surroundings, opening};
@@ -100,33 +97,6 @@ pub(super) struct Begun {
     pub(super) repairs: Vec<Repair>,
     /// Not yet on record.
     pub(super) opening: Vec<Item>,
-}
-
-/// Finishes or takes back changes to files that a process did not live to finish, and says so.
-pub(super) fn recover_edits(edits: &Edits, events: &dyn EventSink) {
-    let warn = |message: String| events.emit(&Event::Warning { message });
-    let recovered = match windlass_host::recover(edits.notes()) {
-        Ok(recovered) => recovered,
-        Err(error) => return warn(format!("cannot look for unfinished changes to files: {error}")),
-    };
-    for recovery in recovered {
-        match recovery {
-            Recovery::Finished => {}
-            Recovery::PutBack(paths) => {
-                let paths =
-                    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
-                warn(format!(
-                    "an earlier run ended while it was changing files; they are as they were before: {paths}"
-                ));
-            }
-            Recovery::Failed { path, source } => {
-                let path = path.display();
-                warn(format!(
-                    "an earlier run ended while it was changing files; `{path}` cannot be put back: {source}"
-                ));
-            }
-        }
-    }
 }
 
 /// Writes nothing down.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::LimitChoice;
+use super::{LimitChoice, PreviewChoice};
 
 const PROBE_EXIT_CODES: &str = "\
 Exit codes:
@@ -66,6 +66,8 @@ pub(crate) struct ExecOptions {
     pub(crate) token_limit: Option<u64>,
     #[command(flatten)]
     pub(crate) limits: LimitChoice,
+    #[command(flatten)]
+    pub(crate) preview: PreviewChoice,
     /// Accepted for compatibility: Windlass does not need a git repository to be safe.
     #[arg(long = "skip-git-repo-check", hide = true, global = true)]
     pub(crate) _skip_git_repo_check: bool,
@@ -140,6 +142,8 @@ pub(crate) struct Call {
     pub(crate) tools: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) limits: LimitChoice,
+    #[command(flatten)]
+    pub(crate) preview: PreviewChoice,
     /// Print the whole result as JSON.
     #[arg(long, conflicts_with = "markdown")]
     pub(crate) json: bool,

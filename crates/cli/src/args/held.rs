@@ -23,6 +23,8 @@ pub(crate) struct SandboxRun {
     pub(crate) deny_read: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) limits: LimitChoice,
+    #[command(flatten)]
+    pub(crate) preview: PreviewChoice,
     /// Let it use the network.
     #[arg(long)]
     pub(crate) network: bool,
@@ -32,6 +34,17 @@ pub(crate) struct SandboxRun {
     /// The command and its arguments, after `--`.
     #[arg(required = true, last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
+}
+
+/// Seeing changes before they are made.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub(crate) struct PreviewChoice {
+    /// Show what commands would change in the workspace, and apply that only after a yes (see docs/preview.md).
+    #[arg(long, global = true)]
+    pub(crate) preview: bool,
+    /// With --preview: apply the changes without asking.
+    #[arg(long, requires = "preview", global = true)]
+    pub(crate) yes: bool,
 }
 
 /// What commands may use.

@@ -171,7 +171,7 @@ impl ShellEnvironmentPolicy {
         let strict = checks && self.inherit == Inherit::Usual && !CORE.contains(&name);
         if !is_taken {
             Some(LeftOut::NotInherited)
-        } else if checks && (secret.contains(name) || looks_secret(name)) {
+        } else if checks && (secret.contains(name) || (looks_secret(name) && !self.inherit.names(name))) {
             Some(LeftOut::SecretName)
         } else if strict && (looks_like_credential(value) || (is_proxy(name) && value.contains('@'))) {
             Some(LeftOut::SecretValue)
@@ -191,6 +191,12 @@ impl Inherit {
             Self::Core => CORE.contains(&name),
             Self::None => false,
         }
+    }
+
+    /// Returns whether a variable is listed by its whole name, as `GOPRIVATE` is: it holds no secret, whatever the name
+    /// looks like.
+    fn names(self, name: &str) -> bool {
+        self == Self::Usual && USUAL.iter().any(|usual| !usual.contains('*') && matches(usual, name))
     }
 }
 
@@ -345,6 +351,8 @@ mod tests {
         let plain =
             ["CARGO_HOME", "HOME", "HTTP_PROXY", "LANG", "PATH", "SSH_AUTH_SOCK", "TERM", "VIRTUAL_ENV"];
         assert_eq!(left(&ShellEnvironmentPolicy::default(), &plain), plain);
+        let registries = ["GOPRIVATE", "PIP_INDEX_URL", "YARN_NPM_REGISTRY_SERVER", "npm_config_registry"];
+        assert_eq!(left(&ShellEnvironmentPolicy::default(), &registries), registries);
     }
 
     #[test]

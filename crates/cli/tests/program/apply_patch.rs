@@ -100,17 +100,24 @@ fn a_change_that_was_cut_short_is_taken_back_at_the_next_start() {
     let user = User::new();
     user.file("a", "new\n");
     user.file(".windlass-1-1-0-0.new", "old\n");
-    let inode = std::os::unix::fs::MetadataExt::ino(&fs::metadata(user.work().join("a")).unwrap());
     let open = user.home().join("edits/open");
     fs::create_dir_all(&open).unwrap();
+    let sha256 = |text: &str| {
+        let digest = ring::digest::digest(&ring::digest::SHA256, text.as_bytes());
+        digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect::<String>()
+    };
     // What a process leaves that was killed after it had exchanged the first of two files.
     let (a, b) = (user.work().join("a"), user.work().join("b"));
     let note = format!(
-        "windlass change 1\0file\0{}\0.windlass-1-1-0-0.new\0.windlass-1-1-0-0.old\0file\0{}\0.windlass-1-1-0-1.new\0\
-         .windlass-1-1-0-1.old\0ready\0{inode}\0\0",
+        "windlass change 2\0log\0{}\0transaction\x001-1-0\0file\0{}\x001-1-0-0\0{} 4 1\0{} 4\0file\0{}\x001-1-0-1\0\0{} 4\0",
+        user.home().join("edits/outside/log.jsonl").display(),
         a.display(),
+        sha256("old\n"),
+        sha256("new\n"),
         b.display(),
+        sha256("new\n"),
     );
+    let note = format!("{note}end\0{}\0", sha256(&note));
     fs::write(open.join("1-1-0.change"), note).unwrap();
     let ended = user.run(&["apply-patch", &add("c")]);
     ended.assert_code(0);

@@ -139,3 +139,22 @@ fn what_a_command_planted_before_the_kill_is_moved_aside_by_the_next() {
     let again = user.run(&sandboxed("true"));
     assert!(!again.stderr.contains("envrc"), "{}", again.stderr);
 }
+
+#[test]
+fn whatever_runs_next_checks_what_a_killed_session_left() {
+    let script = "mkdir -p sub; echo evil > .envrc; echo ready; sleep 60";
+    for next in [
+        &["sandbox", "--policy", "read-only", "--", "true"][..],
+        &["sandbox", "--policy", "workspace-write", "-C", "sub", "--", "true"],
+        &["call", "list_dir", r#"{"dir_path":"."}"#],
+        &["call", "--sandbox", "danger-full-access", "shell_command", r#"{"command":"true"}"#],
+    ] {
+        let user = User::new();
+        let mut running = user.start(&["sandbox", "--policy", "workspace-write", "--", "sh", "-c", script]);
+        assert_eq!(running.next_stdout().unwrap().trim(), "ready");
+        running.signal("KILL");
+        running.end();
+        let ended = user.run(next);
+        assert!(!user.work().join(".envrc").exists(), "{next:?} {ended:#?}");
+    }
+}

@@ -41,6 +41,8 @@ mod pipes;
 #[cfg(test)]
 mod policy;
 #[cfg(test)]
+mod preview;
+#[cfg(test)]
 mod prompt;
 #[cfg(test)]
 mod redact;

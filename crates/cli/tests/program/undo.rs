@@ -3,6 +3,7 @@
 use std::{
     fs,
     os::unix::fs::{MetadataExt, PermissionsExt, symlink},
+    time::{Duration, SystemTime},
 };
 
 use serde_json::{Value, json};
@@ -255,4 +256,59 @@ fn sessions_are_gone_back_through_one_after_the_other() {
     }
     assert_eq!(user.read("a"), "0\n");
     user.run(&["undo"]).assert_code(2);
+}
+
+#[test]
+fn a_move_over_another_file_is_taken_back_with_modes_and_times_of_both() {
+    let user = User::new();
+    let look = |name: &str| {
+        let found = fs::metadata(user.work().join(name)).unwrap();
+        (found.mode() & 0o777, (found.mtime(), found.mtime_nsec()), user.read(name))
+    };
+    for (name, mode, seconds_before_1970) in [("a", 0o640, 1_000_000), ("b", 0o755, 5)] {
+        user.file(name, format!("{name}\n"));
+        let file = fs::File::options().write(true).open(user.work().join(name)).unwrap();
+        file.set_permissions(fs::Permissions::from_mode(mode)).unwrap();
+        let time = SystemTime::UNIX_EPOCH - Duration::from_millis(seconds_before_1970 * 1000 + 250);
+        file.set_modified(time).unwrap();
+    }
+    let before = (look("a"), look("b"));
+    assert!(before.0.1.0 < 0 && before.1.1.0 < 0);
+    let patch = "*** Begin Patch\n*** Update File: a\n*** Move to: b\n@@\n-a\n+moved\n*** End Patch\n";
+    work(&user, &[("apply_patch", json!({"input": patch}))]);
+    assert_eq!((look("b").0, look("b").2.as_str()), (0o640, "moved\n"));
+    user.run(&["undo"]).assert_code(0);
+    assert_eq!((look("a"), look("b")), before);
+}
+
+#[test]
+fn an_undo_recovers_first_and_follows_the_order_of_the_log() {
+    let user = User::new();
+    user.file("a", "0\n");
+    work(&user, &[write("a", "1\n"), write("a", "2\n")]);
+    // As if the clock had been set back by years between the two.
+    let directory = fs::read_dir(user.home().join("edits")).unwrap().map(|entry| entry.unwrap().path());
+    let log = directory.map(|path| path.join("log.jsonl")).find(|path| path.exists()).unwrap();
+    let mut lines: Vec<Value> =
+        fs::read_to_string(&log).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    lines[1]["time"] = json!("1969-01-01T00:00:00Z");
+    fs::write(&log, lines.iter().map(|line| format!("{line}\n")).collect::<String>()).unwrap();
+    let open = user.home().join("edits/open");
+    let beside = user.work().join(".windlass-x.new");
+    fs::write(&beside, "other\n").unwrap();
+    let note = format!(
+        "windlass change 1\0file\0{}\0.windlass-x.new\0.windlass-x.old\0",
+        user.work().join("a").display()
+    );
+    fs::write(open.join("x.change"), note).unwrap();
+    let ended = user.run(&["undo"]);
+    ended.assert_code(0);
+    assert!(
+        ended.stderr.starts_with("warning: an earlier run ended while it was changing files"),
+        "{}",
+        ended.stderr
+    );
+    assert_eq!((user.read("a").as_str(), beside.exists()), ("1\n", true));
+    assert_eq!(user.run(&["undo"]).stderr, "");
+    assert_eq!(user.read("a"), "0\n");
 }

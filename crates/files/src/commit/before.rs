@@ -28,8 +28,6 @@ const CHUNK_BYTES: usize = 256 * 1024;
 pub(super) struct Before {
     pub(super) version: Version,
     pub(super) stat: Stat,
-    /// The user and the group it belongs to.
-    pub(super) owner: (u32, u32),
 }
 
 impl Before {
@@ -77,8 +75,14 @@ impl Before {
         }
         let Some(bytes) = content(file).map_err(failed)? else { return Ok(None) };
         let attributes = attributes::of(file).map_err(failed)?;
-        let version = Version { bytes, mode: metadata.mode() & 0o7777, attributes };
-        Ok(Some(Self { version, stat, owner: (metadata.uid(), metadata.gid()) }))
+        let version = Version {
+            bytes,
+            mode: metadata.mode() & 0o7777,
+            owner: Some((metadata.uid(), metadata.gid())),
+            modified: Some((metadata.mtime(), metadata.mtime_nsec())),
+            attributes,
+        };
+        Ok(Some(Self { version, stat }))
     }
 }
 

@@ -14,7 +14,7 @@ use rustix::fs::fstat;
 use crate::handle::to_name_in;
 
 /// How many are held open: a patch of a thousand files must not use up what a process may have open.
-const MOST_HELD: usize = 32;
+const MOST_HELD: usize = 16;
 
 /// A directory, whatever happens to its name.
 #[derive(Debug)]

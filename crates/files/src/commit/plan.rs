@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashSet,
-    fs::Permissions,
+    fs::{File, Permissions},
     io::{self, Write},
     os::{
         fd::OwnedFd,
@@ -12,12 +12,15 @@ use std::{
     sync::Arc,
 };
 
-use rustix::fs::{Mode, Stat};
-use windlass_contract::{Action, Attributes, Change, Changed, CommitError, FileError, Stamp, Version};
+use rustix::fs::{Mode, Stat, Timespec, Timestamps, UTIME_OMIT, futimens};
+use windlass_contract::{
+    Action, Attributes, Change, Changed, CommitError, ContentPair, FileError, HashedContent, Stamp, Version,
+};
 
 use super::{
     Steps, attributes,
     before::Before,
+    content_id::sha256_of,
     directory::{Directories, Directory},
     trace::{Trace, look},
 };
@@ -57,6 +60,8 @@ pub(super) struct After {
     mode: Option<u32>,
     /// Absent: this user's.
     owner: Option<(u32, u32)>,
+    /// Absent: now.
+    modified: Option<(i64, i64)>,
     attributes: Attributes,
 }
 
@@ -69,16 +74,14 @@ impl Plan {
         let like = |bytes: Vec<u8>, before: Option<&Before>| After {
             bytes: bytes.into(),
             mode: before.map(|before| before.version.mode),
-            owner: before.map(|before| before.owner),
+            owner: before.and_then(|before| before.version.owner),
+            modified: None,
             attributes: before.map(|before| before.version.attributes.clone()).unwrap_or_default(),
         };
         let after = match action {
             Action::Write(bytes) => Some(like(bytes, before.as_ref())),
-            Action::Restore(Version { bytes, mode, attributes }) => {
-                // What has become of the attributes of a file that is still there is not the change's to take back.
-                let attributes = before.as_ref().map_or(attributes, |now| now.version.attributes.clone());
-                let owner = before.as_ref().map(|before| before.owner);
-                Some(After { bytes, mode: Some(mode), owner, attributes })
+            Action::Restore { before: old, after: made } => {
+                Some(After::restored(old, made.as_ref(), before.as_ref().map(|now| &now.version)))
             }
             Action::Delete { .. } | Action::Move { .. } if before.is_none() => {
                 return Err(FileError::NotFound { path: place.name }.into());
@@ -95,6 +98,16 @@ impl Plan {
             }
         };
         self.push(place, before, after)
+    }
+
+    /// Hashes what the files are and are to be.
+    pub(super) fn contents(&self) -> Vec<ContentPair> {
+        let hashed = |bytes: &Arc<[u8]>| HashedContent { sha256: sha256_of(bytes), bytes: Arc::clone(bytes) };
+        let pairs = self.slots.iter().map(|slot| ContentPair {
+            before: slot.before.as_ref().map(|before| hashed(&before.version.bytes)),
+            after: slot.after.as_ref().map(|after| hashed(&after.bytes)),
+        });
+        pairs.collect()
     }
 
     fn push(
@@ -140,6 +153,8 @@ impl Slot {
             after: self.after.as_ref().map(|after| Version {
                 bytes: Arc::clone(&after.bytes),
                 mode: after.mode.unwrap_or_else(new_mode),
+                owner: found.map(|found| (found.st_uid, found.st_gid)),
+                modified: found.as_ref().map(modified),
                 attributes: after.attributes.clone(),
             }),
             stamp: found.as_ref().map(stamp),
@@ -147,6 +162,10 @@ impl Slot {
             other_names: self.before.as_ref().map_or(0, |before| before.stat.st_nlink.saturating_sub(1) as _),
         }
     }
+}
+
+fn modified(found: &Stat) -> (i64, i64) {
+    (found.st_mtime, i64::try_from(found.st_mtime_nsec).unwrap_or_default())
 }
 
 fn stamp(found: &Stat) -> Stamp {
@@ -159,10 +178,29 @@ fn stamp(found: &Stat) -> Stamp {
 }
 
 impl After {
-    /// Writes the new content where it waits, with the mode it is to have.
-    pub(super) fn stage(&self, trace: &mut Trace, directory: &OwnedFd, steps: &Steps) -> io::Result<()> {
+    /// Puts back what a file was. What the change has not altered stays as it is now.
+    fn restored(old: Version, made: Option<&Version>, now: Option<&Version>) -> Self {
+        let Version { bytes, mode, owner, modified, attributes } = old;
+        let kept = |is_altered: bool| now.filter(|_| !is_altered);
+        Self {
+            bytes,
+            mode: Some(kept(made.is_none_or(|made| made.mode != mode)).map_or(mode, |now| now.mode)),
+            owner: match kept(owner.is_some() && made.is_none_or(|made| made.owner != owner)) {
+                Some(now) => now.owner,
+                None => owner,
+            },
+            modified,
+            attributes: match kept(made.is_none_or(|made| made.attributes != attributes)) {
+                Some(now) => now.attributes.clone(),
+                None => attributes,
+            },
+        }
+    }
+
+    /// Writes the new content beside the file, with the mode and all else it is to have. It is not flushed yet.
+    pub(super) fn write(&self, trace: &Trace, directory: &OwnedFd, steps: &Steps) -> io::Result<File> {
         let mode = if self.mode.is_some() { 0o600 } else { 0o666 };
-        let mut file = trace.stage(directory, Mode::from_raw_mode(mode), steps)?;
+        let mut file = trace.make_part(directory, Mode::from_raw_mode(mode), steps)?;
         steps.take()?;
         file.write_all(&self.bytes)?;
         if let Some((user, group)) = self.owner {
@@ -177,7 +215,12 @@ impl After {
             file.set_permissions(Permissions::from_mode(mode))?;
         }
         attributes::give(&self.attributes, &file)?;
-        steps.take()?;
-        file.sync_data()
+        if let Some((tv_sec, nanoseconds)) = self.modified {
+            let omitted = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
+            let last_modification = Timespec { tv_sec, tv_nsec: nanoseconds as _ };
+            // A time that the file system cannot hold is cut by the kernel; one that makes no sense is not set.
+            let _now = futimens(&file, &Timestamps { last_access: omitted, last_modification });
+        }
+        Ok(file)
     }
 }

@@ -4,15 +4,22 @@ use std::{
     collections::BTreeMap,
     fs::{self, Permissions},
     os::unix::fs::{MetadataExt, PermissionsExt, symlink},
-    sync::Mutex,
+    path::PathBuf,
+    sync::{Arc, Mutex},
 };
 
 use proptest::prelude::*;
-use rustix::fs::FileType;
+use rustix::fs::{FileType, Mode};
 use tempfile::TempDir;
 use windlass_contract::{Action, Expected, FileKind, Sight};
 
-use super::{steps::Fault, write_ahead::Recovery, write_ahead::recover, *};
+use super::{
+    recovery::{Recovery, recover},
+    steps::Fault,
+    *,
+};
+
+mod crash;
 
 const DELETE: Action = Action::Delete { folders: Vec::new() };
 
@@ -26,13 +33,34 @@ struct Desk {
 #[derive(Debug)]
 struct Shelf {
     notes: PathBuf,
-    kept: Mutex<Vec<Vec<Changed>>>,
+    /// Transactions and what they have changed.
+    logged: Mutex<Vec<(String, Vec<Changed>)>>,
+    /// Someone writes to this file, and then the log is full.
+    meddled: Option<PathBuf>,
 }
 
 impl Archive for Shelf {
-    fn keep(&self, _call: &CallId, files: &[Changed]) -> io::Result<()> {
-        self.kept.lock().unwrap().push(files.to_vec());
+    fn keep(&self, contents: &[ContentPair]) -> io::Result<Vec<KeptPair>> {
+        Ok(contents.iter().map(|_| KeptPair::default()).collect())
+    }
+
+    fn log(&self, edit: &EditRecord<'_>) -> io::Result<()> {
+        assert_eq!(edit.files.len(), edit.kept.len());
+        if let Some(path) = &self.meddled {
+            fs::write(path, "someone's work\n").unwrap();
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        self.logged.lock().unwrap().push((edit.transaction.to_owned(), edit.files.to_vec()));
         Ok(())
+    }
+
+    fn is_logged(&self, log: &Path, transaction: &str) -> io::Result<bool> {
+        assert_eq!(log, self.log_path());
+        Ok(self.logged.lock().unwrap().iter().any(|(logged, _)| logged == transaction))
+    }
+
+    fn log_path(&self) -> PathBuf {
+        "/log".into()
     }
 
     fn see(&self, _sight: &Sight) -> io::Result<()> {
@@ -62,7 +90,7 @@ impl Desk {
         }
         fs::set_permissions(work.join("program"), Permissions::from_mode(0o755)).unwrap();
         fs::set_permissions(work.join("from"), Permissions::from_mode(0o640)).unwrap();
-        let archive = Shelf { notes: top.join("notes"), kept: Mutex::default() };
+        let archive = Shelf { notes: top.join("notes"), logged: Mutex::default(), meddled: None };
         Self { directory, archive, resolver: Resolver::new(work, None) }
     }
 
@@ -136,7 +164,8 @@ fn everything_changes_together_and_modes_stay() {
     assert_eq!(at("to"), Some(("moved\n", 0o640)));
     assert_eq!(tree.keys().filter(|path| path.to_string_lossy().contains("windlass")).count(), 0);
     assert_eq!(tree.keys().filter(|path| path.starts_with("notes")).count(), 0);
-    assert_eq!(*desk.archive.kept.lock().unwrap(), [changed]);
+    let logged = desk.archive.logged.lock().unwrap();
+    assert_eq!(logged.iter().map(|(_, changed)| changed).collect::<Vec<_>>(), [&changed]);
 }
 
 #[test]
@@ -155,7 +184,7 @@ fn an_error_at_any_step_leaves_everything_as_it_was() {
             // Past the point where it counts, only cleaning up can fail, and the next start does that.
             Ok(_) => {
                 made += 1;
-                recover(&desk.archive.notes).unwrap();
+                recover(&desk.archive).unwrap();
                 assert_eq!(desk.tree(), after(), "step {at}");
             }
             Err(error) => panic!("step {at}: {error}"),
@@ -174,7 +203,7 @@ fn death_at_any_step_is_mended_by_the_next_start() {
         let before = desk.tree();
         let steps = Steps { fault: Some(Fault::Death(at)), ..Steps::default() };
         let end = desk.commit_with(everything(), &steps);
-        recover(&desk.archive.notes).unwrap();
+        recover(&desk.archive).unwrap();
         if end.is_ok() {
             forth += 1;
             assert_eq!(desk.tree(), after(), "step {at}");
@@ -197,13 +226,13 @@ fn after() -> Tree {
 fn a_change_that_is_being_made_is_left_alone() {
     let desk = Desk::new();
     let steps = Steps::default();
-    let notes = &desk.archive.notes;
-    let trace = Trace::new(desk.work().join("kept"), "x");
-    let log = WriteAheadLog::begin(notes, "x", &[], &[trace], &steps).unwrap();
-    assert!(recover(notes).unwrap().is_empty());
+    let change = LoggedChange { transaction: "x".into(), edit_log: "/log".into(), ..LoggedChange::default() };
+    let log = WriteAheadLog::begin(&desk.archive.notes, &change, &steps).unwrap();
+    assert!(recover(&desk.archive).unwrap().is_empty());
+    assert_eq!(fs::read_dir(&desk.archive.notes).unwrap().count(), 1);
     drop(log);
-    assert!(matches!(&recover(notes).unwrap()[..], [Recovery::PutBack(_)]));
-    assert!(recover(notes).unwrap().is_empty());
+    recover(&desk.archive).unwrap();
+    assert_eq!(fs::read_dir(&desk.archive.notes).unwrap().count(), 0);
 }
 
 #[test]
@@ -236,10 +265,7 @@ fn whoever_writes_between_the_look_and_the_change_keeps_their_work() {
         plan.add(&desk.resolver, change(path, expected, action)).unwrap();
         fs::write(desk.work().join(path), "theirs, and longer\n").unwrap();
         let between = desk.tree();
-        let traces = vec![Trace::new(plan.slots[0].real.clone(), "x")];
-        let (archive, unique): (Option<&dyn Archive>, _) = (Some(&desk.archive), "x".to_owned());
-        let transaction =
-            Transaction { archive, steps: &steps, unique, plan, traces, log: None, made: Vec::new() };
+        let transaction = Transaction::new(plan, Some(&desk.archive), &steps, "x".into());
         let error = transaction.run(&"call".into()).unwrap_err();
         assert!(matches!(error, CommitError::Stale { .. }), "{error}");
         assert_eq!(desk.tree(), between);
@@ -419,7 +445,8 @@ fn a_file_is_put_back_with_its_mode() {
         panic!("one file")
     };
     let version = changed.before.clone().unwrap();
-    desk.commit(vec![change("program", Expected::Absent, Action::Restore(version))]).unwrap();
+    desk.commit(vec![change("program", Expected::Absent, Action::Restore { before: version, after: None })])
+        .unwrap();
     assert_eq!(desk.tree(), before);
 }
 
@@ -461,8 +488,8 @@ proptest! {
         prop_assert_eq!(found(), held(|fate| &fate.after));
         let back = changed.into_iter().map(|Changed { path, before, after, .. }| Change {
             path,
-            expected: after.map_or(Expected::Absent, |after| Expected::Content(after.bytes)),
-            action: before.map_or(DELETE, Action::Restore),
+            expected: after.as_ref().map_or(Expected::Absent, |after| Expected::Content(Arc::clone(&after.bytes))),
+            action: before.map_or(DELETE, |before| Action::Restore { before, after }),
         });
         desk.commit(back.collect()).unwrap();
         prop_assert_eq!(found(), held(|fate| &fate.before));

@@ -4,6 +4,7 @@
 //! the file that was looked at. What cannot be renamed is reported, and the workspace is not used any more.
 
 use std::{
+    collections::BTreeSet,
     ffi::OsStr,
     io,
     path::{Path, PathBuf},
@@ -20,6 +21,7 @@ use git::{GitDirectoriesToCheck, is_git_code};
 use super::{
     git_config::MAX_CONFIG_BYTES,
     git_directory::is_git_directory,
+    git_index::IndexStats,
     git_program::GitProgram,
     private_config::PrivateConfig,
     protected_names::{in_root, protected_ancestor, starts_with_ignoring_case},
@@ -48,8 +50,10 @@ pub(super) struct RootCheck<'a, G> {
     pub(super) protected: &'a ProtectedPaths,
     pub(super) private_configs: &'a [PrivateConfig],
     pub(super) saved: &'a SavedFiles,
-    /// The user.
-    pub(super) owner: u32,
+    pub(super) indexes: &'a IndexStats,
+    /// Repositories and copies below the root that were accepted while another command ran, which may have changed them
+    /// since.
+    pub(super) unsettled: &'a BTreeSet<PathBuf>,
     /// Files inside the root that commands may not read.
     pub(super) hidden: &'a [PathBuf],
     /// Mounts kept the protected paths from change.
@@ -70,6 +74,8 @@ pub(super) struct Findings {
     pub(super) unresolved: Option<String>,
     /// Paths below the root that were moved aside: what was in them needs no further look.
     moved: Vec<PathBuf>,
+    /// New repositories and copies of protected files below the root that may stay.
+    pub(super) accepted: BTreeSet<PathBuf>,
 }
 
 impl Findings {
@@ -93,6 +99,29 @@ impl Findings {
     }
 }
 
+/// Gives the owner access to directories that a command shut: what is in them could be neither checked nor moved. Returns
+/// whether there were any.
+pub(super) fn open_up(root: &WorkspaceRoot, changes: &[Change<'_>], findings: &mut Findings) -> bool {
+    let owner = rustix::process::geteuid().as_raw();
+    let directories = changes.iter().filter_map(|change| Some((change, change.after?)));
+    let mut has_opened = false;
+    for (change, node) in directories.filter(|(_, node)| node.is_directory()) {
+        let is_shut = node.stat.permissions & 0o700 != 0o700 && node.stat.uid == owner;
+        if !is_shut {
+            continue;
+        }
+        match root.handle.give_owner_access(&change.path, &node.stat) {
+            Ok(()) => has_opened = true,
+            Err(error) => {
+                let rule = format!("it cannot be opened ({error}): look at it before you use it");
+                findings.fail(&root.path.join(&change.path), rule);
+            }
+        }
+    }
+    findings.has_acted |= has_opened;
+    has_opened
+}
+
 impl<G: GitProgram> RootCheck<'_, G> {
     /// Checks what a command changed, and puts right what must not stay.
     pub(super) fn run<'s>(
@@ -101,7 +130,6 @@ impl<G: GitProgram> RootCheck<'_, G> {
         skipped: impl Iterator<Item = &'s SkippedDirectory>,
     ) -> Findings {
         let mut git_directories = GitDirectoriesToCheck::default();
-        self.open_up(changes);
         for change in changes {
             self.check_hidden(change);
             if self.is_moved(&change.path) || self.check_protected_name(change) {
@@ -112,12 +140,25 @@ impl<G: GitProgram> RootCheck<'_, G> {
             }
             self.check_in_git_directory(change, &mut git_directories);
         }
+        self.check_unsettled(&mut git_directories);
         self.check_git_directories(git_directories);
         for SkippedDirectory { path, reason } in skipped {
             self.check_skipped(path, reason);
         }
         self.restore_saved();
         self.findings
+    }
+
+    /// Checks again what was accepted while another command ran: that one may have written it without a trace in any
+    /// directory.
+    fn check_unsettled(&mut self, git_directories: &mut GitDirectoriesToCheck) {
+        for path in self.unsettled {
+            if self.after.find(path).is_some_and(is_git_directory) {
+                git_directories.insert_new(path);
+            } else if protected_ancestor(path).is_some() && !self.is_copy(path) {
+                self.move_aside(path, NEW_NAME);
+            }
+        }
     }
 
     /// Moves a directory aside that was not looked through: whatever is in it is out of its place then.
@@ -127,22 +168,6 @@ impl<G: GitProgram> RootCheck<'_, G> {
             return self.findings.fail(&self.absolute(path), format!("{rule}: look before you use it"));
         }
         self.move_aside(path, &rule);
-    }
-
-    /// Gives the owner access to directories that a command shut: what is in them could be neither checked nor moved.
-    fn open_up(&mut self, changes: &[Change<'_>]) {
-        let directories = changes.iter().filter_map(|change| Some((change, change.after?)));
-        for (change, node) in directories.filter(|(_, node)| node.is_directory()) {
-            let is_shut = node.stat.permissions & 0o700 != 0o700 && node.stat.uid == self.owner;
-            if !is_shut {
-                continue;
-            }
-            self.findings.has_acted = true;
-            if let Err(error) = self.root.handle.give_owner_access(&change.path, &node.stat) {
-                let rule = format!("it cannot be opened ({error}): look at it before you use it");
-                self.findings.fail(&self.root.path.join(&change.path), rule);
-            }
-        }
     }
 
     /// Tells of a hidden file that is another now: for a moment the command could read it.
@@ -211,7 +236,10 @@ impl<G: GitProgram> RootCheck<'_, G> {
 
     fn check_below_protected(&mut self, top: &Path, change: &Change<'_>) {
         match self.before.find(top) {
-            None if self.is_copy(top) => self.findings.moved.push(top.to_owned()),
+            None if self.is_copy(top) => {
+                self.findings.moved.push(top.to_owned());
+                self.findings.accepted.insert(top.to_owned());
+            }
             None => self.move_aside(top, NEW_NAME),
             Some(_) if change.kind == ChangeKind::Added => {
                 self.move_aside(&change.path, "this directory is protected and did not hold it before");

@@ -20,17 +20,27 @@ const ALLOWED: &[(&str, bool, &[&str])] = &[
     ("core", false, &["repositoryformatversion", "filemode", "bare", "logallrefupdates", "autocrlf", "sparsecheckout",
                       "sparsecheckoutcone", "ignorecase", "precomposeunicode", "symlinks"]),
     ("user", false, &["name", "email"]),
+    ("pull", false, &["rebase", "ff"]),
+    ("index", false, &["sparse"]),
     // How objects and references are stored: without it, a repository cannot be read.
     ("extensions", false, &["objectformat", "worktreeconfig", "refstorage", "partialclone"]),
+];
+
+/// What the names of settings are, or hold, that lead git to hooks, to programs, or to more settings. In lower case.
+#[rustfmt::skip]
+pub(super) const LEADING_NAMES: &[&str] = &[
+    "hookspath", "include", "alias", "fsmonitor", "sshcommand", "gitproxy", "askpass", "editor", "pager", "textconv",
+    "command", "cmd", "clean", "smudge", "process", "driver", "program", "helper", "uploadpack", "receivepack", "difftool",
+    "external",
 ];
 
 /// One setting as git lists it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct GitSetting {
     /// Section and name in lower case, the subsection between them as it is.
-    pub(super) key: Vec<u8>,
+    pub(crate) key: Vec<u8>,
     /// Absent for a key without `=`, which stands for `true`.
-    pub(super) value: Option<Vec<u8>>,
+    pub(crate) value: Option<Vec<u8>>,
 }
 
 /// The parts of a key.
@@ -42,7 +52,7 @@ struct KeyParts<'a> {
 
 impl GitSetting {
     /// Reads what `git config --list -z` prints. Nothing, if it is not of that form.
-    pub(super) fn parse_list(output: &[u8]) -> Option<Vec<Self>> {
+    pub(crate) fn parse_list(output: &[u8]) -> Option<Vec<Self>> {
         let Some(entries) = output.strip_suffix(b"\0") else { return output.is_empty().then(Vec::new) };
         entries.split(|byte| *byte == 0).map(Self::parse).collect()
     }
@@ -67,7 +77,7 @@ impl GitSetting {
     }
 
     /// Tells whether a setting may be kept whoever wrote it.
-    pub(super) fn is_allowed(&self) -> bool {
+    pub(crate) fn is_allowed(&self) -> bool {
         let Some(KeyParts { section, subsection, name }) = self.parts() else { return false };
         let is = |word: &[u8], known: &str| word.eq_ignore_ascii_case(known.as_bytes());
         let is_listed = ALLOWED.iter().any(|(known, with_subsection, names)| {
@@ -80,13 +90,18 @@ impl GitSetting {
         is_listed && !(is_address && self.value.as_deref().is_none_or(is_command_address))
     }
 
-    /// Tells whether a setting names hooks or a file with more settings.
+    /// Tells whether a setting names hooks, programs or a file with more settings.
     pub(super) fn leads_elsewhere(&self) -> bool {
         self.parts().is_some_and(|KeyParts { section, name, .. }| match section {
-            b"core" => name == b"hookspath",
             b"include" | b"includeif" => name == b"path",
-            _ => false,
+            b"alias" => true,
+            _ => LEADING_NAMES.iter().any(|known| name == known.as_bytes()),
         })
+    }
+
+    /// Tells whether a setting names a file with more settings.
+    pub(super) fn is_include(&self) -> bool {
+        self.parts().is_some_and(|parts| matches!(parts.section, b"include" | b"includeif"))
     }
 
     /// The key as text, for a report.
@@ -145,7 +160,7 @@ impl GitConfigChange {
 }
 
 /// Writes a settings file, in the form git itself uses.
-pub(super) fn write(settings: &[GitSetting]) -> Vec<u8> {
+pub(crate) fn write(settings: &[GitSetting]) -> Vec<u8> {
     let mut text = Vec::new();
     let mut current = None;
     for setting in settings {

@@ -2,13 +2,13 @@
 //! without network, without the user's settings, on a copy.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashMap},
     ffi::OsStr,
     fs::File,
     io::{self, Read, Write},
     os::fd::AsFd,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
@@ -17,11 +17,17 @@ use windlass_contract::{Command, Exit, Limits, Quota, SandboxRules};
 use windlass_files::DirHandle;
 use windlass_sandbox::{ChildStdio, Mechanisms, PrivateTmp, Program, SandboxSpec, Zygotes, links};
 
-use super::git_config::{GitSetting, GitSettingEdit, MAX_CONFIG_BYTES};
+use super::git_config::{GitSetting, GitSettingEdit, LEADING_NAMES, MAX_CONFIG_BYTES};
 use crate::launch::SandboxedLaunch;
 
 /// How long git may take for one file.
 const TIME_LIMIT: Duration = Duration::from_secs(10);
+
+/// The largest list of paths that is read: about two million of them.
+const MAX_LIST_BYTES: u64 = 256 * 1024 * 1024;
+
+/// Of how many files is remembered what they lead to.
+const MAX_KNOWN: usize = 64;
 
 /// How many changes of one command to one file are carried out.
 const MAX_EDITS: usize = 256;
@@ -34,18 +40,26 @@ pub(crate) trait GitProgram {
     /// Changes settings of a file, and returns it.
     fn edit(&mut self, config: &[u8], edits: &[GitSettingEdit]) -> Result<Vec<u8>, String>;
 
-    /// Returns `core.hooksPath` of the user's and the system's settings.
-    fn global_hooks_path(&mut self) -> Option<String>;
+    /// Lists the paths in the index of a git directory, each with a zero byte after it.
+    fn index_paths(&mut self, git_directory: &Path) -> Result<Vec<u8>, String>;
 
-    /// Lists the settings of a file in which the name of one that leads elsewhere occurs at all.
+    /// Returns the user's home directory.
+    fn home(&self) -> Option<PathBuf>;
+
+    /// Lists the settings of a file that lead elsewhere. May remember them.
     fn leading_settings(&mut self, config: &[u8]) -> Vec<GitSetting> {
+        self.list_leading(config)
+    }
+
+    /// Lists the settings of a file that lead elsewhere. Git is asked only where their names occur at all.
+    fn list_leading(&mut self, config: &[u8]) -> Vec<GitSetting> {
         let lower = config.to_ascii_lowercase();
-        let mentions = |name: &[u8]| lower.windows(name.len()).any(|part| part == name);
-        if !mentions(b"hookspath") && !mentions(b"include") {
+        let is_mentioned = |name: &&str| lower.windows(name.len()).any(|part| part == name.as_bytes());
+        if !LEADING_NAMES.iter().any(is_mentioned) {
             return Vec::new();
         }
         // What git cannot read leads it nowhere.
-        self.list(config).unwrap_or_default()
+        self.list(config).unwrap_or_default().into_iter().filter(GitSetting::leads_elsewhere).collect()
     }
 }
 
@@ -58,6 +72,8 @@ pub(crate) struct GitEnvironment {
     pub(crate) temporary: Arc<PrivateTmp>,
     /// A directory that no command can reach.
     pub(crate) store: PrivateTmp,
+    /// Settings that lead elsewhere, by the content of the file.
+    pub(crate) leading: Mutex<HashMap<Vec<u8>, Vec<GitSetting>>>,
 }
 
 /// Git in a sandbox.
@@ -70,7 +86,7 @@ pub(crate) struct SandboxedGit<'a> {
 impl GitProgram for SandboxedGit<'_> {
     fn list(&mut self, config: &[u8]) -> Result<Vec<GitSetting>, String> {
         let input = self.store("list", config).map_err(|error| error.to_string())?;
-        let output = self.run(&["--file", "-", "--no-includes", "--list", "-z"], &input, None)?;
+        let output = self.run(&["config", "--file", "-", "--no-includes", "--list", "-z"], &input, None)?;
         GitSetting::parse_list(&output).ok_or_else(|| "git listed it in a form that is not known".to_owned())
     }
 
@@ -87,10 +103,10 @@ impl GitProgram for SandboxedGit<'_> {
         for GitSettingEdit { key, values } in edits {
             let key = text(key)?;
             // 5 says that there was nothing to remove.
-            self.run_in_place(&["--file", &path, "--unset-all", &key], &file, &[0, 5])?;
+            self.run_in_place(&["config", "--file", &path, "--unset-all", &key], &file, &[0, 5])?;
             for value in values {
                 let value = text(value.as_deref().unwrap_or(b"true"))?;
-                self.run_in_place(&["--file", &path, "--add", &key, &value], &file, &[0])?;
+                self.run_in_place(&["config", "--file", &path, "--add", &key, &value], &file, &[0])?;
             }
         }
         let above = file.parent().ok_or("it has no directory")?;
@@ -99,25 +115,51 @@ impl GitProgram for SandboxedGit<'_> {
         edited.map_err(|error| error.to_string())
     }
 
-    fn global_hooks_path(&mut self) -> Option<String> {
-        let home = self.environment.home.clone();
-        let own =
-            home.iter().flat_map(|home| [".gitconfig", ".config/git/config"].map(|name| home.join(name)));
-        let files: Vec<_> = [PathBuf::from("/etc/gitconfig")].into_iter().chain(own).collect();
-        let mut hooks = None;
-        for file in files {
-            let content = links::follow(&file).and_then(|way| {
-                DirHandle::open(way.end.parent()?)
-                    .ok()?
-                    .read_file(way.end.file_name()?, MAX_CONFIG_BYTES)
-                    .ok()
-            });
-            let settings = content.map_or_else(Vec::new, |content| self.leading_settings(&content));
-            let mut of_hooks = settings.into_iter().rev().filter(|setting| setting.key == b"core.hookspath");
-            hooks = of_hooks.find_map(|setting| String::from_utf8(setting.value?).ok()).or(hooks);
+    fn index_paths(&mut self, git_directory: &Path) -> Result<Vec<u8>, String> {
+        // In the git directory itself, so that its path is no argument, and as its own working tree, so that all is listed.
+        let arguments = [
+            "--git-dir=.",
+            "--work-tree=.",
+            "--no-optional-locks",
+            "-c",
+            "core.fsmonitor=false",
+            "-c",
+            "core.hooksPath=/dev/null",
+            "ls-files",
+            "-z",
+        ];
+        let call = GitCall { arguments: &arguments, cwd: git_directory, max_bytes: MAX_LIST_BYTES };
+        match self.start(&call, Path::new("/dev/null"), None)? {
+            (Exit::Code(0), output) => Ok(output),
+            (exit, _) => Err(format!("git cannot read it ({exit:?})")),
         }
-        hooks
     }
+
+    fn home(&self) -> Option<PathBuf> {
+        self.environment.home.clone()
+    }
+
+    fn leading_settings(&mut self, config: &[u8]) -> Vec<GitSetting> {
+        let known =
+            self.environment.leading.lock().unwrap_or_else(PoisonError::into_inner).get(config).cloned();
+        known.unwrap_or_else(|| {
+            let found = self.list_leading(config);
+            let mut known = self.environment.leading.lock().unwrap_or_else(PoisonError::into_inner);
+            if known.len() >= MAX_KNOWN {
+                known.clear();
+            }
+            known.insert(config.to_vec(), found.clone());
+            found
+        })
+    }
+}
+
+/// How git is called.
+struct GitCall<'a> {
+    arguments: &'a [&'a str],
+    cwd: &'a Path,
+    /// The most that it may print.
+    max_bytes: u64,
 }
 
 impl SandboxedGit<'_> {
@@ -130,14 +172,14 @@ impl SandboxedGit<'_> {
     }
 
     fn run_in_place(&mut self, arguments: &[&str], file: &Path, codes: &[i32]) -> Result<(), String> {
-        match self.start(arguments, Path::new("/dev/null"), file.parent())? {
+        match self.start(&config_call(arguments), Path::new("/dev/null"), file.parent())? {
             (Exit::Code(code), _) if codes.contains(&code) => Ok(()),
             (exit, _) => Err(format!("git ended with {exit:?}")),
         }
     }
 
     fn run(&mut self, arguments: &[&str], input: &Path, writable: Option<&Path>) -> Result<Vec<u8>, String> {
-        match self.start(arguments, input, writable)? {
+        match self.start(&config_call(arguments), input, writable)? {
             (Exit::Code(0), output) => Ok(output),
             (exit, _) => Err(format!("git cannot read it ({exit:?})")),
         }
@@ -145,20 +187,20 @@ impl SandboxedGit<'_> {
 
     fn start(
         &mut self,
-        arguments: &[&str],
+        call: &GitCall<'_>,
         input: &Path,
         writable: Option<&Path>,
     ) -> Result<(Exit, Vec<u8>), String> {
         let git =
             find_git(self.environment.search_path.as_deref(), &self.writable).ok_or("there is no git")?;
-        let program = program(&git, arguments)?;
+        let program = program(&git, call)?;
         let spec = SandboxSpec {
             rules: SandboxRules {
                 writable: writable.map(Path::to_owned).into_iter().collect(),
                 ..SandboxRules::default()
             },
             limits: limits(),
-            cwd: PathBuf::from("/"),
+            cwd: call.cwd.to_owned(),
             home: self.environment.home.clone(),
             agent_socket: None,
             mechanisms: Arc::clone(&self.environment.mechanisms),
@@ -166,7 +208,7 @@ impl SandboxedGit<'_> {
             package_cache: None,
             hidden: Arc::default(),
         };
-        let sandbox = SandboxedLaunch { spec, guard: None };
+        let sandbox = SandboxedLaunch { spec, guard: None, preview: None };
         let failed = |error: io::Error| format!("git cannot be started: {error}");
         let (reader, writer) = io::pipe().map_err(failed)?;
         let null = File::options().write(true).open("/dev/null").map_err(failed)?;
@@ -175,7 +217,7 @@ impl SandboxedGit<'_> {
         let started = sandbox.start(&program, stdio, self.zygotes);
         let (child, _) = started.map_err(|error| format!("git cannot be started: {error:?}"))?;
         let started = child.started;
-        let output = read_within(reader, TIME_LIMIT);
+        let output = read_within(reader, TIME_LIMIT, call.max_bytes);
         if output.is_err() {
             started.kill();
         }
@@ -186,9 +228,14 @@ impl SandboxedGit<'_> {
     }
 }
 
-fn program(git: &Path, arguments: &[&str]) -> Result<Program, String> {
+/// A call of `git config`.
+fn config_call<'a>(arguments: &'a [&'a str]) -> GitCall<'a> {
+    GitCall { arguments, cwd: Path::new("/"), max_bytes: 2 * MAX_CONFIG_BYTES }
+}
+
+fn program(git: &Path, call: &GitCall<'_>) -> Result<Program, String> {
     let git = git.to_str().ok_or("the path of git is not UTF-8")?;
-    let argv = [git, "config"].iter().chain(arguments).map(ToString::to_string).collect();
+    let argv = [git].iter().chain(call.arguments).map(ToString::to_string).collect();
     let env = [
         ("HOME", "/nonexistent"),
         ("GIT_CONFIG_NOSYSTEM", "1"),
@@ -198,7 +245,7 @@ fn program(git: &Path, arguments: &[&str]) -> Result<Program, String> {
     ];
     let env = env.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let command = Command { argv, cwd: None, env: BTreeMap::from(env), time_limit: None };
-    Program::new(&command, &BTreeMap::new(), Path::new("/")).map_err(|error| error.to_string())
+    Program::new(&command, &BTreeMap::new(), call.cwd).map_err(|error| error.to_string())
 }
 
 fn limits() -> Limits {
@@ -218,8 +265,8 @@ fn find_git(search_path: Option<&str>, writable: &[PathBuf]) -> Option<PathBuf> 
     })
 }
 
-/// Reads a pipe to its end, for as long as that takes at most, and at most what settings may be.
-fn read_within(reader: io::PipeReader, time_limit: Duration) -> io::Result<Vec<u8>> {
+/// Reads a pipe to its end, for as long and as much as it may be at most.
+fn read_within(reader: io::PipeReader, time_limit: Duration, max_bytes: u64) -> io::Result<Vec<u8>> {
     let begun = std::time::Instant::now();
     let (mut output, mut buffer) = (Vec::new(), vec![0; 64 * 1024]);
     let mut reader = reader;
@@ -237,7 +284,7 @@ fn read_within(reader: io::PipeReader, time_limit: Duration) -> io::Result<Vec<u
             return Ok(output);
         }
         output.extend_from_slice(&buffer[..length]);
-        if output.len() as u64 > 2 * MAX_CONFIG_BYTES {
+        if output.len() as u64 > max_bytes {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
     }

@@ -23,10 +23,10 @@ use super::{
 const CONFIG_NAME: &str = "config";
 
 /// A settings file, and the directory with the copy of it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct PrivateConfig {
     /// The file of the repository.
-    path: PathBuf,
+    pub(super) path: PathBuf,
     /// The directory on the host that only this command may write.
     directory: PathBuf,
     base: Vec<u8>,
@@ -54,6 +54,14 @@ impl PrivateConfig {
             copies.push(Self { path: path.clone(), directory, base });
         }
         Ok(copies)
+    }
+
+    /// Tells whether the command has written to its copy, or made it unreadable.
+    pub(super) fn is_changed(&self) -> bool {
+        match self.read_copy() {
+            Ok(copy) => copy != self.base,
+            Err(error) => error.kind() != io::ErrorKind::NotFound,
+        }
     }
 
     /// Returns the copy as the sandbox takes it.

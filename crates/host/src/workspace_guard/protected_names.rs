@@ -77,13 +77,27 @@ const ANYWHERE: &[(&str, &str)] = &[
     (".mise.local.toml", "a shell evaluates it on entering the directory"),
     ("mise.toml", "a shell evaluates it on entering the directory"),
     ("mise.local.toml", "a shell evaluates it on entering the directory"),
+    (".config/mise.toml", "a shell evaluates it on entering the directory"),
+    (".config/mise/config.toml", "a shell evaluates it on entering the directory"),
+    ("mise/config.toml", "a shell evaluates it on entering the directory"),
     (".rvmrc", "a shell evaluates it on entering the directory"),
     (".husky", "git runs it through hooks that are there"),
     (".lefthook", "git runs it through hooks that are there"),
     (".lefthook.yml", "git runs commands it names, through hooks that are there"),
+    ("lefthook.yaml", "git runs commands it names, through hooks that are there"),
+    ("lefthook.toml", "git runs commands it names, through hooks that are there"),
+    ("lefthook.json", "git runs commands it names, through hooks that are there"),
+    (".lefthook.yaml", "git runs commands it names, through hooks that are there"),
+    (".lefthook.toml", "git runs commands it names, through hooks that are there"),
+    (".lefthook.json", "git runs commands it names, through hooks that are there"),
+    (".lefthook-local.yml", "git runs commands it names, through hooks that are there"),
     ("lefthook.yml", "git runs commands it names, through hooks that are there"),
     ("lefthook-local.yml", "git runs commands it names, through hooks that are there"),
     (".pre-commit-config.yaml", "git runs commands it names, through hooks that are there"),
+    (".pre-commit-config.yml", "git runs commands it names, through hooks that are there"),
+    ("prek.toml", "git runs commands it names, through hooks that are there"),
+    ("captainhook.json", "git runs commands it names, through hooks that are there"),
+    ("grumphp.yml", "git runs commands it names, through hooks that are there"),
     (".overcommit.yml", "git runs commands it names, through hooks that are there"),
     (".vimrc", "an editor runs it in this directory"),
     (".gvimrc", "an editor runs it in this directory"),
@@ -93,6 +107,12 @@ const ANYWHERE: &[(&str, &str)] = &[
     (".irbrc", "Ruby shells run it when they start in this directory"),
     (".pryrc", "Ruby shells run it when they start in this directory"),
     (".pdbrc", "Python's debugger runs it when it starts in this directory"),
+    (".iex.exs", "Elixir's shell runs it when it starts in this directory"),
+    (".byebugrc", "Ruby's debugger runs it when it starts in this directory"),
+    (".Renviron", "R reads variables from it when it starts in this directory"),
+    (".eca", "another agent's settings, with commands"),
+    (".externalToolBuilders", "an editor runs programs it names"),
+    (".sl/config", "Sapling runs programs it names"),
     (".hg/hgrc", "Mercurial runs programs it names"),
     (".hg/hgrc-not-shared", "Mercurial runs programs it names"),
     (".jj/repo/config.toml", "Jujutsu runs programs it names"),
@@ -102,6 +122,9 @@ const ANYWHERE: &[(&str, &str)] = &[
 
 /// Protected like [`ANYWHERE`], by how the name ends, in lower case.
 const ENDINGS: &[(&str, &str)] = &[(".code-workspace", "tasks an editor runs when the file is opened")];
+
+/// Protected in a home directory, beside every name with a dot: shells put it into the search path if it is there.
+const SEARCHED_IN_HOME: &str = "bin";
 
 /// Names with a dot in a home directory that commands may change. Git's directory has rules of its own.
 const OPEN_IN_HOME: [&str; 2] = [".git", ".cache"];
@@ -242,11 +265,13 @@ pub(crate) fn is_protected_entry(path: &Path) -> bool {
     listed || ENDINGS.iter().any(|(ending, _)| bytes.ends_with(ending.as_bytes()))
 }
 
-/// Tells whether a name in a home directory is protected: every one with a dot, but for those that commands need.
+/// Tells whether a name in a home directory is protected: every one with a dot, but for those that commands need, and
+/// `bin`.
 /// Programs read settings there that name other programs, and no list of them is complete.
 pub(super) fn is_protected_in_home(name: &OsStr) -> bool {
-    name.as_encoded_bytes().starts_with(b".")
-        && !OPEN_IN_HOME.iter().any(|open| name.eq_ignore_ascii_case(open))
+    name == SEARCHED_IN_HOME
+        || name.as_encoded_bytes().starts_with(b".")
+            && !OPEN_IN_HOME.iter().any(|open| name.eq_ignore_ascii_case(open))
 }
 
 /// Returns the outermost ancestor of a path below a root (or the path itself) that is a protected name.

@@ -1,6 +1,7 @@
 //! The paths that must not change while a command runs, found in the scans of its roots.
 
 use std::{
+    collections::BTreeSet,
     ffi::{OsStr, OsString},
     path::{Path, PathBuf},
 };
@@ -14,6 +15,7 @@ use windlass_sandbox::{
 use super::{
     git_config::{GitSetting, MAX_CONFIG_BYTES},
     git_directory::{SEQUENCER_DIRECTORIES, is_git_directory},
+    git_index::is_index,
     git_program::GitProgram,
     protected_names::{
         IN_GIT_DIRECTORY, in_root, is_package_directory, is_protected_entry, is_protected_in_home,
@@ -30,6 +32,9 @@ const MAX_LINKS: usize = 64;
 /// How many files of settings are read for one repository: an included one may include others.
 const MAX_INCLUDED: usize = 16;
 
+/// How many words of a command line in git's settings are looked at.
+const MAX_WORDS: usize = 32;
+
 /// Collects the protected paths from what the roots of a command hold.
 pub(super) fn collect(
     roots: &[(&WorkspaceRoot, &WorkspaceScan)],
@@ -37,7 +42,14 @@ pub(super) fn collect(
     git: &mut impl GitProgram,
 ) -> ProtectedPaths {
     let paths: Vec<_> = roots.iter().map(|(root, _)| root.path.clone()).collect();
-    let mut collector = Collector { roots: &paths, git, links_followed: 0, found: ProtectedPaths::default() };
+    let mut collector = Collector {
+        roots: &paths,
+        git,
+        links_followed: 0,
+        worktrees: BTreeSet::new(),
+        found: ProtectedPaths::default(),
+    };
+    collector.global_settings();
     for (root, scan) in roots {
         for home in homes.iter().filter(|home| home.starts_with(&root.path)) {
             collector.home(home, scan, &root.path);
@@ -47,6 +59,7 @@ pub(super) fn collect(
             collector.skipped(&root.path, &skipped.path, &skipped.reason);
         }
     }
+    collector.hooks_of_worktrees();
     let mut found = collector.found;
     limit_mounts(&mut found);
     found
@@ -114,6 +127,8 @@ struct Collector<'a, G> {
     roots: &'a [PathBuf],
     git: &'a mut G,
     links_followed: usize,
+    /// The tops of all working trees.
+    worktrees: BTreeSet<PathBuf>,
     found: ProtectedPaths,
 }
 
@@ -170,6 +185,9 @@ impl<G: GitProgram> Collector<'_, G> {
         for child in node.children.iter() {
             directory.push(&child.name);
             let is_gitfile = child.name.eq_ignore_ascii_case(".git") && !child.is_directory();
+            if child.name.eq_ignore_ascii_case(".git") {
+                self.worktrees.extend(directory.parent().map(Path::to_owned));
+            }
             if is_gitfile || is_protected_entry(directory) {
                 self.protect(&directory.clone(), child.stat.kind, root);
             } else if child.is_directory() {
@@ -191,6 +209,7 @@ impl<G: GitProgram> Collector<'_, G> {
         for child in node.children.iter().filter(|child| child.is_directory()) {
             directory.push(&child.name);
             if child.name.eq_ignore_ascii_case(".git") || is_git_directory(child) {
+                self.worktrees.extend(directory.parent().map(Path::to_owned));
                 self.git_directory(&directory.clone(), child, root);
             }
             self.repositories_below(directory, child, root);
@@ -281,6 +300,8 @@ impl<G: GitProgram> Collector<'_, G> {
             self.pin_between(path, root);
             self.found.pinned.insert(path.to_owned());
         }
+        let indexes = node.children.iter().filter(|child| is_index(&child.name));
+        self.found.git_indexes.extend(indexes.map(|index| path.join(&index.name)));
         let sequencers = SEQUENCER_DIRECTORIES.iter().filter(|name| node.child(OsStr::new(name)).is_some());
         self.found.sequencers.extend(sequencers.map(|name| path.join(name)));
         for (name, _) in IN_GIT_DIRECTORY {
@@ -292,7 +313,7 @@ impl<G: GitProgram> Collector<'_, G> {
             match node.child(OsStr::new(name)).map(|entry| entry.stat.kind) {
                 Some(EntryKind::File) => {
                     self.found.git_configs.insert(path.join(name));
-                    self.settings_lead(path, name, node.child(OsStr::new("commondir")).is_some());
+                    self.settings_lead(&path.join(name), path.parent());
                 }
                 Some(kind) => self.protect(&path.join(name), kind, root),
                 None => {}
@@ -300,41 +321,90 @@ impl<G: GitProgram> Collector<'_, G> {
         }
     }
 
-    /// Protects files that a repository's settings include, and the hooks they name.
-    fn settings_lead(&mut self, git_directory: &Path, name: &str, is_linked: bool) {
-        let mut files = vec![git_directory.join(name)];
-        let mut hooks = None;
+    /// Protects what the user's and the system's settings lead to.
+    fn global_settings(&mut self) {
+        let home = self.git.home();
+        let own =
+            home.iter().flat_map(|home| [".gitconfig", ".config/git/config"].map(|name| home.join(name)));
+        for file in [PathBuf::from("/etc/gitconfig")].into_iter().chain(own) {
+            self.settings_lead(&file, None);
+        }
+    }
+
+    /// Protects files that settings include, the hooks they name, and programs in the working tree at `top`.
+    fn settings_lead(&mut self, file: &Path, top: Option<&Path>) {
+        let mut files = vec![file.to_owned()];
         let mut at = 0;
         while let Some(file) = files.get(at).filter(|_| at < MAX_INCLUDED).cloned() {
             at += 1;
-            for GitSetting { key, value } in self.leading_settings(&file) {
-                let Some(value) = value.and_then(|value| String::from_utf8(value).ok()) else { continue };
-                if key == b"core.hookspath" {
-                    hooks = Some(value);
-                } else if !value.starts_with(['~', '%'])
-                    && let Some(included) = file.parent().map(|above| above.join(value))
-                    && !files.contains(&included)
-                {
-                    files.push(included);
+            for setting in self.leading_settings(&file) {
+                let is_include = setting.is_include();
+                let Some(value) = setting.value.and_then(|value| String::from_utf8(value).ok()) else {
+                    continue;
+                };
+                if setting.key == b"core.hookspath" {
+                    self.hooks_path(&value);
+                } else if is_include {
+                    let included = self.expand(&value, file.parent());
+                    files.extend(included.filter(|included| !files.contains(included)));
+                } else if let Some(top) = top {
+                    self.programs(&value, top);
                 }
             }
         }
         files.iter().skip(1).take(MAX_INCLUDED).for_each(|file| self.way(links::follow(file)));
-        let hooks = hooks.or_else(|| self.git.global_hooks_path());
-        let top = git_directory.parent().filter(|_| !is_linked && git_directory.ends_with(".git"));
-        if let Some((top, hooks)) = top.zip(hooks).filter(|(_, hooks)| !hooks.starts_with(['~', '%'])) {
-            self.way(links::follow(&husky_directory(top.join(hooks))));
+    }
+
+    /// Returns the path that a setting names, relative to a directory or to the home directory.
+    fn expand(&self, value: &str, directory: Option<&Path>) -> Option<PathBuf> {
+        match value.strip_prefix("~/") {
+            Some(rest) => Some(self.git.home()?.join(rest)),
+            None if value.starts_with(['~', '%']) => None,
+            None => Some(directory?.join(value)),
         }
     }
 
-    /// Settings of a file that lead to others or to hooks. Git is asked only where their names occur at all.
+    /// Takes note of a directory of hooks: an absolute one is protected, a relative one in every working tree.
+    fn hooks_path(&mut self, value: &str) {
+        match self.expand(value, Some(Path::new(""))) {
+            Some(hooks) if hooks.is_absolute() => self.way(links::follow(&husky_directory(hooks))),
+            Some(hooks) => drop(self.found.hook_paths.insert(husky_directory(hooks))),
+            None => {}
+        }
+    }
+
+    fn hooks_of_worktrees(&mut self) {
+        for top in std::mem::take(&mut self.worktrees) {
+            for hooks in self.found.hook_paths.clone() {
+                self.way(links::follow(&top.join(hooks)));
+            }
+        }
+    }
+
+    /// Protects the files of a working tree that a command line in git's settings names.
+    fn programs(&mut self, line: &str, top: &Path) {
+        let words = line.split(|char: char| char.is_whitespace() || "'\"!;&|()<>$`=".contains(char));
+        for word in words.filter(|word| !word.is_empty()).take(MAX_WORDS) {
+            let way = self.expand(word, Some(top)).and_then(|path| links::follow(&path));
+            let is_file = |end: &Path| {
+                let (above, name) = end.parent().zip(end.file_name())?;
+                let found = DirHandle::open(above).ok()?.stat_entry(name).ok()?;
+                (found.kind == EntryKind::File).then_some(())
+            };
+            if way.as_ref().is_some_and(|way| is_file(&way.end).is_some()) {
+                self.way(way);
+            }
+        }
+    }
+
+    /// Lists the settings of a file that lead to others, to hooks or to programs.
     fn leading_settings(&mut self, file: &Path) -> Vec<GitSetting> {
         let content = file.parent().zip(file.file_name()).and_then(|(above, name)| {
             // The directory may be reached through links of the user's: what is found there only narrows.
-            DirHandle::open(&links::follow(above)?.end).ok()?.read_file(name, MAX_CONFIG_BYTES).ok()
+            let way = links::follow(&above.join(name))?;
+            DirHandle::open(way.end.parent()?).ok()?.read_file(way.end.file_name()?, MAX_CONFIG_BYTES).ok()
         });
-        let settings = content.map_or_else(Vec::new, |content| self.git.leading_settings(&content));
-        settings.into_iter().filter(GitSetting::leads_elsewhere).collect()
+        content.map_or_else(Vec::new, |content| self.git.leading_settings(&content))
     }
 }
 

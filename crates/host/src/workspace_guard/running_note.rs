@@ -51,11 +51,7 @@ impl RunningNote {
     }
 
     /// Writes that a command is about to run that may write these roots.
-    pub(super) fn write<'a>(
-        &mut self,
-        roots: impl Iterator<Item = &'a Path>,
-        protected: &'a ProtectedPaths,
-    ) -> io::Result<()> {
+    pub(super) fn write(&mut self, roots: &[NotedRoot], protected: &ProtectedPaths) -> io::Result<()> {
         self.file.set_len(0)?;
         self.file.write_all(&encode(SystemTime::now(), roots, existing(protected)))
     }
@@ -78,18 +74,22 @@ fn nanoseconds(time: SystemTime) -> u128 {
 }
 
 /// Writes a note: fields that end with a zero byte.
-fn encode<'a>(
-    started: SystemTime,
-    roots: impl Iterator<Item = &'a Path>,
-    known: impl Iterator<Item = &'a Path>,
-) -> Vec<u8> {
-    let started = nanoseconds(started).to_string();
-    let mut fields: Vec<&[u8]> = vec![HEADER, started.as_bytes()];
-    for (tag, path) in roots.map(|path| ("root", path)).chain(known.map(|path| ("known", path))) {
-        fields.extend([tag.as_bytes(), path.as_os_str().as_bytes()]);
+fn encode<'a>(started: SystemTime, roots: &[NotedRoot], known: impl Iterator<Item = &'a Path>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut push = |field: &[u8]| bytes.extend(field.iter().copied().chain([0]));
+    push(HEADER);
+    push(nanoseconds(started).to_string().as_bytes());
+    for NotedRoot { path, dev, ino } in roots {
+        push(b"root");
+        push(path.as_os_str().as_bytes());
+        push(format!("{dev}:{ino}").as_bytes());
     }
-    fields.push(END);
-    fields.iter().flat_map(|field| field.iter().copied().chain([0])).collect()
+    for path in known {
+        push(b"known");
+        push(path.as_os_str().as_bytes());
+    }
+    push(END);
+    bytes
 }
 
 /// The protected paths that exist.
@@ -99,12 +99,23 @@ fn existing(protected: &ProtectedPaths) -> impl Iterator<Item = &Path> {
     paths.chain(links.iter().map(|(link, _)| link)).map(PathBuf::as_path)
 }
 
+/// A directory that a command could write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct NotedRoot {
+    /// Its path without links.
+    pub(super) path: PathBuf,
+    /// The file system and the inode, by which it is known after it was moved.
+    pub(super) dev: u64,
+    pub(super) ino: u64,
+}
+
 /// A command whose session was killed while it ran.
 #[derive(Debug)]
 pub(super) struct InterruptedCommand {
     /// When it, or the first of several, was started.
     pub(super) started: SystemTime,
-    roots: Vec<PathBuf>,
+    /// The directories it could write that were not checked yet.
+    pub(super) roots: Vec<NotedRoot>,
     /// Protected paths that existed then.
     pub(super) known: BTreeSet<PathBuf>,
     file: File,
@@ -112,11 +123,10 @@ pub(super) struct InterruptedCommand {
 }
 
 impl InterruptedCommand {
-    /// Finds the commands that could write a root and were never checked.
-    pub(super) fn find(directory: &Path, root: &Path) -> Vec<Self> {
+    /// Finds the commands that were never checked.
+    pub(super) fn find(directory: &Path) -> Vec<Self> {
         let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-        let found = entries.filter_map(|entry| Self::read(entry.path()));
-        found.filter(|command| command.roots.iter().any(|own| own == root)).collect()
+        entries.filter_map(|entry| Self::read(entry.path())).collect()
     }
 
     /// Reads the note of a process that is gone. An empty one is removed: nothing ran.
@@ -133,14 +143,12 @@ impl InterruptedCommand {
         Some(Self { started, roots, known, file, path })
     }
 
-    /// Notes that one of its roots was checked.
-    pub(super) fn settle(mut self, root: &Path) -> io::Result<()> {
-        self.roots.retain(|own| own != root);
+    /// Keeps the note for the roots that are left.
+    pub(super) fn settle(self) -> io::Result<()> {
         if self.roots.is_empty() {
             return fs::remove_file(&self.path);
         }
-        let (roots, known) = (self.roots.iter(), self.known.iter());
-        let rest = encode(self.started, roots.map(PathBuf::as_path), known.map(PathBuf::as_path));
+        let rest = encode(self.started, &self.roots, self.known.iter().map(PathBuf::as_path));
         fs::write(&self.path, rest)?;
         self.file.unlock()
     }
@@ -162,7 +170,7 @@ fn lock_of_the_dead(file: &File, path: &Path) -> Option<()> {
 }
 
 /// Reads a note. One that was cut short belongs to a command that was never started.
-fn parse(bytes: &[u8]) -> Option<(SystemTime, Vec<PathBuf>, BTreeSet<PathBuf>)> {
+fn parse(bytes: &[u8]) -> Option<(SystemTime, Vec<NotedRoot>, BTreeSet<PathBuf>)> {
     let mut fields = bytes.split_inclusive(|byte| *byte == 0).filter_map(|field| field.strip_suffix(&[0]));
     fields.next().filter(|header| *header == HEADER)?;
     let nanos: u64 = std::str::from_utf8(fields.next()?).ok()?.parse().ok()?;
@@ -171,7 +179,11 @@ fn parse(bytes: &[u8]) -> Option<(SystemTime, Vec<PathBuf>, BTreeSet<PathBuf>)> 
     loop {
         match fields.next()? {
             END => return Some((started, roots, known)),
-            b"root" => roots.push(path(fields.next()?)),
+            b"root" => {
+                let path = path(fields.next()?);
+                let (dev, ino) = std::str::from_utf8(fields.next()?).ok()?.split_once(':')?;
+                roots.push(NotedRoot { path, dev: dev.parse().ok()?, ino: ino.parse().ok()? });
+            }
             _ => drop(known.insert(path(fields.next()?))),
         }
     }
@@ -192,8 +204,12 @@ mod tests {
             absent: BTreeSet::from([PathBuf::from("/w/.bashrc")]),
             ..ProtectedPaths::default()
         };
-        note.write([Path::new("/w"), Path::new("/v")].into_iter(), &protected).unwrap();
+        note.write(&["/w", "/v"].map(root), &protected).unwrap();
         note
+    }
+
+    fn root(path: &str) -> NotedRoot {
+        NotedRoot { path: PathBuf::from(path), dev: 1, ino: 2 }
     }
 
     /// Leaves a note as a killed process would.
@@ -206,14 +222,16 @@ mod tests {
     fn the_note_of_a_killed_process_is_found_until_each_root_is_settled() {
         let directory = tempfile::tempdir().unwrap();
         kill(note(directory.path()));
-        let find = |root: &str| InterruptedCommand::find(directory.path(), Path::new(root));
-        assert_eq!(find("/other").len(), 0);
-        let found = find("/w").pop().unwrap();
+        let find = || InterruptedCommand::find(directory.path()).pop();
+        let mut found = find().unwrap();
         assert_eq!(found.known, BTreeSet::from([PathBuf::from("/w/.envrc")]));
         assert!(found.started <= SystemTime::now());
-        found.settle(Path::new("/w")).unwrap();
-        assert_eq!(find("/w").len(), 0);
-        find("/v").pop().unwrap().settle(Path::new("/v")).unwrap();
+        found.roots.remove(0);
+        found.settle().unwrap();
+        let mut found = find().unwrap();
+        assert_eq!(found.roots, [root("/v")]);
+        found.roots.clear();
+        found.settle().unwrap();
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
     }
 
@@ -221,16 +239,16 @@ mod tests {
     fn a_living_session_and_one_without_a_command_are_left_alone() {
         let directory = tempfile::tempdir().unwrap();
         let living = note(directory.path());
-        assert_eq!(InterruptedCommand::find(directory.path(), Path::new("/w")).len(), 0);
+        assert_eq!(InterruptedCommand::find(directory.path()).len(), 0);
         living.clear().unwrap();
         kill(living);
-        assert_eq!(InterruptedCommand::find(directory.path(), Path::new("/w")).len(), 0);
+        assert_eq!(InterruptedCommand::find(directory.path()).len(), 0);
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0, "an empty note is removed");
     }
 
     #[test]
     fn a_note_that_was_cut_short_is_none() {
-        let whole = encode(SystemTime::now(), [Path::new("/w")].into_iter(), [Path::new("/k")].into_iter());
+        let whole = encode(SystemTime::now(), &[root("/w")], [Path::new("/k")].into_iter());
         assert!(parse(&whole).is_some());
         for length in 0..whole.len() {
             assert!(parse(&whole[..length]).is_none(), "{length}");

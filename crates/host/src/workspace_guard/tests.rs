@@ -22,7 +22,11 @@ impl GitProgram for NoGit {
         Err("there is no git here".to_owned())
     }
 
-    fn global_hooks_path(&mut self) -> Option<String> {
+    fn index_paths(&mut self, _git_directory: &Path) -> Result<Vec<u8>, String> {
+        Err("there is no git here".to_owned())
+    }
+
+    fn home(&self) -> Option<PathBuf> {
         None
     }
 }

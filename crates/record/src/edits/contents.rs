@@ -5,15 +5,23 @@
 //! below it.
 
 use std::{
-    fs::{self, DirBuilder, OpenOptions},
+    collections::HashSet,
+    fs::{self, File, OpenOptions},
     io::{self, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::SystemTime,
 };
 
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
+use windlass_contract::{ContentPair, HashedContent, KeptPair};
+
+use super::durable::{MAX_FLUSHED_AT_ONCE, flush_all, flush_directory, make_private};
 
 /// What the name of a piece begins with.
 const PIECE: &str = "piece-";
@@ -55,24 +63,27 @@ impl Contents {
         Self { directory, last: Arc::default() }
     }
 
-    /// Keeps what a file was and what it is, and says under which names.
-    pub(super) fn keep(
-        &self,
-        before: Option<&Arc<[u8]>>,
-        after: Option<&Arc<[u8]>>,
-    ) -> io::Result<(Option<String>, Option<String>)> {
-        DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
+    /// Keeps what files were and are, and returns the names of the contents. When it returns, they survive a loss of power.
+    pub(super) fn keep(&self, pairs: &[ContentPair]) -> io::Result<Vec<KeptPair>> {
+        make_private(&self.directory)?;
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = before.map(|bytes| match last.take().filter(|last| last.bytes == *bytes) {
-            Some(known) => Ok(known),
-            None => self.whole(bytes),
-        });
-        let before = before.transpose()?;
-        let after = after.map(|bytes| self.piece(before.as_ref(), bytes)).transpose()?;
-        let names = (before.map(|before| before.name), after.as_ref().map(|after| after.name.clone()));
-        // Small ones are as quickly named again.
-        *last = after.filter(|after| after.bytes.len() >= LARGE_BYTES);
-        Ok(names)
+        let mut blobs = Vec::new();
+        let (mut kept, mut next) = (Vec::new(), last.take());
+        for ContentPair { before, after } in pairs {
+            let before = before.as_ref().map(|content| match next.take() {
+                Some(known) if known.bytes == content.bytes => known,
+                _ => whole(content, &mut blobs),
+            });
+            let after =
+                after.as_ref().map(|content| piece(before.as_ref(), content, &mut blobs)).transpose()?;
+            let name = |last: Option<&Last>| last.map(|last| last.name.clone());
+            kept.push(KeptPair { before: name(before.as_ref()), after: name(after.as_ref()) });
+            // Small ones are as quickly named again.
+            next = after.filter(|after| after.bytes.len() >= LARGE_BYTES);
+        }
+        self.write(&blobs)?;
+        *last = next;
+        Ok(kept)
     }
 
     /// A content by its name.
@@ -104,45 +115,85 @@ impl Contents {
             return Err(io::ErrorKind::InvalidData.into());
         }
         let bytes = fs::read(self.directory.join(name))?;
-        if hex(&bytes) == digest { Ok(bytes) } else { Err(io::ErrorKind::InvalidData.into()) }
+        if sha256_hex(&bytes) == digest { Ok(bytes) } else { Err(io::ErrorKind::InvalidData.into()) }
     }
 
-    fn whole(&self, bytes: &Arc<[u8]>) -> io::Result<Last> {
-        let name = hex(bytes);
-        self.write(&name, bytes)?;
-        Ok(Last { bytes: Arc::clone(bytes), name, pieces: 0 })
-    }
-
-    /// Keeps a content as a change of another, if that is much less.
-    fn piece(&self, of: Option<&Last>, bytes: &Arc<[u8]>) -> io::Result<Last> {
-        let of = of.filter(|of| bytes.len() >= LARGE_BYTES && of.pieces < MOST_PIECES);
-        let Some(of) = of else { return self.whole(bytes) };
-        let (start, end) = same(&of.bytes, bytes);
-        let between = &bytes[start..bytes.len() - end];
-        if between.len() > bytes.len() / 4 {
-            return self.whole(bytes);
+    /// Writes and flushes blobs, some at once. One that is there already is used if it is whole, and else written again.
+    fn write(&self, blobs: &[Blob]) -> io::Result<()> {
+        let mut known = HashSet::new();
+        let blobs: Vec<_> = blobs.iter().filter(|blob| known.insert(&blob.name)).collect();
+        for some in blobs.chunks(MAX_FLUSHED_AT_ONCE) {
+            let mut files = Vec::new();
+            let mut drafts = Vec::new();
+            for blob in some {
+                let path = self.directory.join(&blob.name);
+                if fs::read(&path).is_ok_and(|found| found == *blob.bytes) {
+                    // Another process may have written it a moment ago.
+                    files.push(File::open(&path)?);
+                    continue;
+                }
+                // Whole under its name, or not there.
+                let draft = self.directory.join(format!("{}.{}", blob.name, unique()));
+                let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
+                let written = file.write_all(&blob.bytes);
+                drafts.push((draft, path));
+                written.inspect_err(|_| discard(&drafts))?;
+                files.push(file);
+            }
+            flush_all(&files).inspect_err(|_| discard(&drafts))?;
+            for (draft, path) in &drafts {
+                fs::rename(draft, path)?;
+            }
         }
-        let mut file = serde_json::to_vec(&Piece { of: of.name.clone(), start, end })?;
-        file.push(b'\n');
-        file.extend_from_slice(between);
-        let name = format!("{PIECE}{}", hex(&file));
-        self.write(&name, &file)?;
-        Ok(Last { bytes: Arc::clone(bytes), name, pieces: of.pieces + 1 })
-    }
-
-    fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        let path = self.directory.join(name);
-        if path.try_exists()? {
-            return Ok(());
-        }
-        // Whole under its name, or not there.
-        let draft = self.directory.join(format!("{name}.{}", std::process::id()));
-        let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft);
-        file.and_then(|mut file| file.write_all(bytes)).and_then(|()| fs::rename(&draft, &path))
+        if blobs.is_empty() { Ok(()) } else { flush_directory(&self.directory) }
     }
 
     pub(super) fn directory(&self) -> &Path {
         &self.directory
+    }
+}
+
+/// A file to be written.
+struct Blob {
+    name: String,
+    bytes: Arc<[u8]>,
+}
+
+fn whole(content: &HashedContent, blobs: &mut Vec<Blob>) -> Last {
+    let (name, bytes) = (to_hex(&content.sha256), Arc::clone(&content.bytes));
+    blobs.push(Blob { name: name.clone(), bytes: Arc::clone(&bytes) });
+    Last { bytes, name, pieces: 0 }
+}
+
+/// Keeps a content as a change of another, if that is much less.
+fn piece(of: Option<&Last>, content: &HashedContent, blobs: &mut Vec<Blob>) -> io::Result<Last> {
+    let bytes = &content.bytes;
+    let of = of.filter(|of| bytes.len() >= LARGE_BYTES && of.pieces < MOST_PIECES);
+    let Some(of) = of else { return Ok(whole(content, blobs)) };
+    let (start, end) = same(&of.bytes, bytes);
+    let between = &bytes[start..bytes.len() - end];
+    if between.len() > bytes.len() / 4 {
+        return Ok(whole(content, blobs));
+    }
+    let mut file = serde_json::to_vec(&Piece { of: of.name.clone(), start, end })?;
+    file.push(b'\n');
+    file.extend_from_slice(between);
+    let name = format!("{PIECE}{}", sha256_hex(&file));
+    blobs.push(Blob { name: name.clone(), bytes: file.into() });
+    Ok(Last { bytes: Arc::clone(bytes), name, pieces: of.pieces + 1 })
+}
+
+/// A part of a name that no other draft has, of this process or another.
+fn unique() -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    format!("{}-{:x}-{}", std::process::id(), now.as_micros(), COUNT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// Removes drafts after an error; what stays does no harm.
+fn discard(drafts: &[(PathBuf, PathBuf)]) {
+    for (draft, _) in drafts {
+        drop(fs::remove_file(draft));
     }
 }
 
@@ -159,8 +210,12 @@ fn same(one: &[u8], other: &[u8]) -> (usize, usize) {
     (start, end + rest.take_while(|(one, other)| one == other).count())
 }
 
-fn hex(bytes: &[u8]) -> String {
-    digest(&SHA256, bytes).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+fn sha256_hex(bytes: &[u8]) -> String {
+    to_hex(digest(&SHA256, bytes).as_ref())
+}
+
+fn to_hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]
@@ -175,6 +230,16 @@ mod tests {
         (directory, contents)
     }
 
+    fn keep(contents: &Contents, before: Arc<[u8]>, after: Arc<[u8]>) -> (String, String) {
+        let hashed = |bytes: Arc<[u8]>| {
+            let sha256 = digest(&SHA256, &bytes).as_ref().try_into().unwrap();
+            Some(HashedContent { bytes, sha256 })
+        };
+        let pair = ContentPair { before: hashed(before), after: hashed(after) };
+        let [kept] = &contents.keep(&[pair]).unwrap()[..] else { panic!("one pair") };
+        (kept.before.clone().unwrap(), kept.after.clone().unwrap())
+    }
+
     fn large(edit: usize) -> Arc<[u8]> {
         let mut bytes = vec![b'x'; 4 * LARGE_BYTES];
         bytes[1000..1008].copy_from_slice(format!("{edit:08}").as_bytes());
@@ -186,8 +251,8 @@ mod tests {
         let (directory, contents) = contents();
         let mut names = Vec::new();
         for edit in 0..MOST_PIECES + 50 {
-            let (before, after) = contents.keep(Some(&large(edit)), Some(&large(edit + 1))).unwrap();
-            names.extend([(edit, before.unwrap()), (edit + 1, after.unwrap())]);
+            let (before, after) = keep(&contents, large(edit), large(edit + 1));
+            names.extend([(edit, before), (edit + 1, after)]);
         }
         let size: u64 = fs::read_dir(contents.directory())
             .unwrap()
@@ -204,11 +269,26 @@ mod tests {
     #[test]
     fn a_piece_is_damaged_with_whatever_it_lies_on() {
         let (_directory, contents) = contents();
-        let (before, after) = contents.keep(Some(&large(0)), Some(&large(1))).unwrap();
-        let (before, after) = (before.unwrap(), after.unwrap());
+        let (before, after) = keep(&contents, large(0), large(1));
         assert!(after.starts_with(PIECE));
         fs::write(contents.directory().join(&before), large(7)).unwrap();
         assert_eq!(contents.load(&after).unwrap_err().kind(), io::ErrorKind::InvalidData);
+    }
+
+    #[test]
+    fn a_blob_that_was_damaged_is_written_again() {
+        let (directory, contents) = contents();
+        let text = |text: &str| Arc::from(text.as_bytes());
+        let (before, _) = keep(&contents, text("one"), text("two"));
+        for damaged in ["", "on", "onx", "one and more"] {
+            fs::write(contents.directory().join(&before), damaged).unwrap();
+            assert!(contents.load(&before).is_err(), "{damaged:?}");
+            let again = Contents::new(directory.path().join("contents"));
+            keep(&again, text("one"), text("three"));
+            assert_eq!(contents.load(&before).unwrap(), b"one");
+        }
+        let names = fs::read_dir(contents.directory()).unwrap();
+        assert_eq!(names.count(), 3, "no draft is left");
     }
 
     #[test]

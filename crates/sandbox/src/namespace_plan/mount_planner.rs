@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    mount_step::{HELD_LIMIT, HIDDEN_DIRECTORY, HIDDEN_FILE, MountStep, c},
+    mount_step::{HELD_LIMIT, HIDDEN_DIRECTORY, HIDDEN_FILE, MountStep, STAND_INS, c},
     private_directories::{
         DEVICES, PRIVATE, TmpfsOptions, VAR_TMP, has_var_tmp, kept_in_var_tmp, private_top,
     },
@@ -15,7 +15,8 @@ use super::{
 use crate::{
     ProtectedPaths, private_tmp,
     sandbox_paths::{PlanError, SandboxPaths},
-    writable_plan::{PrivateFile, WritablePlan},
+    secrets::{StandIn, mounts},
+    writable_plan::{LayerMount, PrivateFile, UPPER_NAME, WORK_NAME, WritablePlan, WritableRoot},
 };
 
 /// What is seen inside what is hidden.
@@ -106,12 +107,41 @@ impl MountPlanner {
             if let Some(top) = private_top(path).filter(|top| path != top) {
                 self.directories(top, path)?;
             }
-            self.steps.push(MountStep::Attach { slot, path: c(path)? });
+            match slot.checked_sub(by_path).and_then(|number| plan.roots.get(number)) {
+                Some(WritableRoot { path, layer: Some(layer), .. }) => self.overlay(slot, path, *layer)?,
+                _ => self.steps.push(MountStep::Attach { slot, path: c(path)? }),
+            }
         }
         if works.is_some() {
             self.steps.push(MountStep::SetReadOnly { path: c(paths.cwd)? });
         }
         self.private_files(plan.private_files)
+    }
+
+    /// Mounts an overlay on a root. Its layers are named by a path of our own, because a path in the options would have to
+    /// be escaped; the overlay keeps them when that path is taken away, and the command has no other way to them.
+    fn overlay(&mut self, slot: usize, root: &Path, layer: LayerMount<'_>) -> Result<(), PlanError> {
+        let lower = format!("/dev/.layer-{slot}");
+        let name = layer.name;
+        let options = format!(
+            "lowerdir={lower},upperdir={lower}/{name}/{UPPER_NAME},workdir={lower}/{name}/{WORK_NAME},userxattr,volatile"
+        );
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-');
+        if !name.bytes().all(is_plain) {
+            return Err(PlanError(format!("`{name}` cannot be the name of a layer")));
+        }
+        if let Some(inner) = mounts::mount_points_in(root).first() {
+            // The kernel refuses it: mounts of a namespace with more rights must not be taken away from what they cover.
+            let (inner, root) = (inner.display(), root.display());
+            return Err(PlanError(format!(
+                "there is a mount at `{inner}`, and no layer can be on `{root}` around it"
+            )));
+        }
+        self.steps.push(MountStep::Directory { path: c(&lower)?, mode: 0o700 });
+        self.steps.push(MountStep::Attach { slot, path: c(&lower)? });
+        self.steps.push(MountStep::Overlay { path: c(root)?, options: c(options)? });
+        self.steps.push(MountStep::Detach { path: c(&lower)? });
+        Ok(())
     }
 
     /// Has the settings of each repository lead to the command's copy of them. Git follows a link to write them, but
@@ -155,7 +185,7 @@ impl MountPlanner {
         let visible = |path: &&PathBuf| {
             let in_tmp = private_top(path).is_some();
             let in_tree = self.steps.iter().any(|step| match step {
-                MountStep::Attach { path: place, .. } => {
+                MountStep::Attach { path: place, .. } | MountStep::Overlay { path: place, .. } => {
                     let place = as_path(place);
                     !PRIVATE.iter().any(|private| place == Path::new(private)) && path.starts_with(place)
                 }
@@ -170,8 +200,15 @@ impl MountPlanner {
         // A bind mount has the flags of its source, so what hides is read-only from here on.
         self.steps.push(MountStep::SetReadOnly { path: c("/dev")? });
         for path in covered {
-            let with = if path.is_dir() { HIDDEN_DIRECTORY } else { HIDDEN_FILE };
-            self.steps.push(MountStep::Hide { path: c(path)?, with: with.to_owned() });
+            let is_directory = path.is_dir();
+            let with = if is_directory { HIDDEN_DIRECTORY } else { HIDDEN_FILE };
+            self.steps.push(match StandIn::find(path).filter(|_| !is_directory) {
+                None => MountStep::Hide { path: c(path)?, with: with.to_owned() },
+                Some(stand_in) => {
+                    let with = c(Path::new(STAND_INS).join(stand_in.name()))?;
+                    MountStep::StandIn { path: c(path)?, with }
+                }
+            });
         }
         for path in &emptied {
             self.steps.push(MountStep::Tmpfs { path: c(path)?, options: c("mode=755,size=64k")? });

@@ -15,6 +15,9 @@ pub(crate) const HELD_LIMIT: usize = 60;
 pub(crate) const HIDDEN_FILE: &CStr = c"/dev/.hidden-file";
 pub(crate) const HIDDEN_DIRECTORY: &CStr = c"/dev/.hidden-directory";
 
+/// The directory of what is put in the place of settings that may not be read.
+pub(super) const STAND_INS: &str = "/dev/.stand-ins";
+
 /// One step on the way to a view of the files that holds a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MountStep<S = CString> {
@@ -36,6 +39,8 @@ pub(crate) enum MountStep<S = CString> {
     Directory { path: S, mode: u32 },
     /// An empty file.
     File { path: S, mode: u32 },
+    /// A file with a text, that can be read.
+    TextFile { path: S, text: S },
     /// A link.
     Link { path: S, target: S },
     /// Mounts a link itself on a file, so that the file leads where the link does.
@@ -46,8 +51,14 @@ pub(crate) enum MountStep<S = CString> {
     BindReadOnly { path: S },
     /// Puts something else, unreadable, in the place of a path.
     Hide { path: S, with: S },
+    /// Puts other settings in the place of a file.
+    StandIn { path: S, with: S },
     /// Makes one mount read-only.
     SetReadOnly { path: S },
+    /// An overlay.
+    Overlay { path: S, options: S },
+    /// Takes a tree of mounts away.
+    Detach { path: S },
 }
 
 impl MountStep {
@@ -68,12 +79,18 @@ impl MountStep {
             Self::Proc { path } => MountStep::Proc { path: put(path)? },
             Self::Directory { path, mode } => MountStep::Directory { path: put(path)?, mode: *mode },
             Self::File { path, mode } => MountStep::File { path: put(path)?, mode: *mode },
+            Self::TextFile { path, text } => MountStep::TextFile { path: put(path)?, text: put(text)? },
             Self::Link { path, target } => MountStep::Link { path: put(path)?, target: put(target)? },
             Self::MountLink { path, link } => MountStep::MountLink { path: put(path)?, link: put(link)? },
             Self::Pin { path } => MountStep::Pin { path: put(path)? },
             Self::BindReadOnly { path } => MountStep::BindReadOnly { path: put(path)? },
             Self::Hide { path, with } => MountStep::Hide { path: put(path)?, with: put(with)? },
+            Self::StandIn { path, with } => MountStep::StandIn { path: put(path)?, with: put(with)? },
             Self::SetReadOnly { path } => MountStep::SetReadOnly { path: put(path)? },
+            Self::Overlay { path, options } => {
+                MountStep::Overlay { path: put(path)?, options: put(options)? }
+            }
+            Self::Detach { path } => MountStep::Detach { path: put(path)? },
         })
     }
 
@@ -86,14 +103,17 @@ impl MountStep {
             Self::Tmpfs { path, .. } => ("mounting memory at", path),
             Self::Devpts { path } => ("mounting terminals at", path),
             Self::Proc { path } => ("mounting processes at", path),
-            Self::Directory { path, .. } | Self::File { path, .. } | Self::Link { path, .. } => {
-                ("making", path)
-            }
+            Self::Directory { path, .. }
+            | Self::File { path, .. }
+            | Self::TextFile { path, .. }
+            | Self::Link { path, .. } => ("making", path),
             Self::MountLink { path, .. } => ("mounting a link on", path),
             Self::Pin { path } => ("pinning", path),
             Self::BindReadOnly { path } => ("protecting", path),
-            Self::Hide { path, .. } => ("hiding", path),
+            Self::Hide { path, .. } | Self::StandIn { path, .. } => ("hiding", path),
             Self::SetReadOnly { path } => ("sealing", path),
+            Self::Overlay { path, .. } => ("mounting an overlay on", path),
+            Self::Detach { path } => ("taking away", path),
         };
         format!("{what} `{}`", path.to_string_lossy())
     }

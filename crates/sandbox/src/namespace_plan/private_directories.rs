@@ -6,9 +6,12 @@ use windlass_contract::Quota;
 
 use super::{
     mount_planner::MountPlanner,
-    mount_step::{HIDDEN_DIRECTORY, HIDDEN_FILE, MountStep, c},
+    mount_step::{HIDDEN_DIRECTORY, HIDDEN_FILE, MountStep, STAND_INS, c},
 };
-use crate::sandbox_paths::{PlanError, SandboxPaths};
+use crate::{
+    sandbox_paths::{PlanError, SandboxPaths},
+    secrets::StandIn,
+};
 
 /// Devices every program may use.
 pub(super) const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
@@ -83,6 +86,11 @@ impl MountPlanner {
         }
         self.steps.push(MountStep::File { path: HIDDEN_FILE.to_owned(), mode: 0 });
         self.steps.push(MountStep::Directory { path: HIDDEN_DIRECTORY.to_owned(), mode: 0 });
+        self.steps.push(MountStep::Directory { path: c(STAND_INS)?, mode: 0o755 });
+        for stand_in in StandIn::all() {
+            let path = c(Path::new(STAND_INS).join(stand_in.name()))?;
+            self.steps.push(MountStep::TextFile { path, text: c(stand_in.text())? });
+        }
         self.steps.push(MountStep::Devpts { path: c("/dev/pts")? });
         self.tmpfs("/dev/shm", &tmpfs.options)
     }

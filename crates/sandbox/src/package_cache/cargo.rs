@@ -1,22 +1,16 @@
 //! A home directory for Cargo that can be written, in which what the user's own has is found through links.
-//!
-//! Commands can write there, so every directory is opened by handle and without following links, and nothing is written
-//! but new links and directories.
 
 use std::{
     collections::BTreeMap,
     ffi::OsStr,
     fs, io,
-    os::fd::{AsFd, OwnedFd},
+    os::fd::OwnedFd,
     path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
     time::SystemTime,
 };
 
-use rustix::{
-    fs::{Mode, OFlags, mkdirat, open, openat, symlinkat},
-    io::Errno,
-};
+use super::cache_dir::{enter, link, open_cache};
 
 /// Its name below the cache of a workspace, and that of the one with the user's settings.
 pub(super) const PLACE: &str = "cargo";
@@ -36,7 +30,7 @@ pub(super) fn is_used(cache: &Path) -> bool {
 /// Makes the directory and returns its path. Where Cargo would not find the user's settings by going up from where it is
 /// started, a second directory has them beside the same registry.
 pub(super) fn prepare(cache: &Path, own: &Path, directory: &Path) -> io::Result<PathBuf> {
-    let top = open(cache, OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+    let top = open_cache(cache)?;
     let home = enter(&top, OsStr::new(PLACE))?;
     if has_changed(cache, own) {
         link(&home, OsStr::new("bin"), &own.join("bin"))?;
@@ -111,24 +105,6 @@ fn mirror(to: &OwnedFd, from: &Path, depth: usize, left: &mut usize) -> io::Resu
 fn enter_all(directory: &OwnedFd, path: &str) -> io::Result<OwnedFd> {
     let (first, second) = path.split_once('/').unwrap_or((path, "."));
     enter(&enter(directory, OsStr::new(first))?, OsStr::new(second))
-}
-
-/// Opens a directory, and makes it if it is not there. A link is an error.
-fn enter(directory: impl AsFd, name: &OsStr) -> io::Result<OwnedFd> {
-    match mkdirat(&directory, name, Mode::RWXU) {
-        Ok(()) | Err(Errno::EXIST) => {}
-        Err(error) => return Err(error.into()),
-    }
-    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    Ok(openat(directory, name, flags, Mode::empty())?)
-}
-
-/// Makes a link, unless something has the name already.
-fn link(directory: &OwnedFd, name: &OsStr, target: &Path) -> io::Result<()> {
-    match symlinkat(target, directory, name) {
-        Ok(()) | Err(Errno::EXIST) => Ok(()),
-        Err(error) => Err(error.into()),
-    }
 }
 
 #[cfg(test)]

@@ -4,9 +4,10 @@ use std::{os::fd::AsRawFd, path::Path, sync::OnceLock};
 
 use windlass_contract::{Accounting, DefaultLimits, Limits, Mechanism, Quota, SandboxRules};
 
-use super::{LaunchedChild, SandboxSpec, confine, plan_error};
+use super::{LaunchedChild, SandboxSpec, confine, no_layer, plan_error};
 use crate::{
     cgroup::{self, Leaf},
+    id_maps::IdMaps,
     landlock_plan::{LandlockPlan, NEEDED_VERSION, Rules},
     namespace_plan::NamespacePlan,
     program::Program,
@@ -27,6 +28,8 @@ pub struct Mechanisms {
     no_namespaces: OnceLock<String>,
     version: OnceLock<u32>,
     shared: OnceLock<SharedNamespaces>,
+    /// The same for commands on a layer, where more ids than the user's own can be mapped.
+    layered: OnceLock<SharedNamespaces>,
     rules: Rules,
 }
 
@@ -60,6 +63,21 @@ impl Mechanisms {
         }
         let commons = SharedNamespaces::new()?;
         Ok(NamespaceSupport { landlock, shared: self.shared.get_or_init(|| commons) })
+    }
+
+    /// The same for a command on a layer: an overlay cannot change a file whose owner is not mapped.
+    fn layer_support(&self) -> Result<NamespaceSupport<'_>, StartError> {
+        let maps = IdMaps::for_layers();
+        if !maps.has_others() {
+            return self.namespace_support();
+        }
+        let shared = if let Some(shared) = self.layered.get() {
+            shared
+        } else {
+            let made = SharedNamespaces::with_id_maps(&maps)?;
+            self.layered.get_or_init(|| made)
+        };
+        Ok(NamespaceSupport { landlock: self.landlock(), shared })
     }
 
     /// Tries namespaces with nothing in them. The reason, if this machine does not have them.
@@ -115,6 +133,7 @@ impl SandboxSpec {
         zygotes: &mut Zygotes,
     ) -> Result<LaunchedChild, StartError> {
         match mechanism {
+            Mechanism::Landlock if writable.has_layers() => Err(no_layer()),
             Mechanism::Namespaces => self.launch_in_namespaces(writable, program, stdio, zygotes),
             Mechanism::Landlock => self.launch_with_landlock(writable, program, stdio, zygotes),
             other => Err(StartError::Impossible(format!("Linux has no `{}`", other.name()))),
@@ -149,7 +168,9 @@ impl SandboxSpec {
         plan.cgroup = leaf.as_ref().map(|leaf| leaf.door.as_raw_fd());
         let changes = self.variables(Mechanism::Namespaces, Path::new("/tmp"), program);
         let program = program.with(&changes)?;
-        let support = self.mechanisms.namespace_support()?;
+        let mechanisms = &self.mechanisms;
+        let support =
+            if writable.has_layers() { mechanisms.layer_support() } else { mechanisms.namespace_support() }?;
         let started = namespaces::start(&program, &plan, support, stdio, zygotes)?;
         let held = self.held(Mechanism::Namespaces, accounting(leaf.as_ref(), &quota), plan.not_covered);
         Ok(LaunchedChild { started: started.within(leaf), held, hidden_in_roots: plan.hidden_inside })

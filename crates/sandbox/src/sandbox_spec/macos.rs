@@ -2,7 +2,7 @@
 
 use windlass_contract::Mechanism;
 
-use super::{LaunchedChild, SandboxSpec, confine};
+use super::{LaunchedChild, SandboxSpec, confine, no_layer};
 use crate::{
     hidden_paths::hidden,
     program::Program,
@@ -52,6 +52,9 @@ impl SandboxSpec {
     ) -> Result<LaunchedChild, StartError> {
         if mechanism != Mechanism::Seatbelt {
             return Err(StartError::Impossible(format!("macOS has no `{}`", mechanism.name())));
+        }
+        if writable.has_layers() {
+            return Err(no_layer());
         }
         let temporary =
             self.temporary.path().map_err(|error| confine("making a temporary directory", error))?;

@@ -1,9 +1,13 @@
 //! The same directory at other mount points: what is hidden in one place is hidden in the others, too.
 
 use std::{
+    ffi::OsString,
     fs::{self, File},
     io::Read,
-    os::{fd::AsFd, unix::fs::MetadataExt},
+    os::{
+        fd::AsFd,
+        unix::{ffi::OsStringExt, fs::MetadataExt},
+    },
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
 };
@@ -16,15 +20,34 @@ pub(crate) fn other_paths(hidden: &[PathBuf]) -> Vec<PathBuf> {
     found.iter().filter(|(path, alias)| alias.is_seen(path)).map(|(_, alias)| alias.path.clone()).collect()
 }
 
+/// Returns the mount points below a directory, without those below others.
+pub(crate) fn mount_points_in(directory: &Path) -> Vec<PathBuf> {
+    let Some(table) = read() else { return Vec::new() };
+    let mut points: Vec<_> = table.mounts.into_iter().map(|mount| mount.point).collect();
+    points.retain(|point| point != directory && point.starts_with(directory));
+    points.sort();
+    points.dedup_by(|point, above| point.starts_with(above));
+    points
+}
+
 /// One line of `/proc/self/mountinfo`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct MountLine {
+pub(crate) struct MountLine {
     /// The device, as `major:minor`.
-    device: String,
+    pub(crate) device: Vec<u8>,
     /// The directory of the file system that is mounted.
-    root: PathBuf,
+    pub(crate) root: PathBuf,
     /// Where it is mounted.
-    point: PathBuf,
+    pub(crate) point: PathBuf,
+}
+
+impl MountLine {
+    /// Reads a line: the device, the root and the mount point are the third to the fifth field. Names of files are bytes.
+    pub(crate) fn parse(line: &[u8]) -> Option<Self> {
+        let mut fields = line.split(|byte| *byte == b' ').skip(2);
+        let (device, root, point) = (fields.next()?.to_owned(), fields.next()?, fields.next()?);
+        Some(Self { device, root: unescape(root), point: unescape(point) })
+    }
 }
 
 /// Another path of something hidden.
@@ -68,26 +91,19 @@ fn join(directory: &Path, rest: &Path) -> PathBuf {
     if rest.as_os_str().is_empty() { directory.to_owned() } else { directory.join(rest) }
 }
 
-/// Reads a line: the device, the root and the mount point are the third to the fifth field.
-fn parse(line: &str) -> Option<MountLine> {
-    let mut fields = line.split(' ').skip(2);
-    let (device, root, point) = (fields.next()?.to_owned(), fields.next()?, fields.next()?);
-    Some(MountLine { device, root: unescaped(root), point: unescaped(point) })
-}
-
 /// Blanks, tabs, line feeds and backslashes are written as a backslash and three octal digits.
-fn unescaped(field: &str) -> PathBuf {
-    use std::{ffi::OsString, os::unix::ffi::OsStringExt};
-
+fn unescape(field: &[u8]) -> PathBuf {
     let mut bytes = Vec::with_capacity(field.len());
-    let mut rest = field.as_bytes();
+    let mut rest = field;
     while let Some((first, after)) = rest.split_first() {
-        let octal = after.get(..3).filter(|_| *first == b'\\').and_then(|digits| {
-            let digits = std::str::from_utf8(digits).ok()?;
-            u8::from_str_radix(digits, 8).ok()
-        });
-        bytes.push(octal.unwrap_or(*first));
-        rest = if octal.is_some() { &after[3..] } else { after };
+        let (byte, after) = match (first, after) {
+            (b'\\', [high @ b'0'..=b'3', middle @ b'0'..=b'7', low @ b'0'..=b'7', after @ ..]) => {
+                (((high - b'0') << 6) | ((middle - b'0') << 3) | (low - b'0'), after)
+            }
+            _ => (*first, after),
+        };
+        bytes.push(byte);
+        rest = after;
     }
     PathBuf::from(OsString::from_vec(bytes))
 }
@@ -129,8 +145,8 @@ fn read() -> Option<MountTable> {
     let mut news = File::open("/proc/self/mountinfo").ok()?;
     let mut bytes = Vec::new();
     news.read_to_end(&mut bytes).ok()?;
-    let text = String::from_utf8_lossy(&bytes);
-    Some(MountTable { mounts: text.lines().filter_map(parse).collect(), news, last: None })
+    let lines = bytes.split(|byte| *byte == b'\n');
+    Some(MountTable { mounts: lines.filter_map(MountLine::parse).collect(), news, last: None })
 }
 
 #[cfg(test)]
@@ -138,7 +154,7 @@ mod tests {
     use super::*;
 
     fn mounts(lines: &[&str]) -> Vec<MountLine> {
-        lines.iter().map(|line| parse(line).unwrap()).collect()
+        lines.iter().map(|line| MountLine::parse(line.as_bytes()).unwrap()).collect()
     }
 
     fn paths(mounts: &[MountLine], path: &str) -> Vec<String> {
@@ -174,6 +190,6 @@ mod tests {
 
     #[test]
     fn octal_digits_are_characters() {
-        assert_eq!(unescaped(r"/a\040b\134c\9"), PathBuf::from(r"/a b\c\9"));
+        assert_eq!(unescape(br"/a\040b\134c\9"), PathBuf::from(r"/a b\c\9"));
     }
 }

@@ -13,9 +13,9 @@ use std::{ffi::c_int, mem, os::fd::RawFd, ptr};
 
 use super::{landlock::last_errno, shared_namespaces::NetworkNamespace};
 
-mod address;
+pub(crate) mod address;
 mod caller;
-mod send;
+pub(crate) mod send;
 mod sock_diag;
 
 use address::{SocketAddress, Target};
@@ -36,7 +36,7 @@ const CONNECT_DEADLINE_MILLIS: i64 = 130_000;
 const REFUSED: c_int = libc::EACCES;
 
 /// The longest address, as in `struct sockaddr_storage`.
-pub(super) const MAX_ADDRESS_BYTES: usize = 128;
+pub(crate) const MAX_ADDRESS_BYTES: usize = 128;
 
 /// A broker for one listener.
 pub(super) struct ConnectBroker {

@@ -90,6 +90,7 @@ fn carry_out(step: &MountStep<&CStr>, held: &mut [Option<OwnedFd>; HELD_LIMIT]) 
             // SAFETY: `path` is a C string.
             existing(unsafe { libc::mknod(path.as_ptr(), libc::S_IFREG | *mode, 0) })
         }
+        MountStep::TextFile { path, text } => write_file(path, text.to_bytes()),
         MountStep::Link { path, target } => {
             // SAFETY: both are C strings.
             existing(unsafe { libc::symlink(target.as_ptr(), path.as_ptr()) })
@@ -101,9 +102,31 @@ fn carry_out(step: &MountStep<&CStr>, held: &mut [Option<OwnedFd>; HELD_LIMIT]) 
         MountStep::Pin { path } => bind_mount(path, path),
         MountStep::BindReadOnly { path } => protect(path),
         // The source is read-only by now, and so is a bind mount of it.
-        MountStep::Hide { path, with } => bind_mount(with, path),
+        MountStep::Hide { path, with } | MountStep::StandIn { path, with } => bind_mount(with, path),
         MountStep::SetReadOnly { path } => mount_setattr(AT_FDCWD, path, 0, MOUNT_ATTR_RDONLY),
+        MountStep::Overlay { path, options } => {
+            mount(c"overlay", path, c"overlay", MS_NOSUID | MS_NODEV, Some(options))
+        }
+        MountStep::Detach { path } => {
+            // SAFETY: `path` is a C string.
+            check(c_long::from(unsafe { libc::umount2(path.as_ptr(), libc::MNT_DETACH) })).map(drop)
+        }
     }
+}
+
+/// Makes a file that can be read, if it is not there, and writes a short text to it.
+fn write_file(path: &CStr, text: &[u8]) -> Result<(), c_int> {
+    let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW | libc::O_CLOEXEC;
+    // SAFETY: `path` is a C string, and the descriptor is new.
+    let file = match check(c_long::from(unsafe { libc::open(path.as_ptr(), flags, 0o444) })) {
+        // SAFETY: the descriptor is new, and only the `OwnedFd` knows it.
+        Ok(file) => unsafe { OwnedFd::from_raw_fd(RawFd::try_from(file).map_err(|_| libc::EBADF)?) },
+        Err(libc::EEXIST) => return Ok(()),
+        Err(errno) => return Err(errno),
+    };
+    // SAFETY: the text is a slice that lives across the call.
+    let written = unsafe { libc::write(file.as_raw_fd(), text.as_ptr().cast(), text.len()) };
+    if usize::try_from(written) == Ok(text.len()) { Ok(()) } else { Err(libc::EIO) }
 }
 
 /// Mounts a read-only `/proc` of the new PID namespace.

@@ -212,7 +212,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 /// Returns the path of a `sockaddr_un`; an abstract one begins with a zero byte.
-fn address_text(address: &[u8]) -> String {
+pub(crate) fn address_text(address: &[u8]) -> String {
     match address.get(2..) {
         Some([0, name @ ..]) => format!("@{}", text(name)),
         Some(path) => text(path),

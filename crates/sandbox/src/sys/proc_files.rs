@@ -152,17 +152,17 @@ pub(super) fn state(pid: u32) -> u8 {
 }
 
 /// The state of a process: the third field of its `stat`, of which the second is a name in brackets.
-pub(super) fn state_in(stat: &[u8]) -> Option<u8> {
+pub(crate) fn state_in(stat: &[u8]) -> Option<u8> {
     after_name(stat)?.first().copied()
 }
 
 /// The parent of a process: the fourth field.
-pub(super) fn parent_in(stat: &[u8]) -> Option<u64> {
+pub(crate) fn parent_in(stat: &[u8]) -> Option<u64> {
     nth_number(after_name(stat)?, 1)
 }
 
 /// The ticks a process took, and those it has collected: the fourteenth field and the three after it.
-pub(super) fn cpu_ticks_in(stat: &[u8]) -> Option<u64> {
+pub(crate) fn cpu_ticks_in(stat: &[u8]) -> Option<u64> {
     let fields = after_name(stat)?;
     (11..15).map(|field| nth_number(fields, field)).sum()
 }
@@ -216,7 +216,7 @@ pub(super) fn open(pid: u32, file: &[u8]) -> Result<RawFd, Unread> {
 }
 
 /// The number at the beginning of a text, if it begins with one.
-pub(super) fn number_at(text: &[u8]) -> Option<u64> {
+pub(crate) fn number_at(text: &[u8]) -> Option<u64> {
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit());
     let mut value = None;
     for digit in digits {
@@ -226,7 +226,7 @@ pub(super) fn number_at(text: &[u8]) -> Option<u64> {
 }
 
 /// The number after so many spaces.
-pub(super) fn nth_number(text: &[u8], spaces: usize) -> Option<u64> {
+pub(crate) fn nth_number(text: &[u8], spaces: usize) -> Option<u64> {
     let mut rest = text;
     for _ in 0..spaces {
         let space = rest.iter().position(|byte| *byte == b' ')?;
@@ -236,13 +236,13 @@ pub(super) fn nth_number(text: &[u8], spaces: usize) -> Option<u64> {
 }
 
 /// The number behind a label, and blanks.
-pub(super) fn number_after(text: &[u8], label: &[u8]) -> Option<u64> {
+pub(crate) fn number_after(text: &[u8], label: &[u8]) -> Option<u64> {
     let at = text.windows(label.len()).position(|window| window == label)?;
     number_at(text.get(at + label.len()..)?.trim_ascii_start())
 }
 
 /// The set of bits behind a label, in hexadecimal digits.
-pub(super) fn bits_after(text: &[u8], label: &[u8]) -> Option<u64> {
+pub(crate) fn bits_after(text: &[u8], label: &[u8]) -> Option<u64> {
     let at = text.windows(label.len()).position(|window| window == label)?;
     let digits = text.get(at + label.len()..)?;
     let length = digits.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();

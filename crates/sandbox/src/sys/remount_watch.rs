@@ -38,6 +38,8 @@ enum CoverKind {
     Pinned = 1,
     Fixed = 2,
     Hidden = 3,
+    /// Settings in the place of others. A file that replaces them is hidden.
+    StandIn = 4,
 }
 
 /// The covered paths in one piece of memory: for each a byte for its kind, the path, and a zero.
@@ -57,6 +59,7 @@ impl CoveredPaths<'_> {
                     (CoverKind::Fixed, path)
                 }
                 MountStep::Hide { path, .. } => (CoverKind::Hidden, path),
+                MountStep::StandIn { path, .. } => (CoverKind::StandIn, path),
                 _ => continue,
             };
             list.push(kind as u8);
@@ -92,6 +95,7 @@ impl CoveredPaths<'_> {
             let kind = match kind {
                 1 => CoverKind::Pinned,
                 2 => CoverKind::Fixed,
+                4 => CoverKind::StandIn,
                 _ => CoverKind::Hidden,
             };
             visit(kind, path);
@@ -140,7 +144,7 @@ impl RemountWatch {
                 CoverKind::Pinned | CoverKind::Fixed => watch(inotify, path, libc::IN_MOVE_SELF),
                 // At its path is the cover, which is never moved: the hidden file itself cannot be
                 // watched.
-                CoverKind::Hidden => watch_parent(inotify, path, libc::IN_MOVED_FROM),
+                CoverKind::Hidden | CoverKind::StandIn => watch_parent(inotify, path, libc::IN_MOVED_FROM),
             }
             match path_state(kind, path) {
                 PathState::Covered => {}
@@ -210,6 +214,7 @@ fn path_state(kind: CoverKind, path: &CStr) -> PathState {
         CoverKind::Pinned => true,
         CoverKind::Fixed => is_read_only(&place),
         CoverKind::Hidden => is_read_only(&place) && mode & !libc::S_IFMT == 0,
+        CoverKind::StandIn => is_read_only(&place) && mode & 0o222 == 0,
     };
     match mode & libc::S_IFMT {
         libc::S_IFLNK => PathState::Missing,
@@ -268,7 +273,7 @@ fn cover(kind: CoverKind, place: &OwnedFd, is_directory: bool) -> Result<(), c_i
         match kind {
             CoverKind::Pinned => CoverMount::Itself,
             CoverKind::Fixed => CoverMount::ItselfReadOnly,
-            CoverKind::Hidden => CoverMount::ReadOnly(with),
+            CoverKind::Hidden | CoverKind::StandIn => CoverMount::ReadOnly(with),
         },
     )
 }

@@ -8,11 +8,15 @@
 
 use std::{
     ffi::{CStr, CString, c_int, c_void},
-    io, mem,
+    fs,
+    io::{self, Read, Write},
+    mem,
     net::TcpListener,
     os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
     ptr,
 };
+
+use crate::id_maps::IdMaps;
 
 use super::{
     ChildPid, StartError, arena::Arena, landlock::last_errno, restrictions::RestrictionStep,
@@ -49,14 +53,9 @@ impl SharedNamespaces {
     /// Creates the namespaces, and tests that the host's loopback interface cannot be reached from
     /// inside.
     pub(crate) fn new() -> Result<Self, StartError> {
-        let (uid_map, gid_map) = identity_maps()?;
-        // Without a loopback interface there is nothing to be reached.
-        let outside = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| {
-            let port = listener.local_addr()?.port();
-            Ok((listener, port))
-        });
-        let port = outside.as_ref().ok().map(|(_, port)| *port);
-        let mut setup = NamespaceSetup { uid_map, gid_map, port, fds: [-1; NAMESPACES.len()], failure: None };
+        let (_listener, port) = listen_outside();
+        let maps = Some(identity_maps()?);
+        let mut setup = NamespaceSetup { maps, port, fds: [-1; NAMESPACES.len()], failure: None };
         let arena = Arena::new()?;
         let stack = arena.stack()?;
         let flags = NAMESPACES.iter().fold(VFORK_FLAGS, |flags, (_, kind)| flags | kind);
@@ -67,15 +66,47 @@ impl SharedNamespaces {
             return Err(StartError::Confine("making namespaces".to_owned(), io::Error::last_os_error()));
         }
         ChildPid(pid).reap(0)?;
-        // SAFETY: what is not -1 the child has opened for us in our own table, and has no other
-        // owner.
-        let fds = setup.fds.map(|fd| (fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd) }));
-        match (setup.failure, fds) {
-            (None, [Some(user), Some(network), Some(uts), Some(cgroup)]) => {
-                Ok(Self([user, network, uts, cgroup]))
-            }
-            (failure, _) => Err(failure.unwrap_or(StartFailure::user_namespace(libc::EIO)).explain(&[])),
+        setup.finish()
+    }
+
+    /// Creates the namespaces with more ids than the user's own. Only a process outside may map those, so the child is a
+    /// copy of this process that waits for its maps; it still shares the descriptor table, and sends the numbers of what it
+    /// has opened.
+    #[expect(clippy::disallowed_methods, reason = "files of the kernel below /proc")]
+    pub(crate) fn with_id_maps(maps: &IdMaps) -> Result<Self, StartError> {
+        let (_listener, port) = listen_outside();
+        let (mut report, report_writer) = super::report_pipe()?;
+        let (go, mut go_writer) = io::pipe()?;
+        let setup = NamespaceSetup { maps: None, port, fds: [-1; NAMESPACES.len()], failure: None };
+        let mut waiting = WaitingSetup { setup, go: go.as_raw_fd(), report: report_writer.as_raw_fd() };
+        let arena = Arena::new()?;
+        let stack = arena.stack()?;
+        let flags =
+            NAMESPACES.iter().fold(libc::CLONE_FILES | libc::SIGCHLD, |flags, (_, kind)| flags | kind);
+        // SAFETY: the stack is an aligned allocation with no other user. Without CLONE_VM the child works on its own copy
+        // of `waiting`, and makes system calls only.
+        let pid = without_signals(|| unsafe {
+            libc::clone(set_up_when_told, stack, flags, (&raw mut waiting).cast())
+        });
+        if pid < 0 {
+            return Err(StartError::Confine("making namespaces".to_owned(), io::Error::last_os_error()));
         }
+        let [uid_map, gid_map] = maps.lines();
+        let told = fs::write(format!("/proc/{pid}/setgroups"), "deny")
+            .and_then(|()| fs::write(format!("/proc/{pid}/uid_map"), uid_map))
+            .and_then(|()| fs::write(format!("/proc/{pid}/gid_map"), gid_map))
+            .and_then(|()| go_writer.write_all(&[1]));
+        // The child has the same table: once this end is closed, it waits no longer.
+        drop(go_writer);
+        ChildPid(pid).reap(0)?;
+        told.map_err(|error| {
+            StartError::Confine("writing the uid map of a user namespace".to_owned(), error)
+        })?;
+        drop(report_writer);
+        let mut bytes = [0; mem::size_of::<SetupReport>()];
+        report.read_exact(&mut bytes)?;
+        waiting.setup.take_report(bytes);
+        waiting.setup.finish()
     }
 
     /// Returns the descriptors of the namespaces to enter.
@@ -120,10 +151,43 @@ impl NamespaceFds {
     }
 }
 
+/// Listens on the loopback interface of the host, for the test that it cannot be reached. Without such an interface there is
+/// nothing to be reached.
+fn listen_outside() -> (Option<TcpListener>, Option<u16>) {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).ok();
+    let port =
+        listener.as_ref().and_then(|listener| listener.local_addr().ok()).map(|address| address.port());
+    (listener, port)
+}
+
+/// The descriptors and the failure of a [`NamespaceSetup`], as a child sends them.
+type SetupReport = ([u8; 4 * NAMESPACES.len()], [u8; 8]);
+
+/// A setup whose maps are written by the parent, which sends a byte to `go` then.
+struct WaitingSetup {
+    setup: NamespaceSetup,
+    go: RawFd,
+    report: RawFd,
+}
+
+extern "C" fn set_up_when_told(waiting: *mut c_void) -> c_int {
+    // SAFETY: the pointer is to this process's copy of what was passed to `clone`; the locals live across the calls.
+    unsafe {
+        let waiting = &mut *waiting.cast::<WaitingSetup>();
+        let mut told = 0_u8;
+        if libc::read(waiting.go, (&raw mut told).cast(), 1) == 1 {
+            waiting.setup.failure = waiting.setup.carry_out().err();
+            let report = waiting.setup.to_report();
+            libc::write(waiting.report, report.as_ptr().cast(), report.len());
+        }
+        libc::_exit(0)
+    }
+}
+
 /// The work of the child that creates the namespaces.
 struct NamespaceSetup {
-    uid_map: CString,
-    gid_map: CString,
+    /// `uid_map` and `gid_map`, unless the parent writes them.
+    maps: Option<(CString, CString)>,
     port: Option<u16>,
     fds: [RawFd; NAMESPACES.len()],
     failure: Option<StartFailure>,
@@ -138,10 +202,44 @@ extern "C" fn set_up(setup: *mut c_void) -> c_int {
 }
 
 impl NamespaceSetup {
+    /// Takes what the child has opened.
+    fn finish(self) -> Result<SharedNamespaces, StartError> {
+        // SAFETY: what is not -1 the child has opened for us in our own table, and has no other
+        // owner.
+        let fds = self.fds.map(|fd| (fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd) }));
+        match (self.failure, fds) {
+            (None, [Some(user), Some(network), Some(uts), Some(cgroup)]) => {
+                Ok(SharedNamespaces([user, network, uts, cgroup]))
+            }
+            (failure, _) => Err(failure.unwrap_or(StartFailure::user_namespace(libc::EIO)).explain(&[])),
+        }
+    }
+
+    fn to_report(&self) -> [u8; mem::size_of::<SetupReport>()] {
+        let mut report = [0; mem::size_of::<SetupReport>()];
+        let (fds, failure) = report.split_at_mut(4 * NAMESPACES.len());
+        for (place, fd) in fds.chunks_exact_mut(4).zip(self.fds) {
+            place.copy_from_slice(&fd.to_ne_bytes());
+        }
+        failure.copy_from_slice(&self.failure.map_or(StartFailure::NONE, StartFailure::write));
+        report
+    }
+
+    fn take_report(&mut self, report: [u8; mem::size_of::<SetupReport>()]) {
+        let (fds, failure) = report.split_at(4 * NAMESPACES.len());
+        for (fd, bytes) in self.fds.iter_mut().zip(fds.chunks_exact(4)) {
+            *fd = bytes.try_into().map_or(-1, RawFd::from_ne_bytes);
+        }
+        let failure = failure.try_into().unwrap_or(StartFailure::NONE);
+        self.failure = (failure != StartFailure::NONE).then(|| StartFailure::read(failure));
+    }
+
     fn carry_out(&mut self) -> Result<(), StartFailure> {
-        write_file(c"/proc/self/setgroups", c"deny").map_err(StartFailure::user_namespace)?;
-        write_file(c"/proc/self/uid_map", &self.uid_map).map_err(StartFailure::user_namespace)?;
-        write_file(c"/proc/self/gid_map", &self.gid_map).map_err(StartFailure::user_namespace)?;
+        if let Some((uid_map, gid_map)) = &self.maps {
+            write_file(c"/proc/self/setgroups", c"deny").map_err(StartFailure::user_namespace)?;
+            write_file(c"/proc/self/uid_map", uid_map).map_err(StartFailure::user_namespace)?;
+            write_file(c"/proc/self/gid_map", gid_map).map_err(StartFailure::user_namespace)?;
+        }
         bring_loopback_up().map_err(StartFailure::loopback)?;
         if self.port.is_some_and(can_connect) {
             return Err(StartFailure::restriction((RestrictionStep::NetworkTest, libc::EPERM)));

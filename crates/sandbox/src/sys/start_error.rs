@@ -54,7 +54,7 @@ impl StartFailure {
     #[cfg(target_os = "linux")]
     pub(super) const NONE: [u8; 8] = [0; 8];
 
-    fn write(self) -> [u8; 8] {
+    pub(super) fn write(self) -> [u8; 8] {
         let mut message = [self.kind; 8];
         message[2..4].copy_from_slice(&self.detail.to_ne_bytes());
         message[4..].copy_from_slice(&self.errno.to_ne_bytes());
@@ -80,6 +80,11 @@ impl StartFailure {
         let error = io::Error::from_raw_os_error(self.errno);
         #[cfg(target_os = "linux")]
         if let Some(step) = self.step(steps) {
+            let failed = steps.get(usize::from(self.detail)).filter(|_| self.kind == Self::MOUNT);
+            // Trying again does not help: the kernel or the file system has no overlay for us.
+            if matches!(failed, Some(MountStep::Overlay { .. })) {
+                return StartError::Impossible(format!("{step} is not possible here: {error}"));
+            }
             return StartError::Confine(step, error);
         }
         if self.kind == Self::DIRECTORY { StartError::Directory(error) } else { StartError::Program(error) }

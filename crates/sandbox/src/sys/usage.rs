@@ -8,8 +8,8 @@ use super::{
 };
 use crate::namespace_plan::UsageLimits;
 
-mod process_status;
-mod shared_memory;
+pub(crate) mod process_status;
+pub(crate) mod shared_memory;
 mod sysv_ipc;
 
 use process_status::ProcessStatus;
@@ -158,7 +158,8 @@ impl UsageCounter {
             Ok(())
         })?;
         if watch.memory_bytes > 0 {
-            usage.memory_bytes += self.shared_memory(mapped_bytes + usage.memory_bytes, usage.processes)?;
+            let shared = self.shared_memory(mapped_bytes + usage.memory_bytes, usage.processes)?;
+            usage.memory_bytes = usage.memory_bytes.saturating_add(shared);
         }
         if watch.disk_bytes > 0 {
             usage.disk_bytes += written_by_collected();
@@ -173,10 +174,11 @@ impl UsageCounter {
             bytes += shared_memory::in_tmpfs(path)?;
         }
         let shared = &mut self.shared_memory;
-        if mapped_bytes + bytes + shared.bytes() > self.watch.memory_bytes || shared.has_unseen() {
+        let all = mapped_bytes.saturating_add(bytes).saturating_add(shared.bytes());
+        if all > self.watch.memory_bytes || shared.has_unseen() {
             proc_files::each_living(|pid| shared.add_mappings(pid))?;
         }
-        Ok(bytes + shared.bytes())
+        Ok(bytes.saturating_add(shared.bytes()))
     }
 }
 

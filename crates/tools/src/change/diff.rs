@@ -64,6 +64,8 @@ mod tests {
         let version = |text: &str| Version {
             bytes: text.as_bytes().into(),
             mode: 0o644,
+            owner: None,
+            modified: None,
             attributes: Attributes::new(),
         };
         Changed {

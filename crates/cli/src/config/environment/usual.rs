@@ -55,8 +55,8 @@ pub(super) const USUAL: &[&str] = &[
     "BUN_INSTALL", "BUN_INSTALL_CACHE_DIR", "DENO_DIR", "DENO_INSTALL*", "npm_config_cache", "npm_config_prefix",
     "npm_config_registry", "npm_config_cafile", "npm_config_offline", "npm_config_userconfig", "npm_config_loglevel",
     "npm_config_fund", "npm_config_audit", "npm_config_update_notifier", "npm_config_yes", "NPM_CONFIG_PREFIX",
-    "YARN_CACHE_FOLDER", "YARN_GLOBAL_FOLDER", "YARN_ENABLE_*", "YARN_IGNORE_PATH", "ESBUILD_BINARY_PATH",
-    "PLAYWRIGHT_BROWSERS_PATH", "PLAYWRIGHT_SKIP_*", "PUPPETEER_EXECUTABLE_PATH", "PUPPETEER_SKIP_*",
+    "YARN_CACHE_FOLDER", "YARN_GLOBAL_FOLDER", "YARN_ENABLE_*", "YARN_IGNORE_PATH",
+    "YARN_NPM_REGISTRY_SERVER", "ESBUILD_BINARY_PATH", "PLAYWRIGHT_BROWSERS_PATH", "PLAYWRIGHT_SKIP_*", "PUPPETEER_EXECUTABLE_PATH", "PUPPETEER_SKIP_*",
     "PUPPETEER_CACHE_DIR", "CYPRESS_CACHE_FOLDER", "CYPRESS_INSTALL_BINARY", "ELECTRON_CACHE", "CHROME_BIN",
     "CHROME_PATH", "JEST_*", "VITE_CONFIG*", "TS_NODE_*", "TURBO_TELEMETRY_DISABLED", "NEXT_TELEMETRY_DISABLED",
     // Python.

@@ -17,7 +17,9 @@ impl<G: GitProgram> RootCheck<'_, G> {
             return false;
         };
         let protected = self.protected.read_only.iter().chain(&self.protected.unmounted);
-        protected.filter(|known| known.file_name() == Some(&*name)).any(|known| {
+        let own = self.absolute(path);
+        let others = protected.filter(|known| known.file_name() == Some(&*name) && **known != own);
+        others.into_iter().any(|known| {
             let before = known.strip_prefix(&self.root.path).ok().and_then(|known| self.before.find(known));
             before.is_some_and(|before| self.has_same_content((known, before), (&directory, node), MAX_DEPTH))
         })

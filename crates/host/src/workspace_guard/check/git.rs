@@ -15,6 +15,7 @@ use super::{
             SEQUENCER_DIRECTORIES, is_git_directory, is_inner_git_directory, is_open_git_directory,
             sequencer_problem,
         },
+        git_index::{find_unsafe_path, is_index},
         git_program::GitProgram,
         protected_names::starts_with_ignoring_case,
         roots::{WorkspaceRoot, gitfile_target},
@@ -31,6 +32,15 @@ pub(super) struct GitDirectoriesToCheck {
     new: BTreeSet<PathBuf>,
     sequencers: BTreeSet<PathBuf>,
     configs: BTreeSet<PathBuf>,
+    /// Git directories whose index was written.
+    indexes: BTreeSet<PathBuf>,
+}
+
+impl GitDirectoriesToCheck {
+    /// Adds a git directory that is to be checked as a new one.
+    pub(super) fn insert_new(&mut self, path: &Path) {
+        self.new.insert(path.to_owned());
+    }
 }
 
 /// Settings that may stay.
@@ -55,8 +65,13 @@ impl<G: GitProgram> RootCheck<'_, G> {
             self.is_config(path) && self.stat(path).is_some_and(|now| now != file.stat)
         });
         to_check.configs.extend(configs.filter_map(|(path, _)| below(path)));
+        let changed = self.indexes.changed_below(&self.root.path).filter_map(Path::parent);
+        to_check.indexes.extend(changed.filter_map(|path| below(&path.to_owned())));
         for path in &to_check.new {
             self.check_new_git_directory(path);
+        }
+        for path in to_check.indexes.difference(&to_check.new) {
+            self.check_index(path);
         }
         for path in &to_check.sequencers {
             self.check_sequencer(path);
@@ -148,6 +163,8 @@ impl<G: GitProgram> RootCheck<'_, G> {
             || starts_with_ignoring_case(inside, Path::new("info/attributes"))
         {
             self.check_protected_in_git(change, inside);
+        } else if is_index(OsStr::new(&first)) {
+            to_check.indexes.insert(around.to_owned());
         } else if let Some(name) = SEQUENCER_DIRECTORIES.iter().find(|name| first == **name) {
             to_check.sequencers.insert(around.join(name));
         }
@@ -221,6 +238,36 @@ impl<G: GitProgram> RootCheck<'_, G> {
                 self.check_sequencer(&path.join(name));
             }
         }
+        self.check_index(path);
+        if !self.is_moved(path) {
+            self.findings.accepted.insert(path.to_owned());
+        }
+        let top = path.parent().unwrap_or(Path::new(""));
+        for hooks in &self.protected.hook_paths {
+            self.move_aside(&top.join(hooks), "git would take it for the hooks of the new repository");
+        }
+    }
+
+    /// Moves an index aside that lists paths outside of its working tree, or in a git directory.
+    fn check_index(&mut self, git_directory: &Path) {
+        let Some(node) = self.after.find(git_directory).filter(|_| !self.is_moved(git_directory)) else {
+            return;
+        };
+        let Some(index) = node.children.iter().find(|child| child.name.eq_ignore_ascii_case("index")) else {
+            return;
+        };
+        let path = git_directory.join(&index.name);
+        match self.git.index_paths(&self.absolute(git_directory)) {
+            Ok(list) => {
+                if let Some(bad) = find_unsafe_path(&list) {
+                    let bad = String::from_utf8_lossy(bad);
+                    self.move_aside(&path, &format!("git would write `{bad}`, which this index lists"));
+                }
+            }
+            Err(reason) => {
+                self.move_aside(&path, &format!("the paths in git's index could not be checked: {reason}"));
+            }
+        }
     }
 
     /// Puts settings in the place of a link to the command's private copy of them, as `cp -r` of a repository leaves it.
@@ -272,7 +319,9 @@ impl<G: GitProgram> RootCheck<'_, G> {
         if self.is_moved(path) {
             return;
         }
+        let is_unsettled = path.parent().is_some_and(|around| self.unsettled.contains(around));
         if self.mounts_hold
+            && !is_unsettled
             && self.protected.git_configs.contains(&absolute)
             && self.saved.get(&absolute).is_none()
         {
@@ -286,7 +335,7 @@ impl<G: GitProgram> RootCheck<'_, G> {
                 return self.findings.fail(&absolute, rule);
             }
         };
-        let base = self.saved.get(&absolute).map(|saved| saved.bytes.clone());
+        let base = self.saved.get(&absolute).filter(|_| !is_unsettled).map(|saved| saved.bytes.clone());
         match self.checked_config((path, &directory, &name), base.as_deref()) {
             Ok(None) => {}
             Ok(Some(checked)) => self.replace_config(path, (&directory, &name), &checked),

@@ -80,10 +80,13 @@ impl SocketAddress {
     }
 }
 
-/// Opens what a path leads to for the caller, without touching it.
-fn open(thread: u32, path: &[u8]) -> Result<Descriptor, c_int> {
+/// A path that ends in a zero: the longest of an address, with the number of a thread in it.
+pub(crate) type CallerPath = [u8; MAX_ADDRESS_BYTES + 32];
+
+/// Returns the path in the address of a local socket as it leads us where it leads the caller.
+pub(crate) fn caller_path(thread: u32, path: &[u8]) -> CallerPath {
     let mut name = [0_u8; MAX_ADDRESS_BYTES + 32];
-    let length = path.iter().position(|byte| *byte == 0).unwrap_or(path.len());
+    let length = path.iter().position(|byte| *byte == 0).unwrap_or(path.len()).min(MAX_ADDRESS_BYTES);
     match path[..length].strip_prefix(b"/proc/self") {
         // For us that would be our own.
         Some(rest) => {
@@ -91,6 +94,12 @@ fn open(thread: u32, path: &[u8]) -> Result<Descriptor, c_int> {
         }
         None => name[..length].copy_from_slice(&path[..length]),
     }
+    name
+}
+
+/// Opens what a path leads to for the caller, without touching it.
+fn open(thread: u32, path: &[u8]) -> Result<Descriptor, c_int> {
+    let name = caller_path(thread, path);
     let mut place = [0_u8; 32];
     write_path(&mut place[..31], b"/proc/", thread, b"/cwd");
     let flags = libc::O_PATH | libc::O_CLOEXEC;

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::sys::landlock::last_errno;
 
-mod control;
+pub(crate) mod control;
 
 use control::Control;
 

@@ -4,17 +4,17 @@ use super::super::proc_files::{self, Unread, number_after};
 
 /// The size of a process that has not ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct ProcessStatus {
-    pub(super) threads: u64,
+pub(crate) struct ProcessStatus {
+    pub(crate) threads: u64,
     /// Memory that it shares with no other, also in swap, and its page tables.
-    pub(super) own_bytes: u64,
+    pub(crate) own_bytes: u64,
     /// All that it has mapped.
-    pub(super) mapped_bytes: u64,
+    pub(crate) mapped_bytes: u64,
 }
 
 impl ProcessStatus {
     /// Reads it; nothing if the process has ended.
-    pub(super) fn read(pid: u32) -> Result<Option<Self>, Unread> {
+    pub(in crate::sys) fn read(pid: u32) -> Result<Option<Self>, Unread> {
         let mut status = None;
         match proc_files::read(pid, b"/status", |text| status = parse(text)) {
             Err(Unread::Gone) => Ok(None),
@@ -26,7 +26,7 @@ impl ProcessStatus {
 
 /// The outer option is none for what is no whole status, the inner one for a process that has ended. A process that is
 /// ending has no memory any more, and no lines about it. Those stand before `Threads`: where that is, they are all there.
-fn parse(text: &[u8]) -> Option<Option<ProcessStatus>> {
+pub(crate) fn parse(text: &[u8]) -> Option<Option<ProcessStatus>> {
     let threads = number_after(text, b"\nThreads:")?;
     let state = text_after(text, b"\nState:\t")?.first().copied()?;
     let bytes = |label| number_after(text, label).unwrap_or(0).saturating_mul(1024);

@@ -1,6 +1,7 @@
 //! Memory that belongs to no process alone: memfds, shared mappings, files in tmpfs.
 
 use std::{
+    cell::Cell,
     ffi::{CStr, c_int},
     mem,
     os::fd::RawFd,
@@ -49,12 +50,14 @@ pub(super) struct SharedMemory {
 struct Object {
     inode: u64,
     bytes: u64,
+    /// The last round in which it was seen; and in which it was open, so that its size is known.
     seen: u32,
+    measured: u32,
 }
 
 impl SharedMemory {
     pub(super) fn new() -> Self {
-        let nothing = Object { inode: 0, bytes: 0, seen: 0 };
+        let nothing = Object { inode: 0, bytes: 0, seen: 0, measured: 0 };
         Self {
             device: 0,
             objects: [nothing; MAX_OBJECTS],
@@ -88,7 +91,7 @@ impl SharedMemory {
     /// Bytes of all objects seen in this round.
     pub(super) fn bytes(&self) -> u64 {
         let seen = self.objects[..self.count].iter().filter(|object| object.seen == self.round);
-        seen.map(|object| object.bytes).sum::<u64>() + self.overflow_bytes
+        seen.fold(self.overflow_bytes, |sum, object| sum.saturating_add(object.bytes))
     }
 
     /// Tells whether an object of an earlier round was not seen yet in this one: it may still be mapped.
@@ -98,26 +101,27 @@ impl SharedMemory {
 
     /// Adds an object of a known size.
     fn add(&mut self, inode: u64, bytes: u64) {
-        self.see(inode, bytes, |_, now| now);
+        let round = self.round;
+        self.see(Object { inode, bytes, seen: round, measured: round });
     }
 
-    /// Adds an object of which so much is mapped.
+    /// Adds an object that is mapped up to so many bytes from its beginning.
     fn add_mapped(&mut self, inode: u64, bytes: u64) {
-        let round = self.round;
-        self.see(
-            inode,
-            bytes,
-            |before, now| if before.seen == round { before.bytes } else { before.bytes.max(now) },
-        );
+        self.see(Object { inode, bytes, seen: self.round, measured: 0 });
     }
 
-    fn see(&mut self, inode: u64, bytes: u64, size: impl Fn(Object, u64) -> u64) {
-        let round = self.round;
-        let known = self.objects[..self.count].iter_mut().find(|object| object.inode == inode);
+    fn see(&mut self, now: Object) {
+        let (round, bytes) = (self.round, now.bytes);
+        let known = self.objects[..self.count].iter_mut().find(|object| object.inode == now.inode);
         if let Some(object) = known {
-            *object = Object { inode, bytes: size(*object, bytes), seen: round };
+            // A measured size counts, whatever is mapped. One process may have mapped a page, another all of it.
+            *object = match (now.measured == round, object.measured == round) {
+                (true, _) => now,
+                (false, true) => Object { seen: round, ..*object },
+                (false, false) => Object { bytes: object.bytes.max(bytes), ..now },
+            };
         } else if let Some(free) = self.objects.get_mut(self.count) {
-            *free = Object { inode, bytes, seen: round };
+            *free = now;
             self.count += 1;
         } else {
             self.overflow_bytes = self.overflow_bytes.saturating_add(bytes);
@@ -199,33 +203,63 @@ impl SharedMemory {
             Err(Unread::Gone) => return Ok(()),
             Err(unread) => return Err(unread),
         };
-        let mut buffer = [0_u8; 8192];
-        let mut filled = 0;
-        loop {
-            let room = &mut buffer[filled..];
+        let left = Cell::new(self.mappings_left);
+        let read = |room: &mut [u8]| {
+            if left.get() == 0 {
+                return Err(Unread::TooMany);
+            }
             // SAFETY: the rest of a local buffer, with its length.
             let read = unsafe { libc::read(maps.0, room.as_mut_ptr().cast(), room.len()) };
-            let read = match usize::try_from(read) {
-                Ok(0) => return Ok(()),
-                Ok(read) => read,
-                Err(_) if last_errno() == libc::ESRCH => return Ok(()),
-                Err(_) => return Err(Unread::Failed(last_errno())),
-            };
-            filled += read;
-            let whole = buffer[..filled].iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-            for line in buffer[..whole].split(|byte| *byte == b'\n') {
-                spend(&mut self.mappings_left)?;
-                if let Some((inode, bytes)) = mapping(line, self.device) {
-                    self.add_mapped(inode, bytes);
-                }
+            match usize::try_from(read) {
+                Ok(read) => Ok(read),
+                Err(_) if last_errno() == libc::ESRCH => Ok(0),
+                Err(_) => Err(Unread::Failed(last_errno())),
             }
-            if whole == 0 && filled == buffer.len() {
-                // A line that long has a name of a file, which is on no device of ours; its end means nothing.
-                filled = 0;
-            } else {
-                buffer.copy_within(whole..filled, 0);
-                filled -= whole;
+        };
+        each_line(read, |line| {
+            left.set(left.get().saturating_sub(1));
+            if let Some((inode, bytes)) = mapping(line, self.device) {
+                self.add_mapped(inode, bytes);
             }
+        })?;
+        self.mappings_left = left.get();
+        Ok(())
+    }
+}
+
+/// The most of a line that is looked at. What comes behind is the name of a file, which may be as long as a command likes.
+pub(crate) const MAX_LINE_BYTES: usize = 8192;
+
+/// Shows every line of a text that is read piece by piece, long ones up to [`MAX_LINE_BYTES`].
+pub(crate) fn each_line<E>(
+    mut read: impl FnMut(&mut [u8]) -> Result<usize, E>,
+    mut show: impl FnMut(&[u8]),
+) -> Result<(), E> {
+    let mut buffer = [0_u8; MAX_LINE_BYTES];
+    // A line that fills the buffer was shown: the rest of it is none.
+    let (mut filled, mut is_rest) = (0, false);
+    loop {
+        let length = read(&mut buffer[filled..])?;
+        filled += length;
+        let mut begin = 0;
+        while let Some(end) = buffer[begin..filled].iter().position(|byte| *byte == b'\n') {
+            if !mem::take(&mut is_rest) {
+                show(&buffer[begin..begin + end]);
+            }
+            begin += end + 1;
+        }
+        let is_last = length == 0 && filled > begin;
+        if is_last || filled - begin == buffer.len() {
+            if !mem::replace(&mut is_rest, true) {
+                show(&buffer[begin..filled]);
+            }
+            filled = 0;
+        } else {
+            buffer.copy_within(begin..filled, 0);
+            filled -= begin;
+        }
+        if length == 0 {
+            return Ok(());
         }
     }
 }
@@ -256,18 +290,19 @@ fn pidfd_open(pid: u32) -> Result<Directory, Unread> {
     }
 }
 
-/// The inode and the length of a mapping of an object on this device. SysV segments are counted for themselves. A line of
-/// `/proc/PID/maps` is: begin-end rights offset major:minor inode name.
-fn mapping(line: &[u8], device: u64) -> Option<(u64, u64)> {
+/// The inode of an object on this device, and up to which byte of it a line of `/proc/PID/maps` says that it is mapped. SysV
+/// segments are counted for themselves. A line is: begin-end rights offset major:minor inode name.
+pub(crate) fn mapping(line: &[u8], device: u64) -> Option<(u64, u64)> {
     let mut fields = line.split(|byte| *byte == b' ').filter(|field| !field.is_empty());
     let mut range = fields.next()?.split(|byte| *byte == b'-').map(hexadecimal);
     let (begin, end) = (range.next()??, range.next()??);
-    let mut numbers = fields.nth(2)?.split(|byte| *byte == b':').map(hexadecimal);
+    let offset = hexadecimal(fields.nth(1)?)?;
+    let mut numbers = fields.next()?.split(|byte| *byte == b':').map(hexadecimal);
     let (major, minor) = (numbers.next()??, numbers.next()??);
     let number = libc::makedev(u32::try_from(major).ok()?, u32::try_from(minor).ok()?);
     let inode = number_at(fields.next()?)?;
     let is_sysv = fields.next().is_some_and(|name| name.starts_with(b"/SYSV"));
-    (number == device && !is_sysv).then(|| (inode, end.saturating_sub(begin)))
+    (number == device && !is_sysv).then(|| (inode, offset.saturating_add(end.saturating_sub(begin))))
 }
 
 fn hexadecimal(text: &[u8]) -> Option<u64> {
@@ -358,6 +393,48 @@ mod tests {
         shared.begin().unwrap();
         shared.begin().unwrap();
         assert_eq!((shared.bytes(), shared.has_unseen()), (0, false), "it is gone");
+    }
+
+    #[test]
+    fn an_object_counts_up_to_the_last_byte_of_it_that_is_mapped() {
+        let device = libc::makedev(0, 1);
+        let mut shared = SharedMemory::new();
+        shared.begin().unwrap();
+        for line in [
+            "1000-2000 rw-s 00000000 00:01 42 /memfd:x (deleted)",
+            "8000-a000 rw-s 00004000 00:01 42 /memfd:x (deleted)",
+        ] {
+            let (inode, bytes) = mapping(line.as_bytes(), device).unwrap();
+            shared.add_mapped(inode, bytes);
+        }
+        assert_eq!(shared.bytes(), 0x6000, "the small mapping comes first");
+        shared.add(42, 0x2000);
+        shared.add_mapped(42, 0x6000);
+        assert_eq!(shared.bytes(), 0x2000, "it is open, so its size is known");
+    }
+
+    #[test]
+    fn sizes_that_a_number_cannot_hold_are_no_small_sum() {
+        let mut shared = SharedMemory::new();
+        shared.begin().unwrap();
+        shared.add_mapped(1, 4096);
+        shared.add_mapped(2, u64::MAX - 4095);
+        assert_eq!(shared.bytes(), u64::MAX);
+    }
+
+    #[test]
+    fn the_end_of_a_long_line_is_not_taken_for_a_line() {
+        let name = "x".repeat(2 * MAX_LINE_BYTES);
+        let text = format!("first\n1 {name}\n{name} 0-ffff rw-s 0 00:01 42 /fake\nlast");
+        let (mut rest, mut lines) = (text.as_bytes(), Vec::new());
+        let read = |room: &mut [u8]| -> Result<usize, ()> {
+            let length = rest.len().min(room.len()).min(4000);
+            room[..length].copy_from_slice(&rest[..length]);
+            rest = &rest[length..];
+            Ok(length)
+        };
+        each_line(read, |line| lines.push(line.len())).unwrap();
+        assert_eq!(lines, [5, MAX_LINE_BYTES, MAX_LINE_BYTES, 4]);
     }
 
     #[test]

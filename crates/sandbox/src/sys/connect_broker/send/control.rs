@@ -6,7 +6,7 @@ use std::{ffi::c_int, mem, os::fd::RawFd};
 use crate::sys::connect_broker::caller::{Caller, Descriptor};
 
 /// The most control data of one message. `SCM_MAX_FD` descriptors take 1 KiB.
-const MAX_CONTROL_BYTES: usize = 4096;
+pub(crate) const MAX_CONTROL_BYTES: usize = 4096;
 
 /// The most descriptors that can be passed at once, as in `<net/scm.h>`.
 const SCM_MAX_FD: usize = 253;
@@ -18,7 +18,7 @@ const INT_BYTES: usize = mem::size_of::<c_int>();
 
 /// Control data under preparation, aligned as the kernel wants it.
 #[repr(C, align(8))]
-pub(super) struct Control {
+pub(crate) struct Control {
     bytes: [u8; MAX_CONTROL_BYTES],
     length: usize,
     passed: [RawFd; SCM_MAX_FD],
@@ -34,7 +34,16 @@ struct Header {
 }
 
 impl Control {
-    pub(super) fn bytes(&self) -> &[u8] {
+    /// Takes control data, of which no more than [`MAX_CONTROL_BYTES`] are kept.
+    #[cfg(any(test, fuzzing))]
+    pub(crate) fn from_bytes(data: &[u8]) -> Self {
+        let mut bytes = [0; MAX_CONTROL_BYTES];
+        let length = data.len().min(bytes.len());
+        bytes[..length].copy_from_slice(&data[..length]);
+        Self { bytes, length, passed: [-1; SCM_MAX_FD], passed_count: 0 }
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes[..self.length]
     }
 
@@ -54,7 +63,8 @@ impl Control {
         if !is_local {
             return Ok(());
         }
-        let translated = self.translate(caller);
+        let process = caller.process()?;
+        let translated = self.translate(process, |numbers, to| caller.descriptors(numbers, to));
         if translated.is_err() {
             self.close_passed();
         }
@@ -67,13 +77,18 @@ impl Control {
         self.passed[..count].iter().for_each(|descriptor| drop(Descriptor(*descriptor)));
     }
 
-    fn translate(&mut self, caller: &Caller) -> Result<(), c_int> {
-        let process = caller.process()?;
+    /// Makes the control data of a process ours. `duplicate` puts duplicates of its descriptors, which come as bytes, into
+    /// the array, and returns how many.
+    pub(crate) fn translate(
+        &mut self,
+        process: u32,
+        mut duplicate: impl FnMut(&[u8], &mut [RawFd]) -> Result<usize, c_int>,
+    ) -> Result<(), c_int> {
         let (mut at, mut has_credentials) = (0, false);
         while self.length.saturating_sub(at) >= CMSGHDR_BYTES {
             let header = self.header(at)?;
             match (header.level, header.kind) {
-                (libc::SOL_SOCKET, libc::SCM_RIGHTS) => self.replace_descriptors(caller, &header)?,
+                (libc::SOL_SOCKET, libc::SCM_RIGHTS) => self.replace_descriptors(&header, &mut duplicate)?,
                 (libc::SOL_SOCKET, libc::SCM_CREDENTIALS) => {
                     self.check_credentials(&header, process)?;
                     has_credentials = true;
@@ -82,6 +97,8 @@ impl Control {
             }
             at = header.end.next_multiple_of(ALIGNMENT);
         }
+        // The kernel ignores what is too short for a header. With more behind it, it would be one, and hide what is added.
+        self.length = self.length.min(at);
         if has_credentials { Ok(()) } else { self.add_credentials(process) }
     }
 
@@ -99,13 +116,17 @@ impl Control {
     }
 
     /// Puts duplicates in the place of the caller's descriptors.
-    fn replace_descriptors(&mut self, caller: &Caller, header: &Header) -> Result<(), c_int> {
+    fn replace_descriptors(
+        &mut self,
+        header: &Header,
+        duplicate: &mut impl FnMut(&[u8], &mut [RawFd]) -> Result<usize, c_int>,
+    ) -> Result<(), c_int> {
         let numbers = &mut self.bytes[header.at..header.end];
         let room = &mut self.passed[self.passed_count..];
         if numbers.len() / INT_BYTES > room.len() {
             return Err(libc::EINVAL);
         }
-        let count = caller.descriptors(numbers, room)?;
+        let count = duplicate(numbers, room)?;
         for (number, descriptor) in numbers.chunks_exact_mut(INT_BYTES).zip(&room[..count]) {
             number.copy_from_slice(&descriptor.to_ne_bytes());
         }
@@ -142,17 +163,6 @@ impl Control {
 mod tests {
     use super::*;
 
-    fn control(bytes: &[u8]) -> Control {
-        let mut control = Control {
-            bytes: [0; MAX_CONTROL_BYTES],
-            length: bytes.len(),
-            passed: [-1; SCM_MAX_FD],
-            passed_count: 0,
-        };
-        control.bytes[..bytes.len()].copy_from_slice(bytes);
-        control
-    }
-
     /// A header with so much data behind it as it says, or not.
     fn message(length: u64, data: &[u8]) -> Vec<u8> {
         let words = [libc::SOL_SOCKET, libc::SCM_CREDENTIALS].map(c_int::to_ne_bytes).concat();
@@ -162,12 +172,12 @@ mod tests {
     #[test]
     fn a_header_that_reaches_beyond_the_data_is_refused() {
         assert_eq!(
-            control(&message(20, &[0; 4])).header(0).map(|header| (header.at, header.end)),
+            Control::from_bytes(&message(20, &[0; 4])).header(0).map(|header| (header.at, header.end)),
             Ok((16, 20))
         );
         for length in [0, 15, 21, u64::MAX] {
             assert_eq!(
-                control(&message(length, &[0; 4])).header(0).map(|header| header.end),
+                Control::from_bytes(&message(length, &[0; 4])).header(0).map(|header| header.end),
                 Err(libc::EINVAL)
             );
         }
@@ -175,7 +185,7 @@ mod tests {
 
     #[test]
     fn a_process_says_that_it_is_itself_or_nothing() {
-        let own = control(&message(28, &[7_u32, 0, 0].map(u32::to_ne_bytes).concat()));
+        let own = Control::from_bytes(&message(28, &[7_u32, 0, 0].map(u32::to_ne_bytes).concat()));
         let header = own.header(0).unwrap();
         assert_eq!(
             (own.check_credentials(&header, 7), own.check_credentials(&header, 8)),
@@ -184,8 +194,17 @@ mod tests {
     }
 
     #[test]
+    fn the_beginning_of_a_header_does_not_hide_the_credentials_behind_it() {
+        let mut control = Control::from_bytes(&40_u64.to_ne_bytes());
+        control.translate(77, |_, _| Ok(0)).unwrap();
+        let added = control.header(0).unwrap();
+        assert_eq!((control.length, added.level, added.kind), (32, libc::SOL_SOCKET, libc::SCM_CREDENTIALS));
+        assert_eq!(control.check_credentials(&added, 77), Ok(()));
+    }
+
+    #[test]
     fn credentials_are_added_behind_what_is_there() {
-        let mut control = control(&message(20, &[9; 4]));
+        let mut control = Control::from_bytes(&message(20, &[9; 4]));
         control.add_credentials(77).unwrap();
         let added = control.header(24).unwrap();
         assert_eq!((control.length, added.kind), (56, libc::SCM_CREDENTIALS));

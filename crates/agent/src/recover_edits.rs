@@ -1,0 +1,44 @@
+//! Finishes or takes back changes to files that a process or the machine did not live to finish. Whatever uses the edits of a
+//! home directory does this first.
+
+use std::path::Path;
+
+use windlass_contract::Archive;
+use windlass_host::{LayerRecovery, Recovery};
+use windlass_record::Edits;
+
+/// Recovers the changes to files of all sessions, and returns what the user should know about it, a sentence each.
+pub fn recover_edits(home: &Path) -> Vec<String> {
+    let edits = Edits::outside(home);
+    let mut messages = match windlass_host::recover(&edits) {
+        Ok(recovered) => recovered.into_iter().filter_map(sentence).collect(),
+        Err(error) => vec![format!("cannot look for unfinished changes to files: {error}")],
+    };
+    match windlass_host::recover_layers(edits.notes()) {
+        Ok(recovered) => messages.extend(recovered.iter().filter_map(LayerRecovery::describe)),
+        Err(error) => messages.push(format!("cannot look for unfinished previews: {error}")),
+    }
+    messages
+}
+
+fn sentence(recovery: Recovery) -> Option<String> {
+    const BEGIN: &str = "an earlier run ended while it was changing files";
+    Some(match recovery {
+        Recovery::Finished => return None,
+        Recovery::PutBack(paths) => {
+            let paths = paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
+            format!("{BEGIN}; they are as they were before: {paths}")
+        }
+        Recovery::Conflict { path, before: Some(before) } => format!(
+            "{BEGIN}; `{}` has been changed since and is left as it is; its content from before that run is in `{}`",
+            path.display(),
+            before.display()
+        ),
+        Recovery::Conflict { path, before: None } => {
+            format!("{BEGIN}; `{}` has been changed since and is left as it is", path.display())
+        }
+        Recovery::Failed { path, source } => {
+            format!("{BEGIN}; `{}` cannot be put right yet: {source}", path.display())
+        }
+    })
+}

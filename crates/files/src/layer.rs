@@ -1,0 +1,255 @@
+//! A layer: an overlay on writable roots, whose upper directories hold what commands changed until a person says yes.
+//!
+//! The directory of a layer lies inside its root, because only there can its files be renamed into their places whatever is
+//! mounted where. A whiteout in the upper directory hides it from commands. When all processes are gone, [`Layer::changes`]
+//! compares both sides by handle, and [`Layer::apply`] carries the changes over, all of them or none. A journal in the home
+//! of Windlass tells the next start what to take back if this process dies meanwhile ([`recover_layers`]).
+
+use std::{
+    ffi::{OsStr, OsString},
+    io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use rustix::{
+    fs::{Mode, OFlags, mkdirat, openat},
+    io::Errno,
+};
+
+use crate::{DirHandle, EntryStat};
+
+mod apply;
+mod apply_steps;
+mod changes;
+mod inode;
+mod journal;
+mod lower_check;
+mod take_back;
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+#[expect(clippy::disallowed_methods, reason = "tests do what commands do")]
+mod tests;
+mod undo_copies;
+mod upper_scan;
+
+pub use apply::{AppliedLayer, ApplyError};
+pub use changes::{LayerChange, LayerChangeKind, LayerChanges, LayerConflict, LayerRefusal};
+pub use journal::{LayerRecovery, recover_layers};
+
+use inode::{LayerEntry, make_whiteout, remove_tree, set_mode, set_mtime};
+use journal::{LayerJournal, RootRecord};
+use lower_check::LowerCheck;
+
+/// The directories of a layer. The first two are known to the sandbox.
+pub(crate) const UPPER: &str = "upper";
+pub(crate) const WORK: &str = "work";
+/// Every directory of a layer is called so, and a number.
+const NAME_PREFIX: &str = ".windlass-layer-";
+/// What was in the place of what is applied.
+const UNDO: &str = "undo";
+/// What a command made and must not have made.
+const REFUSED: &str = "refused";
+/// Made when the layer begins. The time of its making is the file system's own.
+const MARK: &str = "mark";
+
+/// How long and how often a later time of the file system is waited for.
+const TICK: Duration = Duration::from_millis(1);
+const MAX_TICKS: usize = 30;
+
+/// Why there can be no layer.
+#[derive(Debug, thiserror::Error)]
+pub enum LayerError {
+    /// The root holds something that a layer would read otherwise, or could not change.
+    #[error("`{path}` {reason}")]
+    Refused {
+        /// The file or directory.
+        path: PathBuf,
+        /// The reason.
+        reason: String,
+    },
+    /// The system said no.
+    #[error("cannot {step} `{path}`")]
+    Io {
+        /// What could not be done.
+        step: &'static str,
+        /// With which directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// A root for a layer.
+#[derive(Debug)]
+pub struct LayerRoot {
+    /// Its path, without links.
+    pub path: PathBuf,
+    /// The directory.
+    pub handle: DirHandle,
+}
+
+/// The layer of one or several roots.
+#[derive(Debug)]
+pub struct Layer {
+    roots: Vec<RootLayer>,
+    journal: LayerJournal,
+}
+
+/// The part of a layer that is on one root.
+#[derive(Debug)]
+pub(crate) struct RootLayer {
+    path: PathBuf,
+    root: DirHandle,
+    /// The name of the directory in the root.
+    name: OsString,
+    directory: DirHandle,
+    /// When the layer began, by the clock of the file system. What has a later time of change in the lower layer was changed
+    /// by someone else.
+    begun_ns: i64,
+    /// The root as it was before.
+    before: EntryStat,
+}
+
+impl Layer {
+    /// Makes a layer. `notes` is the directory for its journal, which no command can reach; `is_mapped` tells whether a user
+    /// and a group exist in the namespace of the commands.
+    pub fn new(
+        roots: Vec<LayerRoot>,
+        notes: &Path,
+        is_mapped: &dyn Fn(u32, u32) -> bool,
+    ) -> Result<Self, LayerError> {
+        let name = OsString::from(format!("{NAME_PREFIX}{:016x}", fastrand::u64(..)));
+        let records = roots.iter().map(|root| RootRecord::new(root, &name)).collect::<io::Result<Vec<_>>>();
+        let first = roots.first().map(|root| root.path.clone()).unwrap_or_default();
+        let failed = |source| LayerError::Io { step: "note a layer on", path: first.clone(), source };
+        let journal =
+            records.and_then(|records| LayerJournal::begin(notes, &name, &records)).map_err(failed)?;
+        let mut layer = Self { roots: Vec::new(), journal };
+        for root in roots {
+            match RootLayer::new(root, &name, is_mapped) {
+                Ok(root) => layer.roots.push(root),
+                Err(error) => {
+                    // What stays is removed at the next start.
+                    let _left = layer.discard();
+                    return Err(error);
+                }
+            }
+        }
+        Ok(layer)
+    }
+
+    /// The name of the directory that each root has for its part.
+    pub fn name(&self) -> &OsStr {
+        self.roots.first().map_or(OsStr::new(""), |root| &root.name)
+    }
+
+    /// Prepares the directories that the kernel works in. To be called before each mount: the one of an earlier mount is
+    /// marked as in use.
+    pub fn renew(&self) -> io::Result<()> {
+        self.roots.iter().try_for_each(|root| {
+            remove_tree(&root.directory, OsStr::new(WORK))?;
+            make_directory(&root.directory, WORK).map(drop)
+        })
+    }
+
+    /// Throws everything away that commands wrote.
+    pub fn discard(self) -> io::Result<()> {
+        for root in &self.roots {
+            root.remove(root.before.mtime_ns)?;
+        }
+        self.journal.remove()
+    }
+}
+
+impl RootLayer {
+    fn new(
+        LayerRoot { path, handle }: LayerRoot,
+        name: &OsStr,
+        is_mapped: &dyn Fn(u32, u32) -> bool,
+    ) -> Result<Self, LayerError> {
+        let failed = |step, source| LayerError::Io { step, path: path.clone(), source };
+        let before = handle.stat().map_err(|error| failed("look at", error))?;
+        let latest_ns = LowerCheck { root: &path, is_mapped, latest_ns: 0 }.run(&handle)?;
+        let made = mkdirat(&handle, name, Mode::RWXU).map_err(io::Error::from);
+        let made = made.and_then(|()| handle.open_dir(Path::new(name)));
+        let directory = made.map_err(|error| failed("make a layer in", error))?;
+        let mut layer = Self { path, root: handle, name: name.to_owned(), directory, begun_ns: 0, before };
+        match layer.fill(latest_ns) {
+            Ok(()) => Ok(layer),
+            Err(error) => {
+                let _left = layer.remove(layer.before.mtime_ns);
+                Err(error)
+            }
+        }
+    }
+
+    fn fill(&mut self, latest_ns: i64) -> Result<(), LayerError> {
+        let path = self.path.clone();
+        let failed = |source| LayerError::Io { step: "make a layer in", path: path.clone(), source };
+        let upper = make_directory(&self.directory, UPPER).map_err(failed)?;
+        if !inode::has_user_attributes(&upper).map_err(failed)? {
+            let reason = "is on a file system without attributes of the user, which a layer needs".to_owned();
+            return Err(LayerError::Refused { path, reason });
+        }
+        self.imitate_root(&upper).map_err(failed)?;
+        for name in [UNDO, REFUSED, WORK] {
+            make_directory(&self.directory, name).map_err(failed)?;
+        }
+        // Git of the person does not show what is not there for long.
+        self.directory.replace_file(OsStr::new(".gitignore"), b"*\n", 0o600).map_err(failed)?;
+        let latest_ns = latest_ns.max(self.root.stat().map_err(failed)?.ctime_ns);
+        self.begun_ns = self.tick_after(latest_ns).map_err(failed)?;
+        Ok(())
+    }
+
+    /// Returns the time by the clock of the file system, which goes in steps of some milliseconds, once it is later than
+    /// this; or a little later, if that is in the future.
+    fn tick_after(&self, latest_ns: i64) -> io::Result<i64> {
+        let mut now_ns = self.mark()?;
+        for _ in 0..MAX_TICKS {
+            if now_ns > latest_ns {
+                break;
+            }
+            std::thread::sleep(TICK);
+            now_ns = self.mark()?;
+        }
+        Ok(now_ns)
+    }
+
+    fn mark(&self) -> io::Result<i64> {
+        self.directory.replace_file(OsStr::new(MARK), b"", 0o600)?;
+        Ok(self.directory.stat_entry(OsStr::new(MARK))?.ctime_ns)
+    }
+
+    /// Gives the upper directory what commands see of the root.
+    fn imitate_root(&self, upper: &DirHandle) -> io::Result<()> {
+        make_whiteout(upper, &self.name)?;
+        let group = LayerEntry::find(&self.root, OsStr::new("."))?.map_or(0, |entry| entry.gid);
+        let (user, group) = (rustix::fs::Uid::from_raw(self.before.uid), rustix::fs::Gid::from_raw(group));
+        match rustix::fs::fchown(upper, Some(user), Some(group)) {
+            // The owner is not mapped then, and that was refused.
+            Ok(()) | Err(Errno::PERM) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let upper_name = OsStr::new(UPPER);
+        set_mode(&self.directory, upper_name, self.before.permissions)?;
+        set_mtime(&self.directory, upper_name, self.before.mtime_ns)
+    }
+
+    fn upper(&self) -> io::Result<DirHandle> {
+        self.directory.open_dir(Path::new(UPPER))
+    }
+
+    /// Removes the directory of the layer, and gives the root its time.
+    fn remove(&self, mtime_ns: i64) -> io::Result<()> {
+        remove_tree(&self.root, &self.name)?;
+        set_mtime(&self.root, OsStr::new(""), mtime_ns)
+    }
+}
+
+fn make_directory(directory: &DirHandle, name: &str) -> io::Result<DirHandle> {
+    mkdirat(directory, name, Mode::RWXU)?;
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(DirHandle::from(openat(directory, name, flags, Mode::empty())?))
+}

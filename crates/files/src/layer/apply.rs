@@ -1,0 +1,368 @@
+//! Carries the changes of a layer over to its roots: all of them, or none.
+//!
+//! Everything is checked first. Then the journal says what is about to be done, new entries are renamed into their places,
+//! what they replace and what was removed goes to `undo`, and modes and times of directories are set from the inside out. What
+//! fails on the way is taken back. What was there before goes to the archive before the change counts.
+
+use std::{
+    ffi::{OsStr, OsString},
+    io,
+    path::{Path, PathBuf},
+};
+
+use windlass_contract::{Archive, CallId, EditRecord};
+
+use super::{
+    Layer, LayerChange, LayerChangeKind, LayerChanges, REFUSED, RootLayer, UNDO, UPPER,
+    apply_steps::ApplySteps,
+    changes::{MetadataChange, ProtectedCheck, parent},
+    inode::{self, LayerEntry, MAX_ENTRIES, NodeType, set_mode, set_mtime},
+    journal::{ApplyOperation, FileSignature, OperationKind},
+    take_back::{LayerPlace, exchange_entries, has_changed_since, move_entry, writable},
+    undo_copies::UndoCopies,
+};
+use crate::{DirHandle, EntryKind, EntryStat, commit::unique};
+
+/// Why a layer was not applied. Nothing was changed, unless it says otherwise.
+#[derive(Debug, thiserror::Error)]
+pub enum ApplyError {
+    /// Someone else changed files meanwhile.
+    #[error("nothing was applied: {} changed meanwhile", conflicting(.0))]
+    Conflict(Vec<PathBuf>),
+    /// The layer is not what was shown.
+    #[error("nothing was applied: the layer is not what was shown")]
+    NotAsShown,
+    /// The system said no on the way. Everything is as it was.
+    #[error("nothing was applied: cannot {step} `{path}`")]
+    Failed {
+        /// What could not be done.
+        step: &'static str,
+        /// With which file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The system said no on the way, and again when it was to be taken back.
+    #[error(
+        "cannot apply all, and not take back what was applied in `{path}`; it is tried again at the next start"
+    )]
+    Stuck {
+        /// The root.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+fn conflicting(paths: &[PathBuf]) -> String {
+    let first = paths.first().map(|path| format!("`{}`", path.display())).unwrap_or_default();
+    if paths.len() > 1 {
+        format!("{first} and {} more were", paths.len() - 1)
+    } else {
+        format!("{first} was")
+    }
+}
+
+/// A layer that was applied.
+#[derive(Debug, Default)]
+pub struct AppliedLayer {
+    /// How many changes there were.
+    pub count: usize,
+    /// How many of the files the archive has, so that they can be put back.
+    pub kept: usize,
+    /// What it does not have, with the reason.
+    pub not_kept: Vec<(PathBuf, &'static str)>,
+    /// Files that had other names (hard links), which keep the old content.
+    pub other_names: Vec<PathBuf>,
+}
+
+impl Layer {
+    /// Applies what was shown. All commands must be gone.
+    pub fn apply(
+        mut self,
+        shown: &LayerChanges,
+        protected: ProtectedCheck<'_>,
+        archive: Option<(&dyn Archive, &CallId)>,
+    ) -> Result<AppliedLayer, ApplyError> {
+        let applied = self.apply_by_steps(shown, protected, archive, &ApplySteps::default());
+        if !matches!(applied, Err(ApplyError::Stuck { .. })) {
+            let is_applied = applied.is_ok();
+            // What stays is removed at the next start.
+            let _left = self.clear(shown, is_applied, &ApplySteps::default());
+        }
+        applied
+    }
+
+    pub(super) fn apply_by_steps(
+        &mut self,
+        shown: &LayerChanges,
+        protected: ProtectedCheck<'_>,
+        archive: Option<(&dyn Archive, &CallId)>,
+        steps: &ApplySteps,
+    ) -> Result<AppliedLayer, ApplyError> {
+        let top = self.roots.first().map(|root| root.path.clone()).unwrap_or_default();
+        let failed = |step| {
+            let path = top.clone();
+            move |source| ApplyError::Failed { step, path, source }
+        };
+        let found = self.changes(protected).map_err(failed("look through the layer on"))?;
+        if !found.conflicts.is_empty() {
+            return Err(ApplyError::Conflict(found.conflicts.into_iter().map(|each| each.path).collect()));
+        }
+        if found != *shown {
+            return Err(ApplyError::NotAsShown);
+        }
+        let mut copies = archive.map(|_| UndoCopies::read(self, &found)).unwrap_or_default();
+        let archive = archive.filter(|_| !copies.kept.is_empty());
+        let contents = archive.map(|(archive, _)| steps.take().and_then(|()| copies.keep(archive)));
+        let contents = contents.transpose().map_err(failed("keep for an undo what was in"))?;
+        self.prepare(&found, steps).map_err(failed("prepare the layer on"))?;
+        let operations = operations(&found);
+        let metadata = metadata(&found);
+        let since_ns = self.sync(steps).map_err(failed("write to disk"))?;
+        let gone = self.journal.go(&operations, &metadata, since_ns, steps);
+        gone.map_err(failed("note the changes of"))?;
+        let made = self.make(&operations, &metadata, steps).and_then(|()| {
+            self.sync(steps).map_err(failed("write to disk"))?;
+            self.journal.done(steps).map_err(failed("note the end of the changes of"))
+        });
+        // The changes count by now. An edit in the log that was taken back would be worse than one that is missing there.
+        if let (Ok(()), Some((archive, call))) = (&made, archive) {
+            let (transaction, kept) = (unique(), contents.unwrap_or_default());
+            let edit = EditRecord { transaction: &transaction, call, files: &copies.kept, kept: &kept };
+            if steps.take().and_then(|()| archive.log(&edit)).is_err() {
+                let lost =
+                    copies.kept.drain(..).map(|changed| (changed.path, "the log of edits cannot be written"));
+                copies.not_kept.extend(lost);
+            }
+        }
+        match made {
+            Ok(()) => Ok(AppliedLayer {
+                count: found.changes.len(),
+                kept: copies.kept.len(),
+                not_kept: copies.not_kept,
+                other_names: other_names(&found),
+            }),
+            Err(error) => Err(self.take_back(error, &operations, &metadata, since_ns, steps)),
+        }
+    }
+
+    /// Takes out of new directories what must not come along, and the attributes of the overlay off everything.
+    fn prepare(&self, found: &LayerChanges, steps: &ApplySteps) -> io::Result<()> {
+        for (number, refusal) in found.refused.iter().filter(|refusal| refusal.is_inside).enumerate() {
+            steps.take()?;
+            let root = &self.roots[refusal.root];
+            let (directory, name) = parent(&root.upper()?, &refusal.relative)?;
+            let refused = root.directory.open_dir(Path::new(REFUSED))?;
+            move_entry((&directory, name), (&refused, OsStr::new(&number.to_string())))?;
+        }
+        for change in found.changes.iter().filter(|change| is_moved_in(change)) {
+            steps.take()?;
+            let (directory, name) = parent(&self.roots[change.root].upper()?, &change.relative)?;
+            strip_tree(&directory, name)?;
+        }
+        Ok(())
+    }
+
+    /// Writes everything to disk, and returns the time after that.
+    fn sync(&self, steps: &ApplySteps) -> io::Result<i64> {
+        let mut since_ns = 0;
+        for root in &self.roots {
+            steps.take()?;
+            since_ns = root.mark()?.max(since_ns);
+            inode::sync_file_system(&root.root)?;
+        }
+        Ok(since_ns)
+    }
+
+    fn make(
+        &self,
+        operations: &[ApplyOperation],
+        metadata: &[MetadataChange],
+        steps: &ApplySteps,
+    ) -> Result<(), ApplyError> {
+        for (at, operation) in operations.iter().enumerate() {
+            let root = &self.roots[operation.root];
+            let path = root.path.join(&operation.relative);
+            let made = steps.take().and_then(|()| root.carry_out(operation, at, steps));
+            match made {
+                Ok(true) => {}
+                Ok(false) => return Err(ApplyError::Conflict(vec![path])),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    return Err(ApplyError::Conflict(vec![path]));
+                }
+                Err(source) => return Err(ApplyError::Failed { step: "change", path, source }),
+            }
+        }
+        for change in metadata.iter().filter(|change| !change.relative.as_os_str().is_empty()) {
+            let root = &self.roots[change.root];
+            let set = steps.take().and_then(|()| root.set_metadata(change));
+            set.map_err(|source| {
+                let path = root.path.join(&change.relative);
+                ApplyError::Failed { step: "set mode and time of", path, source }
+            })?;
+        }
+        Ok(())
+    }
+
+    fn take_back(
+        &self,
+        error: ApplyError,
+        operations: &[ApplyOperation],
+        metadata: &[MetadataChange],
+        since_ns: i64,
+        steps: &ApplySteps,
+    ) -> ApplyError {
+        for (number, root) in self.roots.iter().enumerate() {
+            let place = LayerPlace { path: &root.path, root: &root.root, layer: &root.directory };
+            let back =
+                steps.take().and_then(|()| place.take_back(number, operations, metadata, since_ns).map(drop));
+            if let Err(source) = back {
+                return ApplyError::Stuck { path: root.path.clone(), source };
+            }
+        }
+        error
+    }
+
+    /// Removes the layer, and gives each root its time.
+    pub(super) fn clear(&self, shown: &LayerChanges, is_applied: bool, steps: &ApplySteps) -> io::Result<()> {
+        for (number, root) in self.roots.iter().enumerate() {
+            steps.take()?;
+            let is_root =
+                |change: &&MetadataChange| change.root == number && change.relative.as_os_str().is_empty();
+            let after = shown.directories.iter().find(is_root).filter(|_| is_applied);
+            if let Some(after) = after.filter(|change| change.before.mode != change.after.mode) {
+                set_mode(&root.root, OsStr::new(""), after.after.mode)?;
+            }
+            root.remove(after.map_or(root.before.mtime_ns, |change| change.after.mtime_ns))?;
+        }
+        steps.take()?;
+        self.journal.remove()
+    }
+}
+
+impl RootLayer {
+    /// Carries an operation out; false if what is there is not what was looked at.
+    fn carry_out(&self, operation: &ApplyOperation, at: usize, steps: &ApplySteps) -> io::Result<bool> {
+        let (directory, name) = parent(&self.root, &operation.relative)?;
+        let upper = self.directory.open_dir(Path::new(UPPER))?;
+        let undo = self.directory.open_dir(Path::new(UNDO))?;
+        let (target, saved_name) = ((&directory, name), OsString::from(at.to_string()));
+        let saved = (&undo, &*saved_name);
+        let now = LayerEntry::find(&directory, name)?;
+        if now.map(|entry| FileSignature::from(&entry.stat)) != operation.old {
+            return Ok(false);
+        }
+        match operation.kind {
+            OperationKind::Create => {
+                let (source, name) = parent(&upper, &operation.relative)?;
+                move_entry((&source, name), target)?;
+            }
+            OperationKind::Replace => {
+                let (source, name) = parent(&upper, &operation.relative)?;
+                inode::link(target, saved)?;
+                steps.take()?;
+                writable(target.0, || writable(&source, || inode::rename_over((&source, name), target)))?;
+                return self.is_as_before(operation, saved);
+            }
+            OperationKind::Exchange => {
+                let (source, name) = parent(&upper, &operation.relative)?;
+                exchange_entries(target, (&source, name))?;
+                return self.is_as_before(operation, (&source, name));
+            }
+            OperationKind::Delete => {
+                move_entry(target, saved)?;
+                return self.is_as_before(operation, saved);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Tells whether what was taken away is what was looked at: whoever changed it in between keeps their work.
+    fn is_as_before(
+        &self,
+        operation: &ApplyOperation,
+        (directory, name): (&DirHandle, &OsStr),
+    ) -> io::Result<bool> {
+        let Some(entry) = LayerEntry::find(directory, name)? else { return Ok(false) };
+        if operation.old != Some((&entry.stat).into()) {
+            return Ok(false);
+        }
+        if !entry.is_directory() {
+            return Ok(true);
+        }
+        Ok(!has_changed_since(&directory.open_dir(Path::new(name))?, self.begun_ns)?)
+    }
+
+    fn set_metadata(&self, change: &MetadataChange) -> io::Result<()> {
+        let (directory, name) = parent(&self.root, &change.relative)?;
+        let now = LayerEntry::find(&directory, name)?.ok_or(io::ErrorKind::NotFound)?;
+        if now.stat.permissions != change.after.mode {
+            set_mode(&directory, name, change.after.mode)?;
+        }
+        set_mtime(&directory, name, change.after.mtime_ns)
+    }
+}
+
+/// Tells whether an entry of the upper directory is renamed into the root.
+fn is_moved_in(change: &LayerChange) -> bool {
+    !change.is_inside && change.after.is_some() && change.kind != LayerChangeKind::Metadata
+}
+
+/// Lists what is to be done: first what comes, then what goes.
+fn operations(found: &LayerChanges) -> Vec<ApplyOperation> {
+    let whole = found.changes.iter().filter(|change| !change.is_inside);
+    let operation = |change: &LayerChange| {
+        let kind = match change.kind {
+            LayerChangeKind::Metadata => return None,
+            LayerChangeKind::Created => OperationKind::Create,
+            LayerChangeKind::Deleted => OperationKind::Delete,
+            LayerChangeKind::Modified | LayerChangeKind::Replaced => {
+                let is_directory =
+                    |stat: Option<EntryStat>| stat.is_some_and(|it| it.kind == EntryKind::Directory);
+                let has_directory = is_directory(change.before) || is_directory(change.after);
+                if has_directory { OperationKind::Exchange } else { OperationKind::Replace }
+            }
+        };
+        let signature = |stat: &Option<EntryStat>| stat.as_ref().map(FileSignature::from);
+        let (old, new) = (signature(&change.before), signature(&change.after));
+        Some(ApplyOperation { root: change.root, relative: change.relative.clone(), kind, old, new })
+    };
+    let mut operations: Vec<_> = whole.filter_map(operation).collect();
+    operations.sort_by_key(|operation| operation.kind == OperationKind::Delete);
+    operations
+}
+
+/// Lists the modes and times to be set, from the inside out.
+fn metadata(found: &LayerChanges) -> Vec<MetadataChange> {
+    let files =
+        found.changes.iter().filter(|change| change.kind == LayerChangeKind::Metadata && !change.is_inside);
+    let files = files.filter_map(|change| {
+        let (before, after) = (change.before.as_ref()?.into(), change.after.as_ref()?.into());
+        Some(MetadataChange { root: change.root, relative: change.relative.clone(), before, after })
+    });
+    files.chain(found.directories.iter().cloned()).collect()
+}
+
+fn other_names(found: &LayerChanges) -> Vec<PathBuf> {
+    let linked = |change: &&LayerChange| {
+        change.kind == LayerChangeKind::Modified && change.before.is_some_and(|stat| stat.nlink > 1)
+    };
+    found.changes.iter().filter(linked).map(|change| change.path.clone()).collect()
+}
+
+/// Takes the attributes of the overlay off a tree, and whiteouts out of it: there is nothing that they could hide.
+fn strip_tree(directory: &DirHandle, name: &OsStr) -> io::Result<()> {
+    let Some(entry) = LayerEntry::find(directory, name)? else { return Ok(()) };
+    if entry.node == NodeType::Whiteout {
+        return inode::remove_file(directory, name);
+    }
+    inode::strip(directory, name, &entry)?;
+    if entry.is_directory() {
+        let inside = directory.open_dir(Path::new(name))?;
+        for name in inside.list(MAX_ENTRIES)? {
+            strip_tree(&inside, &name)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,333 @@
+//! What a layer needs of single inodes: what kind they are, attributes of the overlay, renaming, removing. All by the
+//! descriptor of the directory they are in.
+
+use std::{
+    ffi::{CString, OsStr, OsString},
+    io,
+    os::{
+        fd::{AsFd, AsRawFd},
+        unix::ffi::OsStrExt,
+    },
+    path::Path,
+};
+
+use rustix::{
+    fs::{AtFlags, Mode, RenameFlags, Timespec, Timestamps, UTIME_OMIT, renameat_with, unlinkat},
+    io::Errno,
+};
+
+use crate::{DirHandle, EntryKind, EntryStat};
+
+/// The attributes that the kernel keeps in a layer, where the mount option is `userxattr`.
+const OVERLAY_PREFIX: &[u8] = b"user.overlay.";
+const ORIGIN: &str = "user.overlay.origin";
+const OPAQUE: &str = "user.overlay.opaque";
+
+/// The most the kernel gives for the list of attributes.
+const MAX_LIST_BYTES: usize = 64 * 1024;
+
+/// How many entries of one directory are read.
+pub(super) const MAX_ENTRIES: usize = 1_000_000;
+
+/// How deep a tree is removed before the rest is moved up: each level keeps a descriptor open.
+const MAX_REMOVE_DEPTH: usize = 64;
+
+/// An entry of a directory in a layer or below it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct LayerEntry {
+    pub(super) stat: EntryStat,
+    pub(super) gid: u32,
+    pub(super) node: NodeType,
+}
+
+/// The type of an entry, as a layer knows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NodeType {
+    File,
+    Directory,
+    Symlink,
+    /// A FIFO or socket.
+    Pipe,
+    /// A character device with the number 0:0: what had this name is gone.
+    Whiteout,
+    /// Any other device.
+    Device,
+}
+
+impl LayerEntry {
+    /// Looks at an entry, without following it; nothing if there is none.
+    pub(super) fn find(directory: &DirHandle, name: &OsStr) -> io::Result<Option<Self>> {
+        match read(directory, name) {
+            Err(Errno::NOENT) => Ok(None),
+            found => Ok(Some(found?)),
+        }
+    }
+
+    pub(super) fn is_directory(&self) -> bool {
+        self.node == NodeType::Directory
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn read(directory: &DirHandle, name: &OsStr) -> rustix::io::Result<LayerEntry> {
+    use rustix::fs::{FileType, StatxFlags, statx};
+
+    let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
+    let found = statx(directory, name, flags, StatxFlags::BASIC_STATS | StatxFlags::BTIME)?;
+    let node = match FileType::from_raw_mode(found.stx_mode.into()) {
+        FileType::RegularFile => NodeType::File,
+        FileType::Directory => NodeType::Directory,
+        FileType::Symlink => NodeType::Symlink,
+        FileType::Fifo | FileType::Socket => NodeType::Pipe,
+        FileType::CharacterDevice if (found.stx_rdev_major, found.stx_rdev_minor) == (0, 0) => {
+            NodeType::Whiteout
+        }
+        _ => NodeType::Device,
+    };
+    Ok(LayerEntry { stat: EntryStat::from_statx(&found), gid: found.stx_gid, node })
+}
+
+#[cfg(not(target_os = "linux"))]
+fn read(directory: &DirHandle, name: &OsStr) -> rustix::io::Result<LayerEntry> {
+    let stat = EntryStat::read(directory, name)?;
+    let node = match stat.kind {
+        EntryKind::File => NodeType::File,
+        EntryKind::Directory => NodeType::Directory,
+        EntryKind::Symlink => NodeType::Symlink,
+        EntryKind::Special => NodeType::Device,
+    };
+    Ok(LayerEntry { stat, gid: 0, node })
+}
+
+/// Makes the mark that hides a name of the lower layer.
+#[cfg(target_os = "linux")]
+pub(super) fn make_whiteout(directory: &DirHandle, name: &OsStr) -> io::Result<()> {
+    use rustix::fs::{FileType, mknodat};
+    Ok(mknodat(directory, name, FileType::CharacterDevice, Mode::empty(), 0)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn make_whiteout(_directory: &DirHandle, _name: &OsStr) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Writes everything of a file system to disk.
+#[cfg(target_os = "linux")]
+pub(super) fn sync_file_system(directory: &DirHandle) -> io::Result<()> {
+    Ok(rustix::fs::syncfs(directory)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn sync_file_system(directory: &DirHandle) -> io::Result<()> {
+    Ok(rustix::fs::fsync(directory)?)
+}
+
+/// A path that leads through an open directory to an entry: for calls that take no descriptor of a directory.
+fn through(directory: &DirHandle, name: &OsStr) -> io::Result<CString> {
+    let mut path = format!("/proc/self/fd/{}/", directory.as_fd().as_raw_fd()).into_bytes();
+    path.extend_from_slice(if name.is_empty() { b"." } else { name.as_bytes() });
+    CString::new(path).map_err(|_| io::ErrorKind::InvalidFilename.into())
+}
+
+/// Lists the names of an entry's attributes; of the directory itself for an empty name.
+fn attributes(directory: &DirHandle, name: &OsStr) -> io::Result<Vec<Vec<u8>>> {
+    let path = through(directory, name)?;
+    // Asked for the size alone first: nearly always that is the end of it.
+    match rustix::fs::llistxattr_query(&*path) {
+        Ok(0) | Err(Errno::NOTSUP) => return Ok(Vec::new()),
+        Ok(_) | Err(Errno::RANGE) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let mut list = vec![0; MAX_LIST_BYTES];
+    let length = rustix::fs::llistxattr(&*path, &mut list[..])?;
+    let names = list[..length].split(|byte| *byte == 0).filter(|name| !name.is_empty());
+    Ok(names.map(<[u8]>::to_vec).collect())
+}
+
+/// Lists the attributes of an overlay that an entry has.
+pub(super) fn overlay_attributes(directory: &DirHandle, name: &OsStr) -> io::Result<Vec<Vec<u8>>> {
+    let mut names = attributes(directory, name)?;
+    names.retain(|name| name.starts_with(OVERLAY_PREFIX));
+    Ok(names)
+}
+
+/// Lists the attributes of an entry that do not belong to an overlay.
+pub(super) fn own_attributes(directory: &DirHandle, name: &OsStr) -> io::Result<Vec<Vec<u8>>> {
+    let mut names = attributes(directory, name)?;
+    names.retain(|name| !name.starts_with(OVERLAY_PREFIX));
+    names.sort();
+    Ok(names)
+}
+
+/// Tells whether the kernel copied an entry up from the lower layer.
+pub(super) fn was_copied_up(directory: &DirHandle, name: &OsStr) -> io::Result<bool> {
+    Ok(overlay_attributes(directory, name)?.iter().any(|name| name == ORIGIN.as_bytes()))
+}
+
+/// Tells whether a directory of the upper layer stands for all of the lower one.
+pub(super) fn is_opaque(directory: &DirHandle, name: &OsStr) -> io::Result<bool> {
+    let mut value = [0; 8];
+    match rustix::fs::lgetxattr(&*through(directory, name)?, OPAQUE, &mut value[..]) {
+        Ok(length) => Ok(&value[..length] == b"y"),
+        Err(Errno::NODATA | Errno::NOTSUP) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Tells whether entries can have attributes of the user here: without them an overlay cannot replace a directory.
+pub(super) fn has_user_attributes(directory: &DirHandle) -> io::Result<bool> {
+    const TEST: &str = "user.windlass.test";
+    let path = through(directory, OsStr::new(""))?;
+    match rustix::fs::lsetxattr(&*path, TEST, b"1", rustix::fs::XattrFlags::empty()) {
+        Ok(()) => Ok(rustix::fs::lremovexattr(&*path, TEST).is_ok()),
+        Err(Errno::NOTSUP) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Takes the attributes of the overlay off an entry. Gives the owner the right to do so for a moment.
+pub(super) fn strip(directory: &DirHandle, name: &OsStr, entry: &LayerEntry) -> io::Result<()> {
+    let attributes = overlay_attributes(directory, name)?;
+    if attributes.is_empty() {
+        return Ok(());
+    }
+    let path = through(directory, name)?;
+    let mode = entry.stat.permissions;
+    let is_shut = mode & 0o200 == 0;
+    if is_shut {
+        set_mode(directory, name, mode | 0o200)?;
+    }
+    for attribute in attributes {
+        match rustix::fs::lremovexattr(&*path, &attribute[..]) {
+            Ok(()) | Err(Errno::NODATA) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    if is_shut { set_mode(directory, name, mode) } else { Ok(()) }
+}
+
+/// Sets the mode of a file or directory; a link is an error.
+#[cfg(target_os = "linux")]
+pub(super) fn set_mode(directory: &DirHandle, name: &OsStr, mode: u16) -> io::Result<()> {
+    use rustix::fs::{CWD, OFlags, openat};
+
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let itself =
+        openat(directory, if name.is_empty() { OsStr::new(".") } else { name }, flags, Mode::empty())?;
+    if EntryStat::read(&itself, OsStr::new(""))?.kind == EntryKind::Symlink {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    // By the descriptor: no name that could lead elsewhere is used.
+    let path = format!("/proc/self/fd/{}", itself.as_raw_fd());
+    Ok(rustix::fs::chmodat(CWD, path, Mode::from_bits_truncate(mode.into()), AtFlags::empty())?)
+}
+
+/// Sets the mode of a file or directory.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn set_mode(directory: &DirHandle, name: &OsStr, mode: u16) -> io::Result<()> {
+    let name = if name.is_empty() { OsStr::new(".") } else { name };
+    let mode = Mode::from_bits_truncate(mode.into());
+    Ok(rustix::fs::chmodat(directory, name, mode, AtFlags::SYMLINK_NOFOLLOW)?)
+}
+
+/// Sets the time of the last change of the content.
+pub(super) fn set_mtime(directory: &DirHandle, name: &OsStr, mtime_ns: i64) -> io::Result<()> {
+    const SECOND: i64 = 1_000_000_000;
+    let last_access = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
+    let last_modification =
+        Timespec { tv_sec: mtime_ns.div_euclid(SECOND), tv_nsec: mtime_ns.rem_euclid(SECOND) };
+    let times = Timestamps { last_access, last_modification };
+    let name = if name.is_empty() { OsStr::new(".") } else { name };
+    Ok(rustix::fs::utimensat(directory, name, &times, AtFlags::SYMLINK_NOFOLLOW)?)
+}
+
+/// Renames an entry to a name that is free.
+pub(super) fn rename_new(from: (&DirHandle, &OsStr), to: (&DirHandle, &OsStr)) -> io::Result<()> {
+    Ok(renameat_with(from.0, from.1, to.0, to.1, RenameFlags::NOREPLACE)?)
+}
+
+/// Renames an entry in the place of another.
+pub(super) fn rename_over(from: (&DirHandle, &OsStr), to: (&DirHandle, &OsStr)) -> io::Result<()> {
+    Ok(rustix::fs::renameat(from.0, from.1, to.0, to.1)?)
+}
+
+/// Has two entries change places.
+pub(super) fn exchange(one: (&DirHandle, &OsStr), other: (&DirHandle, &OsStr)) -> io::Result<()> {
+    Ok(renameat_with(one.0, one.1, other.0, other.1, RenameFlags::EXCHANGE)?)
+}
+
+/// Gives a file a second name.
+pub(super) fn link(from: (&DirHandle, &OsStr), to: (&DirHandle, &OsStr)) -> io::Result<()> {
+    Ok(rustix::fs::linkat(from.0, from.1, to.0, to.1, AtFlags::empty())?)
+}
+
+/// Removes an entry that is no directory, if it is there.
+pub(super) fn remove_file(directory: &DirHandle, name: &OsStr) -> io::Result<()> {
+    match unlinkat(directory, name, AtFlags::empty()) {
+        Ok(()) | Err(Errno::NOENT) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Removes an entry and everything below it, if it is there. Nothing is followed, and no other file system is entered.
+pub(super) fn remove_tree(directory: &DirHandle, name: &OsStr) -> io::Result<()> {
+    let Some(top) = LayerEntry::find(directory, name)? else { return Ok(()) };
+    if !top.is_directory() {
+        return remove_file(directory, name);
+    }
+    let inside = open_shut_directory(directory, name, &top)?;
+    let mut moved_up = 0;
+    remove_entries(&inside, &inside, 0, &mut moved_up)?;
+    let mut done = 0;
+    while done < moved_up {
+        let deep = deep_name(done);
+        if let Some(entry) = LayerEntry::find(&inside, &deep)? {
+            let deeper = open_shut_directory(&inside, &deep, &entry)?;
+            remove_entries(&inside, &deeper, 0, &mut moved_up)?;
+            unlinkat(&inside, &deep, AtFlags::REMOVEDIR)?;
+        }
+        done += 1;
+    }
+    Ok(unlinkat(directory, name, AtFlags::REMOVEDIR)?)
+}
+
+fn deep_name(number: usize) -> OsString {
+    OsString::from(format!(".windlass-deep-{number}"))
+}
+
+fn remove_entries(
+    top: &DirHandle,
+    directory: &DirHandle,
+    depth: usize,
+    moved_up: &mut usize,
+) -> io::Result<()> {
+    for name in directory.list(MAX_ENTRIES)? {
+        let Some(entry) = LayerEntry::find(directory, &name)? else { continue };
+        if !entry.is_directory() {
+            remove_file(directory, &name)?;
+        } else if depth >= MAX_REMOVE_DEPTH {
+            if entry.stat.permissions & 0o700 != 0o700 {
+                // To be renamed into another directory, a directory must be writable.
+                set_mode(directory, &name, entry.stat.permissions | 0o700)?;
+            }
+            rename_new((directory, &name), (top, &deep_name(*moved_up)))?;
+            *moved_up += 1;
+        } else {
+            let inside = open_shut_directory(directory, &name, &entry)?;
+            remove_entries(top, &inside, depth + 1, moved_up)?;
+            unlinkat(directory, &name, AtFlags::REMOVEDIR)?;
+        }
+    }
+    Ok(())
+}
+
+/// Opens a directory of ours for everything, whatever its mode.
+fn open_shut_directory(directory: &DirHandle, name: &OsStr, entry: &LayerEntry) -> io::Result<DirHandle> {
+    if entry.stat.kind != EntryKind::Directory {
+        return Err(io::ErrorKind::NotADirectory.into());
+    }
+    if entry.stat.permissions & 0o700 != 0o700 {
+        set_mode(directory, name, entry.stat.permissions | 0o700)?;
+    }
+    directory.open_dir(Path::new(name))
+}

@@ -1,0 +1,108 @@
+//! The check of commands whose session was killed while they ran, by the next session.
+
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    time::Instant,
+};
+
+use windlass_files::{ScanNode, WorkspaceScan};
+use windlass_sandbox::Zygotes;
+
+use super::{
+    GuardError, GuardState, MAX_DEPTH, WorkspaceGuard,
+    check::{self, Findings, RootCheck},
+    git_index::IndexStats,
+    git_program::{GitProgram, SandboxedGit},
+    protected_paths,
+    roots::WorkspaceRoot,
+    running_note::{InterruptedCommand, NotedRoot},
+    saved_files::SavedFiles,
+    start_time::StartTime,
+};
+
+impl WorkspaceGuard {
+    /// Checks what commands did whose session was killed while they ran, once for each session. `candidates` are
+    /// directories by which a workspace is found that was moved since.
+    pub(crate) fn check_interrupted(&self, candidates: &[PathBuf]) -> Result<(), GuardError> {
+        let Some(directory) = self.notes.get() else { return Ok(()) };
+        let mut state = self.state();
+        if std::mem::replace(&mut state.is_recovered, true) {
+            return Ok(());
+        }
+        let mut zygotes = Zygotes::default();
+        for mut command in InterruptedCommand::find(directory) {
+            for noted in std::mem::take(&mut command.roots) {
+                let Some(root) = find_root(&noted, candidates) else {
+                    // It may be mounted again, or found where it was moved to.
+                    command.roots.push(noted);
+                    continue;
+                };
+                let writable = vec![root.path.clone()];
+                let mut git = SandboxedGit { environment: &self.git, writable, zygotes: &mut zygotes };
+                self.check_one_interrupted(&mut state, &root, &noted, &command, &mut git)?;
+            }
+            command.settle().map_err(|error| GuardError::Scan(error.to_string()))?;
+        }
+        state.unresolved.clone().map_or(Ok(()), |reason| Err(GuardError::Unresolved(reason)))
+    }
+
+    /// Takes names for the command's that are protected, were not known when it began, and have changed since.
+    fn check_one_interrupted(
+        &self,
+        state: &mut GuardState,
+        root: &WorkspaceRoot,
+        noted: &NotedRoot,
+        command: &InterruptedCommand,
+        git: &mut impl GitProgram,
+    ) -> Result<(), GuardError> {
+        let failed = |error: std::io::Error| GuardError::Scan(error.to_string());
+        let since = StartTime { realtime: command.started, monotonic: Instant::now() };
+        let is_trusted = WorkspaceScan::has_trusted_ctime(&root.handle);
+        let mut findings = Findings::default();
+        let mut after = WorkspaceScan::new(&root.handle).map_err(failed)?;
+        for _ in 0..MAX_DEPTH {
+            let is_new = |_: &Path, node: &ScanNode| !is_trusted || since.is_before(node.stat.ctime_ns);
+            let before = after.without(&mut |path, node| is_new(path, node));
+            if !check::open_up(root, &before.changes_to(&after), &mut findings) {
+                break;
+            }
+            after = WorkspaceScan::new(&root.handle).map_err(failed)?;
+        }
+        let is_new = |path: &Path, node: &ScanNode| {
+            !command.known.contains(&noted.path.join(path))
+                && (!is_trusted || since.is_before(node.stat.ctime_ns))
+                && check::is_suspect((&root.path, path), node, &after, &self.homes)
+        };
+        let before = after.without(&mut |path, node| is_new(path, node));
+        let protected = protected_paths::collect(&[(root, &before)], &self.homes, git);
+        let made = before.changes_to(&after);
+        let check = RootCheck {
+            root,
+            all_roots: &[root],
+            before: &before,
+            after: &after,
+            protected: &protected,
+            private_configs: &[],
+            saved: &SavedFiles::default(),
+            indexes: &IndexStats::default(),
+            unsettled: &BTreeSet::new(),
+            hidden: &[],
+            mounts_hold: false,
+            git,
+            findings,
+        };
+        let findings = check.run(&made, after.skipped().iter());
+        let mut report = std::mem::take(&mut state.pending);
+        report.take(findings, state);
+        state.pending = report;
+        Ok(())
+    }
+}
+
+/// Finds a directory again: by its path, or among others.
+fn find_root(noted: &NotedRoot, candidates: &[PathBuf]) -> Option<WorkspaceRoot> {
+    let paths = std::iter::once(&noted.path).chain(candidates);
+    let mut roots = paths.filter_map(|path| WorkspaceRoot::open(path, &[]).ok());
+    roots.find(|root| root.handle.stat().is_ok_and(|found| (found.dev, found.ino) == (noted.dev, noted.ino)))
+}

@@ -1,0 +1,61 @@
+//! When a command was started, and which changes may be its own.
+
+use std::time::{Duration, Instant, SystemTime};
+
+use windlass_files::{Change, WorkspaceScan};
+
+/// The steps of the kernel's clock for file times; and of file systems that keep whole seconds, or every other of them.
+const CLOCK_STEP: Duration = Duration::from_millis(20);
+const COARSE_CLOCK_STEP: Duration = Duration::from_millis(2100);
+
+/// When a command was started, by two clocks.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct StartTime {
+    pub(super) realtime: SystemTime,
+    pub(super) monotonic: Instant,
+}
+
+impl StartTime {
+    pub(super) fn now() -> Self {
+        Self { realtime: SystemTime::now(), monotonic: Instant::now() }
+    }
+
+    /// Lists the changes between two scans that may have been made since then.
+    pub(super) fn changes_made<'a>(
+        &self,
+        (before, after): (&'a WorkspaceScan, &'a WorkspaceScan),
+        is_trusted: bool,
+    ) -> Vec<Change<'a>> {
+        let changes = before.changes_to(after).into_iter();
+        changes.filter(|change| self.may_have_made(change, after, is_trusted)).collect()
+    }
+
+    /// Tells whether a change may have been made since then. What the user changed before is the user's own. The time of
+    /// the last change cannot be set, so an older one is proof; but only if the clock has not been set back.
+    fn may_have_made(&self, change: &Change<'_>, after: &WorkspaceScan, is_trusted: bool) -> bool {
+        if !is_trusted || self.was_set_back() {
+            return true;
+        }
+        let node = match change.after {
+            Some(node) => Some(node),
+            None => change.path.parent().and_then(|above| after.find(above)),
+        };
+        let Some(ctime_ns) = node.map(|node| node.stat.ctime_ns).filter(|time| *time > 0) else {
+            return true;
+        };
+        self.is_before(ctime_ns)
+    }
+
+    /// Tells whether a time of a file may be later.
+    pub(super) fn is_before(&self, ctime_ns: i64) -> bool {
+        let step = if ctime_ns % 1_000_000_000 == 0 { COARSE_CLOCK_STEP } else { CLOCK_STEP };
+        let begun =
+            self.realtime.checked_sub(step).and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
+        begun.is_none_or(|begun| i64::try_from(begun.as_nanos()).is_ok_and(|begun| ctime_ns >= begun))
+    }
+
+    fn was_set_back(&self) -> bool {
+        let expected = self.realtime.checked_add(self.monotonic.elapsed());
+        expected.is_none_or(|expected| SystemTime::now() + CLOCK_STEP < expected)
+    }
+}

@@ -1,0 +1,49 @@
+//! Settings that commands see in the place of secret ones.
+//!
+//! Some programs read settings whenever they start, and fail if they may not: yarn reads `~/.npmrc`, where npm keeps tokens. They
+//! see settings that say nothing.
+
+use std::path::Path;
+
+/// A text that stands for a secret file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StandIn {
+    Empty,
+    /// Maven takes no empty file.
+    MavenSettings,
+}
+
+/// Secret settings by the end of their path, each with who fails without.
+const STAND_INS: [(&str, StandIn); 3] = [
+    // yarn 1
+    (".npmrc", StandIn::Empty),
+    // yarn 2 and later
+    (".yarnrc.yml", StandIn::Empty),
+    (".m2/settings.xml", StandIn::MavenSettings),
+];
+
+impl StandIn {
+    pub(crate) fn all() -> [Self; 2] {
+        [Self::Empty, Self::MavenSettings]
+    }
+
+    /// Finds what stands for a secret file.
+    pub(crate) fn find(path: &Path) -> Option<Self> {
+        STAND_INS.iter().find(|(end, _)| path.ends_with(end)).map(|(_, stand_in)| *stand_in)
+    }
+
+    /// The name of its file.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Empty => "empty",
+            Self::MavenSettings => "settings.xml",
+        }
+    }
+
+    pub(crate) fn text(self) -> &'static str {
+        match self {
+            Self::Empty => "",
+            Self::MavenSettings => "<settings/>\n",
+        }
+    }
+}
