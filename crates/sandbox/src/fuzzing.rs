@@ -142,7 +142,7 @@ pub fn process_files(name: &[u8], numbers: [u32; 6]) {
         own_bytes: bytes(waited) + bytes(1) + bytes(system),
         mapped_bytes: bytes(children),
     };
-    assert_eq!(process_status::parse(&status), Some(Some(size)));
+    assert_eq!(process_status::parse(&status), Some((size, false)));
     assert_eq!(bits_after(&status, b"\nSigPnd:\t"), Some(threads.into()));
     assert_eq!(nth_number(&stat, 0), Some(7));
 }

@@ -19,20 +19,23 @@ impl ProcessStatus {
         match proc_files::read(pid, b"/status", |text| status = parse(text)) {
             Err(Unread::Gone) => Ok(None),
             Err(unread) => Err(unread),
-            Ok(()) => status.ok_or(Unread::Failed(libc::EBADMSG)),
+            Ok(()) => {
+                let (status, is_over) = status.ok_or(Unread::Failed(libc::EBADMSG))?;
+                Ok((!is_over).then_some(status))
+            }
         }
     }
 }
 
-/// The outer option is none for what is no whole status, the inner one for a process that has ended. A process that is
-/// ending has no memory any more, and no lines about it. Those stand before `Threads`: where that is, they are all there.
-pub(crate) fn parse(text: &[u8]) -> Option<Option<ProcessStatus>> {
+/// The size, and whether the process has ended; nothing of what is no whole status. A process that is ending has no memory
+/// any more, and no lines about it. Those stand before `Threads`: where that is, they are all there.
+pub(crate) fn parse(text: &[u8]) -> Option<(ProcessStatus, bool)> {
     let threads = number_after(text, b"\nThreads:")?;
     let state = text_after(text, b"\nState:\t")?.first().copied()?;
     let bytes = |label| number_after(text, label).unwrap_or(0).saturating_mul(1024);
-    let own_bytes = bytes(b"\nRssAnon:".as_slice()) + bytes(b"\nVmSwap:") + bytes(b"\nVmPTE:");
+    let own_bytes = [b"\nRssAnon:".as_slice(), b"\nVmSwap:", b"\nVmPTE:"].map(bytes).into_iter().sum();
     let status = ProcessStatus { threads: threads.max(1), own_bytes, mapped_bytes: bytes(b"\nVmSize:") };
-    Some((!proc_files::is_over(state)).then_some(status))
+    Some((status, proc_files::is_over(state)))
 }
 
 fn text_after<'a>(text: &'a [u8], label: &[u8]) -> Option<&'a [u8]> {
@@ -49,8 +52,9 @@ mod tests {
         let text = b"Name:\tx\nState:\tS (sleeping)\nVmSize:\t 900 kB\nRssAnon:\t 100 kB\nVmPTE:\t 20 kB\n\
             VmSwap:\t 3 kB\nThreads:\t4\n";
         let status = ProcessStatus { threads: 4, own_bytes: 123 * 1024, mapped_bytes: 900 * 1024 };
-        assert_eq!(parse(text), Some(Some(status)));
-        assert_eq!(parse(b"Name:\tx\nState:\tZ (zombie)\nThreads:\t1\n"), Some(None), "it has ended");
+        assert_eq!(parse(text), Some((status, false)));
+        let ended = ProcessStatus { threads: 1, own_bytes: 0, mapped_bytes: 0 };
+        assert_eq!(parse(b"Name:\tx\nState:\tZ (zombie)\nThreads:\t1\n"), Some((ended, true)));
         assert_eq!(parse(b"Name:\tx\nState:\tS (sleeping)\nRssAnon:\t 100 kB\n"), None, "it is cut off");
     }
 
