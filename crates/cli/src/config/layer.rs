@@ -140,7 +140,7 @@ impl Document<'_> {
             }),
             // The text is TOML already; all that can go wrong is a number larger than TOML has.
             Err(_) => Err(Problem {
-                source: visible_path(&self.path),
+                source: visible_path(self.path),
                 excerpt: Some(mark),
                 message: format!("`{key}`: the number is out of range"),
             }),
