@@ -2,6 +2,7 @@
 //! byte for byte, and what the person changed is never touched.
 //!
 //! `WINDLASS_UNDO_CASES=200` runs more sequences.
+#![expect(clippy::unwrap_used, reason = "in the helpers of a test, too, a failed unwrap is a failed test")]
 
 use std::{
     collections::{BTreeMap, BTreeSet},
