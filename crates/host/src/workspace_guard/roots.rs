@@ -68,6 +68,12 @@ impl WorkspaceRoot {
     /// Checks that the path still leads to the directory that was opened.
     pub(crate) fn verify(&self) -> Result<(), RootError> {
         let now = DirHandle::open(&self.path).and_then(|handle| handle.stat());
+        if let Err(error) = &now
+            && matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
+        {
+            // Nothing is known of the directory.
+            return Err(RootError::Open { path: self.path.clone(), reason: error.to_string() });
+        }
         let same = now.is_ok_and(|now| self.handle.stat().is_ok_and(|held| held.is_same_file(&now)));
         if same { Ok(()) } else { Err(RootError::Replaced { path: self.path.clone() }) }
     }
