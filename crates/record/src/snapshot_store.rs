@@ -5,9 +5,9 @@
 
 use std::{
     collections::HashSet,
-    fs::{self, File, OpenOptions},
+    fs::{self, DirBuilder, File, OpenOptions},
     io::{self, Read, Write},
-    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
     sync::atomic::{AtomicBool, AtomicU64, Ordering},
     time::{Duration, SystemTime},
@@ -118,7 +118,7 @@ impl SnapshotStore {
         let create = || OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
         let created = match create() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                path.parent().map_or(Ok(()), make_private)?;
+                make_part(&path)?;
                 create()
             }
             created => created,
@@ -154,7 +154,7 @@ impl SnapshotStore {
         }
         let kept = read_digest(&clone, max_bytes).and_then(|digest| {
             let path = self.path_of(&digest);
-            path.parent().map_or(Ok(()), make_private)?;
+            make_part(&path)?;
             fs::rename(&draft, path)?;
             Ok(Some(digest))
         });
@@ -243,6 +243,15 @@ impl ContentStore for SnapshotStore {
         }
         self.lock.try_lock_shared().map_err(io::Error::from)?;
         removed.and_then(|()| self.directory.parent().map_or(Ok(()), remove_old_stores))
+    }
+}
+
+/// Makes the directory of a content, without a flush: 256 of them would take a second.
+fn make_part(path: &Path) -> io::Result<()> {
+    let Some(directory) = path.parent() else { return Ok(()) };
+    match DirBuilder::new().mode(0o700).create(directory) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        made => made,
     }
 }
 
