@@ -225,6 +225,7 @@ fn is_below(path: &Path, trees: &[PathBuf]) -> bool {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests do what users and commands do")]
 mod tests {
     use std::os::unix::fs::symlink;
 
