@@ -7,7 +7,7 @@ mod sessions;
 
 pub(crate) use self::{
     agent::{Call, Exec, ExecAction, ExecOptions, ModelChoice, Models, Probe},
-    calls::{Audit, Feedback, History, Said, Stats, StatsBy, Undo},
+    calls::{Audit, Feedback, History, Redo, Said, Stats, StatsBy, Undo},
     held::{Config, LimitChoice, Policy, PreviewChoice, Redact, SandboxRun, Suggest},
     sessions::{Collect, Sessions},
 };
@@ -43,6 +43,8 @@ pub(crate) enum Command {
     },
     /// Take back what tools have changed in files.
     Undo(Undo),
+    /// Take back the last undo.
+    Redo(Redo),
     /// See which tools there are.
     #[command(subcommand)]
     Tools(Tools),

@@ -71,6 +71,7 @@ fn main() -> ExitCode {
         Command::Call(call) => call::run(&common, call),
         Command::ApplyPatch { patch } => return finish(apply_patch::run(&common, patch)),
         Command::Undo(undo) => undo::run(&common, &undo),
+        Command::Redo(redo) => undo::run(&common, &redo.into()),
         Command::Tools(tools) => tools::run(&common, tools),
         Command::Models(models) => models::run(&common, &models),
         Command::Config(config) => settings::run(&common, &config),

@@ -192,7 +192,8 @@ impl Undoing<'_> {
             let undone = self.files.commit(&call, self.changes(&files)?).await;
             undone.map_err(|error| failed(error.to_string()))?;
         }
-        print(&format!("undid {}", self.view(edit).line()))?;
+        let done = if edit.call.as_str().starts_with(UNDO) { "redid" } else { "undid" };
+        print(&format!("{done} {}", self.view(edit).line()))?;
         for path in skipped.iter().filter(|path| edit.files.iter().any(|file| file.path == **path)) {
             crate::note(&format!("left as it is: {}", visible_path(path)));
         }

@@ -15,7 +15,7 @@ const STATUSES: [&str; 7] =
   windlass undo --preview          only show it
   windlass undo 3fa2b1             take back one call, named as `windlass history` does
   windlass undo --to 3fa2b1        take back that call and all of its session since
-  windlass undo --redo             take back the last undo")]
+  windlass redo                    take back the last undo")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(crate) struct Undo {
     /// The call to take back, as `--list` and `windlass history` name it, or the beginning of its name. Without it, the newest
@@ -49,6 +49,34 @@ pub(crate) struct Undo {
     /// Look in this session. Without it: in the newest of this directory, or in what was changed here without one.
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
+}
+
+/// Take back the last undo, unless someone has changed the files since.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  windlass redo                    show what the last undo took back, ask, and do it again
+  windlass redo --preview          only show it")]
+pub(crate) struct Redo {
+    /// Only show what would change.
+    #[arg(long)]
+    preview: bool,
+    /// Do not ask. Without a terminal nothing is asked either.
+    #[arg(long, short)]
+    yes: bool,
+    /// With `--preview`: as JSON.
+    #[arg(long)]
+    json: bool,
+    /// Look in this session. Without it: in the newest of this directory, or in what was changed here without one.
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+}
+
+impl From<Redo> for Undo {
+    fn from(redo: Redo) -> Self {
+        let Redo { preview, yes, json, session } = redo;
+        let (call, to, turn, list, keep_changed) = (None, None, false, false, false);
+        Self { call, to, turn, redo: true, list, preview, keep_changed, yes, json, session }
+    }
 }
 
 /// How often tools work, how long they take and how they fail.

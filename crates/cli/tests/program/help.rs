@@ -2,13 +2,14 @@
 
 use crate::support::User;
 
-const COMMANDS: [&[&str]; 40] = [
+const COMMANDS: [&[&str]; 41] = [
     &[],
     &["exec"],
     &["exec", "resume"],
     &["call"],
     &["apply-patch"],
     &["undo"],
+    &["redo"],
     &["tools"],
     &["tools", "list"],
     &["tools", "show"],

@@ -483,3 +483,21 @@ fn another_session_s_newer_work_is_told_and_left_alone() {
     assert!(!user.work().join("a").exists());
     assert_eq!(user.read("b"), "2\n");
 }
+
+#[test]
+fn redo_does_again_what_was_taken_back() {
+    let user = User::new();
+    fs::write(user.work().join("a"), "one\n").unwrap();
+    let patch = "*** Begin Patch\n*** Update File: a\n@@\n-one\n+two\n*** End Patch\n";
+    user.run(&["apply-patch", patch]).assert_code(0);
+    user.run(&["undo", "--yes"]).assert_code(0);
+    assert_eq!(user.read("a"), "one\n");
+    let preview = user.run(&["redo", "--preview"]);
+    preview.assert_code(0);
+    assert!(preview.stdout.contains("+two"), "{}", preview.stdout);
+    assert_eq!(user.read("a"), "one\n");
+    let redone = user.run(&["redo", "--yes"]);
+    redone.assert_code(0);
+    assert!(redone.stdout.starts_with("redid "), "{}", redone.stdout);
+    assert_eq!(user.read("a"), "two\n");
+}
