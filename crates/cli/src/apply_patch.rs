@@ -9,7 +9,7 @@ use crate::{
     args::{Approval, Common, Sandbox},
     exec::from_stdin,
     exit::Exit,
-    output::print,
+    output::print_answer,
     problem::Problem,
     screen::Warnings,
     setup::Setup,
@@ -53,7 +53,7 @@ pub(crate) fn run(common: &Common, patch: Option<OsString>) -> Result<ExitCode, 
         Content::Image(_) | Content::Tool(_) => None,
     });
     let summary = texts.next().map(String::as_str).unwrap_or_default();
-    print(summary)?;
+    print_answer(summary)?;
     texts.for_each(|note| crate::note(note));
     Ok(Exit::Done.into())
 }

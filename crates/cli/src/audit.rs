@@ -21,6 +21,7 @@ use crate::{
     exit::Exit,
     output::print,
     problem::{Problem, chain},
+    screen::visible,
     setup::Setup,
 };
 
@@ -86,7 +87,7 @@ fn remembered(setup: &Setup, session: &str) -> Result<Option<Head>, String> {
 
 fn as_text(found: &Finding) -> String {
     let Finding { audit, remembered, problems } = found;
-    let mut text: String = problems.iter().map(|problem| format!("{problem}\n")).collect();
+    let mut text: String = problems.iter().map(|problem| format!("{}\n", visible(problem))).collect();
     if problems.is_empty() {
         text.push_str(&format!(
             "{} lines follow from each other; none was changed, removed, added or moved\n",
@@ -109,7 +110,7 @@ fn as_text(found: &Finding) -> String {
         Ok(None) => text.push_str(
             "nobody remembers where the file ended: lines may be missing there (`windlass stats` would remember from now on)\n",
         ),
-        Err(problem) => text.push_str(&format!("lines may be missing at the end: {problem}\n")),
+        Err(problem) => text.push_str(&format!("lines may be missing at the end: {}\n", visible(problem))),
     }
     text.push_str(&format!("head {}\n", audit.head.link));
     text

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use windlass::{AnyTool, program, select::Card};
 
-use crate::{problem::Problem, screen::named};
+use crate::{problem::Problem, screen::named, screen::visible_path};
 
 /// The longest list that is read: some fifty thousand tools with everything about them.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
@@ -54,7 +54,7 @@ pub(crate) fn tools(path: &Path) -> Result<Vec<Arc<dyn AnyTool>>, Problem> {
 fn tool(row: Row, place: Place, path: &Path) -> Result<Arc<dyn AnyTool>, Problem> {
     let Row { card, command } = row;
     if command.is_empty() {
-        let (path, name) = (path.display(), named(&card.name));
+        let (path, name) = (visible_path(path), named(&card.name));
         return Err(Problem::usage(format!(
             "`{path}`, {place}: tool `{name}` has no `command`, so it cannot be run; give the program as a list of words"
         )));
@@ -87,7 +87,7 @@ fn check<'a>(path: &Path, tools: impl Iterator<Item = (Place, &'a str, String)>)
                 )
             }
         };
-        return Err(Problem::usage(format!("`{}`, {place}: {problem}", path.display())));
+        return Err(Problem::usage(format!("`{}`, {place}: {problem}", visible_path(path))));
     }
     Ok(())
 }
@@ -101,7 +101,7 @@ pub(crate) fn rows<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<Vec<T>, Pr
 fn placed<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<Vec<(Place, T)>, Problem> {
     let text = text(path)?;
     let problem = |place: Place, error: serde_json::Error| {
-        let (path, form) = (path.display(), "a list is one JSON object per line, or one array of them");
+        let (path, form) = (visible_path(path), "a list is one JSON object per line, or one array of them");
         Problem::usage(format!("`{path}`, {place}: {error}; {form}"))
     };
     let rows: Vec<_> = if text.trim_start().starts_with('[') {
@@ -128,7 +128,7 @@ fn text(path: &Path) -> Result<String, Problem> {
     if !kind.is_file() {
         return Err(Problem::usage(format!(
             "cannot read `{}`: it is not an ordinary file; give one, or `-` for stdin",
-            path.display()
+            visible_path(path)
         )));
     }
     bounded(File::open(path).map_err(unread)?, path)
@@ -142,7 +142,7 @@ fn bounded(from: impl Read, path: &Path) -> Result<String, Problem> {
         let limit = MAX_BYTES / 1024 / 1024;
         return Err(Problem::usage(format!(
             "`{}` is longer than {limit} MB; leave tools out",
-            path.display()
+            visible_path(path)
         )));
     }
     Ok(text)

@@ -17,7 +17,7 @@ use crate::{
     exec::from_stdin,
     exit::Exit,
     interrupts,
-    output::print,
+    output::print_answer,
     paths::Paths,
     preview::RequestedPreview,
     problem::Problem,
@@ -80,7 +80,7 @@ pub(crate) fn run(common: &Common, args: Call) -> Result<Exit, Problem> {
     } else {
         terminated(render::text(&outcome))
     };
-    print(&shown)?;
+    print_answer(&shown)?;
     if args.judge {
         crate::note(render::verdict(&outcome.verdict).trim_end());
     }

@@ -24,7 +24,10 @@ pub(crate) fn open(setup: &Setup) -> Result<Calls, Problem> {
         match fresh(Calls::open(home, keep)) {
             Ok(calls) => return Ok(calls),
             Err(CallsError::Session(error)) => return Err(Problem::failed(chain(&error))),
-            Err(error) => crate::note(&format!("warning: {error}; counting from the session files for now")),
+            Err(error) => crate::note(&format!(
+                "warning: {}; counting from the session files for now",
+                visible(&error.to_string())
+            )),
         }
     }
     fresh(Calls::in_memory(home, keep)).map_err(|error| problem(&error))

@@ -15,6 +15,7 @@ use crate::{
     exit::Exit,
     output::print,
     problem::Problem,
+    screen::visible,
     sessions,
     setup::Setup,
 };
@@ -82,9 +83,9 @@ fn undo_as_text(undo: Option<&Value>) -> String {
 
 /// The variables that commands are not given, grouped by the reason.
 fn variables(left_out: &[(String, String)]) -> String {
-    let mut by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    let mut by_reason: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for (name, reason) in left_out {
-        by_reason.entry(reason).or_default().push(name);
+        by_reason.entry(reason).or_default().push(visible(name));
     }
     let lines = by_reason.iter().map(|(reason, names)| format!("  {} ({reason})\n", names.join(", ")));
     let lines: String = lines.collect();
@@ -138,19 +139,19 @@ fn as_text(diagnosis: &Diagnosis) -> String {
     let rung = diagnosis.rung.map_or("nothing: commands are refused", windlass::Mechanism::name);
     let mut text = format!("commands are held by: {rung}\n");
     if let Some(missing) = &diagnosis.missing {
-        text.push_str(&format!("\nno namespaces: {}\n", missing.reason));
+        text.push_str(&format!("\nno namespaces: {}\n", visible(&missing.reason)));
         let remedy =
             missing.remedy.as_deref().unwrap_or("no remedy is known; the reason is the system's own");
-        text.push_str(&format!("what helps: {remedy}\n"));
+        text.push_str(&format!("what helps: {}\n", visible(remedy)));
     }
     if !diagnosis.layers.is_empty() {
         text.push_str("\nwhat each layer does:\n");
         for (name, what) in &diagnosis.layers {
-            text.push_str(&format!("  {name}: {what}\n"));
+            text.push_str(&format!("  {name}: {}\n", visible(what)));
         }
     }
     text.push_str("\nnot covered:\n");
-    diagnosis.not_covered.iter().for_each(|line| text.push_str(&format!("  {line}\n")));
+    diagnosis.not_covered.iter().for_each(|line| text.push_str(&format!("  {}\n", visible(line))));
     text
 }
 

@@ -26,7 +26,7 @@ use crate::{
     output::{print, print_answer},
     preview::RequestedPreview,
     problem::{Problem, chain},
-    screen::Screen,
+    screen::{Screen, visible_path},
     setup::Setup,
 };
 
@@ -198,7 +198,7 @@ fn image(path: &Path) -> Result<Content, Problem> {
         _ => {
             return Err(Problem::usage(format!(
                 "`{}` is not a PNG, JPEG, GIF or WebP image",
-                path.display()
+                visible_path(path)
             )));
         }
     };
@@ -208,12 +208,12 @@ fn image(path: &Path) -> Result<Content, Problem> {
 fn schema(path: &Path) -> Result<Value, Problem> {
     let bytes = read_file(path, "the output schema")?;
     let schema: Value = serde_json::from_slice(&bytes).map_err(|error| {
-        Problem::usage(format!("the output schema `{}` is not JSON: {error}", path.display()))
+        Problem::usage(format!("the output schema `{}` is not JSON: {error}", visible_path(path)))
     })?;
     if schema.is_object() {
         return Ok(schema);
     }
-    Err(Problem::usage(format!("the output schema `{}` must be a JSON object", path.display())))
+    Err(Problem::usage(format!("the output schema `{}` must be a JSON object", visible_path(path))))
 }
 
 fn read_file(path: &Path, what: &str) -> Result<Vec<u8>, Problem> {
@@ -224,7 +224,7 @@ fn read_file(path: &Path, what: &str) -> Result<Vec<u8>, Problem> {
     if bytes.len() as u64 > MAX_INPUT_BYTES {
         return Err(Problem::usage(format!(
             "{what} `{}` is larger than {MAX_INPUT_BYTES} bytes",
-            path.display()
+            visible_path(path)
         )));
     }
     Ok(bytes)

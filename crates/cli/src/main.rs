@@ -119,9 +119,10 @@ fn has_prompt_in_pieces(error: &clap::Error) -> bool {
     is_word && std::env::args_os().skip(1).any(|arg| arg == "exec" || arg == "e")
 }
 
-/// One line for a person, on stderr, without secrets: an address in an error may hold a password.
+/// One line for a person, on stderr, without secrets: an address in an error may hold a password. Nothing in it can give
+/// the terminal orders. Where text from outside stands in it, the caller makes its line breaks visible, too.
 pub(crate) fn note(text: &str) {
-    let text = format!("{}\n", redact::own().clean(text));
+    let text = format!("{}\n", screen::visible_lines(&redact::own().clean(text)));
     // Nobody to tell if stderr is gone.
     let _gone = io::stderr().lock().write_all(text.as_bytes());
 }

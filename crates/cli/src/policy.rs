@@ -21,6 +21,7 @@ use crate::{
     args::{Common, Policy},
     exit::Exit,
     problem::Problem,
+    screen::visible,
     setup::Setup,
 };
 
@@ -45,7 +46,7 @@ struct Judge {
 impl Judge {
     fn new(setup: &Setup) -> Result<Self, Problem> {
         let rules = rules(setup)?;
-        rules.notes().iter().for_each(|text| crate::note(&format!("note: {text}")));
+        rules.notes().iter().for_each(|text| crate::note(&format!("note: {}", visible(text))));
         let config = &setup.loaded.config;
         Ok(Self { rules, approval: config.approval_policy, sandbox: config.sandbox_mode })
     }

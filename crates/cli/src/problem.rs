@@ -4,7 +4,10 @@ use std::{io, path::Path};
 
 use windlass::{BuildError, record::SessionError};
 
-use crate::exit::Exit;
+use crate::{
+    exit::Exit,
+    screen::{visible, visible_path},
+};
 
 /// A problem that ends the program.
 #[derive(Debug)]
@@ -27,7 +30,7 @@ impl Problem {
 
     /// A file named on the command line cannot be used.
     pub(crate) fn file(what: &str, path: &Path, error: &io::Error) -> Self {
-        Self::usage(format!("{what} `{}`: {error}", path.display()))
+        Self::usage(format!("{what} `{}`: {error}", visible_path(path)))
     }
 
     /// There is no agent.
@@ -46,7 +49,7 @@ impl Problem {
     }
 }
 
-/// An error with what caused it, on one line.
+/// An error with what caused it, on one line, whatever names of files are in it.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
@@ -57,5 +60,5 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
         }
         source = cause.source();
     }
-    text
+    visible(&text)
 }

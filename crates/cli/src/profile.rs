@@ -5,7 +5,10 @@ use std::{collections::BTreeMap, path::Path, time::Duration};
 
 use windlass::{ApprovalPolicy, Command, Exit, Policy, Sandbox, SandboxMode, host::Machine};
 
-use crate::problem::{Problem, chain};
+use crate::{
+    problem::{Problem, chain},
+    screen::visible_path,
+};
 
 /// Login files that take longer than this wait for something that does not come.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -32,7 +35,7 @@ pub(crate) fn environment(
     let failed = |why: &str| {
         Problem::failed(format!(
             "cannot take the environment of `{} -l` (`shell_environment_policy.experimental_use_profile`): {why}",
-            shell.display()
+            visible_path(shell)
         ))
     };
     let host = Machine::new(variables).confine(&policy.grant_to_person());

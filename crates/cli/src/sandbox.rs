@@ -21,6 +21,7 @@ use crate::{
     interrupts,
     preview::{RequestedPreview, SettledPreview},
     problem::{Problem, chain},
+    screen::visible,
     setup::Setup,
 };
 
@@ -67,10 +68,9 @@ pub(crate) fn run(common: &Common, args: &SandboxRun) -> Result<ExitCode, Proble
         Ok(attached) => attached,
         Err(error) => return Ok(not_run(&error)),
     };
-    attached
-        .denials
-        .iter()
-        .for_each(|denial| crate::note(&format!("denied: {}: {}", denial.what, denial.rule)));
+    for denial in &attached.denials {
+        crate::note(&format!("denied: {}: {}", visible(&denial.what), visible(&denial.rule)));
+    }
     let is_interrupted = attached.exit == windlass::Exit::Cancelled;
     let settled =
         preview.map(|preview| preview.settle(&Edits::outside(&setup.home), is_interrupted)).transpose()?;

@@ -312,6 +312,16 @@ pub(crate) fn visible(text: &str) -> String {
         .collect()
 }
 
+/// A path with control and direction characters made visible.
+pub(crate) fn visible_path(path: &Path) -> String {
+    visible(&path.display().to_string())
+}
+
+/// The same as [`visible`] for text of several lines, which it keeps.
+pub(crate) fn visible_lines(text: &str) -> String {
+    text.split('\n').map(visible).collect::<Vec<_>>().join("\n")
+}
+
 /// Colours, only on a terminal that wants them.
 struct Style {
     colour: bool,
@@ -358,5 +368,6 @@ mod tests {
     fn nothing_hidden_stays_hidden() {
         assert_eq!(visible("ls\u{202e}\x1b[2K\r\n"), "ls\\u{202e}\\u{1b}[2K\\r\\n");
         assert_eq!(visible("größe\t文件"), "größe\t文件");
+        assert_eq!(visible_lines("a\x1b\nb\r"), "a\\u{1b}\nb\\r");
     }
 }

@@ -17,7 +17,7 @@ use crate::{
     exit::Exit,
     output::print,
     problem::{Problem, chain},
-    screen::visible,
+    screen::{visible, visible_path},
     setup::Setup,
     table::Table,
 };
@@ -55,7 +55,7 @@ fn list(setup: &Setup, limit: usize, json: bool) -> Result<Exit, Problem> {
         return Ok(Exit::Done);
     }
     let rows = found.iter().map(|(entry, summary)| {
-        let directory = visible(&entry.cwd.display().to_string());
+        let directory = visible_path(&entry.cwd);
         let (turns, size) = (summary.turns.to_string(), size(summary.bytes));
         [entry.id.to_string(), when(entry.started), turns, size, directory]
     });
@@ -124,12 +124,12 @@ impl SessionDetails {
             ("session", entry.id.to_string()),
             ("started", format!("{:.0}", entry.started)),
             ("changed", format!("{:.0}", summary.changed)),
-            ("directory", visible(&entry.cwd.display().to_string())),
+            ("directory", visible_path(&entry.cwd)),
             ("model", model),
             ("turns", summary.turns.to_string()),
             ("calls", summary.calls.to_string()),
             ("size", format!("{}, {} with outputs and edits", size(summary.bytes), size(*total))),
-            ("file", visible(&entry.path.display().to_string())),
+            ("file", visible_path(&entry.path)),
         ];
         let problems = problems.iter().map(|problem| ("problem", problem.clone()));
         let asked = asked.iter().map(|text| ("asked", one_line(text)));
@@ -157,10 +157,8 @@ fn one(setup: &Setup, id: &str) -> Result<Entry, Problem> {
         1 => Ok(found.remove(0)),
         0 => Err(Problem::usage(format!("there is no session `{id}`; see `windlass sessions list`"))),
         _ => {
-            let lines: String = found
-                .iter()
-                .map(|entry| format!("\n  {}  {}", entry.id, visible(&entry.cwd.display().to_string())))
-                .collect();
+            let lines: String =
+                found.iter().map(|entry| format!("\n  {}  {}", entry.id, visible_path(&entry.cwd))).collect();
             Err(Problem::usage(format!("`{id}` may be any of these sessions; name one of them:{lines}")))
         }
     }
@@ -202,7 +200,7 @@ pub(crate) fn kept(home: &Path, limits: &RetentionLimits) -> Option<String> {
         "\nkept in `{}` (`retention` in the configuration; `windlass sessions du`):\n  \
          sessions: {}, no limit\n  calls outside of sessions: {}, no limit\n  \
          outputs: {}, {}\n  edits: {}, {}\n  cache: {}\n",
-        home.display(),
+        visible_path(home),
         of("sessions"),
         of("calls"),
         of("outputs"),
@@ -281,7 +279,7 @@ fn removed_as_json(removed: &[StoredUnit], dry_run: bool) -> String {
 
 fn removed_as_text(removed: &[StoredUnit], dry_run: bool) -> String {
     let lines = removed.iter().map(|unit| {
-        let path = visible(&unit.path.display().to_string());
+        let path = visible_path(&unit.path);
         format!("{}  {}  {path}\n", unit.kind.name(), size(unit.bytes))
     });
     let verb = if dry_run { "would be freed" } else { "freed" };

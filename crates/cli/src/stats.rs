@@ -12,7 +12,7 @@ use crate::{
     exit::Exit,
     output::print,
     problem::Problem,
-    screen::visible,
+    screen::{visible, visible_path},
     setup::Setup,
     table::Table,
 };
@@ -51,7 +51,7 @@ fn rebuild(setup: &Setup) -> Result<(), Problem> {
     let (_calls, aside) =
         Calls::rebuild(&setup.home, setup.keep()).map_err(|error| calls::problem(&error))?;
     if let Some(aside) = aside {
-        crate::note(&format!("the damaged index is now `{}`", aside.display()));
+        crate::note(&format!("the damaged index is now `{}`", visible_path(&aside)));
     }
     Ok(())
 }

@@ -21,7 +21,7 @@ use crate::{
     exit::Exit,
     output::print,
     problem::{Problem, chain},
-    screen::visible,
+    screen::{visible, visible_path},
     setup::Setup,
 };
 
@@ -134,7 +134,7 @@ fn note_newer(here: &[EditPlace], chosen_place: &EditPlace, chosen: &[&Edit], na
 fn host(setup: &Setup, edits: &Edits) -> Result<Arc<dyn Host>, Problem> {
     let policy = Policy { sandbox: SandboxMode::DangerFullAccess, ..setup.policy(ApprovalPolicy::Never) };
     let machine = Machine::new(BTreeMap::new()).with_archive(Arc::new(edits.clone()));
-    machine.confine(&policy.grant_to_person()).map_err(|error| Problem::failed(error.to_string()))
+    machine.confine(&policy.grant_to_person()).map_err(|error| Problem::failed(chain(&error)))
 }
 
 struct Undoing<'a> {
@@ -183,7 +183,8 @@ impl Undoing<'_> {
         let files: Vec<_> =
             edit.files.iter().filter(|file| !skipped.contains(file.path.as_path())).cloned().collect();
         let name = self.names.of(self.edits, edit);
-        let failed = |error: String| Problem::failed(format!("cannot undo `{}`: {error}", visible(&name)));
+        let failed =
+            |error: String| Problem::failed(format!("cannot undo `{}`: {}", visible(&name), visible(&error)));
         if edit.command.is_some() {
             self.undo_command(edit, &files).map_err(failed)?;
         } else {
@@ -193,7 +194,7 @@ impl Undoing<'_> {
         }
         print(&format!("undid {}", self.view(edit).line()))?;
         for path in skipped.iter().filter(|path| edit.files.iter().any(|file| file.path == **path)) {
-            crate::note(&format!("left as it is: {}", visible(&path.display().to_string())));
+            crate::note(&format!("left as it is: {}", visible_path(path)));
         }
         self.view(edit).unkept().iter().for_each(|line| crate::note(line));
         Ok(())

@@ -15,6 +15,13 @@ const TOLD: usize = 5;
 /// The limit that is reported if what a command uses could not be counted: it was ended, since it may have been too much.
 pub(crate) const UNCOUNTED: &str = "resources";
 
+/// The limit that is reported if a command has more open files or mappings than can be counted in time.
+pub(crate) const TOO_MANY: &str = "open files and mappings";
+
+/// The most descriptors, and the most mappings, that one count looks at: then it takes a second at most.
+pub(crate) const MAX_DESCRIPTORS: u32 = 128 * 1024;
+pub(crate) const MAX_MAPPINGS: u32 = 1024 * 1024;
+
 /// What programs say when the kernel does not let them touch a file.
 const ABOUT_FILES: [&str; 4] =
     ["Read-only file system", "Permission denied", "Operation not permitted", "Device or resource busy"];
@@ -52,10 +59,13 @@ pub fn observed(exit: Exit, words: &ExitReport) -> Vec<Denial> {
 
 /// That a command was ended at a limit.
 pub fn limit(what: &str) -> Denial {
-    let rule = if what == UNCOUNTED {
-        "what the command used could not be counted, and it was ended".to_owned()
-    } else {
-        format!("the limit on {what} was reached, and the command was ended")
+    let rule = match what {
+        UNCOUNTED => "what the command used could not be counted, and it was ended".to_owned(),
+        TOO_MANY => format!(
+            "its processes have more than {MAX_DESCRIPTORS} open files or {MAX_MAPPINGS} mappings in all, too many to \
+             count the memory in them, and the command was ended"
+        ),
+        what => format!("the limit on {what} was reached, and the command was ended"),
     };
     Denial { layer: Layer::Limit, what: what.to_owned(), rule, need: Effects::none(), proof: Proof::Observed }
 }

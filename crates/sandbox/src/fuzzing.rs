@@ -20,8 +20,11 @@ use crate::{
             send::control::{Control, MAX_CONTROL_BYTES},
         },
         namespaces::address_text,
-        proc_files::{bits_after, cpu_ticks_in, nth_number, number_after, parent_in, state_in, threads_in},
-        usage::shared_memory::{MAX_LINE_BYTES, each_line, mapping},
+        proc_files::{bits_after, cpu_ticks_in, nth_number, number_after, parent_in, state_in},
+        usage::{
+            process_status::{self, ProcessStatus},
+            shared_memory::{MAX_LINE_BYTES, each_line, mapping},
+        },
     },
 };
 
@@ -124,15 +127,22 @@ pub fn process_files(name: &[u8], numbers: [u32; 6]) {
     let ticks = [user, system, children, waited].into_iter().map(u64::from).sum();
     assert_eq!(state_in(&stat), Some(b'S'));
     assert_eq!(parent_in(&stat), Some(parent.into()));
-    assert_eq!(threads_in(&stat), Some(threads.into()));
     assert_eq!(cpu_ticks_in(&stat), Some(ticks));
     let behind = format!(
-        "\nUmask:\t0022\nTgid:\t{parent}\nFDSize:\t{user}\nVmSwap:\t  {system} kB\nSigPnd:\t{threads:016x}\n"
+        "\nUmask:\t0022\nState:\tS (sleeping)\nTgid:\t{parent}\nFDSize:\t{user}\nVmSize:\t  {children} kB\n\
+         RssAnon:\t  {waited} kB\nVmPTE:\t  1 kB\nVmSwap:\t  {system} kB\nThreads:\t{threads}\n\
+         SigPnd:\t{threads:016x}\n"
     );
     let status = [b"Name:\t", &escape(&name, b"\n\\")[..], behind.as_bytes()].concat();
     assert_eq!(number_after(&status, b"\nTgid:\t"), Some(parent.into()));
     assert_eq!(number_after(&status, b"\nFDSize:"), Some(user.into()));
-    assert_eq!(number_after(&status, b"\nVmSwap:"), Some(system.into()));
+    let bytes = |kilobytes: u32| u64::from(kilobytes) * 1024;
+    let size = ProcessStatus {
+        threads: u64::from(threads).max(1),
+        own_bytes: bytes(waited) + bytes(1) + bytes(system),
+        mapped_bytes: bytes(children),
+    };
+    assert_eq!(process_status::parse(&status), Some((size, false)));
     assert_eq!(bits_after(&status, b"\nSigPnd:\t"), Some(threads.into()));
     assert_eq!(nth_number(&stat, 0), Some(7));
 }

@@ -57,6 +57,8 @@ pub(crate) struct UsageLimits {
     pub(crate) disk_bytes: u64,
     /// Tells whether `/tmp` is a tmpfs of the command's own.
     pub(crate) tmp_is_tmpfs: bool,
+    /// Tells whether `/var/tmp` is another.
+    pub(crate) var_tmp_is_tmpfs: bool,
 }
 
 impl UsageLimits {
@@ -67,7 +69,11 @@ impl UsageLimits {
 
     /// The file systems in memory that the command can write to.
     pub(crate) fn tmpfs(&self) -> &'static [&'static CStr] {
-        if self.tmp_is_tmpfs { &[c"/dev/shm", c"/tmp"] } else { &[c"/dev/shm"] }
+        match (self.tmp_is_tmpfs, self.var_tmp_is_tmpfs) {
+            (true, true) => &[c"/dev/shm", c"/tmp", c"/var/tmp"],
+            (true, false) => &[c"/dev/shm", c"/tmp"],
+            (false, _) => &[c"/dev/shm"],
+        }
     }
 }
 
@@ -146,6 +152,7 @@ impl NamespacePlan {
                 processes: quota.process_limit().unwrap_or(0),
                 disk_bytes: quota.disk_bytes.unwrap_or(0),
                 tmp_is_tmpfs: tmpfs.at_tmp,
+                var_tmp_is_tmpfs: tmpfs.at_tmp && has_var_tmp(),
             },
             hidden_inside,
             not_covered,
@@ -201,16 +208,47 @@ fn landlock_rules(trees: &[PathBuf], with_private_files: bool) -> Result<Vec<Wri
     Ok(rules)
 }
 
-/// Returns a file that the user could make, and no command may: unless it may write there.
+/// Returns a file that the user could make, and no command may: unless it may write there. A home directory may be a link
+/// to a place where it may, so real paths are compared.
 pub(crate) fn forbidden_file(trees: &[PathBuf], home: Option<&Path>) -> Option<CString> {
+    let trees: Vec<_> =
+        trees.iter().map(|tree| tree.canonicalize().unwrap_or_else(|_| tree.clone())).collect();
     let is_private = |place: &Path| PRIVATE.iter().any(|private| place.starts_with(private));
-    let free = |place: &&Path| {
-        place.is_dir() && !is_private(place) && !trees.iter().any(|tree| place.starts_with(tree))
-    };
-    let place = home.into_iter().chain(["/run/lock", "/var"].map(Path::new)).find(free)?;
+    let free = |place: &PathBuf| place.is_dir() && !is_private(place) && !is_below(place, &trees);
+    let places = home.into_iter().chain(["/run/lock", "/var"].map(Path::new));
+    let place = places.filter_map(|place| place.canonicalize().ok()).find(free)?;
     c(place.join(format!(".windlass-canary-{}", std::process::id()))).ok()
 }
 
 fn is_below(path: &Path, trees: &[PathBuf]) -> bool {
     trees.iter().any(|tree| path.starts_with(tree))
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests do what users and commands do")]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn no_file_is_forbidden_in_a_home_that_is_a_link_to_what_may_be_written() {
+        // Where tests are built is hardly one of the private directories.
+        let place = tempfile::tempdir_in(std::env::current_exe().unwrap().parent().unwrap()).unwrap();
+        let [tree, home, link] = ["tree", "home", "link"].map(|name| place.path().join(name));
+        for directory in [&tree, &home] {
+            std::fs::create_dir(directory).unwrap();
+        }
+        symlink(&tree, &link).unwrap();
+        let forbidden = |home: &Path| {
+            let file = forbidden_file(std::slice::from_ref(&tree), Some(home));
+            PathBuf::from(file.map(|file| file.into_string().unwrap()).unwrap_or_default())
+        };
+        let is_private = PRIVATE.iter().any(|private| place.path().starts_with(private));
+        assert_eq!(forbidden(&home).starts_with(&home), !is_private);
+        for home in [&tree, &link] {
+            let file = forbidden(home);
+            assert!(!file.starts_with(&tree) && !file.starts_with(&link), "{file:?}");
+        }
+    }
 }

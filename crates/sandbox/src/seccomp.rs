@@ -26,6 +26,11 @@ const FS_IOC_RESVSP64: u32 = 0x4030_582a;
 const FS_IOC_ZERO_RANGE: u32 = 0x4030_5839;
 const IOPRIO_WHO_USER: u32 = 3;
 
+/// System calls that `libc` does not have for every architecture. Since 424 the number is the same on all of ours.
+const SYS_QUOTACTL_FD: i64 = 443;
+const SYS_MEMFD_SECRET: i64 = 447;
+const SYS_OPEN_TREE_ATTR: i64 = 467;
+
 /// In `libc` its type depends on the C library.
 const PRIO_USER: u32 = 2;
 
@@ -110,6 +115,12 @@ const CLONE_NEW_ANY: u32 = (libc::CLONE_NEWNS
     .cast_unsigned();
 
 /// Denied to every command. Each line, or the first of a few, says why.
+///
+/// Newer calls are treated as the older ones they stand for, up to 470. Let through are `process_mrelease` (`kill` comes
+/// first), `cachestat` (`mincore`), `fchmodat2` (`fchmodat`), `statmount` and `listmount` (`/proc/self/mountinfo`), `lsm_*`
+/// (`/proc/self/attr`), `mseal` (`mprotect`), `*xattrat` (`*xattr`), `file_getattr` and `file_setattr` (the `ioctl`s
+/// `FS_IOC_FSGETXATTR` and `FS_IOC_FSSETXATTR`), `listns` (`/proc/PID/ns`): mounts and the kernel's own checks hold for them
+/// all the same.
 #[rustfmt::skip]
 const EVERYWHERE: &[Rule] = &[
     (libc::SYS_mount, ALWAYS, Errno(EPERM)),              // uncovering what is covered
@@ -121,6 +132,7 @@ const EVERYWHERE: &[Rule] = &[
     (libc::SYS_fsmount, ALWAYS, Errno(EPERM)),
     (libc::SYS_fspick, ALWAYS, Errno(EPERM)),
     (libc::SYS_mount_setattr, ALWAYS, Errno(EPERM)),
+    (SYS_OPEN_TREE_ATTR, ALWAYS, Errno(EPERM)),           // `open_tree` and `mount_setattr` in one
     (libc::SYS_pivot_root, ALWAYS, Errno(EPERM)),         // leaving our view of the files
     (libc::SYS_chroot, ALWAYS, Errno(EPERM)),
     (libc::SYS_setns, ALWAYS, Errno(EPERM)),              // entering the namespaces of others
@@ -135,6 +147,7 @@ const EVERYWHERE: &[Rule] = &[
     (libc::SYS_io_uring_setup, ALWAYS, Errno(EPERM)),     // calls that no filter sees
     (libc::SYS_io_uring_enter, ALWAYS, Errno(EPERM)),
     (libc::SYS_io_uring_register, ALWAYS, Errno(EPERM)),
+    (SYS_MEMFD_SECRET, ALWAYS, Errno(ENOSYS)),            // memory that is in no count; as where the kernel has it switched off
     (libc::SYS_keyctl, ALWAYS, Errno(EPERM)),             // the user's keys, which are in no namespace
     (libc::SYS_add_key, ALWAYS, Errno(EPERM)),
     (libc::SYS_request_key, ALWAYS, Errno(EPERM)),
@@ -144,6 +157,7 @@ const EVERYWHERE: &[Rule] = &[
     (libc::SYS_fanotify_init, ALWAYS, Errno(EPERM)),      // watching what others do
     (libc::SYS_open_by_handle_at, ALWAYS, Errno(EPERM)),  // opening files around every path
     (libc::SYS_quotactl, ALWAYS, Errno(EPERM)),           // from here on: administration of the machine
+    (SYS_QUOTACTL_FD, ALWAYS, Errno(EPERM)),
     (libc::SYS_kexec_load, ALWAYS, Errno(EPERM)),
     (libc::SYS_kexec_file_load, ALWAYS, Errno(EPERM)),
     (libc::SYS_init_module, ALWAYS, Errno(EPERM)),

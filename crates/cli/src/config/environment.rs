@@ -25,8 +25,8 @@ pub(crate) struct ShellEnvironmentPolicy {
     pub(crate) include: Vec<String>,
     /// Whether variables that look like secrets are passed on. They are not by default: names that contain `KEY`,
     /// `SECRET`, `TOKEN`, `PASSWORD`, `PASSWD`, `PASSPHRASE`, `CREDENTIAL`, `PRIVATE`, `CONNECTION_STRING` or
-    /// `DATABASE_URL`, names that end in `_PAT` or `_DSN`, every variable a provider takes a key or header from, and with
-    /// `inherit = "usual"` values that hold a password or have the form of a token.
+    /// `DATABASE_URL`, names that end in `_PAT` or `_DSN`, every variable a provider takes a key or header from, and unless
+    /// `inherit = "all"` values that hold a password or have the form of a token.
     pub(crate) ignore_default_excludes: bool,
     /// Names that are left out as well. `*` stands for any text, `?` for one character; case does not count.
     pub(crate) exclude: Vec<String>,
@@ -104,18 +104,47 @@ pub(super) fn looks_secret(name: &str) -> bool {
 }
 
 /// Returns whether a value holds a password or has the form of a token.
-fn looks_like_credential(value: &str) -> bool {
-    has_userinfo(value) || Secrets::default().clean(value) != value
+fn looks_like_credential(name: &str, value: &str) -> bool {
+    // What lies at a path is another matter, and no program runs without these.
+    if CORE.contains(&name) && value.starts_with('/') {
+        return false;
+    }
+    let is_path_list = matches("*PATH", name) || matches("*_DIRS", name);
+    has_userinfo(value)
+        || (!is_path_list && has_bare_userinfo(value))
+        || Secrets::default().clean(value) != value
 }
 
-/// Returns whether an address in a value names a user: `scheme://user:password@host`, or without a scheme.
+/// Returns whether an address in a value names a user with a password: `scheme://user:password@host`. What stands there
+/// alone is a token where the scheme is `http`, and no secret elsewhere: `ssh://git@host`.
 fn has_userinfo(value: &str) -> bool {
-    let in_address = |rest: &str| {
-        let authority = rest.split(['/', '?', '#', ' ', ',']).next().unwrap_or_default();
-        // A login without a password is no secret: `ssh://git@host`.
-        authority.rsplit_once('@').is_some_and(|(user, _)| user.contains(':'))
-    };
-    value.split("://").skip(1).any(in_address) || (!value.contains("://") && in_address(value))
+    let addresses = value.match_indices("://").map(|(at, _)| value.split_at(at));
+    addresses.into_iter().any(|(before, rest)| {
+        let address = rest["://".len()..].split(is_between_words).next().unwrap_or_default();
+        let (authority, path) = address.split_at(address.find(['/', '?', '#']).unwrap_or(address.len()));
+        let is_http = before.ends_with("http") || before.ends_with("https");
+        let is_password = |text: &str| !text.is_empty() && !text.bytes().all(|byte| byte.is_ascii_digit());
+        match authority.rsplit_once('@') {
+            Some((user, _)) => is_http || user.contains(':'),
+            // A password with a `/` in it, not encoded as it should be; a port would be a number.
+            None => {
+                path.contains('@') && authority.split_once(':').is_some_and(|(_, text)| is_password(text))
+            }
+        }
+    })
+}
+
+/// Returns whether a word in a value is `user:password@host` without a scheme.
+fn has_bare_userinfo(value: &str) -> bool {
+    let words = value.split(|character| character == '=' || is_between_words(character));
+    let mut authorities = words
+        .filter(|word| !word.contains("://"))
+        .map(|word| word.split(['/', '?', '#']).next().unwrap_or_default());
+    authorities.any(|authority| authority.rsplit_once('@').is_some_and(|(user, _)| user.contains(':')))
+}
+
+fn is_between_words(character: char) -> bool {
+    character.is_whitespace() || matches!(character, ',' | ';' | '|' | '"' | '\'' | '<' | '>')
 }
 
 /// Returns whether a variable is the address of a proxy. One that names a user is left out, with or without a password.
@@ -168,12 +197,12 @@ impl ShellEnvironmentPolicy {
         let is_named = self.include.iter().any(|each| !each.contains(['*', '?']) && matches(each, name));
         let is_taken = self.inherit.takes(name) || any_matches(&self.include, name);
         let checks = !is_named && !self.ignore_default_excludes;
-        let strict = checks && self.inherit == Inherit::Usual && !CORE.contains(&name);
+        let strict = checks && self.inherit != Inherit::All;
         if !is_taken {
             Some(LeftOut::NotInherited)
         } else if checks && (secret.contains(name) || (looks_secret(name) && !self.inherit.names(name))) {
             Some(LeftOut::SecretName)
-        } else if strict && (looks_like_credential(value) || (is_proxy(name) && value.contains('@'))) {
+        } else if strict && (looks_like_credential(name, value) || (is_proxy(name) && value.contains('@'))) {
             Some(LeftOut::SecretValue)
         } else if any_matches(&self.exclude, name) {
             Some(LeftOut::Excluded)
@@ -303,10 +332,45 @@ mod tests {
             ("EDITOR", "ghp_x7Kq2mVd9RtLwZ4bNcYf8HsJp3GaUe5TiOhQ", false),
             ("EDITOR", "vim -u NONE", true),
             ("PATH", "/usr/bin:/home/u:x@y/bin", true),
+            ("PATH", "bin:/home/u:x@y/bin", true),
+            ("LANG", "ghp_x7Kq2mVd9RtLwZ4bNcYf8HsJp3GaUe5TiOhQ", false),
+            ("LANG", "de_DE.UTF-8", true),
+            ("LC_ALL", "de_DE@euro", true),
+            ("USER", "glpat-x7Kq2mVd9RtLwZ4bNcYf", false),
+            // The key in Amazon's own documentation is nobody's.
+            ("TERM", "AKIAIOSFODNN7EXAMPLE", true),
+            ("TERM", "AKIAQ3EGVZ7X5N2LKPWM", false),
+            ("TERM", "xterm-256color", true),
+            ("NODE_OPTIONS", "--max-old-space-size=4096 --require=/a/b.js", true),
+            ("NODE_OPTIONS", "--import=https://me:geheim@host/x.mjs", false),
+            ("NODE_OPTIONS", "--proxy me:geheim@host:80", false),
+            ("GRADLE_OPTS", "-Dhttp.proxyHost=proxy -Dhttp.proxyPort=3128", true),
+            ("GRADLE_OPTS", "-Dhttp.proxyHost=proxy -Dhttp.proxyPassword=geheim99", false),
+            ("GRADLE_OPTS", "-Drepository=\"https://me:ge/heim@host/maven\"", false),
+            ("MAVEN_OPTS", "-Xmx2g -Dmaven.repo.local=/home/u/.m2", true),
+            ("MAVEN_OPTS", "-Drepo=me:geheim@host/maven -Xmx2g", false),
+            ("PIP_EXTRA_INDEX_URL", "https://Xk29vQwertz@pypi.example/simple", false),
+            ("npm_config_registry", "https://registry.example:8080/@scope/x", true),
+            ("HTTP_PROXY", "http://me:geheim@proxy:3128", false),
+            ("GIT_SSH_COMMAND", "ssh -i ~/.ssh/key -J me@jump:22", true),
+            ("EMAIL", "Me <me@host.example>", true),
+            ("GIT_AUTHOR_EMAIL", "me@host.example", true),
+            ("LS_COLORS", "rs=0:di=01;34:ln=01;36:*.tar=01;31", true),
+            ("DBUS_SESSION_BUS_ADDRESS", "unix:path=/run/user/1000/bus", true),
+            ("PKG_CONFIG_PATH", "/nix/store/0bqnl4p9sd5yq1m8h3xkr7v2wjcf6gza-zlib/lib/pkgconfig", true),
         ] {
             let parent = BTreeMap::from([(name.to_owned(), value.to_owned())]);
             let child = ShellEnvironmentPolicy::default().apply(parent.clone(), &BTreeSet::new());
             assert_eq!(child == parent, passes, "{name}={value}");
+        }
+    }
+
+    #[test]
+    fn values_are_looked_at_unless_all_variables_are_asked_for() {
+        let parent = BTreeMap::from([("LANG".to_owned(), "glpat-x7Kq2mVd9RtLwZ4bNcYf".to_owned())]);
+        for (inherit, passes) in [(Inherit::Usual, false), (Inherit::Core, false), (Inherit::All, true)] {
+            let policy = ShellEnvironmentPolicy { inherit, ..Default::default() };
+            assert_eq!(policy.apply(parent.clone(), &BTreeSet::new()) == parent, passes, "{inherit:?}");
         }
     }
 

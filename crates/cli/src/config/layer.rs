@@ -18,6 +18,7 @@ use super::{
     problem::{Excerpt, Problem},
     show::is_secret,
 };
+use crate::screen::visible_path;
 
 /// Where a value comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,7 +44,7 @@ impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Default => f.write_str("default"),
-            Self::File { path, line } => write!(f, "{}:{line}", path.display()),
+            Self::File { path, line } => write!(f, "{}:{line}", visible_path(path)),
             Self::Variable(name) | Self::Flag(name) => f.write_str(name),
             Self::Override => f.write_str("-c"),
         }
@@ -78,7 +79,7 @@ impl Setting {
         });
         let source = match (&self.origin, &excerpt) {
             // The excerpt says which line.
-            (Origin::File { path, .. }, Some(_)) => path.display().to_string(),
+            (Origin::File { path, .. }, Some(_)) => visible_path(path),
             (other, _) => other.to_string(),
         };
         Problem { source, excerpt, message }
@@ -87,8 +88,7 @@ impl Setting {
 
 /// The configuration file. A missing one says nothing.
 pub(super) fn from_file(path: &Path) -> Read {
-    let problem =
-        |excerpt, message| vec![Err(Problem { source: path.display().to_string(), excerpt, message })];
+    let problem = |excerpt, message| vec![Err(Problem { source: visible_path(path), excerpt, message })];
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Vec::new(),
@@ -140,7 +140,7 @@ impl Document<'_> {
             }),
             // The text is TOML already; all that can go wrong is a number larger than TOML has.
             Err(_) => Err(Problem {
-                source: self.path.display().to_string(),
+                source: visible_path(self.path),
                 excerpt: Some(mark),
                 message: format!("`{key}`: the number is out of range"),
             }),

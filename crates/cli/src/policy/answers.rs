@@ -13,7 +13,7 @@ use windlass::{
 };
 
 use super::files::whole;
-use crate::screen::visible;
+use crate::screen::{visible, visible_path};
 
 /// The name of the file in its directory, beside what a person writes there.
 const NAME: &str = "answers.toml";
@@ -75,7 +75,7 @@ impl Rulebook for Answers {
             }
         };
         append(directory, &about, &rule.toml)
-            .map_err(|error| format!("cannot write `{}`: {error}", directory.join(NAME).display()))
+            .map_err(|error| format!("cannot write `{}`: {error}", visible_path(&directory.join(NAME))))
     }
 }
 

@@ -9,7 +9,7 @@ use std::{
 use windlass::policy::{RuleFile, Rules, Trust};
 
 use super::answers;
-use crate::{problem::Problem, setup::Setup};
+use crate::{problem::Problem, screen::visible_path, setup::Setup};
 
 /// The largest file of rules that is read.
 const MAX_BYTES: u64 = 1024 * 1024;
@@ -48,7 +48,7 @@ fn read(directory: &Path, trust: Trust) -> Result<Vec<(String, String, Trust)>, 
     paths.sort();
     let text = |path: PathBuf| {
         let text = whole(&path).map_err(|error| Problem::file("cannot read the rules", &path, &error))?;
-        Ok((path.display().to_string(), text, trust))
+        Ok((visible_path(&path), text, trust))
     };
     paths.into_iter().map(text).collect()
 }

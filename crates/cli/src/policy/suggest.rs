@@ -17,7 +17,14 @@ use super::{
     answers::{Answers, everywhere},
     files,
 };
-use crate::{args::Suggest, exit::Exit, output::print, problem::Problem, screen::visible, setup::Setup};
+use crate::{
+    args::Suggest,
+    exit::Exit,
+    output::print,
+    problem::Problem,
+    screen::{visible, visible_path},
+    setup::Setup,
+};
 
 /// How many sessions, and how many files of calls outside of any, are looked at, newest first.
 const MAX_SESSIONS: usize = 100;
@@ -60,7 +67,7 @@ fn write(setup: &Setup, suggestions: &[Suggestion], agreed: bool) -> Result<Exit
         let offer = Offer { toml: suggestion.to_toml(), allows: suggestion.explanation.clone() };
         answers.keep(Reach::Everywhere, &offer).map_err(Problem::failed)?;
     }
-    crate::note(&format!("added to the rules in {}", everywhere(&setup.home).display()));
+    crate::note(&format!("added to the rules in {}", visible_path(&everywhere(&setup.home))));
     Ok(Exit::Done)
 }
 

@@ -6,7 +6,13 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::{Judge, files, word};
-use crate::{exit::Exit, output::print, problem::Problem, screen::visible, setup::Setup};
+use crate::{
+    exit::Exit,
+    output::print,
+    problem::Problem,
+    screen::{visible, visible_path},
+    setup::Setup,
+};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -44,8 +50,9 @@ pub(super) fn run(setup: &Setup, path: &Path) -> Result<Exit, Problem> {
     let text = files::whole(path).map_err(|error| Problem::file("cannot read the table", path, &error))?;
     let lines = path.extension().is_some_and(|extension| extension == "jsonl");
     let cases = if lines { from_lines(&text) } else { from_toml(&text) };
-    let cases = cases
-        .map_err(|(line, problem)| Problem::usage(format!("`{}`, line {line}: {problem}", path.display())))?;
+    let cases = cases.map_err(|(line, problem)| {
+        Problem::usage(format!("`{}`, line {line}: {problem}", visible_path(path)))
+    })?;
     let judge = Judge::new(setup)?;
     let failures: Vec<_> = cases.iter().filter_map(|(line, case)| failure(&judge, *line, case)).collect();
     let (failed, all) = (failures.len(), cases.len());

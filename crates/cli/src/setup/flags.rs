@@ -9,6 +9,7 @@ use crate::{
     args::{Common, ExecOptions, ModelChoice},
     config::Flag,
     problem::Problem,
+    screen::visible_path,
 };
 
 /// Options of every command that stand for a key.
@@ -70,7 +71,8 @@ fn within(key: &str, value: Value) -> Value {
 }
 
 fn text(flag: &str, path: &Path) -> Result<Value, Problem> {
-    let text =
-        path.to_str().ok_or_else(|| Problem::usage(format!("{flag}: `{}` is not UTF-8", path.display())))?;
+    let text = path
+        .to_str()
+        .ok_or_else(|| Problem::usage(format!("{flag}: `{}` is not UTF-8", visible_path(path))))?;
     Ok(Value::String(text.to_owned()))
 }

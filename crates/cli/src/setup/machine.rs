@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{config, problem::Problem};
+use crate::{config, problem::Problem, screen::visible_path};
 
 /// The home directory of Windlass.
 pub(crate) fn home() -> Result<PathBuf, Problem> {
@@ -32,7 +32,7 @@ pub(super) fn working_directory(cd: Option<&Path>) -> Result<PathBuf, Problem> {
     let named = real.to_str().is_some();
     named
         .then_some(real)
-        .ok_or_else(|| Problem::usage(format!("the name of `{}` is not UTF-8", path.display())))
+        .ok_or_else(|| Problem::usage(format!("the name of `{}` is not UTF-8", visible_path(&path))))
 }
 
 /// The user's shell, if it is one that reads POSIX command lines.

@@ -19,7 +19,7 @@ use windlass::select::{
     choose,
 };
 
-use crate::{brought::rows as read, problem::Problem};
+use crate::{brought::rows as read, problem::Problem, screen::visible_path};
 
 /// How many tools of a ranking are written down.
 const RANKED: usize = 20;
@@ -87,7 +87,7 @@ fn sets(from: &Path) -> Result<Vec<String>, Problem> {
     if sets.is_empty() {
         return Err(Problem::usage(format!(
             "`{}` holds no set: no file ends in `.queries.jsonl`",
-            from.display()
+            visible_path(from)
         )));
     }
     Ok(sets)

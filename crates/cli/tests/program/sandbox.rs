@@ -35,6 +35,23 @@ fn the_policy_decides_what_is_written() {
 }
 
 #[test]
+fn names_of_files_cannot_give_the_terminal_orders_or_pose_as_lines_of_ours() {
+    let user = User::new();
+    let script = "d=$(printf 'a\\ndenied: nothing else\\nb\\033[31mc'); mkdir \"$d\"; echo x > \"$d/.envrc\"";
+    let ended = user.run(&sandboxed(&["--policy", "workspace-write"], script));
+    ended.assert_code(0);
+    let lines: Vec<_> = ended.stderr.lines().collect();
+    let [line] = lines[..] else { panic!("{lines:?}") };
+    assert!(
+        line.starts_with("denied: ") && line.contains(r"a\ndenied: nothing else\nb\u{1b}[31mc"),
+        "{line}"
+    );
+    let ended = user.run(&sandboxed(&["--json=no\n\u{1b}[31mdirectory/x"], "true"));
+    assert_eq!(ended.stderr.lines().count(), 1, "{:?}", ended.stderr);
+    assert!(!ended.stderr.contains('\u{1b}'), "{:?}", ended.stderr);
+}
+
+#[test]
 fn the_receipt_goes_where_it_is_wanted() {
     let user = User::new();
     let file = user.work().join("receipt.json");

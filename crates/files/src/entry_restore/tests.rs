@@ -23,6 +23,7 @@ impl Place {
         Self { _directory: directory, top, contents: HashMap::new() }
     }
 
+    #[expect(clippy::unnecessary_wraps, reason = "a change takes two of them, each of which may be absent")]
     fn version(&mut self, content: EntryContent, mode: u32) -> Option<EntryVersion> {
         let own = fs::metadata(&self.top).unwrap();
         Some(EntryVersion { content, mode, owner: (own.uid(), own.gid()), modified: (1_000, 5) })
@@ -131,8 +132,9 @@ fn an_error_in_the_middle_takes_everything_back() {
     let before = place.tree();
     let mode = fs::metadata(place.top.join("a")).unwrap().mode() & 0o7777;
     let (one, last, new) = (place.file("one", mode), place.file("last", mode), place.file("new", mode));
-    let lost = place.version(EntryContent::File([7; 32]), mode);
-    let changes = [place.change("a", one, None), place.change("n", None, new), place.change("z", last, lost)];
+    let unknown = place.version(EntryContent::File([7; 32]), mode);
+    let changes =
+        [place.change("a", one, None), place.change("n", None, new), place.change("z", last, unknown)];
     assert!(matches!(place.apply(&changes), Err(RestoreError::Failed { .. })));
     assert_eq!(place.tree(), before);
 }

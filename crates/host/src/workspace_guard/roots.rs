@@ -2,6 +2,7 @@
 
 use std::{
     ffi::OsStr,
+    io,
     path::{Path, PathBuf},
 };
 
@@ -67,15 +68,16 @@ impl WorkspaceRoot {
 
     /// Checks that the path still leads to the directory that was opened.
     pub(crate) fn verify(&self) -> Result<(), RootError> {
-        let now = DirHandle::open(&self.path).and_then(|handle| handle.stat());
-        if let Err(error) = &now
-            && matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
-        {
-            // Nothing is known of the directory.
-            return Err(RootError::Open { path: self.path.clone(), reason: error.to_string() });
-        }
-        let same = now.is_ok_and(|now| self.handle.stat().is_ok_and(|held| held.is_same_file(&now)));
-        if same { Ok(()) } else { Err(RootError::Replaced { path: self.path.clone() }) }
+        let replaced = || RootError::Replaced { path: self.path.clone() };
+        let now =
+            DirHandle::open(&self.path).and_then(|handle| handle.stat()).map_err(|error| {
+                match error.kind() {
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => replaced(),
+                    _ => RootError::Open { path: self.path.clone(), reason: error.to_string() },
+                }
+            })?;
+        let is_same = self.handle.stat().is_ok_and(|held| held.is_same_file(&now));
+        if is_same { Ok(()) } else { Err(replaced()) }
     }
 
     /// Opens the git directory that a linked worktree shares with others, if this root is such a worktree, and both

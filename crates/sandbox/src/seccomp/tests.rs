@@ -104,6 +104,21 @@ fn every_rule_holds_in_its_scope() {
 }
 
 #[test]
+fn newer_calls_are_treated_as_the_older_ones_they_stand_for() {
+    for scope in [OWN, SHARED, ONLINE] {
+        let judged = |number| call(scope, number, []);
+        assert_eq!(judged(467), judged(libc::SYS_open_tree), "open_tree_attr");
+        assert_eq!(judged(443), judged(libc::SYS_quotactl), "quotactl_fd");
+        assert_eq!(judged(447), errno(ENOSYS), "memfd_secret");
+        for (newer, older) in
+            [(463, libc::SYS_setxattr), (466, libc::SYS_removexattr), (469, libc::SYS_ioctl)]
+        {
+            assert_eq!(judged(newer), judged(older), "{newer}");
+        }
+    }
+}
+
+#[test]
 fn what_no_rule_names_is_let_through() {
     for (scope, own) in [(OWN, [OWN_PROCESSES, BROKERED].concat()), (SHARED, EVERYONES_PROCESSES.to_vec())] {
         for number in (0..1000).filter(|number| ![libc::SYS_socket, libc::SYS_socketpair].contains(number)) {

@@ -14,12 +14,20 @@ pub(crate) enum StandIn {
 }
 
 /// Secret settings by the end of their path, each with who fails without.
-const STAND_INS: [(&str, StandIn); 3] = [
+const STAND_INS: [(&str, StandIn); 10] = [
     // yarn 1
     (".npmrc", StandIn::Empty),
+    (".yarnrc", StandIn::Empty),
     // yarn 2 and later
     (".yarnrc.yml", StandIn::Empty),
     (".m2/settings.xml", StandIn::MavenSettings),
+    // conda and mamba
+    (".condarc", StandIn::Empty),
+    (".config/conda/condarc", StandIn::Empty),
+    (".mambarc", StandIn::Empty),
+    (".config/uv/uv.toml", StandIn::Empty),
+    (".prefect/profiles.toml", StandIn::Empty),
+    (".semgrep/settings.yml", StandIn::Empty),
 ];
 
 impl StandIn {

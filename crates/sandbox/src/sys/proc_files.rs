@@ -10,8 +10,8 @@ use std::{
 
 use super::landlock::last_errno;
 
-/// Bytes of a file that are looked at.
-const TEXT_BYTES: usize = 2048;
+/// Bytes of a file that are looked at. A `status` is that long for a user in a thousand groups.
+const TEXT_BYTES: usize = 8192;
 
 /// Why something about a process could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +20,8 @@ pub(super) enum Unread {
     Gone,
     /// Anything else, such as too many open files.
     Failed(c_int),
+    /// There is more of it than can be read in time.
+    TooMany,
 }
 
 impl Unread {
@@ -105,19 +107,24 @@ pub(super) fn each_living(mut visit: impl FnMut(u32) -> Result<(), Unread>) -> R
 
 /// Returns a thread of a process that has not ended.
 fn living_thread(pid: u32) -> Result<Option<u32>, Unread> {
+    let mut living = None;
+    each_thread(pid, |thread| {
+        living = living.or_else(|| Some(thread).filter(|thread| !is_over(state(*thread))));
+        Ok(())
+    })?;
+    Ok(living)
+}
+
+/// Visits every thread of a process. None if it has ended.
+pub(super) fn each_thread(pid: u32, mut visit: impl FnMut(u32) -> Result<(), Unread>) -> Result<(), Unread> {
     let mut path = [0_u8; 40];
     let length = write_path(&mut path[..39], b"/proc/", pid, b"/task");
-    let mut living = None;
     let listed = Directory::open(&path[..=length]).and_then(|directory| {
-        directory.each_number(|thread| {
-            let thread = u32::try_from(thread).ok().filter(|thread| !is_over(state(*thread)));
-            living = living.or(thread);
-            Ok(())
-        })
+        directory.each_number(|thread| u32::try_from(thread).map_or(Ok(()), &mut visit))
     });
     match listed {
-        Ok(()) | Err(Unread::Gone) => Ok(living),
-        Err(unread) => Err(unread),
+        Err(Unread::Gone) => Ok(()),
+        listed => listed,
     }
 }
 
@@ -152,11 +159,6 @@ pub(crate) fn state_in(stat: &[u8]) -> Option<u8> {
 /// The parent of a process: the fourth field.
 pub(crate) fn parent_in(stat: &[u8]) -> Option<u64> {
     nth_number(after_name(stat)?, 1)
-}
-
-/// The number of threads of a process: the twentieth field.
-pub(crate) fn threads_in(stat: &[u8]) -> Option<u64> {
-    nth_number(after_name(stat)?, 17)
 }
 
 /// The ticks a process took, and those it has collected: the fourteenth field and the three after it.
@@ -278,8 +280,8 @@ mod tests {
     fn numbers_are_found_where_the_kernel_puts_them() {
         let stat = b"7 (a b) c) S 1 7 7 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 42 0 99 1";
         assert_eq!(
-            (state_in(stat), threads_in(stat), parent_in(stat), cpu_ticks_in(stat)),
-            (Some(b'S'), Some(42), Some(1), Some(5 + 6 + 7 + 8))
+            (state_in(stat), parent_in(stat), cpu_ticks_in(stat)),
+            (Some(b'S'), Some(1), Some(5 + 6 + 7 + 8))
         );
         assert_eq!(nth_number(b"100 25 3\n", 1), Some(25));
         assert_eq!(
@@ -302,10 +304,10 @@ mod tests {
     #[test]
     fn a_process_that_is_gone_is_told_from_one_that_cannot_be_read() {
         let own = std::process::id();
-        assert!(number(own, b"/stat", threads_in).is_ok_and(|threads| threads > 0));
+        assert!(number(own, b"/stat", parent_in).is_ok_and(|parent| parent > 0));
         assert_eq!(number(own, b"/stat", |_| None), Err(Unread::Failed(libc::EBADMSG)));
         let never = u32::MAX;
-        assert_eq!(number(never, b"/stat", threads_in), Err(Unread::Gone));
+        assert_eq!(number(never, b"/stat", parent_in), Err(Unread::Gone));
         assert_eq!(Unread::from_errno(libc::EMFILE), Unread::Failed(libc::EMFILE));
         assert_eq!(unless_gone(Err(Unread::Failed(libc::EMFILE))), Err(Unread::Failed(libc::EMFILE)));
     }

@@ -2,16 +2,17 @@
 //!
 //! It fails closed: what cannot be read counts as over the limit. Only a process that has ended counts as nothing.
 
-use std::{ffi::c_long, mem};
-
 use super::{
     init::{now_micros, usage_of_collected},
     proc_files::{self, Unread, unless_gone},
 };
 use crate::namespace_plan::UsageLimits;
 
+pub(crate) mod process_status;
 pub(crate) mod shared_memory;
+mod sysv_ipc;
 
+use process_status::ProcessStatus;
 use shared_memory::SharedMemory;
 
 /// Time from one round to the next, at least.
@@ -38,6 +39,8 @@ pub(super) enum Over {
     Disk = 3,
     /// It could not be counted.
     Uncounted = 4,
+    /// It could not be counted in time.
+    TooMany = 5,
 }
 
 impl Over {
@@ -48,6 +51,7 @@ impl Over {
             (Self::Processes, "processes"),
             (Self::Disk, "disk"),
             (Self::Uncounted, crate::denials::UNCOUNTED),
+            (Self::TooMany, crate::denials::TOO_MANY),
         ]
         .into_iter()
         .find_map(|(over, name)| (over as u32 == number).then_some(name))
@@ -77,7 +81,6 @@ pub(super) struct UsageCounter {
     watch: UsageLimits,
     shared_memory: SharedMemory,
     page_bytes: u64,
-    has_swap: bool,
     due: i64,
     /// The time of the next glance: a rough count that takes much less than a round.
     glance_due: i64,
@@ -88,8 +91,7 @@ impl UsageCounter {
         let first = now.saturating_add(MIN_INTERVAL_MILLIS);
         let due = if watch.counts() { first } else { i64::MAX };
         let glance_due = due;
-        let (page_bytes, has_swap) = if watch.memory_bytes > 0 { memory_facts() } else { (4096, false) };
-        Self { watch, shared_memory: SharedMemory::new(), page_bytes, has_swap, due, glance_due }
+        Self { watch, shared_memory: SharedMemory::new(), page_bytes: page_bytes(), due, glance_due }
     }
 
     /// The time to count again.
@@ -143,13 +145,12 @@ impl UsageCounter {
             self.shared_memory.begin()?;
         }
         proc_files::each_living(|pid| {
-            let Some(threads) = threads(pid)? else { return Ok(()) };
-            usage.processes += threads;
+            let Some(status) = ProcessStatus::read(pid)? else { return Ok(()) };
+            usage.processes += status.threads;
+            usage.memory_bytes += status.own_bytes;
             if watch.memory_bytes > 0 {
-                let (own, mapped) = self.memory(pid)?;
-                usage.memory_bytes += own;
-                mapped_bytes += mapped;
-                self.shared_memory.add_descriptors(pid)?;
+                mapped_bytes += status.mapped_bytes;
+                self.shared_memory.add_open_files(pid, status.threads)?;
             }
             if watch.disk_bytes > 0 {
                 usage.disk_bytes += unless_gone(written(pid))?;
@@ -157,7 +158,7 @@ impl UsageCounter {
             Ok(())
         })?;
         if watch.memory_bytes > 0 {
-            let shared = self.shared_memory(mapped_bytes + usage.memory_bytes)?;
+            let shared = self.shared_memory(mapped_bytes + usage.memory_bytes, usage.processes)?;
             usage.memory_bytes = usage.memory_bytes.saturating_add(shared);
         }
         if watch.disk_bytes > 0 {
@@ -166,35 +167,9 @@ impl UsageCounter {
         Ok(usage)
     }
 
-    /// The memory of a process that it shares with no other, and all that it has mapped, in bytes.
-    fn memory(&self, pid: u32) -> Result<(u64, u64), Unread> {
-        let mut sizes = None;
-        let read = proc_files::read(pid, b"/statm", |text| {
-            let field = |place| proc_files::nth_number(text, place);
-            sizes = field(0).zip(field(1)).zip(field(2));
-        });
-        match (read, sizes) {
-            (Err(Unread::Gone), _) => Ok((0, 0)),
-            (Ok(()), Some(((size, resident), shared))) => {
-                let own = resident.saturating_sub(shared) * self.page_bytes + self.swapped(pid)?;
-                Ok((own, size * self.page_bytes))
-            }
-            (read, _) => Err(read.err().unwrap_or(Unread::Failed(libc::EBADMSG))),
-        }
-    }
-
-    fn swapped(&self, pid: u32) -> Result<u64, Unread> {
-        if !self.has_swap {
-            return Ok(0);
-        }
-        // A process that is ending has no memory any more, and no such line.
-        let kilobytes = |text: &[u8]| Some(proc_files::number_after(text, b"\nVmSwap:").unwrap_or(0));
-        unless_gone(proc_files::number(pid, b"/status", kilobytes)).map(|kilobytes| kilobytes * 1024)
-    }
-
     /// Memory that belongs to no process alone. What is mapped is looked through only if it could make a difference.
-    fn shared_memory(&mut self, mapped_bytes: u64) -> Result<u64, Unread> {
-        let mut bytes = shared_memory::sysv()?;
+    fn shared_memory(&mut self, mapped_bytes: u64, processes: u64) -> Result<u64, Unread> {
+        let mut bytes = sysv_ipc::bytes(processes)?;
         for path in self.watch.tmpfs() {
             bytes += shared_memory::in_tmpfs(path)?;
         }
@@ -209,7 +184,11 @@ impl UsageCounter {
 
 /// Decides whether something is over its limit. What could not be counted is.
 fn decide(usage: Result<Usage, Unread>, watch: UsageLimits) -> Over {
-    let Ok(usage) = usage else { return Over::Uncounted };
+    let usage = match usage {
+        Ok(usage) => usage,
+        Err(Unread::TooMany) => return Over::TooMany,
+        Err(Unread::Gone | Unread::Failed(_)) => return Over::Uncounted,
+    };
     let over = |used, limit| limit > 0 && used > limit;
     if over(usage.memory_bytes, watch.memory_bytes) {
         Over::Memory
@@ -232,19 +211,6 @@ fn timed<T>(act: impl FnOnce() -> T) -> (T, i64) {
 /// The pause after a round that took so long and may take this share of the time.
 fn interval(round_micros: i64, share: i64) -> i64 {
     (round_micros.saturating_mul(share) / 1000).clamp(MIN_INTERVAL_MILLIS, MAX_INTERVAL_MILLIS)
-}
-
-/// The threads of a process; nothing if it has ended.
-fn threads(pid: u32) -> Result<Option<u64>, Unread> {
-    let mut found = None;
-    let read = proc_files::read(pid, b"/stat", |text| {
-        found = proc_files::state_in(text).zip(proc_files::threads_in(text));
-    });
-    match (read, found) {
-        (Err(Unread::Gone), _) => Ok(None),
-        (Ok(()), Some((state, threads))) => Ok((!proc_files::is_over(state)).then_some(threads.max(1))),
-        (read, _) => Err(read.err().unwrap_or(Unread::Failed(libc::EBADMSG))),
-    }
 }
 
 /// Bytes that a process has written, and the children it has collected. A process that ends has no memory any more, and
@@ -270,15 +236,10 @@ fn written_by_collected() -> u64 {
     usage_of_collected().ru_oublock.cast_unsigned() * BLOCK_BYTES
 }
 
-/// The size of a page, and whether there is swap.
-fn memory_facts() -> (u64, bool) {
-    // SAFETY: all zeros is a valid value, and it lives across the call; the other call takes and gives a number.
-    let (page, swap) = unsafe {
-        let mut facts: libc::sysinfo = mem::zeroed();
-        let told: c_long = libc::sysinfo(&raw mut facts).into();
-        (libc::sysconf(libc::_SC_PAGESIZE), told != 0 || facts.totalswap > 0)
-    };
-    (u64::try_from(page).unwrap_or(4096), swap)
+fn page_bytes() -> u64 {
+    // SAFETY: takes and gives a number.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    u64::try_from(page).unwrap_or(4096)
 }
 
 #[cfg(test)]
@@ -290,6 +251,7 @@ mod tests {
         let watch = UsageLimits { processes: 5, ..UsageLimits::default() };
         assert_eq!(decide(Err(Unread::Failed(libc::EMFILE)), watch), Over::Uncounted);
         assert_eq!(decide(Err(Unread::Gone), watch), Over::Uncounted);
+        assert_eq!(decide(Err(Unread::TooMany), watch), Over::TooMany);
         assert_eq!(decide(Ok(Usage { processes: 5, ..Usage::default() }), watch), Over::Nothing);
         assert_eq!(decide(Ok(Usage { processes: 6, ..Usage::default() }), watch), Over::Processes);
     }
@@ -313,16 +275,5 @@ mod tests {
         let watch = UsageLimits { memory_bytes: 100, ..UsageLimits::default() };
         let near = |memory_bytes| Usage { memory_bytes, processes: 9, disk_bytes: 9 }.is_near(watch);
         assert!(!near(50) && near(51));
-    }
-
-    #[test]
-    fn a_round_counts_the_memory_of_real_processes() {
-        let watch = UsageLimits { memory_bytes: u64::MAX, processes: u64::MAX, ..UsageLimits::default() };
-        let mut counter = UsageCounter::new(watch, 0);
-        let (own, mapped) = counter.memory(std::process::id()).unwrap();
-        assert!(own > 0 && mapped > own);
-        assert_eq!(counter.memory(u32::MAX), Ok((0, 0)));
-        assert_eq!(threads(u32::MAX), Ok(None));
-        counter.shared_memory.begin().unwrap();
     }
 }

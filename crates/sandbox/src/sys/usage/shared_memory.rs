@@ -1,6 +1,7 @@
-//! Memory that belongs to no process alone: memfds, shared mappings, SysV segments, files in tmpfs.
+//! Memory that belongs to no process alone: memfds, shared mappings, files in tmpfs.
 
 use std::{
+    cell::Cell,
     ffi::{CStr, c_int},
     mem,
     os::fd::RawFd,
@@ -13,6 +14,7 @@ use super::{
     },
     BLOCK_BYTES,
 };
+use crate::denials::{MAX_DESCRIPTORS, MAX_MAPPINGS};
 
 /// Objects that are told apart. What is beyond is counted once for each process.
 const MAX_OBJECTS: usize = 512;
@@ -20,19 +22,13 @@ const MAX_OBJECTS: usize = 512;
 /// Descriptors that are looked at one by one, where a process hides its list of them.
 const MAX_HIDDEN_DESCRIPTORS: u64 = 4096;
 
-/// `SHM_INFO` and `struct shm_info` of `<sys/shm.h>`, which `libc` does not have.
-const SHM_INFO: c_int = 14;
+/// `KCMP_FILES` of `<linux/kcmp.h>` and `PIDFD_THREAD` of `<linux/pidfd.h>`, which `libc` does not have.
+const KCMP_FILES: c_int = 2;
+const PIDFD_THREAD: c_int = libc::O_EXCL;
 
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct ShmInfo {
-    used_ids: c_int,
-    shm_tot: libc::c_ulong,
-    shm_rss: libc::c_ulong,
-    shm_swp: libc::c_ulong,
-    swap_attempts: libc::c_ulong,
-    swap_successes: libc::c_ulong,
-}
+/// Bytes that the kernel takes for a file in tmpfs without its content: the file, its name, and the unit in which it counts
+/// extended attributes (`BOGO_INODE_SIZE`).
+const INODE_BYTES: u64 = 1024;
 
 /// Objects on the kernel's own tmpfs, where memfds and shared mappings are.
 pub(super) struct SharedMemory {
@@ -43,6 +39,9 @@ pub(super) struct SharedMemory {
     /// Bytes of those that did not fit.
     overflow_bytes: u64,
     round: u32,
+    /// What this round may still look at.
+    descriptors_left: u32,
+    mappings_left: u32,
 }
 
 /// One object. It is remembered as large as it was seen, for as long as it is seen: of one that is only mapped, just
@@ -59,7 +58,15 @@ struct Object {
 impl SharedMemory {
     pub(super) fn new() -> Self {
         let nothing = Object { inode: 0, bytes: 0, seen: 0, measured: 0 };
-        Self { device: 0, objects: [nothing; MAX_OBJECTS], count: 0, overflow_bytes: 0, round: 0 }
+        Self {
+            device: 0,
+            objects: [nothing; MAX_OBJECTS],
+            count: 0,
+            overflow_bytes: 0,
+            round: 0,
+            descriptors_left: 0,
+            mappings_left: 0,
+        }
     }
 
     /// Begins a round.
@@ -77,6 +84,7 @@ impl SharedMemory {
         }
         (self.count, self.overflow_bytes) = (kept, 0);
         self.round = self.round.wrapping_add(1);
+        (self.descriptors_left, self.mappings_left) = (MAX_DESCRIPTORS, MAX_MAPPINGS);
         Ok(())
     }
 
@@ -120,12 +128,24 @@ impl SharedMemory {
         }
     }
 
-    /// Adds what a process has open.
-    pub(super) fn add_descriptors(&mut self, pid: u32) -> Result<(), Unread> {
+    /// Adds what a process with so many threads has open. A thread may have a descriptor table of its own.
+    pub(super) fn add_open_files(&mut self, pid: u32, threads: u64) -> Result<(), Unread> {
+        self.add_descriptors(pid)?;
+        if threads < 2 {
+            return Ok(());
+        }
+        proc_files::each_thread(pid, |thread| {
+            if has_same_files(pid, thread) { Ok(()) } else { self.add_descriptors(thread) }
+        })
+    }
+
+    /// Adds what is in the descriptor table of a thread.
+    fn add_descriptors(&mut self, pid: u32) -> Result<(), Unread> {
         let mut path = [0_u8; 40];
         let length = write_path(&mut path[..39], b"/proc/", pid, b"/fd");
         let listed = Directory::open(&path[..=length]).and_then(|directory| {
             directory.each_number(|number| {
+                spend(&mut self.descriptors_left)?;
                 let state = stat_at(directory.0, number);
                 self.add_file(state)
             })
@@ -156,14 +176,12 @@ impl SharedMemory {
         if slots > MAX_HIDDEN_DESCRIPTORS {
             return Err(Unread::Failed(libc::EMFILE));
         }
-        // SAFETY: takes and gives numbers.
-        let process = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
-        let process = RawFd::try_from(process).ok().filter(|process| *process >= 0);
-        let process = match process.map(Directory).ok_or_else(|| Unread::from_errno(last_errno())) {
+        let process = match pidfd_open(pid) {
             Err(Unread::Gone) => return Ok(()),
             process => process?,
         };
         for number in 0..slots {
+            spend(&mut self.descriptors_left)?;
             // SAFETY: takes and gives numbers.
             let copy = unsafe { libc::syscall(libc::SYS_pidfd_getfd, process.0, number, 0) };
             match RawFd::try_from(copy).ok().filter(|copy| *copy >= 0).map(Directory) {
@@ -185,7 +203,11 @@ impl SharedMemory {
             Err(Unread::Gone) => return Ok(()),
             Err(unread) => return Err(unread),
         };
+        let left = Cell::new(self.mappings_left);
         let read = |room: &mut [u8]| {
+            if left.get() == 0 {
+                return Err(Unread::TooMany);
+            }
             // SAFETY: the rest of a local buffer, with its length.
             let read = unsafe { libc::read(maps.0, room.as_mut_ptr().cast(), room.len()) };
             match usize::try_from(read) {
@@ -195,10 +217,13 @@ impl SharedMemory {
             }
         };
         each_line(read, |line| {
+            left.set(left.get().saturating_sub(1));
             if let Some((inode, bytes)) = mapping(line, self.device) {
                 self.add_mapped(inode, bytes);
             }
-        })
+        })?;
+        self.mappings_left = left.get();
+        Ok(())
     }
 }
 
@@ -236,6 +261,32 @@ pub(crate) fn each_line<E>(
         if length == 0 {
             return Ok(());
         }
+    }
+}
+
+/// Takes one from what a round may still look at.
+fn spend(left: &mut u32) -> Result<(), Unread> {
+    *left = left.checked_sub(1).ok_or(Unread::TooMany)?;
+    Ok(())
+}
+
+/// Tells whether two threads share their descriptor table. What cannot be told counts as no, and both are looked at.
+fn has_same_files(one: u32, other: u32) -> bool {
+    // SAFETY: takes and gives numbers.
+    one == other || unsafe { libc::syscall(libc::SYS_kcmp, one, other, KCMP_FILES, 0, 0) } == 0
+}
+
+/// Opens a pidfd of a thread. Kernels before 6.9 have none but of the first thread of a process.
+fn pidfd_open(pid: u32) -> Result<Directory, Unread> {
+    // SAFETY: takes and gives numbers.
+    let open = |flags: c_int| unsafe { libc::syscall(libc::SYS_pidfd_open, pid, flags) };
+    let opened = match open(PIDFD_THREAD) {
+        ..0 if last_errno() == libc::EINVAL => open(0),
+        opened => opened,
+    };
+    match RawFd::try_from(opened) {
+        Ok(descriptor @ 0..) => Ok(Directory(descriptor)),
+        _ => Err(Unread::from_errno(last_errno())),
     }
 }
 
@@ -295,24 +346,7 @@ fn stat_at(directory: RawFd, number: u64) -> Result<libc::stat, Unread> {
     }
 }
 
-/// Bytes of the SysV segments of this IPC namespace.
-pub(super) fn sysv() -> Result<u64, Unread> {
-    // SAFETY: all zeros is a valid value of this plain structure, which has the size that the kernel fills and lives across
-    // the calls; the last takes and gives a number.
-    let (told, info, page) = unsafe {
-        let mut info: ShmInfo = mem::zeroed();
-        let told = libc::shmctl(0, SHM_INFO, (&raw mut info).cast());
-        (told, info, libc::sysconf(libc::_SC_PAGESIZE))
-    };
-    match told {
-        // A kernel without SysV IPC has no segments.
-        ..0 if last_errno() == libc::ENOSYS => Ok(0),
-        ..0 => Err(Unread::Failed(last_errno())),
-        _ => Ok((info.shm_rss + info.shm_swp) * u64::try_from(page).unwrap_or(4096)),
-    }
-}
-
-/// Bytes in use on a tmpfs.
+/// Bytes in use on a tmpfs: by content, and by files and extended attributes as such, which the kernel counts as inodes.
 pub(super) fn in_tmpfs(path: &CStr) -> Result<u64, Unread> {
     // SAFETY: all zeros is a valid value, and it lives across the call; the path is a C string.
     unsafe {
@@ -320,7 +354,8 @@ pub(super) fn in_tmpfs(path: &CStr) -> Result<u64, Unread> {
         if libc::statvfs(path.as_ptr(), &raw mut told) < 0 {
             return Err(Unread::Failed(last_errno()));
         }
-        Ok(told.f_blocks.saturating_sub(told.f_bfree) * told.f_bsize)
+        let content = told.f_blocks.saturating_sub(told.f_bfree) * told.f_bsize;
+        Ok(content + told.f_files.saturating_sub(told.f_ffree) * INODE_BYTES)
     }
 }
 
@@ -429,7 +464,7 @@ mod tests {
         };
         let mut shared = SharedMemory::new();
         shared.begin().unwrap();
-        shared.add_descriptors(std::process::id()).unwrap();
+        shared.add_open_files(std::process::id(), 2).unwrap();
         let open = shared.bytes();
         assert!(open >= 8192, "{memfd:?}: {open}");
         shared.add_mappings(std::process::id()).unwrap();
@@ -437,8 +472,45 @@ mod tests {
     }
 
     #[test]
-    fn sysv_segments_and_tmpfs_can_be_asked_for() {
-        sysv().unwrap();
+    fn a_memfd_in_the_descriptor_table_of_a_thread_is_found() {
+        use std::sync::mpsc::channel;
+        let (ready, wait_ready) = channel();
+        let (done, wait_done) = channel::<()>();
+        let thread = std::thread::spawn(move || {
+            // SAFETY: a constant C string; the descriptor is in the table of this thread alone, and ends with it.
+            unsafe {
+                assert_eq!(libc::unshare(libc::CLONE_FILES), 0);
+                let memfd = libc::memfd_create(c"test".as_ptr(), libc::MFD_CLOEXEC);
+                assert_eq!(libc::ftruncate(memfd, 1 << 20), 0);
+                assert_eq!(libc::fallocate(memfd, 0, 0, 1 << 20), 0);
+            }
+            ready.send(()).unwrap();
+            let _closed = wait_done.recv();
+        });
+        wait_ready.recv().unwrap();
+        let mut shared = SharedMemory::new();
+        shared.begin().unwrap();
+        shared.add_open_files(std::process::id(), 1).unwrap();
+        let before = shared.bytes();
+        shared.add_open_files(std::process::id(), 2).unwrap();
+        assert!(shared.bytes() >= before + (1 << 20), "{before} {}", shared.bytes());
+        drop(done);
+        thread.join().unwrap();
+    }
+
+    #[test]
+    fn a_round_looks_at_no_more_than_it_has_time_for() {
+        let mut shared = SharedMemory::new();
+        shared.begin().unwrap();
+        (shared.descriptors_left, shared.mappings_left) = (2, 2);
+        assert_eq!(shared.add_open_files(std::process::id(), 1), Err(Unread::TooMany));
+        assert_eq!(shared.add_mappings(std::process::id()), Err(Unread::TooMany));
+        shared.begin().unwrap();
+        shared.add_open_files(std::process::id(), 1).unwrap();
+    }
+
+    #[test]
+    fn a_tmpfs_can_be_asked_for() {
         in_tmpfs(c"/dev/shm").unwrap();
     }
 }

@@ -115,19 +115,26 @@ fn exit() -> ! {
 #[expect(clippy::disallowed_methods, reason = "a file of the kernel's")]
 pub(super) fn unneeded_memory() -> Vec<(usize, usize)> {
     let here = 0_u8;
+    // `errno` is in the thread-local storage of this thread, next to what the C library knows of the thread. The kernel makes
+    // one mapping of it and a large one beside it.
+    // SAFETY: takes nothing, and gives an address.
+    let thread_local = unsafe { libc::__errno_location() };
+    let needed = [(&raw const here).addr(), thread_local.addr()];
     let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
-    maps.lines().filter_map(|line| unneeded_mapping(line, (&raw const here).addr())).collect()
+    maps.lines().filter_map(|line| unneeded_mapping(line, needed)).collect()
 }
 
-/// Reads a line of `/proc/self/maps`: begin-end, permissions, offset, device, inode, name.
-fn unneeded_mapping(line: &str, stack: usize) -> Option<(usize, usize)> {
+/// Reads a line of `/proc/self/maps`: begin-end, permissions, offset, device, inode, name. A mapping with an address that is
+/// needed stays.
+fn unneeded_mapping(line: &str, needed: [usize; 2]) -> Option<(usize, usize)> {
     let fields: Vec<_> = line.split_ascii_whitespace().collect();
     let (range, rights, inode) = (fields.first()?, *fields.get(1)?, *fields.get(4)?);
     let name = fields.get(5).copied().unwrap_or_default();
     let (begin, end) = range.split_once('-')?;
     let (begin, end) = (usize::from_str_radix(begin, 16).ok()?, usize::from_str_radix(end, 16).ok()?);
     let is_memory = inode == "0" && matches!(name, "" | "[heap]");
-    let is_large = rights == "rw-p" && end - begin >= MIN_UNNEEDED_BYTES && !(begin..end).contains(&stack);
+    let is_needed = needed.iter().any(|address| (begin..end).contains(address));
+    let is_large = rights == "rw-p" && end - begin >= MIN_UNNEEDED_BYTES && !is_needed;
     (is_memory && (is_large || rights == "---p")).then_some((begin, end - begin))
 }
 
@@ -162,8 +169,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn large_anonymous_memory_but_the_stack_is_not_needed() {
-        let piece = |line| unneeded_mapping(line, 0x5000_0000);
+    fn large_anonymous_memory_but_stack_and_thread_local_storage_is_not_needed() {
+        let piece = |line| unneeded_mapping(line, [0x5000_0000, 0x6000_0000]);
+        assert_eq!(piece("5ff00000-60001000 rw-p 00000000 00:00 0 "), None, "thread-local storage");
         assert_eq!(piece("7f00-7f01 r"), None);
         assert_eq!(piece("10000000-10100000 rw-p 00000000 00:00 0 [heap]"), Some((0x1000_0000, 0x10_0000)));
         assert_eq!(piece("10000000-10100000 rw-p 00000000 00:00 0 "), Some((0x1000_0000, 0x10_0000)));
