@@ -211,7 +211,12 @@ impl DiskUsage {
                 *by_session.entry(unit.session).or_default() += unit.bytes;
             }
         }
-        for (name, paths) in [("cache", vec![home.join("cache")]), ("index", index_files(home))] {
+        let others = [
+            ("snapshots", vec![home.join("snapshots")]),
+            ("cache", vec![home.join("cache")]),
+            ("index", index_files(home)),
+        ];
+        for (name, paths) in others {
             let (count, bytes) = paths.iter().try_fold((0, 0), |(count, bytes), path| {
                 let tree = crate::stored::measure(path)?;
                 Ok::<_, SessionError>((count + tree.files, bytes + tree.bytes))
