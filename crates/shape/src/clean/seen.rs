@@ -121,7 +121,8 @@ mod tests {
         }
         assert!(!seen.is_worth_asking());
         seen.expect(QUESTION_BYTES);
-        assert_eq!(seen.recall(b"one"), Ok(&[None, None]));
+        // The last one: with a random key, two lines may share a place, and the later takes it.
+        assert_eq!(seen.recall(b"two"), Ok(&[None, None]));
         assert!(seen.is_worth_asking());
     }
 
