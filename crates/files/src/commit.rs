@@ -19,14 +19,13 @@ use windlass_contract::{
     Archive, CallId, Change, Changed, CommitError, ContentPair, EditRecord, FileError, KeptPair,
 };
 
-use crate::resolve::Resolver;
+use crate::{resolve::Resolver, steps::Steps};
 use content_id::BeforeId;
 pub(crate) use content_id::sha256_of;
 use flush::{MAX_FLUSHED_AT_ONCE, TouchedDirectories, flush_all};
 use folders::{FolderTree, MadeFolder, descend, remove_folders, remove_made};
 use log_format::LoggedChange;
 use plan::{Plan, Slot};
-use steps::Steps;
 use trace::{Settled, Trace, is_same};
 use write_ahead::WriteAheadLog;
 
@@ -39,7 +38,6 @@ mod folders;
 mod log_format;
 mod plan;
 pub(crate) mod recovery;
-mod steps;
 mod trace;
 mod write_ahead;
 

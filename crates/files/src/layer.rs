@@ -20,7 +20,6 @@ use rustix::{
 use crate::{DirHandle, EntryStat};
 
 mod apply;
-mod apply_steps;
 mod changes;
 mod inode;
 mod journal;

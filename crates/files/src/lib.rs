@@ -33,6 +33,7 @@ mod list;
 mod read_tracker;
 mod resolve;
 mod search;
+mod steps;
 mod walk;
 mod workspace_scan;
 mod workspace_snapshot;

@@ -15,9 +15,9 @@ use windlass_contract::{Action, Expected, FileKind, Sight};
 
 use super::{
     recovery::{Recovery, recover},
-    steps::Fault,
     *,
 };
+use crate::steps::Fault;
 
 mod crash;
 

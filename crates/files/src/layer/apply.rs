@@ -14,14 +14,13 @@ use windlass_contract::{Archive, CallId, EditRecord};
 
 use super::{
     Layer, LayerChange, LayerChangeKind, LayerChanges, REFUSED, RootLayer, UNDO, UPPER,
-    apply_steps::ApplySteps,
     changes::{MetadataChange, ProtectedCheck, parent},
     inode::{self, LayerEntry, MAX_ENTRIES, NodeType, set_mode, set_mtime},
     journal::{ApplyOperation, FileSignature, OperationKind},
     take_back::{LayerPlace, exchange_entries, has_changed_since, move_entry, writable},
     undo_copies::UndoCopies,
 };
-use crate::{DirHandle, EntryKind, EntryStat, commit::unique};
+use crate::{DirHandle, EntryKind, EntryStat, commit::unique, steps::Steps};
 
 /// Why a layer was not applied. Nothing was changed, unless it says otherwise.
 #[derive(Debug, thiserror::Error)]
@@ -84,11 +83,11 @@ impl Layer {
         protected: ProtectedCheck<'_>,
         archive: Option<(&dyn Archive, &CallId)>,
     ) -> Result<AppliedLayer, ApplyError> {
-        let applied = self.apply_by_steps(shown, protected, archive, &ApplySteps::default());
+        let applied = self.apply_by_steps(shown, protected, archive, &Steps::default());
         if !matches!(applied, Err(ApplyError::Stuck { .. })) {
             let is_applied = applied.is_ok();
             // What stays is removed at the next start.
-            let _left = self.clear(shown, is_applied, &ApplySteps::default());
+            let _left = self.clear(shown, is_applied, &Steps::default());
         }
         applied
     }
@@ -98,7 +97,7 @@ impl Layer {
         shown: &LayerChanges,
         protected: ProtectedCheck<'_>,
         archive: Option<(&dyn Archive, &CallId)>,
-        steps: &ApplySteps,
+        steps: &Steps,
     ) -> Result<AppliedLayer, ApplyError> {
         let top = self.roots.first().map(|root| root.path.clone()).unwrap_or_default();
         let failed = |step| {
@@ -148,7 +147,7 @@ impl Layer {
     }
 
     /// Takes out of new directories what must not come along, and the attributes of the overlay off everything.
-    fn prepare(&self, found: &LayerChanges, steps: &ApplySteps) -> io::Result<()> {
+    fn prepare(&self, found: &LayerChanges, steps: &Steps) -> io::Result<()> {
         for (number, refusal) in found.refused.iter().filter(|refusal| refusal.is_inside).enumerate() {
             steps.take()?;
             let root = &self.roots[refusal.root];
@@ -165,7 +164,7 @@ impl Layer {
     }
 
     /// Writes everything to disk, and returns the time after that.
-    fn sync(&self, steps: &ApplySteps) -> io::Result<i64> {
+    fn sync(&self, steps: &Steps) -> io::Result<i64> {
         let mut since_ns = 0;
         for root in &self.roots {
             steps.take()?;
@@ -179,7 +178,7 @@ impl Layer {
         &self,
         operations: &[ApplyOperation],
         metadata: &[MetadataChange],
-        steps: &ApplySteps,
+        steps: &Steps,
     ) -> Result<(), ApplyError> {
         for (at, operation) in operations.iter().enumerate() {
             let root = &self.roots[operation.root];
@@ -211,7 +210,7 @@ impl Layer {
         operations: &[ApplyOperation],
         metadata: &[MetadataChange],
         since_ns: i64,
-        steps: &ApplySteps,
+        steps: &Steps,
     ) -> ApplyError {
         for (number, root) in self.roots.iter().enumerate() {
             let place = LayerPlace { path: &root.path, root: &root.root, layer: &root.directory };
@@ -225,7 +224,7 @@ impl Layer {
     }
 
     /// Removes the layer, and gives each root its time.
-    pub(super) fn clear(&self, shown: &LayerChanges, is_applied: bool, steps: &ApplySteps) -> io::Result<()> {
+    pub(super) fn clear(&self, shown: &LayerChanges, is_applied: bool, steps: &Steps) -> io::Result<()> {
         for (number, root) in self.roots.iter().enumerate() {
             steps.take()?;
             let is_root =
@@ -243,7 +242,7 @@ impl Layer {
 
 impl RootLayer {
     /// Carries an operation out; false if what is there is not what was looked at.
-    fn carry_out(&self, operation: &ApplyOperation, at: usize, steps: &ApplySteps) -> io::Result<bool> {
+    fn carry_out(&self, operation: &ApplyOperation, at: usize, steps: &Steps) -> io::Result<bool> {
         let (directory, name) = parent(&self.root, &operation.relative)?;
         let upper = self.directory.open_dir(Path::new(UPPER))?;
         let undo = self.directory.open_dir(Path::new(UNDO))?;

@@ -21,11 +21,10 @@ use std::{
 
 use super::{
     LayerRoot,
-    apply_steps::ApplySteps,
     changes::{MetadataChange, ModeAndTime},
     take_back::{AbandonedLayer, LeftAsIs},
 };
-use crate::EntryStat;
+use crate::{EntryStat, steps::Steps};
 
 const BEGIN: &str = "windlass layer 1";
 const EXTENSION: &str = "layer";
@@ -172,7 +171,7 @@ impl LayerJournal {
         operations: &[ApplyOperation],
         metadata: &[MetadataChange],
         since_ns: i64,
-        steps: &ApplySteps,
+        steps: &Steps,
     ) -> io::Result<()> {
         let mut fields = Vec::new();
         for operation in operations {
@@ -198,13 +197,13 @@ impl LayerJournal {
     }
 
     /// Writes that all is applied. This is the moment it counts.
-    pub(super) fn done(&mut self, steps: &ApplySteps) -> io::Result<()> {
+    pub(super) fn done(&mut self, steps: &Steps) -> io::Result<()> {
         steps.take()?;
         write(&mut self.file, &[b"done".to_vec()])?;
         self.sync(steps)
     }
 
-    fn sync(&self, steps: &ApplySteps) -> io::Result<()> {
+    fn sync(&self, steps: &Steps) -> io::Result<()> {
         steps.take()?;
         self.file.sync_data()?;
         self.path.parent().map_or(Ok(()), |directory| File::open(directory)?.sync_data())

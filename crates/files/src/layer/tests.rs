@@ -11,10 +11,8 @@ use std::{
 
 use rustix::fs::{CWD, FileType, Mode, XattrFlags, mknodat, setxattr};
 
-use super::{
-    apply_steps::{ApplyFault, ApplySteps},
-    *,
-};
+use super::*;
+use crate::steps::{Fault, Steps};
 
 /// A root with a layer.
 struct Place {
@@ -241,7 +239,7 @@ fn a_process_that_dies_at_any_step_leaves_all_or_nothing() {
     let count = {
         let (_place, _, mut layer) = eventful();
         let found = layer.changes(NOTHING).unwrap();
-        let steps = ApplySteps::default();
+        let steps = Steps::default();
         layer.apply_by_steps(&found, NOTHING, None, &steps).unwrap();
         layer.clear(&found, true, &steps).unwrap();
         steps.taken.load(Ordering::SeqCst)
@@ -249,10 +247,10 @@ fn a_process_that_dies_at_any_step_leaves_all_or_nothing() {
     assert!(count > 30, "{count}");
     let expected = applied_by_itself();
     let (mut whole, mut nothing) = (0, 0);
-    for fault in (0..count).flat_map(|at| [ApplyFault::Death(at), ApplyFault::Error(at)]) {
+    for fault in (0..count).flat_map(|at| [Fault::Death(at), Fault::Error(at)]) {
         let (place, before, mut layer) = eventful();
         let found = layer.changes(NOTHING).unwrap();
-        let steps = ApplySteps { fault: Some(fault), ..ApplySteps::default() };
+        let steps = Steps { fault: Some(fault), ..Steps::default() };
         let applied = layer.apply_by_steps(&found, NOTHING, None, &steps);
         let is_applied = applied.is_ok();
         let is_stuck = matches!(applied, Err(ApplyError::Stuck { .. }));
@@ -266,7 +264,7 @@ fn a_process_that_dies_at_any_step_leaves_all_or_nothing() {
             nothing += 1;
         } else {
             assert_eq!(without_times(place.snapshot()), expected, "{fault:?}");
-            assert!(is_applied || matches!(fault, ApplyFault::Death(_)), "{fault:?}");
+            assert!(is_applied || matches!(fault, Fault::Death(_)), "{fault:?}");
             whole += 1;
         }
     }
@@ -432,7 +430,7 @@ fn a_persons_work_after_a_crash_is_kept_when_a_layer_is_taken_back() {
         }
         whiteout(&upper.join("gone"));
         let shown = layer.changes(NOTHING).unwrap();
-        let steps = ApplySteps { fault: Some(ApplyFault::Death(at)), ..ApplySteps::default() };
+        let steps = Steps { fault: Some(Fault::Death(at)), ..Steps::default() };
         let died = layer.apply_by_steps(&shown, NOTHING, None, &steps);
         assert!(died.is_err(), "it never died with all applied and not done");
         drop(layer);

@@ -1,4 +1,4 @@
-//! The steps of a change, one for each thing the system is asked for, so that tests can make any of them fail.
+//! The steps of a change or of applying a layer, one for each thing the system is asked for, so that tests can make any of them fail.
 
 use std::io;
 #[cfg(test)]
@@ -8,15 +8,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 #[derive(Debug, Default)]
 pub(crate) struct Steps {
     #[cfg(test)]
-    pub(super) fault: Option<Fault>,
+    pub(crate) fault: Option<Fault>,
     #[cfg(test)]
-    pub(super) taken: AtomicUsize,
+    pub(crate) taken: AtomicUsize,
 }
 
 /// What goes wrong.
 #[cfg(test)]
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Fault {
+pub(crate) enum Fault {
     /// This step fails.
     Error(usize),
     /// This step and all after it fail: what is left on disk is what a killed process would leave.
@@ -27,12 +27,12 @@ impl Steps {
     /// Takes the next step.
     #[cfg(not(test))]
     #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "only tests make steps fail")]
-    pub(super) fn take(&self) -> io::Result<()> {
+    pub(crate) fn take(&self) -> io::Result<()> {
         Ok(())
     }
 
     #[cfg(test)]
-    pub(super) fn take(&self) -> io::Result<()> {
+    pub(crate) fn take(&self) -> io::Result<()> {
         let step = self.taken.fetch_add(1, Ordering::SeqCst);
         let fails = match self.fault {
             Some(Fault::Error(at)) => step == at,
