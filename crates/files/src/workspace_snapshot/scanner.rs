@@ -5,7 +5,7 @@ use std::{
     fs::File,
     os::fd::{AsFd, OwnedFd},
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, atomic::Ordering},
 };
 
 use windlass_contract::{ContentDigest, ContentStore, UnkeptReason};
@@ -44,6 +44,14 @@ pub(super) struct SnapshotScanner<'a> {
     depth: usize,
     entries: usize,
     bytes: u64,
+    has_other_rules: bool,
+}
+
+/// A snapshot that was taken.
+pub(super) struct ScannedWorkspace {
+    pub(super) snapshot: WorkspaceSnapshot,
+    /// An ignore file is not what it was in the earlier snapshot.
+    pub(super) has_other_rules: bool,
 }
 
 /// The ignore files that hold for a directory.
@@ -74,6 +82,7 @@ impl<'a> SnapshotScanner<'a> {
             depth: 0,
             entries: 0,
             bytes: 0,
+            has_other_rules: false,
         }
     }
 
@@ -82,19 +91,26 @@ impl<'a> SnapshotScanner<'a> {
         Self { keeps_rules: true, ..self }
     }
 
-    pub(super) fn scan(mut self) -> Result<WorkspaceSnapshot, SnapshotError> {
+    pub(super) fn scan(mut self) -> Result<ScannedWorkspace, SnapshotError> {
         let (above, rules) = self.rules_above();
         let stat = self.root.handle.stat()?;
         let directory = listing::reopen(self.root.handle.as_fd())?;
         let before = self.previous.map(|previous| &previous.root);
         let (children, rules) = self.directory(&directory, &stat, before, &rules)?;
-        let root =
-            SnapshotNode { name: OsString::new(), stat, content: NodeContent::Directory, children, rules };
-        Ok(WorkspaceSnapshot { root, above, entries: self.entries, taken: self.begun })
+        let (name, stat) = (OsString::new(), self.stat_of_read(stat));
+        let root = SnapshotNode { name, stat, content: NodeContent::Directory, children, rules };
+        let snapshot = WorkspaceSnapshot {
+            root,
+            above,
+            entries: self.entries,
+            taken: self.begun,
+            is_whole: !self.is_stopped(),
+        };
+        Ok(ScannedWorkspace { snapshot, has_other_rules: self.has_other_rules })
     }
 
     /// Reads the ignore files of the directories above the workspace.
-    fn rules_above(&self) -> (Vec<Option<Arc<RuleFiles>>>, Rules) {
+    fn rules_above(&mut self) -> (Vec<Option<Arc<RuleFiles>>>, Rules) {
         let known = self.previous.map(|previous| &previous.above);
         let mut rules = Rules { rules: Arc::default(), changed: false };
         let mut above = Vec::new();
@@ -121,7 +137,7 @@ impl<'a> SnapshotScanner<'a> {
 
     /// Decides which ignore files hold in a directory, and adds them to those above it.
     fn settle_rules(
-        &self,
+        &mut self,
         before: Option<&Arc<RuleFiles>>,
         found: Option<RuleFiles>,
         rules: &mut Rules,
@@ -138,6 +154,7 @@ impl<'a> SnapshotScanner<'a> {
             _ => found.map(Arc::new),
         };
         rules.changed |= !is_same;
+        self.has_other_rules |= !is_same;
         if let Some(files) = &files {
             rules.rules = files.rules(path, directory, &rules.rules);
         }
@@ -228,13 +245,19 @@ impl<'a> SnapshotScanner<'a> {
         }
         let mut children = Vec::new();
         for found in listing.nodes {
+            if self.is_stopped() {
+                break;
+            }
             if self.is_left_out(&found.name, &found.stat, rules) {
                 continue;
             }
             self.count(1)?;
             let old = before.and_then(|before| before.child(&found.name));
             let node = self.entry(directory, &found.name, found.stat, old, rules)?;
-            children.extend(node.or_else(|| old.cloned()));
+            // Only counted, a home directory takes no memory.
+            if self.store.is_some() {
+                children.extend(node.or_else(|| old.cloned()));
+            }
         }
         Ok(children)
     }
@@ -299,6 +322,7 @@ impl<'a> SnapshotScanner<'a> {
                 }
             }
         };
+        let stat = self.stat_of_read(stat);
         let is_same = old.is_some_and(|old| {
             old.stat == stat && old.content == content && Arc::ptr_eq(&old.children, &children)
         });
@@ -357,6 +381,16 @@ impl<'a> SnapshotScanner<'a> {
             IgnoreMatch::Included => false,
             IgnoreMatch::None => is_directory && GENERATED.iter().any(|generated| name == *generated),
         }
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.root.stop.load(Ordering::Relaxed)
+    }
+
+    /// Returns the metadata of a directory that was read. Ended early, it may have been read in part: without its times it is
+    /// read again.
+    fn stat_of_read(&self, stat: EntryStat) -> EntryStat {
+        if self.is_stopped() { EntryStat { mtime_ns: 0, ctime_ns: 0, ..stat } } else { stat }
     }
 
     fn count(&mut self, entries: usize) -> Result<(), SnapshotError> {
