@@ -20,6 +20,7 @@ mod differences;
 mod listing_format;
 mod rule_files;
 mod scanner;
+mod two_threads;
 
 pub use differences::SnapshotChanges;
 use rule_files::RuleFiles;

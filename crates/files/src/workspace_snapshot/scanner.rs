@@ -12,7 +12,7 @@ use windlass_contract::{ContentDigest, ContentStore, UnkeptReason};
 
 use super::{
     NodeContent, RuleFiles, SnapshotError, SnapshotNode, SnapshotRoot, WorkspaceSnapshot,
-    rule_files::look_above,
+    rule_files::look_above, two_threads::MIN_SPLIT_ENTRIES,
 };
 use crate::{
     EntryKind, EntryStat,
@@ -31,8 +31,9 @@ const MAX_DEPTH: usize = 128;
 const GIT: &str = ".git";
 
 /// Walks a workspace.
+#[derive(Clone)]
 pub(super) struct SnapshotScanner<'a> {
-    root: &'a SnapshotRoot,
+    pub(super) root: &'a SnapshotRoot,
     previous: Option<&'a WorkspaceSnapshot>,
     /// Without one, entries are only counted.
     store: Option<&'a dyn ContentStore>,
@@ -42,9 +43,17 @@ pub(super) struct SnapshotScanner<'a> {
     /// The absolute path of the directory that is being read.
     path: PathBuf,
     depth: usize,
-    entries: usize,
-    bytes: u64,
-    has_other_rules: bool,
+    pub(super) counted: ScanCounts,
+    pub(super) has_other_rules: bool,
+    /// The number of entries, if a second thread is worth it and does not help yet.
+    pub(super) split_entries: Option<usize>,
+}
+
+/// The entries that were found, and the bytes of those that are kept.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct ScanCounts {
+    pub(super) entries: usize,
+    pub(super) bytes: u64,
 }
 
 /// A snapshot that was taken.
@@ -56,7 +65,7 @@ pub(super) struct ScannedWorkspace {
 
 /// The ignore files that hold for a directory.
 #[derive(Clone)]
-struct Rules {
+pub(super) struct Rules {
     rules: Arc<DirectoryRules>,
     /// They are not what they were: verdicts of the earlier snapshot do not hold.
     changed: bool,
@@ -80,9 +89,9 @@ impl<'a> SnapshotScanner<'a> {
             begun: clock_ns(),
             path: root.path.clone(),
             depth: 0,
-            entries: 0,
-            bytes: 0,
+            counted: ScanCounts::default(),
             has_other_rules: false,
+            split_entries: previous.map(WorkspaceSnapshot::entries).filter(|all| *all >= MIN_SPLIT_ENTRIES),
         }
     }
 
@@ -102,7 +111,7 @@ impl<'a> SnapshotScanner<'a> {
         let snapshot = WorkspaceSnapshot {
             root,
             above,
-            entries: self.entries,
+            entries: self.counted.entries,
             taken: self.begun,
             is_whole: !self.is_stopped(),
         };
@@ -203,27 +212,36 @@ impl<'a> SnapshotScanner<'a> {
         before: &SnapshotNode,
         rules: &Rules,
     ) -> Result<Option<Arc<Vec<SnapshotNode>>>, SnapshotError> {
-        let (entries, bytes) = (self.entries, self.bytes);
-        let mut changed = Vec::new();
-        self.count(before.children.len())?;
-        for (at, old) in before.children.iter().enumerate() {
-            let Ok(stat) = EntryStat::read(directory, &old.name) else {
-                (self.entries, self.bytes) = (entries, bytes);
-                return Ok(None);
-            };
-            let node = self.entry(directory, &old.name, stat, Some(old), rules)?;
-            if let Some(node) = node {
-                changed.push((at, node));
-            }
-        }
-        if changed.is_empty() {
+        let counted = self.counted;
+        let updated = match self.take_split(&before.children) {
+            Some(middle) => self.update_in_two_threads(directory, (&before.children, middle), rules)?,
+            None => self.update_entries(directory, &before.children, rules)?,
+        };
+        let Some(updated) = updated else {
+            self.counted = counted;
+            return Ok(None);
+        };
+        if updated.iter().all(Option::is_none) {
             return Ok(Some(Arc::clone(&before.children)));
         }
-        let mut children = Vec::clone(&before.children);
-        for (at, node) in changed {
-            children[at] = node;
+        let pairs = updated.into_iter().zip(before.children.iter());
+        Ok(Some(Arc::new(pairs.map(|(node, old)| node.unwrap_or_else(|| old.clone())).collect())))
+    }
+
+    /// Looks at some entries of a directory: for each its node if it is not what it was. None, if one of them is gone.
+    pub(super) fn update_entries(
+        &mut self,
+        directory: &OwnedFd,
+        before: &[SnapshotNode],
+        rules: &Rules,
+    ) -> Result<Option<Vec<Option<SnapshotNode>>>, SnapshotError> {
+        self.count(before.len())?;
+        let mut updated = Vec::with_capacity(before.len());
+        for old in before {
+            let Ok(stat) = EntryStat::read(directory, &old.name) else { return Ok(None) };
+            updated.push(self.entry(directory, &old.name, stat, Some(old), rules)?);
         }
-        Ok(Some(Arc::new(children)))
+        Ok(Some(updated))
     }
 
     /// Lists a directory.
@@ -238,7 +256,7 @@ impl<'a> SnapshotScanner<'a> {
             return Ok(Vec::new());
         }
         // One more than is allowed tells that there are too many.
-        let remaining = self.root.limits.max_entries.saturating_sub(self.entries).saturating_add(1);
+        let remaining = self.root.limits.max_entries.saturating_sub(self.counted.entries).saturating_add(1);
         let Ok(listing) = Listing::read(directory, stat.dev, false, remaining) else { return Ok(Vec::new()) };
         if !listing.is_complete {
             return Err(self.too_many());
@@ -279,7 +297,7 @@ impl<'a> SnapshotScanner<'a> {
         let unchanged = unchanged.filter(|old| old.stat.size == stat.size);
         if let Some(old) = unchanged {
             if matches!(old.content, NodeContent::File(_)) {
-                self.bytes = self.bytes.saturating_add(stat.size);
+                self.counted.bytes = self.counted.bytes.saturating_add(stat.size);
             }
             return Ok(None);
         }
@@ -349,7 +367,7 @@ impl<'a> SnapshotScanner<'a> {
         if stat.size > limits.max_file_bytes {
             return Err(UnkeptReason::TooLarge);
         }
-        let bytes = self.bytes.saturating_add(stat.size);
+        let bytes = self.counted.bytes.saturating_add(stat.size);
         if bytes > limits.max_total_bytes {
             return Err(UnkeptReason::OverLimit);
         }
@@ -363,7 +381,7 @@ impl<'a> SnapshotScanner<'a> {
         if !is_same() {
             return Err(UnkeptReason::Changing);
         }
-        self.bytes = bytes;
+        self.counted.bytes = bytes;
         Ok(digest)
     }
 
@@ -394,11 +412,11 @@ impl<'a> SnapshotScanner<'a> {
     }
 
     fn count(&mut self, entries: usize) -> Result<(), SnapshotError> {
-        self.entries += entries;
-        if self.entries > self.root.limits.max_entries { Err(self.too_many()) } else { Ok(()) }
+        self.counted.entries += entries;
+        if self.counted.entries > self.root.limits.max_entries { Err(self.too_many()) } else { Ok(()) }
     }
 
-    fn too_many(&self) -> SnapshotError {
+    pub(super) fn too_many(&self) -> SnapshotError {
         SnapshotError::TooMany { limit: self.root.limits.max_entries }
     }
 }

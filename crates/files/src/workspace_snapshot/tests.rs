@@ -305,3 +305,49 @@ fn a_scan_that_is_ended_while_entries_are_counted_keeps_nothing() {
     assert!(matches!(error, SnapshotError::Stopped));
     assert_eq!(place.store.reads(), 0);
 }
+
+/// A workspace that is large enough for two threads, with most of it in one directory.
+fn large_place() -> Place {
+    let place = Place::new();
+    for at in 0..600 {
+        let directory =
+            place.top.join(if at % 20 == 0 { "a".to_owned() } else { format!("most/{}", at % 7) });
+        fs::create_dir_all(&directory).unwrap();
+        fs::write(directory.join(at.to_string()), "0123456789").unwrap();
+    }
+    age();
+    place
+}
+
+#[test]
+fn two_threads_find_what_one_finds() {
+    let place = large_place();
+    let before = place.fill();
+    assert!(before.update(&place.root, &place.store).unwrap().is_same(&before));
+    for path in ["a/0", "most/1/1", "most/3/3", "most/6/6"] {
+        fs::write(place.top.join(path), "changed").unwrap();
+    }
+    fs::remove_file(place.top.join("most/2/2")).unwrap();
+    fs::write(place.top.join("most/5/new"), "new").unwrap();
+    let (kept, unkept) = place.since(&before);
+    assert_eq!(kept, ["M a/0", "M most/1/1", "D most/2/2", "M most/3/3", "A most/5/new", "M most/6/6"]);
+    assert_eq!(unkept, [""; 0]);
+    let after = before.update(&place.root, &place.store).unwrap();
+    assert_eq!(after.entries(), place.fill().entries());
+}
+
+#[test]
+fn the_files_over_the_limit_are_the_same_with_two_threads() {
+    let mut place = large_place();
+    let before = place.fill();
+    let (_, bytes) = before.contents();
+    place.root.limits.max_total_bytes = bytes + 5;
+    for path in ["a/0", "most/6/97"] {
+        fs::write(place.top.join(path), "0123456789 and").unwrap();
+    }
+    let (kept, unkept) = place.since(&before);
+    assert_eq!(
+        (kept, unkept),
+        (vec!["M a/0".to_owned()], vec!["most/6/97 over the limit for all files".to_owned()])
+    );
+}
