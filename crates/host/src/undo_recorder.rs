@@ -14,7 +14,7 @@ use std::{
         mpsc::{self, Receiver, Sender},
     },
     thread,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
 use tokio::sync::oneshot;
@@ -107,6 +107,7 @@ struct RecordedCommand {
     number: u64,
     call: CallId,
     line: String,
+    begun: SystemTime,
 }
 
 /// Stands for a command that runs. Dropping it says that the command is gone.
@@ -150,7 +151,7 @@ impl UndoRecorder {
         self.has_begun.store(true, Ordering::Release);
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let (reply, answer) = oneshot::channel();
-        let command = RecordedCommand { number, call, line };
+        let command = RecordedCommand { number, call, line, begun: SystemTime::now() };
         if jobs.send(UndoJob::Begin { command, reply }).is_err() {
             return (None, vec!["undo: not available: its thread has ended".to_owned()]);
         }

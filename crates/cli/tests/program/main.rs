@@ -64,3 +64,5 @@ mod tool_search;
 mod tools;
 #[cfg(test)]
 mod undo;
+#[cfg(test)]
+mod undo_log;

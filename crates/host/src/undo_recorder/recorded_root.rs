@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, atomic::AtomicBool},
 };
 
-use windlass_contract::{CommandEdit, CommandLog, UnkeptReason};
+use windlass_contract::{CommandEdit, CommandLog, UnkeptEntry, UnkeptReason};
 use windlass_files::{
     AfterCommand, DirHandle, SnapshotError, SnapshotRoot, UnkeptSummary, WorkspaceSnapshot,
 };
@@ -25,12 +25,14 @@ pub(super) struct RecordedRoot {
     /// What was saved last, or loaded.
     saved: Option<WorkspaceSnapshot>,
     unkept: Option<(WorkspaceSnapshot, UnkeptSummary)>,
+    /// The log says that changes are not kept. Once per session is enough.
+    is_gap_logged: bool,
 }
 
 impl RecordedRoot {
     pub(super) fn new(root: UndoRoot) -> Self {
         let snapshot = Err("not read yet".to_owned());
-        Self { root, opened: None, snapshot, saved: None, unkept: None }
+        Self { root, opened: None, snapshot, saved: None, unkept: None, is_gap_logged: false }
     }
 
     /// Reads the workspace, or what changed since an earlier session read it.
@@ -82,7 +84,11 @@ impl RecordedRoot {
         command: &RecordedCommand,
         gap: Option<&str>,
     ) -> io::Result<()> {
-        let (Some(opened), Ok(before)) = (&self.opened, &self.snapshot) else { return Ok(()) };
+        let (opened, before) = match (&self.opened, &self.snapshot) {
+            (Some(opened), Ok(before)) => (opened, before),
+            (_, Err(reason)) => return self.log_gap(log, command, &reason.clone()),
+            (None, Ok(_)) => return Ok(()),
+        };
         let AfterCommand { by_same_rules, now } = match before.update_after_command(opened, &*self.root.store)
         {
             Ok(after) => after,
@@ -96,8 +102,25 @@ impl RecordedRoot {
         if changes.is_empty() {
             return Ok(());
         }
-        let RecordedCommand { call, line, .. } = command;
-        let edit = CommandEdit { call, line, changes: &changes.kept, unkept: &changes.unkept, gap };
+        let RecordedCommand { call, line, begun, .. } = command;
+        let edit =
+            CommandEdit { call, line, begun: *begun, changes: &changes.kept, unkept: &changes.unkept, gap };
+        log.log_command(&edit, &*self.root.store)
+    }
+
+    /// Writes down that what a command changed is not kept.
+    pub(super) fn log_gap(
+        &mut self,
+        log: &dyn CommandLog,
+        command: &RecordedCommand,
+        gap: &str,
+    ) -> io::Result<()> {
+        if std::mem::replace(&mut self.is_gap_logged, true) {
+            return Ok(());
+        }
+        let RecordedCommand { call, line, begun, .. } = command;
+        let unkept = [UnkeptEntry { path: self.root.path.clone(), reason: UnkeptReason::NotKept }];
+        let edit = CommandEdit { call, line, begun: *begun, changes: &[], unkept: &unkept, gap: Some(gap) };
         log.log_command(&edit, &*self.root.store)
     }
 

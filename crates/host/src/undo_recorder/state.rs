@@ -1,6 +1,7 @@
 //! The thread of the recorder: which commands run, and whose a change is.
 
 use std::{
+    io,
     sync::{Arc, atomic::Ordering, mpsc::Receiver},
     time::Duration,
 };
@@ -91,17 +92,22 @@ impl RecorderState {
         for (command, reply) in begun {
             // A command that began while the workspace was still being read did not wait.
             let gap = reply.is_closed().then_some(STILL_READING);
-            // It may have ended as well.
-            if !ended.contains(&command.number) {
+            drop(reply.send(self.limits()));
+            if ended.contains(&command.number) {
+                self.note_failures(|root, log| root.log_gap(log, &command, STILL_READING));
+            } else {
                 self.active.push((command, gap));
             }
-            drop(reply.send(self.limits()));
         }
     }
 
     fn record(&mut self, command: &RecordedCommand, gap: Option<&'static str>) {
+        self.note_failures(|root, log| root.record(log, command, gap));
+    }
+
+    fn note_failures(&mut self, mut log: impl FnMut(&mut RecordedRoot, &dyn CommandLog) -> io::Result<()>) {
         for root in &mut self.roots {
-            if let Err(error) = root.record(&*self.log, command, gap) {
+            if let Err(error) = log(root, &*self.log) {
                 self.failures
                     .push(format!("undo: the changes of an earlier command could not be kept: {error}"));
             }
