@@ -64,6 +64,7 @@ pub(crate) fn run(common: &Common, args: &Undo) -> Result<Exit, Problem> {
         None => here.iter().map(EditPlace::copy).collect(),
     };
     let names = CallNames::open(&setup, places.iter().chain(&here));
+    names.note_unfinished();
     if args.list {
         return list(&places, &names, &setup, args.json);
     }

@@ -128,3 +128,17 @@ fn removing_old_edits_leaves_the_counter_of_all_sessions() {
     assert!(user.home().join("edits/sequence").exists());
     assert!(!user.run(&["sessions", "du"]).stdout.contains("sequence"));
 }
+
+#[test]
+fn a_call_that_was_cut_short_is_told() {
+    let user = User::new();
+    let pipe = user.named_pipe("pipe");
+    let turn = script(&user, &["echo begun > pipe; sleep 60"]);
+    let running = user.start(&["exec", "-s", "workspace-write", "--script", &turn, "go"]);
+    assert_eq!(pipe.hear().trim(), "begun");
+    running.signal("KILL");
+    running.end();
+    let ended = user.run(&["undo"]);
+    ended.assert_code(2);
+    assert!(ended.stderr.contains("was cut short when Windlass ended"), "{ended:#?}");
+}
