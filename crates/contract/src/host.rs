@@ -314,10 +314,21 @@ pub struct Denial {
     pub what: String,
     /// The rule that stopped it.
     pub rule: String,
-    /// What would have to be granted.
+    /// What a person may be asked to grant for another attempt; nothing if that would be too much.
     pub need: Effects,
     /// How sure we are.
     pub proof: Proof,
+    /// The options by which a person could allow it from the start; empty if there are none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub remedy: String,
+}
+
+impl Denial {
+    /// One line for the reader of a failed result: the rule, the thing, and how to allow it. `None` if there is no way to.
+    pub fn advice(&self) -> Option<String> {
+        let Self { what, rule, remedy, .. } = self;
+        (!remedy.is_empty()).then(|| format!("sandbox: {rule}: {what}; to allow it: {remedy}"))
+    }
 }
 
 /// Who stopped something.
@@ -336,12 +347,14 @@ pub enum Layer {
     Limit,
 }
 
-/// How a denial is known. Text can only make us suspect.
+/// How a denial is known. Text alone is never enough to ask for more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Proof {
     /// Seen by the layer that denied it.
     Observed,
-    /// Guessed from what the program printed.
+    /// Named by the program; the rules of the sandbox and the file system confirm it.
+    Verified,
+    /// Guessed from what the program printed. Only in older records.
     Suspected,
 }

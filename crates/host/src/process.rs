@@ -14,6 +14,7 @@ use windlass_contract::{Denial, Exit, Finished, Held, HostError, Printed};
 use windlass_sandbox::{ChildStdio, Program, denials};
 
 use crate::{
+    denial_check::DenialCheck,
     job_control::StopSignals,
     kept::Kept,
     launch::Launch,
@@ -59,18 +60,19 @@ impl Run<'_> {
         let error = writer.try_clone().map_err(lost)?;
         let input = null_device().map_err(lost)?;
         let stdio = ChildStdio { input, output: writer, error };
+        let check = DenialCheck::new(&self.program, &self.launch);
         let mut capture = Capture::new(reader, &self.kept, self.output_limit, self.output);
         let request = SpawnRequest { program: self.program, stdio, launch: self.launch };
         let end = attend(request, self.time_limit, spawner, cancel, Streams::Captured(&mut capture)).await?;
         self.cpu.settle(end.cpu);
         let Printed { bytes: output, gap, whole } = self.kept.take(usize::MAX).await;
-        let mut denials = end.denials;
-        if let Some(held) = &end.held {
-            denials.extend(denials::suspect(end.exit, &output, held));
-        }
-        let End { exit, duration, killed, .. } = end;
+        let End { exit, duration, killed, denials, held, .. } = end;
+        let denials = match held.clone() {
+            Some(held) => check.complete(denials, exit, &output, held).await,
+            None => denials,
+        };
         let finished = Finished { exit, output, gap, whole, duration, killed, denials };
-        Ok((finished, end.held))
+        Ok((finished, held))
     }
 }
 
@@ -149,7 +151,7 @@ pub(crate) async fn stay(
     // Whether it was still there to be killed or had just ended is a matter of luck, which nobody should build on.
     let forced = forced.or(over.then_some(Exit::KILLED));
     let exit = forced.or(ended.exit).ok_or(io::ErrorKind::WouldBlock)?;
-    let mut denials = denials::observed(exit, &ended.report);
+    let mut denials = denials::observed(exit, &ended.report, child.held());
     denials.extend(over.then(|| denials::limit("output")));
     denials.extend(child.check_workspace().await);
     let held = Some(child.held().clone());

@@ -145,6 +145,7 @@ pub(crate) async fn run(
 
 fn result(finished: Finished) -> Output {
     let text = text::joined(&finished.output, finished.gap, finished.whole.as_ref());
+    let text = with_advice(finished.exit, &finished.denials, text);
     let text = match finished.exit {
         // Why it was cancelled, whoever did so knows.
         Exit::Code(_) | Exit::Cancelled => text,
@@ -165,6 +166,14 @@ fn result(finished: Finished) -> Output {
         denials: finished.denials,
     };
     Output { facts: Facts::Command(facts), ..Output::from(text) }
+}
+
+/// The output of a command that failed, after a line for each thing that the sandbox stopped and a person could allow: what a
+/// program makes of a refused connection or file is often long, and rarely says why.
+pub(crate) fn with_advice(exit: Exit, denials: &[Denial], output: String) -> String {
+    let advice = denials.iter().filter(|_| exit != Exit::Code(0)).filter_map(Denial::advice);
+    let lines: String = advice.map(|line| line + "\n").collect();
+    lines + &output
 }
 
 /// What ended a command: the limit it met, or the signal with what it means.
@@ -227,6 +236,7 @@ fn denied(layer: Layer, rule: &str, message: String, error: HostError) -> ToolEr
         rule: rule.to_owned(),
         need: Effects::none(),
         proof: Proof::Observed,
+        remedy: String::new(),
     };
     ToolError { kind: ErrorKind::Denied(Box::new(denial)), message, source: Some(Box::new(error)) }
 }

@@ -209,7 +209,8 @@ impl Started {
         let text = if self.has_keyboard { text.replace("\r\n", "\n") } else { text };
         let text = match &ended {
             Some(Ended { exit: Exit::TimedOut, .. }) => format!("{TIME_IS_UP}\n{text}"),
-            Some(_) | None => text,
+            Some(Ended { exit, denials, .. }) => command::with_advice(*exit, denials, text),
+            None => text,
         };
         let Ended { exit, killed, denials } = match ended {
             Some(ended) => Ended { exit: exit(ended.exit), ..ended },

@@ -55,6 +55,6 @@ fn suggestion(case: &Case<'_>) -> Option<String> {
 
 fn stopped(case: &Case<'_>) -> Option<String> {
     let denial = case.receipt.denials.first()?;
-    let sure = if denial.proof == Proof::Observed { "stopped" } else { "may have stopped" };
+    let sure = if denial.proof != Proof::Suspected { "stopped" } else { "may have stopped" };
     Some(format!("the sandbox {sure} it ({})", denial.what))
 }

@@ -141,6 +141,7 @@ async fn a_command_that_a_limit_ended_is_told_which() {
         rule: "the limit on memory was reached, and the command was ended".to_owned(),
         need: Effects::none(),
         proof: Proof::Observed,
+        remedy: String::new(),
     };
     let ended = Finished { denials: vec![limit], ..finished(Exit::KILLED, b"half") };
     assert_eq!(
