@@ -153,6 +153,8 @@ pub struct Finished {
     pub killed: Vec<String>,
     /// What the sandbox stopped, as far as it is known.
     pub denials: Vec<Denial>,
+    /// Whether it was seen to wait for input on a terminal of its own when its time was up.
+    pub waits_for_input: bool,
 }
 
 /// What became of an output that is longer than a model is shown.
@@ -324,10 +326,13 @@ pub struct Denial {
 }
 
 impl Denial {
-    /// One line for the reader of a failed result: the rule, the thing, and how to allow it. `None` if there is no way to.
+    /// Returns one line for the reader of a failed result: the rule, what it stopped, and how to allow it. `None` for limits,
+    /// which say what they are themselves.
     pub fn advice(&self) -> Option<String> {
-        let Self { what, rule, remedy, .. } = self;
-        (!remedy.is_empty()).then(|| format!("sandbox: {rule}: {what}; to allow it: {remedy}"))
+        let Self { layer, what, rule, remedy, .. } = self;
+        let stopped =
+            matches!(layer, Layer::Files | Layer::Network).then(|| format!("sandbox: {rule}: {what}"))?;
+        Some(if remedy.is_empty() { stopped } else { format!("{stopped}; to allow it: {remedy}") })
     }
 }
 

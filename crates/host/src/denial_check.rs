@@ -44,7 +44,7 @@ impl DenialCheck {
     ) -> Vec<Denial> {
         let Some(sandbox) = self.sandbox.filter(|_| exit != Exit::Code(0)) else { return observed };
         let end = output[output.len().saturating_sub(MAX_OUTPUT_BYTES)..].to_vec();
-        denials::name_host(&mut observed, exit, &end, &held);
+        denials::name_host(&mut observed, exit, (&end, &self.arguments), &held);
         let (directory, arguments) = (self.directory, self.arguments);
         let found = tokio::task::spawn_blocking(move || {
             let homes = home_directories(sandbox.spec.home.as_deref());

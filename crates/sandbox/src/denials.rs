@@ -65,23 +65,30 @@ pub fn limit(what: &str) -> Denial {
 
 /// Adds what a failed command's output tells about the network. Where a broker sees every connection, text adds no more than
 /// the name of the host that was looked up; elsewhere a complaint counts if the network is off.
-pub fn name_host(denials: &mut Vec<Denial>, exit: Exit, output: &[u8], held: &Held) {
+/// Without a complaint the host is the one of an address on the command line.
+pub fn name_host(
+    denials: &mut Vec<Denial>,
+    exit: Exit,
+    (output, arguments): (&[u8], &[String]),
+    held: &Held,
+) {
     if exit == Exit::Code(0) || held.network != Network::None {
         return;
     }
-    let Some(host) = complaint::unreachable_host(output) else { return };
+    let complaint = complaint::unreachable_host(output);
+    let named = complaint.clone().filter(|host| !host.is_empty());
     match held.rung {
         Mechanism::Namespaces => {
-            let lookup = denials.iter_mut().find(|denial| is_lookup(denial));
-            if let Some(lookup) = lookup.filter(|_| !host.is_empty()) {
-                lookup.what = host;
+            if let Some(lookup) = denials.iter_mut().find(|denial| is_lookup(denial)) {
+                let host = named.or_else(|| complaint::host_of_address(arguments));
+                lookup.what = host.unwrap_or_else(|| lookup.what.clone());
             }
         }
-        Mechanism::Landlock | Mechanism::Seatbelt => {
-            let what = if host.is_empty() { "a connection" } else { &host };
-            denials.push(offline(what, Proof::Verified, held));
+        Mechanism::Landlock | Mechanism::Seatbelt if complaint.is_some() => {
+            let what = named.unwrap_or_else(|| "a connection".to_owned());
+            denials.push(offline(&what, Proof::Verified, held));
         }
-        Mechanism::InProcess | Mechanism::Unconfined | Mechanism::External => {}
+        _ => {}
     }
 }
 
@@ -109,7 +116,7 @@ fn with_mode(held: &Held, options: &str) -> String {
 }
 
 /// Begins the name of a lookup of which only the name server is known.
-const LOOKUP: &str = "a host name, at the name server ";
+const LOOKUP: &str = "no host name can be looked up at ";
 
 fn address_text(address: SocketAddr) -> String {
     if address.port() == NAME_SERVER_PORT { format!("{LOOKUP}{}", address.ip()) } else { address.to_string() }
@@ -136,8 +143,13 @@ mod tests {
     }
 
     fn told(report: &ExitReport, output: &str, held: &Held) -> Vec<(String, Proof)> {
+        told_of(report, output, &[], held)
+    }
+
+    fn told_of(report: &ExitReport, output: &str, arguments: &[&str], held: &Held) -> Vec<(String, Proof)> {
+        let arguments: Vec<_> = arguments.iter().map(ToString::to_string).collect();
         let mut found = observed(Exit::Code(1), report, held);
-        name_host(&mut found, Exit::Code(1), output.as_bytes(), held);
+        name_host(&mut found, Exit::Code(1), (output.as_bytes(), &arguments), held);
         found.into_iter().map(|denial| (denial.what, denial.proof)).collect()
     }
 
@@ -148,10 +160,12 @@ mod tests {
         let web = reached("1.1.1.1:80");
         assert_eq!(told(&web, "", &held), [("1.1.1.1:80".to_owned(), Proof::Observed)]);
         let lookup = reached("10.0.0.2:53");
-        let unnamed = "a host name, at the name server 10.0.0.2".to_owned();
+        let unnamed = "no host name can be looked up at 10.0.0.2".to_owned();
         assert_eq!(told(&lookup, "", &held), [(unnamed, Proof::Observed)]);
         let said = "curl: (6) Could not resolve host: example.com";
         assert_eq!(told(&lookup, said, &held), [("example.com".to_owned(), Proof::Observed)]);
+        let line = ["-c", "curl -s 'https://user@example.org:8443/x' || exit 1"];
+        assert_eq!(told_of(&lookup, "", &line, &held), [("example.org".to_owned(), Proof::Observed)]);
         assert_eq!(told(&ExitReport::default(), said, &held), [], "nothing was tried, whatever it prints");
     }
 

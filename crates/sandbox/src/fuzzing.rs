@@ -8,7 +8,7 @@ use std::{
     path::Path,
 };
 
-use windlass_contract::{Exit, Held, Layer, Mechanism, Network};
+use windlass_contract::{Exit, Held, Mechanism};
 
 use crate::{
     denials,
@@ -204,7 +204,7 @@ fn escape(bytes: &[u8], special: &[u8]) -> Vec<u8> {
 pub fn denied_output(output: &[u8]) {
     let offline = Held { writable: vec!["/w".into()], ..Held::by(Mechanism::Namespaces) };
     let mut found = Vec::new();
-    denials::name_host(&mut found, Exit::Code(1), output, &offline);
+    denials::name_host(&mut found, Exit::Code(1), (output, &[]), &offline);
     assert_eq!(found, []);
     let text = String::from_utf8_lossy(output);
     for candidate in denials::candidates(output) {
@@ -212,7 +212,7 @@ pub fn denied_output(output: &[u8]) {
         assert!(text.contains(&candidate), "{candidate}");
     }
     let without_broker = Held::by(Mechanism::Landlock);
-    denials::name_host(&mut found, Exit::Code(1), output, &without_broker);
+    denials::name_host(&mut found, Exit::Code(1), (output, &[]), &without_broker);
     assert!(found.len() <= 1 && found.iter().all(|denial| denial.what.len() <= 253));
 }
 

@@ -15,7 +15,8 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 use windlass_contract::{
-    Command, Cx, Ended, Escalation, Exit, Facts, Keyboard, Listener, Output, Session, SessionFacts, ToolError,
+    Command, Cx, Ended, Escalation, Event, Exit, Facts, Keyboard, Listener, Output, Session, SessionFacts,
+    ToolError,
 };
 
 use crate::command::{self, live::Live, text};
@@ -255,6 +256,7 @@ impl Started {
                 Err(_quiet) => {
                     pause = (pause * 2).min(LONGEST_PAUSE);
                     if news && self.session.waits_for_input().await {
+                        cx.events.emit(&Event::InputAwaited { id: cx.id.clone() });
                         break;
                     }
                 }

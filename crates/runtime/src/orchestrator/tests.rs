@@ -78,6 +78,7 @@ async fn run(approval: ApprovalPolicy, answers: &[Answer]) -> (Status, String, V
             output_bytes: 0,
             whole: None,
             killed: Vec::new(),
+            waits_for_input: false,
             denials: if free { Vec::new() } else { vec![denial] },
         };
         let content = vec![Content::Text("done".into())];

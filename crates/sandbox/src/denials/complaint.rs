@@ -27,12 +27,17 @@ pub(super) enum ErrorClass {
 }
 
 /// How programs write each error, in lower case.
-const SIGNS: [(&str, ErrorClass); 12] = [
+const SIGNS: [(&str, ErrorClass); 16] = [
     ("read-only file system", ErrorClass::ReadOnly),
     ("erofs", ErrorClass::ReadOnly),
     ("os error 30)", ErrorClass::ReadOnly),
     ("errno 30]", ErrorClass::ReadOnly),
     ("readonly database", ErrorClass::ReadOnly),
+    ("unable to open database", ErrorClass::ReadOnly),
+    // Programs that ask first (`access`) say this.
+    ("not writable", ErrorClass::ReadOnly),
+    ("n't writable", ErrorClass::ReadOnly),
+    ("not writeable", ErrorClass::ReadOnly),
     ("permission denied", ErrorClass::Refused),
     ("eacces", ErrorClass::Refused),
     ("os error 13)", ErrorClass::Refused),
@@ -86,13 +91,27 @@ pub(super) fn complaints(output: &[u8]) -> Vec<Complaint> {
 /// Returns the host that the last complaint about the network names; an empty text if there is a complaint that names none.
 pub(super) fn unreachable_host(output: &[u8]) -> Option<String> {
     let text = end_of(output);
-    let complains = |line: &&str| {
+    let complaint = |line: &str| {
         let lower = line.to_ascii_lowercase();
-        NETWORK_SIGNS.iter().any(|sign| lower.contains(sign))
+        NETWORK_SIGNS.iter().find_map(|sign| Some(lower.find(sign)? + sign.len()))
     };
-    let mut lines = text.lines().rev().filter(complains).peekable();
-    lines.peek()?;
-    Some(lines.take(MAX_COMPLAINTS).find_map(host_in).unwrap_or_default())
+    let mut complains = false;
+    for line in text.lines().rev() {
+        let Some(end) = complaint(line) else { continue };
+        complains = true;
+        let after = line.get(end..).and_then(|after| words(after).find_map(host_in));
+        let address = || words(line).filter(|word| word.contains("://")).find_map(host_in);
+        if let Some(host) = after.or_else(address) {
+            return Some(host);
+        }
+    }
+    complains.then(String::new)
+}
+
+/// Returns the host of the first address (`https://HOST/`, `git@HOST:`) among arguments.
+pub(super) fn host_of_address(arguments: &[String]) -> Option<String> {
+    let has_host = |word: &&str| word.contains("://") || word.contains('@');
+    arguments.iter().flat_map(|argument| words(argument)).filter(has_host).find_map(host_in)
 }
 
 fn end_of(output: &[u8]) -> String {
@@ -158,7 +177,7 @@ fn bare_words(text: &str) -> impl DoubleEndedIterator<Item = String> + '_ {
 /// Returns the words of a line without what programs put around them.
 fn words(line: &str) -> impl DoubleEndedIterator<Item = &str> {
     let around = |char: char| {
-        char.is_whitespace() || "'\"`()[]<>,;".contains(char) || "\u{2018}\u{2019}".contains(char)
+        char.is_whitespace() || "'\"`()[]<>,;\\".contains(char) || "\u{2018}\u{2019}".contains(char)
     };
     line.split(around).map(|word| word.trim_end_matches([':', '.'])).filter(|word| !word.is_empty())
 }
@@ -176,20 +195,17 @@ fn usable(candidates: Vec<String>) -> Vec<String> {
     kept
 }
 
-/// Returns the last word of a line that has the form of a host name, and is no file with an ending that programs have.
-fn host_in(line: &str) -> Option<String> {
-    let host = |word: &str| {
-        let word = word.rsplit("://").next().unwrap_or(word);
-        let word = word.split(['/', ':', '=', '@', '?']).find(|part| part.contains('.'))?;
-        let (rest, top) = word.rsplit_once('.')?;
-        let is_name = |part: &str| part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-        let fits = top.len() >= 2
-            && top.bytes().all(|byte| byte.is_ascii_alphabetic())
-            && rest.split('.').all(|part| !part.is_empty() && is_name(part))
-            && word.len() <= 253;
-        fits.then(|| word.to_ascii_lowercase())
-    };
-    words(line).filter_map(host).next_back()
+/// Returns the host of an address, or a word that has the form of a host name.
+fn host_in(word: &str) -> Option<String> {
+    let word = word.rsplit("://").next().unwrap_or(word).split(['/', '?']).next()?;
+    let word = word.rsplit(['@', '=']).next()?.split(':').next()?;
+    let (rest, top) = word.rsplit_once('.')?;
+    let is_name = |part: &str| part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    let fits = top.len() >= 2
+        && top.bytes().all(|byte| byte.is_ascii_alphabetic())
+        && rest.split('.').all(|part| !part.is_empty() && is_name(part))
+        && word.len() <= 253;
+    fits.then(|| word.to_ascii_lowercase())
 }
 
 #[cfg(test)]
@@ -259,7 +275,8 @@ mod tests {
                 "npm error request to https://registry.npmjs.org/x failed, reason: getaddrinfo EAI_AGAIN registry.npmjs.org",
                 "registry.npmjs.org",
             ),
-            ("[Errno -3] Temporary failure in name resolution", ""),
+            ("socket.gaierror: [Errno -3] Temporary failure in name resolution", ""),
+            ("Failed to resolve 'pypi.org' ([Errno -3] Temporary failure in name resolution)", "pypi.org"),
             ("ssh: Could not resolve hostname host.example: Name or service not known", "host.example"),
         ] {
             assert_eq!(unreachable_host(line.as_bytes()).as_deref(), Some(host), "{line}");

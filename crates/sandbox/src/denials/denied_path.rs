@@ -102,14 +102,17 @@ impl DeniedPathCheck<'_> {
         })
     }
 
-    /// Checks a name in the directory of the command, and in those on its command line, as `cd` has them.
+    /// Checks a name where the command line goes to (`cd`, `-C`), in the directory of the command, and in others it names.
     fn confirm(&self, named: &str, class: ErrorClass) -> Option<Confirmed> {
-        let own = self.check(&self.directory.join(named), class);
-        if own.is_some() || named.starts_with('/') {
-            return own;
+        if named.starts_with('/') {
+            return self.check(Path::new(named), class);
         }
-        let elsewhere = self.words().map(|word| self.directory.join(word)).filter(|place| place.is_dir());
-        elsewhere.into_iter().find_map(|place| self.check(&place.join(named), class))
+        let words: Vec<String> = self.words().collect();
+        let enters = |word: &str| matches!(word, "cd" | "pushd" | "-C");
+        let entered = words.windows(2).rev().filter(|pair| enters(&pair[0])).map(|pair| pair[1].as_str());
+        let places = entered.chain(["."]).chain(words.iter().map(String::as_str));
+        let places = places.map(|word| self.directory.join(word)).filter(|place| place.is_dir());
+        places.into_iter().find_map(|place| self.check(&place.join(named), class))
     }
 
     fn confirm_existing(&self, word: &str, class: ErrorClass) -> Option<Confirmed> {
@@ -122,7 +125,7 @@ impl DeniedPathCheck<'_> {
     fn words(&self) -> impl Iterator<Item = String> {
         let around = |char: char| char.is_whitespace() || "'\"`()<>;&|=".contains(char);
         let words = self.arguments.iter().flat_map(move |argument| argument.split(around));
-        words.filter(|word| !word.is_empty() && !word.starts_with('-')).take(MAX_WORDS).map(str::to_owned)
+        words.filter(|word| !word.is_empty()).take(MAX_WORDS).map(str::to_owned)
     }
 
     /// Returns the path without links if the sandbox, and nothing else, keeps it from being written.
@@ -166,8 +169,8 @@ impl DeniedPathCheck<'_> {
     fn denial(&self, Confirmed { path, is_protected }: &Confirmed, hidden: &[PathBuf]) -> Denial {
         let rule = match (is_protected, self.held.writable.is_empty()) {
             (true, _) => "other programs execute or trust it, so commands may not change it",
-            (false, true) => "nothing may be written in this sandbox",
-            (false, false) => "outside of what may be written",
+            (false, true) => "nothing may be written here",
+            (false, false) => "it is outside of what may be written",
         };
         let offer = self.directory_to_grant(path, hidden).filter(|_| !is_protected);
         Denial {

@@ -58,6 +58,7 @@ mod tests {
             output_bytes: 0,
             whole: None,
             killed: Vec::new(),
+            waits_for_input: false,
             denials: Vec::new(),
         });
         let denials: Vec<_> = denials

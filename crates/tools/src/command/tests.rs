@@ -95,6 +95,7 @@ async fn an_exit_code_is_a_result_like_any_other() {
         output_bytes: 3,
         whole: None,
         killed: Vec::new(),
+        waits_for_input: false,
         denials: Vec::new(),
     };
     let expected = Output { facts: Facts::Command(facts), ..Output::from("no\n") };
