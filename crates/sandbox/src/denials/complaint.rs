@@ -93,7 +93,8 @@ pub(super) fn unreachable_host(output: &[u8]) -> Option<String> {
     let text = end_of(output);
     let complaint = |line: &str| {
         let lower = line.to_ascii_lowercase();
-        NETWORK_SIGNS.iter().find_map(|sign| Some(lower.find(sign)? + sign.len()))
+        let found = NETWORK_SIGNS.iter().filter_map(|sign| Some((lower.find(sign)?, sign.len())));
+        found.min().map(|(at, length)| at + length)
     };
     let mut complains = false;
     for line in text.lines().rev() {
