@@ -95,7 +95,10 @@ pub fn name_host(
 /// Returns everything in an output that may name a path, for the fuzz targets.
 #[cfg(any(test, fuzzing))]
 pub(crate) fn candidates(output: &[u8]) -> Vec<String> {
-    complaint::complaints(output).into_iter().flat_map(|complaint| complaint.candidates).collect()
+    complaint::complaints(output)
+        .into_iter()
+        .flat_map(|complaint| [complaint.candidates, complaint.words].concat())
+        .collect()
 }
 
 fn offline(what: &str, proof: Proof, held: &Held) -> Denial {

@@ -20,6 +20,8 @@ const MAX_PATH_BYTES: usize = 4096;
 pub(super) enum ErrorClass {
     /// `EROFS`.
     ReadOnly,
+    /// The program asked first (`access`), or does not say which error it was.
+    Unwritable,
     /// `EACCES` and `EPERM`.
     Refused,
     /// `EBUSY`.
@@ -33,11 +35,10 @@ const SIGNS: [(&str, ErrorClass); 16] = [
     ("os error 30)", ErrorClass::ReadOnly),
     ("errno 30]", ErrorClass::ReadOnly),
     ("readonly database", ErrorClass::ReadOnly),
-    ("unable to open database", ErrorClass::ReadOnly),
-    // Programs that ask first (`access`) say this.
-    ("not writable", ErrorClass::ReadOnly),
-    ("n't writable", ErrorClass::ReadOnly),
-    ("not writeable", ErrorClass::ReadOnly),
+    ("unable to open database", ErrorClass::Unwritable),
+    ("not writable", ErrorClass::Unwritable),
+    ("n't writable", ErrorClass::Unwritable),
+    ("not writeable", ErrorClass::Unwritable),
     ("permission denied", ErrorClass::Refused),
     ("eacces", ErrorClass::Refused),
     ("os error 13)", ErrorClass::Refused),
@@ -58,7 +59,7 @@ const NETWORK_SIGNS: [&str; 11] = [
     "failed to resolve",
     "failed to lookup address",
     "eai_again",
-    "enotfound",
+    "getaddrinfo enotfound",
     "address family not supported",
 ];
 
@@ -68,6 +69,10 @@ pub(super) struct Complaint {
     pub(super) class: ErrorClass,
     /// Paths it may be about, the likeliest first.
     pub(super) candidates: Vec<String>,
+    /// Words that may be paths as well as words of a sentence.
+    pub(super) words: Vec<String>,
+    /// The error ends its sentence, as where a program prints what the system said.
+    pub(super) is_last: bool,
 }
 
 /// Returns the complaints about files at the end of an output, the last one first.
@@ -76,14 +81,24 @@ pub(super) fn complaints(output: &[u8]) -> Vec<Complaint> {
     let lines: Vec<&str> = text.lines().collect();
     let found = lines.iter().enumerate().rev().filter_map(|(number, line)| {
         let lower = line.to_ascii_lowercase();
-        let (at, class) = SIGNS.iter().find_map(|(sign, class)| Some((lower.find(sign)?, *class)))?;
+        let (at, sign, class) =
+            SIGNS.iter().find_map(|(sign, class)| Some((lower.find(sign)?, *sign, *class)))?;
+        let rest = lower[at + sign.len()..].trim_start();
+        let is_last = rest.is_empty()
+            || rest.starts_with([')', ',', '.', ':', ';', '(', '@'])
+            || rest.starts_with("at ");
         let (before, after) = line.split_at_checked(at)?;
         let mut candidates = named_in(before, after);
         for earlier in lines[number.saturating_sub(LINES_BEFORE)..number].iter().rev() {
-            candidates.extend(quoted(earlier).into_iter().rev());
+            candidates.extend(quoted(earlier).into_iter().rev().filter(|text| text.contains('/')));
             candidates.extend(words_with_slash(earlier).into_iter().rev());
         }
-        Some(Complaint { class, candidates: usable(candidates) })
+        Some(Complaint {
+            class,
+            candidates: usable(candidates),
+            words: usable(words_beside(before, after)),
+            is_last,
+        })
     });
     found.take(MAX_COMPLAINTS).collect()
 }
@@ -125,17 +140,20 @@ fn named_in(before: &str, after: &str) -> Vec<String> {
     found.extend(quoted(after));
     found.extend(words_with_slash(before).into_iter().rev());
     found.extend(words_with_slash(after));
-    // The first field is the program that speaks, unless it is all there is.
-    let fields: Vec<&str> = before.split(':').map(str::trim).filter(|field| !field.is_empty()).collect();
-    let speaks = usize::from(fields.len() > 1);
-    let alone = fields.iter().skip(speaks).rev().filter(|field| !field.contains(char::is_whitespace));
-    found.extend(alone.map(ToString::to_string));
-    found.extend(bare_words(before).last());
-    // As in `Read-only file system @ rb_sysopen - FILE`.
-    found.extend(
-        after.rsplit(" - ").next().filter(|_| after.contains(" - ")).and_then(|rest| bare_words(rest).next()),
-    );
+    // The first field is the program that speaks.
+    let fields = before.split(':').map(str::trim).filter(|field| !field.is_empty()).skip(1);
+    // Some shells give the number of a line alone.
+    let is_number = |field: &str| field.bytes().all(|byte| byte.is_ascii_digit());
+    let alone: Vec<&str> =
+        fields.filter(|field| !field.contains(char::is_whitespace) && !is_number(field)).collect();
+    found.extend(alone.into_iter().rev().map(str::to_owned));
     found
+}
+
+/// Returns the words beside an error, as in `cannot open output file a.out: ERROR` and `ERROR @ rb_sysopen - FILE`.
+fn words_beside(before: &str, after: &str) -> Vec<String> {
+    let behind = after.rsplit_once(" - ").and_then(|(_, rest)| bare_words(rest).next());
+    bare_words(before).next_back().into_iter().chain(behind).collect()
 }
 
 /// Returns what stands in quotes, in order.
@@ -186,7 +204,7 @@ fn words(line: &str) -> impl DoubleEndedIterator<Item = &str> {
 fn usable(candidates: Vec<String>) -> Vec<String> {
     let mut kept: Vec<String> = Vec::new();
     for candidate in candidates {
-        let is_path = !candidate.is_empty()
+        let is_path = candidate.contains(char::is_alphanumeric)
             && candidate.len() <= MAX_PATH_BYTES
             && !candidate.contains(|char: char| char.is_control() || char == char::REPLACEMENT_CHARACTER);
         if is_path && !kept.contains(&candidate) && kept.len() < MAX_CANDIDATES {
@@ -214,7 +232,8 @@ mod tests {
     use super::*;
 
     fn first(line: &str) -> Option<String> {
-        complaints(line.as_bytes()).into_iter().next()?.candidates.into_iter().next()
+        let Complaint { candidates, words, .. } = complaints(line.as_bytes()).into_iter().next()?;
+        candidates.into_iter().chain(words).next()
     }
 
     #[test]
@@ -238,6 +257,7 @@ mod tests {
             ("cp: cannot copy /w/a to '/etc/x': Permission denied", "/etc/x"),
             ("/etc/x: Permission denied", "/etc/x"),
             ("tee: out/x: Read-only file system", "out/x"),
+            ("sh: 1: cannot create q: Read-only file system", "q"),
             (
                 "E: Could not open lock file /var/lib/dpkg/lock - open (30: Read-only file system)",
                 "/var/lib/dpkg/lock",
@@ -246,7 +266,7 @@ mod tests {
             assert_eq!(first(line).as_deref(), Some(path), "{line}");
         }
         let ruby = complaints(b"in 'initialize': Read-only file system @ rb_sysopen - f (Errno::EROFS)");
-        assert!(ruby[0].candidates.contains(&"f".to_owned()), "{ruby:?}");
+        assert!(ruby[0].words.contains(&"f".to_owned()), "{ruby:?}");
     }
 
     #[test]

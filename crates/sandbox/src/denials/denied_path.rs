@@ -61,10 +61,16 @@ impl DeniedPathCheck<'_> {
         let is_held =
             matches!(self.held.rung, Mechanism::Namespaces | Mechanism::Landlock | Mechanism::Seatbelt);
         let complaints = if exit != Exit::Code(0) && is_held { complaints(output) } else { Vec::new() };
+        let complaints: Vec<_> =
+            complaints.into_iter().filter(|complaint| self.fits(complaint.class, exit)).collect();
         let mut found: Vec<Denial> = Vec::new();
+        let mut confirmed: Vec<_> =
+            complaints.iter().filter_map(|complaint| self.first_confirmed(complaint)).collect();
+        if confirmed.is_empty() {
+            confirmed.extend(self.unnamed(&complaints));
+        }
         let mut hidden = None;
-        for complaint in complaints.iter().filter(|complaint| self.fits(complaint.class, exit)) {
-            let Some(confirmed) = self.first_confirmed(complaint) else { continue };
+        for confirmed in confirmed {
             let hidden = hidden.get_or_insert_with(|| self.spec.hidden(&self.roots()));
             // Its place is taken by an empty file or directory, which gives other errors.
             if hidden.iter().any(|secret| confirmed.path.starts_with(secret)) {
@@ -87,19 +93,33 @@ impl DeniedPathCheck<'_> {
         match self.held.rung {
             // Mounts come first: a write outside is `EROFS` before anything else looks at it.
             Mechanism::Namespaces => class != ErrorClass::Refused,
+            _ if class == ErrorClass::Unwritable => true,
             // Shells end so if a file may not be executed, which is the same error.
             _ => class == ErrorClass::Refused && !matches!(exit, Exit::Code(126 | 127)),
         }
     }
 
     fn first_confirmed(&self, complaint: &Complaint) -> Option<Confirmed> {
-        let named = complaint.candidates.iter().find_map(|named| self.confirm(named, complaint.class));
-        // Some programs do not say which file.
-        let is_silent = || complaint.candidates.is_empty() || complaint.class == ErrorClass::ReadOnly;
-        named.or_else(|| {
-            let mut words = self.words().filter(|_| is_silent());
-            words.find_map(|word| self.confirm_existing(&word, complaint.class))
-        })
+        let class = complaint.class;
+        let named = complaint.candidates.iter().find_map(|named| self.confirm(named, class));
+        if class == ErrorClass::Unwritable || named.is_some() {
+            return named;
+        }
+        let line: Vec<String> = self.words().collect();
+        let is_meant = |word: &&String| {
+            word.contains('.') || line.contains(word) || fs::metadata(self.directory.join(word)).is_ok()
+        };
+        complaint.words.iter().filter(is_meant).find_map(|word| self.confirm(word, class))
+    }
+
+    /// Returns the directory of a command that may write nothing at all, if it says that it was refused and not what.
+    fn unnamed(&self, complaints: &[Complaint]) -> Option<Confirmed> {
+        let is_error = |complaint: &Complaint| complaint.class == ErrorClass::ReadOnly && complaint.is_last;
+        let is_refused = complaints.iter().any(is_error);
+        if !is_refused || !self.held.writable.is_empty() {
+            return None;
+        }
+        self.check(self.directory, ErrorClass::ReadOnly)
     }
 
     /// Checks a name where the command line goes to (`cd`, `-C`), in the directory of the command, and in others it names.
@@ -113,12 +133,6 @@ impl DeniedPathCheck<'_> {
         let places = entered.chain(["."]).chain(words.iter().map(String::as_str));
         let places = places.map(|word| self.directory.join(word)).filter(|place| place.is_dir());
         places.into_iter().find_map(|place| self.check(&place.join(named), class))
-    }
-
-    fn confirm_existing(&self, word: &str, class: ErrorClass) -> Option<Confirmed> {
-        let path = self.directory.join(word);
-        let is_file = fs::metadata(&path).is_ok_and(|found| found.is_file());
-        if is_file { self.check(&path, class) } else { None }
     }
 
     /// Returns the words of the command line.
@@ -142,7 +156,7 @@ impl DeniedPathCheck<'_> {
         // What the user may not write either is refused by its mode, or lies on a file system that is read-only anyway.
         let may_write = |path: &Path| rustix::fs::access(path, Access::WRITE_OK).is_ok();
         let is_ours = match class {
-            ErrorClass::ReadOnly => may_write(&path) || may_write(parent),
+            ErrorClass::ReadOnly | ErrorClass::Unwritable => may_write(&path) || may_write(parent),
             ErrorClass::Refused if path.is_file() => may_write(&path),
             ErrorClass::Refused => may_write(parent),
             ErrorClass::Busy => false,
