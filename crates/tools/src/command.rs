@@ -190,10 +190,11 @@ fn input_wait(finished: &Finished, text: &str) -> Option<String> {
 
 /// The output of a command that failed, after a line for each thing that the sandbox stopped and a person could allow: what a
 /// program makes of a refused connection or file is often long, and rarely says why.
-pub(crate) fn with_advice(exit: Exit, denials: &[Denial], output: String) -> String {
+pub(crate) fn with_advice(exit: Exit, denials: &[Denial], mut output: String) -> String {
     let advice = denials.iter().filter(|_| exit != Exit::Code(0)).filter_map(Denial::advice);
     let lines: String = advice.map(|line| line + "\n").collect();
-    lines + &output
+    output.insert_str(0, &lines);
+    output
 }
 
 /// What ended a command: the limit it met, or the signal with what it means.

@@ -106,14 +106,14 @@ pub(super) fn complaints(output: &[u8]) -> Vec<Complaint> {
 /// Returns the host that the last complaint about the network names; an empty text if there is a complaint that names none.
 pub(super) fn unreachable_host(output: &[u8]) -> Option<String> {
     let text = end_of(output);
-    let complaint = |line: &str| {
+    let end_of_sign = |line: &str| {
         let lower = line.to_ascii_lowercase();
         let found = NETWORK_SIGNS.iter().filter_map(|sign| Some((lower.find(sign)?, sign.len())));
         found.min().map(|(at, length)| at + length)
     };
     let mut complains = false;
     for line in text.lines().rev() {
-        let Some(end) = complaint(line) else { continue };
+        let Some(end) = end_of_sign(line) else { continue };
         complains = true;
         let after = line.get(end..).and_then(|after| words(after).find_map(host_in));
         let address = || words(line).filter(|word| word.contains("://")).find_map(host_in);
@@ -170,7 +170,9 @@ fn quoted(text: &str) -> Vec<String> {
         // Some programs open with a grave accent and close with an apostrophe.
         let Some(end) = rest.find(|char: char| char == close || close == '`' && char == '\'') else { break };
         found.push(rest[..end].to_owned());
-        rest = rest[end..].trim_start_matches(|char: char| char == close || char == '\'');
+        let mut behind = rest[end..].chars();
+        behind.next();
+        rest = behind.as_str();
     }
     found
 }

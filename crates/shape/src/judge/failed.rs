@@ -60,6 +60,6 @@ fn waited(case: &Case<'_>) -> bool {
 
 fn stopped(case: &Case<'_>) -> Option<String> {
     let denial = case.receipt.denials.first()?;
-    let sure = if denial.proof != Proof::Suspected { "stopped" } else { "may have stopped" };
+    let sure = if denial.proof == Proof::Suspected { "may have stopped" } else { "stopped" };
     Some(format!("the sandbox {sure} it ({})", denial.what))
 }

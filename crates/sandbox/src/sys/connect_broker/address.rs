@@ -58,7 +58,7 @@ impl SocketAddress {
     fn internet(&self) -> Option<(IpAddr, u16)> {
         let port = u16::from_be_bytes([self.bytes[2], self.bytes[3]]);
         match self.family() {
-            libc::AF_INET => Some((ipv4(self.bytes.first_chunk::<8>()?), port)),
+            libc::AF_INET => Some((ipv4(*self.bytes.first_chunk()?), port)),
             libc::AF_INET6 => Some((ipv6(self.bytes.first_chunk::<24>()?), port)),
             _ => None,
         }
@@ -122,8 +122,8 @@ pub(crate) fn socket_address(start: &InternetAddress) -> Option<SocketAddr> {
     SocketAddress { bytes, length: start.len() }.internet().map(SocketAddr::from)
 }
 
-fn ipv4([_, _, _, _, a, b, c, d]: &[u8; 8]) -> IpAddr {
-    Ipv4Addr::new(*a, *b, *c, *d).into()
+fn ipv4([_, _, _, _, a, b, c, d]: [u8; 8]) -> IpAddr {
+    Ipv4Addr::new(a, b, c, d).into()
 }
 
 fn ipv6(start: &[u8; 24]) -> IpAddr {
