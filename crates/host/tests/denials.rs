@@ -37,9 +37,17 @@ impl World {
     fn on(rung: Mechanism) -> Option<Self> {
         // Not in /tmp or /var/tmp, of which commands have their own.
         let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-        for directory in
-            ["ws/sub", "ws/.git/hooks", "ws/.vscode", "out", "home/.ssh", "home/.tool/data", "home/.cache"]
-        {
+        for directory in [
+            "ws/sub",
+            "ws/.git/hooks",
+            "ws/.vscode",
+            "out",
+            "home/.ssh",
+            "home/.tool/data",
+            "home/.cache",
+            "out/.git",
+            "out/.vscode",
+        ] {
             fs::create_dir_all(place.path().join(directory)).unwrap();
         }
         fs::write(place.path().join("ws/script.sh"), "true\n").unwrap();
@@ -114,6 +122,7 @@ async fn a_refused_write_is_told_by_its_path_however_the_program_names_it() {
             ("echo x > @/out/new", "out/new", "out"),
             ("cd ../out; touch new", "out/new", "out"),
             ("touch @/home/.cache/x", "home/.cache/x", "home/.cache"),
+            ("echo x > .git/index.lock", "ws/.git/index.lock", "ws"),
             ("sed -i s/t/u/ script.sh", "ws/", "ws"),
             ("python3 -c 'open(\"z\", \"w\")' 2>&1", "ws/z", "ws"),
         ];
@@ -157,7 +166,7 @@ async fn what_text_claims_is_offered_only_if_it_is_so() {
             assert_eq!(told, [], "{:?} {path}", world.rung);
         }
         // True, but more than anyone should be asked for.
-        for path in ["@/home/x", "@/home/.bashrc", "/x"] {
+        for path in ["@/home/x", "@/home/.bashrc", "/x", "/etc/x", "@/out/.git/config", "@/out/.vscode/x"] {
             let told = world.stopped(world.writing(), &claim(path)).await;
             assert!(
                 told.iter().all(|(_, _, offered)| offered.is_empty()),

@@ -201,17 +201,23 @@ impl DeniedPathCheck<'_> {
     /// directory or what it is in, secrets, protected names.
     fn directory_to_grant(&self, path: &Path, hidden: &[PathBuf]) -> Option<PathBuf> {
         let directory = if path.is_dir() { path } else { path.parent()? };
+        let workspace = self.workspace();
         // Git writes beside its directory, too, and it is the workspace that is checked afterwards.
         let in_git = directory.ancestors().find(|above| above.file_name().is_some_and(|name| name == ".git"));
-        let directory = in_git.and_then(Path::parent).unwrap_or(directory);
+        let around_git = in_git.and_then(Path::parent).filter(|above| above.starts_with(&workspace));
+        let directory = around_git.unwrap_or(directory);
         // The mode for writing grants the workspace whatever is in it.
-        let is_workspace = directory == self.spec.cwd;
-        let holds_secret = hidden.iter().any(|secret| secret.parent() == Some(directory)) && !is_workspace;
+        let has_secret = directory != workspace && holds_secret(directory, hidden);
         let is_refused = self.is_too_wide(directory)
-            || holds_secret
+            || has_secret
             || (self.is_protected)(directory)
             || !directory.is_dir();
         (!is_refused).then(|| directory.to_owned())
+    }
+
+    /// Returns the working directory of the session, without links.
+    fn workspace(&self) -> PathBuf {
+        links::follow(&self.spec.cwd).map(|way| way.end).unwrap_or_default()
     }
 
     fn is_too_wide(&self, directory: &Path) -> bool {
@@ -221,8 +227,7 @@ impl DeniedPathCheck<'_> {
 
     /// Returns the options that allow a path from the start.
     fn remedy(&self, path: &Path, hidden: &[PathBuf]) -> String {
-        let workspace = links::follow(&self.spec.cwd).map(|way| way.end).unwrap_or_default();
-        if self.held.writable.is_empty() && path.starts_with(&workspace) {
+        if self.held.writable.is_empty() && path.starts_with(self.workspace()) {
             return "`-s workspace-write`".to_owned();
         }
         let homes = home_directories(self.spec.home.as_deref());
@@ -231,7 +236,8 @@ impl DeniedPathCheck<'_> {
             let name = path.strip_prefix(home).ok()?.iter().next()?;
             name.as_encoded_bytes().starts_with(b".").then(|| home.join(name)).filter(|place| place.is_dir())
         });
-        let directory = of_program.or_else(|| path.parent().map(Path::to_owned)).unwrap_or_default();
+        let other = path.parent().filter(|parent| !holds_secret(parent, hidden)).map(Path::to_owned);
+        let Some(directory) = of_program.or(other) else { return String::new() };
         if self.is_too_wide(&directory) || hidden.contains(&directory) {
             return String::new();
         }
@@ -239,4 +245,9 @@ impl DeniedPathCheck<'_> {
             format!("-c 'sandbox_workspace_write.writable_roots=[{:?}]'`", directory.display().to_string());
         with_mode(self.held, &roots)
     }
+}
+
+/// Returns whether a secret lies directly in a directory.
+fn holds_secret(directory: &Path, hidden: &[PathBuf]) -> bool {
+    hidden.iter().any(|secret| secret.parent() == Some(directory))
 }
