@@ -97,7 +97,7 @@ pub fn name_host(
 pub(crate) fn candidates(output: &[u8]) -> Vec<String> {
     complaint::complaints(output)
         .into_iter()
-        .flat_map(|complaint| [complaint.candidates, complaint.words].concat())
+        .flat_map(|complaint| [complaint.candidates, complaint.words, complaint.earlier].concat())
         .collect()
 }
 

@@ -71,6 +71,8 @@ pub(super) struct Complaint {
     pub(super) candidates: Vec<String>,
     /// Words that may be paths as well as words of a sentence.
     pub(super) words: Vec<String>,
+    /// Paths in the lines before it.
+    pub(super) earlier: Vec<String>,
     /// The error ends its sentence, as where a program prints what the system said.
     pub(super) is_last: bool,
 }
@@ -88,15 +90,16 @@ pub(super) fn complaints(output: &[u8]) -> Vec<Complaint> {
             || rest.starts_with([')', ',', '.', ':', ';', '(', '@'])
             || rest.starts_with("at ");
         let (before, after) = line.split_at_checked(at)?;
-        let mut candidates = named_in(before, after);
-        for earlier in lines[number.saturating_sub(LINES_BEFORE)..number].iter().rev() {
-            candidates.extend(quoted(earlier).into_iter().rev().filter(|text| text.contains('/')));
-            candidates.extend(words_with_slash(earlier).into_iter().rev());
-        }
+        let before_it = lines[number.saturating_sub(LINES_BEFORE)..number].iter().rev();
+        let earlier = before_it.flat_map(|earlier| {
+            let quoted = quoted(earlier).into_iter().rev().filter(|text| text.contains('/'));
+            quoted.chain(words_with_slash(earlier).into_iter().rev()).collect::<Vec<_>>()
+        });
         Some(Complaint {
             class,
-            candidates: usable(candidates),
+            candidates: usable(named_in(before, after)),
             words: usable(words_beside(before, after)),
+            earlier: usable(earlier.collect()),
             is_last,
         })
     });
@@ -234,8 +237,8 @@ mod tests {
     use super::*;
 
     fn first(line: &str) -> Option<String> {
-        let Complaint { candidates, words, .. } = complaints(line.as_bytes()).into_iter().next()?;
-        candidates.into_iter().chain(words).next()
+        let Complaint { candidates, words, earlier, .. } = complaints(line.as_bytes()).into_iter().next()?;
+        candidates.into_iter().chain(words).chain(earlier).next()
     }
 
     #[test]

@@ -101,20 +101,24 @@ impl DeniedPathCheck<'_> {
 
     fn first_confirmed(&self, complaint: &Complaint) -> Option<Confirmed> {
         let class = complaint.class;
-        let named = complaint.candidates.iter().find_map(|named| self.confirm(named, class));
-        if class == ErrorClass::Unwritable || named.is_some() {
-            return named;
+        let first = |named: &[String]| named.iter().find_map(|named| self.confirm(named, class));
+        // What it names and is not confirmed was refused by something else.
+        if class == ErrorClass::Unwritable || !complaint.candidates.is_empty() {
+            return first(&complaint.candidates);
         }
         let line: Vec<String> = self.words().collect();
         let is_meant = |word: &&String| {
             word.contains('.') || line.contains(word) || fs::metadata(self.directory.join(word)).is_ok()
         };
-        complaint.words.iter().filter(is_meant).find_map(|word| self.confirm(word, class))
+        let beside = complaint.words.iter().filter(is_meant).find_map(|word| self.confirm(word, class));
+        beside.or_else(|| first(&complaint.earlier))
     }
 
     /// Returns the directory of a command that may write nothing at all, if it says that it was refused and not what.
     fn unnamed(&self, complaints: &[Complaint]) -> Option<Confirmed> {
-        let is_error = |complaint: &Complaint| complaint.class == ErrorClass::ReadOnly && complaint.is_last;
+        let is_error = |complaint: &Complaint| {
+            complaint.class == ErrorClass::ReadOnly && complaint.is_last && complaint.candidates.is_empty()
+        };
         let is_refused = complaints.iter().any(is_error);
         if !is_refused || !self.held.writable.is_empty() {
             return None;

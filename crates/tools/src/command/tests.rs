@@ -110,6 +110,42 @@ async fn a_time_out_is_said_before_what_was_printed_until_then() {
 }
 
 #[tokio::test]
+async fn a_command_that_waited_for_input_until_its_time_was_up_is_told_what_to_do() {
+    let waiting = Finished { waits_for_input: true, ..finished(Exit::TimedOut, b"half\n") };
+    let asking = finished(Exit::TimedOut, b"Continue? [y/N] ");
+    for (ended, said) in [
+        (waiting, "it was waiting for input on a terminal: "),
+        (asking, "it seemed to wait for input after `Continue? [y/N]`: "),
+    ] {
+        let output = answers(Ok(ended)).await.unwrap();
+        let text = Content::join(&output.content);
+        assert!(text.lines().nth(1).unwrap().starts_with(said), "{text}");
+        assert!(matches!(output.facts, Facts::Command(CommandFacts { waits_for_input: true, .. })));
+    }
+    let output = answers(Ok(finished(Exit::Code(1), b"Continue? [y/N] "))).await.unwrap();
+    assert!(matches!(output.facts, Facts::Command(CommandFacts { waits_for_input: false, .. })));
+}
+
+#[tokio::test]
+async fn what_the_sandbox_refused_is_said_before_the_output_of_a_command_that_failed() {
+    let denial = Denial {
+        layer: Layer::Network,
+        what: "1.1.1.1:80".to_owned(),
+        rule: "the network is off".to_owned(),
+        need: Effects::none(),
+        proof: Proof::Observed,
+        remedy: "`-c x=true`".to_owned(),
+    };
+    for (exit, expected) in [
+        (Exit::Code(7), "sandbox: the network is off: 1.1.1.1:80; to allow it: `-c x=true`\nno\n"),
+        (Exit::Code(0), "no\n"),
+    ] {
+        let ended = Finished { denials: vec![denial.clone()], ..finished(exit, b"no\n") };
+        assert_eq!(Content::join(&answers(Ok(ended)).await.unwrap().content), expected);
+    }
+}
+
+#[tokio::test]
 async fn what_was_not_kept_is_counted() {
     let cut = Finished { gap: Some((2, 96)), ..finished(Exit::Code(0), b"abcd") };
     let output = answers(Ok(cut)).await.unwrap();
