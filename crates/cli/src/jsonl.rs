@@ -89,6 +89,7 @@ impl Jsonl {
             Event::CallOutput { id, text } if self.deltas => {
                 vec![line("item.delta", json!({"item_id": state.open.get(id), "delta": text}))]
             }
+            Event::InputAwaited { id } => input_awaited(state, id),
             Event::TextDelta { .. }
             | Event::ReasoningDelta { .. }
             | Event::CallOutput { .. }
@@ -160,6 +161,13 @@ fn started(state: &mut State, call: &ToolCall, effects: &Effects) -> Vec<Value> 
     vec![line("item.started", json!({"item": item(&id, kind, fields)}))]
 }
 
+/// The program of a call that is shown waits for someone to type.
+fn input_awaited(state: &State, call: &CallId) -> Vec<Value> {
+    let fields = json!({"status": "in_progress", "waits_for_input": true});
+    let updated = |id: &String| line("item.updated", json!({"item": item(id, "command_execution", fields)}));
+    state.open.get(call).map(updated).into_iter().collect()
+}
+
 fn ended(state: &mut State, call: &ToolCall, effects: &Effects, outcome: &Outcome) -> Vec<Value> {
     let known = state.open.remove(&call.id);
     if shown_as_plan(call) && outcome.verdict.success {
@@ -189,6 +197,9 @@ fn ended(state: &mut State, call: &ToolCall, effects: &Effects, outcome: &Outcom
         fields["result"] = json!({"content": content, "structured_content": outcome.data});
     } else {
         fields["error"] = json!({"message": outcome.text()});
+    }
+    if matches!(&outcome.facts, Facts::Command(command) if command.waits_for_input) {
+        fields["waits_for_input"] = json!(true);
     }
     if let Some(session) = session {
         fields["session_id"] = json!(session.session);

@@ -177,6 +177,7 @@ impl EventSink for Screen {
             | Event::TurnDiff { .. }
             | Event::TextDelta { .. }
             | Event::ReasoningDelta { .. }
+            | Event::InputAwaited { .. }
             | Event::CallOutput { .. } => {}
         }
     }

@@ -72,6 +72,11 @@ pub enum Event {
         /// The piece, as text.
         text: String,
     },
+    /// The program of a running call waits for someone to type.
+    InputAwaited {
+        /// The call.
+        id: CallId,
+    },
     /// A call has its outcome; it may never have started.
     CallEnded {
         /// The call.

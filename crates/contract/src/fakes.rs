@@ -101,6 +101,7 @@ impl Host for EchoHost {
                 duration: std::time::Duration::ZERO,
                 killed: Vec::new(),
                 denials: Vec::new(),
+                waits_for_input: false,
             })
         })
     }

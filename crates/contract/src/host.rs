@@ -153,6 +153,8 @@ pub struct Finished {
     pub killed: Vec<String>,
     /// What the sandbox stopped, as far as it is known.
     pub denials: Vec<Denial>,
+    /// Whether it was seen to wait for input on a terminal of its own when its time was up.
+    pub waits_for_input: bool,
 }
 
 /// What became of an output that is longer than a model is shown.
@@ -314,10 +316,24 @@ pub struct Denial {
     pub what: String,
     /// The rule that stopped it.
     pub rule: String,
-    /// What would have to be granted.
+    /// What a person may be asked to grant for another attempt; nothing if that would be too much.
     pub need: Effects,
     /// How sure we are.
     pub proof: Proof,
+    /// The options by which a person could allow it from the start; empty if there are none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub remedy: String,
+}
+
+impl Denial {
+    /// Returns one line for the reader of a failed result: the rule, what it stopped, and how to allow it. `None` for limits,
+    /// which say what they are themselves.
+    pub fn advice(&self) -> Option<String> {
+        let Self { layer, what, rule, remedy, .. } = self;
+        let stopped =
+            matches!(layer, Layer::Files | Layer::Network).then(|| format!("sandbox: {rule}: {what}"))?;
+        Some(if remedy.is_empty() { stopped } else { format!("{stopped}; to allow it: {remedy}") })
+    }
 }
 
 /// Who stopped something.
@@ -336,12 +352,14 @@ pub enum Layer {
     Limit,
 }
 
-/// How a denial is known. Text can only make us suspect.
+/// How a denial is known. Text alone is never enough to ask for more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Proof {
     /// Seen by the layer that denied it.
     Observed,
-    /// Guessed from what the program printed.
+    /// Named by the program; the rules of the sandbox and the file system confirm it.
+    Verified,
+    /// Guessed from what the program printed. Only in older records.
     Suspected,
 }

@@ -181,6 +181,9 @@ pub struct CommandFacts {
     /// What the sandbox stopped. The shaper moves it to the receipt.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub denials: Vec<Denial>,
+    /// Whether its time ran out while it waited, or seemed to wait, for input.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub waits_for_input: bool,
 }
 
 /// What was observed of a session during one call.

@@ -309,7 +309,8 @@ fn was_exchanged(error: &io::Error) -> bool {
 fn denied(name: &Path, rule: &str, need: Effects) -> FileError {
     let what = name.display().to_string();
     let (layer, proof) = (Layer::Files, Proof::Observed);
-    FileError::Denied(Box::new(Denial { layer, what, rule: rule.to_owned(), need, proof }))
+    let rule = rule.to_owned();
+    FileError::Denied(Box::new(Denial { layer, what, rule, need, proof, remedy: String::new() }))
 }
 
 /// What the system said, in our words.

@@ -23,6 +23,10 @@ const DEV_TTY: u64 = libc::makedev(5, 0);
 /// A program that polls more descriptors than this waits for more than input.
 const MAX_POLLED: u64 = 16;
 
+/// The shortest and the longest timer of an event loop that does not count: with a shorter one it works.
+const LONG_TIMEOUT_MILLIS: u64 = 1000;
+const MAX_TIMEOUT_MILLIS: u64 = i32::MAX.cast_unsigned() as u64;
+
 /// Watches one terminal.
 #[derive(Debug)]
 pub(crate) struct InputWatcher {
@@ -51,13 +55,7 @@ impl InputWatcher {
     /// Returns whether one of these processes is in a system call that only input on this terminal
     /// can end.
     pub(crate) fn any_waits_for_input(&self, processes: &[u32]) -> bool {
-        processes.iter().map(|pid| Path::new("/proc").join(pid.to_string())).any(|process| {
-            let threads = fs::read_dir(process.join("task")).into_iter().flatten().flatten();
-            let calls = threads.filter_map(|thread| fs::read_to_string(thread.path().join("syscall")).ok());
-            calls
-                .filter_map(|text| SyscallState::parse(&text))
-                .any(|call| self.is_input_wait(&call, &process))
-        })
+        any_waits(processes, &|process, descriptor| self.is_this_terminal(process, descriptor))
     }
 
     fn check_foreground(&self) -> Option<bool> {
@@ -71,7 +69,10 @@ impl InputWatcher {
             for thread in fs::read_dir(path.join("task")).ok()?.flatten() {
                 let text = fs::read_to_string(thread.path().join("syscall")).ok()?;
                 match SyscallState::parse(&text) {
-                    Some(call) => waits |= self.is_input_wait(&call, &path),
+                    Some(call) => {
+                        let is_input = |process: &Path, each| self.is_this_terminal(process, each);
+                        waits |= call.is_input_wait(&path, &is_input);
+                    }
                     // It runs, or is in no system call.
                     None => return Some(false),
                 }
@@ -80,32 +81,31 @@ impl InputWatcher {
         Some(waits)
     }
 
-    /// Returns whether only input on this terminal can end the call.
-    fn is_input_wait(&self, call: &SyscallState, process: &Path) -> bool {
-        let [first, second, third, _, fifth] = call.arguments;
-        let only = |descriptors: Option<Vec<u64>>| {
-            descriptors.is_some_and(|all| {
-                !all.is_empty() && all.iter().all(|each| self.is_this_terminal(process, *each))
-            })
-        };
-        match call.number {
-            libc::SYS_read | libc::SYS_readv => self.is_this_terminal(process, first),
-            libc::SYS_pselect6 if fifth == 0 => only(selected(process, first, second)),
-            libc::SYS_ppoll if third == 0 => only(polled(process, first, second)),
-            #[cfg(target_arch = "x86_64")]
-            libc::SYS_select if fifth == 0 => only(selected(process, first, second)),
-            #[cfg(target_arch = "x86_64")]
-            libc::SYS_poll if third == u64::from(u32::MAX) || third == u64::MAX => {
-                only(polled(process, first, second))
-            }
-            _ => false,
-        }
-    }
-
     fn is_this_terminal(&self, process: &Path, descriptor: u64) -> bool {
         let found = fs::metadata(process.join("fd").join(descriptor.to_string()));
         found.is_ok_and(|found| found.rdev() == DEV_TTY || (found.dev(), found.rdev()) == self.theirs)
     }
+}
+
+/// Tells whether a descriptor of a process, by its directory in `/proc`, is a terminal that counts.
+type IsInput<'a> = &'a dyn Fn(&Path, u64) -> bool;
+
+/// Returns whether one of these processes waits for input on any terminal, one that they have made included.
+pub(crate) fn any_waits_on_terminal(processes: &[u32]) -> bool {
+    /// The devices of `devpts` (`UNIX98_PTY_SLAVE_MAJOR` and the seven after it).
+    const PTS_MAJOR: std::ops::RangeInclusive<u32> = 136..=143;
+    any_waits(processes, &|process, descriptor| {
+        let found = fs::metadata(process.join("fd").join(descriptor.to_string()));
+        found.is_ok_and(|found| found.rdev() == DEV_TTY || PTS_MAJOR.contains(&libc::major(found.rdev())))
+    })
+}
+
+fn any_waits(processes: &[u32], is_input: IsInput<'_>) -> bool {
+    processes.iter().map(|pid| Path::new("/proc").join(pid.to_string())).any(|process| {
+        let threads = fs::read_dir(process.join("task")).into_iter().flatten().flatten();
+        let calls = threads.filter_map(|thread| fs::read_to_string(thread.path().join("syscall")).ok());
+        calls.filter_map(|text| SyscallState::parse(&text)).any(|call| call.is_input_wait(&process, is_input))
+    })
 }
 
 fn is_pid(path: &Path) -> bool {
@@ -139,6 +139,69 @@ impl SyscallState {
         }
         Some(Self { number, arguments })
     }
+
+    /// Returns whether only input on a terminal that counts can end the call.
+    fn is_input_wait(&self, process: &Path, is_input: IsInput<'_>) -> bool {
+        let [first, second, third, fourth, fifth] = self.arguments;
+        let only = |descriptors: Option<Vec<u64>>| {
+            descriptors.is_some_and(|all| !all.is_empty() && all.iter().all(|each| is_input(process, *each)))
+        };
+        // An `int` of -1.
+        let forever = |timeout: u64| timeout == u64::from(u32::MAX) || timeout == u64::MAX;
+        // Event loops have timers of their own: Node.js has one at a prompt.
+        let is_long = |timeout: u64| (LONG_TIMEOUT_MILLIS..=MAX_TIMEOUT_MILLIS).contains(&timeout);
+        match self.number {
+            libc::SYS_read | libc::SYS_readv => is_input(process, first),
+            libc::SYS_pselect6 if fifth == 0 => only(selected(process, first, second)),
+            libc::SYS_ppoll if third == 0 => only(polled(process, first, second)),
+            libc::SYS_epoll_pwait if forever(fourth) || is_long(fourth) => {
+                epoll_waits(process, first, is_input)
+            }
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_epoll_wait if forever(fourth) || is_long(fourth) => {
+                epoll_waits(process, first, is_input)
+            }
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_select if fifth == 0 => only(selected(process, first, second)),
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_poll if forever(third) => only(polled(process, first, second)),
+            _ => false,
+        }
+    }
+}
+
+/// Returns whether an `epoll` instance waits for input on a terminal that counts, and for nothing else but what the process
+/// itself can send, as the event loop of Node.js does.
+fn epoll_waits(process: &Path, epoll: u64, is_input: IsInput<'_>) -> bool {
+    let info = fs::read_to_string(process.join("fdinfo").join(epoll.to_string())).unwrap_or_default();
+    let watched = info.lines().filter_map(|line| {
+        let mut words = line.strip_prefix("tfd:")?.split_whitespace();
+        let descriptor: u64 = words.next()?.parse().ok()?;
+        let events = u32::from_str_radix(words.nth(1)?, 16).ok()?;
+        Some((descriptor, events & libc::EPOLLIN.cast_unsigned() != 0))
+    });
+    let mut waits = false;
+    for (descriptor, reads) in watched {
+        if is_input(process, descriptor) {
+            waits |= reads;
+        } else if !is_own_event(process, descriptor) {
+            return false;
+        }
+    }
+    waits
+}
+
+/// Returns whether nothing but the process itself can make a descriptor readable: an `eventfd`, or a pipe of which it has both
+/// ends.
+fn is_own_event(process: &Path, descriptor: u64) -> bool {
+    let target = |path: &Path| fs::read_link(path).ok();
+    let Some(own) = target(&process.join("fd").join(descriptor.to_string())) else { return false };
+    let name = own.to_string_lossy();
+    if !name.starts_with("pipe:") {
+        return name == "anon_inode:[eventfd]" || name == "anon_inode:[io_uring]";
+    }
+    let all = fs::read_dir(process.join("fd")).into_iter().flatten().flatten();
+    all.filter(|entry| target(&entry.path()).as_ref() == Some(&own)).nth(1).is_some()
 }
 
 /// Returns the descriptors in the read set of a `select`.

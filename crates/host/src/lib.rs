@@ -29,6 +29,7 @@
 
 mod attached;
 mod capture;
+mod denial_check;
 mod file_rules;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;

@@ -13,7 +13,10 @@ use tokio_util::sync::CancellationToken;
 use windlass_contract::{Denial, Exit, Finished, Held, HostError, Printed};
 use windlass_sandbox::{ChildStdio, Program, denials};
 
+#[cfg(target_os = "linux")]
+use crate::input_wait;
 use crate::{
+    denial_check::DenialCheck,
     job_control::StopSignals,
     kept::Kept,
     launch::Launch,
@@ -59,18 +62,19 @@ impl Run<'_> {
         let error = writer.try_clone().map_err(lost)?;
         let input = null_device().map_err(lost)?;
         let stdio = ChildStdio { input, output: writer, error };
+        let check = DenialCheck::new(&self.program, &self.launch);
         let mut capture = Capture::new(reader, &self.kept, self.output_limit, self.output);
         let request = SpawnRequest { program: self.program, stdio, launch: self.launch };
         let end = attend(request, self.time_limit, spawner, cancel, Streams::Captured(&mut capture)).await?;
         self.cpu.settle(end.cpu);
         let Printed { bytes: output, gap, whole } = self.kept.take(usize::MAX).await;
-        let mut denials = end.denials;
-        if let Some(held) = &end.held {
-            denials.extend(denials::suspect(end.exit, &output, held));
-        }
-        let End { exit, duration, killed, .. } = end;
-        let finished = Finished { exit, output, gap, whole, duration, killed, denials };
-        Ok((finished, end.held))
+        let End { exit, duration, killed, denials, held, waits_for_input, .. } = end;
+        let denials = match held.clone() {
+            Some(held) => check.complete(denials, exit, &output, held).await,
+            None => denials,
+        };
+        let finished = Finished { exit, output, gap, whole, duration, killed, denials, waits_for_input };
+        Ok((finished, held))
     }
 }
 
@@ -85,6 +89,8 @@ pub(crate) struct End {
     pub(crate) denials: Vec<Denial>,
     /// Absent if it was stopped before it began.
     pub(crate) held: Option<Held>,
+    /// It waited for input on a terminal of its own when its time was up.
+    pub(crate) waits_for_input: bool,
 }
 
 /// What a command reads from and writes to.
@@ -107,7 +113,15 @@ pub(crate) async fn attend(
     let begun = Instant::now();
     if cancel.is_cancelled() {
         let (exit, duration, cpu) = (Exit::Cancelled, begun.elapsed(), Some(Duration::ZERO));
-        return Ok(End { exit, duration, cpu, killed: Vec::new(), denials: Vec::new(), held: None });
+        return Ok(End {
+            exit,
+            duration,
+            cpu,
+            killed: Vec::new(),
+            denials: Vec::new(),
+            held: None,
+            waits_for_input: false,
+        });
     }
     let stop = stop(time_limit, cancel);
     // Not given up halfway: a start is short, and what has begun may have said something before we hear of it.
@@ -144,16 +158,39 @@ pub(crate) async fn stay(
         }
     };
     let duration = begun.elapsed();
+    let waits_for_input = forced == Some(Exit::TimedOut) && waits_on_terminal(child).await;
     let ended = wind_up(child, capture.as_deref_mut(), forced).await?;
     let over = is_over(capture.as_deref());
     // Whether it was still there to be killed or had just ended is a matter of luck, which nobody should build on.
     let forced = forced.or(over.then_some(Exit::KILLED));
     let exit = forced.or(ended.exit).ok_or(io::ErrorKind::WouldBlock)?;
-    let mut denials = denials::observed(exit, &ended.report);
+    let mut denials = denials::observed(exit, &ended.report, child.held());
     denials.extend(over.then(|| denials::limit("output")));
     denials.extend(child.check_workspace().await);
     let held = Some(child.held().clone());
-    Ok(End { exit, duration, cpu: ended.report.cpu, killed: ended.report.killed, denials, held })
+    Ok(End {
+        exit,
+        duration,
+        cpu: ended.report.cpu,
+        killed: ended.report.killed,
+        denials,
+        held,
+        waits_for_input,
+    })
+}
+
+/// Returns whether a process of the command waits for input on a terminal. Its standard input is empty, so that is one it has made,
+/// as `script` does.
+#[cfg(target_os = "linux")]
+async fn waits_on_terminal(child: &RunningChild) -> bool {
+    let pid = child.pid();
+    let waits = move || input_wait::any_waits_on_terminal(&pid.descendants());
+    tokio::task::spawn_blocking(waits).await.unwrap_or(false)
+}
+
+#[cfg(not(target_os = "linux"))]
+async fn waits_on_terminal(_child: &RunningChild) -> bool {
+    false
 }
 
 /// Opens `/dev/null` to read.

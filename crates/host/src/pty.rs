@@ -21,13 +21,14 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{BoxFuture, Ended, Exit, Held, HostError, Keyboard, Listener, Printed, Session};
 use windlass_sandbox::{
-    ChildStdio, Program, denials,
+    ChildStdio, Program,
     terminal::{self, PtyPair},
 };
 
 #[cfg(target_os = "linux")]
 use crate::input_wait::InputWatcher;
 use crate::{
+    denial_check::DenialCheck,
     kept::Kept,
     launch::Launch,
     process::{self, Capture},
@@ -75,6 +76,7 @@ impl Opening {
         let streams =
             streams.map_err(|source| HostError::Spawn { program: program.name().to_owned(), source })?;
         let Streams { stdio, reader, keys, frame } = streams;
+        let check = DenialCheck::new(&program, &launch);
         let child = spawner.spawn(SpawnRequest { program, stdio, launch }).await?;
         let held = child.held().clone();
         let seen = Arc::new(Seen::new(kept));
@@ -91,6 +93,7 @@ impl Opening {
             cpu,
             output,
             ticket,
+            check,
         };
         let task = tokio::spawn(attendant.attend());
         Ok(Running { line, held, keys, seen, end, task })
@@ -179,13 +182,13 @@ struct Attendant {
     cpu: Meter,
     output: Listener,
     ticket: Option<CommandTicket>,
+    check: DenialCheck,
 }
 
 impl Attendant {
     /// Reads until the end, and leaves nothing behind.
     async fn attend(self) {
-        let Self { mut child, reader, frame, seen, end, time_left, output_limit, wall, cpu, output, ticket } =
-            self;
+        let Self { mut child, reader, frame, seen, end, time_left, output_limit, output, .. } = self;
         let pass_on = |bytes: &[u8]| {
             seen.progress.send_modify(|progress| progress.printed_bytes += bytes.len() as u64);
             output(bytes);
@@ -201,17 +204,18 @@ impl Attendant {
             },
         };
         // Before anyone hears that it is over.
-        drop(wall);
-        cpu.settle(end.as_ref().ok().and_then(|end| end.cpu));
-        let ended = end.map_or_else(
+        drop(self.wall);
+        self.cpu.settle(end.as_ref().ok().and_then(|end| end.cpu));
+        let mut ended = end.map_or_else(
             // We have lost track of it; dropping the child kills it.
             |_lost| Ended { exit: Exit::KILLED, killed: Vec::new(), denials: Vec::new() },
             |end| Ended { exit: end.exit, killed: end.killed, denials: end.denials },
         );
         let held = child.held().clone();
         drop(child);
-        drop(ticket);
-        seen.close(ended, &held);
+        drop(self.ticket);
+        ended.denials = self.check.complete(ended.denials, ended.exit, &seen.kept.look(), held).await;
+        seen.close(ended);
     }
 }
 
@@ -235,8 +239,7 @@ impl Seen {
     }
 
     /// Nothing more will be printed.
-    fn close(&self, mut ended: Ended, held: &Held) {
-        ended.denials.extend(denials::suspect(ended.exit, &self.kept.look(), held));
+    fn close(&self, ended: Ended) {
         // It is closed once.
         let _first = self.ended.set(ended);
         self.progress.send_modify(|progress| progress.over = true);

@@ -277,8 +277,14 @@ async fn without_a_keyboard_there_is_neither_input_nor_terminal() {
 
 #[tokio::test]
 async fn everyday_programs_that_wait_for_input_are_seen_to() {
-    let programs: [&[&str]; 6] = [
+    let programs: [&[&str]; 8] = [
         &["cat"],
+        &[
+            "sh",
+            "-c",
+            "command -v node > /dev/null && exec node -e 'require(\"readline\").createInterface({input: process.stdin, output: process.stdout}).question(\"name? \", () => {})' || exec cat",
+        ],
+        &["bash", "-c", "read -s -p 'Password: ' x"],
         &SHELL,
         &["python3", "-q"],
         &["python3", "-c", "input('name? ')"],

@@ -624,18 +624,6 @@ async fn a_bare_repository_that_a_command_makes_can_be_used() {
     }
 }
 
-#[tokio::test]
-async fn a_failure_at_the_walls_is_suspected_from_what_was_said() {
-    let Some(world) = World::on(Mechanism::Namespaces) else { return };
-    let (finished, _) = world.run(world.walls(), Quota::default(), "echo x > @/out/new").await;
-    let told: Vec<_> =
-        finished.denials.iter().map(|denial| (denial.layer, &denial.what, denial.proof)).collect();
-    let path = world.path("out/new").to_str().unwrap().to_owned();
-    assert_eq!(told, [(Layer::Files, &path, Proof::Suspected)]);
-    let (finished, _) = world.run(world.walls(), Quota::default(), "echo '/etc/x: Permission denied'").await;
-    assert_eq!(finished.denials, [], "a command that succeeds was not stopped");
-}
-
 /// Everyday work: program needed, script, and what it must print last.
 const EVERYDAY: &[(&str, &str, &str)] = &[
     ("bash", "pwd", "@/ws"),

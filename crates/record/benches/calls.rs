@@ -85,6 +85,7 @@ fn judged(journal: &dyn Journal) -> Result<Duration, Box<dyn Error>> {
             output_bytes: 950,
             whole: None,
             killed: Vec::new(),
+            waits_for_input: false,
             denials: Vec::new(),
         });
         let output = Output { facts, ..Output::from("one line of output\n".repeat(50)) };

@@ -148,6 +148,7 @@ fn unheld(error: ConfineError, effects: &Effects) -> Failure {
         rule: "nothing runs with less than was asked for".to_owned(),
         need: effects.clone(),
         proof: Proof::Observed,
+        remedy: String::new(),
     };
     let (kind, message) = (ErrorKind::Denied(Box::new(denial)), error.to_string());
     Failure::Tool(ToolError { kind, message, source: Some(Box::new(error)) })

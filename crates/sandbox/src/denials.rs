@@ -1,16 +1,18 @@
-//! What the sandbox stopped: seen where it was stopped, or guessed from what the command printed.
+//! What the sandbox stopped: seen where it was stopped, or named by the program and verified here.
 
-use std::path::{Path, PathBuf};
+use std::net::SocketAddr;
 
 use windlass_contract::{Denial, Effects, Exit, Held, Layer, Mechanism, Network, Proof};
 
 use crate::sys::ExitReport;
 
-/// How much of the end of an output is read. Programs complain last.
-const READ_BYTES: usize = 16 * 1024;
+mod complaint;
+mod denied_path;
 
-/// How many guesses are told.
-const TOLD: usize = 5;
+pub use denied_path::DeniedPathCheck;
+
+/// The port of name servers.
+const NAME_SERVER_PORT: u16 = 53;
 
 /// The limit that is reported if what a command uses could not be counted: it was ended, since it may have been too much.
 pub(crate) const UNCOUNTED: &str = "resources";
@@ -22,39 +24,28 @@ pub(crate) const TOO_MANY: &str = "open files and mappings";
 pub(crate) const MAX_DESCRIPTORS: u32 = 128 * 1024;
 pub(crate) const MAX_MAPPINGS: u32 = 1024 * 1024;
 
-/// What programs say when the kernel does not let them touch a file.
-const ABOUT_FILES: [&str; 4] =
-    ["Read-only file system", "Permission denied", "Operation not permitted", "Device or resource busy"];
-
-/// What programs say when they reach nobody.
-const ABOUT_NETWORK: [&str; 6] = [
-    "Network is unreachable",
-    "Could not resolve host",
-    "Temporary failure in name resolution",
-    "Name or service not known",
-    "EAI_AGAIN",
-    "Address family not supported",
-];
-
 /// What the first process of a sandbox and the way of dying tell for certain.
-pub fn observed(exit: Exit, words: &ExitReport) -> Vec<Denial> {
+pub fn observed(exit: Exit, report: &ExitReport, held: &Held) -> Vec<Denial> {
     let by_signal = match exit {
         Exit::Signal(libc::SIGXCPU) => Some("processor time"),
         Exit::Signal(libc::SIGXFSZ) => Some("file size"),
         _ => None,
     };
-    let refused = words.refused.as_ref().map(|path| Denial {
+    let refused = report.refused.as_ref().map(|path| Denial {
         layer: Layer::Network,
         what: path.clone(),
         rule: "a command may reach local sockets of its own only".to_owned(),
         need: Effects { network: Network::Any, ..Effects::none() },
         proof: Proof::Observed,
+        remedy: String::new(),
     });
-    let held_back = words.held_back.map(|what| Denial {
+    let held_back = report.held_back.map(|what| Denial {
         rule: format!("the limit on {what} was reached, and the command got no more"),
         ..limit(what)
     });
-    words.over.into_iter().chain(by_signal).map(limit).chain(held_back).chain(refused).collect()
+    let offline = report.offline.map(|address| offline(&address_text(address), Proof::Observed, held));
+    let limits = report.over.into_iter().chain(by_signal).map(limit).chain(held_back);
+    limits.chain(offline).chain(refused).collect()
 }
 
 /// That a command was ended at a limit.
@@ -67,79 +58,75 @@ pub fn limit(what: &str) -> Denial {
         ),
         what => format!("the limit on {what} was reached, and the command was ended"),
     };
-    Denial { layer: Layer::Limit, what: what.to_owned(), rule, need: Effects::none(), proof: Proof::Observed }
+    let need = Effects::none();
+    let (layer, what, proof) = (Layer::Limit, what.to_owned(), Proof::Observed);
+    Denial { layer, what, rule, need, proof, remedy: String::new() }
 }
 
-/// What a failed command's last words hint at. A path counts only if the walls would really not let it be written.
-pub fn suspect(exit: Exit, output: &[u8], held: &Held) -> Vec<Denial> {
-    if exit == Exit::Code(0)
-        || matches!(held.rung, Mechanism::Unconfined | Mechanism::External | Mechanism::InProcess)
-    {
-        return Vec::new();
+/// Adds what a failed command's output tells about the network. Where a broker sees every connection, text adds no more than
+/// the name of the host that was looked up; elsewhere a complaint counts if the network is off.
+/// Without a complaint the host is the one of an address on the command line.
+pub fn name_host(
+    denials: &mut Vec<Denial>,
+    exit: Exit,
+    (output, arguments): (&[u8], &[String]),
+    held: &Held,
+) {
+    if exit == Exit::Code(0) || held.network != Network::None {
+        return;
     }
-    let end = &output[output.len().saturating_sub(READ_BYTES)..];
-    let text = String::from_utf8_lossy(end);
-    let mut found: Vec<Denial> = Vec::new();
-    for line in text.lines().rev() {
-        let denial = about_file(line, held).or_else(|| about_network(line, held));
-        if let Some(denial) = denial.filter(|denial| !found.contains(denial)) {
-            found.push(denial);
+    let complaint = complaint::unreachable_host(output);
+    let named = complaint.clone().filter(|host| !host.is_empty());
+    match held.rung {
+        Mechanism::Namespaces => {
+            if let Some(lookup) = denials.iter_mut().find(|denial| is_lookup(denial)) {
+                let host = named.or_else(|| complaint::host_of_address(arguments));
+                lookup.what = host.unwrap_or_else(|| lookup.what.clone());
+            }
         }
-        if found.len() == TOLD {
-            break;
+        Mechanism::Landlock | Mechanism::Seatbelt if complaint.is_some() => {
+            let what = named.unwrap_or_else(|| "a connection".to_owned());
+            denials.push(offline(&what, Proof::Verified, held));
         }
+        _ => {}
     }
-    found.reverse();
-    found
 }
 
-fn about_file(line: &str, held: &Held) -> Option<Denial> {
-    let (complaint, at) =
-        ABOUT_FILES.iter().find_map(|complaint| Some((complaint, line.find(complaint)?)))?;
-    let (before, after) = line.split_at_checked(at)?;
-    let path = paths(before).last().or_else(|| paths(after).next())?;
-    let held_off = !held.writable.iter().any(|root| path.starts_with(root)) && !is_speaker(&path, before);
-    if !held_off {
-        return None;
-    }
-    Some(Denial {
-        layer: Layer::Files,
-        what: path.display().to_string(),
-        rule: format!("outside what may be written; the command said `{complaint}`"),
-        need: Effects::write(directory_of(&path)),
-        proof: Proof::Suspected,
-    })
+/// Returns everything in an output that may name a path, for the fuzz targets.
+#[cfg(any(test, fuzzing))]
+pub(crate) fn candidates(output: &[u8]) -> Vec<String> {
+    complaint::complaints(output)
+        .into_iter()
+        .flat_map(|complaint| [complaint.candidates, complaint.words, complaint.earlier].concat())
+        .collect()
 }
 
-/// Whether a path is only the name of the program that complains, as in `/bin/bash: line 1: x: Permission denied`.
-fn is_speaker(path: &Path, before: &str) -> bool {
-    let rest = path.to_str().and_then(|path| before.strip_prefix(path)?.strip_prefix(':'));
-    rest.is_some_and(|rest| !rest.trim().is_empty())
-}
-
-/// The directory that would have to be writable: walls stand around directories, and only around those that exist.
-fn directory_of(path: &Path) -> &Path {
-    path.ancestors().find(|directory| directory.is_dir()).unwrap_or(path)
-}
-
-fn about_network(line: &str, held: &Held) -> Option<Denial> {
-    let complaint = ABOUT_NETWORK.iter().find(|complaint| line.contains(**complaint))?;
-    (held.network == Network::None).then(|| Denial {
+fn offline(what: &str, proof: Proof, held: &Held) -> Denial {
+    Denial {
         layer: Layer::Network,
-        what: line.trim().chars().take(200).collect(),
-        rule: format!("the network is off; the command said `{complaint}`"),
+        what: what.to_owned(),
+        rule: "the network is off".to_owned(),
         need: Effects { network: Network::Any, ..Effects::none() },
-        proof: Proof::Suspected,
-    })
+        proof,
+        remedy: format!("{}`", with_mode(held, "-c sandbox_workspace_write.network_access=true")),
+    }
 }
 
-/// Absolute paths in a line, without what programs put around them.
-fn paths(line: &str) -> impl Iterator<Item = PathBuf> + '_ {
-    let around =
-        |c: char| c.is_whitespace() || "'\"`()[]<>:,;".contains(c) || c == '\u{2018}' || c == '\u{2019}';
-    line.split(around)
-        .filter(|word| word.len() > 1 && word.starts_with('/'))
-        .map(|word| Path::new(word).to_owned())
+/// Writes options of the program after the mode that they are for, up to the closing mark.
+fn with_mode(held: &Held, options: &str) -> String {
+    let mode = if held.writable.is_empty() { "-s workspace-write " } else { "" };
+    format!("`{mode}{options}")
+}
+
+/// Begins the name of a lookup of which only the name server is known.
+const LOOKUP: &str = "no host name can be looked up at ";
+
+fn address_text(address: SocketAddr) -> String {
+    if address.port() == NAME_SERVER_PORT { format!("{LOOKUP}{}", address.ip()) } else { address.to_string() }
+}
+
+fn is_lookup(denial: &Denial) -> bool {
+    denial.layer == Layer::Network && denial.what.starts_with(LOOKUP)
 }
 
 #[cfg(test)]
@@ -148,8 +135,9 @@ mod tests {
 
     #[test]
     fn who_was_ended_for_a_limit_is_told_from_who_was_held_back() {
-        let rules = |words: &ExitReport| {
-            observed(Exit::Code(0), words).into_iter().map(|denial| denial.rule).collect::<Vec<_>>()
+        let rules = |report: &ExitReport| {
+            let found = observed(Exit::Code(0), report, &Held::by(Mechanism::Namespaces));
+            found.into_iter().map(|denial| denial.rule).collect::<Vec<_>>()
         };
         let over = ExitReport { over: Some("memory"), ..ExitReport::default() };
         assert_eq!(rules(&over), ["the limit on memory was reached, and the command was ended"]);
@@ -157,44 +145,48 @@ mod tests {
         assert_eq!(rules(&held_back), ["the limit on processes was reached, and the command got no more"]);
     }
 
-    fn held() -> Held {
-        Held { writable: vec!["/w".into()], ..Held::by(Mechanism::Namespaces) }
+    fn told(report: &ExitReport, output: &str, held: &Held) -> Vec<(String, Proof)> {
+        told_of(report, output, &[], held)
     }
 
-    fn suspected(output: &str) -> Vec<(Layer, String)> {
-        let found = suspect(Exit::Code(1), output.as_bytes(), &held());
-        found.into_iter().map(|denial| (denial.layer, denial.what)).collect()
-    }
-
-    #[test]
-    fn a_path_is_suspected_only_if_the_walls_hold_it() {
-        let said = "touch: cannot touch '/etc/x': Read-only file system\n";
-        assert_eq!(suspected(said), [(Layer::Files, "/etc/x".to_owned())]);
-        assert_eq!(suspected("sh: /w/script: Permission denied\n"), []);
-        assert_eq!(suspected("/bin/sh: line 1: script: Permission denied\n"), []);
-        for said in [
-            "/bin/bash: line 1: /etc/x: Read-only file system\n",
-            "cp: cannot copy /w/a to '/etc/x': Permission denied\n",
-            "PermissionError: [Errno 13] Permission denied: '/etc/x'\n",
-            "/etc/x: Permission denied\n",
-        ] {
-            assert_eq!(suspected(said), [(Layer::Files, "/etc/x".to_owned())], "{said}");
-        }
-        assert_eq!(suspected("cannot open /etc/x: No such file or directory\n"), []);
+    fn told_of(report: &ExitReport, output: &str, arguments: &[&str], held: &Held) -> Vec<(String, Proof)> {
+        let arguments: Vec<_> = arguments.iter().map(ToString::to_string).collect();
+        let mut found = observed(Exit::Code(1), report, held);
+        name_host(&mut found, Exit::Code(1), (output.as_bytes(), &arguments), held);
+        found.into_iter().map(|denial| (denial.what, denial.proof)).collect()
     }
 
     #[test]
-    fn an_unreachable_network_is_suspected_only_where_it_is_off() {
+    fn a_connection_is_told_by_its_address_and_a_lookup_by_the_host_that_the_program_names() {
+        let held = Held::by(Mechanism::Namespaces);
+        let reached = |address: &str| ExitReport { offline: address.parse().ok(), ..ExitReport::default() };
+        let web = reached("1.1.1.1:80");
+        assert_eq!(told(&web, "", &held), [("1.1.1.1:80".to_owned(), Proof::Observed)]);
+        let lookup = reached("10.0.0.2:53");
+        let unnamed = "no host name can be looked up at 10.0.0.2".to_owned();
+        assert_eq!(told(&lookup, "", &held), [(unnamed, Proof::Observed)]);
         let said = "curl: (6) Could not resolve host: example.com";
-        assert_eq!(suspected(said), [(Layer::Network, said.to_owned())]);
-        let online = Held { network: Network::Any, ..held() };
-        assert_eq!(suspect(Exit::Code(1), said.as_bytes(), &online), []);
+        assert_eq!(told(&lookup, said, &held), [("example.com".to_owned(), Proof::Observed)]);
+        let line = ["-c", "curl -s 'https://user@example.org:8443/x' || exit 1"];
+        assert_eq!(told_of(&lookup, "", &line, &held), [("example.org".to_owned(), Proof::Observed)]);
+        assert_eq!(told(&ExitReport::default(), said, &held), [], "nothing was tried, whatever it prints");
     }
 
     #[test]
-    fn success_and_freedom_raise_no_suspicion() {
-        let said = b"/etc/x: Permission denied";
-        assert_eq!(suspect(Exit::Code(0), said, &held()), []);
-        assert_eq!(suspect(Exit::Code(1), said, &Held::by(Mechanism::Unconfined)), []);
+    fn without_a_broker_a_complaint_counts_only_where_the_network_is_off() {
+        let held = Held::by(Mechanism::Landlock);
+        let said = "curl: (6) Could not resolve host: example.com";
+        assert_eq!(told(&ExitReport::default(), said, &held), [("example.com".to_owned(), Proof::Verified)]);
+        let online = Held { network: Network::Any, ..held };
+        assert_eq!(told(&ExitReport::default(), said, &online), []);
+    }
+
+    #[test]
+    fn the_remedy_says_the_mode_only_where_it_is_another() {
+        let remedy = |held: &Held| offline("x", Proof::Observed, held).remedy;
+        let read_only = Held::by(Mechanism::Namespaces);
+        assert_eq!(remedy(&read_only), "`-s workspace-write -c sandbox_workspace_write.network_access=true`");
+        let writing = Held { writable: vec!["/w".into()], ..read_only };
+        assert_eq!(remedy(&writing), "`-c sandbox_workspace_write.network_access=true`");
     }
 }

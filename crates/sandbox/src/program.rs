@@ -104,6 +104,11 @@ impl Program {
         if shown.len() < whole.len() { format!("{shown} …") } else { shown }
     }
 
+    /// Returns its arguments.
+    pub fn arguments(&self) -> Vec<String> {
+        self.argv.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect()
+    }
+
     /// Returns whether an environment variable is set.
     pub(crate) fn has(&self, variable: &str) -> bool {
         let values = self.env.iter().filter_map(|set| set.as_bytes().strip_prefix(variable.as_bytes()));

@@ -53,6 +53,17 @@ pub struct SandboxSpec {
     pub hidden: Arc<HiddenPathHandles>,
 }
 
+/// Settings by which programs give up at the first connection that fails, where the network is off: trying again with
+/// growing pauses takes them from seconds to minutes. Set unless the user has set them.
+const NO_RETRIES: [(&str, &str); 6] = [
+    ("CARGO_NET_RETRY", "0"),
+    ("npm_config_fetch_retries", "0"),
+    ("YARN_HTTP_RETRY", "0"),
+    ("PIP_RETRIES", "0"),
+    ("UV_HTTP_RETRIES", "0"),
+    ("BUNDLE_RETRY", "0"),
+];
+
 /// A child and what holds it.
 #[derive(Debug)]
 pub struct LaunchedChild {
@@ -159,6 +170,10 @@ impl SandboxSpec {
             ("GPG_AGENT_INFO", None),
         ]);
         variables.extend(caches.into_iter().map(|(name, value)| (name, Some(value))));
+        if self.rules.network == Network::None {
+            let missing = NO_RETRIES.into_iter().filter(|(name, _)| !program.has(name));
+            variables.extend(missing.map(|(name, value)| (name, Some(value.to_owned()))));
+        }
         variables
     }
 

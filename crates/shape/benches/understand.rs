@@ -58,6 +58,7 @@ fn report(name: &str, text: &str, times: u32) {
             output_bytes: 0,
             whole: None,
             killed: Vec::new(),
+            waits_for_input: false,
             denials: Vec::new(),
         })
     };

@@ -292,6 +292,7 @@ mod tests {
             output_bytes: 3,
             whole: None,
             killed: Vec::new(),
+            waits_for_input: false,
             denials: Vec::new(),
         })
     }

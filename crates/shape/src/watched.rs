@@ -100,6 +100,7 @@ impl Secrets {
             | Event::ReasoningDelta { .. }
             | Event::Message { .. }
             | Event::Reasoning { .. }
+            | Event::InputAwaited { .. }
             | Event::CallOutput { .. } => return Cow::Borrowed(event),
         })
     }

@@ -13,6 +13,7 @@ fn understood(text: &str) -> Option<Insight> {
         output_bytes: 0,
         whole: None,
         killed: Vec::new(),
+        waits_for_input: false,
         denials: Vec::new(),
     });
     let output = Output { facts, ..Output::from(text) };

@@ -14,6 +14,7 @@ fn understood(output: &str, code: i32) -> Value {
         output_bytes: 0,
         whole: None,
         killed: Vec::new(),
+        waits_for_input: false,
         denials: Vec::new(),
     });
     let output = Output { facts, ..Output::from(output) };

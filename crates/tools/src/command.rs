@@ -17,9 +17,11 @@ use windlass_contract::{
 };
 
 use live::Live;
+use prompt::prompt_at_end;
 
 pub(crate) mod live;
 pub(crate) mod patch;
+mod prompt;
 pub(crate) mod text;
 
 /// ENOEXEC, which the standard library has no kind for; the same number on every Unix.
@@ -145,11 +147,14 @@ pub(crate) async fn run(
 
 fn result(finished: Finished) -> Output {
     let text = text::joined(&finished.output, finished.gap, finished.whole.as_ref());
+    let wait = input_wait(&finished, &text);
+    let text = with_advice(finished.exit, &finished.denials, text);
     let text = match finished.exit {
         // Why it was cancelled, whoever did so knows.
         Exit::Code(_) | Exit::Cancelled => text,
         Exit::TimedOut => {
-            format!("command timed out after {} milliseconds\n{text}", finished.duration.as_millis())
+            let waited = wait.as_ref().map(|wait| format!("{wait}\n")).unwrap_or_default();
+            format!("command timed out after {} milliseconds\n{waited}{text}", finished.duration.as_millis())
         }
         Exit::Signal(signal) => {
             format!("execution error: {}\nOutput:\n{text}", ended_by(signal, &finished.denials))
@@ -163,8 +168,33 @@ fn result(finished: Finished) -> Output {
         whole: finished.whole,
         killed: finished.killed,
         denials: finished.denials,
+        waits_for_input: wait.is_some(),
     };
     Output { facts: Facts::Command(facts), ..Output::from(text) }
+}
+
+/// What to do about a command whose time was up while it waited for input. Its standard input is empty, so it waits on a terminal
+/// of its own, or asks again and again.
+fn input_wait(finished: &Finished, text: &str) -> Option<String> {
+    const WHAT_TO_DO: &str = "give it an option such as `-y` or its input in a pipe, or start it with exec_command \
+                              (tty=true) and answer with write_stdin";
+    if finished.exit != Exit::TimedOut {
+        return None;
+    }
+    if finished.waits_for_input {
+        return Some(format!("it was waiting for input on a terminal: {WHAT_TO_DO}"));
+    }
+    let prompt = prompt_at_end(text)?;
+    Some(format!("it seemed to wait for input after `{prompt}`: {WHAT_TO_DO}"))
+}
+
+/// The output of a command that failed, after a line for each thing that the sandbox stopped and a person could allow: what a
+/// program makes of a refused connection or file is often long, and rarely says why.
+pub(crate) fn with_advice(exit: Exit, denials: &[Denial], mut output: String) -> String {
+    let advice = denials.iter().filter(|_| exit != Exit::Code(0)).filter_map(Denial::advice);
+    let lines: String = advice.map(|line| line + "\n").collect();
+    output.insert_str(0, &lines);
+    output
 }
 
 /// What ended a command: the limit it met, or the signal with what it means.
@@ -227,6 +257,7 @@ fn denied(layer: Layer, rule: &str, message: String, error: HostError) -> ToolEr
         rule: rule.to_owned(),
         need: Effects::none(),
         proof: Proof::Observed,
+        remedy: String::new(),
     };
     ToolError { kind: ErrorKind::Denied(Box::new(denial)), message, source: Some(Box::new(error)) }
 }

@@ -105,6 +105,7 @@ pub(crate) fn finished(exit: Exit, output: &[u8]) -> Finished {
         duration: std::time::Duration::from_millis(1500),
         killed: Vec::new(),
         denials: Vec::new(),
+        waits_for_input: false,
     }
 }
 

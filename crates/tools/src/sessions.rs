@@ -15,7 +15,8 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 use windlass_contract::{
-    Command, Cx, Ended, Escalation, Exit, Facts, Keyboard, Listener, Output, Session, SessionFacts, ToolError,
+    Command, Cx, Ended, Escalation, Event, Exit, Facts, Keyboard, Listener, Output, Session, SessionFacts,
+    ToolError,
 };
 
 use crate::command::{self, live::Live, text};
@@ -209,7 +210,8 @@ impl Started {
         let text = if self.has_keyboard { text.replace("\r\n", "\n") } else { text };
         let text = match &ended {
             Some(Ended { exit: Exit::TimedOut, .. }) => format!("{TIME_IS_UP}\n{text}"),
-            Some(_) | None => text,
+            Some(Ended { exit, denials, .. }) => command::with_advice(*exit, denials, text),
+            None => text,
         };
         let Ended { exit, killed, denials } = match ended {
             Some(ended) => Ended { exit: exit(ended.exit), ..ended },
@@ -254,6 +256,7 @@ impl Started {
                 Err(_quiet) => {
                     pause = (pause * 2).min(LONGEST_PAUSE);
                     if news && self.session.waits_for_input().await {
+                        cx.events.emit(&Event::InputAwaited { id: cx.id.clone() });
                         break;
                     }
                 }

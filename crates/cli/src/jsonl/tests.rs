@@ -77,6 +77,7 @@ fn a_turn_with_a_command_looks_as_clients_expect() {
         output_bytes: 2,
         whole: None,
         killed: Vec::new(),
+        waits_for_input: false,
         denials: Vec::new(),
     });
     let lines = show(&[

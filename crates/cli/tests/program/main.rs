@@ -17,6 +17,8 @@ mod choose;
 #[cfg(test)]
 mod config;
 #[cfg(test)]
+mod denials;
+#[cfg(test)]
 mod events;
 #[cfg(test)]
 mod exec;

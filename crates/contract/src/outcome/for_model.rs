@@ -99,6 +99,7 @@ mod tests {
             duration: Duration::from_millis(millis),
             output_bytes: 3,
             whole: None,
+            waits_for_input: false,
             denials: Vec::new(),
             killed: Vec::new(),
         };
@@ -158,6 +159,7 @@ mod tests {
             duration: Duration::ZERO,
             output_bytes: 2,
             whole: None,
+            waits_for_input: false,
             denials: Vec::new(),
             killed: Vec::new(),
         };

@@ -88,8 +88,10 @@ impl Findings {
             layer: Layer::Files,
             what: path.display().to_string(),
             rule,
-            need: Effects::write(path),
+            // Nobody is asked to let a command have what other programs execute or trust.
+            need: Effects::none(),
             proof: Proof::Observed,
+            remedy: String::new(),
         });
     }
 

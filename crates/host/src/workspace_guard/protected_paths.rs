@@ -19,6 +19,7 @@ use super::{
     git_program::GitProgram,
     protected_names::{
         IN_GIT_DIRECTORY, in_root, is_package_directory, is_protected_entry, is_protected_in_home,
+        protected_ancestor,
     },
     roots::WorkspaceRoot,
 };
@@ -76,6 +77,14 @@ pub(crate) fn is_protected(protected: &ProtectedPaths, real: &Path, roots: &[Pat
         || makes_git_directory(real)
         || protected.read_only.iter().chain(&protected.unmounted).chain(&protected.git_configs).any(around)
         || protected.absent.iter().any(|path| real.starts_with(path))
+}
+
+/// Tells whether a path is protected wherever it lies, by its names alone. Where the workspace itself lies does not count.
+pub(crate) fn has_protected_name(path: &Path, workspace: &Path, homes: &[PathBuf]) -> bool {
+    let (below, is_inside) = path.strip_prefix(workspace).map_or((path, false), |below| (below, true));
+    protected_ancestor(below).is_some()
+        || below.iter().any(|name| name.eq_ignore_ascii_case(".git"))
+        || !is_inside && entry_in_home(homes, path).is_some()
 }
 
 /// Returns the protected entry of a home directory that a path is or lies in.

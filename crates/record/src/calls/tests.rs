@@ -90,6 +90,7 @@ fn exited(code: i32) -> Outcome {
         output_bytes: 0,
         whole: None,
         killed: Vec::new(),
+        waits_for_input: false,
         denials: Vec::new(),
     };
     Outcome { facts: Facts::Command(facts), ..outcome(Status::Error, "no", 3) }

@@ -170,6 +170,7 @@ fn an_output_comes_back_in_the_form_the_model_was_told() {
         output_bytes: 2,
         whole: None,
         killed: Vec::new(),
+        waits_for_input: false,
         denials: Vec::new(),
     };
     let outcome = Outcome {

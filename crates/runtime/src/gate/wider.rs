@@ -6,16 +6,14 @@ use windlass_contract::{Beyond, Confinement, Denial, Layer, Network, Proof, Sand
 /// help; `None` if nothing would.
 pub(super) fn walls(walls: &SandboxRules, denials: &[Denial]) -> Option<Confinement> {
     let mut wider = walls.clone();
-    for denial in denials {
+    for denial in denials.iter().filter(|denial| denial.proof != Proof::Suspected) {
         match denial.layer {
             // A limit is no wall, and what could not be put up is never left out.
             Layer::Limit | Layer::Setup => {}
             Layer::SystemCall => return Some(Confinement::Unconfined),
+            // One that names nothing to grant must not be asked about: a protected name, or a place that is too wide.
             Layer::Files | Layer::Network => {
                 let need = &denial.need;
-                if need.writes.is_empty() && need.network == Network::None {
-                    return Some(Confinement::Unconfined);
-                }
                 let missing = need.writes.iter().filter(|path| !walls.writable.contains(path));
                 wider.writable.extend(missing.cloned());
                 if need.network == Network::Any {
@@ -46,7 +44,7 @@ pub(super) fn reason(denials: &[Denial]) -> String {
     let told: Vec<_> = told
         .map(|denial| {
             let sure = match denial.proof {
-                Proof::Observed => "",
+                Proof::Observed | Proof::Verified => "",
                 Proof::Suspected => "; guessed from its output",
             };
             format!("`{}` ({}{sure})", denial.what, denial.rule)
@@ -62,7 +60,14 @@ mod tests {
     use super::*;
 
     fn denial(layer: Layer, need: Effects) -> Denial {
-        Denial { layer, what: "x".into(), rule: "r".into(), need, proof: Proof::Suspected }
+        Denial {
+            layer,
+            what: "x".into(),
+            rule: "r".into(),
+            need,
+            proof: Proof::Verified,
+            remedy: String::new(),
+        }
     }
 
     fn usual() -> SandboxRules {
@@ -92,6 +97,15 @@ mod tests {
         assert_eq!(call, Some(Confinement::Unconfined));
         for layer in [Layer::Limit, Layer::Setup] {
             assert_eq!(walls(&usual(), &[denial(layer, Effects::write("/etc"))]), None);
+        }
+    }
+
+    #[test]
+    fn a_guess_and_a_denial_that_names_nothing_to_grant_move_no_wall() {
+        let guess = Denial { proof: Proof::Suspected, ..denial(Layer::Files, Effects::write("/etc")) };
+        for denial in [guess, denial(Layer::Files, Effects::none()), denial(Layer::Network, Effects::none())]
+        {
+            assert_eq!(walls(&usual(), std::slice::from_ref(&denial)), None, "{denial:?}");
         }
     }
 }

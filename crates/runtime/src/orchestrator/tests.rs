@@ -69,7 +69,8 @@ async fn run(approval: ApprovalPolicy, answers: &[Answer]) -> (Status, String, V
             what: "/etc/x".into(),
             rule: "outside what may be written".into(),
             need: Effects::write("/etc"),
-            proof: Proof::Suspected,
+            proof: Proof::Verified,
+            remedy: String::new(),
         };
         let facts = CommandFacts {
             exit: Exit::Code(i32::from(!free)),
@@ -77,6 +78,7 @@ async fn run(approval: ApprovalPolicy, answers: &[Answer]) -> (Status, String, V
             output_bytes: 0,
             whole: None,
             killed: Vec::new(),
+            waits_for_input: false,
             denials: if free { Vec::new() } else { vec![denial] },
         };
         let content = vec![Content::Text("done".into())];

@@ -66,13 +66,42 @@ enum Attempt {
     },
     /// Was refused: the target is not the command's own.
     Refused(SocketAddress),
+    /// Led out of the session's own network, where nothing answers.
+    Offline(SocketAddress, Result<usize, c_int>),
 }
+
+impl Attempt {
+    /// The same attempt, marked if its address leads out of the session's own network.
+    fn mark_offline(self, address: Option<SocketAddress>, network: NetworkNamespace) -> Self {
+        match (self, address) {
+            (Self::Done(result), Some(address))
+                if network == NetworkNamespace::Own && address.leads_outside() =>
+            {
+                Self::Offline(address, result)
+            }
+            (attempt, _) => attempt,
+        }
+    }
+}
+
+/// The start of an internet address: a `struct sockaddr_in6` is no longer.
+pub(super) type InternetAddress = [u8; mem::size_of::<libc::sockaddr_in6>()];
 
 /// Refused calls, for the report.
 #[derive(Default)]
 pub(super) struct Refusals {
     pub(super) count: u32,
     pub(super) first: Option<[u8; MAX_ADDRESS_BYTES]>,
+    /// The first address outside of the session's own network; a name server's only if there is no other.
+    pub(super) offline: Option<SocketAddress>,
+}
+
+impl Refusals {
+    fn note_offline(&mut self, address: SocketAddress) {
+        if self.offline.is_none_or(|noted| noted.is_name_server() && !address.is_name_server()) {
+            self.offline = Some(address);
+        }
+    }
 }
 
 impl ConnectBroker {
@@ -144,6 +173,10 @@ impl ConnectBroker {
                 refusals.count += 1;
                 refusals.first.get_or_insert(address.bytes);
                 self.answer(&call.notification, Err(REFUSED));
+            }
+            Attempt::Offline(address, result) => {
+                refusals.note_offline(address);
+                self.answer(&call.notification, result);
             }
             Attempt::WouldBlock { progress } => {
                 if !caller.is_valid() {
@@ -226,12 +259,13 @@ fn try_connect(caller: &Caller, network: NetworkNamespace, has_begun: bool) -> R
         })
     })?;
     drop(target);
-    Ok(match connected {
+    let attempt = match connected {
         Err(libc::EAGAIN) if blocks && family == libc::AF_UNIX => Attempt::WouldBlock { progress: 0 },
         Err(libc::EALREADY | libc::EINPROGRESS) if blocks => Attempt::WouldBlock { progress: 1 },
         Err(libc::EISCONN) if has_begun => Attempt::Done(Ok(0)),
         result => Attempt::Done(result.map(|()| 0)),
-    })
+    };
+    Ok(attempt.mark_offline(Some(target_address), network))
 }
 
 /// Does something while a socket does not block. Whether it does is a property that the caller shares, so it is put back

@@ -9,7 +9,7 @@ use std::{ffi::c_int, mem, os::fd::RawFd};
 
 pub(super) use super::proc_files::{each_process, number_in, parent_in, state};
 use super::{
-    connect_broker::{ConnectBroker, Refusals},
+    connect_broker::{ConnectBroker, InternetAddress, Refusals},
     proc_files::{self, cpu_ticks_in, each_pid, is_over},
     remount_watch::{CoveredPaths, RemountWatch},
     shared_namespaces::NetworkNamespace,
@@ -43,6 +43,8 @@ pub(super) struct Last {
     /// The number of refused connections and sends; and the address of the first.
     pub(super) refused: u32,
     pub(super) refused_path: [u8; 128],
+    /// The first address outside of the session's own network; zeros if there was none.
+    pub(super) offline: InternetAddress,
     /// Processor time of all processes, ended or killed.
     pub(super) cpu_micros: u64,
     /// The number of processes killed at the end; and the names of the first.
@@ -126,6 +128,7 @@ impl Init {
             }
         }
         (last.refused, last.refused_path) = (refusals.count, refusals.first.unwrap_or(last.refused_path));
+        last.offline = refusals.offline.map_or(last.offline, |address| address.start());
         last.cpu_micros = cpu_of_collected();
         if last.all_gone == 0 {
             survivors(&mut last);

@@ -19,6 +19,7 @@ use std::{
 use super::{
     ChildStdio, ExecPlan, ExitReport, StartError, StartFailure, StartedChild,
     arena::Arena,
+    connect_broker::address::socket_address,
     exec_plan,
     init::{Init, Last, NAME_BYTES},
     landlock::HandledAccess,
@@ -200,6 +201,7 @@ pub(super) fn read_exit_report(mut pipe: &PipeReader) -> ExitReport {
         over: Over::describe(last.over),
         held_back: None,
         refused: (last.refused > 0).then(|| address_text(&last.refused_path)),
+        offline: socket_address(&last.offline),
         cpu: Some(Duration::from_micros(last.cpu_micros)),
         killed: names.map(|name| text(&name[..NAME_BYTES])).collect(),
         all_gone: last.all_gone == 1,

@@ -162,8 +162,8 @@ impl<'a> Run<'a> {
     /// A tool did not do it; what it said is for the user.
     pub(super) fn failed(&self, output: &str) -> Next {
         let said = self.say(Phrase::Failed, &[output.trim()]);
-        let read_only =
-            ["read-only sandbox", "Read-only file system"].iter().any(|sign| output.contains(sign));
+        // A command's result says itself which path was refused, and how to allow it.
+        let read_only = output.contains("read-only sandbox");
         Next::Decline(if read_only { format!("{said}\n{}", self.say(Phrase::ReadOnly, &[])) } else { said })
     }
 

@@ -1,6 +1,6 @@
 //! Calls that did not end as they should: why, and what to do about it. What the system said is certain.
 
-use windlass_contract::{Detail, Exit, ExitClass, Insight, Proof, Status, TestReport, Verdict};
+use windlass_contract::{Detail, Exit, ExitClass, Facts, Insight, Proof, Status, TestReport, Verdict};
 
 use super::Case;
 
@@ -45,6 +45,7 @@ fn suggestion(case: &Case<'_>) -> Option<String> {
     let what = match command.class {
         ExitClass::NotFound => "a program was not found: check its name, or whether it is installed",
         ExitClass::NotExecutable => "a file may not be run: check its mode and kind",
+        ExitClass::TimedOut if waited(case) => "it waited for input: give it its answers in the call",
         ExitClass::TimedOut => "allow more time, or do less at once",
         ExitClass::KilledForMemory => "it needed more memory than it may have: do less at once",
         ExitClass::Denied | ExitClass::Failed | ExitClass::Signalled => return stopped(case),
@@ -53,8 +54,12 @@ fn suggestion(case: &Case<'_>) -> Option<String> {
     Some(what.to_owned())
 }
 
+fn waited(case: &Case<'_>) -> bool {
+    matches!(case.facts, Facts::Command(command) if command.waits_for_input)
+}
+
 fn stopped(case: &Case<'_>) -> Option<String> {
     let denial = case.receipt.denials.first()?;
-    let sure = if denial.proof == Proof::Observed { "stopped" } else { "may have stopped" };
+    let sure = if denial.proof == Proof::Suspected { "may have stopped" } else { "stopped" };
     Some(format!("the sandbox {sure} it ({})", denial.what))
 }

@@ -11,7 +11,7 @@ const NOT_EXECUTABLE: i32 = 126;
 /// The class of what was observed; none if no command has ended.
 pub(crate) fn class_of(facts: &Facts, criteria: &Criteria, denials: &[Denial]) -> Option<ExitClass> {
     let exit = facts.exit()?;
-    let observed = |denial: &&Denial| denial.proof == Proof::Observed;
+    let observed = |denial: &&Denial| denial.proof != Proof::Suspected;
     let over_memory = |denial: &Denial| denial.layer == Layer::Limit && denial.what == "memory";
     Some(match exit {
         Exit::Code(0) => ExitClass::Ok,
@@ -58,6 +58,7 @@ mod tests {
             output_bytes: 0,
             whole: None,
             killed: Vec::new(),
+            waits_for_input: false,
             denials: Vec::new(),
         });
         let denials: Vec<_> = denials
@@ -68,6 +69,7 @@ mod tests {
                 rule: String::new(),
                 need: Effects::none(),
                 proof: *proof,
+                remedy: String::new(),
             })
             .collect();
         class_of(&facts, &Criteria::default(), &denials)

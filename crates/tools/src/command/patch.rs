@@ -42,6 +42,7 @@ pub(crate) async fn apply(patching: &Patching, cx: &Cx) -> Result<Output, ToolEr
         output_bytes: Content::join(&content).len() as u64,
         whole: None,
         killed: Vec::new(),
+        waits_for_input: false,
         denials: Vec::new(),
     };
     Ok(Output { content, facts: Facts::Command(facts), ..Output::default() })

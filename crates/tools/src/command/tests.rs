@@ -95,6 +95,7 @@ async fn an_exit_code_is_a_result_like_any_other() {
         output_bytes: 3,
         whole: None,
         killed: Vec::new(),
+        waits_for_input: false,
         denials: Vec::new(),
     };
     let expected = Output { facts: Facts::Command(facts), ..Output::from("no\n") };
@@ -106,6 +107,42 @@ async fn a_time_out_is_said_before_what_was_printed_until_then() {
     let output = answers(Ok(finished(Exit::TimedOut, b"half"))).await.unwrap();
     assert_eq!(output.content, [Content::Text("command timed out after 1500 milliseconds\nhalf".into())]);
     assert!(matches!(output.facts, Facts::Command(CommandFacts { exit: Exit::TimedOut, .. })));
+}
+
+#[tokio::test]
+async fn a_command_that_waited_for_input_until_its_time_was_up_is_told_what_to_do() {
+    let waiting = Finished { waits_for_input: true, ..finished(Exit::TimedOut, b"half\n") };
+    let asking = finished(Exit::TimedOut, b"Continue? [y/N] ");
+    for (ended, said) in [
+        (waiting, "it was waiting for input on a terminal: "),
+        (asking, "it seemed to wait for input after `Continue? [y/N]`: "),
+    ] {
+        let output = answers(Ok(ended)).await.unwrap();
+        let text = Content::join(&output.content);
+        assert!(text.lines().nth(1).unwrap().starts_with(said), "{text}");
+        assert!(matches!(output.facts, Facts::Command(CommandFacts { waits_for_input: true, .. })));
+    }
+    let output = answers(Ok(finished(Exit::Code(1), b"Continue? [y/N] "))).await.unwrap();
+    assert!(matches!(output.facts, Facts::Command(CommandFacts { waits_for_input: false, .. })));
+}
+
+#[tokio::test]
+async fn what_the_sandbox_refused_is_said_before_the_output_of_a_command_that_failed() {
+    let denial = Denial {
+        layer: Layer::Network,
+        what: "1.1.1.1:80".to_owned(),
+        rule: "the network is off".to_owned(),
+        need: Effects::none(),
+        proof: Proof::Observed,
+        remedy: "`-c x=true`".to_owned(),
+    };
+    for (exit, expected) in [
+        (Exit::Code(7), "sandbox: the network is off: 1.1.1.1:80; to allow it: `-c x=true`\nno\n"),
+        (Exit::Code(0), "no\n"),
+    ] {
+        let ended = Finished { denials: vec![denial.clone()], ..finished(exit, b"no\n") };
+        assert_eq!(Content::join(&answers(Ok(ended)).await.unwrap().content), expected);
+    }
 }
 
 #[tokio::test]
@@ -141,6 +178,7 @@ async fn a_command_that_a_limit_ended_is_told_which() {
         rule: "the limit on memory was reached, and the command was ended".to_owned(),
         need: Effects::none(),
         proof: Proof::Observed,
+        remedy: String::new(),
     };
     let ended = Finished { denials: vec![limit], ..finished(Exit::KILLED, b"half") };
     assert_eq!(

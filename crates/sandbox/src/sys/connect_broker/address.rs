@@ -1,9 +1,14 @@
 //! Addresses of sockets, and to whom one leads.
 
-use std::{ffi::c_int, mem, os::fd::RawFd};
+use std::{
+    ffi::c_int,
+    mem,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    os::fd::RawFd,
+};
 
 use super::{
-    MAX_ADDRESS_BYTES,
+    InternetAddress, MAX_ADDRESS_BYTES,
     caller::{Caller, Descriptor},
     sock_diag,
 };
@@ -16,9 +21,12 @@ const AF_UNIX: libc::sa_family_t = libc::AF_UNIX as libc::sa_family_t;
 /// Bytes before the path of a `struct sockaddr_un`.
 const PATH_OFFSET: usize = mem::offset_of!(libc::sockaddr_un, sun_path);
 
+/// The port of name servers (DNS).
+pub(crate) const NAME_SERVER_PORT: u16 = 53;
+
 /// A copy of an address.
 #[derive(Clone, Copy)]
-pub(super) struct SocketAddress {
+pub(crate) struct SocketAddress {
     pub(super) bytes: [u8; MAX_ADDRESS_BYTES],
     pub(super) length: usize,
 }
@@ -44,6 +52,33 @@ impl SocketAddress {
 
     fn family(&self) -> c_int {
         c_int::from(libc::sa_family_t::from_ne_bytes([self.bytes[0], self.bytes[1]]))
+    }
+
+    /// Returns the address and the port of the internet families.
+    fn internet(&self) -> Option<(IpAddr, u16)> {
+        let port = u16::from_be_bytes([self.bytes[2], self.bytes[3]]);
+        match self.family() {
+            libc::AF_INET => Some((ipv4(*self.bytes.first_chunk()?), port)),
+            libc::AF_INET6 => Some((ipv6(self.bytes.first_chunk::<24>()?), port)),
+            _ => None,
+        }
+    }
+
+    /// Returns whether it leads out of a network that has a loopback only. A name server on the loopback is one of the
+    /// machine's, too: a command has no right to listen there.
+    pub(super) fn leads_outside(&self) -> bool {
+        self.internet().is_some_and(|(ip, port)| {
+            port == NAME_SERVER_PORT || !(ip.to_canonical().is_loopback() || ip.is_unspecified())
+        })
+    }
+
+    pub(super) fn is_name_server(&self) -> bool {
+        self.internet().is_some_and(|(_, port)| port == NAME_SERVER_PORT)
+    }
+
+    /// Returns the beginning, which holds all of an internet address.
+    pub(crate) fn start(&self) -> InternetAddress {
+        self.bytes.first_chunk().copied().unwrap_or_default()
     }
 
     /// Finds out to whom this address leads, on a socket of this family.
@@ -78,6 +113,23 @@ impl SocketAddress {
         let connected = unsafe { libc::connect(socket, self.bytes.as_ptr().cast(), length) };
         if connected < 0 { Err(last_errno()) } else { Ok(()) }
     }
+}
+
+/// Returns the address and the port of a `struct sockaddr_in` or `sockaddr_in6`; `None` for other families.
+pub(crate) fn socket_address(start: &InternetAddress) -> Option<SocketAddr> {
+    let mut bytes = [0; MAX_ADDRESS_BYTES];
+    bytes[..start.len()].copy_from_slice(start);
+    SocketAddress { bytes, length: start.len() }.internet().map(SocketAddr::from)
+}
+
+fn ipv4([_, _, _, _, a, b, c, d]: [u8; 8]) -> IpAddr {
+    Ipv4Addr::new(a, b, c, d).into()
+}
+
+fn ipv6(start: &[u8; 24]) -> IpAddr {
+    let mut octets = [0; 16];
+    octets.copy_from_slice(&start[8..]);
+    Ipv6Addr::from(octets).into()
 }
 
 /// A path that ends in a zero: the longest of an address, with the number of a thread in it.
@@ -118,5 +170,41 @@ fn is_on_read_only(file: RawFd) -> Result<bool, c_int> {
             return Err(last_errno());
         }
         Ok(found.f_flag & libc::ST_RDONLY != 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_addresses_beyond_the_loopback_and_name_servers_lead_outside() {
+        let address = |text: &str| {
+            let mut bytes = [0; MAX_ADDRESS_BYTES];
+            let (family, port) = match text.parse().unwrap() {
+                SocketAddr::V4(v4) => {
+                    bytes[4..8].copy_from_slice(&v4.ip().octets());
+                    (libc::AF_INET, v4.port())
+                }
+                SocketAddr::V6(v6) => {
+                    bytes[8..24].copy_from_slice(&v6.ip().octets());
+                    (libc::AF_INET6, v6.port())
+                }
+            };
+            bytes[..2].copy_from_slice(&libc::sa_family_t::try_from(family).unwrap().to_ne_bytes());
+            bytes[2..4].copy_from_slice(&port.to_be_bytes());
+            SocketAddress { bytes, length: 28 }
+        };
+        for outside in ["1.1.1.1:80", "[2606:4700::1111]:443", "10.0.0.1:53", "127.0.0.53:53", "[::1]:53"] {
+            assert!(address(outside).leads_outside(), "{outside}");
+            assert_eq!(socket_address(&address(outside).start()), Some(outside.parse().unwrap()));
+        }
+        for inside in
+            ["127.0.0.1:8080", "127.9.9.9:1", "0.0.0.0:80", "[::1]:80", "[::]:80", "[::ffff:127.0.0.1]:80"]
+        {
+            assert!(!address(inside).leads_outside(), "{inside}");
+        }
+        assert!(!SocketAddress::through(3).leads_outside());
+        assert_eq!(socket_address(&[0; 28]), None);
     }
 }

@@ -167,11 +167,13 @@ pub(super) fn send(
     progress: usize,
 ) -> Attempt {
     let Some(buffers) = buffers.get() else { return Attempt::Done(Err(libc::ENOBUFS)) };
-    match try_send(caller, network, buffers, progress) {
+    let mut destination = None;
+    let attempt = match try_send(caller, network, buffers, (progress, &mut destination)) {
         Ok(Attempt::Done(Ok(sent))) => Attempt::Done(finish(caller, sent)),
         Ok(attempt) => attempt,
         Err(errno) => Attempt::Done(Err(errno)),
-    }
+    };
+    attempt.mark_offline(destination, network)
 }
 
 /// The result of a call that has sent so many bytes. `sendmmsg` has sent one message.
@@ -188,7 +190,7 @@ fn try_send(
     caller: &Caller,
     network: NetworkNamespace,
     buffers: &mut Buffers,
-    progress: usize,
+    (progress, destination): (usize, &mut Option<SocketAddress>),
 ) -> Result<Attempt, c_int> {
     if i64::from(caller.number()) == libc::SYS_sendmmsg && caller.arguments()[2] & u64::from(u32::MAX) == 0 {
         return Ok(Attempt::Done(Ok(0)));
@@ -204,6 +206,7 @@ fn try_send(
         Ok(outgoing) => outgoing,
         Err(foreign) => return Ok(Attempt::Refused(foreign)),
     };
+    *destination = outgoing.destination;
     outgoing.send(caller, &message, buffers, progress)
 }
 

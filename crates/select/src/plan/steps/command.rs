@@ -21,9 +21,6 @@ impl Run<'_> {
         if code != 0 {
             answer = format!("{answer}\n{}", self.say(Phrase::ExitCode, &[&code.to_string()]));
         }
-        if printed.contains("Read-only file system") {
-            answer = format!("{answer}\n{}", self.say(Phrase::ReadOnly, &[]));
-        }
         Ok(answer)
     }
 

@@ -1,0 +1,64 @@
+//! Finds out, once a command has failed, whether its sandbox was the reason.
+
+use std::{path::PathBuf, sync::Arc};
+
+use windlass_contract::{Denial, Exit, Held};
+use windlass_sandbox::{
+    Program,
+    denials::{self, DeniedPathCheck},
+    home_directories,
+};
+
+use crate::{
+    launch::{Launch, SandboxedLaunch},
+    workspace_guard::has_protected_name,
+};
+
+/// How much of the end of an output is looked at. Programs complain last.
+const MAX_OUTPUT_BYTES: usize = 16 * 1024;
+
+/// What the check needs to know of a command that is started. A command that succeeds costs no more than this.
+pub(crate) struct DenialCheck {
+    sandbox: Option<Arc<SandboxedLaunch>>,
+    directory: PathBuf,
+    arguments: Vec<String>,
+}
+
+impl DenialCheck {
+    pub(crate) fn new(program: &Program, launch: &Launch) -> Self {
+        let sandbox = match launch {
+            Launch::Unconfined | Launch::External(_) => None,
+            Launch::Sandboxed(sandbox) => Some(Arc::clone(sandbox)),
+        };
+        Self { sandbox, directory: program.directory().to_owned(), arguments: program.arguments() }
+    }
+
+    /// Returns what was stopped: what was observed, the hosts that the output names, and the paths it names that the sandbox
+    /// really keeps from being written.
+    pub(crate) async fn complete(
+        self,
+        mut observed: Vec<Denial>,
+        exit: Exit,
+        output: &[u8],
+        held: Held,
+    ) -> Vec<Denial> {
+        let Some(sandbox) = self.sandbox.filter(|_| exit != Exit::Code(0)) else { return observed };
+        let end = output[output.len().saturating_sub(MAX_OUTPUT_BYTES)..].to_vec();
+        denials::name_host(&mut observed, exit, (&end, &self.arguments), &held);
+        let (directory, arguments) = (self.directory, self.arguments);
+        let found = tokio::task::spawn_blocking(move || {
+            let homes = home_directories(sandbox.spec.home.as_deref());
+            let check = DeniedPathCheck {
+                spec: &sandbox.spec,
+                held: &held,
+                directory: &directory,
+                arguments: &arguments,
+                is_protected: &|path| has_protected_name(path, &sandbox.spec.cwd, &homes),
+            };
+            check.find(exit, &end)
+        });
+        // A check that panics finds nothing: the result stays what it is.
+        observed.extend(found.await.unwrap_or_default());
+        observed
+    }
+}
