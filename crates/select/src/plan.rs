@@ -6,6 +6,7 @@
 mod follow;
 mod goal;
 mod names;
+mod parts;
 mod phrases;
 mod pieces;
 mod reading;
@@ -69,7 +70,13 @@ impl ModelClient for Planner {
         let next = next(prompt.history);
         let finish = if matches!(next, Next::Decline(_)) { Finish::Declined } else { Finish::Done };
         let body = match next {
-            Next::Call { tool, input } => {
+            Next::Call { tool, input, announcement } => {
+                if let Some(text) = announcement {
+                    events.push_back(ModelEvent::TextDelta(text.clone()));
+                    let content = vec![Content::Text(text)];
+                    events
+                        .push_back(ModelEvent::Item(Body::Message { role: Role::Assistant, content }.into()));
+                }
                 let id = id(prompt).into();
                 Body::Call(ToolCall { id, name: tool.into(), input: Input::Json(input) })
             }
@@ -124,6 +131,12 @@ fn plan(run: &mut Run<'_>, memory: &Memory) -> Option<(Wanted, Planned<String>)>
     let reading = Reading::new(&run.request);
     run.runs_nothing = reading.runs_nothing;
     let wanted = memory.wanted(&reading);
+    if !wanted.goal.is_understood()
+        && let Some(parts) = parts::understood(&reading)
+    {
+        let end = run.reach_all(&parts);
+        return Some((wanted, end));
+    }
     let end = run.reach(&wanted.goal, &reading);
     Some((wanted, end))
 }
@@ -166,7 +179,7 @@ mod tests {
     /// Answers the next calls, one after the other.
     fn talk(history: &mut Vec<Cached<Item>>, outputs: &[&str]) {
         for output in outputs {
-            let Next::Call { tool, input } = next(history) else { break };
+            let Next::Call { tool, input, .. } = next(history) else { break };
             let id = format!("{}", history.len());
             let call = ToolCall { id: id.as_str().into(), name: tool.into(), input: Input::Json(input) };
             let content = vec![Content::Text((*output).to_owned())];
@@ -192,7 +205,7 @@ mod tests {
     fn a_plan_goes_on_where_the_conversation_stands() {
         let listing = "Absolute path: /w\nsrc/\nsrc/a.rs\n";
         assert!(matches!(after("show a.rs", 0, ""), Next::Call { tool: "list_dir", .. }));
-        let Next::Call { tool, input } = after("show a.rs", 1, listing) else {
+        let Next::Call { tool, input, .. } = after("show a.rs", 1, listing) else {
             panic!("it has not read the file")
         };
         assert_eq!((tool, input.as_str()), ("read_file", r#"{"file_path":"src/a.rs","limit":2000}"#));
@@ -310,7 +323,7 @@ mod tests {
             panic!("it has not looked at the directory")
         };
         assert!(input.contains(r#""depth":1,"dir_path":".""#), "{input}");
-        let Next::Call { tool, input } =
+        let Next::Call { tool, input, .. } =
             after(request, 2, "Absolute path: /w\nz.txt\nMore than 1 entries found")
         else {
             panic!("it has not counted")

@@ -40,6 +40,9 @@ struct Row {
     /// Whether it counts as done although nothing was.
     #[serde(default)]
     done: bool,
+    /// Whether it was done and came to a bad end, as tests that fail do.
+    #[serde(default)]
+    failed: bool,
     /// What files must hold afterwards; nothing, if they must be gone.
     #[serde(default)]
     files: BTreeMap<String, Option<String>>,
@@ -177,8 +180,8 @@ async fn score(table: &str, check: impl Fn(&Row, &Turn) -> Vec<String>) -> (usiz
     (right * 100 / rows.len(), format!("{right} of {}{wrong}", rows.len()))
 }
 
-fn is_done(_: &Row, turn: &Turn) -> Vec<String> {
-    turn.declined.then(|| "it counts as not done".to_owned()).into_iter().collect()
+fn is_done(row: &Row, turn: &Turn) -> Vec<String> {
+    (turn.declined != row.failed).then(|| format!("declined: {}", turn.declined)).into_iter().collect()
 }
 
 #[tokio::test]

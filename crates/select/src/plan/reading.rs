@@ -10,7 +10,8 @@ use crate::{Constraint, Intent};
 const ARTICLES: [&str; 8] = ["the", "this", "my", "our", "all", "every", "directory", "folder"];
 
 /// Words that name no place although they stand where one would.
-const NO_PLACE: [&str; 24] = [
+const NO_PLACE: [&str; 25] = [
+    "log",
     "here",
     "project",
     "repo",
@@ -64,6 +65,16 @@ pub(super) struct Scope {
     pub(super) glob: Option<String>,
 }
 
+impl Scope {
+    /// What it names.
+    pub(super) fn named(&self) -> impl Iterator<Item = &str> {
+        self.place.iter().chain(&self.glob).map(String::as_str)
+    }
+}
+
+/// The files that *the log* means.
+pub(super) const LOG_FILES: &str = "*.log";
+
 /// A request, read once.
 #[derive(Debug)]
 pub(super) struct Reading {
@@ -101,7 +112,11 @@ impl Reading {
             match piece {
                 Piece::Word(word) | Piece::Symbol(word) => plain += &format!("{} ", word.to_lowercase()),
                 Piece::Glyphs(text) => plain += &format!("{text} "),
-                Piece::Quoted(_) | Piece::Name(_) | Piece::Number(_) | Piece::Range(..) => plain += "· ",
+                Piece::Quoted(_)
+                | Piece::Name(_)
+                | Piece::Number(_)
+                | Piece::Range(..)
+                | Piece::Option(_) => plain += "· ",
             }
         }
         Self { text: plain.clone(), pieces, changes_nothing: false, runs_nothing: false, plain }
@@ -195,7 +210,7 @@ impl Reading {
             Piece::Word(word) | Piece::Symbol(word) | Piece::Quoted(word) | Piece::Name(word) => {
                 Some(Some(word.as_str()))
             }
-            Piece::Number(_) | Piece::Range(..) | Piece::Glyphs(_) => Some(None),
+            Piece::Number(_) | Piece::Range(..) | Piece::Glyphs(_) | Piece::Option(_) => Some(None),
         })?
     }
 
@@ -236,7 +251,7 @@ impl Reading {
 
     /// `10-20`, `10 to 20`, 10到20.
     fn range(&self) -> Option<(u64, u64)> {
-        const BETWEEN: [&str; 8] = ["to", "through", "until", "and", "-", "到", "至", "和"];
+        const BETWEEN: [&str; 6] = ["to", "through", "until", "-", "到", "至"];
         let between = |text: &str| {
             BETWEEN.iter().any(|word| text.trim_start_matches('行') == *word)
                 || text == "行到第"
@@ -307,7 +322,15 @@ impl Reading {
             Piece::Name(name) if name.contains('*') => Some(name.clone()),
             _ => None,
         });
-        written.or_else(|| self.kind().map(|extension| format!("*.{extension}")))
+        let kind = || self.kind().map(|extension| format!("*.{extension}"));
+        written.or_else(kind).or_else(|| self.means_log().then(|| LOG_FILES.to_owned()))
+    }
+
+    /// Whether it speaks of *the log*, and of no commits: then the lines of a file are meant.
+    pub(super) fn means_log(&self) -> bool {
+        let says = |words: &[&str]| self.words().any(|word| words.contains(&word.to_lowercase().as_str()));
+        let log = says(&["log"]) || self.text.contains("日志");
+        log && self.names().is_empty() && !says(&["git", "commit", "commits"]) && !self.text.contains("提交")
     }
 
     /// The extension of a kind of files: `python files`, `.py files`, `lines of rust`, md 文件.

@@ -3,7 +3,7 @@
 use super::{Goal, Want, change::says_only};
 use crate::plan::{
     pieces::Piece,
-    reading::{Part, Reading, Scope},
+    reading::{LOG_FILES, Part, Reading, Scope},
     words::{self, Word},
 };
 
@@ -63,21 +63,41 @@ pub(super) fn search(reading: &Reading) -> Option<Goal> {
     let verb = reading.has_any(&[Word::Search, Word::Find, Word::Show, Word::List, Word::Around]);
     let kind = reading.kind().is_some();
     let by_name = reading.has(Word::File) && !reading.has(Word::Search) && !kind;
-    let mut texts = terms(reading);
+    let mut texts = used(reading).map_or_else(|| terms(reading), |name| vec![name]);
     if !verb || (by_name && texts.is_empty()) {
         return None;
     }
     if texts.is_empty() {
         texts.push(sought(reading).or_else(|| around(reading))?);
     }
+    let both = reading.words().any(|word| ["and", "both"].contains(&word)) || reading.text.contains('和');
     let want = if reading.has(Word::Around) {
         Want::Around(reading.number().unwrap_or(CONTEXT_LINES))
     } else if reading.has(Word::File) && !kind {
+        // Files that have the one and the other are another question than those that have either.
+        if texts.len() > 1 && both {
+            return None;
+        }
         Want::Files
     } else {
         Want::Places
     };
     Some(Goal::Search { texts, scope: reading.scope(), want })
+}
+
+/// What looks like a file and is a text all the same, as it stands after `use`: `console.log`.
+fn used(reading: &Reading) -> Option<String> {
+    const VERBS: [&str; 10] =
+        ["use", "uses", "using", "call", "calls", "contain", "contains", "containing", "mention", "mentions"];
+    let name = reading.pieces.windows(2).find_map(|pair| match pair {
+        [Piece::Word(verb), Piece::Name(name)] if VERBS.contains(&verb.as_str()) => Some(name),
+        [Piece::Glyphs(text), Piece::Name(name)] => {
+            let verbs = ["用到", "用到了", "使用", "使用了", "调用", "调用了", "包含", "用了"];
+            verbs.iter().any(|verb| text.ends_with(verb)).then_some(name)
+        }
+        _ => None,
+    })?;
+    (!name.contains(['/', '*'])).then(|| name.clone())
 }
 
 fn terms(reading: &Reading) -> Vec<String> {
@@ -185,6 +205,9 @@ pub(super) fn show(reading: &Reading) -> Option<Goal> {
         let directory = name.ends_with('/').then(|| Goal::List { directory: Some(name.to_owned()) });
         let files = names.into_iter().map(str::to_owned).collect();
         return asks.then(|| directory.unwrap_or(Goal::Show { files, part }));
+    }
+    if reading.means_log() && (reading.has(Word::Show) || part != Part::Whole) {
+        return Some(Goal::Show { files: vec![LOG_FILES.to_owned()], part });
     }
     let word = reading.words().find(|word| !is_common(word) && !is_verb(word));
     let file = reading.terms().first().copied().or(word)?;

@@ -6,7 +6,7 @@ use super::{below, literal};
 use crate::plan::{
     goal::Want,
     phrases::Phrase,
-    reading::Scope,
+    reading::{LOG_FILES, Scope},
     results::{Counts, Hit, Rows, counts, hits},
     run::{Planned, Run},
 };
@@ -38,7 +38,19 @@ impl Run<'_> {
             Want::Places | Want::Around(_) => hits(output).map(|found| self.places(&found, want)),
         };
         let answer = answer.ok_or_else(|| self.failed(output))?;
-        Ok(answer.unwrap_or_else(|| self.say(Phrase::NotFound, &[text, &self.shown_scope(scope)])))
+        let within = self.shown_scope(scope);
+        // What is quoted or can only be a name was looked for; a plain word may have meant something else, and what ignore
+        // files leave out, as logs often are, was not looked at.
+        let is_certain =
+            scope.glob.as_deref() != Some(LOG_FILES) && texts.iter().all(|text| self.is_text(text));
+        let none = || {
+            if is_certain {
+                Ok(self.say(Phrase::NotFound, &[text, &within]))
+            } else {
+                Err(self.ends(Phrase::NotSure, &[text, &within]))
+            }
+        };
+        answer.map_or_else(none, Ok)
     }
 
     /// In which files a text is and how often, if it is anywhere.
