@@ -1,7 +1,7 @@
-//! The builtin model: plans tool calls from plain language, English and Chinese, by rules. It needs no server and no key.
+//! The offline rules: they plan tool calls from plain language, English and Chinese. They are no model, and need no server and no key.
 //!
 //! `reading` takes a request apart, `goal` says what it wants, `follow` what it takes from earlier turns, `steps` how that is reached, `results` what came back, and
-//! `phrases` how the answer reads. `docs/builtin.md` says what it can do.
+//! `phrases` how the answer reads. `docs/rules.md` says what they can do.
 
 mod follow;
 mod goal;
@@ -29,7 +29,10 @@ use reading::Reading;
 use run::{Next, Planned, Run};
 
 /// The name of the provider, of its only model and of its wire.
-pub const BUILTIN: &str = "builtin";
+pub const RULES: &str = "rules";
+
+/// The name the provider had before, which configurations and sessions may still have.
+pub const FORMER_NAME: &str = "builtin";
 
 /// How much of a request is read. What a person wants is said in less.
 const LONGEST_REQUEST_BYTES: usize = 16 * 1024;
@@ -38,13 +41,13 @@ const LONGEST_REQUEST_BYTES: usize = 16 * 1024;
 const MOST_LINES: usize = 200;
 const LONGEST_LINE_BYTES: usize = 500;
 
-/// The model that is always there.
-pub fn builtin() -> Arc<dyn ModelClient> {
-    let [provider, model] = [BUILTIN, BUILTIN].map(str::to_owned);
+/// Rules that answer in place of a model.
+pub fn rules() -> Arc<dyn ModelClient> {
+    let [provider, model] = [RULES, RULES].map(str::to_owned);
     let info = ModelInfo {
         provider,
         model,
-        wire: BUILTIN,
+        wire: RULES,
         request_retries: 0,
         stream_retries: 0,
         retry_budget: std::time::Duration::ZERO,
@@ -64,7 +67,7 @@ impl ModelClient for Planner {
     fn open<'a>(&'a self, prompt: Prompt<'a>) -> BoxFuture<'a, Result<Box<dyn ModelStream>, ModelError>> {
         let mut events = VecDeque::new();
         if prompt.output_schema.is_some() {
-            let notice = "the builtin model answers in plain text; the output schema is not used";
+            let notice = "the rules answer in plain text; the output schema is not used";
             events.push_back(ModelEvent::Notice(notice.to_owned()));
         }
         let next = next(prompt.history);
@@ -103,7 +106,7 @@ impl ModelStream for Answer {
 /// What a call is known by: no other conversation has it, or `windlass undo` could not tell which is meant.
 fn id(prompt: Prompt<'_>) -> String {
     let thread = prompt.thread.as_str();
-    format!("{BUILTIN}_{}_{}", thread.rsplit('-').next().unwrap_or(thread), prompt.history.len())
+    format!("{RULES}_{}_{}", thread.rsplit('-').next().unwrap_or(thread), prompt.history.len())
 }
 
 /// What comes next in a conversation. Earlier turns are gone through again, for what this one may refer to.
@@ -224,7 +227,7 @@ mod tests {
             let (thread, history) = (&thread.into(), history.as_slice());
             id(Prompt { thread, instructions, history, tools: &tools, parallel_calls, output_schema })
         });
-        assert_eq!(ids, ["builtin_aa_1", "builtin_bb_1", "builtin_bb_2"]);
+        assert_eq!(ids, ["rules_aa_1", "rules_bb_1", "rules_bb_2"]);
     }
 
     #[test]

@@ -36,6 +36,8 @@ pub(super) enum Goal {
         texts: Vec<String>,
         scope: Scope,
         want: Want,
+        /// Whether it must stand alone: who uses `total` does not mean `subtotal`.
+        whole_word: bool,
     },
     List {
         directory: Option<String>,

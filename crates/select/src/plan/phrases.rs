@@ -185,6 +185,9 @@ phrases! {
     Oldest: "Changed longest ago", "最早修改的文件";
     Places: "{0} lines in {1} files:", "{1} 个文件中的 {0} 行：";
     NotFound: "`{0}` is nowhere to be found{1}.", "没有找到 `{0}`{1}。";
+    AsText:
+        "`{0}` as a word of its own; definitions, imports and comments are among these:",
+        "`{0}` 作为单独的词出现的地方，其中包括定义、导入和注释：";
     Within: " in {0}", "（在 {0} 中）";
     InFiles: "`{0}` is in {1} files:", "`{0}` 出现在 {1} 个文件中：";
     Defined: "`{0}` is defined here:", "`{0}` 定义在：";

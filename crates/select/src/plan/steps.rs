@@ -37,7 +37,7 @@ impl Run<'_> {
             Goal::Define { name, show } => self.define(name, *show),
             Goal::FindFiles { scope, name } => self.find_files(scope, name.as_deref()),
             Goal::Rank(rank) => self.rank(rank),
-            Goal::Search { texts, scope, want } => self.search(texts, scope, *want),
+            Goal::Search { texts, scope, want, whole_word } => self.search(texts, scope, *want, *whole_word),
             Goal::List { directory } => self.list(directory.as_deref()),
             Goal::Layout => self.layout(),
             Goal::About => {

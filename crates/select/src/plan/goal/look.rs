@@ -17,12 +17,12 @@ pub(super) fn count(reading: &Reading) -> Option<Goal> {
     let scope = reading.scope();
     let texts = terms(reading);
     Some(match reading {
-        _ if !texts.is_empty() => Goal::Search { texts, scope, want: Want::Count },
+        _ if !texts.is_empty() => Goal::Search { texts, scope, want: Want::Count, whole_word: false },
         _ if reading.has(Word::Function) => Goal::CountFunctions(scope),
         _ if reading.has(Word::Line) => Goal::CountLines(scope),
         _ if reading.has(Word::File) => Goal::CountFiles(scope),
         _ if reading.has(Word::Test) => Goal::CountTests(scope),
-        _ => Goal::Search { texts: vec![sought(reading)?], scope, want: Want::Count },
+        _ => Goal::Search { texts: vec![sought(reading)?], scope, want: Want::Count, whole_word: false },
     })
 }
 
@@ -82,7 +82,16 @@ pub(super) fn search(reading: &Reading) -> Option<Goal> {
     } else {
         Want::Places
     };
-    Some(Goal::Search { texts, scope: reading.scope(), want })
+    let mut scope = reading.scope();
+    scope.place = scope.place.filter(|place| !texts.contains(place));
+    Some(Goal::Search { texts, scope, want, whole_word: asks_for_uses(reading) })
+}
+
+/// Whether it asks who uses something.
+fn asks_for_uses(reading: &Reading) -> bool {
+    const USES: &str = " use uses used using usage usages call calls caller callers reference references ";
+    let chinese = ["用到", "使用", "引用", "调用", "用了"].iter().any(|verb| reading.text.contains(verb));
+    chinese || reading.words().any(|word| USES.contains(&format!(" {} ", word.to_lowercase())))
 }
 
 /// What looks like a file and is a text all the same, as it stands after `use`: `console.log`.
@@ -146,7 +155,8 @@ fn is_common(word: &str) -> bool {
 
 pub(super) fn find(reading: &Reading) -> Option<Goal> {
     let wants = reading.has_any(&[Word::Find, Word::List, Word::Show]);
-    if !wants || reading.has(Word::Create) {
+    let shows_log = reading.means_log() && !reading.has(Word::File);
+    if !wants || reading.has(Word::Create) || shows_log {
         return None;
     }
     let scope = reading.scope();
