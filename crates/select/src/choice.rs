@@ -136,11 +136,19 @@ fn objection(entry: &Entry, intent: &Intent) -> Option<String> {
     if intent.unwanted.iter().any(|word| entry.answers_to(word)) {
         return says("not to use it");
     }
+    if matches!(intent.operation, Operation::Edit | Operation::Delete) && entry.changes == Changes::Nothing {
+        return says("to change something, which it does not do");
+    }
     if changes && intent.demands(Constraint::ChangeNothing) {
         return says("that nothing may change");
     }
     if runs && intent.demands(Constraint::RunNothing) {
         return says("that nothing may be run");
+    }
+    let deletes =
+        matches!(entry.operation, Operation::Delete | Operation::Execute | Operation::Other) || runs;
+    if intent.deletes_whole && !deletes {
+        return says("to delete something, which it does not do");
     }
     if entry.is_online() && intent.demands(Constraint::StayOffline) {
         return says("to stay offline");

@@ -123,6 +123,7 @@ impl Tool for ReadFile {
                 "show me the file Makefile",
                 "what is in main.go",
                 "read the first 50 lines of the log",
+                "show the last 20 lines of main.c",
                 "display the source code of app.py",
                 "see the content of .gitignore",
                 "look at the definition near line 300",
