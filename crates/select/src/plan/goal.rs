@@ -239,7 +239,7 @@ fn layout(reading: &Reading) -> Option<Goal> {
     if reading.has(Word::About) && reading.has(Word::Project) {
         return Some(Goal::About);
     }
-    let looks = reading.has_any(&[Word::Explain, Word::List, Word::Show, Word::Size]);
+    let looks = reading.has_any(&[Word::List, Word::Show, Word::Size]);
     let wanted = reading.has(Word::Layout) || (looks && reading.has(Word::Project));
     let other =
         [Word::Think, Word::Why, Word::File, Word::Count, Word::Test, Word::Commit, Word::Status, Word::Who];

@@ -38,6 +38,10 @@ const WEAK: [&str; 8] = [", and ", ", ", ". ", " and ", "，并且", "，并", "
 /// Words with which a part begins that say only when its turn comes.
 const LEADS: [&str; 9] = ["first ", "then ", "finally ", "now ", "also ", "先", "再", "然后", "最后"];
 
+/// Words that speak of another part.
+const REFERENCES: [&str; 12] =
+    [" it ", " there ", " inside ", " them ", " that ", " this ", "里面", "那里", "其中", "它", "该", "这个"];
+
 /// The parts of a request, if there are several and every one is understood by itself.
 pub(super) fn understood(reading: &Reading) -> Option<Vec<RequestPart>> {
     let forbids = reading.changes_nothing || reading.runs_nothing;
@@ -54,7 +58,13 @@ pub(super) fn understood(reading: &Reading) -> Option<Vec<RequestPart>> {
             );
             // Nothing says where a command without quotes ends.
             let is_open = matches!(goal, Goal::Run { .. }) && reading.quoted().is_empty();
-            let is_whole = goal.is_understood() && !is_bare && !is_open;
+            // What a part leaves out, or takes from the one before, is not filled in.
+            let is_partial = matches!(
+                goal,
+                Goal::SetValue { file: None, .. } | Goal::LeaveAlone { .. } | Goal::RunNothing
+            );
+            let refers = goal.acts() && REFERENCES.iter().any(|word| format!(" {text} ").contains(word));
+            let is_whole = goal.is_understood() && !is_bare && !is_open && !is_partial && !refers;
             is_whole.then(|| RequestPart { text: text.to_owned(), reading, goal })
         });
         read.collect::<Option<Vec<_>>>().filter(|parts| parts.len() > 1)
@@ -123,6 +133,9 @@ mod tests {
             ("run the tests, then deploy", None),
             ("列出 src 目录下的文件，不要 main.py", None),
             ("find TODO in src and docs", None),
+            ("创建目录 build 并在里面新建 a.txt", None),
+            ("copy a.toml to b.toml and set debug to true", None),
+            ("不要删除 a.txt，删除 b.txt", None),
         ] {
             let found = understood(&Reading::new(request)).map(|parts| parts.len());
             assert_eq!(found, parts, "{request}");

@@ -53,6 +53,13 @@ pub(super) enum Part {
     Last(u64),
 }
 
+impl Part {
+    /// Whether it is one line.
+    pub(super) fn is_single(self) -> bool {
+        matches!(self, Self::Lines(from, to) if from == to)
+    }
+}
+
 /// How many lines are shown where the request says only *the first lines*.
 const SOME_LINES: u64 = 10;
 
@@ -244,9 +251,34 @@ impl Reading {
             None if !lines => Part::Whole,
             _ if self.has(Word::First) || before('前') => Part::First(number.unwrap_or(SOME_LINES)),
             _ if self.has(Word::Last) || before('后') => Part::Last(number.unwrap_or(SOME_LINES)),
-            Some(line) if lines && self.number().is_some() => Part::Lines(line.max(1), line.max(1)),
+            Some(line) if lines && self.numbers_line() => Part::Lines(line.max(1), line.max(1)),
             _ => Part::Whole,
         }
+    }
+
+    /// Whether a number is that of a line: `line 3`, 第3行, but not `3 lines`.
+    fn numbers_line(&self) -> bool {
+        self.pieces.windows(2).any(|pair| match pair {
+            [Piece::Word(word), Piece::Number(_)] => {
+                ["line", "lines"].contains(&word.to_lowercase().as_str())
+            }
+            [Piece::Glyphs(text), Piece::Number(_)] => text.ends_with('第'),
+            _ => false,
+        })
+    }
+
+    /// Whether a line is only where something begins or ends: `from line 3`, `up to line 3`, 到第3行.
+    pub(super) fn opens_range(&self) -> bool {
+        const OPEN: [&str; 6] = ["from", "to", "until", "through", "after", "before"];
+        self.pieces.windows(2).any(|pair| match pair {
+            [Piece::Word(word), Piece::Word(next)] => {
+                OPEN.contains(&word.to_lowercase().as_str())
+                    && ["line", "lines", "the"].contains(&next.to_lowercase().as_str())
+            }
+            [Piece::Word(word), Piece::Number(_)] => OPEN.contains(&word.to_lowercase().as_str()),
+            [Piece::Glyphs(text), Piece::Number(_)] => text.contains(['到', '至', '从']),
+            _ => false,
+        })
     }
 
     /// `10-20`, `10 to 20`, 10到20.

@@ -63,7 +63,7 @@ pub(super) fn copy(reading: &Reading) -> Option<Goal> {
         "复制 拷贝 副本 做 一个 一份 新建 创建 份 个",
     );
     Some(match names(reading).as_slice() {
-        [from, to] if plain => Goal::Copy { from: from.clone(), to: to.clone() },
+        [from, to] if plain && in_order(reading) => Goal::Copy { from: from.clone(), to: to.clone() },
         [_] => Goal::Say(Phrase::CopyName),
         [] => Goal::Say(Phrase::WhichFile),
         _ => Goal::Say(Phrase::NeedsModel),
@@ -136,11 +136,23 @@ pub(super) fn rename(reading: &Reading) -> Option<Goal> {
     let plain =
         says_only(reading, "rename move mv directory folder name", "重命名 改名 移动 移到 挪到 目录 文件夹");
     Some(match names(reading).as_slice() {
-        [from, to] if plain => Goal::Rename { from: from.clone(), to: to.clone() },
+        [from, to] if plain && in_order(reading) => Goal::Rename { from: from.clone(), to: to.clone() },
         [_] => Goal::Say(Phrase::NewName),
         [] => Goal::Say(Phrase::WhichFile),
         _ => Goal::Say(Phrase::NeedsModel),
     })
+}
+
+/// Whether the first name is the old one: nothing says `to` before it or `from` after it.
+fn in_order(reading: &Reading) -> bool {
+    let is_name = |piece: &Piece| matches!(piece, Piece::Name(_) | Piece::Quoted(_));
+    let at = reading.pieces.iter().position(is_name).unwrap_or_default();
+    let says = |pieces: &[Piece], words: &[&str]| {
+        pieces
+            .iter()
+            .any(|piece| matches!(piece, Piece::Word(word) if words.contains(&word.to_lowercase().as_str())))
+    };
+    !says(&reading.pieces[..at], &["to", "into", "as"]) && !says(&reading.pieces[at..], &["from"])
 }
 
 pub(super) fn create(reading: &Reading) -> Option<Goal> {

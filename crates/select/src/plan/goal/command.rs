@@ -1,7 +1,10 @@
 //! Requests that run something.
 
 use super::{Goal, change::says_only};
-use crate::plan::{phrases::Phrase, pieces::Piece, reading::Reading, words::Word};
+use crate::{
+    plan::{phrases::Phrase, pieces::Piece, reading::Reading, words::Word},
+    text::is_glyph,
+};
 
 /// Programs by which a command is recognised that is not between backticks.
 const PROGRAMS: &str = " awk basename bun cargo cat cmake cp curl cut date deno df diff dirname docker du echo env file find git go gradle grep \
@@ -76,7 +79,6 @@ fn after_colon(text: &str) -> Option<&str> {
 /// What ends a command that nothing marks the end of: a word of these belongs to the sentence and not to the command.
 const SENTENCE: &str = " and then please tell what which how why if so to for me in on at from of with until unless when because but or only once \
     twice again now after before afterwards also first next the a an my our your it its this that i you we ";
-const SENTENCE_CHINESE: [&str; 10] = ["并", "然后", "再", "显示", "看", "告诉", "输出", "结果", "吗", "，"];
 
 /// What follows the verb, if that is where the request begins and it begins with a program.
 fn spelled(text: &str) -> Option<&str> {
@@ -95,7 +97,7 @@ fn goes_on(command: &str) -> bool {
         let word = format!(" {} ", word.trim_end_matches(['.', ',', ';', ':', '!', '?']).to_lowercase());
         SENTENCE.contains(&word) || Word::Show.place(&word).is_some()
     };
-    let chinese = SENTENCE_CHINESE.iter().any(|word| command.contains(word));
+    let chinese = command.contains('，') || command.contains(is_glyph);
     chinese || command.contains(", ") || command.split_whitespace().skip(1).any(says)
 }
 

@@ -63,6 +63,10 @@ pub(super) fn log(reading: &Reading) -> Option<Goal> {
     if reading.has(Word::Count) {
         return Some(Goal::CountCommits { path });
     }
+    // Who that is, git would have to be asked.
+    if reading.after(&["by"]).is_some_and(|name| ["me", "us", "myself"].contains(&name)) {
+        return None;
+    }
     let count = reading.number().or_else(|| (when || only_one(reading)).then_some(1)).unwrap_or(COMMITS);
     Some(Goal::Log(Commits { count, path, author: author(reading) }))
 }

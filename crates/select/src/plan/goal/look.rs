@@ -181,13 +181,13 @@ pub(super) fn list(reading: &Reading) -> Option<Goal> {
     }
     let only = || reading.words().filter(|word| !is_common(word) && !is_verb(word)).map(str::to_owned).next();
     let directory = reading.scope().place.or_else(|| only().filter(|_| reading.has(Word::List)));
-    let words = "find list ls dir what what's is are there everything all any directory directories folder folders under inside here show see which content contents of";
+    let words = "find list ls dir what what's is are there any directory directories folder folders under inside here show see which content contents of";
     let place = directory.as_deref().unwrap_or_default();
     let plain = says_only(
         reading,
         &format!("{words} {}", place.to_lowercase()),
         &format!(
-            "列出 列一下 列 有什么 有哪些 有 都有 哪些 目录 文件夹 下面 下 里面 内 东西 看看 看一下 查看 看 显示 当前 所有 {place}"
+            "列出 列一下 列 有什么 有哪些 有 都有 哪些 目录 文件夹 下面 下 里面 内 东西 看看 看一下 查看 看 显示 当前 {place}"
         ),
     );
     let here =
@@ -208,6 +208,11 @@ pub(super) fn show(reading: &Reading) -> Option<Goal> {
         }
         part => part,
     };
+    let several = (reading.has(Word::First) || reading.text.contains('前'))
+        && (reading.has(Word::Last) || reading.text.contains('后'));
+    if several || part.is_single() && reading.opens_range() {
+        return None;
+    }
     let names = reading.names();
     if let [name, ..] = names[..] {
         let alone = reading.pieces.len() == 1;

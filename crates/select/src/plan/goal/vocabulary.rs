@@ -2,7 +2,7 @@
 //! would answer it, or as one of the things that the goal names. A word beside these could turn the request into
 //! another one (`except the tests`, `per author`, `this week`), so it is declined.
 
-use std::iter;
+use std::{cell::RefCell, iter};
 
 use super::{Commits, Goal, Rank, Since, Want};
 use crate::{
@@ -16,12 +16,13 @@ use crate::{
 
 /// Words that say nothing about what is wanted. Those that restrict (`not`, `only`, `except`) must never be here.
 const COMMON: &str = " please can could would you kindly just now the a an this that these me is are was were do does did of in on \
-    at ok okay hey here there tell to see ";
+    at ok okay hey here there tell to see we ";
 const COMMON_CHINESE: &str = "请问 请 帮我 给我 我想 想 麻烦 你能不能 能不能 你能 您能 可以 把 将 在 这个 那个 这里 这 那 当前 现在 目前 一下 \
     一个 吧 吗 呢 了 的 是 里面 里 中 上 下 有 都 我要 要";
 
 /// Marks of a restriction in Chinese. A text that is not taken apart must have none.
-const RESTRICTIONS: [char; 9] = ['不', '别', '除', '只', '非', '没', '勿', '仅', '外'];
+const RESTRICTIONS: [&str; 12] =
+    ["不要", "不能", "不用", "不许", "不可", "不得", "别", "除", "只", "勿", "仅", "以外"];
 
 /// What an ability understands, and a request that it answers.
 pub(in crate::plan) struct Ability {
@@ -40,7 +41,7 @@ const fn ability(
 }
 
 const SHOW: Ability = ability(
-    "show peek display print cat open view read head tail look what's what inside contents content give like need want file lines line \
+    "show peek display print cat open view read head tail look what's what inside contents content give like file lines line \
      first last top bottom beginning end through until and from code around -n",
     "显示 打开 查看 看看 看 读 展示 输出 打印 内容 什么 写 怎么写 文件 第 行 前 后 最后 开头 末尾 到 至 和 几 代码 附近 周围",
     ("show lines 10-20 of src/main.rs", "显示 src/main.rs 的第10到20行"),
@@ -59,7 +60,7 @@ const FIND: Ability = ability(
 );
 const RANK: Ability = ability(
     "find show list what what's which files file size sorted by how big large largest biggest heaviest smallest tiniest newest latest \
-     recent recently most changed modified last oldest larger bigger greater more smaller less than over above under below least and its \
+     recent recently most changed modified last oldest larger bigger greater more smaller less than over above under below and its \
      first lines line top k kb kib m mb mib g gb gib kilobytes megabytes gigabytes days day weeks week months month i have",
     "找 找到 找出 查找 列出 显示 哪些 哪个 文件 最大 最小 最近 最新 最旧 最老 最早 修改 改 过 大于 小于 超过 多大 大小 体积 并 它 前 几 行 天 周 月 \
      个 内 之内 打开 看看 以上 以下 是",
@@ -74,27 +75,41 @@ const SEARCH: Ability = ability(
     ("search for \"a b\" in src", "在 src 里搜索“a b”"),
 );
 const LIST: Ability = ability(
-    "find list ls dir what what's everything all any directory directories folder folders under inside files file show which content \
+    "find list ls dir what what's any directory directories folder folders under inside files file show which content \
      contents",
-    "列出 列一下 列 有什么 有哪些 哪些 什么 目录 文件夹 下面 内 东西 看看 查看 看 显示 所有 文件",
+    "列出 列一下 列 有什么 有哪些 哪些 什么 目录 文件夹 下面 内 东西 看看 查看 看 显示 文件",
     ("list the files in src", "列出 src 目录下的文件"),
 );
 const LAYOUT: Ability = ability(
-    "what what's explain describe about layout structure overview organized organised organization architecture tree language languages \
+    "what what's explain describe about layout structure overview organized organised tree language languages \
      used project repo repository codebase code workspace show give big how list",
-    "介绍 说明 解释 项目 仓库 工程 代码库 代码 结构 概述 概览 布局 组织 架构 概况 语言 什么 哪些 用 做 做什么 干什么 看看 查看 显示",
+    "介绍 说明 解释 项目 仓库 工程 代码库 代码 结构 概述 概览 布局 组织 概况 语言 什么 哪些 用 做 做什么 干什么 看看 查看 显示",
     ("what is in this project?", "介绍一下这个项目的结构"),
 );
 const TEST: Ability = ability(
-    "should shall may i we run execute tests test suite unit all my our pass passing passed passes fails fail which any and show code first failure failing",
-    "运行 执行 跑 测试 所有 全部 单元 通过 成功 失败 哪些 并 显示 第一个失败的代码 项目 挂",
+    "should shall may i we run execute tests test suite all my our pass passing passed passes fails fail which any and show code first failure failing",
+    "运行 执行 跑 测试 所有 全部 通过 成功 失败 哪些 并 显示 第一个失败的代码 项目 挂",
     ("run the tests", "运行测试"),
 );
-const COUNT: Ability = ability(
-    "how many count number total lines line loc files file functions function fn methods tests test have has project repo \
-     repository all list which what what's show find any",
-    "多少 几 统计 数一数 数一下 一共 总共 共 总数 行 文件 函数 方法 测试 个 哪些 项目 仓库 列出 找 显示 所有",
-    ("how many lines of python are there?", "src 里有几个文件"),
+const COUNT_LINES: Ability = ability(
+    "how many count number total lines line loc file files have has project repo repository all what what's",
+    "多少 几 统计 数一数 数一下 一共 总共 共 总数 行 文件 个 项目 仓库 所有",
+    ("how many lines of python are there?", "src 里有多少行"),
+);
+const COUNT_FILES: Ability = ability(
+    "how many count number total files file have has project repo repository all what what's",
+    "多少 几 统计 数一数 数一下 一共 总共 共 总数 文件 个 项目 仓库 所有",
+    ("count the files in src", "src 里有几个文件"),
+);
+const COUNT_FUNCTIONS: Ability = ability(
+    "how many count number total functions function fn methods have has project repo repository all list which what show find",
+    "多少 几 统计 一共 总共 共 函数 方法 个 哪些 项目 仓库 所有 列出 找 显示",
+    ("how many functions are in src/main.rs?", "src/main.rs 里有几个函数"),
+);
+const COUNT_TESTS: Ability = ability(
+    "how many count number total tests test have has project repo repository all list which what find any",
+    "多少 几 统计 一共 总共 共 测试 个 哪些 项目 仓库 所有 列出 找",
+    ("how many tests are there?", "有多少个测试"),
 );
 const COMPARE: Ability = ability(
     "compare difference differences diff differ between and with from vs versus what what's how file files show",
@@ -113,7 +128,7 @@ const BRANCHES: Ability = ability(
 );
 const LOG: Ability = ability(
     "git show list what what's last latest newest most recent commit commits committed log history for by when who changed modified edited edit file",
-    "git 最近 最新 最后 上 一 次 个 提交 历史 日志 谁 什么时候 时间 修改 改 什么 看看 查看 看 显示 列出 记录",
+    "git 最近 最新 最后 上 一 次 个 条 提交 历史 日志 谁 什么时候 时间 修改 改 什么 看看 查看 看 显示 列出 记录",
     ("show the last 3 commits", "最近三次提交"),
 );
 const COMMIT_COUNT: Ability = ability(
@@ -122,7 +137,7 @@ const COMMIT_COUNT: Ability = ability(
     ("how many commits are there?", "一共有多少次提交"),
 );
 const DIFF: Ability = ability(
-    "git what what's i we my our change changed changes diff difference since last commit show have uncommitted modified edit edits edited",
+    "git what what's i we my our change changed changes diff difference show have uncommitted modified edit edits edited",
     "git 我 改 修改 改动 变化 变更 哪些 什么 内容 和 与 跟 上次提交 最后一次提交 相比 比较 没提交 未提交 没有提交 看看 查看 显示 看",
     ("show me the diff", "我改了什么"),
 );
@@ -162,9 +177,10 @@ impl Goal {
             Self::List { .. } => &LIST,
             Self::Layout | Self::About => &LAYOUT,
             Self::Test { .. } => &TEST,
-            Self::CountLines(_) | Self::CountFiles(_) | Self::CountFunctions(_) | Self::CountTests(_) => {
-                &COUNT
-            }
+            Self::CountLines(_) => &COUNT_LINES,
+            Self::CountFiles(_) => &COUNT_FILES,
+            Self::CountFunctions(_) => &COUNT_FUNCTIONS,
+            Self::CountTests(_) => &COUNT_TESTS,
             Self::Compare { .. } => &COMPARE,
             Self::Status => &STATUS,
             Self::Branches => &BRANCHES,
@@ -193,7 +209,12 @@ impl Goal {
     /// The first word of a request that this goal does not account for.
     pub(super) fn unaccounted(&self, reading: &Reading) -> Option<String> {
         let ability = self.ability()?;
-        let (objects, numbers) = (self.objects(), self.numbers(reading));
+        let (objects, numbers) = (self.objects(), RefCell::new(self.numbers(reading)));
+        // Each is used once: `the first 3 and the last 3 lines` has one too many.
+        let take = |number: u64| {
+            let at = numbers.borrow().iter().position(|each| *each == number);
+            at.map(|at| numbers.borrow_mut().swap_remove(at)).is_some()
+        };
         let is_object = |text: &str| objects.iter().any(|object| object.eq_ignore_ascii_case(text));
         let is_kind = |text: &str| {
             let extension = words::extension(text.trim_start_matches('.'));
@@ -203,8 +224,8 @@ impl Goal {
         let is_known = |at: usize, piece: &Piece| match piece {
             Piece::Quoted(text) => objects.contains(&text.as_str()),
             Piece::Name(text) => is_object(text) || is_object(text.trim_end_matches('/')) || is_kind(text),
-            Piece::Number(number) => numbers.contains(number),
-            Piece::Range(from, to) => numbers.contains(from) && numbers.contains(to),
+            Piece::Number(number) => take(*number),
+            Piece::Range(from, to) => take(*from) && (from == to || take(*to)),
             Piece::Option(text) => says(ability.english, text),
             Piece::Word(word) | Piece::Symbol(word) => {
                 let lower = word.to_lowercase();
@@ -253,6 +274,10 @@ impl Goal {
         if objects.contains(&LOG_FILES) {
             objects.extend(["logs", "日志"]);
         }
+        // A place is often called what it is.
+        if self.place().is_some() {
+            objects.extend(["directory", "folder", "目录", "文件夹"]);
+        }
         // Lines of code are those of a place or of a kind of files; of a whole project they are not all its lines.
         let is_scoped = |scope: &Scope| scope.place.is_some() || scope.glob.is_some();
         if matches!(self, Self::CountLines(scope) | Self::CountFiles(scope) if is_scoped(scope)) {
@@ -261,10 +286,25 @@ impl Goal {
         objects
     }
 
+    /// Where it looks.
+    fn place(&self) -> Option<&str> {
+        match self {
+            Self::Search { scope, .. }
+            | Self::FindFiles { scope, .. }
+            | Self::Rank(Rank { scope, .. })
+            | Self::CountLines(scope)
+            | Self::CountFiles(scope)
+            | Self::CountFunctions(scope)
+            | Self::CountTests(scope) => scope.place.as_deref(),
+            _ => None,
+        }
+    }
+
     /// The numbers a goal uses.
     fn numbers(&self, reading: &Reading) -> Vec<u64> {
         let of_part = |part: Part| match part {
             Part::Whole => vec![],
+            Part::Lines(from, to) if from == to => vec![from],
             Part::Lines(from, to) => vec![from, to],
             Part::First(count) | Part::Last(count) => vec![count],
         };
@@ -320,5 +360,5 @@ pub(super) fn is_covered(text: &str, words: &str, objects: &[&str]) -> bool {
 /// Whether this is the Chinese of a name: what stands before a name without a space is taken for a part of it.
 fn is_part_of_name(text: &str, objects: &[&str]) -> bool {
     let is_name = |object: &&str| object.chars().filter(|c| is_glyph(*c)).eq(text.chars());
-    !text.contains(RESTRICTIONS) && objects.iter().any(is_name)
+    !RESTRICTIONS.iter().any(|mark| text.contains(mark)) && objects.iter().any(is_name)
 }
