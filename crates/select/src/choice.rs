@@ -136,7 +136,14 @@ fn objection(entry: &Entry, intent: &Intent) -> Option<String> {
     if intent.unwanted.iter().any(|word| entry.answers_to(word)) {
         return says("not to use it");
     }
-    if matches!(intent.operation, Operation::Edit | Operation::Delete) && entry.changes == Changes::Nothing {
+    let edits = entry.changes == Changes::Something
+        && matches!(entry.operation, Operation::Write | Operation::Edit | Operation::Delete);
+    if matches!(intent.operation, Operation::Read | Operation::Search) && edits {
+        return says("to look at something, which it does not do");
+    }
+    let only_looks =
+        entry.changes == Changes::Nothing && matches!(entry.operation, Operation::Read | Operation::Search);
+    if matches!(intent.operation, Operation::Edit | Operation::Delete) && only_looks {
         return says("to change something, which it does not do");
     }
     if changes && intent.demands(Constraint::ChangeNothing) {

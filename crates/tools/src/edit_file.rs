@@ -87,7 +87,7 @@ impl Tool for EditFile {
             "delete these lines from the file",
             "delete line 12 of main.c",
             "insert an import at the top of app.ts",
-            "把文件里的旧词替换成新词",
+            "把文件里的 foo 替换成 bar",
             "将版本号改为 2.0",
             "修改这一行",
             "给变量改名",

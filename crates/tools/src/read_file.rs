@@ -128,6 +128,7 @@ impl Tool for ReadFile {
                 "see the content of .gitignore",
                 "look at the definition near line 300",
                 "cat /etc/hosts",
+                "open notes.txt",
                 "显示文件 README.md 的内容",
                 "读取 config.json",
                 "看一下这个文件",

@@ -245,7 +245,6 @@ fn the_tool_and_its_arguments_are_right_or_none_is_named() {
         ),
         ("show the first 10 lines of a.rs", "read_file", json!({"file_path": "a.rs", "limit": 10})),
         ("delete the file", "shell_command", json!({})),
-        ("rename a.rs to b.rs", "shell_command", json!({})),
     ] {
         let ended = user.run(&["tools", "select", request, "--json"]);
         ended.assert_code(0);
