@@ -53,7 +53,9 @@ pub(super) fn fill(text: &str, slots: &[Slot], values: &mut [Option<Value>]) -> 
     }
     if let Some((sought, place)) = sought(&tokens) {
         put(&["pattern", "query"], sought.text.into(), sought.place.clone());
-        place.into_iter().for_each(|place| put(&["path"], place.text.into(), place.place.clone()));
+        if let Some(place) = place {
+            put(&["path"], place.text.into(), place.place.clone());
+        }
     }
     // Lines from the end have no parameter; a number of them is none for another.
     if let Some(place) = last_lines(text, &tokens) {
@@ -109,13 +111,12 @@ fn replacement<'t, 'a>(tokens: &'t [Token<'a>]) -> Option<(&'t Token<'a>, &'t To
 fn lines(tokens: &[Token<'_>]) -> Option<(i64, i64, Range<usize>)> {
     let at = tokens.iter().position(|token| token.is(&["line", "lines"]))?;
     let from = tokens.get(at + 1)?;
-    let (ends, place) = match from.text.split_once('-') {
-        Some((from_line, to)) => ((from_line.parse().ok()?, to.parse().ok()?), from.place.clone()),
-        None => {
-            let to = tokens.get(at + 2).filter(|token| token.is(&["to", "through"])).and(tokens.get(at + 3));
-            let last = to.unwrap_or(from);
-            ((from.number()?, last.number()?), from.place.start..last.place.end)
-        }
+    let (ends, place) = if let Some((first, last)) = from.text.split_once('-') {
+        ((first.parse().ok()?, last.parse().ok()?), from.place.clone())
+    } else {
+        let to = tokens.get(at + 2).filter(|token| token.is(&["to", "through"])).and(tokens.get(at + 3));
+        let last = to.unwrap_or(from);
+        ((from.number()?, last.number()?), from.place.start..last.place.end)
     };
     (ends.0 <= ends.1).then_some((ends.0, ends.1, place))
 }

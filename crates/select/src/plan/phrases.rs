@@ -240,13 +240,9 @@ phrases! {
     Passing:
         "In this sandbox commands have a /tmp of their own, which is gone at the end, so I did not make {0}. Name a place in this directory.",
         "在这个沙箱里命令有自己的 /tmp，结束后就消失，所以我没有创建 {0}。请写一个在当前目录里的位置。";
-    Copied:
-        "Copied {0} to {1}. `windlass undo` does not take back what commands do.",
-        "已把 {0} 复制为 {1}。`windlass undo` 不能撤销命令所做的事。";
+    Copied: "Copied {0} to {1}.", "已把 {0} 复制为 {1}。";
     Appended: "Added `{0}` at the end of {1}.", "已在 {1} 末尾追加 `{0}`。";
-    MadeDirectory:
-        "Made the directory {0}. `windlass undo` does not take back what commands do.",
-        "已新建目录 {0}。`windlass undo` 不能撤销命令所做的事。";
+    MadeDirectory: "Made the directory {0}.", "已新建目录 {0}。";
     DeletedDirectory:
         "Deleted the directory {0} with {1} files; `windlass undo` brings the files back.",
         "已删除目录 {0} 和其中 {1} 个文件；`windlass undo` 可以恢复这些文件。";

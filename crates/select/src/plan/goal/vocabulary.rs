@@ -247,7 +247,9 @@ impl Goal {
     fn objects(&self) -> Vec<&str> {
         let mut objects: Vec<&str> = match self {
             Self::Show { files, .. } => files.iter().map(String::as_str).collect(),
-            Self::Define { name, .. } => vec![name],
+            Self::Define { name, .. } | Self::ChangesSince(Since::Revision(name) | Since::Time(name)) => {
+                vec![name]
+            }
             Self::FindFiles { scope, name } => scope.named().chain(name.as_deref()).collect(),
             // `fn main` is one text of two words.
             Self::Search { texts, scope, .. } => {
@@ -266,7 +268,6 @@ impl Goal {
                 path.iter().chain(author).map(String::as_str).collect()
             }
             Self::CountCommits { path } | Self::Diff { path } => path.as_deref().into_iter().collect(),
-            Self::ChangesSince(Since::Revision(name) | Since::Time(name)) => vec![name],
             Self::Blame { file, .. } => vec![file],
             Self::LeaveAlone { name } => name.as_deref().into_iter().collect(),
             _ => Vec::new(),

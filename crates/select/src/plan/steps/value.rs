@@ -108,7 +108,6 @@ fn with_value(line: &str, at: usize, value: &str) -> Option<String> {
         Some(quote) if !old.contains('\\') && !value.contains([quote, '\\', '\n']) => {
             format!("{quote}{value}{quote}")
         }
-        Some(_) => return None,
         // Some languages write them with a capital.
         None if is_bool(old) && is_bool(value) => {
             let lower = value.to_lowercase();
@@ -125,7 +124,7 @@ fn with_value(line: &str, at: usize, value: &str) -> Option<String> {
         {
             (is_plain(old) && is_plain(value) && !old.is_empty()).then(|| value.to_owned())?
         }
-        None => return None,
+        Some(_) | None => return None,
     };
     is_end.then(|| format!("{before}{new}{tail}"))
 }
