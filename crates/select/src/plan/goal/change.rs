@@ -8,8 +8,8 @@ use crate::plan::{phrases::Phrase, pieces::Piece, reading::Reading, words::Word}
 const LOOKING: [Word; 6] = [Word::Show, Word::Find, Word::Search, Word::Count, Word::Who, Word::Compare];
 
 /// Words that may stand in any order without changing what it says.
-const POLITE: &str = " please can could would should shall may you kindly just now the a an my this that file files named called for me to into from as in it i we want ok okay but and ";
-const POLITE_CHINESE: &str = "请 帮我 给我 麻烦 你能不能 能不能 你可以 可以 你能 您能 把 将 给 在 这个 那个 这 那 一个 文件 一下 吧 吗 名为 名叫 叫 了 到 为 成 的 里 中 但 但是 并 也";
+const POLITE: &str = " please can could would should shall may you kindly just now the a an my this that file files named called for me to into from as in i we want ok okay but ";
+const POLITE_CHINESE: &str = "请 帮我 给我 麻烦 你能不能 能不能 你可以 可以 你能 您能 把 将 给 在 这个 那个 这 那 一个 文件 一下 吧 吗 名为 名叫 叫 了 到 为 成 的 里 中 但 但是";
 
 pub(super) fn delete(reading: &Reading) -> Option<Goal> {
     if !reading.begins_with(Word::Delete, &LOOKING) {
@@ -36,7 +36,7 @@ pub(super) fn delete_directory(reading: &Reading) -> Option<Goal> {
     }
     let name = only_name(
         reading,
-        "delete remove rm erase whole entire all everything its contents inside with including",
+        "delete remove rm erase whole entire all everything its contents inside with including and it",
         "删除 删掉 移除 删了 删 掉 整个 及其 以及 连同 里面 其中 所有 全部 内容 东西 一起 一并 和 都",
     )?;
     Some(Goal::DeleteDirectory { name })
@@ -143,16 +143,24 @@ pub(super) fn rename(reading: &Reading) -> Option<Goal> {
     })
 }
 
-/// Whether the first name is the old one: nothing says `to` before it or `from` after it.
+/// Whether the first name is the old one and becomes the second: `A to B`, `cp A B`, but not `A and B` or `to A from B`.
 fn in_order(reading: &Reading) -> bool {
     let is_name = |piece: &Piece| matches!(piece, Piece::Name(_) | Piece::Quoted(_));
-    let at = reading.pieces.iter().position(is_name).unwrap_or_default();
+    let mut places = reading.pieces.iter().enumerate().filter(|(_, piece)| is_name(piece)).map(|(at, _)| at);
+    let (Some(first), Some(second)) = (places.next(), places.next()) else { return false };
     let says = |pieces: &[Piece], words: &[&str]| {
-        pieces
-            .iter()
-            .any(|piece| matches!(piece, Piece::Word(word) if words.contains(&word.to_lowercase().as_str())))
+        let is = |word: &str| words.contains(&word.to_lowercase().as_str());
+        pieces.iter().any(|piece| matches!(piece, Piece::Word(word) if is(word)))
     };
-    !says(&reading.pieces[..at], &["to", "into", "as"]) && !says(&reading.pieces[at..], &["from"])
+    let (before, between) = (&reading.pieces[..first], &reading.pieces[first + 1..second]);
+    let leads = says(between, &["to", "into", "as", "called", "named"])
+        || between
+            .iter()
+            .any(|piece| matches!(piece, Piece::Glyphs(text) if text.ends_with(['为', '成', '到', '叫'])));
+    let is_command = between.is_empty() && says(before, &["cp", "mv"]);
+    (leads || is_command)
+        && !says(before, &["to", "into", "as"])
+        && !says(&reading.pieces[first..], &["from"])
 }
 
 pub(super) fn create(reading: &Reading) -> Option<Goal> {
