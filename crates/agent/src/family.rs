@@ -95,7 +95,7 @@ const FAMILIES: &[(&str, Family)] = &[
     ("exp-",                family(ShellKind::UnifiedExec,  EditTools::FreeformPatch, true,  BYTES,  true).reading(272_000)),
     ("gpt-5.",              family(ShellKind::ShellCommand, EditTools::FreeformPatch, true,  BYTES,  true).reading(272_000)),
     ("gpt-5",               family(ShellKind::Shell,        EditTools::Patch,         false, BYTES,  true).reading(272_000)),
-    ("builtin",             family(ShellKind::ShellCommand, EditTools::Strings,       false, RULES,  false).with_file_tools().without_images()),
+    ("rules",               family(ShellKind::ShellCommand, EditTools::Strings,       false, RULES,  false).with_file_tools().without_images()),
 ];
 
 /// A model nobody here knows. One line for a shell is what every model has seen; a list of arguments is not. Tools that

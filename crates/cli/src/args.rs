@@ -122,7 +122,7 @@ Exit codes:
 const EXIT_CODES: &str = "\
 Exit codes:
   0    done
-  1    the turn or the call failed, or the builtin model did not do what it was asked
+  1    the turn or the call failed, or the offline rules did not do what they were asked
   2    wrong usage or configuration
   3    a call was refused because nobody could approve it, and nothing later made up for it; or a preview was not applied
   4    a limit on time or tokens was reached, or the model went in circles

@@ -13,7 +13,7 @@ use windlass::{
     TurnReport,
     host::Window,
     record::{Edits, Which},
-    select::BUILTIN,
+    select::RULES,
 };
 
 use crate::{
@@ -120,9 +120,8 @@ async fn turn(
 
 /// One line that says who answers.
 fn who_answers(model: &ModelInfo) -> String {
-    if model.provider == BUILTIN {
-        return "model builtin: rules only; set OPENAI_API_KEY or choose a --provider for a real one"
-            .to_owned();
+    if model.provider == RULES {
+        return "offline rules, no model: set OPENAI_API_KEY or choose a --provider for one".to_owned();
     }
     format!("model {} ({})", model.model, model.provider)
 }

@@ -10,7 +10,7 @@ use std::{collections::BTreeMap, fs, iter, num::NonZeroU64, path::PathBuf, sync:
 use windlass::{
     Agent, AgentBuilder, ApprovalPolicy, Budget, EditTools, Family, FileTools, Limits, Network, Policy,
     Quota, SandboxMode, SandboxRules, ShellKind, Toolset, Verdicts, WebSearch, clean::Secrets, record::Keep,
-    select::BUILTIN,
+    select::RULES,
 };
 
 pub(crate) use self::{machine::home, model::Served};
@@ -48,7 +48,7 @@ impl Setup {
     pub(crate) fn for_exec(common: &Common, options: &ExecOptions) -> Result<Self, Problem> {
         let setup = Self::load(common, exec_flags(options)?)?;
         let has_model = setup.config().model.is_some() || key("OPENAI_API_KEY").is_some();
-        Ok(if has_model { setup } else { Self { usual_provider: BUILTIN, ..setup } })
+        Ok(if has_model { setup } else { Self { usual_provider: RULES, ..setup } })
     }
 
     /// For a model alone.

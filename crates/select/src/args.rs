@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 mod assign;
 mod contest;
 mod date;
+mod idiom;
 mod mention;
 mod number;
 mod phrase;

@@ -136,11 +136,26 @@ fn objection(entry: &Entry, intent: &Intent) -> Option<String> {
     if intent.unwanted.iter().any(|word| entry.answers_to(word)) {
         return says("not to use it");
     }
+    let edits = entry.changes == Changes::Something
+        && matches!(entry.operation, Operation::Write | Operation::Edit | Operation::Delete);
+    if matches!(intent.operation, Operation::Read | Operation::Search) && edits {
+        return says("to look at something, which it does not do");
+    }
+    let only_looks =
+        entry.changes == Changes::Nothing && matches!(entry.operation, Operation::Read | Operation::Search);
+    if matches!(intent.operation, Operation::Edit | Operation::Delete) && only_looks {
+        return says("to change something, which it does not do");
+    }
     if changes && intent.demands(Constraint::ChangeNothing) {
         return says("that nothing may change");
     }
     if runs && intent.demands(Constraint::RunNothing) {
         return says("that nothing may be run");
+    }
+    let deletes =
+        matches!(entry.operation, Operation::Delete | Operation::Execute | Operation::Other) || runs;
+    if intent.deletes_whole && !deletes {
+        return says("to delete something, which it does not do");
     }
     if entry.is_online() && intent.demands(Constraint::StayOffline) {
         return says("to stay offline");

@@ -57,6 +57,9 @@ const MOST_USES: usize = 12;
 /// A tool without a word of the request must mean at least this much of the same.
 const RELATED_MEANING: f32 = 0.5;
 
+/// And be at least so much like what it was the answer to: words that mean nothing are a little like anything.
+const RELATED_LIKENESS: f32 = 0.1;
+
 /// What it counts that a request names a tool. More than all else together: a name that is known always wins.
 const NAMED: f32 = 10.0;
 
@@ -111,7 +114,7 @@ pub struct Hit {
 impl Hit {
     /// Whether it has anything of the request, and was not only the best of what there is.
     pub fn is_related(&self) -> bool {
-        self.words > 0.0 || self.likeness > 0.0 || self.meaning >= RELATED_MEANING
+        self.words > 0.0 || self.likeness >= RELATED_LIKENESS || self.meaning >= RELATED_MEANING
     }
 }
 

@@ -30,6 +30,9 @@ pub struct Intent {
     pub constraints: Vec<Constraint>,
     /// Words of which the request says that they are not wanted, such as a tool's name.
     pub unwanted: Vec<String>,
+    /// Whether it is to delete something whole, and not a part of it: `delete the file`, but not `delete line 3 of it`.
+    #[serde(skip)]
+    pub(crate) deletes_whole: bool,
 }
 
 /// Kinds of work.
@@ -78,13 +81,26 @@ impl Intent {
     /// Reads a request.
     pub fn of(text: &str) -> Self {
         let negation::Negations { constraints, unwanted, rest } = negation::negations(text);
-        Self { operation: operation(&rest), targets: target::targets(text), constraints, unwanted }
+        let operation = operation(&rest);
+        let deletes_whole = operation == Operation::Delete && !is_about_part(&rest);
+        Self { operation, targets: target::targets(text), constraints, unwanted, deletes_whole }
     }
 
     /// Whether a constraint holds.
     pub fn demands(&self, constraint: Constraint) -> bool {
         self.constraints.contains(&constraint)
     }
+}
+
+/// Whether something within another is spoken of: lines, or what is in or comes out of it.
+fn is_about_part(text: &str) -> bool {
+    const MARKS: [&str; 12] = [
+        "line", "lines", "from", "in", "of", "word", "words", "text", "comment", "comments", "import",
+        "imports",
+    ];
+    let word = |word: &str| MARKS.contains(&word.to_lowercase().as_str());
+    text.split(|c: char| !c.is_alphanumeric()).any(word)
+        || ["行", "里", "中", "注释"].iter().any(|mark| text.contains(mark))
 }
 
 /// The kind of work of a tool, judged by the words of its name.

@@ -35,6 +35,6 @@ pub use card::{Card, Changes};
 pub use choice::{Candidate, Choice, Fit, MODEL, Part, Parts, RuledOut, Situation, choose, choose_among};
 pub use index::{Damaged, Hit, Index, ToolId};
 pub use intent::{Constraint, Intent, Operation, Target, TargetKind};
-pub use plan::{BUILTIN, builtin};
+pub use plan::{FORMER_NAME, RULES, rules};
 pub use request::Request;
 pub use usage::{Record, Usage};

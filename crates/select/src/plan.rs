@@ -1,11 +1,12 @@
-//! The builtin model: plans tool calls from plain language, English and Chinese, by rules. It needs no server and no key.
+//! The offline rules: they plan tool calls from plain language, English and Chinese. They are no model, and need no server and no key.
 //!
 //! `reading` takes a request apart, `goal` says what it wants, `follow` what it takes from earlier turns, `steps` how that is reached, `results` what came back, and
-//! `phrases` how the answer reads. `docs/builtin.md` says what it can do.
+//! `phrases` how the answer reads. `docs/rules.md` says what they can do.
 
 mod follow;
 mod goal;
 mod names;
+mod parts;
 mod phrases;
 mod pieces;
 mod reading;
@@ -28,7 +29,10 @@ use reading::Reading;
 use run::{Next, Planned, Run};
 
 /// The name of the provider, of its only model and of its wire.
-pub const BUILTIN: &str = "builtin";
+pub const RULES: &str = "rules";
+
+/// The name the provider had before, which configurations and sessions may still have.
+pub const FORMER_NAME: &str = "builtin";
 
 /// How much of a request is read. What a person wants is said in less.
 const LONGEST_REQUEST_BYTES: usize = 16 * 1024;
@@ -37,13 +41,13 @@ const LONGEST_REQUEST_BYTES: usize = 16 * 1024;
 const MOST_LINES: usize = 200;
 const LONGEST_LINE_BYTES: usize = 500;
 
-/// The model that is always there.
-pub fn builtin() -> Arc<dyn ModelClient> {
-    let [provider, model] = [BUILTIN, BUILTIN].map(str::to_owned);
+/// Rules that answer in place of a model.
+pub fn rules() -> Arc<dyn ModelClient> {
+    let [provider, model] = [RULES, RULES].map(str::to_owned);
     let info = ModelInfo {
         provider,
         model,
-        wire: BUILTIN,
+        wire: RULES,
         request_retries: 0,
         stream_retries: 0,
         retry_budget: std::time::Duration::ZERO,
@@ -63,13 +67,19 @@ impl ModelClient for Planner {
     fn open<'a>(&'a self, prompt: Prompt<'a>) -> BoxFuture<'a, Result<Box<dyn ModelStream>, ModelError>> {
         let mut events = VecDeque::new();
         if prompt.output_schema.is_some() {
-            let notice = "the builtin model answers in plain text; the output schema is not used";
+            let notice = "the rules answer in plain text; the output schema is not used";
             events.push_back(ModelEvent::Notice(notice.to_owned()));
         }
         let next = next(prompt.history);
         let finish = if matches!(next, Next::Decline(_)) { Finish::Declined } else { Finish::Done };
         let body = match next {
-            Next::Call { tool, input } => {
+            Next::Call { tool, input, announcement } => {
+                if let Some(text) = announcement {
+                    events.push_back(ModelEvent::TextDelta(text.clone()));
+                    let content = vec![Content::Text(text)];
+                    events
+                        .push_back(ModelEvent::Item(Body::Message { role: Role::Assistant, content }.into()));
+                }
                 let id = id(prompt).into();
                 Body::Call(ToolCall { id, name: tool.into(), input: Input::Json(input) })
             }
@@ -96,7 +106,7 @@ impl ModelStream for Answer {
 /// What a call is known by: no other conversation has it, or `windlass undo` could not tell which is meant.
 fn id(prompt: Prompt<'_>) -> String {
     let thread = prompt.thread.as_str();
-    format!("{BUILTIN}_{}_{}", thread.rsplit('-').next().unwrap_or(thread), prompt.history.len())
+    format!("{RULES}_{}_{}", thread.rsplit('-').next().unwrap_or(thread), prompt.history.len())
 }
 
 /// What comes next in a conversation. Earlier turns are gone through again, for what this one may refer to.
@@ -124,6 +134,12 @@ fn plan(run: &mut Run<'_>, memory: &Memory) -> Option<(Wanted, Planned<String>)>
     let reading = Reading::new(&run.request);
     run.runs_nothing = reading.runs_nothing;
     let wanted = memory.wanted(&reading);
+    if !wanted.goal.is_understood()
+        && let Some(parts) = parts::understood(&reading)
+    {
+        let end = run.reach_all(&parts);
+        return Some((wanted, end));
+    }
     let end = run.reach(&wanted.goal, &reading);
     Some((wanted, end))
 }
@@ -166,7 +182,7 @@ mod tests {
     /// Answers the next calls, one after the other.
     fn talk(history: &mut Vec<Cached<Item>>, outputs: &[&str]) {
         for output in outputs {
-            let Next::Call { tool, input } = next(history) else { break };
+            let Next::Call { tool, input, .. } = next(history) else { break };
             let id = format!("{}", history.len());
             let call = ToolCall { id: id.as_str().into(), name: tool.into(), input: Input::Json(input) };
             let content = vec![Content::Text((*output).to_owned())];
@@ -192,7 +208,7 @@ mod tests {
     fn a_plan_goes_on_where_the_conversation_stands() {
         let listing = "Absolute path: /w\nsrc/\nsrc/a.rs\n";
         assert!(matches!(after("show a.rs", 0, ""), Next::Call { tool: "list_dir", .. }));
-        let Next::Call { tool, input } = after("show a.rs", 1, listing) else {
+        let Next::Call { tool, input, .. } = after("show a.rs", 1, listing) else {
             panic!("it has not read the file")
         };
         assert_eq!((tool, input.as_str()), ("read_file", r#"{"file_path":"src/a.rs","limit":2000}"#));
@@ -211,7 +227,7 @@ mod tests {
             let (thread, history) = (&thread.into(), history.as_slice());
             id(Prompt { thread, instructions, history, tools: &tools, parallel_calls, output_schema })
         });
-        assert_eq!(ids, ["builtin_aa_1", "builtin_bb_1", "builtin_bb_2"]);
+        assert_eq!(ids, ["rules_aa_1", "rules_bb_1", "rules_bb_2"]);
     }
 
     #[test]
@@ -310,7 +326,7 @@ mod tests {
             panic!("it has not looked at the directory")
         };
         assert!(input.contains(r#""depth":1,"dir_path":".""#), "{input}");
-        let Next::Call { tool, input } =
+        let Next::Call { tool, input, .. } =
             after(request, 2, "Absolute path: /w\nz.txt\nMore than 1 entries found")
         else {
             panic!("it has not counted")

@@ -85,12 +85,14 @@ impl Tool for EditFile {
             "set the version to 2.0 in setup.py",
             "use a different name for this variable everywhere in the file",
             "delete these lines from the file",
+            "delete line 12 of main.c",
             "insert an import at the top of app.ts",
             "把文件里的 foo 替换成 bar",
             "将版本号改为 2.0",
             "修改这一行",
             "给变量改名",
             "删掉文件里的这几行",
+            "删除 main.c 的第12行",
         ]
         .map(str::to_owned)
         .into();

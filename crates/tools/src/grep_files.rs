@@ -121,6 +121,7 @@ impl Tool for GrepFiles {
             ],
             requests: [
                 "search for a word in all files",
+                "search for \"some text\" in a directory",
                 "where is this class defined",
                 "who calls this function",
                 "find all TODO comments",

@@ -91,7 +91,7 @@ impl Tool for ListDir {
                 "what is in this folder",
                 "which files are there",
                 "show the folder structure",
-                "ls src",
+                "ls docs/",
                 "what does the project consist of",
                 "how are the sources organised",
                 "列出目录",

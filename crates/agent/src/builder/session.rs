@@ -45,7 +45,11 @@ impl AgentBuilder {
 
     fn take_up(&self, home: &Path, which: &Which, context: &TurnContext) -> Result<Begun, BuildError> {
         let (file, session) = SessionFile::resume(home, which)?;
-        if let Some(then) = session.context.as_ref().filter(|then| then.provider != context.provider)
+        // The offline rules have another name than sessions may have been held under.
+        let is_same = |then: &TurnContext| {
+            then.provider == context.provider || then.provider == "builtin" && context.provider == "rules"
+        };
+        if let Some(then) = session.context.as_ref().filter(|then| !is_same(then))
             && self.same_provider
         {
             let (provider, model) = (then.provider.clone(), then.model.clone());

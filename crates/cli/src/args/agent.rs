@@ -86,7 +86,7 @@ pub(crate) struct ModelChoice {
     #[arg(short = 'm', long, value_name = "MODEL", global = true)]
     pub(crate) model: Option<String>,
     /// Which provider, as named in the configuration or built in: openai, ollama, lmstudio, llama.cpp, vllm,
-    /// openrouter, scripted, builtin (rules, no model).
+    /// openrouter, scripted, rules (offline, no model).
     #[arg(short = 'p', long = "provider", value_name = "NAME", global = true)]
     pub(crate) provider: Option<String>,
 }

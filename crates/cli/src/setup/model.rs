@@ -6,7 +6,7 @@ use serde::Serialize;
 use windlass::{
     BuildError, Family, ModelClient, ModelError,
     model::{self, Options, Provider, WireApi},
-    select::{self, BUILTIN},
+    select::{self, FORMER_NAME, RULES},
 };
 
 use super::{Setup, machine::key};
@@ -26,26 +26,29 @@ impl Setup {
     pub(super) fn speaks_responses(&self) -> bool {
         let id = self.provider_id();
         let provider = self.config().model_providers.get(id);
-        id != BUILTIN && provider.is_none_or(|provider| provider.wire_api == WireApi::Responses)
+        id != RULES && provider.is_none_or(|provider| provider.wire_api == WireApi::Responses)
     }
 
     fn provider_id(&self) -> &str {
-        self.config().model_provider.as_deref().unwrap_or(self.usual_provider)
+        match self.config().model_provider.as_deref() {
+            Some(FORMER_NAME) => RULES,
+            chosen => chosen.unwrap_or(self.usual_provider),
+        }
     }
 
     pub(super) fn model_name(&self) -> Option<String> {
         let default = match self.provider_id() {
             "openai" => Some(DEFAULT_OPENAI_MODEL),
             "scripted" => Some("scripted"),
-            BUILTIN => Some(BUILTIN),
+            RULES => Some(RULES),
             _ => None,
         };
         self.config().model.clone().or_else(|| default.map(str::to_owned))
     }
 
     pub(super) fn client(&self) -> Result<Arc<dyn ModelClient>, Problem> {
-        if self.provider_id() == BUILTIN {
-            return Ok(select::builtin());
+        if self.provider_id() == RULES {
+            return Ok(select::rules());
         }
         let served = self.served()?;
         served.connect(served.provider).map_err(|error| {
@@ -60,7 +63,7 @@ impl Setup {
 
     /// Whether anyone has said who answers. Where a key was all that said so, it may be missing today.
     pub(crate) fn has_chosen_provider(&self) -> bool {
-        self.config().model_provider.is_some() || self.usual_provider != BUILTIN
+        self.config().model_provider.is_some() || self.usual_provider != RULES
     }
 
     /// Why there is no agent, with what to do about it.
@@ -80,12 +83,12 @@ impl Setup {
     /// Where the model is served, and what is asked of it.
     pub(crate) fn served(&self) -> Result<Served<'_>, Problem> {
         let (config, id) = (self.config(), self.provider_id());
-        if id == BUILTIN {
-            let message = "the builtin model has no server; choose another provider with `--provider`";
+        if id == RULES {
+            let message = "the offline rules have no server; choose a provider with `--provider`";
             return Err(Problem::usage(message));
         }
         let Some(provider) = config.model_providers.get(id) else {
-            let known = [BUILTIN].into_iter().chain(config.model_providers.keys().map(String::as_str));
+            let known = [RULES].into_iter().chain(config.model_providers.keys().map(String::as_str));
             let known: Vec<_> = known.collect();
             return Err(Problem::usage(format!(
                 "there is no provider `{id}`; there are {}",

@@ -232,3 +232,29 @@ fn a_tool_is_found_by_what_it_was_the_answer_to() {
     let tried = found("look up a quiet hotel");
     assert!(tried.iter().all(|row| row["likeness"] == 0.0), "what failed is no answer: {tried:#?}");
 }
+
+#[test]
+fn the_tool_and_its_arguments_are_right_or_none_is_named() {
+    let user = User::new();
+    for (request, tool, arguments) in [
+        ("search for \"fn main\" in src", "grep_files", json!({"pattern": "fn main", "path": "src"})),
+        (
+            "run ls -la with a timeout of 10 seconds",
+            "shell_command",
+            json!({"command": "ls -la", "timeout_ms": 10_000}),
+        ),
+        ("show the first 10 lines of a.rs", "read_file", json!({"file_path": "a.rs", "limit": 10})),
+        ("delete the file", "shell_command", json!({})),
+    ] {
+        let ended = user.run(&["tools", "select", request, "--json"]);
+        ended.assert_code(0);
+        let choice: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+        let found = (&choice["candidates"][0]["name"], &choice["arguments"]);
+        assert_eq!(found, (&json!(tool), &arguments), "{request}");
+    }
+    for request in ["xyzzy", "qqq zzz"] {
+        let ended = user.run(&["tools", "search", request]);
+        ended.assert_code(1);
+        assert_eq!(ended.stdout, "no tool fits\n", "{request}");
+    }
+}

@@ -18,7 +18,7 @@ fn a_failed_turn_is_1() {
 }
 
 #[test]
-fn what_the_builtin_model_did_not_do_is_1() {
+fn what_the_rules_did_not_do_is_1() {
     let user = User::new();
     user.file("notes.txt", "buy paper\n");
     for (request, code) in [

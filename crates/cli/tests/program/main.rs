@@ -7,7 +7,6 @@ mod apply_patch;
 mod bad_input;
 #[cfg(test)]
 mod bad_servers;
-mod builtin;
 #[cfg(test)]
 mod call;
 #[cfg(test)]
@@ -52,6 +51,7 @@ mod redact;
 mod resume;
 #[cfg(test)]
 mod retention;
+mod rules;
 mod sandbox;
 #[cfg(test)]
 mod secrets;

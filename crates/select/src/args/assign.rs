@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::{
     Context,
     contest::contend,
+    idiom,
     mention::{Kind as Mentioned, Mention, is_cjk, mentions},
     phrase,
     slot::{Kind, Slot},
@@ -20,6 +21,10 @@ pub(super) fn assign(text: &str, slots: &[Slot], context: &Context) -> Vec<Optio
     }
     let mut mentions = mentions(text, context.today);
     mentions.retain(|mention| !is_choice(mention, slots, &values));
+    let taken = idiom::fill(text, slots, &mut values);
+    let overlaps =
+        |mention: &Mention| taken.iter().any(|place| place.start < mention.end && mention.start < place.end);
+    mentions.retain(|mention| !overlaps(mention));
     add_files(text, &mut mentions, context);
     contend(text, slots, &mut mentions, &mut values);
     for (slot, value) in slots.iter().zip(&mut values) {

@@ -18,8 +18,26 @@ const UNFIT: i32 = 2;
 /// Gives mentions to slots, the best pair first.
 pub(super) fn contend(text: &str, slots: &[Slot], mentions: &mut [Mention], values: &mut [Option<Value>]) {
     let mut pairs = Vec::new();
+    let has_path = slots.iter().any(names_path);
     for (at, slot) in slots.iter().enumerate().filter(|(at, _)| values[*at].is_none()) {
         for (place, mention) in mentions.iter().enumerate() {
+            // A command is spelled out or quoted; a name in a request is something it is about.
+            let is_command = ["command", "cmd"].contains(&slot.own_name());
+            if is_command && mention.kind != Mentioned::Quoted {
+                continue;
+            }
+            let is_file = mention
+                .text
+                .rsplit('/')
+                .next()
+                .is_some_and(|last| last.trim_start_matches('.').contains('.'));
+            if mention.kind == Mentioned::Path && is_file && slot.is_about(&["dir", "workdir", "cwd"]) {
+                continue;
+            }
+            // A path is for the parameter that is called so, where there is one, and never for a text beside it.
+            if has_path && mention.kind == Mentioned::Path && !names_path(slot) {
+                continue;
+            }
             let score = score(
                 text,
                 slot,
@@ -67,6 +85,10 @@ pub(super) fn contend(text: &str, slots: &[Slot], mentions: &mut [Mention], valu
         };
         used[place] = true;
     }
+}
+
+fn names_path(slot: &Slot) -> bool {
+    slot.is_about(&["path", "file", "filename", "dir", "directory", "folder", "image", "document"])
 }
 
 /// Whether nothing in the schema of a slot speaks against a mention.

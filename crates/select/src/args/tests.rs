@@ -33,6 +33,51 @@ fn numbers_go_where_their_words_and_units_say() {
 }
 
 #[test]
+fn phrases_about_lines_commands_and_texts_say_which_parameter_they_fill() {
+    let text = json!({"type": "string"});
+    let number = json!({"type": "integer"});
+    let read = json!({"file_path": text, "offset": number, "limit": number});
+    let shell = json!({"command": text, "workdir": text, "timeout_ms": number});
+    let edit = json!({"path": text, "old_string": text, "new_string": text});
+    let search = json!({"pattern": text, "path": text});
+    for (request, properties, required, expected) in [
+        ("show the first 10 lines of a.rs", &read, "file_path", json!({"file_path": "a.rs", "limit": 10})),
+        ("显示 a.rs 的前10行", &read, "file_path", json!({"file_path": "a.rs", "limit": 10})),
+        (
+            "read lines 5 to 10 of a.rs",
+            &read,
+            "file_path",
+            json!({"file_path": "a.rs", "offset": 5, "limit": 6}),
+        ),
+        (
+            "show lines 5-10 of a.rs",
+            &read,
+            "file_path",
+            json!({"file_path": "a.rs", "offset": 5, "limit": 6}),
+        ),
+        ("show the last 10 lines of a.rs", &read, "file_path", json!({"file_path": "a.rs"})),
+        (
+            "run ls -la with a timeout of 10 seconds",
+            &shell,
+            "command",
+            json!({"command": "ls -la", "timeout_ms": 10_000}),
+        ),
+        ("run \"make -j4\" in build", &shell, "command", json!({"command": "make -j4"})),
+        ("delete a.rs", &shell, "command", json!({})),
+        (
+            "replace foo with bar in a.rs",
+            &edit,
+            "path",
+            json!({"path": "a.rs", "old_string": "foo", "new_string": "bar"}),
+        ),
+        ("search for \"fn main\" in src", &search, "pattern", json!({"pattern": "fn main", "path": "src"})),
+    ] {
+        let found = inferred(request, properties, &[required]);
+        assert_eq!(found[0], expected, "{request}");
+    }
+}
+
+#[test]
 fn names_go_where_their_prepositions_say() {
     let properties = json!({
         "origin": {"type": "string", "description": "Where it begins."},

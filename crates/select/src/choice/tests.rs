@@ -130,3 +130,16 @@ fn the_best_possible_parts_make_one() {
         ["meaning 30", "parameters 25", "success 20", "recent 15", "complexity -10", "context 10"]
     );
 }
+
+#[test]
+fn what_cannot_delete_is_not_chosen_to_delete() {
+    let names = |request: &str| names(&chosen(request)).iter().map(ToString::to_string).collect::<Vec<_>>();
+    for request in ["delete the file", "remove old.txt", "删除文件"] {
+        let found = names(request);
+        assert!(
+            found.iter().all(|name| !["read_file", "write_file"].contains(&name.as_str())),
+            "{request} {found:?}"
+        );
+    }
+    assert!(names("read the file").contains(&"read_file".to_owned()));
+}

@@ -71,7 +71,8 @@ impl Memory {
     /// Keeps what a turn was about, if it came to an end.
     pub(super) fn take_up(&mut self, run: &Run<'_>, wanted: Wanted, end: &Planned<String>) {
         let told = run.told();
-        let says = matches!(wanted.goal, Goal::Say(_)) || matches!(end, Err(Next::Decline(_)));
+        let says = matches!(wanted.goal, Goal::Say(_) | Goal::Unaccounted { .. })
+            || matches!(end, Err(Next::Decline(_)));
         if matches!(end, Err(Next::Call { .. })) || told.is_empty() && (says || wanted.of_list) {
             return;
         }
@@ -105,7 +106,7 @@ impl Memory {
         };
         let name = Piece::Name(place.path.clone());
         let named = Reading::of_pieces(before.into_iter().chain([name]).chain(after).collect());
-        Some(match Goal::of(&named) {
+        Some(match Goal::recognise(&named) {
             // There is no verb in it: `and the third?`
             Goal::Say(_) => self.same_of(place, named.part()),
             Goal::Show { files, part } => Goal::Show { files, part: place.part(part) },
@@ -196,7 +197,12 @@ fn is_among(piece: &Piece, english: &str, chinese: &str) -> bool {
         Piece::Glyphs(text) => {
             chinese.split_whitespace().fold(text.clone(), |left, word| left.replace(word, "")).is_empty()
         }
-        Piece::Quoted(_) | Piece::Name(_) | Piece::Symbol(_) | Piece::Number(_) | Piece::Range(..) => false,
+        Piece::Quoted(_)
+        | Piece::Name(_)
+        | Piece::Symbol(_)
+        | Piece::Number(_)
+        | Piece::Range(..)
+        | Piece::Option(_) => false,
     }
 }
 

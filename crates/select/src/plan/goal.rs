@@ -11,6 +11,7 @@ mod command;
 mod git;
 mod look;
 mod rank;
+mod vocabulary;
 
 pub(super) use git::{Commits, Since};
 pub(super) use rank::{Order, Rank};
@@ -35,11 +36,15 @@ pub(super) enum Goal {
         texts: Vec<String>,
         scope: Scope,
         want: Want,
+        /// Whether it must stand alone: who uses `total` does not mean `subtotal`.
+        whole_word: bool,
     },
     List {
         directory: Option<String>,
     },
     Layout,
+    /// What the project says about itself, and its layout.
+    About,
     Run {
         command: String,
     },
@@ -100,8 +105,27 @@ pub(super) enum Goal {
     DeleteDirectory {
         name: String,
     },
+    /// Give a key of a file another value.
+    SetValue {
+        file: Option<String>,
+        key: String,
+        value: String,
+    },
+    /// `don't delete a.txt`, and nothing else.
+    LeaveAlone {
+        name: Option<String>,
+    },
+    /// `don't run the tests`, and nothing else.
+    RunNothing,
+    Greet,
     /// It cannot be done, or not without knowing more.
     Say(Phrase),
+    /// A word could turn the request into another one than the nearest that can be done.
+    Unaccounted {
+        word: String,
+        /// A request that would be understood, in English and in Chinese.
+        example: (&'static str, &'static str),
+    },
 }
 
 /// What is wanted of the places that are found.
@@ -152,9 +176,28 @@ const RULES: [Rule; 31] = [
 ];
 
 impl Goal {
-    /// What a request wants.
-    pub(super) fn of(reading: &Reading) -> Self {
+    /// What a request is taken for, whatever else it says.
+    pub(super) fn recognise(reading: &Reading) -> Self {
         RULES.iter().find_map(|rule| rule(reading)).unwrap_or(Self::Say(Phrase::Unclear))
+    }
+
+    /// What a request wants, if all its words are accounted for.
+    pub(super) fn of(reading: &Reading) -> Self {
+        let goal = Self::recognise(reading);
+        match (goal.unaccounted(reading), goal.ability()) {
+            (Some(word), Some(ability)) => Self::Unaccounted { word, example: ability.example },
+            _ => goal,
+        }
+    }
+
+    /// Whether it is known what to do.
+    pub(super) fn is_understood(&self) -> bool {
+        !matches!(self, Self::Say(_) | Self::Unaccounted { .. })
+    }
+
+    /// Whether reaching it changes or runs something.
+    pub(super) fn acts(&self) -> bool {
+        self.is_understood() && self.ability().is_none() || matches!(self, Self::Test { .. })
     }
 
     /// Where it looks, if that can be said.
@@ -183,16 +226,20 @@ fn refrain(reading: &Reading) -> Option<Goal> {
     };
     let nothing_else = reading.pieces.is_empty();
     if nothing_else && reading.changes_nothing || spares(&changes, &[Word::Run]) {
-        Some(Goal::Say(Phrase::LeftAlone))
+        let name = reading.names().first().map(|name| (*name).to_owned());
+        Some(Goal::LeaveAlone { name })
     } else if nothing_else && reading.runs_nothing || spares(&[Word::Run], &changes) {
-        Some(Goal::Say(Phrase::NothingRun))
+        Some(Goal::RunNothing)
     } else {
         None
     }
 }
 
 fn layout(reading: &Reading) -> Option<Goal> {
-    let looks = reading.has_any(&[Word::Explain, Word::About, Word::List, Word::Show, Word::Size]);
+    if reading.has(Word::About) && reading.has(Word::Project) {
+        return Some(Goal::About);
+    }
+    let looks = reading.has_any(&[Word::List, Word::Show, Word::Size]);
     let wanted = reading.has(Word::Layout) || (looks && reading.has(Word::Project));
     let other =
         [Word::Think, Word::Why, Word::File, Word::Count, Word::Test, Word::Commit, Word::Status, Word::Who];
@@ -215,5 +262,5 @@ fn compare(reading: &Reading) -> Option<Goal> {
 }
 
 fn greet(reading: &Reading) -> Option<Goal> {
-    reading.has(Word::Greet).then_some(Goal::Say(Phrase::Hello))
+    reading.has(Word::Greet).then_some(Goal::Greet)
 }

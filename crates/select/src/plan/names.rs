@@ -174,6 +174,10 @@ pub(super) fn find<'a>(name: &str, paths: &[&'a str]) -> Found<'a> {
     if let Some(path) = paths.iter().find(|path| **path == name) {
         return Found::One(path);
     }
+    if let Some(ending) = name.strip_prefix('*') {
+        let fitting: Vec<_> = paths.iter().copied().filter(|path| path.ends_with(ending)).collect();
+        return if let [one] = fitting[..] { Found::One(one) } else { Found::Several(fitting) };
+    }
     let passes: [&dyn Fn(&str) -> bool; 4] = [
         &|path| ends_in(path, name),
         &|path| stem(path) == name || ends_in(path, name) || path == name,

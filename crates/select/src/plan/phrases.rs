@@ -79,6 +79,29 @@ phrases! {
     NeedsModel:
         "I can't do that without a model: it takes judgement, and I only follow rules. Choose a model with `--provider` and `--model`, or set OPENAI_API_KEY.",
         "没有模型我做不了这件事：这需要判断，而我只按规则工作。请用 `--provider` 和 `--model` 选择模型，或设置 OPENAI_API_KEY。";
+    Unaccounted:
+        "I work by rules and do not know what `{0}` asks for here, so I did nothing. What I can do is like this: {1}",
+        "我只按规则工作，不明白这里的“{0}”要什么，所以什么都没有做。我能做的类似于：{1}";
+    PartLeft:
+        "I did not do the rest of it: {0}",
+        "其余部分没有做：{0}";
+    UndoIsACommand:
+        "I take nothing back myself: `windlass undo` takes back the last changes, and `windlass undo --help` says how to choose. For commits, spell out the command in quotes: run \"git revert HEAD\".",
+        "我自己不撤销任何东西：`windlass undo` 撤销最近的改动，`windlass undo --help` 说明如何选择。要撤销提交，请把命令写在引号里：运行“git revert HEAD”。";
+    NoValue:
+        "I found no line that gives `{0}` a value; I changed nothing. To replace a text, put both in quotes: replace \"a\" with \"b\" in FILE.",
+        "没有找到给 `{0}` 赋值的行，我什么都没有动。要替换文本，请把两者都放在引号里：把 FILE 里的“a”替换为“b”。";
+    SeveralValues:
+        "`{0}` gets a value in several places; I changed nothing. Name the file, or put the texts in quotes:",
+        "`{0}` 在多处被赋值，我什么都没有动。请写明文件，或把文本放在引号里：";
+    OtherValue:
+        "The value of `{0}` is no plain value of the same kind as `{1}`; I changed nothing:",
+        "`{0}` 的值不是和 `{1}` 同类的简单值，我什么都没有动：";
+    ValueSet: "Set `{0}` to `{1}`.", "已把 `{0}` 设为 `{1}`。";
+    OrderSet: "change {0} to {1} in FILE", "把 FILE 里的 {0} 改成 {1}";
+    NotSure:
+        "I found no `{0}`{1}, and am not sure that this is what to look for. Put the text in quotes: search for \"{0}\"",
+        "没有找到 `{0}`{1}，也不确定要找的是不是它。请把文本放在引号里：搜索“{0}”";
     TooLong:
         "This is too long for me: without a model I read up to {0} bytes. What shall I do?",
         "这太长了：没有模型时我最多读 {0} 字节。要我做什么？";
@@ -162,18 +185,28 @@ phrases! {
     Oldest: "Changed longest ago", "最早修改的文件";
     Places: "{0} lines in {1} files:", "{1} 个文件中的 {0} 行：";
     NotFound: "`{0}` is nowhere to be found{1}.", "没有找到 `{0}`{1}。";
+    AsText:
+        "`{0}` as a word of its own; definitions, imports and comments are among these:",
+        "`{0}` 作为单独的词出现的地方，其中包括定义、导入和注释：";
     Within: " in {0}", "（在 {0} 中）";
     InFiles: "`{0}` is in {1} files:", "`{0}` 出现在 {1} 个文件中：";
     Defined: "`{0}` is defined here:", "`{0}` 定义在：";
-    NotDefined: "There is no file `{0}` here, and nothing of that name is defined.", "这里没有文件 `{0}`，也没有定义这个名字。";
+    NotDefined:
+        "I see no file `{0}` here and no definition of that name. To see where it is written: search for \"{0}\"",
+        "没有看到文件 `{0}`，也没有认出这个名字的定义。要看它写在哪里：搜索“{0}”";
     Entries: "{0}: {1} items", "{0}：{1} 项";
     CountLines: "{0}: {1} lines", "{0}：{1} 行";
     CountAllLines: "{0} lines in {1} files", "{1} 个文件，共 {0} 行";
     CountFiles: "{0} files{1}", "{0} 个文件{1}";
     CountHits: "`{0}` is on {1} lines in {2} files", "`{0}` 出现在 {2} 个文件的 {1} 行中";
     CountTests: "{0} tests in {1} files{2}", "{1} 个文件中有 {0} 个测试{2}";
-    NoTests: "There are no tests{0}.", "没有测试{0}。";
-    CountFunctions: "{0} functions{1}", "{0} 个函数{1}";
+    NoTests: "I recognise no tests{0}.", "没有认出测试{0}。";
+    CountFunctions:
+        "{0} functions{1}, by lines that begin with `fn`, `def`, `func` or `function`:",
+        "{0} 个函数{1}，按以 `fn`、`def`、`func`、`function` 开头的行计：";
+    NoFunctions:
+        "I recognise no functions{0}: I know them by lines that begin with `fn`, `def`, `func` or `function`.",
+        "没有认出函数{0}：我只认以 `fn`、`def`、`func`、`function` 开头的行。";
     Project: "{0} files, {1} lines.", "{0} 个文件，共 {1} 行。";
     Languages: "Languages:", "语言：";
     LanguageRow: "{0}: {1} files, {2} lines", "{0}：{1} 个文件，{2} 行";
@@ -207,13 +240,9 @@ phrases! {
     Passing:
         "In this sandbox commands have a /tmp of their own, which is gone at the end, so I did not make {0}. Name a place in this directory.",
         "在这个沙箱里命令有自己的 /tmp，结束后就消失，所以我没有创建 {0}。请写一个在当前目录里的位置。";
-    Copied:
-        "Copied {0} to {1}. `windlass undo` does not take back what commands do.",
-        "已把 {0} 复制为 {1}。`windlass undo` 不能撤销命令所做的事。";
+    Copied: "Copied {0} to {1}.", "已把 {0} 复制为 {1}。";
     Appended: "Added `{0}` at the end of {1}.", "已在 {1} 末尾追加 `{0}`。";
-    MadeDirectory:
-        "Made the directory {0}. `windlass undo` does not take back what commands do.",
-        "已新建目录 {0}。`windlass undo` 不能撤销命令所做的事。";
+    MadeDirectory: "Made the directory {0}.", "已新建目录 {0}。";
     DeletedDirectory:
         "Deleted the directory {0} with {1} files; `windlass undo` brings the files back.",
         "已删除目录 {0} 和其中 {1} 个文件；`windlass undo` 可以恢复这些文件。";

@@ -1,5 +1,7 @@
 //! A request taken apart: quotations, names of files, identifiers, numbers, and words.
 
+use std::fmt;
+
 use crate::text::is_glyph;
 
 /// A part of a request, in order.
@@ -19,6 +21,23 @@ pub(super) enum Piece {
     Word(String),
     /// Chinese, and other scripts without spaces.
     Glyphs(String),
+    /// An option of a command: `-n`.
+    Option(String),
+}
+
+impl fmt::Display for Piece {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Quoted(text)
+            | Self::Name(text)
+            | Self::Symbol(text)
+            | Self::Word(text)
+            | Self::Glyphs(text)
+            | Self::Option(text) => text.fmt(formatter),
+            Self::Number(number) => number.fmt(formatter),
+            Self::Range(from, to) => write!(formatter, "{from}-{to}"),
+        }
+    }
 }
 
 const QUOTES: [(char, char); 8] =
@@ -56,7 +75,7 @@ pub(super) fn pieces(text: &str) -> Vec<Piece> {
 
 /// What stands between a quote at the beginning and the one that closes it, and what comes after. The apostrophe of
 /// `what's` opens nothing.
-fn quotation<'a>(rest: &'a str, at: usize, text: &str) -> Option<(&'a str, &'a str)> {
+pub(super) fn quotation<'a>(rest: &'a str, at: usize, text: &str) -> Option<(&'a str, &'a str)> {
     let open = rest.chars().next()?;
     let (_, close) = QUOTES.iter().find(|(each, _)| *each == open)?;
     let inside_word = text[..at].chars().next_back().is_some_and(char::is_alphanumeric);
@@ -81,8 +100,9 @@ fn chunk(text: &str, found: &mut Vec<Piece>) {
         return;
     }
     let text = text.trim_end_matches(['.', ':', '\'', '’']).trim_start_matches([':', '\'', '’']);
-    // An option of a command, such as `-n`, says nothing here.
-    if text.starts_with('-') {
+    if let Some(option) = text.strip_prefix('-') {
+        // `tail -5` counts lines.
+        found.push(option.parse().map_or_else(|_| Piece::Option(text.to_owned()), Piece::Number));
         return;
     }
     if let Some(name) = chinese_name(text) {

@@ -10,7 +10,8 @@ use crate::{Constraint, Intent};
 const ARTICLES: [&str; 8] = ["the", "this", "my", "our", "all", "every", "directory", "folder"];
 
 /// Words that name no place although they stand where one would.
-const NO_PLACE: [&str; 24] = [
+const NO_PLACE: [&str; 25] = [
+    "log",
     "here",
     "project",
     "repo",
@@ -52,6 +53,13 @@ pub(super) enum Part {
     Last(u64),
 }
 
+impl Part {
+    /// Whether it is one line.
+    pub(super) fn is_single(self) -> bool {
+        matches!(self, Self::Lines(from, to) if from == to)
+    }
+}
+
 /// How many lines are shown where the request says only *the first lines*.
 const SOME_LINES: u64 = 10;
 
@@ -63,6 +71,16 @@ pub(super) struct Scope {
     /// A glob for names of files.
     pub(super) glob: Option<String>,
 }
+
+impl Scope {
+    /// What it names.
+    pub(super) fn named(&self) -> impl Iterator<Item = &str> {
+        self.place.iter().chain(&self.glob).map(String::as_str)
+    }
+}
+
+/// The files that *the log* means.
+pub(super) const LOG_FILES: &str = "*.log";
 
 /// A request, read once.
 #[derive(Debug)]
@@ -101,7 +119,11 @@ impl Reading {
             match piece {
                 Piece::Word(word) | Piece::Symbol(word) => plain += &format!("{} ", word.to_lowercase()),
                 Piece::Glyphs(text) => plain += &format!("{text} "),
-                Piece::Quoted(_) | Piece::Name(_) | Piece::Number(_) | Piece::Range(..) => plain += "· ",
+                Piece::Quoted(_)
+                | Piece::Name(_)
+                | Piece::Number(_)
+                | Piece::Range(..)
+                | Piece::Option(_) => plain += "· ",
             }
         }
         Self { text: plain.clone(), pieces, changes_nothing: false, runs_nothing: false, plain }
@@ -195,7 +217,7 @@ impl Reading {
             Piece::Word(word) | Piece::Symbol(word) | Piece::Quoted(word) | Piece::Name(word) => {
                 Some(Some(word.as_str()))
             }
-            Piece::Number(_) | Piece::Range(..) | Piece::Glyphs(_) => Some(None),
+            Piece::Number(_) | Piece::Range(..) | Piece::Glyphs(_) | Piece::Option(_) => Some(None),
         })?
     }
 
@@ -229,14 +251,39 @@ impl Reading {
             None if !lines => Part::Whole,
             _ if self.has(Word::First) || before('前') => Part::First(number.unwrap_or(SOME_LINES)),
             _ if self.has(Word::Last) || before('后') => Part::Last(number.unwrap_or(SOME_LINES)),
-            Some(line) if lines && self.number().is_some() => Part::Lines(line.max(1), line.max(1)),
+            Some(line) if lines && self.numbers_line() => Part::Lines(line.max(1), line.max(1)),
             _ => Part::Whole,
         }
     }
 
+    /// Whether a number is that of a line: `line 3`, 第3行, but not `3 lines`.
+    fn numbers_line(&self) -> bool {
+        self.pieces.windows(2).any(|pair| match pair {
+            [Piece::Word(word), Piece::Number(_)] => {
+                ["line", "lines"].contains(&word.to_lowercase().as_str())
+            }
+            [Piece::Glyphs(text), Piece::Number(_)] => text.ends_with('第'),
+            _ => false,
+        })
+    }
+
+    /// Whether a line is only where something begins or ends: `from line 3`, `up to line 3`, 到第3行.
+    pub(super) fn opens_range(&self) -> bool {
+        const OPEN: [&str; 6] = ["from", "to", "until", "through", "after", "before"];
+        self.pieces.windows(2).any(|pair| match pair {
+            [Piece::Word(word), Piece::Word(next)] => {
+                OPEN.contains(&word.to_lowercase().as_str())
+                    && ["line", "lines", "the"].contains(&next.to_lowercase().as_str())
+            }
+            [Piece::Word(word), Piece::Number(_)] => OPEN.contains(&word.to_lowercase().as_str()),
+            [Piece::Glyphs(text), Piece::Number(_)] => text.contains(['到', '至', '从']),
+            _ => false,
+        })
+    }
+
     /// `10-20`, `10 to 20`, 10到20.
     fn range(&self) -> Option<(u64, u64)> {
-        const BETWEEN: [&str; 8] = ["to", "through", "until", "and", "-", "到", "至", "和"];
+        const BETWEEN: [&str; 6] = ["to", "through", "until", "-", "到", "至"];
         let between = |text: &str| {
             BETWEEN.iter().any(|word| text.trim_start_matches('行') == *word)
                 || text == "行到第"
@@ -307,7 +354,15 @@ impl Reading {
             Piece::Name(name) if name.contains('*') => Some(name.clone()),
             _ => None,
         });
-        written.or_else(|| self.kind().map(|extension| format!("*.{extension}")))
+        let kind = || self.kind().map(|extension| format!("*.{extension}"));
+        written.or_else(kind).or_else(|| self.means_log().then(|| LOG_FILES.to_owned()))
+    }
+
+    /// Whether it speaks of *the log*, and of no commits: then the lines of a file are meant.
+    pub(super) fn means_log(&self) -> bool {
+        let says = |words: &[&str]| self.words().any(|word| words.contains(&word.to_lowercase().as_str()));
+        let log = says(&["log"]) || self.text.contains("日志");
+        log && self.names().is_empty() && !says(&["git", "commit", "commits"]) && !self.text.contains("提交")
     }
 
     /// The extension of a kind of files: `python files`, `.py files`, `lines of rust`, md 文件.

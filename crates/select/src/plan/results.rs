@@ -136,6 +136,18 @@ pub(super) fn command(output: &str) -> Option<(i64, &str)> {
     Some((code.parse().ok()?, printed))
 }
 
+/// Whether a report of tests counts some that passed and none that failed: `cargo: 3 passed, 0 failed, 1 skipped`.
+pub(super) fn all_passed(report: &str) -> bool {
+    let counts = |row: &str| {
+        let (_, counts) = row.split_once(": ")?;
+        let (passed, rest) = counts.split_once(" passed, ")?;
+        let (failed, _) = rest.split_once(" failed, ")?;
+        Some((passed.parse::<u64>().ok()?, failed.parse::<u64>().ok()?))
+    };
+    let counted: Vec<_> = report.lines().filter_map(counts).collect();
+    counted.iter().any(|(passed, _)| *passed > 0) && counted.iter().all(|(_, failed)| *failed == 0)
+}
+
 /// Where the first failure of a report of tests is: `FAILED name (src/lib.rs:12:5)`.
 pub(super) fn first_failure(report: &str) -> Option<(&str, u64)> {
     let row = report.lines().find(|row| row.starts_with("FAILED ") && row.ends_with(')'))?;

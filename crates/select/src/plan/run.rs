@@ -2,12 +2,18 @@
 //! answer: what was done before is looked up in the conversation, and the first result that is not there yet is what the
 //! model does next. So nothing is remembered beside the conversation, and a resumed session goes on where it was.
 
-use std::{cell::RefCell, collections::VecDeque};
+use std::{
+    cell::{Cell, RefCell},
+    collections::VecDeque,
+};
 
 use serde_json::Value;
 use windlass_contract::{Body, Cached, CallId, Content, Item, Role};
 
-use super::phrases::{Language, Phrase};
+use super::{
+    phrases::{Language, Phrase},
+    pieces::{Piece, pieces},
+};
 
 /// The most calls of one turn.
 const MOST_CALLS: usize = 10;
@@ -19,11 +25,14 @@ pub(super) const MOST_TOLD: usize = 200;
 /// Tools that start programs.
 const RUNNERS: [&str; 2] = ["shell_command", "run_tests"];
 
-/// What the model does next.
+/// Tools that only look.
+const READERS: [&str; 3] = ["list_dir", "grep_files", "read_file"];
+
+/// What happens next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Next {
     /// It asks for a call.
-    Call { tool: &'static str, input: String },
+    Call { tool: &'static str, input: String, announcement: Option<String> },
     /// It answers, and the turn is over.
     Say(String),
     /// It says why it does not do it, or what it must know first, and the turn is over.
@@ -42,8 +51,14 @@ pub(super) struct Run<'a> {
     pub(super) runs_nothing: bool,
     around: Surroundings<'a>,
     done: Vec<Done<'a>>,
-    /// A plan only asks and tells, so it is handed around unchanged; this is the one thing it leaves.
+    /// A plan only asks and tells, so it is handed around unchanged; this is what it leaves.
     told: RefCell<Vec<Place>>,
+    /// What was understood, said before the first call that does more than look.
+    announced: RefCell<Option<String>>,
+    /// The calls of this part of the request begin here: what an earlier part saw may have changed since.
+    part_start: Cell<usize>,
+    /// How many calls the plan has looked up.
+    looked_up: Cell<usize>,
 }
 
 struct Done<'a> {
@@ -70,7 +85,21 @@ impl<'a> Run<'a> {
             around,
             done: Vec::new(),
             told: RefCell::default(),
+            announced: RefCell::default(),
+            part_start: Cell::default(),
+            looked_up: Cell::default(),
         }
+    }
+
+    /// Goes on with the next part of the request.
+    pub(super) fn begin_part(&self) {
+        self.part_start.set(self.looked_up.get());
+        self.announced.take();
+    }
+
+    /// Says what was understood before anything is changed.
+    pub(super) fn announce(&self, text: String) {
+        self.announced.replace(Some(text));
     }
 
     /// The last turns of a conversation in the directory where it is now; the one at work is apart.
@@ -133,14 +162,26 @@ impl<'a> Run<'a> {
             return Err(self.ends(Phrase::RunsNothing, &[]));
         }
         let input = arguments.to_string();
-        let done = self.done.iter().find(|done| done.tool == tool && done.input == input);
-        match done.and_then(|done| done.output.as_deref()) {
+        let same = |done: &Done<'_>| done.tool == tool && done.input == input;
+        let at = (self.part_start.get()..self.done.len()).find(|at| same(&self.done[*at]));
+        self.looked_up.set(self.looked_up.get().max(at.map_or(0, |at| at + 1)));
+        match at.and_then(|at| self.done[at].output.as_deref()) {
             Some(output) => Ok(output),
             None if self.done.len() >= MOST_CALLS => {
                 Err(self.ends(Phrase::TooMany, &[&MOST_CALLS.to_string()]))
             }
-            None => Err(Next::Call { tool, input }),
+            None => {
+                let announcement = self.announced.take().filter(|_| !READERS.contains(&tool));
+                Err(Next::Call { tool, input, announcement })
+            }
         }
+    }
+
+    /// Whether this can only be a text to look for: it is quoted, or looks like a part of a program.
+    pub(super) fn is_text(&self, text: &str) -> bool {
+        pieces(&self.request).iter().any(
+            |piece| matches!(piece, Piece::Quoted(said) | Piece::Symbol(said) | Piece::Name(said) if said == text),
+        )
     }
 
     /// A phrase in the language of the request.

@@ -2,8 +2,8 @@
 
 use super::{
     goal::Goal,
-    phrases::Phrase,
-    reading::Reading,
+    phrases::{Language, Phrase},
+    reading::{Part, Reading},
     run::{Next, Planned, Run},
     words::Word,
 };
@@ -16,6 +16,10 @@ mod git;
 mod layout;
 mod search;
 mod show;
+mod value;
+
+/// How much is shown of what a project says about itself.
+const README_LINES: u64 = 10;
 
 impl Run<'_> {
     /// The answer, or what must happen before there is one.
@@ -25,14 +29,20 @@ impl Run<'_> {
         {
             return Err(self.ends(Phrase::Question, &[&order]));
         }
+        if goal.acts() && !matches!(goal, Goal::Run { .. } | Goal::Test { .. }) {
+            self.order(goal, reading).into_iter().for_each(|order| self.announce(order));
+        }
         match goal {
             Goal::Show { files, part } => self.show_all(files, *part),
             Goal::Define { name, show } => self.define(name, *show),
             Goal::FindFiles { scope, name } => self.find_files(scope, name.as_deref()),
             Goal::Rank(rank) => self.rank(rank),
-            Goal::Search { texts, scope, want } => self.search(texts, scope, *want),
+            Goal::Search { texts, scope, want, whole_word } => self.search(texts, scope, *want, *whole_word),
             Goal::List { directory } => self.list(directory.as_deref()),
             Goal::Layout => self.layout(),
+            Goal::About => {
+                Ok(format!("{}\n\n{}", self.show("README", Part::First(README_LINES))?, self.layout()?))
+            }
             Goal::Run { command } => self.unless_idle(reading, &format!("`{command}`"))?.run(command),
             Goal::Test { filter, code } => {
                 let tests = self.say(Phrase::TheTests, &[]);
@@ -60,8 +70,17 @@ impl Run<'_> {
             Goal::Append { file, text } => self.unless_forbidden(reading, file)?.append(file, text),
             Goal::MakeDirectory { path } => self.unless_forbidden(reading, path)?.make_directory(path),
             Goal::DeleteDirectory { name } => self.unless_forbidden(reading, name)?.delete_directory(name),
-            Goal::Say(Phrase::Hello) => Ok(self.with_abilities(Phrase::Hello)),
-            Goal::Say(phrase @ (Phrase::LeftAlone | Phrase::NothingRun)) => Ok(self.say(*phrase, &[])),
+            Goal::SetValue { file, key, value } => {
+                let shown = file.as_deref().unwrap_or(key);
+                self.unless_forbidden(reading, shown)?.set_value(file.as_deref(), key, value)
+            }
+            Goal::Greet => Ok(self.with_abilities(Phrase::Hello)),
+            Goal::LeaveAlone { .. } => Ok(self.say(Phrase::LeftAlone, &[])),
+            Goal::RunNothing => Ok(self.say(Phrase::NothingRun, &[])),
+            Goal::Unaccounted { word, example: (english, chinese) } => {
+                let example = if self.language == Language::English { english } else { chinese };
+                Err(self.ends(Phrase::Unaccounted, &[word, example]))
+            }
             Goal::Say(phrase @ (Phrase::Unclear | Phrase::NeedsModel)) => {
                 Err(Next::Decline(self.with_abilities(*phrase)))
             }
@@ -100,6 +119,7 @@ impl Run<'_> {
             Goal::Append { file, text } => self.say(Phrase::OrderAppend, &[text, file]),
             Goal::MakeDirectory { path } => self.say(Phrase::OrderMakeDirectory, &[path]),
             Goal::DeleteDirectory { name } => self.say(Phrase::OrderDeleteDirectory, &[name]),
+            Goal::SetValue { key, value, .. } => self.say(Phrase::OrderSet, &[key, value]),
             Goal::Run { command } => self.say(Phrase::OrderRun, &[&format!("`{command}`")]),
             // `do the tests pass?` is best answered by running them.
             Goal::Test { .. } if !reading.has(Word::Outcome) => self.say(Phrase::OrderRun, &[&tests]),

@@ -1,15 +1,15 @@
 //! Requests that change files. An order is followed only if every word of it is understood: `delete line 3 of a.txt` is not
 //! an order to delete `a.txt`.
 
-use super::Goal;
+use super::{Goal, vocabulary::is_covered};
 use crate::plan::{phrases::Phrase, pieces::Piece, reading::Reading, words::Word};
 
 /// Verbs that only look: where one of them comes first, a later `change` or `new` is not an order.
 const LOOKING: [Word; 6] = [Word::Show, Word::Find, Word::Search, Word::Count, Word::Who, Word::Compare];
 
 /// Words that may stand in any order without changing what it says.
-const POLITE: &str = " please can could would should shall may you kindly just now the a an my this that file files named called for me to into from as in it i we want ok okay but and ";
-const POLITE_CHINESE: &str = "请 帮我 给我 麻烦 你能不能 能不能 你可以 可以 你能 您能 把 将 给 在 这个 那个 这 那 一个 文件 一下 吧 吗 名为 名叫 叫 了 到 为 成 的 里 中 但 但是 并 也";
+const POLITE: &str = " please can could would should shall may you kindly just now the a an my this that file files named called for me to into from as in i we want ok okay but ";
+const POLITE_CHINESE: &str = "请 帮我 给我 麻烦 你能不能 能不能 你可以 可以 你能 您能 把 将 给 在 这个 那个 这 那 一个 文件 一下 吧 吗 名为 名叫 叫 了 到 为 成 的 里 中 但 但是";
 
 pub(super) fn delete(reading: &Reading) -> Option<Goal> {
     if !reading.begins_with(Word::Delete, &LOOKING) {
@@ -36,7 +36,7 @@ pub(super) fn delete_directory(reading: &Reading) -> Option<Goal> {
     }
     let name = only_name(
         reading,
-        "delete remove rm erase whole entire all everything its contents inside with including",
+        "delete remove rm erase whole entire all everything its contents inside with including and it",
         "删除 删掉 移除 删了 删 掉 整个 及其 以及 连同 里面 其中 所有 全部 内容 东西 一起 一并 和 都",
     )?;
     Some(Goal::DeleteDirectory { name })
@@ -63,7 +63,7 @@ pub(super) fn copy(reading: &Reading) -> Option<Goal> {
         "复制 拷贝 副本 做 一个 一份 新建 创建 份 个",
     );
     Some(match names(reading).as_slice() {
-        [from, to] if plain => Goal::Copy { from: from.clone(), to: to.clone() },
+        [from, to] if plain && in_order(reading) => Goal::Copy { from: from.clone(), to: to.clone() },
         [_] => Goal::Say(Phrase::CopyName),
         [] => Goal::Say(Phrase::WhichFile),
         _ => Goal::Say(Phrase::NeedsModel),
@@ -119,7 +119,7 @@ fn only_name(reading: &Reading, english: &str, chinese: &str) -> Option<String> 
             // 一个目录
             Piece::Number(1) => continue,
             Piece::Name(name) | Piece::Quoted(name) | Piece::Word(name) | Piece::Symbol(name) => name,
-            Piece::Glyphs(_) | Piece::Number(_) | Piece::Range(..) => return None,
+            Piece::Glyphs(_) | Piece::Number(_) | Piece::Range(..) | Piece::Option(_) => return None,
         };
         if found.is_some() || name.contains('*') {
             return None;
@@ -136,11 +136,31 @@ pub(super) fn rename(reading: &Reading) -> Option<Goal> {
     let plain =
         says_only(reading, "rename move mv directory folder name", "重命名 改名 移动 移到 挪到 目录 文件夹");
     Some(match names(reading).as_slice() {
-        [from, to] if plain => Goal::Rename { from: from.clone(), to: to.clone() },
+        [from, to] if plain && in_order(reading) => Goal::Rename { from: from.clone(), to: to.clone() },
         [_] => Goal::Say(Phrase::NewName),
         [] => Goal::Say(Phrase::WhichFile),
         _ => Goal::Say(Phrase::NeedsModel),
     })
+}
+
+/// Whether the first name is the old one and becomes the second: `A to B`, `cp A B`, but not `A and B` or `to A from B`.
+fn in_order(reading: &Reading) -> bool {
+    let is_name = |piece: &Piece| matches!(piece, Piece::Name(_) | Piece::Quoted(_));
+    let mut places = reading.pieces.iter().enumerate().filter(|(_, piece)| is_name(piece)).map(|(at, _)| at);
+    let (Some(first), Some(second)) = (places.next(), places.next()) else { return false };
+    let says = |pieces: &[Piece], words: &[&str]| {
+        let is = |word: &str| words.contains(&word.to_lowercase().as_str());
+        pieces.iter().any(|piece| matches!(piece, Piece::Word(word) if is(word)))
+    };
+    let (before, between) = (&reading.pieces[..first], &reading.pieces[first + 1..second]);
+    let leads = says(between, &["to", "into", "as", "called", "named"])
+        || between
+            .iter()
+            .any(|piece| matches!(piece, Piece::Glyphs(text) if text.ends_with(['为', '成', '到', '叫'])));
+    let is_command = between.is_empty() && says(before, &["cp", "mv"]);
+    (leads || is_command)
+        && !says(before, &["to", "into", "as"])
+        && !says(&reading.pieces[first..], &["from"])
 }
 
 pub(super) fn create(reading: &Reading) -> Option<Goal> {
@@ -161,25 +181,23 @@ pub(super) fn create(reading: &Reading) -> Option<Goal> {
     plain.then(|| Goal::Create { path: path.to_owned(), content })
 }
 
-/// `replace A with B in F`, 把 F 里的 A 改成 B: the first text is the old one.
+/// `replace "A" with "B" in F`, 把 F 里的 "A" 改成 "B": the first text is the old one.
 pub(super) fn replace(reading: &Reading) -> Option<Goal> {
     if !reading.begins_with(Word::Replace, &LOOKING) {
         return None;
     }
     let quoted = reading.quoted();
-    let texts = match quoted[..] {
-        [old, new] if is_joined(reading) && says_only(reading, REPLACING, REPLACING_CHINESE) => {
-            Some((old.to_owned(), new.to_owned()))
+    match (&quoted[..], &reading.names()[..]) {
+        ([old, new], names) if is_joined(reading) && says_only(reading, REPLACING, REPLACING_CHINESE) => {
+            let [file] = names else { return Some(Goal::Say(Phrase::WhichFile)) };
+            let [file, old, new] = [file, old, new].map(|text| (*text).to_owned());
+            Some(Goal::Replace { file, old, new })
         }
-        [] => bare(reading),
-        _ => None,
-    };
-    match (texts, &reading.names()[..]) {
-        (Some((old, new)), [file]) => Some(Goal::Replace { file: (*file).to_owned(), old, new }),
-        (Some(_), _) => Some(Goal::Say(Phrase::WhichFile)),
-        // `what did I change` is a question, and so is any change of nothing in particular.
-        (None, []) if reading.after(&["replace", "substitute"]).is_none() => None,
-        (None, _) => Some(Goal::Say(Phrase::WhichText)),
+        (_, names) => set_value(reading).or_else(|| {
+            // `what did I change` is a question, and so is any change of nothing in particular.
+            let is_question = names.is_empty() && reading.after(&["replace", "substitute", "set"]).is_none();
+            (!is_question).then_some(Goal::Say(Phrase::WhichText))
+        }),
     }
 }
 
@@ -187,24 +205,36 @@ const REPLACING: &str =
     "replace change substitute all every occurrence occurrences of word text string with by";
 const REPLACING_CHINESE: &str = "替换 改成 改为 换成 修改为 换为 所有 全部 文本 字符串 每个 都";
 
-/// Texts without quotes around `with`, `to`, 改成: one word each, and nothing else in the order that could belong to them.
-fn bare(reading: &Reading) -> Option<(String, String)> {
-    let text = |piece: &Piece| match piece {
-        Piece::Word(text) | Piece::Symbol(text) => Some(text.clone()),
-        Piece::Number(number) => Some(number.to_string()),
-        Piece::Name(_) | Piece::Quoted(_) | Piece::Range(..) | Piece::Glyphs(_) => None,
+/// `change KEY to VALUE in F`, 把 F 里的 KEY 改成 VALUE: the value of that name, never the name, and never any other text.
+fn set_value(reading: &Reading) -> Option<Goal> {
+    const SETTING: &str = " change set the value of to in please file can could you ";
+    const SETTING_CHINESE: &str = "改成 改为 换成 修改为 换为 设为 设成 设置为 值 把 将 文件";
+    let at = reading.pieces.windows(3).position(|three| sets(&three[1]))?;
+    let (Piece::Word(key) | Piece::Symbol(key)) = &reading.pieces[at] else { return None };
+    let value = match &reading.pieces[at + 2] {
+        Piece::Glyphs(_) | Piece::Range(..) | Piece::Option(_) => return None,
+        piece => piece.to_string(),
     };
-    let at = reading.pieces.windows(3).position(|three| joins(&three[1]))?;
-    let pair = (text(&reading.pieces[at])?, text(&reading.pieces[at + 2])?);
     let others = reading.pieces.iter().enumerate().filter(|(place, _)| *place != at && *place != at + 2);
-    // `the colour` means something that is called so, not the word.
-    let allowed = format!(" {REPLACING} to into in please file can could would should you i we want ");
-    let mut others = others.map(|(_, piece)| match piece {
-        Piece::Word(word) | Piece::Symbol(word) => allowed.contains(&format!(" {} ", word.to_lowercase())),
-        Piece::Glyphs(text) => is_known(reading, text, REPLACING_CHINESE),
-        Piece::Name(_) | Piece::Quoted(_) | Piece::Number(_) | Piece::Range(..) => true,
-    });
-    others.all(|known| known).then_some(pair)
+    let mut file = None;
+    for (_, piece) in others {
+        match piece {
+            Piece::Word(word) if SETTING.contains(&format!(" {} ", word.to_lowercase())) => {}
+            Piece::Glyphs(text) if is_known(reading, text, SETTING_CHINESE) => {}
+            Piece::Name(name) if file.is_none() && !name.contains('*') => file = Some(name.clone()),
+            _ => return None,
+        }
+    }
+    Some(Goal::SetValue { file, key: key.clone(), value })
+}
+
+/// `to`, 改成: what stands before it gets what stands after it.
+fn sets(piece: &Piece) -> bool {
+    match piece {
+        Piece::Word(word) => word.eq_ignore_ascii_case("to"),
+        Piece::Glyphs(glyphs) => glyphs.ends_with(['为', '成']),
+        _ => false,
+    }
 }
 
 /// Whether what stands between the first quotation and the second makes the one the other. `A for B`, `A and B` do not say
@@ -249,7 +279,7 @@ fn are_known<'a>(
         Piece::Quoted(_) | Piece::Name(_) => true,
         Piece::Word(word) => allowed.contains(&format!(" {} ", word.to_lowercase())),
         Piece::Glyphs(text) => is_known(reading, text, chinese),
-        Piece::Symbol(_) | Piece::Number(_) | Piece::Range(..) => false,
+        Piece::Symbol(_) | Piece::Number(_) | Piece::Range(..) | Piece::Option(_) => false,
     })
 }
 
@@ -257,6 +287,5 @@ fn are_known<'a>(
 fn is_known(reading: &Reading, text: &str, words: &str) -> bool {
     // A Chinese name of a file is among the words as well.
     let names = reading.names().into_iter().any(|name| name.starts_with(text));
-    let words = words.split(' ').chain(POLITE_CHINESE.split(' '));
-    names || words.fold(text.to_owned(), |left, word| left.replace(word, "")).is_empty()
+    names || is_covered(text, &format!("{words} {POLITE_CHINESE}"), &[])
 }

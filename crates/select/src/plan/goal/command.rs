@@ -1,7 +1,10 @@
 //! Requests that run something.
 
 use super::{Goal, change::says_only};
-use crate::plan::{phrases::Phrase, pieces::Piece, reading::Reading, words::Word};
+use crate::{
+    plan::{phrases::Phrase, pieces::Piece, reading::Reading, words::Word},
+    text::is_glyph,
+};
 
 /// Programs by which a command is recognised that is not between backticks.
 const PROGRAMS: &str = " awk basename bun cargo cat cmake cp curl cut date deno df diff dirname docker du echo env file find git go gradle grep \
@@ -28,6 +31,9 @@ const BETWEEN: [&str; 12] = [
 
 /// A command that is spelled out.
 pub(super) fn run(reading: &Reading) -> Option<Goal> {
+    if let Some(command) = after_colon(&reading.text) {
+        return Some(Goal::Run { command: command.to_owned() });
+    }
     let command = match reading.quoted()[..] {
         [command] if reading.has(Word::Run) => {
             let words = "run execute exec launch command and show print output result of what tell its";
@@ -42,10 +48,37 @@ pub(super) fn run(reading: &Reading) -> Option<Goal> {
     Some(Goal::Run { command: command.to_owned() })
 }
 
+/// `run the command: X`: all behind the colon is the command, but for quotes around the whole of it.
+fn after_colon(text: &str) -> Option<&str> {
+    let start = without(text, &BEFORE);
+    let verb = ["run", "execute", "exec", "运行", "执行", "跑"]
+        .iter()
+        .find(|verb| start.get(..verb.len()).is_some_and(|head| head.eq_ignore_ascii_case(verb)))?;
+    let between = [
+        "the",
+        "this",
+        "following",
+        "shell",
+        "command",
+        "以下",
+        "下面的",
+        "下面",
+        "这条",
+        "命令",
+        "指令",
+        "一下",
+    ];
+    let command = without(&start[verb.len()..], &between).strip_prefix([':', '：'])?.trim();
+    let quoted = [('`', '`'), ('"', '"'), ('\'', '\''), ('“', '”')].into_iter().find_map(|(open, close)| {
+        let inner = command.strip_prefix(open)?.strip_suffix(close)?;
+        (!inner.contains([open, close])).then_some(inner)
+    });
+    Some(quoted.unwrap_or(command)).filter(|command| !command.is_empty())
+}
+
 /// What ends a command that nothing marks the end of: a word of these belongs to the sentence and not to the command.
 const SENTENCE: &str = " and then please tell what which how why if so to for me in on at from of with until unless when because but or only once \
     twice again now after before afterwards also first next the a an my our your it its this that i you we ";
-const SENTENCE_CHINESE: [&str; 10] = ["并", "然后", "再", "显示", "看", "告诉", "输出", "结果", "吗", "，"];
 
 /// What follows the verb, if that is where the request begins and it begins with a program.
 fn spelled(text: &str) -> Option<&str> {
@@ -64,7 +97,7 @@ fn goes_on(command: &str) -> bool {
         let word = format!(" {} ", word.trim_end_matches(['.', ',', ';', ':', '!', '?']).to_lowercase());
         SENTENCE.contains(&word) || Word::Show.place(&word).is_some()
     };
-    let chinese = SENTENCE_CHINESE.iter().any(|word| command.contains(word));
+    let chinese = command.contains('，') || command.contains(is_glyph);
     chinese || command.contains(", ") || command.split_whitespace().skip(1).any(says)
 }
 
@@ -82,10 +115,18 @@ fn without<'a>(text: &'a str, words: &[&str]) -> &'a str {
     text
 }
 
+/// Words that leave out some tests.
+const FAILING: [&str; 7] = ["failing", "failed", "fails", "fail", "passing", "passed", "pass"];
+
 /// The tests of the project.
 pub(super) fn test(reading: &Reading) -> Option<Goal> {
     let wanted = reading.has(Word::Test) && reading.has_any(&[Word::Run, Word::Outcome]);
     if !wanted || reading.has_any(&[Word::Count, Word::Commit, Word::Not]) {
+        return None;
+    }
+    // `run the failing tests` means some of them only.
+    let fails = reading.words().any(|word| FAILING.contains(&word.to_lowercase().as_str()));
+    if reading.has(Word::Run) && (fails || reading.text.contains("失败的测试")) {
         return None;
     }
     let code =
@@ -101,7 +142,8 @@ pub(super) fn act(reading: &Reading) -> Option<Goal> {
         Piece::Glyphs(text) => text.clone(),
         _ => return None,
     };
-    Word::Act.place(&first).map(|_| Goal::Say(Phrase::WhichCommand))
+    let undoes = Word::Undo.place(&first).map(|_| Goal::Say(Phrase::UndoIsACommand));
+    undoes.or_else(|| Word::Act.place(&first).map(|_| Goal::Say(Phrase::WhichCommand)))
 }
 
 /// Something is to be run, but it is not said what.

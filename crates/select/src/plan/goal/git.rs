@@ -33,6 +33,8 @@ pub(super) fn blame(reading: &Reading) -> Option<Goal> {
         Some(file) if last => {
             Some(Goal::Log(Commits { count: 1, path: Some((*file).to_owned()), author: None }))
         }
+        // `the last line` has no number.
+        Some(_) if reading.has(Word::Line) && reading.number().is_none() => None,
         Some(file) => Some(Goal::Blame { file: (*file).to_owned(), line: reading.number() }),
         None => reading.has_any(&[Word::Project, Word::Commit]).then_some(Goal::Authors),
     }
@@ -61,6 +63,10 @@ pub(super) fn log(reading: &Reading) -> Option<Goal> {
     if reading.has(Word::Count) {
         return Some(Goal::CountCommits { path });
     }
+    // Who that is, git would have to be asked.
+    if reading.after(&["by"]).is_some_and(|name| ["me", "us", "myself"].contains(&name)) {
+        return None;
+    }
     let count = reading.number().or_else(|| (when || only_one(reading)).then_some(1)).unwrap_or(COMMITS);
     Some(Goal::Log(Commits { count, path, author: author(reading) }))
 }
@@ -68,7 +74,7 @@ pub(super) fn log(reading: &Reading) -> Option<Goal> {
 /// `the last commit`, 最后一次提交.
 fn only_one(reading: &Reading) -> bool {
     let one = reading.words().any(|word| word == "commit") && !reading.words().any(|word| word == "commits");
-    one && reading.has_any(&[Word::Last, Word::Newest])
+    one && reading.has_any(&[Word::Last, Word::Newest]) || reading.text.contains("上次提交")
 }
 
 /// `commits by Bob`, Bob 的提交.

@@ -3,7 +3,7 @@
 use super::{Goal, Want, change::says_only};
 use crate::plan::{
     pieces::Piece,
-    reading::{Part, Reading, Scope},
+    reading::{LOG_FILES, Part, Reading, Scope},
     words::{self, Word},
 };
 
@@ -17,12 +17,12 @@ pub(super) fn count(reading: &Reading) -> Option<Goal> {
     let scope = reading.scope();
     let texts = terms(reading);
     Some(match reading {
-        _ if !texts.is_empty() => Goal::Search { texts, scope, want: Want::Count },
+        _ if !texts.is_empty() => Goal::Search { texts, scope, want: Want::Count, whole_word: false },
         _ if reading.has(Word::Function) => Goal::CountFunctions(scope),
         _ if reading.has(Word::Line) => Goal::CountLines(scope),
         _ if reading.has(Word::File) => Goal::CountFiles(scope),
         _ if reading.has(Word::Test) => Goal::CountTests(scope),
-        _ => Goal::Search { texts: vec![sought(reading)?], scope, want: Want::Count },
+        _ => Goal::Search { texts: vec![sought(reading)?], scope, want: Want::Count, whole_word: false },
     })
 }
 
@@ -63,21 +63,50 @@ pub(super) fn search(reading: &Reading) -> Option<Goal> {
     let verb = reading.has_any(&[Word::Search, Word::Find, Word::Show, Word::List, Word::Around]);
     let kind = reading.kind().is_some();
     let by_name = reading.has(Word::File) && !reading.has(Word::Search) && !kind;
-    let mut texts = terms(reading);
+    let mut texts = used(reading).map_or_else(|| terms(reading), |name| vec![name]);
     if !verb || (by_name && texts.is_empty()) {
         return None;
     }
     if texts.is_empty() {
         texts.push(sought(reading).or_else(|| around(reading))?);
     }
+    let both = reading.words().any(|word| ["and", "both"].contains(&word)) || reading.text.contains('和');
     let want = if reading.has(Word::Around) {
         Want::Around(reading.number().unwrap_or(CONTEXT_LINES))
     } else if reading.has(Word::File) && !kind {
+        // Files that have the one and the other are another question than those that have either.
+        if texts.len() > 1 && both {
+            return None;
+        }
         Want::Files
     } else {
         Want::Places
     };
-    Some(Goal::Search { texts, scope: reading.scope(), want })
+    let mut scope = reading.scope();
+    scope.place = scope.place.filter(|place| !texts.contains(place));
+    Some(Goal::Search { texts, scope, want, whole_word: asks_for_uses(reading) })
+}
+
+/// Whether it asks who uses something.
+fn asks_for_uses(reading: &Reading) -> bool {
+    const USES: &str = " use uses used using usage usages call calls caller callers reference references ";
+    let chinese = ["用到", "使用", "引用", "调用", "用了"].iter().any(|verb| reading.text.contains(verb));
+    chinese || reading.words().any(|word| USES.contains(&format!(" {} ", word.to_lowercase())))
+}
+
+/// What looks like a file and is a text all the same, as it stands after `use`: `console.log`.
+fn used(reading: &Reading) -> Option<String> {
+    const VERBS: [&str; 10] =
+        ["use", "uses", "using", "call", "calls", "contain", "contains", "containing", "mention", "mentions"];
+    let name = reading.pieces.windows(2).find_map(|pair| match pair {
+        [Piece::Word(verb), Piece::Name(name)] if VERBS.contains(&verb.as_str()) => Some(name),
+        [Piece::Glyphs(text), Piece::Name(name)] => {
+            let verbs = ["用到", "用到了", "使用", "使用了", "调用", "调用了", "包含", "用了"];
+            verbs.iter().any(|verb| text.ends_with(verb)).then_some(name)
+        }
+        _ => None,
+    })?;
+    (!name.contains(['/', '*'])).then(|| name.clone())
 }
 
 fn terms(reading: &Reading) -> Vec<String> {
@@ -126,7 +155,8 @@ fn is_common(word: &str) -> bool {
 
 pub(super) fn find(reading: &Reading) -> Option<Goal> {
     let wants = reading.has_any(&[Word::Find, Word::List, Word::Show]);
-    if !wants || reading.has(Word::Create) {
+    let shows_log = reading.means_log() && !reading.has(Word::File);
+    if !wants || reading.has(Word::Create) || shows_log {
         return None;
     }
     let scope = reading.scope();
@@ -151,13 +181,13 @@ pub(super) fn list(reading: &Reading) -> Option<Goal> {
     }
     let only = || reading.words().filter(|word| !is_common(word) && !is_verb(word)).map(str::to_owned).next();
     let directory = reading.scope().place.or_else(|| only().filter(|_| reading.has(Word::List)));
-    let words = "find list ls dir what what's is are there everything all any directory directories folder folders under inside here show see which content contents of";
+    let words = "find list ls dir what what's is are there any directory directories folder folders under inside here show see which content contents of";
     let place = directory.as_deref().unwrap_or_default();
     let plain = says_only(
         reading,
         &format!("{words} {}", place.to_lowercase()),
         &format!(
-            "列出 列一下 列 有什么 有哪些 有 都有 哪些 目录 文件夹 下面 下 里面 内 东西 看看 看一下 查看 看 显示 当前 所有 {place}"
+            "列出 列一下 列 有什么 有哪些 有 都有 哪些 目录 文件夹 下面 下 里面 内 东西 看看 看一下 查看 看 显示 当前 {place}"
         ),
     );
     let here =
@@ -178,6 +208,11 @@ pub(super) fn show(reading: &Reading) -> Option<Goal> {
         }
         part => part,
     };
+    let several = (reading.has(Word::First) || reading.text.contains('前'))
+        && (reading.has(Word::Last) || reading.text.contains('后'));
+    if several || part.is_single() && reading.opens_range() {
+        return None;
+    }
     let names = reading.names();
     if let [name, ..] = names[..] {
         let alone = reading.pieces.len() == 1;
@@ -185,6 +220,9 @@ pub(super) fn show(reading: &Reading) -> Option<Goal> {
         let directory = name.ends_with('/').then(|| Goal::List { directory: Some(name.to_owned()) });
         let files = names.into_iter().map(str::to_owned).collect();
         return asks.then(|| directory.unwrap_or(Goal::Show { files, part }));
+    }
+    if reading.means_log() && (reading.has(Word::Show) || part != Part::Whole) {
+        return Some(Goal::Show { files: vec![LOG_FILES.to_owned()], part });
     }
     let word = reading.words().find(|word| !is_common(word) && !is_verb(word));
     let file = reading.terms().first().copied().or(word)?;

@@ -47,6 +47,10 @@ const ORDERS: [(Word, Order); 7] = [
 
 pub(super) fn rank(reading: &Reading) -> Option<Goal> {
     let (word, order) = *ORDERS.iter().find(|(word, _)| reading.has(*word))?;
+    // `the largest and the smallest` are two questions.
+    if ORDERS.iter().any(|(other, by)| *by != order && *other != Word::Size && reading.has(*other)) {
+        return None;
+    }
     let one_file = word == Word::Size && reading.names().len() == 1;
     if !reading.has(Word::File) && !one_file {
         return None;
@@ -80,7 +84,9 @@ fn size(reading: &Reading) -> Option<u64> {
         "k" | "kb" | "kib" | "kilobytes" => 1 << 10,
         "m" | "mb" | "mib" | "megabytes" => 1 << 20,
         "g" | "gb" | "gib" | "gigabytes" => 1 << 30,
-        _ => 1,
+        "b" | "byte" | "bytes" => 1,
+        // Lines, days, or whatever else.
+        _ => return None,
     };
     number.checked_mul(times)
 }

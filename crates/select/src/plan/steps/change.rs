@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::json;
 
-use super::quote;
+use super::{below, literal, quote, value::difference};
 use crate::plan::{
     names::{Found, find},
     phrases::Phrase,
@@ -30,11 +30,16 @@ impl Run<'_> {
     pub(super) fn replace(&self, file: &str, old: &str, new: &str) -> Planned<String> {
         let file = self.own_file(file)?;
         self.tell(&file, None);
+        let rows = if old.contains('\n') { Vec::new() } else { self.lines_with(&file, &literal(old))? };
+        let changed = rows.iter().map(|(line, text)| difference(&file, *line, text, &text.replace(old, new)));
+        let changed: Vec<_> = changed.collect();
+        self.announce(changed.join("\n"));
         let output = self.call(
             "edit_file",
             &json!({"path": file, "old_string": old, "new_string": new, "replace_all": true}),
         )?;
-        self.done(output, "Edited ", Phrase::Replaced, &[old, new, &file])
+        let said = self.done(output, "Edited ", Phrase::Replaced, &[old, new, &file])?;
+        Ok(below(said, changed))
     }
 
     pub(super) fn rename(&self, from: &str, to: &str) -> Planned<String> {
@@ -136,7 +141,7 @@ impl Run<'_> {
 
     /// The file to change: the one of exactly this path, also where ignore files leave it out. What the name could stand for
     /// besides is for looking only.
-    fn own_file(&self, name: &str) -> Planned<String> {
+    pub(super) fn own_file(&self, name: &str) -> Planned<String> {
         match self.look_up(name)? {
             Found::One(path) if path == name => Ok(path.to_owned()),
             _ if self.is_there(name)? => Ok(name.to_owned()),
@@ -198,7 +203,7 @@ impl Run<'_> {
     }
 
     /// What to say about a change that was made, or why it was not.
-    fn done(&self, output: &str, sign: &str, phrase: Phrase, blanks: &[&str]) -> Planned<String> {
+    pub(super) fn done(&self, output: &str, sign: &str, phrase: Phrase, blanks: &[&str]) -> Planned<String> {
         if !output.contains(sign) {
             return Err(self.failed(output));
         }

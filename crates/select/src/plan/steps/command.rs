@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::plan::{
     phrases::Phrase,
     results,
-    run::{Planned, Run},
+    run::{Next, Planned, Run},
 };
 
 /// How many lines are shown around a failure.
@@ -17,11 +17,11 @@ impl Run<'_> {
         let output = self.call("shell_command", &json!({"command": command}))?;
         let (code, printed) = results::command(output).ok_or_else(|| self.failed(output))?;
         let printed = printed.trim_end();
-        let mut answer = if printed.is_empty() { self.say(Phrase::Silent, &[]) } else { printed.to_owned() };
-        if code != 0 {
-            answer = format!("{answer}\n{}", self.say(Phrase::ExitCode, &[&code.to_string()]));
+        let answer = if printed.is_empty() { self.say(Phrase::Silent, &[]) } else { printed.to_owned() };
+        if code == 0 {
+            return Ok(answer);
         }
-        Ok(answer)
+        Err(Next::Decline(format!("{answer}\n{}", self.say(Phrase::ExitCode, &[&code.to_string()]))))
     }
 
     pub(super) fn test(&self, filter: Option<&str>, code: bool) -> Planned<String> {
@@ -33,11 +33,15 @@ impl Run<'_> {
         }
         let report = output.replace("\nTo run only what failed again, set `only_failed`.", "");
         let report = report.trim_end();
-        let Some((path, line)) = results::first_failure(report).filter(|_| code) else {
+        if results::all_passed(report) {
             return Ok(report.to_owned());
+        }
+        let Some((path, line)) = results::first_failure(report).filter(|_| code) else {
+            return Err(Next::Decline(report.to_owned()));
         };
         let from = line.saturating_sub(AROUND).max(1);
         let code = self.lines(self.short(path), from, (line - from).saturating_add(AROUND))?;
-        Ok(format!("{report}\n\n{}\n{code}", self.say(Phrase::FailingCode, &[self.short(path)])))
+        let heading = self.say(Phrase::FailingCode, &[self.short(path)]);
+        Err(Next::Decline(format!("{report}\n\n{heading}\n{code}")))
     }
 }

@@ -42,6 +42,9 @@ impl Run<'_> {
         }
         let output = self.call("grep_files", &arguments)?;
         let found = hits(output).ok_or_else(|| self.failed(output))?;
+        if found.rows.is_empty() {
+            return Err(self.ends(Phrase::NoFunctions, &[&self.shown_scope(scope)]));
+        }
         let number = self.number(&found.rows.len(), found.more);
         let heading = self.say(Phrase::CountFunctions, &[&number, &self.shown_scope(scope)]);
         Ok(below(heading, found.rows.iter().map(|hit| self.place_of(hit))))
@@ -51,7 +54,7 @@ impl Run<'_> {
         let found = self.counted_in(scope, TESTS)?;
         let within = self.shown_scope(scope);
         if found.rows.is_empty() {
-            return Ok(self.say(Phrase::NoTests, &[&within]));
+            return Err(self.ends(Phrase::NoTests, &[&within]));
         }
         let [tests, number] = [found.lines, found.files].map(|count| self.number(&count, found.more));
         let heading = self.say(Phrase::CountTests, &[&tests, &number, &within]);

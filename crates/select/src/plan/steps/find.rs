@@ -21,6 +21,10 @@ impl Run<'_> {
         };
         let found: Vec<_> = files.rows.iter().filter(fits).cloned().collect();
         let heading = match found.len() {
+            // A glob or a name with an extension is certain; a word may have meant something else.
+            0 if name.is_some_and(|name| !self.is_text(name)) => {
+                return Err(self.ends(Phrase::NoFile, &[name.unwrap_or_default()]));
+            }
             0 => self.say(Phrase::NoFilesFound, &[]),
             number => self.say(Phrase::FilesFound, &[&self.number(&number, files.more)]),
         };

@@ -6,18 +6,33 @@ use super::{below, literal};
 use crate::plan::{
     goal::Want,
     phrases::Phrase,
-    reading::Scope,
+    reading::{LOG_FILES, Scope},
     results::{Counts, Hit, Rows, counts, hits},
-    run::{Planned, Run},
+    run::{Next, Planned, Run},
 };
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
 
 /// How many lines, or files with lines that fit, a search gives at most.
 pub(super) const MOST: usize = 2000;
 
 impl Run<'_> {
-    pub(super) fn search(&self, texts: &[String], scope: &Scope, want: Want) -> Planned<String> {
+    pub(super) fn search(
+        &self,
+        texts: &[String],
+        scope: &Scope,
+        want: Want,
+        whole_word: bool,
+    ) -> Planned<String> {
         let mut arguments = self.within(scope)?;
-        let patterns: Vec<_> = texts.iter().map(|text| literal(text)).collect();
+        let bound = |c: Option<char>| if c.is_some_and(|c| whole_word && is_word(c)) { r"\b" } else { "" };
+        let patterns = texts.iter().map(|text| {
+            let [before, after] = [text.chars().next(), text.chars().next_back()].map(bound);
+            format!("{before}{}{after}", literal(text))
+        });
+        let patterns: Vec<_> = patterns.collect();
         let text = &*texts.join(" | ");
         arguments["pattern"] = patterns.join("|").into();
         if !text.contains(char::is_uppercase) {
@@ -38,7 +53,18 @@ impl Run<'_> {
             Want::Places | Want::Around(_) => hits(output).map(|found| self.places(&found, want)),
         };
         let answer = answer.ok_or_else(|| self.failed(output))?;
-        Ok(answer.unwrap_or_else(|| self.say(Phrase::NotFound, &[text, &self.shown_scope(scope)])))
+        let within = self.shown_scope(scope);
+        // What is quoted or can only be a name was looked for; a plain word may have meant something else, and what ignore
+        // files leave out, as logs often are, was not looked at.
+        let is_certain =
+            scope.glob.as_deref() != Some(LOG_FILES) && texts.iter().all(|text| self.is_text(text));
+        let Some(found) = answer else {
+            let phrase = if is_certain { Phrase::NotFound } else { Phrase::NotSure };
+            let said = self.say(phrase, &[text, &within]);
+            return if is_certain { Ok(said) } else { Err(Next::Decline(said)) };
+        };
+        // A search for text cannot tell a call from a comment.
+        Ok(if whole_word { format!("{}\n{found}", self.say(Phrase::AsText, &[text])) } else { found })
     }
 
     /// In which files a text is and how often, if it is anywhere.

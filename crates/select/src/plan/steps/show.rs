@@ -96,13 +96,13 @@ impl Run<'_> {
     /// Where something is defined, and its code.
     pub(super) fn define(&self, name: &str, show: bool) -> Planned<String> {
         let last = name.rsplit("::").next().unwrap_or(name);
-        let pattern = format!(r"{DEFINES}{}\b", literal(last));
+        let last = literal(last);
+        let pattern = format!(r"{DEFINES}{last}\b|^\s*(\w+\s+)?{last}\s*(:\s*\w+\s*)?:?=[^=>]");
         let output = self.call("grep_files", &json!({"pattern": pattern, "output_mode": "content"}))?;
         let found = hits(output).ok_or_else(|| self.failed(output))?.rows;
         if found.is_empty() {
-            let nowhere = self.say(Phrase::NotDefined, &[name]);
-            // Looked for and not found is an answer; not to be shown is none.
-            return if show { Err(Next::Decline(nowhere)) } else { Ok(nowhere) };
+            // Languages define things in more ways than are known here.
+            return Err(self.ends(Phrase::NotDefined, &[name]));
         }
         if !show || found.len() > SHOWN {
             let rows = found.iter().map(|hit| self.place_of(hit));

@@ -1,7 +1,7 @@
-//! The builtin model at work: requests as people type them, on a real project, with the real tools.
+//! The offline rules at work: requests as people type them, on a real project, with the real tools.
 //!
-//! `builtin/seen.jsonl` is what the rules are made for, and grows. `builtin/unseen.jsonl` was written before the rules, which
-//! were never changed for it. `builtin/declined.jsonl` has what must be asked about or declined.
+//! `rules/seen.jsonl` is what the rules are made for, and grows. `rules/unseen.jsonl` was written before the rules, which
+//! were never changed for it. `rules/declined.jsonl` has what must be asked about or declined.
 
 #![expect(clippy::unwrap_used, reason = "in the helpers of a test, too, a failed unwrap is a failed test")]
 
@@ -18,7 +18,7 @@ use windlass::{
     Agent, ApprovalPolicy, Content, Event, EventSink, Policy, SandboxMode, Stop, ToolCall, Toolset,
 };
 
-#[path = "builtin/project.rs"]
+#[path = "rules/project.rs"]
 mod project;
 
 /// A request, and what must come of it.
@@ -40,6 +40,9 @@ struct Row {
     /// Whether it counts as done although nothing was.
     #[serde(default)]
     done: bool,
+    /// Whether it was done and came to a bad end, as tests that fail do.
+    #[serde(default)]
+    failed: bool,
     /// What files must hold afterwards; nothing, if they must be gone.
     #[serde(default)]
     files: BTreeMap<String, Option<String>>,
@@ -82,7 +85,7 @@ async fn run_after(before: &[String], ask: &str, place: &Path) -> Turn {
         ..Policy::default()
     };
     let mut agent = Agent::builder()
-        .model(windlass::select::builtin())
+        .model(windlass::select::rules())
         .builtin(Toolset::default())
         .policy(policy)
         .environment(std::env::vars().filter(|(name, _)| !name.starts_with("CARGO_")).collect())
@@ -177,20 +180,20 @@ async fn score(table: &str, check: impl Fn(&Row, &Turn) -> Vec<String>) -> (usiz
     (right * 100 / rows.len(), format!("{right} of {}{wrong}", rows.len()))
 }
 
-fn is_done(_: &Row, turn: &Turn) -> Vec<String> {
-    turn.declined.then(|| "it counts as not done".to_owned()).into_iter().collect()
+fn is_done(row: &Row, turn: &Turn) -> Vec<String> {
+    (turn.declined != row.failed).then(|| format!("declined: {}", turn.declined)).into_iter().collect()
 }
 
 #[tokio::test]
 async fn requests_the_rules_were_made_for_are_understood() {
-    let (percent, report) = score(include_str!("builtin/seen.jsonl"), is_done).await;
+    let (percent, report) = score(include_str!("rules/seen.jsonl"), is_done).await;
     assert_eq!(percent, 100, "{report}");
 }
 
 /// Whoever makes rules must not look at what fails here; that is why it says only how many.
 #[tokio::test]
 async fn requests_the_rules_were_not_made_for_are_mostly_understood() {
-    let (percent, report) = score(include_str!("builtin/unseen.jsonl"), is_done).await;
+    let (percent, report) = score(include_str!("rules/unseen.jsonl"), is_done).await;
     let report =
         if std::env::var_os("SHOW_UNSEEN").is_some() { &report } else { report.lines().next().unwrap() };
     assert!(percent >= 93, "{report}");
@@ -204,7 +207,7 @@ async fn what_needs_judgement_or_an_answer_is_not_guessed() {
         let wrong = (turn.declined == row.done).then(|| format!("declined: {}", turn.declined));
         calls.chain(wrong).collect()
     };
-    let (percent, report) = score(include_str!("builtin/declined.jsonl"), changes).await;
+    let (percent, report) = score(include_str!("rules/declined.jsonl"), changes).await;
     assert_eq!(percent, 100, "{report}");
 }
 

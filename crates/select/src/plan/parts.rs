@@ -1,0 +1,144 @@
+//! Requests of several parts: `run the tests, then show git status`, 先跑测试，再看 git 状态. Either every part is
+//! understood and each is done in its turn, or none is.
+
+use super::{
+    goal::Goal,
+    phrases::Phrase,
+    pieces::{Piece, quotation},
+    reading::Reading,
+    run::{Next, Planned, Run},
+};
+
+/// A part of a request, and what it wants.
+pub(super) struct RequestPart {
+    text: String,
+    reading: Reading,
+    goal: Goal,
+}
+
+/// What divides parts, the longest first. A weak mark may also stand within a part.
+const STRONG: [&str; 14] = [
+    ", and then ",
+    "，然后再",
+    "，然后",
+    " and then ",
+    ", then ",
+    "，最后",
+    "，接着",
+    "，再",
+    "；",
+    "; ",
+    " then ",
+    "然后再",
+    "然后",
+    "。",
+];
+const WEAK: [&str; 8] = [", and ", ", ", ". ", " and ", "，并且", "，并", "，", "并"];
+
+/// Words with which a part begins that say only when its turn comes.
+const LEADS: [&str; 9] = ["first ", "then ", "finally ", "now ", "also ", "先", "再", "然后", "最后"];
+
+/// Words that speak of another part.
+const REFERENCES: [&str; 12] =
+    [" it ", " there ", " inside ", " them ", " that ", " this ", "里面", "那里", "其中", "它", "该", "这个"];
+
+/// The parts of a request, if there are several and every one is understood by itself.
+pub(super) fn understood(reading: &Reading) -> Option<Vec<RequestPart>> {
+    let forbids = reading.changes_nothing || reading.runs_nothing;
+    let all: Vec<_> = STRONG.into_iter().chain(WEAK).collect();
+    [&STRONG[..], &all].into_iter().filter(|_| !forbids).find_map(|marks| {
+        let parts = divide(&reading.text, marks);
+        let read = parts.into_iter().map(|text| {
+            let reading = Reading::new(text);
+            let goal = Goal::of(&reading);
+            // A name alone has no verb of its own: `delete a.txt and b.txt`.
+            let is_bare = matches!(
+                reading.pieces[..],
+                [Piece::Name(_) | Piece::Word(_) | Piece::Symbol(_) | Piece::Quoted(_)]
+            );
+            // Nothing says where a command without quotes ends.
+            let is_open = matches!(goal, Goal::Run { .. }) && reading.quoted().is_empty();
+            // What a part leaves out, or takes from the one before, is not filled in.
+            let is_partial = matches!(
+                goal,
+                Goal::SetValue { file: None, .. } | Goal::LeaveAlone { .. } | Goal::RunNothing
+            );
+            let refers = goal.acts() && REFERENCES.iter().any(|word| format!(" {text} ").contains(word));
+            let is_whole = goal.is_understood() && !is_bare && !is_open && !is_partial && !refers;
+            is_whole.then(|| RequestPart { text: text.to_owned(), reading, goal })
+        });
+        read.collect::<Option<Vec<_>>>().filter(|parts| parts.len() > 1)
+    })
+}
+
+/// A text cut at these marks, but not within quotations.
+fn divide<'a>(text: &'a str, marks: &[&str]) -> Vec<&'a str> {
+    let (mut parts, mut start, mut at) = (Vec::new(), 0, 0);
+    while let Some(c) = text[at..].chars().next() {
+        if let Some((_, after)) = quotation(&text[at..], at, text) {
+            at = text.len() - after.len();
+        } else if let Some(mark) = marks.iter().find(|mark| text[at..].starts_with(**mark)) {
+            parts.push(&text[start..at]);
+            at += mark.len();
+            start = at;
+        } else {
+            at += c.len_utf8();
+        }
+    }
+    parts.push(&text[start..]);
+    let lead = |part: &'a str| {
+        let part = part.trim();
+        LEADS.iter().find_map(|lead| part.strip_prefix(lead)).unwrap_or(part).trim()
+    };
+    parts.into_iter().map(lead).filter(|part| !part.is_empty()).collect()
+}
+
+impl Run<'_> {
+    /// Does one part after the other. After one that failed only those are done that look.
+    pub(super) fn reach_all(&self, parts: &[RequestPart]) -> Planned<String> {
+        let (mut answers, mut failed) = (Vec::new(), false);
+        for RequestPart { text, reading, goal } in parts {
+            if failed && goal.acts() {
+                answers.push(self.say(Phrase::PartLeft, &[text]));
+                continue;
+            }
+            self.begin_part();
+            match self.reach(goal, reading) {
+                Err(call @ Next::Call { .. }) => return Err(call),
+                Err(Next::Decline(answer)) => {
+                    failed = true;
+                    answers.push(answer);
+                }
+                Ok(answer) | Err(Next::Say(answer)) => answers.push(answer),
+            }
+        }
+        let answer = answers.join("\n\n");
+        if failed { Err(Next::Decline(answer)) } else { Ok(answer) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_done_in_parts_only_if_each_is_understood() {
+        for (request, parts) in [
+            ("run the tests, then show git status", Some(2)),
+            ("先跑测试，再看 git 状态", Some(2)),
+            ("show a.py; how many lines does b.py have", Some(2)),
+            ("show \"a, then b\"", None),
+            ("delete a.txt and b.txt", None),
+            ("delete a.txt, except on Sundays", None),
+            ("run the tests, then deploy", None),
+            ("列出 src 目录下的文件，不要 main.py", None),
+            ("find TODO in src and docs", None),
+            ("创建目录 build 并在里面新建 a.txt", None),
+            ("copy a.toml to b.toml and set debug to true", None),
+            ("不要删除 a.txt，删除 b.txt", None),
+        ] {
+            let found = understood(&Reading::new(request)).map(|parts| parts.len());
+            assert_eq!(found, parts, "{request}");
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Gives a key another value: in the one line that assigns it, if there is exactly one and its value is of the same kind.
+
+use serde_json::json;
+
+use super::{below, literal, search::MOST};
+use crate::plan::{
+    phrases::Phrase,
+    results::hits,
+    run::{Next, Planned, Run},
+};
+
+impl Run<'_> {
+    pub(super) fn set_value(&self, file: Option<&str>, key: &str, value: &str) -> Planned<String> {
+        let file = file.map(|name| self.own_file(name)).transpose()?;
+        let found = self.lines_of_key(file.as_deref(), key)?;
+        let assigning: Vec<_> = found.iter().filter(|(.., text)| assigned(text, key).is_some()).collect();
+        let [(path, line, text)] = assigning[..] else {
+            let places = assigning.iter().map(|(path, line, text)| format!("{path}:{line}: {}", text.trim()));
+            let phrase = if assigning.is_empty() { Phrase::NoValue } else { Phrase::SeveralValues };
+            return Err(Next::Decline(below(self.say(phrase, &[key]), places)));
+        };
+        let Some(after) = assigned(text, key).and_then(|old| with_value(text, old, value)) else {
+            let said = self.say(Phrase::OtherValue, &[key, value]);
+            return Err(Next::Decline(format!("{said}\n{path}:{line}: {}", text.trim())));
+        };
+        self.tell(path, Some(*line));
+        let change = difference(path, *line, text, &after);
+        self.announce(change.clone());
+        let output =
+            self.call("edit_file", &json!({"path": path, "old_string": text, "new_string": after}))?;
+        let said = self.done(output, "Edited ", Phrase::ValueSet, &[key, value])?;
+        Ok(below(said, [change]))
+    }
+
+    /// The lines that have a name as a whole word, with their files.
+    fn lines_of_key(&self, file: Option<&str>, key: &str) -> Planned<Vec<(String, u64, String)>> {
+        let pattern = format!(r"\b{}\b", literal(key));
+        let mut arguments = json!({"pattern": pattern, "output_mode": "content", "limit": MOST});
+        if let Some(file) = file {
+            arguments["path"] = file.into();
+        }
+        let output = self.call("grep_files", &arguments)?;
+        let found = hits(output).ok_or_else(|| self.failed(output))?;
+        if found.more {
+            return Err(self.ends(Phrase::SeveralValues, &[key]));
+        }
+        let rows =
+            found.rows.iter().map(|hit| (self.short(hit.path).to_owned(), hit.line, hit.text.to_owned()));
+        Ok(rows.collect())
+    }
+
+    /// The lines of a file that fit a pattern.
+    pub(super) fn lines_with(&self, file: &str, pattern: &str) -> Planned<Vec<(u64, String)>> {
+        let arguments = json!({"pattern": pattern, "path": file, "output_mode": "content", "limit": MOST});
+        let output = self.call("grep_files", &arguments)?;
+        let found = hits(output).ok_or_else(|| self.failed(output))?;
+        Ok(found.rows.iter().map(|hit| (hit.line, hit.text.to_owned())).collect())
+    }
+}
+
+/// A changed line as a difference shows it.
+pub(super) fn difference(file: &str, line: u64, before: &str, after: &str) -> String {
+    format!("{file}:{line}\n- {}\n+ {}", before.trim(), after.trim())
+}
+
+/// Marks at which a comment begins.
+const COMMENTS: [&str; 5] = ["#", "//", "--", "/*", "*"];
+
+/// Where a line gives a key its value: the place of what stands behind the mark. Any line that assigns the name in some way
+/// counts, so that a change is made only where there is no doubt which is meant.
+fn assigned(line: &str, key: &str) -> Option<usize> {
+    if COMMENTS.iter().any(|mark| line.trim_start().starts_with(mark)) {
+        return None;
+    }
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    line.match_indices(key).find_map(|(at, _)| {
+        let (before, after) = (&line[..at], &line[at + key.len()..]);
+        if before.ends_with(is_word) || after.starts_with(is_word) || before.ends_with(['.', '$', '-']) {
+            return None;
+        }
+        let rest = after.trim_start_matches(['"', '\'']).trim_start();
+        // A type may stand between: `const PORT: u16 = 80`.
+        let typed = rest.strip_prefix(':').and_then(|rest| rest.split_once('=')).map(|(_, value)| value);
+        let typed = typed.filter(|value| {
+            !value.starts_with(['=', '>']) && rest.find('=') < rest.find(['"', '\'']).or(Some(usize::MAX))
+        });
+        let plain = || rest.strip_prefix(":=").or_else(|| rest.strip_prefix(['=', ':']));
+        let value = typed.or_else(plain).filter(|value| !value.starts_with(['=', '>', ':']))?;
+        Some(line.len() - value.trim_start().len())
+    })
+}
+
+/// The line with another value, if the old one is a plain value of the same kind and nothing but the end of a statement or a
+/// comment follows it.
+fn with_value(line: &str, at: usize, value: &str) -> Option<String> {
+    let (before, rest) = line.split_at(at);
+    let quote = rest.chars().next().filter(|c| ['"', '\''].contains(c));
+    let (old, tail) = match quote {
+        Some(quote) => rest[1..].split_once(quote)?,
+        None => rest.split_at(rest.find([' ', '\t', ',', ';', '\r']).unwrap_or(rest.len())),
+    };
+    let end = tail.trim_start().trim_start_matches([';', ',']).trim();
+    let is_end = end.is_empty() || COMMENTS.iter().any(|mark| end.starts_with(mark));
+    let is_bool = |text: &str| ["true", "false"].contains(&text.to_lowercase().as_str());
+    let is_number = |text: &str| text.parse::<f64>().is_ok() && text.contains(|c: char| c.is_ascii_digit());
+    let is_plain = |text: &str| text.chars().all(|c| c.is_alphanumeric() || "_-./:@".contains(c));
+    let new = match quote {
+        Some(quote) if !old.contains('\\') && !value.contains([quote, '\\', '\n']) => {
+            format!("{quote}{value}{quote}")
+        }
+        // Some languages write them with a capital.
+        None if is_bool(old) && is_bool(value) => {
+            let lower = value.to_lowercase();
+            if old.starts_with(char::is_uppercase) {
+                lower.replacen('t', "T", 1).replacen('f', "F", 1)
+            } else {
+                lower
+            }
+        }
+        None if is_number(old) && is_number(value) => value.to_owned(),
+        // A bare word is a text only in a list of settings, where nothing declares or ends it.
+        None if is_setting(before, tail)
+            && ![old, value].iter().any(|text| is_bool(text) || is_number(text)) =>
+        {
+            (is_plain(old) && is_plain(value) && !old.is_empty()).then(|| value.to_owned())?
+        }
+        Some(_) | None => return None,
+    };
+    is_end.then(|| format!("{before}{new}{tail}"))
+}
+
+/// Whether a line is `key: value` and no statement of a program.
+fn is_setting(before: &str, tail: &str) -> bool {
+    let name = before.trim().trim_end_matches([':', '=']).trim();
+    !name.contains(char::is_whitespace) && before.trim_end().ends_with(':') && !tail.contains([';', ','])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_changed_and_never_its_key() {
+        for (line, key, value, expected) in [
+            ("debug: false", "debug", "true", Some("debug: true")),
+            ("  timeout: 30  # seconds", "timeout", "60", Some("  timeout: 60  # seconds")),
+            ("DEBUG = False", "DEBUG", "true", Some("DEBUG = True")),
+            ("const PORT = process.env.PORT || 3000;", "PORT", "9000", None),
+            ("const PORT: u16 = 80;", "PORT", "9000", Some("const PORT: u16 = 9000;")),
+            ("  \"version\": \"0.3.1\",", "version", "0.3.2", Some("  \"version\": \"0.3.2\",")),
+            ("host: localhost", "host", "db.internal", Some("host: db.internal")),
+            ("port = 80", "port", "many", None),
+            ("debug: false", "debug", "5", None),
+            ("x = y;", "x", "z", None),
+            ("a = b + 1", "a", "2", None),
+            ("a = 1 + 1", "a", "2", None),
+            ("f(a=1)", "a", "2", None),
+            ("url = \"http://a\"", "url", "http://b", Some("url = \"http://b\"")),
+            ("name = 'it\\'s'", "name", "x", None),
+        ] {
+            let after = assigned(line, key).and_then(|at| with_value(line, at, value));
+            assert_eq!(after.as_deref(), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_only_mentions_a_name_assigns_nothing() {
+        for line in [
+            "# debug: false",
+            "if debug == true {",
+            "xdebug = 1",
+            "print(debug)",
+            "debug_level = 1",
+            "x.debug = 1",
+            "a::debug::b",
+        ] {
+            assert_eq!(assigned(line, "debug"), None, "{line}");
+        }
+    }
+}
