@@ -209,9 +209,11 @@ impl Config {
             return None;
         }
         let near = known().filter_map(|known| Some((nearness(name, known)?, known))).min();
-        let hint = near.map(|(_, known)| format!("; did you mean `{known}`?")).unwrap_or_default();
-        let all = known().collect::<Vec<_>>().join(", ");
-        Some(format!("`model_provider`: there is no provider `{name}`{hint}; there are {all}"))
+        let hint = match near {
+            Some((_, known)) => format!("did you mean `{known}`?"),
+            None => format!("there are {}", known().collect::<Vec<_>>().join(", ")),
+        };
+        Some(format!("`model_provider`: there is no provider `{name}`; {hint}"))
     }
 }
 
