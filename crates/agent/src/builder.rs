@@ -303,7 +303,9 @@ impl AgentBuilder {
         begun.opening.into_iter().try_for_each(|item| history.push(item))?;
         events.emit(&Event::ThreadStarted { thread: begun.thread.clone() });
         self.recover_edits(&*events);
-        warning.into_iter().for_each(|message| events.emit(&Event::Warning { message }));
+        if let Some(message) = warning {
+            events.emit(&Event::Warning { message });
+        }
         begun.repairs.iter().for_each(|repair| events.emit(&Event::Warning { message: repair.to_string() }));
         // Rules have no window.
         let window = (info.wire != "builtin").then(|| self.window_tokens(&family));

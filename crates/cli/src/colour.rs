@@ -21,9 +21,12 @@ fn decide(is_terminal: bool, variable: &dyn Fn(&str) -> Option<OsString>) -> boo
 mod tests {
     use super::*;
 
+    /// Whether it is a terminal, the variables, and what is expected.
+    type Case = (bool, &'static [(&'static str, &'static str)], bool);
+
     #[test]
     fn colours_are_for_terminals_unless_someone_says_otherwise() {
-        let cases: [(bool, &[(&str, &str)], bool); 10] = [
+        let cases: [Case; 10] = [
             (true, &[], true),
             (false, &[], false),
             (true, &[("NO_COLOR", "1")], false),

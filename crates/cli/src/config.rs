@@ -44,6 +44,7 @@ const JUDGE_TIME_LIMIT_SEC: NonZeroU64 = NonZeroU64::new(20).unwrap();
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(title = "Configuration of Windlass")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a key of its own")]
 pub(crate) struct Config {
     /// The model to use, by the name its provider has for it.
     pub(crate) model: Option<String>,

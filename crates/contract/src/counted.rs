@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// `1 line`, `2 lines`: a number and a noun that takes an `s`.
-pub fn counted<N: fmt::Display + From<u8> + PartialEq>(count: N, noun: &str) -> String {
+pub fn counted<N: fmt::Display + From<u8> + PartialEq + Copy>(count: N, noun: &str) -> String {
     let plural = if count == N::from(1) { "" } else { "s" };
     format!("{count} {noun}{plural}")
 }

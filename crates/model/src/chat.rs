@@ -113,7 +113,7 @@ impl ModelClient for Chat {
                 CallReading::Cautious => {
                     TextReading::Scanned(Scanner::cautious(Known::of_certain(tools, prompt.history)))
                 }
-                CallReading::HintOnly => TextReading::Hinted(tools.to_vec()),
+                CallReading::HintOnly => TextReading::Hinted(tools.clone()),
             };
             let decoder = stream::Decoder::new(ids, freeform(tools), text);
             Ok(Box::new(Answer::new(events, decoder)) as Box<dyn ModelStream>)
