@@ -2,7 +2,6 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use serde_json::Value;
 use tracing::Instrument;
 use windlass_contract::{
     Body, Content, Event, EventSink, Item, Journal, JournalError, ModelClient, ModelInfo, Record, Refusal,
@@ -11,8 +10,9 @@ use windlass_contract::{
 use windlass_runtime::{Reason, Stop, Toolbox};
 
 use crate::{
-    AgentBuilder, AgentError,
+    AgentBuilder, AgentError, AnswerSchema,
     brake::Brake,
+    context_gauge::ContextGauge,
     history::History,
     offered::Offered,
     refusals::Refusals,
@@ -34,7 +34,8 @@ pub struct Agent {
     pub(crate) instructions: String,
     pub(crate) offered: Offered,
     pub(crate) parallel_calls: bool,
-    pub(crate) output_schema: Option<Value>,
+    pub(crate) output_schema: Option<AnswerSchema>,
+    pub(crate) gauge: ContextGauge,
     pub(crate) context: TurnContext,
     pub(crate) time_limit: Option<Duration>,
     pub(crate) token_limit: Option<u64>,
@@ -120,6 +121,7 @@ impl Agent {
             reviews: &self.reviews,
             spending: Spending::new(self.token_limit),
             brake: Brake::default(),
+            gauge: &mut self.gauge,
             refusals: Refusals::default(),
             answer: String::new(),
             declined: false,

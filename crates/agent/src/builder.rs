@@ -5,7 +5,7 @@ mod undo;
 
 use std::{collections::BTreeMap, fmt, num::NonZeroU64, path::PathBuf, sync::Arc, time::Duration};
 
-use serde_json::{Value, json};
+use serde_json::json;
 use windlass_contract::{
     AnyTool, Approver, Event, EventSink, Journal, JournalError, ModelClient, Rulebook, Silent, TurnContext,
 };
@@ -19,9 +19,11 @@ use windlass_tools::OutputPlace;
 
 use self::session::Forgetful;
 use crate::{
-    Agent, Family, Toolset,
+    Agent, AnswerSchema, Family, Toolset,
     announce::Announcer,
     catalogue::catalogue,
+    context_gauge::ContextGauge,
+    described::PolicyTraits,
     history::History,
     offered::Offered,
     reviewer::{ModelReviewer, Shared},
@@ -49,7 +51,7 @@ pub struct AgentBuilder {
     resume: Option<Which>,
     instructions: Option<String>,
     developer_instructions: Option<String>,
-    output_schema: Option<Value>,
+    output_schema: Option<AnswerSchema>,
     budget: Option<Budget>,
     secrets: Secrets,
     keep: Keep,
@@ -180,8 +182,8 @@ impl AgentBuilder {
         instructions(text: String) = Some(text);
         /// Adds instructions of the program around the agent.
         developer_instructions(text: String) = Some(text);
-        /// The shape the final answer must have, as a JSON Schema.
-        output_schema(schema: Value) = Some(schema);
+        /// The shape the final answer must have. An answer that does not fit is asked for once more; then the turn fails.
+        output_schema(schema: AnswerSchema) = Some(schema);
         /// How much of a tool's output the model is given.
         budget(budget: Budget) = Some(budget);
         /// The same for some tools, by name.
@@ -271,6 +273,7 @@ impl AgentBuilder {
         if self.preview.is_some() {
             self.builtin = self.builtin.take().map(Toolset::for_preview);
         }
+        let warning = self.fit_tools_to_wire(info.wire);
         let registry = self.registry(&family, form)?;
         let context = TurnContext {
             cwd: self.policy.cwd.clone(),
@@ -300,7 +303,12 @@ impl AgentBuilder {
         begun.opening.into_iter().try_for_each(|item| history.push(item))?;
         events.emit(&Event::ThreadStarted { thread: begun.thread.clone() });
         self.recover_edits(&*events);
+        if let Some(message) = warning {
+            events.emit(&Event::Warning { message });
+        }
         begun.repairs.iter().for_each(|repair| events.emit(&Event::Warning { message: repair.to_string() }));
+        // Rules have no window.
+        let window = (info.wire != "builtin").then(|| self.window_tokens(&family));
         let reviews = Arc::new(Shared::default());
         let review = match self.judged_by_model {
             Some(patience) => {
@@ -319,6 +327,7 @@ impl AgentBuilder {
             offered,
             parallel_calls: self.parallel_calls.unwrap_or(family.parallel_calls),
             output_schema: self.output_schema.take(),
+            gauge: ContextGauge::new(window),
             time_limit: self.time_limit,
             token_limit: self.token_limit,
             single_turn: self.single_turn,
@@ -337,10 +346,18 @@ impl AgentBuilder {
         })
     }
 
+    /// Replaces the built-in tools that the model's wire has no form for.
+    fn fit_tools_to_wire(&mut self, wire: &str) -> Option<String> {
+        let (toolset, warning) = self.builtin.take()?.for_wire(wire);
+        self.builtin = Some(toolset);
+        warning
+    }
+
     /// All tools, checked.
     fn registry(&mut self, family: &Family, form: SearchForm) -> Result<Registry, DefinitionErrors> {
         let builtin = self.builtin.iter().fold(Registry::builder(), |registry, set| {
-            set.register(registry, self.home.as_ref().map(|_| &self.outputs))
+            let traits = PolicyTraits::new(&self.policy, self.approver.is_some());
+            set.register(registry, self.home.as_ref().map(|_| &self.outputs), traits)
         });
         let (home, keep) = (self.home.clone(), self.keep);
         let indexer = Arc::new(move |cards: &[_]| catalogue(cards, home.as_deref(), keep));
@@ -349,10 +366,15 @@ impl AgentBuilder {
         tools.fold(builtin, RegistryBuilder::brought).deferring(deferral).build()
     }
 
+    /// How many tokens the model reads at once.
+    fn window_tokens(&self, family: &Family) -> u64 {
+        self.context_window.unwrap_or(family.context_window).get()
+    }
+
     /// How many tokens the tools that are not built in may cost to tell.
     fn room(&self, family: &Family) -> usize {
-        let window = self.context_window.unwrap_or(family.context_window).get();
-        usize::try_from(window.saturating_mul(self.tool_context_percent.into()) / 100).unwrap_or(usize::MAX)
+        usize::try_from(self.window_tokens(family).saturating_mul(self.tool_context_percent.into()) / 100)
+            .unwrap_or(usize::MAX)
     }
 
     /// Whoever watches, who is shown no secrets.

@@ -15,4 +15,10 @@ pub enum AgentError {
     /// The turn was stopped.
     #[error("{}", .0.message())]
     Stopped(Reason),
+    /// The answer does not have the shape it must have, also when it was asked for again. It was announced all the same.
+    #[error("the answer does not fit the output schema, also after it was asked for again: {problem}")]
+    UnfitAnswer {
+        /// In what it does not fit.
+        problem: String,
+    },
 }

@@ -4,10 +4,13 @@
 
 mod agent;
 mod announce;
+mod answer_schema;
 mod brake;
 mod builder;
 mod catalogue;
 mod context;
+mod context_gauge;
+mod described;
 mod error;
 mod family;
 mod history;
@@ -22,6 +25,7 @@ mod toolset;
 mod turn;
 
 pub use agent::{Agent, TurnReport};
+pub use answer_schema::AnswerSchema;
 pub use builder::{AgentBuilder, BuildError, TOOL_CONTEXT_PERCENT};
 pub use catalogue::{index, usage};
 pub use error::AgentError;

@@ -1,5 +1,7 @@
 //! Asks the model what it thinks of a call that seems to have gone well.
 
+mod answer;
+
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
@@ -8,6 +10,8 @@ use windlass_contract::{
     Role, ThreadId, ToolCall, ToolSpec, Usage,
 };
 use windlass_runtime::{Budget, Secrets};
+
+use self::answer::parse_opinion;
 
 const INSTRUCTIONS: &str = "You check the work of an agent. You are shown what a person asked for, one tool call the \
     agent made on the way, and what came back. Decide whether this call did what its arguments say, and whether that \
@@ -94,7 +98,7 @@ impl ModelReviewer {
                 _ => {}
             }
         }
-        let opinion: Opinion = serde_json::from_str(&answer)
+        let opinion = parse_opinion(&answer)
             .map_err(|error| format!("its answer is not the JSON that was asked for ({error})"))?;
         Ok(Opinion {
             reasons: self.in_few_words(&opinion.reasons),

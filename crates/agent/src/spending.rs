@@ -18,6 +18,8 @@ pub(crate) struct Spending {
     /// What has arrived of an answer whose cost nobody has told yet, in bytes: complete items, and pieces of others.
     items: usize,
     pieces: usize,
+    /// What the last answer that a server has reported on cost, with its request.
+    last_total: u64,
 }
 
 impl Spending {
@@ -28,6 +30,11 @@ impl Spending {
     /// What servers have reported.
     pub(crate) fn reported(&self) -> Usage {
         self.reported
+    }
+
+    /// How many tokens the last answer and its request had, as its server counts; 0 if it has not said.
+    pub(crate) fn last_total(&self) -> u64 {
+        self.last_total
     }
 
     /// Adds what a server has reported.
@@ -53,6 +60,7 @@ impl Spending {
         let arrived = self.arrived();
         (self.items, self.pieces) = (0, 0);
         if let Some(usage) = reported.filter(|usage| usage.total() > 0) {
+            self.last_total = usage.total();
             self.add(usage);
         } else {
             self.counted = self.counted.saturating_add(arrived).saturating_add(sent());

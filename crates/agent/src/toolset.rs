@@ -1,12 +1,12 @@
 //! Which built-in tools a session has, and which of them the model is told about.
 
-use std::path::PathBuf;
+use std::{collections::BTreeSet, path::PathBuf};
 
 use windlass_contract::WebSearch;
 use windlass_runtime::RegistryBuilder;
 use windlass_tools::{Needs, OutputPlace, PatchForm, builtin};
 
-use crate::{EditTools, FileTools, ShellKind};
+use crate::{EditTools, FileTools, ShellKind, described::PolicyTraits};
 
 /// The choice of built-in tools.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +23,8 @@ pub struct Toolset {
     pub edits: EditTools,
     /// Whether the model's server may search the web.
     pub web_search: Option<WebSearch>,
+    /// Built-in tools that are not there at all, by name.
+    pub disabled: BTreeSet<&'static str>,
 }
 
 impl Default for Toolset {
@@ -34,6 +36,7 @@ impl Default for Toolset {
             shows_images: true,
             edits: EditTools::Strings,
             web_search: None,
+            disabled: BTreeSet::new(),
         }
     }
 }
@@ -45,6 +48,7 @@ impl Toolset {
         &self,
         mut registry: RegistryBuilder,
         outputs: Option<&OutputPlace>,
+        traits: PolicyTraits,
     ) -> RegistryBuilder {
         let patch = match self.edits {
             EditTools::FreeformPatch => PatchForm::Freeform,
@@ -55,6 +59,10 @@ impl Toolset {
         let needs = Needs { shell, patch, search, shows_images: self.shows_images, outputs };
         for tool in builtin(&needs) {
             let name = tool.name();
+            if self.disabled.contains(name.as_str()) {
+                continue;
+            }
+            let tool = traits.describe(tool);
             if let "read_file" | "grep_files" | "list_dir" | "view_image" = name.as_str() {
                 registry = match self.reads_files_with(name.as_str()) {
                     FileTools::Offered => registry.tool(tool),
@@ -103,6 +111,20 @@ impl Toolset {
         Self { shell, files: FileTools::Disabled, edits: EditTools::Disabled, ..self }
     }
 
+    /// The same for a model that is reached by this wire, and a warning for each choice the wire has no form for. Only
+    /// the Responses API has tools without a schema.
+    pub fn for_wire(self, wire: &str) -> (Self, Option<String>) {
+        let has_hosted_tools = matches!(wire, "responses" | "scripted");
+        if has_hosted_tools || self.shell != ShellKind::LocalShell {
+            return (self, None);
+        }
+        let warning = format!(
+            "the tool `local_shell` exists only with `wire_api = \"responses\"`, and this model is reached by \
+             `{wire}`; it is offered `shell_command` instead"
+        );
+        (Self { shell: ShellKind::ShellCommand, ..self }, Some(warning))
+    }
+
     /// Images cannot be seen through a shell, so every model that can see is offered to look at them.
     fn reads_files_with(&self, tool: &str) -> FileTools {
         match (tool, self.files) {
@@ -112,5 +134,44 @@ impl Toolset {
             ("view_image", FileTools::Offered) => FileTools::Callable,
             (_, files) => files,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_runtime::{Policy, Registry};
+
+    use super::*;
+
+    fn names(toolset: &Toolset) -> Vec<String> {
+        let traits = PolicyTraits::new(&Policy::default(), false);
+        let registry = toolset.register(Registry::builder(), None, traits).build().unwrap();
+        registry.specs().iter().map(|spec| spec.name.to_string()).collect()
+    }
+
+    #[test]
+    fn what_is_disabled_is_not_there() {
+        let all = names(&Toolset::default());
+        assert!(
+            ["update_plan", "view_image", "write_file"]
+                .iter()
+                .all(|name| all.iter().any(|each| each == name))
+        );
+        let disabled = BTreeSet::from(["update_plan", "view_image"]);
+        let some = names(&Toolset { disabled, ..Toolset::default() });
+        assert_eq!(some.len() + 2, all.len());
+        assert!(!some.iter().any(|name| name == "update_plan" || name == "view_image"), "{some:?}");
+    }
+
+    #[test]
+    fn a_shell_the_wire_does_not_have_is_replaced_and_told() {
+        let local = || Toolset { shell: ShellKind::LocalShell, ..Toolset::default() };
+        let (toolset, warning) = local().for_wire("chat");
+        assert_eq!(toolset.shell, ShellKind::ShellCommand);
+        assert!(
+            warning.is_some_and(|warning| warning.contains("`local_shell`") && warning.contains("`chat`"))
+        );
+        assert_eq!(local().for_wire("responses"), (local(), None));
+        assert_eq!(Toolset::default().for_wire("chat"), (Toolset::default(), None));
     }
 }

@@ -13,8 +13,10 @@ use windlass_contract::{
 use windlass_runtime::{Batch, Reason, Stop, Toolbox};
 
 use crate::{
-    AgentError,
+    AgentError, AnswerSchema,
+    answer_schema::asked_again,
     brake::Brake,
+    context_gauge::ContextGauge,
     history::History,
     offered::Offered,
     refusals::Refusals,
@@ -40,6 +42,7 @@ pub(crate) struct Turn<'a> {
     pub(crate) reviews: &'a Shared,
     pub(crate) spending: Spending,
     pub(crate) brake: Brake,
+    pub(crate) gauge: &'a mut ContextGauge,
     pub(crate) refusals: Refusals,
     pub(crate) answer: String,
     /// Whether the answer says that what was asked for is not done.
@@ -52,49 +55,88 @@ pub(crate) struct Fixed<'a> {
     pub(crate) thread: &'a ThreadId,
     pub(crate) instructions: &'a str,
     pub(crate) parallel_calls: bool,
-    pub(crate) output_schema: Option<&'a serde_json::Value>,
+    pub(crate) output_schema: Option<&'a AnswerSchema>,
 }
 
 impl Turn<'_> {
     /// Goes on until the model has nothing more to ask for.
     pub(crate) async fn run(&mut self) -> Result<(), AgentError> {
+        self.run_to_answer().await?;
+        if self.answer.is_empty() {
+            let message = "the model ended its turn without an answer".to_owned();
+            self.events.emit(&Event::Warning { message });
+        }
+        let Some(problem) = self.unfitness() else { return Ok(()) };
+        let message = format!("the answer does not fit the output schema: {problem}; asking once more");
+        self.events.emit(&Event::Warning { message });
+        self.history.push(Item::message(Role::User, asked_again(&problem)))?;
+        self.run_to_answer().await?;
+        match self.unfitness() {
+            None => Ok(()),
+            Some(problem) => Err(AgentError::UnfitAnswer { problem }),
+        }
+    }
+
+    async fn run_to_answer(&mut self) -> Result<(), AgentError> {
         while self.sample().await? {
             if self.spending.is_used_up() {
                 return Err(AgentError::Stopped(Reason::TokenLimit));
             }
         }
-        if self.answer.is_empty() {
-            let message = "the model ended its turn without an answer".to_owned();
-            self.events.emit(&Event::Warning { message });
-        }
         Ok(())
+    }
+
+    /// Why the answer does not fit the schema it must have, if it does not.
+    fn unfitness(&self) -> Option<String> {
+        self.fixed.output_schema.and_then(|schema| schema.problem(&self.answer))
     }
 
     /// One answer, with as many tries as the provider is worth. Tells whether there is more to come.
     async fn sample(&mut self) -> Result<bool, AgentError> {
         let mut retries = AnswerRetries::new(self.model.info());
+        self.warn_of_length();
         loop {
             let span = spans::chat(self.fixed.thread, self.model.info());
+            let began = Instant::now();
             let opened = self.open().instrument(span.clone()).await;
             let (error, stage) = match opened.inspect_err(|error| spans::failed(&span, error)) {
-                Ok(stream) => match self.listen(stream, span).await {
+                Ok(stream) => match self.listen(stream, span.clone()).await {
                     Err(AgentError::Model(error)) => (error, FailedStage::Stream),
-                    heard => return heard,
+                    heard => {
+                        let duration_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+                        span.in_scope(|| tracing::debug!(duration_ms, "answer and its calls ended"));
+                        return heard;
+                    }
                 },
                 Err(AgentError::Model(error)) => (error, FailedStage::Request),
                 Err(error) => return Err(error),
             };
             let Some(NextTry { delay, event }) = retries.next(&error, stage) else {
+                tracing::debug!(%error, ?stage, "the request is not sent again");
                 return Err(error.into());
             };
+            tracing::warn!(%error, ?stage, delay_ms = delay.as_millis(), "the request is sent again");
             self.events.emit(&event);
             self.pause(delay).await?;
+        }
+    }
+
+    /// Warns before a request that fills the context window.
+    fn warn_of_length(&mut self) {
+        let Self { gauge, history, offered, fixed, spending, .. } = self;
+        let estimate = || {
+            let entries = history.entries().iter().map(Cached::get);
+            spending::sent(fixed.instructions, entries, offered.specs().get()).max(spending.last_total())
+        };
+        if let Some(message) = gauge.note(estimate) {
+            self.events.emit(&Event::Warning { message });
         }
     }
 
     async fn open(&self) -> Result<Box<dyn ModelStream>, AgentError> {
         let Fixed { thread, instructions, parallel_calls, output_schema } = self.fixed;
         let (history, tools) = (self.history.entries(), self.offered.specs());
+        let output_schema = output_schema.map(AnswerSchema::sent);
         let prompt = Prompt { thread, instructions, history, tools, parallel_calls, output_schema };
         tokio::select! {
             opened = self.model.open(prompt) => Ok(opened?),

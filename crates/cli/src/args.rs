@@ -38,7 +38,7 @@ pub(crate) enum Command {
     /// Apply a patch to the files of this directory, all of it or nothing.
     #[command(name = "apply-patch", alias = "apply_patch")]
     ApplyPatch {
-        /// The patch itself. Without it, or with `-`, it is read from stdin.
+        /// The patch itself, or a unified diff as `git diff` writes it. Without it, or with `-`, it is read from stdin.
         patch: Option<std::ffi::OsString>,
     },
     /// Take back what tools have changed in files.

@@ -3,7 +3,7 @@
 //! The doc comment of a field is its user documentation: it is the JSON Schema that `windlass config schema` prints and
 //! that `docs/config.schema.json` holds. Known keys, types and the "did you mean" of an error are all derived from it.
 
-use std::{collections::BTreeMap, num::NonZeroU64, path::PathBuf};
+use std::{collections::BTreeMap, iter, num::NonZeroU64, path::PathBuf};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
@@ -11,7 +11,10 @@ use windlass::{
     ApprovalPolicy, SandboxMode,
     model::{Provider, presets},
     record::Keep,
+    select::BUILTIN,
 };
+
+use crate::spelling::nearness;
 
 mod environment;
 mod key;
@@ -41,6 +44,7 @@ const JUDGE_TIME_LIMIT_SEC: NonZeroU64 = NonZeroU64::new(20).unwrap();
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(title = "Configuration of Windlass")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a key of its own")]
 pub(crate) struct Config {
     /// The model to use, by the name its provider has for it.
     pub(crate) model: Option<String>,
@@ -84,8 +88,17 @@ pub(crate) struct Config {
     pub(crate) file_tools: FileTools,
     /// Which tools for changing files the model is offered.
     pub(crate) edit_tool: EditTool,
+    /// Whether the model is offered `update_plan`, by which it shows the steps of its work.
+    pub(crate) include_plan_tool: bool,
+    /// `true` offers `apply_patch` also to models that were not trained on patches; with `false` it is not there at all.
+    /// Unset means as `edit_tool` says.
+    pub(crate) include_apply_patch_tool: Option<bool>,
+    /// Whether there is `view_image`. Models that cannot see are not offered it in any case.
+    pub(crate) include_view_image_tool: bool,
     /// Whether the model's server may search the web. Only the Responses API can.
     pub(crate) web_search: WebSearch,
+    /// The same switches by names that other agents use.
+    pub(crate) tools: ToolSwitches,
     /// Whether commands run beside each other even if they may change something. Commands known to change nothing
     /// always do.
     pub(crate) parallel_commands: bool,
@@ -160,7 +173,11 @@ impl Default for Config {
             features: Features::default(),
             file_tools: FileTools::default(),
             edit_tool: EditTool::default(),
+            include_plan_tool: true,
+            include_apply_patch_tool: None,
+            include_view_image_tool: true,
             web_search: WebSearch::default(),
+            tools: ToolSwitches::default(),
             parallel_commands: false,
             tool_output_token_limit: None,
             tool_output_token_limits: BTreeMap::new(),
@@ -180,6 +197,24 @@ impl Default for Config {
             retention: Retention::default(),
             show_raw_agent_reasoning: false,
         }
+    }
+}
+
+impl Config {
+    /// Says so if `model_provider` names none there is. Only the whole configuration tells: a provider may be in the
+    /// file and its name in a variable.
+    fn unknown_provider(&self) -> Option<String> {
+        let name = self.model_provider.as_deref()?;
+        let known = || iter::once(BUILTIN).chain(self.model_providers.keys().map(String::as_str));
+        if known().any(|known| known == name) {
+            return None;
+        }
+        let near = known().filter_map(|known| Some((nearness(name, known)?, known))).min();
+        let hint = match near {
+            Some((_, known)) => format!("did you mean `{known}`?"),
+            None => format!("there are {}", known().collect::<Vec<_>>().join(", ")),
+        };
+        Some(format!("`model_provider`: there is no provider `{name}`; {hint}"))
     }
 }
 
@@ -273,6 +308,16 @@ pub(crate) struct Features {
     pub(crate) unified_exec: Option<bool>,
 }
 
+/// Switches of tools that other agents have in a table.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct ToolSwitches {
+    /// `false` is `include_view_image_tool = false`.
+    pub(crate) view_image: Option<bool>,
+    /// `true` is `web_search = "live"`, `false` is `web_search = "disabled"`. Where it is set, `web_search` does not count.
+    pub(crate) web_search: Option<bool>,
+}
+
 /// Who judges calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -322,6 +367,8 @@ pub(crate) enum EditTool {
     ApplyPatch,
     /// `edit_file` and `write_file`: one piece of text, or a whole file.
     EditFile,
+    /// None of them is there at all.
+    Disabled,
 }
 
 /// How far the model's server may search the web.

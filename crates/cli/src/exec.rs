@@ -9,8 +9,8 @@ use std::{
 use base64::{Engine, prelude::BASE64_STANDARD};
 use serde_json::{Value, json};
 use windlass::{
-    Agent, AgentBuilder, AgentError, BuildError, Content, EventSink, ModelInfo, Reason, Stop, ThreadId,
-    TurnReport,
+    Agent, AgentBuilder, AgentError, AnswerSchema, BuildError, Content, EventSink, ModelInfo, Reason,
+    SchemaError, Stop, ThreadId, TurnReport,
     host::Window,
     record::{Edits, Which},
     select::RULES,
@@ -68,7 +68,7 @@ pub(crate) fn run(common: &Common, exec: Exec) -> Result<Exit, Problem> {
         }
     }
     if let Some(path) = &options.output_schema {
-        builder = builder.output_schema(schema(path)?);
+        builder = builder.output_schema(answer_schema(path, &setup)?);
     }
     interrupts::watch(stop.clone(), window)?;
     let _cleaning = Cleaning::start(&setup);
@@ -133,7 +133,9 @@ fn finish(report: &TurnReport, options: &ExecOptions, json: bool) -> Result<Exit
         Err(AgentError::Stopped(Reason::TimeLimit | Reason::TokenLimit | Reason::Circles)) => {
             return Ok(Exit::Limit);
         }
-        Err(AgentError::Model(_) | AgentError::Journal(_)) => return Ok(Exit::Failed),
+        Err(AgentError::Model(_) | AgentError::Journal(_) | AgentError::UnfitAnswer { .. }) => {
+            return Ok(Exit::Failed);
+        }
     };
     if !json {
         print_answer(answer)?;
@@ -204,15 +206,25 @@ fn image(path: &Path) -> Result<Content, Problem> {
     Ok(Content::Image(format!("data:image/{kind};base64,{}", BASE64_STANDARD.encode(bytes))))
 }
 
-fn schema(path: &Path) -> Result<Value, Problem> {
+fn answer_schema(path: &Path, setup: &Setup) -> Result<AnswerSchema, Problem> {
+    if !setup.has_model() {
+        let message =
+            "--output-schema needs a model: the builtin rules answer in words; choose a `--provider`";
+        return Err(Problem::usage(message));
+    }
     let bytes = read_file(path, "the output schema")?;
     let schema: Value = serde_json::from_slice(&bytes).map_err(|error| {
         Problem::usage(format!("the output schema `{}` is not JSON: {error}", visible_path(path)))
     })?;
-    if schema.is_object() {
-        return Ok(schema);
-    }
-    Err(Problem::usage(format!("the output schema `{}` must be a JSON object", visible_path(path))))
+    AnswerSchema::new(schema).map_err(|error| {
+        let problem = match error {
+            SchemaError::NotAnObject { found } => {
+                format!("must be a JSON Schema of type `object`, found {found}")
+            }
+            other => format!("cannot be used: {other}"),
+        };
+        Problem::usage(format!("the output schema `{}` {problem}", visible_path(path)))
+    })
 }
 
 fn read_file(path: &Path, what: &str) -> Result<Vec<u8>, Problem> {

@@ -8,6 +8,7 @@ mod brought;
 mod call;
 mod calls;
 mod cleaning;
+mod colour;
 mod config;
 mod doctor;
 mod exec;
@@ -31,21 +32,20 @@ mod sessions;
 mod settings;
 mod setup;
 mod show;
+mod spelling;
 mod stats;
 mod table;
 mod telemetry;
 mod tools;
 mod undo;
+mod usage;
 
 use std::{
     io::{self, Write},
     process::ExitCode,
 };
 
-use clap::{
-    Parser,
-    error::{ContextKind, ContextValue},
-};
+use clap::Parser;
 
 use crate::{
     args::{Cli, Command},
@@ -57,7 +57,7 @@ fn main() -> ExitCode {
     windlass::host::grow_descriptor_table();
     let Cli { common, command } = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return usage(&error),
+        Err(error) => return usage::report(error),
     };
     // A command in the sandbox has the output that we were given, and may do without.
     if !matches!(command, Command::Sandbox(_))
@@ -98,26 +98,6 @@ fn finish(end: Result<impl Into<ExitCode>, Problem>) -> ExitCode {
             problem.exit.into()
         }
     }
-}
-
-/// Help and version are answers; everything else is wrong usage.
-fn usage(error: &clap::Error) -> ExitCode {
-    let printed = error.print();
-    if !error.use_stderr() {
-        return finish(output::check().and_then(|()| output::written(printed)));
-    }
-    if has_prompt_in_pieces(error) {
-        note("\ntip: a prompt of several words is one argument; put it in quotes");
-    }
-    exit::Exit::Usage.into()
-}
-
-/// Whether a beginner wrote `windlass exec fix the bug`.
-fn has_prompt_in_pieces(error: &clap::Error) -> bool {
-    let word =
-        [ContextKind::InvalidSubcommand, ContextKind::InvalidArg].iter().find_map(|kind| error.get(*kind));
-    let is_word = matches!(word, Some(ContextValue::String(word)) if !word.starts_with('-'));
-    is_word && std::env::args_os().skip(1).any(|arg| arg == "exec" || arg == "e")
 }
 
 /// One line for a person, on stderr, without secrets: an address in an error may hold a password. Nothing in it can give

@@ -2,7 +2,7 @@
 
 use std::{
     env, fs,
-    io::{self, Read, Write},
+    io::{self, IsTerminal, Read, Write},
     path::{Path, PathBuf},
     sync::LazyLock,
 };
@@ -31,6 +31,9 @@ pub(crate) fn run(common: &Common, args: &Redact) -> Result<Exit, Problem> {
     let mut cleaner = if args.report { cleaner.reporting() } else { cleaner };
     let report =
         |findings: Vec<Finding>| findings.iter().for_each(|finding| crate::note(&line(finding, args.json)));
+    if io::stdin().is_terminal() {
+        crate::note("reading the text from stdin; end it with Ctrl-D");
+    }
     filter(&mut cleaner, &mut io::stdin().lock(), &mut io::stdout().lock(), &report)
         .map_err(|error| Problem::failed(format!("cannot go on: {error}")))?;
     Ok(Exit::Done)

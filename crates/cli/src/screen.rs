@@ -11,10 +11,10 @@ use std::{
 
 use windlass::{
     EditKind, Effects, Event, EventSink, Facts, FileEdit, Outcome, Plan, PlanStatus, Refusal, Status,
-    ToolCall,
+    ToolCall, counted,
 };
 
-use crate::paths::Paths;
+use crate::{colour, paths::Paths};
 
 /// How many lines of a command's output are shown.
 const LINES_OF_SUCCESS: usize = 5;
@@ -257,18 +257,21 @@ fn ending(screen: &Screen, call: &ToolCall, effects: &Effects, outcome: &Outcome
     // What a tool without a command gives back is for the model; its success says enough to a person.
     let has_program = effects.has_program() || matches!(outcome.facts, Facts::Session(_));
     let silent = outcome.verdict.success && !has_program;
-    let output = if silent { String::new() } else { tail(&outcome.text(), most) };
+    let output = if silent { String::new() } else { tail(&outcome.text(), outcome.view.total_lines, most) };
     let told = outcome.insight.as_ref().filter(|insight| insight.is_telling());
     let told = told.map(|insight| format!(": {}", visible(&insight.summary))).unwrap_or_default();
     format!("{begun}  {mark} {how}, {seconds:.1} s{told}{output}")
 }
 
-/// The last lines of an output, and how many came before them.
-fn tail(text: &str, most: usize) -> String {
+/// The last lines of an output, and how many came before them. The text may be cut; `total` says how many lines there
+/// were then.
+fn tail(text: &str, total: Option<u64>, most: usize) -> String {
     let lines: Vec<_> = text.lines().collect();
     let skipped = lines.len().saturating_sub(most);
     let shown = lines[skipped..].iter().map(|line| format!("\n  | {}", visible(line))).collect::<String>();
-    if skipped > 0 { format!("\n  | … {skipped} lines more{shown}") } else { shown }
+    let in_all = total.unwrap_or(lines.len() as u64).max(lines.len() as u64);
+    let hidden = in_all - (lines.len() - skipped) as u64;
+    if skipped > 0 { format!("\n  | … {} more{shown}", counted(hidden, "line")) } else { shown }
 }
 
 fn refused(refusal: &Refusal) -> String {
@@ -330,10 +333,7 @@ struct Style {
 
 impl Style {
     fn detect() -> Self {
-        Self {
-            colour: io::stderr().is_terminal()
-                && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
-        }
+        Self { colour: colour::is_wanted(&io::stderr()) }
     }
 
     fn paint(&self, code: &str, text: &str) -> String {
@@ -370,5 +370,15 @@ mod tests {
         assert_eq!(visible("ls\u{202e}\x1b[2K\r\n"), "ls\\u{202e}\\u{1b}[2K\\r\\n");
         assert_eq!(visible("größe\t文件"), "größe\t文件");
         assert_eq!(visible_lines("a\x1b\nb\r"), "a\\u{1b}\nb\\r");
+    }
+
+    #[test]
+    fn all_lines_that_are_not_shown_are_counted() {
+        assert_eq!(tail("1\n2\n3", None, 2), "\n  | … 1 line more\n  | 2\n  | 3");
+        assert_eq!(
+            tail("1\n… 2990 lines …\n2999\n3000", Some(3000), 2),
+            "\n  | … 2998 lines more\n  | 2999\n  | 3000"
+        );
+        assert_eq!(tail("1\n2", None, 2), "\n  | 1\n  | 2");
     }
 }

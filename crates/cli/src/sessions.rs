@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::Path, time::Duration};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use windlass::{
-    Body, Content, Role,
+    Body, Content, Role, counted,
     record::{
         self, DiskUsage, Entry, KeepLimit, RetentionLimits, Session, SessionError, SessionSummary, StoredUnit,
     },
@@ -214,7 +214,7 @@ pub(crate) fn kept(home: &Path, limits: &RetentionLimits) -> Option<String> {
 fn limit(limit: &KeepLimit) -> String {
     const DAY: u64 = 24 * 60 * 60;
     let bytes = limit.max_bytes.map(size);
-    let days = limit.max_age.map(|age| format!("{} days", age.as_secs() / DAY));
+    let days = limit.max_age.map(|age| counted(age.as_secs() / DAY, "day"));
     match (bytes, days) {
         (None, None) => "no limit".to_owned(),
         (bytes, days) => {

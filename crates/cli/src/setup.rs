@@ -5,7 +5,14 @@ mod limit;
 mod machine;
 mod model;
 
-use std::{collections::BTreeMap, fs, iter, num::NonZeroU64, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs, iter,
+    num::NonZeroU64,
+    path::PathBuf,
+    sync::Arc,
+    time::Duration,
+};
 
 use windlass::{
     Agent, AgentBuilder, ApprovalPolicy, Budget, EditTools, Family, FileTools, Limits, Network, Policy,
@@ -101,8 +108,10 @@ impl Setup {
 
     /// An agent, but for its model's tools: see [`agent`](Self::agent).
     pub(crate) fn tools(&self) -> Result<AgentBuilder, Problem> {
-        let model = self.model_name().unwrap_or_default();
-        self.with_tools(&Family::of(&model), self.config().approval_policy)
+        let family = Family::of(&self.model_name().unwrap_or_default());
+        // Whoever lists tools sees what a session offers; that it is another shell than the one asked for, a session says.
+        let (toolset, _warning) = self.toolset(&family).for_wire(self.wire());
+        self.with_tools(&family, toolset, self.config().approval_policy)
     }
 
     /// An agent for runs without a person.
@@ -118,7 +127,7 @@ impl Setup {
                 ApprovalPolicy::Never
             }
         };
-        let mut builder = self.with_tools(&family, approval)?.model(client);
+        let mut builder = self.with_tools(&family, self.toolset(&family), approval)?.model(client);
         if let Some(path) = &config.model_instructions_file {
             let text = fs::read_to_string(path);
             builder = builder.instructions(
@@ -143,11 +152,19 @@ impl Setup {
         Ok(builder)
     }
 
-    fn with_tools(&self, family: &Family, approval: ApprovalPolicy) -> Result<AgentBuilder, Problem> {
+    /// The built-in tools of a session.
+    fn toolset(&self, family: &Family) -> Toolset {
         let config = self.config();
-        let rules = policy::rules(self)?;
-        let policy = Policy { rules, parallel_commands: config.parallel_commands, ..self.policy(approval) };
-        let toolset = Toolset {
+        let edits = match config.include_apply_patch_tool {
+            Some(true) if config.edit_tool == config::EditTool::Auto => config::EditTool::ApplyPatch,
+            _ => config.edit_tool,
+        };
+        let web_search = match config.tools.web_search {
+            Some(true) => config::WebSearch::Live,
+            Some(false) => config::WebSearch::Disabled,
+            None => config.web_search,
+        };
+        Toolset {
             shell: self.shell(family),
             shell_program: shell_program(),
             files: match config.file_tools {
@@ -156,19 +173,48 @@ impl Setup {
                 config::FileTools::Disabled => FileTools::Disabled,
             },
             shows_images: family.shows_images,
-            edits: match (config.edit_tool, family.edits) {
+            edits: match (edits, family.edits) {
+                (config::EditTool::Disabled, _) => EditTools::Disabled,
                 (config::EditTool::EditFile, _) => EditTools::Strings,
+                (config::EditTool::Auto, EditTools::Patch | EditTools::FreeformPatch)
+                    if config.include_apply_patch_tool == Some(false) =>
+                {
+                    EditTools::Strings
+                }
                 (config::EditTool::ApplyPatch, EditTools::Strings) => EditTools::Patch,
                 (_, EditTools::FreeformPatch) if !self.speaks_responses() => EditTools::Patch,
                 (config::EditTool::ApplyPatch | config::EditTool::Auto, edits) => edits,
             },
-            web_search: match config.web_search {
+            web_search: match web_search {
                 _ if !self.speaks_responses() => None,
                 config::WebSearch::Live => Some(WebSearch::Live),
                 config::WebSearch::Cached => Some(WebSearch::Cached),
                 config::WebSearch::Disabled => None,
             },
-        };
+            disabled: self.disabled_tools(),
+        }
+    }
+
+    fn disabled_tools(&self) -> BTreeSet<&'static str> {
+        let config = self.config();
+        let shows_images = config.include_view_image_tool && config.tools.view_image != Some(false);
+        let switches = [
+            ("update_plan", config.include_plan_tool),
+            ("apply_patch", config.include_apply_patch_tool != Some(false)),
+            ("view_image", shows_images),
+        ];
+        switches.into_iter().filter(|(_, is_there)| !is_there).map(|(name, _)| name).collect()
+    }
+
+    fn with_tools(
+        &self,
+        family: &Family,
+        toolset: Toolset,
+        approval: ApprovalPolicy,
+    ) -> Result<AgentBuilder, Problem> {
+        let config = self.config();
+        let rules = policy::rules(self)?;
+        let policy = Policy { rules, parallel_commands: config.parallel_commands, ..self.policy(approval) };
         let rulebook = policy::Answers::new(&self.home, policy::project_root(&self.cwd));
         let mut builder = Agent::builder()
             .policy(policy)

@@ -4,6 +4,8 @@ use std::io::{self, IsTerminal};
 
 use unicode_width::UnicodeWidthChar;
 
+use crate::colour;
+
 /// The widest column but the last.
 const WIDEST: usize = 80;
 
@@ -28,7 +30,9 @@ impl<const N: usize> Table<'_, N> {
         let size = rustix::termios::tcgetwinsize(io::stdout());
         let columns = size.map_or(0, |size| usize::from(size.ws_col));
         let mut lines = self.lines(if columns == 0 { usize::MAX } else { columns });
-        if let Some(head) = lines.first_mut().filter(|_| self.has_titles() && wants_colour()) {
+        if let Some(head) =
+            lines.first_mut().filter(|_| self.has_titles() && colour::is_wanted(&io::stdout()))
+        {
             *head = format!("\x1b[1m{}\x1b[0m\n", head.trim_end());
         }
         lines.concat()
@@ -95,10 +99,6 @@ fn columns(text: &str) -> usize {
 
 fn wide(character: char) -> usize {
     character.width().unwrap_or(0)
-}
-
-fn wants_colour() -> bool {
-    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
 #[cfg(test)]

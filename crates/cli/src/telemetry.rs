@@ -2,7 +2,7 @@
 
 use tracing_subscriber::{EnvFilter, Layer, Registry, layer::SubscriberExt, util::SubscriberInitExt};
 
-use crate::logging;
+use crate::{colour, logging};
 
 type Boxed = Box<dyn Layer<Registry> + Send + Sync>;
 
@@ -32,7 +32,13 @@ pub(crate) fn start() -> Telemetry {
 
 fn logs() -> Option<Boxed> {
     let filter = EnvFilter::new(std::env::var("WINDLASS_LOG").ok()?);
-    Some(tracing_subscriber::fmt::layer().with_writer(logging::place).with_filter(filter).boxed())
+    Some(
+        tracing_subscriber::fmt::layer()
+            .with_ansi(colour::is_wanted(&std::io::stderr()))
+            .with_writer(logging::place)
+            .with_filter(filter)
+            .boxed(),
+    )
 }
 
 #[cfg(feature = "otel")]

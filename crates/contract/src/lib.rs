@@ -8,6 +8,7 @@
 
 mod approval;
 mod call;
+mod counted;
 mod edit;
 mod effects;
 mod event;
@@ -36,6 +37,7 @@ use std::{future::Future, pin::Pin};
 
 pub use approval::{Answer, Approver, Beyond, Offer, Question, Reach, Rulebook};
 pub use call::{Input, InputKind, ToolCall};
+pub use counted::counted;
 pub use edit::{
     Action, Archive, Attributes, Change, Changed, CommitError, ContentPair, EditRecord, Expected,
     HashedContent, KeptPair, Version,

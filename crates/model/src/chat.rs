@@ -9,13 +9,15 @@ use windlass_contract::{
 };
 
 use crate::{
-    Dialect, Options, Provider,
+    Options, Provider,
     answer::Answer,
     calls::CallIds,
     dialect::{Known, Scanner},
     http::Http,
     json,
+    provider::CallReading,
 };
+use stream::TextReading;
 
 mod messages;
 mod stream;
@@ -28,7 +30,7 @@ pub(crate) struct Chat {
     info: ModelInfo,
     options: Options,
     profile: Profile,
-    dialect: Dialect,
+    reading: CallReading,
     /// Whether tools, calls and results are told in the dialect.
     is_told: bool,
     /// What the server calls a limit on its output. OpenAI has renamed it, and others have not followed.
@@ -47,15 +49,18 @@ impl Chat {
         let is_openai = provider.base_url.as_ref().is_some_and(|url| url.contains("//api.openai.com"));
         let limit_name =
             if is_openai || provider.is_azure() { "max_completion_tokens" } else { "max_tokens" };
-        let (profile, dialect) = (provider.tool_schemas, provider.tool_dialect);
-        Ok(Self { info, options, profile, dialect, is_told: provider.tool_prompt, limit_name, http })
+        let (profile, reading) = (provider.tool_schemas, provider.call_reading());
+        Ok(Self { info, options, profile, reading, is_told: provider.tool_prompt, limit_name, http })
     }
 
     /// The request. History and tools are spliced in as text that was written once.
     fn body(&self, prompt: &Prompt<'_>) -> String {
         let tools = tools(prompt.tools, self.profile);
         let has_tools = tools != "[]";
-        let told = self.is_told.then_some(self.dialect);
+        let told = match self.reading {
+            CallReading::Dialect(dialect) => self.is_told.then_some(dialect),
+            CallReading::Cautious | CallReading::HintOnly => None,
+        };
         let instructions = match told.filter(|_| has_tools) {
             Some(dialect) => {
                 joined(prompt.instructions, &dialect.instructions(prompt.tools.get(), &tools)).into()
@@ -100,8 +105,17 @@ impl ModelClient for Chat {
         Box::pin(async move {
             let events = self.http.post(prompt.thread, self.body(&prompt)).await?;
             let (ids, tools) = (CallIds::of(prompt.history), prompt.tools.get());
-            let scanner = Scanner::new(self.dialect, || Known::of(tools));
-            let decoder = stream::Decoder::new(ids, freeform(tools), scanner);
+            let text = match self.reading {
+                CallReading::Dialect(dialect) => Scanner::new(dialect, || Known::of(tools))
+                    .map_or(TextReading::Plain, TextReading::Scanned),
+                // With a schema the answer is JSON because that was asked for.
+                _ if tools.is_empty() || prompt.output_schema.is_some() => TextReading::Plain,
+                CallReading::Cautious => {
+                    TextReading::Scanned(Scanner::cautious(Known::of_certain(tools, prompt.history)))
+                }
+                CallReading::HintOnly => TextReading::Hinted(tools.clone()),
+            };
+            let decoder = stream::Decoder::new(ids, freeform(tools), text);
             Ok(Box::new(Answer::new(events, decoder)) as Box<dyn ModelStream>)
         })
     }

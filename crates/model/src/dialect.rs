@@ -192,6 +192,21 @@ impl Dialect {
     }
 }
 
+/// The forms of what is read with caution: calls in Python are missing, because a list in a text may look like them.
+const CAUTIOUS: &[&Form] = &[
+    TAGGED,
+    CALLS,
+    FUNCTION,
+    INVOKE,
+    MISTRAL,
+    PYTHON_TAGS,
+    FENCED_JSON,
+    FENCED_CALL,
+    FENCED,
+    WHOLE_OBJECT,
+    WHOLE_LIST,
+];
+
 /// A call as it was found: whatever its arguments are, the router reads them as those of any other call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Found {

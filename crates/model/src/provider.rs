@@ -1,7 +1,8 @@
 //! Where a model is served, as a user configures it.
 
-use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, fmt, net::IpAddr, path::PathBuf, time::Duration};
 
+use reqwest::Url;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass_contract::Profile;
@@ -58,8 +59,10 @@ pub struct Provider {
     /// How much of a tool's parameter schema the server is sent: `faithful`, or `lossy` for servers that stumble.
     pub tool_schemas: Profile,
     /// How the model writes its calls, if the server leaves them in the text. Only for `wire_api = "chat"`;
-    /// `windlass models probe` finds out.
-    pub tool_dialect: Dialect,
+    /// `windlass models probe` finds out. Unset means `native`; but of a server on this machine or in a private network a
+    /// text that is nothing but calls is taken for calls, if they name tools of the request and fit their parameters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_dialect: Option<Dialect>,
     /// Tells the model about tools in its instructions, in words of the dialect, and sends calls and results as text:
     /// for servers that ignore `tools` or refuse them.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -90,7 +93,7 @@ impl Default for Provider {
             stream_idle_timeout_ms: 300_000,
             stream_timeout_ms: 1_800_000,
             tool_schemas: Profile::Faithful,
-            tool_dialect: Dialect::Native,
+            tool_dialect: None,
             tool_prompt: false,
             script: None,
             requires_openai_auth: false,
@@ -123,16 +126,27 @@ impl Provider {
         }
     }
 
+    /// How calls are found in the text of its models.
+    pub(crate) fn call_reading(&self) -> CallReading {
+        let url = self.base_url.as_deref().and_then(|url| Url::parse(url).ok());
+        match self.tool_dialect {
+            Some(dialect) => CallReading::Dialect(dialect),
+            None if url.is_some_and(|url| is_private(&url)) => CallReading::Cautious,
+            None => CallReading::HintOnly,
+        }
+    }
+
     /// What it asks for that cannot be had together.
     pub(crate) fn contradiction(&self) -> Option<String> {
-        let dialect = self.tool_dialect.name();
-        match (self.tool_dialect, self.wire_api) {
+        let dialect = self.tool_dialect.unwrap_or_default();
+        match (dialect, self.wire_api) {
             (Dialect::Native, _) if self.tool_prompt => {
                 Some("`tool_prompt` needs a `tool_dialect` to tell the tools in, such as `hermes`".to_owned())
             }
             (Dialect::Native, _) | (_, WireApi::Chat) => None,
             (_, wire) => Some(format!(
-                "`tool_dialect = \"{dialect}\"` needs `wire_api = \"chat\"`, and it is `{}`",
+                "`tool_dialect = \"{}\"` needs `wire_api = \"chat\"`, and it is `{}`",
+                dialect.name(),
                 wire.name()
             )),
         }
@@ -150,6 +164,40 @@ impl Provider {
         ];
         let url = self.base_url.as_deref().unwrap_or_default().to_ascii_lowercase();
         self.name.eq_ignore_ascii_case("azure") || HOSTS.iter().any(|host| url.contains(host))
+    }
+}
+
+/// How calls are found in the text of a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CallReading {
+    /// As the user has configured it.
+    Dialect(Dialect),
+    /// In any dialect, but only what is certainly meant: servers of local models often leave calls in the text.
+    Cautious,
+    /// Not at all; what looks like a call is mentioned.
+    HintOnly,
+}
+
+/// Whether a server is on this machine or in a private network.
+fn is_private(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    match host.parse::<IpAddr>() {
+        Ok(IpAddr::V4(address)) => {
+            address.is_loopback()
+                || address.is_private()
+                || address.is_link_local()
+                || address.is_unspecified()
+        }
+        Ok(IpAddr::V6(address)) => {
+            address.is_loopback()
+                || address.is_unique_local()
+                || address.is_unicast_link_local()
+                || address.is_unspecified()
+        }
+        // A name of one part is known only to this machine or its network.
+        Err(_) => {
+            !host.contains('.') || [".localhost", ".local", ".internal"].iter().any(|end| host.ends_with(end))
+        }
     }
 }
 
@@ -273,7 +321,7 @@ mod tests {
     fn a_dialect_needs_a_wire_that_has_text_and_a_prompt_needs_a_dialect() {
         let provider = |wire_api, tool_dialect, tool_prompt| Provider {
             wire_api,
-            tool_dialect,
+            tool_dialect: Some(tool_dialect),
             tool_prompt,
             ..Provider::default()
         };
@@ -287,6 +335,36 @@ mod tests {
             provider(WireApi::Chat, Dialect::Native, true).contradiction().unwrap(),
             "`tool_prompt` needs a `tool_dialect` to tell the tools in, such as `hermes`"
         );
+    }
+
+    #[test]
+    fn calls_in_the_text_of_local_servers_are_read_with_caution_unless_configured() {
+        let at =
+            |url: &str| Provider { base_url: Some(url.to_owned()), ..Provider::default() }.call_reading();
+        for url in [
+            "http://localhost:11434/v1",
+            "http://127.0.0.1:8080/v1",
+            "http://[::1]:8080/v1",
+            "http://192.168.1.7:8000/v1",
+            "http://10.0.0.3/v1",
+            "http://172.20.0.2/v1",
+            "http://[fd00::1]/v1",
+            "http://ollama:11434/v1",
+            "http://box.local/v1",
+            "http://host.docker.internal:11434/v1",
+        ] {
+            assert_eq!(at(url), CallReading::Cautious, "{url}");
+        }
+        for url in [
+            "https://openrouter.ai/api/v1",
+            "http://8.8.8.8/v1",
+            "http://172.32.0.1/v1",
+            "http://localhost.example.com",
+        ] {
+            assert_eq!(at(url), CallReading::HintOnly, "{url}");
+        }
+        let told = Provider { tool_dialect: Some(Dialect::Native), ..Provider::default() };
+        assert_eq!(told.call_reading(), CallReading::Dialect(Dialect::Native));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use windlass_contract::{
     Body, BoxFuture, Cached, Content, Finish, Input, Item, ModelClient, ModelError, ModelEvent, ModelInfo,
-    ModelStream, Prompt, Raw, Role, ToolCall,
+    ModelStream, Prompt, Raw, Role, ToolCall, counted,
 };
 
 use crate::WireApi;
@@ -142,7 +142,10 @@ impl Scripted {
         let number = begin + failures.1;
         let turn = self.turns.get(number).ok_or_else(|| ModelError::Script {
             path: self.path.clone(),
-            problem: format!("it has {} turns, and the model was asked for one more", self.turns.len()),
+            problem: format!(
+                "it has {}, and the model was asked for one more",
+                counted(self.turns.len(), "turn")
+            ),
         })?;
         if !matches!(turn.end, End::Completed) {
             failures.1 += 1;

@@ -5,7 +5,7 @@
 use std::fmt;
 
 use crate::{
-    Chunk, FileLine, Line, Miss, Pass, Text, Unwritable,
+    Chunk, FileEnd, FileLine, Line, Miss, Pass, Text, Unwritable,
     seek::{Found, Lost, Seeker},
 };
 
@@ -18,14 +18,21 @@ pub fn apply(text: &Text<'_>, chunks: &[Chunk<'_>]) -> Result<Applied, ApplyErro
     let seeker = Seeker::new(lines.iter().map(|line| line.text).collect());
     let mut places = Vec::with_capacity(chunks.len());
     let mut from = 0;
+    // By how many lines the places so far are off from where a diff has them.
+    let mut drift = 0;
     for (index, chunk) in chunks.iter().enumerate() {
-        let place = Search { seeker: &seeker, chunk, index }.place(&mut from)?;
+        let search = Search { seeker: &seeker, chunk, index };
+        let place = match chunk.line {
+            None => search.place(&mut from)?,
+            Some(line) => search.place_at(line, &mut drift, &mut from)?,
+        };
         places.push(place);
     }
+    let end = chunks.iter().map(|chunk| chunk.end).find(|end| *end != FileEnd::AsIs).unwrap_or_default();
     let matches = places.iter().map(|place| place.told.clone()).collect();
     // Additions at the end may come before chunks further up; sorting is stable, so those at one place stay in order.
     places.sort_by_key(|place| place.at);
-    Ok(Applied { bytes: written(text, &lines, &places)?, matches })
+    Ok(Applied { bytes: written(text, &lines, &places, end)?, matches })
 }
 
 /// A changed file.
@@ -111,6 +118,31 @@ impl<'a> Search<'_, '_, 'a> {
             }
         }
         Err(ApplyError::Miss(Box::new(Miss::of_lines(self.seeker, self.index, self.chunk, *from))))
+    }
+
+    /// Finds the place that a diff names by its line, or where the same lines are further on.
+    fn place_at(&self, line: usize, drift: &mut isize, from: &mut usize) -> Result<Place<'a>, ApplyError> {
+        let old: Vec<&str> = self.chunk.old_lines().collect();
+        let lines = self.seeker.lines();
+        let expected = line.saturating_add_signed(*drift);
+        let is_there = expected >= *from && lines.get(expected..).is_some_and(|rest| rest.starts_with(&old));
+        let at = if is_there {
+            expected
+        } else {
+            let elsewhere = if old.is_empty() { None } else { self.seek(&old, *from)? };
+            let exact = elsewhere.filter(|found| found.pass == Pass::Exact).map(|found| found.at);
+            exact.ok_or_else(|| {
+                ApplyError::Miss(Box::new(Miss::of_lines(self.seeker, self.index, self.chunk, *from)))
+            })?
+        };
+        let found = Found { at, pass: Pass::Exact };
+        // A diff knows its place; only where the file has changed may there be others.
+        let others = if is_there { Vec::new() } else { self.seeker.others(&old, found, OTHERS) };
+        *drift = at.cast_signed() - line.cast_signed();
+        *from = at + old.len();
+        let others = others.into_iter().map(|at| at + 1).collect();
+        let told = Match { line: at + 1, pass: Pass::Exact, others, appended: false };
+        Ok(Place { at, lines: self.chunk.lines.clone(), told })
     }
 
     /// Goes past the `@@` lines; returns where the last of them is.
@@ -200,6 +232,7 @@ pub(crate) fn written(
     text: &Text<'_>,
     lines: &[FileLine<'_>],
     places: &[Place<'_>],
+    end: FileEnd,
 ) -> Result<Vec<u8>, Unwritable> {
     let content = String::with_capacity(text.content().len() + 1024);
     let mut out = Writer { content, file: text.content(), ending: text.ending(), is_open: false };
@@ -220,6 +253,7 @@ pub(crate) fn written(
         }
     }
     out.keep(lines.get(at..).unwrap_or_default());
+    out.end(end);
     text.encoding().into_bytes(out.content)
 }
 
@@ -247,6 +281,21 @@ impl Writer<'_> {
         self.close();
         self.content.push_str(text);
         self.content.push_str(self.ending);
+    }
+
+    /// Gives the last line the end it must have.
+    fn end(&mut self, end: FileEnd) {
+        match end {
+            FileEnd::AsIs => {}
+            FileEnd::Newline => self.close(),
+            FileEnd::NoNewline => {
+                let trimmed =
+                    self.content.strip_suffix('\n').map(|text| text.strip_suffix('\r').unwrap_or(text));
+                if let Some(length) = trimmed.map(str::len) {
+                    self.content.truncate(length);
+                }
+            }
+        }
     }
 
     /// A line that was the file's last and is so no longer needs an ending.

@@ -4,7 +4,7 @@
 use memchr::{memchr_iter, memmem::find_iter};
 
 use crate::{
-    Applied, Chunk, Line, Match, Miss, Pass, Text, Unwritable,
+    Applied, Chunk, FileEnd, Line, Match, Miss, Pass, Text, Unwritable,
     apply::{Place, written},
     seek::{Lost, Seeker},
     text::split_lines,
@@ -109,7 +109,7 @@ fn by_lines(text: &Text<'_>, old: &str, new: &str, count: Count) -> Result<Appli
         return Err(EditError::Miss(Box::new(Miss::of_lines(&seeker, 0, &chunk, 0))));
     }
     check(count, &places.iter().map(|place| place.told.line).collect::<Vec<_>>())?;
-    let bytes = written(text, &lines, &places)?;
+    let bytes = written(text, &lines, &places, FileEnd::AsIs)?;
     Ok(Applied { bytes, matches: places.into_iter().map(|place| place.told).collect() })
 }
 

@@ -29,13 +29,14 @@ mod patch;
 mod recognise;
 mod seek;
 mod text;
+mod unified_diff;
 
 pub use apply::{Applied, ApplyError, Match, apply};
 pub use diff::{Side, diff, unified};
 pub use edit::{Count, EditError, edit};
 pub use miss::{LookedFor, Miss, Nearest, Reason};
 pub use parse::{LIMIT_BYTES, ParseError, parse};
-pub use patch::{Chunk, Line, Operation, Patch};
+pub use patch::{Chunk, FileEnd, Line, Operation, Patch};
 pub use recognise::{Invocation, NotCalled, recognise};
 pub use seek::Pass;
 pub use text::{Encoding, FileLine, NotText, Text, Unwritable};

@@ -5,7 +5,10 @@
 
 use std::{collections::HashSet, fmt};
 
-use crate::{Chunk, Line, Operation, Patch};
+use crate::{
+    Chunk, Line, Operation, Patch,
+    unified_diff::{self, is_unified_diff},
+};
 
 const BEGIN: &str = "*** Begin Patch";
 const END: &str = "*** End Patch";
@@ -26,6 +29,11 @@ pub fn parse(text: &str) -> Result<Patch<'_>, ParseError> {
     let lines: Vec<&str> = text.trim().lines().collect();
     let body = match between_markers(&lines) {
         Ok(body) => body,
+        Err(ParseError::NoBegin) if is_unified_diff(text) => {
+            let operations = unified_diff::operations(text)?;
+            no_path_twice(&operations)?;
+            return Ok(Patch { operations });
+        }
         Err(error) => between_markers(unwrapped(&lines).ok_or_else(|| error.clone())?)?,
     };
     let mut reader = Reader { lines: body, at: 0 };
@@ -50,6 +58,7 @@ pub enum ParseError {
     NoMarker { line: usize, text: String },
     BadLine { line: usize, text: String },
     Repeated { path: String },
+    Diff { line: usize, why: String },
 }
 
 impl ParseError {
@@ -57,6 +66,7 @@ impl ParseError {
     pub fn for_terminal(&self) -> String {
         match (self, self.line()) {
             (Self::Repeated { .. }, _) => self.to_string(),
+            (Self::Diff { .. }, Some(line)) => format!("Invalid diff on line {line}: {}", self.reason()),
             (_, Some(line)) => format!("Invalid patch hunk on line {line}: {}", self.reason()),
             (_, None) => format!("Invalid patch: {}", self.reason()),
         }
@@ -70,7 +80,8 @@ impl ParseError {
             | Self::EmptyUpdate { line, .. }
             | Self::NoLines { line }
             | Self::NoMarker { line, .. }
-            | Self::BadLine { line, .. } => Some(*line),
+            | Self::BadLine { line, .. }
+            | Self::Diff { line, .. } => Some(*line),
         }
     }
 
@@ -96,6 +107,7 @@ impl ParseError {
                  (added line), or '-' (removed line)"
             ),
             Self::Repeated { path } => format!("multiple operations target {path}"),
+            Self::Diff { why, .. } => why.clone(),
         }
     }
 }
@@ -104,6 +116,7 @@ impl fmt::Display for ParseError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self, self.line()) {
             (Self::Repeated { .. }, _) => write!(out, "{}", self.reason()),
+            (Self::Diff { .. }, Some(line)) => write!(out, "invalid diff at line {line}: {}", self.reason()),
             (_, Some(line)) => write!(out, "invalid hunk at line {line}, {}", self.reason()),
             (_, None) => write!(out, "invalid patch: {}", self.reason()),
         }
@@ -153,9 +166,13 @@ impl<'a> Reader<'_, 'a> {
         let header = header.trim();
         self.at += 1;
         if let Some(path) = header.strip_prefix(ADD) {
-            Ok(Operation::Add { path: checked(path, line)?, content: self.added() })
+            Ok(Operation::Add {
+                path: checked(path, line)?.into(),
+                content: self.added(),
+                must_be_new: false,
+            })
         } else if let Some(path) = header.strip_prefix(DELETE) {
-            Ok(Operation::Delete { path: checked(path, line)? })
+            Ok(Operation::Delete { path: checked(path, line)?.into(), removes: None })
         } else if let Some(path) = header.strip_prefix(UPDATE) {
             self.update(checked(path, line)?, line)
         } else {
@@ -194,7 +211,7 @@ impl<'a> Reader<'_, 'a> {
         }
         // Moving a file onto itself is not moving it; taken literally, its removal would come last.
         let move_to = move_to.filter(|to| normal(to) != normal(path));
-        Ok(Operation::Update { path, move_to, chunks })
+        Ok(Operation::Update { path: path.into(), move_to: move_to.map(Into::into), chunks })
     }
 
     fn chunk(&mut self, is_first: bool) -> Result<Chunk<'a>, ParseError> {
@@ -237,7 +254,7 @@ fn marker(line: &str) -> Option<&str> {
 }
 
 /// Adds a line of a chunk, if it is one. A lone carriage return ends a line in a file, so it does so in what is looked for.
-fn push_line<'a>(lines: &mut Vec<Line<'a>>, line: &'a str) -> bool {
+pub(crate) fn push_line<'a>(lines: &mut Vec<Line<'a>>, line: &'a str) -> bool {
     match line.as_bytes().first() {
         None => lines.push(Line::Keep("")),
         Some(b' ') => lines.extend(line[1..].split('\r').map(Line::Keep)),

@@ -53,19 +53,35 @@ fn changed(input: &Tree, patch: &str) -> Result<Tree, String> {
     let mut files = input.clone();
     for operation in &patch.operations {
         match operation {
-            Operation::Add { path, content } => drop(files.insert((*path).into(), content.clone().into())),
-            Operation::Delete { path } => {
-                files.remove(*path).ok_or_else(|| format!("Failed to delete file {path}"))?;
+            Operation::Add { path, content, must_be_new } => {
+                let before = files.insert(path.as_ref().into(), content.clone().into());
+                if *must_be_new && before.is_some() {
+                    return Err(format!("Failed to write file {path}: it exists, and the diff makes it"));
+                }
+            }
+            Operation::Delete { path, removes } => {
+                let bytes =
+                    files.remove(path.as_ref()).ok_or_else(|| format!("Failed to delete file {path}"))?;
+                let text = Text::decode(&bytes).map_err(|error| format!("Failed to read {path}: {error}"))?;
+                let is_whole = removes
+                    .as_ref()
+                    .is_none_or(|chunks| apply(&text, chunks).is_ok_and(|applied| applied.bytes.is_empty()));
+                if !is_whole {
+                    return Err(format!(
+                        "Failed to delete file {path}: it has more lines than the diff removes"
+                    ));
+                }
             }
             Operation::Update { path, move_to, chunks } => {
-                let bytes =
-                    files.remove(*path).ok_or_else(|| format!("Failed to read file to update {path}"))?;
+                let bytes = files
+                    .remove(path.as_ref())
+                    .ok_or_else(|| format!("Failed to read file to update {path}"))?;
                 let text = Text::decode(&bytes).map_err(|error| format!("Failed to read {path}: {error}"))?;
                 let applied = apply(&text, chunks).map_err(|error| match error {
                     ApplyError::Miss(miss) => miss.describe(path),
                     other => other.to_string(),
                 })?;
-                files.insert(move_to.unwrap_or(path).into(), applied.bytes);
+                files.insert(move_to.as_ref().unwrap_or(path).as_ref().into(), applied.bytes);
             }
         }
     }

@@ -152,4 +152,45 @@ proptest! {
     fn a_diff_of_a_text_with_itself_is_empty(text in "\\PC{0,40}") {
         prop_assert_eq!(unified(&text, &text, 3), "");
     }
+
+    #[test]
+    fn a_diff_of_two_texts_makes_the_one_of_the_other(
+        file in file(), decisions in decisions(), ends in any::<[bool; 2]>(), context in 0usize..4,
+    ) {
+        // Line endings are the file's own: a diff does not say them.
+        let line = |(text, _): &(String, &str)| format!("{text}\n");
+        let cut = |mut text: String, is_whole: bool| {
+            if !is_whole {
+                text.pop();
+            }
+            text
+        };
+        let old = cut(file.iter().map(line).collect(), ends[0]);
+        let changed = file.iter().zip(&decisions).flat_map(|(each, decision)| match decision {
+            0..=5 => vec![line(each)],
+            6 => vec![],
+            7 => vec!["replaced\n".to_owned()],
+            _ => vec!["before\n".to_owned(), line(each)],
+        });
+        let new = cut(changed.collect(), ends[1]);
+        prop_assume!(old != new && !old.is_empty());
+        let text = format!("--- a/f\n+++ b/f\n{}", unified(&old, &new, context));
+        let patch = parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let Operation::Update { chunks, .. } = &patch.operations[0] else { panic!("an update: {text}") };
+        let applied = apply(&Text::decode(old.as_bytes()).expect("text"), chunks);
+        let applied = applied.unwrap_or_else(|error| panic!("{error}\n{text}"));
+        prop_assert_eq!(String::from_utf8_lossy(&applied.bytes), new, "{}", text);
+    }
+
+    #[test]
+    fn reading_what_is_nearly_a_diff_never_panics(
+        lines in vec(prop_oneof![
+            Just("diff --git a/x b/x"), Just("--- a/x"), Just("+++ b/x"), Just("@@ -1,2 +1,2 @@"), Just("@@ -0,0 +1 @@"),
+            Just("@@ -9999999999999999999,1 +1 @@"), Just("@@"), Just(" a"), Just("-a"), Just("+b"), Just("\\ No newline"),
+            Just("rename from x"), Just("rename to \"\\303\\244\""), Just("new file mode 100644"), Just("--- \"\\9\""),
+            Just("--- /dev/null"), Just("+++ /dev/null"), Just("deleted file mode 100644"), Just(""),
+        ], 0..14),
+    ) {
+        drop(parse(&lines.join("\n")));
+    }
 }

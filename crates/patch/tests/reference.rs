@@ -70,6 +70,7 @@ proptest! {
                 contexts: context.iter().copied().collect(),
                 lines: lines.iter().map(|(kind, text)| [Line::Keep, Line::Remove, Line::Insert][*kind as usize](text)).collect(),
                 at_end: *at_end,
+                ..Chunk::default()
             })
             .collect();
         let content: String = file.iter().map(|line| format!("{line}\n")).collect();

@@ -49,6 +49,11 @@ impl Judged {
     pub(crate) fn changes_nothing(&self) -> bool {
         self.judgement.changes_nothing
     }
+
+    /// The class of the command and why it is in that class, for a log.
+    pub(crate) fn explain(&self) -> String {
+        format!("{:?}: {}", self.judgement.class, self.judgement.why)
+    }
 }
 
 /// A grant and who gave it.

@@ -5,6 +5,7 @@
 //! where it is not. Only traits are seen here, so all of it is tested with fakes.
 
 mod batch;
+mod decisions;
 mod gate;
 mod orchestrator;
 mod preflight;

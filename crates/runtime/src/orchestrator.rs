@@ -10,7 +10,7 @@ use windlass_contract::{
 };
 use windlass_shape::Failure;
 
-use crate::{Stop, Toolbox};
+use crate::{Stop, Toolbox, decisions};
 
 /// How long a stopped tool may take to wind up before it is dropped. A command that does not end when it is asked to is
 /// killed after 200 ms, and what it has printed is worth keeping.
@@ -47,6 +47,7 @@ impl Attempt<'_> {
         if denials.is_empty() {
             return first;
         }
+        decisions::stopped(call, denials);
         let further = tokio::select! {
             biased;
             _reason = stop.stopped() => return first,
@@ -101,6 +102,7 @@ impl Attempt<'_> {
             result => result,
         };
         receipt.held = Some(host.held());
+        decisions::held(self.call, receipt);
         receipt.undo_limits = host.undo_limits();
         result
     }

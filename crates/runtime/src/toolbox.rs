@@ -11,7 +11,7 @@ use windlass_policy::one_is_an_answer;
 use windlass_shape::{Failure, Shaper};
 
 use crate::{
-    Gate, Registry, Review, Stop,
+    Gate, Registry, Review, Stop, decisions,
     gate::{Admission, Judged},
     orchestrator::{self, Attempt},
     preflight,
@@ -105,6 +105,7 @@ impl Toolbox {
             Ok(Understood { ready, effects, repairs }) => (effects, repairs, Ok(ready)),
             Err(failure) => (Effects::none(), Vec::new(), Err(failure)),
         };
+        decisions::routed(&call, &effects, &repairs, &ready);
         let judged = self.gate.judge(&effects);
         let overlaps = if let Some(judged) = &judged {
             self.gate.overlaps(judged)
@@ -161,12 +162,13 @@ impl Toolbox {
         let changes = effects.may_change() && !overlaps;
         self.review.look(&call, changes, &mut outcome, stop).instrument(debug_span!("review")).await;
         self.shaper.show_verdict(&mut outcome);
+        decisions::judged(&call, &outcome);
         let record = Record::Outcome { call: &call.id, outcome: &outcome };
         if let Err(error) = debug_span!("record").in_scope(|| self.journal.append(&record)) {
             // The turn loop writes next, meets the same error, and ends the turn.
             tracing::error!(call.id = %call.id, %error, "the outcome is not on record");
         }
-        tracing::info!(call.id = %call.id, tool.name = %call.name, status = outcome.status.name(), "call ended");
+        decisions::ended(&call, &outcome, began.elapsed());
         self.events.emit(&Event::CallEnded { call, effects, outcome: Box::new(outcome.clone()) });
         outcome
     }
@@ -193,12 +195,15 @@ impl Toolbox {
     async fn admit(&self, attempt: &Attempt<'_>, judged: Option<Judged>) -> Result<Admission, Failure> {
         let Attempt { call, effects, stop, .. } = *attempt;
         debug_span!("preflight").in_scope(|| preflight::check(call, effects)).map_err(Failure::Tool)?;
-        tokio::select! {
+        let class = judged.as_ref().map(Judged::explain);
+        let admitted = tokio::select! {
             biased;
             // A question may wait for a person; a stopped turn must not wait with it, nor start what comes of it.
             _reason = stop.stopped() => Err(orchestrator::aborted(stop)),
             admitted = self.gate.admit(call, effects, judged, stop).instrument(debug_span!("gate")) => admitted,
-        }
+        };
+        decisions::decided(call, class.as_deref(), &admitted);
+        admitted
     }
 
     /// The way of a call that makes sense, step by step. Each step can end it.

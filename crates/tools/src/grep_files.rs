@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::json;
 use windlass_contract::{
     Category, Content, Criteria, Cx, Detail, Effects, Example, FileError, Found, FoundFile, Gives, Hits,
-    Insight, Meta, Output, Search, SearchInsight, Tool, ToolError, Wanted,
+    Insight, Meta, Output, Search, SearchInsight, Tool, ToolError, Wanted, counted,
 };
 
 use crate::{file_error, list_dir::in_one_line};
@@ -194,11 +194,11 @@ impl Mode {
         directories.sort_by(|one, two| two.files.cmp(&one.files).then_with(|| one.path.cmp(&two.path)));
         directories.truncate(TOP_DIRECTORIES);
         let files = found.files.len() as u64;
-        let counted = self != Self::FilesWithMatches;
-        let hits = counted.then(|| found.files.iter().map(|file| file.count).sum());
+        let has_hits = self != Self::FilesWithMatches;
+        let hits: Option<u64> = has_hits.then(|| found.files.iter().map(|file| file.count).sum());
         let more = if found.more { "more than " } else { "" };
-        let lines = hits.map(|hits| format!(", {hits} lines")).unwrap_or_default();
-        let summary = format!("{more}{files} files{lines}");
+        let lines = hits.map(|hits| format!(", {}", counted(hits, "line"))).unwrap_or_default();
+        let summary = format!("{more}{}{lines}", counted(files, "file"));
         Insight {
             summary,
             detail: Detail::Search(SearchInsight { files, hits, more: found.more, directories }),
@@ -221,7 +221,8 @@ impl Mode {
         }
         if self == Self::Count && (found.more || found.files.len() > LONG) {
             let (files, lines) = found.total;
-            rows.push(format!("(in all: {files} files, {lines} lines)"));
+            let (files, lines) = (counted(files, "file"), counted(lines, "line"));
+            rows.push(format!("(in all: {files}, {lines})"));
         }
         rows.join("\n")
     }

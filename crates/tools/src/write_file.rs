@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use windlass_contract::{
     Action, Change, Cx, EditKind, Effects, Example, Expected, FileEdit, Meta, Output, Tool, ToolError,
+    counted,
 };
 use windlass_patch::Text;
 
@@ -54,11 +55,12 @@ impl Tool for WriteFile {
                 (Expected::Content(Arc::clone(&found.bytes)), EditKind::Update, bytes, "Rewrote", lost)
             }
         };
-        let (lines, size, lost) = (content.lines().count(), bytes.len(), lost.unwrap_or_default());
+        let (lines, size) = (counted(content.lines().count(), "line"), counted(bytes.len(), "byte"));
+        let lost = lost.unwrap_or_default();
         let changes = vec![Change { path: path.clone(), expected, action: Action::Write(bytes) }];
         let files = vec![FileEdit { path: path.clone(), kind, move_path: None }];
         let notes = change::commit(cx, changes, files).await?;
-        let told = format!("{told} {shown}: {lines} lines, {size} bytes{lost}");
+        let told = format!("{told} {shown}: {lines}, {size}{lost}");
         Ok([told].into_iter().chain(notes).collect::<Vec<_>>().join("\n").into())
     }
 
@@ -88,7 +90,7 @@ impl Tool for WriteFile {
 
 /// For a file that the model may not know: nothing says that it has looked, and nothing that it has not.
 fn lost(file: &Text<'_>) -> String {
-    format!(" (it had {} lines; `windlass undo` brings them back)", file.content().lines().count())
+    format!(" (it had {}; `windlass undo` brings them back)", counted(file.content().lines().count(), "line"))
 }
 
 /// The content with the line endings of the file it is for.
@@ -135,7 +137,7 @@ mod tests {
         let write = r#"{"path":"a","content":"mine\n"}"#;
         call(&desk, write).await.unwrap();
         // The model knows what it has written itself.
-        assert_eq!(call(&desk, write).await.as_deref(), Ok("Rewrote a: 1 lines, 5 bytes"));
+        assert_eq!(call(&desk, write).await.as_deref(), Ok("Rewrote a: 1 line, 5 bytes"));
         desk.overwrite("a", "theirs\n");
         let error = call(&desk, write).await.unwrap_err();
         assert!(error.starts_with("a has changed since you last read or wrote it"), "{error}");

@@ -31,7 +31,7 @@
 //! ```
 
 pub use windlass_agent::{
-    Agent, AgentBuilder, AgentError, BuildError, EditTools, Family, FileTools, ShellKind,
+    Agent, AgentBuilder, AgentError, AnswerSchema, BuildError, EditTools, Family, FileTools, ShellKind,
     TOOL_CONTEXT_PERCENT, Toolset, TurnReport, index, program, recover_edits, usage,
 };
 pub use windlass_contract::{
@@ -44,7 +44,7 @@ pub use windlass_contract::{
     Outcome, Output, Plan, PlanStatus, PlanStep, Profile, Prompt, Proof, Question, Quota, Rating, Raw, Reach,
     Ready, Receipt, Refusal, Retry, Reviewer, Role, Rulebook, Sandbox, SandboxMode, SandboxRules, Schema,
     SchemaError, Silent, SpecKind, Status, ThreadId, Tool, ToolCall, ToolError, ToolName, ToolSpec, Typed,
-    Usage, Verdict, Version, View, WebSearch, erase, tool as tool_from,
+    Usage, Verdict, Version, View, WebSearch, counted, erase, tool as tool_from,
 };
 pub use windlass_macros::tool;
 pub use windlass_runtime::{

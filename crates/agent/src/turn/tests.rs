@@ -20,6 +20,7 @@ use windlass_contract::ToolCall;
 
 use super::*;
 
+mod answers;
 mod retries;
 
 /// Plays one list of events per request, and keeps what it was sent.
@@ -91,6 +92,8 @@ struct World {
     ran: Arc<AtomicUsize>,
     stop: Stop,
     sandbox: SandboxMode,
+    output_schema: Option<AnswerSchema>,
+    window: Option<u64>,
 }
 
 struct Ended {
@@ -118,6 +121,8 @@ impl World {
             ran: Arc::default(),
             stop: Stop::default(),
             sandbox: SandboxMode::DangerFullAccess,
+            output_schema: None,
+            window: None,
         }
     }
 
@@ -156,7 +161,9 @@ impl World {
         history.push(Item::message(Role::User, "go")).unwrap();
         let thread = "t".into();
         let mut offered = Offered::after(&[], &toolbox.registry);
-        let fixed = Fixed { thread: &thread, instructions: "", parallel_calls: true, output_schema: None };
+        let output_schema = self.output_schema.as_ref();
+        let fixed = Fixed { thread: &thread, instructions: "", parallel_calls: true, output_schema };
+        let mut gauge = ContextGauge::new(self.window);
         let mut turn = Turn {
             model: &self.model,
             toolbox: &toolbox,
@@ -168,6 +175,7 @@ impl World {
             reviews: &Shared::default(),
             spending: Spending::new(Some(1000)),
             brake: Brake::default(),
+            gauge: &mut gauge,
             refusals: Refusals::default(),
             answer: String::new(),
             declined: false,
@@ -175,6 +183,15 @@ impl World {
         let result = turn.run().await;
         let Turn { answer, spending, refusals, .. } = turn;
         Ended { result, answer, usage: spending.reported(), refusals: refusals.list() }
+    }
+
+    /// The warnings that were given.
+    fn warnings(&self) -> Vec<String> {
+        let warnings = self.watcher.events().into_iter().filter_map(|event| match event {
+            Event::Warning { message } => Some(message),
+            _ => None,
+        });
+        warnings.collect()
     }
 
     /// The tries that were announced, as which of how many, with their reasons.

@@ -6,6 +6,7 @@ use serde_json::{Map, Value as Json};
 use toml::{Table, Value};
 
 use super::{Config, key::Key, show::is_secret};
+use crate::spelling::nearness;
 
 /// The JSON Schema of the configuration file.
 pub(crate) fn schema() -> Json {
@@ -69,15 +70,13 @@ impl Known {
     fn unknown(&self, key: &Key, depth: usize) -> Complaint {
         let name = &key.names()[depth];
         let table = self.pattern(&key.up_to(depth));
-        let nearest = self.all().into_iter().min_by_key(|(other_table, other)| {
-            let elsewhere = *other_table != table;
-            let letters = distance(name, other);
-            let part = name.len() > 2 && other.contains(name.as_str());
-            let far = !part && letters > name.len() / 3;
-            // A key of another table counts only if it is spelt nearly the same.
-            (far, far && elsewhere, letters + usize::from(elsewhere))
+        let near = self.all().into_iter().filter_map(|(other_table, other)| {
+            let letters =
+                nearness(name, &other).or_else(|| is_word_of(name, &other).then_some(name.len()))?;
+            Some((letters + usize::from(other_table != table), other_table.child(other)))
         });
-        let hint = nearest.map(|(table, name)| format!("; did you mean `{}`?", table.child(name)));
+        let nearest = near.min_by_key(|(letters, _)| *letters);
+        let hint = nearest.map(|(_, key)| format!("; did you mean `{key}`?"));
         let message = format!("unknown key `{}`{}", key.up_to(depth + 1), hint.unwrap_or_default());
         Complaint { about: Part::Name(depth), message }
     }
@@ -198,25 +197,9 @@ fn wrong_value(key: &Key, value: &Value, expected: &str) -> Complaint {
     Complaint { about: Part::Value, message: format!("`{key}` must be {expected}; found {found}") }
 }
 
-/// In how many letters two names differ, an exchange of neighbours counting as one.
-fn distance(one: &str, other: &str) -> usize {
-    let fold = |text: &str| text.chars().take(64).flat_map(char::to_lowercase).collect::<Vec<_>>();
-    let (one, other) = (fold(one), fold(other));
-    let mut before: Vec<usize> = Vec::new();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for i in 1..=one.len() {
-        let mut next = vec![i];
-        for j in 1..=other.len() {
-            let same = one[i - 1] == other[j - 1];
-            let mut cost = (row[j - 1] + usize::from(!same)).min(row[j] + 1).min(next[j - 1] + 1);
-            if i > 1 && j > 1 && one[i - 1] == other[j - 2] && one[i - 2] == other[j - 1] {
-                cost = cost.min(before[j - 2] + 1);
-            }
-            next.push(cost);
-        }
-        before = std::mem::replace(&mut row, next);
-    }
-    row[other.len()]
+/// Finds `network` in `network_access`, and `ode` nowhere.
+fn is_word_of(name: &str, other: &str) -> bool {
+    format!("_{other}_").contains(&format!("_{}_", name.to_lowercase().replace('-', "_")))
 }
 
 #[cfg(test)]
@@ -304,16 +287,10 @@ mod tests {
     }
 
     #[test]
-    fn distances_count_letters() {
-        for (one, other, expected) in [
-            ("", "", 0),
-            ("", "abc", 3),
-            ("modle", "model", 1),
-            ("kitten", "sitting", 3),
-            ("MODEL", "model", 0),
-        ] {
-            assert_eq!(distance(one, other), expected, "{one} {other}");
-            assert_eq!(distance(other, one), expected, "{other} {one}");
+    fn a_key_that_is_far_from_all_others_gets_no_suggestion() {
+        for key in ["foo", "mcp_servers", "x", "ode", "profile", "notify"] {
+            assert_eq!(complaint(&format!("{key} = 1")), format!("unknown key `{key}`"));
         }
+        assert_eq!(complaint("mcp_servers.x.command = 'a'"), "unknown key `mcp_servers`");
     }
 }

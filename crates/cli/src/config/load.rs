@@ -142,7 +142,14 @@ impl Merged {
 
     fn finish(self) -> Result<Loaded, ConfigError> {
         let config = Config::deserialize(self.values).map_err(|error| inconsistent(&error))?;
-        Ok(Loaded { config, origins: self.origins })
+        let loaded = Loaded { config, origins: self.origins };
+        match loaded.config.unknown_provider() {
+            None => Ok(loaded),
+            Some(message) => {
+                let source = loaded.origin(&Key::from(["model_provider"])).to_string();
+                Err(Problem { source, excerpt: None, message }.into())
+            }
+        }
     }
 }
 

@@ -31,7 +31,7 @@ pub(super) struct Way {
 impl Way {
     /// How a provider is set up.
     pub(super) fn of(provider: &Provider) -> Self {
-        Self { dialect: provider.tool_dialect, is_told: provider.tool_prompt }
+        Self { dialect: provider.tool_dialect.unwrap_or_default(), is_told: provider.tool_prompt }
     }
 }
 
@@ -153,8 +153,11 @@ impl<'a> Probing<'a> {
     }
 
     async fn calls_all(&mut self, way: Way) -> Result<bool, ModelError> {
-        let provider =
-            Provider { tool_dialect: way.dialect, tool_prompt: way.is_told, ..self.served.provider.clone() };
+        let provider = Provider {
+            tool_dialect: Some(way.dialect),
+            tool_prompt: way.is_told,
+            ..self.served.provider.clone()
+        };
         let client = self.served.connect(&provider)?;
         let at = self.trials.len();
         self.trials.push(Trial { way, done: Vec::new() });

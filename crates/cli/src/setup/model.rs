@@ -29,6 +29,16 @@ impl Setup {
         id != RULES && provider.is_none_or(|provider| provider.wire_api == WireApi::Responses)
     }
 
+    /// The wire the model is reached by, as [`windlass::ModelInfo`] calls it.
+    pub(super) fn wire(&self) -> &'static str {
+        if self.speaks_responses() { "responses" } else { "chat" }
+    }
+
+    /// Whether a model answers, and not the rules.
+    pub(crate) fn has_model(&self) -> bool {
+        self.provider_id() != BUILTIN
+    }
+
     fn provider_id(&self) -> &str {
         match self.config().model_provider.as_deref() {
             Some(FORMER_NAME) => RULES,

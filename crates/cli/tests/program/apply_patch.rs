@@ -210,3 +210,43 @@ fn a_patch_of_a_hundred_megabytes_is_refused() {
     assert_ne!(ended.code, Some(0), "{ended:#?}");
     assert!(!user.work().join("a").exists());
 }
+
+#[test]
+fn a_unified_diff_is_a_patch_and_can_be_undone() {
+    let user = User::new();
+    user.file("n.txt", "1\n2\n3\n");
+    user.file("gone.txt", "x");
+    user.file("old.txt", "moved\n");
+    let diff = "diff --git a/n.txt b/n.txt\nindex 1..2 100644\n--- a/n.txt\n+++ b/n.txt\n@@ -1,3 +1,3 @@\n 1\n-2\n+two\n 3\n\
+                diff --git a/gone.txt b/gone.txt\ndeleted file mode 100644\n--- a/gone.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n\
+                \\ No newline at end of file\n\
+                diff --git a/new.txt b/new.txt\nnew file mode 100644\n--- /dev/null\n+++ b/new.txt\n@@ -0,0 +1 @@\n+new\n\
+                diff --git a/old.txt b/sub/old.txt\nsimilarity index 100%\nrename from old.txt\nrename to sub/old.txt\n";
+    let before = tree(&user.work());
+    let ended = user.run_with_input(&["apply-patch"], diff.as_bytes());
+    ended.assert_code(0);
+    let after = tree(&user.work());
+    let names: Vec<_> = after.keys().map(|path| path.display().to_string()).collect();
+    assert_eq!(names, ["n.txt", "new.txt", "sub/old.txt"]);
+    assert_eq!(user.read("n.txt"), "1\ntwo\n3\n");
+    user.run_with_input(&["apply-patch"], diff.as_bytes()).assert_code(1);
+    assert_eq!(tree(&user.work()), after, "what does not fit any more changes nothing");
+    user.run(&["undo", "--yes"]).assert_code(0);
+    assert_eq!(tree(&user.work()), before);
+}
+
+#[test]
+fn what_a_diff_has_that_cannot_be_applied_is_named() {
+    let user = User::new();
+    user.file("x", "1\n");
+    let mode = "diff --git a/x b/x\nold mode 100644\nnew mode 100755\n";
+    let ended = user.run_with_input(&["apply-patch"], mode.as_bytes());
+    ended.assert_code(1);
+    assert!(
+        ended.stderr.contains("Invalid diff on line 3: a change of mode (to 100755) cannot be applied"),
+        "{ended:#?}"
+    );
+    let content = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-2\n+3\n";
+    user.run_with_input(&["apply-patch"], content.as_bytes()).assert_code(1);
+    assert_eq!(user.read("x"), "1\n");
+}

@@ -144,3 +144,34 @@ fn a_home_that_cannot_be_used_is_not_exchanged_for_another() {
     ended.assert_code(2);
     assert!(ended.stderr.starts_with("error: WINDLASS_HOME is not UTF-8"), "{ended:#?}");
 }
+
+#[test]
+fn a_provider_that_is_not_there_is_an_error_of_the_configuration() {
+    let user = User::new();
+    user.configure("model = \"m\"\nmodel_provider = \"nope\"\n");
+    for args in [&["config", "show"][..], &["exec", "hello"], &["tools", "list"]] {
+        let ended = user.run(args);
+        ended.assert_code(2);
+        let said = "config.toml:2: `model_provider`: there is no provider `nope`; there are builtin, ";
+        assert!(ended.stderr.contains(said), "{ended:#?}");
+    }
+    user.configure("model_provider = \"olama\"\n");
+    let near = user.run(&["config", "show"]);
+    assert!(near.stderr.ends_with("there is no provider `olama`; did you mean `ollama`?\n"), "{near:#?}");
+    user.configure("model_provider = \"mine\"\n[model_providers.mine]\nbase_url = \"http://x/v1\"\n");
+    user.run(&["config", "show"]).assert_code(0);
+}
+
+#[test]
+fn only_what_is_near_is_suggested() {
+    let user = User::new();
+    let said = |args: &[&str]| user.run(args).assert_code(2).stderr.clone();
+    assert_eq!(said(&["-c", "foo=1", "config", "show"]), "error: -c: unknown key `foo`\n");
+    assert!(!said(&["frobnicate"]).contains("tip:"));
+    for (word, tip) in [("version", "'--version'"), ("resume", "'exec resume'"), ("sesions", "'sessions'\n")]
+    {
+        let said = said(&[word]);
+        assert!(said.contains("tip:") && said.contains(tip), "{said}");
+        assert!(!said.contains("'e'"), "{said}");
+    }
+}

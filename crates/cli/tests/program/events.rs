@@ -168,7 +168,7 @@ fn pieces_are_told_only_to_those_who_ask() {
 #[test]
 fn the_command_line_of_the_client_library_is_accepted_as_it_is() {
     let wire = Wire::Responses;
-    let server = Server::start([wire.says("one"), wire.says("two")]);
+    let server = Server::start([wire.says(r#"{"n":1}"#), wire.says(r#"{"n":2}"#)]);
     let user = User::new();
     let (base, schema, image) = (
         format!("openai_base_url=\"{}\"", server.url()),
@@ -210,5 +210,5 @@ fn the_command_line_of_the_client_library_is_accepted_as_it_is() {
     let thread = first[0]["thread_id"].as_str().unwrap();
     let second = run(&["--image", &image, "resume", thread]);
     assert_eq!(second[0], first[0]);
-    assert_eq!(second[2]["item"]["text"], "two");
+    assert_eq!(second[2]["item"]["text"], r#"{"n":2}"#);
 }

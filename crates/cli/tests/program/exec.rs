@@ -134,7 +134,7 @@ fn files_that_are_not_what_they_should_be_are_wrong_usage() {
         (&["--image", &text], "`{}` is not a PNG, JPEG, GIF or WebP image"),
         (&["--image", "/no/such.png"], "cannot read the image `/no/such.png`"),
         (&["--output-schema", &broken], "is not JSON"),
-        (&["--output-schema", &list], "must be a JSON object"),
+        (&["--output-schema", &list], "must be a JSON Schema of type `object`"),
         (&["--output-schema", "/no/such"], "cannot read the output schema `/no/such`"),
         (&["--cd", "/no/such"], "cannot work in `/no/such`"),
         (&["--script", &broken], "broken.json`"),

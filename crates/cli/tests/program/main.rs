@@ -2,6 +2,8 @@
 
 // `cfg(test)` lets helpers unwrap as tests do.
 #[cfg(test)]
+mod answers;
+#[cfg(test)]
 mod apply_patch;
 #[cfg(test)]
 mod bad_input;
@@ -58,6 +60,8 @@ mod secrets;
 mod sessions;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod switches;
 #[cfg(test)]
 mod telemetry;
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! `windlass redact`: a filter for secrets.
 
-use std::fs;
+use std::{fs, process::Stdio};
 
 use serde_json::json;
 
-use crate::support::{User, lines};
+use crate::support::{Running, User, lines};
 
 /// Assembled here, so that this file holds nothing in the form of a live key.
 fn token() -> String {
@@ -46,4 +46,26 @@ fn values_of_env_files_are_hidden_wherever_they_appear() {
     assert_eq!(ended.stdout, "production said [REDACTED:APP_SECRET#1] twice");
     let ended = user.run_with_input(&["redact", "-C", cd, "--shapes-only"], b"it said plum-Tree-42x");
     assert_eq!(ended.stdout, "it said plum-Tree-42x");
+}
+
+#[test]
+fn on_a_terminal_it_says_that_it_reads_stdin() {
+    let user = User::new();
+    let mut program = user.program_on_a_terminal("redact");
+    program.stdin(Stdio::piped());
+    let mut running = Running::start(program);
+    running.until_stdout("reading the text from stdin; end it with Ctrl-D");
+    running.feed(b"password=hunter2\n\x04").end().assert_code(0);
+}
+
+#[test]
+fn what_people_try_first_is_hidden() {
+    let user = User::new();
+    let text = "ghp_abcdefghijklmnopqrstuvwxyz0123456789\nBearer abcdefghijklmnop1234567890\nAKIAIOSFODNN7EXAMPLE\n\
+                wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY\nsk-1234567890abcdef\npassword=hunter2\nBearer <token>\n";
+    let ended = user.run_with_input(&["redact"], text.as_bytes());
+    ended.assert_code(0);
+    let lines: Vec<_> = ended.stdout.lines().collect();
+    assert!(lines[..6].iter().all(|line| line.contains("[REDACTED:")), "{ended:#?}");
+    assert_eq!(lines[6], "Bearer <token>");
 }

@@ -27,6 +27,37 @@ fn logs_say_which_call_they_are_about_and_nothing_of_what_it_says() {
     assert!(!ended.stderr.contains("content-of-the-call"), "{}", ended.stderr);
 }
 
+#[test]
+fn logs_have_no_colours_in_files_and_say_how_long_calls_took() {
+    let user = User::new();
+    let ended = traced(&user, &[("WINDLASS_LOG", "info")]);
+    let line = ended.stderr.lines().find(|line| line.contains("call ended")).unwrap_or(&ended.stderr);
+    assert!(line.contains("duration_ms=") && line.contains("status="), "{line}");
+    assert!(!ended.stderr.contains('\u{1b}'), "{}", ended.stderr);
+    assert!(!ended.stderr.contains("call routed"), "decisions are for debug: {}", ended.stderr);
+    let forced = traced(&user, &[("WINDLASS_LOG", "info"), ("CLICOLOR_FORCE", "1")]);
+    assert!(forced.stderr.contains('\u{1b}'), "{}", forced.stderr);
+    let never = traced(&user, &[("WINDLASS_LOG", "info"), ("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]);
+    assert!(!never.stderr.contains('\u{1b}'), "{}", never.stderr);
+}
+
+#[test]
+fn logs_at_debug_say_what_was_decided() {
+    let user = User::new();
+    let ended = traced(&user, &[("WINDLASS_LOG", "debug")]);
+    for (line, part) in [
+        ("call routed", "may_change"),
+        ("call admitted", "class="),
+        ("call admitted", "decision="),
+        ("attempt ended", "sandbox="),
+        ("call judged", "success=false"),
+        ("call judged", "reasons="),
+    ] {
+        let found = ended.stderr.lines().filter(|each| each.contains(line)).any(|each| each.contains(part));
+        assert!(found, "{line}: {part}: {}", ended.stderr);
+    }
+}
+
 #[cfg(feature = "otel")]
 mod collector {
     use std::{

@@ -5,7 +5,7 @@ use std::collections::{HashSet, VecDeque};
 use serde::Deserialize;
 use serde_json::{Map, Value, json, value::to_raw_value};
 use windlass_contract::{
-    Body, CallId, Content, Finish, Input, Item, ModelError, ModelEvent, Raw, Role, ToolCall, Usage,
+    Body, CallId, Content, Finish, Input, Item, ModelError, ModelEvent, Raw, Role, ToolCall, ToolSpec, Usage,
 };
 
 use super::{
@@ -13,7 +13,7 @@ use super::{
     messages::{REASONING, REASONING_CONTENT},
 };
 use crate::{
-    WireApi,
+    Dialect, WireApi,
     answer::{self, Sense},
     calls::{CallIds, UNNAMED, is_object, readable, valid_name},
     dialect::{Piece, Scanner},
@@ -23,13 +23,15 @@ use crate::{
     usage::Tokens,
 };
 
+const CALL_LEFT_IN_TEXT: &str = "the answer looks like a tool call that the server left in the text, and it was not run; \
+    `windlass models probe` tests how this model calls tools and prints the settings it needs";
+
 /// Turns this wire's chunks into the model's events.
 #[derive(Debug)]
 pub(super) struct Decoder {
     ids: CallIds,
     freeform: HashSet<String>,
-    /// Finds the calls a model writes into its text, where the provider says it does.
-    scanner: Option<Scanner>,
+    reading: TextReading,
     /// How many it has found.
     in_text: usize,
     /// Thoughts that were not delivered, and the field they came in.
@@ -43,6 +45,17 @@ pub(super) struct Decoder {
     streams: bool,
     usage: Option<Usage>,
     finished: bool,
+}
+
+/// What is made of text.
+#[derive(Debug)]
+pub(super) enum TextReading {
+    /// It is text.
+    Plain,
+    /// It may hold calls.
+    Scanned(Scanner),
+    /// It is text, and one that is nothing but a call of one of these tools is worth a hint.
+    Hinted(Vec<ToolSpec>),
 }
 
 /// A call under construction.
@@ -136,11 +149,11 @@ impl Chunk {
 }
 
 impl Decoder {
-    pub(super) fn new(ids: CallIds, freeform: HashSet<String>, scanner: Option<Scanner>) -> Self {
+    pub(super) fn new(ids: CallIds, freeform: HashSet<String>, reading: TextReading) -> Self {
         Self {
             ids,
             freeform,
-            scanner,
+            reading,
             in_text: 0,
             reasoning: (REASONING, String::new()),
             text: String::new(),
@@ -167,10 +180,10 @@ impl Decoder {
             out.push_back(ModelEvent::ReasoningDelta(thought));
         }
         let text = text_of(delta.content.0.as_ref()) + &text_of(delta.refusal.0.as_ref());
-        match &mut self.scanner {
+        match &mut self.reading {
             _ if text.is_empty() => {}
-            None => self.say(text, out),
-            Some(scanner) => {
+            TextReading::Plain | TextReading::Hinted(_) => self.say(text, out),
+            TextReading::Scanned(scanner) => {
                 let pieces = scanner.feed(&text);
                 if pieces.is_empty() {
                     // Held back, because it may become a call.
@@ -231,10 +244,21 @@ impl Decoder {
 
     /// No more text comes: what was held back is told.
     fn end_text(&mut self, out: &mut VecDeque<ModelEvent>) {
-        if let Some(scanner) = &mut self.scanner {
+        if let TextReading::Scanned(scanner) = &mut self.reading {
             let pieces = scanner.finish();
             self.tell(pieces, out);
         }
+    }
+
+    /// Whether the answer looks as if the server had left a call in its text.
+    fn has_call_left_in_text(&self) -> bool {
+        let is_only_text = self.in_text == 0 && self.slots.is_empty();
+        is_only_text
+            && match &self.reading {
+                TextReading::Plain => false,
+                TextReading::Scanned(scanner) => scanner.has_doubtful(),
+                TextReading::Hinted(tools) => !Dialect::Json.calls_in(&self.text, tools).is_empty(),
+            }
     }
 
     /// Adds a piece of a call to its slot.
@@ -332,6 +356,9 @@ impl Decoder {
     fn finish(&mut self, out: &mut VecDeque<ModelEvent>) {
         self.finished = true;
         self.end_text(out);
+        if self.has_call_left_in_text() {
+            out.push_back(ModelEvent::Notice(CALL_LEFT_IN_TEXT.to_owned()));
+        }
         self.flush_reasoning(out);
         self.flush_text(out);
         for slot in self.slots.iter_mut().filter(|slot| slot.name.is_empty() && !slot.arguments.is_empty()) {

@@ -3,6 +3,7 @@
 use windlass_contract::{Grammar, Item, Role, Schema, ThreadId, WebSearch};
 
 use super::*;
+use crate::Dialect;
 
 fn client(base_url: &str, options: Options) -> Chat {
     let info = ModelInfo {
@@ -105,7 +106,7 @@ fn only_freeform_tools_get_their_input_as_text() {
 
 fn telling(dialect: Dialect) -> Chat {
     let mut client = client("http://x", Options::default());
-    (client.dialect, client.is_told) = (dialect, true);
+    (client.reading, client.is_told) = (CallReading::Dialect(dialect), true);
     client
 }
 

@@ -34,6 +34,8 @@ enum Phase {
     List(usize),
     /// In a name that arguments shall follow.
     Name(usize),
+    /// Behind a mark that makes the difference, where only a block at the end of the message counts.
+    Closed(usize),
     /// In a value that began there.
     Value(usize, Nesting),
     Element(Box<Markup>),
@@ -81,8 +83,15 @@ impl Block {
             Phase::Gap => return self.gap(byte),
             Phase::Mark(begin) => {
                 let begin = *begin;
-                return self.mark(begin, &text.as_bytes()[begin..=at]);
+                let step = self.mark(begin, &text.as_bytes()[begin..=at]);
+                return self.unless_last(step, known);
             }
+            Phase::Closed(end) => match byte {
+                b' ' | b'\t' | b'\r' | b'\n' => {}
+                // Another block, which may hold the next call.
+                b'`' => return Some(Step::Over(*end)),
+                _ => return Some(Step::Text(*end)),
+            },
             Phase::List(begin) => {
                 let begin = *begin;
                 return self.list(begin, byte, text, known);
@@ -103,7 +112,8 @@ impl Block {
                     let value = *begin..at;
                     self.keep(value, text);
                     self.phase = Phase::Mark(at);
-                    return self.mark(at, &[byte]);
+                    let step = self.mark(at, &[byte]);
+                    return self.unless_last(step, known);
                 }
             }
             Phase::Element(markup) => match markup.take(text, at) {
@@ -118,6 +128,17 @@ impl Block {
             },
         }
         None
+    }
+
+    /// Waits for what follows a block that counts only at the end of the message.
+    fn unless_last(&mut self, step: Option<Step>, known: &Known) -> Option<Step> {
+        match (step, self.form.end) {
+            (Some(Step::Over(end)), End::Needed(_)) if known.is_cautious() => {
+                self.phase = Phase::Closed(end);
+                None
+            }
+            (step, _) => step,
+        }
     }
 
     fn gap(&mut self, byte: u8) -> Option<Step> {
@@ -194,6 +215,7 @@ impl Block {
             {
                 self.end = text.len();
             }
+            Phase::Closed(end) => self.end = end,
             Phase::Gap | Phase::Mark(_) | Phase::List(_) | Phase::Name(_) => {}
             Phase::Value(begin, _) => {
                 self.keep(begin..text.len(), text);

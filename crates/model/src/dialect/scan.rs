@@ -2,7 +2,7 @@
 //! once, and nothing is lost. Each byte is looked at a few times, however the text is cut into pieces.
 
 use super::{
-    Dialect, Form, Found, Known, Place,
+    CAUTIOUS, Dialect, Form, Found, Known, Place,
     block::{Block, Step},
 };
 
@@ -22,6 +22,8 @@ pub(crate) struct Scanner {
     held: String,
     block: Option<Block>,
     before: Before,
+    /// Something was read as a call and not taken for one.
+    has_doubtful: bool,
 }
 
 /// What came before a place in the text, as far as it decides what may begin there.
@@ -40,10 +42,33 @@ struct Before {
 impl Scanner {
     /// For text that may hold calls of these tools. None where the server takes the calls out itself.
     pub(crate) fn new(dialect: Dialect, known: impl FnOnce() -> Known) -> Option<Self> {
-        let before = Before { is_message_blank: true, is_line_blank: true, ticks: 0, is_fenced: false };
         let forms = dialect.forms();
-        let scanner = || Self { forms, known: known(), held: String::new(), block: None, before };
-        (!forms.is_empty()).then(scanner)
+        (!forms.is_empty()).then(|| Self::for_forms(forms, known()))
+    }
+
+    /// For text that is most likely no call.
+    pub(crate) fn cautious(known: Known) -> Self {
+        Self::for_forms(CAUTIOUS, known)
+    }
+
+    fn for_forms(forms: &'static [&'static Form], known: Known) -> Self {
+        let before = Before { is_message_blank: true, is_line_blank: true, ticks: 0, is_fenced: false };
+        Self { forms, known, held: String::new(), block: None, before, has_doubtful: false }
+    }
+
+    /// Whether something was read as a call of a tool there is, and was not taken for one.
+    pub(crate) fn has_doubtful(&self) -> bool {
+        self.has_doubtful
+    }
+
+    /// The calls of a block that is over, if they are meant.
+    fn meant(&mut self, block: &Block, text: &str) -> Option<Vec<Found>> {
+        let calls = block.calls(text, &self.known)?;
+        if calls.iter().all(|call| self.known.accepts(call)) {
+            return Some(calls);
+        }
+        self.has_doubtful |= calls.iter().any(|call| self.known.has(&call.name));
+        None
     }
 
     /// Takes more of the text.
@@ -65,7 +90,7 @@ impl Scanner {
         let (mut pieces, mut rest) = (Vec::new(), held.as_str());
         if let Some(mut block) = self.block.take() {
             let end = block.cut(rest);
-            if let Some(calls) = block.calls(rest, &self.known) {
+            if let Some(calls) = self.meant(&block, rest) {
                 pieces.extend(calls.into_iter().map(Piece::Call));
                 rest = &rest[end..];
             }
@@ -76,13 +101,15 @@ impl Scanner {
 
     /// Decides about the beginning of what is there, and says how much of it that was; none if more must come first.
     fn step(&mut self, text: &str, pieces: &mut Vec<Piece>) -> Option<usize> {
-        let Some(block) = &mut self.block else { return self.outside(text, pieces) };
+        let Some(mut block) = self.block.take() else { return self.outside(text, pieces) };
         let (end, calls) = match block.advance(text, &self.known) {
-            Step::More => return None,
-            Step::Over(end) => (end, block.calls(text, &self.known)),
+            Step::More => {
+                self.block = Some(block);
+                return None;
+            }
+            Step::Over(end) => (end, self.meant(&block, text)),
             Step::Text(end) => (end, None),
         };
-        self.block = None;
         match calls {
             Some(calls) => {
                 pieces.extend(calls.into_iter().map(Piece::Call));

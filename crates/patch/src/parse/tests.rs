@@ -7,7 +7,7 @@ fn patch(body: &str) -> String {
 }
 
 fn update<'a>(path: &'a str, chunks: Vec<Chunk<'a>>) -> Patch<'a> {
-    Patch { operations: vec![Operation::Update { path, move_to: None, chunks }] }
+    Patch { operations: vec![Operation::Update { path: path.into(), move_to: None, chunks }] }
 }
 
 fn chunk<'a>(lines: &[Line<'a>]) -> Chunk<'a> {
@@ -28,11 +28,12 @@ fn every_kind_of_operation_is_read() {
         contexts: vec!["fn f"],
         lines: vec![Line::Keep("kept"), Line::Remove("gone"), Line::Insert("come")],
         at_end: true,
+        ..Chunk::default()
     };
     let expected = vec![
-        Operation::Add { path: "a/new.txt", content: "one\n\n".into() },
-        Operation::Delete { path: "old.txt" },
-        Operation::Update { path: "x", move_to: Some("y"), chunks: vec![chunk] },
+        Operation::Add { path: "a/new.txt".into(), content: "one\n\n".into(), must_be_new: false },
+        Operation::Delete { path: "old.txt".into(), removes: None },
+        Operation::Update { path: "x".into(), move_to: Some("y".into()), chunks: vec![chunk] },
     ];
     assert_eq!(parse(&text), Ok(Patch { operations: expected }));
 }
@@ -44,7 +45,7 @@ fn no_operation_is_a_patch_that_does_nothing() {
 
 #[test]
 fn an_added_file_may_be_empty() {
-    let expected = Operation::Add { path: "empty", content: String::new() };
+    let expected = Operation::Add { path: "empty".into(), content: String::new(), must_be_new: false };
     assert_eq!(parse(&patch("*** Add File: empty")), Ok(Patch { operations: vec![expected] }));
 }
 
@@ -100,7 +101,7 @@ fn windows_line_endings_are_no_part_of_the_lines() {
 
 #[test]
 fn a_rename_needs_no_chunk_and_an_update_does() {
-    let operation = Operation::Update { path: "x", move_to: Some("y"), chunks: vec![] };
+    let operation = Operation::Update { path: "x".into(), move_to: Some("y".into()), chunks: vec![] };
     assert_eq!(
         parse(&patch("*** Update File: x\n*** Move to: y")),
         Ok(Patch { operations: vec![operation] })

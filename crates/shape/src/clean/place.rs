@@ -119,7 +119,7 @@ pub(super) fn authorization(line: &Line<'_>, word: Range<usize>, found: &mut Vec
 pub(super) fn bearer(line: &Line<'_>, word: Range<usize>, found: &mut Vec<Found>) -> Next {
     let range = token(line, skip(line, word.end, b" :="));
     let text = &line[range.clone()];
-    if range.start > word.end && value::is_random(text, 12) {
+    if range.start > word.end && value::is_random_or_typed(text, 12) {
         let resume = range.end;
         found.push(Found::value(line, range, "bearer-token", "what follows `Bearer`"));
         return Next::at(resume);

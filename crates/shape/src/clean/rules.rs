@@ -127,8 +127,12 @@ impl Rule {
         let is_cut_short =
             matches!(self.parts.last(), Some(Part::Class { class: b'h' | b'H' | b'U' | b'w', .. }))
                 && text.get(end).is_some_and(u8::is_ascii_alphanumeric);
-        let is_real =
-            !is_cut_short && (!value::is_placeholder_key(&text[longest]) || self.checksum_holds(key));
+        // Three letters say little: a name in code may begin with them.
+        let is_name =
+            self.prefix.len() <= 3 && key.iter().all(u8::is_ascii_alphabetic) && !value::is_unlike_words(key);
+        let is_real = !is_cut_short
+            && !is_name
+            && (!value::is_placeholder_key(&text[longest]) || self.checksum_holds(key));
         is_real.then_some(end)
     }
 

@@ -12,7 +12,7 @@ use self::{
     wordy::{is_known_word, is_like_no_word, is_wordy, words_of},
 };
 pub(super) use self::{
-    placeholder::{is_placeholder, is_placeholder_key},
+    placeholder::{is_placeholder, is_placeholder_key, says_placeholder},
     wordy::{is_camel_case, is_unlike_words},
 };
 use super::{
@@ -22,6 +22,9 @@ use super::{
 
 /// A longer value is a document, not a secret.
 pub(super) const MAX_BYTES: usize = 4096;
+
+/// A shorter token that begins with `abc123` is one of a document; a password is not.
+const MIN_TYPED_TOKEN: usize = 16;
 
 /// How a value is written, which says what else it could be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +58,8 @@ fn is_secret_now(value: &[u8], written: Written, kind: Kind) -> bool {
         && !is_template(value, tally)
         && is_text()
         && (!is_reference(value, tally) || kind == Kind::Key && is_private_number(value))
-        && !is_placeholder(value)
+        && !says_placeholder(value)
+        && (kind == Kind::Password || value.len() >= MIN_TYPED_TOKEN || !is_placeholder(value))
 }
 
 /// `0x…`, as private keys of wallets are written.
@@ -113,7 +117,7 @@ pub(super) fn is_password(value: &[u8]) -> bool {
     let tally = tally(value);
     (3..=MAX_BYTES).contains(&value.len())
         && !is_template(value, tally)
-        && !is_placeholder(value)
+        && !says_placeholder(value)
         && !is_expression(value, tally)
         && !WORDS.iter().any(|word| value.eq_ignore_ascii_case(word))
         && !value.windows(2).all(|pair| pair[0] == pair[1])
@@ -121,6 +125,11 @@ pub(super) fn is_password(value: &[u8]) -> bool {
 
 /// Whether a token of no certain place is random enough to be a secret: long, of mixed kinds, not words.
 pub(super) fn is_random(value: &[u8], least: usize) -> bool {
+    is_random_or_typed(value, least) && !is_placeholder(value)
+}
+
+/// The same where a secret certainly stands: also a sequence of keys that somebody has typed there.
+pub(super) fn is_random_or_typed(value: &[u8], least: usize) -> bool {
     let tally = tally(value);
     value.len() >= least
         && tally.spaces == 0
@@ -128,7 +137,7 @@ pub(super) fn is_random(value: &[u8], least: usize) -> bool {
         && (tally.digits >= 2 || has_random_case(tally, tally.lower + tally.upper))
         && tally.lower + tally.upper >= 2
         && !is_template(value, tally)
-        && !is_placeholder(value)
+        && !says_placeholder(value)
         && !is_reference(value, tally)
         && !is_wordy(value)
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use windlass_contract::{Detail, FileInsight, Insight};
+use windlass_contract::{Detail, FileInsight, Insight, counted};
 
 use super::{language, outline};
 
@@ -41,7 +41,7 @@ impl File<'_> {
         let lines = whole.then(|| text.lines().count() as u64);
         let outline =
             language.filter(|_| whole).map(|language| outline::of(language, text)).unwrap_or_default();
-        let size = lines.map_or_else(|| format!("{} bytes", self.bytes), |lines| format!("{lines} lines"));
+        let size = lines.map_or_else(|| counted(self.bytes, "byte"), |lines| counted(lines, "line"));
         let summary =
             format!("{size}{}", language.map(|language| format!(" of {language}")).unwrap_or_default());
         let detail = FileInsight {

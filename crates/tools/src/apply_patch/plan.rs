@@ -25,8 +25,12 @@ pub(super) async fn plan(patching: &Patching, parsed: &Patch<'_>, cx: &Cx) -> Re
         let move_path = operation.move_to().map(|to| patching.place(to)).filter(|to| !is_same(to, &path));
         let found = change::read(cx, &path).await;
         let (expected, action, kind) = match operation {
-            Operation::Add { content, .. } => {
+            Operation::Add { content, must_be_new, .. } => {
                 let found = found.map_err(|error| problem("write file", written, error))?;
+                if *must_be_new && found.is_some() {
+                    let why = format!("Failed to write file {written}: it exists, and the diff makes it");
+                    return Err(ToolError::failed(unverified(&why)));
+                }
                 refuse_binary(found.as_ref(), written)?;
                 if let Some(found) = &found {
                     refusals.extend(found.refusal(cx, written));
@@ -34,8 +38,15 @@ pub(super) async fn plan(patching: &Patching, parsed: &Patch<'_>, cx: &Cx) -> Re
                 }
                 (expected(found.as_ref()), Action::Write(content.clone().into_bytes()), EditKind::Add)
             }
-            Operation::Delete { .. } => {
+            Operation::Delete { removes, .. } => {
                 let found = existing(found).map_err(|error| problem("delete file", written, error))?;
+                if let Some(chunks) = removes
+                    && !updated(&found.bytes, chunks, written)?.0.is_empty()
+                {
+                    let why =
+                        format!("Failed to delete file {written}: it has more lines than the diff removes");
+                    return Err(ToolError::failed(unverified(&why)));
+                }
                 refusals.extend(found.refusal(cx, written));
                 (expected(Some(&found)), Action::Delete { folders: Vec::new() }, EditKind::Delete)
             }

@@ -7,7 +7,7 @@ use super::*;
 use crate::answer::Decoder as _;
 
 fn decoder() -> Decoder {
-    Decoder::new(CallIds::default(), HashSet::from(["patch".to_owned()]), None)
+    Decoder::new(CallIds::default(), HashSet::from(["patch".to_owned()]), TextReading::Plain)
 }
 
 /// Plays chunks and tells what came out, one line each. A chunk that is a string stands for itself, not for JSON.
@@ -182,7 +182,7 @@ fn missing_ids_are_invented_and_never_given_twice_in_a_session() {
     assert_eq!(lines, ["call tool-call-0 f Json(\"\")", "completed None"]);
     let earlier = ToolCall { id: "tool-call-0".into(), name: "f".into(), input: Input::Json(String::new()) };
     let history = [Cached::new(Item::from(Body::Call(earlier)))];
-    let mut decoder = Decoder::new(CallIds::of(&history), HashSet::new(), None);
+    let mut decoder = Decoder::new(CallIds::of(&history), HashSet::new(), TextReading::Plain);
     let mut out = VecDeque::new();
     for chunk in [calls(&call), finish("tool_calls")] {
         decoder.take(&Event { name: String::new(), data: chunk.to_string() }, &mut out).unwrap();
@@ -368,7 +368,7 @@ fn in_text(chunks: &[Value]) -> Vec<String> {
         kind: windlass_contract::SpecKind::LocalShell,
     };
     let known = || crate::dialect::Known::of(&[spec("f"), spec("patch")]);
-    let scanner = Scanner::new(crate::Dialect::Auto, known);
+    let scanner = TextReading::Scanned(Scanner::new(crate::Dialect::Auto, known).unwrap());
     let decoder = Decoder::new(CallIds::default(), HashSet::from(["patch".to_owned()]), scanner);
     play_with(decoder, &chunks.iter().map(text_of_chunk).collect::<Vec<_>>())
 }

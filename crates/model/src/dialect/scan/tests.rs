@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use serde_json::json;
-use windlass_contract::{Schema, SpecKind, ToolSpec};
+use windlass_contract::{Body, Cached, Content, InputKind, Item, Schema, SpecKind, ToolSpec};
 
 use super::*;
 
@@ -286,4 +286,93 @@ proptest! {
         let json = lines[0].strip_prefix("call f ").unwrap();
         prop_assert_eq!(serde_json::from_str::<serde_json::Value>(json).unwrap(), arguments);
     }
+}
+
+/// What comes of a text that is read with caution, whole and letter by letter, and whether it was doubtful.
+fn read_cautiously(text: &str, quoted: &str) -> (Vec<String>, bool) {
+    let specs = || {
+        let parameters = json!({"properties": {"path": {"type": "string"}}, "required": ["path"], "additionalProperties": false});
+        let parameters = Schema::new(&parameters).unwrap();
+        [ToolSpec {
+            name: "read".into(),
+            description: String::new(),
+            kind: SpecKind::Function { parameters },
+        }]
+    };
+    let output = Body::Output {
+        call: "c".into(),
+        input: InputKind::Json,
+        content: vec![Content::Text(quoted.to_owned())],
+    };
+    let mut results = [text.split_inclusive(|_| true).collect::<Vec<_>>(), vec![text]].map(|pieces| {
+        let history = [Cached::from(Item::from(output.clone()))];
+        let mut scanner = Scanner::cautious(Known::of_certain(&specs(), &history));
+        let mut found: Vec<Piece> = pieces.into_iter().flat_map(|piece| scanner.feed(piece)).collect();
+        found.extend(scanner.finish());
+        let mut lines: Vec<String> = Vec::new();
+        for piece in found {
+            match (piece, lines.last_mut()) {
+                (Piece::Call(call), _) => lines.push(format!("call {} {}", call.name, call.arguments)),
+                (Piece::Text(text), Some(last)) if last.starts_with("text ") => last.push_str(&text),
+                (Piece::Text(text), _) => lines.push(format!("text {text}")),
+            }
+        }
+        (lines, scanner.has_doubtful())
+    });
+    assert_eq!(results[0], results[1], "cut anywhere it is the same");
+    std::mem::take(&mut results[0])
+}
+
+#[test]
+fn with_caution_a_text_that_is_nothing_but_calls_is_taken_for_calls() {
+    let call = r#"{"name": "read", "arguments": {"path": "a"}}"#;
+    let expected = vec![r#"call read {"path": "a"}"#.to_owned()];
+    for text in [
+        call.to_owned(),
+        format!("\n  {call}\n"),
+        format!("[{call}]"),
+        format!("```json\n{call}\n```"),
+        format!("```json\n{call}\n```\n\n"),
+        format!("```\n{call}\n```"),
+        format!("<tool_call>\n{call}\n</tool_call>"),
+        format!("[TOOL_CALLS][{call}]"),
+    ] {
+        let (lines, is_doubtful) = read_cautiously(&text, "");
+        let calls: Vec<_> = lines.into_iter().filter(|line| line.trim() != "text").collect();
+        assert_eq!((calls, is_doubtful), (expected.clone(), false), "{text}");
+    }
+    let two = format!("```json\n{call}\n```\n```json\n{call}\n```");
+    assert_eq!(read_cautiously(&two, "").0.iter().filter(|line| line.starts_with("call ")).count(), 2);
+    let after_words = format!("I will look.\n```json\n{call}\n```");
+    assert_eq!(read_cautiously(&after_words, "").0.last(), expected.first());
+}
+
+#[test]
+fn with_caution_what_only_shows_a_call_is_text() {
+    let call = r#"{"name": "read", "arguments": {"path": "a"}}"#;
+    for (text, is_doubtful) in [
+        (format!("Call it like this: {call}"), false),
+        (format!("{call}\nis how you call it"), false),
+        (format!("```json\n{call}\n```\nThis is how you call it."), false),
+        (format!("```python\n{call}\n```"), false),
+        (r#"{"name": "ls", "arguments": {"path": "a"}}"#.to_owned(), false),
+        (r#"{"name": "read", "arguments": {"path": 7}}"#.to_owned(), true),
+        (r#"{"name": "read", "arguments": {"file": "a"}}"#.to_owned(), true),
+        (r#"{"name": "read", "arguments": {}}"#.to_owned(), true),
+        (r#"{"name": "read", "arguments": {"path": "a"#.to_owned(), true),
+        (r#"{"name": "read", "version": "1.0"}"#.to_owned(), false),
+        (r#"<tool_call>{"name": "ls", "arguments": {}}</tool_call>"#.to_owned(), false),
+        ("so:\n[read(path=\"a\")]".to_owned(), false),
+        ("[1, 2, 3]".to_owned(), false),
+    ] {
+        assert_eq!(read_cautiously(&text, ""), (vec![format!("text {text}")], is_doubtful));
+    }
+}
+
+#[test]
+fn with_caution_a_call_that_a_result_holds_is_not_run_when_it_is_repeated() {
+    let call = r#"{"name": "read", "arguments": {"path": "a"}}"#;
+    let file = "{\n  \"name\": \"read\",\n  \"arguments\": {\n    \"path\": \"a\"\n  }\n}";
+    assert_eq!(read_cautiously(call, file), (vec![format!("text {call}")], true));
+    assert_eq!(read_cautiously(call, "read nothing").0, [r#"call read {"path": "a"}"#]);
 }

@@ -56,22 +56,21 @@ const PLACEHOLDER_WORDS: &[&str] = &[
     "hidden",
     "masked",
     "filtered",
-    "1234567890",
-    "abcdefgh",
-    "deadbeef",
     "…",
     "•••",
     "0000000000",
     "<your",
     "none",
     "null",
-    "abc123",
-    "abcd1234",
     "test-token",
     "test_token",
     "testtoken",
     "...",
 ];
+
+/// What people type where any value will do. A value made of it is a placeholder where nothing else says that it is a
+/// secret; behind the prefix of a key, behind `Bearer` and as a password it is what somebody tries this with.
+const SEQUENCES: &[&str] = &["1234567890", "abcdefgh", "deadbeef", "abc123", "abcd1234"];
 
 /// The ones that a random text may hold by chance, so that they count in short values of one kind only.
 const SHORT_WORD_BYTES: usize = 4;
@@ -80,9 +79,13 @@ const LONG_VALUE_BYTES: usize = 24;
 static PLACEHOLDERS: LazyLock<Words> =
     LazyLock::new(|| Words::new(PLACEHOLDER_WORDS.iter().map(|word| word.as_bytes())));
 
-/// Whether the part of a key behind its prefix was made up for a document.
+static TYPED: LazyLock<Words> = LazyLock::new(|| Words::new(SEQUENCES.iter().map(|word| word.as_bytes())));
+
+/// Whether the part of a key behind its prefix was made up for a document. The keys of AWS's documents, which have
+/// `EXAMPLE` in capitals, are hidden all the same: they are what people try first.
 pub(in crate::clean) fn is_placeholder_key(key: &[u8]) -> bool {
-    let is_made_up = || key.len() >= 12 && !has_more_bytes(key, 6) || is_placeholder(key);
+    let is_made_up =
+        || key.len() >= 12 && !has_more_bytes(key, 6) || has_placeholder_word(key, |word| word != b"EXAMPLE");
     memo::recall(About::Key, key, || u8::from(is_made_up())) == 1
 }
 
@@ -95,24 +98,42 @@ fn has_more_bytes(text: &[u8], most: usize) -> bool {
     })
 }
 
-/// Whether the value says of itself that another one goes there.
+/// Whether the value says of itself that another one goes there, or was typed without a thought.
 pub(in crate::clean) fn is_placeholder(value: &[u8]) -> bool {
+    // `abc123XYZ!` is what people choose where a password must have everything.
+    TYPED.find(value, 0).is_some() && !has_everything(value) || says_placeholder(value)
+}
+
+/// Whether the value says of itself that another one goes there.
+pub(in crate::clean) fn says_placeholder(value: &[u8]) -> bool {
+    has_placeholder_word(value, |_| true) || value.len() > 2 && value.iter().all(|byte| *byte == value[0])
+}
+
+/// Whether one of the words is in a value, and is meant. `is_telling` may leave some out.
+fn has_placeholder_word(value: &[u8], is_telling: impl Fn(&[u8]) -> bool) -> bool {
     let counts = |word: &Range<usize>| {
         word.len() > SHORT_WORD_BYTES
             || !may_hold_by_chance(value)
             || !value[word.clone()].iter().all(u8::is_ascii_alphabetic)
             || is_edge(value, word.start.checked_sub(1)) && is_edge(value, Some(word.end))
     };
-    // `abc123XYZ!` is what people choose where a password must have everything.
-    let is_chosen = |word: &Range<usize>| value[word.clone()].starts_with(b"abc") && has_everything(value);
     let mut at = 0;
-    let named = std::iter::from_fn(|| {
+    std::iter::from_fn(|| {
         let (_, word) = PLACEHOLDERS.find(value, at)?;
         at = word.start + 1;
         Some(word)
     })
-    .any(|word| counts(&word) && !is_chosen(&word));
-    named || value.len() > 2 && value.iter().all(|byte| *byte == value[0])
+    .any(|word| is_telling(&value[word.clone()]) && counts(&word) && !is_documented_key(value, &word))
+}
+
+/// Whether what is around `EXAMPLE` is a key without it, as in the secrets of AWS's documents.
+fn is_documented_key(value: &[u8], word: &Range<usize>) -> bool {
+    const LEAST: usize = 24;
+    if value[word.clone()] != *b"EXAMPLE" {
+        return false;
+    }
+    let Tally { lower, upper, digits, .. } = tally(&[&value[..word.start], &value[word.end..]].concat());
+    lower > 2 && upper > 2 && digits > 0 && lower + upper + digits >= LEAST
 }
 
 /// Whether a value is so long, or so mixed, that a short word in it need not be meant.

@@ -1,0 +1,49 @@
+//! Colours: only where a terminal shows them and nobody has said no.
+
+use std::{ffi::OsString, io::IsTerminal};
+
+/// Whether this output is to be coloured: `NO_COLOR`, then `CLICOLOR_FORCE`, then a terminal that is not `dumb`.
+pub(crate) fn is_wanted(output: &impl IsTerminal) -> bool {
+    decide(output.is_terminal(), &|name| std::env::var_os(name))
+}
+
+fn decide(is_terminal: bool, variable: &dyn Fn(&str) -> Option<OsString>) -> bool {
+    let set = |name: &str| variable(name).filter(|value| !value.is_empty());
+    let is_dumb = set("TERM").is_some_and(|term| term == "dumb");
+    let is_off = set("CLICOLOR").is_some_and(|value| value == "0");
+    if set("NO_COLOR").is_some() {
+        return false;
+    }
+    set("CLICOLOR_FORCE").is_some_and(|value| value != "0") || is_terminal && !is_dumb && !is_off
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether it is a terminal, the variables, and what is expected.
+    type Case = (bool, &'static [(&'static str, &'static str)], bool);
+
+    #[test]
+    fn colours_are_for_terminals_unless_someone_says_otherwise() {
+        let cases: [Case; 10] = [
+            (true, &[], true),
+            (false, &[], false),
+            (true, &[("NO_COLOR", "1")], false),
+            (true, &[("NO_COLOR", "")], true),
+            (true, &[("TERM", "dumb")], false),
+            (true, &[("CLICOLOR", "0")], false),
+            (false, &[("CLICOLOR", "1")], false),
+            (false, &[("CLICOLOR_FORCE", "1")], true),
+            (false, &[("CLICOLOR_FORCE", "0")], false),
+            (false, &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")], false),
+        ];
+        for (is_terminal, variables, expected) in cases {
+            let variable = |name: &str| {
+                let found = variables.iter().find(|(each, _)| *each == name);
+                found.map(|(_, value)| OsString::from(value))
+            };
+            assert_eq!(decide(is_terminal, &variable), expected, "{is_terminal} {variables:?}");
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Errors of the command line: what clap says about them, with suggestions only where a name is nearly right.
+
+use std::{ffi::OsStr, process::ExitCode};
+
+use clap::{
+    CommandFactory,
+    builder::StyledStr,
+    error::{ContextKind, ContextValue},
+};
+
+use crate::{args::Cli, exit::Exit, finish, note, output, spelling::nearness};
+
+/// Help and version are answers; everything else is wrong usage.
+pub(crate) fn report(mut error: clap::Error) -> ExitCode {
+    suggest(&mut error, &Cli::command());
+    let printed = error.print();
+    if !error.use_stderr() {
+        return finish(output::check().and_then(|()| output::written(printed)));
+    }
+    if has_prompt_in_pieces(&error) {
+        note("\ntip: a prompt of several words is one argument; put it in quotes");
+    }
+    Exit::Usage.into()
+}
+
+/// Recognises `windlass exec fix the bug`.
+fn has_prompt_in_pieces(error: &clap::Error) -> bool {
+    let word =
+        [ContextKind::InvalidSubcommand, ContextKind::InvalidArg].iter().find_map(|kind| error.get(*kind));
+    let is_word = matches!(word, Some(ContextValue::String(word)) if !word.starts_with('-'));
+    is_word && std::env::args_os().skip(1).any(|arg| arg == "exec" || arg == "e")
+}
+
+/// Drops suggestions that are not near. Where none is left for a command, names where that word does exist.
+fn suggest(error: &mut clap::Error, root: &clap::Command) {
+    if let (Some(ContextValue::String(typed)), Some(ContextValue::String(known))) =
+        (error.get(ContextKind::InvalidArg), error.get(ContextKind::SuggestedArg))
+        && !is_near(typed, known)
+    {
+        error.remove(ContextKind::SuggestedArg);
+    }
+    let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand).cloned() else {
+        return;
+    };
+    let mut names = match error.remove(ContextKind::SuggestedSubcommand) {
+        Some(ContextValue::Strings(names)) => names,
+        Some(ContextValue::String(name)) => vec![name],
+        _ => Vec::new(),
+    };
+    names.retain(|name| is_near(&typed, name));
+    if names.is_empty() {
+        names = paths_to(&typed, root);
+    }
+    if !names.is_empty() {
+        error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(names));
+    } else if root.get_arguments().any(|arg| arg.get_long() == Some(&typed)) || typed == "version" {
+        let tip = StyledStr::from(format!("there is an option '--{typed}'"));
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
+    }
+}
+
+fn is_near(typed: &str, known: &str) -> bool {
+    nearness(typed.trim_start_matches('-'), known.trim_start_matches('-')).is_some()
+}
+
+/// Commands below others that have exactly this name: `exec resume` for `resume`.
+fn paths_to(name: &str, root: &clap::Command) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut open = vec![(String::new(), root)];
+    while let Some((path, command)) = open.pop() {
+        for inner in command.get_subcommands() {
+            let path = format!("{path} {}", inner.get_name()).trim_start().to_owned();
+            if OsStr::new(inner.get_name()) == name && inner.get_name() != "help" {
+                found.push(path.clone());
+            }
+            open.push((path, inner));
+        }
+    }
+    found.sort();
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    fn tips(arguments: &[&str]) -> String {
+        let mut error = Cli::try_parse_from(arguments).unwrap_err();
+        suggest(&mut error, &Cli::command());
+        let text = error.to_string();
+        text.lines().filter_map(|line| line.trim().strip_prefix("tip: ")).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn only_near_commands_are_suggested() {
+        for (typed, expected) in [
+            ("exce", "a similar subcommand exists: 'exec'"),
+            ("sesions", "a similar subcommand exists: 'sessions'"),
+            ("histroy", "a similar subcommand exists: 'history'"),
+            ("resume", "a similar subcommand exists: 'exec resume'"),
+            ("version", "there is an option '--version'"),
+            ("frobnicate", ""),
+            ("login", ""),
+        ] {
+            assert_eq!(tips(&["windlass", typed]), expected, "{typed}");
+        }
+    }
+
+    #[test]
+    fn only_near_options_are_suggested() {
+        assert!(tips(&["windlass", "history", "--jsno"]).contains("'--json'"));
+        assert!(!tips(&["windlass", "exec", "--sand", "x"]).contains("--add-dir"));
+    }
+}

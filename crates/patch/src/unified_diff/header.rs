@@ -1,0 +1,211 @@
+//! The header of one file in a diff: its names, and what becomes of it.
+
+use std::borrow::Cow;
+
+use crate::{Chunk, FileEnd, Line, Operation};
+
+/// What a diff says about a file before its hunks.
+#[derive(Debug, Default)]
+pub(super) struct FileHeader<'a> {
+    /// The names behind `diff --git`.
+    pub(super) git_names: Option<&'a str>,
+    /// The names behind `---` and `+++`.
+    pub(super) old: Option<&'a str>,
+    pub(super) new: Option<&'a str>,
+    rename_from: Option<&'a str>,
+    rename_to: Option<&'a str>,
+    is_new: bool,
+    is_deleted: bool,
+}
+
+const NOWHERE: &str = "/dev/null";
+/// The only mode a new file can be given.
+const PLAIN_FILE: &str = "100644";
+
+impl<'a> FileHeader<'a> {
+    /// Takes a line of git's header. False if it is none.
+    pub(super) fn take(&mut self, line: &'a str) -> Result<bool, String> {
+        let unsupported = |what: &str| Err(format!("{what} cannot be applied"));
+        if let Some(mode) = line.strip_prefix("new mode ") {
+            return Err(format!("a change of mode (to {mode}) cannot be applied; use chmod for it"));
+        } else if let Some(mode) = line.strip_prefix("new file mode ") {
+            self.is_new = true;
+            match mode.trim() {
+                PLAIN_FILE => {}
+                "120000" => return unsupported("a symbolic link"),
+                "160000" => return unsupported("a submodule"),
+                other => {
+                    return Err(format!(
+                        "a new file of mode {other} cannot be made; use {PLAIN_FILE} and chmod"
+                    ));
+                }
+            }
+        } else if line.starts_with("deleted file mode ") {
+            self.is_deleted = true;
+        } else if line.starts_with("copy from ") || line.starts_with("copy to ") {
+            return unsupported("a copy of a file");
+        } else if line.starts_with("GIT binary patch") || line.starts_with("Binary files ") {
+            return unsupported("a diff of a binary file");
+        } else if let Some(path) = line.strip_prefix("rename from ") {
+            self.rename_from = Some(path);
+        } else if let Some(path) = line.strip_prefix("rename to ") {
+            self.rename_to = Some(path);
+        } else {
+            let others = ["old mode ", "index ", "similarity index ", "dissimilarity index "];
+            return Ok(others.iter().any(|start| line.starts_with(start)));
+        }
+        Ok(true)
+    }
+
+    /// The operation of a file with these hunks.
+    pub(super) fn operation(self, chunks: Vec<Chunk<'a>>) -> Result<Operation<'a>, String> {
+        if let (Some(from), Some(to)) = (self.rename_from, self.rename_to) {
+            let (path, move_to) = (unquoted(from)?, Some(unquoted(to)?));
+            return Ok(Operation::Update { path, move_to, chunks });
+        }
+        let (old, new) = self.names()?;
+        if self.is_new || old == NOWHERE {
+            let content = content(&chunks)?;
+            return Ok(Operation::Add { path: new, content, must_be_new: true });
+        }
+        if self.is_deleted || new == NOWHERE {
+            return Ok(Operation::Delete { path: old, removes: Some(chunks) });
+        }
+        if chunks.is_empty() {
+            return Err(format!("nothing is said about what becomes of `{new}`"));
+        }
+        if chunks.iter().all(changes_nothing) {
+            return Err(format!("only line endings change in `{new}`, which cannot be applied"));
+        }
+        // `diff -u old new` names two files and means the new one; git says so if a file is moved.
+        Ok(Operation::Update { path: new, move_to: None, chunks })
+    }
+
+    /// The old and the new name, without the letters that git puts before them.
+    fn names(&self) -> Result<(Cow<'a, str>, Cow<'a, str>), String> {
+        if let (Some(old), Some(new)) = (self.old, self.new) {
+            let name = |line: &'a str| unquoted(line.split('\t').next().unwrap_or(line).trim_end());
+            return Ok(without_prefixes(name(old)?, name(new)?));
+        }
+        let names = self.git_names.unwrap_or_default();
+        let both = if names.starts_with('"') {
+            let end = quoted_end(names).ok_or("a quoted name has no end")?;
+            Some((unquoted(&names[..end])?, unquoted(names[end..].trim_start())?))
+        } else {
+            // A name may have blanks; both are the same but for the prefix.
+            let mut blanks = names.match_indices(' ').map(|(at, _)| (&names[..at], &names[at + 1..]));
+            let is_same = |(old, new): &(&str, &str)| prefixed(old, new).is_some() || old == new;
+            blanks.find(is_same).map(|(old, new)| (old.into(), new.into()))
+        };
+        both.map(|(old, new)| without_prefixes(old, new))
+            .ok_or_else(|| format!("the names in `{names}` differ"))
+    }
+}
+
+/// Takes off `a/` and `b/`, or the other letters git uses, where both names have one.
+fn without_prefixes<'a>(old: Cow<'a, str>, new: Cow<'a, str>) -> (Cow<'a, str>, Cow<'a, str>) {
+    let cut = |name: Cow<'a, str>| match name {
+        Cow::Borrowed(name) => Cow::Borrowed(&name[2..]),
+        Cow::Owned(name) => Cow::Owned(name[2..].to_owned()),
+    };
+    match (&*old, &*new) {
+        (NOWHERE, name) if is_prefixed(name, 'b') => (old, cut(new)),
+        (name, NOWHERE) if is_prefixed(name, 'a') => (cut(old), new),
+        (one, other) if prefixed(one, other).is_some() => (cut(old), cut(new)),
+        (one, other) if is_prefixed(one, 'a') && is_prefixed(other, 'b') => (cut(old), cut(new)),
+        _ => (old, new),
+    }
+}
+
+fn is_prefixed(name: &str, letter: char) -> bool {
+    name.strip_prefix(letter).is_some_and(|rest| rest.starts_with('/') && rest.len() > 1)
+}
+
+/// The name that both are, behind prefixes of git: `a/` and `b/`, or those of `diff.mnemonicPrefix`.
+fn prefixed<'n>(old: &'n str, new: &str) -> Option<&'n str> {
+    let name = |name: &'n str| {
+        ["a/", "b/", "c/", "i/", "o/", "w/"].iter().find_map(|prefix| name.strip_prefix(prefix))
+    };
+    let is_other = old.as_bytes().first() != new.as_bytes().first();
+    let rest = name(old)?;
+    (is_other && new.get(1..)?.strip_prefix('/')? == rest && new.starts_with(['a', 'b', 'c', 'i', 'o', 'w']))
+        .then_some(rest)
+}
+
+/// The content of a file that a diff makes.
+fn content(chunks: &[Chunk<'_>]) -> Result<String, String> {
+    let mut content = String::new();
+    for line in chunks.iter().flat_map(|chunk| &chunk.lines) {
+        let Line::Insert(text) = line else { return Err("a new file has lines of an old one".to_owned()) };
+        content.push_str(text);
+        content.push('\n');
+    }
+    if chunks.last().is_some_and(|chunk| chunk.end == FileEnd::NoNewline) {
+        content.pop();
+    }
+    Ok(content)
+}
+
+/// Whether old and new lines read the same.
+fn changes_nothing(chunk: &Chunk<'_>) -> bool {
+    let new = chunk.lines.iter().filter_map(|line| match *line {
+        Line::Keep(text) | Line::Insert(text) => Some(text),
+        Line::Remove(_) => None,
+    });
+    chunk.end == FileEnd::AsIs && chunk.old_lines().eq(new)
+}
+
+/// Where a quoted name ends, from its first quote on.
+fn quoted_end(text: &str) -> Option<usize> {
+    let mut is_escaped = false;
+    let end = text.bytes().skip(1).position(|byte| {
+        let ends = byte == b'"' && !is_escaped;
+        is_escaped = byte == b'\\' && !is_escaped;
+        ends
+    });
+    end.map(|at| at + 2)
+}
+
+/// A name as it is: git writes those with odd characters in quotes, with escapes as in C.
+fn unquoted(name: &str) -> Result<Cow<'_, str>, String> {
+    let Some(inner) = name.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) else {
+        return if name.contains(['\0', '\\']) {
+            Err(format!("the path `{}` has characters a path cannot have here", name.escape_debug()))
+        } else {
+            Ok(name.into())
+        };
+    };
+    let unreadable = || format!("the quoted path {name} cannot be read");
+    let (mut bytes, mut rest) = (Vec::new(), inner.as_bytes());
+    while let [first, after @ ..] = rest {
+        rest = after;
+        if *first != b'\\' {
+            bytes.push(*first);
+            continue;
+        }
+        let [escape, after @ ..] = rest else { return Err(unreadable()) };
+        let byte = match escape {
+            b'n' => b'\n',
+            b't' => b'\t',
+            b'r' => b'\r',
+            b'a' => 7,
+            b'b' => 8,
+            b'f' => 12,
+            b'v' => 11,
+            b'"' | b'\\' => *escape,
+            b'0'..=b'3' => {
+                let digits = rest.get(..3).and_then(|digits| str::from_utf8(digits).ok());
+                let byte =
+                    digits.and_then(|digits| u8::from_str_radix(digits, 8).ok()).ok_or_else(unreadable)?;
+                rest = &rest[3..];
+                bytes.push(byte);
+                continue;
+            }
+            _ => return Err(unreadable()),
+        };
+        bytes.push(byte);
+        rest = after;
+    }
+    let path = String::from_utf8(bytes).map_err(|_| unreadable())?;
+    if path.contains(['\0', '\\']) { Err(unreadable()) } else { Ok(path.into()) }
+}
