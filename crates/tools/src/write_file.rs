@@ -5,7 +5,8 @@ use std::{path::PathBuf, sync::Arc};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use windlass_contract::{
-    Action, Change, Cx, EditKind, Effects, Example, Expected, FileEdit, Meta, Output, Tool, ToolError,
+    Action, Change, Cx, EditKind, Effects, Example, Expected, FileEdit, Meta, Output, ParameterAlias, Tool,
+    ToolError,
 };
 use windlass_patch::Text;
 
@@ -18,10 +19,8 @@ use crate::change;
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct Args {
     /// The file, absolute or relative to the workspace.
-    #[serde(alias = "file_path")]
     path: PathBuf,
     /// Everything the file is to hold.
-    #[serde(alias = "text")]
     content: String,
 }
 
@@ -65,6 +64,12 @@ impl Tool for WriteFile {
     fn meta(&self) -> Meta {
         let input = r#"{"path":"notes/todo.md","content":"- water the plants\n"}"#;
         Meta {
+            aliases: vec!["Write", "write", "create_file"],
+            parameter_aliases: [
+                ParameterAlias::of("path", &["file_path", "file", "filename", "absolute_path"]),
+                ParameterAlias::of("content", &["text", "contents", "file_text"]),
+            ]
+            .concat(),
             examples: vec![Example { request: "note that the plants need water", input }],
             requests: [
                 "create a file with this text",
