@@ -6,8 +6,9 @@ mod process;
 mod server;
 
 use std::{
-    fs,
+    fs, io,
     path::{Path, PathBuf},
+    process::Command,
     time::Duration,
 };
 
@@ -16,6 +17,7 @@ use server::Server;
 
 const RUNS: usize = 15;
 const CALLS: usize = 300;
+const FILES: usize = 1000;
 
 /// Measures and reports.
 pub(crate) fn run(root: &Path) -> Result<String, Vec<String>> {
@@ -27,11 +29,15 @@ pub(crate) fn run(root: &Path) -> Result<String, Vec<String>> {
     rows.push(row("floor: `true`", &repeat(|| process::run(Path::new("/bin/true"), &[], root))?));
     rows.push(row("`windlass --version`", &repeat(|| process::run(&binary, &["--version"], root))?));
     for wire in ["responses", "chat"] {
-        let cost = repeat(|| Ok(session(&binary, wire, 0)?.0))?;
+        let cost = repeat(|| Ok(session(&binary, Scene { wire, ..Scene::default() }, 0)?.0))?;
         rows.push(row(&format!("one turn of text, {wire}, loopback"), &cost));
     }
-    let (cost, gaps, connections) = session(&binary, "responses", CALLS)?;
+    let (cost, gaps, connections) = session(&binary, Scene::default(), CALLS)?;
     rows.push(row(&format!("{CALLS} calls of `true`"), &cost));
+    let workspace = workspace().map_err(|error| vec![format!("cannot make a workspace: {error}")])?;
+    let scene = Scene { sandbox: "workspace-write", directory: &workspace.0, ..Scene::default() };
+    let (cost, sandboxed, _) = session(&binary, scene, CALLS)?;
+    rows.push(row(&format!("the same, sandboxed, with undo, in a repository of {FILES} files"), &cost));
     let early = median(gaps[5..35].to_vec());
     let late = median(gaps[gaps.len() - 30..].to_vec());
     let shell = repeat(|| process::run(Path::new("/bin/bash"), &["-c", "true"], root))?;
@@ -40,29 +46,71 @@ pub(crate) fn run(root: &Path) -> Result<String, Vec<String>> {
         fs::read_to_string(root.join("Cargo.lock")).unwrap_or_default().matches("[[package]]").count();
     rows.push(String::new());
     rows.push(format!(
-        "client time per call, early {:.2} ms, late {:.2} ms ({:.2}x); floor `bash -c true` {:.2} ms; {connections} connection(s)",
+        "client time per call, early {:.2} ms, late {:.2} ms ({:.2}x), in the repository {:.2} ms; \
+         floor `bash -c true` {:.2} ms; {connections} connection(s)",
         millis(early),
         millis(late),
         late.as_secs_f64() / early.as_secs_f64(),
+        millis(median(sandboxed)),
         millis(shell.wall),
     ));
     rows.push(format!("binary {:.1} MB, {packages} packages in Cargo.lock", size as f64 / 1e6));
     Ok(rows.join("\n"))
 }
 
+/// How and where a session runs.
+#[derive(Clone, Copy)]
+struct Scene<'a> {
+    wire: &'a str,
+    sandbox: &'a str,
+    directory: &'a Path,
+}
+
+impl Default for Scene<'_> {
+    fn default() -> Self {
+        Self { wire: "responses", sandbox: "danger-full-access", directory: Path::new("/") }
+    }
+}
+
+/// A directory that is removed in the end.
+struct Workspace(PathBuf);
+
+impl Drop for Workspace {
+    fn drop(&mut self) {
+        let _gone = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Makes a repository with files in 50 directories.
+fn workspace() -> io::Result<Workspace> {
+    let workspace =
+        Workspace(std::env::temp_dir().join(format!("windlass-bench-work-{}", std::process::id())));
+    for at in 0..FILES {
+        let directory = workspace.0.join(format!("d{}/e{}", at % 5, at % 50));
+        fs::create_dir_all(&directory)?;
+        fs::write(directory.join(format!("{at}.txt")), format!("file {at}\n").repeat(100))?;
+    }
+    let commit = "git init -q && git add -A && git -c user.name=bench -c user.email= commit -qm files";
+    let made = Command::new("sh").args(["-c", commit]).current_dir(&workspace.0).status()?;
+    if made.success() { Ok(workspace) } else { Err(io::Error::other("git does not work")) }
+}
+
 /// One session of so many calls: its cost, the time the client took for each, and the connections it opened.
-fn session(binary: &Path, wire: &str, calls: usize) -> Result<(Cost, Vec<Duration>, usize), Vec<String>> {
+fn session(
+    binary: &Path,
+    scene: Scene<'_>,
+    calls: usize,
+) -> Result<(Cost, Vec<Duration>, usize), Vec<String>> {
     let server = Server::start(calls).map_err(|error| vec![format!("cannot listen: {error}")])?;
     let home = std::env::temp_dir().join(format!("windlass-bench-{}-{}", std::process::id(), server.port));
     let provider = format!(
-        r#"model_providers.bench={{base_url="http://127.0.0.1:{}/v1", wire_api="{wire}"}}"#,
-        server.port
+        r#"model_providers.bench={{base_url="http://127.0.0.1:{}/v1", wire_api="{}"}}"#,
+        server.port, scene.wire
     );
     let home_variable = home.to_string_lossy().into_owned();
     let arguments =
-        ["exec", "--json", "-s", "danger-full-access", "-m", "bench", "-p", "bench", "-c", &provider, "go"];
-    let cost =
-        process::run_with(binary, &arguments, &[("WINDLASS_HOME", &home_variable)], &PathBuf::from("/"));
+        ["exec", "--json", "-s", scene.sandbox, "-m", "bench", "-p", "bench", "-c", &provider, "go"];
+    let cost = process::run_with(binary, &arguments, &[("WINDLASS_HOME", &home_variable)], scene.directory);
     // The directory holds nothing but this session.
     let _gone = fs::remove_dir_all(&home);
     let (gaps, connections) = server.stop();

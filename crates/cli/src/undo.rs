@@ -26,6 +26,7 @@ use crate::{
 };
 
 mod choice;
+mod claims;
 mod conflicts;
 mod names;
 mod show;
@@ -46,17 +47,24 @@ pub(crate) fn run(common: &Common, args: &Undo) -> Result<Exit, Problem> {
     for message in windlass::recover_edits(&setup.home) {
         crate::note(&format!("warning: {}", visible(&message)));
     }
-    let here = here(&setup)?;
+    let only_shows = args.list || args.preview;
+    let _lock = (!only_shows).then(|| Edits::lock_undo(&setup.home)).transpose().map_err(|error| {
+        Problem::failed(format!("cannot undo while another `windlass undo` runs: {error}"))
+    })?;
+    let mut all = everywhere(&setup)?;
+    claims::leave_to_others(&mut all);
+    let here: Vec<_> = all.iter().filter_map(|place| place.below(&setup.cwd)).collect();
     let places = match &args.session {
         Some(id) => {
             let edits =
                 Edits::of_session(&setup.home, &id.as_str().into()).map_err(|error| session(&error))?;
-            let list = edits.list().map_err(|error| session(&error))?;
-            vec![EditPlace { edits, list }]
+            let known = all.iter().find(|place| place.edits.session() == edits.session());
+            vec![known.map_or_else(|| EditPlace { edits, list: Vec::new() }, EditPlace::copy)]
         }
         None => here.iter().map(EditPlace::copy).collect(),
     };
     let names = CallNames::open(&setup, places.iter().chain(&here));
+    names.note_unfinished();
     if args.list {
         return list(&places, &names, &setup, args.json);
     }
@@ -75,23 +83,35 @@ impl EditPlace {
     fn copy(&self) -> Self {
         Self { edits: self.edits.clone(), list: self.list.clone() }
     }
-}
 
-/// The edits of files below this directory, by any session or none.
-fn here(setup: &Setup) -> Result<Vec<EditPlace>, Problem> {
-    let all = Edits::all(&setup.home).map_err(|error| session(&error))?;
-    let mut places = Vec::new();
-    for edits in all {
-        let mut list = edits.list().map_err(|error| session(&error))?;
-        // Whoever works here does not mean what was done elsewhere.
-        list.retain(|edit| {
+    /// The edits of files below a directory: those of other directories are not meant by a person who works here.
+    fn below(&self, directory: &Path) -> Option<Self> {
+        let is_below = |edit: &&Edit| {
             let unkept = edit.command.iter().flat_map(|note| &note.unkept).map(|file| Path::new(&file.path));
             let mut paths = edit.files.iter().map(|file| file.path.as_path()).chain(unkept);
-            paths.any(|path| path.starts_with(&setup.cwd))
-        });
-        if !list.is_empty() {
-            places.push(EditPlace { edits, list });
+            paths.any(|path| path.starts_with(directory))
+        };
+        let list: Vec<_> = self.list.iter().filter(is_below).cloned().collect();
+        (!list.is_empty()).then(|| Self { edits: self.edits.clone(), list })
+    }
+}
+
+/// The edits of all sessions and of calls outside of any.
+fn everywhere(setup: &Setup) -> Result<Vec<EditPlace>, Problem> {
+    let mut places = Vec::new();
+    for edits in Edits::all(&setup.home).map_err(|error| session(&error))? {
+        let list = edits.list().map_err(|error| session(&error))?;
+        let damaged = edits.damaged_lines().map_err(|error| session(&error))?;
+        if damaged > 0 {
+            let owner =
+                edits.session().map_or("calls without a session".to_owned(), |id| format!("session {id}"));
+            let what = match damaged {
+                1 => "a line that cannot be read; the change it was about".to_owned(),
+                lines => format!("{lines} lines that cannot be read; the changes they were about"),
+            };
+            crate::note(&format!("warning: the edit log of {owner} has {what} cannot be undone"));
         }
+        places.push(EditPlace { edits, list });
     }
     Ok(places)
 }
@@ -172,6 +192,11 @@ impl Undoing<'_> {
         for edit in chosen {
             self.undo(edit, &skipped).await?;
         }
+        if self.args.json {
+            let all: Vec<Value> =
+                chosen.iter().map(|edit| self.view(edit).as_json_with_diff(&conflicts)).collect();
+            return print(&format!("{:#}\n", Value::Array(all)));
+        }
         Ok(Exit::Done)
     }
 
@@ -189,11 +214,17 @@ impl Undoing<'_> {
             self.undo_command(edit, &files).map_err(failed)?;
         } else {
             let call: CallId = format!("{UNDO}{}", edit.call).into();
-            let undone = self.files.commit(&call, self.changes(&files)?).await;
+            let host = host(self.setup, &self.edits.undoing(edit))?;
+            let undone = host.files().commit(&call, self.changes(&files)?).await;
             undone.map_err(|error| failed(error.to_string()))?;
         }
         let done = if edit.call.as_str().starts_with(UNDO) { "redid" } else { "undid" };
-        print(&format!("{done} {}", self.view(edit).line()))?;
+        let line = format!("{done} {}", self.view(edit).line());
+        if self.args.json {
+            crate::note(line.trim_end());
+        } else {
+            print(&line)?;
+        }
         for path in skipped.iter().filter(|path| edit.files.iter().any(|file| file.path == **path)) {
             crate::note(&format!("left as it is: {}", visible_path(path)));
         }
@@ -214,7 +245,7 @@ impl Undoing<'_> {
                 visible(&path.display().to_string())
             ));
         }
-        self.edits.log_undo(edit, files).map_err(|error| {
+        self.edits.undoing(edit).log_undo(edit, files).map_err(|error| {
             format!(
                 "it was undone, but that could not be written down, so it is listed still: {}",
                 chain(&error)

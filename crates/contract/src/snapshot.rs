@@ -1,6 +1,6 @@
 //! Changes by commands, kept so that they can be undone.
 
-use std::{collections::HashSet, fmt, fs::File, io, path::PathBuf};
+use std::{collections::HashSet, fmt, fs::File, io, path::PathBuf, time::SystemTime};
 
 use crate::CallId;
 
@@ -41,6 +41,8 @@ pub struct CommandEdit<'a> {
     pub call: &'a CallId,
     /// The command line.
     pub line: &'a str,
+    /// The start of the command.
+    pub begun: SystemTime,
     /// The entries that can be restored, in the order of paths.
     pub changes: &'a [EntryChange],
     /// The entries that changed and cannot be restored.
@@ -123,6 +125,8 @@ pub enum UnkeptReason {
     Special,
     /// The name is not UTF-8.
     Name,
+    /// Nothing is kept of the directory.
+    NotKept,
 }
 
 impl UnkeptReason {
@@ -135,6 +139,7 @@ impl UnkeptReason {
             Self::Changing => "changed while it was read",
             Self::Special => "not a regular file",
             Self::Name => "name not UTF-8",
+            Self::NotKept => "nothing is kept here",
         }
     }
 }

@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark prints, and fails where it must")]
 #![expect(clippy::disallowed_methods, reason = "the files are the benchmark's own")]
 
-use std::{fs, thread, time::Duration, time::Instant};
+use std::{fs, sync::Arc, thread, time::Duration, time::Instant};
 
 use windlass_contract::ContentStore;
 use windlass_files::{DirHandle, SnapshotLimits, SnapshotRoot, WorkspaceSnapshot};
@@ -24,7 +24,7 @@ fn main() {
         let path = work.canonicalize().unwrap();
         let store = SnapshotStore::open(&home, &path).unwrap();
         let (handle, limits) = (DirHandle::open(&path).unwrap(), SnapshotLimits::default());
-        let root = SnapshotRoot { handle, path, left_out: Vec::new(), limits };
+        let root = SnapshotRoot { handle, path, left_out: Vec::new(), limits, stop: Arc::default() };
         thread::sleep(Duration::from_millis(50));
         let begun = Instant::now();
         let first = WorkspaceSnapshot::fill(&root, &store).unwrap();
@@ -39,7 +39,7 @@ fn main() {
         let one = best(rounds.min(20), || {
             round += 1;
             fs::write(&changed, round.to_string()).unwrap();
-            let after = before.update_by_same_rules(&root, &store).unwrap();
+            let after = before.update_after_command(&root, &store).unwrap().by_same_rules;
             assert_eq!(before.changes_to(&after, &root.path).kept.len(), 1);
             before = after;
         });

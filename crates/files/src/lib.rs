@@ -53,5 +53,6 @@ pub use layer::{
 pub use read_tracker::ReadTracker;
 pub use workspace_scan::{Change, ChangeKind, ScanNode, SkippedDirectory, WorkspaceScan};
 pub use workspace_snapshot::{
-    SnapshotChanges, SnapshotError, SnapshotLimits, SnapshotRoot, UnkeptSummary, WorkspaceSnapshot,
+    AfterCommand, SnapshotChanges, SnapshotError, SnapshotLimits, SnapshotRoot, UnkeptSummary,
+    WorkspaceSnapshot,
 };

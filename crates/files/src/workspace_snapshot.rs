@@ -9,7 +9,7 @@ use std::{
     ffi::{OsStr, OsString},
     io,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, atomic::AtomicBool},
 };
 
 use windlass_contract::{ContentDigest, ContentStore, UnkeptReason};
@@ -20,6 +20,7 @@ mod differences;
 mod listing_format;
 mod rule_files;
 mod scanner;
+mod two_threads;
 
 pub use differences::SnapshotChanges;
 use rule_files::RuleFiles;
@@ -54,6 +55,8 @@ pub struct SnapshotRoot {
     pub left_out: Vec<PathBuf>,
     /// The bounds.
     pub limits: SnapshotLimits,
+    /// Set by another thread to end a scan early.
+    pub stop: Arc<AtomicBool>,
 }
 
 /// All entries of a workspace at one time.
@@ -65,6 +68,8 @@ pub struct WorkspaceSnapshot {
     entries: usize,
     /// The time at which the scan began, in nanoseconds since 1970.
     taken: i64,
+    /// The scan was not ended early.
+    is_whole: bool,
 }
 
 /// An entry and, for a directory, everything in it that is kept, sorted by name.
@@ -109,34 +114,61 @@ pub enum SnapshotError {
     /// It cannot be read.
     #[error("cannot read the directory")]
     Unreadable(#[from] io::Error),
+    /// The first scan was ended before the entries were counted.
+    #[error("the session ended before it was read")]
+    Stopped,
+}
+
+/// The state of a workspace after a command.
+#[derive(Debug)]
+pub struct AfterCommand {
+    /// Compared with the snapshot before the command, it tells what the command changed: it is taken by the ignore files as
+    /// they were, so that an entry that the command made ignored, or not ignored any more, is neither removed nor new.
+    pub by_same_rules: WorkspaceSnapshot,
+    /// The state by the ignore files as they are now.
+    pub now: WorkspaceSnapshot,
 }
 
 impl WorkspaceSnapshot {
-    /// Reads the whole workspace. Nothing is kept if it is over the limit on entries.
+    /// Reads the whole workspace. Nothing is kept if it is over the limit on entries. Ended early, it has what was read
+    /// until then, from which a later scan can go on.
     pub fn fill(root: &SnapshotRoot, store: &dyn ContentStore) -> Result<Self, SnapshotError> {
         // Counted first: the contents of a home directory must not be copied for nothing.
-        SnapshotScanner::new(root, None, None).scan()?;
-        SnapshotScanner::new(root, None, Some(store)).scan()
+        if !SnapshotScanner::new(root, None, None).scan()?.snapshot.is_whole {
+            return Err(SnapshotError::Stopped);
+        }
+        Ok(SnapshotScanner::new(root, None, Some(store)).scan()?.snapshot)
     }
 
     /// Reads again what changed, by the ignore files as they are now.
     pub fn update(&self, root: &SnapshotRoot, store: &dyn ContentStore) -> Result<Self, SnapshotError> {
-        SnapshotScanner::new(root, Some(self), Some(store)).scan()
+        Ok(SnapshotScanner::new(root, Some(self), Some(store)).scan()?.snapshot)
     }
 
-    /// Reads again what changed, by the ignore files as they were: an entry that a command made ignored, or not ignored any
-    /// more, is neither removed nor new.
-    pub fn update_by_same_rules(
+    /// Reads again what changed while a command ran. One scan, unless an ignore file changed.
+    pub fn update_after_command(
         &self,
         root: &SnapshotRoot,
         store: &dyn ContentStore,
-    ) -> Result<Self, SnapshotError> {
-        SnapshotScanner::new(root, Some(self), Some(store)).with_same_rules().scan()
+    ) -> Result<AfterCommand, SnapshotError> {
+        let found = SnapshotScanner::new(root, Some(self), Some(store)).scan()?;
+        if !found.has_other_rules {
+            return Ok(AfterCommand { by_same_rules: found.snapshot.clone(), now: found.snapshot });
+        }
+        let scanner = SnapshotScanner::new(root, Some(self), Some(store)).with_same_rules();
+        let by_same_rules = scanner.scan()?.snapshot;
+        let now = by_same_rules.update(root, store)?;
+        Ok(AfterCommand { by_same_rules, now })
     }
 
     /// The number of entries.
     pub fn entries(&self) -> usize {
         self.entries
+    }
+
+    /// Tells whether the workspace was read to its end.
+    pub fn is_whole(&self) -> bool {
+        self.is_whole
     }
 
     /// Tells whether a later snapshot shares everything with this one.

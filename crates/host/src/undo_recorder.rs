@@ -9,12 +9,12 @@ use std::{
     io,
     path::PathBuf,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
         mpsc::{self, Receiver, Sender},
     },
     thread,
-    time::Duration,
+    time::{Duration, Instant, SystemTime},
 };
 
 use tokio::sync::oneshot;
@@ -26,7 +26,7 @@ mod state;
 
 use state::RecorderState;
 
-/// How long a command waits for the first snapshot.
+/// How long the commands of a session together wait for the first snapshot.
 const MAX_FILL_WAIT: Duration = Duration::from_millis(250);
 
 /// How long a command or a change by a tool waits for a scan. It needs more only if the disk does not answer.
@@ -54,10 +54,31 @@ pub struct UndoRecorder {
     roots: Vec<UndoRoot>,
     log: Arc<dyn CommandLog>,
     thread: Mutex<Option<RecorderThread>>,
-    is_filled: Arc<AtomicBool>,
+    first: Arc<FirstSnapshot>,
     /// A command has begun, so there may be something to record.
     has_begun: AtomicBool,
     next: AtomicU64,
+}
+
+/// The first snapshot of a session, which reads the whole workspace.
+#[derive(Debug, Default)]
+struct FirstSnapshot {
+    is_there: AtomicBool,
+    /// Set when the session ends: the snapshot is given up.
+    stop: Arc<AtomicBool>,
+    /// The time until which commands wait for it, set by the first one.
+    wait_until: OnceLock<Instant>,
+}
+
+impl FirstSnapshot {
+    /// Returns how long a command waits for the thread.
+    fn wait(&self) -> Duration {
+        if self.is_there.load(Ordering::Acquire) {
+            return MAX_SCAN_WAIT;
+        }
+        let now = Instant::now();
+        self.wait_until.get_or_init(|| now + MAX_FILL_WAIT).saturating_duration_since(now)
+    }
 }
 
 #[derive(Debug)]
@@ -86,6 +107,7 @@ struct RecordedCommand {
     number: u64,
     call: CallId,
     line: String,
+    begun: SystemTime,
 }
 
 /// Stands for a command that runs. Dropping it says that the command is gone.
@@ -109,7 +131,7 @@ impl UndoRecorder {
             roots,
             log,
             thread: Mutex::default(),
-            is_filled: Arc::default(),
+            first: Arc::default(),
             has_begun: AtomicBool::new(false),
             next: AtomicU64::new(0),
         }
@@ -129,12 +151,11 @@ impl UndoRecorder {
         self.has_begun.store(true, Ordering::Release);
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let (reply, answer) = oneshot::channel();
-        let command = RecordedCommand { number, call, line };
+        let command = RecordedCommand { number, call, line, begun: SystemTime::now() };
         if jobs.send(UndoJob::Begin { command, reply }).is_err() {
             return (None, vec!["undo: not available: its thread has ended".to_owned()]);
         }
-        let wait = if self.is_filled.load(Ordering::Acquire) { MAX_SCAN_WAIT } else { MAX_FILL_WAIT };
-        let limits = match tokio::time::timeout(wait, answer).await {
+        let limits = match tokio::time::timeout(self.first.wait(), answer).await {
             Ok(limits) => limits.unwrap_or_default(),
             Err(_) => vec![format!("undo: in part only: {}", state::STILL_READING)],
         };
@@ -149,9 +170,9 @@ impl UndoRecorder {
         let (jobs, inbox) = mpsc::channel();
         let (end, ended) = mpsc::channel();
         let state = RecorderState::new(self.roots.clone(), Arc::clone(&self.log));
-        let is_filled = Arc::clone(&self.is_filled);
+        let first = Arc::clone(&self.first);
         thread::Builder::new().name("windlass-undo".to_owned()).spawn(move || {
-            state.run(&inbox, &is_filled);
+            state.run(&inbox, &first);
             drop(end);
         })?;
         *running = Some(RecorderThread { jobs: jobs.clone(), ended });
@@ -182,13 +203,15 @@ impl CommitObserver for UndoRecorder {
 }
 
 impl Drop for UndoRecorder {
-    /// Waits until everything is recorded. A first snapshot that no command needed is given up.
+    /// Waits until everything is recorded. A first snapshot that is not there yet is given up: what commands changed
+    /// before it cannot be known.
     fn drop(&mut self) {
         let thread = self.thread.get_mut().unwrap_or_else(PoisonError::into_inner).take();
         let Some(RecorderThread { jobs, ended }) = thread else { return };
         drop(jobs);
-        if *self.has_begun.get_mut() || self.is_filled.load(Ordering::Acquire) {
-            let _ended = ended.recv_timeout(MAX_END_WAIT);
+        if !self.first.is_there.load(Ordering::Acquire) {
+            self.first.stop.store(true, Ordering::Relaxed);
         }
+        let _ended = ended.recv_timeout(MAX_END_WAIT);
     }
 }

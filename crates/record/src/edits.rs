@@ -7,6 +7,7 @@
 use std::{
     fs::{self, File},
     io::{self, BufReader},
+    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -47,6 +48,8 @@ pub struct Edits {
     notes: PathBuf,
     /// The file of the session.
     session: Option<PathBuf>,
+    /// The edit that what is logged takes back, by its number.
+    undoes: Option<i64>,
 }
 
 /// Files that were changed together.
@@ -62,6 +65,9 @@ pub struct Edit {
     /// The name of its transaction, which no other edit has. Absent in lines of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transaction: Option<String>,
+    /// The number of the edit that this one takes back. Absent in lines of earlier versions, where only the call names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undoes: Option<i64>,
     /// Which files.
     pub files: Vec<EditedFile>,
     /// The command that made it. Absent if a tool changed the files itself.
@@ -167,13 +173,40 @@ impl Edits {
         let directory = root.join(name);
         let contents = Contents::new(directory.join("contents"));
         let notes = root.join("open");
-        Self { root, directory, contents, notes, session: None }
+        Self { root, directory, contents, notes, session: None, undoes: None }
+    }
+
+    /// Waits until no other process takes edits back, and keeps others from it while the returned file is open.
+    pub fn lock_undo(home: &Path) -> io::Result<File> {
+        let directory = home.join("edits");
+        durable::make_private(&directory)?;
+        let path = directory.join("undo.lock");
+        let file = fs::OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)?;
+        durable::lock(&file)?;
+        Ok(file)
+    }
+
+    /// The same edits, where everything that is logged takes back this edit.
+    #[must_use]
+    pub fn undoing(&self, edit: &Edit) -> Self {
+        Self { undoes: edit.sequence, ..self.clone() }
     }
 
     /// The id of the session; none for calls outside of any.
     pub fn session(&self) -> Option<&str> {
         let name = self.session.as_ref().and(self.directory.file_name());
         name.and_then(|name| name.to_str())
+    }
+
+    /// Counts the lines of the log that cannot be read. The edits they were of are not in the list.
+    pub fn damaged_lines(&self) -> Result<usize, SessionError> {
+        let mut damaged = 0;
+        let is_whole = each_line(&self.log_path(), |line| {
+            // An append after a line that was cut short begins with a line break.
+            let is_blank = line.trim_ascii().is_empty();
+            damaged += usize::from(!is_blank && serde_json::from_slice::<Edit>(line).is_err());
+        })?;
+        Ok(damaged + usize::from(!is_whole))
     }
 
     /// Every edit, the oldest first.
@@ -293,17 +326,20 @@ fn edited_file(file: &Changed, kept_names: &KeptPair) -> EditedFile {
     }
 }
 
-/// Goes through the whole lines of a file; there are none, if there is no such file.
-fn each_line(path: &Path, mut see: impl FnMut(&[u8])) -> Result<(), SessionError> {
+/// Goes through the whole lines of a file; there are none, if there is no such file. Returns whether the last line is whole.
+fn each_line(path: &Path, mut see: impl FnMut(&[u8])) -> Result<bool, SessionError> {
     let file = match fs::File::open(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
         file => file.map_err(cannot("open", path))?,
     };
     let mut lines = Lines::new(BufReader::new(file));
-    while let Next::Whole(line) = lines.next().map_err(cannot("read", path))? {
-        see(line);
+    loop {
+        match lines.next().map_err(cannot("read", path))? {
+            Next::Whole(line) => see(line),
+            Next::Torn => return Ok(false),
+            Next::End => return Ok(true),
+        }
     }
-    Ok(())
 }
 
 /// For each edit, whether it is undone: by a later one that names it and is not undone itself.
@@ -313,7 +349,11 @@ fn undone(edits: &[Edit]) -> Vec<bool> {
     let mut taken = vec![false; edits.len()];
     for at in (0..edits.len()).rev() {
         let Some(call) = edits[at].call.as_str().strip_prefix(UNDO) else { continue };
-        let other = (0..at).rev().find(|other| !taken[*other] && edits[*other].call.as_str() == call);
+        let is_meant = |other: &Edit| match edits[at].undoes {
+            Some(number) => other.sequence == Some(number),
+            None => other.call.as_str() == call,
+        };
+        let other = (0..at).rev().find(|other| !taken[*other] && is_meant(&edits[*other]));
         if let Some(other) = other {
             taken[other] = true;
             undone[other] = !undone[at];

@@ -113,7 +113,9 @@ pub(crate) fn list_stored(home: &Path, kind: StoredKind) -> Result<Vec<StoredUni
         }
         StoredKind::Edits => {
             let sessions = entries(&home.join(kind.name()))?.into_iter();
-            let sessions = sessions.filter(|path| name_of(path) != OPEN_NOTES && !is_leftover(path));
+            // Files beside the directories, such as the counter of edits, belong to all sessions.
+            let sessions =
+                sessions.filter(|path| path.is_dir() && name_of(path) != OPEN_NOTES && !is_leftover(path));
             let units = sessions.map(|path| {
                 let TreeSize { bytes, changed, .. } = measure(&path)?;
                 let changed = changed.unwrap_or(SystemTime::UNIX_EPOCH);
@@ -127,7 +129,7 @@ pub(crate) fn list_stored(home: &Path, kind: StoredKind) -> Result<Vec<StoredUni
 /// Directories that were not removed to the end.
 pub(crate) fn leftovers(home: &Path) -> Result<Vec<PathBuf>, SessionError> {
     let all = entries(&home.join(StoredKind::Edits.name()))?;
-    Ok(all.into_iter().filter(|path| is_leftover(path)).collect())
+    Ok(all.into_iter().filter(|path| is_leftover(path) && path.is_dir()).collect())
 }
 
 fn is_leftover(path: &Path) -> bool {

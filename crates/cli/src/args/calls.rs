@@ -43,7 +43,7 @@ pub(crate) struct Undo {
     /// Do not ask. Without a terminal nothing is asked either.
     #[arg(long, short)]
     pub(crate) yes: bool,
-    /// With `--list` or `--preview`: as JSON.
+    /// Print what there is to take back, or what was taken back, as JSON.
     #[arg(long)]
     pub(crate) json: bool,
     /// Look in this session. Without it: in the newest of this directory, or in what was changed here without one.
@@ -63,7 +63,7 @@ pub(crate) struct Redo {
     /// Do not ask. Without a terminal nothing is asked either.
     #[arg(long, short)]
     yes: bool,
-    /// With `--preview`: as JSON.
+    /// Print what was done again, or with `--preview` what would be, as JSON.
     #[arg(long)]
     json: bool,
     /// Look in this session. Without it: in the newest of this directory, or in what was changed here without one.

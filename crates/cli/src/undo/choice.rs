@@ -7,7 +7,7 @@ use super::{
     names::{CallNames, without_undo},
     newest_first,
 };
-use crate::{args::Undo, problem::Problem, screen::visible};
+use crate::{args::Undo, calls::one_line, problem::Problem, screen::visible};
 
 /// Whether it is a change that was not taken back, and can be.
 pub(super) fn is_open(edit: &Edit) -> bool {
@@ -18,8 +18,19 @@ fn is_undo(edit: &Edit) -> bool {
     edit.call.as_str().starts_with(UNDO)
 }
 
-fn nothing() -> Problem {
-    Problem::usage("there is nothing to undo here; name a session with --session, or see --list")
+/// Says that there is nothing to undo, and why, if it is because nothing was kept.
+fn nothing(places: &[EditPlace]) -> Problem {
+    let edits = places.iter().flat_map(|place| &place.list);
+    let unkept = edits.filter(|edit| edit.files.is_empty()).max_by_key(|edit| edit.order());
+    let reason = unkept.and_then(|edit| edit.command.as_ref()).map(|note| {
+        let reason = note.gap.as_ref().or(note.unkept.first().map(|file| &file.reason));
+        let reason = reason.map(|reason| format!(": {}", visible(reason))).unwrap_or_default();
+        format!(" What `{}` changed was not kept{reason}.", one_line(&note.line))
+    });
+    Problem::usage(format!(
+        "there is nothing to undo here.{} Name a session with --session, or see --list",
+        reason.unwrap_or_default()
+    ))
 }
 
 /// The edits to take back, the newest first, all of one session.
@@ -41,9 +52,9 @@ pub(super) fn chosen<'a>(
             newest.ok_or_else(|| Problem::usage("there is no undo to take back here; see --list"))?;
         return Ok((place, vec![edit]));
     }
-    let place = newest_first(places, is_open).into_iter().next().ok_or_else(nothing)?;
+    let place = newest_first(places, is_open).into_iter().next().ok_or_else(|| nothing(places))?;
     let mut open = place.list.iter().rev().filter(|edit| is_open(edit)).peekable();
-    let newest = *open.peek().ok_or_else(nothing)?;
+    let newest = *open.peek().ok_or_else(|| nothing(places))?;
     let turn = newest.turn;
     let chosen = if args.turn { open.filter(|edit| edit.turn == turn).collect() } else { vec![newest] };
     Ok((place, chosen))

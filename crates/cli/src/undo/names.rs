@@ -1,28 +1,44 @@
 //! The names of calls, as `windlass history` shows them.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, ops::ControlFlow};
 
-use windlass::record::{Call, Edit, Edits, Folder, UNDO};
+use windlass::record::{Call, Edit, Edits, Folder, UNDO, Wanted};
 
 use super::EditPlace;
-use crate::{calls, setup::Setup};
+use crate::{calls, screen::visible, setup::Setup};
+
+/// The class of a call that was running when its process ended.
+const CUT_SHORT: &str = "cut short";
 
 /// The least of a short name that is enough.
 const MIN_PREFIX: usize = 4;
 
 /// The short names and tools of calls, by session and the name their model gave them.
-pub(super) struct CallNames(HashMap<(Option<String>, String), Vec<Call>>);
+pub(super) struct CallNames {
+    calls: HashMap<(Option<String>, String), Vec<Call>>,
+    /// The newest call of this directory whose outcome is not on record.
+    unfinished: Option<Call>,
+}
 
 impl CallNames {
     /// Looks the calls of these edits up. Without an index, calls have the names their models gave them.
     pub(super) fn open<'a>(setup: &Setup, places: impl Iterator<Item = &'a EditPlace>) -> Self {
-        let mut names = Self(HashMap::new());
+        let mut names = Self { calls: HashMap::new(), unfinished: None };
         let Ok(index) = calls::open(setup) else { return names };
+        // The index tells no more than a note.
+        let _partly = index.each(&Wanted::default(), |call| {
+            if !call.cwd.starts_with(&setup.cwd) {
+                return ControlFlow::Continue(());
+            }
+            let is_unfinished = call.status.is_none() || call.class.as_deref() == Some(CUT_SHORT);
+            names.unfinished = is_unfinished.then_some(call);
+            ControlFlow::Break(())
+        });
         for place in places {
             let session = place.edits.session().map(str::to_owned);
             for edit in &place.list {
                 let (_, id) = without_undo(edit.call.as_str());
-                names.0.entry((session.clone(), id.to_owned())).or_insert_with(|| {
+                names.calls.entry((session.clone(), id.to_owned())).or_insert_with(|| {
                     let mut found = index.find(id).unwrap_or_default();
                     found.retain(|call| call.id.as_str() == id && is_of(call, session.as_deref()));
                     found
@@ -32,10 +48,20 @@ impl CallNames {
         names
     }
 
+    /// Says that the newest call here has no outcome: what it changed may not be in the log.
+    pub(super) fn note_unfinished(&self) {
+        if let Some(call) = &self.unfinished {
+            crate::note(&format!(
+                "note: call {} still runs, or was cut short when Windlass ended; what it changed by then may not be kept",
+                visible(&call.handle)
+            ));
+        }
+    }
+
     /// The call that made an edit, as the index knows it: of those with its name, the last that began before it.
     pub(super) fn call(&self, edits: &Edits, edit: &Edit) -> Option<&Call> {
         let (_, id) = without_undo(edit.call.as_str());
-        let known = self.0.get(&(edits.session().map(str::to_owned), id.to_owned()))?;
+        let known = self.calls.get(&(edits.session().map(str::to_owned), id.to_owned()))?;
         // The newest comes first.
         known.iter().find(|call| call.time <= edit.time).or(known.first())
     }

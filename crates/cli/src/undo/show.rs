@@ -8,7 +8,7 @@ use std::{
 use serde_json::{Value, json};
 use windlass::{
     patch::{Side, diff},
-    record::{CommandNote, Edit, EditedFile, Edits, Kept, KeptKind},
+    record::{CommandNote, Edit, EditedFile, Edits, Kept, KeptKind, UNDO},
 };
 
 use super::{conflicts::Conflicts, names::CallNames};
@@ -86,7 +86,18 @@ impl EditView<'_> {
         if edit.command.is_some() {
             text.push_str("  ignored files and `.git` are not kept\n");
         }
-        text.push_str("undoing it changes:\n");
+        if let Some(note) = &edit.command
+            && let Some(begun) = note.begun
+        {
+            let seconds = edit.time.duration_since(begun).as_secs();
+            if seconds > 0 {
+                text.push_str(&format!(
+                    "  it ran for {seconds} s; what anyone else changed here meanwhile counts as its own\n"
+                ));
+            }
+        }
+        let is_redo = edit.call.as_str().starts_with(UNDO);
+        text.push_str(if is_redo { "redoing it changes:\n" } else { "undoing it changes:\n" });
         text.push_str(&self.diff());
         text
     }

@@ -66,3 +66,5 @@ mod tool_search;
 mod tools;
 #[cfg(test)]
 mod undo;
+#[cfg(test)]
+mod undo_log;

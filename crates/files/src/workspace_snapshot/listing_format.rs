@@ -42,7 +42,7 @@ pub(super) fn decode(bytes: &[u8]) -> Option<WorkspaceSnapshot> {
     let entries = decoder.length()?;
     let above = (0..decoder.length()?).map(|_| decoder.rules().ok()).collect::<Option<_>>()?;
     let root = decoder.node(0)?;
-    decoder.0.is_empty().then_some(WorkspaceSnapshot { root, above, entries, taken })
+    decoder.0.is_empty().then_some(WorkspaceSnapshot { root, above, entries, taken, is_whole: true })
 }
 
 struct Encoder(Vec<u8>);

@@ -5,14 +5,14 @@ use std::{
     fs::File,
     os::fd::{AsFd, OwnedFd},
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, atomic::Ordering},
 };
 
 use windlass_contract::{ContentDigest, ContentStore, UnkeptReason};
 
 use super::{
     NodeContent, RuleFiles, SnapshotError, SnapshotNode, SnapshotRoot, WorkspaceSnapshot,
-    rule_files::look_above,
+    rule_files::look_above, two_threads::MIN_SPLIT_ENTRIES,
 };
 use crate::{
     EntryKind, EntryStat,
@@ -31,8 +31,9 @@ const MAX_DEPTH: usize = 128;
 const GIT: &str = ".git";
 
 /// Walks a workspace.
+#[derive(Clone)]
 pub(super) struct SnapshotScanner<'a> {
-    root: &'a SnapshotRoot,
+    pub(super) root: &'a SnapshotRoot,
     previous: Option<&'a WorkspaceSnapshot>,
     /// Without one, entries are only counted.
     store: Option<&'a dyn ContentStore>,
@@ -42,13 +43,29 @@ pub(super) struct SnapshotScanner<'a> {
     /// The absolute path of the directory that is being read.
     path: PathBuf,
     depth: usize,
-    entries: usize,
-    bytes: u64,
+    pub(super) counted: ScanCounts,
+    pub(super) has_other_rules: bool,
+    /// The number of entries, if a second thread is worth it and does not help yet.
+    pub(super) split_entries: Option<usize>,
+}
+
+/// The entries that were found, and the bytes of those that are kept.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct ScanCounts {
+    pub(super) entries: usize,
+    pub(super) bytes: u64,
+}
+
+/// A snapshot that was taken.
+pub(super) struct ScannedWorkspace {
+    pub(super) snapshot: WorkspaceSnapshot,
+    /// An ignore file is not what it was in the earlier snapshot.
+    pub(super) has_other_rules: bool,
 }
 
 /// The ignore files that hold for a directory.
 #[derive(Clone)]
-struct Rules {
+pub(super) struct Rules {
     rules: Arc<DirectoryRules>,
     /// They are not what they were: verdicts of the earlier snapshot do not hold.
     changed: bool,
@@ -72,8 +89,9 @@ impl<'a> SnapshotScanner<'a> {
             begun: clock_ns(),
             path: root.path.clone(),
             depth: 0,
-            entries: 0,
-            bytes: 0,
+            counted: ScanCounts::default(),
+            has_other_rules: false,
+            split_entries: previous.map(WorkspaceSnapshot::entries).filter(|all| *all >= MIN_SPLIT_ENTRIES),
         }
     }
 
@@ -82,19 +100,26 @@ impl<'a> SnapshotScanner<'a> {
         Self { keeps_rules: true, ..self }
     }
 
-    pub(super) fn scan(mut self) -> Result<WorkspaceSnapshot, SnapshotError> {
+    pub(super) fn scan(mut self) -> Result<ScannedWorkspace, SnapshotError> {
         let (above, rules) = self.rules_above();
         let stat = self.root.handle.stat()?;
         let directory = listing::reopen(self.root.handle.as_fd())?;
         let before = self.previous.map(|previous| &previous.root);
         let (children, rules) = self.directory(&directory, &stat, before, &rules)?;
-        let root =
-            SnapshotNode { name: OsString::new(), stat, content: NodeContent::Directory, children, rules };
-        Ok(WorkspaceSnapshot { root, above, entries: self.entries, taken: self.begun })
+        let (name, stat) = (OsString::new(), self.stat_of_read(stat));
+        let root = SnapshotNode { name, stat, content: NodeContent::Directory, children, rules };
+        let snapshot = WorkspaceSnapshot {
+            root,
+            above,
+            entries: self.counted.entries,
+            taken: self.begun,
+            is_whole: !self.is_stopped(),
+        };
+        Ok(ScannedWorkspace { snapshot, has_other_rules: self.has_other_rules })
     }
 
     /// Reads the ignore files of the directories above the workspace.
-    fn rules_above(&self) -> (Vec<Option<Arc<RuleFiles>>>, Rules) {
+    fn rules_above(&mut self) -> (Vec<Option<Arc<RuleFiles>>>, Rules) {
         let known = self.previous.map(|previous| &previous.above);
         let mut rules = Rules { rules: Arc::default(), changed: false };
         let mut above = Vec::new();
@@ -121,7 +146,7 @@ impl<'a> SnapshotScanner<'a> {
 
     /// Decides which ignore files hold in a directory, and adds them to those above it.
     fn settle_rules(
-        &self,
+        &mut self,
         before: Option<&Arc<RuleFiles>>,
         found: Option<RuleFiles>,
         rules: &mut Rules,
@@ -138,6 +163,7 @@ impl<'a> SnapshotScanner<'a> {
             _ => found.map(Arc::new),
         };
         rules.changed |= !is_same;
+        self.has_other_rules |= !is_same;
         if let Some(files) = &files {
             rules.rules = files.rules(path, directory, &rules.rules);
         }
@@ -186,27 +212,36 @@ impl<'a> SnapshotScanner<'a> {
         before: &SnapshotNode,
         rules: &Rules,
     ) -> Result<Option<Arc<Vec<SnapshotNode>>>, SnapshotError> {
-        let (entries, bytes) = (self.entries, self.bytes);
-        let mut changed = Vec::new();
-        self.count(before.children.len())?;
-        for (at, old) in before.children.iter().enumerate() {
-            let Ok(stat) = EntryStat::read(directory, &old.name) else {
-                (self.entries, self.bytes) = (entries, bytes);
-                return Ok(None);
-            };
-            let node = self.entry(directory, &old.name, stat, Some(old), rules)?;
-            if let Some(node) = node {
-                changed.push((at, node));
-            }
-        }
-        if changed.is_empty() {
+        let counted = self.counted;
+        let updated = match self.take_split(&before.children) {
+            Some(middle) => self.update_in_two_threads(directory, (&before.children, middle), rules)?,
+            None => self.update_entries(directory, &before.children, rules)?,
+        };
+        let Some(updated) = updated else {
+            self.counted = counted;
+            return Ok(None);
+        };
+        if updated.iter().all(Option::is_none) {
             return Ok(Some(Arc::clone(&before.children)));
         }
-        let mut children = Vec::clone(&before.children);
-        for (at, node) in changed {
-            children[at] = node;
+        let pairs = updated.into_iter().zip(before.children.iter());
+        Ok(Some(Arc::new(pairs.map(|(node, old)| node.unwrap_or_else(|| old.clone())).collect())))
+    }
+
+    /// Looks at some entries of a directory: for each its node if it is not what it was. None, if one of them is gone.
+    pub(super) fn update_entries(
+        &mut self,
+        directory: &OwnedFd,
+        before: &[SnapshotNode],
+        rules: &Rules,
+    ) -> Result<Option<Vec<Option<SnapshotNode>>>, SnapshotError> {
+        self.count(before.len())?;
+        let mut updated = Vec::with_capacity(before.len());
+        for old in before {
+            let Ok(stat) = EntryStat::read(directory, &old.name) else { return Ok(None) };
+            updated.push(self.entry(directory, &old.name, stat, Some(old), rules)?);
         }
-        Ok(Some(Arc::new(children)))
+        Ok(Some(updated))
     }
 
     /// Lists a directory.
@@ -221,20 +256,26 @@ impl<'a> SnapshotScanner<'a> {
             return Ok(Vec::new());
         }
         // One more than is allowed tells that there are too many.
-        let remaining = self.root.limits.max_entries.saturating_sub(self.entries).saturating_add(1);
+        let remaining = self.root.limits.max_entries.saturating_sub(self.counted.entries).saturating_add(1);
         let Ok(listing) = Listing::read(directory, stat.dev, false, remaining) else { return Ok(Vec::new()) };
         if !listing.is_complete {
             return Err(self.too_many());
         }
         let mut children = Vec::new();
         for found in listing.nodes {
+            if self.is_stopped() {
+                break;
+            }
             if self.is_left_out(&found.name, &found.stat, rules) {
                 continue;
             }
             self.count(1)?;
             let old = before.and_then(|before| before.child(&found.name));
             let node = self.entry(directory, &found.name, found.stat, old, rules)?;
-            children.extend(node.or_else(|| old.cloned()));
+            // Only counted, a home directory takes no memory.
+            if self.store.is_some() {
+                children.extend(node.or_else(|| old.cloned()));
+            }
         }
         Ok(children)
     }
@@ -256,7 +297,7 @@ impl<'a> SnapshotScanner<'a> {
         let unchanged = unchanged.filter(|old| old.stat.size == stat.size);
         if let Some(old) = unchanged {
             if matches!(old.content, NodeContent::File(_)) {
-                self.bytes = self.bytes.saturating_add(stat.size);
+                self.counted.bytes = self.counted.bytes.saturating_add(stat.size);
             }
             return Ok(None);
         }
@@ -299,6 +340,7 @@ impl<'a> SnapshotScanner<'a> {
                 }
             }
         };
+        let stat = self.stat_of_read(stat);
         let is_same = old.is_some_and(|old| {
             old.stat == stat && old.content == content && Arc::ptr_eq(&old.children, &children)
         });
@@ -325,7 +367,7 @@ impl<'a> SnapshotScanner<'a> {
         if stat.size > limits.max_file_bytes {
             return Err(UnkeptReason::TooLarge);
         }
-        let bytes = self.bytes.saturating_add(stat.size);
+        let bytes = self.counted.bytes.saturating_add(stat.size);
         if bytes > limits.max_total_bytes {
             return Err(UnkeptReason::OverLimit);
         }
@@ -339,7 +381,7 @@ impl<'a> SnapshotScanner<'a> {
         if !is_same() {
             return Err(UnkeptReason::Changing);
         }
-        self.bytes = bytes;
+        self.counted.bytes = bytes;
         Ok(digest)
     }
 
@@ -359,12 +401,22 @@ impl<'a> SnapshotScanner<'a> {
         }
     }
 
-    fn count(&mut self, entries: usize) -> Result<(), SnapshotError> {
-        self.entries += entries;
-        if self.entries > self.root.limits.max_entries { Err(self.too_many()) } else { Ok(()) }
+    fn is_stopped(&self) -> bool {
+        self.root.stop.load(Ordering::Relaxed)
     }
 
-    fn too_many(&self) -> SnapshotError {
+    /// Returns the metadata of a directory that was read. Ended early, it may have been read in part: without its times it is
+    /// read again.
+    fn stat_of_read(&self, stat: EntryStat) -> EntryStat {
+        if self.is_stopped() { EntryStat { mtime_ns: 0, ctime_ns: 0, ..stat } } else { stat }
+    }
+
+    fn count(&mut self, entries: usize) -> Result<(), SnapshotError> {
+        self.counted.entries += entries;
+        if self.counted.entries > self.root.limits.max_entries { Err(self.too_many()) } else { Ok(()) }
+    }
+
+    pub(super) fn too_many(&self) -> SnapshotError {
         SnapshotError::TooMany { limit: self.root.limits.max_entries }
     }
 }

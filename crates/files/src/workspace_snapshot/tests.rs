@@ -5,7 +5,7 @@ use std::{
     fs::{self, File},
     io::Read,
     os::unix::fs::{PermissionsExt, symlink},
-    sync::Mutex,
+    sync::{Arc, Mutex, atomic::Ordering},
     time::{Duration, Instant},
 };
 
@@ -16,7 +16,11 @@ use super::*;
 
 /// Keeps contents in memory, and counts what is read.
 #[derive(Debug, Default)]
-struct MemoryStore(Mutex<(HashMap<ContentDigest, Vec<u8>>, usize)>);
+struct MemoryStore(Mutex<(HashMap<ContentDigest, Vec<u8>>, usize)>, Option<StopAfter>);
+
+/// Ends the scan when so many contents are kept.
+#[derive(Debug)]
+struct StopAfter(usize, Arc<AtomicBool>);
 
 impl MemoryStore {
     fn reads(&self) -> usize {
@@ -32,6 +36,9 @@ impl ContentStore for MemoryStore {
         let mut kept = self.0.lock().unwrap();
         kept.0.insert(id, bytes);
         kept.1 += 1;
+        if let Some(StopAfter(limit, stop)) = &self.1 {
+            stop.store(kept.1 >= *limit, Ordering::Relaxed);
+        }
         Ok(id)
     }
 
@@ -64,7 +71,8 @@ impl Place {
         let directory = tempfile::tempdir().unwrap();
         let top = directory.path().canonicalize().unwrap();
         let (handle, limits) = (DirHandle::open(&top).unwrap(), SnapshotLimits::default());
-        let root = SnapshotRoot { handle, path: top.clone(), left_out: Vec::new(), limits };
+        let root =
+            SnapshotRoot { handle, path: top.clone(), left_out: Vec::new(), limits, stop: Arc::default() };
         Self { _directory: directory, top, root, store: MemoryStore::default() }
     }
 
@@ -74,7 +82,7 @@ impl Place {
 
     /// The changes since, as a letter and a path.
     fn since(&self, before: &WorkspaceSnapshot) -> (Vec<String>, Vec<String>) {
-        let after = before.update_by_same_rules(&self.root, &self.store).unwrap();
+        let after = before.update_after_command(&self.root, &self.store).unwrap().by_same_rules;
         let changes = before.changes_to(&after, &self.top);
         let name = |path: &Path| path.strip_prefix(&self.top).unwrap().display().to_string();
         let letter = |change: &windlass_contract::EntryChange| match (&change.before, &change.after) {
@@ -138,7 +146,7 @@ fn a_version_has_what_an_undo_needs() {
     let before = place.fill();
     fs::write(place.top.join("a"), "text").unwrap();
     fs::set_permissions(place.top.join("a"), fs::Permissions::from_mode(0o640)).unwrap();
-    let after = before.update_by_same_rules(&place.root, &place.store).unwrap();
+    let after = before.update_after_command(&place.root, &place.store).unwrap().by_same_rules;
     let [change] = &before.changes_to(&after, &place.top).kept[..] else { panic!("one change") };
     let Some(EntryVersion { content: EntryContent::File(id), mode, .. }) = &change.after else {
         panic!("a file: {change:?}")
@@ -261,4 +269,85 @@ fn a_listing_is_read_as_it_was_written_and_not_at_all_if_it_is_damaged() {
     for cut in 0..bytes.len() {
         assert!(WorkspaceSnapshot::from_bytes(&bytes[..cut]).is_none(), "cut at {cut}");
     }
+}
+
+#[test]
+fn a_first_scan_that_was_ended_early_goes_on_from_what_it_read() {
+    for limit in [1, 7, 30] {
+        let mut place = Place::new();
+        for directory in ["a", "a/b", "c", "d"] {
+            fs::create_dir(place.top.join(directory)).unwrap();
+            for at in 0..10 {
+                fs::write(place.top.join(directory).join(at.to_string()), format!("{directory} {at}"))
+                    .unwrap();
+            }
+        }
+        age();
+        place.store.1 = Some(StopAfter(limit, Arc::clone(&place.root.stop)));
+        let part = place.fill();
+        assert!(!part.is_whole());
+        assert_eq!((part.contents().0.len(), place.store.reads()), (limit, limit));
+        let part = WorkspaceSnapshot::from_bytes(&part.to_bytes()).unwrap();
+        place.store.1 = None;
+        place.root.stop.store(false, Ordering::Relaxed);
+        let whole = part.update(&place.root, &place.store).unwrap();
+        assert!(whole.is_whole());
+        assert_eq!((whole.contents().0.len(), place.store.reads()), (40, 40), "nothing is read twice");
+    }
+}
+
+#[test]
+fn a_scan_that_is_ended_while_entries_are_counted_keeps_nothing() {
+    let place = Place::new();
+    fs::write(place.top.join("a"), "a").unwrap();
+    place.root.stop.store(true, Ordering::Relaxed);
+    let error = WorkspaceSnapshot::fill(&place.root, &place.store).unwrap_err();
+    assert!(matches!(error, SnapshotError::Stopped));
+    assert_eq!(place.store.reads(), 0);
+}
+
+/// A workspace that is large enough for two threads, with most of it in one directory.
+fn large_place() -> Place {
+    let place = Place::new();
+    for at in 0..600 {
+        let directory =
+            place.top.join(if at % 20 == 0 { "a".to_owned() } else { format!("most/{}", at % 7) });
+        fs::create_dir_all(&directory).unwrap();
+        fs::write(directory.join(at.to_string()), "0123456789").unwrap();
+    }
+    age();
+    place
+}
+
+#[test]
+fn two_threads_find_what_one_finds() {
+    let place = large_place();
+    let before = place.fill();
+    assert!(before.update(&place.root, &place.store).unwrap().is_same(&before));
+    for path in ["a/0", "most/1/1", "most/3/3", "most/6/6"] {
+        fs::write(place.top.join(path), "changed").unwrap();
+    }
+    fs::remove_file(place.top.join("most/2/2")).unwrap();
+    fs::write(place.top.join("most/5/new"), "new").unwrap();
+    let (kept, unkept) = place.since(&before);
+    assert_eq!(kept, ["M a/0", "M most/1/1", "D most/2/2", "M most/3/3", "A most/5/new", "M most/6/6"]);
+    assert_eq!(unkept, [""; 0]);
+    let after = before.update(&place.root, &place.store).unwrap();
+    assert_eq!(after.entries(), place.fill().entries());
+}
+
+#[test]
+fn the_files_over_the_limit_are_the_same_with_two_threads() {
+    let mut place = large_place();
+    let before = place.fill();
+    let (_, bytes) = before.contents();
+    place.root.limits.max_total_bytes = bytes + 5;
+    for path in ["a/0", "most/6/97"] {
+        fs::write(place.top.join(path), "0123456789 and").unwrap();
+    }
+    let (kept, unkept) = place.since(&before);
+    assert_eq!(
+        (kept, unkept),
+        (vec!["M a/0".to_owned()], vec!["most/6/97 over the limit for all files".to_owned()])
+    );
 }

@@ -1,9 +1,14 @@
 //! One workspace and its snapshot.
 
-use std::io;
+use std::{
+    io,
+    sync::{Arc, atomic::AtomicBool},
+};
 
-use windlass_contract::{CommandEdit, CommandLog, UnkeptReason};
-use windlass_files::{DirHandle, SnapshotError, SnapshotRoot, UnkeptSummary, WorkspaceSnapshot};
+use windlass_contract::{CommandEdit, CommandLog, UnkeptEntry, UnkeptReason};
+use windlass_files::{
+    AfterCommand, DirHandle, SnapshotError, SnapshotRoot, UnkeptSummary, WorkspaceSnapshot,
+};
 
 use super::{RecordedCommand, UndoRoot};
 
@@ -20,21 +25,31 @@ pub(super) struct RecordedRoot {
     /// What was saved last, or loaded.
     saved: Option<WorkspaceSnapshot>,
     unkept: Option<(WorkspaceSnapshot, UnkeptSummary)>,
+    /// The log says that changes are not kept. Once per session is enough.
+    is_gap_logged: bool,
 }
 
 impl RecordedRoot {
     pub(super) fn new(root: UndoRoot) -> Self {
         let snapshot = Err("not read yet".to_owned());
-        Self { root, opened: None, snapshot, saved: None, unkept: None }
+        Self { root, opened: None, snapshot, saved: None, unkept: None, is_gap_logged: false }
     }
 
     /// Reads the workspace, or what changed since an earlier session read it.
-    pub(super) fn fill(&mut self) {
+    pub(super) fn fill(&mut self, stop: &Arc<AtomicBool>) {
         let UndoRoot { path, store, left_out, limits } = &self.root;
+        if path.parent().is_none() {
+            self.snapshot = Err("the whole file system is not kept".to_owned());
+            return;
+        }
         let opened = match DirHandle::open(path) {
-            Ok(handle) => {
-                SnapshotRoot { handle, path: path.clone(), left_out: left_out.clone(), limits: *limits }
-            }
+            Ok(handle) => SnapshotRoot {
+                handle,
+                path: path.clone(),
+                left_out: left_out.clone(),
+                limits: *limits,
+                stop: Arc::clone(stop),
+            },
             Err(error) => {
                 self.snapshot = Err(error.to_string());
                 return;
@@ -47,8 +62,12 @@ impl RecordedRoot {
         };
         self.snapshot = filled.map_err(|error| reason(&error));
         (self.opened, self.saved) = (Some(opened), saved);
-        if self.saved.is_none() {
+        let is_partial = self.snapshot.as_ref().is_ok_and(|filled| !filled.is_whole());
+        if self.saved.is_none() || is_partial {
             self.save();
+        }
+        if is_partial {
+            self.snapshot = Err(SnapshotError::Stopped.to_string());
         }
     }
 
@@ -65,21 +84,43 @@ impl RecordedRoot {
         command: &RecordedCommand,
         gap: Option<&str>,
     ) -> io::Result<()> {
-        let (Some(opened), Ok(before)) = (&self.opened, &self.snapshot) else { return Ok(()) };
-        let after = match before.update_by_same_rules(opened, &*self.root.store) {
+        let (opened, before) = match (&self.opened, &self.snapshot) {
+            (Some(opened), Ok(before)) => (opened, before),
+            (_, Err(reason)) => return self.log_gap(log, command, &reason.clone()),
+            (None, Ok(_)) => return Ok(()),
+        };
+        let AfterCommand { by_same_rules, now } = match before.update_after_command(opened, &*self.root.store)
+        {
             Ok(after) => after,
             Err(error) => {
                 self.snapshot = Err(reason(&error));
                 return Err(io::Error::other(error));
             }
         };
-        let changes = before.changes_to(&after, &opened.path);
-        self.snapshot = Ok(after);
+        let changes = before.changes_to(&by_same_rules, &opened.path);
+        self.snapshot = Ok(now);
         if changes.is_empty() {
             return Ok(());
         }
-        let RecordedCommand { call, line, .. } = command;
-        let edit = CommandEdit { call, line, changes: &changes.kept, unkept: &changes.unkept, gap };
+        let RecordedCommand { call, line, begun, .. } = command;
+        let edit =
+            CommandEdit { call, line, begun: *begun, changes: &changes.kept, unkept: &changes.unkept, gap };
+        log.log_command(&edit, &*self.root.store)
+    }
+
+    /// Writes down that what a command changed is not kept.
+    pub(super) fn log_gap(
+        &mut self,
+        log: &dyn CommandLog,
+        command: &RecordedCommand,
+        gap: &str,
+    ) -> io::Result<()> {
+        if std::mem::replace(&mut self.is_gap_logged, true) {
+            return Ok(());
+        }
+        let RecordedCommand { call, line, begun, .. } = command;
+        let unkept = [UnkeptEntry { path: self.root.path.clone(), reason: UnkeptReason::NotKept }];
+        let edit = CommandEdit { call, line, begun: *begun, changes: &[], unkept: &unkept, gap: Some(gap) };
         log.log_command(&edit, &*self.root.store)
     }
 
@@ -129,7 +170,7 @@ impl RecordedRoot {
 
 fn reason(error: &SnapshotError) -> String {
     match error {
-        SnapshotError::TooMany { .. } => error.to_string(),
+        SnapshotError::TooMany { .. } | SnapshotError::Stopped => error.to_string(),
         SnapshotError::Unreadable(source) => format!("{error}: {source}"),
     }
 }

@@ -47,6 +47,9 @@ pub enum KeptKind {
 pub struct CommandNote {
     /// The command line.
     pub line: String,
+    /// The start of the command. Absent in lines of earlier versions, and for an undo.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub begun: Option<Timestamp>,
     /// The number of entries that changed and cannot be restored.
     #[serde(default, skip_serializing_if = "is_default")]
     pub unkept_count: usize,
@@ -76,7 +79,7 @@ impl CommandNote {
 
 impl CommandLog for Edits {
     fn log_command(&self, edit: &CommandEdit<'_>, store: &dyn ContentStore) -> io::Result<()> {
-        let CommandEdit { call, line, changes, unkept, gap } = edit;
+        let CommandEdit { call, line, begun, changes, unkept, gap } = edit;
         let contents = self.contents.directory();
         make_private(contents)?;
         let mut exported = Vec::new();
@@ -100,6 +103,7 @@ impl CommandLog for Edits {
         });
         let note = CommandNote {
             line: line.chars().take(MAX_LINE_BYTES).collect(),
+            begun: Timestamp::try_from(*begun).ok(),
             unkept_count: unkept.len(),
             unkept: named.collect(),
             gap: gap.map(str::to_owned),
@@ -135,7 +139,7 @@ impl Edits {
         let path = self.log_path();
         let mut log = AppendLog::open(&path)?;
         let length = log.length()?;
-        let edit = Edit { sequence: Some(counter.advance(edit.time)?), ..edit };
+        let edit = Edit { sequence: Some(counter.advance(edit.time)?), undoes: self.undoes, ..edit };
         log.append(&serde_json::to_vec(&edit)?)?;
         log.flush(&path, length)
     }
@@ -208,6 +212,7 @@ impl Edit {
             call,
             sequence: None,
             transaction: None,
+            undoes: None,
             files,
             command: None,
             undone: false,

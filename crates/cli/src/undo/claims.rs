@@ -1,0 +1,75 @@
+//! Changes that several sessions took for their own, because they were made while commands of each ran.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use windlass::record::{Edit, EditedFile, Kept, UnkeptFile};
+
+use super::EditPlace;
+use crate::calls::one_line;
+
+/// A change of a file, and the time in which it was made.
+struct Claim {
+    order: i64,
+    begun: jiff::Timestamp,
+    ended: jiff::Timestamp,
+    after: Option<Kept>,
+    origin: String,
+}
+
+/// Takes from each command the changes that another call made while it ran: if the other call ran within that time, or is
+/// no command at all, the change is the other's. If neither ran within the time of the other, it cannot be told whose it
+/// is, and neither undo takes it back.
+pub(super) fn leave_to_others(places: &mut [EditPlace]) {
+    let mut claims: HashMap<PathBuf, Vec<Claim>> = HashMap::new();
+    for edit in places.iter().flat_map(|place| &place.list) {
+        for file in &edit.files {
+            claims.entry(file.path.clone()).or_default().push(Claim::new(edit, file));
+        }
+    }
+    claims.retain(|_, claims| claims.len() > 1);
+    for edit in places.iter_mut().flat_map(|place| &mut place.list) {
+        leave_files_to_others(edit, &claims);
+    }
+}
+
+fn leave_files_to_others(edit: &mut Edit, claims: &HashMap<PathBuf, Vec<Claim>>) {
+    let files = std::mem::take(&mut edit.files);
+    for file in files {
+        let others = claims.get(&file.path).map(Vec::as_slice).unwrap_or_default();
+        let own = Claim::new(edit, &file);
+        let Some(note) = edit.command.as_mut().filter(|note| note.begun.is_some()) else {
+            edit.files.push(file);
+            continue;
+        };
+        match others.iter().find(|other| own.may_be_of(other)) {
+            None => edit.files.push(file),
+            Some(other) => {
+                note.unkept_count += 1;
+                let path = file.path.to_string_lossy().into_owned();
+                let reason = format!("changed at the same time by {}", other.origin);
+                note.unkept.push(UnkeptFile { path, reason });
+            }
+        }
+    }
+}
+
+impl Claim {
+    fn new(edit: &Edit, file: &EditedFile) -> Self {
+        let begun = edit.command.as_ref().and_then(|note| note.begun).unwrap_or(edit.time);
+        let origin = match &edit.command {
+            Some(note) => format!("`{}`", one_line(&note.line)),
+            None => format!("call {}", edit.call),
+        };
+        Self { order: edit.order(), begun, ended: edit.time, after: file.after.clone(), origin }
+    }
+
+    /// Tells whether this change may be the other call's.
+    fn may_be_of(&self, other: &Self) -> bool {
+        let state = |after: &Option<Kept>| after.as_ref().map(|kept| (kept.kind, kept.content.clone()));
+        let is_same_change = state(&self.after) == state(&other.after);
+        let is_at_once = other.begun <= self.ended && self.begun <= other.ended;
+        let is_within_other = other.begun <= self.begun && self.ended <= other.ended;
+        self.order != other.order && is_same_change && is_at_once && !is_within_other
+    }
+}
