@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use windlass_contract::{Outcome, Status, ToolCall};
+use windlass_contract::{Outcome, ToolCall};
 use windlass_runtime::fingerprint;
 
 /// So many answers with a call that had failed the same way before end the turn. Its result tells the model so from the
@@ -93,7 +93,7 @@ impl<const MOST: usize> Streak<MOST> {
 /// What makes a failed call the same as another: it was asked the same and gave the same. Whatever is asked of a tool
 /// that does not exist, the mistake is one.
 fn failure(call: &ToolCall, outcome: &Outcome) -> u64 {
-    let what = (outcome.status != Status::NotFound).then(|| (call.input.as_str(), fingerprint(outcome)));
+    let what = (!outcome.receipt.unknown_tool).then(|| (call.input.as_str(), fingerprint(outcome)));
     hash(&(call.name.as_str(), what))
 }
 
@@ -105,7 +105,7 @@ fn hash(what: &impl Hash) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use windlass_contract::{Input, Verdict};
+    use windlass_contract::{Input, Status, Verdict};
 
     use super::*;
 
@@ -155,8 +155,11 @@ mod tests {
 
     #[test]
     fn a_tool_that_does_not_exist_is_one_mistake_whatever_it_is_asked() {
-        let asks =
-            |round: usize| vec![ended("browser", &round.to_string(), Status::NotFound, "no such tool")];
+        let asks = |round: usize| {
+            let mut ended = ended("browser", &round.to_string(), Status::NotFound, "no such tool");
+            ended.1.receipt.unknown_tool = true;
+            vec![ended]
+        };
         assert_eq!(ends_after(asks), Some(9));
     }
 

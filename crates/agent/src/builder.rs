@@ -41,6 +41,8 @@ pub const TOOL_CONTEXT_PERCENT: u8 = 10;
 pub struct AgentBuilder {
     model: Option<Arc<dyn ModelClient>>,
     tools: Vec<Arc<dyn AnyTool>>,
+    listed_tools: Vec<Arc<dyn AnyTool>>,
+    apart_streams: bool,
     builtin: Option<Toolset>,
     policy: Policy,
     approver: Option<Arc<dyn Approver>>,
@@ -82,6 +84,8 @@ impl Default for AgentBuilder {
         Self {
             model: None,
             tools: Vec::new(),
+            listed_tools: Vec::new(),
+            apart_streams: false,
             builtin: None,
             policy: Policy::default(),
             approver: None,
@@ -243,6 +247,22 @@ impl AgentBuilder {
         self
     }
 
+    /// Adds a tool of a list someone wrote. One that cannot be used is left out alone, and
+    /// [`quarantined`](Registry::quarantined) says why.
+    #[must_use]
+    pub fn listed_tool(mut self, tool: Arc<dyn AnyTool>) -> Self {
+        self.listed_tools.push(tool);
+        self
+    }
+
+    /// Gives standard output and error of commands apart, as data of their results. What was written to both at once may
+    /// change its order in the text.
+    #[must_use]
+    pub fn apart_streams(mut self) -> Self {
+        self.apart_streams = true;
+        self
+    }
+
     /// The tools alone, for calls without a model. With a [`home`](Self::home), calls are written down below it.
     pub fn toolbox(mut self) -> Result<Toolbox, DefinitionErrors> {
         let family = Family::of("");
@@ -363,7 +383,9 @@ impl AgentBuilder {
         let indexer = Arc::new(move |cards: &[_]| catalogue(cards, home.as_deref(), keep));
         let deferral = Deferral { room: self.room(family), form, indexer };
         let tools = std::mem::take(&mut self.tools).into_iter();
-        tools.fold(builtin, RegistryBuilder::brought).deferring(deferral).build()
+        let listed = std::mem::take(&mut self.listed_tools).into_iter();
+        let registry = listed.fold(tools.fold(builtin, RegistryBuilder::brought), RegistryBuilder::listed);
+        registry.deferring(deferral).build()
     }
 
     /// How many tokens the model reads at once.
@@ -394,6 +416,9 @@ impl AgentBuilder {
         let budget = self.budget.unwrap_or(budget);
         let recorder = self.undo_recorder(&*events);
         let mut machine = Machine::new(self.environment).with_window(self.window);
+        if self.apart_streams {
+            machine = machine.with_apart_streams();
+        }
         if let Some(recorder) = recorder {
             machine = machine.with_undo_recorder(recorder);
         }

@@ -39,7 +39,7 @@ impl Offered {
     }
 
     fn add(&mut self, name: &ToolName, registry: &Registry) {
-        let Some(tool) = registry.find(name.as_str()) else { return };
+        let Some((tool, _)) = registry.resolve(name.as_str()) else { return };
         let known = || self.specs.get().iter().any(|spec| spec.name == tool.spec.name);
         if self.grows && tool.exposure == Exposure::Deferred && !known() {
             let mut specs = self.specs.get().clone();

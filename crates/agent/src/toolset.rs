@@ -73,9 +73,11 @@ impl Toolset {
             }
             registry = match (name.as_str(), self.shell) {
                 (
-                    "shell" | "shell_command" | "local_shell" | "exec_command" | "write_stdin" | "run_tests",
+                    "shell" | "shell_command" | "local_shell" | "exec_command" | "write_stdin" | "run_tests"
+                    | "run_command",
                     ShellKind::Disabled,
                 ) => registry,
+                ("run_command", _) => registry.fallback(tool),
                 // It runs commands and reads files; a model that was trained on a shell alone needs neither.
                 ("run_tests", _) => match self.files {
                     FileTools::Offered => registry.tool(tool),

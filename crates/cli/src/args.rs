@@ -164,6 +164,9 @@ pub(crate) struct Common {
 pub(crate) enum Tools {
     /// Every tool in one line.
     List {
+        /// With these tools of your own, as programs (see docs/tools.md).
+        #[arg(long, value_name = "FILE")]
+        tools: Option<PathBuf>,
         /// As JSON.
         #[arg(long)]
         json: bool,
@@ -172,6 +175,9 @@ pub(crate) enum Tools {
     Show {
         /// The tool, by name or alias.
         name: String,
+        /// With these tools of your own, as programs (see docs/tools.md).
+        #[arg(long, value_name = "FILE")]
+        tools: Option<PathBuf>,
         /// As JSON.
         #[arg(long)]
         json: bool,
@@ -210,6 +216,9 @@ pub(crate) enum Tools {
     },
     /// All tools by category, for a model or a person to read.
     Manifest {
+        /// With these tools of your own, as programs (see docs/tools.md).
+        #[arg(long, value_name = "FILE")]
+        tools: Option<PathBuf>,
         /// As JSON.
         #[arg(long)]
         json: bool,

@@ -11,12 +11,15 @@ use std::{
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use windlass::{AnyTool, program, select::Card};
+use windlass::{AgentBuilder, AnyTool, Quarantined, Registry, program, select::Card};
 
 use crate::{problem::Problem, screen::named, screen::visible_path};
 
 /// The longest list that is read: some fifty thousand tools with everything about them.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
+
+/// So many tools that cannot be used are told one by one.
+const MOST_PROBLEMS: usize = 20;
 
 /// A tool that is a program.
 #[derive(Deserialize)]
@@ -43,78 +46,124 @@ impl fmt::Display for Place {
     }
 }
 
-/// The tools of a list, each a program.
-pub(crate) fn tools(path: &Path) -> Result<Vec<Arc<dyn AnyTool>>, Problem> {
-    let rows = placed::<Row>(path)?;
+/// Adds the tools of a list, each a program. Those that cannot be used are told and left out.
+pub(crate) fn added(builder: AgentBuilder, path: Option<&Path>) -> Result<AgentBuilder, Problem> {
+    let Some(path) = path else { return Ok(builder) };
     // The model calls them by name alone.
-    check(path, rows.iter().map(|(place, row)| (*place, row.card.name.as_str(), row.card.name.clone())))?;
-    rows.into_iter().map(|(place, row)| tool(row, place, path)).collect()
+    let rows = usable(path, |row: &Row| (row.card.name.clone(), row.card.name.clone()), tool)?;
+    Ok(rows.into_iter().fold(builder, AgentBuilder::listed_tool))
 }
 
-fn tool(row: Row, place: Place, path: &Path) -> Result<Arc<dyn AnyTool>, Problem> {
+/// Tells of the tools that could not be used beside the others.
+pub(crate) fn tell(quarantined: &[Quarantined]) {
+    for Quarantined { name, reason } in quarantined {
+        crate::note(&format!("warning: tool `{}`: {reason}; it is left out", named(name.as_str())));
+    }
+}
+
+/// A tool that is a program, or why it cannot be one.
+fn tool(row: Row) -> Result<Arc<dyn AnyTool>, String> {
     let Row { card, command } = row;
+    let name = named(&card.name);
     if command.is_empty() {
-        let (path, name) = (visible_path(path), named(&card.name));
-        return Err(Problem::usage(format!(
-            "`{path}`, {place}: tool `{name}` has no `command`, so it cannot be run; give the program as a list of words"
-        )));
+        return Err(format!(
+            "tool `{name}` has no `command`, so it cannot be run; give the program as a list of words"
+        ));
     }
     let tool = program(&card.name, &card.description, &card.parameters, command);
-    Ok(Arc::new(tool.requests(card.examples)))
-}
-
-/// The tools of a list, to choose from.
-pub(crate) fn cards(path: &Path) -> Result<Vec<Card>, Problem> {
-    let rows = placed::<Card>(path)?;
-    check(path, rows.iter().map(|(place, card)| (*place, card.name.as_str(), card.key())))?;
-    Ok(rows.into_iter().map(|(_, card)| card).collect())
-}
-
-/// That every tool has a name, and none that of another.
-fn check<'a>(path: &Path, tools: impl Iterator<Item = (Place, &'a str, String)>) -> Result<(), Problem> {
-    let mut places = HashMap::new();
-    for (place, name, key) in tools {
-        let problem = match places.entry(key) {
-            _ if name.trim().is_empty() => "the tool has no name".to_owned(),
-            Entry::Vacant(free) => {
-                free.insert(place);
-                continue;
-            }
-            Entry::Occupied(other) => {
-                let (name, other) = (named(name), other.get());
-                format!(
-                    "the tool `{name}` is on {other} already; leave one out, or give each a name of its own"
-                )
-            }
-        };
-        return Err(Problem::usage(format!("`{}`, {place}: {problem}", visible_path(path))));
+    let tool: Arc<dyn AnyTool> = Arc::new(tool.requests(card.examples));
+    // Alone in a registry, so that all that is wrong with it is told with its place.
+    let alone = Registry::builder().listed(Arc::clone(&tool)).build();
+    let alone = alone.map_err(|errors| errors.to_string())?;
+    match alone.quarantined() {
+        [] => Ok(tool),
+        [why, ..] => Err(format!("tool `{name}`: {}", why.reason)),
     }
-    Ok(())
+}
+
+/// The tools of a list, to choose from. Those that cannot be read are told and left out.
+pub(crate) fn cards(path: &Path) -> Result<Vec<Card>, Problem> {
+    usable(path, |card: &Card| (card.name.clone(), card.key()), Ok)
+}
+
+/// The rows of a list that can be used. Names and keys are told apart because a name may be there once for each server.
+fn usable<T: for<'a> Deserialize<'a>, U>(
+    path: &Path,
+    names: impl Fn(&T) -> (String, String),
+    made: impl Fn(T) -> Result<U, String>,
+) -> Result<Vec<U>, Problem> {
+    let mut places: HashMap<String, Place> = HashMap::new();
+    let (mut rows, mut problems) = (Vec::new(), Vec::new());
+    for (place, row) in placed::<T>(path)? {
+        let row = row.and_then(|row| {
+            let (name, key) = names(&row);
+            is_new(&mut places, place, &name, key)?;
+            made(row)
+        });
+        match row {
+            Ok(row) => rows.push(row),
+            Err(problem) => problems.push(format!("`{}`, {place}: {problem}", visible_path(path))),
+        }
+    }
+    if rows.is_empty() && !problems.is_empty() {
+        problems.truncate(MOST_PROBLEMS);
+        return Err(Problem::usage(problems.join("\n")));
+    }
+    for problem in problems.iter().take(MOST_PROBLEMS) {
+        crate::note(&format!("warning: {problem}; it is left out"));
+    }
+    if let Some(more) = problems.len().checked_sub(MOST_PROBLEMS).filter(|more| *more > 0) {
+        crate::note(&format!("warning: {more} more tools are left out"));
+    }
+    Ok(rows)
+}
+
+/// Refuses a tool without a name, or with that of another.
+fn is_new(places: &mut HashMap<String, Place>, place: Place, name: &str, key: String) -> Result<(), String> {
+    if name.trim().is_empty() {
+        return Err("the tool has no name".to_owned());
+    }
+    match places.entry(key) {
+        Entry::Vacant(free) => {
+            free.insert(place);
+            Ok(())
+        }
+        Entry::Occupied(other) => {
+            let (name, other) = (named(name), other.get());
+            Err(format!(
+                "the tool `{name}` is on {other} already; leave one out, or give each a name of its own"
+            ))
+        }
+    }
 }
 
 /// The rows of a list.
 pub(crate) fn rows<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<Vec<T>, Problem> {
-    Ok(placed(path)?.into_iter().map(|(_, row)| row).collect())
+    let read = |(place, row): (Place, Result<T, String>)| {
+        row.map_err(|problem| Problem::usage(format!("`{}`, {place}: {problem}", visible_path(path))))
+    };
+    placed(path)?.into_iter().map(read).collect()
 }
 
+/// A row, or why it cannot be read.
+type ReadRow<T> = (Place, Result<T, String>);
+
 /// The rows of a list, each with where it is. `-` is stdin.
-fn placed<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<Vec<(Place, T)>, Problem> {
+fn placed<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<Vec<ReadRow<T>>, Problem> {
     let text = text(path)?;
-    let problem = |place: Place, error: serde_json::Error| {
-        let (path, form) = (visible_path(path), "a list is one JSON object per line, or one array of them");
-        Problem::usage(format!("`{path}`, {place}: {error}; {form}"))
+    let form = |error: serde_json::Error| {
+        format!("{error}; a list is one JSON object per line, or one array of them")
     };
     let rows: Vec<_> = if text.trim_start().starts_with('[') {
-        let items: Vec<&RawValue> =
-            serde_json::from_str(&text).map_err(|error| problem(Place::Line(error.line()), error))?;
+        let items: Vec<&RawValue> = serde_json::from_str(&text).map_err(|error| {
+            let (path, place) = (visible_path(path), Place::Line(error.line()));
+            Problem::usage(format!("`{path}`, {place}: {}", form(error)))
+        })?;
         (1..).map(Place::Item).zip(items.into_iter().map(RawValue::get)).collect()
     } else {
         (1..).map(Place::Line).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()).collect()
     };
-    let parse = |(place, row): (Place, &str)| {
-        serde_json::from_str(row).map(|row| (place, row)).map_err(|error| problem(place, error))
-    };
-    rows.into_iter().map(parse).collect()
+    Ok(rows.into_iter().map(|(place, row)| (place, serde_json::from_str(row).map_err(form))).collect())
 }
 
 /// The text of an ordinary file: a device never ends, and a pipe may never begin.

@@ -5,8 +5,12 @@ use std::{
     sync::Arc,
 };
 
+use serde_json::Value;
 use windlass::{
-    AgentBuilder, Input, Outcome, SpecKind, Status, Stop, ToolCall, host::Window, record::Edits, render,
+    Facts, Input, Outcome, SpecKind, Status, Stop, ToolCall, Toolbox,
+    host::Window,
+    record::Edits,
+    render::{self, CallReport},
 };
 
 use crate::{
@@ -26,49 +30,52 @@ use crate::{
 };
 
 /// Runs the command.
-pub(crate) fn run(common: &Common, args: Call) -> Result<Exit, Problem> {
+pub(crate) fn run(common: &Common, args: &Call) -> Result<Exit, Problem> {
     let setup = Setup::for_tools(common)?.limited(&args.limits)?;
-    let mut preview = RequestedPreview::new(args.preview, &setup)?;
+    let preview = RequestedPreview::new(args.preview, &setup)?;
     let stop = Stop::default();
     let window = Window::of_terminal();
-    let mut builder = setup.tools()?;
-    if let Some(path) = &args.tools {
-        builder = brought::tools(path)?.into_iter().fold(builder, AgentBuilder::tool);
-    }
-    let builder = builder
+    let builder = brought::added(setup.tools()?, args.tools.as_deref())?
         .approver(Arc::new(Terminal { stop: stop.clone(), paths: Paths::seen_from(&setup.cwd) }))
         .window(window.clone());
     let builder = match &preview {
         Some(requested) => builder.preview(requested.preview.clone()),
         None => builder,
     };
+    let builder = if args.json { builder.apart_streams() } else { builder };
     let toolbox = builder.events(Arc::new(Warnings)).toolbox();
     let toolbox = toolbox.map_err(|errors| Problem::usage(errors.to_string()))?;
-    let text = match args.input {
-        Some(text) if text != "-" => text,
-        None if io::stdin().is_terminal() => String::new(),
-        Some(_) | None => from_stdin("the input")?,
-    };
-    let freeform = toolbox
-        .registry
-        .find(&args.name)
-        .is_some_and(|tool| matches!(tool.spec.kind, SpecKind::Custom { .. }));
-    let input = if freeform { Input::Text(text) } else { Input::Json(text) };
-    let name: windlass::ToolName = args.name.as_str().into();
-    let call = ToolCall { id: "call".into(), name: name.clone(), input };
+    brought::tell(toolbox.registry.quarantined());
+    let call = asked(&toolbox, args)?;
     interrupts::watch(stop.clone(), window)?;
     let _cleaning = Cleaning::start(&setup);
+    let parameters = parameters(&toolbox, &call);
+    let name = toolbox.registry.resolve(&args.name).map_or(&call.name, |(tool, _)| &tool.spec.name).clone();
     let outcome = crate::runtime()?.block_on(async {
         let outcome = toolbox.call(call, &stop).await;
         // There is no later call that could use what goes on.
         toolbox.sandbox.close().await;
         outcome
     });
-    // A program gets one object, a person the result before the question.
+    let note = ended_session(&outcome);
+    let report =
+        CallReport { tool: &name, parameters: &parameters, outcome: &outcome, note: note.as_deref() };
+    show(args, &setup, &report, preview, &stop)
+}
+
+/// Shows what came of the call. A program gets one object, a person the result before the question.
+fn show(
+    args: &Call,
+    setup: &Setup,
+    report: &CallReport<'_>,
+    mut preview: Option<RequestedPreview>,
+    stop: &Stop,
+) -> Result<Exit, Problem> {
+    let outcome = report.outcome;
     let mut settled = None;
     let edits = Edits::outside(&setup.home);
     let shown = if args.json {
-        let mut result = render::json(&name, &outcome);
+        let mut result = report.json();
         settled =
             preview.take().map(|preview| preview.settle(&edits, stop.reason().is_some())).transpose()?;
         if let Some(settled) = &settled {
@@ -76,22 +83,56 @@ pub(crate) fn run(common: &Common, args: Call) -> Result<Exit, Problem> {
         }
         format!("{result:#}\n")
     } else if args.markdown {
-        render::markdown(&name, &outcome)
+        report.markdown()
     } else {
-        terminated(render::text(&outcome))
+        terminated(report.text())
     };
     print_answer(&shown)?;
+    if !args.json && !args.markdown && !outcome.receipt.repairs.is_empty() {
+        crate::note(&format!("note: the call was repaired: {}", outcome.receipt.repairs.join("; ")));
+    }
     if args.judge {
         crate::note(render::verdict(&outcome.verdict).trim_end());
-    }
-    if outcome.status == Status::NotFound {
-        crate::note(&crate::tools::unknown(&toolbox.registry, &args.name));
     }
     if let Some(preview) = preview {
         settled = Some(preview.settle(&edits, stop.reason().is_some())?);
     }
-    let exit = exit_of(&outcome, &stop);
+    let exit = exit_of(outcome, stop);
     Ok(settled.map_or(exit, |settled| settled.end.exit(exit)))
+}
+
+/// The call that is asked for, with its input from stdin if that is where it is.
+fn asked(toolbox: &Toolbox, args: &Call) -> Result<ToolCall, Problem> {
+    let text = match &args.input {
+        Some(text) if text != "-" => text.clone(),
+        None if io::stdin().is_terminal() => String::new(),
+        Some(_) | None => from_stdin("the input")?,
+    };
+    let tool = toolbox.registry.resolve(&args.name).map(|(tool, _)| tool);
+    let freeform = tool.is_some_and(|tool| matches!(tool.spec.kind, SpecKind::Custom { .. }));
+    let input = if freeform { Input::Text(text) } else { Input::Json(text) };
+    Ok(ToolCall { id: "call".into(), name: args.name.as_str().into(), input })
+}
+
+/// The arguments that the call runs with, or what was written in their place, without secrets.
+fn parameters(toolbox: &Toolbox, call: &ToolCall) -> Value {
+    let written = call.input.as_str();
+    let prepared = toolbox.prepare(call.clone());
+    let parameters = prepared.arguments().map_or_else(|| written.to_owned(), Value::to_string);
+    let clean = toolbox.shaper.secrets.clean(&parameters);
+    serde_json::from_str(&clean).unwrap_or_else(|_| Value::String(clean.into_owned()))
+}
+
+/// What became of a session that was still running when the call returned.
+fn ended_session(outcome: &Outcome) -> Option<String> {
+    let Facts::Session(session) = &outcome.facts else { return None };
+    let (id, seconds) = (session.session, session.duration.as_secs_f32());
+    session.exit.is_none().then(|| {
+        format!(
+            "still running after {seconds:.1} s, as session {id}; it was ended with this call, because nothing \
+             outlives `windlass call`. In `windlass exec` it goes on, and `write_stdin` with session_id {id} reaches it"
+        )
+    })
 }
 
 fn terminated(text: String) -> String {
@@ -104,7 +145,9 @@ fn exit_of(outcome: &Outcome, stop: &Stop) -> Exit {
         _ if outcome.verdict.success => Exit::Done,
         Status::Rejected if outcome.receipt.refusal.is_some() => Exit::Refused,
         Status::Timeout => Exit::Limit,
-        Status::NotFound => Exit::Usage,
-        Status::Success | Status::Error | Status::Rejected | Status::PermissionDenied => Exit::Failed,
+        Status::NotFound if outcome.receipt.unknown_tool => Exit::Usage,
+        Status::Success | Status::Error | Status::Rejected | Status::PermissionDenied | Status::NotFound => {
+            Exit::Failed
+        }
     }
 }

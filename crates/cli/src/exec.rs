@@ -54,10 +54,8 @@ pub(crate) fn run(common: &Common, exec: Exec) -> Result<Exit, Problem> {
         Arc::new(Screen::new(&setup.cwd))
     };
     let window = Window::of_terminal();
-    let mut builder = setup.agent()?.events(events).window(window.clone()).single_turn();
-    if let Some(path) = &options.tools {
-        builder = brought::tools(path)?.into_iter().fold(builder, AgentBuilder::tool);
-    }
+    let builder = setup.agent()?.events(events).window(window.clone()).single_turn();
+    let mut builder = brought::added(builder, options.tools.as_deref())?;
     if let Some(requested) = &preview {
         builder = builder.preview(requested.preview.clone());
     }
@@ -111,6 +109,7 @@ async fn turn(
     json: bool,
 ) -> Result<(TurnReport, ThreadId), BuildError> {
     let mut agent: Agent = builder.build()?;
+    brought::tell(agent.toolbox().registry.quarantined());
     if !json {
         crate::note(&who_answers(agent.model()));
     }

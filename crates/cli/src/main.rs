@@ -68,7 +68,7 @@ fn main() -> ExitCode {
     let _telemetry = telemetry::start();
     let end = match command {
         Command::Exec(exec) => exec::run(&common, *exec),
-        Command::Call(call) => call::run(&common, call),
+        Command::Call(call) => call::run(&common, &call),
         Command::ApplyPatch { patch } => return finish(apply_patch::run(&common, patch)),
         Command::Undo(undo) => undo::run(&common, &undo),
         Command::Redo(redo) => undo::run(&common, &redo.into()),

@@ -11,13 +11,16 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use windlass::{Category, Exposure, Registered, Registry, SpecKind, Toolbox};
+use windlass::{
+    AliasMeaning, Category, Exposure, ParameterAlias, Registered, Registry, SpecKind, Toolbox,
+    select::repair::nearest,
+};
 
 use choose::Offered;
 
 use crate::{
     args::{Choosing, Common, Tools},
-    calls,
+    brought, calls,
     exec::from_stdin,
     exit::Exit,
     output::print,
@@ -50,9 +53,17 @@ pub(crate) fn run(common: &Common, args: Tools) -> Result<Exit, Problem> {
             String::new()
         }
         Tools::Cost { tools, json } => cost::run(&Setup::for_tools(common)?, tools.as_deref(), json)?,
-        Tools::List { json } => list(&toolbox(common)?.registry, json),
-        Tools::Manifest { json } => manifest(&toolbox(common)?.registry, json),
-        Tools::Show { name, json } => show(&toolbox(common)?.registry, &name, json)?,
+        Tools::List { tools, json } => list(&toolbox(common, tools.as_deref())?.registry, json),
+        Tools::Manifest { tools, json } => {
+            let toolbox = toolbox(common, tools.as_deref())?;
+            brought::tell(toolbox.registry.quarantined());
+            manifest(&toolbox.registry, json)
+        }
+        Tools::Show { name, tools, json } => {
+            let toolbox = toolbox(common, tools.as_deref())?;
+            brought::tell(toolbox.registry.quarantined());
+            show(&toolbox.registry, &name, json)?
+        }
     };
     print(&shown)?;
     Ok(exit)
@@ -78,26 +89,29 @@ fn offered(common: &Common, args: &Choosing) -> Result<Offered, Problem> {
     let usage = windlass::usage(&calls::open(&setup)?).map_err(|error| calls::problem(&error))?;
     let offered = match &args.tools {
         Some(path) => Offered::listed(path, &setup.home)?,
-        None => Offered::here(&toolbox(common)?.registry),
+        None => Offered::here(&toolbox(common, None)?.registry),
     };
     Ok(offered.knowing(usage))
 }
 
-fn toolbox(common: &Common) -> Result<Toolbox, Problem> {
-    Setup::for_tools(common)?.tools()?.toolbox().map_err(|errors| Problem::usage(errors.to_string()))
+fn toolbox(common: &Common, list: Option<&Path>) -> Result<Toolbox, Problem> {
+    let builder = brought::added(Setup::for_tools(common)?.tools()?, list)?;
+    builder.toolbox().map_err(|errors| Problem::usage(errors.to_string()))
+}
+
+/// The tools that are listed: not those that exist for tests, unless they are on offer.
+fn listed(registry: &Registry) -> impl Iterator<Item = &Registered> {
+    let is_test =
+        |tool: &Registered| tool.meta.category == Category::Testing && tool.exposure == Exposure::Hidden;
+    registry.tools().iter().filter(move |tool| !is_test(tool))
 }
 
 fn list(registry: &Registry, json: bool) -> String {
     if json {
-        return pretty(&Value::from(registry.tools().iter().map(summary).collect::<Vec<_>>()));
+        return pretty(&Value::from(listed(registry).map(summary).collect::<Vec<_>>()));
     }
-    let rows = registry.tools().iter().map(|tool| {
-        let offered = match tool.exposure {
-            Exposure::Advertised => "yes",
-            Exposure::Deferred => "by search",
-            Exposure::Hidden => "if called",
-        };
-        [visible(tool.spec.name.as_str()), offered.to_owned(), visible(first_line(tool))]
+    let rows = listed(registry).map(|tool| {
+        [visible(tool.spec.name.as_str()), offered_as(tool).to_owned(), visible(first_line(tool))]
     });
     let left_out = registry
         .quarantined()
@@ -107,20 +121,30 @@ fn list(registry: &Registry, json: bool) -> String {
     Table { titles: ["TOOL", "OFFERED", "WHAT IT DOES"], expendable: &[], rows }.text()
 }
 
+/// Whether and how a model gets to know a tool.
+fn offered_as(tool: &Registered) -> &'static str {
+    match tool.exposure {
+        Exposure::Advertised => "yes",
+        Exposure::Deferred => "by search",
+        Exposure::Hidden => "if called",
+    }
+}
+
 fn show(registry: &Registry, name: &str, json: bool) -> Result<String, Problem> {
-    let tool = registry.find(name).ok_or_else(|| Problem::usage(unknown(registry, name)))?;
+    let found = registry.resolve(name).map(|(tool, _)| tool);
+    let tool = found.ok_or_else(|| Problem::usage(unknown(registry, name)))?;
     Ok(if json { pretty(&full(tool)) } else { describe(tool, "#") })
 }
 
 /// What to say of a name no tool has.
-pub(crate) fn unknown(registry: &Registry, name: &str) -> String {
-    let names: Vec<_> = registry.tools().iter().map(|tool| tool.spec.name.to_string()).collect();
-    format!("there is no tool `{}`; there are {}", named(name), names.join(", "))
+fn unknown(registry: &Registry, name: &str) -> String {
+    let names = nearest(name, listed(registry).map(|tool| tool.spec.name.as_str()));
+    format!("there is no tool `{}`; there are, the nearest first: {}", named(name), names.join(", "))
 }
 
 fn manifest(registry: &Registry, json: bool) -> String {
     let mut by_category: BTreeMap<Category, Vec<&Registered>> = BTreeMap::new();
-    for tool in registry.tools().iter().filter(|tool| tool.exposure != Exposure::Hidden) {
+    for tool in listed(registry) {
         by_category.entry(tool.meta.category).or_default().push(tool);
     }
     if json {
@@ -169,6 +193,9 @@ fn full(tool: &Registered) -> Value {
 /// A tool as a page of Markdown.
 fn describe(tool: &Registered, heading: &str) -> String {
     let mut out = format!("{heading} {}\n\n{}\n", tool.spec.name, tool.spec.description);
+    if tool.exposure != Exposure::Advertised {
+        out.push_str(&format!("\nOffered: {}\n", offered_as(tool)));
+    }
     let mut list = |title: &str, rows: Vec<String>| {
         if !rows.is_empty() {
             out.push_str(&format!("\n{title}:\n"));
@@ -188,9 +215,23 @@ fn describe(tool: &Registered, heading: &str) -> String {
         "Examples",
         meta.examples.iter().map(|example| format!("{}: `{}`", example.request, example.input)).collect(),
     );
+    list("Parameters also answer to", meta.parameter_aliases.iter().filter_map(alias).collect());
     list("Also answers to", meta.aliases.iter().map(|alias| format!("`{alias}`")).collect());
     out.push('\n');
     out
+}
+
+/// Another name of a parameter, if it stands for one.
+fn alias(alias: &ParameterAlias) -> Option<String> {
+    match alias.means {
+        AliasMeaning::Parameter(parameter) if parameter == alias.name => None,
+        AliasMeaning::Parameter(parameter) => Some(format!("`{}` for `{parameter}`", alias.name)),
+        AliasMeaning::Switch(parameter, on) => {
+            Some(format!("`{}`: `true` for `{parameter}`: `{on}`", alias.name))
+        }
+        AliasMeaning::AlwaysSo(so) => Some(format!("`{}`: only `{so}`", alias.name)),
+        AliasMeaning::Remark => Some(format!("`{}`, which changes nothing", alias.name)),
+    }
 }
 
 fn parameter(name: &str, schema: &Value, required: bool) -> String {

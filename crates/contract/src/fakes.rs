@@ -97,6 +97,7 @@ impl Host for EchoHost {
                 exit: Exit::Code(0),
                 output: text,
                 gap: None,
+                apart: None,
                 whole: None,
                 duration: std::time::Duration::ZERO,
                 killed: Vec::new(),

@@ -25,6 +25,17 @@ pub trait Host: Send + Sync {
         output: &'a (dyn Fn(&[u8]) + Send + Sync),
     ) -> BoxFuture<'a, Result<Finished, HostError>>;
 
+    /// The same, and what was written to each stream is kept for itself too. What was written to both at once may change its
+    /// order. A host that cannot tell them apart leaves [`Finished::apart`] empty.
+    fn run_apart<'a>(
+        &'a self,
+        command: &'a Command,
+        cancel: &'a CancellationToken,
+        output: &'a (dyn Fn(&[u8]) + Send + Sync),
+    ) -> BoxFuture<'a, Result<Finished, HostError>> {
+        self.run(command, cancel, output)
+    }
+
     /// The files the grant lets a call use: none, unless an implementation has some.
     fn files(&self) -> &dyn Files {
         &NoFiles
@@ -135,6 +146,15 @@ pub struct Command {
     pub time_limit: Option<Duration>,
 }
 
+/// What a program wrote to each of its streams; each at most the grant's limit, as for all of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ApartOutput {
+    /// Standard output.
+    pub stdout: Vec<u8>,
+    /// Standard error.
+    pub stderr: Vec<u8>,
+}
+
 /// How a command went.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finished {
@@ -145,6 +165,8 @@ pub struct Finished {
     pub output: Vec<u8>,
     /// Where in `output` the first part ends and how many bytes are missing there.
     pub gap: Option<(usize, u64)>,
+    /// The same by stream, if that was wanted.
+    pub apart: Option<ApartOutput>,
     /// Where all of a long output is.
     pub whole: Option<Whole>,
     /// Wall time.

@@ -52,8 +52,8 @@ pub use grant::{
     Accounting, Confinement, DefaultLimits, Grant, Held, Limits, Mechanism, Quota, SandboxRules,
 };
 pub use host::{
-    Command, ConfineError, Denial, Ended, Exit, Finished, Host, HostError, Keyboard, Layer, Listener,
-    Printed, Proof, Sandbox, Session, Whole,
+    ApartOutput, Command, ConfineError, Denial, Ended, Exit, Finished, Host, HostError, Keyboard, Layer,
+    Listener, Printed, Proof, Sandbox, Session, Whole,
 };
 pub use id::{CallId, ThreadId, ToolName};
 pub use insight::{
@@ -62,7 +62,7 @@ pub use insight::{
 };
 pub use item::{Body, Cached, Content, Item, Raw, Role};
 pub use journal::{Feedback, Intent, Journal, JournalError, Rating, Record, SessionMeta, TurnContext};
-pub use meta::{Category, Example, Format, Meta};
+pub use meta::{AliasMeaning, Category, Example, Format, Meta, ParameterAlias};
 pub use model::{Finish, ModelClient, ModelError, ModelEvent, ModelInfo, ModelStream, Prompt, Retry, Usage};
 pub use outcome::{CommandFacts, Facts, Outcome, Receipt, Refusal, SessionFacts, Status, View};
 pub use policy::{ApprovalPolicy, SandboxMode};

@@ -23,6 +23,8 @@ pub struct Meta {
     pub parallel: bool,
     /// Other names it answers to. They are callable, never advertised.
     pub aliases: Vec<&'static str>,
+    /// Other names its parameters answer to, as other agents' tools and earlier versions call them. Never advertised.
+    pub parameter_aliases: Vec<ParameterAlias>,
     /// How its result is written for the model.
     pub format: Format,
     /// What its calls are judged by.
@@ -40,9 +42,40 @@ impl Default for Meta {
             returns: String::new(),
             parallel: true,
             aliases: Vec::new(),
+            parameter_aliases: Vec::new(),
             format: Format::Plain,
             criteria: Criteria::default(),
         }
+    }
+}
+
+/// A parameter under a name the schema does not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct ParameterAlias {
+    /// The other name.
+    pub name: &'static str,
+    /// What it stands for.
+    pub means: AliasMeaning,
+}
+
+/// What a parameter of another name stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AliasMeaning {
+    /// This parameter, with the same value.
+    Parameter(&'static str),
+    /// `true` is this value of this parameter; `false` is the same as nothing.
+    Switch(&'static str, &'static str),
+    /// This value asks for what the tool does in any case. No other can be taken.
+    AlwaysSo(bool),
+    /// Words for a person, which change nothing about the call.
+    Remark,
+}
+
+impl ParameterAlias {
+    /// Other names of one parameter.
+    pub fn of(parameter: &'static str, names: &[&'static str]) -> Vec<Self> {
+        names.iter().map(|name| Self { name, means: AliasMeaning::Parameter(parameter) }).collect()
     }
 }
 

@@ -4,6 +4,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 use serde_json::{Map, Value, json};
 
 mod check;
+mod complete;
 mod document;
 mod faithful;
 mod keywords;
@@ -95,6 +96,12 @@ impl Schema {
     /// says. Left to the tool: formats nobody knows, and patterns that cannot be read or take too long, as long texts do.
     pub fn check(&self, value: &Value) -> Vec<String> {
         check::check(&self.0, value)
+    }
+
+    /// Fills in the defaults of what was left out, wherever they fit, and writes 3.0 as 3 where a whole number is asked for.
+    /// For values that fit: they still do.
+    pub fn complete(&self, value: &mut Value) {
+        complete::complete(&self.0, value);
     }
 
     /// Parameter names with their schemas, in order.

@@ -3,7 +3,7 @@
 use std::{error::Error, fmt, future::Future, sync::Arc};
 
 use schemars::JsonSchema;
-use serde::{Deserializer, de::DeserializeOwned};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -13,6 +13,7 @@ use crate::{
 };
 
 mod closure;
+mod parse_error;
 mod typed;
 
 pub use closure::{FnTool, tool};
@@ -52,7 +53,7 @@ pub trait AnyTool: Send + Sync {
     /// Everything else about it.
     fn meta(&self) -> Meta;
 
-    /// Parses an input. Does nothing else.
+    /// Parses an input. Does nothing else: the runtime has held it to the schema of [`spec`](Self::spec) before.
     fn prepare(self: Arc<Self>, input: &Input) -> Result<Box<dyn Ready>, ToolError>;
 }
 
@@ -141,6 +142,12 @@ pub enum ErrorKind {
     BadInput,
     /// It was tried and failed.
     Failed,
+    /// A file, directory or program it needs does not exist.
+    NotFound,
+    /// The system does not let this user, whatever the sandbox allows.
+    NoPermission,
+    /// Its time was up.
+    TimedOut,
     /// The sandbox stopped it.
     Denied(Box<Denial>),
     /// It was cancelled.
@@ -151,6 +158,11 @@ impl ToolError {
     /// A failure the model can read and act on.
     pub fn failed(message: impl Into<String>) -> Self {
         Self { kind: ErrorKind::Failed, message: message.into(), source: None }
+    }
+
+    /// A failure of this kind.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), source: None }
     }
 
     /// An input that makes no sense.
@@ -200,19 +212,12 @@ fn parse<A: DeserializeOwned>(name: &ToolName, input: &Input) -> Result<A, ToolE
     let (Input::Json(text) | Input::Search(text)) = input else { return Err(ToolError::wrong_payload(name)) };
     let text = if text.trim().is_empty() { "{}" } else { text };
     let mut json = serde_json::Deserializer::from_str(text);
-    let args = read(&mut json)?;
-    json.end().map(|()| args).map_err(|error| unparsed(&error.to_string()))
-}
-
-/// Reads arguments from JSON, as text or as a value. A problem is told with its place.
-fn read<'de, A: DeserializeOwned>(
-    json: impl Deserializer<'de, Error = serde_json::Error>,
-) -> Result<A, ToolError> {
-    serde_path_to_error::deserialize(json).map_err(|error| {
+    let args = serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let path = error.path().to_string();
         let at = if path == "." { String::new() } else { format!(" (at `{path}`)") };
-        unparsed(&format!("{}{at}", error.into_inner()))
-    })
+        unparsed(&format!("{}{at}", parse_error::in_words(&error.into_inner().to_string())))
+    })?;
+    json.end().map(|()| args).map_err(|error| unparsed(&error.to_string()))
 }
 
 /// The error for arguments that make no sense.

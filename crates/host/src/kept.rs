@@ -41,6 +41,11 @@ impl Kept {
         Self { limit_bytes, outputs, piece }
     }
 
+    /// How much of a piece is kept in memory.
+    pub(crate) fn limit_bytes(&self) -> usize {
+        self.limit_bytes
+    }
+
     fn piece(&self) -> MutexGuard<'_, Piece> {
         self.piece.lock().unwrap_or_else(PoisonError::into_inner)
     }

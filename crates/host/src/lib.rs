@@ -27,6 +27,7 @@
 //! # }
 //! ```
 
+mod apart_capture;
 mod attached;
 mod capture;
 mod denial_check;

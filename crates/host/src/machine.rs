@@ -24,7 +24,7 @@ use crate::{
     launch::{Launch, SandboxedLaunch},
     outputs::Outputs,
     preview::{self, Preview},
-    process,
+    process::{self, OutputStreams},
     pty::{Opening, Running},
     spawner::Spawner,
     spending::Spending,
@@ -68,6 +68,7 @@ pub struct Machine {
     read_tracker: Arc<ReadTracker>,
     /// The layer that commands run on, if they do.
     preview: Option<Preview>,
+    streams: OutputStreams,
 }
 
 impl Machine {
@@ -111,6 +112,7 @@ impl Machine {
             undo_recorder: None,
             read_tracker: Arc::new(ReadTracker::new(None)),
             preview: None,
+            streams: OutputStreams::default(),
         }
     }
 
@@ -157,6 +159,13 @@ impl Machine {
     #[must_use]
     pub fn with_running_notes(self, directory: PathBuf) -> Self {
         self.guard.keep_notes_in(directory);
+        self
+    }
+
+    /// The same machine, which keeps standard output and error of its commands for themselves too.
+    #[must_use]
+    pub fn with_apart_streams(mut self) -> Self {
+        self.streams = OutputStreams::Apart;
         self
     }
 
@@ -380,6 +389,42 @@ impl Commands {
     }
 }
 
+impl Commands {
+    async fn complete(
+        &self,
+        command: &Command,
+        streams: OutputStreams,
+        cancel: &CancellationToken,
+        output: &(dyn Fn(&[u8]) + Send + Sync),
+    ) -> Result<Finished, HostError> {
+        let _turn = match &self.machine.preview {
+            Some(preview) => Some(preview.take_turn().await),
+            None => None,
+        };
+        let spending = &self.machine.spending;
+        let (left, quota) = (spending.left()?, &self.limits.quota);
+        let program =
+            Program::new(command, &self.machine.environment, &self.cwd)?.with_shell_bypass(command)?;
+        let _ticket = self.record(&program).await;
+        let _meter = spending.wall.count();
+        let run = process::Run {
+            program,
+            launch: self.launch.clone(),
+            time_limit: command.time_limit.unwrap_or(self.limits.default_time).min(left).min(quota.wall()),
+            kept: self.kept(),
+            output_limit: quota.output_bytes,
+            cpu: spending.cpu.count_later(),
+            streams,
+            output,
+        };
+        let (finished, held) = run.complete(&self.machine.spawner, cancel).await?;
+        if let Some(held) = held {
+            *self.held.lock().unwrap_or_else(PoisonError::into_inner) = held;
+        }
+        Ok(finished)
+    }
+}
+
 impl Host for Commands {
     fn run<'a>(
         &'a self,
@@ -387,36 +432,16 @@ impl Host for Commands {
         cancel: &'a CancellationToken,
         output: &'a (dyn Fn(&[u8]) + Send + Sync),
     ) -> BoxFuture<'a, Result<Finished, HostError>> {
-        Box::pin(async move {
-            let _turn = match &self.machine.preview {
-                Some(preview) => Some(preview.take_turn().await),
-                None => None,
-            };
-            let spending = &self.machine.spending;
-            let (left, quota) = (spending.left()?, &self.limits.quota);
-            let program =
-                Program::new(command, &self.machine.environment, &self.cwd)?.with_shell_bypass(command)?;
-            let _ticket = self.record(&program).await;
-            let _meter = spending.wall.count();
-            let run = process::Run {
-                program,
-                launch: self.launch.clone(),
-                time_limit: command
-                    .time_limit
-                    .unwrap_or(self.limits.default_time)
-                    .min(left)
-                    .min(quota.wall()),
-                kept: self.kept(),
-                output_limit: quota.output_bytes,
-                cpu: spending.cpu.count_later(),
-                output,
-            };
-            let (finished, held) = run.complete(&self.machine.spawner, cancel).await?;
-            if let Some(held) = held {
-                *self.held.lock().unwrap_or_else(PoisonError::into_inner) = held;
-            }
-            Ok(finished)
-        })
+        Box::pin(self.complete(command, self.machine.streams, cancel, output))
+    }
+
+    fn run_apart<'a>(
+        &'a self,
+        command: &'a Command,
+        cancel: &'a CancellationToken,
+        output: &'a (dyn Fn(&[u8]) + Send + Sync),
+    ) -> BoxFuture<'a, Result<Finished, HostError>> {
+        Box::pin(self.complete(command, OutputStreams::Apart, cancel, output))
     }
 
     fn files(&self) -> &dyn Files {

@@ -16,7 +16,7 @@ use windlass_sandbox::{ChildStdio, Program, denials};
 #[cfg(target_os = "linux")]
 use crate::input_wait;
 use crate::{
-    denial_check::DenialCheck,
+    denial_check::DenialCheck, apart_capture::ApartCapture,
     job_control::StopSignals,
     kept::Kept,
     launch::Launch,
@@ -46,6 +46,7 @@ pub(crate) struct Run<'a> {
     /// How much it may print; it is ended when it prints more.
     pub(crate) output_limit: Option<u64>,
     pub(crate) cpu: Meter,
+    pub(crate) streams: OutputStreams,
     pub(crate) output: &'a (dyn Fn(&[u8]) + Send + Sync),
 }
 
@@ -59,23 +60,42 @@ impl Run<'_> {
         let name = self.program.name().to_owned();
         let lost = |source| HostError::Spawn { program: name.clone(), source };
         let (reader, writer) = pipe().map_err(lost)?;
-        let error = writer.try_clone().map_err(lost)?;
+        let (error, apart) = match self.streams {
+            OutputStreams::Joined => (writer.try_clone().map_err(lost)?, None),
+            OutputStreams::Apart => {
+                let (errors, writer) = pipe().map_err(lost)?;
+                (writer, Some(ApartCapture::new(errors, self.kept.limit_bytes())))
+            }
+        };
         let input = null_device().map_err(lost)?;
         let stdio = ChildStdio { input, output: writer, error };
         let check = DenialCheck::new(&self.program, &self.launch);
         let mut capture = Capture::new(reader, &self.kept, self.output_limit, self.output);
+        capture.apart = apart;
         let request = SpawnRequest { program: self.program, stdio, launch: self.launch };
         let end = attend(request, self.time_limit, spawner, cancel, Streams::Captured(&mut capture)).await?;
         self.cpu.settle(end.cpu);
+        let apart = capture.apart.take().map(ApartCapture::finish);
         let Printed { bytes: output, gap, whole } = self.kept.take(usize::MAX).await;
         let End { exit, duration, killed, denials, held, waits_for_input, .. } = end;
         let denials = match held.clone() {
             Some(held) => check.complete(denials, exit, &output, held).await,
             None => denials,
         };
-        let finished = Finished { exit, output, gap, whole, duration, killed, denials, waits_for_input };
+        let finished =
+            Finished { exit, output, gap, apart, whole, duration, killed, denials, waits_for_input };
         Ok((finished, held))
     }
+}
+
+/// What becomes of the two streams a command prints to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum OutputStreams {
+    /// They are one pipe, and everything stays in the order in which it was written.
+    #[default]
+    Joined,
+    /// Each is a pipe, and is kept for itself too.
+    Apart,
 }
 
 /// How a command went, its output aside.
@@ -258,6 +278,8 @@ async fn wind_up(
 /// What a command writes: passed on as it comes, and kept within bounds.
 pub(crate) struct Capture<'a> {
     pipe: pipe::Receiver,
+    /// Standard error, if it does not go to the same pipe.
+    apart: Option<ApartCapture>,
     chunk: Box<[u8]>,
     kept: &'a Kept,
     /// How much it may still print; nothing once it has printed more.
@@ -273,14 +295,18 @@ impl<'a> Capture<'a> {
         output: &'a (dyn Fn(&[u8]) + Send + Sync),
     ) -> Self {
         let left = Some(limit_bytes.unwrap_or(u64::MAX));
-        Self { pipe, chunk: vec![0; CHUNK_BYTES].into(), kept, left, output }
+        Self { pipe, apart: None, chunk: vec![0; CHUNK_BYTES].into(), kept, left, output }
     }
 
     /// Reads until nobody can write any more, or too much was written. Dropping the future between two reads loses nothing.
     async fn read_to_end(&mut self) -> io::Result<()> {
         while let Some(left) = self.left {
             self.kept.ready().await;
-            let length = match self.pipe.read(&mut self.chunk).await {
+            let read = match &mut self.apart {
+                Some(apart) => apart.read(&self.pipe, &mut self.chunk).await,
+                None => self.pipe.read(&mut self.chunk).await,
+            };
+            let length = match read {
                 // How a terminal says that nobody has it open any more.
                 Err(error) if error.raw_os_error() == Some(libc::EIO) => 0,
                 read => read?,

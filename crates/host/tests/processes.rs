@@ -20,8 +20,8 @@ use std::{
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Command, Confinement, Effects, Exit, Finished, Grant, Held, Host, HostError, Limits, Mechanism, Network,
-    Sandbox,
+    ApartOutput, Command, Confinement, Effects, Exit, Finished, Grant, Held, Host, HostError, Limits,
+    Mechanism, Network, Sandbox,
 };
 use windlass_host::Machine;
 
@@ -112,6 +112,27 @@ async fn both_outputs_arrive_in_the_order_they_were_written() {
     let script = "for i in 1 2 3; do echo out $i; echo err $i >&2; done";
     let (_, output) = Place::new().script(script).await;
     assert_eq!(output, "out 1\nerr 1\nout 2\nerr 2\nout 3\nerr 3\n");
+}
+
+#[tokio::test]
+async fn the_outputs_are_told_apart_where_that_is_wanted() {
+    let place = Place::new();
+    let host = &place.host;
+    let script =
+        "echo out; echo err >&2; head -c 300000 /dev/zero | tr '\\0' x; sleep 0.1; echo late >&2; exit 2";
+    let printed = Mutex::new(0);
+    let finished = host
+        .run_apart(&sh(script), &CancellationToken::new(), &|bytes| *printed.lock().unwrap() += bytes.len())
+        .await
+        .unwrap();
+    let apart = finished.apart.unwrap();
+    assert_eq!((finished.exit, apart.stderr.as_slice()), (Exit::Code(2), &b"err\nlate\n"[..]));
+    assert!(apart.stdout.starts_with(b"out\nxxx"));
+    assert_eq!(*printed.lock().unwrap(), 300_000 + "out\nerr\nlate\n".len());
+    let silent =
+        host.run_apart(&sh("exec >&- 2>&-; sleep 0.1"), &CancellationToken::new(), &|_| {}).await.unwrap();
+    assert_eq!((silent.exit, silent.apart), (Exit::Code(0), Some(ApartOutput::default())));
+    assert_eq!(host.run(&sh("true"), &CancellationToken::new(), &|_| {}).await.unwrap().apart, None);
 }
 
 #[tokio::test]

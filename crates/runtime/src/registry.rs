@@ -4,12 +4,18 @@ use std::{collections::HashMap, fmt, sync::Arc};
 
 use serde::Serialize;
 use serde_json::Value;
-use windlass_contract::{AnyTool, Input, InputKind, Meta, SchemaError, SpecKind, ToolName, ToolSpec};
+use windlass_contract::{
+    AnyTool, Category, Input, InputKind, Meta, SchemaError, SpecKind, ToolName, ToolSpec,
+};
+use windlass_select::repair::{is_alike, nearest, same_name};
 
 use crate::search::{self, Indexer, SearchForm, ToolSearch};
 
 /// The longest name every provider accepts.
 const LONGEST_NAME: usize = 64;
+
+/// How many tools are named where one is missing.
+const MOST_TOLD: usize = 20;
 
 /// Every tool of a session. Fixed once built: its order is part of the prompt, and prompt caches depend on it.
 #[derive(Debug)]
@@ -75,6 +81,48 @@ impl Registry {
         self.names.get(name).map(|at| &self.tools[*at])
     }
 
+    /// The tool that must be meant by a name: its own, another one it has, or one of these but for case, separators and the
+    /// name space before it. With a note if it is not the name itself.
+    pub fn resolve(&self, name: &str) -> Option<(&Registered, Option<String>)> {
+        if let Some(found) = self.find(name) {
+            return Some((found, None));
+        }
+        let mut alike: Vec<usize> = self
+            .names
+            .iter()
+            .filter(|(known, _)| same_name(known.as_str(), name))
+            .map(|(_, at)| *at)
+            .collect();
+        alike.sort_unstable();
+        alike.dedup();
+        let [at] = alike[..] else { return None };
+        let found = &self.tools[at];
+        let note = format!("the tool `{}` was read as `{}`", shown(&name.into()), found.spec.name);
+        Some((found, Some(note)))
+    }
+
+    /// Says that there is no tool of a name, and which there are, the nearest first.
+    pub fn unknown(&self, name: &str) -> String {
+        // What was not advertised is named to whoever nearly knows it.
+        let is_told = |tool: &&Registered| {
+            let is_test = tool.meta.category == Category::Testing;
+            tool.is_advertised() || !is_test && is_alike(name, tool.spec.name.as_str())
+        };
+        let told = self.tools.iter().filter(is_told);
+        let names = nearest(name, told.map(|tool| tool.spec.name.as_str()));
+        let found = self.tools.iter().filter(|tool| tool.exposure == Exposure::Deferred).count();
+        let name = shown(&name.into());
+        if names.is_empty() {
+            return format!("there is no tool `{name}`, nor any other");
+        }
+        let more = match (names.len().saturating_sub(MOST_TOLD), found) {
+            (0, 0) => String::new(),
+            (more, found) => format!(", and {} more", more + found),
+        };
+        let names = &names[..names.len().min(MOST_TOLD)];
+        format!("there is no tool `{name}`; there are, the nearest first: {}{more}", names.join(", "))
+    }
+
     /// All tools, in order.
     pub fn tools(&self) -> &[Registered] {
         &self.tools
@@ -108,6 +156,10 @@ enum Origin {
     Hidden,
     /// Brought by the user: advertised if there is room.
     Brought,
+    /// The same from a list someone wrote: what cannot be used is left out alone.
+    Listed,
+    /// Part of the program, not advertised, and gone if another tool has its name.
+    Fallback,
 }
 
 /// When tools that are not part of the program are found instead of told.
@@ -148,6 +200,20 @@ impl RegistryBuilder {
         self
     }
 
+    /// Adds a tool of a list. One that cannot be used is put in quarantine, and the others go on.
+    #[must_use]
+    pub fn listed(mut self, tool: Arc<dyn AnyTool>) -> Self {
+        self.own.push((tool, Origin::Listed));
+        self
+    }
+
+    /// Adds a tool that is callable by a name no other tool has, and not advertised.
+    #[must_use]
+    pub fn fallback(mut self, tool: Arc<dyn AnyTool>) -> Self {
+        self.own.push((tool, Origin::Fallback));
+        self
+    }
+
     /// Keeps what was brought, or comes from elsewhere, out of the prompt if it would cost more than there is room for.
     #[must_use]
     pub fn deferring(mut self, deferral: Deferral) -> Self {
@@ -174,15 +240,17 @@ impl RegistryBuilder {
         let mut registry = Registry { tools: Vec::new(), names: HashMap::new(), quarantined: Vec::new() };
         let mut errors = Vec::new();
         let mut brought = Vec::new();
-        for (tool, origin) in self.own {
+        let (fallbacks, own): (Vec<_>, Vec<_>) =
+            self.own.into_iter().partition(|(_, origin)| *origin == Origin::Fallback);
+        for (tool, origin) in own {
             let admitted = match origin {
-                Origin::Advertised => registry.admit(&tool, Exposure::Advertised),
-                Origin::Hidden => registry.admit(&tool, Exposure::Hidden),
-                Origin::Brought => registry.admit_guest(&tool),
+                Origin::Advertised => registry.admit(&tool, Exposure::Advertised).map(|_| None),
+                Origin::Hidden | Origin::Fallback => registry.admit(&tool, Exposure::Hidden).map(|_| None),
+                Origin::Brought | Origin::Listed => registry.admit_guest(&tool).map(Some),
             };
             match admitted {
-                Ok(at) if origin == Origin::Brought => brought.push(at),
-                Ok(_) => {}
+                Ok(guest) => brought.extend(guest),
+                Err(problems) if origin == Origin::Listed => registry.quarantine(&tool, &problems),
                 Err(problems) => errors.extend(
                     problems.into_iter().map(|problem| DefinitionError { tool: tool.name(), problem }),
                 ),
@@ -193,10 +261,7 @@ impl RegistryBuilder {
         for tool in self.foreign {
             match registry.admit_guest(&tool) {
                 Ok(at) => brought.push(at),
-                Err(problems) => {
-                    let reason = problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("; ");
-                    registry.quarantined.push(Quarantined { name: tool.name(), reason });
-                }
+                Err(problems) => registry.quarantine(&tool, &problems),
             }
         }
         if let Some(deferral) = self.deferral
@@ -204,6 +269,14 @@ impl RegistryBuilder {
         {
             errors.push(problem);
         }
+        for (tool, _) in fallbacks {
+            if !registry.names.contains_key(&tool.name()) {
+                let admitted = registry.admit(&tool, Exposure::Hidden);
+                let problems = admitted.err().unwrap_or_default().into_iter();
+                errors.extend(problems.map(|problem| DefinitionError { tool: tool.name(), problem }));
+            }
+        }
+        registry.add_aliases();
         if errors.is_empty() { Ok(registry) } else { Err(DefinitionErrors(errors)) }
     }
 }
@@ -216,19 +289,32 @@ impl Registry {
         if !is_name(name.as_str()) {
             problems.push(Problem::Name);
         }
-        let aliases = meta.aliases.iter().map(|alias| ToolName::from(*alias));
-        let names: Vec<_> = std::iter::once(name).chain(aliases).collect();
-        problems
-            .extend(names.iter().filter(|name| self.names.contains_key(*name)).cloned().map(Problem::Taken));
+        if self.names.contains_key(&name) {
+            problems.push(Problem::Taken(name.clone()));
+        }
         let spec = tool.spec();
         match &spec {
             Ok(spec) => problems.extend(problems_of(tool, spec, &meta)),
             Err(error) => problems.push(Problem::Schema(error.clone())),
         }
         let Some(spec) = spec.ok().filter(|_| problems.is_empty()) else { return Err(problems) };
-        self.names.extend(names.into_iter().map(|name| (name, self.tools.len())));
+        self.names.insert(name, self.tools.len());
         self.tools.push(Registered { spec, meta, exposure, tool: Arc::clone(tool) });
         Ok(self.tools.len() - 1)
+    }
+
+    /// Adds the other names of all tools, once all names are known: a tool is found by its own name first.
+    fn add_aliases(&mut self) {
+        for (at, tool) in self.tools.iter().enumerate() {
+            for alias in &tool.meta.aliases {
+                self.names.entry(ToolName::from(*alias)).or_insert(at);
+            }
+        }
+    }
+
+    fn quarantine(&mut self, tool: &Arc<dyn AnyTool>, problems: &[Problem]) {
+        let reason = problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("; ");
+        self.quarantined.push(Quarantined { name: tool.name(), reason });
     }
 
     /// Takes a tool in that may have to be searched for, and so cannot itself be called like the search: not even while
@@ -302,8 +388,15 @@ fn broken_examples(tool: &Arc<dyn AnyTool>, kind: &SpecKind, meta: &Meta) -> Vec
         InputKind::Text => Input::Text(example.input.to_owned()),
         InputKind::Search => Input::Search(example.input.to_owned()),
     });
-    let errors = inputs.filter_map(|input| Arc::clone(tool).prepare(&input).err());
-    errors.map(|error| Problem::Example(error.message)).collect()
+    let broken = |input: Input| {
+        let unfit = match (kind, serde_json::from_str(input.as_str())) {
+            (SpecKind::Function { parameters }, Ok(value)) => parameters.check(&value),
+            _ => Vec::new(),
+        };
+        let unparsed = Arc::clone(tool).prepare(&input).err().map(|error| error.message);
+        if unfit.is_empty() { unparsed } else { Some(unfit.join("; ")) }
+    };
+    inputs.filter_map(broken).map(Problem::Example).collect()
 }
 
 /// Everything wrong with the definitions of a program's tools.

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use windlass_contract::{Content, Exit, Opinion, Outcome, Reviewer, Status, ToolCall};
+use windlass_contract::{Content, Exit, Opinion, Outcome, Reviewer, ToolCall};
 
 use crate::Stop;
 
@@ -91,7 +91,7 @@ impl Review {
         let mut earlier = self.earlier.lock().unwrap_or_else(PoisonError::into_inner);
         earlier.changes += u64::from(changes);
         // Whatever is asked of a tool that does not exist, the mistake is one.
-        let input = (outcome.status != Status::NotFound).then(|| call.input.as_str());
+        let input = (!outcome.receipt.unknown_tool).then(|| call.input.as_str());
         let key = hash(&(call.name.as_str(), input));
         let before = earlier.calls.get(&key).copied();
         let result = fingerprint(outcome);

@@ -1,15 +1,16 @@
-//! From a name and an input to a call that makes sense.
+//! From a name and an input to a call that makes sense. The one place where arguments are held to the schema of their tool.
 
 mod size;
 
 use std::{
+    borrow::Cow,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
 };
 
 use serde_json::Value;
 use windlass_contract::{Effects, ErrorKind, Input, InputKind, Ready, Schema, SpecKind, ToolCall, ToolError};
-use windlass_select::repair::{Latitude, RepairKind, Repaired, Unusable, repair, wanted};
+use windlass_select::repair::{Latitude, Repaired, ToolParameters, Unusable, repair, wanted};
 use windlass_shape::Failure;
 
 use crate::registry::{Registered, Registry};
@@ -28,6 +29,8 @@ pub(crate) struct Understood {
     pub(crate) ready: Box<dyn Ready>,
     /// What it would do.
     pub(crate) effects: Effects,
+    /// The arguments that it runs with; absent for plain text.
+    pub(crate) arguments: Option<Value>,
     /// In what it is not what the model wrote.
     pub(crate) repairs: Vec<String>,
 }
@@ -35,95 +38,116 @@ pub(crate) struct Understood {
 /// Finds the tool, parses the input and asks what it would do. The texts are the ones models of this family know.
 pub(crate) fn route<'a>(registry: &'a Registry, call: &ToolCall) -> Routed<'a> {
     let name = &call.name;
-    let Some(found) = registry.find(name.as_str()) else {
-        let text = match call.input.kind() {
-            InputKind::Json | InputKind::Search => format!("unsupported call: {name}"),
-            InputKind::Text => format!("unsupported custom tool call: {name}"),
+    let Some((found, renamed)) = registry.resolve(name.as_str()) else {
+        let known = match call.input.kind() {
+            InputKind::Json | InputKind::Search => "unsupported call",
+            InputKind::Text => "unsupported custom tool call",
         };
+        let text = format!("{known}: {name}\n{}", registry.unknown(name.as_str()));
         return Routed { tool: None, ready: Err(Failure::NotFound(text)) };
     };
     // A tool that crashes over its input ends that call, not the session.
     let crashed = |_| Err(ToolError::failed("the tool crashed over its input; this is a bug in the tool"));
     let understand = AssertUnwindSafe(|| understand(found, &call.input));
-    let ready = catch_unwind(understand).unwrap_or_else(crashed).map_err(Failure::Tool);
+    let mut ready = catch_unwind(understand).unwrap_or_else(crashed).map_err(Failure::Tool);
+    if let Ok(understood) = &mut ready {
+        understood.repairs.splice(0..0, renamed);
+    }
     Routed { tool: Some(found), ready }
 }
 
-/// Takes an input as it is if it fits, and with the fewest repairs that make it fit if it does not.
+/// Takes an input as it is if it fits the schema, and with the fewest repairs that make it fit if it does not.
 fn understand(found: &Registered, input: &Input) -> Result<Understood, ToolError> {
     size::check(input)?;
-    let as_written = prepare(found, input, Vec::new());
-    let (SpecKind::Function { parameters }, Input::Json(text)) = (&found.spec.kind, input) else {
-        return as_written;
+    let (SpecKind::Function { parameters: schema } | SpecKind::Search { parameters: schema }) =
+        &found.spec.kind
+    else {
+        return prepare(found, input, None);
     };
-    // Nothing at all counts as `{}`, and what fits is not looked at twice.
+    let (Input::Json(text) | Input::Search(text)) = input else { return prepare(found, input, None) };
+    // Nothing at all counts as `{}`.
     let text = if text.trim().is_empty() { "{}" } else { text };
-    if as_written.is_ok()
-        && serde_json::from_str(text).is_ok_and(|value: Value| parameters.check(&value).is_empty())
-    {
-        return as_written;
-    }
-    if text.len() > size::MOST_REPAIRED_BYTES {
-        return as_written;
-    }
-    let why = match repair(parameters, text, Latitude::Exact) {
-        Ok(repaired) => return chosen(found, repaired, as_written),
+    let parameters = ToolParameters {
+        tool: found.spec.name.as_str(),
+        tool_aliases: &found.meta.aliases,
+        schema,
+        aliases: &found.meta.parameter_aliases,
+    };
+    let why = match repair(&parameters, text, Latitude::Exact) {
+        Ok(repaired) => return attempt(found, schema, repaired, input),
         Err(why) => why,
     };
+    if why == Unusable::Unreadable
+        && let Ok(as_written) = prepare(found, input, None)
+    {
+        // Some tools read more than JSON: a patch may come as it is.
+        return Ok(as_written);
+    }
     // What is only likely may be looked for, but nothing may be changed on the strength of it.
-    let likely = repair(parameters, text, Latitude::Likely).ok();
-    let likely = likely.and_then(|repaired| attempt(found, repaired).ok());
-    match (likely, as_written) {
+    let likely = repair(&parameters, text, Latitude::Likely).ok();
+    let likely = likely.and_then(|repaired| attempt(found, schema, repaired, input).ok());
+    match likely {
         // One that looks first does not say yet what it will do.
-        (Some(likely), Err(_)) if !likely.effects.may_change() && likely.ready.looks().is_none() => {
-            Ok(likely)
-        }
-        (_, Ok(as_written)) => Ok(as_written),
-        (_, Err(error)) => Err(explained(found, parameters, &why, error)),
+        Some(likely) if !likely.effects.may_change() && likely.ready.looks().is_none() => Ok(likely),
+        _ => Err(refusal(found, schema, &why, input)),
     }
 }
 
-/// The repaired call, unless the tool can do with what was written: it may know more names than its schema tells, and
-/// takes `null` for nothing. Only a name it would have passed over in silence is a reason to prefer the repair.
-fn chosen(
+/// Prepares a call with arguments that fit, and with the defaults of those that were left out.
+fn attempt(
     found: &Registered,
+    schema: &Schema,
     repaired: Repaired,
-    as_written: Result<Understood, ToolError>,
+    input: &Input,
 ) -> Result<Understood, ToolError> {
-    let named = repaired.repairs.iter().any(|repair| repair.kind == RepairKind::Name);
-    match as_written {
-        Ok(as_written) if !named => Ok(as_written),
-        _ => attempt(found, repaired),
+    let Repaired { value, repairs, is_verbatim } = repaired;
+    let mut arguments = value.clone();
+    schema.complete(&mut arguments);
+    let input = match is_verbatim && arguments == value {
+        true => Cow::Borrowed(input),
+        false => Cow::Owned(Input::Json(arguments.to_string())),
+    };
+    let told = repairs.into_iter().filter(|repair| repair.kind.is_told()).map(|repair| repair.note).collect();
+    let understood = prepare(found, &input, Some(arguments));
+    match understood {
+        Ok(understood) => Ok(Understood { repairs: told, ..understood }),
+        Err(error) if error.kind == ErrorKind::BadInput => Err(with_shape(found, schema, error)),
+        Err(error) => Err(error),
     }
 }
 
-fn attempt(found: &Registered, repaired: Repaired) -> Result<Understood, ToolError> {
-    let notes = repaired.repairs.into_iter().map(|repair| repair.note).collect();
-    prepare(found, &Input::Json(repaired.value.to_string()), notes)
-}
-
-fn prepare(found: &Registered, input: &Input, repairs: Vec<String>) -> Result<Understood, ToolError> {
+fn prepare(found: &Registered, input: &Input, arguments: Option<Value>) -> Result<Understood, ToolError> {
     let ready = Arc::clone(&found.tool).prepare(input)?;
     let effects = tracing::debug_span!("effects").in_scope(|| ready.effects());
-    Ok(Understood { ready, effects, repairs })
+    Ok(Understood { ready, effects, arguments, repairs: Vec::new() })
 }
 
-/// A parser stops at the first problem; a model that is told all of them, and what would fit, needs one more attempt.
-fn explained(found: &Registered, parameters: &Schema, why: &Unusable, error: ToolError) -> ToolError {
-    if error.kind != ErrorKind::BadInput {
-        return error;
-    }
+/// Says all that is wrong at once: a model that knows all of it, and what would fit, needs one more attempt.
+fn refusal(found: &Registered, schema: &Schema, why: &Unusable, input: &Input) -> ToolError {
+    let unread = || match prepare(found, input, None) {
+        Err(error) => error.message,
+        Ok(_) => "failed to parse function arguments: they are not JSON".to_owned(),
+    };
     let problem = match why {
         Unusable::Unfit(problems) => format!("failed to parse function arguments: {}", problems.join("; ")),
+        Unusable::Repeated(path) => format!(
+            "failed to parse function arguments: `{path}` is there twice with different values, and nothing was \
+             run; send it once"
+        ),
         Unusable::CutOff => format!(
             "{}\nthe arguments stop in the middle, and nothing was run; send the whole call again, in smaller \
              parts if it is long",
-            error.message
+            unread()
         ),
-        Unusable::Unreadable => error.message,
+        Unusable::Unreadable => unread(),
     };
+    with_shape(found, schema, ToolError::bad_input(problem))
+}
+
+/// An error about arguments, with what would fit.
+fn with_shape(found: &Registered, schema: &Schema, error: ToolError) -> ToolError {
     let example = found.meta.examples.first().map(|example| example.input);
-    ToolError { message: format!("{problem}\n{}", wanted(parameters, example)), ..error }
+    ToolError { message: format!("{}\n{}", error.message, wanted(schema, example)), ..error }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::{fmt, sync::Arc, time::Instant};
 
+use serde_json::Value;
 use tracing::{Instrument, debug_span};
 use windlass_contract::{
     Body, Criteria, Effects, Event, EventSink, Exit, Format, Journal, Outcome, Output, Ready, Receipt,
@@ -46,8 +47,11 @@ impl fmt::Debug for Toolbox {
 /// A call that was routed: it knows its effects, or already why it cannot run.
 pub struct Prepared {
     call: ToolCall,
+    /// Set if there is no tool of that name.
+    is_unknown: bool,
     format: Format,
     criteria: Criteria,
+    arguments: Option<Value>,
     effects: Effects,
     /// What the gate makes of what it would run, if anything.
     judged: Option<Judged>,
@@ -66,9 +70,14 @@ impl fmt::Debug for Prepared {
 }
 
 impl Prepared {
-    /// The call.
+    /// The call, by the name of its tool.
     pub fn call(&self) -> &ToolCall {
         &self.call
+    }
+
+    /// The arguments it runs with, after repairs and with defaults; none if they make no sense or are plain text.
+    pub fn arguments(&self) -> Option<&Value> {
+        self.arguments.as_ref()
     }
 
     /// What it would do; nothing, if its input made no sense.
@@ -101,9 +110,9 @@ impl Toolbox {
             Some(tool) => (tool.meta.format, tool.meta.criteria.clone()),
             None => (Format::default(), Criteria::default()),
         };
-        let (effects, repairs, ready) = match routed.ready {
-            Ok(Understood { ready, effects, repairs }) => (effects, repairs, Ok(ready)),
-            Err(failure) => (Effects::none(), Vec::new(), Err(failure)),
+        let (effects, arguments, repairs, ready) = match routed.ready {
+            Ok(Understood { ready, effects, arguments, repairs }) => (effects, arguments, repairs, Ok(ready)),
+            Err(failure) => (Effects::none(), None, Vec::new(), Err(failure)),
         };
         decisions::routed(&call, &effects, &repairs, &ready);
         let judged = self.gate.judge(&effects);
@@ -114,7 +123,13 @@ impl Toolbox {
             let looks = ready.as_ref().is_ok_and(|ready| ready.looks().is_some());
             routed.tool.is_none_or(|tool| tool.meta.parallel) && !effects.may_change() && !looks
         };
-        Prepared { call, format, criteria, effects, judged, overlaps, repairs, ready }
+        let is_unknown = routed.tool.is_none();
+        // From here on it is called what it is, whatever the model said.
+        let call = match routed.tool {
+            Some(tool) => ToolCall { name: tool.spec.name.clone(), ..call },
+            None => call,
+        };
+        Prepared { call, is_unknown, format, criteria, arguments, effects, judged, overlaps, repairs, ready }
     }
 
     /// Runs a call. Every way this can end is an outcome; it is on record and announced before it is returned.
@@ -127,9 +142,9 @@ impl Toolbox {
 
     async fn run_to_its_end(&self, prepared: Prepared, stop: &Stop) -> Outcome {
         let began = Instant::now();
-        let Prepared { call, format, mut criteria, mut effects, mut judged, overlaps, repairs, ready } =
-            prepared;
-        let mut receipt = Receipt { repairs, ..Receipt::default() };
+        let Prepared { call, format, mut criteria, mut effects, mut judged, overlaps, ready, .. } = prepared;
+        let (repairs, unknown_tool) = (prepared.repairs, prepared.is_unknown);
+        let mut receipt = Receipt { repairs, unknown_tool, ..Receipt::default() };
         let ready = match ready {
             Ok(ready) => self.looked(&call, &mut effects, &mut judged, ready, stop).await,
             Err(failure) => Err(failure),

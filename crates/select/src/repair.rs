@@ -4,13 +4,17 @@
 //! off stays cut off; nobody knows what would have followed.
 
 use serde_json::Value;
-use windlass_contract::Schema;
+use windlass_contract::{ParameterAlias, Schema};
 
+mod aliases;
+mod envelope;
 mod fit;
 mod lenient;
 mod names;
+mod repeated;
 mod wanted;
 
+pub use names::{is_alike, nearest, same_name};
 pub use wanted::wanted;
 
 /// The longest text worth repairing. Nobody writes more by hand, and every repair copies it.
@@ -25,6 +29,19 @@ pub enum Latitude {
     Likely,
 }
 
+/// What the arguments of a tool must be.
+#[derive(Debug, Clone, Copy)]
+pub struct ToolParameters<'a> {
+    /// The name of the tool.
+    pub tool: &'a str,
+    /// Other names of the tool.
+    pub tool_aliases: &'a [&'static str],
+    /// What the tool takes.
+    pub schema: &'a Schema,
+    /// Other names of its parameters.
+    pub aliases: &'a [ParameterAlias],
+}
+
 /// Arguments that fit after all.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Repaired {
@@ -32,6 +49,8 @@ pub struct Repaired {
     pub value: Value,
     /// What was done to them.
     pub repairs: Vec<Repair>,
+    /// Whether the text says just this, and can be used as it stands.
+    pub is_verbatim: bool,
 }
 
 /// One liberty taken with what a model wrote.
@@ -52,8 +71,19 @@ pub enum RepairKind {
     Type,
     /// A parameter was called otherwise.
     Name,
+    /// A parameter was called by another name that the tool knows.
+    Alias,
     /// `null` was given for what may be left out.
     Null,
+    /// A parameter was given twice, with different values.
+    Repeated,
+}
+
+impl RepairKind {
+    /// Whether it must be told. What means exactly the same as what was written need not be.
+    pub fn is_told(self) -> bool {
+        !matches!(self, Self::Alias | Self::Null)
+    }
 }
 
 /// Why arguments cannot be used.
@@ -63,27 +93,37 @@ pub enum Unusable {
     CutOff,
     /// They are not JSON, nor close to it.
     Unreadable,
+    /// A member is there twice, with different values: its path.
+    Repeated(String),
     /// They are JSON, but not what the tool takes: all problems, each with its path.
     Unfit(Vec<String>),
 }
 
 /// Reads arguments that may be damaged. Arguments that fit come back as they are, without repairs.
-pub fn repair(schema: &Schema, text: &str, latitude: Latitude) -> Result<Repaired, Unusable> {
-    if text.len() > MAX_BYTES {
-        let value = serde_json::from_str(text).map_err(|error: serde_json::Error| unreadable(&error))?;
-        return fitting(schema, Repaired { value, repairs: Vec::new() });
-    }
+pub fn repair(parameters: &ToolParameters<'_>, text: &str, latitude: Latitude) -> Result<Repaired, Unusable> {
+    let schema = parameters.schema;
     let mut repairs = Vec::new();
-    let mut value = read(text, latitude, &mut repairs)?;
-    if schema.check(&value).is_empty() {
-        return Ok(Repaired { value, repairs });
+    let Read { mut value, is_verbatim } = read(text, latitude, &mut repairs)?;
+    let problems = schema.check(&value);
+    if problems.is_empty() {
+        return Ok(Repaired { value, repairs, is_verbatim });
+    }
+    if text.len() > MAX_BYTES {
+        return Err(Unusable::Unfit(problems));
     }
     if let Value::String(inner) = &value {
-        value = read(inner, latitude, &mut repairs)?;
+        value = read(inner, latitude, &mut repairs)?.value;
         repairs.push(Repair::of(RepairKind::Type, "the arguments were JSON inside a string"));
     }
-    fit::Fit::new(schema, latitude, &mut repairs).root(&mut value);
-    fitting(schema, Repaired { value, repairs })
+    envelope::unwrap(parameters, &mut value, latitude, &mut repairs)?;
+    let mut fit = fit::Fit::new(parameters, latitude, &mut repairs);
+    fit.root(&mut value);
+    let hints = fit.hints;
+    let problems = schema.check(&value);
+    if problems.is_empty() {
+        return Ok(Repaired { value, repairs, is_verbatim: false });
+    }
+    Err(Unusable::Unfit(problems.iter().map(|problem| hints.added_to(problem)).collect()))
 }
 
 impl Repair {
@@ -92,23 +132,38 @@ impl Repair {
     }
 }
 
-fn fitting(schema: &Schema, repaired: Repaired) -> Result<Repaired, Unusable> {
-    let problems = schema.check(&repaired.value);
-    if problems.is_empty() { Ok(repaired) } else { Err(Unusable::Unfit(problems)) }
+/// What a text says, and whether it says it in JSON as it should be.
+struct Read {
+    value: Value,
+    is_verbatim: bool,
 }
 
 /// JSON if it is JSON, and what is close to it if it is not.
-fn read(text: &str, latitude: Latitude, repairs: &mut Vec<Repair>) -> Result<Value, Unusable> {
-    let error = match serde_json::from_str(text) {
-        Ok(value) => return Ok(value),
+fn read(text: &str, latitude: Latitude, repairs: &mut Vec<Repair>) -> Result<Read, Unusable> {
+    let error = match repeated::read(text) {
+        Ok((value, repeats)) => {
+            let is_verbatim = repeats.is_empty();
+            for repeat in repeats.into_iter().filter(|repeat| repeat.differs) {
+                let path = repeat.path;
+                if latitude == Latitude::Exact {
+                    return Err(Unusable::Repeated(path));
+                }
+                let note = format!("`{path}` was given twice with different values; the last one was taken");
+                repairs.push(Repair::of(RepairKind::Repeated, note));
+            }
+            return Ok(Read { value, is_verbatim });
+        }
         Err(error) => unreadable(&error),
     };
+    if text.len() > MAX_BYTES {
+        return Err(error);
+    }
     let (value, notes) = lenient::read(text, latitude).map_err(|again| match (error, again) {
         (Unusable::CutOff, _) | (_, Unusable::CutOff) => Unusable::CutOff,
         (_, again) => again,
     })?;
     repairs.extend(notes.into_iter().map(|note| Repair::of(RepairKind::Notation, note)));
-    Ok(value)
+    Ok(Read { value, is_verbatim: false })
 }
 
 fn unreadable(error: &serde_json::Error) -> Unusable {

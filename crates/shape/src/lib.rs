@@ -18,7 +18,7 @@ pub use clean::{Cleaner, Finding, KeyLines, Secrets};
 pub use cut::Budget;
 pub use judge::WEIGHTS;
 pub use live::CleanEvents;
-pub use render::{json, markdown, text, verdict};
+pub use render::{CallReport, verdict};
 pub use shaper::{Failure, Shaper, Verdicts};
 pub use terminal::Terminal;
 pub use understand::{File, Text, junit, rerun, tests_in};

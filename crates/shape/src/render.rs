@@ -1,55 +1,128 @@
 //! An outcome for people and programs: text, JSON, Markdown. What the model gets is in the outcome already.
 
 use serde_json::{Value, json};
-use windlass_contract::{Exit, Facts, Marks, Outcome, ToolName, Verdict};
+use windlass_contract::{Detail, Exit, Facts, Insight, Marks, Outcome, Status, ToolName, Verdict};
 
 use crate::WEIGHTS;
 
-/// The content alone, as a person at a terminal wants it.
-pub fn text(outcome: &Outcome) -> String {
-    outcome.text()
+/// A call and what came of it, to be shown.
+#[derive(Debug, Clone, Copy)]
+pub struct CallReport<'a> {
+    /// The tool.
+    pub tool: &'a ToolName,
+    /// The arguments it ran with, or those that made no sense.
+    pub parameters: &'a Value,
+    /// What came of it.
+    pub outcome: &'a Outcome,
+    /// What else there is to know, such as what became of a session.
+    pub note: Option<&'a str>,
 }
 
-/// Everything, as data: status, data, error, time, metadata.
-pub fn json(tool: &ToolName, outcome: &Outcome) -> Value {
-    let failed = !outcome.verdict.success;
-    json!({
-        "tool": tool,
-        "status": outcome.status,
-        "success": outcome.verdict.success,
-        "content": outcome.content,
-        "data": outcome.data,
-        "error": failed.then(|| outcome.verdict.reasons.join("; ")),
-        "duration_ms": u64::try_from(outcome.receipt.duration.as_millis()).unwrap_or(u64::MAX),
-        "facts": outcome.facts,
-        "insight": outcome.insight,
-        "verdict": outcome.verdict,
-        "receipt": outcome.receipt,
-    })
-}
-
-/// Everything, for a report or an issue.
-pub fn markdown(tool: &ToolName, outcome: &Outcome) -> String {
-    let success = if outcome.verdict.success { "yes".to_owned() } else { outcome.verdict.reasons.join("; ") };
-    let mut rows = vec![("Success", success)];
-    let printed = match &outcome.facts {
-        Facts::None => None,
-        Facts::Command(command) => Some(command.output_bytes),
-        Facts::Session(session) => Some(session.output_bytes),
-    };
-    rows.extend(outcome.facts.exit().map(|how| ("Exit", exit(how))));
-    let told = outcome.insight.iter().filter(|insight| insight.is_telling());
-    rows.extend(told.map(|insight| ("Summary", insight.summary.clone())));
-    rows.extend(printed.map(|bytes| ("Output", format!("{bytes} bytes"))));
-    rows.push(("Time", format!("{} ms", outcome.receipt.duration.as_millis())));
-    if let Some(held) = &outcome.receipt.held {
-        rows.push(("Held by", held.rung.name().to_owned()));
+impl CallReport<'_> {
+    /// The content alone, as a person at a terminal wants it.
+    pub fn text(&self) -> String {
+        let text = self.outcome.text();
+        match self.note {
+            None => text,
+            Some(note) if text.is_empty() || text.ends_with('\n') => format!("{text}[{note}]\n"),
+            Some(note) => format!("{text}\n[{note}]\n"),
+        }
     }
-    let rows = rows.iter().map(|(name, value)| format!("- **{name}**: {value}\n")).collect::<String>();
+
+    /// Everything, as data: status, data, error, parameters, time, metadata.
+    pub fn json(&self) -> Value {
+        let Self { tool, parameters, outcome, note } = self;
+        let mut result = json!({
+            "tool": tool,
+            "parameters": parameters,
+            "status": outcome.status,
+            "success": outcome.verdict.success,
+            "content": outcome.content,
+            "data": data(outcome),
+            "error": error(outcome),
+            "duration_ms": u64::try_from(outcome.receipt.duration.as_millis()).unwrap_or(u64::MAX),
+            "facts": outcome.facts,
+            "insight": outcome.insight,
+            "verdict": outcome.verdict,
+            "receipt": outcome.receipt,
+        });
+        if let Some(note) = note {
+            result["note"] = json!(note);
+        }
+        result
+    }
+
+    /// Everything, for a report or an issue.
+    pub fn markdown(&self) -> String {
+        let Self { tool, outcome, note, .. } = self;
+        let success = if outcome.verdict.success { "yes" } else { "no" };
+        let mut rows = vec![("Success", success.to_owned())];
+        rows.extend(error(outcome).map(|error| ("Error", first_line(&error))));
+        let printed = match &outcome.facts {
+            Facts::None => None,
+            Facts::Command(command) => Some(command.output_bytes),
+            Facts::Session(session) => Some(session.output_bytes),
+        };
+        rows.extend(outcome.facts.exit().map(|how| ("Exit", exit(how))));
+        let told = outcome.insight.iter().filter(|insight| insight.is_telling());
+        rows.extend(told.map(|insight| ("Summary", insight.summary.clone())));
+        rows.extend(printed.map(|bytes| ("Output", format!("{bytes} bytes"))));
+        rows.extend(note.map(|note| ("Note", note.to_owned())));
+        rows.push(("Time", format!("{} ms", outcome.receipt.duration.as_millis())));
+        if let Some(held) = &outcome.receipt.held {
+            rows.push(("Held by", held.rung.name().to_owned()));
+        }
+        let rows = rows.iter().map(|(name, value)| format!("- **{name}**: {value}\n")).collect::<String>();
+        let text = outcome.text();
+        let fence = fence_for(&text);
+        let newline = if text.ends_with('\n') { "" } else { "\n" };
+        format!("## `{tool}`: {}\n\n{rows}\n{fence}\n{text}{newline}{fence}\n", outcome.status.name())
+    }
+}
+
+/// The result as data: what the tool gave as such, or what is known of its command, or its text.
+fn data(outcome: &Outcome) -> Value {
+    if let Some(data) = &outcome.data {
+        return data.clone();
+    }
+    if let Some(tests) = outcome.insight.as_ref().and_then(Insight::tests) {
+        let mut data = json!(tests);
+        data["total"] = json!(tests.passed.saturating_add(tests.failed).saturating_add(tests.skipped));
+        return data;
+    }
+    let output = outcome.text();
+    match &outcome.facts {
+        Facts::Command(command) => json!({"output": output, "return_code": command.exit.code()}),
+        Facts::Session(session) => json!({
+            "output": output,
+            "session_id": session.session,
+            "running": session.exit.is_none(),
+            "return_code": session.exit.map(Exit::code),
+        }),
+        Facts::None if outcome.status == Status::Success && !output.is_empty() => json!(output),
+        Facts::None => Value::Null,
+    }
+}
+
+/// Why it failed, in the words of whoever knows.
+fn error(outcome: &Outcome) -> Option<String> {
+    if outcome.verdict.success {
+        return None;
+    }
+    let reasons = || outcome.verdict.reasons.join("; ");
     let text = outcome.text();
-    let fence = fence_for(&text);
-    let newline = if text.ends_with('\n') { "" } else { "\n" };
-    format!("## `{tool}`: {}\n\n{rows}\n{fence}\n{text}{newline}{fence}\n", outcome.status.name())
+    if outcome.facts.exit().is_none() && outcome.status != Status::Success && !text.trim().is_empty() {
+        return Some(text.trim_end().to_owned());
+    }
+    let first = outcome.insight.as_ref().and_then(|insight| match &insight.detail {
+        Detail::Command(command) => command.first_error.clone(),
+        _ => None,
+    });
+    Some(first.map_or_else(reasons, |first| format!("{}: {first}", reasons())))
+}
+
+fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().to_owned()
 }
 
 /// How a call was judged: points by dimension, then reasons and suggestions.
@@ -91,17 +164,19 @@ fn fence_for(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use windlass_contract::{Criteria, Format, Output, Receipt};
+    use std::{sync::LazyLock, time::Duration};
+
+    use windlass_contract::{CommandFacts, Criteria, ErrorKind, Format, Output, Receipt, ToolError};
 
     use super::*;
-    use crate::Shaper;
+    use crate::{Failure, Shaper};
 
     #[test]
     fn markdown_cannot_be_broken_out_of() {
         let output = Output::from("```\nrm -rf /\n```");
         let outcome =
             Shaper::default().shape(Format::Plain, &Criteria::default(), Ok(output), Receipt::default());
-        let page = markdown(&"t".into(), &outcome);
+        let page = report(&outcome).markdown();
         assert_eq!(
             page,
             "## `t`: success\n\n- **Success**: yes\n- **Time**: 0 ms\n\n````\n```\nrm -rf /\n```\n````\n"
@@ -109,14 +184,14 @@ mod tests {
     }
 
     #[test]
-    fn json_has_status_data_error_time_and_metadata() {
+    fn json_has_status_data_error_parameters_time_and_metadata() {
         let output = Output { data: Some(json!([1])), ..Output::from("hi") };
-        let outcome =
-            Shaper::default().shape(Format::Plain, &Criteria::default(), Ok(output), Receipt::default());
+        let outcome = shaped(Ok(output));
         assert_eq!(
-            json(&"t".into(), &outcome),
+            report(&outcome).json(),
             json!({
-                "tool": "t", "status": "success", "success": true, "content": [{"text": "hi"}], "data": [1],
+                "tool": "t", "parameters": {"a": 1}, "status": "success", "success": true,
+                "content": [{"text": "hi"}], "data": [1],
                 "error": null, "duration_ms": 0, "facts": {"kind": "none"}, "insight": null,
                 "verdict": {
                     "success": true, "confidence": 100,
@@ -125,5 +200,58 @@ mod tests {
                 "receipt": {"duration_ms": 0}
             })
         );
+        let plain = shaped(Ok(Output::from("hi")));
+        assert_eq!(report(&plain).json()["data"], "hi");
+    }
+
+    #[test]
+    fn an_error_is_told_in_the_words_of_the_tool_and_with_its_status() {
+        for (kind, status) in [
+            (ErrorKind::NotFound, "not_found"),
+            (ErrorKind::NoPermission, "permission_denied"),
+            (ErrorKind::TimedOut, "timeout"),
+            (ErrorKind::Failed, "error"),
+        ] {
+            let outcome = shaped(Err(Failure::Tool(ToolError::new(kind, "`a.txt`: no\nlook again"))));
+            let json = report(&outcome).json();
+            assert_eq!(json["status"], status);
+            assert_eq!(json["error"], "`a.txt`: no\nlook again", "{status}");
+            assert_eq!(json["data"], Value::Null, "{status}");
+            assert_eq!(json["verdict"]["reasons"], json!(["`a.txt`: no"]), "{status}");
+            let page = report(&outcome).markdown();
+            assert!(page.contains("- **Success**: no\n- **Error**: `a.txt`: no\n"), "{page}");
+        }
+    }
+
+    #[test]
+    fn a_command_is_data_with_its_output_and_code() {
+        let facts = |exit| {
+            Facts::Command(CommandFacts {
+                exit,
+                duration: Duration::ZERO,
+                output_bytes: 3,
+                whole: None,
+                killed: Vec::new(),
+                denials: Vec::new(),
+            })
+        };
+        let run = |exit| shaped(Ok(Output { facts: facts(exit), ..Output::from("no\n") }));
+        let failed = report(&run(Exit::Code(3))).json();
+        assert_eq!(failed["data"], json!({"output": "no\n", "return_code": 3}));
+        assert_eq!(
+            (&failed["status"], &failed["error"]),
+            (&json!("error"), &json!("the command ended with exit code 3"))
+        );
+        let missing = report(&run(Exit::Code(127))).json();
+        assert_eq!(missing["status"], "not_found", "{missing}");
+    }
+
+    fn shaped(result: Result<Output, Failure>) -> Outcome {
+        Shaper::default().shape(Format::Plain, &Criteria::default(), result, Receipt::default())
+    }
+
+    fn report(outcome: &Outcome) -> CallReport<'_> {
+        static TOOL: LazyLock<(ToolName, Value)> = LazyLock::new(|| ("t".into(), json!({"a": 1})));
+        CallReport { tool: &TOOL.0, parameters: &TOOL.1, outcome, note: None }
     }
 }

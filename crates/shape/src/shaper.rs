@@ -235,6 +235,7 @@ fn status_of(facts: &Facts, criteria: &Criteria) -> Status {
         Some(Exit::TimedOut) => Status::Timeout,
         Some(Exit::Cancelled) => Status::Rejected,
         Some(Exit::Code(0)) | None => Status::Success,
+        Some(Exit::Code(understand::NOT_FOUND)) if facts.denials().is_empty() => Status::NotFound,
         Some(Exit::Code(_) | Exit::Signal(_)) => Status::Error,
     }
 }
@@ -252,6 +253,9 @@ fn explain(failure: Failure, format: Format, receipt: &mut Receipt) -> (Status, 
         }
         Failure::Tool(error) => match error.kind {
             ErrorKind::BadInput | ErrorKind::Failed => (Status::Error, error.message),
+            ErrorKind::NotFound => (Status::NotFound, error.message),
+            ErrorKind::NoPermission => (Status::PermissionDenied, error.message),
+            ErrorKind::TimedOut => (Status::Timeout, error.message),
             ErrorKind::Cancelled => (Status::Rejected, aborted(format, &error.message, receipt.duration)),
             ErrorKind::Denied(denial) => {
                 receipt.denials.push(*denial);

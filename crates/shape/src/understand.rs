@@ -15,7 +15,7 @@ use windlass_contract::{CommandInsight, Content, Detail, ExitClass, Insight, Sev
 
 use crate::cut::floor_boundary;
 
-pub(crate) use class::{class_of, unstarted};
+pub(crate) use class::{NOT_FOUND, class_of, unstarted};
 pub use file::{File, Text};
 pub use report::{junit, rerun};
 
@@ -74,7 +74,7 @@ fn head(line: &str) -> &str {
 }
 
 /// The beginning of a line, without what surrounds it.
-fn shortened(line: &str) -> String {
+pub(crate) fn shortened(line: &str) -> String {
     let line = line.trim();
     match line.char_indices().nth(LINE_CHARS) {
         Some((end, _)) => format!("{}…", &line[..end]),

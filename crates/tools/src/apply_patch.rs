@@ -8,8 +8,8 @@ use std::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 use windlass_contract::{
-    AnyTool, BoxFuture, Content, Cx, Effects, Example, Grammar, Input, Meta, Output, Ready, SchemaError,
-    SpecKind, Tool, ToolError, ToolName, ToolSpec, erase,
+    AnyTool, BoxFuture, Content, Cx, Effects, Example, Grammar, Input, Meta, Output, ParameterAlias, Ready,
+    SchemaError, SpecKind, Tool, ToolError, ToolName, ToolSpec, erase,
 };
 use windlass_patch::{Operation, Patch, grammar, parse};
 
@@ -58,8 +58,10 @@ struct ApplyPatch {
 /// has them; several changes of one file are blocks that each begin with @@, in the order of the file. Name a file only
 /// once. A line *** End of File after a block says that it ends the file.
 #[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 struct Args {
     /// The whole patch.
+    // Beside the aliases of the tool: a function call of the freeform tool is held to no schema before.
     #[serde(alias = "patch")]
     input: String,
 }
@@ -111,6 +113,7 @@ impl AnyTool for ApplyPatch {
             }
         };
         let examples = vec![Example { request: "make a file that says hello", input: example }];
+        let parameter_aliases = ParameterAlias::of("input", &["patch", "patch_text", "diff"]);
         let requests = [
             "apply this patch",
             "apply the diff",
@@ -122,7 +125,7 @@ impl AnyTool for ApplyPatch {
         ]
         .map(str::to_owned)
         .into();
-        Meta { examples, requests, aliases: vec!["applypatch"], ..change::meta() }
+        Meta { examples, requests, aliases: vec!["applypatch", "patch"], parameter_aliases, ..change::meta() }
     }
 
     fn prepare(self: Arc<Self>, input: &Input) -> Result<Box<dyn Ready>, ToolError> {

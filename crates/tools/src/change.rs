@@ -4,9 +4,11 @@
 use std::{io, path::Path, sync::Arc, time::Duration};
 
 use windlass_contract::{
-    Category, Change, Changed, CommitError, Criteria, Cx, ErrorKind, Event, FileEdit, FileError, Gives, Meta,
-    Seen, ToolError,
+    Category, Change, Changed, CommitError, Criteria, Cx, Event, FileEdit, FileError, Gives, Meta, Seen,
+    ToolError,
 };
+
+use crate::file_error;
 
 pub(crate) mod diff;
 mod found;
@@ -73,18 +75,16 @@ fn other_names(changed: &Changed) -> Option<String> {
 fn in_words(error: CommitError) -> ToolError {
     match error {
         CommitError::File(error) => unreachable_file(error),
+        CommitError::Failed { ref source, .. } => {
+            ToolError::new(file_error::system_kind(source), error.to_string()).with_source(error)
+        }
         error => ToolError::failed(error.to_string()).with_source(error),
     }
 }
 
 /// A file that cannot be reached, as the model should read it.
 pub(crate) fn unreachable_file(error: FileError) -> ToolError {
-    let message = error.to_string();
-    match error {
-        FileError::Denied(denial) => ToolError { kind: ErrorKind::Denied(denial), message, source: None },
-        FileError::Cancelled => ToolError::cancelled(),
-        error => ToolError::failed(message).with_source(error),
-    }
+    file_error::with_message(error.to_string(), error)
 }
 
 /// What the tools that change files have in common; examples are their own.

@@ -11,11 +11,14 @@ use std::{
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
+use serde_json::json;
 use windlass_contract::{
-    Category, Command, CommandFacts, CommandLine, Criteria, Cx, Denial, Effects, ErrorKind, Escalation, Exit,
-    Facts, Finished, Format, HostError, Layer, Meta, Output, Proof, Ready, ToolError,
+    AliasMeaning, Category, Command, CommandFacts, CommandLine, Criteria, Cx, Denial, Effects, ErrorKind,
+    Escalation, Exit, Facts, Finished, Format, HostError, Layer, Meta, Output, ParameterAlias, Proof, Ready,
+    ToolError,
 };
 
+use crate::file_error;
 use live::Live;
 use prompt::prompt_at_end;
 
@@ -113,10 +116,34 @@ pub(crate) fn meta(format: Format) -> Meta {
                 .to_owned(),
         parallel: false,
         aliases: Vec::new(),
+        parameter_aliases: Vec::new(),
         format,
         // A command may be silent, and take as long as it is given.
         criteria: Criteria::default(),
     }
+}
+
+/// The names that other agents' shells have for the parameters of ours, given what ours are called.
+pub(crate) fn parameter_aliases(line: &'static str, directory: &'static str) -> Vec<ParameterAlias> {
+    let escalated = AliasMeaning::Switch("sandbox_permissions", "require_escalated");
+    let mut aliases: Vec<_> = [
+        ("with_escalated_permissions", escalated),
+        ("dangerouslyDisableSandbox", escalated),
+        ("run_in_background", AliasMeaning::AlwaysSo(false)),
+        ("is_background", AliasMeaning::AlwaysSo(false)),
+        ("description", AliasMeaning::Remark),
+        ("explanation", AliasMeaning::Remark),
+    ]
+    .map(|(name, means)| ParameterAlias { name, means })
+    .into();
+    for (parameter, names) in [
+        (line, &["command", "cmd", "command_line", "script"][..]),
+        (directory, &["workdir", "working_dir", "working_directory", "cwd", "directory", "dir"]),
+        ("timeout_ms", &["timeout"]),
+    ] {
+        aliases.extend(ParameterAlias::of(parameter, names));
+    }
+    aliases
 }
 
 /// A time limit in milliseconds. Models mean by 0 that they have none in mind.
@@ -147,7 +174,8 @@ pub(crate) async fn run(
     finished.map(result).map_err(in_words)
 }
 
-fn result(finished: Finished) -> Output {
+/// How a command went, as a tool gives it back.
+pub(crate) fn result(finished: Finished) -> Output {
     let text = text::joined(&finished.output, finished.gap, finished.whole.as_ref());
     let wait = input_wait(&finished, &text);
     let text = with_advice(finished.exit, &finished.denials, text);
@@ -162,6 +190,11 @@ fn result(finished: Finished) -> Output {
             format!("execution error: {}\nOutput:\n{text}", ended_by(signal, &finished.denials))
         }
     };
+    let data = finished.apart.as_ref().map(|apart| {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let (stdout, stderr) = (text(&apart.stdout), text(&apart.stderr));
+        json!({"stdout": stdout, "stderr": stderr, "return_code": finished.exit.code()})
+    });
     let missing = finished.gap.map_or(0, |(_, missing)| missing);
     let facts = CommandFacts {
         exit: finished.exit,
@@ -172,7 +205,7 @@ fn result(finished: Finished) -> Output {
         denials: finished.denials,
         waits_for_input: wait.is_some(),
     };
-    Output { facts: Facts::Command(facts), ..Output::from(text) }
+    Output { facts: Facts::Command(facts), data, ..Output::from(text) }
 }
 
 /// What to do about a command whose time was up while it waited for input. Its standard input is empty, so it waits on a terminal
@@ -218,6 +251,10 @@ fn ended_by(signal: i32, denials: &[Denial]) -> String {
 
 /// An error of the host as the model should read it: what, where, what to do.
 pub(crate) fn in_words(error: HostError) -> ToolError {
+    let kind = match &error {
+        HostError::Cwd { source, .. } | HostError::Spawn { source, .. } => file_error::system_kind(source),
+        _ => ErrorKind::Failed,
+    };
     let message = match &error {
         HostError::EmptyCommand => {
             return ToolError::bad_input("`command` is empty: give a program and its arguments");
@@ -244,7 +281,7 @@ pub(crate) fn in_words(error: HostError) -> ToolError {
             format!("{error}: {source}; its outcome is unknown, so look before you run it again")
         }
     };
-    ToolError::failed(format!("execution error: {message}")).with_source(error)
+    ToolError::new(kind, format!("execution error: {message}")).with_source(error)
 }
 
 /// Nothing ran, because it could not be held as it was to be.

@@ -5,7 +5,8 @@ use std::{path::PathBuf, sync::Arc};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use windlass_contract::{
-    Action, Change, Cx, EditKind, Effects, Example, Expected, FileEdit, Meta, Output, Tool, ToolError,
+    Action, Change, Cx, EditKind, Effects, ErrorKind, Example, Expected, FileEdit, Meta, Output,
+    ParameterAlias, Tool, ToolError,
 };
 use windlass_patch::{Count, EditError, Match, Text, edit};
 
@@ -19,13 +20,10 @@ use crate::change;
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct Args {
     /// The file, absolute or relative to the workspace.
-    #[serde(alias = "file_path")]
     path: PathBuf,
     /// The text to replace, exactly as it stands in the file.
-    #[serde(alias = "old_text")]
     old_string: String,
     /// What to put in its place; empty to remove it.
-    #[serde(alias = "new_text")]
     new_string: String,
     /// Whether to replace every occurrence. Default: false.
     replace_all: Option<bool>,
@@ -48,7 +46,8 @@ impl Tool for EditFile {
         let shown = path.display();
         let found = change::read(cx, path).await.map_err(change::unreachable_file)?;
         let found = found.ok_or_else(|| {
-            ToolError::failed(format!("`{shown}` does not exist; check the path, or make it with write_file"))
+            let text = format!("`{shown}` does not exist; check the path, or make it with write_file");
+            ToolError::new(ErrorKind::NotFound, text)
         })?;
         let text = Text::decode(&found.bytes)
             .map_err(|error| ToolError::failed(format!("`{shown}` cannot be edited: {error}")))?;
@@ -97,7 +96,12 @@ impl Tool for EditFile {
         .map(str::to_owned)
         .into();
         let examples = vec![Example { request: "raise the limit to 20", input }];
-        Meta { examples, requests, ..change::meta() }
+        let mut parameter_aliases =
+            ParameterAlias::of("path", &["file_path", "file", "filename", "absolute_path"]);
+        parameter_aliases.extend(ParameterAlias::of("old_string", &["old_text", "old_str"]));
+        parameter_aliases.extend(ParameterAlias::of("new_string", &["new_text", "new_str"]));
+        let aliases = vec!["Edit", "edit", "replace", "str_replace"];
+        Meta { examples, requests, aliases, parameter_aliases, ..change::meta() }
     }
 }
 

@@ -101,6 +101,7 @@ impl Tool for ExecCommand {
             "standard input is empty without `tty`".to_owned(),
             "with more than 64 sessions those used longest ago are ended".to_owned(),
         ];
-        Meta { examples, constraints, ..command::meta(Format::Session) }
+        let parameter_aliases = command::parameter_aliases("cmd", "workdir");
+        Meta { examples, constraints, parameter_aliases, ..command::meta(Format::Session) }
     }
 }

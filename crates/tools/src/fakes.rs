@@ -101,6 +101,7 @@ pub(crate) fn finished(exit: Exit, output: &[u8]) -> Finished {
         exit,
         output: output.to_vec(),
         gap: None,
+        apart: None,
         whole: None,
         duration: std::time::Duration::from_millis(1500),
         killed: Vec::new(),

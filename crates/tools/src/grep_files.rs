@@ -8,10 +8,9 @@ use std::{
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use windlass_contract::{
-    Category, Content, Criteria, Cx, Detail, Effects, Example, FileError, Found, FoundFile, Gives, Hits,
-    Insight, Meta, Output, Search, SearchInsight, Tool, ToolError, Wanted, counted,
+    Category, Content, Criteria, Cx, Detail, Effects, Example, FileError, Found, FoundFile, Gives, Hits, Insight, Meta, Output, Search, SearchInsight, Tool, ToolError, Wanted, counted, AliasMeaning, ErrorKind, ParameterAlias,
 };
 
 use crate::{file_error, list_dir::in_one_line};
@@ -46,22 +45,19 @@ pub(crate) struct Args {
     /// The file or directory to search. Default: the workspace.
     path: Option<PathBuf>,
     /// How many files, or lines in `content` mode, at most. Default: 100; at most 2000.
+    #[schemars(range(min = 1))]
     limit: Option<usize>,
     /// `files_with_matches` (default), `content` for lines with their numbers, `count` for the number of lines per file.
     output_mode: Option<Mode>,
     /// In `content` mode: how many lines to show before and after each match.
-    #[serde(alias = "-C")]
     context: Option<usize>,
     /// In `content` mode: how many lines to show before each match.
-    #[serde(alias = "-B")]
     before_context: Option<usize>,
     /// In `content` mode: how many lines to show after each match.
-    #[serde(alias = "-A")]
     after_context: Option<usize>,
     /// A type of files, such as `rust`, `py` or `js`.
     r#type: Option<String>,
     /// Whether capital and small letters are the same. Default: false.
-    #[serde(alias = "-i")]
     case_insensitive: Option<bool>,
     /// Whether the pattern may match across lines. Default: false.
     multiline: Option<bool>,
@@ -92,7 +88,8 @@ impl Tool for GrepFiles {
         let search = args.search()?;
         let found = tokio::time::timeout(TIME_LIMIT, cx.host.files().search(&search, &cx.cancel)).await;
         let found = found.map_err(|_| {
-            ToolError::failed(
+            ToolError::new(
+                ErrorKind::TimedOut,
                 "the search timed out after 30 seconds; narrow it with `path`, `include` or `type`",
             )
         })?;
@@ -100,8 +97,11 @@ impl Tool for GrepFiles {
             FileError::Pattern(problem) => ToolError::bad_input(problem),
             error => file_error::failed(&format!("unable to access `{}`", search.path.display()), error),
         })?;
-        let data = json!({"files": found.files.len(), "more": found.more, "denied": found.denied});
         let mode = args.output_mode.unwrap_or_default();
+        let data = json!({
+            "matches": mode.matches(&found), "files": found.files.len(), "more": found.more,
+            "denied": found.denied,
+        });
         let content = vec![Content::Text(mode.show(&found))];
         Ok(Output { content, data: Some(data), insight: Some(mode.insight(&found)), ..Output::default() })
     }
@@ -141,11 +141,38 @@ impl Tool for GrepFiles {
                 "a search takes at most 30 seconds".to_owned(),
                 "what the sandbox hides from commands is not searched".to_owned(),
             ],
+            aliases: vec![
+                "Grep",
+                "grep",
+                "search_code",
+                "search_file_content",
+                "search_files",
+                "grep_search",
+            ],
+            parameter_aliases: parameter_aliases(),
             returns: "one path per line, or lines as `path:number:text`, or `path:count`".to_owned(),
             criteria: Criteria::new(Gives::Text, Duration::from_secs(10)),
             ..Meta::default()
         }
     }
+}
+
+/// The names that other agents' searches have for the same.
+fn parameter_aliases() -> Vec<ParameterAlias> {
+    let mut aliases = vec![ParameterAlias { name: "-n", means: AliasMeaning::AlwaysSo(true) }];
+    for (parameter, names) in [
+        ("pattern", &["query", "regex", "search_term"][..]),
+        ("include", &["glob", "include_pattern", "file_pattern"]),
+        ("path", &["directory", "dir", "dir_path", "search_path"]),
+        ("limit", &["head_limit", "max_results"]),
+        ("case_insensitive", &["-i", "ignore_case"]),
+        ("context", &["-C"]),
+        ("before_context", &["-B"]),
+        ("after_context", &["-A"]),
+    ] {
+        aliases.extend(ParameterAlias::of(parameter, names));
+    }
+    aliases
 }
 
 impl Args {
@@ -183,6 +210,21 @@ impl Args {
 }
 
 impl Mode {
+    /// What was found, one object for each row.
+    fn matches(self, found: &Found) -> Vec<Value> {
+        let each = |file: &FoundFile| match self {
+            Self::FilesWithMatches => vec![json!({"path": file.path})],
+            Self::Count => vec![json!({"path": file.path, "count": file.count})],
+            Self::Content => {
+                let fitting = file.lines.iter().filter(|line| line.fits);
+                fitting
+                    .map(|line| json!({"path": file.path, "line": line.number, "text": line.text}))
+                    .collect()
+            }
+        };
+        found.files.iter().flat_map(each).collect()
+    }
+
     /// How much was found, and where most of it is.
     fn insight(self, found: &Found) -> Insight {
         let mut directories: HashMap<&Path, u64> = HashMap::new();
@@ -295,7 +337,17 @@ mod tests {
         );
         assert_eq!(text(Found::default(), r#"{"pattern":"n"}"#).await, "No matches found.");
         let data = call(found(&[]), r#"{"pattern":"n"}"#).await.unwrap().data;
-        assert_eq!(data, Some(json!({"files": 2, "more": false, "denied": 3})));
+        assert_eq!(
+            data,
+            Some(json!({
+                "matches": [{"path": "/w/b"}, {"path": "/w/a"}], "files": 2, "more": false, "denied": 3,
+            }))
+        );
+        let more = Found { files: found(&lines).files.split_off(1), ..Found::default() };
+        let data = call(more, r#"{"pattern":"n","output_mode":"content"}"#).await.unwrap().data.unwrap();
+        let rows = [(2, "needle"), (9, "needles")]
+            .map(|(line, text)| json!({"path": "/w/a", "line": line, "text": text}));
+        assert_eq!(data["matches"], json!(rows));
     }
 
     #[tokio::test]
@@ -342,7 +394,7 @@ mod tests {
     async fn parameters_are_passed_on_within_bounds() {
         let shelf = Arc::new(Shelf::default());
         let desk = Desk::with_files(Arc::clone(&shelf));
-        let input = r#"{"pattern":" a b ","include":"*.rs","path":"src","limit":9999,"output_mode":"content","-C":1,"-A":500,"type":"rust","-i":true,"multiline":true,"hidden":true}"#;
+        let input = r#"{"pattern":" a b ","include":"*.rs","path":"src","limit":9999,"output_mode":"content","context":1,"after_context":500,"type":"rust","case_insensitive":true,"multiline":true,"hidden":true}"#;
         desk.call(erase(GrepFiles), input).await.unwrap();
         let asked = shelf.searches.lock().unwrap().clone();
         assert_eq!(

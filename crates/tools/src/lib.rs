@@ -24,6 +24,7 @@ mod picture;
 mod program;
 mod read_file;
 mod read_output;
+mod run_command;
 mod run_tests;
 mod sessions;
 mod shell;
@@ -81,13 +82,14 @@ pub fn builtin(needs: &Needs<'_>) -> Vec<Arc<dyn AnyTool>> {
         Some(erase(view_image::ViewImage { shows_images })),
         Some(run_tests::run_tests()),
         outputs.map(|place| erase(read_output::ReadOutput { place: Arc::clone(place) })),
+        Some(erase(run_command::RunCommand::new(shell))),
     ];
     tools.into_iter().flatten().collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use windlass_contract::{Category, Format, Input, SpecKind};
+    use windlass_contract::{AliasMeaning, Category, Format, Input, SpecKind};
 
     use super::*;
 
@@ -122,7 +124,8 @@ mod tests {
                 "web_search",
                 "view_image",
                 "run_tests",
-                "read_output"
+                "read_output",
+                "run_command"
             ]
         );
         let without = with(None);
@@ -166,7 +169,7 @@ mod tests {
             let (name, meta) = (tool.name(), tool.meta());
             let expected = match name.as_str() {
                 "shell" | "local_shell" => (Category::Execution, Format::Structured, false),
-                "shell_command" => (Category::Execution, Format::Freeform, false),
+                "shell_command" | "run_command" => (Category::Execution, Format::Freeform, false),
                 "exec_command" | "write_stdin" => (Category::Execution, Format::Session, false),
                 "run_tests" => (Category::Execution, Format::Tests, false),
                 "update_plan" => (Category::Planning, Format::Plain, false),
@@ -191,7 +194,36 @@ mod tests {
 
     #[test]
     fn old_names_are_answered_to() {
-        let aliases: Vec<_> = all().iter().flat_map(|tool| tool.meta().aliases).collect();
-        assert_eq!(aliases, ["container.exec", "applypatch"]);
+        let tools = all();
+        let aliases: Vec<_> = tools.iter().flat_map(|tool| tool.meta().aliases).collect();
+        for name in
+            ["container.exec", "applypatch", "Bash", "Read", "Edit", "Write", "Grep", "LS", "search_code"]
+        {
+            assert!(aliases.contains(&name), "{name}");
+        }
+        let names: Vec<_> = tools.iter().map(|tool| tool.name().to_string()).collect();
+        for (at, alias) in aliases.iter().enumerate() {
+            assert!(!aliases[..at].contains(alias) && !names.contains(&(*alias).to_owned()), "{alias}");
+        }
+    }
+
+    #[test]
+    fn other_names_of_parameters_lead_to_parameters_that_exist_and_to_no_two() {
+        for tool in all() {
+            let (name, spec) = (tool.name(), tool.spec().unwrap());
+            let SpecKind::Function { parameters } = spec.kind else { continue };
+            let is_known = |wanted: &str| parameters.properties().any(|(known, _)| known == wanted);
+            let aliases = tool.meta().parameter_aliases;
+            for (at, alias) in aliases.iter().enumerate() {
+                assert!(aliases[..at].iter().all(|other| other.name != alias.name), "{name}: {}", alias.name);
+            }
+            let means_one = aliases.iter().any(|alias| match alias.means {
+                AliasMeaning::Parameter(parameter) | AliasMeaning::Switch(parameter, _) => {
+                    is_known(parameter)
+                }
+                AliasMeaning::AlwaysSo(_) | AliasMeaning::Remark => true,
+            });
+            assert!(aliases.is_empty() || means_one, "{name}");
+        }
     }
 }

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use windlass_contract::{
     Category, Criteria, Cx, Effects, Entry, Example, FileKind, Gives, Ignored, Listed, Listing, Meta, Output,
-    Tool, ToolError,
+    ParameterAlias, Tool, ToolError,
 };
 
 use crate::file_error;
@@ -35,10 +35,13 @@ pub(crate) struct Args {
     /// The directory, as an absolute path.
     dir_path: PathBuf,
     /// The number of the first entry. Default: 1.
+    #[schemars(range(min = 1))]
     offset: Option<usize>,
     /// How many entries at most. Default: 25.
+    #[schemars(range(min = 1))]
     limit: Option<usize>,
     /// How many levels of directories to go into. Default: 2.
+    #[schemars(range(min = 1))]
     depth: Option<usize>,
     /// Whether to leave out what ignore files (`.gitignore`) leave out, and `.git` itself. Default: false.
     skip_ignored: Option<bool>,
@@ -104,6 +107,12 @@ impl Tool for ListDir {
             .map(str::to_owned)
             .into(),
             constraints: vec!["what the sandbox hides from commands is not listed".to_owned()],
+            aliases: vec!["LS", "ls", "list", "list_directory", "list_files"],
+            parameter_aliases: [
+                ParameterAlias::of("dir_path", &["path", "directory", "dir", "relative_workspace_path"]),
+                ParameterAlias::of("skip_ignored", &["respect_git_ignore"]),
+            ]
+            .concat(),
             returns: "names, indented by depth".to_owned(),
             criteria: Criteria::new(Gives::Text, Duration::from_secs(5)),
             ..Meta::default()

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use windlass_contract::{
     Category, Content, Criteria, Cx, Effects, Example, FileError, Gives, Insight, Meta, OpenFile, Output,
-    Seen, Tool, ToolError,
+    ParameterAlias, Seen, Tool, ToolError,
 };
 
 use windlass_shape::{File, Text};
@@ -45,8 +45,10 @@ pub(crate) struct Args {
     /// The file, as an absolute path.
     file_path: PathBuf,
     /// The number of the first line. Default: 1.
+    #[schemars(range(min = 1))]
     offset: Option<usize>,
     /// How many lines at most. Default: 2000.
+    #[schemars(range(min = 1))]
     limit: Option<usize>,
     /// `slice` (default) for lines in a row, `indentation` for the block around a line.
     mode: Option<Mode>,
@@ -66,6 +68,7 @@ enum Mode {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 struct Indentation {
     /// The line to start from. Default: `offset`.
+    #[schemars(range(min = 1))]
     anchor_line: Option<usize>,
     /// How many levels of indentation to climb; 0 means all. Default: 0.
     max_levels: Option<usize>,
@@ -74,6 +77,7 @@ struct Indentation {
     /// Whether comments right above it are included. Default: true.
     include_header: Option<bool>,
     /// How many lines at most. Default: `limit`.
+    #[schemars(range(min = 1))]
     max_lines: Option<usize>,
 }
 
@@ -142,6 +146,15 @@ impl Tool for ReadFile {
                 "lines are cut after 500 bytes".to_owned(),
                 "what the sandbox hides from commands cannot be read".to_owned(),
             ],
+            aliases: vec!["Read", "read"],
+            parameter_aliases: [
+                ParameterAlias::of(
+                    "file_path",
+                    &["path", "file", "file_name", "absolute_path", "target_file", "filename"],
+                ),
+                ParameterAlias::of("offset", &["start_line"]),
+            ]
+            .concat(),
             returns: "lines with their numbers, or an image".to_owned(),
             criteria: Criteria::new(Gives::TextOrImage, Duration::from_secs(2)),
             ..Meta::default()

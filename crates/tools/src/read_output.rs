@@ -9,7 +9,8 @@ use std::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 use windlass_contract::{
-    Category, Cx, Effects, Example, FileError, Meta, OpenFile, Output, Search, Tool, ToolError, Wanted,
+    Category, Cx, Effects, ErrorKind, Example, FileError, Meta, OpenFile, Output, Search, Tool, ToolError,
+    Wanted,
 };
 
 use windlass_shape::KeyLines;
@@ -43,8 +44,10 @@ pub(crate) struct Args {
     /// The id told where it was cut.
     id: u32,
     /// First line. Default: 1.
+    #[schemars(range(min = 1))]
     offset: Option<usize>,
     /// How many lines. Default: 200.
+    #[schemars(range(min = 1))]
     limit: Option<usize>,
     /// Only lines that fit this regular expression.
     pattern: Option<String>,
@@ -76,9 +79,10 @@ impl Tool for ReadOutput {
         }
         let unknown = || {
             let id = args.id;
-            ToolError::failed(format!(
+            let text = format!(
                 "there is no output {id}; ids are told where an output was cut, as `read_output id {id}`"
-            ))
+            );
+            ToolError::new(ErrorKind::NotFound, text)
         };
         let path = self.path(args.id).ok_or_else(unknown)?;
         let file = cx.host.files().open(&path).await.map_err(|error| match error {

@@ -14,8 +14,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 use windlass_contract::{
-    AnyTool, BoxFuture, CommandLine, Content, Cx, Effects, Example, Format, Input, Look, Meta, Output, Ready,
-    Schema, SchemaError, SpecKind, ToolError, ToolName, ToolSpec,
+    AnyTool, BoxFuture, CommandLine, Content, Cx, Effects, Example, Format, Input, Look, Meta, Output,
+    ParameterAlias, Ready, Schema, SchemaError, SpecKind, ToolError, ToolName, ToolSpec,
 };
 use windlass_shape::{Terminal, tests_in};
 
@@ -49,6 +49,7 @@ struct Args {
     only_failed: Option<bool>,
     /// Default: 300000.
     #[serde(default, deserialize_with = "command::time_limit")]
+    #[schemars(with = "Option<u64>")]
     timeout_ms: Option<NonZeroU64>,
 }
 
@@ -98,7 +99,11 @@ impl AnyTool for RunTests {
         ]
         .map(str::to_owned)
         .into();
-        Meta { examples, requests, constraints, returns, ..command::meta(Format::Tests) }
+        let mut parameter_aliases = ParameterAlias::of("timeout_ms", &["timeout"]);
+        parameter_aliases
+            .extend(ParameterAlias::of("path", &["file_path", "directory", "dir", "working_dir"]));
+        parameter_aliases.extend(ParameterAlias::of("filter", &["test_name", "pattern"]));
+        Meta { examples, requests, constraints, returns, parameter_aliases, ..command::meta(Format::Tests) }
     }
 
     fn prepare(self: Arc<Self>, input: &Input) -> Result<Box<dyn Ready>, ToolError> {

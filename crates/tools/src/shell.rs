@@ -21,7 +21,8 @@ pub(crate) struct Args {
     /// The directory to run in, absolute or relative to the workspace. Default: the workspace.
     workdir: Option<PathBuf>,
     /// After how many milliseconds the command and everything it started are killed. Default: 10000.
-    #[serde(alias = "timeout", default, deserialize_with = "command::time_limit")]
+    #[serde(default, deserialize_with = "command::time_limit")]
+    #[schemars(with = "Option<u64>")]
     timeout_ms: Option<NonZeroU64>,
     #[serde(flatten)]
     permissions: command::Permissions,
@@ -51,6 +52,7 @@ impl Tool for Shell {
                 },
             ],
             aliases: vec!["container.exec"],
+            parameter_aliases: command::parameter_aliases("command", "workdir"),
             ..command::meta(Format::Structured)
         }
     }

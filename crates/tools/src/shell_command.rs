@@ -23,7 +23,8 @@ pub(crate) struct Args {
     /// The directory to run in, absolute or relative to the workspace. Default: the workspace.
     workdir: Option<PathBuf>,
     /// After how many milliseconds the command and everything it started are killed. Default: 10000.
-    #[serde(alias = "timeout", default, deserialize_with = "command::time_limit")]
+    #[serde(default, deserialize_with = "command::time_limit")]
+    #[schemars(with = "Option<u64>")]
     timeout_ms: Option<NonZeroU64>,
     /// Whether the shell reads its login files first. Only needed if something is missing from the environment; it is
     /// slower. Default: false.
@@ -68,6 +69,16 @@ impl Tool for ShellCommand {
                 input: r#"{"command":"npm test","workdir":"web","timeout_ms":120000}"#,
             },
         ];
-        Meta { examples, ..command::meta(Format::Freeform) }
+        let aliases = vec![
+            "Bash",
+            "bash",
+            "run_shell_command",
+            "run_terminal_cmd",
+            "execute_command",
+            "execute_bash",
+            "developer__shell",
+        ];
+        let parameter_aliases = command::parameter_aliases("command", "workdir");
+        Meta { examples, aliases, parameter_aliases, ..command::meta(Format::Freeform) }
     }
 }

@@ -5,7 +5,8 @@ use std::{path::PathBuf, time::Duration};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use windlass_contract::{
-    Category, Content, Criteria, Cx, Effects, Example, FileError, Gives, Meta, Output, Tool, ToolError,
+    Category, Content, Criteria, Cx, Effects, Example, FileError, Gives, Meta, Output, ParameterAlias, Tool,
+    ToolError,
 };
 
 use crate::{file_error, picture};
@@ -70,6 +71,7 @@ impl Tool for ViewImage {
             .map(str::to_owned)
             .into(),
             constraints: vec!["large images are made to fit 2048x768 pixels".to_owned()],
+            parameter_aliases: ParameterAlias::of("path", &["file_path", "image_path", "absolute_path"]),
             returns: "the image".to_owned(),
             criteria: Criteria::new(Gives::Image, Duration::from_secs(5)),
             ..Meta::default()

@@ -5,8 +5,7 @@ use std::{path::PathBuf, sync::Arc};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use windlass_contract::{
-    Action, Change, Cx, EditKind, Effects, Example, Expected, FileEdit, Meta, Output, Tool, ToolError,
-    counted,
+    Action, Change, Cx, EditKind, Effects, Example, Expected, FileEdit, Meta, Output, Tool, ToolError, counted, ParameterAlias,
 };
 use windlass_patch::Text;
 
@@ -19,10 +18,8 @@ use crate::change;
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct Args {
     /// The file, absolute or relative to the workspace.
-    #[serde(alias = "file_path")]
     path: PathBuf,
     /// Everything the file is to hold.
-    #[serde(alias = "text")]
     content: String,
 }
 
@@ -67,6 +64,12 @@ impl Tool for WriteFile {
     fn meta(&self) -> Meta {
         let input = r#"{"path":"notes/todo.md","content":"- water the plants\n"}"#;
         Meta {
+            aliases: vec!["Write", "write", "create_file"],
+            parameter_aliases: [
+                ParameterAlias::of("path", &["file_path", "file", "filename", "absolute_path"]),
+                ParameterAlias::of("content", &["text", "contents", "file_text"]),
+            ]
+            .concat(),
             examples: vec![Example { request: "note that the plants need water", input }],
             requests: [
                 "create a file with this text",

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use windlass_contract::{Cx, Effects, Example, Format, Meta, Output, Tool, ToolError, Typed};
+use windlass_contract::{Cx, Effects, ErrorKind, Example, Format, Meta, Output, Tool, ToolError, Typed};
 
 use crate::{
     command,
@@ -67,7 +67,10 @@ impl Tool for WriteStdin {
 
     async fn call(&self, args: &Args, cx: &Cx) -> Result<Output, ToolError> {
         let id = args.session_id;
-        let unknown = || ToolError::failed(format!("write_stdin failed: Unknown process id {id}"));
+        let unknown = || {
+            let text = format!("write_stdin failed: Unknown process id {id}");
+            ToolError::new(ErrorKind::NotFound, text)
+        };
         let started = self.sessions.take_up(id).ok_or_else(unknown)?;
         let wanted = args.yield_time_ms.unwrap_or(250);
         let polls = args.chars().is_empty();

@@ -35,16 +35,7 @@ pub use windlass_agent::{
     TOOL_CONTEXT_PERCENT, Toolset, TurnReport, index, program, recover_edits, usage,
 };
 pub use windlass_contract::{
-    Action, Answer, AnyTool, ApprovalPolicy, Approver, Archive, Beyond, Body, BoxFuture, Cached, CallId,
-    Category, Change, Changed, Command, CommandFacts, CommandLine, CommitError, ConfineError, Confinement,
-    Content, Criteria, Cx, DefaultLimits, Denial, EditKind, Effects, ErrorKind, Event, EventSink, Example,
-    Exit, Expected, Facts, Feedback, FileEdit, FileError, FileKind, Files, Finish, Finished, Format, Gives,
-    Grant, Held, Host, HostError, Input, InputKind, Item, Layer, Limits, Look, Marks, Mechanism, Meta,
-    ModelClient, ModelError, ModelEvent, ModelInfo, ModelStream, Must, Network, Offer, OpenFile, Opinion,
-    Outcome, Output, Plan, PlanStatus, PlanStep, Profile, Prompt, Proof, Question, Quota, Rating, Raw, Reach,
-    Ready, Receipt, Refusal, Retry, Reviewer, Role, Rulebook, Sandbox, SandboxMode, SandboxRules, Schema,
-    SchemaError, Silent, SpecKind, Status, ThreadId, Tool, ToolCall, ToolError, ToolName, ToolSpec, Typed,
-    Usage, Verdict, Version, View, WebSearch, counted, erase, tool as tool_from,
+    Action, Answer, AnyTool, ApprovalPolicy, Approver, Archive, Beyond, Body, BoxFuture, Cached, CallId, Category, Change, Changed, Command, CommandFacts, CommandLine, CommitError, ConfineError, Confinement, Content, Criteria, Cx, DefaultLimits, Denial, EditKind, Effects, ErrorKind, Event, EventSink, Example, Exit, Expected, Facts, Feedback, FileEdit, FileError, FileKind, Files, Finish, Finished, Format, Gives, Grant, Held, Host, HostError, Input, InputKind, Item, Layer, Limits, Look, Marks, Mechanism, Meta, ModelClient, ModelError, ModelEvent, ModelInfo, ModelStream, Must, Network, Offer, OpenFile, Opinion, Outcome, Output, Plan, PlanStatus, PlanStep, Profile, Prompt, Proof, Question, Quota, Rating, Raw, Reach, Ready, Receipt, Refusal, Retry, Reviewer, Role, Rulebook, Sandbox, SandboxMode, SandboxRules, Schema, SchemaError, Silent, SpecKind, Status, ThreadId, Tool, ToolCall, ToolError, ToolName, ToolSpec, Typed, Usage, Verdict, Version, View, WebSearch, counted, erase, tool as tool_from, AliasMeaning, ApartOutput, ParameterAlias,
 };
 pub use windlass_macros::tool;
 pub use windlass_runtime::{
@@ -97,7 +88,7 @@ pub mod insight {
 
 /// How results are written for people and programs.
 pub mod render {
-    pub use windlass_shape::{json, markdown, text, verdict};
+    pub use windlass_shape::{CallReport, verdict};
 }
 
 /// What the code made by `#[tool]` refers to. Not for people.

@@ -70,6 +70,50 @@ async fn a_tool_from_an_attribute_and_one_from_closures_work_side_by_side() {
     assert_eq!(outputs[2], "HEY");
 }
 
+/// Set the volume.
+#[tool(pure)]
+async fn set_volume(
+    /// How loud, in per cent.
+    #[schemars(range(max = 100))]
+    percent: u8,
+    /// Which room, in small letters.
+    #[schemars(regex(pattern = "^[a-z]+$"))]
+    room: Option<String>,
+) -> Result<Output, ToolError> {
+    Ok(format!("{percent} in {}", room.unwrap_or_default()).into())
+}
+
+#[tokio::test]
+async fn a_tool_from_an_attribute_is_held_to_all_that_its_schema_says() {
+    let script = r#"{"turns": [
+        {"calls": [
+            {"name": "set_volume", "arguments": {"percent": 100, "room": "hall"}},
+            {"name": "set_volume", "arguments": {"percent": 101}},
+            {"name": "set_volume", "arguments": {"percent": 5, "room": "Hall 2"}},
+            {"name": "setVolume", "arguments": {"percent": 5, "place": "hall"}}
+        ]},
+        {"text": "done"}
+    ]}"#;
+    let home = tempfile::tempdir().unwrap();
+    let mut agent = Agent::builder()
+        .model(windlass::model::scripted(script).unwrap())
+        .tool(set_volume())
+        .home(home.path().to_owned())
+        .build()
+        .unwrap();
+    assert_eq!(agent.ask("go").await.unwrap(), "done");
+    drop(agent);
+    let outputs = outputs(&load_only(home.path()));
+    assert_eq!(outputs[0], "100 in hall");
+    for (output, problem) in outputs[1..].iter().zip([
+        "`arguments.percent` must be at most 100\n",
+        "`arguments.room` must match the pattern `^[a-z]+$`, found \"Hall 2\"\n",
+        "`arguments.place` is not known; there are `percent`, `room`\n",
+    ]) {
+        assert!(output.starts_with(&format!("failed to parse function arguments: {problem}")), "{output}");
+    }
+}
+
 #[tokio::test]
 async fn without_a_word_about_it_a_command_can_change_nothing() {
     let place = tempfile::tempdir().unwrap();

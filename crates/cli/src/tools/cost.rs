@@ -3,18 +3,16 @@
 use std::{collections::BTreeMap, path::Path};
 
 use serde_json::{Value, json};
-use windlass::{AgentBuilder, Exposure, Registered};
+use windlass::{Exposure, Registered};
 
 use super::pretty;
 use crate::{brought, problem::Problem, setup::Setup};
 
 /// Runs the command.
 pub(super) fn run(setup: &Setup, tools: Option<&Path>, json: bool) -> Result<String, Problem> {
-    let mut builder = setup.tools()?;
-    if let Some(path) = tools {
-        builder = brought::tools(path)?.into_iter().fold(builder, AgentBuilder::tool);
-    }
+    let builder = brought::added(setup.tools()?, tools)?;
     let toolbox = builder.toolbox().map_err(|errors| Problem::usage(errors.to_string()))?;
+    brought::tell(toolbox.registry.quarantined());
     let known = toolbox.registry.tools().iter().filter(|tool| tool.exposure != Exposure::Hidden);
     let costs = Costs {
         window: setup.context_window(),

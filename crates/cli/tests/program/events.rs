@@ -52,13 +52,16 @@ fn a_turn_is_told_from_its_beginning_to_its_end() {
                 "held": {"rung": "unconfined", "network": "any", "writable": ["/"]}, "decision": "the sandbox mode is `danger-full-access`", "duration_ms": 0
             }
         });
+        let events = events(&ended);
+        let message = events[4]["item"]["error"]["message"].as_str().unwrap_or_default();
+        assert!(message.starts_with("unsupported call: nope\nthere is no tool `nope`; "), "{message}");
         let unknown = json!({
             "id": "item_1", "type": "mcp_tool_call", "server": "windlass", "tool": "nope", "arguments": {"a": 1},
-            "result": null, "error": {"message": "unsupported call: nope"}, "status": "failed",
+            "result": null, "error": {"message": message}, "status": "failed",
             "outcome": {
                 "status": "not_found",
                 "verdict": {"success": false, "confidence": 100, "reasons": ["there is no such tool"]},
-                "receipt": {"duration_ms": 0}
+                "receipt": {"duration_ms": 0, "unknown_tool": true}
             }
         });
         let expected = [
@@ -70,7 +73,7 @@ fn a_turn_is_told_from_its_beginning_to_its_end() {
             json!({"type": "item.completed", "item": {"id": "item_2", "type": "agent_message", "text": "Done."}}),
             json!({"type": "turn.completed", "usage": usage(10, 4, 4), "refusals": []}),
         ];
-        assert_eq!(events(&ended), expected, "{wire:?}");
+        assert_eq!(events, expected, "{wire:?}");
     }
 }
 

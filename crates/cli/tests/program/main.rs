@@ -6,6 +6,8 @@ mod answers;
 #[cfg(test)]
 mod apply_patch;
 #[cfg(test)]
+mod arguments;
+#[cfg(test)]
 mod bad_input;
 #[cfg(test)]
 mod bad_servers;

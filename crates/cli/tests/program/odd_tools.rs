@@ -73,7 +73,7 @@ fn one_tool_is_found_among_fifty_thousand() {
 fn two_tools_of_one_name_are_told_with_their_lines() {
     let list = "{\"name\": \"a\"}\n\n{\"name\": \"b\"}\n{\"name\": \"a\", \"description\": \"Other.\"}\n";
     for ended in ask(list, "a") {
-        ended.assert_code(2);
+        assert_ne!(ended.code, Some(2), "{ended:#?}");
         assert!(
             ended.stderr.contains("tools.jsonl`, line 4: the tool `a` is on line 1 already"),
             "{ended:#?}"
@@ -88,15 +88,15 @@ fn two_tools_of_one_name_are_told_with_their_lines() {
 fn an_array_is_a_list_and_anything_else_is_told_what_a_list_is() {
     let array = "[\n  {\"name\": \"get_weather\",\n   \"description\": \"The weather of a city.\"}\n]";
     assert_found(array, "weather in Rome", "get_weather");
-    for (list, said) in [
-        ("[{\"name\": \"a\"}, {}]", "item 2: missing field `name`"),
-        ("[{\"name\": \"a\"}, {\"name\": \"a\"}]", "item 2: the tool `a` is on item 1 already"),
-        ("[{\"name\": \"a\"}", "line 1: EOF while parsing a list"),
-        ("{\n\"name\": \"a\"}", "a list is one JSON object per line, or one array of them"),
-        ("{\"name\": \" \"}", "line 1: the tool has no name"),
+    for (list, code, said) in [
+        ("[{\"name\": \"a\"}, {}]", 0, "item 2: missing field `name`"),
+        ("[{\"name\": \"a\"}, {\"name\": \"a\"}]", 0, "item 2: the tool `a` is on item 1 already"),
+        ("[{\"name\": \"a\"}", 2, "line 1: EOF while parsing a list"),
+        ("{\n\"name\": \"a\"}", 2, "a list is one JSON object per line, or one array of them"),
+        ("{\"name\": \" \"}", 2, "line 1: the tool has no name"),
     ] {
         for ended in ask(list, "a") {
-            ended.assert_code(2);
+            assert_eq!(ended.code == Some(2), code == 2, "{ended:#?}");
             assert!(ended.stderr.contains(said), "{said}: {ended:#?}");
         }
     }

@@ -15,23 +15,23 @@ fn the_list_has_every_tool_and_says_which_are_offered() {
     let ended = User::new().run(&["tools", "list"]);
     ended.assert_code(0);
     insta::assert_snapshot!(ended.stdout, @r"
-    TOOL            OFFERED    WHAT IT DOES
-    shell           if called  Run a program; returns what it printed and its exit code
-    local_shell     if called  Run a program on this machine; returns what it printed and its exit code
-    shell_command   yes        Run a command line in the user's shell; returns its exit code and what it printed
-    exec_command    if called  Run a command line in the user's shell; returns what it printed, and its exit code or, if it still runs after `yield_time_ms`, a session ID for `write_stdin`
-    write_stdin     if called  Type to a program that `exec_command` started, or wait for more of its output; returns what it printed since, and its exit code once it has ended
-    update_plan     yes        Show the user your plan for the task and how far you are
-    apply_patch     yes        Use the `apply_patch` tool to change files
-    edit_file       if called  Replace a piece of text in a file
-    write_file      if called  Make a file, or rewrite a whole one
-    grep_files      if called  Find files whose contents match a regular expression; returns their paths, the one that changed last first
-    read_file       if called  Read a file; returns its lines with their numbers, as `L1: text`
-    list_dir        if called  List what is in a directory; returns one name per line, indented by depth: `/` marks directories, `@` links
-    test_sync_tool  if called  Wait, and meet other calls at a barrier
-    view_image      yes        Look at an image file (PNG, JPEG, GIF or WebP)
-    run_tests       if called  Run the project's tests; returns totals, every failure with its message and place, and the slowest tests
-    read_output     yes        Read more of an output that was cut
+    TOOL           OFFERED    WHAT IT DOES
+    shell          if called  Run a program; returns what it printed and its exit code
+    local_shell    if called  Run a program on this machine; returns what it printed and its exit code
+    shell_command  yes        Run a command line in the user's shell; returns its exit code and what it printed
+    exec_command   if called  Run a command line in the user's shell; returns what it printed, and its exit code or, if it still runs after `yield_time_ms`, a session ID for `write_stdin`
+    write_stdin    if called  Type to a program that `exec_command` started, or wait for more of its output; returns what it printed since, and its exit code once it has ended
+    update_plan    yes        Show the user your plan for the task and how far you are
+    apply_patch    yes        Use the `apply_patch` tool to change files
+    edit_file      if called  Replace a piece of text in a file
+    write_file     if called  Make a file, or rewrite a whole one
+    grep_files     if called  Find files whose contents match a regular expression; returns their paths, the one that changed last first
+    read_file      if called  Read a file; returns its lines with their numbers, as `L1: text`
+    list_dir       if called  List what is in a directory; returns one name per line, indented by depth: `/` marks directories, `@` links
+    view_image     yes        Look at an image file (PNG, JPEG, GIF or WebP)
+    run_tests      if called  Run the project's tests; returns totals, every failure with its message and place, and the slowest tests
+    read_output    yes        Read more of an output that was cut
+    run_command    if called  Run a command line in the user's shell; returns its exit code, and standard output and error apart
     ");
 }
 
@@ -120,14 +120,16 @@ fn an_unknown_tool_is_wrong_usage_that_names_the_known_ones() {
     ended.assert_code(2);
     assert_eq!(
         ended.stderr,
-        "error: there is no tool `nope`; there are shell, local_shell, shell_command, exec_command, write_stdin, \
-         update_plan, apply_patch, edit_file, write_file, grep_files, read_file, list_dir, test_sync_tool, view_image, \
-         run_tests, read_output\n"
+        "error: there is no tool `nope`; there are, the nearest first: shell, edit_file, grep_files, read_file, \
+         list_dir, run_tests, local_shell, write_file, view_image, read_output, run_command, write_stdin, update_plan, \
+         apply_patch, exec_command, shell_command\n"
     );
+    let near = User::new().run(&["tools", "show", "read_fille"]);
+    assert!(near.stderr.contains("the nearest first: read_file, "), "{near:#?}");
 }
 
 #[test]
-fn the_manifest_has_what_is_offered_by_category_and_is_always_the_same() {
+fn the_manifest_has_every_tool_by_category_and_is_always_the_same() {
     let user = User::new();
     let manifest = user.run(&["tools", "manifest"]);
     manifest.assert_code(0);
@@ -137,9 +139,20 @@ fn the_manifest_has_what_is_offered_by_category_and_is_always_the_same() {
         [
             "# Tools",
             "## Execution",
+            "### shell",
+            "### local_shell",
             "### shell_command",
+            "### exec_command",
+            "### write_stdin",
+            "### run_tests",
+            "### run_command",
             "## Files",
             "### apply_patch",
+            "### edit_file",
+            "### write_file",
+            "### grep_files",
+            "### read_file",
+            "### list_dir",
             "### view_image",
             "### read_output",
             "## Planning",
@@ -149,5 +162,5 @@ fn the_manifest_has_what_is_offered_by_category_and_is_always_the_same() {
     assert_eq!(user.run(&["tools", "manifest"]), manifest);
     let categories = json(&user, &["tools", "manifest", "--json"]);
     let names = categories.as_array().unwrap().iter().map(|each| &each["tools"][0]["spec"]["name"]);
-    assert_eq!(names.collect::<Vec<_>>(), ["shell_command", "apply_patch", "update_plan"]);
+    assert_eq!(names.collect::<Vec<_>>(), ["shell", "apply_patch", "update_plan"]);
 }

@@ -33,6 +33,12 @@ pub(super) fn check(root: &Map<String, Value>, value: &Value) -> Vec<String> {
     told
 }
 
+/// Whether a value fits a schema inside of the root.
+pub(super) fn fits(root: &Map<String, Value>, schema: &Value, value: &Value) -> bool {
+    let mut check = Check::new(root);
+    check.any(schema, At::root(value)).is_ok() && check.problems.count() == 0
+}
+
 /// What does not fit: the first of it in words.
 #[derive(Debug, Default)]
 struct Problems {
@@ -182,11 +188,25 @@ impl<'a> Check<'a> {
     }
 
     fn resolve(&self, target: &str) -> Option<&'a Map<String, Value>> {
-        if target == "#" {
-            return Some(self.root);
-        }
-        let name = target.strip_prefix("#/$defs/")?;
-        self.root.get("$defs")?.get(name)?.as_object()
+        resolve(self.root, target)
+    }
+}
+
+/// Where a reference leads.
+pub(super) fn resolve<'a>(root: &'a Map<String, Value>, target: &str) -> Option<&'a Map<String, Value>> {
+    if target == "#" {
+        return Some(root);
+    }
+    let name = target.strip_prefix("#/$defs/")?;
+    root.get("$defs")?.get(name)?.as_object()
+}
+
+/// Whether a schema names this type among those it takes.
+pub(super) fn kinds_include(schema: &Map<String, Value>, wanted: &str) -> bool {
+    match schema.get("type") {
+        Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == wanted),
+        Some(kind) => kind == wanted,
+        None => false,
     }
 }
 

@@ -187,7 +187,7 @@ fn a_type_becomes_a_schema_a_model_can_read() {
             "type": "object",
             "properties": {
                 "path": {"type": "string", "description": "Where to look."},
-                "limit": {"type": "integer", "description": "How many."},
+                "limit": {"type": "integer", "minimum": 0, "description": "How many."},
                 "mode": {"type": "string", "enum": ["fast", "very_slow"]}
             },
             "required": ["path"],
@@ -224,8 +224,8 @@ fn only_number_widths_are_dropped_from_the_formats_of_a_type() {
             "at": {"type": "integer", "format": "unix-time", "minimum": 0},
             "ip": {"type": "string", "format": "ipv4"},
             "share": {"type": "number"},
-            "counts": {"type": "array", "items": {"type": ["integer", "null"]}},
-            "size": {"type": "integer"},
+            "counts": {"type": "array", "items": {"type": ["integer", "null"], "minimum": 0}},
+            "size": {"type": "integer", "minimum": 0},
             "more": {"type": "integer", "minimum": 1, "maximum": 255}
         })
     );
@@ -380,4 +380,35 @@ fn loading_looks_at_no_place_twice() {
         Schema::new(&json!({"$id": format!("http://{long}/"), "allOf": named})),
         Err(SchemaError::TooLarge)
     );
+}
+
+#[test]
+fn a_type_in_several_parts_takes_the_members_of_all_of_them_and_no_others() {
+    #[derive(serde::Deserialize, schemars::JsonSchema)]
+    #[expect(dead_code, reason = "only its schema is used")]
+    struct Args {
+        name: String,
+        #[serde(flatten)]
+        shape: Shape,
+        #[serde(flatten)]
+        size: Size,
+    }
+    #[derive(serde::Deserialize, schemars::JsonSchema)]
+    #[serde(tag = "kind", rename_all = "snake_case")]
+    #[expect(dead_code, reason = "only its schema is used")]
+    enum Shape {
+        Circle { radius: u8 },
+        Square { side: u8 },
+    }
+    #[derive(serde::Deserialize, schemars::JsonSchema)]
+    #[expect(dead_code, reason = "only its schema is used")]
+    struct Size {
+        scale: Option<f64>,
+    }
+    let (schema, _) = Schema::of::<Args>().unwrap();
+    let circle = json!({"name": "a", "kind": "circle", "radius": 3, "scale": 1.5});
+    assert_eq!(schema.check(&circle), [""; 0], "{schema:?}");
+    let other = json!({"name": "a", "kind": "circle", "radius": 3, "colour": "red"});
+    assert_eq!(schema.check(&other), ["`arguments.colour` is not known"]);
+    assert!(!schema.check(&json!({"name": "a", "kind": "circle", "radius": 300})).is_empty());
 }

@@ -22,29 +22,50 @@ pub(super) fn schema_of<T: schemars::JsonSchema>() -> (Value, String) {
         // `serde_json::Value` as arguments: anything goes, and the tool is expected to bring its own schema.
         schema = json!({"type": "object", "properties": {}});
     }
-    tidy(&mut schema);
+    tidy(&mut schema, Standing::Whole);
     (schema, description.and_then(|text| text.as_str().map(unwrap_lines)).unwrap_or_default())
 }
 
+/// Keywords whose schemas are about the same value as the one they are in.
+const IN_PLACE: [&str; 7] = ["anyOf", "oneOf", "allOf", "if", "then", "else", "dependentSchemas"];
+
+/// Where a schema stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    /// It is all that is said about its value.
+    Whole,
+    /// Another schema says more about the same value, and closes the object.
+    Part,
+}
+
 /// Closes objects, and drops what only Rust knows: number widths, and `null` for parameters that may be left out.
-fn tidy(schema: &mut Value) {
+fn tidy(schema: &mut Value, standing: Standing) {
     let Some(map) = schema.as_object_mut() else { return };
     if let Some(Value::String(text)) = map.get_mut("description") {
         *text = unwrap_lines(text);
     }
     if has_width(map) {
         map.remove("format");
-        if map.get("minimum").is_some_and(|least| *least == json!(0)) {
-            map.remove("minimum");
-        }
     }
     let required = map.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
     if let Some(Value::Object(properties)) = map.get_mut("properties") {
         let optional = properties.iter_mut().filter(|(name, _)| !required.iter().any(|each| each == *name));
         optional.for_each(|(_, schema)| drop_null(schema));
-        map.entry("additionalProperties").or_insert(json!(false));
     }
-    keywords::each(map, |_, schema| tidy(schema));
+    let has_more = IN_PLACE.iter().any(|keyword| map.contains_key(*keyword));
+    let is_divided = has_more && (map.contains_key("properties") || map.contains_key("allOf"));
+    if standing == Standing::Whole && !map.contains_key("additionalProperties") {
+        if is_divided {
+            map.entry("unevaluatedProperties").or_insert(json!(false));
+        } else if map.contains_key("properties") {
+            map.insert("additionalProperties".into(), json!(false));
+        }
+    }
+    keywords::each(map, |keyword, schema| {
+        let in_place = IN_PLACE.contains(&keyword);
+        let is_part = in_place && (is_divided || standing == Standing::Part);
+        tidy(schema, if is_part { Standing::Part } else { Standing::Whole });
+    });
 }
 
 /// Whether `format` says how wide a number is. Any other format is worth keeping.

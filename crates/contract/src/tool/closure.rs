@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{AnyTool, Cx, Output, Ready, ToolError, parse, read, unparsed};
+use super::{AnyTool, Cx, Output, Ready, ToolError, parse};
 use crate::{BoxFuture, Effects, Input, Meta, Schema, SchemaError, SpecKind, ToolName, ToolSpec};
 
 type EffectsFn<A> = dyn Fn(&A) -> Effects + Send + Sync;
@@ -63,8 +63,7 @@ impl<A> FnTool<A> {
         self
     }
 
-    /// Replaces the schema, for arguments only known at run time (`A` is then mostly [`Value`]). Calls are checked
-    /// against it before they are parsed.
+    /// Replaces the schema, for arguments only known at run time (`A` is then mostly [`Value`]).
     #[must_use]
     pub fn schema(mut self, schema: &Value) -> Self {
         self.schema = Some(Schema::new(schema));
@@ -109,22 +108,13 @@ impl<A: DeserializeOwned + JsonSchema + Clone + Send + Sync + 'static> AnyTool f
     }
 
     fn prepare(self: Arc<Self>, input: &Input) -> Result<Box<dyn Ready>, ToolError> {
-        let args = match &self.schema {
-            None => parse(&self.name, input)?,
-            Some(Ok(schema)) => checked(schema, parse(&self.name, input)?)?,
-            Some(Err(error)) => {
-                let message = format!("tool {} cannot be called: {error}", self.name);
-                return Err(ToolError::failed(message));
-            }
-        };
+        if let Some(Err(error)) = &self.schema {
+            let message = format!("tool {} cannot be called: {error}", self.name);
+            return Err(ToolError::failed(message));
+        }
+        let args = parse(&self.name, input)?;
         Ok(Box::new(FnCall { tool: self, args }))
     }
-}
-
-/// Arguments that fit a schema, as the tool wants them.
-fn checked<A: DeserializeOwned>(schema: &Schema, value: Value) -> Result<A, ToolError> {
-    let problems = schema.check(&value);
-    if problems.is_empty() { read(value) } else { Err(unparsed(&problems.join("; "))) }
 }
 
 struct FnCall<A> {

@@ -28,8 +28,9 @@ pub(super) struct Decoder {
     /// Items that have begun and were not delivered, in order.
     open: Vec<Open>,
     delivered: Vec<Received>,
-    /// Calls that are done and yet not whole. Only the end of the answer tells what to make of them.
-    unfinished: Vec<Received>,
+    /// A call that is done and yet not whole, and everything after it, so that the order stays. Only the end of the answer
+    /// tells what to make of it.
+    held_back: Vec<Received>,
     /// A malformed item was reported.
     told_trouble: bool,
 }
@@ -159,7 +160,7 @@ impl Decoder {
             limit_tokens,
             open: Vec::new(),
             delivered: Vec::new(),
-            unfinished: Vec::new(),
+            held_back: Vec::new(),
             told_trouble: false,
         }
     }
@@ -218,8 +219,8 @@ impl Decoder {
         if let Some(at) = known {
             self.open.remove(at);
         }
-        if received.is_unfinished() {
-            self.unfinished.push(received);
+        if received.is_unfinished() || !self.held_back.is_empty() {
+            self.held_back.push(received);
         } else if !self.delivered.iter().any(|before| before.is(&received)) {
             self.deliver(received, out);
         }
@@ -238,15 +239,17 @@ impl Decoder {
         let listed = response.output.0.unwrap_or_default().into_iter().map(Received::parse);
         let listed = without_renamed(listed.collect(), &self.delivered);
         let open = mem::take(&mut self.open).into_iter().filter_map(Open::close).map(Received::parse);
-        let mut begun = without_renamed(open.chain(mem::take(&mut self.unfinished)).collect(), &listed);
+        let mut begun = without_renamed(open.chain(mem::take(&mut self.held_back)).collect(), &listed);
         // Some servers give an item another id in every event: what only began is known by its call.
         begun.retain(|each| !self.delivered.iter().chain(&listed).any(|whole| whole.is_the_call_of(each)));
-        for received in listed.into_iter().chain(begun) {
+        let mut rest = listed.into_iter().chain(begun).peekable();
+        while let Some(received) = rest.next() {
             if self.delivered.iter().any(|before| before.is(&received) || before.says_the_same_as(&received))
             {
                 continue;
             }
-            if limit.is_some() && received.is_unfinished() {
+            // What something follows was not cut off by the limit.
+            if limit.is_some() && received.is_unfinished() && rest.peek().is_none() {
                 return Err(ModelError::Cut { reason: "max_output_tokens".to_owned() });
             }
             self.deliver(received, out);
@@ -262,6 +265,12 @@ impl Decoder {
     }
 
     fn cut(&mut self, response: &Response, out: &mut VecDeque<ModelEvent>) -> ModelError {
+        let mut held_back = mem::take(&mut self.held_back);
+        // The last one may have been about to go on.
+        let _unfinished = held_back.pop_if(|last| last.is_unfinished());
+        for received in held_back {
+            self.deliver(received, out);
+        }
         self.keep_messages(out);
         let reason = response.incomplete_details.0.as_ref().and_then(|details| details.reason.0.clone());
         ModelError::Cut { reason: reason.unwrap_or_else(|| "no reason given".to_owned()) }

@@ -39,10 +39,8 @@ fn all_mistakes_are_reported_together_with_the_names_of_their_tools() {
             "tool `bad name`: there is no description, and a model cannot guess what the tool is for",
             "tool `a`: parameter `x` is required and has a default; it can only be one of them",
             "tool `b/c`: the name must be 1 to 64 letters, digits, `_` or `-`",
-            "tool `b/c`: the name `c` is taken",
             "tool `b/c`: parameters must be a JSON Schema of type `object`, found type \"string\"",
-            "tool `d`: the name `d` is taken",
-            "tool `e`: an example does not work: failed to parse function arguments: `arguments.x` must be string, found integer",
+            "tool `e`: an example does not work: `arguments.x` must be string, found integer",
         ]
     );
 }
@@ -103,4 +101,62 @@ fn aliases_and_hidden_tools_are_callable_but_not_advertised() {
     assert_eq!(registry.find("container.exec").unwrap().spec.name, "shell".into());
     assert!(registry.find("old").is_some());
     assert!(registry.find("unknown").is_none());
+}
+
+#[test]
+fn a_tool_has_its_own_name_before_any_alias_or_fallback_has_it() {
+    let alias = |name: &'static str| Meta { aliases: vec![name], ..Meta::default() };
+    let registry = Registry::builder()
+        .tool(with_meta("shell_command", alias("Bash")))
+        .tool(with_meta("read_file", alias("Read")))
+        .fallback(with_meta("run_command", Meta::default()))
+        .fallback(with_meta("spare", Meta::default()))
+        .brought(with_meta("Bash", Meta::default()))
+        .foreign(with_meta("run_command", Meta::default()))
+        .build()
+        .unwrap();
+    let found = |name: &str| registry.find(name).map(|tool| tool.spec.name.to_string()).unwrap();
+    assert_eq!([found("Bash"), found("Read")], ["Bash", "read_file"]);
+    assert!(registry.find("run_command").unwrap().is_advertised());
+    assert_eq!(registry.find("spare").unwrap().exposure, Exposure::Hidden);
+}
+
+#[test]
+fn a_listed_tool_that_cannot_be_used_is_left_out_alone_and_the_order_stays() {
+    let listed = |name: &str, schema: Value| Arc::new(named(name, &schema));
+    let registry = Registry::builder()
+        .listed(listed("z", json!({"type": "object"})))
+        .listed(listed("bad name", json!({"type": "object"})))
+        .listed(listed("a", json!({"type": "object"})))
+        .listed(listed("a", json!({"type": "object"})))
+        .build()
+        .unwrap();
+    let names: Vec<_> = registry.specs().into_iter().map(|spec| spec.name.to_string()).collect();
+    assert_eq!(names, ["z", "a"]);
+    let reasons: Vec<_> = registry.quarantined().iter().map(|tool| tool.reason.as_str()).collect();
+    assert_eq!(reasons, ["the name must be 1 to 64 letters, digits, `_` or `-`", "the name `a` is taken"]);
+}
+
+#[test]
+fn a_name_in_another_case_or_name_space_is_read_and_told_unless_it_may_mean_two() {
+    let registry = Registry::builder()
+        .tool(with_meta("read_file", Meta { aliases: vec!["Read"], ..Meta::default() }))
+        .tool(with_meta("run_it", Meta::default()))
+        .tool(with_meta("runIt", Meta::default()))
+        .hidden(with_meta("secret", Meta::default()))
+        .build()
+        .unwrap();
+    let resolved = |name: &str| registry.resolve(name).map(|(tool, note)| (tool.spec.name.to_string(), note));
+    for name in ["readFile", "read-file", "functions.read_file", "READ"] {
+        let note = format!("the tool `{name}` was read as `read_file`");
+        assert_eq!(resolved(name), Some(("read_file".to_owned(), Some(note))));
+    }
+    assert_eq!(resolved("Read"), Some(("read_file".to_owned(), None)));
+    assert_eq!(resolved("run-it"), None);
+    assert_eq!(resolved("r\u{435}ad_file"), None, "a letter that only looks the same");
+    assert_eq!(
+        registry.unknown("raed_file"),
+        "there is no tool `raed_file`; there are, the nearest first: read_file, run_it, runIt"
+    );
+    assert!(registry.unknown("secrets").contains("first: secret, "), "{}", registry.unknown("secrets"));
 }

@@ -151,6 +151,7 @@ async fn a_tool_that_does_not_exist_is_one_mistake_whatever_it_is_asked() {
     let mut told = Vec::new();
     for input in ["1", "2"] {
         let mut outcome = Outcome { status: Status::NotFound, ..ended(Verdict::failure("no"), "x") };
+        outcome.receipt.unknown_tool = true;
         review.look(&call(input), false, &mut outcome, &Stop::default()).await;
         told = outcome.verdict.reasons;
     }

@@ -8,9 +8,6 @@ const MOST_BYTES: usize = 4 * 1024 * 1024;
 /// As deep as JSON is read.
 const DEEPEST: usize = 128;
 
-/// Longer inputs are taken as they are or not at all. Slips are made, and mended, in small ones.
-pub(super) const MOST_REPAIRED_BYTES: usize = 1024 * 1024;
-
 /// Refuses an input that would take long to look at.
 pub(super) fn check(input: &Input) -> Result<(), ToolError> {
     let text = input.as_str();

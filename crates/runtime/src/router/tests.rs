@@ -52,6 +52,90 @@ fn a_certain_repair_is_made_for_every_call_and_noted() {
 }
 
 #[test]
+fn a_name_written_otherwise_is_told_with_the_repairs() {
+    let repairs = routed("functions.Change", r#"{"path":"a","lines":"3"}"#).unwrap();
+    let expected =
+        ["the tool `functions.Change` was read as `change`", "`arguments.lines`: string read as integer"];
+    assert_eq!(repairs, expected);
+}
+
+#[test]
+fn an_argument_that_is_not_known_is_never_dropped() {
+    let told = routed("change", r#"{"path":"a","line":3}"#).unwrap_err();
+    let problem =
+        "failed to parse function arguments: `arguments.line` is not known; the nearest is `lines`\n";
+    assert!(told.starts_with(problem), "{told}");
+    assert_eq!(routed("look", r#"{"path":"a","line":3}"#).unwrap(), ["`arguments.line`: read as `lines`"]);
+}
+
+#[test]
+fn of_two_values_under_one_name_neither_is_taken_by_what_changes_something() {
+    let input = r#"{"path":"a","path":"b"}"#;
+    let told = routed("change", input).unwrap_err();
+    assert!(
+        told.contains("`arguments.path` is there twice with different values, and nothing was run"),
+        "{told}"
+    );
+    let note = "`arguments.path` was given twice with different values; the last one was taken";
+    assert_eq!(routed("look", input).unwrap(), [note]);
+    assert_eq!(routed("change", r#"{"path":"a","path":"a"}"#), Ok(vec![]));
+}
+
+/// A tool whose arguments are a Rust type that says more than its types do.
+#[derive(Clone, serde::Deserialize, schemars::JsonSchema)]
+struct Bounded {
+    #[schemars(range(max = 100))]
+    percent: u8,
+    #[schemars(regex(pattern = "^[a-z]+$"), length(max = 5))]
+    word: Option<String>,
+    #[serde(default = "three")]
+    times: u8,
+}
+
+fn three() -> u8 {
+    3
+}
+
+#[test]
+fn a_tool_of_a_rust_type_is_held_to_its_whole_schema() {
+    let bounded = tool(
+        "bounded",
+        |_: &Bounded| Effects::write("/a"),
+        |args: Bounded, _| async move {
+            Ok(Output::from(format!("{} {:?} {}", args.percent, args.word, args.times)))
+        },
+    );
+    let registry = Registry::builder().tool(Arc::new(bounded.description("Set it."))).build().unwrap();
+    let routed = |input: &str| {
+        let call = ToolCall { id: "1".into(), name: "bounded".into(), input: Input::Json(input.into()) };
+        match route(&registry, &call).ready {
+            Ok(understood) => Ok(understood.arguments.unwrap().to_string()),
+            Err(Failure::Tool(error)) => Err(error.message.lines().next().unwrap().to_owned()),
+            Err(other) => panic!("{other:?}"),
+        }
+    };
+    let parse = |problem: &str| Err(format!("failed to parse function arguments: {problem}"));
+    assert_eq!(routed(r#"{"percent":100}"#).as_deref(), Ok(r#"{"percent":100,"times":3}"#));
+    assert_eq!(routed(r#"{"percent":50.0,"word":null}"#).as_deref(), Ok(r#"{"percent":50,"times":3}"#));
+    assert_eq!(routed(r#"{"percent":101}"#), parse("`arguments.percent` must be at most 100"));
+    assert_eq!(routed(r#"{"percent":-1}"#), parse("`arguments.percent` must be at least 0"));
+    let long = "`arguments.word` must have at most 5 characters; `arguments.word` must match the pattern \
+                `^[a-z]+$`, found \"Abcdefg\"";
+    assert_eq!(routed(r#"{"percent":1,"word":"Abcdefg"}"#), parse(long));
+    assert_eq!(
+        routed(r#"{"percent":1,"other":2}"#),
+        parse("`arguments.other` is not known; there are `percent`, `times`, `word`")
+    );
+    assert_eq!(routed("{}"), parse("`arguments.percent` is missing"));
+    for wrong in
+        [r#"{"percent":1e30}"#, r#"{"percent":99999999999999999999}"#, r#"{"percent":[1]}"#, "[1]", "null"]
+    {
+        let told = routed(wrong).unwrap_err();
+        assert!(!told.contains("u8") && !told.contains("struct"), "{told}");
+    }
+}
+
+#[test]
 fn a_likely_repair_is_made_only_where_nothing_can_change() {
     let input = r#"{"path":"a","tags":"x"}"#;
     assert_eq!(routed("look", input).unwrap(), ["`arguments.tags`: string read as array"]);

@@ -1,33 +1,61 @@
 //! Bringing a value closer to a schema, one understood difference at a time.
 
 use serde_json::{Map, Number, Value};
-use windlass_contract::{Profile, Schema, kind_of};
+use windlass_contract::{ParameterAlias, Profile, kind_of};
 
-use super::{Latitude, Repair, RepairKind, lenient, names};
+use super::{Latitude, Repair, RepairKind, ToolParameters, aliases, lenient, names};
 
 /// How deep values are looked at, and how many of them: a repair is for arguments, not for documents.
 const MAX_DEPTH: usize = 16;
 const MAX_VALUES: usize = 10_000;
 
-/// Members that some models wrap all arguments in.
-const WRAPPERS: [&str; 6] = ["arguments", "parameters", "args", "params", "input", "kwargs"];
+/// How many parameters are named where none is near.
+const MAX_NAMES: usize = 12;
+
+/// What to say beside the problems with members that are not known, by their paths.
+#[derive(Debug, Default)]
+pub(super) struct Hints(Vec<(String, String)>);
+
+impl Hints {
+    pub(super) fn add(&mut self, path: String, hint: String) {
+        if self.0.iter().all(|(known, _)| *known != path) {
+            self.0.push((path, hint));
+        }
+    }
+
+    /// A problem with the hint to it, if there is one.
+    pub(super) fn added_to(&self, problem: &str) -> String {
+        let hint = self.0.iter().find(|(path, _)| problem == format!("`{path}` is not known"));
+        hint.map_or_else(|| problem.to_owned(), |(_, hint)| format!("{problem}; {hint}"))
+    }
+}
 
 pub(super) struct Fit<'a> {
     root: Value,
+    aliases: &'a [ParameterAlias],
     latitude: Latitude,
     repairs: &'a mut Vec<Repair>,
+    pub(super) hints: Hints,
     left: usize,
 }
 
 impl<'a> Fit<'a> {
-    pub(super) fn new(schema: &Schema, latitude: Latitude, repairs: &'a mut Vec<Repair>) -> Self {
-        Self { root: schema.project(Profile::Faithful), latitude, repairs, left: MAX_VALUES }
+    pub(super) fn new(
+        parameters: &ToolParameters<'a>,
+        latitude: Latitude,
+        repairs: &'a mut Vec<Repair>,
+    ) -> Self {
+        let (root, aliases) = (parameters.schema.project(Profile::Faithful), parameters.aliases);
+        Self { root, aliases, latitude, repairs, hints: Hints::default(), left: MAX_VALUES }
     }
 
     /// Fits the arguments as a whole.
     pub(super) fn root(&mut self, value: &mut Value) {
         let root = self.root.clone();
-        unwrap_arguments(&root, value, self.repairs);
+        let known = root.get("properties").and_then(Value::as_object);
+        if let (Some(known), Value::Object(members)) = (known, &mut *value) {
+            aliases::resolve(self.aliases, known, members, self.repairs, &mut self.hints);
+        }
         self.value(&root, value, "arguments", 0);
     }
 
@@ -174,10 +202,13 @@ impl<'a> Fit<'a> {
         for name in strange {
             let free: Vec<&str> =
                 known.keys().map(String::as_str).filter(|each| !members.contains_key(*each)).collect();
-            let Some(right) = names::meant(&name, &free, self.latitude) else { continue };
+            let Some(right) = names::meant(&name, &free, self.latitude) else {
+                self.hints.add(format!("{path}.{name}"), hint(&name, known));
+                continue;
+            };
             if let Some(value) = members.remove(&name) {
                 members.insert(right.to_owned(), value);
-                let shown: String = name.chars().take(64).flat_map(char::escape_debug).collect();
+                let shown = names::shown(&name);
                 self.note(RepairKind::Name, format!("`{path}.{shown}`: read as `{right}`"));
             }
         }
@@ -188,17 +219,18 @@ impl<'a> Fit<'a> {
     }
 }
 
-/// Takes off a wrapper such as `{"arguments": {…}}`, unless the tool has a parameter of that name.
-fn unwrap_arguments(schema: &Value, value: &mut Value, repairs: &mut Vec<Repair>) {
-    let Some(members) = value.as_object_mut().filter(|members| members.len() == 1) else { return };
-    let Some(wrapper) = WRAPPERS.iter().find(|wrapper| members.contains_key(**wrapper)) else { return };
-    if schema.get("properties").is_some_and(|known| known.get(wrapper).is_some()) {
-        return;
+/// What may have been meant by a name that is not known, or what there is.
+fn hint(name: &str, known: &Map<String, Value>) -> String {
+    let names = || known.keys().map(String::as_str);
+    if let Some(near) = names::near(name, names()) {
+        return format!("the nearest is `{near}`");
     }
-    if let Some(Value::Object(inner)) = members.get(*wrapper) {
-        *value = Value::Object(inner.clone());
-        repairs.push(Repair::of(RepairKind::Type, format!("the arguments were inside `{wrapper}`")));
+    let listed: Vec<_> = names().take(MAX_NAMES).map(|name| format!("`{name}`")).collect();
+    let more = if known.len() > MAX_NAMES { ", …" } else { "" };
+    if listed.is_empty() {
+        return "nothing is taken here".to_owned();
     }
+    format!("there are {}{more}", listed.join(", "))
 }
 
 fn takes_null(schema: &Value) -> bool {

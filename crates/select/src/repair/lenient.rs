@@ -63,6 +63,7 @@ impl Reader<'_> {
     fn object(&mut self, depth: usize) -> Read<Value> {
         let mut members = Map::new();
         self.rest.next();
+        self.commas();
         while !self.closes('}')? {
             let name = match self.peek()? {
                 '"' | '\'' => self.string()?,
@@ -72,10 +73,18 @@ impl Reader<'_> {
             self.expect(':')?;
             let value = self.value(depth + 1)?;
             // Which of two was meant nobody can tell.
-            if members.insert(name, value).is_some() {
-                return Err(Unusable::Unreadable);
+            match members.get(&name) {
+                Some(before) if *before != value && self.latitude == Latitude::Exact => {
+                    return Err(Unusable::Repeated(format!("arguments.{}", super::names::shown(&name))));
+                }
+                Some(before) if *before != value => {
+                    self.notes.insert("a name was there twice with different values; the last one was taken");
+                }
+                _ => {}
             }
+            members.insert(name, value);
             self.separator('}')?;
+            self.commas();
         }
         Ok(Value::Object(members))
     }
@@ -98,6 +107,15 @@ impl Reader<'_> {
             self.rest.next();
         }
         Ok(closes)
+    }
+
+    /// Commas with nothing between them. In a list they might stand for something; in an object they cannot.
+    fn commas(&mut self) {
+        self.blanks();
+        while self.rest.next_if(|c| *c == ',').is_some() {
+            self.notes.insert("an extra comma was dropped");
+            self.blanks();
+        }
     }
 
     /// A comma, or nothing before the end.

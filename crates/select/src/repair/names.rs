@@ -23,9 +23,63 @@ pub(super) fn meant<'a>(name: &str, candidates: &[&'a str], latitude: Latitude) 
     if exact.is_some() || latitude == Latitude::Exact {
         return exact;
     }
-    let same = |a: &str, b: &str| SAME.iter().any(|row| row.contains(&a) && row.contains(&b));
-    only(candidates, |candidate| same(&plain, &letters(candidate)))
+    only(candidates, |candidate| is_same_word(&plain, &letters(candidate)))
         .or_else(|| only(candidates, |candidate| is_slip(&plain, &letters(candidate))))
+}
+
+/// The candidates that a name may have been meant for, the likeliest first.
+pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    let plain = letters(name);
+    let rank = |candidate: &str| {
+        let other = letters(candidate);
+        let apart = distance(&plain, &other);
+        (!is_same_word(&plain, &other), !is_near(&plain, &other), apart)
+    };
+    let mut all: Vec<&str> = candidates.into_iter().collect();
+    all.sort_by_cached_key(|candidate| rank(candidate));
+    all
+}
+
+/// The candidate that is near enough to be named alone.
+pub(super) fn near<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    nearest(name, candidates).into_iter().next().filter(|first| is_alike(name, first))
+}
+
+/// Whether a name may have been meant for another.
+pub fn is_alike(name: &str, other: &str) -> bool {
+    let (name, other) = (letters(name), letters(other));
+    is_same_word(&name, &other) || is_near(&name, &other)
+}
+
+/// Whether two names of tools differ only in case, separators and the name space before them.
+pub fn same_name(one: &str, other: &str) -> bool {
+    let plain = |name: &str| letters(without_space(name.trim()));
+    let (one, other) = (plain(one), plain(other));
+    !one.is_empty() && one == other
+}
+
+/// Name spaces that models put before the names of tools.
+const SPACES: [&str; 6] = ["functions", "function", "tools", "tool", "default_api", "multi_tool_use"];
+
+fn without_space(name: &str) -> &str {
+    let split = name.split_once(['.', ':', '/']);
+    split.filter(|(space, _)| SPACES.contains(space)).map_or(name, |(_, name)| name.trim_start_matches(':'))
+}
+
+/// A name from a stranger, short and on one line.
+pub(super) fn shown(name: &str) -> String {
+    name.chars().take(64).flat_map(char::escape_debug).collect()
+}
+
+fn is_same_word(a: &str, b: &str) -> bool {
+    a == b || SAME.iter().any(|row| row.contains(&a) && row.contains(&b))
+}
+
+/// Whether two names are alike enough that one may have been meant for the other.
+fn is_near(a: &str, b: &str) -> bool {
+    let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
+    let holds = short.chars().count() >= 3 && long.contains(short);
+    holds || distance(a, b) <= short.chars().count().div_ceil(3)
 }
 
 /// A name without what people disagree about: case and separators.

@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use windlass_contract::AliasMeaning;
 
 use super::*;
 
@@ -23,9 +24,23 @@ fn schema() -> Schema {
     .unwrap()
 }
 
+/// Repairs arguments of a tool `look` with that schema and a few other names.
+fn repaired(text: &str, latitude: Latitude) -> Result<Repaired, Unusable> {
+    let aliases = [
+        ParameterAlias { name: "where", means: AliasMeaning::Parameter("path") },
+        ParameterAlias { name: "everything", means: AliasMeaning::Switch("mode", "full") },
+        ParameterAlias { name: "-n", means: AliasMeaning::AlwaysSo(true) },
+        ParameterAlias { name: "description", means: AliasMeaning::Remark },
+    ];
+    let schema = schema();
+    let parameters =
+        ToolParameters { tool: "look", tool_aliases: &["LS"], schema: &schema, aliases: &aliases };
+    repair(&parameters, text, latitude)
+}
+
 fn outcome(text: &str, latitude: Latitude) -> String {
-    match repair(&schema(), text, latitude) {
-        Ok(Repaired { value, repairs }) => {
+    match repaired(text, latitude) {
+        Ok(Repaired { value, repairs, .. }) => {
             let notes: Vec<_> = repairs.into_iter().map(|repair| repair.note).collect();
             format!("{value} ({})", notes.join("; "))
         }
@@ -71,6 +86,7 @@ fn what_can_be_read_in_one_way_is_read() {
             r#"{"path":"a"} (the code fence around the arguments was taken off)"#,
         ),
         (r#"{"path":"a","names":["b",],}"#, r#"{"names":["b"],"path":"a"} (a trailing comma was dropped)"#),
+        (r#"{,"path":"a",,"limit":1}"#, r#"{"limit":1,"path":"a"} (an extra comma was dropped)"#),
         (
             "{'path': 'it\\'s', 'deep': True, 'limit': None}",
             r#"{"deep":true,"path":"it's"} (Python's True, False and None were read as JSON's; single quotes were read as double quotes; `arguments.limit`: null left out)"#,
@@ -105,7 +121,7 @@ fn what_is_only_likely_is_left_alone_where_it_matters() {
     ];
     for (text, expected) in cases {
         assert_eq!(outcome(text, Latitude::Likely), expected, "{text}");
-        assert!(repair(&schema(), text, Latitude::Exact).is_err(), "{text}");
+        assert!(repaired(text, Latitude::Exact).is_err(), "{text}");
     }
 }
 
@@ -119,18 +135,98 @@ fn what_cannot_be_known_is_not_guessed() {
         ("```json\n{\"path\":\"a\"}", "CutOff"),
         (r#"{"path":"a"} {"path":"b"}"#, "Unreadable"),
         (r#"{"path":"a"} trailing"#, "Unreadable"),
-        ("{'path': 'a', 'path': 'b'}", "Unreadable"),
         ("the file a", "Unreadable"),
         (r#"{"path":"a","limit":"many"}"#, r#"Unfit(["`arguments.limit` must be integer, found string"])"#),
         (
             r#"{"limit":"x","what":1}"#,
-            r#"Unfit(["`arguments.path` is missing", "`arguments.limit` must be integer, found string", "`arguments.what` is not known"])"#,
+            r#"Unfit(["`arguments.path` is missing", "`arguments.limit` must be integer, found string", "`arguments.what` is not known; there are `deep`, `limit`, `maybe`, `mode`, `names`, `options`, `path`, `ratio`"])"#,
         ),
     ];
     for (text, expected) in cases {
         assert_eq!(outcome(text, Latitude::Likely), expected, "{text}");
     }
     assert_eq!(outcome(&"[".repeat(200_000), Latitude::Likely), "Unreadable");
+}
+
+#[test]
+fn a_whole_call_in_place_of_its_arguments_is_unwrapped_unless_it_is_of_another_tool() {
+    for text in [
+        r#"{"name":"look","arguments":{"path":"a"}}"#,
+        r#"{"name":"functions.Look","arguments":"{\"path\":\"a\"}"}"#,
+        r#"{"tool":"LS","parameters":{"path":"a"},"id":"1"}"#,
+        r#"{"type":"function","function":{"name":"look","arguments":"{\"path\":\"a\"}"}}"#,
+        r#"{"tool_name":"look","tool_input":{"where":"a"}}"#,
+        r#"[{"path":"a"}]"#,
+    ] {
+        let repaired = repaired(text, Latitude::Exact).unwrap_or_else(|why| panic!("{text}: {why:?}"));
+        assert_eq!(repaired.value, json!({"path": "a"}), "{text}");
+        assert!(repaired.repairs[0].note.starts_with("the arguments were inside "), "{:?}", repaired.repairs);
+    }
+    assert_eq!(
+        outcome(r#"{"name":"remove","arguments":{"path":"a"}}"#, Latitude::Likely),
+        r#"Unfit(["`arguments` are a call of `remove`, but `look` was called"])"#
+    );
+    let beside = repaired(r#"{"arguments":{"path":"a"},"deep":true}"#, Latitude::Likely);
+    assert!(matches!(beside, Err(Unusable::Unfit(_))), "{beside:?}");
+}
+
+#[test]
+fn other_names_of_parameters_mean_what_the_tool_says_they_do() {
+    let cases = [
+        (r#"{"where":"a"}"#, r#"{"path":"a"} (`arguments.where`: read as `path`)"#),
+        (r#"{"where":"a","path":"a"}"#, r#"{"path":"a"} (`arguments.where`: read as `path`)"#),
+        (
+            r#"{"path":"a","everything":true}"#,
+            r#"{"mode":"full","path":"a"} (`arguments.everything`: read as `mode`)"#,
+        ),
+        (r#"{"path":"a","everything":"False"}"#, r#"{"path":"a"} (`arguments.everything`: read as `mode`)"#),
+        (r#"{"path":"a","-n":true}"#, r#"{"path":"a"} (`arguments.-n`: it is so in any case)"#),
+        (
+            r#"{"path":"a","description":"look around"}"#,
+            r#"{"path":"a"} (`arguments.description`: left out, it changes nothing about the call)"#,
+        ),
+        (
+            r#"{"path":"a","where":"b"}"#,
+            r#"Unfit(["`arguments.where` is not known; it is another name of `path`, which is given too; leave one of them out"])"#,
+        ),
+        (r#"{"path":"a","-n":false}"#, r#"Unfit(["`arguments.-n` is not known; here it can only be true"])"#),
+        (
+            r#"{"path":"a","everything":3}"#,
+            r#"Unfit(["`arguments.everything` is not known; it must be true or false; true means `mode` \"full\""])"#,
+        ),
+        (
+            r#"{"path":"a","ratios":0.5}"#,
+            r#"Unfit(["`arguments.ratios` is not known; the nearest is `ratio`"])"#,
+        ),
+        (r#"{"path":"a","options":{"depth":1}}"#, r#"{"options":{"depth":1},"path":"a"} ()"#),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(outcome(text, Latitude::Exact), expected, "{text}");
+    }
+}
+
+#[test]
+fn of_two_different_values_neither_is_taken_where_it_matters() {
+    for text in [r#"{"path":"a","path":"b"}"#, "{'path': 'a', 'path': 'b'}", r#"{"path":"a","path":"b",}"#] {
+        assert_eq!(outcome(text, Latitude::Exact), r#"Repeated("arguments.path")"#, "{text}");
+        let taken = outcome(text, Latitude::Likely);
+        assert!(taken.starts_with(r#"{"path":"b"}"#) && taken.contains("the last one was taken"), "{taken}");
+    }
+    let same = repaired(r#"{"path":"a","path":"a"}"#, Latitude::Exact).unwrap();
+    assert_eq!((same.repairs, same.is_verbatim), (vec![], false));
+}
+
+#[test]
+fn names_are_the_same_but_for_case_separators_and_name_space() {
+    for name in
+        ["readFile", "read-file", "functions.read_file", "Read File", "tools::READ_FILE", " read_file "]
+    {
+        assert!(same_name("read_file", name), "{name}");
+    }
+    for name in ["read_files", "reader.read_file", "r\u{435}ad_file", "", "_", "functions."] {
+        assert!(!same_name("read_file", name), "{name}");
+    }
+    assert_eq!(nearest("reed_file", ["list_dir", "read_file", "write_file"])[0], "read_file");
 }
 
 #[test]
@@ -170,8 +266,8 @@ proptest! {
         }
         for latitude in [Latitude::Exact, Latitude::Likely] {
             if schema().check(&value).is_empty() {
-                let untouched = Repaired { value: value.clone(), repairs: Vec::new() };
-                prop_assert_eq!(repair(&schema(), &value.to_string(), latitude), Ok(untouched));
+                let untouched = Repaired { value: value.clone(), repairs: Vec::new(), is_verbatim: true };
+                prop_assert_eq!(repaired(&value.to_string(), latitude), Ok(untouched));
             }
         }
     }
@@ -179,7 +275,7 @@ proptest! {
     #[test]
     fn what_comes_out_fits_and_says_what_was_done(value in any_json()) {
         for latitude in [Latitude::Exact, Latitude::Likely] {
-            if let Ok(repaired) = repair(&schema(), &value.to_string(), latitude) {
+            if let Ok(repaired) = repaired(&value.to_string(), latitude) {
                 prop_assert!(schema().check(&repaired.value).is_empty());
                 prop_assert_eq!(repaired.value == value, repaired.repairs.is_empty());
             }
@@ -188,7 +284,7 @@ proptest! {
 
     #[test]
     fn no_text_is_too_odd(text in "[{}\\[\\]'\",:\\\\`a-u0-9TN \n.-]{0,40}") {
-        let _ = repair(&schema(), &text, Latitude::Likely);
+        let _ = repaired(&text, Latitude::Likely);
     }
 
     #[test]
@@ -196,7 +292,7 @@ proptest! {
         let text = json!({"path": "a", "names": [value]}).to_string();
         let cut = cut.min(text.len() - 1);
         if let Some(begun) = text.get(..cut) {
-            prop_assert!(matches!(repair(&schema(), begun, Latitude::Likely), Err(Unusable::CutOff)));
+            prop_assert!(matches!(repaired(begun, Latitude::Likely), Err(Unusable::CutOff)));
         }
     }
 }

@@ -1,8 +1,11 @@
 //! Calls that did not end as they should: why, and what to do about it. What the system said is certain.
 
-use windlass_contract::{Detail, Exit, ExitClass, Facts, Insight, Proof, Status, TestReport, Verdict};
+use windlass_contract::{
+    Content, Detail, Exit, ExitClass, Facts, Insight, Proof, Status, TestReport, Verdict,
+};
 
 use super::Case;
+use crate::understand::shortened;
 
 /// The verdict on a call whose status is not success.
 pub(super) fn verdict(case: &Case<'_>) -> Verdict {
@@ -25,19 +28,32 @@ fn reason(case: &Case<'_>) -> String {
         Some(Exit::Signal(signal)) => format!("the command was ended by signal {signal}"),
         Some(Exit::TimedOut) => "the command's time was up".to_owned(),
         Some(Exit::Cancelled) => "the command was cancelled".to_owned(),
-        None => without_a_command(case).to_owned(),
+        None => without_a_command(case),
     }
 }
 
-fn without_a_command(case: &Case<'_>) -> &'static str {
-    match case.status {
-        Status::NotFound => "there is no such tool",
-        Status::Rejected if case.receipt.refusal.is_some() => "it was refused",
-        Status::Rejected => "it was stopped",
-        Status::PermissionDenied => "the sandbox stopped it",
-        Status::Timeout => "its time was up",
-        Status::Error | Status::Success => "the tool could not do it",
-    }
+/// Why a call without a command failed: in the words of the tool, unless somebody else ended it.
+fn without_a_command(case: &Case<'_>) -> String {
+    let (plain, words) = match case.status {
+        Status::NotFound if case.receipt.unknown_tool => return "there is no such tool".to_owned(),
+        Status::Rejected if case.receipt.refusal.is_some() => return "it was refused".to_owned(),
+        Status::Rejected => return "it was stopped".to_owned(),
+        Status::NotFound => ("what it needs does not exist", message(case)),
+        Status::PermissionDenied if case.receipt.denials.is_empty() => {
+            ("it was not permitted", message(case))
+        }
+        Status::PermissionDenied => return "the sandbox stopped it".to_owned(),
+        Status::Timeout => ("its time was up", message(case)),
+        Status::Error | Status::Success => ("it failed without saying why", message(case)),
+    };
+    words.unwrap_or_else(|| plain.to_owned())
+}
+
+/// The first line of what the tool said.
+fn message(case: &Case<'_>) -> Option<String> {
+    let text = Content::join(case.content);
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
+    Some(shortened(line))
 }
 
 fn suggestion(case: &Case<'_>) -> Option<String> {

@@ -5,7 +5,7 @@ use std::{error::Error as _, io};
 use windlass_contract::{Criteria, Denial, Exit, ExitClass, Facts, HostError, Layer, Proof, ToolError};
 
 /// What shells end with if they cannot find or execute a program.
-const NOT_FOUND: i32 = 127;
+pub(crate) const NOT_FOUND: i32 = 127;
 const NOT_EXECUTABLE: i32 = 126;
 
 /// The class of what was observed; none if no command has ended.

@@ -30,10 +30,8 @@ pub(crate) async fn apply(patching: &Patching, cx: &Cx) -> Result<Output, ToolEr
     let begun = Instant::now();
     let (code, mut content) = match patching.apply(cx).await {
         Ok(output) => (0, output.content),
-        Err(ToolError { kind: ErrorKind::BadInput | ErrorKind::Failed, message, .. }) => {
-            (1, vec![Content::Text(message)])
-        }
-        Err(error) => return Err(error),
+        Err(error) if matches!(error.kind, ErrorKind::Denied(_) | ErrorKind::Cancelled) => return Err(error),
+        Err(error) => (1, vec![Content::Text(error.message)]),
     };
     content.push(Content::Text(ADVICE.to_owned()));
     let facts = CommandFacts {

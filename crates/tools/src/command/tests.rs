@@ -53,7 +53,7 @@ fn spawn_error(program: &str, kind: io::ErrorKind) -> HostError {
 async fn shell_runs_the_arguments_as_they_are() {
     let input = r#"{"command":["ls","a b"],"workdir":"sub","timeout_ms":500}"#;
     assert_eq!(asks(erase(Shell), input).await, command(&["ls", "a b"], Some("sub"), Some(500)));
-    let input = r#"{"command":["ls"],"timeout":7,"justification":"ignored","workdir":null}"#;
+    let input = r#"{"command":["ls"],"timeout_ms":7,"justification":"ignored","workdir":null}"#;
     assert_eq!(asks(erase(Shell), input).await, command(&["ls"], None, Some(7)));
 }
 
@@ -203,14 +203,32 @@ async fn what_could_not_be_started_is_explained_with_what_to_do() {
     let cases = [
         (
             spawn_error("cargoo", io::ErrorKind::NotFound),
+            ErrorKind::NotFound,
             "program `cargoo` was not found in any directory of PATH",
         ),
-        (spawn_error("./run", io::ErrorKind::NotFound), "`./run` does not exist, or the interpreter"),
-        (spawn_error("./run", io::ErrorKind::PermissionDenied), "`./run` may not be executed"),
-        (spawn_error("ls", io::ErrorKind::ArgumentListTooLong), "the arguments for `ls` are longer"),
-        (spawn_error("ls", io::ErrorKind::OutOfMemory), "cannot start `ls`: out of memory"),
+        (
+            spawn_error("./run", io::ErrorKind::NotFound),
+            ErrorKind::NotFound,
+            "`./run` does not exist, or the interpreter",
+        ),
+        (
+            spawn_error("./run", io::ErrorKind::PermissionDenied),
+            ErrorKind::NoPermission,
+            "`./run` may not be executed",
+        ),
+        (
+            spawn_error("ls", io::ErrorKind::ArgumentListTooLong),
+            ErrorKind::Failed,
+            "the arguments for `ls` are longer",
+        ),
+        (
+            spawn_error("ls", io::ErrorKind::OutOfMemory),
+            ErrorKind::Failed,
+            "cannot start `ls`: out of memory",
+        ),
         (
             HostError::Spawn { program: "./run".into(), source: io::Error::from_raw_os_error(NOT_A_PROGRAM) },
+            ErrorKind::Failed,
             "`./run` is neither a program for this machine nor a script",
         ),
         (
@@ -218,24 +236,28 @@ async fn what_could_not_be_started_is_explained_with_what_to_do() {
                 program: "ls".into(),
                 source: io::Error::from_raw_os_error(TOO_MANY_OPEN_FILES),
             },
+            ErrorKind::Failed,
             "cannot start `ls`: too many files are open; run fewer commands at once",
         ),
         (
             HostError::Cwd { path: "/w/no".into(), source: io::ErrorKind::NotFound.into() },
+            ErrorKind::NotFound,
             "cannot use `/w/no` as the working directory: it does not exist; set `workdir`",
         ),
         (
             HostError::Cwd { path: "/w/file".into(), source: io::ErrorKind::NotADirectory.into() },
+            ErrorKind::Failed,
             "cannot use `/w/file` as the working directory: it is not a directory; set `workdir`",
         ),
         (
             HostError::Wait { program: "x".into(), source: io::ErrorKind::NotFound.into() },
+            ErrorKind::Failed,
             "lost track of `x`: entity not found; its outcome is unknown",
         ),
     ];
-    for (error, expected) in cases {
+    for (error, expected_kind, expected) in cases {
         let (kind, message) = complains(error).await;
-        assert_eq!(kind, ErrorKind::Failed);
+        assert_eq!(kind, expected_kind, "{message}");
         assert!(message.starts_with(&format!("execution error: {expected}")), "{message}");
     }
 }

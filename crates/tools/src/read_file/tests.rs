@@ -48,7 +48,7 @@ async fn what_the_machine_says_comes_behind_known_words() {
     let desk = Desk::with_files(Shelf::default());
     let error = desk.call(erase(ReadFile { shows_images: true }), r#"{"file_path":"x"}"#).await.unwrap_err();
     assert_eq!(error.message, "failed to read file: `x` does not exist");
-    assert_eq!(error.kind, ErrorKind::Failed);
+    assert_eq!(error.kind, ErrorKind::NotFound);
 }
 
 #[tokio::test]

@@ -48,6 +48,11 @@ impl Wire {
         whole(&[self.calls(calls), self.done()].concat())
     }
 
+    /// The model asks for tools, with arguments that need not be JSON.
+    pub(crate) fn asks_in_writing(self, calls: &[(&str, &str, &str)]) -> Reply {
+        whole(&[self.written_calls(calls), self.done()].concat())
+    }
+
     /// The beginning of a stream: these events and no end.
     pub(crate) fn begins(events: &[String]) -> Reply {
         Reply::begun(&events.iter().map(String::as_str).collect::<Vec<_>>())
@@ -66,13 +71,18 @@ impl Wire {
 
     /// The events of some calls.
     pub(crate) fn calls(self, calls: &[Call]) -> Vec<String> {
-        let responses = |(id, name, arguments): &Call| {
-            item(
-                &json!({"type": "function_call", "call_id": id, "name": name, "arguments": arguments.to_string()}),
-            )
+        let written: Vec<_> =
+            calls.iter().map(|(id, name, arguments)| (*id, *name, arguments.to_string())).collect();
+        let written: Vec<_> = written.iter().map(|(id, name, text)| (*id, *name, text.as_str())).collect();
+        self.written_calls(&written)
+    }
+
+    fn written_calls(self, calls: &[(&str, &str, &str)]) -> Vec<String> {
+        let responses = |(id, name, arguments): &(&str, &str, &str)| {
+            item(&json!({"type": "function_call", "call_id": id, "name": name, "arguments": arguments}))
         };
-        let chat = |(at, (id, name, arguments)): (usize, &Call)| {
-            let function = json!({"name": name, "arguments": arguments.to_string()});
+        let chat = |(at, (id, name, arguments)): (usize, &(&str, &str, &str))| {
+            let function = json!({"name": name, "arguments": arguments});
             json!({"index": at, "id": id, "type": "function", "function": function})
         };
         match self {
@@ -119,7 +129,9 @@ impl Wire {
         };
         let outputs = self.conversation(request).iter().filter(|item| item[kind.0] == kind.1);
         let timeless = |text: &Value| {
-            let lines = text.as_str().unwrap().lines().filter(|line| !line.starts_with("Wall time: "));
+            let parts = text.as_array().into_iter().flatten().filter_map(|part| part["text"].as_str());
+            let whole = text.as_str().map_or_else(|| parts.collect::<Vec<_>>().join("\n"), str::to_owned);
+            let lines = whole.lines().filter(|line| !line.starts_with("Wall time: "));
             lines.collect::<Vec<_>>().join("\n")
         };
         outputs.map(|item| (item[id].as_str().unwrap(), timeless(&item[text]))).collect()

@@ -327,6 +327,22 @@ fn a_half_call_that_its_server_calls_completed_is_not_given_out_if_the_limit_was
 }
 
 #[test]
+fn calls_stay_in_order_around_one_that_is_not_whole() {
+    let (a, b, c) = (call("f1", "a", "{\"x\": "), call("f2", "b", "{}"), call("f3", "c", "{}"));
+    let all = ["call a f {\"x\": ", "call b f {}", "call c f {}"];
+    let begun = [added(&call("f1", "a", "")), done(&a), done(&b), done(&c)];
+    for response in [json!({}), json!({"output": [a, b, c]}), json!({"output": []})] {
+        let lines = play(&[&begun[..], &[completed(&response)]].concat());
+        assert_eq!(lines, [&all[..], &["completed None"]].concat(), "{response}");
+    }
+    let cut = json!({"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}});
+    let lines = play(&[&begun[..], &[completed(&cut)]].concat());
+    assert_eq!(lines[..3], all, "only the last one can have been cut off");
+    let lines = play(&[done(&b), done(&a), completed(&cut)]);
+    assert_eq!((lines.len(), lines[0].as_str()), (2, "call b f {}"));
+}
+
+#[test]
 fn an_answer_that_used_up_its_limit_comes_with_a_warning() {
     let usage = json!({"input_tokens": 1, "output_tokens": 8});
     let events = [done(&message("m", "Sure, I")), completed(&json!({"usage": usage}))];

@@ -1,0 +1,98 @@
+//! Parameters under other names that the tool knows: those of other agents' tools, and of earlier versions.
+
+use serde_json::{Map, Value};
+use windlass_contract::{AliasMeaning, ParameterAlias};
+
+use super::{
+    Repair, RepairKind,
+    fit::Hints,
+    names::{letters, shown},
+};
+
+/// Gives parameters the names of the schema, and says of the others why that cannot be.
+pub(super) fn resolve(
+    aliases: &[ParameterAlias],
+    known: &Map<String, Value>,
+    members: &mut Map<String, Value>,
+    repairs: &mut Vec<Repair>,
+    hints: &mut Hints,
+) {
+    for ParameterAlias { name, means } in aliases.iter().filter(|alias| !known.contains_key(alias.name)) {
+        let Some(written) = members.keys().find(|written| is_written(name, written)).cloned() else {
+            continue;
+        };
+        let value = members.get(&written).cloned().unwrap_or_default();
+        let kind = match resolved(*means, &value, known, members) {
+            Ok(kind) => kind,
+            Err(hint) => {
+                hints.add(format!("arguments.{written}"), hint);
+                continue;
+            }
+        };
+        members.remove(&written);
+        let name = shown(&written);
+        let note = match *means {
+            AliasMeaning::Parameter(parameter) | AliasMeaning::Switch(parameter, _) => {
+                format!("`arguments.{name}`: read as `{parameter}`")
+            }
+            AliasMeaning::AlwaysSo(_) => format!("`arguments.{name}`: it is so in any case"),
+            AliasMeaning::Remark => {
+                format!("`arguments.{name}`: left out, it changes nothing about the call")
+            }
+        };
+        repairs.push(Repair::of(kind, note));
+    }
+}
+
+/// Whether a name is written, in whatever case and with whatever separators. Short ones are options of commands: `-C` is
+/// not `-c`.
+fn is_written(name: &str, written: &str) -> bool {
+    name == written || letters(name).len() > 2 && letters(name) == letters(written)
+}
+
+/// Sets what a parameter of another name stands for, or says why that cannot be.
+fn resolved(
+    means: AliasMeaning,
+    value: &Value,
+    known: &Map<String, Value>,
+    members: &mut Map<String, Value>,
+) -> Result<RepairKind, String> {
+    let (parameter, wanted) = match means {
+        AliasMeaning::Remark => return Ok(RepairKind::Name),
+        AliasMeaning::AlwaysSo(so) if truth(value) == Some(so) || value.is_null() => {
+            return Ok(RepairKind::Alias);
+        }
+        AliasMeaning::AlwaysSo(so) => return Err(format!("here it can only be {so}")),
+        AliasMeaning::Parameter(parameter) => (parameter, value.clone()),
+        AliasMeaning::Switch(parameter, on) => match truth(value) {
+            Some(true) => (parameter, on.into()),
+            Some(false) => return Ok(RepairKind::Alias),
+            None => return Err(format!("it must be true or false; true means `{parameter}` \"{on}\"")),
+        },
+    };
+    if !known.contains_key(parameter) {
+        return Err("this tool cannot do that".to_owned());
+    }
+    match members.get(parameter) {
+        Some(given) if *given != wanted && !wanted.is_null() => {
+            Err(format!("it is another name of `{parameter}`, which is given too; leave one of them out"))
+        }
+        Some(_) => Ok(RepairKind::Alias),
+        None => {
+            members.insert(parameter.to_owned(), wanted);
+            Ok(RepairKind::Alias)
+        }
+    }
+}
+
+fn truth(value: &Value) -> Option<bool> {
+    match value {
+        Value::Bool(truth) => Some(*truth),
+        Value::String(text) => match text.trim() {
+            "true" | "True" => Some(true),
+            "false" | "False" => Some(false),
+            _ => None,
+        },
+        _ => None,
+    }
+}

@@ -1,0 +1,83 @@
+//! Arguments inside of a whole call: `{"name": …, "arguments": {…}}` and its relatives.
+
+use serde_json::Value;
+
+use super::{Latitude, Repair, RepairKind, ToolParameters, Unusable, names::same_name, read};
+
+/// Members that some models put all arguments in.
+const WRAPPERS: [&str; 9] =
+    ["arguments", "parameters", "args", "params", "input", "kwargs", "tool_input", "function", "tool_call"];
+
+/// Members beside them that say which tool is called.
+const NAMES: [&str; 7] =
+    ["name", "tool", "tool_name", "function", "function_name", "recipient_name", "toolName"];
+
+/// Members beside them that say nothing of interest.
+const OTHERS: [&str; 4] = ["type", "id", "call_id", "index"];
+
+/// How many wrappers are taken off, one inside of the other.
+const MAX_WRAPPERS: usize = 3;
+
+/// Takes off wrappers, unless the tool has parameters of that name, or another tool is called in there.
+pub(super) fn unwrap(
+    parameters: &ToolParameters<'_>,
+    value: &mut Value,
+    latitude: Latitude,
+    repairs: &mut Vec<Repair>,
+) -> Result<(), Unusable> {
+    for _ in 0..MAX_WRAPPERS {
+        let Some((wrapper, inner)) = wrapped(parameters, value)? else { return Ok(()) };
+        let inner = match inner {
+            Value::String(text) => read(text, latitude, repairs)?.value,
+            inner => inner.clone(),
+        };
+        if !inner.is_object() {
+            return Ok(());
+        }
+        let place = if wrapper.is_empty() { "a list".to_owned() } else { format!("`{wrapper}`") };
+        repairs.push(Repair::of(RepairKind::Type, format!("the arguments were inside {place}")));
+        *value = inner;
+    }
+    Ok(())
+}
+
+type Wrapped<'v> = Option<(&'static str, &'v Value)>;
+
+/// What is inside of a wrapper, if there is one.
+fn wrapped<'v>(parameters: &ToolParameters<'_>, value: &'v Value) -> Result<Wrapped<'v>, Unusable> {
+    let members = match value {
+        Value::Array(items) => match items.as_slice() {
+            [only @ Value::Object(_)] => return Ok(Some(("", only))),
+            _ => return Ok(None),
+        },
+        Value::Object(members) => members,
+        _ => return Ok(None),
+    };
+    let is_parameter = |name: &str| parameters.schema.properties().any(|(known, _)| known == name);
+    let holds_all = |wrapper: &str| {
+        let inner = members.get(wrapper);
+        inner.is_some_and(|inner| inner.is_object() || wrapper != "function" && inner.is_string())
+    };
+    let Some(wrapper) = WRAPPERS.into_iter().find(|wrapper| holds_all(wrapper) && !is_parameter(wrapper))
+    else {
+        return Ok(None);
+    };
+    for (name, beside) in members.iter().filter(|(name, _)| *name != wrapper) {
+        match beside {
+            Value::String(tool) if NAMES.contains(&name.as_str()) => is_for(parameters, tool)?,
+            _ if OTHERS.contains(&name.as_str()) => {}
+            _ => return Ok(None),
+        }
+    }
+    Ok(members.get(wrapper).map(|inner| (wrapper, inner)))
+}
+
+/// Refuses a call of another tool.
+fn is_for(parameters: &ToolParameters<'_>, tool: &str) -> Result<(), Unusable> {
+    let names = std::iter::once(parameters.tool).chain(parameters.tool_aliases.iter().copied());
+    if names.into_iter().any(|name| same_name(name, tool)) {
+        return Ok(());
+    }
+    let (tool, called) = (super::names::shown(tool), parameters.tool);
+    Err(Unusable::Unfit(vec![format!("`arguments` are a call of `{tool}`, but `{called}` was called")]))
+}
