@@ -16,7 +16,8 @@ use windlass_sandbox::{ChildStdio, Program, denials};
 #[cfg(target_os = "linux")]
 use crate::input_wait;
 use crate::{
-    denial_check::DenialCheck, apart_capture::ApartCapture,
+    apart_capture::ApartCapture,
+    denial_check::DenialCheck,
     job_control::StopSignals,
     kept::Kept,
     launch::Launch,

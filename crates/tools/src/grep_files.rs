@@ -10,7 +10,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use windlass_contract::{
-    Category, Content, Criteria, Cx, Detail, Effects, Example, FileError, Found, FoundFile, Gives, Hits, Insight, Meta, Output, Search, SearchInsight, Tool, ToolError, Wanted, counted, AliasMeaning, ErrorKind, ParameterAlias,
+    AliasMeaning, Category, Content, Criteria, Cx, Detail, Effects, ErrorKind, Example, FileError, Found,
+    FoundFile, Gives, Hits, Insight, Meta, Output, ParameterAlias, Search, SearchInsight, Tool, ToolError,
+    Wanted, counted,
 };
 
 use crate::{file_error, list_dir::in_one_line};

@@ -5,7 +5,8 @@ use std::{path::PathBuf, sync::Arc};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use windlass_contract::{
-    Action, Change, Cx, EditKind, Effects, Example, Expected, FileEdit, Meta, Output, Tool, ToolError, counted, ParameterAlias,
+    Action, Change, Cx, EditKind, Effects, Example, Expected, FileEdit, Meta, Output, ParameterAlias, Tool,
+    ToolError, counted,
 };
 use windlass_patch::Text;
 
