@@ -180,6 +180,8 @@ struct Receipt {
     #[serde(default)]
     duration_ms: u64,
     refusal: Option<String>,
+    #[serde(default)]
+    unknown_tool: bool,
 }
 
 #[derive(Deserialize)]
@@ -344,6 +346,9 @@ impl<'a> Reading<'a> {
     }
 }
 
+/// The kind of failure of a call whose tool does not exist.
+pub(super) const UNKNOWN_TOOL: &str = "unknown tool";
+
 /// What kind of failure a call was, if it was one, and whether it succeeded, if that says something about its tool: what nobody
 /// allowed, or what was cut short from outside, does not.
 fn classed(outcome: &Outcome<'_>, verdict: Option<&Verdict>) -> (Option<String>, Option<bool>) {
@@ -360,8 +365,12 @@ fn classed(outcome: &Outcome<'_>, verdict: Option<&Verdict>) -> (Option<String>,
         ("rejected", _) => return (Some("interrupted".to_owned()), None),
         ("timeout", _) => "timeout".to_owned(),
         ("permission_denied", _) => "denied".to_owned(),
-        ("not_found", _) => "unknown tool".to_owned(),
         (_, Some(Exit::Code(127))) => "command not found".to_owned(),
+        // Earlier versions had no other end of this name, and nobody decides about a tool that does not exist.
+        ("not_found", _) if outcome.receipt.unknown_tool || outcome.receipt.decision.is_empty() => {
+            UNKNOWN_TOOL.to_owned()
+        }
+        ("not_found", _) => "not found".to_owned(),
         (_, Some(Exit::Code(126))) => "not executable".to_owned(),
         (_, Some(Exit::Code(code))) => format!("exit code {code}"),
         (_, Some(Exit::Signal(signal))) => format!("signal {signal}"),

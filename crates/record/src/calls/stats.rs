@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use jiff::Timestamp;
 use windlass_contract::ToolName;
 
-use super::{Calls, CallsError, error::Attempt, store::number};
+use super::{Calls, CallsError, error::Attempt, read::UNKNOWN_TOOL, store::number};
 
 /// After so long a call counts half.
 const HALF_LIFE_DAYS: f64 = 7.0;
@@ -119,9 +119,10 @@ impl Calls {
         since: Option<Timestamp>,
         now: Timestamp,
     ) -> rusqlite::Result<BTreeMap<String, Adding>> {
+        let made_up = format!("CASE class WHEN '{UNKNOWN_TOOL}' THEN '(no such tool)' ELSE tool END");
         let (name, condition) = match by {
             // Names that models make up are without number.
-            By::Tool => ("CASE status WHEN 'not_found' THEN '(no such tool)' ELSE tool END", "true"),
+            By::Tool => (made_up.as_str(), "true"),
             By::Session => ("thread", "folder = 'sessions'"),
             By::Error => ("class", "class IS NOT NULL"),
         };

@@ -140,16 +140,23 @@ fn a_call_is_on_record_with_all_that_is_asked_about_it() {
     assert_eq!(calls.find("zzzz").unwrap(), []);
 }
 
+fn unknown_tool() -> Outcome {
+    let receipt = Receipt { unknown_tool: true, ..Receipt::default() };
+    Outcome { receipt, ..outcome(Status::NotFound, "no such tool", 1) }
+}
+
 #[test]
 fn ends_are_told_apart() {
     let home = Home::new();
     let refused = Receipt { refusal: Some("nobody".into()), ..Receipt::default() };
+    let allowed = Receipt { decision: "it only reads".into(), ..Receipt::default() };
     let ends = [
         ("127", exited(127)),
         ("2", exited(2)),
         ("timeout", outcome(Status::Timeout, "", 1)),
         ("denied", outcome(Status::PermissionDenied, "", 1)),
-        ("unknown", outcome(Status::NotFound, "", 1)),
+        ("unknown", unknown_tool()),
+        ("file", Outcome { receipt: allowed, ..outcome(Status::NotFound, "", 1) }),
         ("tool", outcome(Status::Error, "", 1)),
         ("refused", Outcome { receipt: refused, ..outcome(Status::Rejected, "", 1) }),
         ("cut", crate::Substitute::Unknown.outcome().unwrap()),
@@ -170,6 +177,7 @@ fn ends_are_told_apart() {
             ("timeout", Some("timeout"), Some(false)),
             ("denied", Some("denied"), Some(false)),
             ("unknown", Some("unknown tool"), Some(false)),
+            ("file", Some("not found"), Some(false)),
             ("tool", Some("tool error"), Some(false)),
             ("refused", Some("refused"), None),
             ("cut", Some("cut short"), None),
@@ -383,7 +391,7 @@ fn names_that_no_tool_has_are_one_group() {
     let home = Home::new();
     for name in ["read_flie", "raed_file"] {
         home.asks(name, name, "{}");
-        home.ends(name, &outcome(Status::NotFound, "no such tool", 1));
+        home.ends(name, &unknown_tool());
     }
     let groups = home.caught_up().stats(By::Tool, None, Timestamp::now()).unwrap();
     assert_eq!((groups.len(), groups[0].name.as_str(), groups[0].calls), (1, "(no such tool)", 2));

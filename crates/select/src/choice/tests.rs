@@ -56,7 +56,8 @@ fn what_is_unwanted_is_not_offered() {
     assert!(!names(&chosen("find it without using grep_files")).contains(&"grep_files"));
     assert!(!names(&chosen("read the file, don't run any commands")).contains(&"shell"));
     assert!(!names(&chosen("搜索这个文件，不要联网")).contains(&"web_search"));
-    assert_eq!(names(&chosen("read the file")).len(), 6);
+    // All but the one that only writes.
+    assert_eq!(names(&chosen("read the file")).len(), 5);
 }
 
 #[test]
@@ -109,7 +110,7 @@ fn what_went_before_counts_for_what_is_like_it() {
         let candidate = choice.candidates.iter().find(|candidate| candidate.name == name).unwrap();
         candidate.parts.iter().find(|(part, _)| *part == Part::Context).unwrap().1
     };
-    assert!(context("internet pages", "web_search") > context("internet pages", "write_file"));
+    assert!(context("internet pages", "web_search") > context("internet pages", "grep_files"));
     assert!(context("run a program", "shell") > context("internet pages", "shell"));
 }
 

@@ -13,6 +13,7 @@ use windlass_contract::{Body, Cached, CallId, Content, Item, Role};
 use super::{
     phrases::{Language, Phrase},
     pieces::{Piece, pieces},
+    reading::Scope,
 };
 
 /// The most calls of one turn.
@@ -182,6 +183,11 @@ impl<'a> Run<'a> {
         pieces(&self.request).iter().any(
             |piece| matches!(piece, Piece::Quoted(said) | Piece::Symbol(said) | Piece::Name(said) if said == text),
         )
+    }
+
+    /// Whether a scope is sure to hold what was meant: a kind of files has more endings than are known here.
+    pub(super) fn is_certain(&self, scope: &Scope) -> bool {
+        scope.glob.as_deref().is_none_or(|glob| self.is_text(glob))
     }
 
     /// A phrase in the language of the request.

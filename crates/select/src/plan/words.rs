@@ -147,7 +147,7 @@ const KINDS: &[(&str, &[&str], &str)] = &[
     ("Markdown", &["markdown", "md"], "md"),
     ("TOML", &["toml"], "toml"),
     ("JSON", &["json"], "json"),
-    ("YAML", &["yaml", "yml"], "yml"),
+    ("YAML", &["yaml", "yml"], "y*ml"),
     ("CSV", &["csv"], "csv"),
     ("HTML", &["html"], "html"),
     ("CSS", &["css"], "css"),

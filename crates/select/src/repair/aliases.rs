@@ -71,7 +71,7 @@ fn resolved(
         },
     };
     if !known.contains_key(parameter) {
-        return Err("this tool cannot do that".to_owned());
+        return Err("this tool has nothing like it".to_owned());
     }
     match members.get(parameter) {
         Some(given) if *given != wanted && !wanted.is_null() => {

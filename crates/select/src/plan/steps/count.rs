@@ -29,6 +29,9 @@ impl Run<'_> {
 
     pub(super) fn count_files(&self, scope: &Scope) -> Planned<String> {
         let files = self.files_in(scope)?;
+        if files.rows.is_empty() && !self.is_certain(scope) {
+            return Err(self.ends(Phrase::NoFilesFound, &[]));
+        }
         let number = self.number(&files.rows.len(), files.more);
         Ok(self.say(Phrase::CountFiles, &[&number, &self.shown_scope(scope)]))
     }

@@ -25,6 +25,7 @@ impl Run<'_> {
             0 if name.is_some_and(|name| !self.is_text(name)) => {
                 return Err(self.ends(Phrase::NoFile, &[name.unwrap_or_default()]));
             }
+            0 if !self.is_certain(scope) => return Err(self.ends(Phrase::NoFilesFound, &[])),
             0 => self.say(Phrase::NoFilesFound, &[]),
             number => self.say(Phrase::FilesFound, &[&self.number(&number, files.more)]),
         };

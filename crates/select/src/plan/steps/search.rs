@@ -6,7 +6,7 @@ use super::{below, literal};
 use crate::plan::{
     goal::Want,
     phrases::Phrase,
-    reading::{LOG_FILES, Scope},
+    reading::Scope,
     results::{Counts, Hit, Rows, counts, hits},
     run::{Next, Planned, Run},
 };
@@ -56,8 +56,7 @@ impl Run<'_> {
         let within = self.shown_scope(scope);
         // What is quoted or can only be a name was looked for; a plain word may have meant something else, and what ignore
         // files leave out, as logs often are, was not looked at.
-        let is_certain =
-            scope.glob.as_deref() != Some(LOG_FILES) && texts.iter().all(|text| self.is_text(text));
+        let is_certain = self.is_certain(scope) && texts.iter().all(|text| self.is_text(text));
         let Some(found) = answer else {
             let phrase = if is_certain { Phrase::NotFound } else { Phrase::NotSure };
             let said = self.say(phrase, &[text, &within]);
