@@ -337,8 +337,7 @@ mod tests {
             ("LANG", "de_DE.UTF-8", true),
             ("LC_ALL", "de_DE@euro", true),
             ("USER", "glpat-x7Kq2mVd9RtLwZ4bNcYf", false),
-            // The key in Amazon's own documentation is nobody's.
-            ("TERM", "AKIAIOSFODNN7EXAMPLE", true),
+            ("TERM", "AKIAIOSFODNN7EXAMPLE", false),
             ("TERM", "AKIAQ3EGVZ7X5N2LKPWM", false),
             ("TERM", "xterm-256color", true),
             ("NODE_OPTIONS", "--max-old-space-size=4096 --require=/a/b.js", true),

@@ -71,9 +71,11 @@ impl Known {
         let name = &key.names()[depth];
         let table = self.pattern(&key.up_to(depth));
         let near = self.all().into_iter().filter_map(|(other_table, other)| {
-            let letters =
-                nearness(name, &other).or_else(|| is_word_of(name, &other).then_some(name.len()))?;
-            Some((letters + usize::from(other_table != table), other_table.child(other)))
+            let is_elsewhere = other_table != table;
+            // A key of another table counts only if it is spelt nearly the same.
+            let is_part = !is_elsewhere && is_word_of(name, &other);
+            let letters = nearness(name, &other).or_else(|| is_part.then_some(name.len()))?;
+            Some((letters + usize::from(is_elsewhere), other_table.child(other)))
         });
         let nearest = near.min_by_key(|(letters, _)| *letters);
         let hint = nearest.map(|(_, key)| format!("; did you mean `{key}`?"));
