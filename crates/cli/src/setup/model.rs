@@ -36,7 +36,7 @@ impl Setup {
 
     /// Whether a model answers, and not the rules.
     pub(crate) fn has_model(&self) -> bool {
-        self.provider_id() != BUILTIN
+        self.provider_id() != RULES
     }
 
     fn provider_id(&self) -> &str {
