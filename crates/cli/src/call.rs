@@ -84,7 +84,7 @@ pub(crate) fn run(common: &Common, args: Call) -> Result<Exit, Problem> {
     if args.judge {
         crate::note(render::verdict(&outcome.verdict).trim_end());
     }
-    if outcome.status == Status::NotFound {
+    if outcome.receipt.unknown_tool {
         crate::note(&crate::tools::unknown(&toolbox.registry, &args.name));
     }
     if let Some(preview) = preview {
@@ -104,7 +104,9 @@ fn exit_of(outcome: &Outcome, stop: &Stop) -> Exit {
         _ if outcome.verdict.success => Exit::Done,
         Status::Rejected if outcome.receipt.refusal.is_some() => Exit::Refused,
         Status::Timeout => Exit::Limit,
-        Status::NotFound => Exit::Usage,
-        Status::Success | Status::Error | Status::Rejected | Status::PermissionDenied => Exit::Failed,
+        Status::NotFound if outcome.receipt.unknown_tool => Exit::Usage,
+        Status::Success | Status::Error | Status::Rejected | Status::PermissionDenied | Status::NotFound => {
+            Exit::Failed
+        }
     }
 }

@@ -36,6 +36,7 @@ mod table;
 mod telemetry;
 mod tools;
 mod undo;
+mod visible;
 
 use std::{
     io::{self, Write},

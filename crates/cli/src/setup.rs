@@ -102,7 +102,7 @@ impl Setup {
     /// An agent, but for its model's tools: see [`agent`](Self::agent).
     pub(crate) fn tools(&self) -> Result<AgentBuilder, Problem> {
         let model = self.model_name().unwrap_or_default();
-        self.with_tools(&Family::of(&model), self.config().approval_policy)
+        self.with_tools(&Family::of(&model), self.config().approval_policy, None)
     }
 
     /// An agent for runs without a person.
@@ -118,7 +118,8 @@ impl Setup {
                 ApprovalPolicy::Never
             }
         };
-        let mut builder = self.with_tools(&family, approval)?.model(client);
+        let unattended = Some(config.approval_policy).filter(|chosen| *chosen != approval);
+        let mut builder = self.with_tools(&family, approval, unattended)?.model(client);
         if let Some(path) = &config.model_instructions_file {
             let text = fs::read_to_string(path);
             builder = builder.instructions(
@@ -143,10 +144,17 @@ impl Setup {
         Ok(builder)
     }
 
-    fn with_tools(&self, family: &Family, approval: ApprovalPolicy) -> Result<AgentBuilder, Problem> {
+    /// `unattended` is the policy that the user chose, where another holds because nobody can be asked.
+    fn with_tools(
+        &self,
+        family: &Family,
+        approval: ApprovalPolicy,
+        unattended: Option<ApprovalPolicy>,
+    ) -> Result<AgentBuilder, Problem> {
         let config = self.config();
         let rules = policy::rules(self)?;
-        let policy = Policy { rules, parallel_commands: config.parallel_commands, ..self.policy(approval) };
+        let parallel_commands = config.parallel_commands;
+        let policy = Policy { rules, unattended, parallel_commands, ..self.policy(approval) };
         let toolset = Toolset {
             shell: self.shell(family),
             shell_program: shell_program(),
@@ -231,10 +239,12 @@ impl Setup {
         Policy {
             cwd: self.cwd.clone(),
             approval,
+            ask_before: self.config().ask_before.clone(),
             sandbox: self.config().sandbox_mode,
             walls: self.walls(),
             limits: Limits {
                 quota: Quota { defaults: self.config().limits.defaults(), ..self.quota },
+                max_time: Duration::from_secs(self.config().max_timeout_sec.get()),
                 ..Limits::default()
             },
             ..Policy::default()

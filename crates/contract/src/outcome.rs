@@ -89,7 +89,7 @@ pub enum Status {
     Rejected,
     /// The system or the sandbox stopped it.
     PermissionDenied,
-    /// There is no such tool.
+    /// There is no such tool, or no such file, directory or program as it was to work on.
     NotFound,
 }
 
@@ -236,6 +236,9 @@ pub struct Receipt {
     /// Set if nobody said yes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refusal: Option<String>,
+    /// Set if there is no tool of the name that was called.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unknown_tool: bool,
     /// In what the arguments that ran differ from those the model wrote.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub repairs: Vec<String>,

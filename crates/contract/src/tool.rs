@@ -141,6 +141,8 @@ pub enum ErrorKind {
     BadInput,
     /// It was tried and failed.
     Failed,
+    /// A file, directory or program it needs does not exist.
+    NotFound,
     /// The sandbox stopped it.
     Denied(Box<Denial>),
     /// It was cancelled.
@@ -151,6 +153,11 @@ impl ToolError {
     /// A failure the model can read and act on.
     pub fn failed(message: impl Into<String>) -> Self {
         Self { kind: ErrorKind::Failed, message: message.into(), source: None }
+    }
+
+    /// A failure of this kind.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), source: None }
     }
 
     /// An input that makes no sense.

@@ -219,6 +219,11 @@ impl Machine {
         self.mechanisms.diagnose()
     }
 
+    /// The environment of its children.
+    pub(crate) fn environment(&self) -> &BTreeMap<String, String> {
+        &self.environment
+    }
+
     fn launch(&self, grant: &Grant) -> Launch {
         let variable = |name: &str| self.environment.get(name).map(PathBuf::from);
         match grant.confinement() {
@@ -403,7 +408,7 @@ impl Host for Commands {
                 launch: self.launch.clone(),
                 time_limit: command
                     .time_limit
-                    .unwrap_or(self.limits.default_time)
+                    .map_or(self.limits.default_time, |asked| asked.min(self.limits.max_time))
                     .min(left)
                     .min(quota.wall()),
                 kept: self.kept(),

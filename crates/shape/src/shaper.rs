@@ -242,7 +242,10 @@ fn status_of(facts: &Facts, criteria: &Criteria) -> Status {
 /// What the model is told of a call without output. Refusals and denials go on the receipt too.
 fn explain(failure: Failure, format: Format, receipt: &mut Receipt) -> (Status, String) {
     match failure {
-        Failure::NotFound(text) => (Status::NotFound, text),
+        Failure::NotFound(text) => {
+            receipt.unknown_tool = true;
+            (Status::NotFound, text)
+        }
         Failure::Aborted(why) | Failure::CutShort(why, _) => {
             (Status::Rejected, aborted(format, &why, receipt.duration))
         }
@@ -252,6 +255,7 @@ fn explain(failure: Failure, format: Format, receipt: &mut Receipt) -> (Status, 
         }
         Failure::Tool(error) => match error.kind {
             ErrorKind::BadInput | ErrorKind::Failed => (Status::Error, error.message),
+            ErrorKind::NotFound => (Status::NotFound, error.message),
             ErrorKind::Cancelled => (Status::Rejected, aborted(format, &error.message, receipt.duration)),
             ErrorKind::Denied(denial) => {
                 receipt.denials.push(*denial);

@@ -4,6 +4,8 @@
 #[cfg(test)]
 mod apply_patch;
 #[cfg(test)]
+mod approvals;
+#[cfg(test)]
 mod bad_input;
 #[cfg(test)]
 mod bad_servers;

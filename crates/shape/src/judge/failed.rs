@@ -31,7 +31,8 @@ fn reason(case: &Case<'_>) -> String {
 
 fn without_a_command(case: &Case<'_>) -> &'static str {
     match case.status {
-        Status::NotFound => "there is no such tool",
+        Status::NotFound if case.receipt.unknown_tool => "there is no such tool",
+        Status::NotFound => "what it needs does not exist",
         Status::Rejected if case.receipt.refusal.is_some() => "it was refused",
         Status::Rejected => "it was stopped",
         Status::PermissionDenied => "the sandbox stopped it",
