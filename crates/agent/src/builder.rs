@@ -266,13 +266,14 @@ impl AgentBuilder {
     /// The tools alone, for calls without a model. With a [`home`](Self::home), calls are written down below it.
     pub fn toolbox(mut self) -> Result<Toolbox, DefinitionErrors> {
         let family = Family::of("");
-        let (registry, events) = (self.registry(&family, SearchForm::Function)?, self.watched());
+        let registry = self.registry(&family, SearchForm::Function)?;
         self.edits = self.home.as_deref().map(Edits::outside);
-        self.recover_edits(&*events);
+        self.recover_edits(&*self.watched());
         let journal: Arc<dyn Journal> = match &self.home {
             Some(home) => Arc::new(self.outside(home)),
             None => Arc::new(Forgetful),
         };
+        let events = self.announcer(&journal);
         Ok(self.around(registry, journal, events, Budget::default(), Review::default()))
     }
 
@@ -312,14 +313,9 @@ impl AgentBuilder {
             // Set once: nobody else has the place yet.
             let _ = self.outputs.set(outputs(home, &begun.thread)?);
         }
-        let events: Arc<dyn EventSink> = Arc::new(Announcer::new(
-            Arc::clone(&journal),
-            self.watched(),
-            self.policy.cwd.clone(),
-            self.secrets.clone(),
-        ));
+        let events = self.announcer(&journal);
         let offered = Offered::after(&begun.history, &registry);
-        let mut history = History::new(begun.history, Arc::clone(&journal));
+        let mut history = History::new(begun.history, Arc::clone(&journal), self.secrets.clone());
         begun.opening.into_iter().try_for_each(|item| history.push(item))?;
         events.emit(&Event::ThreadStarted { thread: begun.thread.clone() });
         self.recover_edits(&*events);
@@ -404,6 +400,12 @@ impl AgentBuilder {
         Arc::new(CleanEvents::new(Arc::clone(&self.events), self.secrets.clone()))
     }
 
+    /// Whoever watches, after what is worth keeping is on record.
+    fn announcer(&self, journal: &Arc<dyn Journal>) -> Arc<dyn EventSink> {
+        let (journal, cwd) = (Arc::clone(journal), self.policy.cwd.clone());
+        Arc::new(Announcer::new(journal, self.watched(), cwd, self.secrets.clone()))
+    }
+
     /// What stands around the tools.
     fn around(
         self,
@@ -447,7 +449,9 @@ impl AgentBuilder {
         });
         Toolbox {
             registry,
-            gate: Gate::new(self.policy, approver).with_rulebook(self.rulebook),
+            gate: Gate::new(self.policy, approver)
+                .with_rulebook(self.rulebook)
+                .with_programs(Arc::new(machine.clone())),
             sandbox: Arc::new(machine),
             shaper: Shaper {
                 budget,

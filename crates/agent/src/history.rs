@@ -4,17 +4,20 @@ use std::sync::Arc;
 
 use windlass_contract::{Body, Cached, Item, Journal, JournalError, Outcome, Record, Role, ToolCall};
 use windlass_record::Substitute;
+use windlass_runtime::Secrets;
 
 /// The conversation, written down as it grows.
 pub(crate) struct History {
     entries: Vec<Cached<Item>>,
     journal: Arc<dyn Journal>,
+    /// Calls on record must not hold them.
+    secrets: Secrets,
 }
 
 impl History {
     /// Takes up a conversation that is on record already. Thoughts that led to nothing, because the process was killed
     /// between writing them down and what came of them, are left out: servers refuse thoughts without an end.
-    pub(crate) fn new(items: Vec<Item>, journal: Arc<dyn Journal>) -> Self {
+    pub(crate) fn new(items: Vec<Item>, journal: Arc<dyn Journal>, secrets: Secrets) -> Self {
         let mut loose = true;
         let kept = items.into_iter().rev().filter(|item| match item.body {
             Body::Reasoning { .. } => !loose,
@@ -25,7 +28,7 @@ impl History {
         });
         let mut items: Vec<_> = kept.collect();
         items.reverse();
-        Self { entries: items.into_iter().map(Cached::new).collect(), journal }
+        Self { entries: items.into_iter().map(Cached::new).collect(), journal, secrets }
     }
 
     /// What the model is sent.
@@ -35,7 +38,7 @@ impl History {
 
     /// Adds an item, on record first.
     pub(crate) fn push(&mut self, item: Item) -> Result<(), JournalError> {
-        self.journal.append(&Record::Item(&item))?;
+        self.journal.append(&Record::Item(&self.secrets.clean_item(&item)))?;
         self.entries.push(item.into());
         Ok(())
     }
@@ -92,7 +95,7 @@ mod tests {
             thought("loose"),
             thought("loose"),
         ];
-        let history = History::new(items, Arc::new(MemoryJournal::default()));
+        let history = History::new(items, Arc::new(MemoryJournal::default()), Secrets::default());
         let thoughts = history.entries().iter().filter_map(|entry| match &entry.get().body {
             Body::Reasoning { summary, .. } => Some(summary.join("")),
             _ => None,

@@ -8,9 +8,13 @@ use std::{
 
 use rustix::termios::QueueSelector;
 use tokio::sync::oneshot;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 use windlass::{Answer, Approver, Beyond, BoxFuture, Question, Stop};
 
-use crate::{paths::Paths, screen::visible};
+use crate::{
+    paths::Paths,
+    screen::{named, visible},
+};
 
 /// Asks at the terminal, if there is one.
 pub(crate) struct Terminal {
@@ -24,7 +28,9 @@ impl Approver for Terminal {
             if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
                 return Answer::Unavailable;
             }
-            let (text, lasting) = (in_words(question, &self.paths), question.rule.is_some());
+            let columns = rustix::termios::tcgetwinsize(io::stderr()).map_or(0, |size| size.ws_col.into());
+            let columns = if columns == 0 { USUAL_COLUMNS } else { columns };
+            let (text, lasting) = (in_words(question, &self.paths, columns), question.rule.is_some());
             let (answer, given) = oneshot::channel();
             // A thread, because nothing else can be left while it waits for a person. It ends with the process.
             thread::spawn(move || answer.send(ask(&text, lasting)));
@@ -36,8 +42,20 @@ impl Approver for Terminal {
     }
 }
 
-/// The whole question: nothing is cut, and nothing can pose as something else.
-fn in_words(question: &Question, paths: &Paths) -> String {
+/// As wide as terminals are that do not say.
+const USUAL_COLUMNS: usize = 80;
+
+/// Narrower terminals break lines by themselves.
+const LEAST_COLUMNS: usize = 24;
+
+/// Stands before every further line of a text, so that none can pose as the beginning of something else.
+const CONTINUED: &str = "      | ";
+
+/// More blanks than this in a row are counted instead of shown.
+const MAX_BLANKS: usize = 8;
+
+/// The whole question: nothing is cut, and nothing can pose as something else. Lines are broken here, not by the terminal.
+fn in_words(question: &Question, paths: &Paths, columns: usize) -> String {
     let Question { tool, effects, cwd, reason, unclear, .. } = question;
     let what = match (&effects.command, &effects.typed) {
         (Some(command), _) if effects.terminal => {
@@ -48,15 +66,56 @@ fn in_words(question: &Question, paths: &Paths) -> String {
         (None, None) if effects.writes.is_empty() => ("use", vec!["the network".to_owned()]),
         (None, None) => ("write", effects.writes.iter().map(|path| paths.show(&cwd.join(path))).collect()),
     };
-    let mut lines = vec![format!("{tool} wants to {}:", what.0)];
+    let mut lines = vec![format!("{} wants to {}:", named(tool.as_str()), what.0)];
     lines.extend(what.1.iter().map(|thing| format!("  {}", visible(thing))));
     lines.push(format!("in {}", paths.show(cwd)));
-    lines.push(format!("because: {}", visible(reason)));
-    let said = effects.escalation.as_ref().and_then(|escalation| escalation.justification.as_deref());
-    lines.extend(said.map(|text| format!("the model says: {}", visible(text))));
-    lines.extend(unclear.iter().map(|what| format!("unclear: {}", visible(what))));
+    lines.push(format!("because: {}", said(reason)));
+    let justified = effects.escalation.as_ref().and_then(|escalation| escalation.justification.as_deref());
+    lines.extend(justified.map(|text| format!("the model says: {}", said(text))));
+    lines.extend(unclear.iter().map(|what| format!("unclear: {}", said(what))));
     lines.extend(choices(question, paths));
+    let lines: Vec<_> = lines.iter().flat_map(|line| broken(line, columns)).collect();
     format!("{}\nAllow it? ", lines.join("\n"))
+}
+
+/// What someone says, with every run of many blanks counted.
+fn said(text: &str) -> String {
+    let mut out = String::new();
+    let mut blanks = 0;
+    for c in text.chars().chain(['\n']) {
+        if c == ' ' || c == '\t' {
+            blanks += 1;
+            continue;
+        }
+        match blanks {
+            0..=MAX_BLANKS => out.extend(std::iter::repeat_n(' ', blanks)),
+            _ => out.push_str(&format!(" [{blanks} blanks] ")),
+        }
+        blanks = 0;
+        out.push(c);
+    }
+    visible(out.strip_suffix('\n').unwrap_or(&out))
+}
+
+/// A line in as many lines as the terminal needs for it, all but the first with a mark. It is broken behind a space where
+/// there is one near the end.
+fn broken(line: &str, columns: usize) -> Vec<String> {
+    let room = columns.max(LEAST_COLUMNS) - 1;
+    let (mut lines, mut last, mut used) = (Vec::new(), String::new(), 0);
+    for c in line.chars() {
+        // A tab goes at most so far.
+        let width = if c == '\t' { 8 } else { c.width().unwrap_or(0) };
+        if used + width > room {
+            let space = last.rfind(' ').map(|at| at + 1).filter(|at| last.len() - at < room / 3);
+            let rest = last.split_off(space.unwrap_or(last.len()));
+            used = CONTINUED.len() + rest.width();
+            lines.push(std::mem::replace(&mut last, format!("{CONTINUED}{rest}")));
+        }
+        last.push(c);
+        used += width;
+    }
+    lines.push(last);
+    lines
 }
 
 /// What each answer would allow.
@@ -135,7 +194,7 @@ fn understood(line: &str, lasting: bool) -> Option<Answer> {
 
 #[cfg(test)]
 mod tests {
-    use windlass::{CommandLine, Effects, Offer};
+    use windlass::{CommandLine, Effects, Escalation, Offer};
 
     use super::*;
 
@@ -173,6 +232,37 @@ mod tests {
             in this project: every `make`, in the sandbox, with `/etc` writable and the network as well\n  a  yes, always: \
             every `make`, in the sandbox, with `/etc` writable and the network as well\n  n  no; what you write after it \
             is told to the model\n  q  no, and stop\nAllow it? ";
-        assert_eq!(in_words(&question, &Paths::seen_from("/x".as_ref())), expected);
+        assert_eq!(in_words(&question, &Paths::seen_from("/x".as_ref()), 1000), expected);
+    }
+
+    #[test]
+    fn no_text_can_pose_as_an_answer_or_as_another_line() {
+        let argv = vec!["make".to_owned(), format!("x{}  a  yes, always: nothing at all", " ".repeat(74))];
+        let escalation = Escalation {
+            justification: Some(format!("ok{}  y  yes: this command, once", " ".repeat(200))),
+            prefix_rule: Vec::new(),
+        };
+        let command = Effects::command(CommandLine { argv, cwd: None });
+        let question = Question {
+            call: "c".into(),
+            tool: "shell".into(),
+            effects: Effects { escalation: Some(escalation), ..command },
+            cwd: "/w".into(),
+            reason: format!("why{}\u{3164}\n  y  yes: harmless", "\t".repeat(40)),
+            unclear: vec![format!("{}  n  no", "文".repeat(60))],
+            beyond: Beyond::Everything,
+            keys: Vec::new(),
+            rule: None,
+        };
+        let text = in_words(&question, &Paths::seen_from("/x".as_ref()), 80);
+        let begins = |mark: &str| text.lines().filter(|line| line.starts_with(mark)).count();
+        assert_eq!((begins("  y  "), begins("  a  "), begins("  n  ")), (1, 0, 1), "{text}");
+        assert!(
+            text.contains("ok [202 blanks] y  yes") && text.contains("why [40 blanks] \\u{3164}\\n"),
+            "{text}"
+        );
+        let widest =
+            text.lines().map(|line| line.chars().filter_map(UnicodeWidthChar::width).sum::<usize>()).max();
+        assert!(widest < Some(80), "{text}");
     }
 }

@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, num::NonZeroU64, path::PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
 use windlass::{
-    ApprovalPolicy, SandboxMode,
+    ApprovalPolicy, OutwardEffect, SandboxMode,
     model::{Provider, presets},
     record::Keep,
     select::{FORMER_NAME, RULES},
@@ -39,6 +39,9 @@ pub(crate) use undo::UndoOfCommands;
 
 /// How long a model may think about a verdict unless told otherwise.
 const JUDGE_TIME_LIMIT_SEC: NonZeroU64 = NonZeroU64::new(20).unwrap();
+
+/// The longest time limit a call may ask for unless told otherwise: the longest builds and test suites end within it.
+const MAX_TIMEOUT_SEC: NonZeroU64 = NonZeroU64::new(3600).unwrap();
 
 /// The configuration of Windlass, read from `config.toml` in its home directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -72,6 +75,9 @@ pub(crate) struct Config {
     pub(crate) parallel_tool_calls: Option<bool>,
     /// When a person is asked.
     pub(crate) approval_policy: ApprovalPolicy,
+    /// Effects beyond this machine that are asked about with the policies `untrusted` and `on-request`, also without a
+    /// sandbox: `install`, `send`, `push`, `remote`, `publish`, `deploy`. Default: all of them.
+    pub(crate) ask_before: Vec<OutwardEffect>,
     /// How tightly tools are held.
     pub(crate) sandbox_mode: SandboxMode,
     /// What `sandbox_mode = "workspace-write"` allows.
@@ -120,6 +126,9 @@ pub(crate) struct Config {
     pub(crate) judge_time_limit_sec: NonZeroU64,
     /// When the model reads the verdict on its call, as one line behind the result.
     pub(crate) show_verdict: ShowVerdict,
+    /// The longest time limit that a call may ask for a command, in seconds. A longer one is cut to it, and the result says
+    /// so.
+    pub(crate) max_timeout_sec: NonZeroU64,
     /// The longest that all commands of a run may take together, in seconds; then those that run are ended and no more
     /// are started. Unset means no limit.
     pub(crate) command_time_limit_sec: Option<NonZeroU64>,
@@ -165,6 +174,7 @@ impl Default for Config {
             developer_instructions: None,
             parallel_tool_calls: None,
             approval_policy: ApprovalPolicy::default(),
+            ask_before: OutwardEffect::ALL.to_vec(),
             sandbox_mode: SandboxMode::default(),
             sandbox_workspace_write: WorkspaceWrite::default(),
             readable_secrets: Vec::new(),
@@ -186,6 +196,7 @@ impl Default for Config {
             judge: Judge::default(),
             judge_time_limit_sec: JUDGE_TIME_LIMIT_SEC,
             show_verdict: ShowVerdict::default(),
+            max_timeout_sec: MAX_TIMEOUT_SEC,
             command_time_limit_sec: None,
             command_cpu_limit_sec: None,
             limits: CommandLimits::default(),
@@ -205,7 +216,8 @@ impl Config {
     /// file and its name in a variable.
     fn unknown_provider(&self) -> Option<String> {
         let name = self.model_provider.as_deref()?;
-        let known = || [RULES, FORMER_NAME].into_iter().chain(self.model_providers.keys().map(String::as_str));
+        let known =
+            || [RULES, FORMER_NAME].into_iter().chain(self.model_providers.keys().map(String::as_str));
         if known().any(|known| known == name) {
             return None;
         }

@@ -75,6 +75,17 @@ impl Jsonl {
                 "error",
                 json!({"message": format!("Reconnecting... {attempt}/{of} ({reason})")}),
             ),
+            Event::ApprovalAsked { id, tool, reason, outward, beyond } => {
+                let fields = json!({"call_id": id, "tool": tool, "reason": reason, "outward": outward, "beyond": beyond});
+                vec![line("approval.asked", fields)]
+            }
+            Event::ApprovalAnswered { id, tool, answer, by, rule, waited } => {
+                let waited_ms = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
+                let fields = json!({
+                    "call_id": id, "tool": tool, "answer": answer.name(), "by": by, "rule": rule, "waited_ms": waited_ms,
+                });
+                vec![line("approval.answered", fields)]
+            }
             Event::CallStarted { call, effects } => started(state, call, effects),
             Event::CallEnded { call, effects, outcome } => ended(state, call, effects, outcome),
             Event::PlanUpdated(plan) => vec![planned(state, plan)],

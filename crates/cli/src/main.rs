@@ -39,6 +39,7 @@ mod telemetry;
 mod tools;
 mod undo;
 mod usage;
+mod visible;
 
 use std::{
     io::{self, Write},

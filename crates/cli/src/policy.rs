@@ -4,17 +4,22 @@ mod answers;
 mod classify;
 mod explain;
 mod files;
+mod kept;
 mod suggest;
 mod table;
 
 pub(crate) use answers::Answers;
 pub(crate) use files::{project_root, rules};
 
-use std::path::Path;
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use windlass::{
-    ApprovalPolicy, CommandLine, SandboxMode,
-    policy::{Judgement, Rules, Ruling, Wish, judge, judge_in, ruling},
+    ApprovalPolicy, CommandLine, OutwardEffect, ProgramSearch, SandboxMode,
+    host::find_program,
+    policy::{Judgement, Rules, Ruling, Surroundings, Wish, judge, judge_in, ruling, ruling_outward},
 };
 
 use crate::{
@@ -33,6 +38,8 @@ pub(crate) fn run(common: &Common, args: Policy) -> Result<Exit, Problem> {
         Policy::Classify { jsonl: _ } => classify::run(&setup),
         Policy::Test { file } => table::run(&setup, &file),
         Policy::Suggest(wanted) => suggest::run(&setup, &wanted),
+        Policy::Rules { json } => kept::list(&setup, json),
+        Policy::Revoke { id, yes } => kept::revoke(&setup, &id, yes),
     }
 }
 
@@ -41,6 +48,10 @@ struct Judge {
     rules: Rules,
     approval: ApprovalPolicy,
     sandbox: SandboxMode,
+    ask_before: Vec<OutwardEffect>,
+    /// Where programs are looked up, and what commands in the sandbox may write.
+    environment: BTreeMap<String, String>,
+    writable: Vec<PathBuf>,
 }
 
 impl Judge {
@@ -48,7 +59,28 @@ impl Judge {
         let rules = rules(setup)?;
         rules.notes().iter().for_each(|text| crate::note(&format!("note: {}", visible(text))));
         let config = &setup.loaded.config;
-        Ok(Self { rules, approval: config.approval_policy, sandbox: config.sandbox_mode })
+        let writable = setup.policy(config.approval_policy).walls.writable;
+        Ok(Self {
+            rules,
+            approval: config.approval_policy,
+            sandbox: config.sandbox_mode,
+            ask_before: config.ask_before.clone(),
+            environment: setup.environment()?,
+            writable,
+        })
+    }
+
+    /// Without rules, asking about everything that is not safe.
+    #[cfg(test)]
+    fn for_tests() -> Self {
+        Self {
+            rules: Rules::default(),
+            approval: ApprovalPolicy::Untrusted,
+            sandbox: SandboxMode::ReadOnly,
+            ask_before: Vec::new(),
+            environment: BTreeMap::new(),
+            writable: Vec::new(),
+        }
     }
 
     /// Decides about a line of shell in some project: where it runs is not said.
@@ -59,11 +91,22 @@ impl Judge {
     /// Decides about a line of shell in this project.
     fn line_in(&self, workspace: &Path, line: &str) -> (Ruling, Judgement) {
         let command = CommandLine { argv: shell(line), cwd: Some(workspace.to_owned()) };
-        self.ruled(judge_in(workspace, &command, &self.rules))
+        let programs = |name: &str| match find_program(name, &self.environment, workspace) {
+            ProgramSearch::Found(file) => {
+                let roots = self.writable.iter().map(PathBuf::as_path).chain([workspace]);
+                file.is_outside(roots).then_some(file.path)
+            }
+            ProgramSearch::Missing | ProgramSearch::Unknown => None,
+        };
+        let surroundings = Surroundings { workspace: Some(workspace), programs: &programs };
+        self.ruled(judge_in(&surroundings, &command, &self.rules))
     }
 
     fn ruled(&self, judgement: Judgement) -> (Ruling, Judgement) {
-        (ruling(self.approval, self.sandbox, judgement.class, Wish::Contained), judgement)
+        let usual = ruling(self.approval, self.sandbox, judgement.class, Wish::Contained);
+        let is_asked = judgement.outward.iter().any(|effect| self.ask_before.contains(effect));
+        let ruling = if is_asked { ruling_outward(self.approval, judgement.class, usual) } else { usual };
+        (ruling, judgement)
     }
 }
 

@@ -14,7 +14,8 @@ use windlass::{
     ToolCall, counted,
 };
 
-use crate::{colour, paths::Paths};
+pub(crate) use crate::visible::{visible, visible_lines, visible_path};
+use crate::{colour, paths::Paths, visible::visible_prose};
 
 /// How many lines of a command's output are shown.
 const LINES_OF_SUCCESS: usize = 5;
@@ -123,7 +124,7 @@ impl EventSink for Screen {
         if !is_piece(event) && !matches!(event, Event::Warning { .. } | Event::TurnDiff { .. }) {
             let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(text) = said.take().filter(|_| !matches!(event, Event::TurnCompleted { .. })) {
-                text.lines().for_each(|line| self.show(&visible(line)));
+                text.lines().for_each(|line| self.show(&visible_prose(line)));
             }
         }
         if !is_piece(event) && !matches!(event, Event::Retrying { .. }) {
@@ -139,7 +140,7 @@ impl EventSink for Screen {
             }
             Event::Reasoning { text } => {
                 if let Some(first) = text.lines().find(|line| !line.trim().is_empty()) {
-                    self.show(&style.dim(&visible(first)));
+                    self.show(&style.dim(&visible_prose(first)));
                 }
             }
             Event::WebSearch { query } => {
@@ -172,6 +173,8 @@ impl EventSink for Screen {
                 }
             }
             Event::TurnStarted
+            | Event::ApprovalAsked { .. }
+            | Event::ApprovalAnswered { .. }
             | Event::EditStarted { .. }
             | Event::EditEnded { .. }
             | Event::TurnDiff { .. }
@@ -268,7 +271,8 @@ fn ending(screen: &Screen, call: &ToolCall, effects: &Effects, outcome: &Outcome
 fn tail(text: &str, total: Option<u64>, most: usize) -> String {
     let lines: Vec<_> = text.lines().collect();
     let skipped = lines.len().saturating_sub(most);
-    let shown = lines[skipped..].iter().map(|line| format!("\n  | {}", visible(line))).collect::<String>();
+    let shown =
+        lines[skipped..].iter().map(|line| format!("\n  | {}", visible_prose(line))).collect::<String>();
     let in_all = total.unwrap_or(lines.len() as u64).max(lines.len() as u64);
     let hidden = in_all - (lines.len() - skipped) as u64;
     if skipped > 0 { format!("\n  | … {} more{shown}", counted(hidden, "line")) } else { shown }
@@ -302,28 +306,6 @@ fn shortened(text: &str, limit: usize) -> String {
 /// The name of a tool, which may be whatever a model, a server or a list says.
 pub(crate) fn named(name: &str) -> String {
     visible(&shortened(name, 64))
-}
-
-/// Text with control and direction characters made visible, so that nothing can rewrite the screen or pose as
-/// something else.
-pub(crate) fn visible(text: &str) -> String {
-    let hidden = |c: char| {
-        (c.is_control() && c != '\t')
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
-    };
-    text.chars()
-        .flat_map(|c| if hidden(c) { c.escape_default().collect::<Vec<_>>() } else { vec![c] })
-        .collect()
-}
-
-/// A path with control and direction characters made visible.
-pub(crate) fn visible_path(path: &Path) -> String {
-    visible(&path.display().to_string())
-}
-
-/// The same as [`visible`] for text of several lines, which it keeps.
-pub(crate) fn visible_lines(text: &str) -> String {
-    text.split('\n').map(visible).collect::<Vec<_>>().join("\n")
 }
 
 /// Colours, only on a terminal that wants them.
@@ -364,13 +346,6 @@ impl Style {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn nothing_hidden_stays_hidden() {
-        assert_eq!(visible("ls\u{202e}\x1b[2K\r\n"), "ls\\u{202e}\\u{1b}[2K\\r\\n");
-        assert_eq!(visible("größe\t文件"), "größe\t文件");
-        assert_eq!(visible_lines("a\x1b\nb\r"), "a\\u{1b}\nb\\r");
-    }
 
     #[test]
     fn all_lines_that_are_not_shown_are_counted() {

@@ -111,7 +111,7 @@ impl Setup {
         let family = Family::of(&self.model_name().unwrap_or_default());
         // Whoever lists tools sees what a session offers; that it is another shell than the one asked for, a session says.
         let (toolset, _warning) = self.toolset(&family).for_wire(self.wire());
-        self.with_tools(&family, toolset, self.config().approval_policy)
+        self.with_tools(&family, toolset, (self.config().approval_policy, None))
     }
 
     /// An agent for runs without a person.
@@ -127,7 +127,9 @@ impl Setup {
                 ApprovalPolicy::Never
             }
         };
-        let mut builder = self.with_tools(&family, self.toolset(&family), approval)?.model(client);
+        let unattended = Some(config.approval_policy).filter(|chosen| *chosen != approval);
+        let tools = self.toolset(&family);
+        let mut builder = self.with_tools(&family, tools, (approval, unattended))?.model(client);
         if let Some(path) = &config.model_instructions_file {
             let text = fs::read_to_string(path);
             builder = builder.instructions(
@@ -206,15 +208,17 @@ impl Setup {
         switches.into_iter().filter(|(_, is_there)| !is_there).map(|(name, _)| name).collect()
     }
 
+    /// `unattended` is the policy that the user chose, where another holds because nobody can be asked.
     fn with_tools(
         &self,
         family: &Family,
         toolset: Toolset,
-        approval: ApprovalPolicy,
+        (approval, unattended): (ApprovalPolicy, Option<ApprovalPolicy>),
     ) -> Result<AgentBuilder, Problem> {
         let config = self.config();
         let rules = policy::rules(self)?;
-        let policy = Policy { rules, parallel_commands: config.parallel_commands, ..self.policy(approval) };
+        let parallel_commands = config.parallel_commands;
+        let policy = Policy { rules, unattended, parallel_commands, ..self.policy(approval) };
         let rulebook = policy::Answers::new(&self.home, policy::project_root(&self.cwd));
         let mut builder = Agent::builder()
             .policy(policy)
@@ -277,10 +281,12 @@ impl Setup {
         Policy {
             cwd: self.cwd.clone(),
             approval,
+            ask_before: self.config().ask_before.clone(),
             sandbox: self.config().sandbox_mode,
             walls: self.walls(),
             limits: Limits {
                 quota: Quota { defaults: self.config().limits.defaults(), ..self.quota },
+                max_time: Duration::from_secs(self.config().max_timeout_sec.get()),
                 ..Limits::default()
             },
             ..Policy::default()

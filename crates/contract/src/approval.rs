@@ -98,3 +98,41 @@ pub enum Answer {
     /// Nobody is there to answer.
     Unavailable,
 }
+
+/// Who answered a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AnsweredBy {
+    /// Whoever was asked.
+    Person,
+    /// An earlier answer for the session.
+    Session,
+    /// Nobody was there.
+    Nobody,
+}
+
+impl Answer {
+    /// The answer in one word, without what was said to the model.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Once => "once",
+            Self::Session => "session",
+            Self::Project => "project",
+            Self::Always => "always",
+            Self::Deny(_) => "deny",
+            Self::Abort => "abort",
+            Self::Unavailable => "unavailable",
+        }
+    }
+}
+
+impl AnsweredBy {
+    /// The name used in logs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Person => "person",
+            Self::Session => "session",
+            Self::Nobody => "nobody",
+        }
+    }
+}

@@ -213,6 +213,19 @@ pub enum CommitError {
         /// What the limit is.
         limit_bytes: u64,
     },
+    /// The disk has no room for the new contents.
+    #[error(
+        "no room on the disk of `{path}`: {needed_bytes} bytes are needed and {free_bytes} are free; nothing was written. \
+         Free some space, or write less"
+    )]
+    NoRoom {
+        /// The first of the files there.
+        path: PathBuf,
+        /// How much all files there would take.
+        needed_bytes: u64,
+        /// How much there is.
+        free_bytes: u64,
+    },
     /// The system said no on the way. Everything is as it was.
     #[error("cannot {step} `{path}`: {source}; nothing was changed")]
     Failed {

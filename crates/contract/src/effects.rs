@@ -2,6 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a call would touch. A tool that cannot know says the widest thing.
@@ -22,9 +23,15 @@ pub struct Effects {
     /// Whether the program gets a terminal that can be typed to. What was allowed without one was not allowed with one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub terminal: bool,
+    /// The time limit that the call names, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_limit_ms: Option<u64>,
     /// What it would type to a program that already runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub typed: Option<Typed>,
+    /// What it would change beyond this machine. Of a command, the gate says so, from its words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outward: Vec<OutwardEffect>,
     /// The model wants the program to run without the sandbox. A request, never a decision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub escalation: Option<Escalation>,
@@ -79,7 +86,61 @@ impl Effects {
 
     /// Whether the call may change something: such a call runs alone, and needs more than a yes by default.
     pub fn may_change(&self) -> bool {
-        !self.writes.is_empty() || self.has_program() || self.network != Network::None
+        let beyond = self.network != Network::None || !self.outward.is_empty();
+        !self.writes.is_empty() || self.has_program() || beyond
+    }
+}
+
+/// An effect beyond this machine, mildest first. A sandbox holds it only by having no network, and nothing takes it back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OutwardEffect {
+    /// Software from elsewhere comes in: `npm install`, `apt-get install`.
+    Install,
+    /// A message or a request that changes something: `curl -X POST`, `gh pr create`, mail.
+    Send,
+    /// Content goes to a repository that others share: `git push`.
+    Push,
+    /// Commands or files on another machine: `ssh`, `scp`.
+    Remote,
+    /// Something is released to others: `npm publish`, `docker push`.
+    Publish,
+    /// Infrastructure changes: `kubectl apply`, `terraform apply`.
+    Deploy,
+}
+
+impl OutwardEffect {
+    /// Every effect there is.
+    pub const ALL: [Self; 6] =
+        [Self::Install, Self::Send, Self::Push, Self::Remote, Self::Publish, Self::Deploy];
+
+    /// The name in rules and in the configuration.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Install => "install",
+            Self::Send => "send",
+            Self::Push => "push",
+            Self::Remote => "remote",
+            Self::Publish => "publish",
+            Self::Deploy => "deploy",
+        }
+    }
+
+    /// The effect of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|effect| effect.name() == name)
+    }
+
+    /// What it does, for a person: the end of a sentence that begins with "it".
+    pub fn in_words(self) -> &'static str {
+        match self {
+            Self::Install => "installs software from elsewhere",
+            Self::Send => "sends something to another machine",
+            Self::Push => "pushes to a repository that others share",
+            Self::Remote => "works on another machine",
+            Self::Publish => "publishes something for others",
+            Self::Deploy => "changes infrastructure",
+        }
     }
 }
 

@@ -5,7 +5,10 @@ use std::{path::PathBuf, time::Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{CallId, Changed, Effects, Outcome, Refusal, ThreadId, ToolCall, Usage, grant::millis};
+use crate::{
+    Answer, AnsweredBy, Beyond, CallId, Changed, Effects, Outcome, OutwardEffect, Refusal, ThreadId,
+    ToolCall, ToolName, Usage, grant::millis,
+};
 
 /// Takes events. Implemented by front ends and recorders; called from anywhere. Must not block, and cannot steer.
 pub trait EventSink: Send + Sync {
@@ -57,6 +60,37 @@ pub enum Event {
     WebSearch {
         /// What was looked for.
         query: String,
+    },
+    /// A person is asked about a call.
+    ApprovalAsked {
+        /// The call.
+        id: CallId,
+        /// Its tool.
+        tool: ToolName,
+        /// Why it is asked.
+        reason: String,
+        /// What it would do beyond this machine.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        outward: Vec<OutwardEffect>,
+        /// What a yes would allow beyond what the sandbox mode does.
+        beyond: Beyond,
+    },
+    /// The question about a call has its answer.
+    ApprovalAnswered {
+        /// The call.
+        id: CallId,
+        /// Its tool.
+        tool: ToolName,
+        /// What was said.
+        answer: Answer,
+        /// Who said so.
+        by: AnsweredBy,
+        /// The rule that the answer makes, in words.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        rule: Option<String>,
+        /// How long the call waited for it.
+        #[serde(rename = "waited_ms", with = "millis")]
+        waited: Duration,
     },
     /// A call passed the gate and is about to run.
     CallStarted {
@@ -161,6 +195,8 @@ impl Event {
         matches!(
             self,
             Self::PlanUpdated(_)
+                | Self::ApprovalAsked { .. }
+                | Self::ApprovalAnswered { .. }
                 | Self::Retrying { .. }
                 | Self::Warning { .. }
                 | Self::TurnStarted

@@ -195,6 +195,9 @@ pub struct Limits {
     /// Wall time where the call names none.
     #[serde(with = "millis")]
     pub default_time: Duration,
+    /// The longest wall time a call may name.
+    #[serde(with = "millis", default = "max_time")]
+    pub max_time: Duration,
     /// Bytes of output kept in memory, half from the start and half from the end.
     pub output_bytes: usize,
     /// What it may use.
@@ -298,8 +301,14 @@ impl Quota {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { default_time: Duration::from_secs(10), output_bytes: 1024 * 1024, quota: Quota::default() }
+        let (default_time, max_time) = (Duration::from_secs(10), max_time());
+        Self { default_time, max_time, output_bytes: 1024 * 1024, quota: Quota::default() }
     }
+}
+
+/// Builds and test suites end within an hour; what takes longer is for a person to start.
+fn max_time() -> Duration {
+    Duration::from_secs(3600)
 }
 
 /// Durations as whole milliseconds, so that a record is readable.

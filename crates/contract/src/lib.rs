@@ -25,6 +25,7 @@ mod meta;
 mod model;
 mod outcome;
 mod policy;
+mod program;
 mod schema;
 mod secret_paths;
 mod sight;
@@ -35,14 +36,14 @@ mod verdict;
 
 use std::{future::Future, pin::Pin};
 
-pub use approval::{Answer, Approver, Beyond, Offer, Question, Reach, Rulebook};
+pub use approval::{Answer, AnsweredBy, Approver, Beyond, Offer, Question, Reach, Rulebook};
 pub use call::{Input, InputKind, ToolCall};
 pub use counted::counted;
 pub use edit::{
     Action, Archive, Attributes, Change, Changed, CommitError, ContentPair, EditRecord, Expected,
     HashedContent, KeptPair, Version,
 };
-pub use effects::{CommandLine, Effects, Escalation, Network, Typed, normal};
+pub use effects::{CommandLine, Effects, Escalation, Network, OutwardEffect, Typed, normal};
 pub use event::{EditKind, Event, EventSink, FileEdit, Plan, PlanStatus, PlanStep, Silent};
 pub use files::{
     Entry, FileError, FileKind, Files, Found, FoundFile, FoundLine, Ignored, Listed, Listing, OpenFile,
@@ -66,6 +67,7 @@ pub use meta::{AliasMeaning, Category, Example, Format, Meta, ParameterAlias};
 pub use model::{Finish, ModelClient, ModelError, ModelEvent, ModelInfo, ModelStream, Prompt, Retry, Usage};
 pub use outcome::{CommandFacts, Facts, Outcome, Receipt, Refusal, SessionFacts, Status, View};
 pub use policy::{ApprovalPolicy, SandboxMode};
+pub use program::{ProgramFile, ProgramFinder, ProgramSearch};
 pub use schema::{Profile, Schema, SchemaError, kind_of};
 pub use secret_paths::{SecretKind, SecretPath, home_secrets, system_secrets};
 pub use sight::{Seen, Sight, Since, Stamp};

@@ -38,6 +38,7 @@ mod folders;
 mod log_format;
 mod plan;
 pub(crate) mod recovery;
+mod room;
 mod trace;
 mod write_ahead;
 
@@ -63,6 +64,7 @@ fn commit_by_steps(
         plan.add(resolver, change)?;
     }
     plan.check()?;
+    room::check(&plan.slots, room::free_bytes)?;
     Transaction::new(plan, archive, steps, unique()).run(call)
 }
 

@@ -49,6 +49,11 @@ mod machine;
 mod outputs;
 mod preview;
 mod process;
+#[expect(
+    clippy::disallowed_methods,
+    reason = "names are looked up as a shell would, by path; nothing is opened, and what is found is only compared"
+)]
+mod program_finder;
 mod pty;
 mod spawner;
 mod spending;
@@ -59,6 +64,7 @@ mod workspace_guard;
 pub use attached::Attached;
 pub use machine::Machine;
 pub use preview::{AppliedPreview, Preview, PreviewChanges};
+pub use program_finder::find_program;
 pub use undo_recorder::{UndoRecorder, UndoRoot};
 pub use windlass_files::{
     AppliedLayer, ApplyError, EntryKind, EntryStanding, EntryStat, LayerChange, LayerChangeKind,

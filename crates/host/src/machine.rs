@@ -228,6 +228,11 @@ impl Machine {
         self.mechanisms.diagnose()
     }
 
+    /// The environment of its children.
+    pub(crate) fn environment(&self) -> &BTreeMap<String, String> {
+        &self.environment
+    }
+
     fn launch(&self, grant: &Grant) -> Launch {
         let variable = |name: &str| self.environment.get(name).map(PathBuf::from);
         match grant.confinement() {
@@ -410,7 +415,11 @@ impl Commands {
         let run = process::Run {
             program,
             launch: self.launch.clone(),
-            time_limit: command.time_limit.unwrap_or(self.limits.default_time).min(left).min(quota.wall()),
+            time_limit: command
+                .time_limit
+                .map_or(self.limits.default_time, |asked| asked.min(self.limits.max_time))
+                .min(left)
+                .min(quota.wall()),
             kept: self.kept(),
             output_limit: quota.output_bytes,
             cpu: spending.cpu.count_later(),

@@ -71,24 +71,24 @@ fn worst(dangers: impl Iterator<Item = Danger>) -> Option<Danger> {
 }
 
 /// A command as this crate suspects it.
-struct Call<'a> {
-    program: &'a str,
+pub(crate) struct Call<'a> {
+    pub(crate) program: &'a str,
     arguments: &'a [Word],
     places: &'a Places,
 }
 
 impl<'a> Call<'a> {
-    fn new(words: &'a [Word], places: &'a Places) -> Option<Self> {
+    pub(crate) fn new(words: &'a [Word], places: &'a Places) -> Option<Self> {
         let (program, arguments) = words.split_first()?;
         Some(Self { program: base_name(&program.text), arguments, places })
     }
 
-    fn texts(&self) -> impl Iterator<Item = &'a str> + Clone {
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &'a str> + Clone {
         self.arguments.iter().map(|word| word.text.as_str())
     }
 
     /// Arguments that are no options.
-    fn operands(&self) -> impl Iterator<Item = &'a str> {
+    pub(crate) fn operands(&self) -> impl Iterator<Item = &'a str> {
         let mut options = true;
         self.texts().filter(move |text| {
             if *text == "--" && options {
@@ -100,7 +100,7 @@ impl<'a> Call<'a> {
     }
 
     /// Whether an option is given: a word, `--long` or a beginning of it or with a value, `-x` in a bundle.
-    fn has(&self, option: &str) -> bool {
+    pub(crate) fn has(&self, option: &str) -> bool {
         let mut options = self.texts().take_while(|text| *text != "--" || option == "--");
         if let Some(letter) = option.strip_prefix('-').filter(|name| name.len() == 1 && *name != "-") {
             let bundles = options.filter_map(|text| text.strip_prefix('-'));
@@ -113,7 +113,7 @@ impl<'a> Call<'a> {
         })
     }
 
-    fn has_any(&self, options: &[&str]) -> bool {
+    pub(crate) fn has_any(&self, options: &[&str]) -> bool {
         options.iter().any(|option| self.has(option))
     }
 }

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use windlass_contract::{CommandLine, Typed};
+use windlass_contract::{CommandLine, OutwardEffect, Typed};
 
 use crate::{
-    Access, Action, Class, Danger, FileUse, Judgement, Part, Reason, Rule, Rules, Severity, Unclear, What,
-    danger, known,
+    Access, Action, Class, Danger, FileUse, Judgement, Part, Reason, Rule, RuleMatch, Rules, Severity,
+    Surroundings, Unclear, What, danger, known, outward,
     path::Places,
     secret,
     shell::{Assignment, Dialect, Redirect, RedirectKind, Script, Simple, Word},
@@ -48,24 +48,30 @@ const HARMLESS_VARIABLES: &[&str] = &[
 
 /// Says what is known about a command. Reads nothing but its arguments.
 pub fn judge(command: &CommandLine, rules: &Rules) -> Judgement {
-    Judge::new(rules, Places::starting(command.cwd.as_deref())).whole(command)
+    judge_in(&Surroundings::unknown(), command, rules)
 }
 
-/// Says what is known about a command of someone who works in this directory, wherever the command itself is run: their
-/// own files are no settings, also where they work in a hidden place such as `~/.dotfiles`.
-pub fn judge_in(workspace: &Path, command: &CommandLine, rules: &Rules) -> Judgement {
-    let places = Places::starting(command.cwd.as_deref()).with_workspace(workspace);
-    Judge::new(rules, places).whole(command)
+/// Says what is known about a command of someone who works in some directory of a machine, wherever the command itself is
+/// run: their own files are no settings, also where they work in a hidden place such as `~/.dotfiles`.
+pub fn judge_in(surroundings: &Surroundings<'_>, command: &CommandLine, rules: &Rules) -> Judgement {
+    let places = Places::starting(command.cwd.as_deref());
+    let places = match surroundings.workspace {
+        Some(workspace) => places.with_workspace(workspace),
+        None => places,
+    };
+    let cwd = command.cwd.as_deref();
+    let is_at_home = cwd.is_none_or(|cwd| surroundings.workspace.is_none_or(|workspace| workspace == cwd));
+    Judge { is_at_home, ..Judge::new(rules, *surroundings, places) }.whole(command)
 }
 
 /// Says what is known about a text that would be typed to a running program. If that is a shell, the text is a script, and
 /// what it would do there counts; but nobody knows what the program makes of it, so that it is never safe.
 pub fn judge_typed(typed: &Typed, cwd: &Path, rules: &Rules) -> Judgement {
-    let mut judge = Judge::new(rules, Places::starting(Some(cwd)));
+    let mut judge = Judge::new(rules, Surroundings::unknown(), Places::starting(Some(cwd)));
     judge.script(&typed.text, Dialect::Bash, &Via { programs: vec![typed.to.clone()], allowed: None });
     let judgement = judge.finish();
     if judgement.class > Class::Ordinary {
-        return Judgement { escape_sandbox: false, ..judgement };
+        return Judgement { escape_sandbox: false, asks_to_leave_again: false, ..judgement };
     }
     let why = format!("it is typed to `{}`, and what that makes of it is not known", typed.to);
     Judgement { class: Class::Ordinary, why, changes_nothing: false, escape_sandbox: false, ..judgement }
@@ -73,7 +79,11 @@ pub fn judge_typed(typed: &Typed, cwd: &Path, rules: &Rules) -> Judgement {
 
 struct Judge<'a> {
     rules: &'a Rules,
+    surroundings: Surroundings<'a>,
+    /// The command starts where the user works. Elsewhere the same words may obey other files.
+    is_at_home: bool,
     places: Places,
+    outward: Vec<OutwardEffect>,
     parts: Vec<Part>,
     unclear: Vec<Unclear>,
     files: Vec<FileUse>,
@@ -96,8 +106,17 @@ struct Runs {
 }
 
 impl<'a> Judge<'a> {
-    fn new(rules: &'a Rules, places: Places) -> Self {
-        Self { rules, places, parts: Vec::new(), unclear: Vec::new(), files: Vec::new() }
+    fn new(rules: &'a Rules, surroundings: Surroundings<'a>, places: Places) -> Self {
+        Self {
+            rules,
+            surroundings,
+            is_at_home: true,
+            places,
+            outward: Vec::new(),
+            parts: Vec::new(),
+            unclear: Vec::new(),
+            files: Vec::new(),
+        }
     }
 
     /// A command, perhaps with a shell around it.
@@ -162,7 +181,9 @@ impl<'a> Judge<'a> {
             reason: Reason::Wrapper,
             facts: facts(simple),
         });
-        let rule = self.rules.find(&simple.words);
+        let effect = outward::of_command(&simple.words, &self.places);
+        self.outward.extend(effect);
+        let rule = self.rule(&simple.words, effect);
         let runs = self.inner(script, at, via, rule);
         let place = danger::of_place(script, at, &self.places);
         let (class, reason) = self.weigh(simple, rule.or(via.allowed), place, runs);
@@ -170,6 +191,13 @@ impl<'a> Judge<'a> {
         self.files.extend(simple.redirects.iter().filter_map(file_use));
         self.follow(simple);
         class.max(runs.map_or(Class::Safe, |runs| runs.class))
+    }
+
+    /// The strictest rule about a command: about its words, or about what it does beyond the machine.
+    fn rule(&self, words: &[Word], effect: Option<OutwardEffect>) -> Option<&'a Rule> {
+        let by_words = self.rules.find(words, &self.surroundings);
+        let by_effect = effect.and_then(|effect| self.rules.find_effect(effect));
+        by_words.into_iter().chain(by_effect).max_by_key(|rule| rule.decision)
     }
 
     /// The class of a command by itself: the strictest word counts.
@@ -189,15 +217,20 @@ impl<'a> Judge<'a> {
         if let Some(forbidden) = ruled(Action::Forbid) {
             return (Class::Forbidden, forbidden);
         }
-        if let Some(asked) = ruled(Action::Ask) {
+        let any_words = rule.filter(|rule| rule.leaves_with_any_words()).cloned().map(Reason::Rule);
+        if let Some(asked) = ruled(Action::Ask).or(any_words) {
             return (Class::Dangerous, asked);
         }
         let trouble = trouble(simple, &self.places);
         let allowed = ruled(Action::Allow).filter(|_| trouble.is_none() && !adds_options(simple));
         // Whoever allowed `git push` did not think of `git push --force`; who allowed that did.
         let meant = |rule: &Rule| {
-            let prefix = simple.words.get(..rule.prefix.len()).unwrap_or_default();
-            danger::of_command(prefix, &self.places).is_some()
+            let named = match &rule.matches {
+                RuleMatch::Prefix(prefix) => simple.words.get(..prefix.len()).unwrap_or_default(),
+                RuleMatch::Argv(_) => &simple.words[..],
+                RuleMatch::Effect(_) => &[],
+            };
+            danger::of_command(named, &self.places).is_some()
         };
         let lifted = allowed.is_some() && rule.is_some_and(meant);
         if let Some(danger) = place.or(own.filter(|_| !lifted)) {
@@ -225,9 +258,12 @@ impl<'a> Judge<'a> {
                 Inner::Script { text, dialect, plain } => (self.script(&text, dialect, &within), plain),
                 Inner::Words { range, plain } => {
                     // A rule that names the inner program has thought of it.
-                    within.allowed =
-                        rule.filter(|rule| rule.decision == Action::Allow && rule.prefix.len() > range.start);
-                    let words = simple.words.get(range).unwrap_or_default().to_vec();
+                    let words = simple.words.get(range.clone()).unwrap_or_default().to_vec();
+                    within.allowed = rule.filter(|rule| {
+                        rule.decision == Action::Allow
+                            && rule.length() > range.start
+                            && (!rule.escape_sandbox || self.is_found(words.first()))
+                    });
                     (self.script_of(single(words), &within), plain)
                 }
             };
@@ -237,6 +273,11 @@ impl<'a> Judge<'a> {
             });
         }
         runs
+    }
+
+    /// Whether a program behind a wrapper is a file that no command in the sandbox can write.
+    fn is_found(&self, program: Option<&Word>) -> bool {
+        program.is_some_and(|program| (self.surroundings.programs)(&program.text).is_some())
     }
 
     /// Follows a `cd`.
@@ -252,7 +293,7 @@ impl<'a> Judge<'a> {
     }
 
     fn finish(self) -> Judgement {
-        let Self { parts, mut unclear, files, .. } = self;
+        let Self { parts, mut unclear, files, mut outward, is_at_home, .. } = self;
         // A program that only runs another says nothing by itself.
         let says = |part: &&Part| (part.class, part.reason != Reason::Wrapper);
         let strictest = parts.iter().rev().max_by_key(says);
@@ -278,8 +319,23 @@ impl<'a> Judge<'a> {
         };
         let safe = class == Class::Safe;
         let changes_nothing = safe && !parts.iter().any(by_rule);
-        let escape_sandbox = safe && parts.iter().any(by_rule) && parts.iter().all(leaves);
-        Judgement { class, why, parts, unclear, files, changes_nothing, escape_sandbox }
+        let may_leave = parts.iter().any(by_rule) && parts.iter().all(leaves);
+        let escape_sandbox = safe && may_leave && is_at_home;
+        // What keeps it from being safe is then a rule that lets any words follow.
+        let asks_to_leave_again = class == Class::Dangerous && may_leave && unclear.is_empty();
+        outward.sort_unstable();
+        outward.dedup();
+        Judgement {
+            class,
+            why,
+            parts,
+            unclear,
+            files,
+            outward,
+            changes_nothing,
+            escape_sandbox,
+            asks_to_leave_again,
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::Serialize;
+use windlass_contract::OutwardEffect;
 
 use crate::{Action, Danger, Rule, Unclear};
 
@@ -19,10 +20,17 @@ pub struct Judgement {
     pub unclear: Vec<Unclear>,
     /// Files its redirections touch.
     pub files: Vec<FileUse>,
+    /// What it would do beyond this machine, as far as can be seen.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub outward: Vec<OutwardEffect>,
     /// Whether it is known to change nothing, so that it may run beside others.
     pub changes_nothing: bool,
     /// Whether rules let all of it leave the sandbox.
     pub escape_sandbox: bool,
+    /// Whether a rule of an earlier version let all of it leave the sandbox, with any words behind it. A person is asked
+    /// again.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub asks_to_leave_again: bool,
 }
 
 /// What kind of command it is, mildest first.
@@ -115,6 +123,13 @@ impl fmt::Display for Reason {
         match self {
             Self::Known => f.write_str("on the list of harmless commands"),
             Self::Wrapper => f.write_str("as what it runs"),
+            Self::Rule(rule) if rule.leaves_with_any_words() => write!(
+                f,
+                "the rule `{}` (`{}`, line {}) let any words follow outside the sandbox, so it is asked about again",
+                rule.shown(),
+                rule.file,
+                rule.line
+            ),
             Self::Rule(rule) => {
                 let says = match rule.decision {
                     Action::Allow => "allowed",

@@ -4,10 +4,12 @@
 //! it is just not known.
 
 mod awk;
+mod endless;
 mod find;
 mod git;
 mod grammar;
 mod ps;
+mod secret_search;
 mod sed;
 mod special;
 mod table;
@@ -76,6 +78,27 @@ pub(crate) fn check(words: &[Word], places: &Places) -> Result<(), String> {
     run_through(grammar, name, arguments, places)
 }
 
+/// Whether two commands of a program differ in nothing but options that are known to be harmless: all options of both are on
+/// the list, and what they are given is the same.
+pub(crate) fn differ_in_harmless_options(name: &str, approved: &[String], words: &[Word]) -> bool {
+    let approved: Vec<_> = approved.iter().map(|word| Word::literal(word)).collect();
+    // What git does depends on its first word.
+    let (grammar, approved, words) = match (name, approved.split_first(), words.split_first()) {
+        ("git", Some((own, approved)), Some((other, words))) if own.text == other.text => {
+            (table::find(&format!("git {}", own.text)), approved, words)
+        }
+        ("git", ..) => return false,
+        _ => (table::find(name), &approved[..], words),
+    };
+    let Some(grammar) = grammar.filter(|grammar| !grammar.operands.are(Trait::Check)) else { return false };
+    let operands = |words| -> Option<Vec<String>> {
+        let sorted = grammar.sort(words).ok()?;
+        let valued = sorted.options.iter().any(|(_, value)| value.is_some());
+        (!valued).then(|| sorted.operands.iter().map(|word| word.text.clone()).collect())
+    };
+    operands(approved).is_some_and(|own| operands(words) == Some(own))
+}
+
 /// The name of a program that is looked up, or is in a directory of the system.
 pub(crate) fn system_name(program: &Word) -> Option<&str> {
     let text = program.text.as_str();
@@ -119,7 +142,22 @@ fn run_through(grammar: &Grammar, name: &str, words: &[Word], places: &Places) -
         }
     }
     secrets(grammar, &arguments, places)?;
+    searches(grammar, name, &arguments)?;
+    endless::check(name, &arguments)?;
     if operands.are(Trait::Check) { special::check(name, &arguments, places) } else { Ok(()) }
+}
+
+/// Looks for a search for secrets: in what shows contents, and in the history of a repository.
+fn searches(grammar: &Grammar, name: &str, arguments: &Arguments<'_>) -> Result<(), String> {
+    if grammar.operands.shows != Shows::Contents && !name.starts_with("git ") {
+        return Ok(());
+    }
+    let operands = arguments.operands.iter().map(|word| word.text.as_str());
+    let values = arguments.options.iter().filter_map(|(_, value)| *value);
+    match operands.chain(values).find(|text| secret_search::looks_for_secrets(text)) {
+        Some(text) => Err(format!("`{text}` looks for secrets")),
+        None => Ok(()),
+    }
 }
 
 /// Looks at everything that may be a file.

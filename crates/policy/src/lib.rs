@@ -33,6 +33,7 @@ mod judgement;
 mod known;
 mod matrix;
 mod offer;
+mod outward;
 mod path;
 mod rules;
 mod secret;
@@ -44,9 +45,11 @@ pub use answer::one_is_an_answer;
 pub use danger::{Danger, Severity};
 pub use judge::{judge, judge_in, judge_typed};
 pub use judgement::{Access, Class, FileUse, Judgement, Part, Reason};
-pub use matrix::{Ruling, Wish, ruling};
+pub use matrix::{Ruling, Wish, ruling, ruling_outward};
 pub use offer::offer;
-pub use rules::{Action, Rule, RuleError, RuleFile, Rules, Trust};
+pub use rules::{
+    Action, Rule, RuleError, RuleFault, RuleFile, RuleMatch, RuleProblem, Rules, Surroundings, Trust,
+};
 pub use secret::{read_shows_secret, search_shows_secret};
 pub use shell::{Unclear, What};
 pub use suggest::{Suggestion, suggest};

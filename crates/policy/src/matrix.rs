@@ -56,6 +56,15 @@ pub fn ruling(approval: ApprovalPolicy, sandbox: SandboxMode, class: Class, wish
     }
 }
 
+/// The ruling for a command with effects beyond the machine that are to be asked about: where it would simply run, a person
+/// decides, if the policy is one that asks beforehand. No sandbox is needed for that.
+pub fn ruling_outward(approval: ApprovalPolicy, class: Class, ruling: Ruling) -> Ruling {
+    match (ruling, class, approval) {
+        (Ruling::Run, Class::Ordinary, ApprovalPolicy::Untrusted | ApprovalPolicy::OnRequest) => Ruling::Ask,
+        _ => ruling,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,15 +1,27 @@
 //! The rule that an answer to a question about a command could make.
 
-use std::fmt::Write;
-
 use windlass_contract::{CommandLine, Offer};
 
-use crate::{Class, RuleFile, Rules, Suggestion, Trust, Wish, judge, suggest};
+use crate::{
+    Class, RuleFile, Rules, Suggestion, Surroundings, Trust, Wish, judge_in, rules, suggest,
+    suggest::{quoted, uncovered},
+};
 
 /// The smallest rule that lets this command pass without a question, or none: what is unclear, dangerous or could be
 /// anything deserves a question each time. A model may propose the beginning of the command; it counts only if it is
-/// one, and if no more than that is needed.
-pub fn offer(command: &CommandLine, rules: &Rules, proposed: &[String], wish: Wish) -> Option<Offer> {
+/// one, and if no more than that is needed. Outside the sandbox a rule is about the whole command and the file of its
+/// program.
+pub fn offer(
+    command: &CommandLine,
+    rules: &Rules,
+    proposed: &[String],
+    wish: Wish,
+    surroundings: &Surroundings<'_>,
+) -> Option<Offer> {
+    let works = |offer: &Offer| works(offer, command, rules, wish, surroundings);
+    if wish == Wish::Escalated {
+        return exactly(command, surroundings).filter(works);
+    }
     let smallest = suggest(std::slice::from_ref(command), &[]);
     let shorter = match &smallest[..] {
         [only] if !proposed.is_empty() && only.prefix.starts_with(proposed) => Some(Suggestion {
@@ -22,31 +34,47 @@ pub fn offer(command: &CommandLine, rules: &Rules, proposed: &[String], wish: Wi
         }),
         _ => None,
     };
-    let shorter =
-        shorter.and_then(|rule| written(&[rule], wish).filter(|offer| works(offer, command, rules, wish)));
-    shorter.or_else(|| written(&smallest, wish).filter(|offer| works(offer, command, rules, wish)))
+    let shorter = shorter.and_then(|rule| written(&[rule]).filter(works));
+    shorter.or_else(|| written(&smallest).filter(works))
 }
 
-fn written(suggestions: &[Suggestion], wish: Wish) -> Option<Offer> {
-    let mut toml = String::new();
-    for suggestion in suggestions {
-        toml.push_str(&suggestion.to_toml());
-        if wish == Wish::Escalated {
-            // Writing to a string cannot fail.
-            let _written = writeln!(toml, "escape_sandbox = true");
-        }
-    }
+fn written(suggestions: &[Suggestion]) -> Option<Offer> {
+    let toml = suggestions.iter().map(Suggestion::to_toml).collect();
     let allows: Vec<_> = suggestions.iter().map(|suggestion| suggestion.explanation.as_str()).collect();
     (!suggestions.is_empty()).then(|| Offer { toml, allows: allows.join("; ") })
 }
 
+/// A rule for each program of a command, with all its words, outside the sandbox.
+fn exactly(command: &CommandLine, surroundings: &Surroundings<'_>) -> Option<Offer> {
+    let (mut toml, mut allows) = (String::new(), Vec::new());
+    for argv in uncovered(command) {
+        let (program, rest) = argv.split_first()?;
+        let file = (surroundings.programs)(program)?;
+        let file = file.to_str().filter(|_| !rules::is_too_wide(&argv))?;
+        let words: Vec<_> = [file].into_iter().chain(rest.iter().map(String::as_str)).map(quoted).collect();
+        toml.push_str(&format!(
+            "[[rule]]\nargv = [{}]\ndecision = \"allow\"\nescape_sandbox = true\n",
+            words.join(", ")
+        ));
+        let line = CommandLine { argv: argv.clone(), cwd: None }.display();
+        allows.push(format!("exactly `{line}`, run by `{file}`"));
+    }
+    (!toml.is_empty()).then(|| Offer { toml, allows: allows.join("; ") })
+}
+
 /// Whether the command would really pass with it: an offer that changes nothing is none.
-fn works(offer: &Offer, command: &CommandLine, rules: &Rules, wish: Wish) -> bool {
+fn works(
+    offer: &Offer,
+    command: &CommandLine,
+    rules: &Rules,
+    wish: Wish,
+    surroundings: &Surroundings<'_>,
+) -> bool {
     let file = RuleFile { name: "offer", text: &offer.toml, trust: Trust::User };
     let Ok(made) = Rules::load(&[file]) else { return false };
     let mut rules = rules.clone();
     rules.add(made);
-    let judged = judge(command, &rules);
+    let judged = judge_in(surroundings, command, &rules);
     judged.class == Class::Safe && (wish == Wish::Contained || judged.escape_sandbox)
 }
 
@@ -57,7 +85,9 @@ mod tests {
     fn offered(line: &str, proposed: &[&str], wish: Wish) -> Option<String> {
         let command = CommandLine { argv: ["bash", "-c", line].map(str::to_owned).to_vec(), cwd: None };
         let proposed: Vec<_> = proposed.iter().map(|word| (*word).to_owned()).collect();
-        offer(&command, &Rules::default(), &proposed, wish).map(|offer| offer.toml)
+        let programs = |name: &str| (!name.contains('/')).then(|| format!("/usr/bin/{name}").into());
+        let surroundings = Surroundings { workspace: None, programs: &programs };
+        offer(&command, &Rules::default(), &proposed, wish, &surroundings).map(|offer| offer.toml)
     }
 
     #[test]
@@ -80,8 +110,13 @@ mod tests {
 
     #[test]
     fn leaving_the_sandbox_is_a_key_of_its_own_and_every_part_needs_it() {
-        let rule = offered("docker compose up", &[], Wish::Escalated).unwrap();
-        assert!(rule.contains("escape_sandbox = true"), "{rule}");
+        let rule = offered("docker compose up", &["docker", "compose"], Wish::Escalated).unwrap();
+        assert_eq!(
+            rule,
+            "[[rule]]\nargv = [\"/usr/bin/docker\", \"compose\", \"up\"]\ndecision = \"allow\"\nescape_sandbox = true\n"
+        );
+        // A program of the workspace may be another one the next time.
+        assert_eq!(offered("./build.sh", &[], Wish::Escalated), None);
         assert_eq!(offered("docker compose up | cat", &[], Wish::Escalated), None);
     }
 

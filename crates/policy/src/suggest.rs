@@ -46,7 +46,7 @@ pub fn suggest(approved: &[CommandLine], recorded: &[CommandLine]) -> Vec<Sugges
 }
 
 /// The parts of a command that a rule could have covered.
-fn uncovered(command: &CommandLine) -> Vec<Vec<String>> {
+pub(crate) fn uncovered(command: &CommandLine) -> Vec<Vec<String>> {
     let judged = judge(command, &Rules::default());
     if !judged.unclear.is_empty() || judged.class > Class::Ordinary {
         return Vec::new();
@@ -93,7 +93,7 @@ fn is_name(word: &str) -> bool {
 }
 
 /// A string as TOML has it.
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     toml::Value::String(text.to_owned()).to_string()
 }
 

@@ -47,6 +47,12 @@ fn credentials_are_not_read_without_a_question() {
 }
 
 #[test]
+fn searches_for_secrets_and_programs_without_an_end_are_not_harmless() {
+    let table = include_str!("cases/searches.txt");
+    assert_eq!(wrong(table, |class| class > Class::Safe), Vec::<String>::new());
+}
+
+#[test]
 fn ordinary_work_is_left_to_the_approval_policy() {
     let table = include_str!("cases/ordinary.txt");
     assert_eq!(wrong(table, |class| class == Class::Ordinary), Vec::<String>::new());

@@ -8,20 +8,22 @@ use std::{
 
 use serde_json::json;
 use windlass_contract::{
-    Answer, ApprovalPolicy, Approver, Beyond, CommandLine, Confinement, Denial, Effects, Grant, Question,
-    Reach, Rulebook, ToolCall,
+    ApprovalPolicy, Approver, Beyond, CommandLine, Confinement, Denial, Effects, EventSink, Grant,
+    OutwardEffect, ProgramFinder, Question, Rulebook, ToolCall, ToolError,
 };
 use windlass_policy::{
-    Class, Judgement, RuleFile, Rules, Ruling, Trust, Wish, judge_in, judge_typed, offer, ruling,
+    Class, Judgement, Rules, Ruling, Surroundings, Wish, judge_in, judge_typed, offer, ruling, ruling_outward,
 };
 use windlass_shape::Failure;
 
-use crate::{Reason, Stop};
+use crate::Stop;
 use memory::Memory;
 
+mod asking;
 mod files;
 mod memory;
 mod policy;
+mod programs;
 mod wider;
 
 pub use policy::Policy;
@@ -33,7 +35,19 @@ pub struct Gate {
     rules: RwLock<Rules>,
     approver: Option<Arc<dyn Approver>>,
     rulebook: Option<Arc<dyn Rulebook>>,
+    finder: Option<Arc<dyn ProgramFinder>>,
     memory: Memory,
+}
+
+/// A call at the gate.
+#[derive(Clone, Copy)]
+pub(crate) struct GateRequest<'a> {
+    pub(crate) call: &'a ToolCall,
+    pub(crate) effects: &'a Effects,
+    /// The kinds of secrets in its arguments.
+    pub(crate) secrets: &'a [String],
+    pub(crate) events: &'a dyn EventSink,
+    pub(crate) stop: &'a Stop,
 }
 
 /// What the policy makes of the command of a call, or of what it types.
@@ -53,6 +67,11 @@ impl Judged {
     /// The class of the command and why it is in that class, for a log.
     pub(crate) fn explain(&self) -> String {
         format!("{:?}: {}", self.judgement.class, self.judgement.why)
+    }
+
+    /// What the command would do beyond this machine.
+    pub(crate) fn outward(&self) -> &[OutwardEffect] {
+        &self.judgement.outward
     }
 }
 
@@ -81,7 +100,7 @@ impl Gate {
     /// A gate; without an approver, whatever would need a question is refused.
     pub fn new(policy: Policy, approver: Option<Arc<dyn Approver>>) -> Self {
         let rules = RwLock::new(policy.rules.clone());
-        Self { policy, rules, approver, rulebook: None, memory: Memory::default() }
+        Self { policy, rules, approver, rulebook: None, finder: None, memory: Memory::default() }
     }
 
     /// Keeps the rules that answers make beyond the session.
@@ -91,12 +110,35 @@ impl Gate {
         self
     }
 
+    /// Knows the programs of the machine. Without them, no rule lets a command leave the sandbox.
+    #[must_use]
+    pub fn with_programs(mut self, finder: Arc<dyn ProgramFinder>) -> Self {
+        self.finder = Some(finder);
+        self
+    }
+
+    /// Says that a call named a longer time limit than it may have. It gets the longest there is.
+    pub(crate) fn cut_time_limit(&self, effects: &Effects) -> Option<String> {
+        let (asked, most) = (effects.time_limit_ms?, self.policy.limits.max_time.as_millis());
+        (u128::from(asked) > most).then(|| {
+            format!("the time limit of {asked} ms is longer than a call may have and was cut to {most} ms")
+        })
+    }
+
+    /// Says which program of a call does not exist: nobody is asked about what cannot run.
+    fn missing_program(&self, effects: &Effects, judged: Option<&Judged>) -> Option<ToolError> {
+        let (finder, command) = (self.finder.as_ref()?, effects.command.as_ref()?);
+        programs::missing(&**finder, command, &self.place_of(command), &judged?.judgement)
+    }
+
     /// Judges what a call would run, if it would run anything: where it would run, for what `.` stands for decides whether
     /// a search goes through secrets.
     pub(crate) fn judge(&self, effects: &Effects) -> Option<Judged> {
         let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner);
-        let command =
-            effects.command.as_ref().map(|command| judge_in(&self.policy.cwd, &self.placed(command), &rules));
+        let command = effects.command.as_ref().map(|command| {
+            let programs = |name: &str| self.settled_program(name, command);
+            judge_in(&self.surroundings(&programs), &self.placed(command), &rules)
+        });
         let typed = effects.typed.as_ref().map(|typed| judge_typed(typed, &self.policy.cwd, &rules));
         let judgement = command.into_iter().chain(typed).max_by_key(|judgement| judgement.class)?;
         Some(Judged { judgement, rules: rules.iter().count() })
@@ -110,19 +152,24 @@ impl Gate {
     /// Lets a call through, or says why not. It is judged again if an answer has made a rule since.
     pub(crate) async fn admit(
         &self,
-        call: &ToolCall,
-        effects: &Effects,
+        request: GateRequest<'_>,
         judged: Option<Judged>,
-        stop: &Stop,
     ) -> Result<Admission, Failure> {
+        let GateRequest { call, effects, .. } = request;
         let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner).iter().count();
         let judged = judged.filter(|judged| judged.rules == rules).or_else(|| self.judge(effects));
-        let (confinement, decision) = match self.decide(effects, judged) {
+        let missing = self.missing_program(effects, judged.as_ref());
+        let decision = self.decide(&request, judged);
+        tracing::debug!(call.id = %call.id, tool.name = %call.name, decision = decision.name(), why = decision.why(), "decided");
+        let (confinement, decision) = match decision {
             Decision::Run { confinement, why } => (confinement, why),
             Decision::Refuse { reason } => return Err(Failure::Refused(reason)),
             Decision::Ask { confinement, reason, unclear } => {
+                if let Some(error) = missing {
+                    return Err(Failure::Tool(error));
+                }
                 let question = self.question(call, effects, &confinement, reason, unclear);
-                (confinement, self.ask(&question, stop).await?)
+                (confinement, self.ask(&question, &request).await?)
             }
         };
         Ok(Admission { grant: self.policy.grant(effects, confinement), decision })
@@ -132,17 +179,16 @@ impl Gate {
     /// Never without a question: what a sandbox has stopped, only a person can let pass.
     pub(crate) async fn admit_further(
         &self,
-        call: &ToolCall,
-        effects: &Effects,
+        request: GateRequest<'_>,
         denials: &[Denial],
-        stop: &Stop,
     ) -> Result<Option<Admission>, Failure> {
+        let GateRequest { call, effects, .. } = request;
         // Where the model may ask itself, it is told of the denial and asks; where nobody may be asked, nobody is.
         let may_ask = matches!(self.policy.approval, ApprovalPolicy::OnFailure | ApprovalPolicy::Untrusted);
         let Confinement::Sandboxed(walls) = self.policy.confinement() else { return Ok(None) };
         let Some(confinement) = wider::walls(&walls, denials).filter(|_| may_ask) else { return Ok(None) };
         let question = self.question(call, effects, &confinement, wider::reason(denials), Vec::new());
-        match self.ask(&question, stop).await {
+        match self.ask(&question, &request).await {
             Ok(decision) => Ok(Some(Admission {
                 grant: self.policy.grant(effects, confinement),
                 decision: format!("{decision}, after a denial"),
@@ -153,15 +199,33 @@ impl Gate {
         }
     }
 
-    fn decide(&self, effects: &Effects, judged: Option<Judged>) -> Decision {
+    fn decide(&self, request: &GateRequest<'_>, judged: Option<Judged>) -> Decision {
+        let effects = request.effects;
         if !effects.may_change() && effects.reads.is_empty() {
             return Decision::Run { confinement: Confinement::InProcess, why: "touches nothing".to_owned() };
         }
         let Policy { approval, cwd, .. } = &self.policy;
-        match judged {
-            Some(judged) => self.decide_program(judged.judgement, effects),
-            None => files::decide(effects, self.policy.confinement(), *approval, cwd),
+        let changes = effects.may_change() && !judged.as_ref().is_some_and(Judged::changes_nothing);
+        let asks_before = matches!(approval, ApprovalPolicy::Untrusted | ApprovalPolicy::OnRequest);
+        let outward = self.asked_outward(&effects.outward).filter(|_| asks_before);
+        let decision = if let Some(judged) = judged {
+            self.decide_program(judged.judgement, effects)
+        } else {
+            let decision = files::decide(effects, self.policy.confinement(), *approval, cwd);
+            outward.map(beyond_the_machine).into_iter().fold(decision, |decision, why| decision.asked(&why))
+        };
+        match (request.secrets, *approval) {
+            ([], _) | (_, ApprovalPolicy::Never) => decision,
+            (kinds, _) if changes => {
+                decision.asked(&format!("its arguments hold a secret ({})", kinds.join(", ")))
+            }
+            _ => decision,
         }
+    }
+
+    /// The gravest effect beyond the machine that is to be asked about.
+    fn asked_outward(&self, effects: &[OutwardEffect]) -> Option<OutwardEffect> {
+        effects.iter().copied().filter(|effect| self.policy.ask_before.contains(effect)).max()
     }
 
     fn decide_program(&self, judgement: Judgement, effects: &Effects) -> Decision {
@@ -175,21 +239,49 @@ impl Gate {
             return Decision::Run { confinement, why: judgement.why };
         }
         let unclear = || judgement.unclear.iter().map(ToString::to_string).collect();
-        match ruling(approval, sandbox, judgement.class, wish) {
+        if judgement.asks_to_leave_again
+            && approval != ApprovalPolicy::Never
+            && matches!(confinement, Confinement::Sandboxed(_))
+        {
+            return Decision::Ask {
+                confinement: Confinement::Unconfined,
+                unclear: unclear(),
+                reason: judgement.why,
+            };
+        }
+        let asked = self.asked_outward(&judgement.outward);
+        let usual = ruling(approval, sandbox, judgement.class, wish);
+        let ruling = asked.map_or(usual, |_| ruling_outward(approval, judgement.class, usual));
+        let outward = asked.map(beyond_the_machine);
+        match ruling {
             Ruling::Run if judgement.class == Class::Safe => {
                 Decision::Run { confinement, why: judgement.why }
             }
             Ruling::Run => {
                 Decision::Run { confinement, why: format!("the sandbox mode is `{}`", sandbox.name()) }
             }
-            Ruling::Ask => Decision::Ask { confinement, unclear: unclear(), reason: judgement.why },
+            Ruling::Ask => {
+                let reason = if judgement.class == Class::Ordinary { outward } else { None };
+                let reason = reason.unwrap_or(judgement.why);
+                Decision::Ask { confinement, unclear: unclear(), reason }
+            }
             Ruling::AskToLeave => {
-                let reason = "the model wants to run this without the sandbox".to_owned();
+                let outward = outward.map(|effect| format!(", and {effect}")).unwrap_or_default();
+                let reason = format!("the model wants to run this without the sandbox{outward}");
                 Decision::Ask { confinement: Confinement::Unconfined, unclear: unclear(), reason }
             }
             Ruling::Refuse => Decision::Refuse { reason: format!("refused: {}", judgement.why) },
-            Ruling::RefuseWish => Decision::Refuse { reason: no_wishes(approval) },
+            Ruling::RefuseWish => Decision::Refuse { reason: self.policy.no_wishes() },
         }
+    }
+
+    fn surroundings<'a>(&'a self, programs: &'a dyn Fn(&str) -> Option<PathBuf>) -> Surroundings<'a> {
+        Surroundings { workspace: Some(&self.policy.cwd), programs }
+    }
+
+    /// The file of a program that no command in the sandbox can write.
+    fn settled_program(&self, name: &str, command: &CommandLine) -> Option<PathBuf> {
+        programs::settled(&**self.finder.as_ref()?, &self.policy, name, &self.place_of(command))
     }
 
     fn placed(&self, command: &CommandLine) -> CommandLine {
@@ -222,7 +314,10 @@ impl Gate {
         let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner);
         let proposed = effects.escalation.as_ref().map_or(&[][..], |escalation| &escalation.prefix_rule);
         let rule = command.as_ref().zip(wish);
-        let rule = rule.and_then(|(command, wish)| offer(command, &rules, proposed, wish));
+        let rule = rule.and_then(|(command, wish)| {
+            let programs = |name: &str| self.settled_program(name, command);
+            offer(command, &rules, proposed, wish, &self.surroundings(&programs))
+        });
         let argv = command.as_ref().map(|command| &command.argv);
         let keys: Vec<_> = match effects {
             // The same command or text, in the same place, on a terminal or not, held the same way.
@@ -244,68 +339,39 @@ impl Gate {
             rule,
         }
     }
+}
 
-    /// Asks, and says who decided.
-    async fn ask(&self, question: &Question, stop: &Stop) -> Result<String, Failure> {
-        if self.memory.allows(&question.keys) {
-            return Ok("approved for the session".to_owned());
-        }
-        let answer = match &self.approver {
-            Some(approver) => self.memory.ask(&**approver, question).await,
-            None => Answer::Unavailable,
-        };
-        match answer {
-            Answer::Once => Ok("approved once".to_owned()),
-            Answer::Session => Ok("approved for the session".to_owned()),
-            Answer::Project => Ok(self.keep(question, Reach::Project)),
-            Answer::Always => Ok(self.keep(question, Reach::Everywhere)),
-            Answer::Abort => {
-                stop.stop(Reason::Interrupted);
-                Err(Failure::Aborted(Reason::Interrupted.message().to_owned()))
-            }
-            Answer::Deny(message) if message.is_empty() => {
-                Err(Failure::Refused("rejected by user".to_owned()))
-            }
-            Answer::Deny(message) => Err(Failure::Refused(format!("rejected by user: {message}"))),
-            Answer::Unavailable => {
-                Err(Failure::Refused(format!("refused: nobody is there to approve it ({})", question.reason)))
-            }
+impl Decision {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Run { .. } => "run",
+            Self::Ask { .. } => "ask",
+            Self::Refuse { .. } => "refuse",
         }
     }
 
-    /// Makes the rule that an answer stands for. Whatever becomes of it, this one call was approved.
-    fn keep(&self, question: &Question, reach: Reach) -> String {
-        let Some(rule) = &question.rule else { return "approved once".to_owned() };
-        let name = match reach {
-            Reach::Project => "approved for the project",
-            Reach::Everywhere => "approved always",
-        };
-        if let Ok(made) = Rules::load(&[RuleFile { name, text: &rule.toml, trust: Trust::User }]) {
-            self.rules.write().unwrap_or_else(PoisonError::into_inner).add(made);
+    fn why(&self) -> &str {
+        match self {
+            Self::Run { why: reason, .. } | Self::Ask { reason, .. } | Self::Refuse { reason } => reason,
         }
-        match self.rulebook.as_ref().map(|rulebook| rulebook.keep(reach, rule)) {
-            Some(Ok(())) => name.to_owned(),
-            Some(Err(error)) => {
-                tracing::warn!(%error, "the rule of an answer was not kept");
-                format!("approved for the session; its rule could not be kept: {error}")
+    }
+
+    /// The same decision, by a person and with one more reason, unless it is a no.
+    fn asked(self, why: &str) -> Self {
+        match self {
+            Self::Run { confinement, .. } => {
+                Self::Ask { confinement, reason: why.to_owned(), unclear: Vec::new() }
             }
-            None => "approved for the session; there is no place to keep its rule".to_owned(),
+            Self::Ask { confinement, reason, unclear } => {
+                Self::Ask { confinement, reason: format!("{reason}; {why}"), unclear }
+            }
+            Self::Refuse { .. } => self,
         }
     }
 }
 
-/// What a model is told that may not ask for more: to the letter what models of this family were trained to read.
-fn no_wishes(approval: ApprovalPolicy) -> String {
-    let policy = match approval {
-        ApprovalPolicy::Untrusted => "UnlessTrusted",
-        ApprovalPolicy::OnFailure => "OnFailure",
-        ApprovalPolicy::OnRequest => "OnRequest",
-        ApprovalPolicy::Never => "Never",
-    };
-    format!(
-        "approval policy is {policy}; reject command — you should not ask for escalated permissions if the approval \
-         policy is {policy}"
-    )
+fn beyond_the_machine(effect: OutwardEffect) -> String {
+    format!("it {} (effect `{}`)", effect.in_words(), effect.name())
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use windlass_contract::{
 };
 use windlass_shape::Failure;
 
-use crate::{Stop, Toolbox, decisions};
+use crate::{Stop, Toolbox, decisions, gate::GateRequest};
 
 /// How long a stopped tool may take to wind up before it is dropped. A command that does not end when it is asked to is
 /// killed after 200 ms, and what it has printed is worth keeping.
@@ -48,10 +48,11 @@ impl Attempt<'_> {
             return first;
         }
         decisions::stopped(call, denials);
+        let request = GateRequest { call, effects, secrets: &[], events: &*toolbox.events, stop };
         let further = tokio::select! {
             biased;
             _reason = stop.stopped() => return first,
-            further = toolbox.gate.admit_further(call, effects, denials, stop) => further?,
+            further = toolbox.gate.admit_further(request, denials) => further?,
         };
         let Some(admission) = further else { return first };
         self.intend(admission.decision, receipt)?;

@@ -13,6 +13,7 @@ use windlass_shape::{Failure, Shaper};
 
 use crate::{
     Gate, Registry, Review, Stop, decisions,
+    gate::{Admission, GateRequest, Judged},
     gate::{Admission, Judged},
     orchestrator::{self, Attempt},
     preflight,
@@ -95,6 +96,7 @@ impl Toolbox {
     /// Runs one call that belongs to no conversation. It is written down first, as those of a model are by their turn.
     pub async fn call(&self, call: ToolCall, stop: &Stop) -> Outcome {
         let prepared = self.prepare(call.clone());
+        let call = self.shaper.secrets.clean_call(&call);
         if let Err(error) = self.journal.append(&Record::Item(&Body::Call(call).into())) {
             // The intent meets the same error, and what is not written down does not happen.
             tracing::error!(%error, "the call is not on record");
@@ -115,7 +117,9 @@ impl Toolbox {
             Err(failure) => (Effects::none(), None, Vec::new(), Err(failure)),
         };
         decisions::routed(&call, &effects, &repairs, &ready);
-        let judged = self.gate.judge(&effects);
+        let (mut effects, mut repairs) = (effects, repairs);
+        let judged = self.judge(&mut effects);
+        repairs.extend(self.gate.cut_time_limit(&effects));
         let overlaps = if let Some(judged) = &judged {
             self.gate.overlaps(judged)
         } else {
@@ -203,19 +207,30 @@ impl Toolbox {
         let admission = self.admit(&attempt, judged.take()).await?;
         let next = attempt.look(look, &admission.grant).await?;
         *effects = next.effects();
-        *judged = self.gate.judge(effects);
+        *judged = self.judge(effects);
         Ok(next)
+    }
+
+    /// Judges what a call would run, and adds to its effects what that tells.
+    fn judge(&self, effects: &mut Effects) -> Option<Judged> {
+        let judged = self.gate.judge(effects)?;
+        effects.outward.extend(judged.outward());
+        effects.outward.sort_unstable();
+        effects.outward.dedup();
+        Some(judged)
     }
 
     async fn admit(&self, attempt: &Attempt<'_>, judged: Option<Judged>) -> Result<Admission, Failure> {
         let Attempt { call, effects, stop, .. } = *attempt;
         debug_span!("preflight").in_scope(|| preflight::check(call, effects)).map_err(Failure::Tool)?;
         let class = judged.as_ref().map(Judged::explain);
+        let secrets = if effects.may_change() { self.shaper.secrets.kinds_in_call(call) } else { Vec::new() };
+        let request = GateRequest { call, effects, secrets: &secrets, events: &*self.events, stop };
         let admitted = tokio::select! {
             biased;
             // A question may wait for a person; a stopped turn must not wait with it, nor start what comes of it.
             _reason = stop.stopped() => Err(orchestrator::aborted(stop)),
-            admitted = self.gate.admit(call, effects, judged, stop).instrument(debug_span!("gate")) => admitted,
+            admitted = self.gate.admit(request, judged).instrument(debug_span!("gate")) => admitted,
         };
         decisions::decided(call, class.as_deref(), &admitted);
         admitted

@@ -243,7 +243,10 @@ fn status_of(facts: &Facts, criteria: &Criteria) -> Status {
 /// What the model is told of a call without output. Refusals and denials go on the receipt too.
 fn explain(failure: Failure, format: Format, receipt: &mut Receipt) -> (Status, String) {
     match failure {
-        Failure::NotFound(text) => (Status::NotFound, text),
+        Failure::NotFound(text) => {
+            receipt.unknown_tool = true;
+            (Status::NotFound, text)
+        }
         Failure::Aborted(why) | Failure::CutShort(why, _) => {
             (Status::Rejected, aborted(format, &why, receipt.duration))
         }

@@ -7,9 +7,10 @@ use std::{
     sync::Arc,
 };
 
+use serde::de::IgnoredAny;
 use windlass_contract::{
-    Answer, Approver, Beyond, BoxFuture, Effects, Event, FileEdit, Input, Offer, Plan, PlanStep, Question,
-    Refusal, ToolCall, ToolName,
+    Answer, Approver, Beyond, Body, BoxFuture, Effects, Event, FileEdit, Input, Item, Offer, Plan, PlanStep,
+    Question, Refusal, ToolCall, ToolName,
 };
 
 use crate::Secrets;
@@ -33,6 +34,16 @@ impl Secrets {
         match path.to_str().map(|text| self.clean(text)) {
             Some(Cow::Owned(clean)) => clean.into(),
             _ => path.to_owned(),
+        }
+    }
+
+    fn clean_beyond(&self, beyond: &Beyond) -> Beyond {
+        match beyond {
+            Beyond::Wider { writable, network } => Beyond::Wider {
+                writable: writable.iter().map(|path| self.clean_path(path)).collect(),
+                network: *network,
+            },
+            other => other.clone(),
         }
     }
 
@@ -60,6 +71,24 @@ impl Secrets {
         };
         Cow::Owned(match event {
             Event::TurnDiff { diff } => Event::TurnDiff { diff: text(diff) },
+            Event::ApprovalAsked { id, tool, reason, outward, beyond } => Event::ApprovalAsked {
+                id: id.clone(),
+                tool: self.clean_name(tool),
+                reason: text(reason),
+                outward: outward.clone(),
+                beyond: self.clean_beyond(beyond),
+            },
+            Event::ApprovalAnswered { id, tool, answer, by, rule, waited } => Event::ApprovalAnswered {
+                id: id.clone(),
+                tool: self.clean_name(tool),
+                answer: match answer {
+                    Answer::Deny(message) => Answer::Deny(text(message)),
+                    other => other.clone(),
+                },
+                by: *by,
+                rule: rule.as_ref().map(text),
+                waited: *waited,
+            },
             Event::CallStarted { call, effects } => {
                 Event::CallStarted { call: self.clean_call(call), effects: self.clean_effects(effects) }
             }
@@ -112,13 +141,46 @@ impl Secrets {
         Plan { explanation, plan: plan.plan.iter().map(step).collect() }
     }
 
-    fn clean_call(&self, call: &ToolCall) -> ToolCall {
+    /// The call as it may be shown and written down.
+    pub fn clean_call(&self, call: &ToolCall) -> ToolCall {
         let input = match &call.input {
             Input::Json(text) => Input::Json(self.clean_owned(text)),
             Input::Text(text) => Input::Text(self.clean_owned(text)),
             Input::Search(text) => Input::Search(self.clean_owned(text)),
         };
         ToolCall { id: call.id.clone(), name: self.clean_name(&call.name), input }
+    }
+
+    /// The item as it may be written down: of a call, without the secrets in its arguments. What a provider sent to the
+    /// letter holds them too, and is left out then.
+    pub fn clean_item<'a>(&self, item: &'a Item) -> Cow<'a, Item> {
+        let Body::Call(call) = &item.body else { return Cow::Borrowed(item) };
+        let mut cleaned = self.clean_call(call);
+        if cleaned.input == call.input {
+            return Cow::Borrowed(item);
+        }
+        if let Input::Json(text) = &mut cleaned.input
+            && serde_json::from_str::<IgnoredAny>(text).is_err()
+        {
+            // Sent back to a model one day, it has to be read by its server.
+            r#"{"redacted":true}"#.clone_into(text);
+        }
+        Cow::Owned(Body::Call(cleaned).into())
+    }
+
+    /// The kinds of secrets in what a call was given, by the names of their rules.
+    pub fn kinds_in_call(&self, call: &ToolCall) -> Vec<String> {
+        let (given, cleaned) = (call.input.as_str(), self.clean(call.input.as_str()));
+        let mut kinds: Vec<_> = match cleaned {
+            Cow::Borrowed(_) => Vec::new(),
+            Cow::Owned(cleaned) => labels(&cleaned)
+                .filter(|kind| !given.contains(&format!("{MARK}{kind}")))
+                .map(str::to_owned)
+                .collect(),
+        };
+        kinds.sort();
+        kinds.dedup();
+        kinds
     }
 
     /// What a call would do, as it may be shown and written down.
@@ -159,6 +221,14 @@ impl Secrets {
     }
 }
 
+/// What stands before the name of a rule where a secret was.
+const MARK: &str = "[REDACTED:";
+
+/// The names of rules in a text that was cleaned.
+fn labels(text: &str) -> impl Iterator<Item = &str> {
+    text.split(MARK).skip(1).filter_map(|rest| rest.split(['#', ']']).next())
+}
+
 /// Takes secrets out of questions before they are asked. What the gate remembers of an answer is not changed by it.
 pub struct CleanQuestions {
     front: Arc<dyn Approver>,
@@ -180,13 +250,7 @@ impl CleanQuestions {
             effects: self.secrets.clean_effects(&question.effects),
             cwd: self.secrets.clean_path(&question.cwd),
             reason: text(&question.reason),
-            beyond: match &question.beyond {
-                Beyond::Wider { writable, network } => Beyond::Wider {
-                    writable: writable.iter().map(|path| self.secrets.clean_path(path)).collect(),
-                    network: *network,
-                },
-                other => other.clone(),
-            },
+            beyond: self.secrets.clean_beyond(&question.beyond),
             unclear: question.unclear.iter().map(text).collect(),
             keys: question.keys.iter().map(text).collect(),
             rule,
@@ -306,5 +370,26 @@ mod tests {
         fn ask<'a>(&'a self, _question: &'a Question) -> BoxFuture<'a, Answer> {
             Box::pin(async { Answer::Unavailable })
         }
+    }
+
+    #[test]
+    fn a_call_on_record_has_no_secrets_and_is_still_json() {
+        let secrets = Secrets::default();
+        let token = format!("ghp_{}", "a1B2c3D4e5F6".repeat(3));
+        let call = |command: &str| ToolCall {
+            id: "c".into(),
+            name: "shell_command".into(),
+            input: Input::Json(serde_json::json!({ "command": command }).to_string()),
+        };
+        let with = call(&format!("curl -H 'Authorization: Bearer {token}' https://example.org"));
+        let item = Item::from(Body::Call(with.clone()));
+        let Body::Call(cleaned) = &secrets.clean_item(&item).body else { panic!() };
+        assert!(!cleaned.input.as_str().contains(&token), "{cleaned:?}");
+        assert!(serde_json::from_str::<serde_json::Value>(cleaned.input.as_str()).is_ok());
+        assert_eq!(secrets.kinds_in_call(&with).len(), 1, "{:?}", secrets.kinds_in_call(&with));
+        let without = Item::from(Body::Call(call("ls")));
+        assert!(matches!(secrets.clean_item(&without), Cow::Borrowed(_)));
+        assert!(secrets.kinds_in_call(&call("ls")).is_empty());
+        assert!(secrets.kinds_in_call(&call("echo [REDACTED:github-token#1]")).is_empty());
     }
 }

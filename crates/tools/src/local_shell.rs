@@ -34,7 +34,12 @@ impl Tool for LocalShell {
     type Args = Args;
 
     fn effects(&self, args: &Args) -> Effects {
-        command::effects(&args.command, args.working_directory.as_deref(), &command::Permissions::default())
+        let effects = command::effects(
+            &args.command,
+            args.working_directory.as_deref(),
+            &command::Permissions::default(),
+        );
+        Effects { time_limit_ms: args.timeout_ms.map(NonZeroU64::get), ..effects }
     }
 
     async fn call(&self, args: &Args, cx: &Cx) -> Result<Output, ToolError> {

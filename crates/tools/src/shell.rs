@@ -35,7 +35,8 @@ impl Tool for Shell {
     type Args = Args;
 
     fn effects(&self, args: &Args) -> Effects {
-        command::effects(&args.command, args.workdir.as_deref(), &args.permissions)
+        let effects = command::effects(&args.command, args.workdir.as_deref(), &args.permissions);
+        Effects { time_limit_ms: args.timeout_ms.map(NonZeroU64::get), ..effects }
     }
 
     async fn call(&self, args: &Args, cx: &Cx) -> Result<Output, ToolError> {

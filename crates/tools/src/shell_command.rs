@@ -54,7 +54,8 @@ impl Tool for ShellCommand {
     type Args = Args;
 
     fn effects(&self, args: &Args) -> Effects {
-        command::effects(&self.argv(args), args.workdir.as_deref(), &args.permissions)
+        let effects = command::effects(&self.argv(args), args.workdir.as_deref(), &args.permissions);
+        Effects { time_limit_ms: args.timeout_ms.map(NonZeroU64::get), ..effects }
     }
 
     async fn call(&self, args: &Args, cx: &Cx) -> Result<Output, ToolError> {

@@ -14,7 +14,7 @@ use windlass_contract::{
     fakes::{EchoMachine, MemoryJournal, Watcher},
     tool,
 };
-use windlass_runtime::{Gate, Policy, Registry, Review, Shaper};
+use windlass_runtime::{Gate, Policy, Registry, Review, Secrets, Shaper};
 
 use windlass_contract::ToolCall;
 
@@ -157,7 +157,8 @@ impl World {
             journal: Arc::clone(&self.journal) as Arc<dyn Journal>,
             events: Arc::clone(&self.watcher) as _,
         });
-        let mut history = History::new(Vec::new(), Arc::clone(&self.journal) as Arc<dyn Journal>);
+        let mut history =
+            History::new(Vec::new(), Arc::clone(&self.journal) as Arc<dyn Journal>, Secrets::default());
         history.push(Item::message(Role::User, "go")).unwrap();
         let thread = "t".into();
         let mut offered = Offered::after(&[], &toolbox.registry);

@@ -115,6 +115,20 @@ pub(crate) enum Policy {
     },
     /// Propose rules from what was approved before.
     Suggest(Suggest),
+    /// List all rules in force, with where each comes from.
+    Rules {
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Take a rule back: it is removed from its file, once you have seen it and said yes.
+    Revoke {
+        /// The rule, by its id in `windlass policy rules`, or the beginning of it.
+        id: String,
+        /// Say yes beforehand.
+        #[arg(long)]
+        yes: bool,
+    },
 }
 
 /// Which rules are proposed, and what becomes of them.

@@ -7,16 +7,17 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use jiff::{Timestamp, Unit};
 use windlass::{
     Offer, Reach, Rulebook,
-    policy::{RuleFile, Rules, Trust},
+    policy::{Rule, RuleFile, Rules, Trust},
 };
 
 use super::files::whole;
 use crate::screen::{visible, visible_path};
 
 /// The name of the file in its directory, beside what a person writes there.
-const NAME: &str = "answers.toml";
+pub(super) const NAME: &str = "answers.toml";
 
 const FIRST_LINE: &str = "# Rules made by answering questions. Yours to change.\n";
 
@@ -74,36 +75,69 @@ impl Rulebook for Answers {
                 (&self.project, format!("# They count below {}.\n", visible(&self.root.to_string_lossy())))
             }
         };
-        append(directory, &about, &rule.toml)
+        append(directory, &about, &rule.toml, &Timestamp::now())
             .map_err(|error| format!("cannot write `{}`: {error}", visible_path(&directory.join(NAME))))
     }
 }
 
-/// Adds a rule to the file of a directory. Whoever reads it sees it with the rule or without, never in between; what was
-/// in it and what others add at the same time stays.
-fn append(directory: &Path, about: &str, rule: &str) -> io::Result<()> {
-    fs::create_dir_all(directory)?;
-    let path = directory.join(NAME);
+/// Keeps others from changing the rules of a directory.
+pub(super) fn lock(directory: &Path) -> io::Result<File> {
     let lock = File::create(directory.join(".answers.lock"))?;
     lock.lock()?;
+    Ok(lock)
+}
+
+/// Adds a rule to the file of a directory. Whoever reads it sees it with the rule or without, never in between; what was
+/// in it and what others add at the same time stays.
+fn append(directory: &Path, about: &str, rule: &str, now: &Timestamp) -> io::Result<()> {
+    fs::create_dir_all(directory)?;
+    let path = directory.join(NAME);
+    let _lock = lock(directory)?;
     let before = match whole(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => format!("{FIRST_LINE}{about}"),
         Err(error) => return Err(error),
     };
-    if before.contains(rule) {
+    // A file with a mistake would stop every later run.
+    let (kept, added) = (parsed(&before)?, parsed(rule)?);
+    if added.iter().all(|rule| kept.iter().any(|each| is_same(each, rule))) {
         return Ok(());
     }
     let newline = if before.ends_with('\n') { "" } else { "\n" };
-    let after = format!("{before}{newline}\n{rule}");
-    let file = RuleFile { name: NAME, text: &after, trust: Trust::User };
-    // A file with a mistake would stop every later run.
-    Rules::load(&[file]).map_err(|error| io::Error::other(error.to_string()))?;
+    let after = format!("{before}{newline}\n{}", dated(rule, now));
+    parsed(&after)?;
     let staged = directory.join(".answers.new");
     let mut new = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&staged)?;
     new.write_all(after.as_bytes())?;
     new.sync_all()?;
     fs::rename(&staged, &path)
+}
+
+fn parsed(text: &str) -> io::Result<Vec<Rule>> {
+    let file = RuleFile { name: NAME, text, trust: Trust::User };
+    let rules = Rules::load(&[file]).map_err(|error| io::Error::other(error.to_string()))?;
+    Ok(rules.iter().cloned().collect())
+}
+
+fn is_same(one: &Rule, other: &Rule) -> bool {
+    one.matches == other.matches
+        && one.decision == other.decision
+        && one.escape_sandbox == other.escape_sandbox
+}
+
+/// Rules with the time at which they were made.
+fn dated(rules: &str, now: &Timestamp) -> String {
+    let now = now.round(Unit::Second).unwrap_or(*now);
+    let ends = rules.trim_end();
+    ends.split_inclusive('\n')
+        .map(|line| match line.trim_end() {
+            "decision = \"allow\"" => format!("decision = \"allow\"\nanswered = \"{now}\"\n"),
+            _ => line.to_owned(),
+        })
+        .collect::<String>()
+        .trim_end()
+        .to_owned()
+        + "\n"
 }
 
 #[cfg(test)]
@@ -124,6 +158,8 @@ mod tests {
         }
         let path = home.path().join("projects/%2Fw%2Fa%20b/rules/answers.toml");
         let text = fs::read_to_string(&path).unwrap();
+        assert_eq!(text.matches("answered = \"2").count(), 2, "{text}");
+        let text: String = text.split_inclusive('\n').filter(|line| !line.starts_with("answered")).collect();
         assert_eq!(
             text,
             format!(

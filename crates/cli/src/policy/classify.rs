@@ -98,13 +98,10 @@ fn skip_line(input: &mut impl BufRead) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use windlass::{ApprovalPolicy, SandboxMode, policy::Rules};
-
     use super::*;
 
     fn answers(input: &[u8]) -> (Vec<Value>, usize) {
-        let (approval, sandbox) = (ApprovalPolicy::Untrusted, SandboxMode::ReadOnly);
-        let judge = Judge { rules: Rules::default(), approval, sandbox };
+        let judge = Judge::for_tests();
         let mut output = Vec::new();
         let bad = answer_all(&judge, &mut BufReader::new(input), &mut output, &|_| {}).unwrap();
         let lines = output.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());

@@ -26,7 +26,15 @@ pub(super) fn run(setup: &Setup, command: &str, json: bool) -> Result<Exit, Prob
         print(&format!("{value:#}\n"))?;
         return Ok(Exit::Done);
     }
-    let mut out = format!("{}: {}\n", says(ruling, judgement.class, mode), visible(&judgement.why));
+    let outward = judgement
+        .outward
+        .iter()
+        .max()
+        .filter(|_| ruling == Ruling::Ask && judgement.class == Class::Ordinary);
+    let why = outward.map_or(judgement.why.clone(), |effect| {
+        format!("it {} (effect `{}`)", effect.in_words(), effect.name())
+    });
+    let mut out = format!("{}: {}\n", says(ruling, judgement.class, mode), visible(&why));
     for (at, part) in judgement.parts.iter().enumerate() {
         out.push_str(&format!("\n{}. {}\n", at + 1, described(part)));
     }
@@ -38,6 +46,9 @@ pub(super) fn run(setup: &Setup, command: &str, json: bool) -> Result<Exit, Prob
             .for_each(|unclear| out.push_str(&format!("- {}\n", visible(&unclear.to_string()))));
     }
     out.push_str(&format!("\nApproval policy: {}\nSandbox: {held}\n", judge.approval.name()));
+    for effect in &judgement.outward {
+        out.push_str(&format!("Beyond this machine: {} (it {})\n", effect.name(), effect.in_words()));
+    }
     print(&out)?;
     Ok(Exit::Done)
 }

@@ -14,8 +14,34 @@ use crate::{problem::Problem, screen::visible_path, setup::Setup};
 /// The largest file of rules that is read.
 const MAX_BYTES: u64 = 1024 * 1024;
 
+/// A file of rules that was read.
+pub(super) struct SourceFile {
+    pub(super) path: PathBuf,
+    /// What rules and messages call it.
+    pub(super) name: String,
+    pub(super) text: String,
+    pub(super) trust: Trust,
+}
+
+impl SourceFile {
+    fn as_rules(&self) -> RuleFile<'_> {
+        RuleFile { name: &self.name, text: &self.text, trust: self.trust }
+    }
+}
+
 /// All rules in force: the user's, those of the user for this project, then `.windlass/rules/*.toml` of the project.
 pub(crate) fn rules(setup: &Setup) -> Result<Rules, Problem> {
+    load(&sources(setup)?)
+}
+
+/// The rules of files. Everything that is wrong in any of them is said.
+pub(super) fn load(sources: &[SourceFile]) -> Result<Rules, Problem> {
+    let files: Vec<_> = sources.iter().map(SourceFile::as_rules).collect();
+    Rules::load(&files).map_err(|error| Problem::usage(error.to_string()))
+}
+
+/// All files of rules.
+pub(super) fn sources(setup: &Setup) -> Result<Vec<SourceFile>, Problem> {
     let root = project_root(&setup.cwd);
     let own = answers::everywhere(&setup.home);
     let project = root.join(".windlass").join("rules");
@@ -25,9 +51,7 @@ pub(crate) fn rules(setup: &Setup) -> Result<Rules, Problem> {
     if project != own {
         files.extend(read(&project, Trust::Project)?);
     }
-    let files: Vec<_> =
-        files.iter().map(|(name, text, trust)| RuleFile { name, text, trust: *trust }).collect();
-    Rules::load(&files).map_err(|error| Problem::usage(error.to_string()))
+    Ok(files)
 }
 
 /// The nearest directory upwards with a repository in it, or the directory itself.
@@ -35,7 +59,7 @@ pub(crate) fn project_root(cwd: &Path) -> &Path {
     cwd.ancestors().find(|directory| directory.join(".git").exists()).unwrap_or(cwd)
 }
 
-fn read(directory: &Path, trust: Trust) -> Result<Vec<(String, String, Trust)>, Problem> {
+fn read(directory: &Path, trust: Trust) -> Result<Vec<SourceFile>, Problem> {
     let mut paths = match fs::read_dir(directory) {
         Ok(entries) => {
             entries.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<Vec<PathBuf>>>()
@@ -48,7 +72,7 @@ fn read(directory: &Path, trust: Trust) -> Result<Vec<(String, String, Trust)>, 
     paths.sort();
     let text = |path: PathBuf| {
         let text = whole(&path).map_err(|error| Problem::file("cannot read the rules", &path, &error))?;
-        Ok((visible_path(&path), text, trust))
+        Ok(SourceFile { name: visible_path(&path), path, text, trust })
     };
     paths.into_iter().map(text).collect()
 }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::json;
 use windlass::{
     CommandLine, Effects, Offer, Reach, Rulebook,
-    policy::{Suggestion, suggest},
+    policy::{RuleMatch, Suggestion, suggest},
     record::{self, Folder},
 };
 
@@ -58,7 +58,7 @@ pub(super) fn run(setup: &Setup, wanted: &Suggest) -> Result<Exit, Problem> {
 
 /// Adds the suggestions to the user's rules, if the user agrees.
 fn write(setup: &Setup, suggestions: &[Suggestion], agreed: bool) -> Result<Exit, Problem> {
-    if !agreed && !agrees()? {
+    if !agreed && !agrees("Add them to your rules? (y or n) ", "give `--yes` to add them all the same")? {
         crate::note("nothing was written");
         return Ok(Exit::Refused);
     }
@@ -71,17 +71,15 @@ fn write(setup: &Setup, suggestions: &[Suggestion], agreed: bool) -> Result<Exit
     Ok(Exit::Done)
 }
 
-/// Whether the person at the terminal says yes.
-fn agrees() -> Result<bool, Problem> {
+/// Whether the person at the terminal says yes. Where there is none, `otherwise` says what to do.
+pub(super) fn agrees(question: &str, otherwise: &str) -> Result<bool, Problem> {
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
-        return Err(Problem::usage(
-            "nobody is there to agree; give `--yes` to add them all the same".to_owned(),
-        ));
+        return Err(Problem::usage(format!("nobody is there to agree; {otherwise}")));
     }
     let mut line = String::new();
     io::stderr()
         .lock()
-        .write_all(b"Add them to your rules? (y or n) ")
+        .write_all(question.as_bytes())
         .and_then(|()| io::stdin().read_line(&mut line))
         .map_err(|error| Problem::failed(format!("cannot ask: {error}")))?;
     Ok(matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
@@ -111,9 +109,12 @@ fn recorded(setup: &Setup, session: Option<&str>) -> Result<Recorded, Problem> {
 fn new_ones(setup: &Setup, suggestions: Vec<Suggestion>) -> Result<Vec<Suggestion>, Problem> {
     let rules = files::rules(setup)?;
     let covered = |suggestion: &Suggestion| {
-        rules.iter().any(|rule| {
-            rule.prefix.len() <= suggestion.prefix.len()
-                && rule.prefix.iter().zip(&suggestion.prefix).all(|(names, word)| names.contains(word))
+        rules.iter().any(|rule| match &rule.matches {
+            RuleMatch::Prefix(prefix) => {
+                prefix.len() <= suggestion.prefix.len()
+                    && prefix.iter().zip(&suggestion.prefix).all(|(names, word)| names.contains(word))
+            }
+            RuleMatch::Argv(_) | RuleMatch::Effect(_) => false,
         })
     };
     Ok(suggestions.into_iter().filter(|suggestion| !covered(suggestion)).collect())

@@ -90,13 +90,10 @@ fn from_lines(text: &str) -> Cases {
 
 #[cfg(test)]
 mod tests {
-    use windlass::{ApprovalPolicy, SandboxMode, policy::Rules};
-
     use super::*;
 
     fn failures(cases: &Cases) -> Vec<String> {
-        let (approval, sandbox) = (ApprovalPolicy::Untrusted, SandboxMode::ReadOnly);
-        let judge = Judge { rules: Rules::default(), approval, sandbox };
+        let judge = Judge::for_tests();
         let cases = cases.as_ref().unwrap_or_else(|(line, problem)| panic!("line {line}: {problem}"));
         cases.iter().filter_map(|(line, case)| failure(&judge, *line, case)).collect()
     }

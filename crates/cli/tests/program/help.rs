@@ -2,7 +2,7 @@
 
 use crate::support::User;
 
-const COMMANDS: [&[&str]; 41] = [
+const COMMANDS: [&[&str]; 43] = [
     &[],
     &["exec"],
     &["exec", "resume"],
@@ -31,6 +31,8 @@ const COMMANDS: [&[&str]; 41] = [
     &["policy", "classify"],
     &["policy", "test"],
     &["policy", "suggest"],
+    &["policy", "rules"],
+    &["policy", "revoke"],
     &["stats"],
     &["history"],
     &["show"],

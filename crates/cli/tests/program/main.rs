@@ -5,6 +5,7 @@
 mod answers;
 #[cfg(test)]
 mod apply_patch;
+mod approvals;
 #[cfg(test)]
 mod arguments;
 #[cfg(test)]

@@ -300,3 +300,15 @@ fn the_doctor_says_what_holds_commands_here() {
     let report: Value = serde_json::from_str(&ended.stdout).unwrap();
     assert!(report["rung"].is_string() && report["layers"]["seccomp"].is_string(), "{report}");
 }
+
+#[test]
+fn a_denied_path_cannot_write_to_the_screen() {
+    let user = User::new();
+    let script =
+        "d=$(printf 'x\\033[2J\\302\\233'); mkdir -p \"$d/.vscode\"; echo x > \"$d/.vscode/settings.json\"";
+    let ended = user.run(&["sandbox", "--policy", "workspace-write", "--", "sh", "-c", script]);
+    if ended.stderr.contains("denied") {
+        assert!(ended.stderr.contains("x\\u{1b}[2J\\u{9b}/.vscode"), "{}", ended.stderr);
+    }
+    assert!(!ended.stderr.contains(['\u{1b}', '\u{9b}']), "{}", ended.stderr);
+}

@@ -178,6 +178,10 @@ fn stamp(found: &Stat) -> Stamp {
 }
 
 impl After {
+    pub(super) fn size_bytes(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
     /// Puts back what a file was. What the change has not altered stays as it is now.
     fn restored(old: Version, made: Option<&Version>, now: Option<&Version>) -> Self {
         let Version { bytes, mode, owner, modified, attributes } = old;

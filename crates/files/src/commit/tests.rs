@@ -495,3 +495,26 @@ proptest! {
         prop_assert_eq!(found(), held(|fate| &fate.before));
     }
 }
+
+#[test]
+fn a_change_that_the_disk_has_no_room_for_is_refused_before_anything_is_written() {
+    let desk = Desk::new();
+    let before = desk.tree();
+    let mut plan = Plan::default();
+    for (name, bytes) in [("new", 600), ("other", 500)] {
+        let write = Action::Write(vec![b'x'; bytes]);
+        plan.add(&desk.resolver, change(name, Expected::Absent, write)).unwrap();
+    }
+    let checked = |free| room::check(&plan.slots, move |_| Ok(free)).map_err(|error| error.to_string());
+    assert_eq!(checked(Some(1100)), Ok(()));
+    assert_eq!(checked(None), Ok(()), "a file system that does not count");
+    let error = checked(Some(1099)).unwrap_err();
+    assert!(error.starts_with("no room on the disk of `"), "{error}");
+    assert!(
+        error.contains("work/new`: 1100 bytes are needed and 1099 are free; nothing was written."),
+        "{error}"
+    );
+    assert_eq!(desk.tree(), before);
+    // This disk has room for a few bytes.
+    room::check(&plan.slots, room::free_bytes).unwrap();
+}

@@ -107,7 +107,8 @@ fn a_cd_leads_later_names_elsewhere() {
 fn own_files_in_a_hidden_workspace_are_no_settings() {
     let class = |workspace: &str, cwd: &str, source: &str| {
         let command = CommandLine { cwd: Some(cwd.into()), ..line(source) };
-        judge_in(Path::new(workspace), &command, &Rules::default()).class
+        let surroundings = Surroundings { workspace: Some(Path::new(workspace)), ..Surroundings::unknown() };
+        judge_in(&surroundings, &command, &Rules::default()).class
     };
     for workspace in ["/home/ada/.dotfiles", "/home/ada/.config/nvim", "/root/.x/proj", "/root/.x/proj/"] {
         for source in ["cat README.md", "cd lua && cat init.lua", "rg -n x", "head < a"] {
@@ -173,9 +174,20 @@ fn an_allowed_command_may_change_things_and_stays_in_the_sandbox() {
     let judged = with_rules("cargo test", ALLOW);
     assert!(!judged.changes_nothing && !judged.escape_sandbox);
     assert!(with_rules("ls", ALLOW).changes_nothing);
-    let escape = ALLOW.to_owned() + "escape_sandbox = true\n";
-    assert!(with_rules("cargo test && timeout 9 cargo check", &escape).escape_sandbox);
-    assert!(!with_rules("cargo test && ls", &escape).escape_sandbox);
+    let escape = |verb: &str| {
+        format!(
+            "[[rule]]\nargv = [\"/usr/bin/cargo\", \"{verb}\"]\ndecision = \"allow\"\nescape_sandbox = true\n"
+        )
+    };
+    let text = escape("test") + &escape("check");
+    let rules = Rules::load(&[RuleFile { name: "r.toml", text: &text, trust: Trust::User }]).unwrap();
+    let surroundings =
+        Surroundings { workspace: None, programs: &|name| Some(format!("/usr/bin/{name}").into()) };
+    let leaves = |source| judge_in(&surroundings, &line(source), &rules).escape_sandbox;
+    assert!(leaves("cargo test && timeout 9 cargo check"));
+    assert!(!leaves("cargo test && ls"));
+    // Where nothing is known of the machine, nothing leaves.
+    assert!(!judge(&line("cargo test"), &rules).escape_sandbox);
 }
 
 #[test]

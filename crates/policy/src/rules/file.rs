@@ -1,193 +1,306 @@
-//! From the text of a file to its rules, checked.
+//! From the text of a file to its rules, checked. Everything that is wrong is found in one go.
 
-use serde::Deserialize;
-use toml::Spanned;
+use toml::{
+    Spanned,
+    de::{DeTable, DeValue},
+};
+use windlass_contract::OutwardEffect;
 
-use super::{Action, Rule, RuleFile, Rules, Trust, wide};
+use super::{Action, Rule, RuleFault, RuleFile, RuleMatch, RuleProblem, Rules, Trust, wide};
 use crate::shell::{Dialect, Script, Word};
 
-/// Why a file of rules cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum RuleError {
-    /// It is not TOML, or not of this shape.
-    #[error("`{file}`, line {line}: {problem}")]
-    Syntax {
-        /// The file.
-        file: String,
-        /// Where.
-        line: usize,
-        /// What the parser said.
-        problem: String,
-    },
-    /// A rule would fit every command, or none.
-    #[error(
-        "`{file}`, line {line}: `prefix` needs at least one word, and every word at least one alternative"
-    )]
-    EmptyPrefix {
-        /// The file.
-        file: String,
-        /// Where.
-        line: usize,
-    },
-    /// A rule would allow more than anyone can mean.
-    #[error("`{file}`, line {line}: `{prefix}` may not be allowed: {reason}; add the words that follow it")]
-    TooWide {
-        /// The file.
-        file: String,
-        /// Where.
-        line: usize,
-        /// The words.
-        prefix: String,
-        /// What it would allow.
-        reason: &'static str,
-    },
-    /// Only what is allowed can leave the sandbox.
-    #[error("`{file}`, line {line}: `escape_sandbox` is for rules with `decision = \"allow\"`")]
-    Escape {
-        /// The file.
-        file: String,
-        /// Where.
-        line: usize,
-    },
-    /// An example is not one command.
-    #[error("`{file}`, line {line}: the example `{example}` is not one plain command")]
-    Example {
-        /// The file.
-        file: String,
-        /// Where.
-        line: usize,
-        /// The example.
-        example: String,
-    },
-    /// An example that must match does not.
-    #[error("`{file}`, line {line}: the rule `{prefix}` does not match its example `{example}`")]
-    Misses {
-        /// The file.
-        file: String,
-        /// Where.
-        line: usize,
-        /// The rule.
-        prefix: String,
-        /// The example.
-        example: String,
-    },
-    /// An example that must not match does.
-    #[error("`{file}`, line {line}: the rule `{prefix}` matches `{example}`, which it must not")]
-    Hits {
-        /// The file.
-        file: String,
-        /// Where.
-        line: usize,
-        /// The rule.
-        prefix: String,
-        /// The example.
-        example: String,
-    },
-}
+/// The keys of a rule, in the order they are documented in.
+const KEYS: &str = "`prefix`, `argv`, `effect`, `decision`, `justification`, `match`, `not_match`, `escape_sandbox`, `answered`";
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Raw {
-    #[serde(default)]
-    rule: Vec<Spanned<RawRule>>,
-}
+const WORDS: &str = "a list of words in quotes";
+const ALTERNATIVES: &str = "a list of words in quotes, or of lists of alternatives";
+const TEXT: &str = "text in quotes";
+const DECISIONS: &str = r#"one of "allow", "ask", "forbid""#;
+const EFFECTS: &str = r#"one of "install", "send", "push", "remote", "publish", "deploy""#;
+const EXAMPLES: &str = "a list of commands, each a line in quotes or a list of words";
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawRule {
-    prefix: Vec<OneOrMore>,
-    decision: Action,
-    justification: Option<String>,
-    #[serde(default, rename = "match")]
-    matches: Vec<OneOrMore>,
-    #[serde(default)]
-    not_match: Vec<OneOrMore>,
-    #[serde(default)]
-    escape_sandbox: bool,
-}
-
-/// A word or its alternatives; an example as a line or as its words.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum OneOrMore {
-    One(String),
-    More(Vec<String>),
-}
-
-/// Adds the rules of a file.
-pub(super) fn read(file: &RuleFile<'_>, into: &mut Rules) -> Result<(), RuleError> {
-    let raw: Raw = toml::from_str(file.text).map_err(|error| RuleError::Syntax {
-        file: file.name.to_owned(),
-        line: line_of(file.text, error.span().map_or(0, |span| span.start)),
-        problem: error.message().lines().next().unwrap_or_default().to_owned(),
-    })?;
-    for raw in raw.rule {
-        let line = line_of(file.text, raw.span().start);
-        let rule = rule(file.name, line, raw.into_inner())?;
-        if file.trust == Trust::Project && rule.decision == Action::Allow {
-            let prefix = rule.shown();
-            into.notes.push(format!(
-                "`{}`, line {line}: the rule for `{prefix}` is ignored: a project may ask and forbid, only the user may allow",
-                file.name
-            ));
-        } else {
-            into.all.push(rule);
+/// Adds the rules of a file, and returns what is wrong with it.
+pub(super) fn read(file: &RuleFile<'_>, into: &mut Rules) -> Vec<RuleFault> {
+    let mut reader = Reader { file, faults: Vec::new() };
+    let rules = match DeTable::parse(file.text) {
+        Ok(table) => reader.document(table.get_ref()),
+        Err(error) => {
+            let problem = error.message().lines().next().unwrap_or_default().to_owned();
+            reader.fault(error.span().map_or(0, |span| span.start), RuleProblem::Syntax(problem));
+            Vec::new()
+        }
+    };
+    let Reader { mut faults, .. } = reader;
+    faults.sort_by_key(|fault| fault.line);
+    if faults.is_empty() {
+        for rule in rules {
+            add(file, rule, into);
         }
     }
-    Ok(())
+    faults
 }
 
-fn rule(file: &str, line: usize, raw: RawRule) -> Result<Rule, RuleError> {
-    let at = || file.to_owned();
-    let alternatives = |word| match word {
-        OneOrMore::One(name) => vec![name],
-        OneOrMore::More(names) => names,
-    };
-    let prefix: Vec<_> = raw.prefix.into_iter().map(alternatives).collect();
-    let rule = Rule {
-        prefix,
-        decision: raw.decision,
-        justification: raw.justification,
-        escape_sandbox: raw.escape_sandbox,
-        file: at(),
-        line,
-    };
-    if rule.prefix.is_empty() || rule.prefix.iter().any(Vec::is_empty) {
-        return Err(RuleError::EmptyPrefix { file: at(), line });
+/// Adds a rule, if its file may make it.
+fn add(file: &RuleFile<'_>, rule: Rule, into: &mut Rules) {
+    let (name, line, shown) = (file.name, rule.line, rule.shown());
+    if file.trust == Trust::Project && rule.decision == Action::Allow {
+        into.notes.push(format!(
+            "`{name}`, line {line}: the rule for `{shown}` is ignored: a project may ask and forbid, only the user may allow"
+        ));
+        return;
     }
+    if rule.leaves_with_any_words() {
+        into.notes.push(format!(
+            "`{name}`, line {line}: the rule `{shown}` would let any words follow outside the sandbox; what it fits is asked \
+             about again, and the answer makes a rule for exactly that command"
+        ));
+    }
+    into.all.push(rule);
+}
+
+struct Reader<'a> {
+    file: &'a RuleFile<'a>,
+    faults: Vec<RuleFault>,
+}
+
+/// What a rule says, as far as it was understood.
+#[derive(Default)]
+struct Parts {
+    prefix: Option<Vec<Vec<String>>>,
+    argv: Option<Vec<String>>,
+    effect: Option<OutwardEffect>,
+    decision: Option<Action>,
+    justification: Option<String>,
+    matches: Vec<Example>,
+    not_match: Vec<Example>,
+    escape_sandbox: bool,
+    answered: Option<String>,
+    /// A key was there and made no sense, so that it is not missing.
+    has_faults: bool,
+}
+
+/// An example as a line, or as its words.
+enum Example {
+    Line(String),
+    Words(Vec<String>),
+}
+
+type Value<'a> = Spanned<DeValue<'a>>;
+
+impl Reader<'_> {
+    fn fault(&mut self, at: usize, problem: RuleProblem) {
+        let (file, line) = (self.file.name.to_owned(), line_of(self.file.text, at));
+        self.faults.push(RuleFault { file, line, problem });
+    }
+
+    fn document(&mut self, table: &DeTable<'_>) -> Vec<Rule> {
+        let mut rules = Vec::new();
+        for (key, value) in table {
+            let name = key.get_ref().as_ref();
+            match value.get_ref() {
+                _ if name != "rule" => {
+                    let allowed = "`[[rule]]`".to_owned();
+                    self.fault(key.span().start, RuleProblem::UnknownKey { key: name.to_owned(), allowed });
+                }
+                DeValue::Array(entries) => rules.extend(entries.iter().filter_map(|entry| self.entry(entry))),
+                _ => self.wrong("rule", "a list of tables, each written as `[[rule]]`", value),
+            }
+        }
+        rules
+    }
+
+    fn entry(&mut self, entry: &Value<'_>) -> Option<Rule> {
+        let DeValue::Table(table) = entry.get_ref() else {
+            self.wrong("rule", "a list of tables, each written as `[[rule]]`", entry);
+            return None;
+        };
+        let before = self.faults.len();
+        let mut parts = Parts::default();
+        for (key, value) in table {
+            self.part(key.get_ref().as_ref(), key.span().start, value, &mut parts);
+        }
+        parts.has_faults = self.faults.len() > before;
+        let at = entry.span().start;
+        match self.rule(at, parts) {
+            Ok(rule) => rule,
+            Err(problem) => {
+                self.fault(at, problem);
+                None
+            }
+        }
+    }
+
+    /// Takes one key of a rule.
+    fn part(&mut self, key: &str, at: usize, value: &Value<'_>, into: &mut Parts) {
+        match key {
+            "prefix" => into.prefix = self.expect("prefix", ALTERNATIVES, value, alternatives(value)),
+            "argv" => into.argv = self.expect("argv", WORDS, value, words(value)),
+            "effect" => {
+                let effect = text(value).and_then(|name| OutwardEffect::from_name(&name));
+                into.effect = self.expect("effect", EFFECTS, value, effect);
+            }
+            "decision" => into.decision = self.expect("decision", DECISIONS, value, decision(value)),
+            "justification" => into.justification = self.expect("justification", TEXT, value, text(value)),
+            "answered" => into.answered = self.expect("answered", TEXT, value, text(value)),
+            "match" => {
+                into.matches = self.expect("match", EXAMPLES, value, examples(value)).unwrap_or_default();
+            }
+            "not_match" => {
+                into.not_match =
+                    self.expect("not_match", EXAMPLES, value, examples(value)).unwrap_or_default();
+            }
+            "escape_sandbox" => {
+                let escape = match value.get_ref() {
+                    DeValue::Boolean(escape) => Some(*escape),
+                    _ => None,
+                };
+                into.escape_sandbox =
+                    self.expect("escape_sandbox", "true or false", value, escape).unwrap_or_default();
+            }
+            other => {
+                let (key, allowed) = (other.to_owned(), KEYS.to_owned());
+                self.fault(at, RuleProblem::UnknownKey { key, allowed });
+            }
+        }
+    }
+
+    /// What was understood, or a fault.
+    fn expect<T>(
+        &mut self,
+        key: &'static str,
+        expected: &'static str,
+        value: &Value<'_>,
+        understood: Option<T>,
+    ) -> Option<T> {
+        if understood.is_none() {
+            self.wrong(key, expected, value);
+        }
+        understood
+    }
+
+    fn wrong(&mut self, key: &'static str, expected: &'static str, value: &Value<'_>) {
+        /// How much of a value is repeated.
+        const SHOWN: usize = 60;
+        let raw = self.file.text.get(value.span()).unwrap_or_default();
+        let kind = value.get_ref().type_str();
+        let is_short = raw.chars().count() <= SHOWN && !raw.contains('\n');
+        let found = if is_short { format!("{kind} {raw}") } else { kind.to_owned() };
+        self.fault(value.span().start, RuleProblem::WrongValue { key, expected, found });
+    }
+
+    /// Puts a rule together; nothing if what is wrong with it was said already.
+    fn rule(&self, at: usize, parts: Parts) -> Result<Option<Rule>, RuleProblem> {
+        let matches = match (parts.prefix, parts.argv, parts.effect) {
+            (Some(prefix), None, None) => RuleMatch::Prefix(prefix),
+            (None, Some(argv), None) => RuleMatch::Argv(argv),
+            (None, None, Some(effect)) => RuleMatch::Effect(effect),
+            _ if parts.has_faults => return Ok(None),
+            (None, None, None) => {
+                let example = r#"the words its commands begin with, as in `prefix = ["cargo", "test"]`"#;
+                return Err(RuleProblem::MissingKey { key: "prefix", example });
+            }
+            _ => return Err(RuleProblem::SeveralMatches),
+        };
+        let Some(decision) = parts.decision else {
+            let example = r#"`decision = "allow"`, `"ask"` or `"forbid"`"#;
+            let missing = RuleProblem::MissingKey { key: "decision", example };
+            return if parts.has_faults { Ok(None) } else { Err(missing) };
+        };
+        let rule = Rule {
+            matches,
+            decision,
+            justification: parts.justification,
+            escape_sandbox: parts.escape_sandbox,
+            answered: parts.answered,
+            file: self.file.name.to_owned(),
+            line: line_of(self.file.text, at),
+        };
+        check(&rule)?;
+        check_examples(&rule, &parts.matches, true)?;
+        check_examples(&rule, &parts.not_match, false)?;
+        Ok(Some(rule))
+    }
+}
+
+/// Refuses rules that nobody can mean.
+fn check(rule: &Rule) -> Result<(), RuleProblem> {
     if rule.escape_sandbox && rule.decision != Action::Allow {
-        return Err(RuleError::Escape { file: at(), line });
+        return Err(RuleProblem::Escape);
     }
-    if rule.decision == Action::Allow
-        && let Some((prefix, reason)) = wide::find(&rule.prefix)
-    {
-        return Err(RuleError::TooWide { file: at(), line, prefix, reason });
+    match &rule.matches {
+        RuleMatch::Prefix(prefix) if prefix.is_empty() || prefix.iter().any(Vec::is_empty) => {
+            Err(RuleProblem::EmptyPrefix)
+        }
+        RuleMatch::Prefix(prefix) if rule.decision == Action::Allow => match wide::find(prefix) {
+            Some((prefix, reason)) => Err(RuleProblem::TooWide { prefix, reason }),
+            None => Ok(()),
+        },
+        RuleMatch::Argv(argv) => match argv.first() {
+            None => Err(RuleProblem::EmptyPrefix),
+            Some(program) if rule.escape_sandbox && !program.starts_with('/') => {
+                Err(RuleProblem::RelativeProgram { program: program.clone() })
+            }
+            Some(_) => Ok(()),
+        },
+        RuleMatch::Effect(_) if rule.decision == Action::Allow => Err(RuleProblem::AllowedEffect),
+        RuleMatch::Prefix(_) | RuleMatch::Effect(_) => Ok(()),
     }
-    examples(&rule, raw.matches, true)?;
-    examples(&rule, raw.not_match, false)?;
-    Ok(rule)
 }
 
 /// Checks examples; `wanted`: whether the rule is to match them.
-fn examples(rule: &Rule, examples: Vec<OneOrMore>, wanted: bool) -> Result<(), RuleError> {
-    let (file, line, prefix) = (rule.file.clone(), rule.line, rule.shown());
+fn check_examples(rule: &Rule, examples: &[Example], wanted: bool) -> Result<(), RuleProblem> {
     for example in examples {
         let (words, example) = match example {
-            OneOrMore::More(words) => {
+            Example::Words(words) => {
                 (Some(words.iter().map(|word| Word::literal(word)).collect()), words.join(" "))
             }
-            OneOrMore::One(line) => (one_command(&line), line),
+            Example::Line(line) => (one_command(line), line.clone()),
         };
-        let Some(words) = words else { return Err(RuleError::Example { file, line, example }) };
-        let fits = rule.fits(&words);
+        let Some(words) = words else { return Err(RuleProblem::Example { example }) };
+        let (fits, rule) = (rule.fits(&words), rule.shown());
         if wanted && !fits {
-            return Err(RuleError::Misses { file, line, prefix, example });
+            return Err(RuleProblem::Misses { rule, example });
         }
         if !wanted && fits {
-            return Err(RuleError::Hits { file, line, prefix, example });
+            return Err(RuleProblem::Hits { rule, example });
         }
     }
     Ok(())
+}
+
+fn text(value: &Value<'_>) -> Option<String> {
+    match value.get_ref() {
+        DeValue::String(text) => Some(text.clone().into_owned()),
+        _ => None,
+    }
+}
+
+fn list<T>(value: &Value<'_>, entry: impl Fn(&Value<'_>) -> Option<T>) -> Option<Vec<T>> {
+    match value.get_ref() {
+        DeValue::Array(entries) => entries.iter().map(entry).collect(),
+        _ => None,
+    }
+}
+
+fn words(value: &Value<'_>) -> Option<Vec<String>> {
+    list(value, text)
+}
+
+fn alternatives(value: &Value<'_>) -> Option<Vec<Vec<String>>> {
+    list(value, |entry| text(entry).map(|word| vec![word]).or_else(|| words(entry)))
+}
+
+fn examples(value: &Value<'_>) -> Option<Vec<Example>> {
+    list(value, |entry| text(entry).map(Example::Line).or_else(|| words(entry).map(Example::Words)))
+}
+
+fn decision(value: &Value<'_>) -> Option<Action> {
+    match text(value)?.as_str() {
+        "allow" => Some(Action::Allow),
+        "ask" => Some(Action::Ask),
+        "forbid" => Some(Action::Forbid),
+        _ => None,
+    }
 }
 
 /// The words of a line that is one plain command.

@@ -7,9 +7,14 @@ fn load(text: &str, trust: Trust) -> Result<Rules, RuleError> {
     Rules::load(&[RuleFile { name: "r.toml", text, trust }])
 }
 
+/// The first thing that is wrong.
+fn problem(text: &str) -> RuleProblem {
+    load(text, Trust::User).unwrap_err().faults.remove(0).problem
+}
+
 fn found(rules: &Rules, source: &str) -> Option<Action> {
     let script = Script::parse(source, Dialect::Bash);
-    rules.find(&script.commands[0].words).map(|rule| rule.decision)
+    rules.find(&script.commands[0].words, &Surroundings::unknown()).map(|rule| rule.decision)
 }
 
 fn rule(prefix: &str, decision: &str) -> String {
@@ -75,7 +80,7 @@ fn examples_are_checked_on_load() {
         "`r.toml`, line 2: the rule `git push` matches `git push -f`, which it must not"
     );
     let two = rule(r#"["git", "push"]"#, "allow") + "match = [\"git push && ls\"]\n";
-    assert!(matches!(load(&two, Trust::User), Err(RuleError::Example { .. })));
+    assert!(matches!(problem(&two), RuleProblem::Example { .. }));
 }
 
 #[test]
@@ -89,6 +94,18 @@ fn mistakes_are_named_with_their_line() {
         (
             "[[rule]]\nprefix = [\"a\"]\ndecision = \"ask\"\nescape_sandbox = true\n",
             "`r.toml`, line 1: `escape_sandbox`",
+        ),
+        ("[[rule]]\ndecision = \"ask\"\n", "`r.toml`, line 1: the rule has no `prefix`"),
+        ("[[rule]]\nprefix = [\"a\"]\n", "`r.toml`, line 1: the rule has no `decision`"),
+        ("[rule]\nprefix = [\"a\"]\n", "`r.toml`, line 1: `rule` must be a list of tables"),
+        ("[[rule]]\neffect = \"push\"\ndecision = \"allow\"\n", "`r.toml`, line 1: `effect` is for rules"),
+        (
+            "[[rule]]\nargv = [\"make\"]\ndecision = \"allow\"\nescape_sandbox = true\n",
+            "`r.toml`, line 1: `make` is not an absolute path",
+        ),
+        (
+            "[[rule]]\nargv = [\"a\"]\nprefix = [\"a\"]\ndecision = \"ask\"\n",
+            "`r.toml`, line 1: a rule has one of",
         ),
     ];
     for (text, begin) in cases {
@@ -122,7 +139,7 @@ fn nobody_can_allow_everything() {
         r#"["exec"]"#,
     ] {
         let text = rule(prefix, "allow");
-        assert!(matches!(load(&text, Trust::User), Err(RuleError::TooWide { .. })), "{prefix}");
+        assert!(matches!(problem(&text), RuleProblem::TooWide { .. }), "{prefix}");
         assert!(load(&rule(prefix, "forbid"), Trust::User).is_ok(), "{prefix}");
     }
     for prefix in [
@@ -137,4 +154,101 @@ fn nobody_can_allow_everything() {
     ] {
         assert!(load(&rule(prefix, "allow"), Trust::User).is_ok(), "{prefix}");
     }
+}
+
+#[test]
+fn all_mistakes_of_all_files_are_told_in_our_words() {
+    let one = "[[rule]]\nprefix = \"git\"\ndecision = \"alow\"\n\n[[rule]]\nprefix = [\"make\"]\ndecision = \"ask\"\ncolour = 1\n";
+    let other = "rules = 3\n";
+    let files = [("a.toml", one), ("b.toml", other)];
+    let files = files.map(|(name, text)| RuleFile { name, text, trust: Trust::User });
+    assert_eq!(
+        Rules::load(&files).unwrap_err().to_string(),
+        "`a.toml`, line 2: `prefix` must be a list of words in quotes, or of lists of alternatives; found string \"git\"\n\
+         `a.toml`, line 3: `decision` must be one of \"allow\", \"ask\", \"forbid\"; found string \"alow\"\n\
+         `a.toml`, line 8: unknown key `colour`; allowed: `prefix`, `argv`, `effect`, `decision`, `justification`, `match`, \
+         `not_match`, `escape_sandbox`, `answered`\n\
+         `b.toml`, line 1: unknown key `rules`; allowed: `[[rule]]`"
+    );
+}
+
+/// Programs of the system are in `/usr/bin`; one of the workspace is never found.
+fn programs(name: &str) -> Option<PathBuf> {
+    let name = name.strip_prefix("/usr/bin/").unwrap_or(name);
+    (!name.contains('/')).then(|| format!("/usr/bin/{name}").into())
+}
+
+fn leaves(rules: &Rules, line: &str, programs: &dyn Fn(&str) -> Option<PathBuf>, cwd: &str) -> bool {
+    let argv = ["bash", "-c", line].map(str::to_owned).to_vec();
+    let command = CommandLine { argv, cwd: Some(cwd.into()) };
+    let surroundings = Surroundings { workspace: Some(Path::new("/w")), programs };
+    crate::judge_in(&surroundings, &command, rules).escape_sandbox
+}
+
+fn leaving(argv: &str) -> String {
+    format!("[[rule]]\nargv = {argv}\ndecision = \"allow\"\nescape_sandbox = true\n")
+}
+
+#[test]
+fn a_rule_that_leaves_the_sandbox_fits_the_very_command_alone() {
+    let text = leaving(r#"["/usr/bin/git", "fetch"]"#)
+        + &leaving(r#"["/usr/bin/go", "test", "./..."]"#)
+        + &leaving(r#"["/usr/bin/tar", "tf", "x"]"#)
+        + &leaving(r#"["/usr/bin/make", "build"]"#)
+        + &leaving(r#"["/usr/bin/df", "/srv"]"#);
+    let rules = load(&text, Trust::User).unwrap();
+    for line in ["git fetch", "/usr/bin/git fetch", "make build", "go test ./...", "df /srv", "df -h /srv"] {
+        assert!(leaves(&rules, line, &programs, "/w"), "{line}");
+    }
+    for line in include_str!("tails.txt").lines().filter(|line| !line.is_empty()) {
+        assert!(!leaves(&rules, line, &programs, "/w"), "{line}");
+    }
+}
+
+#[test]
+fn a_rule_that_leaves_the_sandbox_is_about_the_file_of_its_program() {
+    let rules = load(&leaving(r#"["/usr/bin/make", "build"]"#), Trust::User).unwrap();
+    assert!(leaves(&rules, "make build", &programs, "/w"));
+    // An active environment of the workspace comes first in `PATH`.
+    assert!(!leaves(&rules, "make build", &|_| None, "/w"), "a program that commands can write");
+    assert!(!leaves(&rules, "make build", &|_| Some("/opt/bin/make".into()), "/w"), "another file");
+    assert!(!leaves(&rules, "make build", &programs, "/w/sub"), "another directory has other files");
+    let rules = load(&leaving(r#"["/usr/bin/env", "make"]"#), Trust::User).unwrap();
+    assert!(leaves(&rules, "env make", &programs, "/w"));
+    let only_env = |name: &str| (name == "env").then(|| "/usr/bin/env".into());
+    assert!(!leaves(&rules, "env make", &only_env, "/w"), "the program behind a wrapper counts, too");
+}
+
+#[test]
+fn an_old_rule_with_any_words_behind_it_is_asked_about_again_until_there_is_an_exact_one() {
+    let old = "[[rule]]\nprefix = [\"git\", \"fetch\"]\ndecision = \"allow\"\nescape_sandbox = true\n";
+    let rules = load(old, Trust::User).unwrap();
+    assert!(
+        rules.notes()[0].contains("line 1: the rule `git fetch` would let any words follow"),
+        "{:?}",
+        rules.notes()
+    );
+    let judged = |rules: &Rules| {
+        let argv = ["git", "fetch"].map(str::to_owned).to_vec();
+        let surroundings = Surroundings { workspace: None, programs: &programs };
+        let judged = crate::judge_in(&surroundings, &CommandLine { argv, cwd: None }, rules);
+        (judged.class, judged.escape_sandbox, judged.asks_to_leave_again)
+    };
+    assert_eq!(judged(&rules), (crate::Class::Dangerous, false, true));
+    let both = load(&(old.to_owned() + &leaving(r#"["/usr/bin/git", "fetch"]"#)), Trust::User).unwrap();
+    assert_eq!(judged(&both), (crate::Class::Safe, true, false));
+}
+
+#[test]
+fn a_rule_may_be_about_what_goes_beyond_the_machine() {
+    let text = "[[rule]]\neffect = \"publish\"\ndecision = \"forbid\"\n[[rule]]\neffect = \"install\"\ndecision = \"ask\"\n";
+    let rules = load(text, Trust::Project).unwrap();
+    let class = |line: &str| {
+        let argv = ["bash", "-c", line].map(str::to_owned).to_vec();
+        crate::judge(&CommandLine { argv, cwd: None }, &rules).class
+    };
+    assert_eq!(class("docker push x"), crate::Class::Forbidden);
+    assert_eq!(class("cd web && npm ci"), crate::Class::Dangerous);
+    assert_eq!(class("sudo apt-get install jq"), crate::Class::Dangerous);
+    assert_eq!(class("git push"), crate::Class::Ordinary);
 }

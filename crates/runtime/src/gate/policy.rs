@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use windlass_contract::{
-    ApprovalPolicy, Confinement, Effects, Grant, Limits, Network, SandboxMode, SandboxRules,
+    ApprovalPolicy, Confinement, Effects, Grant, Limits, Network, OutwardEffect, SandboxMode, SandboxRules,
 };
 use windlass_policy::Rules;
 
@@ -14,6 +14,11 @@ pub struct Policy {
     pub cwd: PathBuf,
     /// When to ask.
     pub approval: ApprovalPolicy,
+    /// The policy that the user chose, where nobody is there to be asked and `approval` holds instead.
+    pub unattended: Option<ApprovalPolicy>,
+    /// Effects beyond the machine that are asked about with the policies `untrusted` and `on-request`, also without a
+    /// sandbox.
+    pub ask_before: Vec<OutwardEffect>,
     /// How tightly things are held.
     pub sandbox: SandboxMode,
     /// What commands may do beside: directories to write and the network count in `workspace-write` only, what may
@@ -33,6 +38,8 @@ impl Default for Policy {
         Self {
             cwd: "/".into(),
             approval: ApprovalPolicy::Never,
+            unattended: None,
+            ask_before: OutwardEffect::ALL.to_vec(),
             sandbox: SandboxMode::ReadOnly,
             walls: SandboxRules::default(),
             limits: Limits::default(),
@@ -66,5 +73,28 @@ impl Policy {
             }
         };
         Confinement::Sandboxed(SandboxRules { writable, unreadable, readable_again, network })
+    }
+
+    /// What a model is told that may not ask for more. Where that is the user's choice, to the letter what models of this
+    /// family were trained to read.
+    pub(super) fn no_wishes(&self) -> String {
+        if let Some(chosen) = self.unattended {
+            return format!(
+                "refused to run the command without the sandbox: the approval policy is `{}`, but nobody can be asked in \
+                 this run, so that `{}` holds; run it without asking for escalated permissions, or leave it out",
+                chosen.name(),
+                self.approval.name()
+            );
+        }
+        let policy = match self.approval {
+            ApprovalPolicy::Untrusted => "UnlessTrusted",
+            ApprovalPolicy::OnFailure => "OnFailure",
+            ApprovalPolicy::OnRequest => "OnRequest",
+            ApprovalPolicy::Never => "Never",
+        };
+        format!(
+            "approval policy is {policy}; reject command — you should not ask for escalated permissions if the approval \
+             policy is {policy}"
+        )
     }
 }

@@ -1,10 +1,21 @@
 //! Tests of the gate: who is asked what, and what an answer is worth.
 
-use std::sync::Mutex;
+use std::{path::Path, sync::Mutex};
 
-use windlass_contract::{BoxFuture, Escalation, Network, Offer, SandboxMode, SandboxRules, Typed};
+use windlass_contract::{
+    Answer, AnsweredBy, BoxFuture, Escalation, Event, Network, Offer, ProgramFile, ProgramSearch, Reach,
+    SandboxMode, SandboxRules, Silent, Typed,
+};
+use windlass_policy::{RuleFile, Trust};
 
 use super::*;
+
+/// Lets a call without secrets through that nobody watches.
+async fn admitted(gate: &Gate, call: &ToolCall, effects: &Effects) -> Result<Admission, Failure> {
+    let stop = Stop::default();
+    let request = GateRequest { call, effects, secrets: &[], events: &Silent, stop: &stop };
+    gate.admit(request, gate.judge(effects)).await
+}
 
 struct Says(Answer);
 
@@ -28,7 +39,7 @@ fn command() -> Effects {
 async fn admit(gate: Gate, effects: Effects) -> Result<Confinement, String> {
     let input = windlass_contract::Input::Json(String::new());
     let call = ToolCall { id: "c".into(), name: "t".into(), input };
-    match gate.admit(&call, &effects, gate.judge(&effects), &Stop::default()).await {
+    match admitted(&gate, &call, &effects).await {
         Ok(admission) => Ok(admission.grant.confinement().clone()),
         Err(Failure::Refused(reason)) => Err(reason),
         Err(other) => panic!("{other:?}"),
@@ -139,7 +150,7 @@ async fn an_answer_for_good_becomes_a_rule_at_once_and_is_kept() {
         let policy = Policy { approval: ApprovalPolicy::Untrusted, ..Policy::default() };
         let gate = Gate::new(policy, Some(person.clone())).with_rulebook(Some(book.clone()));
         for _ in 0..2 {
-            gate.admit(&call(), &command(), gate.judge(&command()), &Stop::default()).await.unwrap();
+            admitted(&gate, &call(), &command()).await.unwrap();
         }
         assert_eq!(person.1.lock().unwrap().len(), 1);
         let kept = book.0.lock().unwrap();
@@ -156,24 +167,179 @@ async fn what_is_approved_for_the_session_is_asked_again_on_a_terminal() {
     let gate = Gate::new(policy, Some(person.clone()));
     for terminal in [false, false, true, true] {
         let effects = Effects { terminal, ..command() };
-        gate.admit(&call(), &effects, gate.judge(&effects), &Stop::default()).await.unwrap();
+        admitted(&gate, &call(), &effects).await.unwrap();
     }
     let asked: Vec<_> = person.1.lock().unwrap().iter().map(|asked| asked.effects.terminal).collect();
     assert_eq!(asked, [false, true]);
 }
 
+/// Has every program in one directory.
+struct AllIn(&'static str);
+
+impl ProgramFinder for AllIn {
+    fn find_program(&self, name: &str, _cwd: &Path) -> ProgramSearch {
+        ProgramSearch::Found(ProgramFile { path: Path::new(self.0).join(name), leads_to: Vec::new() })
+    }
+}
+
 #[tokio::test]
 async fn a_rule_may_let_a_command_leave_the_sandbox_but_no_wish_does() {
-    let leaving = |text: &str| {
+    let leaving = |text: &str, directory| {
         let rules = Rules::load(&[RuleFile { name: "r", text, trust: Trust::User }]).unwrap();
-        Gate::new(Policy { rules, ..Policy::default() }, None)
+        let policy = Policy { rules, cwd: "/w".into(), ..Policy::default() };
+        Gate::new(policy, None).with_programs(Arc::new(AllIn(directory)))
     };
+    let held = Ok(Confinement::Sandboxed(SandboxRules::default()));
     let rule = "[[rule]]\nprefix = [\"make\"]\ndecision = \"allow\"\n";
-    let escape = format!("{rule}escape_sandbox = true\n");
-    assert_eq!(admit(leaving(&escape), command()).await, Ok(Confinement::Unconfined));
-    assert_eq!(admit(leaving(rule), command()).await, Ok(Confinement::Sandboxed(SandboxRules::default())));
+    let escape = "[[rule]]\nargv = [\"/usr/bin/make\"]\ndecision = \"allow\"\nescape_sandbox = true\n";
+    assert_eq!(admit(leaving(escape, "/usr/bin"), command()).await, Ok(Confinement::Unconfined));
+    assert_eq!(admit(leaving(rule, "/usr/bin"), command()).await, held);
+    // A `make` that a command may have planted, in an environment of the workspace.
+    assert_eq!(admit(leaving(escape, "/w/venv/bin"), command()).await, held);
     let wish = Effects { escalation: Some(Escalation::default()), ..command() };
-    assert!(admit(leaving(rule), wish).await.is_err());
+    assert!(admit(leaving(rule, "/usr/bin"), wish).await.is_err());
+}
+
+#[tokio::test]
+async fn an_old_rule_that_leaves_with_any_words_is_asked_about_and_the_answer_is_exact() {
+    let text = "[[rule]]\nprefix = [\"make\"]\ndecision = \"allow\"\nescape_sandbox = true\n";
+    let rules = Rules::load(&[RuleFile { name: "r", text, trust: Trust::User }]).unwrap();
+    let person = Arc::new(Patient(Answer::Always, Mutex::default()));
+    for approval in [ApprovalPolicy::Untrusted, ApprovalPolicy::OnFailure, ApprovalPolicy::OnRequest] {
+        person.1.lock().unwrap().clear();
+        let policy = Policy { rules: rules.clone(), cwd: "/w".into(), approval, ..Policy::default() };
+        let gate = Gate::new(policy, Some(person.clone())).with_programs(Arc::new(AllIn("/usr/bin")));
+        for _ in 0..2 {
+            let admission = admitted(&gate, &call(), &command()).await.unwrap();
+            assert_eq!(*admission.grant.confinement(), Confinement::Unconfined);
+        }
+        let asked = person.1.lock().unwrap();
+        let [question] = &asked[..] else { panic!("{asked:?}") };
+        assert_eq!(question.beyond, Beyond::Everything);
+        assert!(question.reason.contains("let any words follow outside the sandbox"), "{}", question.reason);
+        let rule = question.rule.as_ref().unwrap();
+        assert!(rule.toml.contains(r#"argv = ["/usr/bin/make"]"#), "{}", rule.toml);
+    }
+    let gate = Gate::new(Policy { rules, ..Policy::default() }, None);
+    let refused = admit(gate, command()).await.unwrap_err();
+    assert!(refused.contains("asked about again"), "{refused}");
+}
+
+fn shell(line: &str) -> Effects {
+    Effects::command(CommandLine { argv: ["bash", "-c", line].map(str::to_owned).to_vec(), cwd: None })
+}
+
+#[tokio::test]
+async fn what_goes_beyond_the_machine_is_asked_about_without_a_sandbox_too() {
+    let asked = |approval, ask_before: Vec<OutwardEffect>, line: &'static str| async move {
+        let person = Arc::new(Patient(Answer::Once, Mutex::default()));
+        let sandbox = SandboxMode::DangerFullAccess;
+        let policy = Policy { approval, ask_before, sandbox, ..Policy::default() };
+        let gate = Gate::new(policy, Some(person.clone()));
+        admitted(&gate, &call(), &shell(line)).await.unwrap();
+        let asked = person.1.lock().unwrap();
+        asked.first().map(|question| question.reason.clone())
+    };
+    let all = || OutwardEffect::ALL.to_vec();
+    let pushes = Some("it pushes to a repository that others share (effect `push`)".to_owned());
+    for approval in [ApprovalPolicy::OnRequest, ApprovalPolicy::Untrusted] {
+        assert_eq!(asked(approval, all(), "cd a && git push").await, pushes);
+    }
+    for approval in [ApprovalPolicy::OnFailure, ApprovalPolicy::Never] {
+        assert_eq!(asked(approval, all(), "git push").await, None, "{approval:?}");
+    }
+    assert_eq!(asked(ApprovalPolicy::OnRequest, vec![OutwardEffect::Deploy], "git push").await, None);
+    assert_eq!(asked(ApprovalPolicy::OnRequest, all(), "make").await, None);
+}
+
+#[tokio::test]
+async fn a_tool_without_a_command_may_go_beyond_the_machine_as_well() {
+    let effects = Effects { outward: vec![OutwardEffect::Send], ..Effects::none() };
+    let gate = |approval| gate(SandboxMode::DangerFullAccess, approval, None);
+    let refused = admit(gate(ApprovalPolicy::OnRequest), effects.clone()).await.unwrap_err();
+    assert!(refused.contains("it sends something to another machine"), "{refused}");
+    assert!(admit(gate(ApprovalPolicy::Never), effects).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_secret_in_the_arguments_is_asked_about_by_policies_that_ask() {
+    let (call, stop) = (call(), Stop::default());
+    let kinds = ["github-token".to_owned()];
+    for (approval, effects, is_asked) in [
+        (ApprovalPolicy::OnRequest, shell("make TOKEN=x"), true),
+        (ApprovalPolicy::OnFailure, Effects::write("/w/a"), true),
+        (ApprovalPolicy::Never, shell("make TOKEN=x"), false),
+        (ApprovalPolicy::OnRequest, shell("grep x a"), false),
+    ] {
+        let person = Arc::new(Patient(Answer::Once, Mutex::default()));
+        let sandbox = SandboxMode::WorkspaceWrite;
+        let policy = Policy { cwd: "/w".into(), approval, sandbox, ..Policy::default() };
+        let gate = Gate::new(policy, Some(person.clone()));
+        let request =
+            GateRequest { call: &call, effects: &effects, secrets: &kinds, events: &Silent, stop: &stop };
+        gate.admit(request, gate.judge(&effects)).await.unwrap();
+        let asked: Vec<_> = person.1.lock().unwrap().iter().map(|asked| asked.reason.clone()).collect();
+        let expected =
+            if is_asked { vec!["its arguments hold a secret (github-token)".to_owned()] } else { vec![] };
+        assert_eq!(asked, expected, "{approval:?}");
+    }
+}
+
+/// Keeps what it sees.
+#[derive(Default)]
+struct Watched(Mutex<Vec<Event>>);
+
+impl EventSink for Watched {
+    fn emit(&self, event: &Event) {
+        self.0.lock().unwrap().push(event.clone());
+    }
+}
+
+#[tokio::test]
+async fn a_question_and_its_answer_are_events() {
+    let events = |answer: Option<Answer>| async move {
+        let (watched, call, stop, effects) = (Watched::default(), call(), Stop::default(), command());
+        let gate = gate(SandboxMode::WorkspaceWrite, ApprovalPolicy::Untrusted, answer);
+        let request =
+            GateRequest { call: &call, effects: &effects, secrets: &[], events: &watched, stop: &stop };
+        for _ in 0..2 {
+            let _decided = gate.admit(request, gate.judge(&effects)).await;
+        }
+        watched
+            .0
+            .into_inner()
+            .unwrap()
+            .into_iter()
+            .map(|event| match event {
+                Event::ApprovalAsked { reason, .. } => format!("asked: {reason}"),
+                Event::ApprovalAnswered { answer, by, rule, .. } => {
+                    format!("{} by {} {}", answer.name(), by.name(), rule.unwrap_or_default())
+                }
+                other => panic!("{other:?}"),
+            })
+            .collect::<Vec<_>>()
+    };
+    let asked = "asked: `make` is not known to be harmless: `make` is not on the list of harmless programs";
+    let nobody = format!("unavailable by {} ", AnsweredBy::Nobody.name());
+    assert_eq!(events(None).await, [asked, &nobody, asked, &nobody]);
+    assert_eq!(events(Some(Answer::Session)).await, [asked, "session by person ", "session by session "]);
+    let rule = "always by person every command that begins with `make`, whatever words follow";
+    assert_eq!(events(Some(Answer::Always)).await, [asked, rule]);
+}
+
+#[tokio::test]
+async fn a_refused_wish_says_which_policy_holds_and_why() {
+    let wish = Effects { escalation: Some(Escalation::default()), ..command() };
+    let refused = |unattended| {
+        let policy = Policy { unattended, ..Policy::default() };
+        admit(Gate::new(policy, None), wish.clone())
+    };
+    assert!(refused(None).await.unwrap_err().starts_with("approval policy is Never; reject command"));
+    assert_eq!(
+        refused(Some(ApprovalPolicy::OnFailure)).await.unwrap_err(),
+        "refused to run the command without the sandbox: the approval policy is `on-failure`, but nobody can be asked in \
+         this run, so that `never` holds; run it without asking for escalated permissions, or leave it out"
+    );
 }
 
 #[tokio::test]
@@ -184,7 +350,7 @@ async fn what_cannot_be_a_rule_is_approved_once() {
     let argv = ["bash", "-c", "rm -rf build"].map(str::to_owned).to_vec();
     let effects = Effects::command(CommandLine { argv, cwd: None });
     for _ in 0..2 {
-        let admission = gate.admit(&call(), &effects, gate.judge(&effects), &Stop::default()).await.unwrap();
+        let admission = admitted(&gate, &call(), &effects).await.unwrap();
         assert_eq!(admission.decision, "approved once");
     }
     let asked = person.1.lock().unwrap();
@@ -197,14 +363,12 @@ async fn what_was_judged_before_an_answer_made_a_rule_is_judged_again() {
     let (effects, stop) = (command(), Stop::default());
     let call = call();
     let judged = gate.judge(&effects);
-    assert!(matches!(
-        gate.admit(&call, &effects, gate.judge(&effects), &stop).await,
-        Err(Failure::Refused(_))
-    ));
+    assert!(matches!(admitted(&gate, &call, &effects).await, Err(Failure::Refused(_))));
     let text = "[[rule]]\nprefix = [\"make\"]\ndecision = \"allow\"\n";
     let made = Rules::load(&[RuleFile { name: "answer", text, trust: Trust::User }]).unwrap();
     gate.rules.write().unwrap().add(made);
-    assert!(gate.admit(&call, &effects, judged, &stop).await.is_ok());
+    let request = GateRequest { call: &call, effects: &effects, secrets: &[], events: &Silent, stop: &stop };
+    assert!(gate.admit(request, judged).await.is_ok());
 }
 
 #[tokio::test]
@@ -223,7 +387,7 @@ async fn what_is_typed_is_asked_about_like_a_command_and_never_gets_a_rule() {
     let call = call();
     for text in ["ls\n", "make\n", "rm -rf /\n"] {
         let effects = typed(text);
-        let admitted = gate.admit(&call, &effects, gate.judge(&effects), &Stop::default()).await;
+        let admitted = admitted(&gate, &call, &effects).await;
         assert_eq!(admitted.is_ok(), text != "rm -rf /\n", "{text}");
     }
     let asked = person.0.lock().unwrap();

@@ -1,0 +1,152 @@
+//! Text from outside as a person may be shown it: nothing in it can rewrite the screen, stay unseen, or pose as something
+//! else.
+
+use std::path::Path;
+
+/// Text with everything made visible that is not: control and direction characters, blanks that are no space, characters
+/// without a shape, and letters of other scripts that look like Latin ones among Latin ones.
+pub(crate) fn visible(text: &str) -> String {
+    let shown = |word: &str| {
+        if word.is_ascii() && !word.bytes().any(|byte| byte.is_ascii_control() && byte != b'\t') {
+            return word.to_owned();
+        }
+        let is_latin = word.chars().any(|c| c.is_ascii_alphabetic());
+        let poses = poses(word, is_latin);
+        let mut before = ' ';
+        let mut out = String::with_capacity(word.len());
+        for (c, poses) in word.chars().zip(poses) {
+            push(c, poses || is_hidden(c) || is_odd_blank(c) || is_variant(before, c), &mut out);
+            before = c;
+        }
+        out
+    };
+    text.split_inclusive([' ', '\t', '\'', '"', '`', '/', '=']).map(shown).collect()
+}
+
+/// What a model or a program says at length: only what could rewrite the screen or change the order of the text is made
+/// visible.
+pub(crate) fn visible_prose(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        push(c, is_hidden(c) && !is_joiner(c), &mut out);
+    }
+    out
+}
+
+/// A path with everything made visible that is not.
+pub(crate) fn visible_path(path: &Path) -> String {
+    visible(&path.display().to_string())
+}
+
+/// The same as [`visible`] for text of several lines, which it keeps.
+pub(crate) fn visible_lines(text: &str) -> String {
+    text.split('\n').map(visible).collect::<Vec<_>>().join("\n")
+}
+
+fn push(c: char, is_marked: bool, out: &mut String) {
+    if is_marked { out.extend(c.escape_default()) } else { out.push(c) }
+}
+
+/// Characters that have no shape of their own, or change that of others.
+fn is_hidden(c: char) -> bool {
+    (c.is_control() && c != '\t')
+        || matches!(
+            c,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+            | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0e}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
+            | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}'
+        )
+}
+
+/// Joiners that scripts and emoji are written with.
+fn is_joiner(c: char) -> bool {
+    matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0e}' | '\u{ad}')
+}
+
+/// Blanks that are no space.
+fn is_odd_blank(c: char) -> bool {
+    matches!(c, '\u{a0}' | '\u{1680}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}')
+}
+
+/// The sign that makes an emoji of what stands before it, where nothing is made of it.
+fn is_variant(before: char, c: char) -> bool {
+    c == '\u{fe0f}' && before.is_ascii()
+}
+
+/// For each character, whether it poses as a Latin letter, digit or slash. A word between other signs is looked at as a
+/// whole: `paypal` with one Cyrillic letter, or `аррӏе.com`, of which every letter of the first word looks Latin.
+fn poses(text: &str, is_among_latin: bool) -> Vec<bool> {
+    let mut marks = Vec::new();
+    for word in text.split_inclusive(|c: char| !c.is_alphanumeric()) {
+        let letters = || word.chars().filter(|c| c.is_alphabetic());
+        let is_mixed = letters().any(|c| c.is_ascii_alphabetic()) && letters().any(looks_latin);
+        let is_whole = is_among_latin && letters().next().is_some() && letters().all(looks_latin);
+        marks.extend(word.chars().map(|c| is_styled(c) || ((is_mixed || is_whole) && looks_latin(c))));
+    }
+    marks
+}
+
+/// Letters and digits that are nothing but ASCII in another style, and slashes that are none.
+fn is_styled(c: char) -> bool {
+    matches!(
+        c,
+        '\u{ff0f}' | '\u{ff10}'..='\u{ff19}' | '\u{ff21}'..='\u{ff3a}' | '\u{ff41}'..='\u{ff5a}' | '\u{2044}'
+        | '\u{2215}' | '\u{29f8}' | '\u{1d400}'..='\u{1d7ff}' | '\u{1f130}'..='\u{1f149}'
+    )
+}
+
+/// Letters of other scripts with the shape of a Latin one.
+fn looks_latin(c: char) -> bool {
+    const CYRILLIC: &str = "аАВсСеЕһНіІјЈкКӏӀМԛԚоОрРѕЅТуУѵԜԝхХьԁҮүԍзЗпгѡЬ";
+    const GREEK: &str = "αΑΒεΕΖηΗιΙκΚΜΝνοΟρΡτΤυΥχΧγωσϲϹϳ";
+    const OTHERS: &str = "օոսհցզքԼՏՍᎠᎡᎢᎥᎪᎫᎬᎳᎷᎻᏀᏂᏃᏌᏎᏏᏒᏔᏙᏚᏞᏟᏢᏦᏴıɑɡɩοℓℎ";
+    [CYRILLIC, GREEK, OTHERS].iter().any(|letters| letters.contains(c))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_hidden_stays_hidden() {
+        assert_eq!(visible("ls\u{202e}\x1b[2K\r\n"), "ls\\u{202e}\\u{1b}[2K\\r\\n");
+        assert_eq!(visible_lines("a\x1b\nb\r"), "a\\u{1b}\nb\\r");
+        for hidden in
+            "\u{3164}\u{115f}\u{2800}\u{ad}\u{34f}\u{a0}\u{200b}\u{2066}\u{feff}\u{e0041}\u{9b}".chars()
+        {
+            let expected = format!("a{}b", hidden.escape_default());
+            assert_eq!(visible(&format!("a{hidden}b")), expected);
+        }
+    }
+
+    #[test]
+    fn letters_that_pose_as_latin_are_marked_and_other_scripts_are_not() {
+        assert_eq!(visible("p\u{430}ypal"), "p\\u{430}ypal");
+        assert_eq!(visible("rm -rf /h\u{43e}me"), "rm -rf /h\\u{43e}me");
+        assert_eq!(
+            visible("git clone https://\u{430}\u{440}\u{440}\u{4cf}\u{435}.com/x"),
+            "git clone https://\\u{430}\\u{440}\\u{440}\\u{4cf}\\u{435}.com/x"
+        );
+        assert_eq!(visible("ev\u{3bf}l"), "ev\\u{3bf}l");
+        assert_eq!(visible("\u{ff4c}\u{ff53} x"), "\\u{ff4c}\\u{ff53} x");
+        for plain in [
+            "größe\t文件",
+            "документы/отчёт.txt",
+            "файл",
+            "αβγ",
+            "Δx",
+            "日本語のファイル",
+            "naïve café",
+            "❤️ ok",
+            "e\u{301}",
+        ] {
+            assert_eq!(visible(plain), plain);
+        }
+    }
+
+    #[test]
+    fn prose_keeps_its_blanks() {
+        assert_eq!(visible_prose("à 5\u{a0}h\x1b[2K\u{202e}"), "à 5\u{a0}h\\u{1b}[2K\\u{202e}");
+    }
+}

@@ -1,0 +1,110 @@
+//! Putting a question, and making of its answer what it says.
+
+use std::time::{Duration, Instant};
+
+use windlass_contract::{Answer, AnsweredBy, Event, Question, Reach};
+use windlass_policy::{RuleFile, Rules, Trust};
+use windlass_shape::Failure;
+
+use super::{Gate, GateRequest, PoisonError};
+use crate::Reason;
+
+impl Gate {
+    /// Asks, and says who decided. Those who watch see the question and its answer.
+    pub(super) async fn ask(
+        &self,
+        question: &Question,
+        request: &GateRequest<'_>,
+    ) -> Result<String, Failure> {
+        if self.memory.allows(&question.keys) {
+            answered(question, request, &Answer::Session, AnsweredBy::Session, Duration::ZERO);
+            return Ok("approved for the session".to_owned());
+        }
+        let Question { call, tool, reason, beyond, effects, .. } = question;
+        tracing::info!(call.id = %call, tool.name = %tool, "approval asked");
+        request.events.emit(&Event::ApprovalAsked {
+            id: call.clone(),
+            tool: tool.clone(),
+            reason: reason.clone(),
+            outward: effects.outward.clone(),
+            beyond: beyond.clone(),
+        });
+        let began = Instant::now();
+        let answer = match &self.approver {
+            Some(approver) => self.memory.ask(&**approver, question).await,
+            None => Answer::Unavailable,
+        };
+        let by = if answer == Answer::Unavailable { AnsweredBy::Nobody } else { AnsweredBy::Person };
+        answered(question, request, &answer, by, began.elapsed());
+        self.settle(question, request, answer)
+    }
+
+    fn settle(
+        &self,
+        question: &Question,
+        request: &GateRequest<'_>,
+        answer: Answer,
+    ) -> Result<String, Failure> {
+        match answer {
+            Answer::Once => Ok("approved once".to_owned()),
+            Answer::Session => Ok("approved for the session".to_owned()),
+            Answer::Project => Ok(self.keep(question, Reach::Project)),
+            Answer::Always => Ok(self.keep(question, Reach::Everywhere)),
+            Answer::Abort => {
+                request.stop.stop(Reason::Interrupted);
+                Err(Failure::Aborted(Reason::Interrupted.message().to_owned()))
+            }
+            Answer::Deny(message) if message.is_empty() => {
+                Err(Failure::Refused("rejected by user".to_owned()))
+            }
+            Answer::Deny(message) => Err(Failure::Refused(format!("rejected by user: {message}"))),
+            Answer::Unavailable => {
+                Err(Failure::Refused(format!("refused: nobody is there to approve it ({})", question.reason)))
+            }
+        }
+    }
+
+    /// Makes the rule that an answer stands for. Whatever becomes of it, this one call was approved.
+    fn keep(&self, question: &Question, reach: Reach) -> String {
+        let Some(rule) = &question.rule else { return "approved once".to_owned() };
+        let name = match reach {
+            Reach::Project => "approved for the project",
+            Reach::Everywhere => "approved always",
+        };
+        if let Ok(made) = Rules::load(&[RuleFile { name, text: &rule.toml, trust: Trust::User }]) {
+            self.rules.write().unwrap_or_else(PoisonError::into_inner).add(made);
+        }
+        match self.rulebook.as_ref().map(|rulebook| rulebook.keep(reach, rule)) {
+            Some(Ok(())) => name.to_owned(),
+            Some(Err(error)) => {
+                tracing::warn!(%error, "the rule of an answer was not kept");
+                format!("approved for the session; its rule could not be kept: {error}")
+            }
+            None => "approved for the session; there is no place to keep its rule".to_owned(),
+        }
+    }
+}
+
+/// Tells those who watch, and the log, what was answered.
+fn answered(
+    question: &Question,
+    request: &GateRequest<'_>,
+    answer: &Answer,
+    by: AnsweredBy,
+    waited: Duration,
+) {
+    let Question { call, tool, .. } = question;
+    let waited_ms = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
+    let (said, who) = (answer.name(), by.name());
+    tracing::info!(call.id = %call, tool.name = %tool, answer = said, by = who, waited_ms, "approval answered");
+    let makes_rule = matches!(answer, Answer::Project | Answer::Always);
+    let rule = question.rule.as_ref().filter(|_| makes_rule).map(|rule| rule.allows.clone());
+    request.events.emit(&Event::ApprovalAnswered {
+        id: call.clone(),
+        tool: tool.clone(),
+        answer: answer.clone(),
+        by,
+        rule,
+        waited,
+    });
+}

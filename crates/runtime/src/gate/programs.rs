@@ -1,0 +1,274 @@
+//! Programs of a command: which are not there at all, and which no command in the sandbox can replace.
+
+use std::path::{Path, PathBuf};
+
+use windlass_contract::{CommandLine, ErrorKind, ProgramFinder, ProgramSearch, SandboxRules, ToolError};
+use windlass_policy::{Class, Judgement, Part, Reason};
+
+use super::Policy;
+
+/// Directories that any program writes to.
+const SHARED: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
+
+/// What shells run themselves: words of their grammar, and builtins that no system has as a program.
+const BUILTINS: &[&str] = &[
+    ".",
+    ":",
+    "[",
+    "[[",
+    "]]",
+    "alias",
+    "autoload",
+    "bg",
+    "bind",
+    "break",
+    "builtin",
+    "caller",
+    "case",
+    "cd",
+    "command",
+    "compgen",
+    "complete",
+    "compopt",
+    "continue",
+    "coproc",
+    "declare",
+    "dirs",
+    "disown",
+    "do",
+    "done",
+    "echo",
+    "elif",
+    "else",
+    "enable",
+    "esac",
+    "eval",
+    "exec",
+    "exit",
+    "export",
+    "false",
+    "fc",
+    "fg",
+    "fi",
+    "for",
+    "function",
+    "getopts",
+    "hash",
+    "help",
+    "history",
+    "if",
+    "in",
+    "jobs",
+    "kill",
+    "let",
+    "local",
+    "logout",
+    "mapfile",
+    "popd",
+    "printf",
+    "pushd",
+    "pwd",
+    "read",
+    "readarray",
+    "readonly",
+    "return",
+    "select",
+    "set",
+    "shift",
+    "shopt",
+    "source",
+    "suspend",
+    "test",
+    "then",
+    "time",
+    "times",
+    "trap",
+    "true",
+    "type",
+    "typeset",
+    "ulimit",
+    "umask",
+    "unalias",
+    "unset",
+    "until",
+    "wait",
+    "while",
+    "{",
+    "}",
+    "!",
+];
+
+/// The file of a program that no command in the sandbox can write, as one that starts in this directory would find it.
+pub(super) fn settled(
+    finder: &dyn ProgramFinder,
+    policy: &Policy,
+    name: &str,
+    cwd: &Path,
+) -> Option<PathBuf> {
+    let ProgramSearch::Found(file) = finder.find_program(name, cwd) else { return None };
+    let SandboxRules { writable, .. } = &policy.walls;
+    let roots = [&policy.cwd].into_iter().chain(writable).map(PathBuf::as_path);
+    file.is_outside(roots.chain(SHARED.map(Path::new))).then_some(file.path)
+}
+
+/// Says that a program of a command does not exist. Where a shell could know better, or an earlier part of the command could
+/// make it, nothing is said.
+pub(super) fn missing(
+    finder: &dyn ProgramFinder,
+    command: &CommandLine,
+    cwd: &Path,
+    judgement: &Judgement,
+) -> Option<ToolError> {
+    let is_missing = |name: &str| finder.find_program(name, cwd) == ProgramSearch::Missing;
+    let name = match Runner::of(command) {
+        Runner::Kernel(name) => Some(name).filter(|name| is_missing(name)),
+        Runner::Shell(script) => missing_part(script, judgement, is_missing),
+        Runner::Unknown => None,
+    }?;
+    let place = if name.contains('/') { "" } else { " on the search path" };
+    let message = format!("no such program: there is no `{name}`{place}; nothing was run");
+    Some(ToolError::new(ErrorKind::NotFound, message))
+}
+
+/// Who looks the programs of a command up.
+enum Runner<'a> {
+    /// Nobody but the kernel: the command is its program.
+    Kernel(&'a str),
+    /// A shell that reads no file of its own before this script.
+    Shell(&'a str),
+    /// A shell that may know any name.
+    Unknown,
+}
+
+impl<'a> Runner<'a> {
+    fn of(command: &'a CommandLine) -> Self {
+        let words: Vec<_> = command.argv.iter().map(String::as_str).collect();
+        let base = |program: &'a str| program.rsplit('/').next().unwrap_or(program);
+        match words[..] {
+            [shell, "-c", script] if matches!(base(shell), "bash" | "sh" | "dash") => Self::Shell(script),
+            [shell, ..] if matches!(base(shell), "bash" | "sh" | "dash" | "zsh" | "ksh" | "fish") => {
+                Self::Unknown
+            }
+            [program, ..] => Self::Kernel(program),
+            [] => Self::Unknown,
+        }
+    }
+}
+
+/// The first part of a script that is certainly run and does not exist.
+fn missing_part<'a>(
+    script: &str,
+    judgement: &'a Judgement,
+    is_missing: impl Fn(&str) -> bool,
+) -> Option<&'a str> {
+    let sets = |part: &Part| part.facts.iter().any(|fact| fact.starts_with("sets "));
+    if !judgement.unclear.is_empty() || judgement.parts.iter().any(sets) || may_go_on(script) {
+        return None;
+    }
+    let mut has_moved = false;
+    // What a program runs is looked up by that program.
+    for part in judgement.parts.iter().filter(|part| part.via.is_empty()) {
+        let name = part.argv.first()?.as_str();
+        let is_own = BUILTINS.contains(&name) || name.contains(['*', '?', '~', '=']);
+        let is_elsewhere = has_moved && name.contains('/');
+        if !is_own && !is_elsewhere && is_missing(name) {
+            return Some(name);
+        }
+        has_moved |= matches!(name, "cd" | "pushd" | "popd");
+        // It may make or install what comes after it.
+        if part.class != Class::Safe || matches!(part.reason, Reason::Rule(_)) {
+            return None;
+        }
+    }
+    None
+}
+
+/// Whether a script may have a use for a program that is not there: `x || y`, `x; y`, `! x`, `x &`.
+fn may_go_on(script: &str) -> bool {
+    let rest = script.replace("&&", " ").replace(">&", " ").replace("&>", " ");
+    rest.contains(['&', ';', '\n', '!', '{', '(']) || rest.contains("||")
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_contract::ProgramFile;
+    use windlass_policy::{Rules, judge};
+
+    use super::*;
+
+    /// Knows these programs, all in `/usr/bin`.
+    struct Known(&'static [&'static str]);
+
+    impl ProgramFinder for Known {
+        fn find_program(&self, name: &str, cwd: &Path) -> ProgramSearch {
+            if self.0.contains(&name) {
+                let path = if name.contains('/') { cwd.join(name) } else { Path::new("/usr/bin").join(name) };
+                return ProgramSearch::Found(ProgramFile { path, leads_to: Vec::new() });
+            }
+            if name == "unsure" { ProgramSearch::Unknown } else { ProgramSearch::Missing }
+        }
+    }
+
+    fn told(argv: &[&str]) -> Option<String> {
+        let command = CommandLine { argv: argv.iter().map(|word| (*word).to_owned()).collect(), cwd: None };
+        let finder =
+            Known(&["ls", "cat", "make", "git", "mkdir", "cp", "sudo", "timeout", "npm", "./run.sh"]);
+        let judgement = judge(&command, &Rules::default());
+        missing(&finder, &command, Path::new("/w"), &judgement).map(|error| error.message)
+    }
+
+    #[test]
+    fn a_program_that_is_certainly_run_and_not_there_is_named() {
+        let expected = "no such program: there is no `frobnicate` on the search path; nothing was run";
+        for script in [
+            "frobnicate --x",
+            "frobnicate",
+            "frobnicate | cat",
+            "cat a | frobnicate 2>&1",
+            "cd sub && frobnicate",
+            "ls && frobnicate",
+            "frobnicate && ls",
+            "frobnicate > out 2>&1",
+        ] {
+            assert_eq!(told(&["/bin/bash", "-c", script]).as_deref(), Some(expected), "{script}");
+        }
+        assert_eq!(told(&["frobnicate", "--x"]).as_deref(), Some(expected));
+        let path = "no such program: there is no `./nope.sh`; nothing was run";
+        assert_eq!(told(&["sh", "-c", "./nope.sh a"]).as_deref(), Some(path));
+    }
+
+    #[test]
+    fn where_it_is_not_certain_nothing_is_said() {
+        for script in [
+            "ls",
+            "unsure --x",
+            "./run.sh",
+            "frobnicate || true",
+            "frobnicate; ls",
+            "if frobnicate; then ls; fi",
+            "! frobnicate",
+            "frobnicate &",
+            "$x",
+            "frobnicate $x",
+            "PATH=/opt/bin frobnicate",
+            "PATH=/opt/bin; frobnicate",
+            "f() { ls; }; f",
+            "alias x=ls; x",
+            "type frobnicate",
+            "echo frobnicate",
+            "sudo frobnicate",
+            "timeout 5 frobnicate",
+            "make && ./built",
+            "npm i -g frobnicate && frobnicate",
+            "cp a bin && bin/a",
+            "cd sub && ./here.sh",
+            "source env.sh && frobnicate",
+            "eval frobnicate",
+            "~/bin/x",
+        ] {
+            assert_eq!(told(&["/bin/bash", "-c", script]), None, "{script}");
+        }
+        assert_eq!(told(&["/bin/bash", "-lc", "frobnicate"]), None, "login files may extend the path");
+        assert_eq!(told(&["/bin/zsh", "-c", "frobnicate"]), None, "zsh reads a file first");
+    }
+}
