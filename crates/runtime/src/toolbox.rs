@@ -14,7 +14,6 @@ use windlass_shape::{Failure, Shaper};
 use crate::{
     Gate, Registry, Review, Stop, decisions,
     gate::{Admission, GateRequest, Judged},
-    gate::{Admission, Judged},
     orchestrator::{self, Attempt},
     preflight,
     router::{self, Understood},

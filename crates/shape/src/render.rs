@@ -227,6 +227,7 @@ mod tests {
     fn a_command_is_data_with_its_output_and_code() {
         let facts = |exit| {
             Facts::Command(CommandFacts {
+                waits_for_input: false,
                 exit,
                 duration: Duration::ZERO,
                 output_bytes: 3,
