@@ -20,6 +20,7 @@
 //! # }
 //! ```
 
+mod checked_rename;
 mod commit;
 mod confined_files;
 mod dir_handle;
