@@ -238,7 +238,8 @@ impl Undoing<'_> {
             files.iter().map(|file| file.as_entry_change().map(|change| change.reversed())).collect();
         let changes = changes.ok_or("the edit log is damaged")?;
         let read = |digest: &[u8; 32]| self.edits.content(digest);
-        let report = restore_entries(&changes, &read).map_err(|error| error.to_string())?;
+        let report =
+            restore_entries(&changes, &read, self.edits.notes()).map_err(|error| error.to_string())?;
         for path in &report.left {
             crate::note(&format!(
                 "left, as it holds something else: {}",
