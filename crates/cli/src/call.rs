@@ -69,8 +69,7 @@ pub(crate) fn run(common: &Common, args: Call) -> Result<Exit, Problem> {
     let edits = Edits::outside(&setup.home);
     let shown = if args.json {
         let mut result = render::json(&name, &outcome);
-        settled =
-            preview.take().map(|preview| preview.settle(&edits, stop.reason().is_some())).transpose()?;
+        settled = preview.take().map(|preview| preview.settle(&edits, &stop)).transpose()?;
         if let Some(settled) = &settled {
             result["preview"] = settled.report.clone();
         }
@@ -88,7 +87,7 @@ pub(crate) fn run(common: &Common, args: Call) -> Result<Exit, Problem> {
         crate::note(&crate::tools::unknown(&toolbox.registry, &args.name));
     }
     if let Some(preview) = preview {
-        settled = Some(preview.settle(&edits, stop.reason().is_some())?);
+        settled = Some(preview.settle(&edits, &stop)?);
     }
     let exit = exit_of(&outcome, &stop);
     Ok(settled.map_or(exit, |settled| settled.end.exit(exit)))

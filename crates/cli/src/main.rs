@@ -9,6 +9,7 @@ mod call;
 mod calls;
 mod cleaning;
 mod config;
+mod confirm;
 mod doctor;
 mod exec;
 mod exit;
