@@ -182,7 +182,10 @@ impl RequestedPreview {
         let AppliedPreview { layer, denials } = applied;
         let undo = match (layer.kept, layer.not_kept.len()) {
             (0, 0) => String::new(),
-            (0, _) => "; it cannot be undone".to_owned(),
+            (0, _) => {
+                let (path, reason) = &layer.not_kept[0];
+                format!("; it cannot be undone (`{}`: {reason})", self.paths.show(path))
+            }
             (_, 0) => format!("; `windlass undo {call}` takes it back"),
             (kept, left) => {
                 let (path, reason) = &layer.not_kept[0];

@@ -59,7 +59,8 @@ impl Conflicts {
     pub(super) fn message(&self) -> String {
         let differences: String = self.0.values().map(String::as_str).collect();
         format!(
-            "not undone, because files have changed since; `--keep-changed` leaves them and undoes the rest. What has changed:\n{differences}"
+            "not undone, because files have changed since; `--keep-changed` leaves them and undoes the rest. What has changed:\n{}",
+            differences.trim_end()
         )
     }
 }
@@ -67,12 +68,13 @@ impl Conflicts {
 /// Finds the entries that commands changed and someone else since. All at once, since a command may have replaced the
 /// directory of another entry.
 fn entries_in_conflict<'a>(files: &[&'a EditedFile]) -> Result<Vec<&'a EditedFile>, Problem> {
-    let changes: Vec<_> = files.iter().map(|file| file.as_entry_change()).collect();
-    let damaged = files.iter().zip(&changes).find(|(_, change)| change.is_none());
-    if let Some((file, _)) = damaged {
-        return Err(Problem::failed(format!("`{}`: the edit log is damaged", visible_path(&file.path))));
-    }
-    let reversed: Vec<_> = changes.iter().flatten().map(|change| change.reversed()).collect();
+    let damaged = |file: &EditedFile| {
+        Problem::failed(format!("`{}`: the edit log is damaged", visible_path(&file.path)))
+    };
+    let reversed = files
+        .iter()
+        .map(|file| file.as_entry_change().map(|change| change.reversed()).ok_or_else(|| damaged(file)));
+    let reversed = reversed.collect::<Result<Vec<_>, _>>()?;
     let standings = inspect_changes(&reversed)
         .map_err(|error| Problem::failed(format!("cannot look at the files of a command: {error}")))?;
     let conflicts = files.iter().zip(standings).filter(|(_, standing)| *standing == EntryStanding::Conflict);
@@ -124,7 +126,8 @@ async fn difference(undo: &Undoing<'_>, file: &EditedFile) -> Result<String, Pro
         let then = left.as_ref().map(|left| side(&left.bytes, left.mode));
         let shown =
             diff(then, bytes.as_deref().zip(now.as_ref()).map(|(bytes, found)| side(bytes, mode(found))));
-        if !shown.is_empty() {
+        // It says no more of modes than whether a file can be run.
+        if left.as_ref().map(|left| &*left.bytes) != bytes.as_deref() {
             return Ok(visible_lines(&shown));
         }
     }

@@ -66,3 +66,4 @@ mod tools;
 mod undo;
 #[cfg(test)]
 mod undo_log;
+mod undo_meanwhile;

@@ -18,7 +18,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use windlass_contract::EntryContent;
+use windlass_contract::{ContentDigest, EntryContent};
 
 use super::draft_trace::DraftTrace;
 use crate::{Recovery, commit::unique};
@@ -134,28 +134,33 @@ fn parse(bytes: &[u8]) -> Option<Vec<DraftTrace>> {
     let text = |field: &[u8]| OsString::from_vec(field.to_vec());
     let draft = |fields: &[&[u8]]| {
         let [path, name, before, after] = fields else { return None };
-        let (before, after) = (from_field(before)?, from_field(after)?);
+        let (before, after) = (from_field(before).ok()?, from_field(after).ok()?);
         Some(DraftTrace { path: text(path).into(), name: text(name), before, after })
     };
     drafts.chunks(4).map(draft).collect()
 }
 
-fn from_field(field: &[u8]) -> Option<Option<EntryContent>> {
+fn from_field(field: &[u8]) -> io::Result<Option<EntryContent>> {
     if field.is_empty() {
-        return Some(None);
+        return Ok(None);
     }
     if field == DIRECTORY {
-        return Some(Some(EntryContent::Directory));
+        return Ok(Some(EntryContent::Directory));
     }
     if let Some(target) = field.strip_prefix(b"link ") {
-        return Some(Some(EntryContent::Symlink(OsString::from_vec(target.to_vec()).into())));
+        return Ok(Some(EntryContent::Symlink(OsString::from_vec(target.to_vec()).into())));
     }
-    let hex = str::from_utf8(field.strip_prefix(b"file ")?).ok().filter(|hex| hex.len() == 64)?;
+    let digest = field.strip_prefix(b"file ").and_then(digest_from_hex);
+    digest.map(|digest| Some(EntryContent::File(digest))).ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+fn digest_from_hex(hex: &[u8]) -> Option<ContentDigest> {
+    let hex = str::from_utf8(hex).ok().filter(|hex| hex.len() == 64)?;
     let mut digest = [0; 32];
     for (at, byte) in digest.iter_mut().enumerate() {
         *byte = u8::from_str_radix(hex.get(2 * at..2 * at + 2)?, 16).ok()?;
     }
-    Some(Some(EntryContent::File(digest)))
+    Some(digest)
 }
 
 #[cfg(test)]

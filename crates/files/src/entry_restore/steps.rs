@@ -373,9 +373,8 @@ impl<'a> Applier<'a> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let opened =
             to_name_in(parent).and_then(|directory| Ok(openat(directory, name, flags, Mode::empty())?));
-        let file = File::from(opened.map_err(|error| match is_unreachable(&error) {
-            true => conflict(path),
-            false => failed("open", path)(error),
+        let file = File::from(opened.map_err(|error| {
+            if is_unreachable(&error) { conflict(path) } else { failed("open", path)(error) }
         })?);
         let found = EntryStat::read(&file, OsStr::new(""));
         let found = found.map_err(|error| failed("open", path)(error.into()))?;

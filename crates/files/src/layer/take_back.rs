@@ -175,10 +175,8 @@ impl TakeBack<'_> {
         let saved = (self.undo, self.saved);
         if let Some(taken) = LayerEntry::find(self.undo, self.saved)? {
             // It was taken away already, and not looked at any more.
-            return match self.is_untouched(operation.new, &taken, saved)? {
-                true => Ok(None),
-                false => self.give_back(saved, operation, at, target),
-            };
+            let is_ours = self.is_untouched(operation.new, &taken, saved)?;
+            return if is_ours { Ok(None) } else { self.give_back(saved, operation, at, target) };
         }
         let Some(target) = target.filter(|target| has_inode(operation.new, target)) else { return Ok(None) };
         let is_ours = |entry: &LayerEntry, at| self.is_untouched(operation.new, entry, at).unwrap_or(false);
