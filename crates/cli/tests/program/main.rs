@@ -66,4 +66,5 @@ mod tools;
 mod undo;
 #[cfg(test)]
 mod undo_log;
+#[cfg(test)]
 mod undo_meanwhile;
