@@ -140,7 +140,8 @@ pub(crate) fn remove_file(directory: impl AsFd, name: &OsStr) -> io::Result<()> 
     }
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 #[expect(clippy::disallowed_methods, reason = "tests do what people do")]
 mod tests {
     use std::{cell::Cell, fs, path::Path};

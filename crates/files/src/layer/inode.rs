@@ -5,7 +5,7 @@ use std::{
     ffi::{CString, OsStr, OsString},
     io,
     os::{
-        fd::{AsFd, AsRawFd, OwnedFd},
+        fd::{AsFd, AsRawFd},
         unix::ffi::OsStrExt,
     },
     path::Path,
@@ -222,7 +222,7 @@ pub(super) fn set_mode(directory: &DirHandle, name: &OsStr, mode: u16) -> io::Re
 
 /// Opens an entry without reading it, and looks at it.
 #[cfg(target_os = "linux")]
-fn open_itself(directory: &DirHandle, name: &OsStr) -> io::Result<(OwnedFd, EntryStat)> {
+fn open_itself(directory: &DirHandle, name: &OsStr) -> io::Result<(std::os::fd::OwnedFd, EntryStat)> {
     use rustix::fs::{OFlags, openat};
 
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -234,7 +234,7 @@ fn open_itself(directory: &DirHandle, name: &OsStr) -> io::Result<(OwnedFd, Entr
 
 /// By the descriptor: no name that could lead elsewhere is used.
 #[cfg(target_os = "linux")]
-fn chmod_itself(itself: &OwnedFd, mode: u16) -> io::Result<()> {
+fn chmod_itself(itself: &std::os::fd::OwnedFd, mode: u16) -> io::Result<()> {
     let path = format!("/proc/self/fd/{}", itself.as_raw_fd());
     Ok(rustix::fs::chmodat(rustix::fs::CWD, path, Mode::from_bits_truncate(mode.into()), AtFlags::empty())?)
 }
