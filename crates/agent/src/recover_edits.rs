@@ -14,6 +14,10 @@ pub fn recover_edits(home: &Path) -> Vec<String> {
         Ok(recovered) => recovered.into_iter().filter_map(sentence).collect(),
         Err(error) => vec![format!("cannot look for unfinished changes to files: {error}")],
     };
+    match windlass_host::recover_restores(edits.notes()) {
+        Ok(recovered) => messages.extend(recovered.into_iter().filter_map(sentence)),
+        Err(error) => messages.push(format!("cannot look for an unfinished undo: {error}")),
+    }
     match windlass_host::recover_layers(edits.notes()) {
         Ok(recovered) => messages.extend(recovered.iter().filter_map(LayerRecovery::describe)),
         Err(error) => messages.push(format!("cannot look for unfinished previews: {error}")),

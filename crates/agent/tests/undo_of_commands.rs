@@ -15,8 +15,8 @@ use std::{
 use fastrand::Rng;
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Action, CallId, Change, Command, Confinement, Effects, EntryChange, Expected, Grant, Host, Limits,
-    Sandbox,
+    Action, Archive, CallId, Change, Command, Confinement, Effects, EntryChange, Expected, Grant, Host,
+    Limits, Sandbox,
 };
 use windlass_host::{Machine, SnapshotLimits, UndoRecorder, UndoRoot, restore_entries};
 use windlass_record::{Edit, Edits, SnapshotStore, UNDO};
@@ -122,7 +122,7 @@ impl Place {
         if edit.command.is_some() {
             let changes: Vec<_> =
                 edit.files.iter().map(|file| file.as_entry_change().unwrap().reversed()).collect();
-            restore_entries(&changes, &|digest| self.edits.content(digest))
+            restore_entries(&changes, &|digest| self.edits.content(digest), self.edits.notes())
                 .map_err(|error| error.to_string())?;
             return self.edits.log_undo(edit, &edit.files).map_err(|error| error.to_string());
         }
@@ -265,9 +265,10 @@ fn redo_all_at_once(place: &Place, edits: &[Edit], with_person: bool, seed: u64)
     let all: Vec<_> = all.into_values().collect();
     let start = place.tree();
     let read = |digest: &[u8; 32]| place.edits.content(digest);
-    restore_entries(&all, &read).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+    restore_entries(&all, &read, place.edits.notes()).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
     let reversed: Vec<_> = all.iter().map(EntryChange::reversed).collect();
-    restore_entries(&reversed, &read).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+    restore_entries(&reversed, &read, place.edits.notes())
+        .unwrap_or_else(|error| panic!("seed {seed}: {error}"));
     assert_eq!(place.tree(), start, "seed {seed}");
 }
 

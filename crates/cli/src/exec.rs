@@ -75,7 +75,7 @@ pub(crate) fn run(common: &Common, exec: Exec) -> Result<Exit, Problem> {
     let exit = finish(&report, &options, is_json)?;
     let Some(preview) = preview else { return Ok(exit) };
     let edits = Edits::of_session(&setup.home, &thread).map_err(|error| Problem::failed(chain(&error)))?;
-    let settled = preview.settle(&edits, stop.reason().is_some())?;
+    let settled = preview.settle(&edits, &stop)?;
     if is_json {
         print(&format!("{}\n", json!({"type": "preview", "preview": settled.report})))?;
     }

@@ -10,6 +10,7 @@ mod calls;
 mod cleaning;
 mod colour;
 mod config;
+mod confirm;
 mod doctor;
 mod exec;
 mod exit;

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::screen::visible;
+use crate::screen::{path_text, visible};
 
 /// What paths are shown relative to.
 pub(crate) struct Paths {
@@ -26,7 +26,7 @@ impl Paths {
         let inside = path.strip_prefix(&self.cwd).ok().filter(|rest| !rest.as_os_str().is_empty());
         match inside {
             Some(rest) if self.cwd.parent().is_some() => {
-                let rest = rest.display().to_string();
+                let rest = path_text(rest);
                 let dot = if rest.starts_with(['~', '-']) { "./" } else { "" };
                 visible(&format!("{dot}{rest}"))
             }
@@ -39,8 +39,8 @@ impl Paths {
         let inside = self.home.as_deref().and_then(|home| path.strip_prefix(home).ok());
         visible(&match inside {
             Some(rest) if rest.as_os_str().is_empty() => "~".to_owned(),
-            Some(rest) => format!("~/{}", rest.display()),
-            None => path.display().to_string(),
+            Some(rest) => format!("~/{}", path_text(rest)),
+            None => path_text(path),
         })
     }
 

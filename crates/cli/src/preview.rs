@@ -1,23 +1,24 @@
 //! `--preview`: shows what commands changed on a layer, and applies it after a yes.
 
 use std::{
-    io::{self, IsTerminal, Write},
+    io,
     time::{SystemTime, UNIX_EPOCH},
 };
 
 use serde_json::{Value, json};
 use windlass::{
-    ApprovalPolicy, CallId, Denial, SandboxMode,
+    ApprovalPolicy, CallId, Denial, SandboxMode, Stop,
     host::{AppliedPreview, EntryKind, LayerChange, Preview, PreviewChanges, recover_layers},
     record::Edits,
 };
 
 use crate::{
     args::PreviewChoice,
+    confirm::{Confirmation, confirm, forget_typed, is_attended},
     exit::Exit,
     paths::Paths,
     problem::{Problem, chain},
-    screen::visible,
+    screen::{path_text, visible},
     setup::Setup,
 };
 
@@ -30,7 +31,6 @@ pub(crate) struct RequestedPreview {
     pub(crate) preview: Preview,
     choice: PreviewChoice,
     paths: Paths,
-    is_interrupted: bool,
 }
 
 /// What became of a preview.
@@ -48,6 +48,8 @@ pub(crate) enum PreviewEnd {
     Applied,
     /// A person said no, or nobody was there to say yes.
     Declined,
+    /// A person interrupted it, or pressed Ctrl-C instead of an answer.
+    Interrupted,
     /// Someone else changed the same files, or the system said no.
     Failed,
 }
@@ -57,7 +59,7 @@ impl PreviewEnd {
         match self {
             Self::Unchanged => "unchanged",
             Self::Applied => "applied",
-            Self::Declined => "declined",
+            Self::Declined | Self::Interrupted => "declined",
             Self::Failed => "failed",
         }
     }
@@ -65,6 +67,7 @@ impl PreviewEnd {
     /// How the program ends whose own end this was: one that changed nothing is not done.
     pub(crate) fn exit(self, own: Exit) -> Exit {
         match (own, self) {
+            (_, Self::Interrupted) => Exit::Interrupted,
             (Exit::Done, Self::Declined) => Exit::Refused,
             (Exit::Done, Self::Failed) => Exit::Failed,
             _ => own,
@@ -85,7 +88,7 @@ impl RequestedPreview {
         }
         let notes = notes(setup);
         let preview = Preview::new(notes);
-        Ok(Some(Self { preview, choice, paths: Paths::seen_from(&setup.cwd), is_interrupted: false }))
+        Ok(Some(Self { preview, choice, paths: Paths::seen_from(&setup.cwd) }))
     }
 
     /// Takes back what earlier processes left, for commands that do not do so anyway.
@@ -101,25 +104,23 @@ impl RequestedPreview {
 
     /// Shows the changes, asks, and applies them or throws them away. All commands must be gone. Whoever interrupted them is
     /// not asked.
-    pub(crate) fn settle(mut self, edits: &Edits, is_interrupted: bool) -> Result<SettledPreview, Problem> {
+    pub(crate) fn settle(self, edits: &Edits, stop: &Stop) -> Result<SettledPreview, Problem> {
         let failed = |error: io::Error| Problem::failed(format!("cannot look through the preview: {error}"));
         let changes = self.preview.changes().map_err(failed)?;
         if is_attended() {
             // What was typed before the changes are shown is no answer to the question.
-            let cannot = |error: rustix::io::Errno| Problem::failed(format!("cannot ask: {error}"));
-            rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush).map_err(cannot)?;
+            forget_typed()?;
         }
         crate::note(ShownChanges::new(&self.preview, &changes, &self.paths).text().trim_end());
         let mut report = json!({
             "changes": changes.layer.changes.iter().map(change).collect::<Vec<_>>(),
-            "git_settings": changes.git_settings,
+            "git_settings": changes.git_settings.iter().map(|path| path_text(path)).collect::<Vec<_>>(),
             "conflicts": changes.layer.conflicts.iter()
-                .map(|each| json!({"path": each.path, "reason": each.reason})).collect::<Vec<_>>(),
+                .map(|each| json!({"path": path_text(&each.path), "reason": each.reason})).collect::<Vec<_>>(),
             "refused": changes.layer.refused.iter()
-                .map(|each| json!({"path": each.path, "reason": each.reason})).collect::<Vec<_>>(),
+                .map(|each| json!({"path": path_text(&each.path), "reason": each.reason})).collect::<Vec<_>>(),
         });
-        self.is_interrupted = is_interrupted;
-        let end = self.decide(&changes, edits, &mut report)?;
+        let end = self.decide(&changes, edits, stop, &mut report)?;
         if end != PreviewEnd::Applied {
             self.preview
                 .discard()
@@ -133,6 +134,7 @@ impl RequestedPreview {
         &self,
         changes: &PreviewChanges,
         edits: &Edits,
+        stop: &Stop,
         report: &mut Value,
     ) -> Result<PreviewEnd, Problem> {
         if !changes.layer.conflicts.is_empty() {
@@ -142,12 +144,16 @@ impl RequestedPreview {
         if changes.is_empty() {
             return Ok(PreviewEnd::Unchanged);
         }
-        if self.is_interrupted {
+        if stop.reason().is_some() {
             crate::note("not applied: it was interrupted");
-            return Ok(PreviewEnd::Declined);
+            return Ok(PreviewEnd::Interrupted);
         }
-        if !self.choice.yes && !agrees()? {
-            return Ok(PreviewEnd::Declined);
+        if !self.choice.yes {
+            match ask(stop)? {
+                Confirmation::Yes => {}
+                Confirmation::No => return Ok(PreviewEnd::Declined),
+                Confirmation::Interrupted => return Ok(PreviewEnd::Interrupted),
+            }
         }
         let call = CallId::from(format!("preview-{:x}", now_micros()));
         match self.preview.apply(changes, Some((edits, &call))) {
@@ -158,7 +164,7 @@ impl RequestedPreview {
                     .layer
                     .not_kept
                     .iter()
-                    .map(|(path, why)| json!({"path": path, "reason": why}))
+                    .map(|(path, why)| json!({"path": path_text(path), "reason": why}))
                     .collect();
                 report["denials"] = json!(applied.denials);
                 report["call"] = json!(call);
@@ -176,7 +182,10 @@ impl RequestedPreview {
         let AppliedPreview { layer, denials } = applied;
         let undo = match (layer.kept, layer.not_kept.len()) {
             (0, 0) => String::new(),
-            (0, _) => "; it cannot be undone".to_owned(),
+            (0, _) => {
+                let (path, reason) = &layer.not_kept[0];
+                format!("; it cannot be undone (`{}`: {reason})", self.paths.show(path))
+            }
             (_, 0) => format!("; `windlass undo {call}` takes it back"),
             (kept, left) => {
                 let (path, reason) = &layer.not_kept[0];
@@ -217,7 +226,7 @@ fn change(change: &LayerChange) -> Value {
         EntryKind::Special => "special",
     });
     json!({
-        "path": change.path,
+        "path": path_text(&change.path),
         "change": change.kind.name(),
         "type": kind,
         "bytes_before": change.before.map(|stat| stat.size),
@@ -225,27 +234,17 @@ fn change(change: &LayerChange) -> Value {
     })
 }
 
-/// Whether someone is there to be asked.
-fn is_attended() -> bool {
-    io::stdin().is_terminal() && io::stderr().is_terminal()
-}
-
-/// Whether the person at the terminal says yes.
-fn agrees() -> Result<bool, Problem> {
+/// Asks the person at the terminal.
+fn ask(stop: &Stop) -> Result<Confirmation, Problem> {
     if !is_attended() {
         crate::note("not applied: nobody is there to say yes; `--yes` applies it without a question");
-        return Ok(false);
+        return Ok(Confirmation::No);
     }
-    let cannot = |error: io::Error| Problem::failed(format!("cannot ask: {error}"));
-    let mut line = String::new();
-    io::stderr()
-        .lock()
-        .write_all(b"Apply these changes? (y or n) ")
-        .and_then(|()| io::stdin().read_line(&mut line))
-        .map_err(cannot)?;
-    let agrees = matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes");
-    if !agrees {
-        crate::note("not applied");
+    let answer = crate::runtime()?.block_on(confirm("Apply these changes? (y or n) ", stop))?;
+    match answer {
+        Confirmation::Yes => {}
+        Confirmation::No => crate::note("not applied"),
+        Confirmation::Interrupted => crate::note("not applied: it was interrupted"),
     }
-    Ok(agrees)
+    Ok(answer)
 }

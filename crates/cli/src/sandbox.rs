@@ -71,9 +71,7 @@ pub(crate) fn run(common: &Common, args: &SandboxRun) -> Result<ExitCode, Proble
     for denial in &attached.denials {
         crate::note(&format!("denied: {}: {}", visible(&denial.what), visible(&denial.rule)));
     }
-    let is_interrupted = attached.exit == windlass::Exit::Cancelled;
-    let settled =
-        preview.map(|preview| preview.settle(&Edits::outside(&setup.home), is_interrupted)).transpose()?;
+    let settled = preview.map(|preview| preview.settle(&Edits::outside(&setup.home), &stop)).transpose()?;
     let own = code(&attached);
     if settled.is_some() {
         crate::note(&format!("the command ended with {own}"));
@@ -81,8 +79,9 @@ pub(crate) fn run(common: &Common, args: &SandboxRun) -> Result<ExitCode, Proble
     if let Some(receipt) = receipt {
         receipt.write(&attached, settled.as_ref())?;
     }
-    let lost = settled.filter(|_| own == 0).map(|settled| settled.end.exit(Exit::Done));
-    Ok(ExitCode::from(lost.map_or(own, Exit::code)))
+    let lost = settled.map_or(Exit::Done, |settled| settled.end.exit(Exit::Done));
+    let is_own = lost == Exit::Done || (own != 0 && lost != Exit::Interrupted);
+    Ok(ExitCode::from(if is_own { own } else { lost.code() }))
 }
 
 /// What we end with.

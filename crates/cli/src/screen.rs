@@ -14,7 +14,7 @@ use windlass::{
     ToolCall, counted,
 };
 
-pub(crate) use crate::visible::{visible, visible_lines, visible_path};
+pub(crate) use crate::visible::{path_text, visible, visible_lines, visible_path};
 use crate::{colour, paths::Paths, visible::visible_prose};
 
 /// How many lines of a command's output are shown.

@@ -3,22 +3,24 @@
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, HashSet},
-    io::{self, BufRead, IsTerminal, Write},
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use serde_json::Value;
 use windlass::{
-    Action, ApprovalPolicy, CallId, Change, Expected, Files, Host, Policy, Sandbox, SandboxMode,
-    host::{Machine, restore_entries},
+    Action, ApprovalPolicy, Archive, CallId, Change, Expected, Files, Host, Policy, Sandbox, SandboxMode,
+    Stop,
+    host::{Machine, Window, restore_entries},
     record::{self, Edit, EditedFile, Edits, UNDO},
 };
 
 use self::{choice::chosen, conflicts::Conflicts, names::CallNames, show::EditView};
 use crate::{
     args::{Common, Undo},
+    confirm::{Confirmation, confirm, is_attended},
     exit::Exit,
+    interrupts,
     output::print,
     problem::{Problem, chain},
     screen::{visible, visible_path},
@@ -150,7 +152,7 @@ fn note_newer(here: &[EditPlace], chosen_place: &EditPlace, chosen: &[&Edit], na
 }
 
 /// A machine that may write wherever the tools were allowed to: what is put there is what was there. That holds only
-/// where no link leads elsewhere by now: see [`displaced`].
+/// where no link leads elsewhere by now: see [`Conflicts`].
 fn host(setup: &Setup, edits: &Edits) -> Result<Arc<dyn Host>, Problem> {
     let policy = Policy { sandbox: SandboxMode::DangerFullAccess, ..setup.policy(ApprovalPolicy::Never) };
     let machine = Machine::new(BTreeMap::new()).with_archive(Arc::new(edits.clone()));
@@ -173,21 +175,29 @@ impl Undoing<'_> {
                 chosen.iter().map(|edit| self.view(edit).as_json_with_diff(&conflicts)).collect();
             return print(&format!("{:#}\n", Value::Array(all)));
         }
-        let is_asked = !self.args.yes && io::stdin().is_terminal() && io::stderr().is_terminal();
+        let is_asked = !self.args.yes && is_attended();
         if self.args.preview || is_asked {
             print(&chosen.iter().map(|edit| self.view(edit).whole()).collect::<String>())?;
         }
         let skipped: HashSet<&Path> = conflicts.paths().collect();
-        let may_go_on = skipped.is_empty() || (self.args.keep_changed && conflicts.can_be_kept());
-        if !may_go_on {
+        if !skipped.is_empty() && !self.args.keep_changed {
             return Err(Problem::failed(conflicts.message()));
         }
         if self.args.preview {
             return Ok(Exit::Done);
         }
-        if is_asked && !is_confirmed()? {
-            crate::note("nothing was undone");
-            return Ok(Exit::Failed);
+        if is_asked {
+            let stop = Stop::default();
+            interrupts::watch(stop.clone(), Window::default())?;
+            let exit = match confirm("Undo this? [y/N] ", &stop).await? {
+                Confirmation::Yes => None,
+                Confirmation::No => Some(Exit::Failed),
+                Confirmation::Interrupted => Some(Exit::Interrupted),
+            };
+            if let Some(exit) = exit {
+                crate::note("nothing was undone");
+                return Ok(exit);
+            }
         }
         for edit in chosen {
             self.undo(edit, &skipped).await?;
@@ -238,7 +248,8 @@ impl Undoing<'_> {
             files.iter().map(|file| file.as_entry_change().map(|change| change.reversed())).collect();
         let changes = changes.ok_or("the edit log is damaged")?;
         let read = |digest: &[u8; 32]| self.edits.content(digest);
-        let report = restore_entries(&changes, &read).map_err(|error| error.to_string())?;
+        let report =
+            restore_entries(&changes, &read, self.edits.notes()).map_err(|error| error.to_string())?;
         for path in &report.left {
             crate::note(&format!(
                 "left, as it holds something else: {}",
@@ -272,14 +283,6 @@ impl Undoing<'_> {
         }
         Ok(changes)
     }
-}
-
-fn is_confirmed() -> Result<bool, Problem> {
-    let mut line = String::new();
-    let asked =
-        io::stderr().write_all(b"Undo this? [y/N] ").and_then(|()| io::stdin().lock().read_line(&mut line));
-    asked.map_err(|error| Problem::failed(format!("cannot ask: {error}")))?;
-    Ok(matches!(line.trim(), "y" | "Y" | "yes"))
 }
 
 /// Sorts places by the newest edit that is meant, newest first.

@@ -35,7 +35,17 @@ pub(crate) fn visible_prose(text: &str) -> String {
 
 /// A path with everything made visible that is not.
 pub(crate) fn visible_path(path: &Path) -> String {
-    visible(&path.display().to_string())
+    visible(&path_text(path))
+}
+
+/// A path as text. Bytes that are no UTF-8 are written as `\xff`.
+pub(crate) fn path_text(path: &Path) -> String {
+    let mut text = String::new();
+    for chunk in path.as_os_str().as_encoded_bytes().utf8_chunks() {
+        text.push_str(chunk.valid());
+        text.extend(chunk.invalid().iter().map(|byte| format!("\\x{byte:02x}")));
+    }
+    text
 }
 
 /// The same as [`visible`] for text of several lines, which it keeps.

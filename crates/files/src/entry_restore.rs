@@ -3,20 +3,29 @@
 //! Every content before and after is in an archive, so no copy is kept on the side. An error takes back what was done. If
 //! the process or the machine dies in the middle, the same undo is run again: an entry that is as it should be is passed
 //! over, one that is still as the command left it is changed, and any other is a conflict. New contents are flushed before
-//! they get their names, and everything before the undo counts.
+//! they get their names, and everything before the undo counts. A note in the home of Windlass names the drafts beside the
+//! files, so that the next start removes them ([`recover_restores`]).
 
 use std::{
+    ffi::OsStr,
     io,
     path::{Path, PathBuf},
 };
 
-use windlass_contract::{ContentDigest, EntryChange, EntryContent, EntryVersion};
+use windlass_contract::{ContentDigest, EntryChange};
 
+use crate::steps::Steps;
+
+mod draft_note;
+mod draft_trace;
+mod entry_writing;
+mod inspection;
 mod observed_entry;
 mod steps;
 
-use observed_entry::ObservedEntry;
-use steps::Applier;
+pub use draft_note::recover_restores;
+use inspection::inspect;
+use steps::{Applier, Goal};
 
 /// Reads a content by its digest.
 pub type ReadContent<'a> = &'a dyn Fn(&ContentDigest) -> io::Result<Vec<u8>>;
@@ -58,80 +67,75 @@ pub enum RestoreError {
         /// The error.
         source: io::Error,
     },
-    /// The system refused, and again when the changes were to be taken back.
-    #[error("cannot {step} `{path}`: {source}; `{left}` could not be put back, undo it again")]
-    Stuck {
-        /// The step.
-        step: &'static str,
-        /// The entry.
-        path: PathBuf,
-        /// The error.
-        source: io::Error,
-        /// The entry that is not as it was.
-        left: PathBuf,
+    /// Everything is as it was, but for some entries.
+    #[error("{reason}, except {}: someone else changed that as well, or it cannot be put back", listed(.left))]
+    Left {
+        /// The reason why the changes were not made.
+        reason: Box<Self>,
+        /// The entries that are not as they were.
+        left: Vec<PathBuf>,
     },
 }
 
-/// Compares entries with both sides of their changes, by content.
-pub fn inspect_changes(changes: &[EntryChange]) -> io::Result<Vec<EntryStanding>> {
-    changes.iter().map(|change| Ok(standing(change, ObservedEntry::look(&change.path)?.as_ref()))).collect()
+fn listed(paths: &[PathBuf]) -> String {
+    const MAX_LISTED: usize = 5;
+    let mut names: Vec<_> =
+        paths.iter().take(MAX_LISTED).map(|path| format!("`{}`", path.display())).collect();
+    if paths.len() > MAX_LISTED {
+        names.push(format!("{} more", paths.len() - MAX_LISTED));
+    }
+    names.join(", ")
 }
 
-/// Makes all changes or none. Each entry must be as before its change, or as after it already.
+/// Compares entries with both sides of their changes, by content and by the metadata that the changes alter. Changes of one
+/// call belong together: a directory that the call replaced is no obstacle to what was in it.
+pub fn inspect_changes(changes: &[EntryChange]) -> io::Result<Vec<EntryStanding>> {
+    let mut standings = vec![EntryStanding::Conflict; changes.len()];
+    for entry in inspect(changes).map_err(|(_, error)| error)? {
+        standings[entry.at] = entry.standing;
+    }
+    Ok(standings)
+}
+
+/// Makes all changes or none. Each entry must be as before its change, or as after it already. `notes` is a directory of
+/// Windlass, which no command can reach.
 pub fn restore_entries(
     changes: &[EntryChange],
     contents: ReadContent<'_>,
+    notes: &Path,
 ) -> Result<RestoreReport, RestoreError> {
-    let mut applier = Applier::new(changes, contents);
-    match applier.run() {
-        Ok(report) => Ok(report),
-        Err(error) => Err(take_back(error, &applier.done(), contents)),
-    }
+    restore_by_steps(changes, contents, notes, &Steps::default())
 }
 
-fn take_back(error: RestoreError, done: &[EntryChange], contents: ReadContent<'_>) -> RestoreError {
-    let reversed: Vec<_> = done.iter().map(EntryChange::reversed).collect();
-    let Err(second) = Applier::new(&reversed, contents).run() else { return error };
-    let left = match second {
-        RestoreError::Conflict { path }
-        | RestoreError::Failed { path, .. }
-        | RestoreError::Stuck { path, .. } => path,
+fn restore_by_steps(
+    changes: &[EntryChange],
+    contents: ReadContent<'_>,
+    notes: &Path,
+    steps: &Steps,
+) -> Result<RestoreReport, RestoreError> {
+    let mut applier = Applier::new(changes, contents, steps, Goal::AllOrNothing);
+    let error = match applier.run(notes) {
+        Ok(()) => return Ok(applier.report),
+        Err(error) => error,
     };
-    match error {
-        RestoreError::Conflict { path } => {
-            let source = io::Error::other("it was changed by someone else meanwhile");
-            RestoreError::Stuck { step: "change", path, source, left }
-        }
-        RestoreError::Failed { step, path, source } | RestoreError::Stuck { step, path, source, .. } => {
-            RestoreError::Stuck { step, path, source, left }
-        }
-    }
+    let done: Vec<_> = applier.begun().map(EntryChange::reversed).collect();
+    let mut back = Applier::new(&done, contents, steps, Goal::AsMuchAsPossible);
+    let stopped = back.run(notes).err().map(|second| second.path().to_owned());
+    let left: Vec<_> = back.left.into_iter().chain(stopped).collect();
+    Err(if left.is_empty() { error } else { RestoreError::Left { reason: Box::new(error), left } })
 }
 
-fn standing(change: &EntryChange, now: Option<&ObservedEntry>) -> EntryStanding {
-    let holds = |version: Option<&EntryVersion>| match (version, now) {
-        (None, None) => true,
-        (Some(version), Some(now)) => now.holds(&version.content),
-        (Some(_), None) | (None, Some(_)) => false,
-    };
-    let is_directory = |version: Option<&EntryVersion>| {
-        version.is_some_and(|version| version.content == EntryContent::Directory)
-    };
-    let (before, after) = (change.before.as_ref(), change.after.as_ref());
-    if holds(before) {
-        EntryStanding::Ready
-    } else if holds(after) {
-        EntryStanding::Done
-    } else if now.is_none() && is_directory(before) && is_directory(after) {
-        // Someone removed it: there is no mode to restore.
-        EntryStanding::Done
-    } else {
-        EntryStanding::Conflict
+impl RestoreError {
+    fn path(&self) -> &Path {
+        match self {
+            Self::Conflict { path } | Self::Failed { path, .. } => path,
+            Self::Left { reason, .. } => reason.path(),
+        }
     }
 }
 
 /// Returns the directory of an entry and its name in it.
-fn place_of(path: &Path) -> io::Result<(&Path, &std::ffi::OsStr)> {
+fn place_of(path: &Path) -> io::Result<(&Path, &OsStr)> {
     path.parent().zip(path.file_name()).ok_or_else(|| io::ErrorKind::InvalidFilename.into())
 }
 

@@ -45,6 +45,12 @@ pub(crate) const UPPER: &str = "upper";
 pub(crate) const WORK: &str = "work";
 /// Every directory of a layer is called so, and a number.
 const NAME_PREFIX: &str = ".windlass-layer-";
+
+/// Tells whether a directory in a root is called like that of a layer.
+pub(crate) fn is_layer_name(name: &OsStr) -> bool {
+    name.as_encoded_bytes().starts_with(NAME_PREFIX.as_bytes())
+}
+
 /// What was in the place of what is applied.
 const UNDO: &str = "undo";
 /// What a command made and must not have made.

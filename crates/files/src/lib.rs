@@ -20,6 +20,7 @@
 //! # }
 //! ```
 
+mod checked_rename;
 mod commit;
 mod confined_files;
 mod dir_handle;
@@ -42,7 +43,8 @@ pub use commit::recovery::{Recovery, recover};
 pub use confined_files::{CommitObserver, ConfinedFiles};
 pub use dir_handle::DirHandle;
 pub use entry_restore::{
-    EntryStanding, ReadContent, RestoreError, RestoreReport, inspect_changes, restore_entries,
+    EntryStanding, ReadContent, RestoreError, RestoreReport, inspect_changes, recover_restores,
+    restore_entries,
 };
 pub use entry_stat::{EntryKind, EntryStat};
 pub use file_rules::FileRules;

@@ -1,4 +1,5 @@
-//! The steps of a change or of applying a layer, one for each thing the system is asked for, so that tests can make any of them fail.
+//! The steps of a change, of an undo or of applying a layer, one for each thing the system is asked for, so that tests can make
+//! any of them fail, or have a person act at any of them.
 
 use std::io;
 #[cfg(test)]
@@ -9,6 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub(crate) struct Steps {
     #[cfg(test)]
     pub(crate) fault: Option<Fault>,
+    #[cfg(test)]
+    pub(crate) meanwhile: Option<Meanwhile>,
     #[cfg(test)]
     pub(crate) taken: AtomicUsize,
 }
@@ -23,6 +26,17 @@ pub(crate) enum Fault {
     Death(usize),
 }
 
+/// What someone else does just before each step, by its number.
+#[cfg(test)]
+pub(crate) struct Meanwhile(pub(crate) Box<dyn Fn(usize) + Send + Sync>);
+
+#[cfg(test)]
+impl std::fmt::Debug for Meanwhile {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Meanwhile")
+    }
+}
+
 impl Steps {
     /// Takes the next step.
     #[cfg(not(test))]
@@ -34,6 +48,9 @@ impl Steps {
     #[cfg(test)]
     pub(crate) fn take(&self) -> io::Result<()> {
         let step = self.taken.fetch_add(1, Ordering::SeqCst);
+        if let Some(Meanwhile(act)) = &self.meanwhile {
+            act(step);
+        }
         let fails = match self.fault {
             Some(Fault::Error(at)) => step == at,
             Some(Fault::Death(at)) => step >= at,

@@ -69,7 +69,7 @@ pub use undo_recorder::{UndoRecorder, UndoRoot};
 pub use windlass_files::{
     AppliedLayer, ApplyError, EntryKind, EntryStanding, EntryStat, LayerChange, LayerChangeKind,
     LayerChanges, LayerConflict, LayerRecovery, LayerRefusal, Recovery, RestoreError, RestoreReport,
-    SnapshotLimits, inspect_changes, recover, recover_layers, restore_entries,
+    SnapshotLimits, inspect_changes, recover, recover_layers, recover_restores, restore_entries,
 };
 pub use windlass_sandbox::{
     Diagnosis, Missing, grow_descriptor_table, inherited_descriptor, is_ignored, physical_memory,

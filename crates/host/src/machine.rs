@@ -387,7 +387,9 @@ impl Commands {
 
     /// Makes sure that what a command changes can be undone. The ticket is held until the command is gone.
     async fn record(&self, program: &Program) -> Option<CommandTicket> {
-        let recorder = self.machine.undo_recorder.as_ref().filter(|_| self.launch.may_write())?;
+        // On a layer it changes nothing yet; what is applied later is kept then.
+        let may_change = self.launch.may_write() && self.machine.preview.is_none();
+        let recorder = self.machine.undo_recorder.as_ref().filter(|_| may_change)?;
         let (ticket, limits) = recorder.begin(self.call.clone()?, program.line()).await;
         *self.undo_limits.lock().unwrap_or_else(PoisonError::into_inner) = limits;
         ticket

@@ -2,6 +2,9 @@
 
 use std::{
     collections::BTreeMap,
+    fs::Metadata,
+    io,
+    os::unix::fs::{FileTypeExt, PermissionsExt},
     path::{Path, PathBuf},
 };
 
@@ -9,18 +12,20 @@ use windlass::{
     FileError,
     host::{EntryStanding, inspect_changes},
     patch::{Side, diff},
-    record::{Edit, EditedFile},
+    record::{Edit, EditedFile, KeptKind},
 };
 
 use super::{Undoing, session};
-use crate::{problem::Problem, screen::visible};
+use crate::{
+    problem::Problem,
+    screen::{visible, visible_lines, visible_path},
+};
+
+/// Larger files are not compared for a diff.
+const MAX_DIFF_FILE_BYTES: u64 = 1024 * 1024;
 
 /// Files that someone changed since, with what has changed.
-pub(super) struct Conflicts {
-    changed: BTreeMap<PathBuf, String>,
-    /// A link on the way to a file that was none when the file was changed.
-    links: Vec<(PathBuf, PathBuf)>,
-}
+pub(super) struct Conflicts(BTreeMap<PathBuf, String>);
 
 impl Conflicts {
     /// Compares every file with what the newest of these edits has made of it.
@@ -31,84 +36,138 @@ impl Conflicts {
                 seen.entry(&file.path).or_insert((edit, file));
             }
         }
-        let mut conflicts = Self { changed: BTreeMap::new(), links: Vec::new() };
-        for (path, (edit, file)) in seen {
-            if let Some(link) = displaced(path, edit.command.is_some()) {
-                conflicts.links.push((path.to_owned(), link.to_owned()));
-                continue;
-            }
-            let conflict = if edit.command.is_some() {
-                in_entry(file).map_err(|error| Problem::failed(format!("`{}`: {error}", path.display())))?
-            } else {
-                in_file(undo, file).await?
-            };
-            conflicts.changed.extend(conflict.map(|text| (path.to_owned(), text)));
+        let (of_commands, of_tools): (Vec<_>, Vec<_>) =
+            seen.into_values().partition(|(edit, _)| edit.command.is_some());
+        let of_commands: Vec<_> = of_commands.into_iter().map(|(_, file)| file).collect();
+        let mut changed = BTreeMap::new();
+        for file in entries_in_conflict(&of_commands)? {
+            changed.insert(file.path.clone(), difference(undo, file).await?);
         }
-        Ok(conflicts)
+        for (_, file) in of_tools {
+            let difference = in_file(undo, file).await?;
+            changed.extend(difference.map(|text| (file.path.clone(), text)));
+        }
+        Ok(Self(changed))
     }
 
     /// The files that are left alone.
     pub(super) fn paths(&self) -> impl Iterator<Item = &Path> {
-        self.changed.keys().map(PathBuf::as_path).chain(self.links.iter().map(|(path, _)| path.as_path()))
-    }
-
-    /// Tells whether the rest may be undone without them.
-    pub(super) fn can_be_kept(&self) -> bool {
-        self.links.is_empty()
+        self.0.keys().map(PathBuf::as_path)
     }
 
     /// Why nothing was undone.
     pub(super) fn message(&self) -> String {
-        if let Some((path, link)) = self.links.first() {
-            return format!(
-                "not undone: `{}` is not what it was, because `{}` is a link now; remove the link first",
-                visible(&path.display().to_string()),
-                visible(&link.display().to_string())
-            );
-        }
-        let diffs: String = self.changed.values().map(String::as_str).collect();
+        let differences: String = self.0.values().map(String::as_str).collect();
         format!(
-            "not undone, because files have changed since; `--keep-changed` leaves them and undoes the rest. What has changed:\n{diffs}"
+            "not undone, because files have changed since; `--keep-changed` leaves them and undoes the rest. What has changed:\n{}",
+            differences.trim_end()
         )
     }
 }
 
-/// Compares an entry that a command changed.
-fn in_entry(file: &EditedFile) -> std::io::Result<Option<String>> {
-    let Some(change) = file.as_entry_change() else {
-        return Ok(Some(format!("{}: the edit log is damaged\n", file.path.display())));
+/// Finds the entries that commands changed and someone else since. All at once, since a command may have replaced the
+/// directory of another entry.
+fn entries_in_conflict<'a>(files: &[&'a EditedFile]) -> Result<Vec<&'a EditedFile>, Problem> {
+    let damaged = |file: &EditedFile| {
+        Problem::failed(format!("`{}`: the edit log is damaged", visible_path(&file.path)))
     };
-    let is_conflict = inspect_changes(&[change.reversed()])?.contains(&EntryStanding::Conflict);
-    Ok(is_conflict.then(|| format!("{}\n", visible(&file.path.display().to_string()))))
+    let reversed = files
+        .iter()
+        .map(|file| file.as_entry_change().map(|change| change.reversed()).ok_or_else(|| damaged(file)));
+    let reversed = reversed.collect::<Result<Vec<_>, _>>()?;
+    let standings = inspect_changes(&reversed)
+        .map_err(|error| Problem::failed(format!("cannot look at the files of a command: {error}")))?;
+    let conflicts = files.iter().zip(standings).filter(|(_, standing)| *standing == EntryStanding::Conflict);
+    Ok(conflicts.map(|(file, _)| *file).collect())
 }
 
-/// Compares a file that a tool changed.
+/// Compares a file that a tool changed; nothing if it is as the tool left it.
 async fn in_file(undo: &Undoing<'_>, file: &EditedFile) -> Result<Option<String>, Problem> {
     let left = file.after.as_ref().map(|kept| undo.edits.version(kept)).transpose();
-    let left = left.map_err(|error| session(&error))?.map(|version| version.bytes);
-    let now = now(undo, &file.path).await?;
-    if left.as_deref() == now.as_deref() {
-        return Ok(None);
-    }
-    let name = file.path.to_string_lossy();
-    let side = |bytes| Side { path: name.trim_start_matches('/'), bytes, executable: false };
-    Ok(Some(diff(left.as_deref().map(side), now.as_deref().map(side))))
-}
-
-async fn now(undo: &Undoing<'_>, path: &Path) -> Result<Option<Vec<u8>>, Problem> {
-    let failed = |error: FileError| Problem::failed(error.to_string());
-    let file = match undo.files.open(path).await {
-        Err(FileError::NotFound { .. }) => return Ok(None),
-        file => file.map_err(failed)?,
+    let left = left.map_err(|error| session(&error))?;
+    let is_conflict = match now(&file.path)? {
+        None => left.is_some(),
+        Some(found) if displaced(&file.path).is_some() || !found.is_file() => true,
+        Some(found) => {
+            let modes: Vec<_> =
+                [&file.before, &file.after].into_iter().flatten().map(|kept| kept.mode).collect();
+            // A mode that the change did not alter is kept as it is now.
+            let is_altered = modes.first() != modes.last();
+            let is_other_mode = is_altered && !modes.contains(&(found.permissions().mode() & 0o7777));
+            is_other_mode || Some(content(undo, &file.path).await?) != left.map(|left| left.bytes.to_vec())
+        }
     };
-    let size = usize::try_from(file.size_bytes()).unwrap_or(usize::MAX);
-    file.read_at(0, size).await.map(Some).map_err(failed)
+    // A link on the way to a file that is gone leads to where the file never was.
+    let is_conflict = is_conflict || displaced(&file.path).is_some();
+    Ok(if is_conflict { Some(difference(undo, file).await?) } else { None })
 }
 
-/// The link on the way to a file that was none when the file was changed. Edits are written down by their real names, so
-/// any link is new; a tool may have left it there to send the old content where it was never allowed to write. A command may
-/// have made a link of the file itself.
-fn displaced(path: &Path, may_be_link: bool) -> Option<&Path> {
+/// What is different now from what an edit left, for a person.
+async fn difference(undo: &Undoing<'_>, file: &EditedFile) -> Result<String, Problem> {
+    let path = visible_path(&file.path);
+    if let Some(link) = displaced(&file.path).filter(|link| *link != file.path) {
+        let link = visible_path(link);
+        return Ok(format!("{path}: `{link}` is a link now; to undo this, remove the link first\n"));
+    }
+    let now = now(&file.path)?;
+    let kind_then = file.after.as_ref().map(|kept| kept.kind);
+    let is_file_then = kind_then.is_none_or(|kind| kind == KeptKind::File);
+    let is_small = |found: &Metadata| found.is_file() && found.len() <= MAX_DIFF_FILE_BYTES;
+    let mode = |found: &Metadata| found.permissions().mode() & 0o7777;
+    if is_file_then && now.as_ref().is_none_or(is_small) {
+        let left = file.after.as_ref().map(|kept| undo.edits.version(kept)).transpose();
+        let left = left.map_err(|error| session(&error))?;
+        let bytes = match &now {
+            Some(_) => Some(content(undo, &file.path).await?),
+            None => None,
+        };
+        let name = path.trim_start_matches('/');
+        let side = |bytes, mode: u32| Side { path: name, bytes, executable: mode & 0o111 != 0 };
+        let then = left.as_ref().map(|left| side(&left.bytes, left.mode));
+        let shown =
+            diff(then, bytes.as_deref().zip(now.as_ref()).map(|(bytes, found)| side(bytes, mode(found))));
+        // It says no more of modes than whether a file can be run.
+        if left.as_ref().map(|left| &*left.bytes) != bytes.as_deref() {
+            return Ok(visible_lines(&shown));
+        }
+    }
+    let then = match (kind_then, &file.after) {
+        (Some(KeptKind::Symlink), Some(kept)) => format!("a link to {}", visible(&kept.content)),
+        (Some(KeptKind::Directory), Some(kept)) => format!("a directory with mode {:o}", kept.mode),
+        (_, Some(kept)) => format!("a file with mode {:o}", kept.mode),
+        (_, None) => "nothing".to_owned(),
+    };
+    let now = now.map_or("nothing".to_owned(), |found| match found.file_type() {
+        kind if kind.is_symlink() => {
+            let target = file.path.read_link().map(|target| visible_path(&target)).unwrap_or_default();
+            format!("a link to {target}")
+        }
+        kind if kind.is_dir() => format!("a directory with mode {:o}", mode(&found)),
+        kind if kind.is_fifo() || kind.is_socket() => "a FIFO or socket".to_owned(),
+        _ => format!("a file of {} bytes with mode {:o}", found.len(), mode(&found)),
+    });
+    Ok(format!("{path}: it was {then}, and is {now}\n"))
+}
+
+/// What stands under a path now.
+fn now(path: &Path) -> Result<Option<Metadata>, Problem> {
+    use io::ErrorKind::{NotADirectory, NotFound};
+    match path.symlink_metadata() {
+        Err(error) if matches!(error.kind(), NotFound | NotADirectory) => Ok(None),
+        found => found.map(Some).map_err(|error| Problem::file("cannot look at", path, &error)),
+    }
+}
+
+async fn content(undo: &Undoing<'_>, path: &Path) -> Result<Vec<u8>, Problem> {
+    let failed = |error: FileError| Problem::failed(error.to_string());
+    let file = undo.files.open(path).await.map_err(failed)?;
+    let size = usize::try_from(file.size_bytes()).unwrap_or(usize::MAX);
+    file.read_at(0, size).await.map_err(failed)
+}
+
+/// The link on the way to a file, or in its place. Edits are written down by their real names, so any link is new; a tool may
+/// have left it there to send the old content where it was never allowed to write.
+fn displaced(path: &Path) -> Option<&Path> {
     let is_link = |part: &&Path| part.symlink_metadata().is_ok_and(|found| found.is_symlink());
-    path.ancestors().skip(usize::from(may_be_link)).find(is_link)
+    path.ancestors().find(is_link)
 }

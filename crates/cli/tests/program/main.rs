@@ -75,3 +75,5 @@ mod tools;
 mod undo;
 #[cfg(test)]
 mod undo_log;
+#[cfg(test)]
+mod undo_meanwhile;

@@ -174,3 +174,65 @@ fn a_killed_preview_is_thrown_away_by_the_next() {
     assert!(layers(&user).is_empty() && !user.work().join("b").exists());
     assert_eq!(user.read("a"), "one\n");
 }
+
+#[test]
+fn an_interrupt_at_the_question_is_a_no() {
+    let Some(user) = user() else { return };
+    let input = json!({"command": CHANGE}).to_string();
+    let script = user.script(
+        &json!([{"calls": [{"name": "shell_command", "arguments": {"command": CHANGE}}]}, {"text": "done"}]),
+    );
+    for line in [
+        format!("sandbox --policy workspace-write --preview -- sh -c '{CHANGE}'"),
+        format!("call --sandbox workspace-write --preview shell_command '{input}'"),
+        format!("exec --sandbox workspace-write --preview --script {script} go"),
+    ] {
+        let mut program = user.program_on_a_terminal(&line);
+        program.stdin(Stdio::piped());
+        let mut running = Running::start(program);
+        running.until_stdout("3 files: 1 created");
+        running.type_in("\u{3}");
+        running.end().assert_code(130);
+        assert_unchanged(&user);
+    }
+}
+
+#[test]
+fn a_name_that_is_not_utf8_is_shown_escaped_and_applied_like_any_other() {
+    use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
+
+    let Some(user) = user() else { return };
+    let receipt = user.work().join("../receipt.json");
+    let to = format!("--json={}", receipt.display());
+    let ended = user.run(&sandbox(&["--yes", &to], "printf x > $(printf 'n\\377'); echo more >> a"));
+    ended.assert_code(0);
+    assert!(ended.stderr.contains(r"n\\xff") && ended.stderr.contains("not UTF-8"), "{}", ended.stderr);
+    let receipt = fs::read_to_string(receipt).unwrap();
+    assert!(receipt.contains(r"n\\xff"), "{receipt}");
+    assert_eq!(fs::read(user.work().join(OsStr::from_bytes(b"n\xff"))).unwrap(), b"x");
+    user.run(&["undo"]).assert_code(0);
+    assert_eq!(user.read("a"), "one\n");
+}
+
+#[test]
+fn a_turn_on_a_layer_says_nothing_of_the_layer() {
+    let Some(user) = user() else { return };
+    let call = |line: &str| json!({"calls": [{"name": "shell_command", "arguments": {"command": line}}]});
+    let script = user.script(&json!([call("rm b; mkfifo p"), call("echo 2 > a"), {"text": "done"}]));
+    let ended = user.run(&[
+        "exec",
+        "--sandbox",
+        "workspace-write",
+        "--preview",
+        "--yes",
+        "--json",
+        "--script",
+        &script,
+        "go",
+    ]);
+    ended.assert_code(0);
+    let list = user.run(&["undo", "--list"]);
+    for text in [&ended.stdout, &ended.stderr, &list.stdout, &list.stderr] {
+        assert!(!text.contains("windlass-layer"), "{text}");
+    }
+}

@@ -10,17 +10,12 @@ use std::{
     ffi::{OsStr, OsString},
     fs::File,
     io,
-    os::{
-        fd::OwnedFd,
-        unix::ffi::{OsStrExt, OsStringExt},
-    },
+    os::fd::OwnedFd,
     path::PathBuf,
 };
 
 use rustix::{
-    fs::{
-        AtFlags, Mode, OFlags, RenameFlags, Stat, linkat, openat, renameat, renameat_with, statat, unlinkat,
-    },
+    fs::{AtFlags, Mode, OFlags, Stat, openat, renameat, statat},
     io::Errno,
 };
 
@@ -28,18 +23,10 @@ use super::{
     Steps,
     content_id::{BeforeId, ContentId, Observed, Standing, observe},
 };
+use crate::checked_rename::{self, CheckedExchange, EntryPlace};
 
 /// The beginning of our names beside files.
 pub(super) const PREFIX: &str = ".windlass-";
-
-/// The end of the name under which a content from before a change is saved for the user.
-const BEFORE_SUFFIX: &str = ".windlass-before";
-
-/// How many names for a saved content are tried.
-const MAX_TRIES: usize = 1000;
-
-/// The longest name of a file, less what is added here.
-const MAX_NAME_BYTES: usize = 255 - BEFORE_SUFFIX.len() - 5;
 
 /// How to find both contents of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -177,22 +164,52 @@ impl Trace {
         here: &Observed,
         steps: &Steps,
     ) -> io::Result<Settled> {
-        let name = self.name();
-        let aside = if exchange(directory, old, name, steps)? {
-            old.to_owned()
-        } else {
-            let staged = self.staged();
-            rename_to_free(directory, name, &staged, steps)?;
-            rename_to_free(directory, old, name, steps)?;
-            staged
+        let (name, staged) = (self.name(), self.staged());
+        let back = CheckedExchange {
+            exchange: &|| {
+                steps.take()?;
+                checked_rename::exchange((directory, old), (directory, name))
+            },
+            put_back: &|| rename_to_free(directory, old, name, steps),
+            look: &|| look(directory, old),
+            is_same_file: |one, other| (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino),
         };
         // Written to between the look and the exchange: then it is someone else's work.
-        if !look(directory, &aside)?.is_some_and(|found| is_same(&found, &here.stat)) {
-            exchange(directory, &aside, name, steps)?;
-            return self.save_beside(directory, &aside, steps);
-        }
-        remove(directory, &aside, steps)?;
-        Ok(Settled::Clear)
+        let is_as_seen = |found: &Stat| is_same(found, &here.stat);
+        let is_back = match back.run(is_as_seen) {
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => {
+                let is_away = self.take_away(directory, &staged, here, steps)?;
+                if is_away {
+                    rename_to_free(directory, old, name, steps)?;
+                    remove(directory, &staged, steps)?;
+                }
+                is_away
+            }
+            exchanged => {
+                let is_back = exchanged?;
+                if is_back {
+                    remove(directory, old, steps)?;
+                }
+                is_back
+            }
+        };
+        if is_back { Ok(Settled::Clear) } else { self.save_beside(directory, old, steps) }
+    }
+
+    /// Renames the file to a name of ours, if it is still what was looked at.
+    fn take_away(
+        &self,
+        directory: &OwnedFd,
+        aside: &OsStr,
+        here: &Observed,
+        steps: &Steps,
+    ) -> io::Result<bool> {
+        checked_rename::take_away(
+            (directory, self.name()),
+            (directory, aside),
+            |from, to| rename_to_free(directory, from.1, to.1, steps),
+            || matches!(look(directory, aside), Ok(Some(found)) if is_same(&found, &here.stat)),
+        )
     }
 
     /// Takes away a file that the change has made; any other stays.
@@ -211,11 +228,9 @@ impl Trace {
             Standing::After if self.before.is_none() => {}
             Standing::After | Standing::Foreign => return Ok(Settled::Conflict { before: None }),
         }
-        let (name, staged) = (self.name(), self.staged());
+        let staged = self.staged();
         remove(directory, &staged, steps)?;
-        rename_to_free(directory, name, &staged, steps)?;
-        if !look(directory, &staged)?.is_some_and(|found| is_same(&found, &here.stat)) {
-            rename_to_free(directory, &staged, name, steps)?;
+        if !self.take_away(directory, &staged, here, steps)? {
             return Ok(Settled::Conflict { before: None });
         }
         remove(directory, &staged, steps)?;
@@ -248,20 +263,11 @@ impl Trace {
 
     /// Gives a content that is kept beside the file a name under which the user finds it.
     fn save_beside(&self, directory: &OwnedFd, from: &OsStr, steps: &Steps) -> io::Result<Settled> {
-        let name = self.name().as_bytes();
-        let name = &name[..name.len().min(MAX_NAME_BYTES)];
-        for at in 1..=MAX_TRIES {
-            let number = if at == 1 { String::new() } else { format!("-{at}") };
-            let free = OsString::from_vec([name, BEFORE_SUFFIX.as_bytes(), number.as_bytes()].concat());
-            match rename_to_free(directory, from, &free, steps) {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                renamed => {
-                    renamed?;
-                    return Ok(Settled::Conflict { before: Some(self.real.with_file_name(free)) });
-                }
-            }
-        }
-        Err(io::ErrorKind::AlreadyExists.into())
+        let (from, beside) = ((directory, from), (directory, self.name()));
+        let rename =
+            |from: EntryPlace<'_, _>, to: EntryPlace<'_, _>| rename_to_free(directory, from.1, to.1, steps);
+        let free = checked_rename::save_beside(from, beside, rename)?;
+        Ok(Settled::Conflict { before: Some(self.real.with_file_name(free)) })
     }
 }
 
@@ -288,30 +294,20 @@ fn rename(directory: &OwnedFd, from: &OsStr, to: &OsStr, steps: &Steps) -> io::R
 /// Renames a file to a name that nothing has; fails if something has it.
 fn rename_to_free(directory: &OwnedFd, from: &OsStr, to: &OsStr, steps: &Steps) -> io::Result<()> {
     steps.take()?;
-    match renameat_with(directory, from, directory, to, RenameFlags::NOREPLACE) {
-        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
-            linkat(directory, from, directory, to, AtFlags::empty())?;
-            remove(directory, from, steps)
-        }
-        result => Ok(result?),
-    }
+    checked_rename::rename_to_free((directory, from), (directory, to))
 }
 
 /// Exchanges two names; false where the file system cannot.
 fn exchange(directory: &OwnedFd, one: &OsStr, other: &OsStr, steps: &Steps) -> io::Result<bool> {
     steps.take()?;
-    match renameat_with(directory, one, directory, other, RenameFlags::EXCHANGE) {
-        Ok(()) => Ok(true),
-        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => Ok(false),
-        Err(error) => Err(error.into()),
+    match checked_rename::exchange((directory, one), (directory, other)) {
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(false),
+        exchanged => exchanged.map(|()| true),
     }
 }
 
 /// Removes a file that need not be there.
 fn remove(directory: &OwnedFd, name: &OsStr, steps: &Steps) -> io::Result<()> {
     steps.take()?;
-    match unlinkat(directory, name, AtFlags::empty()) {
-        Ok(()) | Err(Errno::NOENT) => Ok(()),
-        Err(error) => Err(error.into()),
-    }
+    checked_rename::remove_file(directory, name)
 }

@@ -15,7 +15,7 @@ use windlass_contract::{ContentDigest, EntryContent};
 use super::place_of;
 use crate::{
     EntryKind, EntryStat,
-    handle::{to_name_in, to_read_at},
+    handle::{lstat, to_name_in, to_read_at},
 };
 
 /// How much is read at once.
@@ -23,6 +23,44 @@ const CHUNK_BYTES: usize = 256 * 1024;
 
 /// The largest file that can be one that was kept.
 const MAX_BYTES: u64 = 1024 * 1024 * 1024;
+
+/// An entry, looked at by its path.
+#[derive(Debug)]
+pub(super) enum EntryLook {
+    /// It is there.
+    Found(ObservedEntry),
+    /// There is nothing.
+    Absent,
+    /// A file or a link is where a directory above it should be.
+    Behind {
+        /// The path of the file or link.
+        obstacle: PathBuf,
+        is_link: bool,
+    },
+}
+
+impl EntryLook {
+    /// Looks at an entry by its path. No link on the way is followed.
+    pub(super) fn new(path: &Path) -> io::Result<Self> {
+        let (parent, name) = place_of(path)?;
+        let directory = match to_name_in(parent) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::Absent),
+            Err(error) if is_unreachable(&error) => return Ok(Self::behind(parent)),
+            directory => directory?,
+        };
+        Ok(ObservedEntry::look_in(&directory, name)?.map_or(Self::Absent, Self::Found))
+    }
+
+    fn behind(parent: &Path) -> Self {
+        let mut above: Vec<_> = parent.ancestors().collect();
+        above.reverse();
+        let found = above.into_iter().find_map(|part| {
+            let found = lstat(part).ok().filter(|found| !found.is_dir())?;
+            Some(Self::Behind { obstacle: part.to_owned(), is_link: found.is_symlink() })
+        });
+        found.unwrap_or(Self::Absent)
+    }
+}
 
 /// An entry that was found.
 #[derive(Debug)]
@@ -33,16 +71,6 @@ pub(super) struct ObservedEntry {
 }
 
 impl ObservedEntry {
-    /// Looks at an entry by its path, of which no directory may be a link. None, if there is nothing.
-    pub(super) fn look(path: &Path) -> io::Result<Option<Self>> {
-        let (parent, name) = place_of(path)?;
-        let directory = match to_name_in(parent) {
-            Err(error) if is_absent(&error) => return Ok(None),
-            directory => directory?,
-        };
-        Self::look_in(&directory, name)
-    }
-
     pub(super) fn look_in(directory: &OwnedFd, name: &OsStr) -> io::Result<Option<Self>> {
         let stat = match EntryStat::read(directory, name) {
             Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
@@ -62,6 +90,15 @@ impl ObservedEntry {
         Ok(Some(Self { stat, content }))
     }
 
+    pub(super) fn mode(&self) -> u32 {
+        self.stat.permissions.into()
+    }
+
+    pub(super) fn owner(&self) -> (u32, u32) {
+        (self.stat.uid, self.stat.gid)
+    }
+
+    /// Tells whether it has this type and content.
     pub(super) fn holds(&self, content: &EntryContent) -> bool {
         self.content.as_ref() == Some(content)
     }
@@ -69,13 +106,19 @@ impl ObservedEntry {
     /// Tells whether a file is the one that was looked at, and was not written to since. A rename moves the time of the last
     /// change, so that does not count.
     pub(super) fn is_same(&self, now: &EntryStat) -> bool {
-        self.stat.is_same_file(now) && (self.stat.size, self.stat.mtime_ns) == (now.size, now.mtime_ns)
+        // What was in a directory may be gone by now, and it may be open to its owner.
+        if self.stat.kind == EntryKind::Directory {
+            return self.stat.is_same_file(now);
+        }
+        let metadata = |stat: &EntryStat| (stat.size, stat.mtime_ns, stat.permissions, stat.uid, stat.gid);
+        self.stat.is_same_file(now) && metadata(&self.stat) == metadata(now)
     }
 }
 
-/// Tells whether an error says that there is no such directory.
-pub(super) fn is_absent(error: &io::Error) -> bool {
+/// Tells whether an error says that there is no such directory, or that a file or a link is in its place.
+pub(super) fn is_unreachable(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+        || error.raw_os_error() == Some(Errno::LOOP.raw_os_error())
 }
 
 fn read_digest(directory: &OwnedFd, name: &OsStr, stat: &EntryStat) -> io::Result<ContentDigest> {

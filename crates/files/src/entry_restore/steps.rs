@@ -2,305 +2,404 @@
 //! outside in, contents, and modes of directories last.
 
 use std::{
-    collections::{HashMap, HashSet},
-    ffi::{OsStr, OsString},
+    collections::HashSet,
+    ffi::OsStr,
     fs::{File, Permissions},
-    io::{self, Write},
-    os::{
-        fd::{AsFd, OwnedFd},
-        unix::fs::{PermissionsExt, fchown},
-    },
-    path::Path,
+    io,
+    os::{fd::AsFd, unix::fs::PermissionsExt},
+    path::{Path, PathBuf},
 };
 
 use rustix::{
-    fs::{
-        AtFlags, Mode, OFlags, RenameFlags, Timespec, Timestamps, UTIME_OMIT, futimens, mkdirat, openat,
-        renameat_with, symlinkat, unlinkat,
-    },
+    fs::{AtFlags, Mode, OFlags, mkdirat, openat, symlinkat, unlinkat},
     io::Errno,
 };
 use windlass_contract::{EntryChange, EntryContent, EntryVersion};
 
 use super::{
-    EntryStanding, ObservedEntry, ReadContent, RestoreError, RestoreReport, observed_entry::is_absent,
-    place_of, standing,
+    EntryStanding, ReadContent, RestoreError, RestoreReport,
+    draft_note::DraftNote,
+    draft_trace::DraftTrace,
+    entry_writing::{give_owner, open_or_make, remove_entry, write_file},
+    inspection::{InspectedEntry, OWNER_ACCESS, inspect},
+    observed_entry::{ObservedEntry, is_unreachable},
+    place_of,
 };
 use crate::{
     DirHandle, EntryStat,
-    commit::attributes,
-    handle::{to_name_in, to_name_in_at, to_read_at},
+    checked_rename::{CheckedExchange, EntryPlace, exchange, remove_file, rename_to_free, take_away},
+    handle::{to_name_in, to_read_at},
+    steps::Steps,
 };
-
-/// All permissions of the owner.
-const OWNER_ACCESS: u32 = 0o700;
 
 /// How many files or directories are flushed one by one.
 const MAX_FLUSHED: usize = 16;
+
+/// What becomes of the rest if one change cannot be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Goal {
+    /// It is not made either.
+    AllOrNothing,
+    /// It is made; for taking changes back.
+    AsMuchAsPossible,
+}
 
 /// Makes changes.
 pub(super) struct Applier<'a> {
     changes: &'a [EntryChange],
     contents: ReadContent<'a>,
+    steps: &'a Steps,
+    goal: Goal,
     /// The changes that were begun.
-    done: Vec<bool>,
-    /// New contents beside the files, by the place of their change.
-    staged: Vec<(usize, OsString)>,
-    report: RestoreReport,
+    begun: Vec<bool>,
+    /// The changes that are not gone on with.
+    skipped: Vec<bool>,
+    /// The entries of these.
+    pub(super) left: Vec<PathBuf>,
+    pub(super) report: RestoreReport,
 }
 
 /// One change that is to be made, and the entry as it was found.
-struct Planned<'a> {
+pub(super) struct Planned<'a> {
     at: usize,
-    change: &'a EntryChange,
+    pub(super) change: &'a EntryChange,
     now: Option<ObservedEntry>,
+    draft: DraftTrace,
 }
 
 impl Planned<'_> {
-    /// Tells whether the entry must go before another can take its place.
+    fn path(&self) -> &Path {
+        &self.change.path
+    }
+
+    /// Tells whether the entry goes, and nothing takes its place.
     fn removes(&self) -> bool {
-        let EntryChange { before, after, .. } = self.change;
-        match (before, after) {
-            (Some(before), Some(after)) => !before.content.has_same_type(&after.content),
-            (Some(_), None) => true,
-            (None, _) => false,
-        }
+        self.now.is_some() && self.change.after.is_none()
     }
 
-    fn makes(&self) -> Option<&EntryVersion> {
-        self.change.after.as_ref()
-    }
-
-    fn makes_directory(&self) -> bool {
-        self.makes().is_some_and(|version| version.content == EntryContent::Directory)
+    /// Returns the entry whose metadata goes on to a new one of the same type.
+    pub(super) fn predecessor(&self) -> Option<&ObservedEntry> {
+        let after = self.change.after.as_ref()?;
+        let before = self.change.before.as_ref()?;
+        self.now.as_ref().filter(|_| before.content.has_same_type(&after.content))
     }
 
     fn was_directory(&self) -> bool {
-        self.change.before.as_ref().is_some_and(|version| version.content == EntryContent::Directory)
+        self.now.as_ref().is_some_and(|now| now.holds(&EntryContent::Directory))
+    }
+
+    /// Returns what is to be made under another name and then put in its place.
+    fn makes(&self) -> Option<&EntryVersion> {
+        let after = self.change.after.as_ref()?;
+        let is_there = self.now.as_ref().is_some_and(|now| now.holds(&after.content));
+        (!is_there).then_some(after)
+    }
+
+    fn makes_directory(&self) -> bool {
+        self.makes().is_some_and(|after| after.content == EntryContent::Directory)
+    }
+
+    /// Tells whether something beside the entry is needed on the way.
+    fn needs_draft(&self) -> bool {
+        self.makes().is_some() || (self.removes() && !self.was_directory())
     }
 
     /// The permission bits it is to have: those of the change if it alters them, and otherwise what they are now.
-    fn mode(&self, after: &EntryVersion) -> u32 {
+    pub(super) fn mode(&self, after: &EntryVersion) -> u32 {
         let before =
             self.change.before.as_ref().filter(|before| before.content.has_same_type(&after.content));
         match (before, &self.now) {
-            (Some(before), Some(now)) if before.mode == after.mode => now.stat.permissions.into(),
+            (Some(before), Some(now)) if before.mode == after.mode => now.mode(),
             _ => after.mode,
         }
     }
 }
 
 impl<'a> Applier<'a> {
-    pub(super) fn new(changes: &'a [EntryChange], contents: ReadContent<'a>) -> Self {
-        let done = vec![false; changes.len()];
-        Self { changes, contents, done, staged: Vec::new(), report: RestoreReport::default() }
+    pub(super) fn new(
+        changes: &'a [EntryChange],
+        contents: ReadContent<'a>,
+        steps: &'a Steps,
+        goal: Goal,
+    ) -> Self {
+        let (begun, skipped) = (vec![false; changes.len()], vec![false; changes.len()]);
+        Self {
+            changes,
+            contents,
+            steps,
+            goal,
+            begun,
+            skipped,
+            left: Vec::new(),
+            report: RestoreReport::default(),
+        }
     }
 
     /// Returns the changes that were begun.
-    pub(super) fn done(&self) -> Vec<EntryChange> {
-        let pairs = self.changes.iter().zip(&self.done);
-        pairs.filter(|(_, done)| **done).map(|(change, _)| change.clone()).collect()
+    pub(super) fn begun(&self) -> impl Iterator<Item = &'a EntryChange> {
+        self.changes.iter().zip(&self.begun).filter(|(_, begun)| **begun).map(|(change, _)| change)
     }
 
-    pub(super) fn run(&mut self) -> Result<RestoreReport, RestoreError> {
+    pub(super) fn run(&mut self, notes: &Path) -> Result<(), RestoreError> {
         let planned = self.plan()?;
+        let drafts: Vec<_> =
+            planned.iter().filter(|plan| plan.needs_draft()).map(|plan| &plan.draft).collect();
+        let Some(first) = drafts.first() else { return self.make(&planned) };
+        let note = self.steps.take().and_then(|()| DraftNote::begin(notes, &drafts));
+        let note = match (note, self.goal) {
+            (Ok(note), _) => Some(note),
+            // Better without a note than not at all.
+            (Err(_), Goal::AsMuchAsPossible) => None,
+            (Err(error), Goal::AllOrNothing) => return Err(failed("note the change of", &first.path)(error)),
+        };
         let end = self.make(&planned);
-        for (at, name) in std::mem::take(&mut self.staged) {
-            // Left behind by an error.
-            let parent = self.changes[at].path.parent().map(to_name_in);
-            if let Some(Ok(directory)) = parent {
-                let _gone = unlinkat(directory, name, AtFlags::empty());
+        let mut is_settled = true;
+        if end.is_err() || !self.left.is_empty() {
+            for draft in &drafts {
+                is_settled &= self.steps.take().and_then(|()| draft.settle()).is_ok();
             }
         }
-        end.map(|()| std::mem::take(&mut self.report))
+        if let Some(note) = note.filter(|_| is_settled) {
+            // Left behind, it only makes the next start look again.
+            let _left = self.steps.take().and_then(|()| note.remove());
+        }
+        end
     }
 
-    fn plan(&self) -> Result<Vec<Planned<'a>>, RestoreError> {
+    fn plan(&mut self) -> Result<Vec<Planned<'a>>, RestoreError> {
         let mut planned = Vec::new();
-        for (at, change) in self.changes.iter().enumerate() {
-            let now = ObservedEntry::look(&change.path).map_err(failed("look at", &change.path))?;
-            match standing(change, now.as_ref()) {
-                EntryStanding::Ready => planned.push(Planned { at, change, now }),
-                EntryStanding::Done => {}
-                EntryStanding::Conflict => {
-                    return Err(RestoreError::Conflict { path: change.path.clone() });
+        let inspected = inspect(self.changes).map_err(|(path, error)| failed("look at", &path)(error))?;
+        for InspectedEntry { at, change, now, standing } in inspected {
+            match standing {
+                EntryStanding::Ready => {
+                    let content =
+                        |version: &Option<EntryVersion>| version.as_ref().map(|it| it.content.clone());
+                    let (before, after) = (content(&change.before), content(&change.after));
+                    let draft = DraftTrace::new(change.path.clone(), before, after);
+                    planned.push(Planned { at, change, now, draft });
                 }
+                EntryStanding::Done => {}
+                EntryStanding::Conflict if self.goal == Goal::AsMuchAsPossible => {
+                    self.left.push(change.path.clone());
+                }
+                EntryStanding::Conflict => return Err(conflict(&change.path)),
             }
         }
-        // So that a directory comes before what is in it.
-        planned.sort_by(|one, other| one.change.path.cmp(&other.change.path));
         Ok(planned)
     }
 
     fn make(&mut self, planned: &[Planned<'_>]) -> Result<(), RestoreError> {
         for plan in planned.iter().filter(|plan| plan.was_directory()) {
-            self.open_up(plan)?;
+            self.each(plan, Self::open_up)?;
         }
         for plan in planned.iter().rev().filter(|plan| plan.removes()) {
-            self.remove(plan)?;
+            self.each(plan, Self::remove)?;
         }
-        for plan in
-            planned.iter().filter(|plan| plan.makes_directory() && (plan.now.is_none() || plan.removes()))
-        {
-            self.make_directory(plan)?;
+        for plan in planned.iter().filter(|plan| plan.makes_directory()) {
+            self.each(plan, Self::make_directory)?;
         }
-        for plan in planned {
-            self.stage(plan)?;
+        let is_written = |plan: &&Planned<'_>| plan.makes().is_some() && !plan.makes_directory();
+        let written: Vec<_> = planned.iter().filter(is_written).collect();
+        for plan in &written {
+            self.each(plan, Self::stage)?;
         }
-        self.flush_staged()?;
-        let by_place: HashMap<_, _> = planned.iter().map(|plan| (plan.at, plan)).collect();
-        for (at, name) in std::mem::take(&mut self.staged) {
-            let placed = by_place.get(&at).map_or(Ok(()), |plan| self.place(plan, &name));
-            if placed.is_err() {
-                self.staged.push((at, name));
-            }
-            placed?;
+        self.flush_staged(&written).or_else(|error| self.go_on_after(error))?;
+        for plan in &written {
+            self.each(plan, Self::place)?;
         }
         for plan in planned.iter().rev() {
-            self.set_access(plan)?;
+            self.each(plan, Self::set_access)?;
         }
         self.flush_directories(planned)
     }
 
-    /// Gives the owner access to a directory in which something is to be done.
-    fn open_up(&mut self, plan: &Planned<'_>) -> Result<(), RestoreError> {
-        let path = &plan.change.path;
-        let Some(now) = &plan.now else { return Ok(()) };
-        if u32::from(now.stat.permissions) & OWNER_ACCESS == OWNER_ACCESS {
+    /// Takes a step for one change, unless it is not gone on with.
+    fn each(
+        &mut self,
+        plan: &Planned<'_>,
+        act: fn(&mut Self, &Planned<'_>) -> Result<(), RestoreError>,
+    ) -> Result<(), RestoreError> {
+        if self.skipped[plan.at] {
             return Ok(());
         }
-        self.done[plan.at] = true;
+        let step = self.steps.take().map_err(failed("change", plan.path()));
+        step.and_then(|()| act(self, plan)).or_else(|error| {
+            self.skipped[plan.at] = true;
+            self.left.extend((self.goal == Goal::AsMuchAsPossible).then(|| plan.path().to_owned()));
+            self.go_on_after(error)
+        })
+    }
+
+    fn go_on_after(&self, error: RestoreError) -> Result<(), RestoreError> {
+        if self.goal == Goal::AsMuchAsPossible { Ok(()) } else { Err(error) }
+    }
+
+    /// Gives the owner access to a directory in which something is to be done.
+    fn open_up(&mut self, plan: &Planned<'_>) -> Result<(), RestoreError> {
+        let path = plan.path();
+        let Some(now) = &plan.now else { return Ok(()) };
+        if now.mode() & OWNER_ACCESS == OWNER_ACCESS {
+            return Ok(());
+        }
+        self.begun[plan.at] = true;
         let (parent, name) = place_of(path).map_err(failed("open", path))?;
         let above = DirHandle::open(parent).map_err(failed("open", path))?;
         above.give_owner_access(Path::new(name), &now.stat).map_err(failed("change the mode of", path))
     }
 
     fn remove(&mut self, plan: &Planned<'_>) -> Result<(), RestoreError> {
-        let path = &plan.change.path;
-        let (Some(now), Ok((parent, name))) = (&plan.now, place_of(path)) else { return Ok(()) };
-        let directory = to_name_in(parent).map_err(failed("open", path))?;
-        self.done[plan.at] = true;
+        let path = plan.path();
+        let (parent, name) = place_of(path).map_err(failed("remove", path))?;
+        self.begun[plan.at] = true;
         if !plan.was_directory() {
-            return take_out(&directory, name, now, path);
+            return self.take_out(plan);
         }
+        let directory = to_name_in(parent).map_err(failed("open", path))?;
         match unlinkat(&directory, name, AtFlags::REMOVEDIR) {
             Ok(()) => Ok(()),
             Err(Errno::NOTEMPTY | Errno::EXIST) if plan.change.after.is_none() => {
-                self.done[plan.at] = false;
-                self.report.left.push(path.clone());
+                // Its mode is set in the end, if it was opened up.
+                self.report.left.push(path.to_owned());
                 Ok(())
             }
-            Err(Errno::NOTEMPTY | Errno::EXIST) => {
-                self.done[plan.at] = false;
-                Err(RestoreError::Conflict { path: path.clone() })
-            }
+            Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOENT | Errno::NOTDIR) => Err(conflict(path)),
             Err(error) => Err(failed("remove", path)(error.into())),
         }
     }
 
-    fn make_directory(&mut self, plan: &Planned<'_>) -> Result<(), RestoreError> {
-        let path = &plan.change.path;
-        let (parent, name) = place_of(path).map_err(failed("make", path))?;
-        let directory = open_or_make(parent).map_err(failed("make the directory of", path))?;
-        self.done[plan.at] = true;
-        match mkdirat(&directory, name, Mode::RWXU) {
-            Ok(()) => Ok(()),
-            Err(Errno::EXIST) => Err(RestoreError::Conflict { path: path.clone() }),
-            Err(error) => Err(failed("make", path)(error.into())),
+    /// Takes a file or link away, if it is still what it was when it was looked at.
+    fn take_out(&self, plan: &Planned<'_>) -> Result<(), RestoreError> {
+        let (path, old) = (plan.path(), plan.draft.old());
+        let (parent, name) = place_of(path).map_err(failed("remove", path))?;
+        let directory = to_name_in(parent).map_err(failed("open", path))?;
+        let is_same = || {
+            let seen = plan.now.as_ref().zip(EntryStat::read(&directory, &old).ok());
+            seen.is_some_and(|(seen, now)| seen.is_same(&now))
+        };
+        let rename = |from: EntryPlace<'_, _>, to: EntryPlace<'_, _>| {
+            self.steps.take()?;
+            rename_to_free(from, to)
+        };
+        match take_away((&directory, name), (&directory, &old), rename, is_same) {
+            Ok(true) => remove_file(&directory, &old).map_err(failed("remove", path)),
+            Ok(false) => Err(conflict(path)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(conflict(path)),
+            Err(error) => Err(failed("remove", path)(error)),
         }
+    }
+
+    fn make_directory(&mut self, plan: &Planned<'_>) -> Result<(), RestoreError> {
+        let (path, draft) = (plan.path(), &*plan.draft.name);
+        let Some(after) = plan.makes() else { return Ok(()) };
+        let (parent, _) = place_of(path).map_err(failed("make", path))?;
+        let directory = open_or_make(parent).map_err(failed("make the directory of", path))?;
+        let made = mkdirat(&directory, draft, Mode::RWXU).map_err(io::Error::from);
+        // Open to its owner until all is in it.
+        let open = Permissions::from_mode(after.mode | OWNER_ACCESS);
+        let set = made.and_then(|()| File::from(to_read_at(&directory, draft)?).set_permissions(open));
+        set.map_err(failed("make", path))?;
+        self.place(plan)
     }
 
     /// Writes a new file or link beside its place.
     fn stage(&mut self, plan: &Planned<'_>) -> Result<(), RestoreError> {
+        let (path, part) = (plan.path(), plan.draft.part());
         let Some(after) = plan.makes() else { return Ok(()) };
-        let path = &plan.change.path;
-        let is_there = plan.now.as_ref().is_some_and(|now| now.holds(&after.content));
-        if is_there && !plan.removes() {
-            return Ok(());
-        }
         let bytes = match &after.content {
-            EntryContent::Directory => return Ok(()),
-            EntryContent::Symlink(_) => Vec::new(),
+            EntryContent::Directory | EntryContent::Symlink(_) => Vec::new(),
             EntryContent::File(digest) => {
                 (self.contents)(digest).map_err(failed("read the kept content of", path))?
             }
         };
         let (parent, name) = place_of(path).map_err(failed("write", path))?;
         let directory = open_or_make(parent).map_err(failed("make the directory of", path))?;
-        let free = OsString::from(format!(".windlass-undo-{:016x}", fastrand::u64(..)));
-        self.staged.push((plan.at, free.clone()));
         let written = match &after.content {
-            EntryContent::Symlink(target) => symlinkat(target, &directory, &free).map_err(io::Error::from),
+            EntryContent::Symlink(target) => symlinkat(target, &directory, &part).map_err(io::Error::from),
             EntryContent::File(_) | EntryContent::Directory => {
-                write_file(&directory, (name, &free), &bytes, plan, after)
+                write_file(&directory, (name, &part), &bytes, plan, after)
             }
         };
-        written.map_err(failed("write", path))
+        let staged = written.and_then(|()| self.steps.take());
+        let staged =
+            staged.and_then(|()| rename_to_free((&directory, &part), (&directory, &plan.draft.name)));
+        staged.map_err(failed("write", path))
     }
 
     /// Gives a staged entry its name.
-    fn place(&mut self, plan: &Planned<'_>, staged: &OsStr) -> Result<(), RestoreError> {
-        let path = &plan.change.path;
+    fn place(&mut self, plan: &Planned<'_>) -> Result<(), RestoreError> {
+        let path = plan.path();
         let (parent, name) = place_of(path).map_err(failed("replace", path))?;
         let directory = to_name_in(parent).map_err(failed("open", path))?;
-        self.done[plan.at] = true;
-        if let Some(now) = plan.now.as_ref().filter(|_| !plan.removes()) {
-            // In one step, so that the end of this process never leaves the name without a file.
-            match renameat_with(&directory, staged, &directory, name, RenameFlags::EXCHANGE) {
-                Ok(()) => return drop_replaced(&directory, (staged, name), now, path),
-                Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => take_out(&directory, name, now, path)?,
-                Err(error) => return Err(failed("replace", path)(error.into())),
+        let (ours, target) = ((&directory, &*plan.draft.name), (&directory, name));
+        self.begun[plan.at] = true;
+        if let Some(now) = &plan.now {
+            let exchanging = CheckedExchange {
+                exchange: &|| self.steps.take().and_then(|()| exchange(ours, target)),
+                put_back: &|| rename_to_free(ours, target),
+                look: &|| Ok(Some(EntryStat::read(ours.0, ours.1)?)),
+                is_same_file: EntryStat::is_same_file,
+            };
+            // In one step, so that the end of this process never leaves the name without an entry. A directory that came
+            // out goes only if it is empty.
+            let is_dropped =
+                |found: &EntryStat| now.is_same(found) && remove_entry(&directory, ours.1, found).is_ok();
+            match exchanging.run(is_dropped) {
+                Ok(true) => return Ok(()),
+                Ok(false) => return Err(conflict(path)),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(conflict(path)),
+                Err(error) if error.kind() == io::ErrorKind::Unsupported => self.remove(plan)?,
+                Err(error) => return Err(failed("replace", path)(error)),
             }
         }
-        match renameat_with(&directory, staged, &directory, name, RenameFlags::NOREPLACE) {
-            Ok(()) => Ok(()),
-            Err(Errno::EXIST) => Err(RestoreError::Conflict { path: path.clone() }),
-            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
-                let linked = rustix::fs::linkat(&directory, staged, &directory, name, AtFlags::empty());
-                linked.map_err(|error| failed("replace", path)(error.into()))?;
-                unlinkat(&directory, staged, AtFlags::empty())
-                    .map_err(|error| failed("replace", path)(error.into()))
-            }
-            Err(error) => Err(failed("replace", path)(error.into())),
-        }
+        let placed = self.steps.take().and_then(|()| rename_to_free(ours, target));
+        placed.map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => conflict(path),
+            _ => failed("replace", path)(error),
+        })
     }
 
     /// Sets mode and owner of a directory, or of a file that keeps its content.
     fn set_access(&mut self, plan: &Planned<'_>) -> Result<(), RestoreError> {
-        let path = &plan.change.path;
-        let Some(after) = plan.makes() else { return Ok(()) };
-        let is_same_file = || plan.now.as_ref().is_some_and(|now| now.holds(&after.content));
-        match &after.content {
-            EntryContent::Symlink(_) => return Ok(()),
-            EntryContent::File(_) if !is_same_file() => return Ok(()),
-            EntryContent::File(_) | EntryContent::Directory => {}
+        let path = plan.path();
+        let is_left = self.report.left.iter().any(|left| left == path);
+        let kept = plan.change.before.as_ref().filter(|_| is_left);
+        let Some(after) = plan.change.after.as_ref().or(kept) else { return Ok(()) };
+        let is_written = plan.makes().is_some() && after.content != EntryContent::Directory;
+        if is_written || matches!(after.content, EntryContent::Symlink(_)) {
+            return Ok(());
         }
-        self.done[plan.at] = true;
+        self.begun[plan.at] = true;
         let (parent, name) = place_of(path).map_err(failed("open", path))?;
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let opened =
             to_name_in(parent).and_then(|directory| Ok(openat(directory, name, flags, Mode::empty())?));
-        let file = File::from(opened.map_err(failed("open", path))?);
+        let file = File::from(opened.map_err(|error| {
+            if is_unreachable(&error) { conflict(path) } else { failed("open", path)(error) }
+        })?);
+        let found = EntryStat::read(&file, OsStr::new(""));
+        let found = found.map_err(|error| failed("open", path)(error.into()))?;
+        if plan.predecessor().is_some_and(|now| !now.stat.is_same_file(&found)) {
+            return Err(conflict(path));
+        }
         give_owner(&file, plan, after);
         file.set_permissions(Permissions::from_mode(plan.mode(after)))
             .map_err(failed("change the mode of", path))
     }
 
     /// Flushes new contents before they get their names: few of them one by one, and many with their file systems.
-    fn flush_staged(&self) -> Result<(), RestoreError> {
-        if self.staged.len() > MAX_FLUSHED {
+    fn flush_staged(&self, written: &[&Planned<'_>]) -> Result<(), RestoreError> {
+        if written.len() > MAX_FLUSHED {
             return self.flush_file_systems();
         }
-        for (at, name) in &self.staged {
-            let change = &self.changes[*at];
+        for plan in written.iter().filter(|plan| !self.skipped[plan.at]) {
             let is_link =
-                matches!(change.after, Some(EntryVersion { content: EntryContent::Symlink(_), .. }));
-            let parent = change.path.parent().filter(|_| !is_link);
+                plan.makes().is_some_and(|version| matches!(version.content, EntryContent::Symlink(_)));
+            let parent = plan.path().parent().filter(|_| !is_link);
             let flushed = parent.map_or(Ok(()), |parent| {
-                let file = to_read_at(&to_name_in(parent)?, name)?;
+                let file = to_read_at(&to_name_in(parent)?, &plan.draft.name)?;
                 Ok(rustix::fs::fsync(file)?)
             });
-            flushed.map_err(failed("flush", &change.path))?;
+            flushed.map_err(failed("flush", plan.path()))?;
         }
         Ok(())
     }
@@ -314,7 +413,7 @@ impl<'a> Applier<'a> {
         for parent in parents {
             match DirHandle::open(parent).and_then(|directory| Ok(rustix::fs::fsync(directory)?)) {
                 // Removed with what was in it, or may be written and not read.
-                Err(error) if is_absent(&error) || error.kind() == io::ErrorKind::PermissionDenied => {}
+                Err(error) if is_unreachable(&error) || error.kind() == io::ErrorKind::PermissionDenied => {}
                 Err(error) if error.kind() == io::ErrorKind::InvalidInput => {}
                 flushed => flushed.map_err(failed("flush", parent))?,
             }
@@ -338,107 +437,6 @@ impl<'a> Applier<'a> {
     }
 }
 
-/// Takes an entry away, if it is still what it was when it was looked at.
-fn take_out(
-    directory: &OwnedFd,
-    name: &OsStr,
-    seen: &ObservedEntry,
-    path: &Path,
-) -> Result<(), RestoreError> {
-    let aside = OsString::from(format!(".windlass-undo-{:016x}", fastrand::u64(..)));
-    let rename = |from: &OsStr, to: &OsStr| match renameat_with(
-        directory,
-        from,
-        directory,
-        to,
-        RenameFlags::NOREPLACE,
-    ) {
-        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
-            rustix::fs::renameat(directory, from, directory, to)
-        }
-        renamed => renamed,
-    };
-    rename(name, &aside).map_err(|error| failed("replace", path)(error.into()))?;
-    let is_same = EntryStat::read(directory, &aside).is_ok_and(|now| seen.is_same(&now));
-    if !is_same {
-        rename(&aside, name).map_err(|error| failed("put back", path)(error.into()))?;
-        return Err(RestoreError::Conflict { path: path.to_owned() });
-    }
-    unlinkat(directory, &aside, AtFlags::empty()).map_err(|error| failed("remove", path)(error.into()))
-}
-
-/// Removes what was replaced, or puts it back if someone wrote to it since it was looked at.
-fn drop_replaced(
-    directory: &OwnedFd,
-    (old, name): (&OsStr, &OsStr),
-    seen: &ObservedEntry,
-    path: &Path,
-) -> Result<(), RestoreError> {
-    if EntryStat::read(directory, old).is_ok_and(|now| seen.is_same(&now)) {
-        return unlinkat(directory, old, AtFlags::empty())
-            .map_err(|error| failed("remove", path)(error.into()));
-    }
-    renameat_with(directory, old, directory, name, RenameFlags::EXCHANGE)
-        .map_err(|error| failed("put back", path)(error.into()))?;
-    Err(RestoreError::Conflict { path: path.to_owned() })
-}
-
-fn write_file(
-    directory: &OwnedFd,
-    (name, free): (&OsStr, &OsStr),
-    bytes: &[u8],
-    plan: &Planned<'_>,
-    after: &EntryVersion,
-) -> io::Result<()> {
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mut file = File::from(openat(directory, free, flags, Mode::RUSR | Mode::WUSR)?);
-    file.write_all(bytes)?;
-    if let Some(now) = plan.now.as_ref().filter(|_| !plan.removes()) {
-        // What an undo does not know stays: it goes on to the new file.
-        let old = File::from(to_read_at(directory, name)?);
-        attributes::give(&attributes::of(&old)?, &file)?;
-        let _not_allowed = fchown(&file, Some(now.stat.uid), Some(now.stat.gid));
-    }
-    give_owner(&file, plan, after);
-    file.set_permissions(Permissions::from_mode(plan.mode(after)))?;
-    let (seconds, nanoseconds) = after.modified;
-    let modified = Timespec { tv_sec: seconds, tv_nsec: nanoseconds };
-    let last_access = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
-    Ok(futimens(&file, &Timestamps { last_access, last_modification: modified })?)
-}
-
-/// Gives back the owner if the change altered it, as far as this user may.
-fn give_owner(file: &File, plan: &Planned<'_>, after: &EntryVersion) {
-    if plan.change.before.as_ref().is_none_or(|before| before.owner != after.owner) {
-        let (user, group) = after.owner;
-        let _not_allowed = fchown(file, Some(user), Some(group));
-    }
-}
-
-/// Opens a directory to name things in it, and makes it if it is missing.
-fn open_or_make(path: &Path) -> io::Result<OwnedFd> {
-    match to_name_in(path) {
-        Err(error) if is_absent(&error) => {}
-        opened => return opened,
-    }
-    let mut missing: Vec<&Path> = vec![path];
-    for above in path.ancestors().skip(1) {
-        match to_name_in(above) {
-            Ok(mut directory) => {
-                for path in missing.into_iter().rev() {
-                    let name = place_of(path)?.1;
-                    mkdirat(&directory, name, Mode::RWXU | Mode::RWXG | Mode::RWXO)?;
-                    directory = to_name_in_at(&directory, name)?;
-                }
-                return Ok(directory);
-            }
-            Err(error) if is_absent(&error) => missing.push(above),
-            Err(error) => return Err(error),
-        }
-    }
-    to_name_in(path)
-}
-
 #[cfg(target_os = "linux")]
 fn flush_file_system(directory: &DirHandle) -> io::Result<()> {
     Ok(rustix::fs::syncfs(directory.as_fd())?)
@@ -454,4 +452,8 @@ fn flush_file_system(_directory: &DirHandle) -> io::Result<()> {
 fn failed(step: &'static str, path: &Path) -> impl FnOnce(io::Error) -> RestoreError + use<> {
     let path = path.to_owned();
     move |source| RestoreError::Failed { step, path, source }
+}
+
+fn conflict(path: &Path) -> RestoreError {
+    RestoreError::Conflict { path: path.to_owned() }
 }

@@ -8,10 +8,13 @@ use std::{
 
 use ring::digest::{SHA256, digest};
 
+use windlass_contract::{EntryContent, EntryVersion};
+
 use super::*;
 
 struct Place {
     _directory: tempfile::TempDir,
+    notes: tempfile::TempDir,
     top: PathBuf,
     contents: HashMap<ContentDigest, Vec<u8>>,
 }
@@ -20,7 +23,8 @@ impl Place {
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let top = directory.path().canonicalize().unwrap();
-        Self { _directory: directory, top, contents: HashMap::new() }
+        let notes = tempfile::tempdir().unwrap();
+        Self { _directory: directory, notes, top, contents: HashMap::new() }
     }
 
     #[expect(clippy::unnecessary_wraps, reason = "a change takes two of them, each of which may be absent")]
@@ -48,9 +52,14 @@ impl Place {
     }
 
     fn apply(&self, changes: &[EntryChange]) -> Result<RestoreReport, RestoreError> {
-        restore_entries(changes, &|digest| {
+        self.apply_by_steps(changes, &Steps::default())
+    }
+
+    fn apply_by_steps(&self, changes: &[EntryChange], steps: &Steps) -> Result<RestoreReport, RestoreError> {
+        let read = |digest: &ContentDigest| {
             self.contents.get(digest).cloned().ok_or_else(|| io::ErrorKind::NotFound.into())
-        })
+        };
+        restore_by_steps(changes, &read, self.notes.path(), steps)
     }
 
     /// Everything there is, one line each.
@@ -161,3 +170,64 @@ fn no_link_on_the_way_is_followed() {
     assert_eq!(place.tree(), ["d -> elsewhere", "elsewhere/ 755"]);
     assert!(!place.top.join("elsewhere/a").exists());
 }
+
+#[test]
+fn a_mode_that_is_neither_before_nor_after_is_a_conflict() {
+    let mut place = Place::new();
+    let top = place.top.clone();
+    let set = |mode| fs::set_permissions(top.join("a"), fs::Permissions::from_mode(mode)).unwrap();
+    fs::write(top.join("a"), "one").unwrap();
+    let altered = {
+        let (before, after) = (place.file("one", 0o777), place.file("one", 0o640));
+        [place.change("a", before, after)]
+    };
+    set(0o600);
+    assert_eq!(inspect_changes(&altered).unwrap(), [EntryStanding::Conflict]);
+    assert!(matches!(place.apply(&altered), Err(RestoreError::Conflict { .. })));
+    set(0o777);
+    place.apply(&altered).unwrap();
+    assert_eq!(place.tree(), ["a 640 one"]);
+    assert_eq!(inspect_changes(&altered).unwrap(), [EntryStanding::Done]);
+    // What the change did not alter is the person's.
+    set(0o600);
+    let written = {
+        let (before, after) = (place.file("one", 0o644), place.file("two", 0o644));
+        [place.change("a", before, after)]
+    };
+    place.apply(&written).unwrap();
+    assert_eq!(place.tree(), ["a 600 two"]);
+    let removed = {
+        let before = place.file("two", 0o644);
+        [place.change("a", before, None)]
+    };
+    assert_eq!(inspect_changes(&removed).unwrap(), [EntryStanding::Conflict]);
+}
+
+/// `mv d real && ln -s real d`, taken back and done again.
+#[test]
+fn a_directory_that_became_a_link_comes_back_and_goes_again() {
+    let mut place = Place::new();
+    fs::create_dir(place.top.join("real")).unwrap();
+    fs::write(place.top.join("real/f"), "one").unwrap();
+    symlink("real", place.top.join("d")).unwrap();
+    let start = place.tree();
+    let (d, f, link) = (place.directory(0o755), place.file("one", 0o644), place.link("real"));
+    let changes = [
+        place.change("d", link.clone(), d.clone()),
+        place.change("d/f", None, f.clone()),
+        place.change("real", d, None),
+        place.change("real/f", f.clone(), None),
+    ];
+    place.apply(&changes).unwrap();
+    assert_eq!(place.tree(), ["d/ 755", "d/f 644 one"]);
+    let back: Vec<_> = changes.iter().map(EntryChange::reversed).collect();
+    place.apply(&back).unwrap();
+    assert_eq!(place.tree(), start);
+    // A link of someone else is followed neither here nor there.
+    fs::remove_file(place.top.join("d")).unwrap();
+    symlink("/", place.top.join("d")).unwrap();
+    let standings = inspect_changes(&changes).unwrap();
+    assert_eq!(standings[..2], [EntryStanding::Conflict, EntryStanding::Conflict]);
+}
+
+mod meanwhile;

@@ -14,13 +14,18 @@ use windlass_contract::{Archive, CallId, EditRecord};
 
 use super::{
     Layer, LayerChange, LayerChangeKind, LayerChanges, REFUSED, RootLayer, UNDO, UPPER,
-    changes::{MetadataChange, ProtectedCheck, parent},
-    inode::{self, LayerEntry, MAX_ENTRIES, NodeType, set_mode, set_mtime},
+    changes::{MetadataChange, ModeAndTime, ProtectedCheck, parent},
+    inode::{self, LayerEntry, MAX_ENTRIES, NodeType, set_metadata_if, set_mode},
     journal::{ApplyOperation, FileSignature, OperationKind},
-    take_back::{LayerPlace, exchange_entries, has_changed_since, move_entry, writable},
+    take_back::{LayerPlace, LeftAsIs, exchange_checked, has_changed_since, move_entry},
     undo_copies::UndoCopies,
 };
-use crate::{DirHandle, EntryKind, EntryStat, commit::unique, steps::Steps};
+use crate::{
+    DirHandle, EntryKind, EntryStat,
+    checked_rename::{EntryPlace, remove_file, take_away},
+    commit::unique,
+    steps::Steps,
+};
 
 /// Why a layer was not applied. Nothing was changed, unless it says otherwise.
 #[derive(Debug, thiserror::Error)]
@@ -29,8 +34,19 @@ pub enum ApplyError {
     #[error("nothing was applied: {} changed meanwhile", conflicting(.0))]
     Conflict(Vec<PathBuf>),
     /// The layer is not what was shown.
-    #[error("nothing was applied: the layer is not what was shown")]
+    #[error(
+        "nothing was applied: since the changes were shown, files or directories here were renamed, removed or changed; run \
+         the command again"
+    )]
     NotAsShown,
+    /// It was taken back, but for files that someone changed while it was applied.
+    #[error("{reason}; {}", in_words(.left))]
+    Left {
+        /// The reason.
+        reason: Box<Self>,
+        /// These files, with where their earlier content is.
+        left: Vec<(PathBuf, Option<PathBuf>)>,
+    },
     /// The system said no on the way. Everything is as it was.
     #[error("nothing was applied: cannot {step} `{path}`")]
     Failed {
@@ -60,6 +76,18 @@ fn conflicting(paths: &[PathBuf]) -> String {
     } else {
         format!("{first} was")
     }
+}
+
+fn in_words(left: &[(PathBuf, Option<PathBuf>)]) -> String {
+    let one = |(path, before): &(PathBuf, Option<PathBuf>)| match before {
+        Some(before) => format!(
+            "`{}` was changed meanwhile and stays, what it was before is in `{}`",
+            path.display(),
+            before.display()
+        ),
+        None => format!("`{}` was changed meanwhile and stays", path.display()),
+    };
+    left.iter().map(one).collect::<Vec<_>>().join("; ")
 }
 
 /// A layer that was applied.
@@ -118,7 +146,8 @@ impl Layer {
         self.prepare(&found, steps).map_err(failed("prepare the layer on"))?;
         let operations = operations(&found);
         let metadata = metadata(&found);
-        let since_ns = self.sync(steps).map_err(failed("write to disk"))?;
+        let since_ns = self.sync(steps).and_then(|now_ns| self.wait_until_after(now_ns));
+        let since_ns = since_ns.map_err(failed("write to disk"))?;
         let gone = self.journal.go(&operations, &metadata, since_ns, steps);
         gone.map_err(failed("note the changes of"))?;
         let made = self.make(&operations, &metadata, steps).and_then(|()| {
@@ -174,6 +203,12 @@ impl Layer {
         Ok(since_ns)
     }
 
+    /// Waits for a later time of the file systems, so that whatever changes from now on can be told by it.
+    fn wait_until_after(&self, now_ns: i64) -> io::Result<i64> {
+        self.roots.iter().try_for_each(|root| root.tick_after(now_ns).map(drop))?;
+        Ok(now_ns)
+    }
+
     fn make(
         &self,
         operations: &[ApplyOperation],
@@ -187,19 +222,21 @@ impl Layer {
             match made {
                 Ok(true) => {}
                 Ok(false) => return Err(ApplyError::Conflict(vec![path])),
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                    return Err(ApplyError::Conflict(vec![path]));
-                }
+                Err(error) if is_someones(&error) => return Err(ApplyError::Conflict(vec![path])),
                 Err(source) => return Err(ApplyError::Failed { step: "change", path, source }),
             }
         }
         for change in metadata.iter().filter(|change| !change.relative.as_os_str().is_empty()) {
             let root = &self.roots[change.root];
-            let set = steps.take().and_then(|()| root.set_metadata(change));
-            set.map_err(|source| {
-                let path = root.path.join(&change.relative);
-                ApplyError::Failed { step: "set mode and time of", path, source }
-            })?;
+            let path = root.path.join(&change.relative);
+            match steps.take().and_then(|()| root.set_metadata(change)) {
+                Ok(true) => {}
+                Ok(false) => return Err(ApplyError::Conflict(vec![path])),
+                Err(error) if is_someones(&error) => return Err(ApplyError::Conflict(vec![path])),
+                Err(source) => {
+                    return Err(ApplyError::Failed { step: "set mode and time of", path, source });
+                }
+            }
         }
         Ok(())
     }
@@ -212,15 +249,16 @@ impl Layer {
         since_ns: i64,
         steps: &Steps,
     ) -> ApplyError {
+        let mut left = Vec::new();
         for (number, root) in self.roots.iter().enumerate() {
-            let place = LayerPlace { path: &root.path, root: &root.root, layer: &root.directory };
-            let back =
-                steps.take().and_then(|()| place.take_back(number, operations, metadata, since_ns).map(drop));
-            if let Err(source) = back {
-                return ApplyError::Stuck { path: root.path.clone(), source };
+            let place =
+                LayerPlace { path: &root.path, root: &root.root, layer: &root.directory, since_ns, steps };
+            match steps.take().and_then(|()| place.take_back(number, operations, metadata)) {
+                Ok(some) => left.extend(some.into_iter().map(|LeftAsIs { path, before }| (path, before))),
+                Err(source) => return ApplyError::Stuck { path: root.path.clone(), source },
             }
         }
-        error
+        if left.is_empty() { error } else { ApplyError::Left { reason: Box::new(error), left } }
     }
 
     /// Removes the layer, and gives each root its time.
@@ -252,29 +290,30 @@ impl RootLayer {
         if now.map(|entry| FileSignature::from(&entry.stat)) != operation.old {
             return Ok(false);
         }
+        // Any program can set the other time. That of a file with several names changes when one of them does.
+        let is_written = |entry: LayerEntry| entry.stat.nlink == 1 && entry.stat.ctime_ns >= self.begun_ns;
+        if now.is_some_and(|entry| !entry.is_directory() && is_written(entry)) {
+            return Ok(false);
+        }
+        steps.take()?;
         match operation.kind {
             OperationKind::Create => {
                 let (source, name) = parent(&upper, &operation.relative)?;
-                move_entry((&source, name), target)?;
-            }
-            OperationKind::Replace => {
-                let (source, name) = parent(&upper, &operation.relative)?;
-                inode::link(target, saved)?;
-                steps.take()?;
-                writable(target.0, || writable(&source, || inode::rename_over((&source, name), target)))?;
-                return self.is_as_before(operation, saved);
+                move_entry((&source, name), target).map(|()| true)
             }
             OperationKind::Exchange => {
                 let (source, name) = parent(&upper, &operation.relative)?;
-                exchange_entries(target, (&source, name))?;
-                return self.is_as_before(operation, (&source, name));
+                let ours = (&source, name);
+                exchange_checked(target, ours, || self.is_as_before(operation, ours), steps)
             }
             OperationKind::Delete => {
-                move_entry(target, saved)?;
-                return self.is_as_before(operation, saved);
+                let rename = |from: EntryPlace<'_, _>, to: EntryPlace<'_, _>| {
+                    steps.take()?;
+                    move_entry(from, to)
+                };
+                take_away(target, saved, rename, || self.is_as_before(operation, saved).unwrap_or(false))
             }
         }
-        Ok(true)
     }
 
     /// Tells whether what was taken away is what was looked at: whoever changed it in between keeps their work.
@@ -290,17 +329,27 @@ impl RootLayer {
         if !entry.is_directory() {
             return Ok(true);
         }
-        Ok(!has_changed_since(&directory.open_dir(Path::new(name))?, self.begun_ns)?)
+        // What has the time of the beginning was changed since.
+        Ok(!has_changed_since(&directory.open_dir(Path::new(name))?, self.begun_ns - 1)?)
     }
 
-    fn set_metadata(&self, change: &MetadataChange) -> io::Result<()> {
+    /// Sets a mode and a time; false if what is there is not what was looked at.
+    fn set_metadata(&self, change: &MetadataChange) -> io::Result<bool> {
         let (directory, name) = parent(&self.root, &change.relative)?;
-        let now = LayerEntry::find(&directory, name)?.ok_or(io::ErrorKind::NotFound)?;
-        if now.stat.permissions != change.after.mode {
-            set_mode(&directory, name, change.after.mode)?;
-        }
-        set_mtime(&directory, name, change.after.mtime_ns)
+        let MetadataChange { before, after, .. } = change;
+        // The time of a directory is another one by now, since its entries are.
+        let is_expected = |now: &EntryStat| match now.kind {
+            EntryKind::Directory => [before.mode, after.mode].contains(&now.permissions),
+            _ => ModeAndTime::from(now) == *before,
+        };
+        set_metadata_if(&directory, name, is_expected, *after)
     }
+}
+
+/// Tells whether an error says that someone made, moved or removed the entry or a directory above it.
+fn is_someones(error: &io::Error) -> bool {
+    use io::ErrorKind::{AlreadyExists, NotADirectory, NotFound};
+    matches!(error.kind(), AlreadyExists | NotFound | NotADirectory)
 }
 
 /// Tells whether an entry of the upper directory is renamed into the root.
@@ -316,12 +365,7 @@ fn operations(found: &LayerChanges) -> Vec<ApplyOperation> {
             LayerChangeKind::Metadata => return None,
             LayerChangeKind::Created => OperationKind::Create,
             LayerChangeKind::Deleted => OperationKind::Delete,
-            LayerChangeKind::Modified | LayerChangeKind::Replaced => {
-                let is_directory =
-                    |stat: Option<EntryStat>| stat.is_some_and(|it| it.kind == EntryKind::Directory);
-                let has_directory = is_directory(change.before) || is_directory(change.after);
-                if has_directory { OperationKind::Exchange } else { OperationKind::Replace }
-            }
+            LayerChangeKind::Modified | LayerChangeKind::Replaced => OperationKind::Exchange,
         };
         let signature = |stat: &Option<EntryStat>| stat.as_ref().map(FileSignature::from);
         let (old, new) = (signature(&change.before), signature(&change.after));
@@ -354,7 +398,7 @@ fn other_names(found: &LayerChanges) -> Vec<PathBuf> {
 fn strip_tree(directory: &DirHandle, name: &OsStr) -> io::Result<()> {
     let Some(entry) = LayerEntry::find(directory, name)? else { return Ok(()) };
     if entry.node == NodeType::Whiteout {
-        return inode::remove_file(directory, name);
+        return remove_file(directory, name);
     }
     inode::strip(directory, name, &entry)?;
     if entry.is_directory() {

@@ -12,11 +12,15 @@ use std::{
 };
 
 use rustix::{
-    fs::{AtFlags, Mode, RenameFlags, Timespec, Timestamps, UTIME_OMIT, renameat_with, unlinkat},
+    fs::{AtFlags, Mode, Timespec, Timestamps, UTIME_OMIT, unlinkat},
     io::Errno,
 };
 
-use crate::{DirHandle, EntryKind, EntryStat};
+use super::changes::ModeAndTime;
+use crate::{
+    DirHandle, EntryKind, EntryStat,
+    checked_rename::{remove_file, rename_to_free},
+};
 
 /// The attributes that the kernel keeps in a layer, where the mount option is `userxattr`.
 const OVERLAY_PREFIX: &[u8] = b"user.overlay.";
@@ -209,17 +213,65 @@ pub(super) fn strip(directory: &DirHandle, name: &OsStr, entry: &LayerEntry) -> 
 /// Sets the mode of a file or directory; a link is an error.
 #[cfg(target_os = "linux")]
 pub(super) fn set_mode(directory: &DirHandle, name: &OsStr, mode: u16) -> io::Result<()> {
-    use rustix::fs::{CWD, OFlags, openat};
-
-    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let itself =
-        openat(directory, if name.is_empty() { OsStr::new(".") } else { name }, flags, Mode::empty())?;
-    if EntryStat::read(&itself, OsStr::new(""))?.kind == EntryKind::Symlink {
+    let (itself, found) = open_itself(directory, name)?;
+    if found.kind == EntryKind::Symlink {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    // By the descriptor: no name that could lead elsewhere is used.
+    chmod_itself(&itself, mode)
+}
+
+/// Opens an entry without reading it, and looks at it.
+#[cfg(target_os = "linux")]
+fn open_itself(directory: &DirHandle, name: &OsStr) -> io::Result<(std::os::fd::OwnedFd, EntryStat)> {
+    use rustix::fs::{OFlags, openat};
+
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let name = if name.is_empty() { OsStr::new(".") } else { name };
+    let itself = openat(directory, name, flags, Mode::empty())?;
+    let found = EntryStat::read(&itself, OsStr::new(""))?;
+    Ok((itself, found))
+}
+
+/// By the descriptor: no name that could lead elsewhere is used.
+#[cfg(target_os = "linux")]
+fn chmod_itself(itself: &std::os::fd::OwnedFd, mode: u16) -> io::Result<()> {
     let path = format!("/proc/self/fd/{}", itself.as_raw_fd());
-    Ok(rustix::fs::chmodat(CWD, path, Mode::from_bits_truncate(mode.into()), AtFlags::empty())?)
+    Ok(rustix::fs::chmodat(rustix::fs::CWD, path, Mode::from_bits_truncate(mode.into()), AtFlags::empty())?)
+}
+
+/// Sets mode and time of a file or directory, if it is the one expected; the answer is false if not.
+#[cfg(target_os = "linux")]
+pub(super) fn set_metadata_if(
+    directory: &DirHandle,
+    name: &OsStr,
+    is_expected: impl FnOnce(&EntryStat) -> bool,
+    ModeAndTime { mode, mtime_ns }: ModeAndTime,
+) -> io::Result<bool> {
+    let (itself, found) = open_itself(directory, name)?;
+    if found.kind == EntryKind::Symlink || !is_expected(&found) {
+        return Ok(false);
+    }
+    if found.permissions != mode {
+        chmod_itself(&itself, mode)?;
+    }
+    let path = format!("/proc/self/fd/{}", itself.as_raw_fd());
+    rustix::fs::utimensat(rustix::fs::CWD, path, &times(mtime_ns), AtFlags::empty())?;
+    Ok(true)
+}
+
+/// Sets mode and time of a file or directory, if it is the one expected; the answer is false if not.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn set_metadata_if(
+    directory: &DirHandle,
+    name: &OsStr,
+    is_expected: impl FnOnce(&EntryStat) -> bool,
+    ModeAndTime { mode, mtime_ns }: ModeAndTime,
+) -> io::Result<bool> {
+    if !is_expected(&EntryStat::read(directory, name)?) {
+        return Ok(false);
+    }
+    set_mode(directory, name, mode)?;
+    set_mtime(directory, name, mtime_ns).map(|()| true)
 }
 
 /// Sets the mode of a file or directory.
@@ -232,41 +284,16 @@ pub(super) fn set_mode(directory: &DirHandle, name: &OsStr, mode: u16) -> io::Re
 
 /// Sets the time of the last change of the content.
 pub(super) fn set_mtime(directory: &DirHandle, name: &OsStr, mtime_ns: i64) -> io::Result<()> {
+    let name = if name.is_empty() { OsStr::new(".") } else { name };
+    Ok(rustix::fs::utimensat(directory, name, &times(mtime_ns), AtFlags::SYMLINK_NOFOLLOW)?)
+}
+
+fn times(mtime_ns: i64) -> Timestamps {
     const SECOND: i64 = 1_000_000_000;
     let last_access = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
     let last_modification =
         Timespec { tv_sec: mtime_ns.div_euclid(SECOND), tv_nsec: mtime_ns.rem_euclid(SECOND) };
-    let times = Timestamps { last_access, last_modification };
-    let name = if name.is_empty() { OsStr::new(".") } else { name };
-    Ok(rustix::fs::utimensat(directory, name, &times, AtFlags::SYMLINK_NOFOLLOW)?)
-}
-
-/// Renames an entry to a name that is free.
-pub(super) fn rename_new(from: (&DirHandle, &OsStr), to: (&DirHandle, &OsStr)) -> io::Result<()> {
-    Ok(renameat_with(from.0, from.1, to.0, to.1, RenameFlags::NOREPLACE)?)
-}
-
-/// Renames an entry in the place of another.
-pub(super) fn rename_over(from: (&DirHandle, &OsStr), to: (&DirHandle, &OsStr)) -> io::Result<()> {
-    Ok(rustix::fs::renameat(from.0, from.1, to.0, to.1)?)
-}
-
-/// Has two entries change places.
-pub(super) fn exchange(one: (&DirHandle, &OsStr), other: (&DirHandle, &OsStr)) -> io::Result<()> {
-    Ok(renameat_with(one.0, one.1, other.0, other.1, RenameFlags::EXCHANGE)?)
-}
-
-/// Gives a file a second name.
-pub(super) fn link(from: (&DirHandle, &OsStr), to: (&DirHandle, &OsStr)) -> io::Result<()> {
-    Ok(rustix::fs::linkat(from.0, from.1, to.0, to.1, AtFlags::empty())?)
-}
-
-/// Removes an entry that is no directory, if it is there.
-pub(super) fn remove_file(directory: &DirHandle, name: &OsStr) -> io::Result<()> {
-    match unlinkat(directory, name, AtFlags::empty()) {
-        Ok(()) | Err(Errno::NOENT) => Ok(()),
-        Err(error) => Err(error.into()),
-    }
+    Timestamps { last_access, last_modification }
 }
 
 /// Removes an entry and everything below it, if it is there. Nothing is followed, and no other file system is entered.
@@ -310,7 +337,7 @@ fn remove_entries(
                 // To be renamed into another directory, a directory must be writable.
                 set_mode(directory, &name, entry.stat.permissions | 0o700)?;
             }
-            rename_new((directory, &name), (top, &deep_name(*moved_up)))?;
+            rename_to_free((directory, &name), (top, &deep_name(*moved_up)))?;
             *moved_up += 1;
         } else {
             let inside = open_shut_directory(directory, &name, &entry)?;

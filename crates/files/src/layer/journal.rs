@@ -70,8 +70,6 @@ pub(super) struct ApplyOperation {
 pub(super) enum OperationKind {
     /// Renames an entry of the layer to a free name.
     Create,
-    /// Gives a file a second name in `undo`, and renames one of the layer over it.
-    Replace,
     /// Has an entry of the root and one of the layer change places.
     Exchange,
     /// Renames an entry of the root into `undo`.
@@ -79,12 +77,8 @@ pub(super) enum OperationKind {
 }
 
 impl OperationKind {
-    const ALL: [(Self, &'static str); 4] = [
-        (Self::Create, "create"),
-        (Self::Replace, "replace"),
-        (Self::Exchange, "exchange"),
-        (Self::Delete, "delete"),
-    ];
+    const ALL: [(Self, &'static str); 3] =
+        [(Self::Create, "create"), (Self::Exchange, "exchange"), (Self::Delete, "delete")];
 
     fn name(self) -> &'static str {
         Self::ALL.iter().find(|(kind, _)| *kind == self).map_or("", |(_, name)| name)

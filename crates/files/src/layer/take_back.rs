@@ -12,16 +12,14 @@ use std::{
 use super::{
     UNDO, UPPER,
     changes::{MetadataChange, parent},
-    inode::{self, LayerEntry, MAX_ENTRIES, remove_tree, set_mode, set_mtime},
+    inode::{LayerEntry, MAX_ENTRIES, remove_tree, set_metadata_if, set_mode, set_mtime},
     journal::{ApplyOperation, FileSignature, OperationKind, RootRecord},
 };
-use crate::DirHandle;
-
-/// What is added to the name of an earlier content that could not be put back.
-const BESIDE: &str = "windlass-before";
-
-/// How many names are tried for it.
-const MAX_NAMES: usize = 64;
+use crate::{
+    DirHandle, EntryKind, EntryStat,
+    checked_rename::{self, CheckedExchange, EntryPlace, rename_to_free, take_away},
+    steps::Steps,
+};
 
 /// A layer that a process has left, as its journal has it.
 #[derive(Debug, Default)]
@@ -48,6 +46,9 @@ pub(super) struct LayerPlace<'a> {
     pub(super) path: &'a Path,
     pub(super) root: &'a DirHandle,
     pub(super) layer: &'a DirHandle,
+    /// The time before anything was applied.
+    pub(super) since_ns: i64,
+    pub(super) steps: &'a Steps,
 }
 
 impl AbandonedLayer {
@@ -76,8 +77,9 @@ impl AbandonedLayer {
         };
         let mut left = Vec::new();
         if self.is_begun && !self.is_done {
-            let place = LayerPlace { path: &record.path, root: &root, layer: &layer };
-            left = place.take_back(number, &self.operations, &self.metadata, self.since_ns)?;
+            let (path, since_ns, steps) = (&record.path, self.since_ns, &Steps::default());
+            let place = LayerPlace { path, root: &root, layer: &layer, since_ns, steps };
+            left = place.take_back(number, &self.operations, &self.metadata)?;
         }
         let is_root =
             |change: &&MetadataChange| change.root == number && change.relative.as_os_str().is_empty();
@@ -98,7 +100,6 @@ impl LayerPlace<'_> {
         number: usize,
         operations: &[ApplyOperation],
         metadata: &[MetadataChange],
-        since_ns: i64,
     ) -> io::Result<Vec<LeftAsIs>> {
         let undo = self.layer.open_dir(Path::new(UNDO))?;
         let upper = self.layer.open_dir(Path::new(UPPER))?;
@@ -106,7 +107,7 @@ impl LayerPlace<'_> {
         for (at, operation) in operations.iter().enumerate().rev() {
             if operation.root == number {
                 let saved = OsString::from(at.to_string());
-                let back = TakeBack { place: self, undo: &undo, upper: &upper, saved: &saved, since_ns };
+                let back = TakeBack { place: self, undo: &undo, upper: &upper, saved: &saved };
                 left.extend(back.operation(operation)?);
             }
         }
@@ -125,11 +126,14 @@ impl LayerPlace<'_> {
             return if is_ours { set_mode(self.root, OsStr::new(""), change.before.mode) } else { Ok(()) };
         };
         let Some(now) = LayerEntry::find(&directory, name)? else { return Ok(()) };
-        if now.stat.permissions == change.after.mode && change.before.mode != change.after.mode {
-            set_mode(&directory, name, change.before.mode)?;
-        }
-        if now.is_directory() || now.stat.mtime_ns == change.after.mtime_ns {
-            set_mtime(&directory, name, change.before.mtime_ns)?;
+        let (before, after) = (change.before, change.after);
+        let is_ours = |now: &EntryStat| {
+            let is_directory = now.kind == EntryKind::Directory;
+            [before.mode, after.mode].contains(&now.permissions)
+                && (is_directory || [before.mtime_ns, after.mtime_ns].contains(&now.mtime_ns))
+        };
+        if !set_metadata_if(&directory, name, is_ours, before)? && now.is_directory() {
+            set_mtime(&directory, name, before.mtime_ns)?;
         }
         Ok(())
     }
@@ -142,14 +146,13 @@ struct TakeBack<'a> {
     upper: &'a DirHandle,
     /// The name in `undo`.
     saved: &'a OsStr,
-    since_ns: i64,
 }
 
 impl TakeBack<'_> {
     fn operation(&self, operation: &ApplyOperation) -> io::Result<Option<LeftAsIs>> {
         let (directory, name) = match parent(self.place.root, &operation.relative) {
             Ok(found) => found,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
                 return self.without_directory(operation);
             }
             Err(error) => return Err(error),
@@ -158,7 +161,6 @@ impl TakeBack<'_> {
         let target = LayerEntry::find(&directory, name)?;
         match operation.kind {
             OperationKind::Create => self.create(operation, at, target),
-            OperationKind::Replace => self.replace(operation, at, target),
             OperationKind::Exchange => self.exchange(operation, at, target),
             OperationKind::Delete => self.delete(operation, at, target),
         }
@@ -167,69 +169,82 @@ impl TakeBack<'_> {
     fn create(
         &self,
         operation: &ApplyOperation,
-        at: (&DirHandle, &OsStr),
+        at: EntryPlace<'_, DirHandle>,
         target: Option<LayerEntry>,
     ) -> io::Result<Option<LeftAsIs>> {
+        let saved = (self.undo, self.saved);
+        if let Some(taken) = LayerEntry::find(self.undo, self.saved)? {
+            // It was taken away already, and not looked at any more.
+            let is_ours = self.is_untouched(operation.new, &taken, saved)?;
+            return if is_ours { Ok(None) } else { self.give_back(saved, operation, at, target) };
+        }
         let Some(target) = target.filter(|target| has_inode(operation.new, target)) else { return Ok(None) };
-        if self.is_untouched(operation.new, &target, at)? {
-            return move_entry(at, (self.undo, self.saved)).map(|()| None);
+        let is_ours = |entry: &LayerEntry, at| self.is_untouched(operation.new, entry, at).unwrap_or(false);
+        let is_same =
+            || matches!(LayerEntry::find(self.undo, self.saved), Ok(Some(it)) if is_ours(&it, saved));
+        if is_ours(&target, at) && take_away(at, saved, |from, to| self.rename(from, to), is_same)? {
+            return Ok(None);
         }
         Ok(Some(self.left(operation, None)))
-    }
-
-    fn replace(
-        &self,
-        operation: &ApplyOperation,
-        at: (&DirHandle, &OsStr),
-        target: Option<LayerEntry>,
-    ) -> io::Result<Option<LeftAsIs>> {
-        let Some(saved) = LayerEntry::find(self.undo, self.saved)? else { return Ok(None) };
-        match target {
-            Some(target) if has_inode(Some((&saved.stat).into()), &target) => {
-                // Only its second name was made.
-                inode::remove_file(self.undo, self.saved)?;
-                Ok(None)
-            }
-            Some(target) if self.is_untouched(operation.new, &target, at)? => {
-                writable(at.0, || inode::rename_over((self.undo, self.saved), at))?;
-                Ok(None)
-            }
-            _ => self.save_beside((self.undo, self.saved), operation, at).map(Some),
-        }
     }
 
     fn exchange(
         &self,
         operation: &ApplyOperation,
-        at: (&DirHandle, &OsStr),
+        at: EntryPlace<'_, DirHandle>,
         target: Option<LayerEntry>,
     ) -> io::Result<Option<LeftAsIs>> {
         let (upper, name) = parent(self.upper, &operation.relative)?;
-        let in_upper = LayerEntry::find(&upper, name)?;
-        if !in_upper.is_some_and(|entry| has_inode(operation.old, &entry)) {
+        let ours = (&upper, name);
+        // Not exchanged, or exchanged back already.
+        let Some(in_upper) = LayerEntry::find(&upper, name)?.filter(|it| !has_inode(operation.new, it))
+        else {
+            return Ok(None);
+        };
+        let is_ours = |entry: &LayerEntry, at| self.is_untouched(operation.new, entry, at).unwrap_or(false);
+        let came_out = || Ok(LayerEntry::find(&upper, name)?.is_some_and(|entry| is_ours(&entry, ours)));
+        if target.is_some_and(|target| is_ours(&target, at))
+            && exchange_checked(at, ours, came_out, self.place.steps)?
+        {
             return Ok(None);
         }
-        match target {
-            Some(target) if self.is_untouched(operation.new, &target, at)? => {
-                exchange_entries(at, (&upper, name)).map(|()| None)
-            }
-            _ => self.save_beside((&upper, name), operation, at).map(Some),
+        if has_inode(operation.old, &in_upper) {
+            return self.save_beside(ours, operation, at).map(Some);
         }
+        self.give_back(ours, operation, at, LayerEntry::find(at.0, at.1)?)
     }
 
     fn delete(
         &self,
         operation: &ApplyOperation,
-        at: (&DirHandle, &OsStr),
+        at: EntryPlace<'_, DirHandle>,
         target: Option<LayerEntry>,
     ) -> io::Result<Option<LeftAsIs>> {
         if LayerEntry::find(self.undo, self.saved)?.is_none() {
             return Ok(None);
         }
-        match target {
-            None => move_entry((self.undo, self.saved), at).map(|()| None),
-            Some(_) => self.save_beside((self.undo, self.saved), operation, at).map(Some),
+        self.give_back((self.undo, self.saved), operation, at, target)
+    }
+
+    /// Puts back what was taken away, or saves it beside what is there by now.
+    fn give_back(
+        &self,
+        from: EntryPlace<'_, DirHandle>,
+        operation: &ApplyOperation,
+        at: EntryPlace<'_, DirHandle>,
+        target: Option<LayerEntry>,
+    ) -> io::Result<Option<LeftAsIs>> {
+        match target.map_or_else(|| self.rename(from, at), |_| Err(io::ErrorKind::AlreadyExists.into())) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                self.save_beside(from, operation, at).map(Some)
+            }
+            back => back.map(|()| None),
         }
+    }
+
+    fn rename(&self, from: EntryPlace<'_, DirHandle>, to: EntryPlace<'_, DirHandle>) -> io::Result<()> {
+        self.place.steps.take()?;
+        move_entry(from, to)
     }
 
     /// The directory of the entry has gone: what was in it before is saved in the root.
@@ -254,32 +269,19 @@ impl TakeBack<'_> {
         if !target.is_directory() {
             return Ok(true);
         }
-        Ok(!has_changed_since(&directory.open_dir(Path::new(name))?, self.since_ns)?)
+        Ok(!has_changed_since(&directory.open_dir(Path::new(name))?, self.place.since_ns)?)
     }
 
     /// Renames an earlier content to a free name beside its own.
     fn save_beside(
         &self,
-        from: (&DirHandle, &OsStr),
+        from: EntryPlace<'_, DirHandle>,
         operation: &ApplyOperation,
-        (directory, name): (&DirHandle, &OsStr),
+        at: EntryPlace<'_, DirHandle>,
     ) -> io::Result<LeftAsIs> {
-        for attempt in 0..MAX_NAMES {
-            let mut free = name.to_owned();
-            free.push(format!(".{BESIDE}"));
-            if attempt > 0 {
-                free.push(format!("-{attempt}"));
-            }
-            match move_entry(from, (directory, &free)) {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                moved => {
-                    moved?;
-                    let path = self.place.path.join(&operation.relative);
-                    return Ok(self.left(operation, Some(path.with_file_name(free))));
-                }
-            }
-        }
-        Err(io::ErrorKind::AlreadyExists.into())
+        let free = checked_rename::save_beside(from, at, |from, to| self.rename(from, to))?;
+        let path = self.place.path.join(&operation.relative);
+        Ok(self.left(operation, Some(path.with_file_name(free))))
     }
 
     fn left(&self, operation: &ApplyOperation, before: Option<PathBuf>) -> LeftAsIs {
@@ -307,13 +309,13 @@ pub(super) fn has_changed_since(directory: &DirHandle, since_ns: i64) -> io::Res
 }
 
 /// Acts on entries of a directory, where its mode forbids it with that mode widened for a moment.
-pub(super) fn writable<T>(directory: &DirHandle, act: impl Fn() -> io::Result<T>) -> io::Result<T> {
+fn writable<T>(directory: &DirHandle, act: impl Fn() -> io::Result<T>) -> io::Result<T> {
     directory.with_write_permission(act)
 }
 
 /// Renames an entry to a free name in another directory. A directory must be writable itself for that.
 pub(super) fn move_entry(from: (&DirHandle, &OsStr), to: (&DirHandle, &OsStr)) -> io::Result<()> {
-    let rename = || writable(from.0, || writable(to.0, || inode::rename_new(from, to)));
+    let rename = || writable(from.0, || writable(to.0, || rename_to_free(from, to)));
     let denied = match rename() {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => error,
         result => return result,
@@ -329,9 +331,28 @@ pub(super) fn move_entry(from: (&DirHandle, &OsStr), to: (&DirHandle, &OsStr)) -
     }
 }
 
+/// Has an entry of a layer take the place of one in a root, if what then comes out is what is expected.
+pub(super) fn exchange_checked(
+    target: EntryPlace<'_, DirHandle>,
+    ours: EntryPlace<'_, DirHandle>,
+    is_expected: impl FnOnce() -> io::Result<bool>,
+    steps: &Steps,
+) -> io::Result<bool> {
+    let exchanging = CheckedExchange {
+        exchange: &|| {
+            steps.take()?;
+            exchange_entries(target, ours)
+        },
+        put_back: &|| move_entry(ours, target),
+        look: &|| LayerEntry::find(ours.0, ours.1),
+        is_same_file: |one, other| one.stat.is_same_file(&other.stat),
+    };
+    exchanging.run(|_| is_expected().unwrap_or(false))
+}
+
 /// Has two entries of different directories change places.
-pub(super) fn exchange_entries(one: (&DirHandle, &OsStr), other: (&DirHandle, &OsStr)) -> io::Result<()> {
-    let exchange = || writable(one.0, || writable(other.0, || inode::exchange(one, other)));
+fn exchange_entries(one: (&DirHandle, &OsStr), other: (&DirHandle, &OsStr)) -> io::Result<()> {
+    let exchange = || writable(one.0, || writable(other.0, || checked_rename::exchange(one, other)));
     let denied = match exchange() {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => error,
         result => return result,

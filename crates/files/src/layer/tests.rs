@@ -459,3 +459,5 @@ fn a_persons_work_after_a_crash_is_kept_when_a_layer_is_taken_back() {
         return;
     }
 }
+
+mod meanwhile;

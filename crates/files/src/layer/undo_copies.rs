@@ -74,6 +74,9 @@ impl UndoCopies {
             // Comes back with what is in it.
             return None;
         }
+        if change.path.to_str().is_none() {
+            return Some("its name is not UTF-8");
+        }
         if change.path.iter().any(|name| name.eq_ignore_ascii_case(".git")) {
             return Some("git's own files are not kept");
         }

@@ -18,6 +18,7 @@ use crate::{
     EntryKind, EntryStat,
     handle::to_read_at,
     ignore_rules::{DirectoryRules, IgnoreMatch},
+    layer,
     workspace_scan::{
         GENERATED, clock_ns, is_kernel_interface, is_unchanged,
         listing::{self, Listing},
@@ -390,6 +391,10 @@ impl<'a> SnapshotScanner<'a> {
             return true;
         }
         let is_directory = stat.kind == EntryKind::Directory;
+        // Of a preview that someone has open.
+        if is_directory && self.path == self.root.path && layer::is_layer_name(name) {
+            return true;
+        }
         let path = self.path.join(name);
         if is_directory && self.root.left_out.contains(&path) {
             return true;

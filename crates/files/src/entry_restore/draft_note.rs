@@ -1,0 +1,181 @@
+//! The note about drafts beside files: what the next start reads if this process dies before it has removed them.
+//!
+//! It lies in a directory of Windlass and is locked while its writer lives.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "the note is in a directory of Windlass itself, which no command can reach"
+)]
+
+use std::{
+    ffi::{OsStr, OsString},
+    fs::{self, DirBuilder, File, OpenOptions},
+    io::{self, Write},
+    os::unix::{
+        ffi::{OsStrExt, OsStringExt},
+        fs::{DirBuilderExt, OpenOptionsExt},
+    },
+    path::{Path, PathBuf},
+};
+
+use windlass_contract::{ContentDigest, EntryContent};
+
+use super::draft_trace::DraftTrace;
+use crate::{Recovery, commit::unique};
+
+const BEGIN: &[u8] = b"windlass restore 1";
+const END: &[u8] = b"end";
+const DIRECTORY: &[u8] = b"directory";
+const EXTENSION: &str = "restore";
+
+/// The note of an undo that is being made.
+#[derive(Debug)]
+pub(super) struct DraftNote {
+    /// Locked as long as it is open.
+    _file: File,
+    path: PathBuf,
+}
+
+impl DraftNote {
+    /// Writes which drafts are about to be made.
+    pub(super) fn begin(directory: &Path, drafts: &[&DraftTrace]) -> io::Result<Self> {
+        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+        // Written and locked under another name first: a note that can be found is whole, and is locked as long as we live.
+        let unique = unique();
+        let draft = directory.join(format!("{unique}.draft"));
+        let path = directory.join(format!("{unique}.{EXTENSION}"));
+        let mut file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(&draft)?;
+        let written = file
+            .try_lock()
+            .map_err(io::Error::from)
+            .and_then(|()| file.write_all(&to_bytes(drafts)))
+            .and_then(|()| file.sync_all())
+            .and_then(|()| fs::rename(&draft, &path))
+            .and_then(|()| File::open(directory)?.sync_all());
+        if let Err(error) = written {
+            drop((fs::remove_file(&draft), fs::remove_file(&path)));
+            return Err(error);
+        }
+        Ok(Self { _file: file, path })
+    }
+
+    /// There is nothing left to do.
+    pub(super) fn remove(self) -> io::Result<()> {
+        fs::remove_file(&self.path)
+    }
+}
+
+/// Removes the drafts that undos of processes which are gone have left beside files. The directory is that of the notes.
+pub fn recover_restores(directory: &Path) -> io::Result<Vec<Recovery>> {
+    let entries = match fs::read_dir(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let mut recovered = Vec::new();
+    for entry in entries {
+        let path = entry?.path();
+        if path.extension() != Some(OsStr::new(EXTENSION)) {
+            continue;
+        }
+        let Ok(file) = File::open(&path) else { continue };
+        // Locked: whoever wrote it is alive and sees to it.
+        if file.try_lock().is_err() {
+            continue;
+        }
+        let bytes = match fs::read(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            bytes => bytes?,
+        };
+        // One of a later version is left to that.
+        let mut is_settled = bytes.starts_with(BEGIN);
+        for trace in parse(&bytes).unwrap_or_default() {
+            match trace.settle() {
+                Ok(None) => {}
+                Ok(before) => recovered.push(Recovery::Conflict { path: trace.path, before }),
+                Err(source) => {
+                    is_settled = false;
+                    recovered.push(Recovery::Failed { path: trace.path, source });
+                }
+            }
+        }
+        if is_settled {
+            fs::remove_file(&path)?;
+        }
+    }
+    Ok(recovered)
+}
+
+fn to_bytes(drafts: &[&DraftTrace]) -> Vec<u8> {
+    let mut fields = vec![BEGIN.to_vec()];
+    for DraftTrace { path, name, before, after } in drafts {
+        fields.extend([path.as_os_str().as_bytes().to_vec(), name.as_bytes().to_vec()]);
+        fields.extend([to_field(before.as_ref()), to_field(after.as_ref())]);
+    }
+    fields.push(END.to_vec());
+    fields.join(&0)
+}
+
+fn to_field(content: Option<&EntryContent>) -> Vec<u8> {
+    match content {
+        None => Vec::new(),
+        Some(EntryContent::Directory) => DIRECTORY.to_vec(),
+        Some(EntryContent::File(digest)) => {
+            let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+            format!("file {hex}").into_bytes()
+        }
+        Some(EntryContent::Symlink(target)) => [b"link ", target.as_os_str().as_bytes()].concat(),
+    }
+}
+
+/// Reads a note; nothing if it is none that this version has written whole.
+fn parse(bytes: &[u8]) -> Option<Vec<DraftTrace>> {
+    let fields: Vec<_> = bytes.split(|byte| *byte == 0).collect();
+    let [BEGIN, drafts @ .., END] = &fields[..] else { return None };
+    let text = |field: &[u8]| OsString::from_vec(field.to_vec());
+    let draft = |fields: &[&[u8]]| {
+        let [path, name, before, after] = fields else { return None };
+        let (before, after) = (from_field(before).ok()?, from_field(after).ok()?);
+        Some(DraftTrace { path: text(path).into(), name: text(name), before, after })
+    };
+    drafts.chunks(4).map(draft).collect()
+}
+
+fn from_field(field: &[u8]) -> io::Result<Option<EntryContent>> {
+    if field.is_empty() {
+        return Ok(None);
+    }
+    if field == DIRECTORY {
+        return Ok(Some(EntryContent::Directory));
+    }
+    if let Some(target) = field.strip_prefix(b"link ") {
+        return Ok(Some(EntryContent::Symlink(OsString::from_vec(target.to_vec()).into())));
+    }
+    let digest = field.strip_prefix(b"file ").and_then(digest_from_hex);
+    digest.map(|digest| Some(EntryContent::File(digest))).ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+fn digest_from_hex(hex: &[u8]) -> Option<ContentDigest> {
+    let hex = str::from_utf8(hex).ok().filter(|hex| hex.len() == 64)?;
+    let mut digest = [0; 32];
+    for (at, byte) in digest.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(hex.get(2 * at..2 * at + 2)?, 16).ok()?;
+    }
+    Some(digest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_says_all_about_its_drafts_and_a_torn_one_nothing() {
+        let link = EntryContent::Symlink(OsString::from_vec(b"to \xff".to_vec()).into());
+        let one = DraftTrace::new("/w/a".into(), Some(EntryContent::File([0xab; 32])), None);
+        let other = DraftTrace::new("/w/b\nc".into(), Some(EntryContent::Directory), Some(link));
+        let bytes = to_bytes(&[&one, &other]);
+        assert_eq!(parse(&bytes), Some(vec![one, other]));
+        for end in 0..bytes.len() {
+            assert_eq!(parse(&bytes[..end]), None, "{end}");
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Compares entries with both sides of their changes.
+
+use std::{
+    collections::HashMap,
+    io,
+    path::{Path, PathBuf},
+};
+
+use windlass_contract::{EntryChange, EntryContent, EntryVersion};
+
+use super::{
+    EntryStanding,
+    observed_entry::{EntryLook, ObservedEntry},
+};
+
+/// All permissions of the owner.
+pub(super) const OWNER_ACCESS: u32 = 0o700;
+
+/// A change, and the entry as it was found.
+pub(super) struct InspectedEntry<'a> {
+    /// The place in the list of changes.
+    pub(super) at: usize,
+    pub(super) change: &'a EntryChange,
+    pub(super) now: Option<ObservedEntry>,
+    pub(super) standing: EntryStanding,
+}
+
+/// Looks at the entries of all changes, in the order of their paths: a directory comes before what is in it.
+pub(super) fn inspect(changes: &[EntryChange]) -> Result<Vec<InspectedEntry<'_>>, (PathBuf, io::Error)> {
+    let mut order: Vec<_> = changes.iter().enumerate().collect();
+    order.sort_by(|(_, one), (_, other)| one.path.cmp(&other.path));
+    let mut known: HashMap<&Path, (EntryStanding, bool)> = HashMap::new();
+    let mut inspected = Vec::new();
+    for (at, change) in order {
+        let look = EntryLook::new(&change.path).map_err(|error| (change.path.clone(), error))?;
+        let (now, standing) = match look {
+            EntryLook::Found(now) => {
+                let standing = standing(change, Some(&now));
+                (Some(now), standing)
+            }
+            EntryLook::Absent => (None, standing(change, None)),
+            EntryLook::Behind { obstacle, is_link } => {
+                (None, standing_behind(change, known.get(&*obstacle).copied(), is_link))
+            }
+        };
+        known.insert(&change.path, (standing, is_directory(change.after.as_ref())));
+        inspected.push(InspectedEntry { at, change, now, standing });
+    }
+    Ok(inspected)
+}
+
+/// The standing of an entry whose directory has become a file or a link. `above` is the standing of that and tells whether it
+/// is to be a directory; absent if it is no part of the changes.
+fn standing_behind(
+    change: &EntryChange,
+    above: Option<(EntryStanding, bool)>,
+    is_link: bool,
+) -> EntryStanding {
+    let (is_ours, becomes_directory) = match above {
+        Some((EntryStanding::Ready, becomes_directory)) => (true, becomes_directory),
+        Some((EntryStanding::Done, _)) => (true, false),
+        Some((EntryStanding::Conflict, _)) | None => (false, false),
+    };
+    // Someone else's link may lead to a directory that has the entry.
+    if (change.after.is_some() && !becomes_directory) || (is_link && !is_ours) {
+        return EntryStanding::Conflict;
+    }
+    standing(change, None)
+}
+
+fn standing(change: &EntryChange, now: Option<&ObservedEntry>) -> EntryStanding {
+    let (before, after) = (change.before.as_ref(), change.after.as_ref());
+    let Some(now) = now else {
+        return match (before, after) {
+            (None, _) => EntryStanding::Ready,
+            (Some(_), None) => EntryStanding::Done,
+            // Someone removed it: there is no mode to restore.
+            (Some(_), Some(_)) if is_directory(before) && is_directory(after) => EntryStanding::Done,
+            (Some(_), Some(_)) => EntryStanding::Conflict,
+        };
+    };
+    let holds = |version: &EntryVersion| now.holds(&version.content);
+    match (before, after) {
+        (Some(before), Some(after)) if before.content.has_same_type(&after.content) => {
+            if holds(before) || holds(after) {
+                standing_of_metadata(before, after, now)
+            } else {
+                EntryStanding::Conflict
+            }
+        }
+        // It goes, and its metadata with it.
+        (Some(before), _) if holds(before) => {
+            let is_as_left = has_mode(now, before.mode) && now.owner() == before.owner;
+            if is_as_left { EntryStanding::Ready } else { EntryStanding::Conflict }
+        }
+        (_, Some(after)) if holds(after) => {
+            let is_open = now.mode() != after.mode && has_mode(now, after.mode);
+            if is_open { EntryStanding::Ready } else { EntryStanding::Done }
+        }
+        _ => EntryStanding::Conflict,
+    }
+}
+
+/// The standing of an entry that holds one of two contents. Metadata that the change does not alter may be anything.
+fn standing_of_metadata(before: &EntryVersion, after: &EntryVersion, now: &ObservedEntry) -> EntryStanding {
+    let (is_mode_altered, is_owner_altered) = (before.mode != after.mode, before.owner != after.owner);
+    let is_known_mode = has_mode(now, before.mode) || has_mode(now, after.mode);
+    let is_known_owner = [before.owner, after.owner].contains(&now.owner());
+    if (is_mode_altered && !is_known_mode) || (is_owner_altered && !is_known_owner) {
+        return EntryStanding::Conflict;
+    }
+    let is_done = now.holds(&after.content)
+        && (!is_mode_altered || now.mode() == after.mode)
+        && (!is_owner_altered || now.owner() == after.owner);
+    if is_done { EntryStanding::Done } else { EntryStanding::Ready }
+}
+
+/// Tells whether an entry has this mode. A directory may be open to its owner, as it is while something is done in it.
+fn has_mode(now: &ObservedEntry, mode: u32) -> bool {
+    let is_open = now.holds(&EntryContent::Directory) && now.mode() == mode | OWNER_ACCESS;
+    now.mode() == mode || is_open
+}
+
+fn is_directory(version: Option<&EntryVersion>) -> bool {
+    version.is_some_and(|version| version.content == EntryContent::Directory)
+}

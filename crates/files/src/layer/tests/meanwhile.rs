@@ -1,0 +1,92 @@
+//! A person saves files, as editors do, while a layer is applied, taken back or recovered. Nothing of theirs may be lost.
+
+use super::*;
+use crate::steps::Meanwhile;
+
+/// What is saved, when, and what else goes wrong.
+#[derive(Debug, Clone, Copy)]
+struct Moment {
+    path: &'static str,
+    at: usize,
+    fault: Option<Fault>,
+}
+
+/// Saves by renaming over the file, if the file can be saved; tells whether it was.
+fn save(root: &Path, path: &str) -> bool {
+    let draft = root.parent().unwrap().join("draft");
+    fs::write(&draft, "mine").unwrap();
+    fs::rename(&draft, root.join(path)).is_ok()
+}
+
+/// Applies a layer in which everything happens, and returns how many steps that took.
+fn apply_while_saving(moment: Moment) -> usize {
+    let (place, before, mut layer) = eventful();
+    let found = layer.changes(NOTHING).unwrap();
+    let (top, was_saved) =
+        (place.top.clone(), std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false)));
+    let saved = std::sync::Arc::clone(&was_saved);
+    let act = move |step| {
+        if step == moment.at {
+            saved.store(save(&top, moment.path), Ordering::SeqCst);
+        }
+    };
+    let steps = Steps { meanwhile: Some(Meanwhile(Box::new(act))), fault: moment.fault, ..Steps::default() };
+    let applied = layer.apply_by_steps(&found, NOTHING, None, &steps);
+    let count = steps.taken.load(Ordering::SeqCst);
+    if !matches!(applied, Err(ApplyError::Stuck { .. })) {
+        let _cleared = layer.clear(&found, applied.is_ok(), &steps);
+    }
+    drop(layer);
+    recover_layers(&place.notes).unwrap();
+    assert_eq!(left_over(&place), Vec::<PathBuf>::new(), "{moment:?}");
+    let after = without_times(place.snapshot());
+    if was_saved.load(Ordering::SeqCst) {
+        let mine = |path: &str| after.get(Path::new(path)).is_some_and(|line| line.ends_with(" mine"));
+        let is_kept = mine(moment.path) || mine(&format!("{}.windlass-before", moment.path));
+        assert!(is_kept, "{moment:?}: {applied:?} {after:#?}");
+    }
+    // A process that dies may have come to its end.
+    if applied.is_err() && !matches!(moment.fault, Some(Fault::Death(_))) {
+        // All that nobody saved is as it was.
+        for (path, line) in without_times(before) {
+            let is_saved = Path::new(moment.path).starts_with(&path) && !path.as_os_str().is_empty();
+            assert!(
+                is_saved || after.get(&path) == Some(&line),
+                "{moment:?}: {path:?} {applied:?} {after:#?}"
+            );
+        }
+    }
+    count
+}
+
+const SAVED: [&str; 8] = [
+    "edited",
+    "moded",
+    "gone",
+    "tree/a",
+    "emptied/old",
+    "becomes_link",
+    "merged/deep/edited",
+    "made/deep/file",
+];
+
+#[test]
+fn what_a_person_saves_at_any_step_is_kept() {
+    for path in SAVED {
+        let mut at = 0;
+        while at < apply_while_saving(Moment { path, at, fault: None }) {
+            at += 1;
+        }
+    }
+}
+
+#[test]
+fn what_a_person_saves_at_any_step_is_kept_whatever_fails_after_it() {
+    let mut at = 0;
+    while at < apply_while_saving(Moment { path: "edited", at, fault: None }) {
+        for fault in [Fault::Error(at + 1), Fault::Death(at + 1), Fault::Death(at + 2)] {
+            apply_while_saving(Moment { path: "edited", at, fault: Some(fault) });
+        }
+        at += 1;
+    }
+}
