@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use windlass::{
     Agent, AgentBuilder, AgentError, BuildError, Content, EventSink, ModelInfo, Reason, Stop, ThreadId,
     TurnReport,
-    host::Window,
+    host::{OutputFile, Window},
     record::{Edits, Which},
     select::BUILTIN,
 };
@@ -70,11 +70,15 @@ pub(crate) fn run(common: &Common, exec: Exec) -> Result<Exit, Problem> {
     if let Some(path) = &options.output_schema {
         builder = builder.output_schema(schema(path)?);
     }
+    let answer_file = options.output_last_message.as_deref().map(|path| {
+        setup.output_file(path).map_err(|error| Problem::file("cannot write the answer to", path, &error))
+    });
+    let answer_file = answer_file.transpose()?;
     interrupts::watch(stop.clone(), window)?;
     let _cleaning = Cleaning::start(&setup);
     let report = crate::runtime()?.block_on(turn(builder, content, &stop, is_json));
     let (report, thread) = report.map_err(|error| setup.explain(&error))?;
-    let exit = finish(&report, &options, is_json)?;
+    let exit = finish(&report, (&options, answer_file), is_json)?;
     let Some(preview) = preview else { return Ok(exit) };
     let edits = Edits::of_session(&setup.home, &thread).map_err(|error| Problem::failed(chain(&error)))?;
     let settled = preview.settle(&edits, stop.reason().is_some())?;
@@ -127,7 +131,11 @@ fn who_answers(model: &ModelInfo) -> String {
     format!("model {} ({})", model.model, model.provider)
 }
 
-fn finish(report: &TurnReport, options: &ExecOptions, json: bool) -> Result<Exit, Problem> {
+fn finish(
+    report: &TurnReport,
+    (options, answer_file): (&ExecOptions, Option<OutputFile>),
+    json: bool,
+) -> Result<Exit, Problem> {
     let answer = match &report.end {
         Ok(answer) => answer,
         Err(AgentError::Stopped(Reason::Interrupted)) => return Ok(Exit::Interrupted),
@@ -139,8 +147,8 @@ fn finish(report: &TurnReport, options: &ExecOptions, json: bool) -> Result<Exit
     if !json {
         print_answer(answer)?;
     }
-    if let Some(path) = &options.output_last_message {
-        std::fs::write(path, answer)
+    if let (Some(path), Some(file)) = (&options.output_last_message, answer_file) {
+        file.write(answer.as_bytes(), 0o666)
             .map_err(|error| Problem::file("cannot write the answer to", path, &error))?;
     }
     let refused = report.refusals.iter().any(|refusal| !refusal.made_up_for);

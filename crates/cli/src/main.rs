@@ -13,6 +13,7 @@ mod doctor;
 mod exec;
 mod exit;
 mod feedback;
+mod hidden_characters;
 mod history;
 mod interrupts;
 mod jsonl;

@@ -14,7 +14,7 @@ use windlass::{
     ToolCall,
 };
 
-use crate::paths::Paths;
+use crate::{hidden_characters::is_hidden, paths::Paths};
 
 /// How many lines of a command's output are shown.
 const LINES_OF_SUCCESS: usize = 5;
@@ -300,15 +300,11 @@ pub(crate) fn named(name: &str) -> String {
     visible(&shortened(name, 64))
 }
 
-/// Text with control and direction characters made visible, so that nothing can rewrite the screen or pose as
-/// something else.
+/// Text with characters made visible that control the screen or its direction, or that show as nothing, so that nothing
+/// can rewrite the screen or pose as something else.
 pub(crate) fn visible(text: &str) -> String {
-    let hidden = |c: char| {
-        (c.is_control() && c != '\t')
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
-    };
     text.chars()
-        .flat_map(|c| if hidden(c) { c.escape_default().collect::<Vec<_>>() } else { vec![c] })
+        .flat_map(|c| if is_hidden(c) { c.escape_default().collect::<Vec<_>>() } else { vec![c] })
         .collect()
 }
 

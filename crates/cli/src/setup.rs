@@ -5,12 +5,19 @@ mod limit;
 mod machine;
 mod model;
 
-use std::{collections::BTreeMap, fs, iter, num::NonZeroU64, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    fs, io, iter,
+    num::NonZeroU64,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use windlass::{
     Agent, AgentBuilder, ApprovalPolicy, Budget, EditTools, Family, FileTools, Limits, Network, Policy,
-    Quota, SandboxMode, SandboxRules, ShellKind, Toolset, Verdicts, WebSearch, clean::Secrets, record::Keep,
-    select::BUILTIN,
+    Quota, SandboxMode, SandboxRules, ShellKind, Toolset, Verdicts, WebSearch, clean::Secrets,
+    host::OutputFile, record::Keep, select::BUILTIN,
 };
 
 pub(crate) use self::{machine::home, model::Served};
@@ -239,6 +246,19 @@ impl Setup {
             },
             ..Policy::default()
         }
+    }
+
+    /// Directories that commands may have written, of this session or of earlier ones: what lies there is not to be
+    /// followed.
+    pub(crate) fn written_by_commands(&self, writable: &[PathBuf]) -> Vec<PathBuf> {
+        let here = std::env::current_dir().ok();
+        iter::once(self.cwd.clone()).chain(here).chain(writable.iter().cloned()).collect()
+    }
+
+    /// The file that an option names, to be written at the end.
+    pub(crate) fn output_file(&self, path: &Path) -> io::Result<OutputFile> {
+        let writable = self.policy(ApprovalPolicy::Never).walls.writable;
+        OutputFile::new(path, &self.written_by_commands(&writable))
     }
 
     /// The environment of programs.

@@ -39,6 +39,7 @@ mod job_control;
 mod kept;
 mod launch;
 mod machine;
+mod output_file;
 #[expect(
     clippy::disallowed_methods,
     clippy::disallowed_types,
@@ -56,6 +57,7 @@ mod workspace_guard;
 
 pub use attached::Attached;
 pub use machine::Machine;
+pub use output_file::OutputFile;
 pub use preview::{AppliedPreview, Preview, PreviewChanges};
 pub use undo_recorder::{UndoRecorder, UndoRoot};
 pub use windlass_files::{
