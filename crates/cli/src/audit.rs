@@ -1,9 +1,8 @@
 //! `windlass audit`: what a session file proves, and a report made from it.
 
 use std::{
-    fs::{File, OpenOptions},
-    io::{BufRead, BufReader, Write},
-    os::unix::fs::OpenOptionsExt,
+    fs::File,
+    io::{BufRead, BufReader, ErrorKind},
     path::Path,
 };
 
@@ -151,8 +150,12 @@ fn export(setup: &Setup, session: &str, output: Option<&Path>) -> Result<Exit, P
     });
     let report = format!("{:#}\n", without_home(cleaned(report, &secrets)));
     let Some(file) = output else { return print(&report) };
-    let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
-    let written = made.and_then(|mut made| made.write_all(report.as_bytes()));
+    let written = setup.output_file(file).and_then(|made| {
+        if !made.is_new() {
+            return Err(ErrorKind::AlreadyExists.into());
+        }
+        made.write(report.as_bytes(), 0o600)
+    });
     written.map_err(|error| Problem::file("cannot write the report to", file, &error))?;
     Ok(Exit::Done)
 }

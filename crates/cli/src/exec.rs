@@ -12,6 +12,7 @@ use windlass::{
     Agent, AgentBuilder, AgentError, AnswerSchema, BuildError, Content, EventSink, ModelInfo, Reason,
     SchemaError, Stop, ThreadId, TurnReport,
     host::Window,
+    host::{OutputFile, Window},
     record::{Edits, Which},
     select::RULES,
 };
@@ -68,11 +69,15 @@ pub(crate) fn run(common: &Common, exec: Exec) -> Result<Exit, Problem> {
     if let Some(path) = &options.output_schema {
         builder = builder.output_schema(answer_schema(path, &setup)?);
     }
+    let answer_file = options.output_last_message.as_deref().map(|path| {
+        setup.output_file(path).map_err(|error| Problem::file("cannot write the answer to", path, &error))
+    });
+    let answer_file = answer_file.transpose()?;
     interrupts::watch(stop.clone(), window)?;
     let _cleaning = Cleaning::start(&setup);
     let report = crate::runtime()?.block_on(turn(builder, content, &stop, is_json));
     let (report, thread) = report.map_err(|error| setup.explain(&error))?;
-    let exit = finish(&report, &options, is_json)?;
+    let exit = finish(&report, (&options, answer_file), is_json)?;
     let Some(preview) = preview else { return Ok(exit) };
     let edits = Edits::of_session(&setup.home, &thread).map_err(|error| Problem::failed(chain(&error)))?;
     let settled = preview.settle(&edits, &stop)?;
@@ -125,7 +130,11 @@ fn who_answers(model: &ModelInfo) -> String {
     format!("model {} ({})", model.model, model.provider)
 }
 
-fn finish(report: &TurnReport, options: &ExecOptions, json: bool) -> Result<Exit, Problem> {
+fn finish(
+    report: &TurnReport,
+    (options, answer_file): (&ExecOptions, Option<OutputFile>),
+    json: bool,
+) -> Result<Exit, Problem> {
     let answer = match &report.end {
         Ok(answer) => answer,
         Err(AgentError::Stopped(Reason::Interrupted)) => return Ok(Exit::Interrupted),
@@ -139,8 +148,8 @@ fn finish(report: &TurnReport, options: &ExecOptions, json: bool) -> Result<Exit
     if !json {
         print_answer(answer)?;
     }
-    if let Some(path) = &options.output_last_message {
-        std::fs::write(path, answer)
+    if let (Some(path), Some(file)) = (&options.output_last_message, answer_file) {
+        file.write(answer.as_bytes(), 0o666)
             .map_err(|error| Problem::file("cannot write the answer to", path, &error))?;
     }
     let refused = report.refusals.iter().any(|refusal| !refusal.made_up_for);

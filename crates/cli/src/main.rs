@@ -15,6 +15,7 @@ mod doctor;
 mod exec;
 mod exit;
 mod feedback;
+mod hidden_characters;
 mod history;
 mod interrupts;
 mod jsonl;

@@ -11,13 +11,14 @@ use std::{
 use serde_json::json;
 use windlass::{
     ApprovalPolicy, Command, HostError, Network, Stop,
-    host::{Attached, Machine, Window, inherited_descriptor},
+    host::{Attached, Machine, OutputFile, Window, inherited_descriptor},
     record::Edits,
 };
 
 use crate::{
     args::{Common, SandboxRun},
     exit::Exit,
+    hidden_characters::visible_json,
     interrupts,
     preview::{RequestedPreview, SettledPreview},
     problem::{Problem, chain},
@@ -34,7 +35,6 @@ const NOT_FOUND: u8 = 127;
 
 /// Runs the command. What it ends with is what we end with.
 pub(crate) fn run(common: &Common, args: &SandboxRun) -> Result<ExitCode, Problem> {
-    let receipt = args.json.as_deref().map(Receipt::open).transpose()?;
     let common = Common {
         sandbox: args.policy.or(common.sandbox),
         cd: args.cwd.clone().or_else(|| common.cd.clone()),
@@ -47,6 +47,8 @@ pub(crate) fn run(common: &Common, args: &SandboxRun) -> Result<ExitCode, Proble
     if args.network {
         policy.walls.network = Network::Any;
     }
+    let writable = setup.written_by_commands(&policy.walls.writable);
+    let receipt = args.json.as_deref().map(|to| Receipt::open(to, &writable)).transpose()?;
     let preview = RequestedPreview::new(args.preview, &setup)?;
     if preview.is_some() {
         RequestedPreview::recover(&setup);
@@ -114,26 +116,31 @@ fn not_run(error: &HostError) -> ExitCode {
     }
 }
 
-/// Where the receipt goes. Opened before anything runs: what cannot be written to is wrong usage, and what the command
-/// puts in the place of a file is not followed.
+/// Where the receipt goes. Found before anything runs: what cannot be written to is wrong usage, and what the command puts
+/// in the place of a file is not followed.
 struct Receipt<'a> {
     to: &'a str,
-    file: File,
+    destination: ReceiptDestination,
+}
+
+enum ReceiptDestination {
+    Descriptor(File),
+    File(OutputFile),
 }
 
 impl<'a> Receipt<'a> {
-    fn open(to: &'a str) -> Result<Self, Problem> {
+    fn open(to: &'a str, writable: &[PathBuf]) -> Result<Self, Problem> {
         let opened = if is_descriptor(to) {
-            to.parse().map_err(io::Error::other).and_then(inherited_descriptor)
+            let file = to.parse().map_err(io::Error::other).and_then(inherited_descriptor);
+            // Nothing is written yet, and still the system says whether anything could be.
+            let tried = file.and_then(|mut file| file.write(&[]).map(|_| file));
+            tried.map(ReceiptDestination::Descriptor)
         } else {
-            File::options().write(true).create(true).truncate(true).open(to)
+            OutputFile::new(Path::new(to), writable)
+                .and_then(OutputFile::opened)
+                .map(ReceiptDestination::File)
         };
-        // Nothing is written yet, and still the system says whether anything could be.
-        let tried = opened.and_then(|mut file| match file.write(&[]) {
-            Ok(_) => Ok(file),
-            Err(error) => Err(error),
-        });
-        tried.map(|file| Self { to, file }).map_err(|error| cannot_write(to, &error))
+        opened.map(|destination| Self { to, destination }).map_err(|error| cannot_write(to, &error))
     }
 
     fn write(self, attached: &Attached, settled: Option<&SettledPreview>) -> Result<(), Problem> {
@@ -148,18 +155,13 @@ impl<'a> Receipt<'a> {
         if let Some(settled) = settled {
             receipt["preview"] = settled.report.clone();
         }
-        let Self { to, mut file } = self;
-        let written = emptied(to, &file).and_then(|()| file.write_all(format!("{receipt}\n").as_bytes()));
-        written.map_err(|error| cannot_write(to, &error))
+        let text = visible_json(&format!("{receipt}\n"));
+        let written = match self.destination {
+            ReceiptDestination::Descriptor(mut file) => file.write_all(text.as_bytes()),
+            ReceiptDestination::File(file) => file.write(text.as_bytes(), 0o666),
+        };
+        written.map_err(|error| cannot_write(self.to, &error))
     }
-}
-
-/// Takes away what the command may have written to a file of the receipt's own.
-fn emptied(to: &str, file: &File) -> io::Result<()> {
-    if is_descriptor(to) || !file.metadata()?.is_file() {
-        return Ok(());
-    }
-    file.set_len(0)
 }
 
 fn is_descriptor(to: &str) -> bool {

@@ -6,18 +6,20 @@ mod machine;
 mod model;
 
 use std::{
+    collections::BTreeMap,
     collections::{BTreeMap, BTreeSet},
-    fs, iter,
+    fs, io, iter,
     num::NonZeroU64,
     path::PathBuf,
+    path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
 
 use windlass::{
     Agent, AgentBuilder, ApprovalPolicy, Budget, EditTools, Family, FileTools, Limits, Network, Policy,
-    Quota, SandboxMode, SandboxRules, ShellKind, Toolset, Verdicts, WebSearch, clean::Secrets, record::Keep,
-    select::RULES,
+    Quota, SandboxMode, SandboxRules, ShellKind, Toolset, Verdicts, WebSearch, clean::Secrets,
+    host::OutputFile, record::Keep, select::BUILTIN, select::RULES,
 };
 
 pub(crate) use self::{machine::home, model::Served};
@@ -291,6 +293,19 @@ impl Setup {
             },
             ..Policy::default()
         }
+    }
+
+    /// Directories that commands may have written, of this session or of earlier ones: what lies there is not to be
+    /// followed.
+    pub(crate) fn written_by_commands(&self, writable: &[PathBuf]) -> Vec<PathBuf> {
+        let here = std::env::current_dir().ok();
+        iter::once(self.cwd.clone()).chain(here).chain(writable.iter().cloned()).collect()
+    }
+
+    /// The file that an option names, to be written at the end.
+    pub(crate) fn output_file(&self, path: &Path) -> io::Result<OutputFile> {
+        let writable = self.policy(ApprovalPolicy::Never).walls.writable;
+        OutputFile::new(path, &self.written_by_commands(&writable))
     }
 
     /// The environment of programs.

@@ -3,6 +3,11 @@
 
 use std::path::Path;
 
+use crate::hidden_characters::{is_invisible, is_odd_blank};
+
+/// The variation selector that makes an emoji of what stands before it.
+const EMOJI_SIGN: char = '\u{fe0f}';
+
 /// Text with everything made visible that is not: control and direction characters, blanks that are no space, characters
 /// without a shape, and letters of other scripts that look like Latin ones among Latin ones.
 pub(crate) fn visible(text: &str) -> String {
@@ -57,16 +62,10 @@ fn push(c: char, is_marked: bool, out: &mut String) {
     if is_marked { out.extend(c.escape_default()) } else { out.push(c) }
 }
 
-/// Characters that have no shape of their own, or change that of others.
+/// Characters that have no shape of their own, or change that of others. The sign that makes an emoji is looked at with what
+/// stands before it.
 fn is_hidden(c: char) -> bool {
-    (c.is_control() && c != '\t')
-        || matches!(
-            c,
-            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
-            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-            | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0e}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
-            | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}'
-        )
+    c != EMOJI_SIGN && is_invisible(c)
 }
 
 /// Joiners that scripts and emoji are written with.
@@ -74,14 +73,9 @@ fn is_joiner(c: char) -> bool {
     matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0e}' | '\u{ad}')
 }
 
-/// Blanks that are no space.
-fn is_odd_blank(c: char) -> bool {
-    matches!(c, '\u{a0}' | '\u{1680}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}')
-}
-
 /// The sign that makes an emoji of what stands before it, where nothing is made of it.
 fn is_variant(before: char, c: char) -> bool {
-    c == '\u{fe0f}' && before.is_ascii()
+    c == EMOJI_SIGN && before.is_ascii()
 }
 
 /// For each character, whether it poses as a Latin letter, digit or slash. A word between other signs is looked at as a

@@ -62,6 +62,11 @@ impl EntryStat {
         (self.dev, self.ino, self.btime_ns) == (other.dev, other.ino, other.btime_ns)
     }
 
+    /// Tells whether a directory listing gave this metadata: it says what kind of file it is, and not which.
+    pub fn is_from_listing(&self) -> bool {
+        self.ctime_ns == 0
+    }
+
     /// Makes the metadata that a directory listing gives without a further system call.
     pub(crate) fn from_listing(dev: u64, ino: u64, kind: EntryKind) -> Self {
         let (permissions, uid, gid, nlink, size) = (0, 0, 0, 0, 0);

@@ -41,6 +41,7 @@ mod job_control;
 mod kept;
 mod launch;
 mod machine;
+mod output_file;
 #[expect(
     clippy::disallowed_methods,
     clippy::disallowed_types,
@@ -63,6 +64,7 @@ mod workspace_guard;
 
 pub use attached::Attached;
 pub use machine::Machine;
+pub use output_file::OutputFile;
 pub use preview::{AppliedPreview, Preview, PreviewChanges};
 pub use program_finder::find_program;
 pub use undo_recorder::{UndoRecorder, UndoRoot};

@@ -255,10 +255,13 @@ impl GuardState {
     fn end(&mut self, number: u64) {
         self.running.remove(&number);
         if self.running.is_empty()
-            && let Some(note) = &self.note
+            && let Some(note) = &mut self.note
         {
             // Left as it is, the next session only checks once more.
-            let _left = note.clear();
+            let _left = match &self.unresolved {
+                Some(reason) => note.leave(reason),
+                None => note.clear(),
+            };
         }
     }
 

@@ -11,10 +11,13 @@ pub struct ProtectedPaths {
     pub pinned: BTreeSet<PathBuf>,
     /// Settings of git. A command writes a copy of each, which is checked afterwards.
     pub git_configs: BTreeSet<PathBuf>,
-    /// The index of each git directory, and files it refers to: checked if a command has written one.
+    /// The index of each git directory, files it refers to, and lists of other directories of objects (`alternates`): checked
+    /// if a command has written one.
     pub git_indexes: BTreeSet<PathBuf>,
     /// Directories of hooks that settings name relative to the top of each working tree.
     pub hook_paths: BTreeSet<PathBuf>,
+    /// Programs that settings name relative to the top of each working tree.
+    pub program_paths: BTreeSet<PathBuf>,
     /// Links, with where they lead. No mount can be put on a link; they are put back afterwards.
     pub links: Vec<(PathBuf, PathBuf)>,
     /// Names below a root that do not exist and must not afterwards.
@@ -38,6 +41,7 @@ impl ProtectedPaths {
             git_configs: BTreeSet::new(),
             git_indexes: BTreeSet::new(),
             hook_paths: BTreeSet::new(),
+            program_paths: BTreeSet::new(),
             links: Vec::new(),
             absent: BTreeSet::new(),
             homes: BTreeSet::new(),

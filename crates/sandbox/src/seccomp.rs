@@ -35,6 +35,12 @@ const SYS_OPEN_TREE_ATTR: i64 = 467;
 const PRIO_USER: u32 = 2;
 
 /// `libc` has it as an `int`.
+const F_SETLEASE: u32 = libc::F_SETLEASE.cast_unsigned();
+
+/// A lease under its newer name, which `libc` does not have.
+const F_SETDELEG: u32 = 1024 + 16;
+
+/// `libc` has it as an `int`.
 const PR_SET_DUMPABLE: u32 = libc::PR_SET_DUMPABLE.cast_unsigned();
 
 /// The number of the first process in a PID namespace, which looks after the command.
@@ -176,6 +182,9 @@ const EVERYWHERE: &[Rule] = &[
     (libc::SYS_ioctl, &[(1, Is(request(libc::TIOCSTI)))], Errno(EPERM)),   // typing into the user's terminal
     (libc::SYS_ioctl, &[(1, Is(request(libc::TIOCLINUX)))], Errno(EPERM)), // pasting into a console
     (libc::SYS_ioctl, &[(1, Is(request(libc::TIOCCONS)))], Errno(EPERM)),  // taking over the console's output
+    // A lease on a file outside, which reading it is enough for, has others wait who open it.
+    (libc::SYS_fcntl, &[(1, Is(F_SETLEASE))], Errno(EPERM)),
+    (libc::SYS_fcntl, &[(1, Is(F_SETDELEG))], Errno(EPERM)),
 ];
 
 /// Old calls that only one architecture has.

@@ -5,18 +5,20 @@
 
 use std::{
     collections::HashMap,
-    fs::{self, File},
-    io::{BufWriter, Write},
+    fs,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use windlass::select::{
-    Card, Index, Request, Situation,
-    args::{Context, Date, infer},
-    choose,
+use windlass::{
+    host::OutputFile,
+    select::{
+        Card, Index, Request, Situation,
+        args::{Context, Date, infer},
+        choose,
+    },
 };
 
 use crate::{brought::rows as read, problem::Problem, screen::visible_path};
@@ -107,7 +109,7 @@ fn retrieve(set: &str, rows: &[Row], from: &Path, to: &Path) -> Result<String, P
         let hits = index.search(&Request::new(&case.query), RANKED);
         out.took.push(start.elapsed());
         let ranked: Vec<_> = hits.iter().filter_map(|hit| index.name(hit.id)).collect();
-        out.write(&json!({"id": case.id, "ranked": ranked}))?;
+        out.write(&json!({"id": case.id, "ranked": ranked}));
     }
     out.finish(&format!("{set}: {} tools in {} ms", index.len(), built.as_millis()))
 }
@@ -140,7 +142,7 @@ fn among(
         out.took.push(start.elapsed());
         let ranked: Vec<_> = choice.candidates.iter().map(|candidate| &candidate.name).collect();
         let (score, features) = (choice.fit.likelihood, choice.fit.features());
-        out.write(&json!({"id": case.id, "ranked": ranked, "score": score, "features": features}))?;
+        out.write(&json!({"id": case.id, "ranked": ranked, "score": score, "features": features}));
     }
     out.finish(name)
 }
@@ -165,7 +167,7 @@ fn fill(
         let inferred = infer(&case.query, &card.parameters, &context);
         out.took.push(start.elapsed());
         let (args, missing, invalid) = (inferred.args, inferred.missing, inferred.invalid);
-        out.write(&json!({"id": case.id, "args": args, "missing": missing, "invalid": invalid}))?;
+        out.write(&json!({"id": case.id, "args": args, "missing": missing, "invalid": invalid}));
     }
     out.finish(name)
 }
@@ -173,24 +175,26 @@ fn fill(
 /// A file of predictions, and how long each took.
 struct Predictions {
     path: PathBuf,
-    file: BufWriter<File>,
+    file: OutputFile,
+    lines: String,
     took: Vec<Duration>,
 }
 
 impl Predictions {
     fn create(to: &Path, name: &str) -> Result<Self, Problem> {
         let path = to.join(format!("{name}.pred.jsonl"));
-        let file = File::create(&path).map_err(|error| Problem::file("cannot write", &path, &error))?;
-        Ok(Self { path, file: BufWriter::new(file), took: Vec::new() })
+        let file = OutputFile::new(&path, &[to.to_owned()]);
+        let file = file.map_err(|error| Problem::file("cannot write", &path, &error))?;
+        Ok(Self { path, file, lines: String::new(), took: Vec::new() })
     }
 
-    fn write(&mut self, prediction: &Value) -> Result<(), Problem> {
-        let written = writeln!(self.file, "{prediction}");
-        written.map_err(|error| Problem::file("cannot write", &self.path, &error))
+    fn write(&mut self, prediction: &Value) {
+        self.lines.push_str(&format!("{prediction}\n"));
     }
 
     fn finish(mut self, what: &str) -> Result<String, Problem> {
-        self.file.flush().map_err(|error| Problem::file("cannot write", &self.path, &error))?;
+        let written = self.file.write(self.lines.as_bytes(), 0o666);
+        written.map_err(|error| Problem::file("cannot write", &self.path, &error))?;
         self.took.sort();
         let at = |share: usize| self.took.get(self.took.len() * share / 100).map_or(0, Duration::as_micros);
         let (count, middle, late, last) = (self.took.len(), at(50), at(95), at(99));

@@ -169,6 +169,12 @@ fn the_last_message_goes_to_a_file_too() {
 fn an_answer_whose_file_cannot_be_written_is_still_printed() {
     let user = User::new();
     let script = user.script(&json!([{"text": "the answer"}]));
+    user.file("other", "mine");
+    std::os::unix::fs::symlink("other", user.work().join("link")).unwrap();
+    let ended = user.run(&["exec", "--script", &script, "-o", "link", "hi"]);
+    ended.assert_code(2);
+    assert!(ended.last_word().contains("symbolic link"), "{ended:#?}");
+    assert_eq!(user.read("other"), "mine");
     let ended = user.run(&["exec", "--script", &script, "-o", "/no/such/place", "hi"]);
     ended.assert_code(2);
     assert_eq!(ended.stdout, "the answer\n");

@@ -67,7 +67,8 @@ fn what_a_command_planted_does_not_stay_whichever_signal_ends_it() {
 fn a_terminal_that_is_closed_is_no_reason_to_leave_what_a_command_planted() {
     let user = User::new();
     let receipt = user.named_pipe("receipt").listen();
-    let line = format!("exec $windlass sandbox --policy workspace-write --json=receipt -- sh -c '{PLANT}'");
+    let line =
+        format!("exec $windlass sandbox --policy workspace-write --json=3 -- sh -c '{PLANT}' 3> receipt");
     let mut running = Running::start(user.shell_on_a_terminal(&line));
     running.until_stdout("ready");
     // The terminal goes with the program that made it.

@@ -116,9 +116,11 @@ fn what_a_command_planted_before_the_kill_is_moved_aside_by_the_next() {
         let output = std::process::Command::new("sh").args(["-c", &line]).output().unwrap();
         String::from_utf8_lossy(&output.stdout).into_owned()
     };
-    git("git init -q . && git config alias.mine status && mkdir .vscode && echo mine > .vscode/a");
+    git("git init -q . && git config alias.mine status && mkdir .vscode && echo mine > .vscode/a && \
+         git init -q node_modules/old && echo mine > node_modules/old/.git/hooks/pre-commit; sleep 0.1");
     let script = "mkdir sub; echo evil > sub/.envrc; git init -q new; echo evil > new/.git/hooks/pre-commit; \
                   printf '[core]\\n\\tfsmonitor = evil\\n' >> new/.git/config; ln -s /etc/passwd .git/MERGE_MSG; \
+                  git init -q node_modules/new; echo evil > node_modules/new/.git/hooks/pre-push; mkfifo .gitignore; \
                   echo fine > plain; echo ready; sleep 60";
     let sandboxed = |script| ["sandbox", "--policy", "workspace-write", "--json=2", "--", "sh", "-c", script];
     let mut running = user.start(&sandboxed(script));
@@ -128,13 +130,21 @@ fn what_a_command_planted_before_the_kill_is_moved_aside_by_the_next() {
     assert!(user.work().join("sub/.envrc").exists(), "nobody was left to move it");
     let ended = user.run(&sandboxed("cat sub/.envrc; cat plain"));
     assert_eq!(ended.stdout, "fine\n");
-    for name in ["sub/.envrc", "new/.git/hooks/pre-commit", ".git/MERGE_MSG"] {
+    for name in [
+        "sub/.envrc",
+        "new/.git/hooks/pre-commit",
+        ".git/MERGE_MSG",
+        "node_modules/new/.git/hooks/pre-push",
+        ".gitignore",
+    ] {
         assert!(user.work().join(name).symlink_metadata().is_err(), "{name}");
         assert!(ended.stderr.contains(name), "{}", ended.stderr);
     }
     assert_eq!(
-        git("git -C new config core.fsmonitor; git config alias.mine; cat .vscode/a"),
-        "status\nmine\n"
+        git(
+            "git -C new config core.fsmonitor; git config alias.mine; cat .vscode/a node_modules/old/.git/hooks/pre-commit"
+        ),
+        "status\nmine\nmine\n"
     );
     let again = user.run(&sandboxed("true"));
     assert!(!again.stderr.contains("envrc"), "{}", again.stderr);

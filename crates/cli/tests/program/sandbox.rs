@@ -103,9 +103,42 @@ fn a_command_cannot_lead_the_receipt_elsewhere() {
     let options = ["--policy", "workspace-write", "--json=receipt"];
     user.run(&sandboxed(&options, "echo forged > receipt; ln receipt kept; ln -sf other receipt"))
         .assert_code(0);
-    assert_eq!(user.read("other"), "mine");
-    let receipt: Value = serde_json::from_str(&user.read("kept")).unwrap();
+    assert_eq!((user.read("other"), user.read("kept")), ("mine".to_owned(), "forged\n".to_owned()));
+    let receipt: Value = serde_json::from_str(&user.read("receipt")).unwrap();
     assert_eq!(receipt["exit_code"], 0);
+}
+
+#[test]
+fn what_an_earlier_command_left_at_the_name_of_the_receipt_is_neither_followed_nor_waited_for() {
+    let user = User::new();
+    user.file("other", "mine");
+    let plants = ["ln -s other receipt", "mkfifo receipt", "mkdir d; ln -s d out; ln -s ../other d/receipt"];
+    for (plant, to) in plants.into_iter().zip(["receipt", "receipt", "out/receipt"]) {
+        user.run(&sandboxed(&["--policy", "workspace-write"], &format!("rm -rf receipt; {plant}")))
+            .assert_code(0);
+        let option = format!("--json={to}");
+        let ended = user.run(&sandboxed(&["--policy", "workspace-write", &option], "echo ran"));
+        ended.assert_code(2);
+        assert_eq!(ended.stdout, "", "{plant}");
+        assert!(ended.last_word().contains("cannot write the receipt to"), "{ended:#?}");
+        assert_eq!(user.read("other"), "mine", "{plant}");
+    }
+}
+
+#[test]
+fn characters_that_do_not_show_are_escaped_in_denials_and_receipts() {
+    let user = User::new();
+    let names = "for c in '\\302\\240' '\\342\\200\\213' '\\363\\240\\201\\201' '\\343\\205\\244' '\\342\\240\\200' '\\342\\200\\250'; do \
+                 d=$(printf \"a${c}b\"); mkdir -p \"$d/.vscode\"; done";
+    let ended = user.run(&sandboxed(&["--policy", "workspace-write", "--json=receipt"], names));
+    ended.assert_code(0);
+    assert_eq!(ended.stderr.lines().count(), 6, "{}", ended.stderr);
+    assert!(ended.stderr.is_ascii(), "{}", ended.stderr);
+    let receipt = user.read("receipt");
+    assert!(receipt.is_ascii(), "{receipt}");
+    let receipt: Value = serde_json::from_str(&receipt).unwrap();
+    let what = receipt["denials"].as_array().unwrap().iter().map(|denial| denial["what"].as_str().unwrap());
+    assert_eq!(what.filter(|what| what.contains('\u{e0041}')).count(), 1, "it says the same to a program");
 }
 
 #[test]

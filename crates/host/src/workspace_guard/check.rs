@@ -17,6 +17,7 @@ use windlass_files::{
 use windlass_sandbox::ProtectedPaths;
 
 use git::{GitDirectoriesToCheck, is_git_code};
+use worktree::is_unreadable_for_git;
 
 use super::{
     git_config::MAX_CONFIG_BYTES,
@@ -32,6 +33,7 @@ use super::{
 
 mod copies;
 mod git;
+mod worktree;
 
 /// What is added to a name that must not stay.
 const ASIDE: &str = "windlass-refused";
@@ -140,6 +142,7 @@ impl<G: GitProgram> RootCheck<'_, G> {
             if change.path.file_name().is_some_and(|name| name.eq_ignore_ascii_case(".git")) {
                 self.check_dot_git(change);
             }
+            self.check_read_by_git(change);
             self.check_in_git_directory(change, &mut git_directories);
         }
         self.check_unsettled(&mut git_directories);
@@ -157,7 +160,7 @@ impl<G: GitProgram> RootCheck<'_, G> {
         for path in self.unsettled {
             if self.after.find(path).is_some_and(is_git_directory) {
                 git_directories.insert_new(path);
-            } else if protected_ancestor(path).is_some() && !self.is_copy(path) {
+            } else if !self.is_copy(path) {
                 self.move_aside(path, NEW_NAME);
             }
         }
@@ -333,8 +336,10 @@ impl<G: GitProgram> RootCheck<'_, G> {
     fn move_aside(&mut self, path: &Path, why: &str) {
         let Some(node) = self.after.find(path).filter(|_| !self.is_moved(path)) else { return };
         let absolute = self.absolute(path);
-        let moved =
-            self.parent(path).and_then(|(directory, name)| directory.move_aside(&name, &node.stat, ASIDE));
+        let moved = self.parent(path).and_then(|(directory, name)| {
+            let expected = expected_entry(&directory, node)?;
+            directory.move_aside(&name, &expected, ASIDE)
+        });
         self.findings.has_acted = true;
         self.findings.moved.push(path.to_owned());
         match moved {
@@ -360,6 +365,19 @@ impl<G: GitProgram> RootCheck<'_, G> {
     }
 }
 
+/// Returns the metadata by which an entry is known again. A file in a directory of generated ones was scanned by its name
+/// alone: there it is the name that must not stay, whatever regular file has it by now.
+fn expected_entry(directory: &DirHandle, node: &ScanNode) -> io::Result<EntryStat> {
+    if !node.stat.is_from_listing() {
+        return Ok(node.stat);
+    }
+    let found = directory.stat_entry(&node.name)?;
+    if found.kind == node.stat.kind {
+        return Ok(found);
+    }
+    Err(io::Error::new(io::ErrorKind::ResourceBusy, "it is another kind of file by now"))
+}
+
 /// Tells whether an entry is of the kind that this check is about: a protected name, a repository, or a link, a device or
 /// an unfinished rebase inside one.
 pub(super) fn is_suspect(
@@ -376,6 +394,7 @@ pub(super) fn is_suspect(
         || entry_in_home(homes, &root.join(path)).is_some()
         || in_root().any(|name| starts_with_ignoring_case(path, name))
         || is_repository
+        || is_unreadable_for_git(path, node.stat.kind)
         || lies_in_one() && (is_odd || is_git_code(path))
 }
 
@@ -384,5 +403,8 @@ const REPLACED_OUTSIDE: &str = "another program replaced or removed it while the
 
 /// What is told about settings that were not kept.
 pub(super) fn dropped_settings(keys: &[String]) -> String {
-    format!("settings by which git may run programs or look elsewhere are not kept: {}", keys.join(", "))
+    let keys = keys.join(", ");
+    format!(
+        "these settings of git, or these values of them, are not among those that a command may change, and were not kept: {keys}. Run `git config` yourself if you want them"
+    )
 }

@@ -1,38 +1,18 @@
 //! Settings of git that a command has written: which of them may stay.
 //!
 //! Git itself says what a file holds (`git config --file - --no-includes --list -z`, see [`GitProgram`](super::GitProgram)); here is
-//! decided which keys are kept, and a file is written from nothing but those. No file of git's is parsed here.
-
-use std::collections::BTreeSet;
+//! decided which keys are kept, with which values, and a file is written from nothing but those. No file of git's is parsed
+//! here.
 
 /// The largest settings file that is looked at.
 pub(super) const MAX_CONFIG_BYTES: u64 = 1024 * 1024;
 
-/// Keys that may stay, by section; `true` for sections with a subsection, as in `branch.main.remote`.
-/// None of them makes git run a program, read other settings, or write outside its own directory.
-#[rustfmt::skip]
-const ALLOWED: &[(&str, bool, &[&str])] = &[
-    ("branch", true, &["remote", "merge", "rebase", "pushremote", "description"]),
-    // A partial or tagless clone is broken without what it says about itself.
-    ("remote", true, &["url", "fetch", "promisor", "partialclonefilter", "tagopt"]),
-    ("submodule", true, &["url", "active", "branch"]),
-    // The last three are written by `git init` itself on file systems that need them.
-    ("core", false, &["repositoryformatversion", "filemode", "bare", "logallrefupdates", "autocrlf", "sparsecheckout",
-                      "sparsecheckoutcone", "ignorecase", "precomposeunicode", "symlinks"]),
-    ("user", false, &["name", "email"]),
-    ("pull", false, &["rebase", "ff"]),
-    ("index", false, &["sparse"]),
-    // How objects and references are stored: without it, a repository cannot be read.
-    ("extensions", false, &["objectformat", "worktreeconfig", "refstorage", "partialclone"]),
-];
+mod allowed;
+mod change;
 
-/// What the names of settings are, or hold, that lead git to hooks, to programs, or to more settings. In lower case.
-#[rustfmt::skip]
-pub(super) const LEADING_NAMES: &[&str] = &[
-    "hookspath", "include", "alias", "fsmonitor", "sshcommand", "gitproxy", "askpass", "editor", "pager", "textconv",
-    "command", "cmd", "clean", "smudge", "process", "driver", "program", "helper", "uploadpack", "receivepack", "difftool",
-    "external",
-];
+pub(super) use allowed::is_plainly_harmless;
+pub(super) use change::GitConfigChange;
+pub(crate) use change::GitSettingEdit;
 
 /// One setting as git lists it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,6 +24,7 @@ pub(crate) struct GitSetting {
 }
 
 /// The parts of a key.
+#[derive(Clone, Copy)]
 struct KeyParts<'a> {
     section: &'a [u8],
     subsection: Option<&'a [u8]>,
@@ -78,84 +59,49 @@ impl GitSetting {
 
     /// Tells whether a setting may be kept whoever wrote it.
     pub(crate) fn is_allowed(&self) -> bool {
-        let Some(KeyParts { section, subsection, name }) = self.parts() else { return false };
-        let is = |word: &[u8], known: &str| word.eq_ignore_ascii_case(known.as_bytes());
-        let is_listed = ALLOWED.iter().any(|(known, with_subsection, names)| {
-            is(section, known)
-                && *with_subsection == subsection.is_some()
-                && names.iter().any(|own| is(name, own))
-        });
-        // A branch may have an address where others have the name of a remote.
-        let is_address = ["url", "remote", "pushremote"].iter().any(|address| is(name, address));
-        is_listed && !(is_address && self.value.as_deref().is_none_or(is_command_address))
+        self.parts().is_some_and(|parts| allowed::is_allowed(&parts, self.value.as_deref()))
     }
 
-    /// Tells whether a setting names hooks, programs or a file with more settings.
-    pub(super) fn leads_elsewhere(&self) -> bool {
-        self.parts().is_some_and(|KeyParts { section, name, .. }| match section {
-            b"include" | b"includeif" => name == b"path",
-            b"alias" => true,
-            _ => LEADING_NAMES.iter().any(|known| name == known.as_bytes()),
-        })
+    /// Tells whether no value of a setting can name a program, hooks or a file of settings.
+    pub(super) fn is_harmless(&self) -> bool {
+        self.parts().is_some_and(|parts| allowed::is_harmless(&parts))
+    }
+
+    /// Tells whether a setting is there to name a program, so that one that does not exist yet must not appear.
+    pub(super) fn names_program(&self) -> bool {
+        self.parts().is_some_and(|parts| allowed::names_program(&parts, self.value.as_deref()))
+    }
+
+    /// Tells whether a setting names a directory whose files git runs, or copies as hooks.
+    pub(super) fn names_hooks(&self) -> bool {
+        self.key == b"core.hookspath" || self.key == b"init.templatedir"
     }
 
     /// Tells whether a setting names a file with more settings.
     pub(super) fn is_include(&self) -> bool {
-        self.parts().is_some_and(|parts| matches!(parts.section, b"include" | b"includeif"))
+        self.parts()
+            .is_some_and(|parts| matches!(parts.section, b"include" | b"includeif") && parts.name == b"path")
+    }
+
+    /// The name of a remote whose address this is.
+    fn remote_of_url(&self) -> Option<&[u8]> {
+        let parts = self.parts()?;
+        (parts.section == b"remote" && parts.name == b"url").then_some(parts.subsection?)
+    }
+
+    /// The name of a remote from which git fetches objects whenever one is missing.
+    pub(super) fn promisor(&self) -> Option<&[u8]> {
+        let parts = self.parts()?;
+        match (parts.section, parts.name) {
+            (b"remote", b"promisor" | b"partialclonefilter") => parts.subsection,
+            (b"extensions", b"partialclone") => self.value.as_deref(),
+            _ => None,
+        }
     }
 
     /// The key as text, for a report.
     pub(super) fn name(&self) -> String {
         String::from_utf8_lossy(&self.key).into_owned()
-    }
-}
-
-/// Tells whether git would run a helper for an address (`HELPER::ADDRESS`), or might take it for an option.
-fn is_command_address(url: &[u8]) -> bool {
-    let is_scheme = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
-    let scheme = url.iter().take_while(|byte| is_scheme(byte)).count();
-    url[scheme..].starts_with(b"::") || url.starts_with(b"-") || url.windows(4).any(|part| part == b"://-")
-}
-
-/// A change to the values of one key: all of them are replaced by these.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct GitSettingEdit {
-    pub(super) key: Vec<u8>,
-    pub(super) values: Vec<Option<Vec<u8>>>,
-}
-
-/// What a command did to a settings file.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct GitConfigChange {
-    /// Changes that may be kept.
-    pub(super) edits: Vec<GitSettingEdit>,
-    /// Keys whose change is dropped.
-    pub(super) dropped: Vec<String>,
-}
-
-impl GitConfigChange {
-    /// Compares the settings before and after a command.
-    pub(super) fn between(before: &[GitSetting], after: &[GitSetting]) -> Self {
-        let keys: BTreeSet<_> = before.iter().chain(after).map(|setting| &setting.key).collect();
-        let mut change = Self::default();
-        for key in keys {
-            let of = |settings: &[GitSetting]| -> Vec<GitSetting> {
-                settings.iter().filter(|setting| setting.key == *key).cloned().collect()
-            };
-            let (old, new) = (of(before), of(after));
-            if old == new {
-                continue;
-            }
-            // Removing a setting that only the user could have made is dropped, too.
-            if old.iter().chain(&new).all(GitSetting::is_allowed) {
-                let values = new.into_iter().map(|setting| setting.value).collect();
-                change.edits.push(GitSettingEdit { key: key.clone(), values });
-            } else {
-                let name = old.iter().chain(&new).next().map(GitSetting::name);
-                change.dropped.extend(name);
-            }
-        }
-        change
     }
 }
 

@@ -40,6 +40,12 @@ const MAX_STATE_BYTES: u64 = 1024 * 1024;
 /// The directories of an unfinished rebase, cherry-pick or revert.
 pub(super) const SEQUENCER_DIRECTORIES: [&str; 3] = ["rebase-merge", "rebase-apply", "sequencer"];
 
+/// Directories with a file for each remote, as git kept them before there were settings for it.
+pub(super) const REMOTE_DIRECTORIES: [&str; 2] = ["remotes", "branches"];
+
+/// The list of other directories of objects that a git directory uses.
+pub(super) const ALTERNATES: &str = "objects/info/alternates";
+
 /// Tells whether git would take a scanned directory for a git directory.
 pub(super) fn is_git_directory(node: &ScanNode) -> bool {
     let has = |name: &str| node.child(OsStr::new(name)).is_some() || has_ignoring_case(node, name);

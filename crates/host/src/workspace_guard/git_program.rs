@@ -17,7 +17,7 @@ use windlass_contract::{Command, Exit, Limits, Quota, SandboxRules};
 use windlass_files::DirHandle;
 use windlass_sandbox::{ChildStdio, Mechanisms, PrivateTmp, Program, SandboxSpec, Zygotes, links};
 
-use super::git_config::{GitSetting, GitSettingEdit, LEADING_NAMES, MAX_CONFIG_BYTES};
+use super::git_config::{GitSetting, GitSettingEdit, MAX_CONFIG_BYTES, is_plainly_harmless};
 use crate::launch::SandboxedLaunch;
 
 /// How long git may take for one file.
@@ -32,6 +32,10 @@ const MAX_KNOWN: usize = 64;
 /// How many changes of one command to one file are carried out.
 const MAX_EDITS: usize = 256;
 
+/// For calls in a repository: nothing is written, and nothing that its settings name is run.
+const WITHOUT_PROGRAMS: &[&str] =
+    &["--work-tree=.", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"];
+
 /// Reads and changes settings as git does. Implemented by [`SandboxedGit`] and by a fake in tests.
 pub(crate) trait GitProgram {
     /// Lists the settings of a file.
@@ -43,23 +47,25 @@ pub(crate) trait GitProgram {
     /// Lists the paths in the index of a git directory, each with a zero byte after it.
     fn index_paths(&mut self, git_directory: &Path) -> Result<Vec<u8>, String>;
 
+    /// Lists which of some paths in a working tree are not as git's index has them, as `git status -z` does.
+    fn differing_paths(&mut self, top: &Path, paths: &[&str]) -> Result<Vec<u8>, String>;
+
     /// Returns the user's home directory.
     fn home(&self) -> Option<PathBuf>;
 
-    /// Lists the settings of a file that lead elsewhere. May remember them.
+    /// Lists the settings of a file that may name a program, hooks or other settings. May remember them.
     fn leading_settings(&mut self, config: &[u8]) -> Vec<GitSetting> {
         self.list_leading(config)
     }
 
-    /// Lists the settings of a file that lead elsewhere. Git is asked only where their names occur at all.
+    /// Lists the settings of a file that may name a program, hooks or other settings. Git is asked only where there may be
+    /// any.
     fn list_leading(&mut self, config: &[u8]) -> Vec<GitSetting> {
-        let lower = config.to_ascii_lowercase();
-        let is_mentioned = |name: &&str| lower.windows(name.len()).any(|part| part == name.as_bytes());
-        if !LEADING_NAMES.iter().any(is_mentioned) {
+        if is_plainly_harmless(config) {
             return Vec::new();
         }
         // What git cannot read leads it nowhere.
-        self.list(config).unwrap_or_default().into_iter().filter(GitSetting::leads_elsewhere).collect()
+        self.list(config).unwrap_or_default().into_iter().filter(|setting| !setting.is_harmless()).collect()
     }
 }
 
@@ -72,7 +78,7 @@ pub(crate) struct GitEnvironment {
     pub(crate) temporary: Arc<PrivateTmp>,
     /// A directory that no command can reach.
     pub(crate) store: PrivateTmp,
-    /// Settings that lead elsewhere, by the content of the file.
+    /// Settings that may lead elsewhere, by the content of the file.
     pub(crate) leading: Mutex<HashMap<Vec<u8>, Vec<GitSetting>>>,
 }
 
@@ -117,22 +123,15 @@ impl GitProgram for SandboxedGit<'_> {
 
     fn index_paths(&mut self, git_directory: &Path) -> Result<Vec<u8>, String> {
         // In the git directory itself, so that its path is no argument, and as its own working tree, so that all is listed.
-        let arguments = [
-            "--git-dir=.",
-            "--work-tree=.",
-            "--no-optional-locks",
-            "-c",
-            "core.fsmonitor=false",
-            "-c",
-            "core.hooksPath=/dev/null",
-            "ls-files",
-            "-z",
-        ];
-        let call = GitCall { arguments: &arguments, cwd: git_directory, max_bytes: MAX_LIST_BYTES };
-        match self.start(&call, Path::new("/dev/null"), None)? {
-            (Exit::Code(0), output) => Ok(output),
-            (exit, _) => Err(format!("git cannot read it ({exit:?})")),
-        }
+        let arguments = [&["--git-dir=."], WITHOUT_PROGRAMS, &["ls-files", "-z"]].concat();
+        self.run_there(&GitCall { arguments: &arguments, cwd: git_directory, max_bytes: MAX_LIST_BYTES })
+    }
+
+    fn differing_paths(&mut self, top: &Path, paths: &[&str]) -> Result<Vec<u8>, String> {
+        let status = ["status", "--porcelain", "-z", "--no-renames", "--ignore-submodules", "--"];
+        let arguments =
+            [&["--git-dir=.git", "--literal-pathspecs"], WITHOUT_PROGRAMS, &status, paths].concat();
+        self.run_there(&GitCall { arguments: &arguments, cwd: top, max_bytes: MAX_LIST_BYTES })
     }
 
     fn home(&self) -> Option<PathBuf> {
@@ -175,6 +174,14 @@ impl SandboxedGit<'_> {
         match self.start(&config_call(arguments), Path::new("/dev/null"), file.parent())? {
             (Exit::Code(code), _) if codes.contains(&code) => Ok(()),
             (exit, _) => Err(format!("git ended with {exit:?}")),
+        }
+    }
+
+    /// Runs git in a directory of the workspace, which it may read.
+    fn run_there(&mut self, call: &GitCall<'_>) -> Result<Vec<u8>, String> {
+        match self.start(call, Path::new("/dev/null"), None)? {
+            (Exit::Code(0), output) => Ok(output),
+            (exit, _) => Err(format!("git cannot read it ({exit:?})")),
         }
     }
 

@@ -30,10 +30,18 @@ impl WorkspaceGuard {
         if std::mem::replace(&mut state.is_recovered, true) {
             return Ok(());
         }
+        let real: Vec<_> =
+            candidates.iter().filter_map(|path| Some(windlass_sandbox::links::follow(path)?.end)).collect();
         let mut zygotes = Zygotes::default();
         for mut command in InterruptedCommand::find(directory) {
+            let (mut failed, mut is_checked) = (None, false);
             for noted in std::mem::take(&mut command.roots) {
-                let Some(root) = find_root(&noted, candidates) else {
+                let root = find_root(&noted, candidates);
+                // What its own session could not put right concerns those that use the workspace.
+                let is_concerned = |root: &WorkspaceRoot| {
+                    command.unresolved.is_none() || real.iter().any(|path| is_around(&root.path, path))
+                };
+                let Some(root) = root.filter(is_concerned) else {
                     // It may be mounted again, or found where it was moved to.
                     command.roots.push(noted);
                     continue;
@@ -41,8 +49,22 @@ impl WorkspaceGuard {
                 let writable = vec![root.path.clone()];
                 let mut git = SandboxedGit { environment: &self.git, writable, zygotes: &mut zygotes };
                 self.check_one_interrupted(&mut state, &root, &noted, &command, &mut git)?;
+                is_checked = true;
+                if let Some(reason) = state.unresolved.take() {
+                    command.roots.push(noted);
+                    failed = Some(format!("{reason} (noted in `{}`)", command.path.display()));
+                    command.unresolved = Some(reason);
+                }
+            }
+            if let Some(reason) = command.unresolved.as_ref().filter(|_| is_checked && failed.is_none()) {
+                let line = format!("an earlier session left something that it could not put right: {reason}");
+                state.pending.not_covered.push(line);
             }
             command.settle().map_err(|error| GuardError::Scan(error.to_string()))?;
+            if let Some(reason) = failed {
+                state.unresolved = Some(reason);
+                break;
+            }
         }
         state.unresolved.clone().map_or(Ok(()), |reason| Err(GuardError::Unresolved(reason)))
     }
@@ -71,8 +93,8 @@ impl WorkspaceGuard {
         }
         let is_new = |path: &Path, node: &ScanNode| {
             !command.known.contains(&noted.path.join(path))
-                && (!is_trusted || since.is_before(node.stat.ctime_ns))
                 && check::is_suspect((&root.path, path), node, &after, &self.homes)
+                && (!is_trusted || since.is_before(last_change(root, path, node)))
         };
         let before = after.without(&mut |path, node| is_new(path, node));
         let protected = protected_paths::collect(&[(root, &before)], &self.homes, git);
@@ -98,6 +120,20 @@ impl WorkspaceGuard {
         state.pending = report;
         Ok(())
     }
+}
+
+/// The time of the last change of an entry, also where the scan did not read it; 0 if it cannot be known.
+fn last_change(root: &WorkspaceRoot, path: &Path, node: &ScanNode) -> i64 {
+    if !node.stat.is_from_listing() {
+        return node.stat.ctime_ns;
+    }
+    let directory = root.handle.open_dir(path.parent().unwrap_or(Path::new("")));
+    directory.and_then(|directory| directory.stat_entry(&node.name)).map_or(0, |found| found.ctime_ns)
+}
+
+/// Tells whether one path is the other, or lies in it.
+fn is_around(one: &Path, other: &Path) -> bool {
+    one.starts_with(other) || other.starts_with(one)
 }
 
 /// Finds a directory again: by its path, or among others.

@@ -118,6 +118,15 @@ const ANYWHERE: &[(&str, &str)] = &[
     (".jj/repo/config.toml", "Jujutsu runs programs it names"),
     (".jj/workspace-config.toml", "Jujutsu runs programs it names"),
     (".pijul/config", "Pijul runs programs it names"),
+    (".cargo/config.toml", "names programs that builds run"),
+    (".cargo/config", "names programs that builds run"),
+    (".yarnrc.yml", "names programs and plugins that Yarn runs"),
+    (".pnpmfile.cjs", "pnpm runs it"),
+    (".mvn", "options, extensions and a download that Maven runs"),
+    (".opencode.json", "another agent's settings, with commands"),
+    (".cursorrules", "another agent's instructions"),
+    (".windsurfrules", "another agent's instructions"),
+    (".huskyrc", "git runs it through hooks that are there"),
 ];
 
 /// Protected like [`ANYWHERE`], by how the name ends, in lower case.
@@ -182,8 +191,6 @@ const IN_ROOT: &[(&str, &str)] = &[
     (".local/share/dbus-1", "the session bus starts programs it names"),
     (".local/bin", "programs in the search path"),
     (".cargo/bin", "programs in the search path"),
-    (".cargo/config.toml", "names programs that builds run"),
-    (".cargo/config", "names programs that builds run"),
     (".cargo/env", "shells run it when they start"),
     (".vim", "an editor runs it when it starts"),
     (".config/nvim", "an editor runs it when it starts"),
@@ -241,6 +248,8 @@ pub(super) const IN_GIT_DIRECTORY: &[(&str, &str)] = &[
     ("hooks", "programs git runs"),
     ("info/attributes", "sends files through filters"),
     ("commondir", "where git looks for settings and hooks"),
+    ("remotes", "addresses of remotes, beside those in the settings"),
+    ("branches", "addresses of remotes, beside those in the settings"),
 ];
 
 /// Packages come with settings of their authors, and no editor is opened in one.

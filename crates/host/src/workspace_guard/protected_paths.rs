@@ -13,8 +13,7 @@ use windlass_sandbox::{
 };
 
 use super::{
-    git_config::{GitSetting, MAX_CONFIG_BYTES},
-    git_directory::{SEQUENCER_DIRECTORIES, is_git_directory},
+    git_directory::{ALTERNATES, SEQUENCER_DIRECTORIES, is_git_directory},
     git_index::is_index,
     git_program::GitProgram,
     protected_names::{
@@ -24,17 +23,15 @@ use super::{
     roots::WorkspaceRoot,
 };
 
+mod settings;
+
+use settings::SettingsSource;
+
 /// How many paths are kept from change by mounts. Each costs about 15 µs at every start.
 const MAX_MOUNTS: usize = 128;
 
 /// How many links inside protected directories are followed.
 const MAX_LINKS: usize = 64;
-
-/// How many files of settings are read for one repository: an included one may include others.
-const MAX_INCLUDED: usize = 16;
-
-/// How many words of a command line in git's settings are looked at.
-const MAX_WORDS: usize = 32;
 
 /// Collects the protected paths from what the roots of a command hold.
 pub(super) fn collect(
@@ -48,6 +45,7 @@ pub(super) fn collect(
         git,
         links_followed: 0,
         worktrees: BTreeSet::new(),
+        words: BTreeSet::new(),
         found: ProtectedPaths::default(),
     };
     collector.global_settings();
@@ -60,7 +58,7 @@ pub(super) fn collect(
             collector.skipped(&root.path, &skipped.path, &skipped.reason);
         }
     }
-    collector.hooks_of_worktrees();
+    collector.programs_of_worktrees();
     let mut found = collector.found;
     limit_mounts(&mut found);
     found
@@ -138,6 +136,8 @@ struct Collector<'a, G> {
     links_followed: usize,
     /// The tops of all working trees.
     worktrees: BTreeSet<PathBuf>,
+    /// Words of git's settings that may be paths below each of them.
+    words: BTreeSet<PathBuf>,
     found: ProtectedPaths,
 }
 
@@ -314,113 +314,27 @@ impl<G: GitProgram> Collector<'_, G> {
         let sequencers = SEQUENCER_DIRECTORIES.iter().filter(|name| node.child(OsStr::new(name)).is_some());
         self.found.sequencers.extend(sequencers.map(|name| path.join(name)));
         for (name, _) in IN_GIT_DIRECTORY {
-            if let Some(entry) = Path::new(name).iter().try_fold(node, |node, name| node.child(name)) {
+            let entry = Path::new(name).iter().try_fold(node, |node, name| node.child(name));
+            // One without anything in it needs no mount.
+            let is_used =
+                |entry: &&ScanNode| *name == "hooks" || !entry.is_directory() || !entry.children.is_empty();
+            if let Some(entry) = entry.filter(is_used) {
                 self.protect(&path.join(name), entry.stat.kind, root);
             }
+        }
+        let alternates = Path::new(ALTERNATES);
+        if alternates.iter().try_fold(node, |node, name| node.child(name)).is_some() {
+            self.found.git_indexes.insert(path.join(alternates));
         }
         for name in ["config", "config.worktree"] {
             match node.child(OsStr::new(name)).map(|entry| entry.stat.kind) {
                 Some(EntryKind::File) => {
                     self.found.git_configs.insert(path.join(name));
-                    self.settings_lead(&path.join(name), path.parent());
+                    self.settings_lead(&path.join(name), SettingsSource::Repository);
                 }
                 Some(kind) => self.protect(&path.join(name), kind, root),
                 None => {}
             }
         }
-    }
-
-    /// Protects what the user's and the system's settings lead to.
-    fn global_settings(&mut self) {
-        let home = self.git.home();
-        let own =
-            home.iter().flat_map(|home| [".gitconfig", ".config/git/config"].map(|name| home.join(name)));
-        for file in [PathBuf::from("/etc/gitconfig")].into_iter().chain(own) {
-            self.settings_lead(&file, None);
-        }
-    }
-
-    /// Protects files that settings include, the hooks they name, and programs in the working tree at `top`.
-    fn settings_lead(&mut self, file: &Path, top: Option<&Path>) {
-        let mut files = vec![file.to_owned()];
-        let mut at = 0;
-        while let Some(file) = files.get(at).filter(|_| at < MAX_INCLUDED).cloned() {
-            at += 1;
-            for setting in self.leading_settings(&file) {
-                let is_include = setting.is_include();
-                let Some(value) = setting.value.and_then(|value| String::from_utf8(value).ok()) else {
-                    continue;
-                };
-                if setting.key == b"core.hookspath" {
-                    self.hooks_path(&value);
-                } else if is_include {
-                    let included = self.expand(&value, file.parent());
-                    files.extend(included.filter(|included| !files.contains(included)));
-                } else if let Some(top) = top {
-                    self.programs(&value, top);
-                }
-            }
-        }
-        files.iter().skip(1).take(MAX_INCLUDED).for_each(|file| self.way(links::follow(file)));
-    }
-
-    /// Returns the path that a setting names, relative to a directory or to the home directory.
-    fn expand(&self, value: &str, directory: Option<&Path>) -> Option<PathBuf> {
-        match value.strip_prefix("~/") {
-            Some(rest) => Some(self.git.home()?.join(rest)),
-            None if value.starts_with(['~', '%']) => None,
-            None => Some(directory?.join(value)),
-        }
-    }
-
-    /// Takes note of a directory of hooks: an absolute one is protected, a relative one in every working tree.
-    fn hooks_path(&mut self, value: &str) {
-        match self.expand(value, Some(Path::new(""))) {
-            Some(hooks) if hooks.is_absolute() => self.way(links::follow(&husky_directory(hooks))),
-            Some(hooks) => drop(self.found.hook_paths.insert(husky_directory(hooks))),
-            None => {}
-        }
-    }
-
-    fn hooks_of_worktrees(&mut self) {
-        for top in std::mem::take(&mut self.worktrees) {
-            for hooks in self.found.hook_paths.clone() {
-                self.way(links::follow(&top.join(hooks)));
-            }
-        }
-    }
-
-    /// Protects the files of a working tree that a command line in git's settings names.
-    fn programs(&mut self, line: &str, top: &Path) {
-        let words = line.split(|char: char| char.is_whitespace() || "'\"!;&|()<>$`=".contains(char));
-        for word in words.filter(|word| !word.is_empty()).take(MAX_WORDS) {
-            let way = self.expand(word, Some(top)).and_then(|path| links::follow(&path));
-            let is_file = |end: &Path| {
-                let (above, name) = end.parent().zip(end.file_name())?;
-                let found = DirHandle::open(above).ok()?.stat_entry(name).ok()?;
-                (found.kind == EntryKind::File).then_some(())
-            };
-            if way.as_ref().is_some_and(|way| is_file(&way.end).is_some()) {
-                self.way(way);
-            }
-        }
-    }
-
-    /// Lists the settings of a file that lead to others, to hooks or to programs.
-    fn leading_settings(&mut self, file: &Path) -> Vec<GitSetting> {
-        let content = file.parent().zip(file.file_name()).and_then(|(above, name)| {
-            // The directory may be reached through links of the user's: what is found there only narrows.
-            let way = links::follow(&above.join(name))?;
-            DirHandle::open(way.end.parent()?).ok()?.read_file(way.end.file_name()?, MAX_CONFIG_BYTES).ok()
-        });
-        content.map_or_else(Vec::new, |content| self.git.leading_settings(&content))
-    }
-}
-
-/// The hooks that husky makes call those of the same names beside them.
-fn husky_directory(hooks: PathBuf) -> PathBuf {
-    match hooks.parent() {
-        Some(around) if hooks.ends_with("_") => around.to_owned(),
-        _ => hooks,
     }
 }

@@ -1,5 +1,6 @@
 //! Notes of commands that run, in a directory of Windlass. A process that is killed while a command runs leaves its note,
-//! and the next session that uses the workspace checks what that command did.
+//! and the next session that uses the workspace checks what that command did. So it is with a command that left something
+//! which could not be put right.
 
 use std::{
     collections::BTreeSet,
@@ -20,6 +21,7 @@ use windlass_sandbox::ProtectedPaths;
 
 const HEADER: &[u8] = b"windlass running 1";
 const END: &[u8] = b"end";
+const UNRESOLVED: &[u8] = b"unresolved";
 
 /// The largest note that is read.
 const MAX_NOTE_BYTES: u64 = 64 * 1024 * 1024;
@@ -33,6 +35,8 @@ const LOCK_PAUSE: Duration = Duration::from_millis(10);
 pub(super) struct RunningNote {
     file: File,
     path: PathBuf,
+    /// It stays for later sessions.
+    is_left: bool,
 }
 
 impl RunningNote {
@@ -47,7 +51,7 @@ impl RunningNote {
         let path = if path.try_exists()? { path.with_extension(now) } else { path };
         let file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(&path)?;
         file.try_lock()?;
-        Ok(Self { file, path })
+        Ok(Self { file, path, is_left: false })
     }
 
     /// Writes that a command is about to run that may write these roots.
@@ -60,10 +64,23 @@ impl RunningNote {
     pub(super) fn clear(&self) -> io::Result<()> {
         self.file.set_len(0)
     }
+
+    /// Leaves the note for later sessions, with what could not be put right.
+    pub(super) fn leave(&mut self, reason: &str) -> io::Result<()> {
+        if std::mem::replace(&mut self.is_left, true) {
+            return Ok(());
+        }
+        let end = self.file.metadata()?.len().saturating_sub(END.len() as u64 + 1);
+        self.file.set_len(end)?;
+        self.file.write_all(&unresolved_end(reason))
+    }
 }
 
 impl Drop for RunningNote {
     fn drop(&mut self) {
+        if self.is_left {
+            return;
+        }
         // Left behind it is empty, and the next session removes it.
         let _left = fs::remove_file(&self.path);
     }
@@ -92,6 +109,12 @@ fn encode<'a>(started: SystemTime, roots: &[NotedRoot], known: impl Iterator<Ite
     bytes
 }
 
+/// The end of a note that says what could not be put right, instead of [`END`] alone.
+fn unresolved_end(reason: &str) -> Vec<u8> {
+    let fields = [UNRESOLVED, reason.as_bytes(), END].into_iter();
+    fields.flat_map(|field| field.iter().copied().filter(|byte| *byte != 0).chain([0])).collect()
+}
+
 /// The protected paths that exist.
 fn existing(protected: &ProtectedPaths) -> impl Iterator<Item = &Path> {
     let ProtectedPaths { read_only, pinned, git_configs, links, unmounted, .. } = protected;
@@ -118,8 +141,19 @@ pub(super) struct InterruptedCommand {
     pub(super) roots: Vec<NotedRoot>,
     /// Protected paths that existed then.
     pub(super) known: BTreeSet<PathBuf>,
+    /// What its own session could not put right.
+    pub(super) unresolved: Option<String>,
     file: File,
-    path: PathBuf,
+    pub(super) path: PathBuf,
+}
+
+/// What a note says.
+#[derive(Debug)]
+struct NoteContent {
+    started: SystemTime,
+    roots: Vec<NotedRoot>,
+    known: BTreeSet<PathBuf>,
+    unresolved: Option<String>,
 }
 
 impl InterruptedCommand {
@@ -139,8 +173,8 @@ impl InterruptedCommand {
             return None;
         }
         let bytes = fs::read(&path).ok().filter(|_| length <= MAX_NOTE_BYTES)?;
-        let (started, roots, known) = parse(&bytes)?;
-        Some(Self { started, roots, known, file, path })
+        let NoteContent { started, roots, known, unresolved } = parse(&bytes)?;
+        Some(Self { started, roots, known, unresolved, file, path })
     }
 
     /// Keeps the note for the roots that are left.
@@ -148,7 +182,11 @@ impl InterruptedCommand {
         if self.roots.is_empty() {
             return fs::remove_file(&self.path);
         }
-        let rest = encode(self.started, &self.roots, self.known.iter().map(PathBuf::as_path));
+        let mut rest = encode(self.started, &self.roots, self.known.iter().map(PathBuf::as_path));
+        if let Some(reason) = &self.unresolved {
+            rest.truncate(rest.len().saturating_sub(END.len() + 1));
+            rest.extend(unresolved_end(reason));
+        }
         fs::write(&self.path, rest)?;
         self.file.unlock()
     }
@@ -170,15 +208,16 @@ fn lock_of_the_dead(file: &File, path: &Path) -> Option<()> {
 }
 
 /// Reads a note. One that was cut short belongs to a command that was never started.
-fn parse(bytes: &[u8]) -> Option<(SystemTime, Vec<NotedRoot>, BTreeSet<PathBuf>)> {
+fn parse(bytes: &[u8]) -> Option<NoteContent> {
     let mut fields = bytes.split_inclusive(|byte| *byte == 0).filter_map(|field| field.strip_suffix(&[0]));
     fields.next().filter(|header| *header == HEADER)?;
     let nanos: u64 = std::str::from_utf8(fields.next()?).ok()?.parse().ok()?;
     let started = SystemTime::UNIX_EPOCH.checked_add(Duration::from_nanos(nanos))?;
-    let (mut roots, mut known) = (Vec::new(), BTreeSet::new());
+    let (mut roots, mut known, mut unresolved) = (Vec::new(), BTreeSet::new(), None);
     loop {
         match fields.next()? {
-            END => return Some((started, roots, known)),
+            END => return Some(NoteContent { started, roots, known, unresolved }),
+            UNRESOLVED => unresolved = Some(String::from_utf8_lossy(fields.next()?).into_owned()),
             b"root" => {
                 let path = path(fields.next()?);
                 let (dev, ino) = std::str::from_utf8(fields.next()?).ok()?.split_once(':')?;
@@ -233,6 +272,18 @@ mod tests {
         found.roots.clear();
         found.settle().unwrap();
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn what_could_not_be_put_right_is_left_for_later_sessions() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut left = note(directory.path());
+        left.leave("`/w/x`: it could NOT be moved").unwrap();
+        left.leave("another").unwrap();
+        drop(left);
+        let found = InterruptedCommand::find(directory.path()).pop().unwrap();
+        assert_eq!(found.unresolved.as_deref(), Some("`/w/x`: it could NOT be moved"));
+        assert_eq!(found.roots, ["/w", "/v"].map(root));
     }
 
     #[test]

@@ -40,14 +40,14 @@ impl StartTime {
             Some(node) => Some(node),
             None => change.path.parent().and_then(|above| after.find(above)),
         };
-        let Some(ctime_ns) = node.map(|node| node.stat.ctime_ns).filter(|time| *time > 0) else {
-            return true;
-        };
-        self.is_before(ctime_ns)
+        node.is_none_or(|node| self.is_before(node.stat.ctime_ns))
     }
 
-    /// Tells whether a time of a file may be later.
+    /// Tells whether a time of a file may be later. One that is not known may.
     pub(super) fn is_before(&self, ctime_ns: i64) -> bool {
+        if ctime_ns <= 0 {
+            return true;
+        }
         let step = if ctime_ns % 1_000_000_000 == 0 { COARSE_CLOCK_STEP } else { CLOCK_STEP };
         let begun =
             self.realtime.checked_sub(step).and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());

@@ -26,6 +26,10 @@ impl GitProgram for NoGit {
         Err("there is no git here".to_owned())
     }
 
+    fn differing_paths(&mut self, _top: &Path, _paths: &[&str]) -> Result<Vec<u8>, String> {
+        Err("there is no git here".to_owned())
+    }
+
     fn home(&self) -> Option<PathBuf> {
         None
     }
@@ -175,6 +179,39 @@ fn what_could_not_be_put_right_ends_the_use_of_the_workspace() {
     let refused = guard.begin(&writable, true, &mut NoGit).map(drop);
     assert!(refused.is_err_and(|error| error.to_string().contains("start a new session")));
     assert!(guard.open_roots(&writable).is_err(), "file tools are refused, too");
+}
+
+#[test]
+fn what_could_not_be_put_right_is_told_by_a_later_session_of_the_same_workspace() {
+    let holder = tempfile::tempdir().unwrap();
+    let place = holder.path().canonicalize().unwrap();
+    let (ws, other) = (place.join("ws"), place.join("other"));
+    for directory in [&ws, &other] {
+        fs::create_dir(directory).unwrap();
+    }
+    let session = || {
+        let guard = WorkspaceGuard::for_tests();
+        guard.keep_notes_in(place.join("notes"));
+        guard
+    };
+    let run = |guard: &Arc<WorkspaceGuard>, root: &Path| {
+        let running = guard.begin(&[root.to_owned()], true, &mut NoGit).unwrap();
+        running.finish(&mut NoGit)
+    };
+    let first = session();
+    let running = first.begin(std::slice::from_ref(&ws), true, &mut NoGit).unwrap();
+    fs::write(ws.join(".envrc"), "evil").unwrap();
+    // As if it could not be renamed.
+    first.state().unresolved = Some("`.envrc`: it could NOT be moved aside".to_owned());
+    drop(running);
+    drop(first);
+    assert_eq!(run(&session(), &other).not_covered, Vec::<String>::new(), "another workspace");
+    assert!(ws.join(".envrc").exists());
+    let told = run(&session(), &ws);
+    assert!(told.not_covered[0].contains("it could NOT be moved aside"), "{:?}", told.not_covered);
+    assert_eq!(told.denials.len(), 1, "{:?}", told.denials);
+    assert!(!ws.join(".envrc").exists());
+    assert_eq!(run(&session(), &ws).not_covered, Vec::<String>::new(), "it is settled");
 }
 
 proptest! {

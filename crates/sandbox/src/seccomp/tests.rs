@@ -59,6 +59,19 @@ fn errno(errno: i32) -> u32 {
 }
 
 #[test]
+fn leases_are_refused_and_other_calls_of_fcntl_are_not() {
+    for scope in [OWN, SHARED, ONLINE] {
+        for lease in [F_SETLEASE, F_SETDELEG] {
+            assert_eq!(call(scope, libc::SYS_fcntl, [3, lease.into()]), errno(EPERM), "{scope:?}");
+        }
+        for other in [libc::F_GETFL, libc::F_SETLK, libc::F_GETLEASE, libc::F_DUPFD_CLOEXEC] {
+            let other = u64::from(other.cast_unsigned());
+            assert_eq!(call(scope, libc::SYS_fcntl, [3, other]), SECCOMP_RET_ALLOW, "{scope:?}");
+        }
+    }
+}
+
+#[test]
 fn everyday_calls_are_let_through() {
     for scope in [OWN, SHARED, ONLINE] {
         for number in [libc::SYS_read, libc::SYS_openat, libc::SYS_execve, libc::SYS_wait4, libc::SYS_futex] {

@@ -14,7 +14,7 @@ pub(crate) enum StandIn {
 }
 
 /// Secret settings by the end of their path, each with who fails without.
-const STAND_INS: [(&str, StandIn); 10] = [
+const STAND_INS: [(&str, StandIn); 11] = [
     // yarn 1
     (".npmrc", StandIn::Empty),
     (".yarnrc", StandIn::Empty),
@@ -26,6 +26,7 @@ const STAND_INS: [(&str, StandIn); 10] = [
     (".config/conda/condarc", StandIn::Empty),
     (".mambarc", StandIn::Empty),
     (".config/uv/uv.toml", StandIn::Empty),
+    (".cabal/config", StandIn::Empty),
     (".prefect/profiles.toml", StandIn::Empty),
     (".semgrep/settings.yml", StandIn::Empty),
 ];

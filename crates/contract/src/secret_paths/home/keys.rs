@@ -147,6 +147,8 @@ pub(super) const KEYS: &[SecretPath] = &[
     directory(".cache/erlang-history", "statements that were typed, some with passwords"),
     file(".local/state/bash/history", "commands that were typed, some with passwords"),
     file(".local/state/zsh/history", "commands that were typed, some with passwords"),
+    file(".local/share/zsh/history", "commands that were typed, some with passwords"),
+    file(".local/share/nushell/history.txt", "commands that were typed, some with passwords"),
     file(".local/state/python_history", "statements that were typed, some with passwords"),
     file(".config/zsh/.zsh_history", "commands that were typed, some with passwords"),
     file(".cache/zsh/history", "commands that were typed, some with passwords"),

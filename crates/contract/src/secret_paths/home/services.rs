@@ -338,6 +338,7 @@ pub(super) const SERVICES: &[SecretPath] = &[
     file(".npmrc", "package registries").anywhere(),
     file(".config/npm/npmrc", "package registries"),
     file(".yarnrc.yml", "package registries").anywhere(),
+    file(".cabal/config", "package registries"),
     file(".yarnrc", "package registries"),
     file(".condarc", "package registries"),
     file(".mambarc", "package registries"),

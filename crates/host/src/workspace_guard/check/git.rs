@@ -12,8 +12,8 @@ use super::{
     super::{
         git_config::{self, GitConfigChange, GitSetting, MAX_CONFIG_BYTES},
         git_directory::{
-            SEQUENCER_DIRECTORIES, is_git_directory, is_inner_git_directory, is_open_git_directory,
-            sequencer_problem,
+            ALTERNATES, REMOTE_DIRECTORIES, SEQUENCER_DIRECTORIES, is_git_directory, is_inner_git_directory,
+            is_open_git_directory, sequencer_problem,
         },
         git_index::{find_unsafe_path, is_index},
         git_program::GitProgram,
@@ -26,6 +26,9 @@ use super::{
 /// The largest `.git` file, `gitdir` or `commondir` that is read.
 const MAX_POINTER_BYTES: u64 = 16 * 1024;
 
+/// What is told about a partial clone: it is kept, since it is broken without its settings.
+const PARTIAL_CLONE: &str = "this new repository is a partial clone, by which git connects to its remote whenever an object is missing, in your name: look at the address before you use it";
+
 /// Git directories with something to be looked at, and what.
 #[derive(Debug, Default)]
 pub(super) struct GitDirectoriesToCheck {
@@ -34,6 +37,10 @@ pub(super) struct GitDirectoriesToCheck {
     configs: BTreeSet<PathBuf>,
     /// Git directories whose index was written.
     indexes: BTreeSet<PathBuf>,
+    /// Git directories in which another commit was checked out, or something was merged.
+    moved_heads: BTreeSet<PathBuf>,
+    /// Git directories whose list of other directories of objects was written.
+    alternates: BTreeSet<PathBuf>,
 }
 
 impl GitDirectoriesToCheck {
@@ -52,7 +59,8 @@ struct CheckedConfig {
 
 /// Tells whether a path inside a git directory is one of those that git executes or takes settings from.
 pub(super) fn is_git_code(path: &Path) -> bool {
-    let names = ["hooks", "commondir", "attributes", "config.worktree"].iter().chain(&SEQUENCER_DIRECTORIES);
+    let own = ["hooks", "commondir", "attributes", "config.worktree", "remotes", "branches", "alternates"];
+    let names = own.iter().chain(&SEQUENCER_DIRECTORIES);
     names.into_iter().any(|name| path.iter().any(|own| own.eq_ignore_ascii_case(name)))
 }
 
@@ -65,13 +73,23 @@ impl<G: GitProgram> RootCheck<'_, G> {
             self.is_config(path) && self.stat(path).is_some_and(|now| now != file.stat)
         });
         to_check.configs.extend(configs.filter_map(|(path, _)| below(path)));
-        let changed = self.indexes.changed_below(&self.root.path).filter_map(Path::parent);
-        to_check.indexes.extend(changed.filter_map(|path| below(&path.to_owned())));
+        for changed in self.indexes.changed_below(&self.root.path) {
+            let is_list = changed.ends_with(ALTERNATES);
+            let git_directory = changed.ancestors().nth(if is_list { 3 } else { 1 });
+            let git_directory = git_directory.map(Path::to_owned).as_ref().and_then(below);
+            if is_list { &mut to_check.alternates } else { &mut to_check.indexes }.extend(git_directory);
+        }
         for path in &to_check.new {
             self.check_new_git_directory(path);
         }
         for path in to_check.indexes.difference(&to_check.new) {
             self.check_index(path);
+        }
+        for path in to_check.alternates.difference(&to_check.new) {
+            self.check_alternates(path);
+        }
+        for path in to_check.moved_heads.difference(&to_check.new) {
+            self.tell_left_files(path);
         }
         for path in &to_check.sequencers {
             self.check_sequencer(path);
@@ -86,7 +104,9 @@ impl<G: GitProgram> RootCheck<'_, G> {
         let Some(node) = change.after else { return };
         match node.stat.kind {
             EntryKind::Directory => {}
-            EntryKind::File if self.gitfile_directory(&change.path).is_some() => {}
+            EntryKind::File if self.gitfile_directory(&change.path).is_some() => {
+                self.check_new_worktree(change.path.parent().unwrap_or(Path::new("")));
+            }
             EntryKind::File => {
                 self.move_aside(
                     &change.path,
@@ -152,6 +172,9 @@ impl<G: GitProgram> RootCheck<'_, G> {
             .after
             .is_some_and(|node| matches!(node.stat.kind, EntryKind::Symlink | EntryKind::Special));
         let is_removed = change.kind == ChangeKind::Removed;
+        if inside.iter().count() == 1 && first.ends_with("head") {
+            to_check.moved_heads.insert(around.to_owned());
+        }
         if is_changed_link {
             self.move_aside(&change.path, "git would follow it out of its directory, or wait for it");
         } else if first == "config" || first == "config.worktree" {
@@ -161,8 +184,11 @@ impl<G: GitProgram> RootCheck<'_, G> {
         } else if first == "hooks"
             || first == "commondir"
             || starts_with_ignoring_case(inside, Path::new("info/attributes"))
+            || REMOTE_DIRECTORIES.contains(&first.as_str())
         {
             self.check_protected_in_git(change, inside);
+        } else if inside.as_os_str().eq_ignore_ascii_case(ALTERNATES) {
+            to_check.alternates.insert(around.to_owned());
         } else if is_index(OsStr::new(&first)) {
             to_check.indexes.insert(around.to_owned());
         } else if let Some(name) = SEQUENCER_DIRECTORIES.iter().find(|name| first == **name) {
@@ -176,7 +202,7 @@ impl<G: GitProgram> RootCheck<'_, G> {
         match change.kind {
             ChangeKind::Added if is_directory || is_sample => {}
             ChangeKind::Added => {
-                self.move_aside(&change.path, "git would run it, or look for settings there")
+                self.move_aside(&change.path, "git would run it, or look for settings or addresses there");
             }
             ChangeKind::Modified if is_directory => {}
             _ => self.put_back(change, "this file is protected and was changed"),
@@ -238,14 +264,18 @@ impl<G: GitProgram> RootCheck<'_, G> {
                 self.check_sequencer(&path.join(name));
             }
         }
+        for name in REMOTE_DIRECTORIES {
+            let entries = node.child(OsStr::new(name)).map_or(&[][..], |entry| &entry.children);
+            for entry in entries {
+                self.move_aside(&path.join(name).join(&entry.name), "git would take it for a remote");
+            }
+        }
+        self.check_alternates(path);
         self.check_index(path);
         if !self.is_moved(path) {
             self.findings.accepted.insert(path.to_owned());
         }
-        let top = path.parent().unwrap_or(Path::new(""));
-        for hooks in &self.protected.hook_paths {
-            self.move_aside(&top.join(hooks), "git would take it for the hooks of the new repository");
-        }
+        self.check_new_worktree(path.parent().unwrap_or(Path::new("")));
     }
 
     /// Moves an index aside that lists paths outside of its working tree, or in a git directory.
@@ -357,6 +387,9 @@ impl<G: GitProgram> RootCheck<'_, G> {
             let settings = self.git.list(&content)?;
             let is_kept = |setting: &GitSetting| setting.is_allowed() || self.is_own_worktree(path, setting);
             let (kept, dropped): (Vec<_>, Vec<_>) = settings.into_iter().partition(is_kept);
+            if kept.iter().any(|setting| setting.promisor().is_some()) {
+                self.findings.tell(&self.absolute(path), PARTIAL_CLONE.to_owned());
+            }
             let bytes = git_config::write(&kept);
             let dropped = dropped.iter().map(GitSetting::name).collect();
             return Ok((is_shared || bytes != content).then_some(CheckedConfig { bytes, dropped, stat }));

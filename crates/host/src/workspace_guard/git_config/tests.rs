@@ -45,6 +45,12 @@ fn only_settings_on_the_list_are_allowed_and_no_address_that_runs_a_helper() {
         ("alias.x", "!evil", false),
         ("branch.remote", "x", false),
         ("core", "x", false),
+        ("remote.origin.url", "ext://x", false),
+        ("remote.origin.url", "GIT+SSH://x/y", true),
+        ("remote.origin.url", "host:path/x", true),
+        ("core.repositoryformatversion", "2", false),
+        ("core.bare", "perhaps", false),
+        ("extensions.refstorage", "files:///x", false),
     ] {
         assert_eq!(setting(key, Some(value)).is_allowed(), expected, "{key} {value}");
     }
@@ -79,6 +85,47 @@ fn a_change_is_kept_or_dropped_key_by_key() {
     assert_eq!(GitConfigChange::between(&before, &before), GitConfigChange::default());
 }
 
+#[test]
+fn a_remote_from_which_missing_objects_are_fetched_stays_as_it_is() {
+    let before = [setting("remote.p.promisor", Some("true")), setting("remote.p.url", Some("https://a"))];
+    let after = [
+        setting("remote.p.promisor", Some("true")),
+        setting("remote.p.url", Some("https://b")),
+        setting("remote.q.promisor", Some("true")),
+        setting("remote.q.url", Some("https://c")),
+    ];
+    let change = GitConfigChange::between(&before, &after);
+    assert_eq!(change.dropped, ["remote.p.url", "remote.q.promisor"]);
+    assert_eq!(change.edits.len(), 1);
+}
+
+#[test]
+fn only_settings_that_git_reads_as_they_look_are_taken_for_harmless_without_git() {
+    for plain in [
+        "",
+        "[core]\n\tbare = false\n\trepositoryformatversion = 0\n[remote \"o/x\"]\n\turl = ../x y\n\tfetch = +refs/heads/*:refs/x/*\n",
+        "[user]\n\tname = A B\n",
+    ] {
+        assert!(is_plainly_harmless(plain.as_bytes()), "{plain}");
+    }
+    for other in [
+        "[core]\n\tfsmonitor = x\n",
+        "[core]\n\tbare = false # \\\n\tx = y\n",
+        "[core]\n\tbare = \"a\n",
+        "[core] bare = false\n",
+        "[core]\n  bare = false\n",
+        "[core]\n\tbare = a\\\n",
+        "[core]\r\n\tbare = false\n",
+        "[core.x]\n\tbare = false\n",
+        "\tbare = false\n",
+        "[remote \"a\\\"]\n\turl = x\n",
+        "[include]\n\tpath = x\n",
+        "\u{feff}[core]\n",
+    ] {
+        assert!(!is_plainly_harmless(other.as_bytes()), "{other}");
+    }
+}
+
 /// A word of bytes without a zero, and without a newline where git takes none.
 fn word(
     bytes: std::ops::RangeInclusive<u8>,
@@ -87,6 +134,32 @@ fn word(
     let special = prop::sample::select(b"\"\\#; \t\r.\x08[]=".to_vec());
     prop::collection::vec(prop_oneof![bytes, special], length)
 }
+
+/// Lines of settings files, plain and not.
+const LINES: [&str; 22] = [
+    "[core]",
+    "[remote \"o\"]",
+    "[remote \"a b/c\"]",
+    "[branch \"x\"]",
+    "[user]",
+    "[alias]",
+    "[core \"x\"]",
+    "[remote \"a\\\"\"]",
+    "[core] fsmonitor = x",
+    "\tbare = false",
+    "\turl = ../x y",
+    "\turl = a\\",
+    "\turl = \"a",
+    "\turl = a # b \\",
+    "\tfsmonitor = x",
+    "\tmerge = refs/heads/x",
+    "\tname = [alias]",
+    "\tst = !x",
+    "\tbare",
+    "# text",
+    "",
+    "\r",
+];
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
@@ -108,5 +181,14 @@ proptest! {
             GitSetting { key, value }
         }).collect();
         prop_assert_eq!(list(&write(&settings)), Some(settings));
+    }
+
+    #[test]
+    fn what_is_plainly_harmless_is_so_for_git(lines in prop::collection::vec(prop::sample::select(&LINES[..]), 0..6)) {
+        let text = lines.join("\n");
+        if is_plainly_harmless(text.as_bytes()) {
+            let listed = list(text.as_bytes());
+            prop_assert!(listed.is_some_and(|listed| listed.iter().all(GitSetting::is_harmless)), "{text}");
+        }
     }
 }

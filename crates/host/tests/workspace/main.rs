@@ -5,91 +5,17 @@
 #![expect(clippy::print_stderr, reason = "what is skipped is said aloud")]
 #![expect(clippy::disallowed_methods, reason = "tests do what users and commands do")]
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    path::{Path, PathBuf},
-    process,
-    time::Duration,
-};
+use std::{collections::BTreeMap, fs, time::Duration};
 
-use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Command, Confinement, Effects, Exit, Finished, Grant, Held, Limits, Mechanism, Sandbox, SandboxRules,
+    Command, Confinement, Effects, Exit, Grant, Limits, Mechanism, Sandbox, SandboxRules,
 };
-use windlass_host::Machine;
 
-const RUNGS: [Mechanism; 2] = [Mechanism::Namespaces, Mechanism::Landlock];
+mod git_programs;
+mod world;
 
-/// A workspace, a directory of the user's outside, a home, and a session.
-struct World {
-    place: TempDir,
-    machine: Machine,
-}
-
-impl World {
-    /// None, and a word about it, where this machine lacks the mechanism.
-    fn on(rung: Mechanism) -> Option<Self> {
-        let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-        for directory in ["ws", "victim", "home"] {
-            fs::create_dir(place.path().join(directory)).unwrap();
-        }
-        fs::write(place.path().join("victim/file"), "mine").unwrap();
-        let machine = session(place.path(), rung);
-        let found = machine.diagnose().rung;
-        if found != Some(rung) {
-            eprintln!("skipped: this machine has no mechanism `{}`, but {found:?}", rung.name());
-            return None;
-        }
-        Some(Self { place, machine })
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.place.path().join(name)
-    }
-
-    /// Runs a script that may write some directories. `@` stands for the place of it all.
-    async fn run_in(&self, roots: &[&str], script: &str) -> Result<(Finished, Held), String> {
-        let writable: Vec<_> = roots.iter().map(|root| self.path(root)).collect();
-        let limits = Limits { default_time: Duration::from_secs(60), ..Limits::default() };
-        let walls = SandboxRules { writable: writable.clone(), ..SandboxRules::default() };
-        let grant =
-            Grant::issue(writable[0].clone(), &Effects::none(), limits, Confinement::Sandboxed(walls));
-        let host = self.machine.confine(&grant).map_err(|error| error.to_string())?;
-        let script = script.replace('@', self.place.path().to_str().unwrap());
-        let argv = ["bash".to_owned(), "-c".to_owned(), script];
-        let command = Command { argv: argv.to_vec(), cwd: None, env: BTreeMap::new(), time_limit: None };
-        let finished = host.run(&command, &CancellationToken::new(), &|_| {}).await;
-        Ok((finished.map_err(|error| error.to_string())?, host.held()))
-    }
-
-    async fn run(&self, script: &str) -> Finished {
-        self.run_in(&["ws"], script).await.unwrap().0
-    }
-
-    /// What the user does, whom nothing confines.
-    fn outside(&self, script: &str) -> String {
-        let mut sh = process::Command::new("bash");
-        sh.args(["-c", script]).current_dir(self.path("ws")).env("HOME", self.path("home"));
-        for name in ["AUTHOR_NAME", "AUTHOR_EMAIL", "COMMITTER_NAME", "COMMITTER_EMAIL"] {
-            sh.env(format!("GIT_{name}"), "t");
-        }
-        let output = sh.output().unwrap();
-        String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
-    }
-}
-
-fn session(place: &Path, rung: Mechanism) -> Machine {
-    let variable = |name: &str, value: String| (name.to_owned(), value);
-    let names = ["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"];
-    let environment = names.map(|name| variable(name, "t".to_owned())).into_iter().chain([
-        variable("PATH", "/usr/local/bin:/usr/bin:/bin".to_owned()),
-        variable("HOME", place.join("home").to_str().unwrap().to_owned()),
-    ]);
-    let machine = Machine::new(environment.collect());
-    if rung == Mechanism::Landlock { machine.without_namespaces() } else { machine }
-}
+use world::{RUNGS, World, session};
 
 #[tokio::test]
 async fn a_root_stays_the_directory_it_was_when_the_session_began() {
@@ -339,7 +265,7 @@ async fn an_index_that_lists_hooks_is_moved_aside_and_others_stay() {
         let finished = world.run("echo b > b; git add b; git status -s").await;
         assert_eq!(finished.denials, [], "{}", rung.name());
         assert_eq!(world.outside("git status -s"), "A  b\n", "{}", rung.name());
-        for repository in [".", "new"] {
+        for repository in [".", "new", "node_modules/new"] {
             let script = format!("git init -q {repository}; cd {repository}; {FORGED_INDEX}");
             let finished = world.run(&script).await;
             world.outside(&format!(
