@@ -104,6 +104,14 @@ impl AnyTool for DescribedTool {
         self.tool.meta()
     }
 
+    /// A request to leave the sandbox that was not offered is answered by the gate, which says why not.
+    fn accepted(&self) -> Option<Schema> {
+        match self.tool.spec().ok()?.kind {
+            SpecKind::Function { parameters } => Some(parameters),
+            _ => None,
+        }
+    }
+
     fn prepare(self: Arc<Self>, input: &Input) -> Result<Box<dyn Ready>, ToolError> {
         Arc::clone(&self.tool).prepare(input)
     }

@@ -76,7 +76,7 @@ fn show(
     let edits = Edits::outside(&setup.home);
     let shown = if args.json {
         let mut result = report.json();
-        settled = preview.take().map(|preview| preview.settle(&edits, &stop)).transpose()?;
+        settled = preview.take().map(|preview| preview.settle(&edits, stop)).transpose()?;
         if let Some(settled) = &settled {
             result["preview"] = settled.report.clone();
         }
@@ -94,7 +94,7 @@ fn show(
         crate::note(render::verdict(&outcome.verdict).trim_end());
     }
     if let Some(preview) = preview {
-        settled = Some(preview.settle(&edits, &stop)?);
+        settled = Some(preview.settle(&edits, stop)?);
     }
     let exit = exit_of(outcome, stop);
     Ok(settled.map_or(exit, |settled| settled.end.exit(exit)))

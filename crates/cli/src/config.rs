@@ -3,7 +3,7 @@
 //! The doc comment of a field is its user documentation: it is the JSON Schema that `windlass config schema` prints and
 //! that `docs/config.schema.json` holds. Known keys, types and the "did you mean" of an error are all derived from it.
 
-use std::{collections::BTreeMap, num::NonZeroU64, path::PathBuf};
+use std::{collections::BTreeMap, iter, num::NonZeroU64, path::PathBuf};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
@@ -216,9 +216,8 @@ impl Config {
     /// file and its name in a variable.
     fn unknown_provider(&self) -> Option<String> {
         let name = self.model_provider.as_deref()?;
-        let known =
-            || [RULES, FORMER_NAME].into_iter().chain(self.model_providers.keys().map(String::as_str));
-        if known().any(|known| known == name) {
+        let known = || iter::once(RULES).chain(self.model_providers.keys().map(String::as_str));
+        if name == FORMER_NAME || known().any(|known| known == name) {
             return None;
         }
         let near = known().filter_map(|known| Some((nearness(name, known)?, known))).min();

@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 use windlass::{
     Agent, AgentBuilder, AgentError, AnswerSchema, BuildError, Content, EventSink, ModelInfo, Reason,
     SchemaError, Stop, ThreadId, TurnReport,
-    host::Window,
     host::{OutputFile, Window},
     record::{Edits, Which},
     select::RULES,

@@ -6,11 +6,9 @@ mod machine;
 mod model;
 
 use std::{
-    collections::BTreeMap,
     collections::{BTreeMap, BTreeSet},
     fs, io, iter,
     num::NonZeroU64,
-    path::PathBuf,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -19,7 +17,7 @@ use std::{
 use windlass::{
     Agent, AgentBuilder, ApprovalPolicy, Budget, EditTools, Family, FileTools, Limits, Network, Policy,
     Quota, SandboxMode, SandboxRules, ShellKind, Toolset, Verdicts, WebSearch, clean::Secrets,
-    host::OutputFile, record::Keep, select::BUILTIN, select::RULES,
+    host::OutputFile, record::Keep, select::RULES,
 };
 
 pub(crate) use self::{machine::home, model::Served};

@@ -8,8 +8,8 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    BoxFuture, CallId, Content, Denial, Effects, EventSink, Facts, Host, Input, Insight, Meta, SchemaError,
-    ToolName, ToolSpec,
+    BoxFuture, CallId, Content, Denial, Effects, EventSink, Facts, Host, Input, Insight, Meta, Schema,
+    SchemaError, ToolName, ToolSpec,
 };
 
 mod closure;
@@ -53,7 +53,13 @@ pub trait AnyTool: Send + Sync {
     /// Everything else about it.
     fn meta(&self) -> Meta;
 
-    /// Parses an input. Does nothing else: the runtime has held it to the schema of [`spec`](Self::spec) before.
+    /// The schema that arguments are held to, if it allows more than the one a model is told of.
+    fn accepted(&self) -> Option<Schema> {
+        None
+    }
+
+    /// Parses an input. Does nothing else: the runtime has held it to the schema of [`accepted`](Self::accepted), or of
+    /// [`spec`](Self::spec), before.
     fn prepare(self: Arc<Self>, input: &Input) -> Result<Box<dyn Ready>, ToolError>;
 }
 

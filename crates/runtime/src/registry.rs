@@ -5,7 +5,7 @@ use std::{collections::HashMap, fmt, sync::Arc};
 use serde::Serialize;
 use serde_json::Value;
 use windlass_contract::{
-    AnyTool, Category, Input, InputKind, Meta, SchemaError, SpecKind, ToolName, ToolSpec,
+    AnyTool, Category, Input, InputKind, Meta, Schema, SchemaError, SpecKind, ToolName, ToolSpec,
 };
 use windlass_select::repair::{is_alike, nearest, same_name};
 
@@ -34,6 +34,8 @@ pub struct Registered {
     /// Whether and how the model gets to know it.
     pub exposure: Exposure,
     pub(crate) tool: Arc<dyn AnyTool>,
+    /// The schema that arguments are held to, if it is not the one of `spec`.
+    pub(crate) accepted: Option<Schema>,
 }
 
 impl fmt::Debug for Registered {
@@ -299,7 +301,8 @@ impl Registry {
         }
         let Some(spec) = spec.ok().filter(|_| problems.is_empty()) else { return Err(problems) };
         self.names.insert(name, self.tools.len());
-        self.tools.push(Registered { spec, meta, exposure, tool: Arc::clone(tool) });
+        let accepted = tool.accepted();
+        self.tools.push(Registered { spec, meta, exposure, tool: Arc::clone(tool), accepted });
         Ok(self.tools.len() - 1)
     }
 

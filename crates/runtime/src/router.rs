@@ -59,11 +59,10 @@ pub(crate) fn route<'a>(registry: &'a Registry, call: &ToolCall) -> Routed<'a> {
 /// Takes an input as it is if it fits the schema, and with the fewest repairs that make it fit if it does not.
 fn understand(found: &Registered, input: &Input) -> Result<Understood, ToolError> {
     size::check(input)?;
-    let (SpecKind::Function { parameters: schema } | SpecKind::Search { parameters: schema }) =
-        &found.spec.kind
-    else {
+    let (SpecKind::Function { parameters } | SpecKind::Search { parameters }) = &found.spec.kind else {
         return prepare(found, input, None);
     };
+    let schema = found.accepted.as_ref().unwrap_or(parameters);
     let (Input::Json(text) | Input::Search(text)) = input else { return prepare(found, input, None) };
     // Nothing at all counts as `{}`.
     let text = if text.trim().is_empty() { "{}" } else { text };
@@ -103,9 +102,10 @@ fn attempt(
     let Repaired { value, repairs, is_verbatim } = repaired;
     let mut arguments = value.clone();
     schema.complete(&mut arguments);
-    let input = match is_verbatim && arguments == value {
-        true => Cow::Borrowed(input),
-        false => Cow::Owned(Input::Json(arguments.to_string())),
+    let input = if is_verbatim && arguments == value {
+        Cow::Borrowed(input)
+    } else {
+        Cow::Owned(Input::Json(arguments.to_string()))
     };
     let told = repairs.into_iter().filter(|repair| repair.kind.is_told()).map(|repair| repair.note).collect();
     let understood = prepare(found, &input, Some(arguments));

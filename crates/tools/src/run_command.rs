@@ -54,7 +54,8 @@ impl Tool for RunCommand {
     type Args = Args;
 
     fn effects(&self, args: &Args) -> Effects {
-        command::effects(&self.argv(args), args.working_dir.as_deref(), &args.permissions)
+        let effects = command::effects(&self.argv(args), args.working_dir.as_deref(), &args.permissions);
+        Effects { time_limit_ms: args.timeout.map(|seconds| seconds.saturating_mul(1000)), ..effects }
     }
 
     async fn call(&self, args: &Args, cx: &Cx) -> Result<Output, ToolError> {

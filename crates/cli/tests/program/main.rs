@@ -5,6 +5,7 @@
 mod answers;
 #[cfg(test)]
 mod apply_patch;
+#[cfg(test)]
 mod approvals;
 #[cfg(test)]
 mod arguments;
@@ -56,6 +57,7 @@ mod redact;
 mod resume;
 #[cfg(test)]
 mod retention;
+#[cfg(test)]
 mod rules;
 mod sandbox;
 #[cfg(test)]

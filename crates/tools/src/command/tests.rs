@@ -32,7 +32,9 @@ async fn asks(tool: Arc<dyn AnyTool>, input: &str) -> Command {
     desk.call(tool, input).await.unwrap();
     let [command] = desk.asked().try_into().unwrap();
     let said = CommandLine { argv: command.argv.clone(), cwd: command.cwd.clone() };
-    assert_eq!(effects, Effects::command(said), "what is asked for must be what was declared");
+    let time_limit_ms = command.time_limit.map(|limit| u64::try_from(limit.as_millis()).unwrap());
+    let declared = Effects { time_limit_ms, ..Effects::command(said) };
+    assert_eq!(effects, declared, "what is asked for must be what was declared");
     command
 }
 
