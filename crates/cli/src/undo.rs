@@ -108,10 +108,10 @@ fn everywhere(setup: &Setup) -> Result<Vec<EditPlace>, Problem> {
             let owner =
                 edits.session().map_or("calls without a session".to_owned(), |id| format!("session {id}"));
             let what = match damaged {
-                1 => "a line that cannot be read; the change it was about".to_owned(),
-                lines => format!("{lines} lines that cannot be read; the changes they were about"),
+                1 => "a line cannot be read, and the change it was about".to_owned(),
+                lines => format!("{lines} lines cannot be read, and the changes they were about"),
             };
-            crate::note(&format!("warning: the edit log of {owner} has {what} cannot be undone"));
+            crate::note(&format!("warning: the edit log of {owner} is damaged: {what} cannot be undone"));
         }
         places.push(EditPlace { edits, list });
     }

@@ -70,7 +70,7 @@ fn a_damaged_log_is_told() {
     fs::write(&log, &text[..text.len() - 20]).unwrap();
     let ended = user.run(&["undo"]);
     ended.assert_code(2);
-    assert!(ended.stderr.contains("edit log of calls without a session has a line"), "{ended:#?}");
+    assert!(ended.stderr.contains("edit log of calls without a session is damaged: a line"), "{ended:#?}");
     call(&user, "echo 3 > a");
     user.run(&["undo"]).assert_code(0);
     assert_eq!(user.read("a"), "2\n");
