@@ -86,8 +86,8 @@ phrases! {
         "I did not do the rest of it: {0}",
         "其余部分没有做：{0}";
     UndoIsACommand:
-        "I take nothing back myself: `windlass undo` takes back the last changes, and `windlass undo --help` says how to choose. For commits, spell out the command in quotes: run \"git revert HEAD\".",
-        "我自己不撤销任何东西：`windlass undo` 撤销最近的改动，`windlass undo --help` 说明如何选择。要撤销提交，请把命令写在引号里：运行“git revert HEAD”。";
+        "I take nothing back myself: `windlass undo` takes back the last changes, and `windlass undo --help` says how to choose. For commits, write the git command you mean in quotes, behind `run`.",
+        "我自己不撤销任何东西：`windlass undo` 撤销最近的改动，`windlass undo --help` 说明如何选择。要撤销提交，请在“运行”之后把您要的 git 命令写在引号里。";
     NoValue:
         "I found no line that gives `{0}` a value; I changed nothing. To replace a text, put both in quotes: replace \"a\" with \"b\" in FILE.",
         "没有找到给 `{0}` 赋值的行，我什么都没有动。要替换文本，请把两者都放在引号里：把 FILE 里的“a”替换为“b”。";
@@ -105,13 +105,13 @@ phrases! {
     TooLong:
         "This is too long for me: without a model I read up to {0} bytes. What shall I do?",
         "这太长了：没有模型时我最多读 {0} 字节。要我做什么？";
-    WhichFile: "Which file do you mean? Name it with its path.", "是哪个文件？请写出它的路径。";
+    WhichFile: "I did nothing. Which file do you mean? Name it with its path.", "我什么都没做。是哪个文件？请写出它的路径。";
     WhichOne: "Several were listed; which one? Say: the second one.", "列出了多个，是哪一个？请说：第二个。";
     NothingBefore:
         "Which file do you mean? The last answer has none that this could be. Name it with its path.",
         "是哪个文件？上一个回答里没有可以指的文件。请写出它的路径。";
     NotListed: "The last list shows no such entry.", "上一个列表里没有这一项。";
-    WhichCommand: "Which command? Write it in quotes: run \"make check\".", "是哪条命令？请写在引号里：运行“make check”。";
+    WhichCommand: "I ran nothing. Which command? Write it in quotes: run \"make check\".", "我什么都没运行。是哪条命令？请写在引号里：运行“make check”。";
     WhichText: "Which text do you mean? Put it in quotes, and name the file.", "是哪段文本？请放在引号里，并写明文件。";
     NewName: "What is the new name? Say: rename A to B.", "新名字是什么？请说：把 A 重命名为 B。";
     ChangesNothing:

@@ -68,6 +68,10 @@ pub(super) fn log(reading: &Reading) -> Option<Goal> {
         return None;
     }
     let count = reading.number().or_else(|| (when || only_one(reading)).then_some(1)).unwrap_or(COMMITS);
+    // Of one commit its files are shown; the subjects of several do not say what they changed.
+    if reading.has(Word::Commit) && reading.has(Word::Change) && path.is_none() && count > 1 {
+        return None;
+    }
     Some(Goal::Log(Commits { count, path, author: author(reading) }))
 }
 

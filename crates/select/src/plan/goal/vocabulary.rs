@@ -252,8 +252,13 @@ impl Goal {
             }
             Self::FindFiles { scope, name } => scope.named().chain(name.as_deref()).collect(),
             // `fn main` is one text of two words.
-            Self::Search { texts, scope, .. } => {
-                let words = texts.iter().flat_map(|text| iter::once(text.as_str()).chain(text.split(' ')));
+            Self::Search { texts, scope, want, .. } => {
+                // One number answers for one text.
+                let answered = if matches!(want, Want::Count) { 1 } else { texts.len() };
+                let words = texts
+                    .iter()
+                    .take(answered)
+                    .flat_map(|text| iter::once(text.as_str()).chain(text.split(' ')));
                 scope.named().chain(words).collect()
             }
             Self::Rank(Rank { scope, .. })
