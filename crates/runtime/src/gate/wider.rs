@@ -50,7 +50,7 @@ pub(super) fn reason(denials: &[Denial]) -> String {
             format!("`{}` ({}{sure})", denial.what, denial.rule)
         })
         .collect();
-    format!("it failed where the sandbox stands: {}; it would run again from its beginning", told.join(", "))
+    format!("the sandbox blocked {}; approving re-runs the command from the start", told.join(", "))
 }
 
 #[cfg(test)]
