@@ -119,8 +119,60 @@ impl Run<'_> {
             let code =
                 if opens { self.call("read_file", &arguments)? } else { self.read(path, hit.line, 1)? };
             let rows = results::numbered(code).ok_or_else(|| self.failed(code))?;
-            shown.push(self.shown(path, &rows));
+            let rows = definition(&rows, hit.line);
+            self.tell(path, None);
+            let (from, to) = (rows.first().map_or(0, |row| row.0), rows.last().map_or(0, |row| row.0));
+            let heading = self.say(Phrase::FileLines, &[path, &format!("{from}-{to}")]);
+            shown.push(below(heading, rows.iter().map(|(number, text)| format!("{number:>5}  {text}"))));
         }
         Ok(shown.join("\n\n"))
+    }
+}
+
+/// The rows of a definition that begins in this line: its comments and attributes, and what is indented further, up to the
+/// line that closes it.
+fn definition<'a>(rows: &'a [(u64, &'a str)], line: u64) -> &'a [(u64, &'a str)] {
+    let Some(at) = rows.iter().position(|(number, _)| *number == line) else { return rows };
+    let indent = |text: &str| text.len() - text.trim_start().len();
+    let own = indent(rows[at].1);
+    let is_above = |text: &str| indent(text) == own && text.trim_start().starts_with(['/', '#', '@', '*']);
+    let above = rows[..at].iter().rev().take_while(|(_, text)| is_above(text)).count();
+    let mut end = at + 1;
+    for (index, (_, text)) in rows.iter().enumerate().skip(at + 1) {
+        let is_closing = text.trim_start().starts_with(['}', ')', ']']);
+        if text.trim().is_empty() {
+            continue;
+        }
+        if indent(text) <= own && !is_closing {
+            break;
+        }
+        end = index + 1;
+        // `) -> u64 {` closes the parameters only.
+        if indent(text) <= own && !text.trim_end().ends_with(['{', ':', '(']) {
+            break;
+        }
+    }
+    &rows[at - above..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(text: &str, line: u64) -> (u64, u64) {
+        let rows: Vec<_> = (1..).zip(text.lines()).collect();
+        let found = definition(&rows, line);
+        (found[0].0, found[found.len() - 1].0)
+    }
+
+    #[test]
+    fn a_definition_ends_where_the_next_one_begins() {
+        let python = "x = 1\n\n@cached\ndef a(b):\n    c = b\n\n    return c\n\n\ndef d():\n    pass\nif x:\n    d()\n";
+        assert_eq!((lines(python, 4), lines(python, 10)), ((3, 7), (10, 11)));
+        let rust =
+            "/// Adds.\nfn add(\n    a: u8,\n) -> u8 {\n    if a > 1 {\n    }\n    a\n}\nfn other() {\n}\n";
+        assert_eq!((lines(rust, 2), lines(rust, 9)), ((1, 8), (9, 10)));
+        let class = "class A:\n    def __init__(self):\n        self.a = 1\n\n    def run(self):\n        go()\n\nmain()\n";
+        assert_eq!((lines(class, 1), lines(class, 5)), ((1, 6), (5, 6)));
     }
 }
