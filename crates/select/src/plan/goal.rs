@@ -14,7 +14,7 @@ mod rank;
 mod vocabulary;
 
 pub(super) use git::{Commits, Since};
-pub(super) use rank::{Order, Rank};
+pub(super) use rank::{Order, RANKED, Rank};
 
 /// What is to be done.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -169,6 +169,8 @@ phrases! {
         "这个沙箱不允许写入；用 `-s workspace-write` 可以允许命令和工具在这里写。";
     TooMany: "I stopped after {0} calls without an end in sight.", "调用了 {0} 次仍没有结果，我停下了。";
     More: "… and {0} more lines", "……还有 {0} 行";
+    FirstOnly: "(only the first {0} are shown; there are more)", "（只显示前 {0} 个，还有更多）";
+    OthersAlike: "(other files have the same size)", "（还有其他文件大小相同）";
     AtLeast: "at least {0}", "至少 {0}";
     Cut: "(not everything was looked at: there is too much)", "（内容太多，没有全部查看）";
     WholeFile: "{0}:", "{0}：";
@@ -228,6 +230,8 @@ phrases! {
     Branches: "Branches; the one with `*` is checked out:", "分支，带 `*` 的是当前分支：";
     NoCommits: "There is no such commit.", "没有这样的提交。";
     Since: "Changed since {0}:", "自 {0} 以来的改动：";
+    CommitsOnly: "(only commits were looked at; `git status` shows what is not committed)", "（只查看了提交；未提交的改动请看 git 状态）";
+    NoCommitsSince: "There are no commits since {0}.", "自 {0} 以来没有提交。";
     NoChanges: "Nothing has changed since {0}.", "自 {0} 以来没有改动。";
     Blame: "{0}, line {1}, was last changed by {2}:", "{0} 第 {1} 行最后由 {2} 修改：";
     Authors: "Who changed {0}, by number of commits:", "修改过 {0} 的人，按提交数：";

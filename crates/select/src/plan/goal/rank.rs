@@ -30,7 +30,7 @@ pub(in crate::plan) enum Order {
 }
 
 /// How many files are listed where the request does not say how many.
-const RANKED: usize = 10;
+pub(in crate::plan) const RANKED: usize = 10;
 
 /// How many lines of the first are shown where the request does not say how many.
 const SHOWN_LINES: u64 = 10;

@@ -2,7 +2,7 @@
 
 use super::{below, quote};
 use crate::plan::{
-    goal::{Order, Rank},
+    goal::{Order, RANKED, Rank},
     phrases::Phrase,
     reading::Scope,
     results::Rows,
@@ -94,15 +94,29 @@ impl Run<'_> {
         let tests = named.into_iter().chain(limit).collect::<String>();
         let line = format!(
             r"find {place} -type d \( {made} \) -prune -o -type f{tests} -printf '%s %T@ %TY-%Tm-%Td %TH:%TM %p\n' | sort {key} | head -n {}",
-            rank.count
+            // One more tells whether there are more.
+            rank.count + 1
         );
         let (_, printed) = self.command(&line, &[0])?;
-        let found: Vec<_> = printed.lines().filter_map(row).collect();
+        let mut found: Vec<_> = printed.lines().filter_map(row).collect();
+        let next = found.get(rank.count).cloned();
+        found.truncate(rank.count);
         let Some((first, ..)) = found.first() else { return Ok(self.say(Phrase::NoFilesFound, &[])) };
         self.tell_all(found.iter().map(|(path, ..)| *path));
         let rows =
             found.iter().map(|(path, bytes, changed)| format!("  {path}  {}  {changed}", size(*bytes)));
-        let answer = below(self.say(Phrase::Ranked, &[&self.say(title, &[])]), rows);
+        let mut answer = below(self.say(Phrase::Ranked, &[&self.say(title, &[])]), rows);
+        let is_by_size = matches!(rank.order, Order::Largest | Order::Smallest);
+        let last_bytes = found.last().map(|(_, bytes, _)| *bytes);
+        match next {
+            Some((_, bytes, _)) if is_by_size && Some(bytes) == last_bytes => {
+                answer = format!("{answer}\n{}", self.say(Phrase::OthersAlike, &[]));
+            }
+            Some(_) if rank.count == RANKED => {
+                answer = format!("{answer}\n{}", self.say(Phrase::FirstOnly, &[&rank.count.to_string()]));
+            }
+            _ => {}
+        }
         match rank.then {
             Some(part) => Ok(format!("{answer}\n\n{}", self.show(first, part)?)),
             None => Ok(answer),

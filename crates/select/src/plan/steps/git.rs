@@ -91,10 +91,14 @@ impl Run<'_> {
             Since::Time(time) => (format!("git log --since={} {COMMIT} --stat", quote(time)), time.clone()),
         };
         let (_, printed) = self.command(&line, &[0])?;
-        if printed.trim().is_empty() {
-            return Ok(self.say(Phrase::NoChanges, &[&shown]));
-        }
-        Ok(format!("{}\n{}", self.say(Phrase::Since, &[&shown]), printed.trim_end()))
+        let is_by_time = matches!(since, Since::Time(_));
+        let none = if is_by_time { Phrase::NoCommitsSince } else { Phrase::NoChanges };
+        let answer = if printed.trim().is_empty() {
+            self.say(none, &[&shown])
+        } else {
+            format!("{}\n{}", self.say(Phrase::Since, &[&shown]), printed.trim_end())
+        };
+        Ok(if is_by_time { format!("{answer}\n{}", self.say(Phrase::CommitsOnly, &[])) } else { answer })
     }
 
     /// Who changed a file or the project, by number of commits.
