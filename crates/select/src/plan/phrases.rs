@@ -248,8 +248,8 @@ phrases! {
     Appended: "Added `{0}` at the end of {1}.", "已在 {1} 末尾追加 `{0}`。";
     MadeDirectory: "Made the directory {0}.", "已新建目录 {0}。";
     DeletedDirectory:
-        "Deleted the directory {0} with {1} files; `windlass undo` brings the files back.",
-        "已删除目录 {0} 和其中 {1} 个文件；`windlass undo` 可以恢复这些文件。";
+        "Deleted the directory {0} with {1} files; `windlass undo --turn` brings it back.",
+        "已删除目录 {0} 和其中 {1} 个文件；`windlass undo --turn` 可以恢复。";
     KeptDirectory:
         "Deleted {0} files in {1}, which `windlass undo` brings back; the directory itself could not be deleted: {2}",
         "已删除 {1} 里的 {0} 个文件，`windlass undo` 可以恢复；目录本身没能删除：{2}";
