@@ -23,6 +23,7 @@
 mod checked_rename;
 mod commit;
 mod confined_files;
+mod crash_note;
 mod dir_handle;
 mod entry_restore;
 mod entry_stat;

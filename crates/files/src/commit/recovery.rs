@@ -5,9 +5,7 @@
 )]
 
 use std::{
-    ffi::OsStr,
-    fs::{self, File},
-    io,
+    fs, io,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -22,7 +20,10 @@ use super::{
     trace::{Settled, Trace},
     write_ahead::EXTENSION,
 };
-use crate::handle::{lstat, to_name_in};
+use crate::{
+    crash_note::for_each_abandoned,
+    handle::{lstat, to_name_in},
+};
 
 /// How long a log waits for a directory that is not there.
 const MAX_WAIT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
@@ -53,27 +54,9 @@ pub enum Recovery {
 
 /// Finishes the changes that are in an edit log, and takes back the others. The archive may be any one of the user's.
 pub fn recover(archive: &dyn Archive) -> io::Result<Vec<Recovery>> {
-    let entries = match fs::read_dir(archive.notes()) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries?,
-    };
     let mut recovered = Vec::new();
-    for entry in entries {
-        let path = entry?.path();
-        if path.extension() != Some(OsStr::new(EXTENSION)) {
-            continue;
-        }
-        let Ok(file) = File::open(&path) else { continue };
-        // Locked: whoever wrote it is alive and sees to it.
-        if file.try_lock().is_err() {
-            continue;
-        }
-        let bytes = match fs::read(&path) {
-            // Another process has just seen to it.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            bytes => bytes?,
-        };
-        match parse(&bytes) {
+    for_each_abandoned(archive.notes(), EXTENSION, |path, bytes| {
+        match parse(bytes) {
             FoundLog::Whole(change) => recovered.extend(change.recover(archive, &path)),
             FoundLog::Torn => remove_log(&path, &mut recovered),
             FoundLog::Unproven(files) => {
@@ -85,7 +68,8 @@ pub fn recover(archive: &dyn Archive) -> io::Result<Vec<Recovery>> {
                 recovered.push(Recovery::Failed { path, source });
             }
         }
-    }
+        Ok(())
+    })?;
     Ok(recovered)
 }
 

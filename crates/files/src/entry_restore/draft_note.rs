@@ -1,94 +1,39 @@
 //! The note about drafts beside files: what the next start reads if this process dies before it has removed them.
-//!
-//! It lies in a directory of Windlass and is locked while its writer lives.
-#![expect(
-    clippy::disallowed_methods,
-    clippy::disallowed_types,
-    reason = "the note is in a directory of Windlass itself, which no command can reach"
-)]
 
 use std::{
-    ffi::{OsStr, OsString},
-    fs::{self, DirBuilder, File, OpenOptions},
-    io::{self, Write},
-    os::unix::{
-        ffi::{OsStrExt, OsStringExt},
-        fs::{DirBuilderExt, OpenOptionsExt},
-    },
-    path::{Path, PathBuf},
+    ffi::OsString,
+    fs, io,
+    os::unix::ffi::{OsStrExt, OsStringExt},
+    path::Path,
 };
 
 use windlass_contract::{ContentDigest, EntryContent};
 
 use super::draft_trace::DraftTrace;
-use crate::{Recovery, commit::unique};
+use crate::{
+    Recovery,
+    commit::unique,
+    crash_note::{CrashNote, for_each_abandoned},
+};
 
 const BEGIN: &[u8] = b"windlass restore 1";
 const END: &[u8] = b"end";
 const DIRECTORY: &[u8] = b"directory";
 const EXTENSION: &str = "restore";
 
-/// The note of an undo that is being made.
-#[derive(Debug)]
-pub(super) struct DraftNote {
-    /// Locked as long as it is open.
-    _file: File,
-    path: PathBuf,
-}
-
-impl DraftNote {
-    /// Writes which drafts are about to be made.
-    pub(super) fn begin(directory: &Path, drafts: &[&DraftTrace]) -> io::Result<Self> {
-        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-        // Written and locked under another name first: a note that can be found is whole, and is locked as long as we live.
-        let unique = unique();
-        let draft = directory.join(format!("{unique}.draft"));
-        let path = directory.join(format!("{unique}.{EXTENSION}"));
-        let mut file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(&draft)?;
-        let written = file
-            .try_lock()
-            .map_err(io::Error::from)
-            .and_then(|()| file.write_all(&to_bytes(drafts)))
-            .and_then(|()| file.sync_all())
-            .and_then(|()| fs::rename(&draft, &path))
-            .and_then(|()| File::open(directory)?.sync_all());
-        if let Err(error) = written {
-            drop((fs::remove_file(&draft), fs::remove_file(&path)));
-            return Err(error);
-        }
-        Ok(Self { _file: file, path })
-    }
-
-    /// There is nothing left to do.
-    pub(super) fn remove(self) -> io::Result<()> {
-        fs::remove_file(&self.path)
-    }
+/// Writes which drafts an undo is about to make.
+pub(super) fn create_draft_note(directory: &Path, drafts: &[&DraftTrace]) -> io::Result<CrashNote> {
+    CrashNote::create(directory, &unique(), EXTENSION, &to_bytes(drafts))
 }
 
 /// Removes the drafts that undos of processes which are gone have left beside files. The directory is that of the notes.
+#[expect(clippy::disallowed_methods, reason = "the note is in a directory of Windlass itself")]
 pub fn recover_restores(directory: &Path) -> io::Result<Vec<Recovery>> {
-    let entries = match fs::read_dir(directory) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries?,
-    };
     let mut recovered = Vec::new();
-    for entry in entries {
-        let path = entry?.path();
-        if path.extension() != Some(OsStr::new(EXTENSION)) {
-            continue;
-        }
-        let Ok(file) = File::open(&path) else { continue };
-        // Locked: whoever wrote it is alive and sees to it.
-        if file.try_lock().is_err() {
-            continue;
-        }
-        let bytes = match fs::read(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            bytes => bytes?,
-        };
+    for_each_abandoned(directory, EXTENSION, |note, bytes| {
         // One of a later version is left to that.
         let mut is_settled = bytes.starts_with(BEGIN);
-        for trace in parse(&bytes).unwrap_or_default() {
+        for trace in parse(bytes).unwrap_or_default() {
             match trace.settle() {
                 Ok(None) => {}
                 Ok(before) => recovered.push(Recovery::Conflict { path: trace.path, before }),
@@ -98,10 +43,8 @@ pub fn recover_restores(directory: &Path) -> io::Result<Vec<Recovery>> {
                 }
             }
         }
-        if is_settled {
-            fs::remove_file(&path)?;
-        }
-    }
+        if is_settled { fs::remove_file(note) } else { Ok(()) }
+    })?;
     Ok(recovered)
 }
 

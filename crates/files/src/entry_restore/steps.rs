@@ -18,7 +18,7 @@ use windlass_contract::{EntryChange, EntryContent, EntryVersion};
 
 use super::{
     EntryStanding, ReadContent, RestoreError, RestoreReport,
-    draft_note::DraftNote,
+    draft_note::create_draft_note,
     draft_trace::DraftTrace,
     entry_writing::{give_owner, open_or_make, remove_entry, write_file},
     inspection::{InspectedEntry, OWNER_ACCESS, inspect},
@@ -145,7 +145,7 @@ impl<'a> Applier<'a> {
         let drafts: Vec<_> =
             planned.iter().filter(|plan| plan.needs_draft()).map(|plan| &plan.draft).collect();
         let Some(first) = drafts.first() else { return self.make(&planned) };
-        let note = self.steps.take().and_then(|()| DraftNote::begin(notes, &drafts));
+        let note = self.steps.take().and_then(|()| create_draft_note(notes, &drafts));
         let note = match (note, self.goal) {
             (Ok(note), _) => Some(note),
             // Better without a note than not at all.

@@ -4,18 +4,13 @@
 //! touched, and the layer is thrown away. With `go` and without `done` everything is put back. With `done` all was applied.
 #![expect(
     clippy::disallowed_methods,
-    clippy::disallowed_types,
     reason = "the journal is in a directory of Windlass itself, which no command can reach"
 )]
 
 use std::{
     ffi::{OsStr, OsString},
-    fs::{self, DirBuilder, File, OpenOptions},
-    io::{self, Write},
-    os::unix::{
-        ffi::{OsStrExt, OsStringExt},
-        fs::{DirBuilderExt, OpenOptionsExt},
-    },
+    fs, io,
+    os::unix::ffi::{OsStrExt, OsStringExt},
     path::{Path, PathBuf},
 };
 
@@ -24,17 +19,18 @@ use super::{
     changes::{MetadataChange, ModeAndTime},
     take_back::{AbandonedLayer, LeftAsIs},
 };
-use crate::{EntryStat, steps::Steps};
+use crate::{
+    EntryStat,
+    crash_note::{CrashNote, for_each_abandoned},
+    steps::Steps,
+};
 
 const BEGIN: &str = "windlass layer 1";
 const EXTENSION: &str = "layer";
 
 /// The journal of a layer that is in use.
 #[derive(Debug)]
-pub(super) struct LayerJournal {
-    file: File,
-    path: PathBuf,
-}
+pub(super) struct LayerJournal(CrashNote);
 
 /// A root as the journal has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -132,13 +128,6 @@ impl FileSignature {
 impl LayerJournal {
     /// Writes which layers are about to be made.
     pub(super) fn begin(directory: &Path, name: &OsStr, roots: &[RootRecord]) -> io::Result<Self> {
-        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-        // Written and locked under another name first: a journal that can be found is whole, and is locked as long as we
-        // live.
-        let unique = name.to_string_lossy().trim_start_matches('.').to_owned();
-        let draft = directory.join(format!("{unique}.draft"));
-        let path = directory.join(format!("{unique}.{EXTENSION}"));
-        let mut file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(&draft)?;
         let mut fields = vec![BEGIN.as_bytes().to_vec()];
         for root in roots {
             fields.push(b"root".to_vec());
@@ -147,16 +136,8 @@ impl LayerJournal {
             fields.push(root.name.as_bytes().to_vec());
             fields.push(root.mtime_ns.to_string().into_bytes());
         }
-        let written = file
-            .try_lock()
-            .map_err(io::Error::from)
-            .and_then(|()| write(&mut file, &fields))
-            .and_then(|()| fs::rename(&draft, &path));
-        if let Err(error) = written {
-            drop(fs::remove_file(&draft));
-            return Err(error);
-        }
-        Ok(Self { file, path })
+        let stem = name.to_string_lossy().trim_start_matches('.').to_owned();
+        CrashNote::create(directory, &stem, EXTENSION, &to_bytes(&fields)).map(Self)
     }
 
     /// Writes what is about to be done. When it returns, it survives the machine.
@@ -184,38 +165,33 @@ impl LayerJournal {
         }
         fields.extend([b"since".to_vec(), since_ns.to_string().into_bytes()]);
         steps.take()?;
-        write(&mut self.file, &fields)?;
+        self.0.append(&to_bytes(&fields))?;
         steps.take()?;
-        write(&mut self.file, &[b"go".to_vec()])?;
+        self.0.append(b"go\0")?;
         self.sync(steps)
     }
 
     /// Writes that all is applied. This is the moment it counts.
     pub(super) fn done(&mut self, steps: &Steps) -> io::Result<()> {
         steps.take()?;
-        write(&mut self.file, &[b"done".to_vec()])?;
+        self.0.append(b"done\0")?;
         self.sync(steps)
     }
 
     fn sync(&self, steps: &Steps) -> io::Result<()> {
         steps.take()?;
-        self.file.sync_data()?;
-        self.path.parent().map_or(Ok(()), |directory| File::open(directory)?.sync_data())
+        self.0.flush()
     }
 
     /// There is nothing left to do.
     pub(super) fn remove(&self) -> io::Result<()> {
-        fs::remove_file(&self.path)
+        self.0.remove()
     }
 }
 
-fn write(file: &mut File, fields: &[Vec<u8>]) -> io::Result<()> {
-    let mut bytes = Vec::new();
-    for field in fields {
-        bytes.extend_from_slice(field);
-        bytes.push(0);
-    }
-    file.write_all(&bytes)
+/// Ends each field with a zero.
+fn to_bytes(fields: &[Vec<u8>]) -> Vec<u8> {
+    fields.iter().flat_map(|field| [field, &[0][..]]).flatten().copied().collect()
 }
 
 /// What became of a layer that a process has left.
@@ -282,26 +258,9 @@ impl LayerRecovery {
 
 /// Takes back or finishes what processes that are gone have left of layers. The directory is that of the journals.
 pub fn recover_layers(directory: &Path) -> io::Result<Vec<LayerRecovery>> {
-    let entries = match fs::read_dir(directory) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries?,
-    };
     let mut recovered = Vec::new();
-    for entry in entries {
-        let path = entry?.path();
-        if path.extension() != Some(OsStr::new(EXTENSION)) {
-            continue;
-        }
-        let Ok(file) = File::open(&path) else { continue };
-        // Locked: whoever wrote it is alive and sees to it.
-        if file.try_lock().is_err() {
-            continue;
-        }
-        let bytes = match fs::read(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            bytes => bytes?,
-        };
-        let abandoned = parse(&bytes);
+    for_each_abandoned(directory, EXTENSION, |path, bytes| {
+        let abandoned = parse(bytes);
         let roots: Vec<_> = abandoned.roots.iter().map(|root| root.path.clone()).collect();
         let recovery = match abandoned.recover() {
             Ok(_) if abandoned.is_done => LayerRecovery::Finished,
@@ -312,12 +271,13 @@ pub fn recover_layers(directory: &Path) -> io::Result<Vec<LayerRecovery>> {
             }
             Err((root, source)) => {
                 recovered.push(LayerRecovery::Failed { root, source });
-                continue;
+                return Ok(());
             }
         };
         fs::remove_file(&path)?;
         recovered.push(recovery);
-    }
+        Ok(())
+    })?;
     Ok(recovered)
 }
 
