@@ -53,11 +53,13 @@ pub struct SandboxSpec {
     pub hidden: Arc<HiddenPathHandles>,
 }
 
-/// Settings by which programs give up at the first connection that fails, where the network is off: trying again with
-/// growing pauses takes them from seconds to minutes. Set unless the user has set them.
-const NO_RETRIES: [(&str, &str); 6] = [
+/// Settings for programs where the network is off. They give up at the first connection that fails: trying again with
+/// growing pauses takes them from seconds to minutes. And npm does not look for a newer npm: a script that fails would be
+/// taken for one that the sandbox stopped. Set unless the user has set them.
+const OFFLINE_SETTINGS: [(&str, &str); 7] = [
     ("CARGO_NET_RETRY", "0"),
     ("npm_config_fetch_retries", "0"),
+    ("npm_config_update_notifier", "false"),
     ("YARN_HTTP_RETRY", "0"),
     ("PIP_RETRIES", "0"),
     ("UV_HTTP_RETRIES", "0"),
@@ -171,7 +173,7 @@ impl SandboxSpec {
         ]);
         variables.extend(caches.into_iter().map(|(name, value)| (name, Some(value))));
         if self.rules.network == Network::None {
-            let missing = NO_RETRIES.into_iter().filter(|(name, _)| !program.has(name));
+            let missing = OFFLINE_SETTINGS.into_iter().filter(|(name, _)| !program.has(name));
             variables.extend(missing.map(|(name, value)| (name, Some(value.to_owned()))));
         }
         variables

@@ -1,6 +1,6 @@
 //! What the sandbox refuses: told by its path or address, and asked about where a person is there.
 
-use std::process::Stdio;
+use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Stdio};
 
 use serde_json::{Value, json};
 
@@ -42,6 +42,27 @@ fn a_write_that_a_read_only_sandbox_refuses_is_asked_about() {
             assert!(ended.stdout.contains(wider), "{}", ended.stdout);
             assert_eq!(user.work().join("made").exists(), is_made, "{command} {answer}");
         }
+    }
+}
+
+#[test]
+fn every_command_that_a_read_only_sandbox_stops_ends_in_a_typed_denial_and_a_question() {
+    let user = User::new();
+    user.file("Makefile", "all:\n\ttouch made\n");
+    for (command, layer, what, wider) in [
+        ("touch m2", "files", "/work/m2", "with `~/work` writable as well"),
+        ("echo x > f", "files", "/work/f", "with `~/work` writable as well"),
+        ("make", "files", "/work/made", "with `~/work` writable as well"),
+        ("git clone http://192.0.2.1/x", "files", "/work/x", "with `~/work` writable as well"),
+        ("curl -m 5 http://1.1.1.1", "network", "1.1.1.1:80", "with the network as well"),
+    ] {
+        let told = result(&user, "read-only", command);
+        let denial = &told["receipt"]["denials"][0];
+        assert_eq!(denial["layer"], layer, "{command}: {told:#}");
+        assert!(denial["what"].as_str().is_some_and(|found| found.ends_with(what)), "{command}: {told:#}");
+        let asked = answered(&user, command, "n\n");
+        asked.assert_code(1);
+        assert!(asked.stdout.contains(wider), "{command}: {}", asked.stdout);
     }
 }
 
@@ -118,4 +139,88 @@ fn a_program_that_waits_on_a_terminal_is_told_as_an_event_before_its_result() {
     let (updated, completed) = (at("item.updated"), at("item.completed"));
     assert!(updated < completed);
     assert_eq!(events[updated]["item"]["id"], events[completed]["item"]["id"]);
+}
+
+/// Runs a program of this name that is a script, with another home directory than `/tmp` has: commands have their own `/tmp`.
+fn run_script(user: &User, home: &Path, (name, script): (&str, &str), line: &str) -> Value {
+    let program = user.file(name, format!("#!/bin/sh\n{script}"));
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let input = json!({"command": line}).to_string();
+    let options = ["call", "-s", "workspace-write", "-a", "never", "--json", "shell_command", &input];
+    let mut command = user.program(&options);
+    let path = format!("{}:{}", user.work().display(), std::env::var("PATH").unwrap());
+    command.env("PATH", path).env("HOME", home);
+    let ended = Running::start(command).end();
+    ended.assert_code(1);
+    serde_json::from_str(&ended.stdout).unwrap()
+}
+
+fn first_line(told: &Value) -> &str {
+    told["content"][0]["text"].as_str().unwrap().lines().next().unwrap()
+}
+
+#[test]
+fn a_package_manager_that_cannot_write_its_directory_is_told_which_and_how_to_allow_it() {
+    let user = User::new();
+    let home = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let home = home.path().canonicalize().unwrap();
+    fs::create_dir(home.join(".cargo")).unwrap();
+    // As cargo says it.
+    let script = "( : > ~/.cargo/.package-cache ) 2> /dev/null && exit 0\n\
+                  printf 'error: failed to open `%s`\\n\\nCaused by:\\n  Read-only file system (os error 30)\\n' \
+                  ~/.cargo/.package-cache\nexit 101\n";
+    let told = run_script(&user, &home, ("cargo", script), "cargo build");
+    let cargo = home.join(".cargo").display().to_string();
+    let expected = format!(
+        "sandbox: it is outside of what may be written: {cargo}/.package-cache; to allow it: \
+         `-c 'sandbox_workspace_write.writable_roots=[\"{cargo}\"]'`"
+    );
+    assert_eq!(first_line(&told), expected, "{told:#}");
+    assert!(!told.to_string().contains("-s workspace-write"), "it holds already: {told:#}");
+}
+
+/// Looks up a name, whatever name server this machine has.
+const LOOKUP: &str = "python3 -c 'import socket as s; s.socket(s.AF_INET, s.SOCK_DGRAM).sendto(b\"x\", (\"192.0.2.53\", 53))' \
+    2> /dev/null\n";
+
+#[test]
+fn a_package_manager_without_a_network_gives_up_at_once_and_says_how_to_grant_it() {
+    let user = User::new();
+    let home = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    for (name, line, retries, complaint, host) in [
+        (
+            "cargo",
+            "cargo build",
+            "$CARGO_NET_RETRY",
+            "  [6] Could not resolve hostname (Could not resolve host: index.crates.io)",
+            "index.crates.io",
+        ),
+        (
+            "npm",
+            "npm install",
+            "$npm_config_fetch_retries",
+            "npm error request to https://registry.npmjs.org/x failed, reason: getaddrinfo EAI_AGAIN registry.npmjs.org",
+            "registry.npmjs.org",
+        ),
+    ] {
+        let script = format!("{LOOKUP}echo \"tries again: {retries}\"\necho '{complaint}'\nexit 101\n");
+        let told = run_script(&user, home.path(), (name, &script), line);
+        let expected = format!(
+            "sandbox: the network is off: {host}; to allow it: `-c sandbox_workspace_write.network_access=true`"
+        );
+        assert_eq!(first_line(&told), expected, "{told:#}");
+        let text = told["content"][0]["text"].as_str().unwrap();
+        assert!(text.contains("tries again: 0\n"), "{text}");
+    }
+}
+
+#[test]
+fn a_script_of_npm_that_fails_was_not_stopped_by_the_sandbox() {
+    let user = User::new();
+    let home = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    // As npm does it, which looks for a newer version of itself.
+    let script = format!("[ \"$npm_config_update_notifier\" = false ] || {LOOKUP}echo failed\nexit 1\n");
+    let told = run_script(&user, home.path(), ("npm", &script), "npm test");
+    assert_eq!(told["receipt"]["denials"], Value::Null, "{told:#}");
+    assert_eq!(first_line(&told), "failed");
 }
