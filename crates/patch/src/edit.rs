@@ -141,8 +141,10 @@ fn check(count: Count, lines: &[usize]) -> Result<(), EditError> {
 fn miscounted(expected: usize, found: usize, lines: &[usize]) -> String {
     let list = lines.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
     let more = if found > lines.len() { ", …" } else { "" };
+    let (times, noun) =
+        if found == 1 { ("once".to_owned(), "line") } else { (format!("{found} times"), "lines") };
     format!(
-        "the text to replace is there {found} times (lines {list}{more}), not {expected}: add lines around it until it is \
+        "the text to replace is there {times} ({noun} {list}{more}), not {expected}: add lines around it until it is \
          the one meant, or replace them all"
     )
 }
@@ -200,6 +202,11 @@ mod tests {
         assert_eq!(error, EditError::Miscounted { expected: 1, found: 3, lines: vec![1, 3, 5] });
         assert!(
             error.to_string().starts_with("the text to replace is there 3 times (lines 1, 3, 5), not 1:")
+        );
+        let error = edited("b\na", "a", "x", Count::Exactly(2)).expect_err("one of them");
+        assert!(
+            error.to_string().starts_with("the text to replace is there once (line 2), not 2:"),
+            "{error}"
         );
         let error = edited(&"a\n".repeat(50), "a", "x", ONE).expect_err("fifty of them");
         assert!(error.to_string().contains("19, 20, …)"), "{error}");

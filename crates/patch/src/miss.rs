@@ -279,7 +279,9 @@ fn listed(lines: &[&str]) -> String {
     let shown = &lines[..lines.len().min(SHOWN_LINES)];
     let mut list = shown.iter().map(|line| cut(line)).collect::<Vec<_>>().join("\n");
     if lines.len() > shown.len() {
-        list.push_str(&format!("\n… and {} more lines", lines.len() - shown.len()));
+        let more = lines.len() - shown.len();
+        let noun = if more == 1 { "line" } else { "lines" };
+        list.push_str(&format!("\n… and {more} more {noun}"));
     }
     list
 }

@@ -13,6 +13,7 @@ use std::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 use windlass::{
+    counted,
     host::OutputFile,
     select::{
         Card, Index, Request, Situation,
@@ -111,7 +112,7 @@ fn retrieve(set: &str, rows: &[Row], from: &Path, to: &Path) -> Result<String, P
         let ranked: Vec<_> = hits.iter().filter_map(|hit| index.name(hit.id)).collect();
         out.write(&json!({"id": case.id, "ranked": ranked}));
     }
-    out.finish(&format!("{set}: {} tools in {} ms", index.len(), built.as_millis()))
+    out.finish(&format!("{set}: {} in {} ms", counted(index.len(), "tool"), built.as_millis()))
 }
 
 impl Case {
@@ -198,6 +199,7 @@ impl Predictions {
         self.took.sort();
         let at = |share: usize| self.took.get(self.took.len() * share / 100).map_or(0, Duration::as_micros);
         let (count, middle, late, last) = (self.took.len(), at(50), at(95), at(99));
-        Ok(format!("{what}: {count} requests, p50 {middle} µs, p95 {late} µs, p99 {last} µs\n"))
+        let count = counted(count, "request");
+        Ok(format!("{what}: {count}, p50 {middle} µs, p95 {late} µs, p99 {last} µs\n"))
     }
 }

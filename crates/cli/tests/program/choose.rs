@@ -158,7 +158,7 @@ fn sets_of_requests_are_answered_for_a_scorer() {
     let ended = user.run(&["tools", "bench", "sets", "--out", "out"]);
     ended.assert_code(0);
     assert!(
-        ended.stderr.contains("s: 2 tools in ") && ended.stderr.contains("s_select: 1 requests, p50 "),
+        ended.stderr.contains("s: 2 tools in ") && ended.stderr.contains("s_select: 1 request, p50 "),
         "{ended:#?}"
     );
     assert_eq!(
@@ -247,6 +247,11 @@ fn the_tool_and_its_arguments_are_right_or_none_is_named() {
             json!({"command": "ls -la", "timeout_ms": 10_000}),
         ),
         ("show the first 10 lines of a.rs", "read_file", json!({"file_path": "a.rs", "limit": 10})),
+        (
+            "replace foo with bar in a.rs",
+            "edit_file",
+            json!({"path": "a.rs", "old_string": "foo", "new_string": "bar", "replace_all": true}),
+        ),
         ("delete the file", "shell_command", json!({})),
     ] {
         let ended = user.run(&["tools", "select", request, "--json"]);

@@ -337,3 +337,24 @@ fn a_person_reads_paths_as_they_are_called_here_and_a_program_reads_all_of_them(
     let told = user.run(&[&args[..], &["--json"]].concat());
     assert!(told.stdout.contains(&format!("\"path\":\"{}\"", path.display())), "{told:#?}");
 }
+
+#[test]
+fn lines_that_are_not_shown_are_counted_and_one_of_a_kind_is_one() {
+    let user = User::new();
+    let run = |command: &str, more: Value| {
+        let call = json!({"name": "shell_command", "arguments": {"command": command}});
+        let turns = [vec![json!({"calls": [call]})], serde_json::from_value(more).unwrap()].concat();
+        user.run(&["exec", "--script", &user.script(&Value::from(turns)), "go"]).stderr
+    };
+    for (command, told) in [("seq 1 3000", "… 2995 lines more"), ("seq 1 6", "… 1 line more")] {
+        let shown = run(command, json!([{"text": "done"}]));
+        assert!(shown.contains(&format!("\n  | {told}\n  | ")), "{command}: {shown}");
+    }
+    let ended = run("true", json!([]));
+    assert!(ended.contains("1 turn") && !ended.contains("1 turns"), "{ended}");
+    user.file("a.md", "one\n");
+    let counted = user.run(&["exec", "how many files are there"]).stdout;
+    assert!(counted.starts_with("2 files"), "{counted}");
+    let counted = user.run(&["exec", "how many *.md files are there"]).stdout;
+    assert!(counted.starts_with("1 file") && !counted.contains("1 files"), "{counted}");
+}

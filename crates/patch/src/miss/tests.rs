@@ -55,4 +55,5 @@ fn a_long_block_is_shown_in_part() {
     assert!(found.difference.contains("line seven"));
     let lines: Vec<&str> = old.lines().collect();
     assert!(listed(&lines).ends_with("… and 440 more lines"));
+    assert!(listed(&lines[..=SHOWN_LINES]).ends_with("… and 1 more line"));
 }

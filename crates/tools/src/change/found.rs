@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windlass_contract::{Cx, OpenFile, Seen, Since};
+use windlass_contract::{Cx, OpenFile, Seen, Since, counted};
 use windlass_patch::{Side, diff};
 
 /// How many lines of a difference are shown.
@@ -57,7 +57,7 @@ fn shortened(diff: &str) -> String {
     });
     let mut shown: Vec<_> = fits.collect();
     let rest = hunks.lines().count() - shown.len();
-    let more = format!("… {rest} more lines");
+    let more = format!("… {} more", counted(rest, "line"));
     if rest > 0 {
         shown.push(&more);
     }
@@ -73,8 +73,8 @@ mod tests {
         let diff = format!("diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n{}", "+line\n".repeat(100));
         let shown = shortened(&diff);
         assert!(shown.starts_with("@@ -1 +1 @@\n+line\n"), "{shown}");
-        assert!(shown.ends_with("+line\n… 41 more lines"), "{shown}");
+        assert!(shown.ends_with("+line\n… 41 lines more"), "{shown}");
         let long = format!("\n@@ -1 +1 @@\n+{}\n", "x".repeat(DIFF_BYTES));
-        assert_eq!(shortened(&long), "@@ -1 +1 @@\n… 1 more lines");
+        assert_eq!(shortened(&long), "@@ -1 +1 @@\n… 1 line more");
     }
 }
