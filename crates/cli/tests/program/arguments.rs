@@ -214,6 +214,10 @@ fn a_tool_that_is_not_there_is_told_once_with_the_nearest_first() {
         "unsupported call: read_fil\nthere is no tool `read_fil`; there are, the nearest first: read_file, ";
     assert!(ended.stdout.starts_with(told), "{ended:#?}");
     assert_eq!(ended.stderr, "");
+    let ended = call(&User::new(), &["nope", "{}"]);
+    ended.assert_code(2);
+    assert!(ended.stdout.starts_with("unsupported call: nope\nthere is no tool `nope`; "), "{ended:#?}");
+    assert_eq!(ended.stderr, "");
 }
 
 #[test]
@@ -295,6 +299,9 @@ fn a_model_is_told_of_repairs_and_its_results_keep_the_order_of_its_calls() {
         let outputs = wire.outputs(&requests[1]);
         let ids: Vec<_> = outputs.iter().map(|(id, _)| *id).collect();
         assert_eq!(ids, ["c1", "c2", "c3", "c4"], "{wire:?}");
+        let history = Value::from(wire.conversation(&requests[1])).to_string();
+        let asked: Vec<_> = ids.iter().map(|id| history.find(&format!("\"{id}\"")).unwrap()).collect();
+        assert!(asked.is_sorted(), "{wire:?}: {history}");
         assert!(outputs[0].1.contains("the arguments stop in the middle"), "{outputs:?}");
         assert!(outputs[1].1.contains("L1: fn main() {}"), "{outputs:?}");
         assert!(outputs[1].1.contains("the tool `readFile` was read as `read_file`"), "{outputs:?}");

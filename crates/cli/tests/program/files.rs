@@ -102,3 +102,29 @@ fn a_model_nobody_knows_is_told_about_the_tools_and_gets_their_answers() {
     let path = user.work().join("notes.txt").display().to_string();
     assert_eq!(wire.outputs(&requests[1]), [("call-1", path)]);
 }
+
+#[test]
+fn a_file_that_may_hold_secrets_is_asked_about_by_every_tool_alike() {
+    let user = User::new();
+    let home = user.work().parent().unwrap().to_owned();
+    fs::create_dir(home.join(".ssh")).unwrap();
+    fs::write(home.join(".ssh/id_ed25519"), "hush\n").unwrap();
+    fs::write(home.join(".netrc"), "machine x login hush password hush\n").unwrap();
+    let own = [".ssh/id_ed25519", ".netrc"].map(|name| home.join(name).display().to_string());
+    let paths = ["/etc/shadow", "~/.ssh/id_ed25519", "~/.netrc", &own[0], &own[1]];
+    for (path, mode) in paths.iter().flat_map(|path| [(path, "read-only"), (path, "danger-full-access")]) {
+        for (tool, input) in [
+            ("read_file", json!({"file_path": path})),
+            ("grep_files", json!({"pattern": ".", "path": path, "output_mode": "content"})),
+            ("shell_command", json!({"command": format!("head {path}")})),
+        ] {
+            let ended = user.run(&["call", "-a", "untrusted", "-s", mode, tool, &input.to_string()]);
+            ended.assert_code(3);
+            let told = format!("`{path}` may hold secrets");
+            assert!(
+                ended.stdout.contains(&told) && !ended.stdout.contains("hush"),
+                "{tool} {mode}: {ended:#?}"
+            );
+        }
+    }
+}

@@ -75,6 +75,13 @@ fn every_command_is_in_the_reference() {
 }
 
 #[test]
+fn the_readme_installs_with_the_versions_that_were_tested() {
+    let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md")).unwrap();
+    let installs: Vec<_> = readme.lines().filter(|line| line.contains("cargo install")).collect();
+    assert!(!installs.is_empty() && installs.iter().all(|line| line.contains("--locked")), "{installs:?}");
+}
+
+#[test]
 fn the_version_is_an_answer_and_a_mistake_is_not() {
     let user = User::new();
     let version = user.run(&["--version"]);

@@ -62,10 +62,12 @@ fn whether_a_model_reads_verdicts_can_be_configured() {
 
 #[test]
 fn a_model_that_is_asked_can_lower_a_verdict() {
-    for wire in Wire::BOTH {
+    let written =
+        [(Wire::Responses, json!(75), 75), (Wire::Chat, json!(0.9), 90), (Wire::Chat, json!(75), 75)];
+    for (wire, confidence, read) in written {
         let user = User::new();
         let opinion = json!({
-            "success": false, "confidence": 75, "reasons": ["it wrote the wrong file"], "suggestions": []
+            "success": false, "confidence": confidence, "reasons": ["it wrote the wrong file"], "suggestions": []
         });
         let server = Server::start([
             wire.asks(&[command("c1", "touch wrong.txt"), command("c2", "false")]),
@@ -82,7 +84,7 @@ fn a_model_that_is_asked_can_lower_a_verdict() {
             .filter_map(|event| event.pointer("/item/outcome/verdict").cloned())
             .collect();
         assert_eq!(verdicts[0]["success"], false);
-        assert_eq!(verdicts[0]["confidence"], 75);
+        assert_eq!(verdicts[0]["confidence"], read, "{confidence}");
         assert_eq!(verdicts[0]["reasons"], json!(["it wrote the wrong file"]));
         // Nobody is asked about what failed: an opinion could not make it better.
         let requests = server.requests();

@@ -100,3 +100,97 @@ fn what_ends_badly_or_is_not_done_is_1() {
         assert!(ended.stdout.contains(said), "{request}: {}", ended.stdout);
     }
 }
+
+#[test]
+fn tests_that_fail_and_commands_that_time_out_are_1() {
+    let user = User::new();
+    user.file(
+        "test_a.py",
+        "import unittest\nclass T(unittest.TestCase):\n    def test_a(self): self.fail()\n",
+    );
+    let ended = user.run(&["exec", "-s", "workspace-write", "run the tests"]);
+    ended.assert_code(1);
+    assert!(ended.stdout.contains("0 passed, 1 failed"), "{ended:#?}");
+    let ended = user.run(&["exec", "-c", "command_time_limit_sec=1", "run \"sleep 50\""]);
+    ended.assert_code(1);
+    assert!(ended.stdout.contains("timed out"), "{ended:#?}");
+}
+
+/// A user with a project of a few files, two branches and one commit.
+fn user_with_a_project() -> User {
+    let user = User::new();
+    for directory in ["config", "archive", "tests"] {
+        std::fs::create_dir(user.work().join(directory)).unwrap();
+    }
+    user.file("config/settings.yaml", SETTINGS);
+    user.file("app.js", APP);
+    user.file("main.py", MAIN);
+    user.file("archive/old.py", "total = 1\n");
+    user.file("tests/test_main.py", "total = 2\n");
+    user.file("app.log", "INFO a\nERROR b\nERROR c\n");
+    let git = "git init -q -b main && git add -A && git -c user.name=a -c user.email=a@example.com commit -qm one \
+               && git branch release/0.3 && git branch feature/refund";
+    Running::start(user.shell(git)).end().assert_code(0);
+    user
+}
+
+const SETTINGS: &str = "debug: false\nport: 80\n";
+const APP: &str = "const PORT = process.env.PORT || 3000;\nconsole.log(PORT);\n";
+const MAIN: &str = "TIMEOUT = 8\ntax_rate = 0.2\n";
+
+#[test]
+fn what_is_understood_is_done_as_it_was_said() {
+    for (request, said, changed) in [
+        (
+            "change debug to true in config/settings.yaml",
+            "- debug: false\n+ debug: true\n",
+            Some(("config/settings.yaml", "debug: true\nport: 80\n")),
+        ),
+        (
+            "把 TIMEOUT 改成 10",
+            "- TIMEOUT = 8\n+ TIMEOUT = 10\n",
+            Some(("main.py", "TIMEOUT = 10\ntax_rate = 0.2\n")),
+        ),
+        ("which files use console.log?", "`console.log` is in 1 file:\n  app.js: 1\n", None),
+        ("日志里有几条 ERROR", "`ERROR` 出现在 1 个文件的 2 行中\n  app.log: 2\n", None),
+        ("tax_rate 在哪儿定义的", "main.py:2: tax_rate = 0.2\n", None),
+        ("how many ERROR lines in the log", "`ERROR` is on 2 lines in 1 file\n", None),
+        ("日志最后 10 行", "3  ERROR c\n", None),
+        ("run the command: python3 -c \"print(6*7)\"", "42\n", None),
+    ] {
+        let user = user_with_a_project();
+        let ended = user.run(&["exec", "-s", "workspace-write", request]);
+        ended.assert_code(0);
+        assert!(ended.stdout.contains(said), "{request}: {ended:#?}");
+        for (path, before) in [("config/settings.yaml", SETTINGS), ("app.js", APP), ("main.py", MAIN)] {
+            let after = changed.filter(|(name, _)| *name == path).map_or(before, |(_, after)| after);
+            assert_eq!(user.read(path), after, "{request}: {path}");
+        }
+    }
+}
+
+#[test]
+fn what_is_not_understood_whole_is_declined_and_nothing_is_run() {
+    let user = user_with_a_project();
+    for (request, said) in [
+        ("what changed between release/0.3 and main", "do not understand this"),
+        ("这周谁提交了代码", "不明白"),
+        ("commits did each author make", "`each`"),
+        ("feature/refund 比 main 多了什么", "没有理解这个请求"),
+        ("find total except the tests", "`except`"),
+        ("list the python files, ignore archive", "`ignore`"),
+        ("列出 python 文件，不要 main.py", "不要"),
+        ("show main.py; deploy it to the moon", "`deploy`"),
+        ("先看 main.py，再飞到月球", "不明白"),
+        ("write a hello world in python", "`write`"),
+    ] {
+        let ended = user.run(&["exec", "-s", "workspace-write", request]);
+        ended.assert_code(1);
+        assert!(ended.stdout.contains(said), "{request}: {ended:#?}");
+        assert!(!ended.stderr.contains("• "), "{request}: {ended:#?}");
+    }
+    // This one has to look first.
+    let ended = user.run(&["exec", "-s", "workspace-write", "change PORT to 9000 in app.js"]);
+    ended.assert_code(1);
+    assert_eq!(user.read("app.js"), APP);
+}

@@ -1,10 +1,10 @@
 //! `windlass undo` and its log: whose a change is, which call an undo takes back, and what a damaged log means.
 
-use std::fs;
+use std::{fs, process::Stdio};
 
 use serde_json::{Value, json};
 
-use crate::support::User;
+use crate::support::{Running, User};
 
 /// Runs a command outside of any session.
 fn call(user: &User, line: &str) {
@@ -141,4 +141,42 @@ fn a_call_that_was_cut_short_is_told() {
     let ended = user.run(&["undo"]);
     ended.assert_code(2);
     assert!(ended.stderr.contains("was cut short when Windlass ended"), "{ended:#?}");
+}
+
+#[test]
+fn an_undo_shows_and_takes_back_what_the_last_session_did_and_not_the_one_before() {
+    let user = User::new();
+    user.file("a.txt", "a\n");
+    user.file("b.txt", "b\n");
+    let patch = "*** Begin Patch\n*** Update File: a.txt\n@@\n-a\n+A\n*** End Patch";
+    let first = user.script(&json!([
+        {"calls": [{"name": "apply_patch", "arguments": {"input": patch}}]}, {"text": "done"}
+    ]));
+    user.run(&["exec", "-s", "workspace-write", "--script", &first, "go"]).assert_code(0);
+    let second = script(&user, &["sed -i s/b/B/ b.txt"]);
+    user.run(&["exec", "-s", "workspace-write", "--script", &second, "go"]).assert_code(0);
+    assert_eq!((user.read("a.txt").as_str(), user.read("b.txt").as_str()), ("A\n", "B\n"));
+    let mut program = user.program_on_a_terminal("undo");
+    program.stdin(Stdio::piped());
+    let undone = Running::start(program).feed(b"y\n").end();
+    undone.assert_code(0);
+    let (shown, _) = undone.stdout.split_once("Undo this?").unwrap_or_else(|| panic!("{undone:#?}"));
+    for part in ["$ sed -i s/b/B/ b.txt", "M b.txt", "-B", "+b"] {
+        assert!(shown.contains(part), "{part}: {undone:#?}");
+    }
+    assert!(!undone.stdout.contains("a.txt"), "{undone:#?}");
+    assert_eq!((user.read("a.txt").as_str(), user.read("b.txt").as_str()), ("A\n", "b\n"));
+}
+
+#[test]
+fn a_call_is_undone_by_the_id_that_history_prints() {
+    let user = User::new();
+    user.file("a", "1\n");
+    user.file("b", "1\n");
+    call(&user, "echo 2 > a");
+    call(&user, "echo 2 > b");
+    let history = user.run(&["history"]).stdout;
+    let row = history.lines().find(|line| line.contains("echo 2 > a")).unwrap();
+    user.run(&["undo", row.split_whitespace().next().unwrap()]).assert_code(0);
+    assert_eq!((user.read("a").as_str(), user.read("b").as_str()), ("1\n", "2\n"));
 }
