@@ -46,6 +46,9 @@ impl Run<'_> {
         let path = self.path(commits.path.as_deref())?;
         let line = format!("git log -n {} {COMMIT}{author}{stat}{path}", commits.count);
         let (_, printed) = self.command(&line, &[0])?;
+        if let (Some(path), true) = (&commits.path, printed.is_empty()) {
+            return Ok(self.say(Phrase::NoCommitsOf, &[path]));
+        }
         if commits.count == 1 && !printed.is_empty() {
             return Ok(printed.trim_end().to_owned());
         }
