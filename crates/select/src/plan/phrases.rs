@@ -200,6 +200,13 @@ phrases! {
     CountLines: "{0}: {1} lines", "{0}：{1} 行";
     CountAllLines: "{0} lines in {1} files", "{1} 个文件，共 {0} 行";
     CountFiles: "{0} files{1}", "{0} 个文件{1}";
+    IgnoredLeftOut:
+        "(ignored files were not looked at)",
+        "（没有查看被忽略的文件）";
+    AllIgnored:
+        "There are no files in {0} but those that ignore files such as .gitignore leave out, and I do not look at those. Name one of them, or spell out a command: run \"grep -rn TEXT {0}\"",
+        "{0} 中只有被 .gitignore 等忽略规则排除的文件，我不查看它们。请写出其中一个文件名，或者写明命令，例如：运行 \"grep -rn TEXT {0}\"";
+    NotLookedInto: "(not looked into: {0})", "（没有查看：{0}）";
     CountHits: "`{0}` is on {1} lines in {2} files", "`{0}` 出现在 {2} 个文件的 {1} 行中";
     Project: "{0} files, {1} lines.", "{0} 个文件，共 {1} 行。";
     Languages: "Languages:", "语言：";

@@ -249,9 +249,9 @@ impl Goal {
                     .flat_map(|text| iter::once(text.as_str()).chain(text.split(' ')));
                 scope.named().chain(words).collect()
             }
-            Self::Rank(Rank { scope, .. })
-            | Self::CountLines(scope)
-            | Self::CountFiles(scope) => scope.named().collect(),
+            Self::Rank(Rank { scope, .. }) | Self::CountLines(scope) | Self::CountFiles(scope) => {
+                scope.named().collect()
+            }
             Self::List { directory } => directory.as_deref().into_iter().collect(),
             Self::Test { filter, .. } => filter.as_deref().into_iter().collect(),
             Self::Compare { one, two } => vec![one, two],

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::search::MOST;
+use super::{below, search::MOST};
 use crate::plan::{
     phrases::Phrase,
     reading::Scope,
@@ -18,7 +18,7 @@ impl Run<'_> {
             return Ok(self.say(Phrase::CountLines, &[self.short(path), &count.to_string()]));
         }
         let [lines, files] = [found.lines, found.files].map(|count| self.number(&count, found.more));
-        Ok(self.say(Phrase::CountAllLines, &[&lines, &files]))
+        Ok(below(self.say(Phrase::CountAllLines, &[&lines, &files]), self.ignored_note(scope)?))
     }
 
     pub(super) fn count_files(&self, scope: &Scope) -> Planned<String> {
@@ -27,7 +27,8 @@ impl Run<'_> {
             return Err(self.ends(Phrase::NoFilesFound, &[]));
         }
         let number = self.number(&files.rows.len(), files.more);
-        Ok(self.say(Phrase::CountFiles, &[&number, &self.shown_scope(scope)]))
+        let said = self.say(Phrase::CountFiles, &[&number, &self.shown_scope(scope)]);
+        Ok(below(said, self.ignored_note(scope)?))
     }
 
     /// How many lines of each file fit a pattern.
