@@ -28,8 +28,7 @@ pub(super) fn list(
         // What cannot be looked into was told by its own entry already.
         let Ok(entry) = entry else { continue };
         let Ok(path) = entry.path().strip_prefix(&top.real) else { continue };
-        let in_repository = !keeps_ignored && path.iter().any(|part| part == ".git");
-        if entry.depth() == 0 || in_repository {
+        if entry.depth() == 0 {
             continue;
         }
         if listed.entries.len() == listing.limit {

@@ -24,7 +24,7 @@ const NO_FILES: [&str; 3] = ["/proc", "/sys", "/dev"];
 /// The files that a walk passes over.
 #[derive(Debug, Clone)]
 pub(super) struct WalkFilter {
-    /// Ignore files count.
+    /// Ignore files count, and `.git` is left out.
     pub(super) ignores: bool,
     /// Names with a dot are left out.
     pub(super) dot_names: bool,
@@ -58,6 +58,9 @@ impl WalkFilter {
     fn leaves_out(&self, rules: &IgnoreRules, path: &Path, is_directory: bool) -> bool {
         if self.globs.matched(path, is_directory).is_whitelist() {
             return false;
+        }
+        if self.ignores && path.file_name().is_some_and(|name| name == ".git") {
+            return true;
         }
         let found = if self.ignores { rules.matched(path, is_directory) } else { IgnoreMatch::None };
         let is_dot_name = || path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));

@@ -262,9 +262,9 @@ async fn a_workspace_of_packages_has_one_readme_and_many_sources() {
     for (ask, answer) in [
         (
             "find the TODOs in src and show the code around each",
-            "2 lines in 2 files:\n\none/src/lib.rs:\n>    1  // TODO: one\n\ntwo/src/lib.rs:\n>    1  // TODO: two",
+            "2 lines in 2 files:\n\none/src/lib.rs:\n>    1  // TODO: one\n\ntwo/src/lib.rs:\n>    1  // TODO: two\n(ignored files were not looked at)",
         ),
-        ("how many rust files are in src", "2 files in src, *.rs"),
+        ("how many rust files are in src", "2 files in src, *.rs\n(ignored files were not looked at)"),
         ("show the README", "README.md, line 1:\n    1  the whole"),
         ("README 里写了什么", "README.md，第 1 行：\n    1  the whole"),
     ] {
@@ -282,6 +282,35 @@ fn repository(files: &[(&str, &str)]) -> tempfile::TempDir {
         fs::write(path, content).unwrap();
     }
     place
+}
+
+#[tokio::test]
+async fn what_is_hidden_or_ignored_is_never_said_not_to_be_there() {
+    let repository = repository(&[
+        (".gitignore", "*.log\n.env\n"),
+        (".env.example", "SECRET_KEY=x\n"),
+        (".env", "SECRET_KEY=y\n"),
+        ("logs/app.log", "ERROR one\nERROR two\n"),
+        ("src/a.py", "pass\n"),
+    ]);
+    let place = repository.path().canonicalize().unwrap();
+    for (ask, declined, says) in [
+        ("search for SECRET_KEY", false, ".env.example:1: SECRET_KEY=x\n(ignored files were not looked at)"),
+        ("search for \"two\"", false, "nowhere to be found.\n(ignored files were not looked at)"),
+        ("find *.log", false, "No file fits.\n(ignored files were not looked at)"),
+        ("search for \"ERROR\" in logs", true, "There are no files in logs but those that ignore files"),
+        ("how many files are in logs?", true, "There are no files in logs but those that ignore files"),
+        ("logs 目录里有几个文件", true, "logs 中只有被"),
+        ("search for \"ERROR\" in logs/app.log", false, "2 lines in 1 file:"),
+        ("how many lines are in logs/app.log?", false, "logs/app.log: 2 lines"),
+        ("ls logs", false, "logs: 1 item\n  app.log"),
+        ("is there a .env file?", false, "\n.env\n"),
+        ("find the largest file", false, "(not looked into: .git, target, "),
+    ] {
+        let ended = run(ask, &place).await;
+        assert!(ended.answer.contains(says), "{ask}: {}", ended.answer);
+        assert_eq!(ended.declined, declined, "{ask}: {}", ended.answer);
+    }
 }
 
 #[tokio::test]
@@ -323,9 +352,9 @@ async fn lines_are_counted_to_the_end_however_many_files_there_are() {
         fs::write(place.join(format!("{at}.txt")), "a\nb\n").unwrap();
     }
     let answer = run("how many lines are there?", &place).await.answer;
-    assert_eq!(answer, "5000 lines in 2500 files");
+    assert_eq!(answer, "5000 lines in 2500 files\n(ignored files were not looked at)");
     let answer = run("一共有多少行", &place).await.answer;
-    assert_eq!(answer, "2500 个文件，共 5000 行");
+    assert_eq!(answer, "2500 个文件，共 5000 行\n（没有查看被忽略的文件）");
 }
 
 /// A command in the sandbox may have places of its own, and names it must not make.

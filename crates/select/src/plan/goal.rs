@@ -54,8 +54,6 @@ pub(super) enum Goal {
     },
     CountLines(Scope),
     CountFiles(Scope),
-    CountFunctions(Scope),
-    CountTests(Scope),
     Compare {
         one: String,
         two: String,
@@ -141,7 +139,7 @@ pub(super) enum Want {
 type Rule = fn(&Reading) -> Option<Goal>;
 
 /// Narrow rules first: what changes something, then what needs judgement, then what only looks.
-const RULES: [Rule; 31] = [
+const RULES: [Rule; 29] = [
     refrain,
     change::delete_directory,
     change::delete,
@@ -163,12 +161,10 @@ const RULES: [Rule; 31] = [
     git::log,
     git::changes,
     look::count,
-    look::functions,
     look::define,
     rank::rank,
     look::search,
     look::find,
-    look::tests,
     look::list,
     look::show,
     command::which,
@@ -207,9 +203,7 @@ impl Goal {
             | Self::FindFiles { scope, .. }
             | Self::Rank(Rank { scope, .. })
             | Self::CountLines(scope)
-            | Self::CountFiles(scope)
-            | Self::CountFunctions(scope)
-            | Self::CountTests(scope) => Some(scope),
+            | Self::CountFiles(scope) => Some(scope),
             _ => None,
         }
     }

@@ -48,16 +48,29 @@ impl Run<'_> {
         self.listed(directory, MOST_DEPTH, MOST_ENTRIES)
     }
 
-    /// What is in a directory.
+    /// What is in a directory, ignored or not.
     pub(super) fn entries(&self, directory: &str) -> Planned<Listing<'_>> {
-        self.listed(directory, 1, MOST_ENTRIES)
+        let output = self.every_entry(directory, 1)?;
+        results::listing(output).ok_or_else(|| self.failed(output))
+    }
+
+    /// Everything below a directory, without what ignore files leave out; none if it is a file.
+    pub(super) fn directory(&self, place: &str) -> Planned<Option<Listing<'_>>> {
+        let top = self.everything(".")?;
+        if top.files.contains(&place) {
+            return Ok(None);
+        }
+        Ok(results::listing(self.list_dir(place, MOST_DEPTH, MOST_ENTRIES)?))
+    }
+
+    fn every_entry(&self, directory: &str, depth: usize) -> Planned<&str> {
+        let arguments = json!({"dir_path": directory, "depth": depth, "limit": MOST_ENTRIES, "flat": true});
+        self.call("list_dir", &arguments)
     }
 
     /// Everything below a directory, also what ignore files leave out.
     pub(super) fn with_ignored(&self, directory: &str) -> Planned<Listing<'_>> {
-        let arguments =
-            json!({"dir_path": directory, "depth": MOST_DEPTH, "limit": MOST_ENTRIES, "flat": true});
-        let output = self.call("list_dir", &arguments)?;
+        let output = self.every_entry(directory, MOST_DEPTH)?;
         results::listing(output).ok_or_else(|| self.failed(output))
     }
 
@@ -87,7 +100,10 @@ impl Run<'_> {
         if self.is_path(name)? {
             return Ok(name.to_owned());
         }
-        self.one(name, self.look_up(name)?, Phrase::NoFile)
+        match self.look_up(name)? {
+            Found::None(_) if self.is_ignored(name)? => Ok(name.to_owned()),
+            found => self.one(name, found, Phrase::NoFile),
+        }
     }
 
     /// The one directory or file a name stands for.
@@ -104,7 +120,10 @@ impl Run<'_> {
             },
             directory => directory,
         };
-        self.one(name, found, Phrase::NoPlace)
+        match found {
+            Found::None(_) if self.is_ignored(name)? => Ok(name.to_owned()),
+            found => self.one(name, found, Phrase::NoPlace),
+        }
     }
 
     /// Whether a name is the path of something that a listing may lack: where there is too much to be listed, its
@@ -117,6 +136,14 @@ impl Run<'_> {
         let (directory, last) = path.rsplit_once('/').unwrap_or((".", path));
         let listing = results::listing(self.list_dir(directory, 1, MOST_ENTRIES)?).unwrap_or_default();
         Ok(listing.files.contains(&last) || listing.directories.contains(&last))
+    }
+
+    /// Whether a name is the path of something that ignore files leave out.
+    pub(super) fn is_ignored(&self, name: &str) -> Planned<bool> {
+        let path = name.trim_start_matches("./").trim_end_matches('/');
+        let (directory, last) = path.rsplit_once('/').unwrap_or((".", path));
+        let listing = results::listing(self.every_entry(directory, 1)?).unwrap_or_default();
+        Ok(last != ".git" && (listing.files.contains(&last) || listing.directories.contains(&last)))
     }
 
     /// Whether several directories have this very name and so are all meant: `src` in a workspace of packages.

@@ -200,15 +200,14 @@ phrases! {
     CountLines: "{0}: {1} lines", "{0}：{1} 行";
     CountAllLines: "{0} lines in {1} files", "{1} 个文件，共 {0} 行";
     CountFiles: "{0} files{1}", "{0} 个文件{1}";
+    IgnoredLeftOut:
+        "(ignored files were not looked at)",
+        "（没有查看被忽略的文件）";
+    AllIgnored:
+        "There are no files in {0} but those that ignore files such as .gitignore leave out, and I do not look at those. Name one of them, or spell out a command: run \"grep -rn TEXT {0}\"",
+        "{0} 中只有被 .gitignore 等忽略规则排除的文件，我不查看它们。请写出其中一个文件名，或者写明命令，例如：运行 \"grep -rn TEXT {0}\"";
+    NotLookedInto: "(not looked into: {0})", "（没有查看：{0}）";
     CountHits: "`{0}` is on {1} lines in {2} files", "`{0}` 出现在 {2} 个文件的 {1} 行中";
-    CountTests: "{0} tests in {1} files{2}", "{1} 个文件中有 {0} 个测试{2}";
-    NoTests: "I recognise no tests{0}.", "没有认出测试{0}。";
-    CountFunctions:
-        "{0} functions{1}, by lines that begin with `fn`, `def`, `func` or `function`:",
-        "{0} 个函数{1}，按以 `fn`、`def`、`func`、`function` 开头的行计：";
-    NoFunctions:
-        "I recognise no functions{0}: I know them by lines that begin with `fn`, `def`, `func` or `function`.",
-        "没有认出函数{0}：我只认以 `fn`、`def`、`func`、`function` 开头的行。";
     Project: "{0} files, {1} lines.", "{0} 个文件，共 {1} 行。";
     Languages: "Languages:", "语言：";
     LanguageRow: "{0}: {1} files, {2} lines", "{0}：{1} 个文件，{2} 行";
@@ -228,6 +227,7 @@ phrases! {
     Commits: "{0} commits:", "{0} 个提交：";
     CommitCount: "{0} commits", "{0} 个提交";
     Branches: "Branches; the one with `*` is checked out:", "分支，带 `*` 的是当前分支：";
+    NoCommitsOf: "There is no commit of {0}.", "没有 {0} 的提交。";
     NoCommits: "There is no such commit.", "没有这样的提交。";
     Since: "Changed since {0}:", "自 {0} 以来的改动：";
     CommitsOnly: "(only commits were looked at; `git status` shows what is not committed)", "（只查看了提交；未提交的改动请看 git 状态）";

@@ -50,8 +50,6 @@ impl Run<'_> {
             }
             Goal::CountLines(scope) => self.count_lines(scope),
             Goal::CountFiles(scope) => self.count_files(scope),
-            Goal::CountFunctions(scope) => self.count_functions(scope),
-            Goal::CountTests(scope) => self.count_tests(scope),
             Goal::Compare { one, two } => self.compare(one, two),
             Goal::Status => self.status(),
             Goal::Branches => self.branches(),

@@ -18,25 +18,10 @@ pub(super) fn count(reading: &Reading) -> Option<Goal> {
     let texts = terms(reading);
     Some(match reading {
         _ if !texts.is_empty() => Goal::Search { texts, scope, want: Want::Count, whole_word: false },
-        _ if reading.has(Word::Function) => Goal::CountFunctions(scope),
         _ if reading.has(Word::Line) => Goal::CountLines(scope),
         _ if reading.has(Word::File) => Goal::CountFiles(scope),
-        _ if reading.has(Word::Test) => Goal::CountTests(scope),
         _ => Goal::Search { texts: vec![sought(reading)?], scope, want: Want::Count, whole_word: false },
     })
-}
-
-/// Which functions there are, where none is named.
-pub(super) fn functions(reading: &Reading) -> Option<Goal> {
-    let listed = reading.has_any(&[Word::List, Word::Find, Word::Show]) && reading.terms().is_empty();
-    let several = reading.words().any(|word| ["functions", "methods"].contains(&word));
-    (listed && (several || reading.text.contains("哪些函数"))).then(|| Goal::CountFunctions(reading.scope()))
-}
-
-/// Which tests there are.
-pub(super) fn tests(reading: &Reading) -> Option<Goal> {
-    let listed = reading.has_any(&[Word::List, Word::Find]) && reading.has(Word::Test);
-    (listed && !reading.has(Word::Directory)).then(|| Goal::CountTests(reading.scope()))
 }
 
 pub(super) fn define(reading: &Reading) -> Option<Goal> {

@@ -64,7 +64,9 @@ pub(super) fn rank(reading: &Reading) -> Option<Goal> {
     let part = Some(reading.part()).filter(|_| reading.has(Word::Line));
     let shows = reading.has(Word::Show) && reading.has(Word::First);
     let then = part.or_else(|| shows.then_some(Part::First(SHOWN_LINES)));
-    let single = matches!(word, Word::Largest | Word::Smallest);
+    let several =
+        reading.words().any(|word| word.eq_ignore_ascii_case("files")) || reading.text.contains("哪些");
+    let single = matches!(word, Word::Largest | Word::Smallest) && !several;
     let count = reading.number().filter(|_| limit.is_none() && then.is_none());
     let count =
         count.and_then(|count| usize::try_from(count).ok()).unwrap_or(if single { 1 } else { RANKED });

@@ -101,16 +101,6 @@ const COUNT_FILES: Ability = ability(
     "多少 几 统计 数一数 数一下 一共 总共 共 总数 文件 个 项目 仓库 所有",
     ("count the files in src", "src 里有几个文件"),
 );
-const COUNT_FUNCTIONS: Ability = ability(
-    "how many count number total functions function fn methods have has project repo repository all list which what show find",
-    "多少 几 统计 一共 总共 共 函数 方法 个 哪些 项目 仓库 所有 列出 找 显示",
-    ("how many functions are in src/main.rs?", "src/main.rs 里有几个函数"),
-);
-const COUNT_TESTS: Ability = ability(
-    "how many count number total tests test have has project repo repository all list which what find any",
-    "多少 几 统计 一共 总共 共 测试 个 哪些 项目 仓库 所有 列出 找",
-    ("how many tests are there?", "有多少个测试"),
-);
 const COMPARE: Ability = ability(
     "compare difference differences diff differ between and with from vs versus what what's how file files show",
     "比较 对比 区别 不同 差异 差别 相比 和 与 跟 什么 文件 之间 哪些 看看 一下",
@@ -179,8 +169,6 @@ impl Goal {
             Self::Test { .. } => &TEST,
             Self::CountLines(_) => &COUNT_LINES,
             Self::CountFiles(_) => &COUNT_FILES,
-            Self::CountFunctions(_) => &COUNT_FUNCTIONS,
-            Self::CountTests(_) => &COUNT_TESTS,
             Self::Compare { .. } => &COMPARE,
             Self::Status => &STATUS,
             Self::Branches => &BRANCHES,
@@ -261,11 +249,9 @@ impl Goal {
                     .flat_map(|text| iter::once(text.as_str()).chain(text.split(' ')));
                 scope.named().chain(words).collect()
             }
-            Self::Rank(Rank { scope, .. })
-            | Self::CountLines(scope)
-            | Self::CountFiles(scope)
-            | Self::CountFunctions(scope)
-            | Self::CountTests(scope) => scope.named().collect(),
+            Self::Rank(Rank { scope, .. }) | Self::CountLines(scope) | Self::CountFiles(scope) => {
+                scope.named().collect()
+            }
             Self::List { directory } => directory.as_deref().into_iter().collect(),
             Self::Test { filter, .. } => filter.as_deref().into_iter().collect(),
             Self::Compare { one, two } => vec![one, two],
@@ -299,9 +285,7 @@ impl Goal {
             | Self::FindFiles { scope, .. }
             | Self::Rank(Rank { scope, .. })
             | Self::CountLines(scope)
-            | Self::CountFiles(scope)
-            | Self::CountFunctions(scope)
-            | Self::CountTests(scope) => scope.place.as_deref(),
+            | Self::CountFiles(scope) => scope.place.as_deref(),
             _ => None,
         }
     }

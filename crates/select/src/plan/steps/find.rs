@@ -9,7 +9,7 @@ use crate::plan::{
     run::{Planned, Run},
 };
 
-/// Directories that are made by programs and looked into by nobody.
+/// Directories that programs make and that are not looked into for sizes and ages; the answer says so.
 const MADE: [&str; 8] = [".git", "target", "node_modules", ".venv", "__pycache__", "dist", ".tox", ".cache"];
 
 impl Run<'_> {
@@ -19,7 +19,14 @@ impl Run<'_> {
         let fits = |path: &&String| {
             wanted.as_ref().is_none_or(|wanted| path.to_lowercase().contains(wanted.as_str()))
         };
-        let found: Vec<_> = files.rows.iter().filter(fits).cloned().collect();
+        let mut found: Vec<_> = files.rows.iter().filter(fits).cloned().collect();
+        if let Some(name) = name
+            && !found.iter().any(|path| path == name)
+            && self.is_ignored(name)?
+        {
+            found.push(name.to_owned());
+        }
+        let note = self.ignored_note(scope)?;
         let heading = match found.len() {
             // A glob or a name with an extension is certain; a word may have meant something else.
             0 if name.is_some_and(|name| !self.is_text(name)) => {
@@ -31,7 +38,7 @@ impl Run<'_> {
         };
         self.tell_all(found.iter().map(String::as_str));
         let cut = files.more.then(|| self.say(Phrase::Cut, &[]));
-        Ok(below(heading, cut.into_iter().chain(found)))
+        Ok(below(heading, cut.into_iter().chain(found).chain(note)))
     }
 
     /// The files of a scope, as paths from the working directory on.
@@ -62,7 +69,8 @@ impl Run<'_> {
         let place = directory.map(|name| self.place(name)).transpose()?;
         let place = place.as_deref().unwrap_or(".");
         let listing = self.entries(place)?;
-        let directories = listing.directories.iter().map(|name| format!("{name}/"));
+        let directories = listing.directories.iter().filter(|name| **name != ".git");
+        let directories = directories.map(|name| format!("{name}/"));
         let names = directories.chain(listing.files.iter().map(|name| (*name).to_owned()));
         let rows: Vec<_> = names
             .map(|name| {
@@ -101,7 +109,10 @@ impl Run<'_> {
         let mut found: Vec<_> = printed.lines().filter_map(row).collect();
         let next = found.get(rank.count).cloned();
         found.truncate(rank.count);
-        let Some((first, ..)) = found.first() else { return Ok(self.say(Phrase::NoFilesFound, &[])) };
+        let note = self.say(Phrase::NotLookedInto, &[&self.language.list(&MADE)]);
+        let Some((first, ..)) = found.first() else {
+            return Ok(format!("{}\n{note}", self.say(Phrase::NoFilesFound, &[])));
+        };
         self.tell_all(found.iter().map(|(path, ..)| *path));
         let rows =
             found.iter().map(|(path, bytes, changed)| format!("  {path}  {}  {changed}", size(*bytes)));
@@ -117,6 +128,7 @@ impl Run<'_> {
             }
             _ => {}
         }
+        answer = format!("{answer}\n{note}");
         match rank.then {
             Some(part) => Ok(format!("{answer}\n\n{}", self.show(first, part)?)),
             None => Ok(answer),

@@ -46,6 +46,9 @@ impl Run<'_> {
         let path = self.path(commits.path.as_deref())?;
         let line = format!("git log -n {} {COMMIT}{author}{stat}{path}", commits.count);
         let (_, printed) = self.command(&line, &[0])?;
+        if let (Some(path), true) = (&commits.path, printed.is_empty()) {
+            return Ok(self.say(Phrase::NoCommitsOf, &[path]));
+        }
         if commits.count == 1 && !printed.is_empty() {
             return Ok(printed.trim_end().to_owned());
         }
@@ -88,7 +91,13 @@ impl Run<'_> {
                 let revision = quote(revision.trim_start_matches('-'));
                 (format!("git diff --stat {revision} --"), revision)
             }
-            Since::Time(time) => (format!("git log --since={} {COMMIT} --stat", quote(time)), time.clone()),
+            Since::Time(time) => {
+                let is_day = time == "yesterday"
+                    || time.starts_with(|c: char| c.is_ascii_digit()) && time.contains('-');
+                // For a day without a time git takes the present time of day, and leaves out what came before it.
+                let begin = if is_day { format!("{time} 00:00:00") } else { time.clone() };
+                (format!("git log --since={} {COMMIT} --stat", quote(&begin)), time.clone())
+            }
         };
         let (_, printed) = self.command(&line, &[0])?;
         let is_by_time = matches!(since, Since::Time(_));
@@ -106,6 +115,9 @@ impl Run<'_> {
         let path = self.path(file)?;
         self.tell_all(file);
         let (_, printed) = self.command(&format!("git shortlog -sn HEAD{path}"), &[0])?;
+        if let (Some(file), true) = (file, printed.trim().is_empty()) {
+            return Ok(self.say(Phrase::NoCommitsOf, &[file]));
+        }
         Ok(below(self.say(Phrase::Authors, &[file.unwrap_or(".")]), printed.lines().map(str::to_owned)))
     }
 

@@ -57,11 +57,13 @@ impl Run<'_> {
         // What is quoted or can only be a name was looked for; a plain word may have meant something else, and what ignore
         // files leave out, as logs often are, was not looked at.
         let is_certain = self.is_certain(scope) && texts.iter().all(|text| self.is_text(text));
+        let note = self.ignored_note(scope)?;
         let Some(found) = answer else {
             let phrase = if is_certain { Phrase::NotFound } else { Phrase::NotSure };
-            let said = self.say(phrase, &[text, &within]);
+            let said = below(self.say(phrase, &[text, &within]), note);
             return if is_certain { Ok(said) } else { Err(Next::Decline(said)) };
         };
+        let found = below(found, note);
         // A search for text cannot tell a call from a comment.
         Ok(if whole_word { format!("{}\n{found}", self.say(Phrase::AsText, &[text])) } else { found })
     }
@@ -124,7 +126,7 @@ impl Run<'_> {
 
     /// The arguments that hold a search to a scope.
     pub(super) fn within(&self, scope: &Scope) -> Planned<Value> {
-        let mut arguments = json!({});
+        let mut arguments = json!({"hidden": true});
         let mut include = scope.glob.clone();
         match &scope.place {
             Some(name) if self.means_each(name)? => {
@@ -138,6 +140,23 @@ impl Run<'_> {
             arguments["include"] = glob.into();
         }
         Ok(arguments)
+    }
+
+    /// The note that an answer about a scope leaves out ignored files; none where the scope is one file. A directory with
+    /// nothing but ignored files is declined: to say that it has nothing would be wrong.
+    pub(super) fn ignored_note(&self, scope: &Scope) -> Planned<Option<String>> {
+        let Some(name) = scope.place.as_deref() else {
+            return Ok(Some(self.say(Phrase::IgnoredLeftOut, &[])));
+        };
+        if self.means_each(name)? {
+            return Ok(Some(self.say(Phrase::IgnoredLeftOut, &[])));
+        }
+        let place = self.place(name)?;
+        let Some(listing) = self.directory(&place)? else { return Ok(None) };
+        if listing.files.is_empty() && !self.with_ignored(&place)?.files.is_empty() {
+            return Err(self.ends(Phrase::AllIgnored, &[&place]));
+        }
+        Ok(Some(self.say(Phrase::IgnoredLeftOut, &[])))
     }
 
     /// A scope in words, for the end of a sentence.

@@ -98,7 +98,8 @@ impl Run<'_> {
         let last = name.rsplit("::").next().unwrap_or(name);
         let last = literal(last);
         let pattern = format!(r"{DEFINES}{last}\b|^\s*(\w+\s+)?{last}\s*(:\s*\w+\s*)?:?=[^=>]");
-        let output = self.call("grep_files", &json!({"pattern": pattern, "output_mode": "content"}))?;
+        let output =
+            self.call("grep_files", &json!({"pattern": pattern, "output_mode": "content", "hidden": true}))?;
         let found = hits(output).ok_or_else(|| self.failed(output))?.rows;
         if found.is_empty() {
             // Languages define things in more ways than are known here.

@@ -35,7 +35,8 @@ impl Run<'_> {
     /// The lines that have a name as a whole word, with their files.
     fn lines_of_key(&self, file: Option<&str>, key: &str) -> Planned<Vec<(String, u64, String)>> {
         let pattern = format!(r"\b{}\b", literal(key));
-        let mut arguments = json!({"pattern": pattern, "output_mode": "content", "limit": MOST});
+        let mut arguments =
+            json!({"pattern": pattern, "output_mode": "content", "limit": MOST, "hidden": true});
         if let Some(file) = file {
             arguments["path"] = file.into();
         }
@@ -86,6 +87,10 @@ fn assigned(line: &str, key: &str) -> Option<usize> {
         });
         let plain = || rest.strip_prefix(":=").or_else(|| rest.strip_prefix(['=', ':']));
         let value = typed.or_else(plain).filter(|value| !value.starts_with(['=', '>', ':']))?;
+        // Nothing behind a colon opens a block: `if total >= MAX_ITEMS:`.
+        if value.trim().is_empty() {
+            return None;
+        }
         Some(line.len() - value.trim_start().len())
     })
 }
