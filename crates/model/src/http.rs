@@ -26,6 +26,10 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 /// without a word; a request that is sent over it then fails.
 const POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(20);
 
+/// The same for `http:`, where a new connection costs next to nothing: llama.cpp and Node.js close
+/// theirs after 5 s.
+const PLAIN_POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(3);
+
 /// How long a server is waited for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Patience {
@@ -177,14 +181,15 @@ fn key(provider: &Provider, set: &dyn Fn(&str) -> Option<String>) -> Result<Opti
 /// For `http:` the client gets an empty set of roots, because the default reads and parses the system's bundle (8 ms
 /// at a peer, for nothing); a proxy in between must be an `http:` one, too. Redirects are not followed: they would take the key to a place nobody configured.
 fn client(url: &Url) -> Result<Client, Box<dyn Error + Send + Sync>> {
+    let is_tls = url.scheme() == "https";
     let builder = Client::builder()
         .user_agent(concat!("windlass/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(CONNECT_TIMEOUT)
-        .pool_idle_timeout(POOL_IDLE_TIMEOUT)
+        .pool_idle_timeout(if is_tls { POOL_IDLE_TIMEOUT } else { PLAIN_POOL_IDLE_TIMEOUT })
         .retry(reqwest::retry::never())
         .redirect(reqwest::redirect::Policy::none());
     let builder = if is_loopback(url) { builder.no_proxy() } else { builder };
-    let builder = if url.scheme() == "https" {
+    let builder = if is_tls {
         // The losing side of a race finds the winner's provider, which is as good.
         let _ = crypto::ring::default_provider().install_default();
         builder

@@ -226,7 +226,11 @@ struct Said {
 
 impl Said {
     async fn listen(&mut self, client: &dyn ModelClient, prompt: Prompt<'_>) -> Result<(), ModelError> {
-        let mut answer = client.open(prompt).await?;
+        let mut answer = match client.open(prompt).await {
+            // Some servers close a connection that was kept for the next request.
+            Err(ModelError::Unreachable { .. }) => client.open(prompt).await?,
+            opened => opened?,
+        };
         while let Some(event) = answer.next().await {
             // Not every wire sends text in pieces; every one has it whole.
             let ModelEvent::Item(item) = event? else { continue };
