@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use windlass_contract::{
-    AnyTool, ApprovalPolicy, Input, Meta, Network, Ready, SandboxMode, Schema, SchemaError, SpecKind,
-    ToolError, ToolName, ToolSpec,
+    AnyTool, ApprovalPolicy, Input, Meta, Network, Ready, SandboxMode, SpecKind, ToolError, ToolName,
+    ToolSpec,
 };
 use windlass_runtime::Policy;
+use windlass_schema::{Schema, SchemaError};
 
 /// The parameters by which a model asks to leave the sandbox.
 const ESCALATION: [&str; 3] = ["sandbox_permissions", "justification", "prefix_rule"];

@@ -26,7 +26,6 @@ mod model;
 mod outcome;
 mod policy;
 mod program;
-mod schema;
 mod secret_paths;
 mod sight;
 mod snapshot;
@@ -68,7 +67,6 @@ pub use model::{Finish, ModelClient, ModelError, ModelEvent, ModelInfo, ModelStr
 pub use outcome::{CommandFacts, Facts, Outcome, Receipt, Refusal, SessionFacts, Status, View};
 pub use policy::{ApprovalPolicy, SandboxMode};
 pub use program::{ProgramFile, ProgramFinder, ProgramSearch};
-pub use schema::{Profile, Schema, SchemaError, kind_of};
 pub use secret_paths::{SecretKind, SecretPath, home_secrets, system_secrets};
 pub use sight::{Seen, Sight, Since, Stamp};
 pub use snapshot::{

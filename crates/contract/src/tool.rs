@@ -8,9 +8,10 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    BoxFuture, CallId, Content, Denial, Effects, EventSink, Facts, Host, Input, Insight, Meta, Schema,
-    SchemaError, ToolName, ToolSpec,
+    BoxFuture, CallId, Content, Denial, Effects, EventSink, Facts, Host, Input, Insight, Meta, ToolName,
+    ToolSpec,
 };
+use windlass_schema::{Schema, SchemaError};
 
 mod closure;
 mod parse_error;

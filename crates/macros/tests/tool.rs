@@ -12,7 +12,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
     AnyTool, Category, Confinement, Cx, Effects, ErrorKind, Example, Grant, Input, Limits, Meta, Network,
-    Output, Profile, Sandbox, Silent, SpecKind, ToolError, fakes::EchoMachine,
+    Output, Sandbox, Silent, SpecKind, ToolError, fakes::EchoMachine,
 };
 use windlass_macros::tool;
 
@@ -126,7 +126,7 @@ async fn a_function_becomes_a_tool_with_its_comments_as_prompt() {
     assert_eq!(spec.description, "Add two numbers. Not for anything else.\n\nExact up to 2^53.");
     let SpecKind::Function { parameters } = spec.kind else { panic!() };
     assert_eq!(
-        parameters.project(Profile::Faithful),
+        parameters.explicit(),
         json!({
             "type": "object",
             "properties": {

@@ -46,6 +46,7 @@ mod http;
 mod json;
 mod provider;
 mod responses;
+mod schema_profile;
 mod scripted;
 mod sse;
 mod usage;
@@ -56,6 +57,7 @@ use windlass_contract::{ModelClient, ModelError, ModelInfo};
 
 pub use dialect::Dialect;
 pub use provider::{Provider, Secret, WireApi, presets};
+pub use schema_profile::SchemaProfile;
 
 /// The name servers know the wanted shape of an answer by.
 const OUTPUT_SCHEMA_NAME: &str = "codex_output_schema";

@@ -9,9 +9,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use windlass_contract::{
     AnyTool, BoxFuture, Content, Cx, Effects, Example, Grammar, Input, Meta, Output, ParameterAlias, Ready,
-    SchemaError, SpecKind, Tool, ToolError, ToolName, ToolSpec, erase,
+    SpecKind, Tool, ToolError, ToolName, ToolSpec, erase,
 };
 use windlass_patch::{Operation, Patch, grammar, parse};
+use windlass_schema::SchemaError;
 
 use crate::change;
 

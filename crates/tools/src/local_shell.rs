@@ -5,9 +5,10 @@ use std::{num::NonZeroU64, path::PathBuf, sync::Arc};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use windlass_contract::{
-    AnyTool, Cx, Effects, Example, Format, Input, Meta, Output, Ready, SchemaError, SpecKind, Tool,
-    ToolError, ToolName, ToolSpec, erase,
+    AnyTool, Cx, Effects, Example, Format, Input, Meta, Output, Ready, SpecKind, Tool, ToolError, ToolName,
+    ToolSpec, erase,
 };
+use windlass_schema::SchemaError;
 
 use crate::command;
 

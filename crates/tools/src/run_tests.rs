@@ -15,8 +15,9 @@ use serde::Deserialize;
 use serde_json::json;
 use windlass_contract::{
     AnyTool, BoxFuture, CommandLine, Content, Cx, Effects, Example, Format, Input, Look, Meta, Output,
-    ParameterAlias, Ready, Schema, SchemaError, SpecKind, ToolError, ToolName, ToolSpec,
+    ParameterAlias, Ready, SpecKind, ToolError, ToolName, ToolSpec,
 };
+use windlass_schema::{Schema, SchemaError};
 use windlass_shape::{Terminal, tests_in};
 
 use crate::command;

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use windlass_contract::{
-    AnyTool, Category, Input, Meta, Ready, SchemaError, SpecKind, ToolError, ToolName, ToolSpec, WebSearch,
+    AnyTool, Category, Input, Meta, Ready, SpecKind, ToolError, ToolName, ToolSpec, WebSearch,
 };
+use windlass_schema::SchemaError;
 
 /// Makes the tool.
 pub(crate) fn web_search(reach: WebSearch) -> Arc<dyn AnyTool> {

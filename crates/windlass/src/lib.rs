@@ -42,16 +42,17 @@ pub use windlass_contract::{
     FileKind, Files, Finish, Finished, Format, Gives, Grant, Held, Host, HostError, Input, InputKind, Item,
     Layer, Limits, Look, Marks, Mechanism, Meta, ModelClient, ModelError, ModelEvent, ModelInfo, ModelStream,
     Must, Network, Offer, OpenFile, Opinion, Outcome, Output, OutwardEffect, ParameterAlias, Plan,
-    PlanStatus, PlanStep, Profile, ProgramFile, ProgramFinder, ProgramSearch, Prompt, Proof, Question, Quota,
-    Rating, Raw, Reach, Ready, Receipt, Refusal, Retry, Reviewer, Role, Rulebook, Sandbox, SandboxMode,
-    SandboxRules, Schema, SchemaError, Silent, SpecKind, Status, ThreadId, Tool, ToolCall, ToolError,
-    ToolName, ToolSpec, Typed, Usage, Verdict, Version, View, WebSearch, counted, erase, tool as tool_from,
+    PlanStatus, PlanStep, ProgramFile, ProgramFinder, ProgramSearch, Prompt, Proof, Question, Quota, Rating,
+    Raw, Reach, Ready, Receipt, Refusal, Retry, Reviewer, Role, Rulebook, Sandbox, SandboxMode, SandboxRules,
+    Silent, SpecKind, Status, ThreadId, Tool, ToolCall, ToolError, ToolName, ToolSpec, Typed, Usage, Verdict,
+    Version, View, WebSearch, counted, erase, tool as tool_from,
 };
 pub use windlass_macros::tool;
 pub use windlass_runtime::{
     Batch, Budget, Deferral, DefinitionErrors, Exposure, Gate, Indexer, Policy, Quarantined, Reason,
     Registered, Registry, Review, SearchForm, Shaper, Stop, Toolbox, Verdicts,
 };
+pub use windlass_schema::{Schema, SchemaError};
 
 /// The machine: processes and confinement.
 pub mod host {

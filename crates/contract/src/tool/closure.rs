@@ -7,7 +7,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{AnyTool, Cx, Output, Ready, ToolError, parse};
-use crate::{BoxFuture, Effects, Input, Meta, Schema, SchemaError, SpecKind, ToolName, ToolSpec};
+use crate::{BoxFuture, Effects, Input, Meta, SpecKind, ToolName, ToolSpec};
+use windlass_schema::{Schema, SchemaError};
 
 type EffectsFn<A> = dyn Fn(&A) -> Effects + Send + Sync;
 type CallFn<A> = dyn Fn(A, Cx) -> BoxFuture<'static, Result<Output, ToolError>> + Send + Sync;

@@ -1,6 +1,7 @@
 //! Tests of requests.
 
-use windlass_contract::{Grammar, Item, Role, Schema, ThreadId, WebSearch};
+use windlass_contract::{Grammar, Item, Role, ThreadId, WebSearch};
+use windlass_schema::Schema;
 
 use super::*;
 use crate::Dialect;

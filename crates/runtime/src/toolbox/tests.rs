@@ -1,10 +1,11 @@
 //! Tests of calls that look before they act.
 
 use windlass_contract::{
-    AnyTool, ApprovalPolicy, BoxFuture, CommandLine, Cx, Input, Look, Meta, SandboxMode, Schema, SchemaError,
-    SpecKind, Status, ToolName, ToolSpec,
+    AnyTool, ApprovalPolicy, BoxFuture, CommandLine, Cx, Input, Look, Meta, SandboxMode, SpecKind, Status,
+    ToolName, ToolSpec,
     fakes::{EchoMachine, MemoryJournal, Watcher},
 };
+use windlass_schema::{Schema, SchemaError};
 
 use super::*;
 use crate::Policy;

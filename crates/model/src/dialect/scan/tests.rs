@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 use serde_json::json;
-use windlass_contract::{Body, Cached, Content, InputKind, Item, Schema, SpecKind, ToolSpec};
+use windlass_contract::{Body, Cached, Content, InputKind, Item, SpecKind, ToolSpec};
+use windlass_schema::Schema;
 
 use super::*;
 

@@ -2,9 +2,10 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json, value::RawValue};
-use windlass_contract::{Body, Cached, Content, Item, Profile};
+use windlass_contract::{Body, Cached, Content, Item};
 
 use crate::{
+    SchemaProfile,
     responses::wire::{self, ItemForm, ItemIds, Received},
     sse::Event,
 };
@@ -229,7 +230,7 @@ fn sent(items: Vec<Item>, ids: ItemIds, form: ItemForm) -> Vec<Value> {
         })
         .collect();
     let history: Vec<_> = items.into_iter().chain(outputs).map(Cached::new).collect();
-    serde_json::from_str(&wire::input(&history, ids, form, Profile::Faithful)).unwrap()
+    serde_json::from_str(&wire::input(&history, ids, form, SchemaProfile::Faithful)).unwrap()
 }
 
 fn check(items: &[Item]) -> Result<(), TestCaseError> {
