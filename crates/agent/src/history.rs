@@ -79,7 +79,7 @@ impl History {
 
 #[cfg(test)]
 mod tests {
-    use windlass_contract::fakes::MemoryJournal;
+    use windlass_fakes::MemoryJournal;
 
     use super::*;
 

@@ -12,8 +12,6 @@ mod counted;
 mod edit;
 mod effects;
 mod event;
-#[cfg(feature = "fakes")]
-pub mod fakes;
 mod files;
 mod grant;
 mod host;
@@ -53,7 +51,7 @@ pub use grant::{
 };
 pub use host::{
     ApartOutput, Command, ConfineError, Denial, Ended, Exit, Finished, Host, HostError, Keyboard, Layer,
-    Listener, Printed, Proof, Sandbox, Session, Whole,
+    Listener, OutputListener, Printed, Proof, Sandbox, Session, Whole,
 };
 pub use id::{CallId, ThreadId, ToolName};
 pub use insight::{

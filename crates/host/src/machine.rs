@@ -10,7 +10,7 @@ use std::{
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
     Archive, BoxFuture, CallId, Command, ConfineError, Confinement, Files, Finished, Grant, Held, Host,
-    HostError, Keyboard, Limits, Listener, Mechanism, Sandbox, SandboxRules, Session,
+    HostError, Keyboard, Limits, Listener, Mechanism, OutputListener, Sandbox, SandboxRules, Session,
 };
 use windlass_files::{CommitObserver, ConfinedFiles, FileRules, ReadTracker};
 use windlass_sandbox::{
@@ -352,16 +352,6 @@ impl Sandbox for Machine {
 struct Nothing;
 
 impl Host for Nothing {
-    fn run<'a>(
-        &'a self,
-        command: &'a Command,
-        _cancel: &'a CancellationToken,
-        _output: &'a (dyn Fn(&[u8]) + Send + Sync),
-    ) -> BoxFuture<'a, Result<Finished, HostError>> {
-        let program = command.argv.first().cloned().unwrap_or_default();
-        Box::pin(async { Err(HostError::NotGranted { program }) })
-    }
-
     fn held(&self) -> Held {
         Held::by(Mechanism::InProcess)
     }
@@ -402,7 +392,7 @@ impl Commands {
         command: &Command,
         streams: OutputStreams,
         cancel: &CancellationToken,
-        output: &(dyn Fn(&[u8]) + Send + Sync),
+        output: OutputListener<'_>,
     ) -> Result<Finished, HostError> {
         let _turn = match &self.machine.preview {
             Some(preview) => Some(preview.take_turn().await),
@@ -441,7 +431,7 @@ impl Host for Commands {
         &'a self,
         command: &'a Command,
         cancel: &'a CancellationToken,
-        output: &'a (dyn Fn(&[u8]) + Send + Sync),
+        output: OutputListener<'a>,
     ) -> BoxFuture<'a, Result<Finished, HostError>> {
         Box::pin(self.complete(command, self.machine.streams, cancel, output))
     }
@@ -450,7 +440,7 @@ impl Host for Commands {
         &'a self,
         command: &'a Command,
         cancel: &'a CancellationToken,
-        output: &'a (dyn Fn(&[u8]) + Send + Sync),
+        output: OutputListener<'a>,
     ) -> BoxFuture<'a, Result<Finished, HostError>> {
         Box::pin(self.complete(command, OutputStreams::Apart, cancel, output))
     }

@@ -12,8 +12,9 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
     AnyTool, Category, Confinement, Cx, Effects, ErrorKind, Example, Grant, Input, Limits, Meta, Network,
-    Output, Sandbox, Silent, SpecKind, ToolError, fakes::EchoMachine,
+    Output, Sandbox, Silent, SpecKind, ToolError,
 };
+use windlass_fakes::EchoMachine;
 use windlass_macros::tool;
 
 // The macro's code names the `windlass` crate; here this file plays its part.

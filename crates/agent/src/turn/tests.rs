@@ -10,10 +10,9 @@ use std::{
 
 use serde_json::{Value, json};
 use windlass_contract::{
-    ApprovalPolicy, BoxFuture, Effects, Input, Journal, ModelInfo, ModelStream, Output, SandboxMode,
-    fakes::{EchoMachine, MemoryJournal, Watcher},
-    tool,
+    ApprovalPolicy, BoxFuture, Effects, Input, Journal, ModelInfo, ModelStream, Output, SandboxMode, tool,
 };
+use windlass_fakes::{EchoMachine, EventRecorder, MemoryJournal};
 use windlass_runtime::{Gate, Policy, Registry, Review, Secrets, Shaper};
 
 use windlass_contract::ToolCall;
@@ -88,7 +87,7 @@ impl ModelStream for FakeStream {
 struct World {
     model: FakeModel,
     journal: Arc<MemoryJournal>,
-    watcher: Arc<Watcher>,
+    watcher: Arc<EventRecorder>,
     ran: Arc<AtomicUsize>,
     stop: Stop,
     sandbox: SandboxMode,

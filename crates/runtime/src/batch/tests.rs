@@ -5,10 +5,9 @@ use std::sync::{Arc, Mutex};
 use serde_json::Value;
 use tokio::sync::Notify;
 use windlass_contract::{
-    ApprovalPolicy, Effects, Event, Input, Journal, Output, SandboxMode, Status, ToolError,
-    fakes::{EchoMachine, MemoryJournal, Watcher},
-    tool,
+    ApprovalPolicy, Effects, Event, Input, Journal, Output, SandboxMode, Status, ToolError, tool,
 };
+use windlass_fakes::{EchoMachine, EventRecorder, MemoryJournal};
 use windlass_shape::Shaper;
 
 use super::*;
@@ -19,7 +18,7 @@ struct World {
     log: Arc<Mutex<Vec<String>>>,
     release: Arc<Notify>,
     journal: Arc<MemoryJournal>,
-    watcher: Arc<Watcher>,
+    watcher: Arc<EventRecorder>,
     stop: Stop,
 }
 

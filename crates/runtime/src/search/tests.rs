@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
-use windlass_contract::{Confinement, FnTool, Grant, Limits, Sandbox, Silent, fakes::EchoMachine, tool};
+use windlass_contract::{Confinement, FnTool, Grant, Limits, Sandbox, Silent, tool};
+use windlass_fakes::EchoMachine;
 
 use super::*;
 use crate::{Deferral, Exposure, Registry, RegistryBuilder};

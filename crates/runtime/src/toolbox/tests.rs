@@ -3,8 +3,8 @@
 use windlass_contract::{
     AnyTool, ApprovalPolicy, BoxFuture, CommandLine, Cx, Input, Look, Meta, SandboxMode, SpecKind, Status,
     ToolName, ToolSpec,
-    fakes::{EchoMachine, MemoryJournal, Watcher},
 };
+use windlass_fakes::{EchoMachine, EventRecorder, MemoryJournal};
 use windlass_schema::{Schema, SchemaError};
 
 use super::*;
@@ -84,7 +84,7 @@ async fn run(program: &'static str) -> (Status, String, Vec<String>, Effects) {
         sandbox: SandboxMode::WorkspaceWrite,
         ..Policy::default()
     };
-    let (journal, watcher) = (Arc::new(MemoryJournal::default()), Arc::new(Watcher::default()));
+    let (journal, watcher) = (Arc::new(MemoryJournal::default()), Arc::new(EventRecorder::default()));
     let toolbox = Toolbox {
         registry: Registry::builder().tool(Arc::new(Careful(program))).build().unwrap(),
         review: Review::default(),
