@@ -1,4 +1,4 @@
-//! The machine as a tool may use it.
+//! The machine as a tool may use it: hosts, sandboxes, commands, sessions.
 
 use std::{
     collections::BTreeMap,
@@ -11,7 +11,11 @@ use std::{
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use crate::{BoxFuture, Confinement, Effects, Files, Grant, Held, files::NoFiles};
+use crate::{
+    BoxFuture, Effects, Grant,
+    files::{Files, NoFiles},
+    grant::{Confinement, Held},
+};
 
 /// A machine held to one [`Grant`]. Implemented by `host` (and by fakes in tests), used by tools through
 /// [`Cx`](crate::Cx). An implementation must never do more than the grant it was made from.

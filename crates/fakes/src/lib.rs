@@ -11,8 +11,11 @@ use std::sync::{
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    BoxFuture, Command, ConfineError, Confinement, Event, EventSink, Exit, Finished, Grant, Held, Host,
-    HostError, Journal, JournalError, Mechanism, OutputListener, Record, Sandbox,
+    BoxFuture, Event, Grant, Host, Journal, Sandbox,
+    event::EventSink,
+    grant::{Confinement, Held, Mechanism},
+    host::{Command, ConfineError, Exit, Finished, HostError, OutputListener},
+    journal::{JournalError, Record},
 };
 
 /// A journal in memory.

@@ -9,8 +9,11 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Archive, BoxFuture, CallId, Command, ConfineError, Confinement, Files, Finished, Grant, Held, Host,
-    HostError, Keyboard, Limits, Listener, Mechanism, OutputListener, Sandbox, SandboxRules, Session,
+    BoxFuture, CallId, Grant, Host, Sandbox,
+    edit::Archive,
+    files::Files,
+    grant::{Confinement, Held, Limits, Mechanism, SandboxRules},
+    host::{Command, ConfineError, Finished, HostError, Keyboard, Listener, OutputListener, Session},
 };
 use windlass_files::{CommitObserver, ConfinedFiles, FileRules, ReadTracker};
 use windlass_sandbox::{

@@ -10,7 +10,11 @@ use std::{
 
 use tokio::{io::AsyncReadExt, net::unix::pipe, time};
 use tokio_util::sync::CancellationToken;
-use windlass_contract::{Denial, Exit, Finished, Held, HostError, OutputListener, Printed};
+use windlass_contract::{
+    Denial,
+    grant::Held,
+    host::{Exit, Finished, HostError, OutputListener, Printed},
+};
 use windlass_sandbox::{ChildStdio, Program, denials};
 
 #[cfg(target_os = "linux")]

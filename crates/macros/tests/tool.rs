@@ -11,8 +11,13 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    AnyTool, Category, Confinement, Cx, Effects, ErrorKind, Example, Grant, Input, Limits, Meta, Network,
-    Output, Sandbox, Silent, SpecKind, ToolError,
+    AnyTool, Cx, Effects, Grant, Input, Meta, Output, Sandbox, ToolError,
+    effects::Network,
+    event::Silent,
+    grant::{Confinement, Limits},
+    meta::{Category, Example},
+    spec::SpecKind,
+    tool::ErrorKind,
 };
 use windlass_fakes::EchoMachine;
 use windlass_macros::tool;

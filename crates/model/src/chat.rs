@@ -5,7 +5,10 @@ use std::{borrow::Cow, collections::HashSet};
 use serde::Serialize;
 use serde_json::{Value, json};
 use windlass_contract::{
-    BoxFuture, Cached, ModelClient, ModelError, ModelInfo, ModelStream, Prompt, SpecKind, ToolSpec,
+    BoxFuture, ToolSpec,
+    item::Cached,
+    model::{ModelClient, ModelError, ModelInfo, ModelStream, Prompt},
+    spec::SpecKind,
 };
 
 use crate::{

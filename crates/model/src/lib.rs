@@ -5,7 +5,7 @@
 //! through a function the caller gives.
 //!
 //! ```
-//! use windlass_contract::{Cached, Item, ModelEvent, Prompt, Role};
+//! use windlass_contract::{Item, item::{Cached, Role}, model::{ModelEvent, Prompt}};
 //! use windlass_model::{Options, Provider, WireApi, connect};
 //!
 //! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
@@ -53,7 +53,7 @@ mod usage;
 
 use std::{sync::Arc, time::Duration};
 
-use windlass_contract::{ModelClient, ModelError, ModelInfo};
+use windlass_contract::model::{ModelClient, ModelError, ModelInfo};
 
 pub use dialect::Dialect;
 pub use provider::{Provider, Secret, WireApi, presets};

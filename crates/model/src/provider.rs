@@ -214,7 +214,7 @@ pub enum WireApi {
 }
 
 impl WireApi {
-    /// The name used in configuration, in [`windlass_contract::ModelInfo`] and for items kept to the letter.
+    /// The name used in configuration, in [`windlass_contract::model::ModelInfo`] and for items kept to the letter.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Responses => "responses",

@@ -5,8 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde::Serialize;
 use serde_json::Value;
 use windlass_contract::{
-    BoxFuture, Cached, ModelClient, ModelError, ModelEvent, ModelInfo, ModelStream, Prompt, SpecKind,
-    ToolSpec, WebSearch,
+    BoxFuture, ToolSpec,
+    item::Cached,
+    model::{ModelClient, ModelError, ModelEvent, ModelInfo, ModelStream, Prompt},
+    spec::{SpecKind, WebSearch},
 };
 
 use crate::{

@@ -4,7 +4,7 @@ use std::hash::{Hash, Hasher};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use windlass_contract::{Category, Meta, SpecKind, ToolSpec};
+use windlass_contract::{Meta, ToolSpec, meta::Category, spec::SpecKind};
 
 use crate::hash::Quick;
 

@@ -4,7 +4,7 @@
 //! off stays cut off; nobody knows what would have followed.
 
 use serde_json::Value;
-use windlass_contract::ParameterAlias;
+use windlass_contract::meta::ParameterAlias;
 use windlass_schema::Schema;
 
 mod aliases;

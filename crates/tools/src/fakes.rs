@@ -9,10 +9,16 @@ use std::{
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Action, AnyTool, Attributes, BoxFuture, CallId, Change, Changed, Command, CommitError, Cx, Ended, Entry,
-    Event, Exit, FileError, FileKind, Files, Finished, Found, Held, Host, HostError, Input, Keyboard, Listed,
-    Listener, Listing, Mechanism, OpenFile, Output, OutputListener, Printed, Search, Seen, Session, Since,
-    Stamp, ToolError, Version, Whole,
+    AnyTool, BoxFuture, CallId, Cx, Event, Host, Input, Output, ToolError,
+    edit::{Action, Attributes, Change, Changed, CommitError, Version},
+    files::{
+        Entry, FileError, FileKind, Files, Found, Listed, Listing, OpenFile, Search, Seen, Since, Stamp,
+    },
+    grant::{Held, Mechanism},
+    host::{
+        Command, Ended, Exit, Finished, HostError, Keyboard, Listener, OutputListener, Printed, Session,
+        Whole,
+    },
 };
 use windlass_fakes::EventRecorder;
 

@@ -14,8 +14,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 use windlass_contract::{
-    AnyTool, BoxFuture, CommandLine, Content, Cx, Effects, Example, Format, Input, Look, Meta, Output,
-    ParameterAlias, Ready, SpecKind, ToolError, ToolName, ToolSpec,
+    AnyTool, BoxFuture, Content, Cx, Effects, Input, Meta, Output, Ready, ToolError, ToolName, ToolSpec,
+    effects::CommandLine,
+    meta::{Example, Format, ParameterAlias},
+    spec::SpecKind,
+    tool::Look,
 };
 use windlass_schema::{Schema, SchemaError};
 use windlass_shape::{Terminal, tests_in};

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use windlass_contract::{
-    AnyTool, Category, Input, Meta, Ready, SpecKind, ToolError, ToolName, ToolSpec, WebSearch,
+    AnyTool, Input, Meta, Ready, ToolError, ToolName, ToolSpec,
+    meta::Category,
+    spec::{SpecKind, WebSearch},
 };
 use windlass_schema::SchemaError;
 

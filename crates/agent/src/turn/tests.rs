@@ -10,7 +10,10 @@ use std::{
 
 use serde_json::{Value, json};
 use windlass_contract::{
-    ApprovalPolicy, BoxFuture, Effects, Input, Journal, ModelInfo, ModelStream, Output, SandboxMode, tool,
+    BoxFuture, Effects, Input, Journal, Output,
+    model::{ModelInfo, ModelStream},
+    policy::{ApprovalPolicy, SandboxMode},
+    tool::tool,
 };
 use windlass_fakes::{EchoMachine, EventRecorder, MemoryJournal};
 use windlass_runtime::{Gate, Policy, Registry, Review, Secrets, Shaper};
@@ -99,7 +102,7 @@ struct Ended {
     result: Result<(), AgentError>,
     answer: String,
     usage: Usage,
-    refusals: Vec<windlass_contract::Refusal>,
+    refusals: Vec<windlass_contract::outcome::Refusal>,
 }
 
 impl World {

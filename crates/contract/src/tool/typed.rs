@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{AnyTool, Cx, Output, Ready, Tool, ToolError, parse};
-use crate::{BoxFuture, Effects, Input, Meta, SpecKind, ToolName, ToolSpec};
+use crate::{BoxFuture, Effects, Input, Meta, ToolName, ToolSpec, spec::SpecKind};
 use windlass_schema::{Schema, SchemaError};
 
 /// Hides a tool's arguments type, so that tools fit in one list.

@@ -1,6 +1,11 @@
 //! Tests of requests.
 
-use windlass_contract::{Grammar, Item, Role, ThreadId, WebSearch};
+use windlass_contract::{
+    Item,
+    id::ThreadId,
+    item::Role,
+    spec::{Grammar, WebSearch},
+};
 use windlass_schema::Schema;
 
 use super::*;

@@ -1,7 +1,7 @@
 //! Tests of requests.
 
 use serde_json::json;
-use windlass_contract::{Grammar, Item, Role, ThreadId};
+use windlass_contract::{Item, id::ThreadId, item::Role, spec::Grammar};
 use windlass_schema::Schema;
 
 use super::*;

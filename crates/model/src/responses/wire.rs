@@ -5,7 +5,9 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json, value::RawValue};
 use windlass_contract::{
-    Body, Cached, CallId, Content, Input, InputKind, Item, Raw, Role, ToolCall, ToolName,
+    CallId, Content, Input, Item, ToolCall, ToolName,
+    call::InputKind,
+    item::{Body, Cached, Raw, Role},
 };
 
 use super::{Tool, offer, sendable::SendableItem};

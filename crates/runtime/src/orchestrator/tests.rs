@@ -4,9 +4,14 @@ use std::sync::Mutex;
 
 use serde_json::Value;
 use windlass_contract::{
-    Answer, ApprovalPolicy, Approver, Beyond, BoxFuture, Command, CommandFacts, CommandLine, Confinement,
-    Content, Finished, Held, Host, HostError, Journal, Mechanism, OutputListener, Question, Sandbox,
-    SandboxMode, SandboxRules, Status, tool,
+    BoxFuture, Content, Host, Journal, Sandbox,
+    approval::{Answer, Approver, Beyond, Question},
+    effects::CommandLine,
+    grant::{Confinement, Held, Mechanism, SandboxRules},
+    host::{Command, Finished, HostError, OutputListener},
+    outcome::{CommandFacts, Status},
+    policy::{ApprovalPolicy, SandboxMode},
+    tool::tool,
 };
 use windlass_fakes::{EventRecorder, MemoryJournal};
 use windlass_shape::Shaper;

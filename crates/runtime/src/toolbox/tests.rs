@@ -1,8 +1,12 @@
 //! Tests of calls that look before they act.
 
 use windlass_contract::{
-    AnyTool, ApprovalPolicy, BoxFuture, CommandLine, Cx, Input, Look, Meta, SandboxMode, SpecKind, Status,
-    ToolName, ToolSpec,
+    AnyTool, BoxFuture, Cx, Input, Meta, ToolName, ToolSpec,
+    effects::CommandLine,
+    outcome::Status,
+    policy::{ApprovalPolicy, SandboxMode},
+    spec::SpecKind,
+    tool::Look,
 };
 use windlass_fakes::{EchoMachine, EventRecorder, MemoryJournal};
 use windlass_schema::{Schema, SchemaError};

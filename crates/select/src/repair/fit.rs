@@ -1,7 +1,7 @@
 //! Bringing a value closer to a schema, one understood difference at a time.
 
 use serde_json::{Map, Number, Value};
-use windlass_contract::ParameterAlias;
+use windlass_contract::meta::ParameterAlias;
 use windlass_schema::kind_of;
 
 use super::{Latitude, Repair, RepairKind, ToolParameters, aliases, lenient, names};

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use windlass_contract::{Cx, OpenFile, Seen, Since};
+use windlass_contract::{
+    Cx,
+    files::{OpenFile, Seen, Since},
+};
 use windlass_patch::{Side, diff};
 
 /// How many lines of a difference are shown.

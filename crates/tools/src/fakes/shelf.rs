@@ -8,8 +8,10 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    BoxFuture, CallId, Change, Changed, CommitError, FileError, Files, Found, Held, Host, Listed, Listing,
-    Mechanism, OpenFile, Search, Seen, Since,
+    BoxFuture, CallId, Host,
+    edit::{Change, Changed, CommitError},
+    files::{FileError, Files, Found, Listed, Listing, OpenFile, Search, Seen, Since},
+    grant::{Held, Mechanism},
 };
 
 use super::Sheet;

@@ -2,7 +2,10 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json, value::RawValue};
-use windlass_contract::{Body, Cached, Content, Item};
+use windlass_contract::{
+    Content, Item,
+    item::{Body, Cached},
+};
 
 use crate::{
     SchemaProfile,
@@ -202,7 +205,7 @@ fn take(value: &mut Value, path: &str) -> Option<Value> {
 /// An answer that consists of an item, taken in as it would come over the wire.
 fn receive(item: &str) -> Vec<Item> {
     use crate::answer::Decoder as _;
-    use windlass_contract::ModelEvent;
+    use windlass_contract::model::ModelEvent;
     let mut decoder = super::super::Decoder::new(crate::calls::CallIds::default(), None);
     let mut out = std::collections::VecDeque::new();
     let done = format!(r#"{{"type":"response.output_item.done","item":{item}}}"#);

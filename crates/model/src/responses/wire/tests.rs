@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::json;
 
-use windlass_contract::{SpecKind, ToolSpec};
+use windlass_contract::{ToolSpec, spec::SpecKind};
 use windlass_schema::Schema;
 
 use super::*;
