@@ -164,9 +164,10 @@ impl<'a> Check<'a> {
         Ok(())
     }
 
-    /// Whether a text matches a pattern. None if nobody can tell.
+    /// Says whether a text matches a pattern. None if that cannot be told.
     fn matches(&mut self, pattern: &'a str, text: &str) -> Result<Option<bool>, TooComplex> {
-        let found = self.patterns.find(pattern, text, &mut self.budget)?;
+        self.budget.search(pattern)?;
+        let found = self.patterns.find(pattern, text);
         self.is_unsure |= found.is_none();
         Ok(found)
     }

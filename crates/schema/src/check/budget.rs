@@ -14,12 +14,8 @@ const MAX_STEPS: usize = 4 * MAX_DEPTH;
 pub(super) const GLANCES: usize = 16;
 /// How many bytes of a text are counted, compared or copied for a visit.
 const BYTES: usize = 1024;
-/// How many steps of a pattern are taken for a visit.
-pub(super) const STEPS: usize = 32;
 /// How many bytes of a problem are put into words for a visit.
 const WORDS: usize = 64;
-/// What the table of a class of Unicode costs, which is written in three bytes.
-const TABLE: usize = 500;
 
 /// Why a check does not come to its end. It is never a problem among others: that would make a `not` around it true.
 #[derive(Debug, thiserror::Error)]
@@ -71,15 +67,9 @@ impl Budget {
         self.spend(problem.len() / WORDS)
     }
 
-    /// A pattern read.
-    pub(super) fn compile(&mut self, pattern: &str) -> Result<(), TooComplex> {
-        let tables = pattern.matches("\\p").count() + pattern.matches("\\P").count();
-        self.spend(pattern.len() + tables * TABLE)
-    }
-
-    /// Steps of a pattern taken, with so much memory for them.
-    pub(super) fn run(&mut self, steps: usize, bytes: usize) -> Result<(), TooComplex> {
-        self.spend(1 + steps / STEPS + bytes / BYTES)
+    /// A pattern looked up. Compiling and searching have bounds of their own.
+    pub(super) fn search(&mut self, pattern: &str) -> Result<(), TooComplex> {
+        self.spend(1 + pattern.len() / BYTES)
     }
 
     fn spend(&mut self, visits: usize) -> Result<(), TooComplex> {

@@ -445,16 +445,16 @@ fn patterns_that_take_others_forever_take_no_time() {
         problems(&schema, &json!({"x": [wrong]}))
             .starts_with("`arguments.x[0]` must match the pattern `^(a+)+$`")
     );
-    assert_eq!(problems(&schema, &json!({"x": vec![wrong; 200]})), "`arguments` is too complex to check");
+    assert!(problems(&schema, &json!({"x": vec![wrong; 1000]})).ends_with(" more problems"));
     // Too long to search: left to the tool.
     assert_eq!(problems(&schema, &json!({"x": [format!("{}!", "a".repeat(10_000))]})), "");
-    // Going back takes forever for sure: after so many steps nobody can tell.
+    // Going back takes forever: left to the tool as well.
     let schema = json!({"properties": {"x": {"pattern": r"^(a+)+\1$"}}});
     assert_eq!(problems(&schema, &json!({"x": format!("{}!", "a".repeat(100))})), "");
-    // Hundreds of patterns, each of which takes a table to read.
+    // Hundreds of patterns, each of which takes a table to read: so are all but the first.
     let many: Map<String, Value> = (0..500).map(|at| (format!("^{at}\\p{{L}}+$"), json!({}))).collect();
-    let schema = json!({"patternProperties": many});
-    assert_eq!(problems(&schema, &json!({"x": 1})), "`arguments` is too complex to check");
+    let schema = json!({"patternProperties": many, "additionalProperties": false});
+    assert_eq!(problems(&schema, &json!({"x": 1})), "");
 }
 
 #[test]
