@@ -28,8 +28,8 @@ pub trait Host: Send + Sync {
         cancel: &'a CancellationToken,
         output: OutputListener<'a>,
     ) -> BoxFuture<'a, Result<Finished, HostError>> {
-        let _unused = (cancel, output);
-        Box::pin(async { Err(not_granted(command)) })
+        let (_, _, error) = (cancel, output, not_granted(command));
+        Box::pin(async { Err(error) })
     }
 
     /// The same, and what was written to each stream is kept for itself too. What was written to both at once may change its
@@ -55,8 +55,8 @@ pub trait Host: Send + Sync {
         input: Keyboard,
         output: Listener,
     ) -> BoxFuture<'a, Result<Arc<dyn Session>, HostError>> {
-        let _unused = (input, output);
-        Box::pin(async { Err(not_granted(command)) })
+        let (_, _, error) = (input, output, not_granted(command));
+        Box::pin(async { Err(error) })
     }
 
     /// What is really enforced.

@@ -6,7 +6,7 @@ use windlass_schema::{Schema, infer_type};
 /// The types that are left in the lossy form.
 const TYPES: [&str; 5] = ["string", "number", "boolean", "object", "array"];
 
-/// Which form of a schema a server is sent.
+/// The form of parameter schemas that a server is sent.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema,
 )]

@@ -27,10 +27,10 @@ mod keywords;
 mod normal;
 mod typed;
 
-/// How deep a schema, or a value checked against one, may be nested.
+/// The depth to which a schema, or a value checked against one, may be nested.
 const MAX_DEPTH: usize = 64;
 
-/// How long a schema may be, in bytes of what it says and of the paths where it says it, with all that its references
+/// The length a schema may have, in bytes of what it says and of the paths where it says it, with all that its references
 /// repeat. A prompt has room for a small part of that.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
 
@@ -45,7 +45,7 @@ pub enum SchemaError {
     /// The root is not an object.
     #[error("parameters must be a JSON Schema of type `object`, found {found}")]
     NotAnObject {
-        /// What it is.
+        /// The kind it is of.
         found: String,
     },
     /// A keyword has a value of the wrong kind.
@@ -55,7 +55,7 @@ pub enum SchemaError {
         keyword: String,
         /// Where, as a JSON pointer.
         path: String,
-        /// What it must be.
+        /// The kind it must be of.
         expected: &'static str,
     },
     /// A reference leads nowhere.
@@ -96,8 +96,8 @@ impl Schema {
         explicit::explicit(&self.0)
     }
 
-    /// Everything in which a value does not fit, each with the path it is about. Takes bounded time whatever the schema
-    /// says. Left to the tool: formats nobody knows, and patterns that cannot be read or take too long, as long texts do.
+    /// Lists everything in which a value does not fit, each with the path it is about. Takes bounded time whatever the schema
+    /// says. Left to the tool: unknown formats, patterns that cannot be rewritten for `regex`, and long texts.
     pub fn check(&self, value: &Value) -> Vec<String> {
         check::check(&self.0, value)
     }
@@ -114,7 +114,7 @@ impl Schema {
         properties.into_iter().flatten().map(|(name, schema)| (name.as_str(), schema))
     }
 
-    /// Whether a parameter must be given.
+    /// Tells whether a parameter must be given.
     pub fn requires(&self, name: &str) -> bool {
         let required = self.0.get("required").and_then(Value::as_array);
         required.is_some_and(|names| names.iter().any(|each| each == name))

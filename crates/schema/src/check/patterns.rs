@@ -9,14 +9,14 @@ use regex::{Regex, RegexBuilder};
 
 mod translation;
 
-use translation::Translation;
+use translation::PatternTranslation;
 
 /// Longer patterns and texts are not checked.
 const MAX_BYTES: usize = 1_000;
 const MAX_TEXT_BYTES: usize = 8 * 1024;
-/// How large a compiled expression may be, in bytes.
+/// The size a compiled expression may have, in bytes.
 const MAX_COMPILED_BYTES: usize = 4 * 1024 * 1024;
-/// How many steps the patterns of one check may take, at worst: one for each part of a pattern and byte of a text.
+/// The steps that the patterns of one check may take, at worst: one for each part of a pattern and byte of a text.
 /// The slowest engine of `regex` took 12 ns for one (release build), so all of them together take about 0.1 s at most.
 const MAX_STEPS: usize = 10_000_000;
 /// The steps it takes to compile an expression, and each part of one. Measured: at most 0.7 µs for a part.
@@ -24,18 +24,18 @@ const COMPILE_STEPS: usize = 10_000;
 const COMPILE_PART_STEPS: usize = 100;
 
 /// The patterns of one check; those that cannot be checked are `None`.
-pub(super) struct Patterns<'a> {
+pub(super) struct PatternCache<'a> {
     compiled: HashMap<&'a str, Option<CompiledPattern>>,
     left: usize,
 }
 
-impl Default for Patterns<'_> {
+impl Default for PatternCache<'_> {
     fn default() -> Self {
         Self { compiled: HashMap::new(), left: MAX_STEPS }
     }
 }
 
-impl<'a> Patterns<'a> {
+impl<'a> PatternCache<'a> {
     /// Says whether the pattern is anywhere in the text. None if that cannot be told.
     pub(super) fn find(&mut self, pattern: &'a str, text: &str) -> Option<bool> {
         if pattern.len() > MAX_BYTES || text.len() > MAX_TEXT_BYTES {
@@ -51,7 +51,7 @@ impl<'a> Patterns<'a> {
     }
 
     fn compile(&mut self, pattern: &str) -> Option<CompiledPattern> {
-        let Translation { parts, size } = translation::translate(pattern)?;
+        let PatternTranslation { parts, size } = translation::translate(pattern)?;
         self.spend(parts.len() * COMPILE_STEPS + size * COMPILE_PART_STEPS)?;
         let compile = |(expression, wanted): &(String, bool)| {
             let compiled = RegexBuilder::new(expression).size_limit(MAX_COMPILED_BYTES).build().ok()?;

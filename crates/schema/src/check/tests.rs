@@ -4,11 +4,11 @@ use serde_json::json;
 
 use super::{budget::GLANCES, *};
 
-/// How many visits a check takes, if it comes to its end.
+/// Counts the visits a check takes, if it comes to its end.
 fn visits(schema: &Value, value: &Value) -> Option<usize> {
     let root = schema.as_object().unwrap();
-    let mut check = Check::new(root);
-    check.object(root, At::root(value)).ok()?;
+    let mut check = SchemaCheck::new(root);
+    check.object(root, ValueAt::root(value)).ok()?;
     Some(check.budget.spent())
 }
 
@@ -482,8 +482,8 @@ fn what_takes_long_to_look_at_costs_more_visits() {
 fn no_more_problems_are_written_than_are_told() {
     let schema = json!({"items": {"type": "string"}});
     let root = schema.as_object().unwrap();
-    let (mut check, numbers) = (Check::new(root), json!(vec![1; 50_000]));
-    check.object(root, At::root(&numbers)).unwrap();
+    let (mut check, numbers) = (SchemaCheck::new(root), json!(vec![1; 50_000]));
+    check.object(root, ValueAt::root(&numbers)).unwrap();
     assert_eq!((check.problems.told.len(), check.problems.more), (MAX_PROBLEMS, 50_000 - MAX_PROBLEMS));
 }
 

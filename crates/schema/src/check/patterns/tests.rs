@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::{translation::translate, *};
 
 fn find(pattern: &str, text: &str) -> Option<bool> {
-    Patterns::default().find(pattern, text)
+    PatternCache::default().find(pattern, text)
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn a_pattern_has_as_many_parts_as_what_it_repeats() {
 #[test]
 fn patterns_of_one_check_share_what_they_may_take() {
     let text = "ab".repeat(4000);
-    let mut patterns = Patterns::default();
+    let mut patterns = PatternCache::default();
     let found: Vec<_> = (0..1000).map(|_| patterns.find("^([ab]+)+$", &text)).collect();
     let checked = found.iter().take_while(|found| **found == Some(true)).count();
     assert!((100..300).contains(&checked), "{checked}");

@@ -4,11 +4,11 @@
 //! looks around nor goes back to what a group found. Looking ahead from the start of a text is most of what such patterns
 //! are written for (`^(?!.*\.\.)(?=.*\d)…`), and needs none of it: each is an expression of its own.
 
-/// How deep groups may be nested.
+/// The depth to which groups may be nested.
 const MAX_DEPTH: usize = 50;
-/// How many parts a pattern may have, with all that is repeated.
+/// The number of parts a pattern may have, with all that is repeated.
 const MAX_SIZE: usize = 20_000;
-/// How many parts a class is made of that has more than ASCII in it, and one that Unicode has a table for.
+/// The number of parts of a class with more than ASCII in it, and of one that Unicode has a table for.
 const WIDE: usize = 12;
 const TABLE: usize = 500;
 
@@ -20,7 +20,7 @@ const NO_LINE_END: &str = r"[^\n\r\x{2028}\x{2029}]";
 
 /// A pattern as expressions of `regex`.
 #[derive(Debug)]
-pub(super) struct Translation {
+pub(super) struct PatternTranslation {
     /// The expressions, and whether each must be found in a text or must not be.
     pub(super) parts: Vec<(String, bool)>,
     /// About how many states all of them have.
@@ -28,8 +28,8 @@ pub(super) struct Translation {
 }
 
 /// Rewrites a pattern. None if it cannot be read, is read as different things by different engines, or has no like.
-pub(super) fn translate(pattern: &str) -> Option<Translation> {
-    let mut translator = Translator { rest: pattern, out: String::new(), depth: 1 };
+pub(super) fn translate(pattern: &str) -> Option<PatternTranslation> {
+    let mut translator = PatternTranslator { rest: pattern, out: String::new(), depth: 1 };
     let (mut parts, mut size) = (Vec::new(), 1);
     while let Some((wanted, rest)) = look_ahead(translator.rest, parts.is_empty()) {
         translator.rest = rest;
@@ -47,7 +47,7 @@ pub(super) fn translate(pattern: &str) -> Option<Translation> {
         size += translator.all()?;
     }
     parts.push((translator.out, true));
-    (translator.rest.is_empty() && size <= MAX_SIZE).then_some(Translation { parts, size })
+    (translator.rest.is_empty() && size <= MAX_SIZE).then_some(PatternTranslation { parts, size })
 }
 
 /// Reads the beginning of a look ahead from the start of the text: whether it must find something, and what follows.
@@ -57,7 +57,7 @@ fn look_ahead(rest: &str, is_first: bool) -> Option<(bool, &str)> {
     found("(?=", true).or_else(|| found("(?!", false))
 }
 
-struct Translator<'a> {
+struct PatternTranslator<'a> {
     rest: &'a str,
     out: String,
     depth: usize,
@@ -65,14 +65,14 @@ struct Translator<'a> {
 
 /// One thing in a pattern that a mark of repetition is about.
 #[derive(Clone, Copy)]
-enum Atom {
+enum PatternAtom {
     /// A place, which has no length.
     Place,
     /// So many parts.
     Parts(usize),
 }
 
-impl Translator<'_> {
+impl PatternTranslator<'_> {
     fn take(&mut self) -> Option<char> {
         let mut chars = self.rest.chars();
         let next = chars.next();
@@ -104,50 +104,50 @@ impl Translator<'_> {
         (size <= MAX_SIZE).then_some(size)
     }
 
-    fn atom(&mut self) -> Option<Atom> {
+    fn atom(&mut self) -> Option<PatternAtom> {
         match self.take()? {
             place @ ('^' | '$') => {
                 self.out.push(place);
-                Some(Atom::Place)
+                Some(PatternAtom::Place)
             }
             '.' => {
                 self.out.push_str(NO_LINE_END);
-                Some(Atom::Parts(WIDE))
+                Some(PatternAtom::Parts(WIDE))
             }
             '(' => self.group(),
             '[' => self.set(),
             '\\' if self.rest.starts_with(['b', 'B']) => {
                 let edge = self.take()?;
                 self.out.push_str(&format!("(?-u:\\{edge})"));
-                Some(Atom::Place)
+                Some(PatternAtom::Place)
             }
             '\\' => {
                 let class = self.class()?;
                 self.out.push_str(&format!("[{}]", class.text));
-                Some(Atom::Parts(class.size))
+                Some(PatternAtom::Parts(class.size))
             }
             // Nothing to repeat; and at most so many, to others.
             '*' | '+' | '?' => None,
             '{' if self.rest.starts_with(',') || count(self.rest).is_some() => None,
             c => {
                 self.out.push_str(&literal(c));
-                Some(Atom::Parts(c.len_utf8()))
+                Some(PatternAtom::Parts(c.len_utf8()))
             }
         }
     }
 
     /// Reads a mark of repetition, if there is one: how many parts come of it.
-    fn repeated(&mut self, atom: Atom) -> Option<usize> {
+    fn repeated(&mut self, atom: PatternAtom) -> Option<usize> {
         let times = match self.rest.as_bytes().first() {
             Some(b'*' | b'+' | b'?') => Some((0, Some(1), 0)),
             Some(b'{') => count(&self.rest[1..]),
             _ => None,
         };
         let Some((least, most, length)) = times else {
-            return Some(if let Atom::Parts(parts) = atom { parts } else { 1 });
+            return Some(if let PatternAtom::Parts(parts) = atom { parts } else { 1 });
         };
         // What has no length is not repeated by anybody who means it.
-        let Atom::Parts(parts) = atom else { return None };
+        let PatternAtom::Parts(parts) = atom else { return None };
         let (mark, rest) = self.rest.split_at(1 + length);
         self.out.push_str(mark);
         self.rest = rest;
@@ -160,17 +160,17 @@ impl Translator<'_> {
         (!is_wrong && size <= MAX_SIZE).then_some(size)
     }
 
-    fn group(&mut self) -> Option<Atom> {
+    fn group(&mut self) -> Option<PatternAtom> {
         self.depth += 1;
         self.rest = group(self.rest).filter(|_| self.depth <= MAX_DEPTH)?;
         self.out.push_str("(?:");
         let size = self.either()?;
         self.out.push(')');
         self.depth -= 1;
-        self.took(")").then_some(Atom::Parts(size))
+        self.took(")").then_some(PatternAtom::Parts(size))
     }
 
-    /// What comes after a backslash and stands for characters, in sets and outside.
+    /// Reads what comes after a backslash and stands for characters, in sets and outside.
     fn class(&mut self) -> Option<CharacterClass> {
         let class = match self.take()? {
             'd' => CharacterClass::new(DIGITS, 1),
@@ -226,12 +226,12 @@ impl Translator<'_> {
     }
 
     /// A set, up to its end.
-    fn set(&mut self) -> Option<Atom> {
+    fn set(&mut self) -> Option<PatternAtom> {
         let others = self.took("^");
         if others && self.took("]") {
             // All characters; or, to others, all but those up to the next end.
             self.out.push_str("(?s:.)");
-            return (!self.rest.contains(']')).then_some(Atom::Parts(WIDE));
+            return (!self.rest.contains(']')).then_some(PatternAtom::Parts(WIDE));
         }
         let (mut text, mut size) = (String::new(), usize::from(others) * WIDE);
         while !self.took("]") {
@@ -253,7 +253,7 @@ impl Translator<'_> {
         // Nothing at all fits the empty set, and to others it is not the end of the set.
         let mark = if others { "^" } else { "" };
         self.out.push_str(&format!("[{mark}{text}]"));
-        (!text.is_empty()).then_some(Atom::Parts(size))
+        (!text.is_empty()).then_some(PatternAtom::Parts(size))
     }
 
     /// One item of a set.
