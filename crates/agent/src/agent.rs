@@ -4,8 +4,13 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use tracing::Instrument;
 use windlass_contract::{
-    Body, Content, Event, EventSink, Item, Journal, JournalError, ModelClient, ModelInfo, Record, Refusal,
-    Role, ThreadId, TurnContext, Usage,
+    Content, Event, Item, Journal,
+    event::EventSink,
+    id::ThreadId,
+    item::{Body, Role},
+    journal::{JournalError, Record, TurnContext},
+    model::{ModelClient, ModelInfo, Usage},
+    outcome::Refusal,
 };
 use windlass_runtime::{Reason, Stop, Toolbox};
 

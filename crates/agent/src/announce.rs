@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use windlass_contract::{Event, EventSink, Journal, Record};
+use windlass_contract::{Event, Journal, event::EventSink, journal::Record};
 use windlass_runtime::Secrets;
 use windlass_tools::TurnDiff;
 

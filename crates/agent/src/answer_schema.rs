@@ -1,7 +1,7 @@
 //! The shape the final answer must have.
 
 use serde_json::Value;
-use windlass_contract::{Schema, SchemaError};
+use windlass_schema::{Schema, SchemaError};
 
 /// How many problems of an answer are told.
 const MAX_PROBLEMS: usize = 5;

@@ -105,7 +105,7 @@ fn hash(what: &impl Hash) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use windlass_contract::{Input, Status, Verdict};
+    use windlass_contract::{Input, Verdict, outcome::Status};
 
     use super::*;
 

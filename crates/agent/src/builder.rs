@@ -7,7 +7,11 @@ use std::{collections::BTreeMap, fmt, num::NonZeroU64, path::PathBuf, sync::Arc,
 
 use serde_json::json;
 use windlass_contract::{
-    AnyTool, Approver, Event, EventSink, Journal, JournalError, ModelClient, Rulebook, Silent, TurnContext,
+    AnyTool, Event, Journal,
+    approval::{Approver, Rulebook},
+    event::{EventSink, Silent},
+    journal::{JournalError, TurnContext},
+    model::ModelClient,
 };
 use windlass_host::{Machine, Preview, SnapshotLimits, Window};
 use windlass_record::{Durability, Edits, Keep, SessionError, Which, outputs};

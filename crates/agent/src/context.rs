@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use windlass_contract::{Item, Role, SandboxMode};
+use windlass_contract::{Item, item::Role, policy::SandboxMode};
 use windlass_runtime::Policy;
 
 /// Standing instructions, unless the user has others. Short on purpose: small models pay for every word.
@@ -65,7 +65,7 @@ impl Surroundings<'_> {
 
 #[cfg(test)]
 mod tests {
-    use windlass_contract::{Body, Content, SandboxRules};
+    use windlass_contract::{Content, grant::SandboxRules, item::Body};
 
     use super::*;
 

@@ -1,6 +1,6 @@
 //! How full the model's context window is, and when to say so.
 
-use windlass_contract::counted;
+use windlass_contract::wording::counted;
 
 /// From how many per cent on the conversation is called long.
 const NEARLY_FULL_PERCENT: u64 = 80;

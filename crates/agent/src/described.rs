@@ -4,10 +4,13 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use windlass_contract::{
-    AnyTool, ApprovalPolicy, Input, Meta, Network, Ready, SandboxMode, Schema, SchemaError, SpecKind,
-    ToolError, ToolName, ToolSpec,
+    AnyTool, Input, Meta, Ready, ToolError, ToolName, ToolSpec,
+    effects::Network,
+    policy::{ApprovalPolicy, SandboxMode},
+    spec::SpecKind,
 };
 use windlass_runtime::Policy;
+use windlass_schema::{Schema, SchemaError};
 
 /// The parameters by which a model asks to leave the sandbox.
 const ESCALATION: [&str; 3] = ["sandbox_permissions", "justification", "prefix_rule"];
@@ -135,7 +138,7 @@ fn schema_value(schema: &Schema) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use windlass_contract::SandboxRules;
+    use windlass_contract::grant::SandboxRules;
     use windlass_tools::{Needs, PatchForm, builtin};
 
     use super::*;

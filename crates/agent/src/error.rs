@@ -1,6 +1,6 @@
 //! Why a turn ended without an answer.
 
-use windlass_contract::{JournalError, ModelError};
+use windlass_contract::{journal::JournalError, model::ModelError};
 use windlass_runtime::Reason;
 
 /// Why a turn ended without an answer. A failed tool is not among them: that is a result the model deals with.

@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
-use windlass_contract::{Body, Cached, Item, Journal, JournalError, Outcome, Record, Role, ToolCall};
+use windlass_contract::{
+    Item, Journal, Outcome, ToolCall,
+    item::{Body, Cached, Role},
+    journal::{JournalError, Record},
+};
 use windlass_record::Substitute;
 use windlass_runtime::Secrets;
 
@@ -79,7 +83,7 @@ impl History {
 
 #[cfg(test)]
 mod tests {
-    use windlass_contract::fakes::MemoryJournal;
+    use windlass_fakes::MemoryJournal;
 
     use super::*;
 

@@ -1,6 +1,10 @@
 //! What the model is told it can call. Grows at the end alone: servers keep what does not change in their cache.
 
-use windlass_contract::{Body, Cached, Content, Item, SpecKind, ToolCall, ToolName, ToolSpec};
+use windlass_contract::{
+    Content, Item, ToolCall, ToolName, ToolSpec,
+    item::{Body, Cached},
+    spec::SpecKind,
+};
 use windlass_runtime::{Exposure, Registry};
 
 /// The tools that every request names: first what the model is told from the start, then what it has found or called, in that

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use windlass_contract::Archive;
+use windlass_contract::edit::Archive;
 use windlass_host::{LayerRecovery, Recovery};
 use windlass_record::Edits;
 

@@ -1,7 +1,7 @@
 //! Which calls nobody allowed, and whether it mattered in the end.
 
 use serde_json::Value;
-use windlass_contract::{Effects, Input, Outcome, Refusal, ToolCall};
+use windlass_contract::{Effects, Input, Outcome, ToolCall, outcome::Refusal};
 
 /// The refusals of a turn.
 #[derive(Debug, Default)]
@@ -67,7 +67,7 @@ fn is_same(one: &Input, other: &Input) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use windlass_contract::{CommandLine, Receipt, Verdict};
+    use windlass_contract::{Verdict, effects::CommandLine, outcome::Receipt};
 
     use super::*;
 

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
-use windlass_contract::{Event, ModelError, ModelInfo};
+use windlass_contract::{
+    Event,
+    model::{ModelError, ModelInfo},
+};
 
 /// The tries for one answer that failed so far.
 pub(crate) struct AnswerRetries {

@@ -6,8 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 use windlass_contract::{
-    Body, BoxFuture, Cached, Content, Item, ModelClient, ModelEvent, Opinion, Outcome, Prompt, Reviewer,
-    Role, ThreadId, ToolCall, ToolSpec, Usage,
+    BoxFuture, Content, Item, Outcome, ToolCall, ToolSpec,
+    id::ThreadId,
+    item::{Body, Cached, Role},
+    model::{ModelClient, ModelEvent, Prompt, Usage},
+    verdict::{Opinion, Reviewer},
 };
 use windlass_runtime::{Budget, Secrets};
 

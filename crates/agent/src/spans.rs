@@ -2,7 +2,10 @@
 //! generative AI. Nothing of what is said.
 
 use tracing::{Span, field::Empty};
-use windlass_contract::{ModelInfo, ThreadId, Usage};
+use windlass_contract::{
+    id::ThreadId,
+    model::{ModelInfo, Usage},
+};
 
 use crate::AgentError;
 

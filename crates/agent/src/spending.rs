@@ -1,6 +1,6 @@
 //! What a turn has cost in tokens, and whether that is too much. What a server does not report is estimated.
 
-use windlass_contract::{Body, Content, Item, ToolSpec, Usage};
+use windlass_contract::{Content, Item, ToolSpec, item::Body, model::Usage};
 
 /// About how many bytes make a token.
 const BYTES_PER_TOKEN: usize = 4;
@@ -125,7 +125,7 @@ fn part(content: &Content) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use windlass_contract::{Input, Role, ToolCall};
+    use windlass_contract::{Input, ToolCall, item::Role};
 
     use super::*;
 

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, path::PathBuf};
 
-use windlass_contract::WebSearch;
+use windlass_contract::spec::WebSearch;
 use windlass_runtime::RegistryBuilder;
 use windlass_tools::{Needs, OutputPlace, PatchForm, builtin};
 

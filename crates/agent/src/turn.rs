@@ -7,8 +7,11 @@ use std::{
 
 use tracing::{Instrument, Span};
 use windlass_contract::{
-    Body, Cached, Content, Event, EventSink, Finish, Item, ModelClient, ModelError, ModelEvent, ModelStream,
-    Prompt, Role, ThreadId, Usage,
+    Content, Event, Item,
+    event::EventSink,
+    id::ThreadId,
+    item::{Body, Cached, Role},
+    model::{Finish, ModelClient, ModelError, ModelEvent, ModelStream, Prompt, Usage},
 };
 use windlass_runtime::{Batch, Reason, Stop, Toolbox};
 

@@ -15,8 +15,11 @@ use std::{
 use fastrand::Rng;
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Action, Archive, CallId, Change, Command, Confinement, Effects, EntryChange, Expected, Grant, Host,
-    Limits, Sandbox,
+    CallId, Effects, Grant, Host, Sandbox,
+    edit::{Action, Archive, Change, Expected},
+    grant::{Confinement, Limits},
+    host::Command,
+    snapshot::EntryChange,
 };
 use windlass_host::{Machine, SnapshotLimits, UndoRecorder, UndoRoot, restore_entries};
 use windlass_record::{Edit, Edits, SnapshotStore, UNDO};

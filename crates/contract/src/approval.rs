@@ -1,4 +1,4 @@
-//! Asking a person.
+//! Questions to a person, and the answers.
 
 use std::path::PathBuf;
 

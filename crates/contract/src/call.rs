@@ -1,4 +1,4 @@
-//! What a model asks for, before anything about it is believed.
+//! Calls as a model asks for them, before anything about them is believed.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Changing files: all of it or nothing, and so that it can be undone.
+//! Changes to files: all of them or none, and so that they can be undone.
 
 use std::{
     collections::BTreeMap,
@@ -7,7 +7,10 @@ use std::{
     sync::Arc,
 };
 
-use crate::{CallId, FileError, Sight, Stamp};
+use crate::{
+    CallId,
+    files::{FileError, Sight, Stamp},
+};
 
 /// One thing to do with one file.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! What a call would do, said before it is done.
+//! Effects: all that a call would do, said before it is done.
 
 use std::path::{Component, Path, PathBuf};
 

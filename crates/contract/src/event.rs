@@ -1,4 +1,4 @@
-//! What front ends and logs are shown while work goes on.
+//! Events: what front ends and logs are shown while work goes on.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -6,8 +6,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Answer, AnsweredBy, Beyond, CallId, Changed, Effects, Outcome, OutwardEffect, Refusal, ThreadId,
-    ToolCall, ToolName, Usage, grant::millis,
+    CallId, Effects, Outcome, ToolCall, ToolName,
+    approval::{Answer, AnsweredBy, Beyond},
+    edit::Changed,
+    effects::OutwardEffect,
+    grant::millis,
+    id::ThreadId,
+    model::Usage,
+    outcome::Refusal,
 };
 
 /// Takes events. Implemented by front ends and recorders; called from anywhere. Must not block, and cannot steer.

@@ -8,7 +8,14 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 
-use crate::{BoxFuture, CallId, Change, Changed, CommitError, Denial, Seen, Since, Stamp};
+use crate::{
+    BoxFuture, CallId, Denial,
+    edit::{Change, Changed, CommitError},
+};
+
+mod sight;
+
+pub use sight::{Seen, Sight, Since, Stamp};
 
 /// The files of a machine, held to one [`Grant`](crate::Grant). Implemented by `host` (and by fakes in tests), used by
 /// tools through [`Host::files`](crate::Host::files). Paths are relative to the grant's working directory; what a

@@ -1,10 +1,10 @@
-//! What a call may do: the gate's yes, as data.
+//! Grants: what a call may do, which is the gate's yes as data.
 
 use std::{path::PathBuf, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CallId, Effects, Network};
+use crate::{CallId, Effects, effects::Network};
 
 /// What a call may do. Made by the gate alone (`runtime/gate`; `cargo xtask tidy` checks it), and the only thing a
 /// [`Sandbox`](crate::Sandbox) makes a host from.

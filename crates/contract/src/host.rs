@@ -1,4 +1,4 @@
-//! The machine as a tool may use it.
+//! The machine as a tool may use it: hosts, sandboxes, commands, sessions.
 
 use std::{
     collections::BTreeMap,
@@ -11,19 +11,26 @@ use std::{
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use crate::{BoxFuture, Confinement, Effects, Files, Grant, Held, files::NoFiles};
+use crate::{
+    BoxFuture, Effects, Grant,
+    files::{Files, NoFiles},
+    grant::{Confinement, Held},
+};
 
 /// A machine held to one [`Grant`]. Implemented by `host` (and by fakes in tests), used by tools through
 /// [`Cx`](crate::Cx). An implementation must never do more than the grant it was made from.
 pub trait Host: Send + Sync {
     /// Runs a command to its end, its time limit, or cancellation; the whole process tree is gone afterwards.
-    /// `output` sees the bytes as they come, in order, and must not block.
+    /// A host that starts no processes need not say so.
     fn run<'a>(
         &'a self,
         command: &'a Command,
         cancel: &'a CancellationToken,
-        output: &'a (dyn Fn(&[u8]) + Send + Sync),
-    ) -> BoxFuture<'a, Result<Finished, HostError>>;
+        output: OutputListener<'a>,
+    ) -> BoxFuture<'a, Result<Finished, HostError>> {
+        let (_, _, error) = (cancel, output, not_granted(command));
+        Box::pin(async { Err(error) })
+    }
 
     /// The same, and what was written to each stream is kept for itself too. What was written to both at once may change its
     /// order. A host that cannot tell them apart leaves [`Finished::apart`] empty.
@@ -31,7 +38,7 @@ pub trait Host: Send + Sync {
         &'a self,
         command: &'a Command,
         cancel: &'a CancellationToken,
-        output: &'a (dyn Fn(&[u8]) + Send + Sync),
+        output: OutputListener<'a>,
     ) -> BoxFuture<'a, Result<Finished, HostError>> {
         self.run(command, cancel, output)
     }
@@ -48,8 +55,8 @@ pub trait Host: Send + Sync {
         input: Keyboard,
         output: Listener,
     ) -> BoxFuture<'a, Result<Arc<dyn Session>, HostError>> {
-        let (_, _, program) = (input, output, command.argv.first().cloned().unwrap_or_default());
-        Box::pin(async { Err(HostError::NotGranted { program }) })
+        let (_, _, error) = (input, output, not_granted(command));
+        Box::pin(async { Err(error) })
     }
 
     /// What is really enforced.
@@ -98,6 +105,14 @@ pub trait Session: Send + Sync {
     /// What holds it.
     fn held(&self) -> Held;
 }
+
+/// The error of a host that starts no processes.
+fn not_granted(command: &Command) -> HostError {
+    HostError::NotGranted { program: command.argv.first().cloned().unwrap_or_default() }
+}
+
+/// Sees the bytes a command prints as they come, in order. Must not block.
+pub type OutputListener<'a> = &'a (dyn Fn(&[u8]) + Send + Sync);
 
 /// Sees what a session prints as it comes. Must not block.
 pub type Listener = Arc<dyn Fn(&[u8]) + Send + Sync>;

@@ -1,4 +1,4 @@
-//! What a result means, as data. Derived from what came back; what was observed is in [`Facts`](crate::Facts).
+//! The meaning of a result, as data. Derived from what came back; what was observed is in [`Facts`](crate::outcome::Facts).
 
 use std::{path::PathBuf, time::Duration};
 

@@ -5,7 +5,7 @@ use std::{borrow::Cow, sync::OnceLock};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::{CallId, InputKind, ToolCall, ToolSpec};
+use crate::{CallId, ToolCall, ToolSpec, call::InputKind};
 
 /// One step of a conversation.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -21,7 +21,7 @@ pub struct Item {
 /// A provider's own JSON for an item.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Raw {
-    /// The wire it came over, as [`ModelInfo::wire`](crate::ModelInfo) names it. Over another wire the body is used.
+    /// The wire it came over, as [`ModelInfo::wire`](crate::model::ModelInfo) names it. Over another wire the body is used.
     pub wire: Cow<'static, str>,
     /// The JSON.
     pub json: Box<RawValue>,

@@ -1,11 +1,11 @@
-//! What is written down before and after anything happens.
+//! The journal: what is written down before and after anything happens.
 
 use std::{future, io, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{BoxFuture, CallId, Effects, Event, Item, Outcome, ThreadId, ToolName};
+use crate::{BoxFuture, CallId, Effects, Event, Item, Outcome, ToolName, id::ThreadId};
 
 /// Writes a session down. Implemented by `record`, called by the agent and the runtime. When `append` returns, the
 /// record survives the death of this process. After one failure every later append fails: a session that cannot be

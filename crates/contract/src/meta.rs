@@ -1,8 +1,8 @@
-//! What is known about a tool beside its schema.
+//! Facts about a tool beside its schema.
 
 use serde::{Deserialize, Serialize};
 
-use crate::Criteria;
+use crate::verdict::Criteria;
 
 /// What a tool says about itself, for lists, ranking and scheduling.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -135,6 +135,6 @@ pub enum Format {
     /// output.
     Session,
     /// What became of tests, in place of all that was printed about them. The tool's data, if there is any, is the
-    /// [`TestReport`](crate::TestReport) that the runner wrote into files.
+    /// [`TestReport`](crate::insight::TestReport) that the runner wrote into files.
     Tests,
 }

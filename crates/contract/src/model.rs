@@ -1,11 +1,11 @@
-//! How a model is spoken to, without saying which.
+//! The client of a model, without saying which.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{BoxFuture, Cached, Item, ThreadId, ToolSpec};
+use crate::{BoxFuture, Item, ToolSpec, id::ThreadId, item::Cached};
 
 /// Speaks to one model. Implemented by `model` (and by fakes in tests), called by the turn loop.
 pub trait ModelClient: Send + Sync {

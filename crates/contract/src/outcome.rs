@@ -1,11 +1,17 @@
-//! How a call ended. Every end is an [`Outcome`]; running a call cannot fail in any other way.
+//! Outcomes. Every end of a call is an [`Outcome`]; running a call cannot fail in any other way.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{CallId, Content, Denial, Exit, Format, Held, Insight, ToolName, Verdict, Whole, grant::millis};
+use crate::{
+    CallId, Content, Denial, ToolName, Verdict,
+    grant::{Held, millis},
+    host::{Exit, Whole},
+    insight::Insight,
+    meta::Format,
+};
 
 mod for_model;
 

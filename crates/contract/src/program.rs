@@ -1,4 +1,4 @@
-//! Which file the name of a program stands for.
+//! The file that the name of a program stands for.
 
 use std::path::{Path, PathBuf};
 

@@ -1,8 +1,9 @@
-//! What a model is told about a tool.
+//! The description of a tool that a model is given.
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Profile, Schema, ToolName};
+use crate::ToolName;
+use windlass_schema::Schema;
 
 /// A tool as a model sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,7 +24,7 @@ impl ToolSpec {
     pub fn tokens(&self) -> usize {
         let parameters = match &self.kind {
             SpecKind::Function { parameters } | SpecKind::Search { parameters } => {
-                parameters.project(Profile::Faithful).to_string().len()
+                parameters.explicit().to_string().len()
             }
             SpecKind::Custom { grammar } => grammar.definition.len(),
             SpecKind::LocalShell | SpecKind::WebSearch(_) => 0,

@@ -1,4 +1,4 @@
-//! What a tool is: three traits, and the ways to make one.
+//! Tools: three traits, and the ways to make one.
 
 use std::{error::Error, fmt, future::Future, sync::Arc};
 
@@ -8,9 +8,10 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    BoxFuture, CallId, Content, Denial, Effects, EventSink, Facts, Host, Input, Insight, Meta, Schema,
-    SchemaError, ToolName, ToolSpec,
+    BoxFuture, CallId, Content, Denial, Effects, Host, Input, Meta, ToolName, ToolSpec, event::EventSink,
+    insight::Insight, outcome::Facts,
 };
+use windlass_schema::{Schema, SchemaError};
 
 mod closure;
 mod parse_error;

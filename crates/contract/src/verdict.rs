@@ -1,4 +1,4 @@
-//! Whether a call did what was asked: what it is judged on, what its tool promises, and the judgement.
+//! Verdicts: what a call is judged on, what its tool promises, and the judgement.
 
 use std::time::Duration;
 

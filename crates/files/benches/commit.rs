@@ -13,7 +13,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use windlass_contract::{Action, Archive, Change, ContentPair, EditRecord, Expected, Files, KeptPair, Sight};
+use windlass_contract::{
+    edit::{Action, Archive, Change, ContentPair, EditRecord, Expected, KeptPair},
+    files::{Files, Sight},
+};
 use windlass_files::{ConfinedFiles, ReadTracker};
 
 const ROUNDS: usize = 40;

@@ -14,7 +14,7 @@ use std::{
 };
 
 use tokio_util::sync::CancellationToken;
-use windlass_contract::{Files, Search};
+use windlass_contract::files::{Files, Search};
 use windlass_files::{ConfinedFiles, FileRules, ReadTracker};
 
 const DIRECTORIES: usize = 1000;

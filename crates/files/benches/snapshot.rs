@@ -5,7 +5,7 @@
 
 use std::{fs, sync::Arc, thread, time::Duration, time::Instant};
 
-use windlass_contract::ContentStore;
+use windlass_contract::snapshot::ContentStore;
 use windlass_files::{DirHandle, SnapshotLimits, SnapshotRoot, WorkspaceSnapshot};
 use windlass_record::SnapshotStore;
 

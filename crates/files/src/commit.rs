@@ -16,7 +16,9 @@ use std::{
 };
 
 use windlass_contract::{
-    Archive, CallId, Change, Changed, CommitError, ContentPair, EditRecord, FileError, KeptPair,
+    CallId,
+    edit::{Archive, Change, Changed, CommitError, ContentPair, EditRecord, KeptPair},
+    files::FileError,
 };
 
 use crate::{resolve::Resolver, steps::Steps};

@@ -13,8 +13,9 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Archive, BoxFuture, CallId, Change, Changed, CommitError, FileError, Files, Found, Listed, Listing,
-    OpenFile, Search, Seen, Since, Stamp,
+    BoxFuture, CallId,
+    edit::{Archive, Change, Changed, CommitError},
+    files::{FileError, Files, Found, Listed, Listing, OpenFile, Search, Seen, Since, Stamp},
 };
 
 use crate::{

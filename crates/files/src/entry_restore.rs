@@ -12,7 +12,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use windlass_contract::{ContentDigest, EntryChange};
+use windlass_contract::snapshot::{ContentDigest, EntryChange};
 
 use crate::steps::Steps;
 

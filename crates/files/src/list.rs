@@ -2,7 +2,7 @@
 
 use ignore::overrides::Override;
 use tokio_util::sync::CancellationToken;
-use windlass_contract::{Entry, FileError, FileKind, Ignored, Listed, Listing};
+use windlass_contract::files::{Entry, FileError, FileKind, Ignored, Listed, Listing};
 
 use crate::{
     resolve::{Resolver, kind_of},

@@ -10,7 +10,10 @@ use std::{
 };
 
 use ring::digest::{SHA256, digest};
-use windlass_contract::{Archive, Seen, Sight, Since};
+use windlass_contract::{
+    edit::Archive,
+    files::{Seen, Sight, Since},
+};
 
 /// The largest file that is known by its content.
 const LIMIT_BYTES: usize = 256 * 1024;
@@ -114,7 +117,7 @@ fn hex(bytes: &[u8]) -> String {
 mod tests {
     use std::path::Path;
 
-    use windlass_contract::Stamp;
+    use windlass_contract::files::Stamp;
 
     use super::*;
 

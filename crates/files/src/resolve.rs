@@ -20,7 +20,12 @@ use std::{
 };
 
 use rustix::io::Errno;
-use windlass_contract::{Denial, Effects, FileError, FileKind, Layer, Proof, normal};
+use windlass_contract::{
+    Denial, Effects,
+    effects::normal,
+    files::{FileError, FileKind},
+    host::{Layer, Proof},
+};
 
 use crate::{FileRules, handle};
 

@@ -17,7 +17,7 @@ use ignore::{
     types::TypesBuilder,
 };
 use tokio_util::sync::CancellationToken;
-use windlass_contract::{FileError, Found, FoundFile, Search, Wanted};
+use windlass_contract::files::{FileError, Found, FoundFile, Search, Wanted};
 
 use crate::{
     handle,

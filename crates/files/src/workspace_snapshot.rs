@@ -12,7 +12,7 @@ use std::{
     sync::{Arc, atomic::AtomicBool},
 };
 
-use windlass_contract::{ContentDigest, ContentStore, UnkeptReason};
+use windlass_contract::snapshot::{ContentDigest, ContentStore, UnkeptReason};
 
 use crate::{DirHandle, EntryKind, EntryStat};
 

@@ -7,7 +7,11 @@
 use std::{collections::BTreeMap, fs, path::Path};
 
 use tokio_util::sync::CancellationToken;
-use windlass_contract::{Confinement, Effects, Grant, Ignored, Limits, Listing, Sandbox, SandboxRules};
+use windlass_contract::{
+    Effects, Grant, Sandbox,
+    files::{Ignored, Listing},
+    grant::{Confinement, Limits, SandboxRules},
+};
 use windlass_host::Machine;
 
 const ROUNDS: u32 = 1000;

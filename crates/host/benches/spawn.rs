@@ -16,7 +16,11 @@ use std::{
 };
 
 use tokio_util::sync::CancellationToken;
-use windlass_contract::{Command, Confinement, Effects, Grant, Host, Limits, Sandbox, SandboxRules};
+use windlass_contract::{
+    Effects, Grant, Host, Sandbox,
+    grant::{Confinement, Limits, SandboxRules},
+    host::Command,
+};
 use windlass_host::Machine;
 
 const ROUNDS: usize = 300;

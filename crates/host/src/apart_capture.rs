@@ -3,7 +3,7 @@
 use std::io;
 
 use tokio::net::unix::pipe;
-use windlass_contract::ApartOutput;
+use windlass_contract::host::ApartOutput;
 
 use crate::capture::HeadTail;
 

@@ -13,7 +13,11 @@ use std::{
 };
 
 use tokio_util::sync::CancellationToken;
-use windlass_contract::{Denial, Exit, Held, HostError};
+use windlass_contract::{
+    Denial,
+    grant::Held,
+    host::{Exit, HostError},
+};
 use windlass_sandbox::{ChildStdio, Program, denials};
 
 use crate::{

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use windlass_contract::{Denial, Exit, Held};
+use windlass_contract::{Denial, grant::Held, host::Exit};
 use windlass_sandbox::{
     Program,
     denials::{self, DeniedPathCheck},

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use windlass_contract::Printed;
+use windlass_contract::host::Printed;
 
 use crate::{
     capture::HeadTail,

@@ -5,7 +5,7 @@
 
 use std::{os::fd::AsFd, path::PathBuf, sync::Arc};
 
-use windlass_contract::{Mechanism, Network};
+use windlass_contract::{effects::Network, grant::Mechanism};
 use windlass_sandbox::{
     ChildStdio, LaunchedChild, LayerMount, Program, ProtectedPaths, SandboxSpec, StartError, WritablePlan,
     WritableRoot, Zygotes, launch_externally_confined, launch_unconfined,

@@ -7,7 +7,7 @@
 //! use std::collections::BTreeMap;
 //!
 //! use tokio_util::sync::CancellationToken;
-//! use windlass_contract::{Command, Confinement, Effects, Exit, Grant, Limits, Sandbox};
+//! use windlass_contract::{Effects, Grant, Sandbox, grant::{Confinement, Limits}, host::{Command, Exit}};
 //! use windlass_host::Machine;
 //!
 //! # #[tokio::main(flavor = "current_thread")]

@@ -9,8 +9,11 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Archive, BoxFuture, CallId, Command, ConfineError, Confinement, Files, Finished, Grant, Held, Host,
-    HostError, Keyboard, Limits, Listener, Mechanism, Sandbox, SandboxRules, Session,
+    BoxFuture, CallId, Grant, Host, Sandbox,
+    edit::Archive,
+    files::Files,
+    grant::{Confinement, Held, Limits, Mechanism, SandboxRules},
+    host::{Command, ConfineError, Finished, HostError, Keyboard, Listener, OutputListener, Session},
 };
 use windlass_files::{CommitObserver, ConfinedFiles, FileRules, ReadTracker};
 use windlass_sandbox::{
@@ -352,16 +355,6 @@ impl Sandbox for Machine {
 struct Nothing;
 
 impl Host for Nothing {
-    fn run<'a>(
-        &'a self,
-        command: &'a Command,
-        _cancel: &'a CancellationToken,
-        _output: &'a (dyn Fn(&[u8]) + Send + Sync),
-    ) -> BoxFuture<'a, Result<Finished, HostError>> {
-        let program = command.argv.first().cloned().unwrap_or_default();
-        Box::pin(async { Err(HostError::NotGranted { program }) })
-    }
-
     fn held(&self) -> Held {
         Held::by(Mechanism::InProcess)
     }
@@ -402,7 +395,7 @@ impl Commands {
         command: &Command,
         streams: OutputStreams,
         cancel: &CancellationToken,
-        output: &(dyn Fn(&[u8]) + Send + Sync),
+        output: OutputListener<'_>,
     ) -> Result<Finished, HostError> {
         let _turn = match &self.machine.preview {
             Some(preview) => Some(preview.take_turn().await),
@@ -441,7 +434,7 @@ impl Host for Commands {
         &'a self,
         command: &'a Command,
         cancel: &'a CancellationToken,
-        output: &'a (dyn Fn(&[u8]) + Send + Sync),
+        output: OutputListener<'a>,
     ) -> BoxFuture<'a, Result<Finished, HostError>> {
         Box::pin(self.complete(command, self.machine.streams, cancel, output))
     }
@@ -450,7 +443,7 @@ impl Host for Commands {
         &'a self,
         command: &'a Command,
         cancel: &'a CancellationToken,
-        output: &'a (dyn Fn(&[u8]) + Send + Sync),
+        output: OutputListener<'a>,
     ) -> BoxFuture<'a, Result<Finished, HostError>> {
         Box::pin(self.complete(command, OutputStreams::Apart, cancel, output))
     }

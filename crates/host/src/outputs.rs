@@ -18,7 +18,7 @@ use tokio::{
     sync::mpsc::{self, OwnedPermit, Receiver, Sender, error::SendError},
     task::{self, JoinHandle},
 };
-use windlass_contract::Whole;
+use windlass_contract::host::Whole;
 
 /// The most that one session keeps in files, unless one output is longer.
 const MAX_SESSION_BYTES: u64 = 1024 * 1024 * 1024;

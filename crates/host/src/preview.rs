@@ -11,7 +11,7 @@ use std::{
 };
 
 use tokio::sync::OwnedMutexGuard;
-use windlass_contract::{Archive, CallId, Denial};
+use windlass_contract::{CallId, Denial, edit::Archive};
 use windlass_files::{AppliedLayer, ApplyError, Layer, LayerChange, LayerChanges, LayerRoot};
 use windlass_sandbox::{IdMaps, StartError, Zygotes};
 

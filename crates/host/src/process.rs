@@ -10,7 +10,11 @@ use std::{
 
 use tokio::{io::AsyncReadExt, net::unix::pipe, time};
 use tokio_util::sync::CancellationToken;
-use windlass_contract::{Denial, Exit, Finished, Held, HostError, Printed};
+use windlass_contract::{
+    Denial,
+    grant::Held,
+    host::{Exit, Finished, HostError, OutputListener, Printed},
+};
 use windlass_sandbox::{ChildStdio, Program, denials};
 
 #[cfg(target_os = "linux")]
@@ -48,7 +52,7 @@ pub(crate) struct Run<'a> {
     pub(crate) output_limit: Option<u64>,
     pub(crate) cpu: Meter,
     pub(crate) streams: OutputStreams,
-    pub(crate) output: &'a (dyn Fn(&[u8]) + Send + Sync),
+    pub(crate) output: OutputListener<'a>,
 }
 
 impl Run<'_> {
@@ -285,7 +289,7 @@ pub(crate) struct Capture<'a> {
     kept: &'a Kept,
     /// How much it may still print; nothing once it has printed more.
     left: Option<u64>,
-    output: &'a (dyn Fn(&[u8]) + Send + Sync),
+    output: OutputListener<'a>,
 }
 
 impl<'a> Capture<'a> {
@@ -293,7 +297,7 @@ impl<'a> Capture<'a> {
         pipe: pipe::Receiver,
         kept: &'a Kept,
         limit_bytes: Option<u64>,
-        output: &'a (dyn Fn(&[u8]) + Send + Sync),
+        output: OutputListener<'a>,
     ) -> Self {
         let left = Some(limit_bytes.unwrap_or(u64::MAX));
         Self { pipe, apart: None, chunk: vec![0; CHUNK_BYTES].into(), kept, left, output }

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use windlass_contract::{ProgramFile, ProgramFinder, ProgramSearch};
+use windlass_contract::program::{ProgramFile, ProgramFinder, ProgramSearch};
 
 use crate::Machine;
 

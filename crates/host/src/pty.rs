@@ -19,7 +19,11 @@ use tokio::{
     task::JoinHandle,
 };
 use tokio_util::sync::CancellationToken;
-use windlass_contract::{BoxFuture, Ended, Exit, Held, HostError, Keyboard, Listener, Printed, Session};
+use windlass_contract::{
+    BoxFuture,
+    grant::Held,
+    host::{Ended, Exit, HostError, Keyboard, Listener, Printed, Session},
+};
 use windlass_sandbox::{
     ChildStdio, Program,
     terminal::{self, PtyPair},

@@ -15,7 +15,11 @@ use std::{
 };
 
 use tokio::sync::oneshot;
-use windlass_contract::{Denial, Exit, Held, HostError};
+use windlass_contract::{
+    Denial,
+    grant::Held,
+    host::{Exit, HostError},
+};
 use windlass_sandbox::{
     ChildPid, ChildStdio, ExitReport, LaunchedChild, Program, StartError, StartedChild, Zygotes,
 };

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use windlass_contract::{HostError, Limits};
+use windlass_contract::{grant::Limits, host::HostError};
 
 /// Both times. Copies of it count together.
 #[derive(Debug, Clone, Default)]
@@ -109,7 +109,7 @@ impl Drop for Meter {
 
 #[cfg(test)]
 mod tests {
-    use windlass_contract::Quota;
+    use windlass_contract::grant::Quota;
 
     use super::*;
 

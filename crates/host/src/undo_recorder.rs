@@ -18,7 +18,10 @@ use std::{
 };
 
 use tokio::sync::oneshot;
-use windlass_contract::{CallId, CommandLog, ContentStore};
+use windlass_contract::{
+    CallId,
+    snapshot::{CommandLog, ContentStore},
+};
 use windlass_files::{CommitObserver, SnapshotLimits};
 
 mod recorded_root;

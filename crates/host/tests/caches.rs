@@ -8,7 +8,10 @@ use std::{collections::BTreeMap, fs, path::Path, sync::Arc};
 
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Command, Confinement, Effects, Grant, Host, Limits, Mechanism, Network, Sandbox, SandboxRules,
+    Effects, Grant, Host, Sandbox,
+    effects::Network,
+    grant::{Confinement, Limits, Mechanism, SandboxRules},
+    host::Command,
 };
 use windlass_host::Machine;
 

@@ -9,8 +9,9 @@ use std::{collections::BTreeMap, fs, path::PathBuf, sync::Arc, time::Duration};
 
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Accounting, Command, Confinement, DefaultLimits, Effects, Exit, Finished, Grant, Held, Host, Limits,
-    Quota, Sandbox, SandboxRules,
+    Effects, Grant, Host, Sandbox,
+    grant::{Accounting, Confinement, DefaultLimits, Held, Limits, Quota, SandboxRules},
+    host::{Command, Exit, Finished},
 };
 use windlass_host::Machine;
 

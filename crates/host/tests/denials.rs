@@ -15,8 +15,10 @@ use std::{
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Command, Confinement, Denial, Effects, Exit, Finished, Grant, Layer, Limits, Mechanism, Network, Proof,
-    Sandbox, SandboxRules,
+    Denial, Effects, Grant, Sandbox,
+    effects::Network,
+    grant::{Confinement, Limits, Mechanism, SandboxRules},
+    host::{Command, Exit, Finished, Layer, Proof},
 };
 use windlass_host::Machine;
 

@@ -12,8 +12,11 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Action, Change, Command, CommitError, Confinement, Effects, Expected, FileError, Grant, Host, Limits,
-    Sandbox, SandboxRules,
+    Effects, Grant, Host, Sandbox,
+    edit::{Action, Change, CommitError, Expected},
+    files::FileError,
+    grant::{Confinement, Limits, SandboxRules},
+    host::Command,
 };
 use windlass_host::Machine;
 

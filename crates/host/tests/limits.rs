@@ -8,8 +8,9 @@ use std::{collections::BTreeMap, time::Duration};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Accounting, Command, Confinement, DefaultLimits, Effects, Exit, Finished, Grant, Held, Limits, Mechanism,
-    Quota, Sandbox, SandboxRules,
+    Effects, Grant, Sandbox,
+    grant::{Accounting, Confinement, DefaultLimits, Held, Limits, Mechanism, Quota, SandboxRules},
+    host::{Command, Exit, Finished},
 };
 use windlass_host::Machine;
 

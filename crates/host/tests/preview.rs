@@ -17,7 +17,9 @@ use std::{
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Command, Confinement, Effects, Exit, Finished, Grant, Host, Keyboard, Limits, Sandbox, SandboxRules,
+    Effects, Grant, Host, Sandbox,
+    grant::{Confinement, Limits, SandboxRules},
+    host::{Command, Exit, Finished, Keyboard},
 };
 use windlass_host::{ApplyError, Machine, Preview, PreviewChanges};
 

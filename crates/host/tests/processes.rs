@@ -20,8 +20,10 @@ use std::{
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    ApartOutput, Command, Confinement, Effects, Exit, Finished, Grant, Held, Host, HostError, Limits,
-    Mechanism, Network, Sandbox,
+    Effects, Grant, Host, Sandbox,
+    effects::Network,
+    grant::{Confinement, Held, Limits, Mechanism},
+    host::{ApartOutput, Command, Exit, Finished, HostError},
 };
 use windlass_host::Machine;
 

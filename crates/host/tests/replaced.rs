@@ -22,8 +22,9 @@ use std::{
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Command, Confinement, Denial, Effects, Exit, Finished, Grant, Host, Limits, Mechanism, Sandbox,
-    SandboxRules,
+    Denial, Effects, Grant, Host, Sandbox,
+    grant::{Confinement, Limits, Mechanism, SandboxRules},
+    host::{Command, Exit, Finished},
 };
 use windlass_host::Machine;
 

@@ -14,7 +14,10 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Command, Confinement, Effects, Grant, Host, Limits, Mechanism, Sandbox, SandboxRules, home_secrets,
+    Effects, Grant, Host, Sandbox,
+    grant::{Confinement, Limits, Mechanism, SandboxRules},
+    host::Command,
+    secret_paths::home_secrets,
 };
 use windlass_host::Machine;
 
@@ -77,7 +80,7 @@ async fn every_credential_file_of_a_home_is_hidden() {
     let mut files = Vec::new();
     for secret in home_secrets() {
         let mut path = place.path().join("home").join(secret.path.replace('*', "x"));
-        if secret.kind == windlass_contract::SecretKind::Directory {
+        if secret.kind == windlass_contract::secret_paths::SecretKind::Directory {
             path.push("inside");
         }
         // Two lines of the table may name a file and a directory of one name.

@@ -17,8 +17,9 @@ use std::{
 use tempfile::TempDir;
 use tokio::time::timeout;
 use windlass_contract::{
-    Command, Confinement, Effects, Ended, Exit, Grant, Host, HostError, Keyboard, Limits, Mechanism, Quota,
-    Sandbox, SandboxRules, Session, Whole,
+    Effects, Grant, Host, Sandbox,
+    grant::{Confinement, Limits, Mechanism, Quota, SandboxRules},
+    host::{Command, Ended, Exit, HostError, Keyboard, Session, Whole},
 };
 use windlass_host::{Machine, Window};
 

@@ -13,8 +13,10 @@ use std::{
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Command, Confinement, Effects, Exit, Finished, Grant, Layer, Limits, Mechanism, Network, Proof, Quota,
-    Sandbox, SandboxRules,
+    Effects, Grant, Sandbox,
+    effects::Network,
+    grant::{Confinement, Limits, Mechanism, Quota, SandboxRules},
+    host::{Command, Exit, Finished, Layer, Proof},
 };
 use windlass_host::Machine;
 

@@ -9,8 +9,9 @@ use std::{collections::BTreeMap, fs, path::Path, sync::Arc, time::Duration};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Command, Confinement, Effects, Exit, Grant, Host, HostError, Keyboard, Limits, Mechanism, Sandbox,
-    SandboxRules,
+    Effects, Grant, Host, Sandbox,
+    grant::{Confinement, Limits, Mechanism, SandboxRules},
+    host::{Command, Exit, HostError, Keyboard},
 };
 use windlass_host::Machine;
 

@@ -17,7 +17,9 @@ use std::{
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Command, Confinement, Effects, Exit, Finished, Grant, Limits, Mechanism, Sandbox, SandboxRules,
+    Effects, Grant, Sandbox,
+    grant::{Confinement, Limits, Mechanism, SandboxRules},
+    host::{Command, Exit, Finished},
 };
 use windlass_host::Machine;
 

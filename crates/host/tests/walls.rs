@@ -18,8 +18,10 @@ use std::{
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Command, Confinement, Effects, Exit, Finished, Grant, Held, Host, Layer, Limits, Mechanism, Network,
-    Proof, Quota, Sandbox, SandboxRules, Whole,
+    Effects, Grant, Host, Sandbox,
+    effects::Network,
+    grant::{Confinement, Held, Limits, Mechanism, Quota, SandboxRules},
+    host::{Command, Exit, Finished, Layer, Proof, Whole},
 };
 use windlass_host::Machine;
 

@@ -101,7 +101,7 @@ fn effects(effects: &Effects, signature: &Signature, args: &Ident) -> Result<Tok
                 ::windlass::__macro::Effects {
                     reads: #reads,
                     writes: #writes,
-                    network: ::windlass::__macro::Network::#network,
+                    network: ::windlass::__macro::effects::Network::#network,
                     ..::windlass::__macro::Effects::none()
                 }
             })
@@ -127,11 +127,11 @@ fn meta(about: &About) -> TokenStream {
     let About { category, aliases, parallel, constraints, side_effects, returns, .. } = about;
     let (category, parallel, returns) = (category.iter(), parallel.iter(), returns.iter());
     let examples = about.examples.iter().map(|Example { request, input }| {
-        quote!(::windlass::__macro::Example { request: #request, input: #input })
+        quote!(::windlass::__macro::meta::Example { request: #request, input: #input })
     });
     quote! {
         ::windlass::__macro::Meta {
-            #(category: ::windlass::__macro::Category::#category,)*
+            #(category: ::windlass::__macro::meta::Category::#category,)*
             #(parallel: #parallel,)*
             aliases: ::std::vec![#(#aliases),*],
             examples: ::std::vec![#(#examples),*],

@@ -11,9 +11,15 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    AnyTool, Category, Confinement, Cx, Effects, ErrorKind, Example, Grant, Input, Limits, Meta, Network,
-    Output, Profile, Sandbox, Silent, SpecKind, ToolError, fakes::EchoMachine,
+    AnyTool, Cx, Effects, Grant, Input, Meta, Output, Sandbox, ToolError,
+    effects::Network,
+    event::Silent,
+    grant::{Confinement, Limits},
+    meta::{Category, Example},
+    spec::SpecKind,
+    tool::ErrorKind,
 };
+use windlass_fakes::EchoMachine;
 use windlass_macros::tool;
 
 // The macro's code names the `windlass` crate; here this file plays its part.
@@ -126,7 +132,7 @@ async fn a_function_becomes_a_tool_with_its_comments_as_prompt() {
     assert_eq!(spec.description, "Add two numbers. Not for anything else.\n\nExact up to 2^53.");
     let SpecKind::Function { parameters } = spec.kind else { panic!() };
     assert_eq!(
-        parameters.project(Profile::Faithful),
+        parameters.explicit(),
         json!({
             "type": "object",
             "properties": {

@@ -11,9 +11,14 @@ use std::{
 
 use serde_json::json;
 use windlass_contract::{
-    Body, Cached, Content, InputKind, Item, ModelEvent, Prompt, Role, Schema, SpecKind, ToolSpec,
+    Content, Item, ToolSpec,
+    call::InputKind,
+    item::{Body, Cached, Role},
+    model::{ModelEvent, Prompt},
+    spec::SpecKind,
 };
 use windlass_model::{Options, Provider, WireApi, connect};
+use windlass_schema::Schema;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {

@@ -2,7 +2,11 @@
 
 use std::collections::VecDeque;
 
-use windlass_contract::{Body, BoxFuture, ModelError, ModelEvent, ModelStream};
+use windlass_contract::{
+    BoxFuture,
+    item::Body,
+    model::{ModelError, ModelEvent, ModelStream},
+};
 
 use crate::{
     failure::{broken, unreadable},

@@ -3,7 +3,10 @@
 use std::{borrow::Cow, collections::HashSet};
 
 use serde_json::{Map, Value, json};
-use windlass_contract::{Body, Cached, CallId, Item};
+use windlass_contract::{
+    CallId, Item,
+    item::{Body, Cached},
+};
 
 /// The ids that are taken. They pair calls with outputs over a whole session, so each must be given once only, whatever
 /// servers do: some leave them out, and some count from zero in every answer.

@@ -5,11 +5,14 @@ use std::{borrow::Cow, collections::HashSet};
 use serde::Serialize;
 use serde_json::{Value, json};
 use windlass_contract::{
-    BoxFuture, Cached, ModelClient, ModelError, ModelInfo, ModelStream, Profile, Prompt, SpecKind, ToolSpec,
+    BoxFuture, ToolSpec,
+    item::Cached,
+    model::{ModelClient, ModelError, ModelInfo, ModelStream, Prompt},
+    spec::SpecKind,
 };
 
 use crate::{
-    Options, Provider,
+    Options, Provider, SchemaProfile,
     answer::Answer,
     calls::CallIds,
     dialect::{Known, Scanner},
@@ -29,7 +32,7 @@ pub(crate) const FREEFORM: &str = "input";
 pub(crate) struct Chat {
     info: ModelInfo,
     options: Options,
-    profile: Profile,
+    profile: SchemaProfile,
     reading: CallReading,
     /// Whether tools, calls and results are told in the dialect.
     is_told: bool,
@@ -128,10 +131,10 @@ enum Tool<'a> {
     Function { name: &'a str, description: &'a str, parameters: Value },
 }
 
-fn tools(tools: &Cached<Vec<ToolSpec>>, profile: Profile) -> Cow<'_, str> {
+fn tools(tools: &Cached<Vec<ToolSpec>>, profile: SchemaProfile) -> Cow<'_, str> {
     let key = match profile {
-        Profile::Faithful => "chat",
-        Profile::Lossy => "chat, lossy",
+        SchemaProfile::Faithful => "chat",
+        SchemaProfile::Lossy => "chat, lossy",
     };
     tools.encoded(key, |tools| {
         json::text_of(&tools.iter().filter_map(|tool| offer(tool, profile)).collect::<Vec<_>>())
@@ -139,11 +142,11 @@ fn tools(tools: &Cached<Vec<ToolSpec>>, profile: Profile) -> Cow<'_, str> {
 }
 
 /// What this wire can express of a tool. The hosted kinds need a server that knows them.
-fn offer(spec: &ToolSpec, profile: Profile) -> Option<Tool<'_>> {
+fn offer(spec: &ToolSpec, profile: SchemaProfile) -> Option<Tool<'_>> {
     let (name, description) = (spec.name.as_str(), spec.description.as_str());
     match &spec.kind {
         SpecKind::Function { parameters } | SpecKind::Search { parameters } => {
-            let parameters = parameters.project(profile);
+            let parameters = profile.project(parameters);
             Some(Tool::Function { name, description, parameters })
         }
         SpecKind::Custom { grammar } => {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use windlass_contract::ModelError;
+use windlass_contract::model::ModelError;
 
 /// How much of a server's message is kept.
 const MESSAGE_CHARS: usize = 500;

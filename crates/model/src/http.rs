@@ -10,7 +10,7 @@ use reqwest::{
 };
 use rustls::{ClientConfig, RootCertStore, crypto};
 use tokio::time::{Instant, timeout};
-use windlass_contract::{ModelError, ThreadId};
+use windlass_contract::{id::ThreadId, model::ModelError};
 
 use crate::Provider;
 

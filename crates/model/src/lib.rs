@@ -5,7 +5,7 @@
 //! through a function the caller gives.
 //!
 //! ```
-//! use windlass_contract::{Cached, Item, ModelEvent, Prompt, Role};
+//! use windlass_contract::{Item, item::{Cached, Role}, model::{ModelEvent, Prompt}};
 //! use windlass_model::{Options, Provider, WireApi, connect};
 //!
 //! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
@@ -46,16 +46,18 @@ mod http;
 mod json;
 mod provider;
 mod responses;
+mod schema_profile;
 mod scripted;
 mod sse;
 mod usage;
 
 use std::{sync::Arc, time::Duration};
 
-use windlass_contract::{ModelClient, ModelError, ModelInfo};
+use windlass_contract::model::{ModelClient, ModelError, ModelInfo};
 
 pub use dialect::Dialect;
 pub use provider::{Provider, Secret, WireApi, presets};
+pub use schema_profile::SchemaProfile;
 
 /// The name servers know the wanted shape of an answer by.
 const OUTPUT_SCHEMA_NAME: &str = "codex_output_schema";

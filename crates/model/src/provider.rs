@@ -5,9 +5,8 @@ use std::{collections::BTreeMap, fmt, net::IpAddr, path::PathBuf, time::Duration
 use reqwest::Url;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use windlass_contract::Profile;
 
-use crate::{Dialect, http::Patience};
+use crate::{Dialect, SchemaProfile, http::Patience};
 
 /// The most retries a configuration can ask for.
 const MOST_RETRIES: u32 = 100;
@@ -57,7 +56,7 @@ pub struct Provider {
     /// The longest one answer may take, in milliseconds.
     pub stream_timeout_ms: u64,
     /// How much of a tool's parameter schema the server is sent: `faithful`, or `lossy` for servers that stumble.
-    pub tool_schemas: Profile,
+    pub tool_schemas: SchemaProfile,
     /// How the model writes its calls, if the server leaves them in the text. Only for `wire_api = "chat"`;
     /// `windlass models probe` finds out. Unset means `native`; but of a server on this machine or in a private network a
     /// text that is nothing but calls is taken for calls, if they name tools of the request and fit their parameters.
@@ -92,7 +91,7 @@ impl Default for Provider {
             retry_budget_ms: 120_000,
             stream_idle_timeout_ms: 300_000,
             stream_timeout_ms: 1_800_000,
-            tool_schemas: Profile::Faithful,
+            tool_schemas: SchemaProfile::Faithful,
             tool_dialect: None,
             tool_prompt: false,
             script: None,
@@ -215,7 +214,7 @@ pub enum WireApi {
 }
 
 impl WireApi {
-    /// The name used in configuration, in [`windlass_contract::ModelInfo`] and for items kept to the letter.
+    /// The name used in configuration, in [`windlass_contract::model::ModelInfo`] and for items kept to the letter.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Responses => "responses",

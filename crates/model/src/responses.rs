@@ -5,12 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde::Serialize;
 use serde_json::Value;
 use windlass_contract::{
-    BoxFuture, Cached, ModelClient, ModelError, ModelEvent, ModelInfo, ModelStream, Profile, Prompt,
-    SpecKind, ToolSpec, WebSearch,
+    BoxFuture, ToolSpec,
+    item::Cached,
+    model::{ModelClient, ModelError, ModelEvent, ModelInfo, ModelStream, Prompt},
+    spec::{SpecKind, WebSearch},
 };
 
 use crate::{
-    Options, Provider,
+    Options, Provider, SchemaProfile,
     answer::Answer,
     calls::CallIds,
     http::{Events, Http},
@@ -28,7 +30,7 @@ use wire::{ItemForm, ItemIds};
 pub(crate) struct Responses {
     info: ModelInfo,
     options: Options,
-    profile: Profile,
+    profile: SchemaProfile,
     ids: ItemIds,
     /// The server has refused items as they came, and taken them when they were written anew.
     is_plain: AtomicBool,
@@ -209,24 +211,24 @@ struct GrammarFormat<'a> {
     definition: &'a str,
 }
 
-fn tools(tools: &Cached<Vec<ToolSpec>>, profile: Profile) -> std::borrow::Cow<'_, str> {
+fn tools(tools: &Cached<Vec<ToolSpec>>, profile: SchemaProfile) -> std::borrow::Cow<'_, str> {
     let key = match profile {
-        Profile::Faithful => "responses",
-        Profile::Lossy => "responses, lossy",
+        SchemaProfile::Faithful => "responses",
+        SchemaProfile::Lossy => "responses, lossy",
     };
     tools.encoded(key, |tools| {
         json::text_of(&tools.iter().map(|tool| offer(tool, profile)).collect::<Vec<_>>())
     })
 }
 
-fn offer(spec: &ToolSpec, profile: Profile) -> Tool<'_> {
+fn offer(spec: &ToolSpec, profile: SchemaProfile) -> Tool<'_> {
     let (name, description) = (spec.name.as_str(), spec.description.as_str());
     match &spec.kind {
         SpecKind::Function { parameters } => {
-            Tool::Function { name, description, strict: false, parameters: parameters.project(profile) }
+            Tool::Function { name, description, strict: false, parameters: profile.project(parameters) }
         }
         SpecKind::Search { parameters } => {
-            Tool::Finder { execution: "client", description, parameters: parameters.project(profile) }
+            Tool::Finder { execution: "client", description, parameters: profile.project(parameters) }
         }
         SpecKind::LocalShell => Tool::LocalShell,
         SpecKind::WebSearch(reach) => Tool::WebSearch { external_web_access: *reach == WebSearch::Live },

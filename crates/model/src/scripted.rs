@@ -6,8 +6,10 @@ use std::{collections::VecDeque, fs, path::Path, sync::Mutex};
 use serde::Deserialize;
 use serde_json::Value;
 use windlass_contract::{
-    Body, BoxFuture, Cached, Content, Finish, Input, Item, ModelClient, ModelError, ModelEvent, ModelInfo,
-    ModelStream, Prompt, Raw, Role, ToolCall, counted,
+    BoxFuture, Content, Input, Item, ToolCall,
+    item::{Body, Cached, Raw, Role},
+    model::{Finish, ModelClient, ModelError, ModelEvent, ModelInfo, ModelStream, Prompt},
+    wording::counted,
 };
 
 use crate::WireApi;

@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, mem};
 
-use windlass_contract::ModelError;
+use windlass_contract::model::ModelError;
 
 /// The largest event taken. Real ones stay far below: the largest hold a whole answer, or an image.
 pub(crate) const EVENT_LIMIT_BYTES: usize = 16 * 1024 * 1024;

@@ -1,7 +1,7 @@
 //! What an answer cost, as both wires report it under different names.
 
 use serde::Deserialize;
-use windlass_contract::Usage;
+use windlass_contract::model::Usage;
 
 use crate::json::Maybe;
 

@@ -4,7 +4,7 @@
 use std::{fmt, hint::black_box, time::Instant};
 
 use tree_sitter::Parser;
-use windlass_contract::CommandLine;
+use windlass_contract::effects::CommandLine;
 use windlass_policy::{RuleFile, Rules, Trust, judge};
 
 /// About 200 bytes each.

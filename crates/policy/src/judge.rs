@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use windlass_contract::{CommandLine, OutwardEffect, Typed};
+use windlass_contract::effects::{CommandLine, OutwardEffect, Typed};
 
 use crate::{
     Access, Action, Class, Danger, FileUse, Judgement, Part, Reason, Rule, RuleMatch, Rules, Severity,

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde::Serialize;
-use windlass_contract::OutwardEffect;
+use windlass_contract::effects::OutwardEffect;
 
 use crate::{Action, Danger, Rule, Unclear};
 

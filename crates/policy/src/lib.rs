@@ -5,7 +5,7 @@
 //! not understood is never safe.
 //!
 //! ```
-//! use windlass_contract::CommandLine;
+//! use windlass_contract::effects::CommandLine;
 //! use windlass_policy::{Class, RuleFile, Rules, Trust, judge};
 //!
 //! # fn main() -> Result<(), windlass_policy::RuleError> {

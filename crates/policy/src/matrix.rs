@@ -1,7 +1,7 @@
 //! Who decides about a command: the policy alone, or a person. One table, to be read in one look.
 
 use serde::Serialize;
-use windlass_contract::{ApprovalPolicy, SandboxMode};
+use windlass_contract::policy::{ApprovalPolicy, SandboxMode};
 
 use crate::Class;
 

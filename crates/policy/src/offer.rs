@@ -1,6 +1,6 @@
 //! The rule that an answer to a question about a command could make.
 
-use windlass_contract::{CommandLine, Offer};
+use windlass_contract::{approval::Offer, effects::CommandLine};
 
 use crate::{
     Class, RuleFile, Rules, Suggestion, Surroundings, Trust, Wish, judge_in, rules, suggest,

@@ -11,7 +11,7 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use windlass_contract::{CommandLine, OutwardEffect};
+use windlass_contract::effects::{CommandLine, OutwardEffect};
 
 pub use fault::{RuleError, RuleFault, RuleProblem};
 

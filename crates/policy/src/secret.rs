@@ -6,7 +6,7 @@ mod wildcard;
 
 use std::sync::LazyLock;
 
-use windlass_contract::{SecretKind, SecretPath, home_secrets, system_secrets};
+use windlass_contract::secret_paths::{SecretKind, SecretPath, home_secrets, system_secrets};
 
 use names::{
     COPIES, DEVICES, EXTENSIONS, FILES, FRAGMENTS, HARMLESS, HIDDEN, NAMED, OTHERS, PROC, TOOLS, WIDE,

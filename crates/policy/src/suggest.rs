@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use windlass_contract::CommandLine;
+use windlass_contract::effects::CommandLine;
 
 use crate::{Class, Reason, Rules, judge, rules};
 

@@ -17,7 +17,7 @@ use proptest::{
     strategy::ValueTree,
     test_runner::{RngAlgorithm, TestRng, TestRunner},
 };
-use windlass_contract::CommandLine;
+use windlass_contract::effects::CommandLine;
 use windlass_policy::{Access, FileUse, Judgement, Rules, judge};
 
 /// A shell in an empty directory, and programs that only write their words down.

@@ -1,7 +1,7 @@
 //! Tables of commands: what is harmless, what hides, what shows secrets, what destroys. One line, one command.
 
 use serde_json::Value;
-use windlass_contract::CommandLine;
+use windlass_contract::effects::CommandLine;
 use windlass_policy::{Class, Rules, judge};
 
 fn class(command: &str) -> Class {

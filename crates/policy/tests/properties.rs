@@ -1,7 +1,7 @@
 //! What must hold for every command there is.
 
 use proptest::{prelude::*, sample::select};
-use windlass_contract::CommandLine;
+use windlass_contract::effects::CommandLine;
 use windlass_policy::{Class, Judgement, Rules, judge};
 
 fn line(script: &str) -> Judgement {

@@ -10,7 +10,11 @@ use std::{
 };
 
 use ring::digest::{SHA256, digest};
-use windlass_contract::{Item, Journal, Record, Role, SessionMeta};
+use windlass_contract::{
+    Item, Journal,
+    item::Role,
+    journal::{Record, SessionMeta},
+};
 use windlass_record::{Durability, SessionFile, load, new_thread_id};
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -9,8 +9,13 @@ use std::{
 
 use jiff::Timestamp;
 use windlass_contract::{
-    Body, CommandFacts, Criteria, Effects, Exit, Facts, Format, Input, Intent, Journal, Outcome, Output,
-    Receipt, Record, SessionMeta, ToolCall, Verdict,
+    Effects, Input, Journal, Outcome, Output, ToolCall, Verdict,
+    host::Exit,
+    item::Body,
+    journal::{Intent, Record, SessionMeta},
+    meta::Format,
+    outcome::{CommandFacts, Facts, Receipt},
+    verdict::Criteria,
 };
 use windlass_record::{By, Calls, Followed, Keep, SessionFile, new_thread_id};
 use windlass_shape::Shaper;

@@ -9,7 +9,9 @@ use std::{
 };
 
 use windlass_contract::{
-    Body, Effects, Input, Intent, Item, Journal, Outcome, Raw, Record, Role, SessionMeta, ToolCall, Verdict,
+    Effects, Input, Item, Journal, Outcome, ToolCall, Verdict,
+    item::{Body, Raw, Role},
+    journal::{Intent, Record, SessionMeta},
 };
 use windlass_record::{Durability, SessionFile, Which, new_thread_id};
 

@@ -15,7 +15,10 @@ use std::{
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use windlass_contract::{
-    Archive, Attributes, CallId, Changed, ContentPair, EditRecord, KeptPair, Sight, ThreadId, Version,
+    CallId,
+    edit::{Archive, Attributes, Changed, ContentPair, EditRecord, KeptPair, Version},
+    files::Sight,
+    id::ThreadId,
 };
 
 use crate::{

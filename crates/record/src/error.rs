@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf};
 
-use windlass_contract::JournalError;
+use windlass_contract::journal::JournalError;
 
 /// Why a session could not be begun, found or read.
 #[derive(Debug, thiserror::Error)]

@@ -13,7 +13,11 @@ use std::{
 };
 
 use jiff::Timestamp;
-use windlass_contract::{BoxFuture, Event, Journal, JournalError, Record, SessionMeta, ThreadId};
+use windlass_contract::{
+    BoxFuture, Event, Journal,
+    id::ThreadId,
+    journal::{JournalError, Record, SessionMeta},
+};
 
 use crate::{
     Durability, Folder, Repair, Session, SessionError,

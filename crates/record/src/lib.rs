@@ -7,7 +7,7 @@
 //! many calls.
 //!
 //! ```
-//! use windlass_contract::{Item, Journal, Record, Role, SessionMeta};
+//! use windlass_contract::{Item, Journal, item::Role, journal::{Record, SessionMeta}};
 //! use windlass_record::{SessionFile, Which, new_thread_id};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {

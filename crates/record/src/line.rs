@@ -9,7 +9,9 @@ use jiff::Timestamp;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 use windlass_contract::{
-    CallId, Content, Facts, Item, Outcome, Receipt, Record, SessionMeta, Status, TurnContext, Verdict, View,
+    CallId, Content, Item, Outcome, Verdict,
+    journal::{Record, SessionMeta, TurnContext},
+    outcome::{Facts, Receipt, Status, View},
 };
 
 use crate::chain::{Link, seal};
@@ -190,7 +192,7 @@ impl<R: BufRead> Lines<R> {
 #[cfg(test)]
 mod tests {
     use serde_json::value::RawValue;
-    use windlass_contract::{Body, Raw};
+    use windlass_contract::item::{Body, Raw};
 
     use super::*;
 

@@ -6,7 +6,10 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use windlass_contract::{BoxFuture, Journal, JournalError, Record, SessionMeta};
+use windlass_contract::{
+    BoxFuture, Journal,
+    journal::{JournalError, Record, SessionMeta},
+};
 
 use crate::{Durability, Folder, SessionError, SessionFile};
 
@@ -93,7 +96,7 @@ mod tests {
         sync::{Arc, Mutex},
     };
 
-    use windlass_contract::{Item, Role};
+    use windlass_contract::{Item, item::Role};
 
     use super::*;
     use crate::{list, list_in, new_thread_id, verify};

@@ -8,7 +8,7 @@ use std::{
 
 use jiff::Timestamp;
 use uuid::Uuid;
-use windlass_contract::ThreadId;
+use windlass_contract::id::ThreadId;
 
 use crate::{SessionError, error::cannot, replay};
 

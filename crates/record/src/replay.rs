@@ -8,7 +8,12 @@ use std::{
     path::Path,
 };
 
-use windlass_contract::{Body, CallId, Content, InputKind, Item, SessionMeta, TurnContext};
+use windlass_contract::{
+    CallId, Content, Item,
+    call::InputKind,
+    item::Body,
+    journal::{SessionMeta, TurnContext},
+};
 
 use crate::{
     Head, Repair, SessionError, Substitute, Why,

@@ -14,7 +14,7 @@ use std::{
 };
 
 use ring::digest::{Context, SHA256, digest};
-use windlass_contract::{ContentDigest, ContentStore};
+use windlass_contract::snapshot::{ContentDigest, ContentStore};
 
 use crate::{edits::durable::make_private, hex::to_hex};
 

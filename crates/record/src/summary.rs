@@ -61,7 +61,11 @@ pub fn find_by_prefix(home: &Path, prefix: &str) -> Result<Vec<Entry>, SessionEr
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use windlass_contract::{Item, Journal, Outcome, Record, Role, SessionMeta, TurnContext, Verdict};
+    use windlass_contract::{
+        Item, Journal, Outcome, Verdict,
+        item::Role,
+        journal::{Record, SessionMeta, TurnContext},
+    };
 
     use super::*;
     use crate::{SessionFile, new_thread_id};

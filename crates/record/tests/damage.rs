@@ -8,8 +8,10 @@ use proptest::{collection::vec, prelude::*, sample::Index};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use windlass_contract::{
-    Body, CallId, Content, Effects, Input, Intent, Item, Journal, Outcome, Record, Role, SessionMeta,
-    ThreadId, ToolCall, TurnContext, Verdict,
+    CallId, Content, Effects, Input, Item, Journal, Outcome, ToolCall, Verdict,
+    id::ThreadId,
+    item::{Body, Role},
+    journal::{Intent, Record, SessionMeta, TurnContext},
 };
 use windlass_record::{Durability, Repair, SessionError, SessionFile, Which, load, new_thread_id};
 

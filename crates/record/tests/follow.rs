@@ -11,7 +11,11 @@ use std::{
     process::{Child, ChildStderr, Command, Stdio},
 };
 
-use windlass_contract::{Body, Input, Journal, Outcome, Record, SessionMeta, ToolCall, Verdict};
+use windlass_contract::{
+    Input, Journal, Outcome, ToolCall, Verdict,
+    item::Body,
+    journal::{Record, SessionMeta},
+};
 use windlass_record::{
     Call, Calls, Folder, Followed, Keep, SessionFile, Wanted, list_in, new_thread_id, verify,
 };

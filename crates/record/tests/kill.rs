@@ -10,7 +10,9 @@ use std::{
 };
 
 use windlass_contract::{
-    Body, Effects, Input, Intent, Item, Journal, Outcome, Record, SessionMeta, ToolCall, Verdict,
+    Effects, Input, Item, Journal, Outcome, ToolCall, Verdict,
+    item::Body,
+    journal::{Intent, Record, SessionMeta},
 };
 use windlass_record::{SessionFile, Which, load, new_thread_id};
 

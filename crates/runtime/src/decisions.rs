@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use windlass_contract::{Denial, Effects, Outcome, Ready, Receipt, ToolCall};
+use windlass_contract::{Denial, Effects, Outcome, Ready, ToolCall, outcome::Receipt};
 use windlass_shape::Failure;
 
 use crate::gate::Admission;

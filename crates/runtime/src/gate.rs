@@ -8,8 +8,13 @@ use std::{
 
 use serde_json::json;
 use windlass_contract::{
-    ApprovalPolicy, Approver, Beyond, CommandLine, Confinement, Denial, Effects, EventSink, Grant,
-    OutwardEffect, ProgramFinder, Question, Rulebook, ToolCall, ToolError,
+    Denial, Effects, Grant, ToolCall, ToolError,
+    approval::{Approver, Beyond, Question, Rulebook},
+    effects::{CommandLine, OutwardEffect},
+    event::EventSink,
+    grant::Confinement,
+    policy::ApprovalPolicy,
+    program::ProgramFinder,
 };
 use windlass_policy::{
     Class, Judgement, Rules, Ruling, Surroundings, Wish, judge_in, judge_typed, offer, ruling, ruling_outward,

@@ -5,8 +5,11 @@ use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 use futures_util::FutureExt;
 use tracing::{Instrument, debug_span};
 use windlass_contract::{
-    ConfineError, Cx, Denial, Effects, ErrorKind, Event, Exit, Facts, Grant, Host, Intent, JournalError,
-    Layer, Look, Output, Proof, Ready, Receipt, Record, ToolCall, ToolError,
+    Cx, Denial, Effects, Event, Grant, Host, Output, Ready, ToolCall, ToolError,
+    host::{ConfineError, Exit, Layer, Proof},
+    journal::{Intent, JournalError, Record},
+    outcome::{Facts, Receipt},
+    tool::{ErrorKind, Look},
 };
 use windlass_shape::Failure;
 

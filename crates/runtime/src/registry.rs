@@ -5,8 +5,9 @@ use std::{collections::HashMap, fmt, sync::Arc};
 use serde::Serialize;
 use serde_json::Value;
 use windlass_contract::{
-    AnyTool, Category, Input, InputKind, Meta, Schema, SchemaError, SpecKind, ToolName, ToolSpec,
+    AnyTool, Input, Meta, ToolName, ToolSpec, call::InputKind, meta::Category, spec::SpecKind,
 };
+use windlass_schema::{Schema, SchemaError};
 use windlass_select::repair::{is_alike, nearest, same_name};
 
 use crate::search::{self, Indexer, SearchForm, ToolSearch};

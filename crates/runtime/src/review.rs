@@ -8,7 +8,11 @@ use std::{
     time::Duration,
 };
 
-use windlass_contract::{Content, Exit, Opinion, Outcome, Reviewer, ToolCall};
+use windlass_contract::{
+    Content, Outcome, ToolCall,
+    host::Exit,
+    verdict::{Opinion, Reviewer},
+};
 
 use crate::Stop;
 

@@ -9,7 +9,10 @@ use std::{
 };
 
 use serde_json::Value;
-use windlass_contract::{Effects, ErrorKind, Input, InputKind, Ready, Schema, SpecKind, ToolCall, ToolError};
+use windlass_contract::{
+    Effects, Input, Ready, ToolCall, ToolError, call::InputKind, spec::SpecKind, tool::ErrorKind,
+};
+use windlass_schema::Schema;
 use windlass_select::repair::{Latitude, Repaired, ToolParameters, Unusable, repair, wanted};
 use windlass_shape::Failure;
 

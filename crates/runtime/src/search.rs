@@ -8,9 +8,11 @@ use std::{
 use serde::Deserialize;
 use serde_json::json;
 use windlass_contract::{
-    AnyTool, BoxFuture, Category, Content, Cx, Effects, Example, Input, Meta, Output, Ready, Schema,
-    SchemaError, SpecKind, ToolError, ToolName, ToolSpec,
+    AnyTool, BoxFuture, Content, Cx, Effects, Input, Meta, Output, Ready, ToolError, ToolName, ToolSpec,
+    meta::{Category, Example},
+    spec::SpecKind,
 };
+use windlass_schema::{Schema, SchemaError};
 use windlass_select::{Card, Index, Request, Situation, Usage, choose_among};
 
 use crate::registry::Registered;

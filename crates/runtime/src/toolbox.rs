@@ -5,8 +5,8 @@ use std::{fmt, sync::Arc, time::Instant};
 use serde_json::Value;
 use tracing::{Instrument, debug_span};
 use windlass_contract::{
-    Body, Criteria, Effects, Event, EventSink, Exit, Format, Journal, Outcome, Output, Ready, Receipt,
-    Record, Sandbox, ToolCall, ToolError,
+    Effects, Event, Journal, Outcome, Output, Ready, Sandbox, ToolCall, ToolError, event::EventSink,
+    host::Exit, item::Body, journal::Record, meta::Format, outcome::Receipt, verdict::Criteria,
 };
 use windlass_policy::one_is_an_answer;
 use windlass_shape::{Failure, Shaper};

@@ -15,7 +15,7 @@ use std::{
     },
 };
 
-use windlass_contract::Quota;
+use windlass_contract::grant::Quota;
 
 /// The controllers for both limits.
 const CONTROLLERS: [&str; 2] = ["memory", "pids"];

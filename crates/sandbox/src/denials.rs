@@ -2,7 +2,12 @@
 
 use std::net::SocketAddr;
 
-use windlass_contract::{Denial, Effects, Exit, Held, Layer, Mechanism, Network, Proof};
+use windlass_contract::{
+    Denial, Effects,
+    effects::Network,
+    grant::{Held, Mechanism},
+    host::{Exit, Layer, Proof},
+};
 
 use crate::sys::ExitReport;
 

@@ -3,7 +3,7 @@
 
 use std::{fs, path::Path};
 
-use windlass_contract::Mechanism;
+use windlass_contract::grant::Mechanism;
 
 use crate::Mechanisms;
 

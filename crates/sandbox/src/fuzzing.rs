@@ -8,7 +8,10 @@ use std::{
     path::Path,
 };
 
-use windlass_contract::{Exit, Held, Mechanism};
+use windlass_contract::{
+    grant::{Held, Mechanism},
+    host::Exit,
+};
 
 use crate::{
     denials,

@@ -14,7 +14,7 @@ use rustix::{
     fs::{AtFlags, CWD, Mode, OFlags, Stat, fstat, open, statat},
     process::{Resource, getrlimit},
 };
-use windlass_contract::SandboxRules;
+use windlass_contract::grant::SandboxRules;
 
 use crate::{directory_names, sandbox_paths::SandboxPaths, secrets};
 

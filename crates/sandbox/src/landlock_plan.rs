@@ -9,7 +9,10 @@ use std::{
     sync::Arc,
 };
 
-use windlass_contract::{Network, Quota, SandboxRules};
+use windlass_contract::{
+    effects::Network,
+    grant::{Quota, SandboxRules},
+};
 
 use crate::{
     cgroup::REMEDY,

@@ -7,7 +7,7 @@
 //! ```
 //! use std::{collections::BTreeMap, fs::File, io::Read, path::PathBuf, sync::Arc};
 //!
-//! use windlass_contract::{Command, Limits, SandboxRules};
+//! use windlass_contract::{grant::{Limits, SandboxRules}, host::Command};
 //! use windlass_sandbox::{ChildStdio, Mechanisms, PrivateTmp, Program, SandboxSpec, WritablePlan, Zygotes};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -9,7 +9,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use windlass_contract::{Network, Quota, SandboxRules};
+use windlass_contract::{
+    effects::Network,
+    grant::{Quota, SandboxRules},
+};
 
 use crate::{
     hidden_paths::{hidden, shown},

@@ -10,7 +10,10 @@ use std::{
 #[cfg(not(target_os = "linux"))]
 use std::{ffi::c_char, ptr};
 
-use windlass_contract::{Command, CommandLine, HostError};
+use windlass_contract::{
+    effects::CommandLine,
+    host::{Command, HostError},
+};
 
 mod shell_bypass;
 

@@ -9,7 +9,10 @@ use std::{
     sync::Arc,
 };
 
-use windlass_contract::{Accounting, Held, Limits, Mechanism, Network, SandboxRules};
+use windlass_contract::{
+    effects::Network,
+    grant::{Accounting, Held, Limits, Mechanism, SandboxRules},
+};
 
 use crate::{
     hidden_paths::{HiddenPathHandles, hidden, shown},

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use windlass_contract::Network;
+use windlass_contract::effects::Network;
 
 use crate::ProtectedPaths;
 

@@ -10,7 +10,7 @@ use std::{
 };
 
 use rustix::fs::Access;
-use windlass_contract::{home_secrets, system_secrets};
+use windlass_contract::secret_paths::{home_secrets, system_secrets};
 
 pub(crate) use stand_in::StandIn;
 use tree::PathTree;

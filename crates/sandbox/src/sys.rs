@@ -24,7 +24,7 @@ use std::{
 
 #[cfg(target_os = "linux")]
 use tokio::io::{Interest, unix::AsyncFd};
-use windlass_contract::Exit;
+use windlass_contract::host::Exit;
 
 #[cfg(target_os = "linux")]
 mod arena;
@@ -283,7 +283,7 @@ fn without_signals<T>(act: impl FnOnce() -> T) -> T {
 mod tests {
     use std::{collections::BTreeMap, fs::File, io::Read, os::fd::FromRawFd, path::Path};
 
-    use windlass_contract::Command;
+    use windlass_contract::host::Command;
 
     use super::*;
     use crate::program::Program;

@@ -4,7 +4,7 @@ use std::hash::{Hash, Hasher};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use windlass_contract::{Category, Meta, Profile, SpecKind, ToolSpec};
+use windlass_contract::{Meta, ToolSpec, meta::Category, spec::SpecKind};
 
 use crate::hash::Quick;
 
@@ -67,9 +67,7 @@ impl Card {
     /// The card of one of our own tools.
     pub fn of(spec: &ToolSpec, meta: &Meta) -> Self {
         let parameters = match &spec.kind {
-            SpecKind::Function { parameters } | SpecKind::Search { parameters } => {
-                parameters.project(Profile::Faithful)
-            }
+            SpecKind::Function { parameters } | SpecKind::Search { parameters } => parameters.explicit(),
             SpecKind::LocalShell | SpecKind::WebSearch(_) | SpecKind::Custom { .. } => Value::Null,
         };
         // What a search sends away changes nothing at the other end.
@@ -98,7 +96,7 @@ impl Card {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use windlass_contract::Schema;
+    use windlass_schema::Schema;
 
     use super::*;
 

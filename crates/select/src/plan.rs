@@ -18,8 +18,9 @@ mod words;
 use std::{collections::VecDeque, sync::Arc};
 
 use windlass_contract::{
-    Body, BoxFuture, Cached, Content, Finish, Input, Item, ModelClient, ModelError, ModelEvent, ModelInfo,
-    ModelStream, Prompt, Role, ToolCall,
+    BoxFuture, Content, Input, Item, ToolCall,
+    item::{Body, Cached, Role},
+    model::{Finish, ModelClient, ModelError, ModelEvent, ModelInfo, ModelStream, Prompt},
 };
 
 use crate::text;
@@ -158,7 +159,7 @@ fn bounded(answer: &str, language: Language) -> String {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::{any, proptest};
-    use windlass_contract::InputKind;
+    use windlass_contract::call::InputKind;
 
     use super::*;
 

@@ -4,7 +4,8 @@
 //! off stays cut off; nobody knows what would have followed.
 
 use serde_json::Value;
-use windlass_contract::{ParameterAlias, Schema};
+use windlass_contract::meta::ParameterAlias;
+use windlass_schema::Schema;
 
 mod aliases;
 mod envelope;

@@ -7,7 +7,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use windlass_contract::{CommandFacts, Criteria, Exit, Facts, Format, Output, Receipt};
+use windlass_contract::{
+    Output,
+    host::Exit,
+    meta::Format,
+    outcome::{CommandFacts, Facts, Receipt},
+    verdict::Criteria,
+};
 use windlass_shape::{File, Shaper, Text};
 
 fn main() {

@@ -2,7 +2,11 @@
 
 use serde_json::Value;
 use windlass_contract::{
-    Content, Criteria, Detail, Facts, Gives, Insight, Marks, Must, Receipt, Status, Verdict, Whole,
+    Content, Verdict,
+    host::Whole,
+    insight::{Detail, Insight},
+    outcome::{Facts, Receipt, Status},
+    verdict::{Criteria, Gives, Marks, Must},
 };
 
 mod failed;

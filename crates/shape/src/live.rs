@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use windlass_contract::{CallId, Event, EventSink};
+use windlass_contract::{CallId, Event, event::EventSink};
 
 use crate::{Cleaner, Secrets, terminal::Plain};
 
@@ -72,7 +72,9 @@ impl fmt::Debug for CleanEvents {
 
 #[cfg(test)]
 mod tests {
-    use windlass_contract::{Criteria, Effects, Format, Input, Output, Receipt, ToolCall};
+    use windlass_contract::{
+        Effects, Input, Output, ToolCall, meta::Format, outcome::Receipt, verdict::Criteria,
+    };
 
     use super::*;
     use crate::Shaper;

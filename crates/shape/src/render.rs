@@ -1,7 +1,13 @@
 //! An outcome for people and programs: text, JSON, Markdown. What the model gets is in the outcome already.
 
 use serde_json::{Value, json};
-use windlass_contract::{Detail, Exit, Facts, Insight, Marks, Outcome, Status, ToolName, Verdict};
+use windlass_contract::{
+    Outcome, ToolName, Verdict,
+    host::Exit,
+    insight::{Detail, Insight},
+    outcome::{Facts, Status},
+    verdict::Marks,
+};
 
 use crate::WEIGHTS;
 
@@ -166,7 +172,13 @@ fn fence_for(text: &str) -> String {
 mod tests {
     use std::{sync::LazyLock, time::Duration};
 
-    use windlass_contract::{CommandFacts, Criteria, ErrorKind, Format, Output, Receipt, ToolError};
+    use windlass_contract::{
+        Output, ToolError,
+        meta::Format,
+        outcome::{CommandFacts, Receipt},
+        tool::ErrorKind,
+        verdict::Criteria,
+    };
 
     use super::*;
     use crate::{Failure, Shaper};

@@ -4,8 +4,13 @@ use std::{borrow::Cow, collections::BTreeMap, sync::Arc, time::Duration};
 
 use serde_json::Value;
 use windlass_contract::{
-    Content, Criteria, ErrorKind, Exit, Facts, Format, Insight, Outcome, Output, Receipt, Status, ToolError,
-    View, Whole,
+    Content, Outcome, Output, ToolError,
+    host::{Exit, Whole},
+    insight::Insight,
+    meta::Format,
+    outcome::{Facts, Receipt, Status, View},
+    tool::ErrorKind,
+    verdict::Criteria,
 };
 
 use crate::{
@@ -288,7 +293,10 @@ fn aborted(format: Format, why: &str, after: Duration) -> String {
 
 #[cfg(test)]
 mod tests {
-    use windlass_contract::{CommandFacts, Held, Mechanism, SessionFacts};
+    use windlass_contract::{
+        grant::{Held, Mechanism},
+        outcome::{CommandFacts, SessionFacts},
+    };
 
     use super::*;
 

@@ -11,7 +11,10 @@ mod place;
 mod report;
 mod summary;
 
-use windlass_contract::{CommandInsight, Content, Detail, ExitClass, Insight, Severity, TestReport};
+use windlass_contract::{
+    Content,
+    insight::{CommandInsight, Detail, ExitClass, Insight, Severity, TestReport},
+};
 
 use crate::cut::floor_boundary;
 

@@ -9,8 +9,11 @@ use std::{
 
 use serde::de::IgnoredAny;
 use windlass_contract::{
-    Answer, Approver, Beyond, Body, BoxFuture, Effects, Event, FileEdit, Input, Item, Offer, Plan, PlanStep,
-    Question, Refusal, ToolCall, ToolName,
+    BoxFuture, Effects, Event, Input, Item, ToolCall, ToolName,
+    approval::{Answer, Approver, Beyond, Offer, Question},
+    event::{FileEdit, Plan, PlanStep},
+    item::Body,
+    outcome::Refusal,
 };
 
 use crate::Secrets;
@@ -273,7 +276,10 @@ impl fmt::Debug for CleanQuestions {
 
 #[cfg(test)]
 mod tests {
-    use windlass_contract::{CommandLine, EditKind, Escalation, PlanStatus, Typed};
+    use windlass_contract::{
+        effects::{CommandLine, Escalation, Typed},
+        event::{EditKind, PlanStatus},
+    };
 
     use super::*;
 

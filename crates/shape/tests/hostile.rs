@@ -3,7 +3,14 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use windlass_contract::{CommandFacts, Criteria, Exit, Facts, Format, Insight, Output, Receipt};
+use windlass_contract::{
+    Output,
+    host::Exit,
+    insight::Insight,
+    meta::Format,
+    outcome::{CommandFacts, Facts, Receipt},
+    verdict::Criteria,
+};
 use windlass_shape::Shaper;
 
 fn understood(text: &str) -> Option<Insight> {

@@ -1,7 +1,7 @@
 //! Input made to hurt: bounded memory, bounded output, and work that grows with the input and not with its square. A test
 //! here that never ends is how the last of these fails.
 
-use windlass_contract::{Criteria, Format, Output, Receipt};
+use windlass_contract::{Output, meta::Format, outcome::Receipt, verdict::Criteria};
 use windlass_shape::{Budget, Cleaner, Secrets, Shaper, Terminal};
 
 const BYTES: usize = 200_000;

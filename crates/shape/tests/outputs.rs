@@ -4,7 +4,13 @@
 use std::{fs, path::Path, time::Duration};
 
 use serde_json::Value;
-use windlass_contract::{CommandFacts, Criteria, Exit, Facts, Format, Output, Receipt};
+use windlass_contract::{
+    Output,
+    host::Exit,
+    meta::Format,
+    outcome::{CommandFacts, Facts, Receipt},
+    verdict::Criteria,
+};
 use windlass_shape::Shaper;
 
 fn understood(output: &str, code: i32) -> Value {

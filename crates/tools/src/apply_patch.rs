@@ -8,10 +8,13 @@ use std::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 use windlass_contract::{
-    AnyTool, BoxFuture, Content, Cx, Effects, Example, Grammar, Input, Meta, Output, ParameterAlias, Ready,
-    SchemaError, SpecKind, Tool, ToolError, ToolName, ToolSpec, erase,
+    AnyTool, BoxFuture, Content, Cx, Effects, Input, Meta, Output, Ready, Tool, ToolError, ToolName,
+    ToolSpec, erase,
+    meta::{Example, ParameterAlias},
+    spec::{Grammar, SpecKind},
 };
 use windlass_patch::{Operation, Patch, grammar, parse};
+use windlass_schema::SchemaError;
 
 use crate::change;
 

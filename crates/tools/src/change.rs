@@ -4,8 +4,12 @@
 use std::{io, path::Path, sync::Arc, time::Duration};
 
 use windlass_contract::{
-    Category, Change, Changed, CommitError, Criteria, Cx, Event, FileEdit, FileError, Gives, Meta, Seen,
-    ToolError,
+    Cx, Event, Meta, ToolError,
+    edit::{Change, Changed, CommitError},
+    event::FileEdit,
+    files::{FileError, Seen},
+    meta::Category,
+    verdict::{Criteria, Gives},
 };
 
 use crate::file_error;

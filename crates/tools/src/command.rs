@@ -13,9 +13,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 use serde_json::json;
 use windlass_contract::{
-    AliasMeaning, Category, Command, CommandFacts, CommandLine, Criteria, Cx, Denial, Effects, ErrorKind,
-    Escalation, Exit, Facts, Finished, Format, HostError, Layer, Meta, Output, ParameterAlias, Proof, Ready,
-    ToolError,
+    Cx, Denial, Effects, Meta, Output, Ready, ToolError,
+    effects::{CommandLine, Escalation},
+    host::{Command, Exit, Finished, HostError, Layer, Proof},
+    meta::{AliasMeaning, Category, Format, ParameterAlias},
+    outcome::{CommandFacts, Facts},
+    tool::ErrorKind,
+    verdict::Criteria,
 };
 
 use crate::file_error;

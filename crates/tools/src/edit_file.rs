@@ -5,8 +5,11 @@ use std::{path::PathBuf, sync::Arc};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use windlass_contract::{
-    Action, Change, Cx, EditKind, Effects, ErrorKind, Example, Expected, FileEdit, Meta, Output,
-    ParameterAlias, Tool, ToolError,
+    Cx, Effects, Meta, Output, Tool, ToolError,
+    edit::{Action, Change, Expected},
+    event::{EditKind, FileEdit},
+    meta::{Example, ParameterAlias},
+    tool::ErrorKind,
 };
 use windlass_patch::{Count, EditError, Match, Text, edit};
 

@@ -8,7 +8,10 @@ use std::{
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use windlass_contract::{Cx, Effects, Example, Format, Meta, Output, Tool, ToolError};
+use windlass_contract::{
+    Cx, Effects, Meta, Output, Tool, ToolError,
+    meta::{Example, Format},
+};
 
 use crate::{
     command,

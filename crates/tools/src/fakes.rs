@@ -9,11 +9,18 @@ use std::{
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Action, AnyTool, Attributes, BoxFuture, CallId, Change, Changed, Command, CommitError, Cx, Ended, Entry,
-    Event, Exit, FileError, FileKind, Files, Finished, Found, Held, Host, HostError, Input, Keyboard, Listed,
-    Listener, Listing, Mechanism, OpenFile, Output, Printed, Search, Seen, Session, Since, Stamp, ToolError,
-    Version, Whole, fakes::Watcher,
+    AnyTool, BoxFuture, CallId, Cx, Event, Host, Input, Output, ToolError,
+    edit::{Action, Attributes, Change, Changed, CommitError, Version},
+    files::{
+        Entry, FileError, FileKind, Files, Found, Listed, Listing, OpenFile, Search, Seen, Since, Stamp,
+    },
+    grant::{Held, Mechanism},
+    host::{
+        Command, Ended, Exit, Finished, HostError, Keyboard, Listener, OutputListener, Printed, Session,
+        Whole,
+    },
 };
+use windlass_fakes::EventRecorder;
 
 use shelf::Library;
 pub(crate) use shelf::Shelf;
@@ -24,7 +31,7 @@ mod shelf;
 pub(crate) struct Desk {
     pub(crate) cx: Cx,
     machine: Arc<Script>,
-    watcher: Arc<Watcher>,
+    watcher: Arc<EventRecorder>,
 }
 
 impl Desk {
@@ -33,7 +40,7 @@ impl Desk {
         let pieces = pieces.iter().map(|piece| piece.to_vec()).collect();
         let (answer, asked, files) = (Mutex::new(Some(answer)), Mutex::default(), Drawer::default());
         let machine = Arc::new(Script { pieces, answer, asked, files, writes: Mutex::default() });
-        let watcher = Arc::new(Watcher::default());
+        let watcher = Arc::new(EventRecorder::default());
         let cancel = CancellationToken::new();
         let cx = Cx { id: "call-1".into(), host: machine.clone(), cancel, events: watcher.clone() };
         Self { cx, machine, watcher }
@@ -245,7 +252,7 @@ impl Host for Script {
         &'a self,
         command: &'a Command,
         _cancel: &'a CancellationToken,
-        output: &'a (dyn Fn(&[u8]) + Send + Sync),
+        output: OutputListener<'a>,
     ) -> BoxFuture<'a, Result<Finished, HostError>> {
         self.asked.lock().unwrap().push(command.clone());
         self.files.files.lock().unwrap().extend(self.writes.lock().unwrap().drain(..));
@@ -283,7 +290,7 @@ pub(crate) enum Pose {
 
 impl Puppets {
     pub(crate) fn desk(self: &Arc<Self>) -> Cx {
-        let (host, events) = (Arc::clone(self), Arc::new(Watcher::default()));
+        let (host, events) = (Arc::clone(self), Arc::new(EventRecorder::default()));
         Cx { id: "call-1".into(), host, cancel: CancellationToken::new(), events }
     }
 
@@ -293,15 +300,6 @@ impl Puppets {
 }
 
 impl Host for Puppets {
-    fn run<'a>(
-        &'a self,
-        _command: &'a Command,
-        _cancel: &'a CancellationToken,
-        _output: &'a (dyn Fn(&[u8]) + Send + Sync),
-    ) -> BoxFuture<'a, Result<Finished, HostError>> {
-        Box::pin(async { Err(HostError::EmptyCommand) })
-    }
-
     fn open<'a>(
         &'a self,
         command: &'a Command,

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use windlass_contract::{ErrorKind, FileError, ToolError};
+use windlass_contract::{ToolError, files::FileError, tool::ErrorKind};
 
 /// A failure behind words the models know.
 pub(crate) fn failed(words: &str, error: FileError) -> ToolError {

@@ -10,9 +10,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use windlass_contract::{
-    AliasMeaning, Category, Content, Criteria, Cx, Detail, Effects, ErrorKind, Example, FileError, Found,
-    FoundFile, Gives, Hits, Insight, Meta, Output, ParameterAlias, Search, SearchInsight, Tool, ToolError,
-    Wanted, counted,
+    Content, Cx, Effects, Meta, Output, Tool, ToolError,
+    files::{FileError, Found, FoundFile, Search, Wanted},
+    insight::{Detail, Hits, Insight, SearchInsight},
+    meta::{AliasMeaning, Category, Example, ParameterAlias},
+    tool::ErrorKind,
+    verdict::{Criteria, Gives},
+    wording::counted,
 };
 
 use crate::{file_error, list_dir::in_one_line};
@@ -295,7 +299,7 @@ fn lines(file: &FoundFile) -> Vec<String> {
 mod tests {
     use std::{sync::Arc, time::SystemTime};
 
-    use windlass_contract::{ErrorKind, FoundLine, erase};
+    use windlass_contract::{erase, files::FoundLine, tool::ErrorKind};
 
     use super::*;
     use crate::fakes::{Desk, Shelf};

@@ -38,7 +38,7 @@ mod write_stdin;
 
 use std::{path::Path, sync::Arc};
 
-use windlass_contract::{AnyTool, WebSearch, erase};
+use windlass_contract::{AnyTool, erase, spec::WebSearch};
 
 pub use apply_patch::PatchForm;
 pub use change::diff::TurnDiff;
@@ -89,7 +89,11 @@ pub fn builtin(needs: &Needs<'_>) -> Vec<Arc<dyn AnyTool>> {
 
 #[cfg(test)]
 mod tests {
-    use windlass_contract::{AliasMeaning, Category, Format, Input, SpecKind};
+    use windlass_contract::{
+        Input,
+        meta::{AliasMeaning, Category, Format},
+        spec::SpecKind,
+    };
 
     use super::*;
 

@@ -8,8 +8,10 @@ use std::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 use windlass_contract::{
-    Category, Criteria, Cx, Effects, Entry, Example, FileKind, Gives, Ignored, Listed, Listing, Meta, Output,
-    ParameterAlias, Tool, ToolError,
+    Cx, Effects, Meta, Output, Tool, ToolError,
+    files::{Entry, FileKind, Ignored, Listed, Listing},
+    meta::{Category, Example, ParameterAlias},
+    verdict::{Criteria, Gives},
 };
 
 use crate::file_error;
@@ -173,7 +175,7 @@ fn mark(kind: FileKind) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use windlass_contract::{Content, FileError, erase};
+    use windlass_contract::{Content, erase, files::FileError};
 
     use super::*;
     use crate::fakes::{Desk, Shelf};

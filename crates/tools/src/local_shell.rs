@@ -5,9 +5,11 @@ use std::{num::NonZeroU64, path::PathBuf, sync::Arc};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use windlass_contract::{
-    AnyTool, Cx, Effects, Example, Format, Input, Meta, Output, Ready, SchemaError, SpecKind, Tool,
-    ToolError, ToolName, ToolSpec, erase,
+    AnyTool, Cx, Effects, Input, Meta, Output, Ready, Tool, ToolError, ToolName, ToolSpec, erase,
+    meta::{Example, Format},
+    spec::SpecKind,
 };
+use windlass_schema::SchemaError;
 
 use crate::command;
 

@@ -7,7 +7,7 @@ use image::{
     DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits, codecs::jpeg::JpegEncoder,
     imageops::FilterType,
 };
-use windlass_contract::{OpenFile, ToolError};
+use windlass_contract::{ToolError, files::OpenFile};
 
 use crate::file_error;
 

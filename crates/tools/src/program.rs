@@ -4,7 +4,11 @@
 use std::num::NonZeroU64;
 
 use serde_json::Value;
-use windlass_contract::{Category, FnTool, Format, Meta, tool};
+use windlass_contract::{
+    Meta,
+    meta::{Category, Format},
+    tool::{FnTool, tool},
+};
 
 use crate::command;
 

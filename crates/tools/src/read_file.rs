@@ -5,8 +5,11 @@ use std::{path::PathBuf, time::Duration};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use windlass_contract::{
-    Category, Content, Criteria, Cx, Effects, Example, FileError, Gives, Insight, Meta, OpenFile, Output,
-    ParameterAlias, Seen, Tool, ToolError,
+    Content, Cx, Effects, Meta, Output, Tool, ToolError,
+    files::{FileError, OpenFile, Seen},
+    insight::Insight,
+    meta::{Category, Example, ParameterAlias},
+    verdict::{Criteria, Gives},
 };
 
 use windlass_shape::{File, Text};

@@ -9,8 +9,10 @@ use std::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 use windlass_contract::{
-    Category, Cx, Effects, ErrorKind, Example, FileError, Meta, OpenFile, Output, Search, Tool, ToolError,
-    Wanted,
+    Cx, Effects, Meta, Output, Tool, ToolError,
+    files::{FileError, OpenFile, Search, Wanted},
+    meta::{Category, Example},
+    tool::ErrorKind,
 };
 
 use windlass_shape::KeyLines;
@@ -252,7 +254,10 @@ fn cut(text: &str) -> String {
 mod tests {
     use std::time::SystemTime;
 
-    use windlass_contract::{AnyTool, Found, FoundFile, FoundLine, erase};
+    use windlass_contract::{
+        AnyTool, erase,
+        files::{Found, FoundFile, FoundLine},
+    };
 
     use super::*;
     use crate::fakes::{Desk, Shelf};

@@ -10,7 +10,11 @@ use std::{
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use windlass_contract::{Command, Cx, Effects, Example, Format, Meta, Output, Tool, ToolError};
+use windlass_contract::{
+    Cx, Effects, Meta, Output, Tool, ToolError,
+    host::Command,
+    meta::{Example, Format},
+};
 
 use crate::command::{self, live::Live};
 
@@ -93,7 +97,10 @@ impl Tool for RunCommand {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use windlass_contract::{ApartOutput, Exit, Finished, erase};
+    use windlass_contract::{
+        erase,
+        host::{ApartOutput, Exit, Finished},
+    };
 
     use super::*;
     use crate::fakes::{Desk, finished};

@@ -14,9 +14,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 use windlass_contract::{
-    AnyTool, BoxFuture, CommandLine, Content, Cx, Effects, Example, Format, Input, Look, Meta, Output,
-    ParameterAlias, Ready, Schema, SchemaError, SpecKind, ToolError, ToolName, ToolSpec,
+    AnyTool, BoxFuture, Content, Cx, Effects, Input, Meta, Output, Ready, ToolError, ToolName, ToolSpec,
+    effects::CommandLine,
+    meta::{Example, Format, ParameterAlias},
+    spec::SpecKind,
+    tool::Look,
 };
+use windlass_schema::{Schema, SchemaError};
 use windlass_shape::{Terminal, tests_in};
 
 use crate::command;

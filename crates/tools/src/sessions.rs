@@ -15,8 +15,10 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 use windlass_contract::{
-    Command, Cx, Ended, Escalation, Event, Exit, Facts, Keyboard, Listener, Output, Session, SessionFacts,
-    ToolError,
+    Cx, Event, Output, ToolError,
+    effects::Escalation,
+    host::{Command, Ended, Exit, Keyboard, Listener, Session},
+    outcome::{Facts, SessionFacts},
 };
 
 use crate::command::{self, live::Live, text};

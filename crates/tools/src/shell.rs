@@ -4,7 +4,10 @@ use std::{num::NonZeroU64, path::PathBuf};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use windlass_contract::{Cx, Effects, Example, Format, Meta, Output, Tool, ToolError};
+use windlass_contract::{
+    Cx, Effects, Meta, Output, Tool, ToolError,
+    meta::{Example, Format},
+};
 
 use crate::command;
 

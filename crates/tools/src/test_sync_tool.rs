@@ -12,7 +12,10 @@ use tokio::{
     sync::Barrier,
     time::{sleep, timeout},
 };
-use windlass_contract::{Category, Cx, Effects, Example, Meta, Output, Tool, ToolError};
+use windlass_contract::{
+    Cx, Effects, Meta, Output, Tool, ToolError,
+    meta::{Category, Example},
+};
 
 /// Wait, and meet other calls at a barrier. Only for tests of the tool-calling system; never useful in a task.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -143,7 +146,7 @@ mod tests {
     use std::time::Duration;
 
     use tokio::{join, time::Instant};
-    use windlass_contract::{AnyTool, ErrorKind, erase};
+    use windlass_contract::{AnyTool, erase, tool::ErrorKind};
 
     use super::*;
     use crate::fakes::Desk;

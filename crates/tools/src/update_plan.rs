@@ -3,7 +3,9 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 use windlass_contract::{
-    Category, Cx, Effects, Event, Example, Meta, Output, Plan, PlanStatus, PlanStep, Tool, ToolError,
+    Cx, Effects, Event, Meta, Output, Tool, ToolError,
+    event::{Plan, PlanStatus, PlanStep},
+    meta::{Category, Example},
 };
 
 /// Show the user your plan for the task and how far you are.

@@ -5,8 +5,10 @@ use std::{path::PathBuf, time::Duration};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use windlass_contract::{
-    Category, Content, Criteria, Cx, Effects, Example, FileError, Gives, Meta, Output, ParameterAlias, Tool,
-    ToolError,
+    Content, Cx, Effects, Meta, Output, Tool, ToolError,
+    files::FileError,
+    meta::{Category, Example, ParameterAlias},
+    verdict::{Criteria, Gives},
 };
 
 use crate::{file_error, picture};

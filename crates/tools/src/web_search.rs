@@ -3,8 +3,11 @@
 use std::sync::Arc;
 
 use windlass_contract::{
-    AnyTool, Category, Input, Meta, Ready, SchemaError, SpecKind, ToolError, ToolName, ToolSpec, WebSearch,
+    AnyTool, Input, Meta, Ready, ToolError, ToolName, ToolSpec,
+    meta::Category,
+    spec::{SpecKind, WebSearch},
 };
+use windlass_schema::SchemaError;
 
 /// Makes the tool.
 pub(crate) fn web_search(reach: WebSearch) -> Arc<dyn AnyTool> {

@@ -5,8 +5,11 @@ use std::{path::PathBuf, sync::Arc};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use windlass_contract::{
-    Action, Change, Cx, EditKind, Effects, Example, Expected, FileEdit, Meta, Output, ParameterAlias, Tool,
-    ToolError, counted,
+    Cx, Effects, Meta, Output, Tool, ToolError,
+    edit::{Action, Change, Expected},
+    event::{EditKind, FileEdit},
+    meta::{Example, ParameterAlias},
+    wording::counted,
 };
 use windlass_patch::Text;
 

@@ -4,7 +4,12 @@ use std::{sync::Arc, time::Duration};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use windlass_contract::{Cx, Effects, ErrorKind, Example, Format, Meta, Output, Tool, ToolError, Typed};
+use windlass_contract::{
+    Cx, Effects, Meta, Output, Tool, ToolError,
+    effects::Typed,
+    meta::{Example, Format},
+    tool::ErrorKind,
+};
 
 use crate::{
     command,

@@ -35,23 +35,36 @@ pub use windlass_agent::{
     TOOL_CONTEXT_PERCENT, Toolset, TurnReport, index, program, recover_edits, usage,
 };
 pub use windlass_contract::{
-    Action, AliasMeaning, Answer, AnsweredBy, AnyTool, ApartOutput, ApprovalPolicy, Approver, Archive,
-    Beyond, Body, BoxFuture, Cached, CallId, Category, Change, Changed, Command, CommandFacts, CommandLine,
-    CommitError, ConfineError, Confinement, Content, Criteria, Cx, DefaultLimits, Denial, EditKind, Effects,
-    ErrorKind, Escalation, Event, EventSink, Example, Exit, Expected, Facts, Feedback, FileEdit, FileError,
-    FileKind, Files, Finish, Finished, Format, Gives, Grant, Held, Host, HostError, Input, InputKind, Item,
-    Layer, Limits, Look, Marks, Mechanism, Meta, ModelClient, ModelError, ModelEvent, ModelInfo, ModelStream,
-    Must, Network, Offer, OpenFile, Opinion, Outcome, Output, OutwardEffect, ParameterAlias, Plan,
-    PlanStatus, PlanStep, Profile, ProgramFile, ProgramFinder, ProgramSearch, Prompt, Proof, Question, Quota,
-    Rating, Raw, Reach, Ready, Receipt, Refusal, Retry, Reviewer, Role, Rulebook, Sandbox, SandboxMode,
-    SandboxRules, Schema, SchemaError, Silent, SpecKind, Status, ThreadId, Tool, ToolCall, ToolError,
-    ToolName, ToolSpec, Typed, Usage, Verdict, Version, View, WebSearch, counted, erase, tool as tool_from,
+    AnyTool, BoxFuture, CallId, Content, Cx, Denial, Effects, Event, Grant, Host, Input, Item, Meta, Outcome,
+    Output, Ready, Sandbox, Tool, ToolCall, ToolError, ToolName, ToolSpec, Verdict,
+    approval::{Answer, AnsweredBy, Approver, Beyond, Offer, Question, Reach, Rulebook},
+    call::InputKind,
+    edit::{Action, Archive, Change, Changed, CommitError, Expected, Version},
+    effects::{CommandLine, Escalation, Network, OutwardEffect, Typed},
+    erase,
+    event::{EditKind, EventSink, FileEdit, Plan, PlanStatus, PlanStep, Silent},
+    files::{FileError, FileKind, Files, OpenFile},
+    grant::{Confinement, DefaultLimits, Held, Limits, Mechanism, Quota, SandboxRules},
+    host::{ApartOutput, Command, ConfineError, Exit, Finished, HostError, Layer, Proof},
+    id::ThreadId,
+    item::{Body, Cached, Raw, Role},
+    journal::{Feedback, Rating},
+    meta::{AliasMeaning, Category, Example, Format, ParameterAlias},
+    model::{Finish, ModelClient, ModelError, ModelEvent, ModelInfo, ModelStream, Prompt, Retry, Usage},
+    outcome::{CommandFacts, Facts, Receipt, Refusal, Status, View},
+    policy::{ApprovalPolicy, SandboxMode},
+    program::{ProgramFile, ProgramFinder, ProgramSearch},
+    spec::{SpecKind, WebSearch},
+    tool::{ErrorKind, Look, tool as tool_from},
+    verdict::{Criteria, Gives, Marks, Must, Opinion, Reviewer},
+    wording::counted,
 };
 pub use windlass_macros::tool;
 pub use windlass_runtime::{
     Batch, Budget, Deferral, DefinitionErrors, Exposure, Gate, Indexer, Policy, Quarantined, Reason,
     Registered, Registry, Review, SearchForm, Shaper, Stop, Toolbox, Verdicts,
 };
+pub use windlass_schema::{Schema, SchemaError};
 
 /// The machine: processes and confinement.
 pub mod host {
@@ -90,7 +103,7 @@ pub mod clean {
 
 /// What a result means.
 pub mod insight {
-    pub use windlass_contract::{
+    pub use windlass_contract::insight::{
         CommandInsight, Detail, Diagnostic, Diagnostics, ExitClass, FileInsight, Hits, Insight, Place,
         SearchInsight, Section, Severity, SlowTest, TestFailure, TestReport,
     };

@@ -5,7 +5,11 @@ use std::{
     sync::Arc,
 };
 
-use windlass_contract::{Event, Item, Journal, JournalError, Record, SessionMeta, ThreadId, TurnContext};
+use windlass_contract::{
+    Event, Item, Journal,
+    id::ThreadId,
+    journal::{JournalError, Record, SessionMeta, TurnContext},
+};
 use windlass_record::{Followed, Outside, Repair, SessionFile, Trouble, Which, new_thread_id};
 
 use super::{AgentBuilder, BuildError};

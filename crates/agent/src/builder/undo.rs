@@ -2,7 +2,7 @@
 
 use std::{fs, io, path::PathBuf, sync::Arc};
 
-use windlass_contract::{Event, EventSink, SandboxMode};
+use windlass_contract::{Event, event::EventSink, policy::SandboxMode};
 use windlass_host::{UndoRecorder, UndoRoot};
 use windlass_record::SnapshotStore;
 

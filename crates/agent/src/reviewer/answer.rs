@@ -2,7 +2,7 @@
 //! line where a list was wanted.
 
 use serde_json::Value;
-use windlass_contract::Opinion;
+use windlass_contract::verdict::Opinion;
 
 /// The opinion in an answer, or why there is none.
 pub(super) fn parse_opinion(answer: &str) -> Result<Opinion, String> {

@@ -1,6 +1,9 @@
 //! What a reviewer is asked, and what becomes of its answer.
 
-use windlass_contract::{Finish, Input, ModelError, ModelInfo, ModelStream, Verdict};
+use windlass_contract::{
+    Input, Verdict,
+    model::{Finish, ModelError, ModelInfo, ModelStream},
+};
 
 use super::*;
 

@@ -10,10 +10,12 @@ use std::{
 
 use serde_json::{Value, json};
 use windlass_contract::{
-    ApprovalPolicy, BoxFuture, Effects, Input, Journal, ModelInfo, ModelStream, Output, SandboxMode,
-    fakes::{EchoMachine, MemoryJournal, Watcher},
-    tool,
+    BoxFuture, Effects, Input, Journal, Output,
+    model::{ModelInfo, ModelStream},
+    policy::{ApprovalPolicy, SandboxMode},
+    tool::tool,
 };
+use windlass_fakes::{EchoMachine, EventRecorder, MemoryJournal};
 use windlass_runtime::{Gate, Policy, Registry, Review, Secrets, Shaper};
 
 use windlass_contract::ToolCall;
@@ -88,7 +90,7 @@ impl ModelStream for FakeStream {
 struct World {
     model: FakeModel,
     journal: Arc<MemoryJournal>,
-    watcher: Arc<Watcher>,
+    watcher: Arc<EventRecorder>,
     ran: Arc<AtomicUsize>,
     stop: Stop,
     sandbox: SandboxMode,
@@ -100,7 +102,7 @@ struct Ended {
     result: Result<(), AgentError>,
     answer: String,
     usage: Usage,
-    refusals: Vec<windlass_contract::Refusal>,
+    refusals: Vec<windlass_contract::outcome::Refusal>,
 }
 
 impl World {

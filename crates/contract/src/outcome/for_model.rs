@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{CommandFacts, Facts, Outcome, SessionFacts};
-use crate::{Content, Exit, Format};
+use crate::{Content, host::Exit, meta::Format};
 
 impl Outcome {
     /// What the model is told.
@@ -91,7 +91,10 @@ fn tenths(time: Duration) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Outcome, Receipt, Verdict, View};
+    use crate::{
+        Outcome, Verdict,
+        outcome::{Receipt, View},
+    };
 
     fn told(format: Format, exit: Exit, millis: u64, text: &str, total_lines: Option<u64>) -> String {
         let command = CommandFacts {

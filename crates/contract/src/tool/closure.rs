@@ -7,7 +7,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{AnyTool, Cx, Output, Ready, ToolError, parse};
-use crate::{BoxFuture, Effects, Input, Meta, Schema, SchemaError, SpecKind, ToolName, ToolSpec};
+use crate::{BoxFuture, Effects, Input, Meta, ToolName, ToolSpec, spec::SpecKind};
+use windlass_schema::{Schema, SchemaError};
 
 type EffectsFn<A> = dyn Fn(&A) -> Effects + Send + Sync;
 type CallFn<A> = dyn Fn(A, Cx) -> BoxFuture<'static, Result<Output, ToolError>> + Send + Sync;
@@ -15,7 +16,7 @@ type CallFn<A> = dyn Fn(A, Cx) -> BoxFuture<'static, Result<Output, ToolError>> 
 /// Makes a tool from closures. The arguments type gives schema and description, as for [`Tool`](crate::Tool).
 ///
 /// ```
-/// use windlass_contract::{Effects, Output, tool};
+/// use windlass_contract::{Effects, Output, tool::tool};
 ///
 /// /// Greet someone by name.
 /// #[derive(Clone, serde::Deserialize, schemars::JsonSchema)]

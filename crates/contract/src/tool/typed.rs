@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::{AnyTool, Cx, Output, Ready, Tool, ToolError, parse};
-use crate::{BoxFuture, Effects, Input, Meta, Schema, SchemaError, SpecKind, ToolName, ToolSpec};
+use crate::{BoxFuture, Effects, Input, Meta, ToolName, ToolSpec, spec::SpecKind};
+use windlass_schema::{Schema, SchemaError};
 
 /// Hides a tool's arguments type, so that tools fit in one list.
 pub fn erase<T: Tool>(tool: T) -> Arc<dyn AnyTool> {

@@ -6,7 +6,7 @@ use rustix::{
     fs::{XattrFlags, fgetxattr, flistxattr, flistxattr_query, fsetxattr},
     io::Errno,
 };
-use windlass_contract::Attributes;
+use windlass_contract::edit::Attributes;
 
 /// The most the kernel gives for the list, or for a value.
 const LIMIT_BYTES: usize = 64 * 1024;

@@ -9,7 +9,10 @@ use std::{
 };
 
 use rustix::fs::{Access, AtFlags, FileType, Stat, accessat, fstat};
-use windlass_contract::{CommitError, Expected, FileError, FileKind, Version};
+use windlass_contract::{
+    edit::{CommitError, Expected, Version},
+    files::{FileError, FileKind},
+};
 
 use super::{attributes, trace::look};
 use crate::{

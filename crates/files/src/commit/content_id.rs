@@ -9,7 +9,7 @@ use std::{
 
 use ring::digest::{Context, SHA256, digest};
 use rustix::fs::{FileType, Stat, fstat};
-use windlass_contract::HashedContent;
+use windlass_contract::edit::HashedContent;
 
 use super::trace::{Trace, look};
 use crate::handle::to_read_at;

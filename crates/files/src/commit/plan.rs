@@ -14,7 +14,8 @@ use std::{
 
 use rustix::fs::{Mode, Stat, Timespec, Timestamps, UTIME_OMIT, futimens};
 use windlass_contract::{
-    Action, Attributes, Change, Changed, CommitError, ContentPair, FileError, HashedContent, Stamp, Version,
+    edit::{Action, Attributes, Change, Changed, CommitError, ContentPair, HashedContent, Version},
+    files::{FileError, Stamp},
 };
 
 use super::{

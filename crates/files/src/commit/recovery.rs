@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use windlass_contract::Archive;
+use windlass_contract::edit::Archive;
 
 use super::{
     Steps,

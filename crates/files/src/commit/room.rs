@@ -4,7 +4,7 @@
 use std::{io, os::fd::AsFd, os::fd::BorrowedFd, path::PathBuf};
 
 use rustix::fs::{fstat, fstatvfs};
-use windlass_contract::CommitError;
+use windlass_contract::edit::CommitError;
 
 use super::plan::Slot;
 use crate::resolve::said;

@@ -11,7 +11,10 @@ use std::{
 use proptest::prelude::*;
 use rustix::fs::{FileType, Mode};
 use tempfile::TempDir;
-use windlass_contract::{Action, Expected, FileKind, Sight};
+use windlass_contract::{
+    edit::{Action, Expected},
+    files::{FileKind, Sight},
+};
 
 use super::{
     recovery::{Recovery, recover},

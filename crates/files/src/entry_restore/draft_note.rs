@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-use windlass_contract::{ContentDigest, EntryContent};
+use windlass_contract::snapshot::{ContentDigest, EntryContent};
 
 use super::draft_trace::DraftTrace;
 use crate::{

@@ -12,7 +12,7 @@ use std::{
     path::PathBuf,
 };
 
-use windlass_contract::EntryContent;
+use windlass_contract::snapshot::EntryContent;
 
 use super::{
     entry_writing::remove_entry,

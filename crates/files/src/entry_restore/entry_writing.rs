@@ -14,7 +14,7 @@ use std::{
 use rustix::fs::{
     AtFlags, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT, futimens, mkdirat, openat, unlinkat,
 };
-use windlass_contract::EntryVersion;
+use windlass_contract::snapshot::EntryVersion;
 
 use super::{observed_entry::is_unreachable, place_of, steps::Planned};
 use crate::{

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use windlass_contract::{EntryChange, EntryContent, EntryVersion};
+use windlass_contract::snapshot::{EntryChange, EntryContent, EntryVersion};
 
 use super::{
     EntryStanding,

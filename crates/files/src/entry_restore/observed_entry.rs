@@ -10,7 +10,7 @@ use std::{
 
 use ring::digest::{Context, SHA256};
 use rustix::io::Errno;
-use windlass_contract::{ContentDigest, EntryContent};
+use windlass_contract::snapshot::{ContentDigest, EntryContent};
 
 use super::place_of;
 use crate::{

@@ -14,7 +14,7 @@ use rustix::{
     fs::{AtFlags, Mode, OFlags, mkdirat, openat, symlinkat, unlinkat},
     io::Errno,
 };
-use windlass_contract::{EntryChange, EntryContent, EntryVersion};
+use windlass_contract::snapshot::{EntryChange, EntryContent, EntryVersion};
 
 use super::{
     EntryStanding, ReadContent, RestoreError, RestoreReport,

@@ -8,7 +8,7 @@ use std::{
 
 use ring::digest::{SHA256, digest};
 
-use windlass_contract::{EntryContent, EntryVersion};
+use windlass_contract::snapshot::{EntryContent, EntryVersion};
 
 use super::*;
 

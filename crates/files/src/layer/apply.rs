@@ -10,7 +10,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use windlass_contract::{Archive, CallId, EditRecord};
+use windlass_contract::{
+    CallId,
+    edit::{Archive, EditRecord},
+};
 
 use super::{
     Layer, LayerChange, LayerChangeKind, LayerChanges, REFUSED, RootLayer, UNDO, UPPER,

@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use windlass_contract::{Archive, Attributes, Changed, ContentPair, HashedContent, KeptPair, Version};
+use windlass_contract::edit::{Archive, Attributes, Changed, ContentPair, HashedContent, KeptPair, Version};
 
 use super::{Layer, LayerChange, LayerChangeKind, LayerChanges};
 use crate::{EntryKind, EntryStat, commit::sha256_of};

@@ -3,7 +3,7 @@
 use std::io;
 
 use grep_searcher::{Searcher, Sink, SinkContext, SinkFinish, SinkMatch};
-use windlass_contract::{FoundLine, Wanted};
+use windlass_contract::files::{FoundLine, Wanted};
 
 /// How much of a line is kept; what comes after is seldom what was looked for.
 const LINE_LIMIT_BYTES: usize = 500;

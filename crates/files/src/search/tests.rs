@@ -8,7 +8,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use windlass_contract::{Entry, FileKind, FoundLine, Ignored, Listing};
+use windlass_contract::files::{Entry, FileKind, FoundLine, Ignored, Listing};
 
 use super::*;
 use crate::{file_rules::FixedFileRules, list::list};

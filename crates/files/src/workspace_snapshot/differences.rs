@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use windlass_contract::{EntryChange, EntryContent, EntryVersion, UnkeptEntry, UnkeptReason};
+use windlass_contract::snapshot::{EntryChange, EntryContent, EntryVersion, UnkeptEntry, UnkeptReason};
 
 use super::{NodeContent, SnapshotNode};
 use crate::EntryStat;

@@ -2,7 +2,7 @@
 
 use std::{ffi::OsString, os::unix::ffi::OsStrExt, os::unix::ffi::OsStringExt, sync::Arc};
 
-use windlass_contract::UnkeptReason;
+use windlass_contract::snapshot::UnkeptReason;
 
 use super::{NodeContent, RuleFiles, SnapshotNode, WorkspaceSnapshot};
 use crate::{EntryKind, EntryStat};

@@ -8,7 +8,7 @@ use std::{
     sync::{Arc, atomic::Ordering},
 };
 
-use windlass_contract::{ContentDigest, ContentStore, UnkeptReason};
+use windlass_contract::snapshot::{ContentDigest, ContentStore, UnkeptReason};
 
 use super::{
     NodeContent, RuleFiles, SnapshotError, SnapshotNode, SnapshotRoot, WorkspaceSnapshot,

@@ -10,7 +10,7 @@ use std::{
 };
 
 use ring::digest::{SHA256, digest};
-use windlass_contract::{EntryContent, EntryVersion};
+use windlass_contract::snapshot::{EntryContent, EntryVersion};
 
 use super::*;
 
@@ -85,7 +85,8 @@ impl Place {
         let after = before.update_after_command(&self.root, &self.store).unwrap().by_same_rules;
         let changes = before.changes_to(&after, &self.top);
         let name = |path: &Path| path.strip_prefix(&self.top).unwrap().display().to_string();
-        let letter = |change: &windlass_contract::EntryChange| match (&change.before, &change.after) {
+        let letter = |change: &windlass_contract::snapshot::EntryChange| match (&change.before, &change.after)
+        {
             (None, _) => "A",
             (_, None) => "D",
             _ => "M",

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, atomic::AtomicBool},
 };
 
-use windlass_contract::{CommandEdit, CommandLog, UnkeptEntry, UnkeptReason};
+use windlass_contract::snapshot::{CommandEdit, CommandLog, UnkeptEntry, UnkeptReason};
 use windlass_files::{
     AfterCommand, DirHandle, SnapshotError, SnapshotRoot, UnkeptSummary, WorkspaceSnapshot,
 };

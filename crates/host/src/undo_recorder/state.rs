@@ -7,7 +7,7 @@ use std::{
 };
 
 use tokio::sync::oneshot::Sender;
-use windlass_contract::CommandLog;
+use windlass_contract::snapshot::CommandLog;
 
 use super::{FirstSnapshot, RecordedCommand, UndoJob, UndoRoot, recorded_root::RecordedRoot};
 

@@ -10,7 +10,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use windlass_contract::{Denial, Effects, Layer, Proof};
+use windlass_contract::{
+    Denial, Effects,
+    host::{Layer, Proof},
+};
 use windlass_files::{
     Change, ChangeKind, DirHandle, EntryKind, EntryStat, ScanNode, SkippedDirectory, WorkspaceScan,
 };

@@ -13,7 +13,10 @@ use std::{
 };
 
 use rustix::event::{PollFd, PollFlags, poll};
-use windlass_contract::{Command, Exit, Limits, Quota, SandboxRules};
+use windlass_contract::{
+    grant::{Limits, Quota, SandboxRules},
+    host::{Command, Exit},
+};
 use windlass_files::DirHandle;
 use windlass_sandbox::{ChildStdio, Mechanisms, PrivateTmp, Program, SandboxSpec, Zygotes, links};
 

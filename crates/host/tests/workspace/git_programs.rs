@@ -1,6 +1,6 @@
 //! Programs that git runs, files that it waits for, and addresses that it connects to, in places that are easily overlooked.
 
-use windlass_contract::Mechanism;
+use windlass_contract::grant::Mechanism;
 
 use crate::world::{RUNGS, World};
 

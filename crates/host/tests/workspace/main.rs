@@ -9,7 +9,9 @@ use std::{collections::BTreeMap, fs, time::Duration};
 
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Command, Confinement, Effects, Exit, Grant, Limits, Mechanism, Sandbox, SandboxRules,
+    Effects, Grant, Sandbox,
+    grant::{Confinement, Limits, Mechanism, SandboxRules},
+    host::{Command, Exit},
 };
 
 mod git_programs;
@@ -317,7 +319,7 @@ async fn what_a_background_command_changes_after_a_check_is_found_by_a_later_one
         let argv = ["bash".to_owned(), "-c".to_owned(), script].to_vec();
         let command = Command { argv, cwd: None, env: BTreeMap::new(), time_limit: None };
         let session = host
-            .open(&command, windlass_contract::Keyboard::Absent, std::sync::Arc::new(|_: &[u8]| {}))
+            .open(&command, windlass_contract::host::Keyboard::Absent, std::sync::Arc::new(|_: &[u8]| {}))
             .await
             .unwrap();
         world.run("while [ ! -e made ]; do sleep 0.05; done").await;

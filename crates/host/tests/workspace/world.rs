@@ -11,7 +11,9 @@ use std::{
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Command, Confinement, Effects, Finished, Grant, Held, Limits, Mechanism, Sandbox, SandboxRules,
+    Effects, Grant, Sandbox,
+    grant::{Confinement, Held, Limits, Mechanism, SandboxRules},
+    host::{Command, Finished},
 };
 use windlass_host::Machine;
 

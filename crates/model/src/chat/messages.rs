@@ -7,7 +7,10 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use windlass_contract::{Body, Cached, CallId, Content, Input, Item, Role, ToolCall};
+use windlass_contract::{
+    CallId, Content, Input, Item, ToolCall,
+    item::{Body, Cached, Role},
+};
 
 use super::FREEFORM;
 use crate::{

@@ -5,7 +5,9 @@ use std::collections::{HashSet, VecDeque};
 use serde::Deserialize;
 use serde_json::{Map, Value, json, value::to_raw_value};
 use windlass_contract::{
-    Body, CallId, Content, Finish, Input, Item, ModelError, ModelEvent, Raw, Role, ToolCall, ToolSpec, Usage,
+    CallId, Content, Input, Item, ToolCall, ToolSpec,
+    item::{Body, Raw, Role},
+    model::{Finish, ModelError, ModelEvent, Usage},
 };
 
 use super::{

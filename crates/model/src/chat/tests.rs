@@ -1,6 +1,12 @@
 //! Tests of requests.
 
-use windlass_contract::{Grammar, Item, Role, Schema, ThreadId, WebSearch};
+use windlass_contract::{
+    Item,
+    id::ThreadId,
+    item::Role,
+    spec::{Grammar, WebSearch},
+};
+use windlass_schema::Schema;
 
 use super::*;
 use crate::Dialect;

@@ -3,7 +3,12 @@
 use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
-use windlass_contract::{Body, Cached, Content, Item, Schema, SpecKind, ToolSpec};
+use windlass_contract::{
+    Content, Item, ToolSpec,
+    item::{Body, Cached},
+    spec::SpecKind,
+};
+use windlass_schema::Schema;
 
 use super::Found;
 

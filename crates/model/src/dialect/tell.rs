@@ -1,7 +1,7 @@
 //! What a model is told in its own dialect, where its server does not tell it: the tools, its calls and their results.
 
 use serde_json::{Value, json};
-use windlass_contract::{SpecKind, ToolSpec};
+use windlass_contract::{ToolSpec, spec::SpecKind};
 
 use super::{Dialect, python};
 use crate::{calls::readable, chat::FREEFORM};

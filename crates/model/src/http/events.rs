@@ -4,7 +4,7 @@ use std::{collections::VecDeque, time::Duration};
 
 use reqwest::Response;
 use tokio::time::{Instant, timeout, timeout_at};
-use windlass_contract::ModelError;
+use windlass_contract::model::ModelError;
 
 use super::{Patience, cause};
 use crate::sse::{Event, Parser};

@@ -9,7 +9,7 @@ use reqwest::{
 };
 use serde_json::Value;
 use tokio::time::{Instant, timeout};
-use windlass_contract::ModelError;
+use windlass_contract::model::ModelError;
 
 use super::{Events, Names, Patience, cause};
 use crate::failure::{Failure, one_line};
@@ -185,7 +185,7 @@ fn date(text: &str) -> Option<SystemTime> {
 
 #[cfg(test)]
 mod tests {
-    use windlass_contract::Retry;
+    use windlass_contract::model::Retry;
 
     use super::*;
 

@@ -7,7 +7,11 @@ use std::{collections::VecDeque, mem};
 
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Value, json, value::RawValue};
-use windlass_contract::{Body, Finish, Input, ModelError, ModelEvent, Usage};
+use windlass_contract::{
+    Input,
+    item::Body,
+    model::{Finish, ModelError, ModelEvent, Usage},
+};
 
 use super::wire::{self, Head, Received};
 use crate::{

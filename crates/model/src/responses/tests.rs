@@ -1,7 +1,8 @@
 //! Tests of requests.
 
 use serde_json::json;
-use windlass_contract::{Grammar, Item, Role, Schema, ThreadId};
+use windlass_contract::{Item, id::ThreadId, item::Role, spec::Grammar};
+use windlass_schema::Schema;
 
 use super::*;
 
@@ -95,7 +96,7 @@ fn options_tools_and_the_shape_of_the_answer_are_all_sent() {
 
 #[test]
 fn the_lossy_form_of_schemas_is_sent_where_configured() {
-    let provider = Provider { tool_schemas: Profile::Lossy, ..Provider::default() };
+    let provider = Provider { tool_schemas: SchemaProfile::Lossy, ..Provider::default() };
     let body = body(&client(&provider, Options::default()), specs(), None);
     assert_eq!(body["tools"][0]["parameters"]["properties"]["n"], json!({"type": "number"}));
 }

@@ -5,12 +5,14 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json, value::RawValue};
 use windlass_contract::{
-    Body, Cached, CallId, Content, Input, InputKind, Item, Profile, Raw, Role, ToolCall, ToolName,
+    CallId, Content, Input, Item, ToolCall, ToolName,
+    call::InputKind,
+    item::{Body, Cached, Raw, Role},
 };
 
 use super::{Tool, offer, sendable::SendableItem};
 use crate::{
-    WireApi,
+    SchemaProfile, WireApi,
     calls::{UNNAMED, readable, valid_name},
     json::{self, Maybe},
 };
@@ -232,7 +234,12 @@ fn texts(parts: Option<&Vec<Value>>) -> Vec<String> {
 }
 
 /// A history as the JSON of a request's `input`.
-pub(super) fn input(history: &[Cached<Item>], ids: ItemIds, form: ItemForm, profile: Profile) -> String {
+pub(super) fn input(
+    history: &[Cached<Item>],
+    ids: ItemIds,
+    form: ItemForm,
+    profile: SchemaProfile,
+) -> String {
     let key = match (form, ids) {
         (ItemForm::Kept, ItemIds::LeftOut) => "responses",
         (ItemForm::Kept, ItemIds::Sent) => "responses, with ids",
@@ -256,18 +263,18 @@ pub(super) fn input(history: &[Cached<Item>], ids: ItemIds, form: ItemForm, prof
 }
 
 /// An item as JSON; nothing if the server could not make use of it.
-fn encode(item: &Item, ids: ItemIds, profile: Profile) -> String {
+fn encode(item: &Item, ids: ItemIds, profile: SchemaProfile) -> String {
     match &item.raw {
         Some(raw) if raw.wire == WireApi::Responses.name() => send_back(item, &raw.json, ids, profile),
         _ => encode_plain(item, profile),
     }
 }
 
-fn encode_plain(item: &Item, profile: Profile) -> String {
+fn encode_plain(item: &Item, profile: SchemaProfile) -> String {
     wire(&item.body, profile).map(|wire| json::text_of(&wire)).unwrap_or_default()
 }
 
-fn send_back(item: &Item, raw: &RawValue, ids: ItemIds, profile: Profile) -> String {
+fn send_back(item: &Item, raw: &RawValue, ids: ItemIds, profile: SchemaProfile) -> String {
     match check(item, raw, ids, profile) {
         Some(sent) if is_unreadable(item, &sent.json) => String::new(),
         Some(sent) => sent.json,
@@ -281,10 +288,10 @@ fn send_back(item: &Item, raw: &RawValue, ids: ItemIds, profile: Profile) -> Str
 /// Returns what a person is told of an item that cannot go back as it came.
 pub(super) fn trouble(item: &Item) -> Option<String> {
     let raw = item.raw.as_ref()?;
-    let then = match check(item, &raw.json, ItemIds::LeftOut, Profile::Faithful) {
+    let then = match check(item, &raw.json, ItemIds::LeftOut, SchemaProfile::Faithful) {
         Some(sent) if !sent.is_mended => return None,
         Some(_) => "it is sent back in valid form",
-        None if wire(&item.body, Profile::Faithful).is_some() => "it is sent back in other words",
+        None if wire(&item.body, SchemaProfile::Faithful).is_some() => "it is sent back in other words",
         None => "it is left out of later requests",
     };
     let kind = crate::failure::one_line(&Head::of(&raw.json).kind.0.unwrap_or_default());
@@ -293,7 +300,7 @@ pub(super) fn trouble(item: &Item) -> Option<String> {
 }
 
 /// Returns an item as it came, as far as its shape is right and its call is the one that was run.
-fn check(item: &Item, raw: &RawValue, ids: ItemIds, profile: Profile) -> Option<SendableItem> {
+fn check(item: &Item, raw: &RawValue, ids: ItemIds, profile: SchemaProfile) -> Option<SendableItem> {
     let own = own(&item.body, profile);
     let is_ours = |call: &ToolCall| {
         let head = Head::of(raw);
@@ -308,7 +315,7 @@ fn check(item: &Item, raw: &RawValue, ids: ItemIds, profile: Profile) -> Option<
 
 /// Returns an item as we would write it. A server takes reasoning only with what it has sent
 /// itself.
-fn own(body: &Body, profile: Profile) -> Option<Value> {
+fn own(body: &Body, profile: SchemaProfile) -> Option<Value> {
     if let Body::Reasoning { summary, .. } = body {
         let part = |text: &String| json!({"type": "summary_text", "text": text});
         return Some(json!({"type": "reasoning", "summary": summary.iter().map(part).collect::<Vec<_>>()}));
@@ -385,7 +392,7 @@ enum Told<'a> {
 }
 
 /// A body in this wire's words. Reasoning and the like mean something to the server they came from, and to no other.
-fn wire(body: &Body, profile: Profile) -> Option<Wire<'_>> {
+fn wire(body: &Body, profile: SchemaProfile) -> Option<Wire<'_>> {
     match body {
         Body::Message { role, content } => {
             let content: Vec<_> = content.iter().filter_map(|content| part(*role, content)).collect();
@@ -423,7 +430,7 @@ fn wire(body: &Body, profile: Profile) -> Option<Wire<'_>> {
     }
 }
 
-fn found(content: &[Content], profile: Profile) -> Vec<Tool<'_>> {
+fn found(content: &[Content], profile: SchemaProfile) -> Vec<Tool<'_>> {
     let specs = content.iter().filter_map(|part| match part {
         Content::Tool(spec) => Some(spec),
         Content::Text(_) | Content::Image(_) => None,

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use windlass_contract::ThreadId;
+use windlass_contract::id::ThreadId;
 
 use super::*;
 

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use windlass_contract::{
-    Body, Cached, Content, Item, ModelClient, ModelError, ModelEvent, Prompt, Role, ThreadId,
+    Content, Item,
+    id::ThreadId,
+    item::{Body, Cached, Role},
+    model::{ModelClient, ModelError, ModelEvent, Prompt},
 };
 use windlass_model::{Options, Provider, WireApi, connect};
 

@@ -1,7 +1,12 @@
 //! Servers that do not take back what they have sent.
 
 use serde_json::{Value, json};
-use windlass_contract::{Cached, Item, ModelClient, ModelError, ModelEvent, Prompt, Role, ThreadId};
+use windlass_contract::{
+    Item,
+    id::ThreadId,
+    item::{Cached, Role},
+    model::{ModelClient, ModelError, ModelEvent, Prompt},
+};
 use windlass_model::WireApi;
 
 use crate::{

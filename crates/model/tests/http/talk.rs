@@ -4,7 +4,13 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tokio::sync::Notify;
-use windlass_contract::{Body, Cached, Content, Input, InputKind, Item, ModelEvent, Prompt, Role, ThreadId};
+use windlass_contract::{
+    Content, Input, Item,
+    call::InputKind,
+    id::ThreadId,
+    item::{Body, Cached, Role},
+    model::{ModelEvent, Prompt},
+};
 use windlass_model::{Options, WireApi, connect};
 
 use crate::{

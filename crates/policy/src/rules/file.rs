@@ -4,7 +4,7 @@ use toml::{
     Spanned,
     de::{DeTable, DeValue},
 };
-use windlass_contract::OutwardEffect;
+use windlass_contract::effects::OutwardEffect;
 
 use super::{Action, Rule, RuleFault, RuleFile, RuleMatch, RuleProblem, Rules, Trust, wide};
 use crate::shell::{Dialect, Script, Word};

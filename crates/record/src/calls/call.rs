@@ -11,7 +11,11 @@ use jiff::Timestamp;
 use rusqlite::{Row, params};
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
-use windlass_contract::{CallId, Feedback, Journal, Rating, Record, ThreadId, ToolCall, ToolName};
+use windlass_contract::{
+    CallId, Journal, ToolCall, ToolName,
+    id::ThreadId,
+    journal::{Feedback, Rating, Record},
+};
 
 use super::{Calls, CallsError, error::Attempt, store::number};
 use crate::{Folder, SessionError, SessionFile, error::cannot, place};

@@ -12,7 +12,10 @@ use std::{
     time::Duration,
 };
 
-use windlass_contract::{BoxFuture, Journal, JournalError, Record};
+use windlass_contract::{
+    BoxFuture, Journal,
+    journal::{JournalError, Record},
+};
 
 use super::{Calls, CallsError, Keep};
 use crate::{Folder, SessionFile, Trouble};

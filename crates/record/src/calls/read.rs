@@ -15,7 +15,12 @@ use ring::digest::{SHA256, digest};
 use rusqlite::{OptionalExtension, Transaction, TransactionBehavior, params};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use windlass_contract::{CallId, Content, Exit, Facts, Feedback, Input, Rating};
+use windlass_contract::{
+    CallId, Content, Input,
+    host::Exit,
+    journal::{Feedback, Rating},
+    outcome::Facts,
+};
 
 use super::{
     Calls, CallsError,

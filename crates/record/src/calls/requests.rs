@@ -9,7 +9,10 @@ use std::{
 
 use jiff::Timestamp;
 use serde::Deserialize;
-use windlass_contract::{Body, Content, Item, Role, ToolName};
+use windlass_contract::{
+    Content, Item, ToolName,
+    item::{Body, Role},
+};
 
 use super::{Calls, CallsError, error::Attempt, store::number};
 use crate::{Folder, place};

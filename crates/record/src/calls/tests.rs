@@ -8,8 +8,13 @@ use std::{fs, ops::ControlFlow, path::PathBuf};
 use serde_json::json;
 use tempfile::TempDir;
 use windlass_contract::{
-    Body, CommandFacts, Effects, Exit, Facts, Held, Input, Intent, Journal, Mechanism, Outcome, Receipt,
-    Record, SessionMeta, Status, ThreadId, ToolCall, Verdict,
+    Effects, Input, Journal, Outcome, ToolCall, Verdict,
+    grant::{Held, Mechanism},
+    host::Exit,
+    id::ThreadId,
+    item::Body,
+    journal::{Intent, Record, SessionMeta},
+    outcome::{CommandFacts, Facts, Receipt, Status},
 };
 
 use super::*;

@@ -4,7 +4,12 @@ use std::{fs, path::PathBuf, sync::LazyLock};
 
 use proptest::prelude::*;
 use tempfile::TempDir;
-use windlass_contract::{Item, Journal, Record, Role, SessionMeta, ThreadId};
+use windlass_contract::{
+    Item, Journal,
+    id::ThreadId,
+    item::Role,
+    journal::{Record, SessionMeta},
+};
 
 use super::*;
 use crate::{SessionFile, Which, new_thread_id};

@@ -9,8 +9,11 @@ use std::{
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use windlass_contract::{
-    Archive, CommandEdit, CommandLog, ContentStore, EntryChange, EntryContent, EntryVersion, UnkeptEntry,
-    UnkeptReason,
+    edit::Archive,
+    snapshot::{
+        CommandEdit, CommandLog, ContentStore, EntryChange, EntryContent, EntryVersion, UnkeptEntry,
+        UnkeptReason,
+    },
 };
 
 use super::{

@@ -19,7 +19,7 @@ use std::{
 
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
-use windlass_contract::{ContentPair, HashedContent, KeptPair};
+use windlass_contract::edit::{ContentPair, HashedContent, KeptPair};
 
 use super::durable::{MAX_FLUSHED_AT_ONCE, flush_all, flush_directory, make_private};
 use crate::hex::to_hex;

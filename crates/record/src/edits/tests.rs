@@ -3,7 +3,7 @@
 use std::{fs::OpenOptions, io::Write};
 
 use ring::digest::{SHA256, digest};
-use windlass_contract::HashedContent;
+use windlass_contract::edit::HashedContent;
 
 use super::*;
 

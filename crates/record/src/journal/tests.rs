@@ -9,7 +9,11 @@ use std::{
 };
 
 use tempfile::TempDir;
-use windlass_contract::{Body, Input, Item, Role, ToolCall, Usage};
+use windlass_contract::{
+    Input, Item, ToolCall,
+    item::{Body, Role},
+    model::Usage,
+};
 
 use super::*;
 use crate::{list, load, new_thread_id};

@@ -5,8 +5,13 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::json;
 use windlass_contract::{
-    CommandFacts, Effects, Event, Exit, Facts, Format, Input, Intent, Outcome, Receipt, Record, Role,
-    ToolCall, Usage, Verdict, View,
+    Effects, Event, Input, Outcome, ToolCall, Verdict,
+    host::Exit,
+    item::Role,
+    journal::{Intent, Record},
+    meta::Format,
+    model::Usage,
+    outcome::{CommandFacts, Facts, Receipt, View},
 };
 
 use super::*;

@@ -1,6 +1,6 @@
 //! What goes, what stays, and that nothing of a running session goes.
 
-use windlass_contract::SessionMeta;
+use windlass_contract::journal::SessionMeta;
 
 use super::*;
 use crate::{Durability, SessionFile, Which, new_thread_id};

@@ -5,10 +5,12 @@ use std::sync::{Arc, Mutex};
 use serde_json::Value;
 use tokio::sync::Notify;
 use windlass_contract::{
-    ApprovalPolicy, Effects, Event, Input, Journal, Output, SandboxMode, Status, ToolError,
-    fakes::{EchoMachine, MemoryJournal, Watcher},
-    tool,
+    Effects, Event, Input, Journal, Output, ToolError,
+    outcome::Status,
+    policy::{ApprovalPolicy, SandboxMode},
+    tool::tool,
 };
+use windlass_fakes::{EchoMachine, EventRecorder, MemoryJournal};
 use windlass_shape::Shaper;
 
 use super::*;
@@ -19,7 +21,7 @@ struct World {
     log: Arc<Mutex<Vec<String>>>,
     release: Arc<Notify>,
     journal: Arc<MemoryJournal>,
-    watcher: Arc<Watcher>,
+    watcher: Arc<EventRecorder>,
     stop: Stop,
 }
 
@@ -194,11 +196,11 @@ async fn what_cannot_be_written_down_is_not_done() {
 /// Never answers.
 struct Nobody;
 
-impl windlass_contract::Approver for Nobody {
+impl windlass_contract::approval::Approver for Nobody {
     fn ask<'a>(
         &'a self,
-        _: &'a windlass_contract::Question,
-    ) -> windlass_contract::BoxFuture<'a, windlass_contract::Answer> {
+        _: &'a windlass_contract::approval::Question,
+    ) -> windlass_contract::BoxFuture<'a, windlass_contract::approval::Answer> {
         Box::pin(std::future::pending())
     }
 }

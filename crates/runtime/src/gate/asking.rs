@@ -2,7 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use windlass_contract::{Answer, AnsweredBy, Event, Question, Reach};
+use windlass_contract::{
+    Event,
+    approval::{Answer, AnsweredBy, Question, Reach},
+};
 use windlass_policy::{RuleFile, Rules, Trust};
 use windlass_shape::Failure;
 

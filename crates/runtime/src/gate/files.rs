@@ -2,7 +2,12 @@
 
 use std::path::Path;
 
-use windlass_contract::{ApprovalPolicy, Confinement, Effects, Network, SandboxRules, normal};
+use windlass_contract::{
+    Effects,
+    effects::{Network, normal},
+    grant::{Confinement, SandboxRules},
+    policy::ApprovalPolicy,
+};
 use windlass_policy::{read_shows_secret, search_shows_secret};
 
 use super::Decision;

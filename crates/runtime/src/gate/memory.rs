@@ -6,7 +6,7 @@ use std::{
 };
 
 use tokio::sync::OnceCell;
-use windlass_contract::{Answer, Approver, Question};
+use windlass_contract::approval::{Answer, Approver, Question};
 
 /// Remembers answers for as long as the session lasts.
 #[derive(Debug, Default)]
@@ -88,7 +88,7 @@ mod tests {
             cwd: "/".into(),
             reason: String::new(),
             unclear: Vec::new(),
-            beyond: windlass_contract::Beyond::Nothing,
+            beyond: windlass_contract::approval::Beyond::Nothing,
             keys: keys.iter().map(|key| (*key).to_owned()).collect(),
             rule: None,
         }

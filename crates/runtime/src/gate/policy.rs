@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 
 use windlass_contract::{
-    ApprovalPolicy, Confinement, Effects, Grant, Limits, Network, OutwardEffect, SandboxMode, SandboxRules,
+    Effects, Grant,
+    effects::{Network, OutwardEffect},
+    grant::{Confinement, Limits, SandboxRules},
+    policy::{ApprovalPolicy, SandboxMode},
 };
 use windlass_policy::Rules;
 

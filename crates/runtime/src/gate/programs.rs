@@ -2,7 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use windlass_contract::{CommandLine, ErrorKind, ProgramFinder, ProgramSearch, SandboxRules, ToolError};
+use windlass_contract::{
+    ToolError,
+    effects::CommandLine,
+    grant::SandboxRules,
+    program::{ProgramFinder, ProgramSearch},
+    tool::ErrorKind,
+};
 use windlass_policy::{Class, Judgement, Part, Reason};
 
 use super::Policy;
@@ -191,7 +197,7 @@ fn may_go_on(script: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use windlass_contract::ProgramFile;
+    use windlass_contract::program::ProgramFile;
     use windlass_policy::{Rules, judge};
 
     use super::*;

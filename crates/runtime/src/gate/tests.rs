@@ -3,8 +3,13 @@
 use std::{path::Path, sync::Mutex};
 
 use windlass_contract::{
-    Answer, AnsweredBy, BoxFuture, Escalation, Event, Network, Offer, ProgramFile, ProgramSearch, Reach,
-    SandboxMode, SandboxRules, Silent, Typed,
+    BoxFuture, Event,
+    approval::{Answer, AnsweredBy, Offer, Reach},
+    effects::{Escalation, Network, Typed},
+    event::Silent,
+    grant::SandboxRules,
+    policy::SandboxMode,
+    program::{ProgramFile, ProgramSearch},
 };
 use windlass_policy::{RuleFile, Trust};
 

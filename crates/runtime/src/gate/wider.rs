@@ -1,6 +1,12 @@
 //! What a second attempt would have to be allowed, after the sandbox has stopped the first.
 
-use windlass_contract::{Beyond, Confinement, Denial, Layer, Network, Proof, SandboxRules};
+use windlass_contract::{
+    Denial,
+    approval::Beyond,
+    effects::Network,
+    grant::{Confinement, SandboxRules},
+    host::{Layer, Proof},
+};
 
 /// The walls moved outwards just so far that what was stopped would pass; no walls at all where moving them does not
 /// help; `None` if nothing would.

@@ -4,12 +4,16 @@ use std::sync::Mutex;
 
 use serde_json::Value;
 use windlass_contract::{
-    Answer, ApprovalPolicy, Approver, Beyond, BoxFuture, Command, CommandFacts, CommandLine, Confinement,
-    Content, Finished, Held, Host, HostError, Journal, Mechanism, Question, Sandbox, SandboxMode,
-    SandboxRules, Status,
-    fakes::{MemoryJournal, Watcher},
-    tool,
+    BoxFuture, Content, Host, Journal, Sandbox,
+    approval::{Answer, Approver, Beyond, Question},
+    effects::CommandLine,
+    grant::{Confinement, Held, Mechanism, SandboxRules},
+    host::{Command, Finished, HostError, OutputListener},
+    outcome::{CommandFacts, Status},
+    policy::{ApprovalPolicy, SandboxMode},
+    tool::tool,
 };
+use windlass_fakes::{EventRecorder, MemoryJournal};
 use windlass_shape::Shaper;
 
 use super::*;
@@ -37,7 +41,7 @@ impl Host for Etc {
         &'a self,
         _command: &'a Command,
         _cancel: &'a tokio_util::sync::CancellationToken,
-        _output: &'a (dyn Fn(&[u8]) + Send + Sync),
+        _output: OutputListener<'a>,
     ) -> BoxFuture<'a, Result<Finished, HostError>> {
         Box::pin(async { Err(HostError::EmptyCommand) })
     }
@@ -103,7 +107,7 @@ async fn run(approval: ApprovalPolicy, answers: &[Answer]) -> (Status, String, V
         shaper: Shaper::default(),
         review: Review::default(),
         journal: journal.clone(),
-        events: Arc::new(Watcher::default()),
+        events: Arc::new(EventRecorder::default()),
     };
     let input = windlass_contract::Input::Json("{}".into());
     let call = ToolCall { id: "c".into(), name: "put".into(), input };
@@ -204,7 +208,7 @@ async fn steps(effects: Effects, flush_fails: bool) -> (Status, Vec<&'static str
         shaper: Shaper::default(),
         review: Review::default(),
         journal: steps.clone(),
-        events: Arc::new(Watcher::default()),
+        events: Arc::new(EventRecorder::default()),
     };
     let input = windlass_contract::Input::Json("{}".into());
     let call = ToolCall { id: "c".into(), name: "put".into(), input };

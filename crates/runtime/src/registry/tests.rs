@@ -1,7 +1,11 @@
 //! Tests of building a registry.
 
 use serde_json::{Value, json};
-use windlass_contract::{Effects, Example, FnTool, tool};
+use windlass_contract::{
+    Effects,
+    meta::Example,
+    tool::{FnTool, tool},
+};
 
 use super::*;
 

@@ -1,6 +1,6 @@
 //! What a second look finds, and what it may do to a verdict.
 
-use windlass_contract::{BoxFuture, Input, Status, Verdict};
+use windlass_contract::{BoxFuture, Input, Verdict, outcome::Status};
 
 use super::*;
 use crate::Reason;

@@ -1,7 +1,7 @@
 //! Tests of routing.
 
 use serde_json::json;
-use windlass_contract::{AnyTool, CallId, Output, tool};
+use windlass_contract::{AnyTool, CallId, Output, tool::tool};
 
 use super::*;
 

@@ -2,7 +2,13 @@
 
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
-use windlass_contract::{Confinement, FnTool, Grant, Limits, Sandbox, Silent, fakes::EchoMachine, tool};
+use windlass_contract::{
+    Grant, Sandbox,
+    event::Silent,
+    grant::{Confinement, Limits},
+    tool::{FnTool, tool},
+};
+use windlass_fakes::EchoMachine;
 
 use super::*;
 use crate::{Deferral, Exposure, Registry, RegistryBuilder};

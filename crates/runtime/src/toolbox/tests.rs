@@ -1,10 +1,15 @@
 //! Tests of calls that look before they act.
 
 use windlass_contract::{
-    AnyTool, ApprovalPolicy, BoxFuture, CommandLine, Cx, Input, Look, Meta, SandboxMode, Schema, SchemaError,
-    SpecKind, Status, ToolName, ToolSpec,
-    fakes::{EchoMachine, MemoryJournal, Watcher},
+    AnyTool, BoxFuture, Cx, Input, Meta, ToolName, ToolSpec,
+    effects::CommandLine,
+    outcome::Status,
+    policy::{ApprovalPolicy, SandboxMode},
+    spec::SpecKind,
+    tool::Look,
 };
+use windlass_fakes::{EchoMachine, EventRecorder, MemoryJournal};
+use windlass_schema::{Schema, SchemaError};
 
 use super::*;
 use crate::Policy;
@@ -83,7 +88,7 @@ async fn run(program: &'static str) -> (Status, String, Vec<String>, Effects) {
         sandbox: SandboxMode::WorkspaceWrite,
         ..Policy::default()
     };
-    let (journal, watcher) = (Arc::new(MemoryJournal::default()), Arc::new(Watcher::default()));
+    let (journal, watcher) = (Arc::new(MemoryJournal::default()), Arc::new(EventRecorder::default()));
     let toolbox = Toolbox {
         registry: Registry::builder().tool(Arc::new(Careful(program))).build().unwrap(),
         review: Review::default(),

@@ -10,7 +10,11 @@ use std::{
 };
 
 use rustix::fs::Access;
-use windlass_contract::{Denial, Effects, Exit, Held, Layer, Mechanism, Proof};
+use windlass_contract::{
+    Denial, Effects,
+    grant::{Held, Mechanism},
+    host::{Exit, Layer, Proof},
+};
 
 use super::{
     complaint::{Complaint, ErrorClass, complaints},

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use windlass_contract::Quota;
+use windlass_contract::grant::Quota;
 
 use super::{
     mount_planner::MountPlanner,

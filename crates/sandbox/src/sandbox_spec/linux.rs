@@ -2,7 +2,7 @@
 
 use std::{os::fd::AsRawFd, path::Path, sync::OnceLock};
 
-use windlass_contract::{Accounting, DefaultLimits, Limits, Mechanism, Quota, SandboxRules};
+use windlass_contract::grant::{Accounting, DefaultLimits, Limits, Mechanism, Quota, SandboxRules};
 
 use super::{LaunchedChild, SandboxSpec, confine, no_layer, plan_error};
 use crate::{

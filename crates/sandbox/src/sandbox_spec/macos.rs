@@ -1,6 +1,6 @@
 //! The one mechanism of macOS: Seatbelt, through the system's own program for it.
 
-use windlass_contract::Mechanism;
+use windlass_contract::grant::Mechanism;
 
 use super::{LaunchedChild, SandboxSpec, confine, no_layer};
 use crate::{

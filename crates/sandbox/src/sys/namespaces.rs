@@ -106,7 +106,7 @@ fn restrictions<'a>(
 pub(crate) fn rehearse(blueprint: &NamespacePlan, support: NamespaceSupport<'_>) -> Result<(), StartError> {
     let null = || File::open("/dev/null").map(OwnedFd::from);
     let stdio = ChildStdio { input: null()?, output: null()?, error: null()? };
-    let command = windlass_contract::Command {
+    let command = windlass_contract::host::Command {
         argv: vec!["/bin/true".to_owned()],
         cwd: None,
         env: BTreeMap::new(),

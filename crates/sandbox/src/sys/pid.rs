@@ -4,7 +4,7 @@
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::{ffi::c_int, io};
 
-use windlass_contract::Exit;
+use windlass_contract::host::Exit;
 
 #[cfg(target_os = "linux")]
 use super::process_tree::ProcessTree;

@@ -389,7 +389,7 @@ mod tests {
             assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
             let leave = zygote.arena.put(Leave(zygote.report_fd())).unwrap();
             let child = zygote.start(libc::SIGKILL, leave).unwrap().unwrap();
-            assert_eq!(child.pid.reap(0).unwrap(), Some(windlass_contract::Exit::Code(7)));
+            assert_eq!(child.pid.reap(0).unwrap(), Some(windlass_contract::host::Exit::Code(7)));
         }
     }
 }

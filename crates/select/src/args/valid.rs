@@ -1,7 +1,7 @@
 //! Whether what was said about a slot can be its value.
 
 use serde_json::{Value, json};
-use windlass_contract::Schema;
+use windlass_schema::Schema;
 
 use super::{
     mention::is_cjk,

@@ -1,7 +1,7 @@
 //! What an index keeps of a tool: enough to rank it, and no more.
 
 use serde_json::Value;
-use windlass_contract::Category;
+use windlass_contract::meta::Category;
 
 use super::fields::MOST_EXAMPLES;
 use crate::{

@@ -8,7 +8,10 @@ use std::{
 };
 
 use serde_json::Value;
-use windlass_contract::{Body, Cached, CallId, Content, Item, Role};
+use windlass_contract::{
+    CallId, Content, Item,
+    item::{Body, Cached, Role},
+};
 
 use super::{
     phrases::{Language, Phrase},

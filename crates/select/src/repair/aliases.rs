@@ -1,7 +1,7 @@
 //! Parameters under other names that the tool knows: those of other agents' tools, and of earlier versions.
 
 use serde_json::{Map, Value};
-use windlass_contract::{AliasMeaning, ParameterAlias};
+use windlass_contract::meta::{AliasMeaning, ParameterAlias};
 
 use super::{
     Repair, RepairKind,

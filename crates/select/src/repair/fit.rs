@@ -1,7 +1,8 @@
 //! Bringing a value closer to a schema, one understood difference at a time.
 
 use serde_json::{Map, Number, Value};
-use windlass_contract::{ParameterAlias, Profile, kind_of};
+use windlass_contract::meta::ParameterAlias;
+use windlass_schema::kind_of;
 
 use super::{Latitude, Repair, RepairKind, ToolParameters, aliases, lenient, names};
 
@@ -45,7 +46,7 @@ impl<'a> Fit<'a> {
         latitude: Latitude,
         repairs: &'a mut Vec<Repair>,
     ) -> Self {
-        let (root, aliases) = (parameters.schema.project(Profile::Faithful), parameters.aliases);
+        let (root, aliases) = (parameters.schema.explicit(), parameters.aliases);
         Self { root, aliases, latitude, repairs, hints: Hints::default(), left: MAX_VALUES }
     }
 

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use windlass_contract::AliasMeaning;
+use windlass_contract::meta::AliasMeaning;
 
 use super::*;
 

@@ -1,7 +1,7 @@
 //! What a tool takes, said so that a model gets it right the next time.
 
 use serde_json::{Map, Value, json};
-use windlass_contract::{Profile, Schema};
+use windlass_schema::Schema;
 
 /// Longer shapes help nobody: the model has the schema.
 const MAX_CHARS: usize = 1_000;
@@ -9,7 +9,7 @@ const MAX_DEPTH: usize = 4;
 
 /// The expected shape and an example, two lines. `example` is one the tool's author wrote, if there is one.
 pub fn wanted(schema: &Schema, example: Option<&str>) -> String {
-    let root = schema.project(Profile::Faithful);
+    let root = schema.explicit();
     let shape = clip(&shape(&root, &root, 0));
     let example = example.map_or_else(|| clip(&sample(&root, &root, 0).to_string()), clip);
     format!("expected: {shape}\nexample: {example}")

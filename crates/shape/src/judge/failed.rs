@@ -1,7 +1,10 @@
 //! Calls that did not end as they should: why, and what to do about it. What the system said is certain.
 
 use windlass_contract::{
-    Content, Detail, Exit, ExitClass, Facts, Insight, Proof, Status, TestReport, Verdict,
+    Content, Verdict,
+    host::{Exit, Proof},
+    insight::{Detail, ExitClass, Insight, TestReport},
+    outcome::{Facts, Status},
 };
 
 use super::Case;

@@ -2,7 +2,13 @@
 
 use std::{error::Error as _, io};
 
-use windlass_contract::{Criteria, Denial, Exit, ExitClass, Facts, HostError, Layer, Proof, ToolError};
+use windlass_contract::{
+    Denial, ToolError,
+    host::{Exit, HostError, Layer, Proof},
+    insight::ExitClass,
+    outcome::Facts,
+    verdict::Criteria,
+};
 
 /// What shells end with if they cannot find or execute a program.
 pub(crate) const NOT_FOUND: i32 = 127;
@@ -47,7 +53,7 @@ pub(crate) fn unstarted(error: &ToolError) -> Option<ExitClass> {
 mod tests {
     use std::time::Duration;
 
-    use windlass_contract::{CommandFacts, Effects};
+    use windlass_contract::{Effects, outcome::CommandFacts};
 
     use super::*;
 

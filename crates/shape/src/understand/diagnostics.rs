@@ -6,7 +6,7 @@ mod python;
 mod rustc;
 
 use serde::Deserialize;
-use windlass_contract::{Diagnostic, Diagnostics, Severity};
+use windlass_contract::insight::{Diagnostic, Diagnostics, Severity};
 
 /// How many are given with their text.
 const TOLD: usize = 50;

@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use windlass_contract::{Detail, FileInsight, Insight, counted};
+use windlass_contract::{
+    insight::{Detail, FileInsight, Insight},
+    wording::counted,
+};
 
 use super::{language, outline};
 

@@ -3,7 +3,7 @@
 mod lines;
 mod tree;
 
-use windlass_contract::Section;
+use windlass_contract::insight::Section;
 
 use super::{head, shortened};
 

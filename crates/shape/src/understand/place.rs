@@ -1,6 +1,6 @@
 //! Places in files, as programs write them.
 
-use windlass_contract::Place;
+use windlass_contract::insight::Place;
 
 /// Where in a line a place has begun by, if it has one.
 const LOOK_BYTES: usize = 512;

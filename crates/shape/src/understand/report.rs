@@ -17,7 +17,7 @@ mod vitest;
 use std::time::Duration;
 
 use memchr::memmem;
-use windlass_contract::{Place, SlowTest, TestFailure, TestReport};
+use windlass_contract::insight::{Place, SlowTest, TestFailure, TestReport};
 
 pub use junit::junit;
 pub use rerun::arguments as rerun;

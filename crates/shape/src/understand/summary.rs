@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use windlass_contract::{CommandInsight, Diagnostic, Diagnostics, Place, Severity, TestFailure, TestReport};
+use windlass_contract::insight::{
+    CommandInsight, Diagnostic, Diagnostics, Place, Severity, TestFailure, TestReport,
+};
 
 /// How many names fit into a line, and how many failures into a report.
 const NAMES: usize = 3;

@@ -2,7 +2,12 @@
 
 use std::{path::Path, sync::Arc};
 
-use windlass_contract::{Action, Change, Cx, EditKind, Expected, FileEdit, FileError, ToolError};
+use windlass_contract::{
+    Cx, ToolError,
+    edit::{Action, Change, Expected},
+    event::{EditKind, FileEdit},
+    files::FileError,
+};
 use windlass_patch::{ApplyError, Chunk, Match, Operation, Patch, Text, apply};
 
 use super::{Patching, is_same, unverified};

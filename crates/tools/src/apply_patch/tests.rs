@@ -1,6 +1,6 @@
 //! Patches as calls, and inside commands.
 
-use windlass_contract::{EditKind, Event, erase};
+use windlass_contract::{Event, erase, event::EditKind};
 
 use super::*;
 use crate::{fakes::Desk, shell::Shell};
@@ -119,7 +119,10 @@ async fn a_patch_inside_a_command_is_applied_and_no_command_runs() {
 
 #[tokio::test]
 async fn a_patch_inside_a_command_that_does_not_fit_is_a_command_that_failed() {
-    use windlass_contract::{CommandFacts, Exit, Facts};
+    use windlass_contract::{
+        host::Exit,
+        outcome::{CommandFacts, Facts},
+    };
 
     let desk = desk();
     let input = serde_json::json!({"command": ["apply_patch", "nonsense"]}).to_string();

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use windlass_contract::{Changed, Version};
+use windlass_contract::edit::{Changed, Version};
 use windlass_patch::{Side, diff};
 
 /// How long a diff may get. Files beyond it are only counted.
@@ -56,7 +56,7 @@ fn side<'a>(path: &'a str, version: Option<&'a Version>) -> Option<Side<'a>> {
 
 #[cfg(test)]
 mod tests {
-    use windlass_contract::Attributes;
+    use windlass_contract::edit::Attributes;
 
     use super::*;
 

@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
-use windlass_contract::{Cx, OpenFile, Seen, Since, counted};
+use windlass_contract::{
+    Cx,
+    files::{OpenFile, Seen, Since},
+    wording::counted,
+};
 use windlass_patch::{Side, diff};
 
 /// How many lines of a difference are shown.

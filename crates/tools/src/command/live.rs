@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windlass_contract::{CallId, Cx, Event, EventSink};
+use windlass_contract::{CallId, Cx, Event, event::EventSink};
 
 use super::text::{lossy, unfinished};
 

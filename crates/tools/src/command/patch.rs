@@ -3,7 +3,12 @@
 
 use std::{path::Path, time::Instant};
 
-use windlass_contract::{CommandFacts, Content, Cx, ErrorKind, Exit, Facts, Output, ToolError};
+use windlass_contract::{
+    Content, Cx, Output, ToolError,
+    host::Exit,
+    outcome::{CommandFacts, Facts},
+    tool::ErrorKind,
+};
 use windlass_patch::recognise;
 
 use crate::apply_patch::Patching;

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use windlass_contract::{AnyTool, Content, ErrorKind, Event, Input, erase};
+use windlass_contract::{AnyTool, Content, Event, Input, erase, tool::ErrorKind};
 
 use super::*;
 use crate::{

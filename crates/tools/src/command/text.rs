@@ -1,6 +1,6 @@
 //! A command's bytes as text.
 
-use windlass_contract::Whole;
+use windlass_contract::host::Whole;
 
 /// An output as text: what is not UTF-8 is replaced, and what was not kept is said on a line of its own.
 pub(crate) fn joined(output: &[u8], gap: Option<(usize, u64)>, whole: Option<&Whole>) -> String {

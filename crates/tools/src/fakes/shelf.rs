@@ -8,8 +8,10 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    BoxFuture, CallId, Change, Changed, Command, CommitError, FileError, Files, Finished, Found, Held, Host,
-    HostError, Listed, Listing, Mechanism, OpenFile, Search, Seen, Since,
+    BoxFuture, CallId, Host,
+    edit::{Change, Changed, CommitError},
+    files::{FileError, Files, Found, Listed, Listing, OpenFile, Search, Seen, Since},
+    grant::{Held, Mechanism},
 };
 
 use super::Sheet;
@@ -86,15 +88,6 @@ impl Files for Shelf {
 pub(super) struct Library(pub(super) Arc<Shelf>);
 
 impl Host for Library {
-    fn run<'a>(
-        &'a self,
-        _command: &'a Command,
-        _cancel: &'a CancellationToken,
-        _output: &'a (dyn Fn(&[u8]) + Send + Sync),
-    ) -> BoxFuture<'a, Result<Finished, HostError>> {
-        Box::pin(async { Err(HostError::EmptyCommand) })
-    }
-
     fn files(&self) -> &dyn Files {
         &*self.0
     }

@@ -1,7 +1,7 @@
 //! The lines of a file of any size: what is not wanted is passed over, and no line is kept whole that is too long.
 
 use tokio_util::sync::CancellationToken;
-use windlass_contract::{FileError, OpenFile};
+use windlass_contract::files::{FileError, OpenFile};
 use windlass_patch::Encoding;
 use windlass_shape::KeyLines;
 

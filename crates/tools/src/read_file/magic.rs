@@ -1,6 +1,6 @@
 //! What a binary file is, by its first bytes, and how to look inside.
 
-use windlass_contract::OpenFile;
+use windlass_contract::files::OpenFile;
 use windlass_patch::{NotText, Text};
 
 use super::decode::whole_characters;

@@ -1,6 +1,6 @@
 //! Tests of reading files, with files in memory.
 
-use windlass_contract::{ErrorKind, erase};
+use windlass_contract::{erase, tool::ErrorKind};
 
 use super::*;
 use crate::fakes::{Desk, Shelf};

@@ -6,7 +6,10 @@ use std::{
 };
 
 use serde::Deserialize;
-use windlass_contract::{Cx, FileError, FileKind, Ignored, Listing, ToolError};
+use windlass_contract::{
+    Cx, ToolError,
+    files::{FileError, FileKind, Ignored, Listing},
+};
 
 use super::runner::Runner;
 use crate::file_error;

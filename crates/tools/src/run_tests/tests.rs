@@ -1,6 +1,6 @@
 //! Projects in memory, and what is run for them.
 
-use windlass_contract::{Exit, HostError};
+use windlass_contract::host::{Exit, HostError};
 
 use super::*;
 use crate::fakes::{Desk, finished};
@@ -163,7 +163,7 @@ async fn what_a_runner_writes_into_files_is_read_unless_it_is_from_earlier() {
     let names = async |exit| {
         let desk = Desk::new(&[], Ok(finished(exit, b""))).holding(&project).writing(&written);
         let data = desk.call(run_tests(), "{}").await.unwrap().data.unwrap();
-        let report: windlass_contract::TestReport = serde_json::from_value(data).unwrap();
+        let report: windlass_contract::insight::TestReport = serde_json::from_value(data).unwrap();
         report.failures.into_iter().map(|failure| failure.name).collect::<Vec<_>>()
     };
     assert_eq!(names(Exit::Code(1)).await, ["A.new", "A.part"]);

@@ -5,7 +5,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use windlass_contract::{Cx, Exit, FileKind, Stamp, TestReport};
+use windlass_contract::{
+    Cx,
+    files::{FileKind, Stamp},
+    host::Exit,
+    insight::TestReport,
+};
 
 use super::{project::names, runner::Runner};
 

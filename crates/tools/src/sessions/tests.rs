@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use windlass_contract::{AnyTool, Content, Effects, Input, Mechanism, Typed, Whole, erase};
+use windlass_contract::{
+    AnyTool, Content, Effects, Input, effects::Typed, erase, grant::Mechanism, host::Whole,
+};
 
 use super::*;
 use crate::{

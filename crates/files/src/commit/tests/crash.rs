@@ -175,7 +175,7 @@ fn a_directory_that_is_not_there_is_waited_for() {
 #[test]
 fn a_change_of_the_mode_alone_is_put_back() {
     fn restore() -> Vec<Change> {
-        let version = |mode| windlass_contract::Version {
+        let version = |mode| windlass_contract::edit::Version {
             bytes: b"old program\n"[..].into(),
             mode,
             owner: None,

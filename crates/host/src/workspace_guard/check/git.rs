@@ -125,7 +125,7 @@ impl<G: GitProgram> RootCheck<'_, G> {
         let content = directory.read_file(&name, MAX_POINTER_BYTES);
         let target = content.ok().and_then(|content| gitfile_target(&content))?;
         let above = path.parent()?;
-        let target = windlass_contract::normal(&self.absolute(above).join(target));
+        let target = windlass_contract::effects::normal(&self.absolute(above).join(target));
         let is_sound = |root: &&WorkspaceRoot| {
             let Ok(inside) = target.strip_prefix(&root.path) else { return false };
             let is_open = |path: &Path| {
@@ -144,7 +144,7 @@ impl<G: GitProgram> RootCheck<'_, G> {
         let value = setting.value.as_deref().and_then(|value| std::str::from_utf8(value).ok());
         let (Some(git_directory), Some(value)) = (config.parent(), value) else { return false };
         let git_directory = self.absolute(git_directory);
-        let worktree = windlass_contract::normal(&git_directory.join(value));
+        let worktree = windlass_contract::effects::normal(&git_directory.join(value));
         let inside = worktree.strip_prefix(&self.root.path).ok();
         let leads_back = inside.and_then(|inside| self.gitfile_directory(&inside.join(".git")));
         setting.key == b"core.worktree" && leads_back == Some(git_directory)

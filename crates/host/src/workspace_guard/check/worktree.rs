@@ -58,7 +58,7 @@ impl<G: GitProgram> RootCheck<'_, G> {
 
     /// A path relative to the top of a working tree, below the root.
     fn below_top(&self, top: &Path, relative: &Path) -> Option<PathBuf> {
-        let absolute = windlass_contract::normal(&self.absolute(top).join(relative));
+        let absolute = windlass_contract::effects::normal(&self.absolute(top).join(relative));
         absolute.strip_prefix(&self.root.path).ok().map(Path::to_owned)
     }
 
@@ -139,7 +139,7 @@ impl<G: GitProgram> RootCheck<'_, G> {
     /// Tells whether a path leads, without links, to the objects of a repository: one of this workspace, or one where no
     /// command can write.
     fn is_object_directory(&self, path: &Path) -> bool {
-        let path = windlass_contract::normal(path);
+        let path = windlass_contract::effects::normal(path);
         let Some(above) = path.parent().filter(|_| path.ends_with("objects")) else { return false };
         let root = self.all_roots.iter().copied().find(|root| above.starts_with(&root.path));
         let is_own = |root: &WorkspaceRoot| {

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use serde_json::value::to_raw_value;
-use windlass_contract::{InputKind, Raw};
+use windlass_contract::{call::InputKind, item::Raw};
 
 use super::*;
 
@@ -231,7 +231,7 @@ fn what_is_told_in_a_dialect_goes_in_turns_and_without_members_of_its_own() {
         }))
     };
     let output = |id: &str, content: Vec<Content>| {
-        Item::from(Body::Output { call: id.into(), input: windlass_contract::InputKind::Json, content })
+        Item::from(Body::Output { call: id.into(), input: windlass_contract::call::InputKind::Json, content })
     };
     let text = |text: &str| vec![Content::Text(text.to_owned())];
     let items = vec![

@@ -1,7 +1,7 @@
 //! Tests of chunks, as real servers send them.
 
 use proptest::prelude::*;
-use windlass_contract::Cached;
+use windlass_contract::item::Cached;
 
 use super::*;
 use crate::answer::Decoder as _;
@@ -365,7 +365,7 @@ fn in_text(chunks: &[Value]) -> Vec<String> {
     let spec = |name: &str| windlass_contract::ToolSpec {
         name: name.into(),
         description: String::new(),
-        kind: windlass_contract::SpecKind::LocalShell,
+        kind: windlass_contract::spec::SpecKind::LocalShell,
     };
     let known = || crate::dialect::Known::of(&[spec("f"), spec("patch")]);
     let scanner = TextReading::Scanned(Scanner::new(crate::Dialect::Auto, known).unwrap());

@@ -2,7 +2,13 @@
 
 use proptest::prelude::*;
 use serde_json::json;
-use windlass_contract::{Body, Cached, Content, InputKind, Item, Schema, SpecKind, ToolSpec};
+use windlass_contract::{
+    Content, Item, ToolSpec,
+    call::InputKind,
+    item::{Body, Cached},
+    spec::SpecKind,
+};
+use windlass_schema::Schema;
 
 use super::*;
 

@@ -2,9 +2,13 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json, value::RawValue};
-use windlass_contract::{Body, Cached, Content, Item, Profile};
+use windlass_contract::{
+    Content, Item,
+    item::{Body, Cached},
+};
 
 use crate::{
+    SchemaProfile,
     responses::wire::{self, ItemForm, ItemIds, Received},
     sse::Event,
 };
@@ -201,7 +205,7 @@ fn take(value: &mut Value, path: &str) -> Option<Value> {
 /// An answer that consists of an item, taken in as it would come over the wire.
 fn receive(item: &str) -> Vec<Item> {
     use crate::answer::Decoder as _;
-    use windlass_contract::ModelEvent;
+    use windlass_contract::model::ModelEvent;
     let mut decoder = super::super::Decoder::new(crate::calls::CallIds::default(), None);
     let mut out = std::collections::VecDeque::new();
     let done = format!(r#"{{"type":"response.output_item.done","item":{item}}}"#);
@@ -229,7 +233,7 @@ fn sent(items: Vec<Item>, ids: ItemIds, form: ItemForm) -> Vec<Value> {
         })
         .collect();
     let history: Vec<_> = items.into_iter().chain(outputs).map(Cached::new).collect();
-    serde_json::from_str(&wire::input(&history, ids, form, Profile::Faithful)).unwrap()
+    serde_json::from_str(&wire::input(&history, ids, form, SchemaProfile::Faithful)).unwrap()
 }
 
 fn check(items: &[Item]) -> Result<(), TestCaseError> {

@@ -3,7 +3,8 @@
 use proptest::prelude::*;
 use serde_json::json;
 
-use windlass_contract::{Schema, SpecKind, ToolSpec};
+use windlass_contract::{ToolSpec, spec::SpecKind};
+use windlass_schema::Schema;
 
 use super::*;
 
@@ -161,7 +162,7 @@ fn a_malformed_item_goes_back_in_valid_form_or_not_at_all() {
     for (value, body, expected) in malformed_rows() {
         let item = parse(&value).item;
         assert_eq!(item.body, body, "{value}");
-        let back = encode(&item, ItemIds::LeftOut, Profile::Faithful);
+        let back = encode(&item, ItemIds::LeftOut, SchemaProfile::Faithful);
         let back = if back.is_empty() { Value::Null } else { serde_json::from_str(&back).unwrap() };
         assert_eq!(back, expected, "{value}");
         let optional_only = value["status"].is_null() && value["arguments"] == "{}" && value["name"] == "f";
@@ -180,7 +181,7 @@ fn an_item_that_others_read_differently_is_not_sent_back() {
         r#"{"type":"from_the_future","number":1e999}"#,
     ] {
         let item = Received::parse(RawValue::from_string(text.to_owned()).unwrap()).item;
-        assert_eq!(encode(&item, ItemIds::LeftOut, Profile::Faithful), "", "{text}");
+        assert_eq!(encode(&item, ItemIds::LeftOut, SchemaProfile::Faithful), "", "{text}");
     }
 }
 
@@ -189,7 +190,7 @@ fn a_call_is_sent_back_as_it_was_run() {
     let mut item =
         parse(&json!({"type": "function_call", "name": "f", "arguments": "{}", "call_id": "c2"})).item;
     item.body = call("g", Input::Json("{}".to_owned()));
-    let back: Value = serde_json::from_str(&encode(&item, ItemIds::Sent, Profile::Faithful)).unwrap();
+    let back: Value = serde_json::from_str(&encode(&item, ItemIds::Sent, SchemaProfile::Faithful)).unwrap();
     assert_eq!(back, json!({"type": "function_call", "name": "g", "arguments": "{}", "call_id": "c1"}));
 }
 
@@ -201,7 +202,7 @@ fn what_only_its_server_understands_is_left_out_of_the_plain_form() {
         json!({"type": "from_the_future", "x": 1}),
     ];
     let history: Vec<_> = raws.iter().map(|raw| Cached::new(parse(raw).item)).collect();
-    let sent = |form| input(&history, ItemIds::LeftOut, form, Profile::Faithful);
+    let sent = |form| input(&history, ItemIds::LeftOut, form, SchemaProfile::Faithful);
     let expected = json!([{"type": "function_call", "name": "f", "arguments": "{}", "call_id": "c1"}]);
     assert_eq!(serde_json::from_str::<Value>(&sent(ItemForm::Plain)).unwrap(), expected);
     assert_eq!(serde_json::from_str::<Value>(&sent(ItemForm::Kept)).unwrap(), Value::from(raws.to_vec()));
@@ -228,7 +229,7 @@ fn every_kind_of_item_is_understood_and_goes_back_as_it_came() {
     for (value, body) in rows() {
         let item = parse(&value).item;
         assert_eq!(item.body, body, "{value}");
-        let back = |ids| serde_json::from_str::<Value>(&encode(&item, ids, Profile::Faithful)).unwrap();
+        let back = |ids| serde_json::from_str::<Value>(&encode(&item, ids, SchemaProfile::Faithful)).unwrap();
         let expected = expected_back(&value, &body);
         assert_eq!(back(ItemIds::Sent), expected);
         assert_eq!(back(ItemIds::LeftOut), without_id(expected));
@@ -241,7 +242,7 @@ fn numbers_and_spaces_survive_to_the_letter() {
         r#"{"type":"from_the_future","id":"x","big":12345678901234567890123,"small":1.10 , "u":"\u00e9"}"#;
     let received = Received::parse(RawValue::from_string(text.to_owned()).unwrap());
     assert_eq!(
-        encode(&received.item, ItemIds::LeftOut, Profile::Faithful),
+        encode(&received.item, ItemIds::LeftOut, SchemaProfile::Faithful),
         r#"{"type":"from_the_future","big":12345678901234567890123,"small":1.10,"u":"\u00e9"}"#
     );
 }
@@ -252,7 +253,7 @@ fn a_call_without_its_own_id_gets_one_that_its_output_can_name() {
     let item = parse(&shell).into_item(|given| given.into());
     let expected = json!({"type": "function_call", "name": "local_shell", "arguments": "{\"command\":[\"ls\"]}", "call_id": "ls1"});
     assert_eq!(
-        serde_json::from_str::<Value>(&encode(&item, ItemIds::LeftOut, Profile::Faithful)).unwrap(),
+        serde_json::from_str::<Value>(&encode(&item, ItemIds::LeftOut, SchemaProfile::Faithful)).unwrap(),
         expected
     );
     let nothing = json!({"type": "local_shell_call", "action": {"command": "not a list"}});
@@ -267,8 +268,8 @@ fn a_call_without_its_own_id_gets_one_that_its_output_can_name() {
 #[test]
 fn reasoning_that_its_server_could_not_read_again_is_left_out_unless_ids_are_sent() {
     let item = parse(&json!({"type": "reasoning", "id": "r1", "summary": [{"text": "s"}]})).item;
-    assert_eq!(encode(&item, ItemIds::LeftOut, Profile::Faithful), "");
-    assert!(!encode(&item, ItemIds::Sent, Profile::Faithful).is_empty());
+    assert_eq!(encode(&item, ItemIds::LeftOut, SchemaProfile::Faithful), "");
+    assert!(!encode(&item, ItemIds::Sent, SchemaProfile::Faithful).is_empty());
 }
 
 #[test]
@@ -333,7 +334,7 @@ fn our_own_items_are_written_in_the_words_of_the_wire() {
         ),
     ];
     for (body, expected) in rows {
-        let text = encode(&body.into(), ItemIds::LeftOut, Profile::Faithful);
+        let text = encode(&body.into(), ItemIds::LeftOut, SchemaProfile::Faithful);
         assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), expected);
     }
 }
@@ -341,14 +342,15 @@ fn our_own_items_are_written_in_the_words_of_the_wire() {
 #[test]
 fn what_came_over_another_wire_is_written_from_its_body_or_left_out() {
     let foreign = |body| Item { body, raw: Some(Raw { wire: "chat".into(), json: raw(&json!({"x": 1})) }) };
-    let text = encode(&foreign(call("f", Input::Json("{}".to_owned()))), ItemIds::LeftOut, Profile::Faithful);
+    let text =
+        encode(&foreign(call("f", Input::Json("{}".to_owned()))), ItemIds::LeftOut, SchemaProfile::Faithful);
     assert!(text.starts_with(r#"{"type":"function_call""#), "{text}");
-    assert_eq!(encode(&foreign(Body::Other), ItemIds::LeftOut, Profile::Faithful), "");
+    assert_eq!(encode(&foreign(Body::Other), ItemIds::LeftOut, SchemaProfile::Faithful), "");
     assert_eq!(
         encode(
             &foreign(Body::Reasoning { summary: vec![], text: vec!["t".into()] }),
             ItemIds::LeftOut,
-            Profile::Faithful
+            SchemaProfile::Faithful
         ),
         ""
     );
@@ -360,8 +362,8 @@ fn a_longer_history_begins_with_the_shorter_one() {
         (0..count).map(|number| Item::message(Role::User, number.to_string()).into()).collect()
     };
     let (shorter, longer) = (
-        input(&items(3), ItemIds::LeftOut, ItemForm::Kept, Profile::Faithful),
-        input(&items(5), ItemIds::LeftOut, ItemForm::Kept, Profile::Faithful),
+        input(&items(3), ItemIds::LeftOut, ItemForm::Kept, SchemaProfile::Faithful),
+        input(&items(5), ItemIds::LeftOut, ItemForm::Kept, SchemaProfile::Faithful),
     );
     assert!(longer.starts_with(shorter.strip_suffix(']').unwrap()));
     let skipped = [
@@ -374,13 +376,13 @@ fn a_longer_history_begins_with_the_shorter_one() {
             &skipped,
             ItemIds::LeftOut,
             ItemForm::Kept,
-            Profile::Faithful
+            SchemaProfile::Faithful
         ))
         .unwrap()
         .len()
             == 1
     );
-    assert_eq!(input(&[], ItemIds::LeftOut, ItemForm::Kept, Profile::Faithful), "[]");
+    assert_eq!(input(&[], ItemIds::LeftOut, ItemForm::Kept, SchemaProfile::Faithful), "[]");
 }
 
 /// JSON of any shape.
@@ -416,7 +418,7 @@ proptest! {
     #[test]
     fn members_that_nobody_knows_go_back_to_the_letter(value in any_item()) {
         let item = parse(&value).item;
-        let sent: Value = serde_json::from_str(&encode(&item, ItemIds::Sent, Profile::Faithful)).unwrap();
+        let sent: Value = serde_json::from_str(&encode(&item, ItemIds::Sent, SchemaProfile::Faithful)).unwrap();
         prop_assert_eq!(sent, expected_back(&value, &item.body));
     }
 }

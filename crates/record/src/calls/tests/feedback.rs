@@ -1,6 +1,6 @@
 //! What people say of calls, in the file and in the index.
 
-use windlass_contract::Rating;
+use windlass_contract::journal::Rating;
 
 use super::*;
 

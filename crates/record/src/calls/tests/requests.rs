@@ -1,6 +1,10 @@
 //! What was asked for when calls succeeded.
 
-use windlass_contract::{Item, Rating, Role, TurnContext};
+use windlass_contract::{
+    Item,
+    item::Role,
+    journal::{Rating, TurnContext},
+};
 
 use super::*;
 

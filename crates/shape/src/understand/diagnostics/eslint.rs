@@ -1,7 +1,7 @@
 //! ESLint: its usual form, where a file's name stands above its problems, and JSON.
 
 use serde::Deserialize;
-use windlass_contract::{Diagnostic, Severity};
+use windlass_contract::insight::{Diagnostic, Severity};
 
 use super::{Found, Reader, severity};
 use crate::understand::{head, place, shortened};

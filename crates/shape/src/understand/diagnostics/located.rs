@@ -1,6 +1,6 @@
 //! Lines that begin with a place: gcc, clang, go, tsc, javac, mypy, flake8, ruff, rustc's short form, and all who write like them.
 
-use windlass_contract::{Diagnostic, Place, Severity};
+use windlass_contract::insight::{Diagnostic, Place, Severity};
 
 use super::{Found, Reader, severity};
 use crate::understand::{head, place, shortened};

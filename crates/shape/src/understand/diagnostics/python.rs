@@ -1,6 +1,6 @@
 //! Python's tracebacks: the last frame that is not in a library, and what was raised.
 
-use windlass_contract::{Diagnostic, Place, Severity};
+use windlass_contract::insight::{Diagnostic, Place, Severity};
 
 use super::{Found, Reader};
 use crate::understand::{head, place, shortened};

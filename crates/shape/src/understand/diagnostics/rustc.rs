@@ -1,7 +1,7 @@
 //! rustc and clippy, by way of cargo: for people, and as JSON. Ruff's long form looks the same.
 
 use serde::Deserialize;
-use windlass_contract::{Diagnostic, Place, Severity};
+use windlass_contract::insight::{Diagnostic, Place, Severity};
 
 use super::{Found, Reader, severity};
 use crate::understand::{head, place, shortened};

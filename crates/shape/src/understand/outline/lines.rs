@@ -1,7 +1,7 @@
 //! Outlines without a grammar: how far a line is indented and the words it begins with tell what it defines. Unusual layouts are
 //! missed.
 
-use windlass_contract::Section;
+use windlass_contract::insight::Section;
 
 use super::{head, keep};
 

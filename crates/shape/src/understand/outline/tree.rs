@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use tree_sitter::{Language, Node, ParseOptions, ParseState, Parser, Tree, TreeCursor};
-use windlass_contract::Section;
+use windlass_contract::insight::Section;
 
 use super::{SECTIONS, keep};
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use windlass_contract::TestFailure;
+use windlass_contract::insight::TestFailure;
 
 use super::{Growing, Reader, Tally, counts, seconds};
 use crate::understand::place;

@@ -6,7 +6,7 @@ use std::{
 };
 
 use serde::Deserialize;
-use windlass_contract::TestFailure;
+use windlass_contract::insight::TestFailure;
 
 use super::{Growing, Reader, Tally, seconds};
 use crate::understand::place;

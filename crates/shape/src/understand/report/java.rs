@@ -1,6 +1,6 @@
 //! Maven's Surefire and Gradle. Gradle says nothing about tests that pass, unless others fail.
 
-use windlass_contract::Place;
+use windlass_contract::insight::Place;
 
 use super::{Growing, Reader, Tally, counts, seconds};
 use crate::understand::place;

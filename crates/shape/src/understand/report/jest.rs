@@ -1,7 +1,7 @@
 //! Jest: its usual form, and the JSON that Jest and Vitest share.
 
 use serde::Deserialize;
-use windlass_contract::TestFailure;
+use windlass_contract::insight::TestFailure;
 
 use super::{Growing, Reader, Tally, counts, milliseconds, stack_place, with_unit};
 use crate::understand::shortened;

@@ -1,7 +1,7 @@
 //! JUnit's XML, which some runners write into files: elements, attributes, text, and the entities that every XML has. What a
 //! document declares of its own is not read, so nothing in it can grow.
 
-use windlass_contract::{Place, TestFailure, TestReport};
+use windlass_contract::insight::{Place, TestFailure, TestReport};
 
 use super::{Tally, seconds};
 use crate::cut::floor_boundary;

@@ -1,6 +1,6 @@
 //! pytest, however much it is told to print.
 
-use windlass_contract::{Place, TestFailure};
+use windlass_contract::insight::{Place, TestFailure};
 
 use super::{Growing, REMEMBERED, Reader, Tally, counts, seconds};
 use crate::understand::{place, shortened};

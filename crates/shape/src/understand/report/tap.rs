@@ -112,7 +112,7 @@ pub(super) struct Spec {
     tally: Tally,
     done: bool,
     /// Where the failure stands whose name comes next.
-    place: Option<windlass_contract::Place>,
+    place: Option<windlass_contract::insight::Place>,
     /// What it said, and whether its stack has begun.
     block: Option<(Growing, bool)>,
 }

@@ -1,6 +1,6 @@
 //! Python's own unittest, and Django's on top of it.
 
-use windlass_contract::Place;
+use windlass_contract::insight::Place;
 
 use super::{Growing, Reader, Tally, seconds};
 use crate::understand::place;

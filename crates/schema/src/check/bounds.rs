@@ -1,10 +1,10 @@
-//! How large, long or many a value may be.
+//! Bounds: how large, long or many a value may be.
 
 use std::cmp::Ordering::{self, Greater, Less};
 
 use serde_json::{Map, Number, Value};
 
-/// What a schema says about sizes that a value does not keep to.
+/// Lists what a schema says about sizes that a value does not keep to.
 pub(super) fn broken(schema: &Map<String, Value>, value: &Value) -> impl Iterator<Item = String> {
     let wanted = |keyword: &str| schema.get(keyword).map(Value::to_string).unwrap_or_default();
     let number =
@@ -36,7 +36,7 @@ fn number(schema: &Map<String, Value>, value: &Value) -> impl Iterator<Item = (&
     broken.map(|(keyword, words, _)| (keyword, words))
 }
 
-/// Which of two numbers is larger. Whole ones are compared as such: from 2^53 on, several are one fraction.
+/// Compares two numbers. Whole ones are compared as such: from 2^53 on, several are one fraction.
 fn order(one: &Number, other: &Number) -> Option<Ordering> {
     match one.as_i128().zip(other.as_i128()) {
         Some((one, other)) => Some(one.cmp(&other)),
@@ -80,7 +80,7 @@ pub(super) fn count(schema: &Map<String, Value>, keyword: &str) -> Option<u64> {
     bound.as_u64().or_else(|| bound.as_f64().filter(|bound| whole(*bound)).map(|bound| bound as u64))
 }
 
-/// Whether two items are the same. Compared as text, so that long lists stay cheap.
+/// Tells whether two items are the same. Compared as text, so that long lists stay cheap.
 fn repeats(items: &[Value]) -> bool {
     let mut seen = std::collections::HashSet::new();
     !items.iter().all(|item| seen.insert(plain(item).to_string()))

@@ -4,11 +4,11 @@ use serde_json::json;
 
 use super::{budget::GLANCES, *};
 
-/// How many visits a check takes, if it comes to its end.
+/// Counts the visits a check takes, if it comes to its end.
 fn visits(schema: &Value, value: &Value) -> Option<usize> {
     let root = schema.as_object().unwrap();
-    let mut check = Check::new(root);
-    check.object(root, At::root(value)).ok()?;
+    let mut check = SchemaCheck::new(root);
+    check.object(root, ValueAt::root(value)).ok()?;
     Some(check.budget.spent())
 }
 
@@ -445,16 +445,16 @@ fn patterns_that_take_others_forever_take_no_time() {
         problems(&schema, &json!({"x": [wrong]}))
             .starts_with("`arguments.x[0]` must match the pattern `^(a+)+$`")
     );
-    assert_eq!(problems(&schema, &json!({"x": vec![wrong; 200]})), "`arguments` is too complex to check");
+    assert!(problems(&schema, &json!({"x": vec![wrong; 1000]})).ends_with(" more problems"));
     // Too long to search: left to the tool.
     assert_eq!(problems(&schema, &json!({"x": [format!("{}!", "a".repeat(10_000))]})), "");
-    // Going back takes forever for sure: after so many steps nobody can tell.
+    // Going back takes forever: left to the tool as well.
     let schema = json!({"properties": {"x": {"pattern": r"^(a+)+\1$"}}});
     assert_eq!(problems(&schema, &json!({"x": format!("{}!", "a".repeat(100))})), "");
-    // Hundreds of patterns, each of which takes a table to read.
+    // Hundreds of patterns, each of which takes a table to read: so are all but the first.
     let many: Map<String, Value> = (0..500).map(|at| (format!("^{at}\\p{{L}}+$"), json!({}))).collect();
-    let schema = json!({"patternProperties": many});
-    assert_eq!(problems(&schema, &json!({"x": 1})), "`arguments` is too complex to check");
+    let schema = json!({"patternProperties": many, "additionalProperties": false});
+    assert_eq!(problems(&schema, &json!({"x": 1})), "");
 }
 
 #[test]
@@ -482,8 +482,8 @@ fn what_takes_long_to_look_at_costs_more_visits() {
 fn no_more_problems_are_written_than_are_told() {
     let schema = json!({"items": {"type": "string"}});
     let root = schema.as_object().unwrap();
-    let (mut check, numbers) = (Check::new(root), json!(vec![1; 50_000]));
-    check.object(root, At::root(&numbers)).unwrap();
+    let (mut check, numbers) = (SchemaCheck::new(root), json!(vec![1; 50_000]));
+    check.object(root, ValueAt::root(&numbers)).unwrap();
     assert_eq!((check.problems.told.len(), check.problems.more), (MAX_PROBLEMS, 50_000 - MAX_PROBLEMS));
 }
 

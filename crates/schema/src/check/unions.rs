@@ -4,28 +4,28 @@ use std::mem;
 
 use serde_json::{Map, Value};
 
-use super::{At, Check, Problems, TooComplex, list};
+use super::{CheckProblems, SchemaCheck, TooComplex, ValueAt, list};
 
-/// What came of putting a schema to a value.
+/// The result of putting a schema to a value.
 #[derive(Debug)]
-enum Fit {
+enum SchemaFit {
     Yes,
     /// Nothing speaks against it, but not everything could be checked.
     Maybe,
-    No(Problems),
+    No(CheckProblems),
 }
 
-/// How many items fit for sure, and how many of the others may.
+/// Counts of the items that fit for sure, and of the others that may.
 #[derive(Default)]
-pub(super) struct Count {
+pub(super) struct FitCount {
     pub(super) sure: u64,
     pub(super) unsure: u64,
 }
 
-impl<'a> Check<'a> {
-    pub(super) fn unions(&mut self, schema: &'a Map<String, Value>, at: At) -> Result<(), TooComplex> {
+impl<'a> SchemaCheck<'a> {
+    pub(super) fn unions(&mut self, schema: &'a Map<String, Value>, at: ValueAt) -> Result<(), TooComplex> {
         if let Some(banned) = schema.get("not")
-            && let Fit::Yes = self.unseen(|check| check.fit(banned, at))?
+            && let SchemaFit::Yes = self.unseen(|check| check.fit(banned, at))?
         {
             self.problem(at.path, format_args!("has a form it must not have"))?;
         }
@@ -40,9 +40,9 @@ impl<'a> Check<'a> {
         }
         if let Some(condition) = schema.get("if") {
             let branch = match self.fit(condition, at)? {
-                Fit::Yes => schema.get("then"),
-                Fit::No(_) => schema.get("else"),
-                Fit::Maybe => {
+                SchemaFit::Yes => schema.get("then"),
+                SchemaFit::No(_) => schema.get("else"),
+                SchemaFit::Maybe => {
                     // One of them may have spoken of anything.
                     self.see_all();
                     None
@@ -54,13 +54,13 @@ impl<'a> Check<'a> {
     }
 
     /// Notes a problem unless the value fits one of the forms, and no more than so many for sure.
-    fn some(&mut self, forms: &'a [Value], most: usize, at: At) -> Result<(), TooComplex> {
-        let (mut fitting, mut may_fit, mut nearest) = (0, false, None::<Problems>);
+    fn some(&mut self, forms: &'a [Value], most: usize, at: ValueAt) -> Result<(), TooComplex> {
+        let (mut fitting, mut may_fit, mut nearest) = (0, false, None::<CheckProblems>);
         for form in forms {
             match self.fit(form, at)? {
-                Fit::Yes => fitting += 1,
-                Fit::Maybe => may_fit = true,
-                Fit::No(problems) => {
+                SchemaFit::Yes => fitting += 1,
+                SchemaFit::Maybe => may_fit = true,
+                SchemaFit::No(problems) => {
                     let is_nearer = nearest.as_ref().is_none_or(|nearest| problems.count() < nearest.count());
                     nearest = if is_nearer { Some(problems) } else { nearest };
                 }
@@ -83,26 +83,26 @@ impl<'a> Check<'a> {
         Ok(())
     }
 
-    /// How many items fit a schema.
+    /// Counts the items that fit a schema.
     pub(super) fn count(
         &mut self,
         schema: &'a Value,
         items: &[Value],
-        list: At,
-    ) -> Result<Count, TooComplex> {
-        let mut count = Count::default();
+        list: ValueAt,
+    ) -> Result<FitCount, TooComplex> {
+        let mut count = FitCount::default();
         for (place, item) in items.iter().enumerate() {
             match self.unseen(|check| check.fit(schema, list.inner(item, "")))? {
-                Fit::Yes => count.sure += 1,
-                Fit::Maybe => count.unsure += 1,
-                Fit::No(_) => continue,
+                SchemaFit::Yes => count.sure += 1,
+                SchemaFit::Maybe => count.unsure += 1,
+                SchemaFit::No(_) => continue,
             }
             self.see(place);
         }
         Ok(count)
     }
 
-    fn fit(&mut self, schema: &'a Value, at: At) -> Result<Fit, TooComplex> {
+    fn fit(&mut self, schema: &'a Value, at: ValueAt) -> Result<SchemaFit, TooComplex> {
         let problems = mem::take(&mut self.problems);
         let was_unsure = mem::take(&mut self.is_unsure);
         let seen = self.seen.clone();
@@ -111,10 +111,10 @@ impl<'a> Check<'a> {
         let fit = match self.is_unsure {
             _ if found.count() > 0 => {
                 self.seen = seen;
-                Fit::No(found)
+                SchemaFit::No(found)
             }
-            true => Fit::Maybe,
-            false => Fit::Yes,
+            true => SchemaFit::Maybe,
+            false => SchemaFit::Yes,
         };
         self.is_unsure |= was_unsure;
         Ok(fit)

@@ -20,7 +20,7 @@ const FORMATS: [Format; 10] = [
     ("uuid", "a UUID such as 123e4567-e89b-12d3-a456-426614174000", is_uuid),
 ];
 
-/// What a text should have been, if it is not of the format.
+/// Names what a text should have been, if it is not of the format.
 pub(super) fn broken(name: &str, text: &str) -> Option<&'static str> {
     let (_, words, has) = FORMATS.iter().find(|(each, ..)| *each == name)?;
     (!has(text)).then_some(words)

@@ -1,4 +1,4 @@
-//! Which keywords have schemas in them.
+//! The keywords that have schemas in them.
 
 use serde_json::{Map, Value};
 

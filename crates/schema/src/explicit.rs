@@ -1,11 +1,11 @@
-//! The faithful form: all that a schema says, plus what every server demands.
+//! The explicit form: all that a schema says, plus what every server demands.
 
 use serde_json::{Map, Value, json};
 
 use super::{infer_type, keywords};
 
-/// The form to send. The check does without it: to JSON Schema, `properties` says nothing about what is no object.
-pub(super) fn project(schema: &Map<String, Value>) -> Value {
+/// Writes out the form. The check does without it: to JSON Schema, `properties` says nothing about what is no object.
+pub(super) fn explicit(schema: &Map<String, Value>) -> Value {
     let mut schema = Value::Object(schema.clone());
     demands(&mut schema);
     schema

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::{
     MAX_BYTES, MAX_DEPTH, SchemaError,
     check::same,
-    document::{Document, Place},
+    document::{SchemaDocument, SchemaPlace},
     keywords::{LIST, MAPS, ONE},
     kind_of,
 };
@@ -39,9 +39,9 @@ pub(super) fn root(schema: &Value) -> Result<Map<String, Value>, SchemaError> {
         Some(Value::Array(kinds)) if kinds.iter().any(|kind| kind == "object") => {}
         Some(other) => return Err(not_an_object(format!("type {other}"))),
     }
-    let mut walk = Walk {
-        document: Document::new(schema)?,
-        scope: Scope::default(),
+    let mut walk = SchemaWalk {
+        document: SchemaDocument::new(schema)?,
+        scope: DynamicScope::default(),
         references: HashMap::new(),
         own: HashMap::new(),
         taken: HashSet::new(),
@@ -49,7 +49,7 @@ pub(super) fn root(schema: &Value) -> Result<Map<String, Value>, SchemaError> {
         left: MAX_BYTES,
     };
     walk.names(given)?;
-    let whole = Place { schema, resource: 0 };
+    let whole = SchemaPlace { schema, resource: 0 };
     walk.scope = walk.entered(whole.resource)?;
     walk.references.insert((whole.id(), walk.scope.clone()), "#".to_owned());
     let mut out = walk.object(given, "", 0)?;
@@ -61,29 +61,29 @@ pub(super) fn root(schema: &Value) -> Result<Map<String, Value>, SchemaError> {
 
 /// From where references are followed.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
-struct Scope<'a> {
+struct DynamicScope<'a> {
     /// The resource they are relative to.
     resource: usize,
     /// Where `$dynamicRef` leads for the names that more than one resource has: to the first that was entered.
-    dynamic: BTreeMap<&'a str, Place<'a>>,
+    dynamic: BTreeMap<&'a str, SchemaPlace<'a>>,
 }
 
-struct Walk<'a> {
-    document: Document<'a>,
-    scope: Scope<'a>,
-    /// How references to a place are written, seen from a scope. A place seen from two scopes is written twice, and so no
+struct SchemaWalk<'a> {
+    document: SchemaDocument<'a>,
+    scope: DynamicScope<'a>,
+    /// References to a place as they are written, seen from a scope. A place seen from two scopes is written twice, and so no
     /// reference in the normal form depends on how one got there.
-    references: HashMap<(*const Value, Scope<'a>), String>,
+    references: HashMap<(*const Value, DynamicScope<'a>), String>,
     /// The names of the root's own definitions, which they keep.
     own: HashMap<*const Value, String>,
     taken: HashSet<String>,
     /// Definitions that are still to be walked; those that no reference leads to are left out.
-    waiting: Vec<(String, &'a Value, Scope<'a>)>,
+    waiting: Vec<(String, &'a Value, DynamicScope<'a>)>,
     /// Bytes that may still be written.
     left: usize,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> SchemaWalk<'a> {
     fn schema(&mut self, schema: &'a Value, path: &str, depth: usize) -> Result<Value, SchemaError> {
         match schema {
             Value::Bool(true) => Ok(json!({})),
@@ -196,7 +196,7 @@ impl<'a> Walk<'a> {
         each.collect()
     }
 
-    /// What `dependencies` held before 2019: names, or a schema, for each name.
+    /// Takes apart what `dependencies` held before 2019: names, or a schema, for each name.
     fn dependencies(
         &mut self,
         value: &'a Value,
@@ -267,12 +267,12 @@ impl<'a> Walk<'a> {
     }
 
     /// The scope inside of a resource.
-    fn entered(&mut self, resource: usize) -> Result<Scope<'a>, SchemaError> {
-        let mut scope = Scope { resource, ..self.scope.clone() };
+    fn entered(&mut self, resource: usize) -> Result<DynamicScope<'a>, SchemaError> {
+        let mut scope = DynamicScope { resource, ..self.scope.clone() };
         for (name, place) in self.document.dynamic(resource) {
             scope.dynamic.entry(name).or_insert(place);
         }
-        self.spend(scope.dynamic.len() * size_of::<(&str, Place<'_>)>())?;
+        self.spend(scope.dynamic.len() * size_of::<(&str, SchemaPlace<'_>)>())?;
         Ok(scope)
     }
 

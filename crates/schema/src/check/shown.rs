@@ -10,9 +10,9 @@ const MOST_CHARS: usize = 100;
 const MOST_VALUES: usize = 30;
 
 /// A value, or its beginning.
-pub(super) struct Shown<'a>(pub(super) &'a Value);
+pub(super) struct ShownValue<'a>(pub(super) &'a Value);
 
-impl fmt::Display for Shown<'_> {
+impl fmt::Display for ShownValue<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = String::new();
         write(self.0, &mut out);
@@ -21,15 +21,15 @@ impl fmt::Display for Shown<'_> {
 }
 
 /// The values of an enum, as many as help.
-pub(super) struct Listed<'a>(pub(super) &'a [Value]);
+pub(super) struct ListedValues<'a>(pub(super) &'a [Value]);
 
-impl fmt::Display for Listed<'_> {
+impl fmt::Display for ListedValues<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0.is_empty() {
             return f.write_str("no values");
         }
         for (at, value) in self.0.iter().take(MOST_VALUES).enumerate() {
-            write!(f, "{}{}", if at > 0 { ", " } else { "" }, Shown(value))?;
+            write!(f, "{}{}", if at > 0 { ", " } else { "" }, ShownValue(value))?;
         }
         let more = self.0.len().saturating_sub(MOST_VALUES);
         if more > 0 { write!(f, ", {more} more") } else { Ok(()) }
@@ -105,7 +105,7 @@ mod tests {
             json!([[long], long]),
             json!(long),
         ] {
-            assert_eq!(Shown(&value).to_string(), clipped(&value.to_string()));
+            assert_eq!(ShownValue(&value).to_string(), clipped(&value.to_string()));
         }
     }
 

@@ -9,14 +9,14 @@ use super::{
 
 /// Completes a value that fits the root.
 pub(super) fn complete(root: &Map<String, Value>, value: &mut Value) {
-    Completion { root }.object(root, value, 0);
+    ValueCompletion { root }.object(root, value, 0);
 }
 
-struct Completion<'a> {
+struct ValueCompletion<'a> {
     root: &'a Map<String, Value>,
 }
 
-impl<'a> Completion<'a> {
+impl<'a> ValueCompletion<'a> {
     fn any(&self, schema: &'a Value, value: &mut Value, depth: usize) {
         if let Some(schema) = schema.as_object().filter(|_| depth < MAX_DEPTH) {
             self.object(schema, value, depth);

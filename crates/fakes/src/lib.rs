@@ -1,4 +1,7 @@
-//! Stand-ins for the tests of crates that see traits only. No process, no file, no network.
+//! Test doubles for crates that see traits only. No process, no file, no network.
+//!
+//! A dev-dependency, never part of the product: no row of the table in `ARCHITECTURE.md` lists it, and `cargo xtask tidy`
+//! refuses any other dependency on it.
 
 use std::sync::{
     Arc, Mutex, PoisonError,
@@ -7,10 +10,12 @@ use std::sync::{
 
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
-
-use crate::{
-    BoxFuture, Command, ConfineError, Confinement, Event, EventSink, Exit, Finished, Grant, Held, Host,
-    HostError, Journal, JournalError, Mechanism, Record, Sandbox,
+use windlass_contract::{
+    BoxFuture, Event, Grant, Host, Journal, Sandbox,
+    event::EventSink,
+    grant::{Confinement, Held, Mechanism},
+    host::{Command, ConfineError, Exit, Finished, HostError, OutputListener},
+    journal::{JournalError, Record},
 };
 
 /// A journal in memory.
@@ -48,18 +53,18 @@ impl Journal for MemoryJournal {
     }
 }
 
-/// Keeps every event.
+/// Keeps every event it is sent.
 #[derive(Debug, Default)]
-pub struct Watcher(Mutex<Vec<Event>>);
+pub struct EventRecorder(Mutex<Vec<Event>>);
 
-impl Watcher {
+impl EventRecorder {
     /// Every event so far.
     pub fn events(&self) -> Vec<Event> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-impl EventSink for Watcher {
+impl EventSink for EventRecorder {
     fn emit(&self, event: &Event) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(event.clone());
     }
@@ -88,7 +93,7 @@ impl Host for EchoHost {
         &'a self,
         command: &'a Command,
         _cancel: &'a CancellationToken,
-        output: &'a (dyn Fn(&[u8]) + Send + Sync),
+        output: OutputListener<'a>,
     ) -> BoxFuture<'a, Result<Finished, HostError>> {
         Box::pin(async move {
             let text = format!("{}\n", command.argv.join(" ")).into_bytes();

@@ -1,4 +1,4 @@
-//! Whether a value fits a schema.
+//! The check of a value against a schema.
 
 use std::fmt;
 
@@ -15,38 +15,38 @@ mod shown;
 mod unevaluated;
 mod unions;
 
-use budget::{Budget, TooComplex};
-use patterns::Patterns;
-use shown::{Listed, Shown};
+use budget::{TooComplex, VisitBudget};
+use patterns::PatternCache;
+use shown::{ListedValues, ShownValue};
 
 /// Problems that are told; the rest are counted.
 const MAX_PROBLEMS: usize = 20;
 
-/// Everything in which a value does not fit.
+/// Lists everything in which a value does not fit.
 pub(super) fn check(root: &Map<String, Value>, value: &Value) -> Vec<String> {
-    let mut check = Check::new(root);
-    if let Err(why) = check.object(root, At::root(value)) {
+    let mut check = SchemaCheck::new(root);
+    if let Err(why) = check.object(root, ValueAt::root(value)) {
         return vec![format!("`arguments` {why}")];
     }
-    let Problems { mut told, more } = check.problems;
+    let CheckProblems { mut told, more } = check.problems;
     told.extend((more > 0).then(|| format!("and {more} more problems")));
     told
 }
 
-/// Whether a value fits a schema inside of the root.
+/// Tells whether a value fits a schema inside of the root.
 pub(super) fn fits(root: &Map<String, Value>, schema: &Value, value: &Value) -> bool {
-    let mut check = Check::new(root);
-    check.any(schema, At::root(value)).is_ok() && check.problems.count() == 0
+    let mut check = SchemaCheck::new(root);
+    check.any(schema, ValueAt::root(value)).is_ok() && check.problems.count() == 0
 }
 
-/// What does not fit: the first of it in words.
+/// Everything that does not fit: the first of it in words.
 #[derive(Debug, Default)]
-struct Problems {
+struct CheckProblems {
     told: Vec<String>,
     more: usize,
 }
 
-impl Problems {
+impl CheckProblems {
     fn count(&self) -> usize {
         self.told.len() + self.more
     }
@@ -54,16 +54,16 @@ impl Problems {
 
 /// A value that a schema is put to.
 #[derive(Clone, Copy)]
-struct At<'v> {
+struct ValueAt<'v> {
     value: &'v Value,
     path: &'v str,
-    /// How deep it is in the arguments.
+    /// Its depth in the arguments.
     depth: usize,
-    /// How many schemas lead to this one, each from within the one before.
+    /// The number of schemas that lead to this one, each from within the one before.
     steps: usize,
 }
 
-impl<'v> At<'v> {
+impl<'v> ValueAt<'v> {
     fn root(value: &'v Value) -> Self {
         Self { value, path: "arguments", depth: 0, steps: 0 }
     }
@@ -74,8 +74,8 @@ impl<'v> At<'v> {
     }
 
     /// A value inside of this one.
-    fn inner<'i>(self, value: &'i Value, path: &'i str) -> At<'i> {
-        At { value, path, depth: self.depth + 1, steps: self.steps + 1 }
+    fn inner<'i>(self, value: &'i Value, path: &'i str) -> ValueAt<'i> {
+        ValueAt { value, path, depth: self.depth + 1, steps: self.steps + 1 }
     }
 
     fn member(self, name: &str) -> String {
@@ -88,28 +88,28 @@ impl<'v> At<'v> {
     }
 }
 
-struct Check<'a> {
+struct SchemaCheck<'a> {
     root: &'a Map<String, Value>,
-    budget: Budget,
-    problems: Problems,
-    patterns: Patterns<'a>,
+    budget: VisitBudget,
+    problems: CheckProblems,
+    patterns: PatternCache<'a>,
     /// Something was met that cannot be checked, and was let pass.
     is_unsure: bool,
-    /// Which members or items of the value at hand some schema has spoken about, while one asks for the others.
+    /// The members or items of the value at hand that some schema has spoken about, while one asks for the others.
     seen: Option<Vec<bool>>,
 }
 
-impl<'a> Check<'a> {
+impl<'a> SchemaCheck<'a> {
     fn new(root: &'a Map<String, Value>) -> Self {
-        let (problems, patterns) = (Problems::default(), Patterns::default());
-        Self { root, budget: Budget::new(), problems, patterns, is_unsure: false, seen: None }
+        let (problems, patterns) = (CheckProblems::default(), PatternCache::default());
+        Self { root, budget: VisitBudget::new(), problems, patterns, is_unsure: false, seen: None }
     }
 
-    fn any(&mut self, schema: &'a Value, at: At) -> Result<(), TooComplex> {
+    fn any(&mut self, schema: &'a Value, at: ValueAt) -> Result<(), TooComplex> {
         schema.as_object().map_or(Ok(()), |schema| self.object(schema, at))
     }
 
-    fn object(&mut self, schema: &'a Map<String, Value>, at: At) -> Result<(), TooComplex> {
+    fn object(&mut self, schema: &'a Map<String, Value>, at: ValueAt) -> Result<(), TooComplex> {
         self.budget.visit(at)?;
         if unevaluated::is_asked(schema, at.value) {
             return self.with_the_rest(schema, at);
@@ -117,8 +117,8 @@ impl<'a> Check<'a> {
         self.keywords(schema, at)
     }
 
-    /// What a schema says but of the members and items that nobody else spoke of.
-    fn keywords(&mut self, schema: &'a Map<String, Value>, at: At) -> Result<(), TooComplex> {
+    /// Puts to a value all that a schema says, but for the members and items that no other keyword spoke of.
+    fn keywords(&mut self, schema: &'a Map<String, Value>, at: ValueAt) -> Result<(), TooComplex> {
         if let Some(target) = schema.get("$ref").and_then(Value::as_str).and_then(|name| self.resolve(name)) {
             self.object(target, at.again())?;
         }
@@ -130,7 +130,7 @@ impl<'a> Check<'a> {
         if let Some(allowed) = list(schema, "enum") {
             self.budget.compare(value, allowed.len())?;
             if !allowed.iter().any(|each| same(each, value)) {
-                let (allowed, found) = (Listed(allowed), Shown(value));
+                let (allowed, found) = (ListedValues(allowed), ShownValue(value));
                 self.problem(at.path, format_args!("must be one of {allowed}, found {found}"))?;
             }
         }
@@ -164,15 +164,16 @@ impl<'a> Check<'a> {
         Ok(())
     }
 
-    /// Whether a text matches a pattern. None if nobody can tell.
+    /// Says whether a text matches a pattern. None if that cannot be told.
     fn matches(&mut self, pattern: &'a str, text: &str) -> Result<Option<bool>, TooComplex> {
-        let found = self.patterns.find(pattern, text, &mut self.budget)?;
+        self.budget.search(pattern)?;
+        let found = self.patterns.find(pattern, text);
         self.is_unsure |= found.is_none();
         Ok(found)
     }
 
     /// Puts a schema to something inside of the value at hand.
-    fn inside(&mut self, schema: &'a Value, inner: At) -> Result<(), TooComplex> {
+    fn inside(&mut self, schema: &'a Value, inner: ValueAt) -> Result<(), TooComplex> {
         self.unseen(|check| check.any(schema, inner))
     }
 
@@ -201,7 +202,7 @@ pub(super) fn resolve<'a>(root: &'a Map<String, Value>, target: &str) -> Option<
     root.get("$defs")?.get(name)?.as_object()
 }
 
-/// Whether a schema names this type among those it takes.
+/// Tells whether a schema names this type among those it takes.
 pub(super) fn kinds_include(schema: &Map<String, Value>, wanted: &str) -> bool {
     match schema.get("type") {
         Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == wanted),
@@ -229,7 +230,7 @@ fn allows(kinds: &Value, value: &Value) -> bool {
     kinds.as_array().map_or_else(|| one(kinds), |kinds| kinds.iter().any(one))
 }
 
-/// Whether two values are the same to JSON Schema, to which 3 and 3.0 are.
+/// Tells whether two values are the same to JSON Schema, to which 3 and 3.0 are.
 pub(super) fn same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         // Whole numbers are compared as such: from 2^53 on, several are one fraction.

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::keywords;
 
-/// What `schemars` says about numbers.
+/// The formats by which `schemars` tells widths of numbers.
 const WIDTHS: [&str; 14] = [
     "int", "int8", "int16", "int32", "int64", "int128", "uint", "uint8", "uint16", "uint32", "uint64",
     "uint128", "float", "double",
@@ -22,7 +22,7 @@ pub(super) fn schema_of<T: schemars::JsonSchema>() -> (Value, String) {
         // `serde_json::Value` as arguments: anything goes, and the tool is expected to bring its own schema.
         schema = json!({"type": "object", "properties": {}});
     }
-    tidy(&mut schema, Standing::Whole);
+    tidy(&mut schema, SchemaStanding::Whole);
     (schema, description.and_then(|text| text.as_str().map(unwrap_lines)).unwrap_or_default())
 }
 
@@ -31,7 +31,7 @@ const IN_PLACE: [&str; 7] = ["anyOf", "oneOf", "allOf", "if", "then", "else", "d
 
 /// Where a schema stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Standing {
+enum SchemaStanding {
     /// It is all that is said about its value.
     Whole,
     /// Another schema says more about the same value, and closes the object.
@@ -39,7 +39,7 @@ enum Standing {
 }
 
 /// Closes objects, and drops what only Rust knows: number widths, and `null` for parameters that may be left out.
-fn tidy(schema: &mut Value, standing: Standing) {
+fn tidy(schema: &mut Value, standing: SchemaStanding) {
     let Some(map) = schema.as_object_mut() else { return };
     if let Some(Value::String(text)) = map.get_mut("description") {
         *text = unwrap_lines(text);
@@ -54,7 +54,7 @@ fn tidy(schema: &mut Value, standing: Standing) {
     }
     let has_more = IN_PLACE.iter().any(|keyword| map.contains_key(*keyword));
     let is_divided = has_more && (map.contains_key("properties") || map.contains_key("allOf"));
-    if standing == Standing::Whole && !map.contains_key("additionalProperties") {
+    if standing == SchemaStanding::Whole && !map.contains_key("additionalProperties") {
         if is_divided {
             map.entry("unevaluatedProperties").or_insert(json!(false));
         } else if map.contains_key("properties") {
@@ -63,12 +63,12 @@ fn tidy(schema: &mut Value, standing: Standing) {
     }
     keywords::each(map, |keyword, schema| {
         let in_place = IN_PLACE.contains(&keyword);
-        let is_part = in_place && (is_divided || standing == Standing::Part);
-        tidy(schema, if is_part { Standing::Part } else { Standing::Whole });
+        let is_part = in_place && (is_divided || standing == SchemaStanding::Part);
+        tidy(schema, if is_part { SchemaStanding::Part } else { SchemaStanding::Whole });
     });
 }
 
-/// Whether `format` says how wide a number is. Any other format is worth keeping.
+/// Tells whether `format` says how wide a number is. Any other format is worth keeping.
 fn has_width(schema: &Map<String, Value>) -> bool {
     let is_number = |kind: &Value| kind == "integer" || kind == "number";
     let numeric = match schema.get("type") {

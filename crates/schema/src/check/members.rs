@@ -1,15 +1,15 @@
-//! What is inside of objects and lists.
+//! Members of objects and items of lists.
 
 use serde_json::{Map, Value};
 
-use super::{At, Check, TooComplex, bounds, list, map, unions::Count};
+use super::{SchemaCheck, TooComplex, ValueAt, bounds, list, map, unions::FitCount};
 
-impl<'a> Check<'a> {
+impl<'a> SchemaCheck<'a> {
     pub(super) fn members(
         &mut self,
         schema: &'a Map<String, Value>,
         members: &Map<String, Value>,
-        at: At,
+        at: ValueAt,
     ) -> Result<(), TooComplex> {
         self.required(list(schema, "required"), members, at)?;
         for (name, needed) in self.dependent(schema, "dependentRequired")? {
@@ -48,7 +48,7 @@ impl<'a> Check<'a> {
         &mut self,
         names: Option<&'a Vec<Value>>,
         members: &Map<String, Value>,
-        at: At,
+        at: ValueAt,
     ) -> Result<(), TooComplex> {
         self.budget.glance(names.map_or(0, Vec::len))?;
         for name in names.into_iter().flatten().filter_map(Value::as_str) {
@@ -59,8 +59,13 @@ impl<'a> Check<'a> {
         Ok(())
     }
 
-    /// Whether the schema has something to say about a member, after it has said it.
-    fn member(&mut self, schema: &'a Map<String, Value>, name: &str, member: At) -> Result<bool, TooComplex> {
+    /// Puts to a member what the schema says about it, and tells whether that was anything.
+    fn member(
+        &mut self,
+        schema: &'a Map<String, Value>,
+        name: &str,
+        member: ValueAt,
+    ) -> Result<bool, TooComplex> {
         let mut is_known = false;
         if let Some(schema) = map(schema, "properties").and_then(|known| known.get(name)) {
             is_known = true;
@@ -81,7 +86,7 @@ impl<'a> Check<'a> {
     }
 
     /// Puts to a member what is said of those that are not known.
-    pub(super) fn other(&mut self, schema: &'a Value, member: At) -> Result<(), TooComplex> {
+    pub(super) fn other(&mut self, schema: &'a Value, member: ValueAt) -> Result<(), TooComplex> {
         if *schema == Value::Bool(false) {
             self.problem(member.path, format_args!("is not known"))?;
         }
@@ -92,7 +97,7 @@ impl<'a> Check<'a> {
         &mut self,
         schema: &'a Map<String, Value>,
         items: &[Value],
-        at: At,
+        at: ValueAt,
     ) -> Result<(), TooComplex> {
         let first = list(schema, "prefixItems").map_or(&[] as &[Value], Vec::as_slice);
         let rest = schema.get("items");
@@ -103,7 +108,7 @@ impl<'a> Check<'a> {
             }
         }
         let Some(wanted) = schema.get("contains") else { return Ok(()) };
-        let Count { sure, unsure } = self.count(wanted, items, at)?;
+        let FitCount { sure, unsure } = self.count(wanted, items, at)?;
         let least = bounds::count(schema, "minContains").unwrap_or(1);
         if sure + unsure < least {
             self.problem(at.path, format_args!("must have at least {least} items of the form it asks for"))?;

@@ -5,9 +5,9 @@ use std::mem;
 
 use serde_json::{Map, Value};
 
-use super::{At, Check, TooComplex};
+use super::{SchemaCheck, TooComplex, ValueAt};
 
-/// Whether a schema says something about what is left of such a value.
+/// Tells whether a schema says something about what is left of such a value.
 pub(super) fn is_asked(schema: &Map<String, Value>, value: &Value) -> bool {
     rest(schema, value).is_some()
 }
@@ -20,9 +20,13 @@ fn rest<'a>(schema: &'a Map<String, Value>, value: &Value) -> Option<&'a Value> 
     }
 }
 
-impl<'a> Check<'a> {
+impl<'a> SchemaCheck<'a> {
     /// Puts all of a schema to a value.
-    pub(super) fn with_the_rest(&mut self, schema: &'a Map<String, Value>, at: At) -> Result<(), TooComplex> {
+    pub(super) fn with_the_rest(
+        &mut self,
+        schema: &'a Map<String, Value>,
+        at: ValueAt,
+    ) -> Result<(), TooComplex> {
         let value = at.value;
         let size = value.as_array().map_or(0, Vec::len).max(value.as_object().map_or(0, Map::len));
         // Not those that were seen before: a schema knows what is in it, and not what is beside it.

@@ -14,61 +14,61 @@ use super::{
     keywords::{LIST, MAPS, ONE},
 };
 
-/// What has a longer name is not found by it, or many names made longer by one would fill the memory.
+/// A place with a longer name is not found by it, or many names made longer by one would fill the memory.
 const MAX_URI_BYTES: usize = 1_000;
 
 /// A schema in the document, and the resource it is part of. Two are the same if they are the same place, not if they
 /// say the same.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(super) struct SchemaPlace<'a> {
     pub(super) schema: &'a Value,
     pub(super) resource: usize,
 }
 
-impl Place<'_> {
-    /// What tells it from all other places.
+impl SchemaPlace<'_> {
+    /// Its identity, which tells it from all other places.
     pub(super) fn id(&self) -> *const Value {
         ptr::from_ref(self.schema)
     }
 }
 
-impl PartialEq for Place<'_> {
+impl PartialEq for SchemaPlace<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.id() == other.id()
     }
 }
 
-impl Eq for Place<'_> {}
+impl Eq for SchemaPlace<'_> {}
 
-impl Hash for Place<'_> {
+impl Hash for SchemaPlace<'_> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.id().hash(state);
     }
 }
 
 /// The whole document, or a part of it with a name of its own, to which references inside of it are relative.
-struct Resource<'a> {
+struct SchemaResource<'a> {
     root: &'a Value,
     uri: String,
-    anchors: HashMap<&'a str, Place<'a>>,
+    anchors: HashMap<&'a str, SchemaPlace<'a>>,
     /// Those of the anchors that `$dynamicRef` may find instead of one of the same name in another resource.
     dynamic: BTreeSet<&'a str>,
 }
 
-pub(super) struct Document<'a> {
-    resources: Vec<Resource<'a>>,
+pub(super) struct SchemaDocument<'a> {
+    resources: Vec<SchemaResource<'a>>,
     by_root: HashMap<*const Value, usize>,
     by_uri: HashMap<String, usize>,
     /// Schemas, and bytes of their names, that may still be noted.
     left: usize,
 }
 
-impl<'a> Document<'a> {
+impl<'a> SchemaDocument<'a> {
     pub(super) fn new(root: &'a Value) -> Result<Self, SchemaError> {
         let (by_root, by_uri) = (HashMap::new(), HashMap::new());
         let mut document = Self { resources: Vec::new(), by_root, by_uri, left: MAX_BYTES };
         document.add(root, String::new());
-        document.look(Place { schema: root, resource: 0 }, 0)?;
+        document.look(SchemaPlace { schema: root, resource: 0 }, 0)?;
         let mut counts = HashMap::<&str, usize>::new();
         for name in document.resources.iter().flat_map(|resource| &resource.dynamic) {
             *counts.entry(name).or_default() += 1;
@@ -85,13 +85,13 @@ impl<'a> Document<'a> {
     }
 
     /// The anchors of a resource that `$dynamicRef` may find from others.
-    pub(super) fn dynamic(&self, resource: usize) -> impl Iterator<Item = (&'a str, Place<'a>)> {
-        let Resource { anchors, dynamic, .. } = &self.resources[resource];
+    pub(super) fn dynamic(&self, resource: usize) -> impl Iterator<Item = (&'a str, SchemaPlace<'a>)> {
+        let SchemaResource { anchors, dynamic, .. } = &self.resources[resource];
         dynamic.iter().filter_map(|name| Some((*name, *anchors.get(name)?)))
     }
 
     /// Where a reference leads, and the name of the anchor there if others may have it too.
-    pub(super) fn find(&self, from: usize, target: &str) -> Option<(Place<'a>, Option<&'a str>)> {
+    pub(super) fn find(&self, from: usize, target: &str) -> Option<(SchemaPlace<'a>, Option<&'a str>)> {
         let (uri, fragment) = target.split_once('#').unwrap_or((target, ""));
         let resource = match uri {
             "" => from,
@@ -101,13 +101,13 @@ impl<'a> Document<'a> {
         if fragment.is_empty() || fragment.starts_with('/') {
             return Some((self.point(resource, &fragment)?, None));
         }
-        let Resource { anchors, dynamic, .. } = &self.resources[resource];
+        let SchemaResource { anchors, dynamic, .. } = &self.resources[resource];
         let place = *anchors.get(fragment.as_str())?;
         Some((place, dynamic.get(fragment.as_str()).copied()))
     }
 
-    fn point(&self, resource: usize, pointer: &str) -> Option<Place<'a>> {
-        let mut place = Place { schema: self.resources[resource].root, resource };
+    fn point(&self, resource: usize, pointer: &str) -> Option<SchemaPlace<'a>> {
+        let mut place = SchemaPlace { schema: self.resources[resource].root, resource };
         for name in pointer.split('/').skip(1) {
             let name = name.replace("~1", "/").replace("~0", "~");
             let schema = match place.schema {
@@ -115,7 +115,7 @@ impl<'a> Document<'a> {
                 Value::Array(list) => list.get(name.parse::<usize>().ok()?)?,
                 _ => return None,
             };
-            place = Place { schema, resource: self.resource_of(schema, place.resource) };
+            place = SchemaPlace { schema, resource: self.resource_of(schema, place.resource) };
         }
         Some(place)
     }
@@ -124,12 +124,16 @@ impl<'a> Document<'a> {
         let at = self.resources.len();
         self.by_root.insert(ptr::from_ref(root), at);
         self.by_uri.insert(uri.clone(), at);
-        self.resources.push(Resource { root, uri, anchors: HashMap::new(), dynamic: BTreeSet::new() });
+        self.resources.push(SchemaResource { root, uri, anchors: HashMap::new(), dynamic: BTreeSet::new() });
         at
     }
 
     /// Notes the names in a schema. What is nested too deep is refused when it is walked.
-    fn look(&mut self, Place { schema, mut resource }: Place<'a>, depth: usize) -> Result<(), SchemaError> {
+    fn look(
+        &mut self,
+        SchemaPlace { schema, mut resource }: SchemaPlace<'a>,
+        depth: usize,
+    ) -> Result<(), SchemaError> {
         self.spend(1)?;
         let Some(map) = schema.as_object().filter(|_| depth <= MAX_DEPTH) else { return Ok(()) };
         let text = |keyword: &str| map.get(keyword).and_then(Value::as_str);
@@ -145,7 +149,7 @@ impl<'a> Document<'a> {
                 resource = self.add(schema, uri);
             }
         }
-        let place = Place { schema, resource };
+        let place = SchemaPlace { schema, resource };
         // Until 2019, an anchor was an `$id` that is a fragment alone.
         let older = id.map(|(_, fragment)| fragment).filter(|name| !name.is_empty());
         for name in [text("$anchor"), text("$dynamicAnchor"), older].into_iter().flatten() {
@@ -155,7 +159,7 @@ impl<'a> Document<'a> {
             self.resources[resource].dynamic.insert(name);
         }
         for schema in inside(map) {
-            self.look(Place { schema, resource }, depth + 1)?;
+            self.look(SchemaPlace { schema, resource }, depth + 1)?;
         }
         Ok(())
     }

@@ -1,4 +1,20 @@
-//! JSON Schema for parameters: what we accept from others, and the two forms we send on.
+//! JSON Schema for tool parameters: normalising, checking and completing.
+//!
+//! [`Schema::new`] brings a schema of any draft since 4 to a normal form in which every reference leads to one of its own
+//! `$defs`. Nothing is ever fetched. Schemas and values come from strangers, so normalising and checking end soon
+//! whatever both say (`docs/decisions/0012-schemas-checked-here.md`).
+//!
+//! ```
+//! use serde_json::json;
+//! use windlass_schema::Schema;
+//!
+//! let schema = Schema::new(&json!({"properties": {"days": {"type": "integer", "default": 3}}}))?;
+//! assert_eq!(schema.check(&json!({"days": "two"})), ["`arguments.days` must be integer, found string"]);
+//! let mut value = json!({});
+//! schema.complete(&mut value);
+//! assert_eq!(value, json!({"days": 3}));
+//! # Ok::<_, windlass_schema::SchemaError>(())
+//! ```
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 use serde_json::{Map, Value, json};
@@ -6,16 +22,15 @@ use serde_json::{Map, Value, json};
 mod check;
 mod complete;
 mod document;
-mod faithful;
+mod explicit;
 mod keywords;
-mod lossy;
 mod normal;
 mod typed;
 
-/// How deep a schema, or a value checked against one, may be nested.
+/// The depth to which a schema, or a value checked against one, may be nested.
 const MAX_DEPTH: usize = 64;
 
-/// How long a schema may be, in bytes of what it says and of the paths where it says it, with all that its references
+/// The length a schema may have, in bytes of what it says and of the paths where it says it, with all that its references
 /// repeat. A prompt has room for a small part of that.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
 
@@ -24,26 +39,13 @@ const MAX_BYTES: usize = 4 * 1024 * 1024;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schema(Map<String, Value>);
 
-/// Which form of a schema a server is sent.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Profile {
-    /// Everything the schema says: enums, unions, references, integers.
-    #[default]
-    Faithful,
-    /// Types, descriptions and required parameters only, for servers that stumble over more.
-    Lossy,
-}
-
 /// Why a schema cannot be used. The tool that brought it is left out; the others go on.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaError {
     /// The root is not an object.
     #[error("parameters must be a JSON Schema of type `object`, found {found}")]
     NotAnObject {
-        /// What it is.
+        /// The kind it is of.
         found: String,
     },
     /// A keyword has a value of the wrong kind.
@@ -53,7 +55,7 @@ pub enum SchemaError {
         keyword: String,
         /// Where, as a JSON pointer.
         path: String,
-        /// What it must be.
+        /// The kind it must be of.
         expected: &'static str,
     },
     /// A reference leads nowhere.
@@ -84,16 +86,18 @@ impl Schema {
         Self::new(&schema).map(|schema| (schema, description))
     }
 
-    /// The form to send.
-    pub fn project(&self, profile: Profile) -> Value {
-        match profile {
-            Profile::Faithful => faithful::project(&self.0),
-            Profile::Lossy => lossy::project(&self.0),
-        }
+    /// The keywords of the root, in normal form.
+    pub fn keywords(&self) -> &Map<String, Value> {
+        &self.0
     }
 
-    /// Everything in which a value does not fit, each with the path it is about. Takes bounded time whatever the schema
-    /// says. Left to the tool: formats nobody knows, and patterns that cannot be read or take too long, as long texts do.
+    /// All that the schema says, with the types that other keywords imply written out: the form models are told.
+    pub fn explicit(&self) -> Value {
+        explicit::explicit(&self.0)
+    }
+
+    /// Lists everything in which a value does not fit, each with the path it is about. Takes bounded time whatever the schema
+    /// says. Left to the tool: unknown formats, patterns that cannot be rewritten for `regex`, and long texts.
     pub fn check(&self, value: &Value) -> Vec<String> {
         check::check(&self.0, value)
     }
@@ -110,7 +114,7 @@ impl Schema {
         properties.into_iter().flatten().map(|(name, schema)| (name.as_str(), schema))
     }
 
-    /// Whether a parameter must be given.
+    /// Tells whether a parameter must be given.
     pub fn requires(&self, name: &str) -> bool {
         let required = self.0.get("required").and_then(Value::as_array);
         required.is_some_and(|names| names.iter().any(|each| each == name))
@@ -138,7 +142,7 @@ impl Serialize for Schema {
 }
 
 /// The type a schema without `type` must mean, judged by the other keywords it uses.
-fn infer_type(schema: &Map<String, Value>) -> Option<&'static str> {
+pub fn infer_type(schema: &Map<String, Value>) -> Option<&'static str> {
     const HINTS: [(&str, &[&str]); 4] = [
         ("object", &["properties", "required", "additionalProperties", "patternProperties"]),
         ("array", &["items", "prefixItems", "minItems", "maxItems"]),

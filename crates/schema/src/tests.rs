@@ -5,12 +5,8 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn lossy(schema: &Value) -> Value {
-    Schema::new(schema).unwrap().project(Profile::Lossy)
-}
-
 #[test]
-fn the_faithful_form_keeps_what_a_schema_says() {
+fn the_explicit_form_keeps_what_a_schema_says() {
     let schema = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Search",
@@ -30,7 +26,7 @@ fn the_faithful_form_keeps_what_a_schema_says() {
         }
     });
     assert_eq!(
-        Schema::new(&schema).unwrap().project(Profile::Faithful),
+        Schema::new(&schema).unwrap().explicit(),
         json!({
             "type": "object",
             "properties": {
@@ -55,52 +51,13 @@ fn nothing_is_added_to_what_is_only_asked() {
         "then": {"required": ["b"]}
     }}});
     assert_eq!(
-        Schema::new(&schema).unwrap().project(Profile::Faithful)["properties"]["x"],
+        Schema::new(&schema).unwrap().explicit()["properties"]["x"],
         json!({
             "not": {"required": ["a"]},
             "if": {"items": {"minItems": 1}},
             "then": {"type": "object", "properties": {}, "required": ["b"]}
         })
     );
-}
-
-#[test]
-fn the_lossy_form_keeps_types_descriptions_and_required() {
-    let schema = json!({
-        "properties": {
-            "any": true,
-            "count": {"type": "integer", "default": 3},
-            "choice": {"enum": ["a"]},
-            "list": {"type": "array"},
-            "bound": {"minimum": 3},
-            "deep": {"properties": {"x": {"type": ["null", "boolean"]}}, "additionalProperties": {"type": "integer"}},
-            "union": {"anyOf": [{"type": "number"}]},
-            "pairs": {"prefixItems": [{"type": "string"}]}
-        },
-        "required": ["count"]
-    });
-    assert_eq!(
-        lossy(&schema),
-        json!({
-            "type": "object",
-            "properties": {
-                "any": {"type": "string"},
-                "count": {"type": "number"},
-                "choice": {"type": "string"},
-                "list": {"type": "array", "items": {"type": "string"}},
-                "bound": {"type": "number"},
-                "deep": {"type": "object", "properties": {"x": {"type": "boolean"}}, "additionalProperties": {"type": "number"}},
-                "union": {"type": "string"},
-                "pairs": {"type": "array", "items": {"type": "string"}}
-            },
-            "required": ["count"]
-        })
-    );
-}
-
-#[test]
-fn a_schema_without_properties_still_has_the_key_servers_demand() {
-    assert_eq!(lossy(&json!({})), json!({"type": "object", "properties": {}}));
 }
 
 #[test]
@@ -182,7 +139,7 @@ fn a_type_becomes_a_schema_a_model_can_read() {
     let (schema, description) = Schema::of::<Args>().unwrap();
     assert_eq!(description, "Count things.\n\nNot for anything else.");
     assert_eq!(
-        schema.project(Profile::Faithful),
+        schema.explicit(),
         json!({
             "type": "object",
             "properties": {
@@ -248,7 +205,7 @@ fn a_parameter_may_be_called_like_a_keyword() {
     }
     let (schema, _) = Schema::of::<Args>().unwrap();
     assert_eq!(
-        schema.project(Profile::Faithful),
+        schema.explicit(),
         json!({
             "type": "object",
             "properties": {
@@ -320,10 +277,8 @@ proptest! {
     #[test]
     fn normalising_twice_is_normalising_once(value in schema_like()) {
         if let Ok(schema) = Schema::new(&value) {
-            let once = schema.project(Profile::Faithful);
-            prop_assert_eq!(Schema::new(&once).unwrap().project(Profile::Faithful), once);
-            let lossy = schema.project(Profile::Lossy);
-            prop_assert_eq!(Schema::new(&lossy).unwrap().project(Profile::Lossy), lossy);
+            let once = schema.explicit();
+            prop_assert_eq!(Schema::new(&once).unwrap().explicit(), once);
         }
     }
 
@@ -343,7 +298,7 @@ fn a_place_referred_to_many_times_is_kept_once() {
     properties.insert("place".into(), place.clone());
     // The name its definition would have is taken.
     let given = json!({"properties": properties, "$defs": {"properties.place": {"type": "string"}}});
-    let whole = Schema::new(&given).unwrap().project(Profile::Faithful);
+    let whole = Schema::new(&given).unwrap().explicit();
     assert_eq!(whole["$defs"], json!({"properties.place_1": place}));
     assert_eq!(whole["properties"]["p799"], json!({"$ref": "#/$defs/properties.place_1"}));
 }
@@ -371,7 +326,7 @@ fn loading_looks_at_no_place_twice() {
     let anchors = vec![json!({"$dynamicAnchor": "x"}); 20_000];
     let mut places = vec![json!({"$dynamicRef": "#x"}); 2_000];
     places.extend(anchors);
-    let whole = Schema::new(&json!({"allOf": places})).unwrap().project(Profile::Faithful);
+    let whole = Schema::new(&json!({"allOf": places})).unwrap().explicit();
     assert_eq!(whole["$defs"], json!({"x": {}}));
     // Names count, however short they are written.
     let long = "x".repeat(900);

@@ -1,25 +1,21 @@
-//! What a check may cost, and the one list of prices.
+//! The budget of a check, and the one list of prices.
 
 use serde_json::Value;
 
-use super::{super::MAX_DEPTH, At};
+use super::{super::MAX_DEPTH, ValueAt};
 
-/// How many pairs of a schema and a value one check may look at: far more than honest arguments need, and done within
+/// The pairs of a schema and a value that one check may look at: far more than honest arguments need, and done within
 /// milliseconds. Without it a few references back to unions double the work with every level.
 const MAX_VISITS: usize = 100_000;
-/// How many schemas may be within one another: every level of a value takes some, with its references and unions, and
+/// The number of schemas that may be within one another: every level of a value takes some, with its references and unions, and
 /// every one takes stack.
 const MAX_STEPS: usize = 4 * MAX_DEPTH;
-/// How many names or values are looked at for a visit where each takes no more than a comparison.
+/// The number of names or values looked at for a visit where each takes no more than a comparison.
 pub(super) const GLANCES: usize = 16;
-/// How many bytes of a text are counted, compared or copied for a visit.
+/// The bytes of a text that are counted, compared or copied for a visit.
 const BYTES: usize = 1024;
-/// How many steps of a pattern are taken for a visit.
-pub(super) const STEPS: usize = 32;
-/// How many bytes of a problem are put into words for a visit.
+/// The bytes of a problem that are put into words for a visit.
 const WORDS: usize = 64;
-/// What the table of a class of Unicode costs, which is written in three bytes.
-const TABLE: usize = 500;
 
 /// Why a check does not come to its end. It is never a problem among others: that would make a `not` around it true.
 #[derive(Debug, thiserror::Error)]
@@ -32,15 +28,15 @@ pub(super) enum TooComplex {
 }
 
 /// The visits that are left: a schema put to a value is one, and all else is counted in them.
-pub(super) struct Budget(usize);
+pub(super) struct VisitBudget(usize);
 
-impl Budget {
+impl VisitBudget {
     pub(super) fn new() -> Self {
         Self(MAX_VISITS)
     }
 
     /// A schema put to a value, of which it sees how many are in it.
-    pub(super) fn visit(&mut self, at: At) -> Result<(), TooComplex> {
+    pub(super) fn visit(&mut self, at: ValueAt) -> Result<(), TooComplex> {
         if at.depth > MAX_DEPTH {
             return Err(TooComplex::Depth);
         }
@@ -71,15 +67,9 @@ impl Budget {
         self.spend(problem.len() / WORDS)
     }
 
-    /// A pattern read.
-    pub(super) fn compile(&mut self, pattern: &str) -> Result<(), TooComplex> {
-        let tables = pattern.matches("\\p").count() + pattern.matches("\\P").count();
-        self.spend(pattern.len() + tables * TABLE)
-    }
-
-    /// Steps of a pattern taken, with so much memory for them.
-    pub(super) fn run(&mut self, steps: usize, bytes: usize) -> Result<(), TooComplex> {
-        self.spend(1 + steps / STEPS + bytes / BYTES)
+    /// A pattern looked up. Compiling and searching have bounds of their own.
+    pub(super) fn search(&mut self, pattern: &str) -> Result<(), TooComplex> {
+        self.spend(1 + pattern.len() / BYTES)
     }
 
     fn spend(&mut self, visits: usize) -> Result<(), TooComplex> {
@@ -93,7 +83,7 @@ impl Budget {
     }
 }
 
-/// What it takes to look at a value from outside.
+/// Weighs a value as it is seen from outside.
 fn size(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len() / BYTES,
@@ -103,7 +93,7 @@ fn size(value: &Value) -> usize {
     }
 }
 
-/// What it takes to look at a value with all that is in it.
+/// Weighs a value with all that is in it.
 fn weight(value: &Value) -> usize {
     let inside: usize = match value {
         Value::Array(items) => items.iter().map(weight).sum(),

@@ -1,4 +1,4 @@
-//! Numbers with their nouns.
+//! Numbers with their nouns, for texts that models and people read.
 
 use std::fmt;
 
