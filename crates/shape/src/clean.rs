@@ -7,25 +7,21 @@
 mod assign;
 mod bytes;
 mod call;
-mod dictionary;
 mod edit;
 mod found;
 mod keys;
 mod known;
 mod labels;
 mod line;
-mod memo;
 mod name;
 mod option;
 mod place;
 mod rules;
 mod scan;
-mod seen;
 mod spoken;
 mod token;
 mod value;
 mod walk;
-mod words;
 
 pub use self::keys::KeyLines;
 
@@ -42,7 +38,6 @@ use self::{
     labels::Labels,
     line::Line,
     scan::{Hit, SEARCH},
-    seen::Seen,
 };
 use crate::wide::{Readable, Written};
 
@@ -114,7 +109,6 @@ pub struct Cleaner {
     enough: usize,
     block: Option<Block>,
     pending: Option<Pending>,
-    seen: Seen,
     report: Option<Report>,
     /// How the lines of a private key were written whose label comes later.
     dropped: Option<Written>,
@@ -130,7 +124,6 @@ impl Cleaner {
             enough: 0,
             block: None,
             pending: None,
-            seen: Seen::default(),
             report: None,
             dropped: None,
         }

@@ -9,10 +9,10 @@ use std::ops::Range;
 pub(super) use self::later::find_pending;
 use self::separator::Separator;
 use super::{
-    bytes::Bytes,
+    bytes::ByteSet,
     found::{Form, Found, Next, Pending},
     line::Line,
-    name::{self, Kind},
+    name::{self, NameKind},
     value::{self, Written},
 };
 
@@ -35,7 +35,12 @@ pub(super) fn find(line: &Line<'_>, word: Range<usize>, found: &mut Vec<Found>) 
 }
 
 /// Looks at what follows a name that certainly is one of a secret.
-pub(super) fn find_named(line: &Line<'_>, name: Range<usize>, kind: Kind, found: &mut Vec<Found>) -> Next {
+pub(super) fn find_named(
+    line: &Line<'_>,
+    name: Range<usize>,
+    kind: NameKind,
+    found: &mut Vec<Found>,
+) -> Next {
     let end = name.end;
     let seen = Named { line, name, kind, why: NAMED };
     if let Some(secret) = seen.value() {
@@ -47,7 +52,7 @@ pub(super) fn find_named(line: &Line<'_>, name: Range<usize>, kind: Kind, found:
 }
 
 fn name_around(line: &[u8], word: &Range<usize>) -> Range<usize> {
-    static NAME: Bytes = Bytes::alphanumeric_and(b"_-.");
+    static NAME: ByteSet = ByteSet::new(b"_-.").and_alphanumeric();
     let Range { mut start, mut end } = NAME.around(line, word, MAX_NAME_SIDE);
     // `\n` in a JSON string is not part of the name after it.
     if start > 0
@@ -81,7 +86,7 @@ fn with_qualifier(line: &[u8], name: &Range<usize>) -> Range<usize> {
 struct Named<'a> {
     line: &'a Line<'a>,
     name: Range<usize>,
-    kind: Kind,
+    kind: NameKind,
     /// Why its value would be taken for a secret.
     why: &'static str,
 }
@@ -123,13 +128,15 @@ impl Named<'_> {
             }
             // People speak of tokens and keys of other kinds.
             Separator::Phrase => {
-                let is_password = self.kind == Kind::Password && text.len() >= 7;
+                let is_password = self.kind == NameKind::Password && text.len() >= 7;
                 value::is_secret(text, written, self.kind) && (is_password || value::is_random(text, 12))
             }
             Separator::Plain => value::is_password(text),
             Separator::Column => {
-                let is_password = self.kind == Kind::Password && value::is_secret(text, written, self.kind);
-                let is_hex_key = self.kind == Kind::Key && text.len() >= 64 || self.is_to_log_in_with(text);
+                let is_password =
+                    self.kind == NameKind::Password && value::is_secret(text, written, self.kind);
+                let is_hex_key =
+                    self.kind == NameKind::Key && text.len() >= 64 || self.is_to_log_in_with(text);
                 // What a colon follows is a name itself, and what a dash is in front of is an option.
                 self.byte(range.end) != b':'
                     && !text.starts_with(b"-")
@@ -187,7 +194,7 @@ impl Named<'_> {
 
     /// `[]byte("value")`, `SecretStr('value')`: what is wrapped in one call.
     fn argument(&self, at: usize) -> Option<Range<usize>> {
-        static CALLED: Bytes = Bytes::alphanumeric_and(b"_.:[]&!");
+        static CALLED: ByteSet = ByteSet::new(b"_.:[]&!").and_alphanumeric();
         let rest = self.line.get(at..)?;
         let rest = &rest[..rest.len().min(value::MAX_BYTES)];
         let open = CALLED.run(&rest[..rest.len().min(MAX_PHRASE)]);
@@ -213,8 +220,8 @@ impl Named<'_> {
 
     /// The value at a place: what is between quotes, or up to something that ends it.
     fn token(&self, at: usize, separator: Separator) -> (Range<usize>, Written) {
-        static MARKS: Bytes = Bytes::of(b"frbuFRBULN@");
-        static ENDS: Bytes = Bytes::space_and(b"\"'`");
+        static MARKS: ByteSet = ByteSet::new(b"frbuFRBULN@");
+        static ENDS: ByteSet = ByteSet::new(b"\"'` \t\n\r\x0c");
         let rest = self.line.get(at..).unwrap_or_default();
         // One byte more than a value may have, so that a longer one is none.
         let rest = &rest[..rest.len().min(value::MAX_BYTES + 8)];
@@ -343,7 +350,7 @@ fn bare(text: &[u8]) -> usize {
 
 /// Whether a bracket was opened in the text, so that the one at its end is its own.
 fn has_open(text: &[u8]) -> bool {
-    static OPEN: Bytes = Bytes::of(b"([{");
+    static OPEN: ByteSet = ByteSet::new(b"([{");
     text.iter().any(|byte| OPEN.has(*byte))
 }
 

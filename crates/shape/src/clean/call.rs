@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 use super::{
-    bytes::Bytes,
+    bytes::ByteSet,
     found::{Found, Next},
     line::Line,
-    name::Kind,
+    name::NameKind,
     value::{self, Written},
 };
 
@@ -54,7 +54,7 @@ pub(super) fn called(line: &Line<'_>, name: Range<usize>, found: &mut Vec<Found>
     };
     let limit = line.len().min(name.end + MAX_ARGUMENTS);
     if let Some(range) = quoted_argument(&line[..limit], name.end, *nth)
-        && value::is_secret(&line[range.clone()], Written::Quoted, Kind::Password)
+        && value::is_secret(&line[range.clone()], Written::Quoted, NameKind::Password)
     {
         found.push(Found::value(line, range, "secret", "argument of a function that takes a secret"));
     }
@@ -63,7 +63,7 @@ pub(super) fn called(line: &Line<'_>, name: Range<usize>, found: &mut Vec<Found>
 
 /// The quoted text that is the argument with this number.
 fn quoted_argument(line: &[u8], from: usize, nth: usize) -> Option<Range<usize>> {
-    static SIGNS: Bytes = Bytes::of(b"\"'()[]{},");
+    static SIGNS: ByteSet = ByteSet::new(b"\"'()[]{},");
     let (mut at, mut number, mut depth) = (from, 0, 0_usize);
     while number <= nth && depth <= MAX_DEPTH {
         at += SIGNS.until(&line[at..]);

@@ -10,7 +10,7 @@ use memchr::memmem::Finder;
 
 pub(super) use self::block::{Block, Part};
 
-use super::{bytes::Bytes, labels, line::Line};
+use super::{bytes::ByteSet, labels, line::Line};
 
 /// What a block begins and ends with.
 const BEGIN: &[u8] = b"-----BEGIN ";
@@ -343,7 +343,7 @@ fn is_body(text: &[u8], lines: usize) -> bool {
     longest >= 16 && longest * 2 > text.len() || is_last
 }
 
-static BASE64: Bytes = Bytes::alphanumeric_and(b"+/=");
+static BASE64: ByteSet = ByteSet::new(b"+/=").and_alphanumeric();
 
 fn is_base64(byte: u8) -> bool {
     BASE64.has(byte)

@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 use super::{
-    bytes::{self, Bytes},
+    bytes::{self, ByteSet},
     found::{Found, Next},
     line::Line,
-    name::Kind,
+    name::NameKind,
     place::skip,
     value::{self, Written},
 };
@@ -116,7 +116,7 @@ pub(super) fn option(line: &Line<'_>, program: Range<usize>, found: &mut Vec<Fou
             let range = option_value(line, program.end + at + option.len(), *follows);
             // `net` is a word like others.
             let is_given = |text: &[u8]| match name {
-                b"net " => at == 0 && value::is_secret(text, Written::Quoted, Kind::Password),
+                b"net " => at == 0 && value::is_secret(text, Written::Quoted, NameKind::Password),
                 _ => value::is_password(text),
             };
             if let Some(range) = range.filter(|range| is_given(&line[range.clone()])) {
@@ -233,7 +233,7 @@ pub(super) fn secure_string(line: &Line<'_>, word: Range<usize>, found: &mut Vec
 
 /// The word at a place, without the quotes around it.
 pub(super) fn unquoted(line: &[u8], at: usize) -> Range<usize> {
-    static ENDS: Bytes = Bytes::space_and(b"'\"`|;");
+    static ENDS: ByteSet = ByteSet::new(b"'\"`|; \t\n\r\x0c");
     let rest = &line[at.min(line.len())..line.len().min(at + MAX_PIPE).max(at.min(line.len()))];
     match rest.first() {
         Some(quote @ (b'"' | b'\'')) => {

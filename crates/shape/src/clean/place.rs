@@ -8,10 +8,10 @@ use base64::{
 };
 
 use super::{
-    bytes::Bytes,
+    bytes::ByteSet,
     found::{Found, Next},
     line::Line,
-    name::Kind,
+    name::NameKind,
     option::unquoted,
     rules, spoken,
     value::{self, Written},
@@ -43,7 +43,7 @@ pub(super) const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_S
 
 /// `scheme://user:password@host`: only the password goes.
 pub(super) fn url(line: &Line<'_>, mark: Range<usize>, found: &mut Vec<Found>) -> Next {
-    static ENDS: Bytes = Bytes::space_and(b"/\"'`<>\\");
+    static ENDS: ByteSet = ByteSet::new(b"/\"'`<>\\ \t\n\r\x0c");
     let none = Next::at(mark.end);
     let rest = &line[mark.end..];
     let rest = &rest[..rest.len().min(MAX_AUTHORITY)];
@@ -83,7 +83,7 @@ pub(super) fn signature(line: &Line<'_>, word: Range<usize>, found: &mut Vec<Fou
     }
     let range = token(line, skip(line, word.end, b"\""));
     let text = &line[range.clone()];
-    if text.len() < 20 || !value::is_secret(text, Written::Quoted, Kind::Token) {
+    if text.len() < 20 || !value::is_secret(text, Written::Quoted, NameKind::Token) {
         return beyond(&word, &range);
     }
     let resume = range.end;
@@ -105,8 +105,8 @@ pub(super) fn authorization(line: &Line<'_>, word: Range<usize>, found: &mut Vec
     let range = if is_scheme { token(line, first.end + 1) } else { first };
     let text = &line[range.clone()];
     let is_secret = is_basic && is_basic_pair(text)
-        || value::is_secret(text, Written::Bare, Kind::Token)
-        || rules::key_at(text).is_some_and(|(_, end)| end == text.len());
+        || value::is_secret(text, Written::Bare, NameKind::Token)
+        || rules::key_rule(text).is_some();
     if is_secret && !text.starts_with(b"AWS4-") {
         let resume = range.end;
         found.push(Found::value(line, range, "authorization", "value of an Authorization header"));
@@ -165,7 +165,7 @@ pub(super) fn registry(line: &Line<'_>, word: Range<usize>, found: &mut Vec<Foun
 /// `Cookie:` and `Set-Cookie:`: values that identify someone.
 pub(super) fn cookie(line: &Line<'_>, word: Range<usize>, found: &mut Vec<Found>) -> Next {
     const NAMES: &[&[u8]] = &[b"sess", b"sid", b"auth", b"token", b"jwt", b"csrf", b"remember", b"login"];
-    static ENDS: Bytes = Bytes::space_and(b";\"'");
+    static ENDS: ByteSet = ByteSet::new(b";\"' \t\n\r\x0c");
     let mut at = word.end;
     // Where others go on looking: behind what was read as nothing but cookies, and no more than so far.
     let (mut resume, mut further) = (None, MAX_COOKIES);
@@ -183,7 +183,7 @@ pub(super) fn cookie(line: &Line<'_>, word: Range<usize>, found: &mut Vec<Found>
             let range = start + equals + 1..stop;
             let text = &line[range.clone()];
             let is_named = NAMES.iter().any(|each| memchr::memmem::find(&name, each).is_some());
-            if is_named && value::is_secret(text, Written::Quoted, Kind::Token)
+            if is_named && value::is_secret(text, Written::Quoted, NameKind::Token)
                 || value::is_random(text, 24) && text.len() < 4096
             {
                 found.push(Found::value(line, range, "cookie", "value of a cookie that identifies someone"));
@@ -308,6 +308,6 @@ pub(super) fn beyond(word: &Range<usize>, token: &Range<usize>) -> Next {
 
 /// What tokens of headers and addresses are made of.
 fn token(line: &[u8], at: usize) -> Range<usize> {
-    static PART: Bytes = Bytes::alphanumeric_and(b"-._~+/=%{}$<>()");
+    static PART: ByteSet = ByteSet::new(b"-._~+/=%{}$<>()").and_alphanumeric();
     at..at + PART.run(&line[at.min(line.len())..line.len().min(at + MAX_TOKEN)])
 }

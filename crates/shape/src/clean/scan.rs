@@ -2,16 +2,19 @@
 
 use std::{ops::Range, sync::LazyLock};
 
+use aho_corasick::{AhoCorasick, Input};
+
 use super::{
-    assign, call,
+    assign,
+    bytes::search_for,
+    call,
     found::{Found, Next},
     keys,
     line::Line,
     option,
     place::{self, beyond},
-    rules::{self, RULES},
+    rules::{self, KeyMatch, RULES},
     spoken, token,
-    words::Words,
 };
 
 type Matcher = fn(&Line<'_>, Range<usize>, &mut Vec<Found>) -> Next;
@@ -75,7 +78,7 @@ const ANCHORS: &[(&str, Matcher)] = &[
 
 /// What is searched for.
 pub(super) struct Search {
-    words: Words,
+    words: AhoCorasick,
     matchers: Vec<Anchor>,
 }
 
@@ -118,13 +121,14 @@ impl std::fmt::Debug for Search {
 impl Search {
     fn new() -> Self {
         let anchors = anchors();
-        let words = Words::new(anchors.iter().map(|(text, _)| *text));
+        let words = search_for(anchors.iter().map(|(text, _)| *text));
         Self { words, matchers: anchors.into_iter().map(|(_, anchor)| anchor).collect() }
     }
 
     /// The next place from which something may begin.
     pub(super) fn next(&self, text: &[u8], from: usize) -> Option<(usize, Range<usize>)> {
-        self.words.find(text, from)
+        let found = self.words.find(Input::new(text).range(from.min(text.len())..))?;
+        Some((found.pattern().as_usize(), found.range()))
     }
 
     /// Looks at such a place in its line.
@@ -193,18 +197,12 @@ fn anchors() -> Vec<(&'static [u8], Anchor)> {
     anchors
 }
 
-/// The words among them, for tests that try each.
-#[cfg(test)]
-pub(super) fn beginnings() -> impl Iterator<Item = &'static str> {
-    anchors().into_iter().filter_map(|(text, _)| str::from_utf8(text).ok())
-}
-
 fn key(line: &[u8], at: &Range<usize>, found: &mut Vec<Found>) -> Option<Next> {
     if !starts_word(line, at.start) {
         return None;
     }
-    let (rule, length) = rules::key_at(&line[at.start..])?;
-    let range = at.start..at.start + length;
+    let KeyMatch { rule, end, .. } = rules::key_at(&line[at.start..])?;
+    let range = at.start..at.start + end;
     let resume = range.end;
     if rule.label == "aws-access-key" {
         token::beside_aws_key(line, range.end, found);
@@ -216,7 +214,10 @@ fn key(line: &[u8], at: &Range<usize>, found: &mut Vec<Found>) -> Option<Next> {
 /// Goes on where no key is. What only has the form of one and is long is not looked into: a line of nothing but such would cost its
 /// square.
 fn made_up(line: &Line<'_>, at: Range<usize>, otherwise: Option<Matcher>, found: &mut Vec<Found>) -> Next {
-    let beyond = beyond(&(at.start..at.start + 1), &rules::made_up_at(line, at.start));
+    let beyond = beyond(
+        &(at.start..at.start + 1),
+        &(at.start..at.start + rules::form_at(&line[at.start..]).map_or(0, |form| form.end)),
+    );
     match otherwise.map(|matcher| matcher(line, at, found)) {
         Some(next) => Next { resume: next.resume.max(beyond.resume), ..next },
         None => beyond,

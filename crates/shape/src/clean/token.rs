@@ -6,7 +6,7 @@ use std::ops::Range;
 use base64::Engine;
 
 use super::{
-    bytes::Bytes,
+    bytes::ByteSet,
     found::{Found, Next},
     line::Line,
     option::unquoted,
@@ -19,7 +19,7 @@ const MAX_HEADER: usize = 2048;
 
 /// The block of a private key in base64, as in files for Kubernetes; what begins here may go on in the next lines.
 pub(super) fn encoded_key(line: &[u8], start: &Range<usize>) -> Option<Found> {
-    static PART: Bytes = Bytes::alphanumeric_and(b"+/=");
+    static PART: ByteSet = ByteSet::new(b"+/=").and_alphanumeric();
     // The title is in the first 64 characters.
     let title = STANDARD.decode(&line[start.start..line.len().min(start.start + 64)]).unwrap_or_default();
     memchr::memmem::find(&title, b"PRIVATE KEY")?;
@@ -39,7 +39,7 @@ pub(super) fn jwk(line: &Line<'_>, word: Range<usize>, found: &mut Vec<Found>) -
 
 /// A JSON web token: its header must decode.
 pub(super) fn jwt(line: &Line<'_>, start: Range<usize>, found: &mut Vec<Found>) -> Next {
-    static PART: Bytes = Bytes::alphanumeric_and(b"-_");
+    static PART: ByteSet = ByteSet::new(b"-_").and_alphanumeric();
     // One inside another word would be decoded again and again.
     if !scan::starts_word(line, start.start) {
         return Next::at(start.end);
@@ -110,7 +110,7 @@ pub(super) fn azure(line: &Line<'_>, mark: Range<usize>, found: &mut Vec<Found>)
 
 /// The token of a bot, in a line that names Discord.
 pub(super) fn discord(line: &Line<'_>, word: Range<usize>, found: &mut Vec<Found>) -> Next {
-    static PART: Bytes = Bytes::alphanumeric_and(b"-_");
+    static PART: ByteSet = ByteSet::new(b"-_").and_alphanumeric();
     let limit = line.len().min(word.end + 200);
     let mut at = word.start.saturating_sub(200);
     while at < limit {

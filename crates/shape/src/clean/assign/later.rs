@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Form, Found, Kind, Line, MAX_PHRASE, Named, Pending, Written, is_quote, value};
+use super::{Form, Found, Line, MAX_PHRASE, NameKind, Named, Pending, Written, is_quote, value};
 
 /// How long a line must be that follows a name and nothing else.
 const MIN_ALONE: usize = 10;
@@ -108,7 +108,7 @@ impl Named<'_> {
         };
         let rest = rest.strip_prefix(b"\"").or_else(|| rest.strip_prefix(b"'")).unwrap_or(rest);
         matches!(rest, b":" | b"=" | b"=\\" | b": \\" | b" =" | b" = \\")
-            || self.kind == Kind::Password && rest.strip_suffix(b":").is_some_and(is_prose)
+            || self.kind == NameKind::Password && rest.strip_suffix(b":").is_some_and(is_prose)
     }
 
     /// `name: |`, with the value in the next lines.

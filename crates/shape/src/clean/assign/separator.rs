@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
 
-use super::{Kind, MAX_OFFER, MAX_PHRASE, Named, is_quote};
+use super::{MAX_OFFER, MAX_PHRASE, NameKind, Named, is_quote};
 use crate::clean::labels;
 
 /// How long an entry of `.netrc` may be up to its password.
@@ -83,7 +83,7 @@ impl Named<'_> {
     fn spaced_separator(&self, at: usize) -> Option<(Separator, usize)> {
         if matches!(self.byte(at), b'"' | b'\'') {
             // `secret "name" created`
-            let separator = if self.kind == Kind::Secret { Separator::Column } else { Separator::Quotes };
+            let separator = if self.kind == NameKind::Secret { Separator::Column } else { Separator::Quotes };
             return Some((separator, at));
         }
         // `password 0 …`, the way it is kept in configurations of routers.
@@ -110,7 +110,7 @@ impl Named<'_> {
         }
         // `is set to`, `changed to`
         if is_word(&[b"is", b"was", b"to", b"set", b"reset", b"changed", b"updated"])
-            || self.kind == Kind::Password
+            || self.kind == NameKind::Password
                 && is_word(&[b"es", b"est", b"ist", b"lautet", b"jest", b"er", b"je", b"adalah"])
         {
             let value = self.skip_spaces(at + word);
@@ -126,7 +126,7 @@ impl Named<'_> {
         let before = &self.line[..self.name.start];
         // Not further back, or a line of nothing but names would cost its square.
         let near = &before[before.len().saturating_sub(MAX_ENTRY)..];
-        let is_netrc = self.kind == Kind::Password && is_entry(near);
+        let is_netrc = self.kind == NameKind::Password && is_entry(near);
         let is_directive = before.iter().all(u8::is_ascii_whitespace)
             && [&b"requirepass"[..], b"masterauth", b"password", b"_authToken"]
                 .contains(&&self.line[self.name.clone()])
