@@ -6,7 +6,6 @@
 
 mod assign;
 mod bytes;
-mod call;
 mod edit;
 mod found;
 mod keys;
@@ -14,11 +13,9 @@ mod known;
 mod labels;
 mod line;
 mod name;
-mod option;
 mod place;
 mod rules;
 mod scan;
-mod spoken;
 mod token;
 mod value;
 mod walk;
@@ -250,7 +247,7 @@ impl Cleaner {
         self.known_values(piece, before, &mut edits);
         let (line, mut at, mut found) = (Line::new(piece), 0, Vec::new());
         while let Some((pattern, range)) = SEARCH.next(piece, at).filter(|(_, range)| range.start < before) {
-            at = match SEARCH.look(pattern, &line, range.clone(), &mut found) {
+            at = match SEARCH.look(pattern, &line, &range, &mut found) {
                 Hit::Next(next) => next.resume.max(range.start + 1),
                 Hit::End => {
                     let body = keys::body_before(&piece[at..range.start]);

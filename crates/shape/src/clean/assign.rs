@@ -51,6 +51,19 @@ pub(super) fn find_named(
     Next { resume: end, pending: seen.pending(found) }
 }
 
+/// Looks at what follows a name in another language, if that is a whole word.
+pub(super) fn find_label(
+    line: &Line<'_>,
+    word: Range<usize>,
+    kind: NameKind,
+    found: &mut Vec<Found>,
+) -> Option<Next> {
+    let is_part =
+        |at: Option<usize>| at.is_some_and(|at| line.get(at).is_some_and(u8::is_ascii_alphanumeric));
+    let is_whole = !is_part(word.start.checked_sub(1)) && !is_part(Some(word.end));
+    is_whole.then(|| find_named(line, word, kind, found))
+}
+
 fn name_around(line: &[u8], word: &Range<usize>) -> Range<usize> {
     static NAME: ByteSet = ByteSet::new(b"_-.").and_alphanumeric();
     let Range { mut start, mut end } = NAME.around(line, word, MAX_NAME_SIDE);

@@ -88,9 +88,3 @@ pub(super) fn search_for(words: impl IntoIterator<Item = impl AsRef<[u8]>>) -> A
     builder.ascii_case_insensitive(true).match_kind(MatchKind::LeftmostLongest);
     builder.kind(Some(AhoCorasickKind::DFA)).build(words).expect("a search")
 }
-
-/// Finds a short word in a text of which only the beginning may be looked at.
-pub(super) fn places(text: &[u8], word: &[u8]) -> impl Iterator<Item = usize> {
-    let first = word.first().copied().unwrap_or_default();
-    memchr::memchr_iter(first, text).filter(move |at| text[*at..].starts_with(word))
-}

@@ -42,6 +42,25 @@ const ENDINGS: [(NameKind, &str); 4] = [
     ),
 ];
 
+/// What a password, a key or a token is called elsewhere. Letters without case only, or both cases.
+const FOREIGN: [(NameKind, &str); 3] = [
+    (
+        NameKind::Password,
+        "密码|密碼|口令|パスワード|暗証番号|비밀번호|암호|пароль|Пароль|ПАРОЛЬ|κωδικός|Κωδικός|κωδικός πρόσβασης|\
+         Κωδικός πρόσβασης|كلمة المرور|كلمة السر|סיסמה|סיסמא|पासवर्ड|รหัสผ่าน|mật khẩu|jelszó|\
+         passord|passordet|lösenordet|adgangskoden|palavra-passe|palavra passe|kata sandi|lozinka|\
+         geslo|contrasenya|contraseña|mot de passe|senha|wachtwoord|kennwort|lösenord|adgangskode|\
+         salasana|hasło|heslo|şifre|Şifre|parola",
+    ),
+    (NameKind::Key, "密钥|密鑰|秘钥|秘密鍵"),
+    (NameKind::Token, "令牌"),
+];
+
+/// Lists the names of secrets in other languages.
+pub(super) fn foreign() -> impl Iterator<Item = (&'static str, NameKind)> {
+    FOREIGN.iter().flat_map(|(kind, names)| names.split('|').map(|name| (name, *kind)))
+}
+
 /// Words by what they make of a name.
 struct NameWords {
     /// Say nothing about what comes before them: `SECRET_KEY_BASE`, `TOKEN_VALUE`, `PASSWORD_PROD`.

@@ -1,39 +1,123 @@
-//! Secrets known by their place: in addresses, headers, cookies, and what else has a place for them.
+//! Secrets known by their place: in addresses, headers, options of programs, arguments of functions, and what else has a
+//! place for them. Each place is a word to search for and a pattern that begins there.
 
-use std::ops::Range;
+mod table;
+
+use std::{ops::Range, sync::OnceLock};
 
 use base64::{
     Engine, alphabet,
     engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
 };
+use regex::bytes::Regex;
 
-use super::{
-    bytes::ByteSet,
-    found::{Found, Next},
-    line::Line,
-    name::NameKind,
-    option::unquoted,
-    rules, spoken,
-    value::{self, Written},
-};
+pub(super) use self::table::PLACES;
+use super::{bytes::compiled, found::Found, value};
 
-/// The longest user and password of an address.
-pub(super) const MAX_AUTHORITY: usize = 1024;
-
-/// The longest token of a header.
-const MAX_TOKEN: usize = 16 * 1024;
-
-/// The longest rest of a date in a cookie: ` 21 Oct 2026 07:28:00 GMT`.
-const MAX_DATE: usize = 32;
-/// How long a cookie may be that is not written as it should be, and how many are looked at behind it.
-const MAX_PART: usize = 512;
-const MAX_COOKIES: usize = 32;
-
-/// A longer token that is no secret is not looked into.
+/// A longer token that is no secret is not looked into: a line of nothing but such would cost its square.
 pub(super) const LONG_TOKEN: usize = 128;
 
-/// A shorter user of an address is no key.
-const MIN_KEY_USER: usize = 16;
+/// What is between a word and its secret may be another secret from this length on.
+const MIN_KEY_BYTES: usize = 16;
+
+/// How much of a line a pattern is given from its word on, unless its rule says otherwise.
+const MAX_REACH: usize = 512;
+
+/// A place where a secret stands.
+pub(super) struct PlaceRule {
+    /// What is searched for, in any case.
+    pub(super) words: Vec<&'static str>,
+    /// A text that must be near the word.
+    near: &'static str,
+    /// A text that must not be near it.
+    far: &'static str,
+    before: Before,
+    /// How much of the line is looked at before the word, and from its start on.
+    back: usize,
+    reach: usize,
+    /// The secret is its group `s`.
+    pattern: String,
+    regex: OnceLock<Regex>,
+    /// Decides about what was found there.
+    is_secret: fn(&[u8]) -> bool,
+    label: &'static str,
+    why: &'static str,
+}
+
+/// What must be before the word of a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Before {
+    Anything,
+    /// No letter or digit.
+    Edge,
+    /// No letter, digit or `-`.
+    Start,
+    /// A sign that parts the fields of an address.
+    Field,
+}
+
+impl Before {
+    fn holds(self, byte: Option<u8>) -> bool {
+        match self {
+            Self::Anything => true,
+            Self::Edge => byte.is_none_or(|byte| !byte.is_ascii_alphanumeric()),
+            Self::Start => byte.is_none_or(|byte| !byte.is_ascii_alphanumeric() && byte != b'-'),
+            Self::Field => byte.is_some_and(|byte| b"?&-_; ,".contains(&byte)),
+        }
+    }
+}
+
+impl PlaceRule {
+    /// Makes a rule of words, separated by `|`, and a pattern that begins with them.
+    fn new(words: &'static str, pattern: impl Into<String>, is_secret: fn(&[u8]) -> bool) -> Self {
+        Self {
+            words: words.split('|').collect(),
+            near: "",
+            far: "",
+            before: Before::Anything,
+            back: 0,
+            reach: MAX_REACH,
+            pattern: pattern.into(),
+            regex: OnceLock::new(),
+            is_secret,
+            label: "password",
+            why: "a place for a password",
+        }
+    }
+
+    /// Looks at the place of one of the words, and says where to go on if there is something.
+    pub(super) fn look(&self, line: &[u8], word: &Range<usize>, found: &mut Vec<Found>) -> Option<usize> {
+        if !self.before.holds(word.start.checked_sub(1).map(|at| line[at])) {
+            return None;
+        }
+        let from = word.start.saturating_sub(self.back);
+        let text = &line[from..line.len().min(word.start + self.reach)];
+        let regex = self.regex.get_or_init(|| compiled(&self.pattern));
+        let secret = regex.captures(text)?.name("s")?;
+        let range = unquoted(line, from + secret.start()..from + secret.end());
+        let is_near = || {
+            let from = word.start.saturating_sub(MAX_REACH);
+            let near = &line[from..line.len().min(word.end + MAX_REACH)];
+            let has = |text: &str| memchr::memmem::find(near, text.as_bytes()).is_some();
+            has(self.near) && (self.far.is_empty() || !has(self.far))
+        };
+        let (end, between) = (range.end, range.start.saturating_sub(word.end));
+        if (self.is_secret)(&line[range.clone()]) && is_near() {
+            found.push(Found::value(line, range, self.label, self.why));
+            return Some(if between < MIN_KEY_BYTES { end } else { word.end });
+        }
+        (range.len() > LONG_TOKEN).then_some(end)
+    }
+}
+
+/// Leaves out the quotes around a text, and blanks inside of them.
+fn unquoted(line: &[u8], range: Range<usize>) -> Range<usize> {
+    let text = &line[range.clone()];
+    let [quote @ (b'"' | b'\''), inside @ .., last] = text else { return range };
+    let inside = if last == quote { inside } else { &text[1..] };
+    let start = range.start + 1 + inside.len() - inside.trim_ascii_start().len();
+    start..start + inside.trim_ascii().len()
+}
 
 const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
     .with_decode_padding_mode(DecodePaddingMode::Indifferent)
@@ -41,273 +125,13 @@ const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
 pub(super) const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, LENIENT);
 pub(super) const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIENT);
 
-/// `scheme://user:password@host`: only the password goes.
-pub(super) fn url(line: &Line<'_>, mark: Range<usize>, found: &mut Vec<Found>) -> Next {
-    static ENDS: ByteSet = ByteSet::new(b"/\"'`<>\\ \t\n\r\x0c");
-    let none = Next::at(mark.end);
-    let rest = &line[mark.end..];
-    let rest = &rest[..rest.len().min(MAX_AUTHORITY)];
-    let mut end = ENDS.until(rest);
-    // `DOMAIN\user`; but not the end of a line that is written in a string.
-    if let [b'\\', after, ..] = rest[end..]
-        && after.is_ascii_alphabetic()
-        && !b"nrtu".contains(&after)
-    {
-        end += 1 + ENDS.until(&rest[end + 1..]);
-    }
-    let Some(at_sign) = memchr::memrchr(b'@', &rest[..end]) else { return none };
-    let (user, password) = match memchr::memchr(b':', &rest[..at_sign]) {
-        Some(colon) => (&rest[..colon], colon + 1..at_sign),
-        None => (&rest[..0], 0..at_sign),
-    };
-    let secret = &rest[password.clone()];
-    let is_secret = if password.start > 0 {
-        value::is_password(secret) && secret != user
-    } else {
-        let is_public = memchr::memmem::find(&rest[at_sign..end], b"sentry").is_some();
-        value::is_random(secret, 20) && !is_public || rules::key_at(secret).is_some()
-    };
-    if is_secret {
-        let range = mark.end + password.start..mark.end + password.end;
-        found.push(Found::value(line, range, "url-password", "password in an address"));
-        // The user may be the half of a key that is known by itself.
-        return if user.len() < MIN_KEY_USER { Next::at(mark.end + at_sign) } else { none };
-    }
-    none
-}
-
-/// `sig=…` and `signature=…` in addresses that are signed.
-pub(super) fn signature(line: &Line<'_>, word: Range<usize>, found: &mut Vec<Found>) -> Next {
-    if !word.start.checked_sub(1).is_some_and(|at| b"?&-_; ,".contains(&line[at])) {
-        return Next::at(word.end);
-    }
-    let range = token(line, skip(line, word.end, b"\""));
-    let text = &line[range.clone()];
-    if text.len() < 20 || !value::is_secret(text, Written::Quoted, NameKind::Token) {
-        return beyond(&word, &range);
-    }
-    let resume = range.end;
-    found.push(Found { range, label: "url-signature", why: "signature of an address" });
-    Next::at(resume)
-}
-
-/// `Authorization: scheme value`, and the same without a scheme.
-pub(super) fn authorization(line: &Line<'_>, word: Range<usize>, found: &mut Vec<Found>) -> Next {
-    let at = skip(line, word.end, b"\\\"'] ");
-    if at >= line.len() || !b":=,".contains(&line[at]) {
-        return Next::at(word.end);
-    }
-    let at = skip(line, at + 1, b"=>\\\"' ");
-    let first = token(line, at);
-    let is_scheme =
-        line.get(first.end) == Some(&b' ') && line[first.clone()].iter().all(u8::is_ascii_alphabetic);
-    let is_basic = line[first.clone()].eq_ignore_ascii_case(b"basic");
-    let range = if is_scheme { token(line, first.end + 1) } else { first };
-    let text = &line[range.clone()];
-    let is_secret = is_basic && is_basic_pair(text)
-        || value::is_secret(text, Written::Bare, NameKind::Token)
-        || rules::key_rule(text).is_some();
-    if is_secret && !text.starts_with(b"AWS4-") {
-        let resume = range.end;
-        found.push(Found::value(line, range, "authorization", "value of an Authorization header"));
-        return Next::at(resume);
-    }
-    beyond(&word, &range)
-}
-
-/// `Bearer value` anywhere.
-pub(super) fn bearer(line: &Line<'_>, word: Range<usize>, found: &mut Vec<Found>) -> Next {
-    let range = token(line, skip(line, word.end, b" :="));
-    let text = &line[range.clone()];
-    if range.start > word.end && value::is_random_or_typed(text, 12) {
-        let resume = range.end;
-        found.push(Found::value(line, range, "bearer-token", "what follows `Bearer`"));
-        return Next::at(resume);
-    }
-    beyond(&word, &range)
-}
-
-/// `Basic value` anywhere, if that is a user and a password in base64.
-pub(super) fn basic(line: &Line<'_>, word: Range<usize>, found: &mut Vec<Found>) -> Next {
-    let range = token(line, word.end);
-    if range.len() >= 8 && is_basic_pair(&line[range.clone()]) {
-        let resume = range.end;
-        found.push(Found { range, label: "basic-auth", why: "a user and a password in base64" });
-        return Next::at(resume);
-    }
-    beyond(&word, &range)
-}
-
-/// `"auth": "…"` and `_auth=…` of registries: a user and a password, also in base64. `?auth=…`, `X-Auth: …`: what is random.
-pub(super) fn registry(line: &Line<'_>, word: Range<usize>, found: &mut Vec<Found>) -> Next {
-    let at = skip(line, word.end, b"\\\"' ");
-    let before = &line[..word.start];
-    let is_header = before.len() >= 2 && before[before.len() - 2..].eq_ignore_ascii_case(b"x-");
-    let is_alone = before.last().is_none_or(|byte| !byte.is_ascii_alphanumeric() && *byte != b'-');
-    if !(is_alone || is_header) || at >= line.len() || !b":=".contains(&line[at]) {
-        return Next::at(word.end);
-    }
-    let range = token(line, skip(line, at + 1, b"\\\"' "));
-    let (text, resume) = (&line[range.clone()], range.end);
-    let (label, why) = if range.len() >= 8 && is_basic_pair(text) {
-        ("basic-auth", "a user and a password in base64")
-    } else if value::is_random(text, 24) && !text.contains(&b'(') {
-        ("authorization", "what someone is known by")
-    } else if range.len() > LONG_TOKEN {
-        return beyond(&word, &range);
-    } else {
-        return spoken::pair(line, word, found);
-    };
-    found.push(Found::value(line, range, label, why));
-    Next::at(resume)
-}
-
-/// `Cookie:` and `Set-Cookie:`: values that identify someone.
-pub(super) fn cookie(line: &Line<'_>, word: Range<usize>, found: &mut Vec<Found>) -> Next {
-    const NAMES: &[&[u8]] = &[b"sess", b"sid", b"auth", b"token", b"jwt", b"csrf", b"remember", b"login"];
-    static ENDS: ByteSet = ByteSet::new(b";\"' \t\n\r\x0c");
-    let mut at = word.end;
-    // Where others go on looking: behind what was read as nothing but cookies, and no more than so far.
-    let (mut resume, mut further) = (None, MAX_COOKIES);
-    loop {
-        let start = skip(line, at, b" ");
-        let stop = start + ENDS.until(&line[start..]);
-        let equals = memchr::memchr(b'=', &line[start..stop]);
-        if equals.is_none() && at == word.end {
-            // Where no cookie is, something else may be.
-            resume = Some(beyond(&word, &(start..stop)));
-        }
-        // Others only say something about the one before: `HttpOnly`.
-        if let Some(equals) = equals {
-            let name = line[start..start + equals].to_ascii_lowercase();
-            let range = start + equals + 1..stop;
-            let text = &line[range.clone()];
-            let is_named = NAMES.iter().any(|each| memchr::memmem::find(&name, each).is_some());
-            if is_named && value::is_secret(text, Written::Quoted, NameKind::Token)
-                || value::is_random(text, 24) && text.len() < 4096
-            {
-                found.push(Found::value(line, range, "cookie", "value of a cookie that identifies someone"));
-            }
-        }
-        let rest = &line[stop..line.len().min(stop + MAX_PART)];
-        let part = memchr::memchr(b';', rest).map(|length| &rest[..length]);
-        // A date has spaces in it.
-        let is_date = |byte: &u8| byte.is_ascii_alphanumeric() || b" :,-".contains(byte);
-        if part.is_none_or(|part| part.len() > MAX_DATE || !part.iter().all(is_date)) {
-            resume.get_or_insert(Next::at(stop));
-        }
-        further -= usize::from(resume.is_some());
-        match (part, resume) {
-            (Some(part), next) if further > 0 => (at, resume) = (stop + part.len() + 1, next),
-            (_, next) => return next.unwrap_or(Next::at(stop)),
-        }
-    }
-}
-
-/// `session=…` outside of a header, as in options of programs.
-pub(super) fn session(line: &Line<'_>, word: Range<usize>, found: &mut Vec<Found>) -> Next {
-    let range = token(line, word.end);
-    let text = &line[range.clone()];
-    // Where it has no capitals it is the name of a session.
-    if value::is_random(text, 24) && text.iter().any(u8::is_ascii_uppercase) {
-        let resume = range.end;
-        found.push(Found::value(line, range, "cookie", "value of a cookie that identifies someone"));
-        return Next::at(resume);
-    }
-    beyond(&word, &range)
-}
-
-/// `{"username": "…", "key": "…"}`
-pub(super) fn account(line: &Line<'_>, word: Range<usize>, found: &mut Vec<Found>) -> Next {
-    let before = &line[word.start.saturating_sub(MAX_AUTHORITY)..word.start];
-    let range = unquoted(line, skip(line, word.end, b" "));
-    if value::is_random(&line[range.clone()], 20) && memchr::memmem::find(before, b"\"username\"").is_some() {
-        found.push(Found::value(line, range, "key", "key of an account"));
-    }
-    Next::at(word.end)
-}
-
-/// `jdbc:oracle:thin:user/password@host`, `sqlplus user/password@host`
-pub(super) fn oracle(line: &Line<'_>, word: Range<usize>, found: &mut Vec<Found>) -> Next {
-    let rest = &line[word.end..line.len().min(word.end + MAX_AUTHORITY)];
-    if let Some(slash) = memchr::memchr2(b'/', b'@', rest).filter(|at| rest[*at] == b'/')
-        && let Some(length) = memchr::memchr(b'@', &rest[slash + 1..])
-    {
-        let start = word.end + slash + 1;
-        let range = start..start + length;
-        if value::is_password(&line[range.clone()]) {
-            found.push(Found::value(line, range, "url-password", "password in an address"));
-        }
-    }
-    Next::at(word.end)
-}
-
-/// `IDENTIFIED BY 'password'`
-pub(super) fn identified(line: &Line<'_>, word: Range<usize>, found: &mut Vec<Found>) -> Next {
-    let rest = &line[word.end..];
-    let by = rest.windows(4).take(64).position(|window| window.eq_ignore_ascii_case(b" by "));
-    let start = by.map(|by| skip(line, word.end + by + 4, b" "));
-    if let Some(start) = start.filter(|start| matches!(line.get(*start), Some(b'\'' | b'"')))
-        && let Some(length) = memchr::memchr(line[start], &line[start + 1..])
-    {
-        let range = start + 1..start + 1 + length;
-        if value::is_password(&line[range.clone()]) {
-            found.push(Found::value(line, range, "password", "password of a database user"));
-        }
-    }
-    Next::at(word.end)
-}
-
-/// `host:5432:database:user:password`, as in `.pgpass`.
-pub(super) fn pgpass(line: &Line<'_>, mark: Range<usize>, found: &mut Vec<Found>) -> Next {
-    let rest = &line[mark.end..];
-    // The rest of a long line is no password, and a line of nothing but marks would cost its square.
-    if rest.len() > MAX_AUTHORITY {
-        return Next::at(mark.end);
-    }
-    let fields: Vec<_> = rest.trim_ascii_end().splitn(3, |byte| *byte == b':').collect();
-    if let [database, user, password] = fields[..] {
-        let is_name = |text: &[u8]| {
-            !text.is_empty() && text.iter().all(|byte| byte.is_ascii_alphanumeric() || b"_-*.".contains(byte))
-        };
-        // What is behind another mark is looked at when that one is.
-        let is_last = memchr::memmem::find(password, &line[mark.clone()]).is_none();
-        let is_named = is_last && is_name(database) && is_name(user);
-        if is_named && value::is_password(password) && !password.contains(&b' ') {
-            let start = mark.end + database.len() + user.len() + 2;
-            found.push(Found {
-                range: start..start + password.len(),
-                label: "password",
-                why: "last field of a `.pgpass` line",
-            });
-        }
-    }
-    Next::at(mark.end)
-}
-
+/// Returns whether a text is a user and a password in base64.
 fn is_basic_pair(text: &[u8]) -> bool {
-    text.len() < 4096
+    (8..4096).contains(&text.len())
         && !value::is_placeholder(text)
         && STANDARD.decode(text).is_ok_and(|pair| {
             let text = str::from_utf8(&pair).unwrap_or_default();
             text.split_once(':').is_some_and(|(_, password)| password.len() > 2)
                 && !text.contains(char::is_control)
         })
-}
-
-/// Past all of these bytes.
-pub(super) fn skip(line: &[u8], at: usize, bytes: &[u8]) -> usize {
-    at + line[at.min(line.len())..].iter().take(48).take_while(|byte| bytes.contains(byte)).count()
-}
-
-/// Where to go on after a word that is followed by no secret: behind what follows, if that is long. A line of nothing but
-/// such words would cost its square otherwise.
-pub(super) fn beyond(word: &Range<usize>, token: &Range<usize>) -> Next {
-    Next::at(if token.len() > LONG_TOKEN { token.end } else { word.end })
-}
-
-/// What tokens of headers and addresses are made of.
-fn token(line: &[u8], at: usize) -> Range<usize> {
-    static PART: ByteSet = ByteSet::new(b"-._~+/=%{}$<>()").and_alphanumeric();
-    at..at + PART.run(&line[at.min(line.len())..line.len().min(at + MAX_TOKEN)])
 }

@@ -8,11 +8,11 @@ use super::{
     found::Pending,
     keys::{self, Block, Part},
     line::Line,
-    scan::{Hit, Search},
+    scan::{Hit, SecretSearch},
 };
 
 impl Cleaner {
-    pub(super) fn scan(&mut self, search: &Search, text: &[u8], edits: &mut Vec<Edit>) {
+    pub(super) fn scan(&mut self, search: &SecretSearch, text: &[u8], edits: &mut Vec<Edit>) {
         // Where what has been looked at as a block ends, and where the search goes on in a line that began one and is none of it.
         let (mut blocks, mut behind) = (0, 0);
         // Where a line ends that is between those of a block and like any other.
@@ -43,7 +43,7 @@ impl Cleaner {
                 line = Line::new(&text[place.clone()]);
             }
             let here = range.start - place.start..range.end - place.start;
-            let hit = search.look(pattern, &line, here, &mut found);
+            let hit = search.look(pattern, &line, &here, &mut found);
             match hit {
                 Hit::Next(next) => {
                     at = (place.start + next.resume).max(range.start + 1);
