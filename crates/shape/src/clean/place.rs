@@ -91,7 +91,11 @@ impl PlaceRule {
             return None;
         }
         let from = word.start.saturating_sub(self.back);
-        let text = &line[from..line.len().min(word.start + self.reach)];
+        let behind = &line[word.end..line.len().min(word.start + self.reach).max(word.end)];
+        // What is behind the same word is looked at there, or a line of nothing else would cost its square. One more may
+        // be part of something: `docker login docker.io`.
+        let again = memchr::memmem::find_iter(behind, &line[word.clone()]).nth(1);
+        let text = &line[from..word.end + again.unwrap_or(behind.len())];
         let regex = self.regex.get_or_init(|| compiled(&self.pattern));
         let secret = regex.captures(text)?.name("s")?;
         let range = unquoted(line, from + secret.start()..from + secret.end());
