@@ -1,9 +1,10 @@
 //! Secrets known by their place: in addresses, headers, options of programs, arguments of functions, and what else has a
 //! place for them. Each place is a word to search for and a pattern that begins there.
 
-mod table;
-
-use std::{ops::Range, sync::OnceLock};
+use std::{
+    ops::Range,
+    sync::{LazyLock, OnceLock},
+};
 
 use base64::{
     Engine, alphabet,
@@ -11,32 +12,41 @@ use base64::{
 };
 use regex::bytes::Regex;
 
-pub(super) use self::table::PLACES;
-use super::{bytes::compiled, found::Found, value};
+use super::{
+    bytes::compiled,
+    found::Found,
+    name::NameKind,
+    rules,
+    value::{self, Written},
+};
 
 /// A longer token that is no secret is not looked into: a line of nothing but such would cost its square.
 pub(super) const LONG_TOKEN: usize = 128;
-
+/// How much of a line a pattern is given from its word on: a token of a header, or a command.
+const MAX_TOKEN: usize = 8 * 1024;
+const MAX_COMMAND: usize = 1024;
+/// How far from its word a text may be that must be near.
+const MAX_NEAR: usize = 512;
 /// What is between a word and its secret may be another secret from this length on.
 const MIN_KEY_BYTES: usize = 16;
 
-/// How much of a line a pattern is given from its word on, unless its rule says otherwise.
-const MAX_REACH: usize = 512;
+/// Words of patterns, and what they stand for.
+const SHORT_FORMS: [(&str, &str); 6] = [
+    ("TOKEN", r"[[:alnum:]\-._~+/=%{}$<>()]"),
+    ("VALUE", r#"(?<s>"[^"]*"|'[^']*'|[^\s'"`|;\-][^\s'"`|;]*)"#),
+    ("PLAIN", r#"[^"'()\[\]{},]*"#),
+    ("ARG", r#"(?:[^"'()\[\]{},]|"[^"]*"|'[^']*'|[(\[{](?:[^()\[\]{}]|[(\[{][^()\[\]{}]*[)\]}])*[)\]}])*,"#),
+    ("READS", "(?:--password-stdin|--with-token|passwd --stdin|passphrase-fd|sudo -S)"),
+    ("CMD", r"[^|;]*?\s"),
+];
 
-/// A place where a secret stands.
+/// A place where a secret stands: a line of `places.txt`.
 pub(super) struct PlaceRule {
     /// What is searched for, in any case.
     pub(super) words: Vec<&'static str>,
-    /// A text that must be near the word.
-    near: &'static str,
-    /// A text that must not be near it.
-    far: &'static str,
-    before: Before,
-    /// How much of the line is looked at before the word, and from its start on.
-    back: usize,
-    reach: usize,
+    before: &'static str,
     /// The secret is its group `s`.
-    pattern: String,
+    pattern: &'static str,
     regex: OnceLock<Regex>,
     /// Decides about what was found there.
     is_secret: fn(&[u8]) -> bool,
@@ -44,74 +54,105 @@ pub(super) struct PlaceRule {
     why: &'static str,
 }
 
-/// What must be before the word of a rule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Before {
-    Anything,
-    /// No letter or digit.
-    Edge,
-    /// No letter, digit or `-`.
-    Start,
-    /// A sign that parts the fields of an address.
-    Field,
-}
-
-impl Before {
-    fn holds(self, byte: Option<u8>) -> bool {
-        match self {
-            Self::Anything => true,
-            Self::Edge => byte.is_none_or(|byte| !byte.is_ascii_alphanumeric()),
-            Self::Start => byte.is_none_or(|byte| !byte.is_ascii_alphanumeric() && byte != b'-'),
-            Self::Field => byte.is_some_and(|byte| b"?&-_; ,".contains(&byte)),
-        }
-    }
-}
+/// All places.
+pub(super) static PLACES: LazyLock<Vec<PlaceRule>> = LazyLock::new(|| {
+    let lines = include_str!("places.txt").lines();
+    lines.filter(|line| !line.is_empty() && !line.starts_with("# ")).filter_map(PlaceRule::parse).collect()
+});
 
 impl PlaceRule {
-    /// Makes a rule of words, separated by `|`, and a pattern that begins with them.
-    fn new(words: &'static str, pattern: impl Into<String>, is_secret: fn(&[u8]) -> bool) -> Self {
-        Self {
+    /// Reads a line of the table. A word may end with a blank, which is the first of the three behind it.
+    fn parse(line: &'static str) -> Option<Self> {
+        let end = line.find("  ")?;
+        let has_blank = line[end..].starts_with("   ");
+        let (words, rest) = (&line[..end + usize::from(has_blank)], line[end..].trim_start());
+        let mut fields = rest.split("  ");
+        let [before, pattern, test, label, why] = std::array::from_fn(|_| fields.next().unwrap_or_default());
+        let is_secret = test_named(test)?;
+        Some(Self {
             words: words.split('|').collect(),
-            near: "",
-            far: "",
-            before: Before::Anything,
-            back: 0,
-            reach: MAX_REACH,
-            pattern: pattern.into(),
+            before,
+            pattern,
             regex: OnceLock::new(),
             is_secret,
-            label: "password",
-            why: "a place for a password",
+            label,
+            why,
+        })
+    }
+
+    fn compile(&self) -> Regex {
+        compiled(
+            &SHORT_FORMS
+                .iter()
+                .fold(self.pattern.to_owned(), |pattern, (word, form)| pattern.replace(word, form)),
+        )
+    }
+
+    /// Returns whether what is around a word allows a secret there.
+    fn allows(&self, line: &[u8], word: &Range<usize>) -> bool {
+        let last = word.start.checked_sub(1).map(|at| line[at]);
+        let has = |text: &str| {
+            let near = &line[word.start.saturating_sub(MAX_NEAR)..line.len().min(word.end + MAX_NEAR)];
+            memchr::memmem::find(near, text.as_bytes()).is_some()
+        };
+        match self.before.split_once(':') {
+            Some(("near", text)) => has(text),
+            Some((_, text)) => !has(text),
+            None => match self.before {
+                "edge" => last.is_none_or(|byte| !byte.is_ascii_alphanumeric()),
+                "start" => last.is_none_or(|byte| !byte.is_ascii_alphanumeric() && byte != b'-'),
+                "field" => last.is_some_and(|byte| b"?&-_; ,".contains(&byte)),
+                _ => true,
+            },
         }
     }
 
     /// Looks at the place of one of the words, and says where to go on if there is something.
     pub(super) fn look(&self, line: &[u8], word: &Range<usize>, found: &mut Vec<Found>) -> Option<usize> {
-        if !self.before.holds(word.start.checked_sub(1).map(|at| line[at])) {
+        if !self.allows(line, word) {
             return None;
         }
-        let from = word.start.saturating_sub(self.back);
-        let behind = &line[word.end..line.len().min(word.start + self.reach).max(word.end)];
+        let back = self.before.parse().unwrap_or(0);
+        let from = word.start.saturating_sub(back);
+        let reach = if self.pattern.contains("TOKEN") { MAX_TOKEN } else { MAX_COMMAND };
+        let behind = &line[word.end..line.len().min(word.start + reach).max(word.end)];
         // What is behind the same word is looked at there, or a line of nothing else would cost its square. One more may
         // be part of something: `docker login docker.io`.
         let again = memchr::memmem::find_iter(behind, &line[word.clone()]).nth(1);
         let text = &line[from..word.end + again.unwrap_or(behind.len())];
-        let regex = self.regex.get_or_init(|| compiled(&self.pattern));
+        let regex = self.regex.get_or_init(|| self.compile());
         let secret = regex.captures(text)?.name("s")?;
         let range = unquoted(line, from + secret.start()..from + secret.end());
-        let is_near = || {
-            let from = word.start.saturating_sub(MAX_REACH);
-            let near = &line[from..line.len().min(word.end + MAX_REACH)];
-            let has = |text: &str| memchr::memmem::find(near, text.as_bytes()).is_some();
-            has(self.near) && (self.far.is_empty() || !has(self.far))
-        };
         let (end, between) = (range.end, range.start.saturating_sub(word.end));
-        if (self.is_secret)(&line[range.clone()]) && is_near() {
+        if (self.is_secret)(&line[range.clone()]) {
             found.push(Found::value(line, range, self.label, self.why));
             return Some(if between < MIN_KEY_BYTES { end } else { word.end });
         }
         (range.len() > LONG_TOKEN).then_some(end)
     }
+}
+
+/// Returns the test with this name in the table.
+fn test_named(name: &str) -> Option<fn(&[u8]) -> bool> {
+    Some(match name {
+        "any" => |_| true,
+        "password" => value::is_password,
+        "named" => |text| value::is_secret(text, Written::Quoted, NameKind::Password),
+        "token" => |text| value::is_secret(text, Written::Quoted, NameKind::Token),
+        "typed" => |text| value::is_random_or_typed(text, 12),
+        "random20" => |text| value::is_random(text, 20) || rules::key_at(text).is_some(),
+        "random40" => |text| value::is_random(text, 40),
+        "pair" => is_basic_pair,
+        "auth" => |text| is_basic_pair(text) || value::is_random(text, 24) && !text.contains(&b'('),
+        // Where it has no capitals it is the name of a session.
+        "session" => |text| value::is_random(text, 24) && text.iter().any(u8::is_ascii_uppercase),
+        "header" => |text| {
+            let is_token = || value::is_secret(text, Written::Bare, NameKind::Token);
+            !text.starts_with(b"AWS4-")
+                && (is_basic_pair(text) || is_token() || rules::key_rule(text).is_some())
+        },
+        _ => return None,
+    })
 }
 
 /// Leaves out the quotes around a text, and blanks inside of them.
@@ -138,4 +179,21 @@ fn is_basic_pair(text: &[u8]) -> bool {
             text.split_once(':').is_some_and(|(_, password)| password.len() > 2)
                 && !text.contains(char::is_control)
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_of_the_table_is_a_rule() {
+        let lines = include_str!("places.txt").lines();
+        for line in lines.filter(|line| !line.is_empty() && !line.starts_with("# ")) {
+            let rule = PlaceRule::parse(line);
+            assert!(
+                rule.is_some_and(|rule| !rule.why.is_empty() && rule.compile().captures_len() > 1),
+                "{line}"
+            );
+        }
+    }
 }
