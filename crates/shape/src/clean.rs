@@ -32,7 +32,7 @@ use self::{
     found::{Found, Pending},
     keys::Block,
     known::Known,
-    labels::Labels,
+    labels::SecretLabels,
     line::Line,
     scan::{Hit, SEARCH},
 };
@@ -49,7 +49,7 @@ const LIMIT_BYTES: usize = WINDOW_BYTES + AHEAD_BYTES;
 #[derive(Debug, Clone, Default)]
 pub struct Secrets {
     known: Arc<Known>,
-    labels: Arc<Mutex<Labels>>,
+    labels: Arc<Mutex<SecretLabels>>,
 }
 
 impl Secrets {
