@@ -27,6 +27,7 @@ mod outcome;
 mod policy;
 mod program;
 mod schema;
+mod secret_names;
 mod secret_paths;
 mod sight;
 mod snapshot;
@@ -69,6 +70,7 @@ pub use outcome::{CommandFacts, Facts, Outcome, Receipt, Refusal, SessionFacts, 
 pub use policy::{ApprovalPolicy, SandboxMode};
 pub use program::{ProgramFile, ProgramFinder, ProgramSearch};
 pub use schema::{Profile, Schema, SchemaError, kind_of};
+pub use secret_names::is_secret_name;
 pub use secret_paths::{SecretKind, SecretPath, home_secrets, system_secrets};
 pub use sight::{Seen, Sight, Since, Stamp};
 pub use snapshot::{

@@ -85,6 +85,7 @@ pub mod select {
 
 /// Secrets out of text.
 pub mod clean {
+    pub use windlass_contract::is_secret_name;
     pub use windlass_shape::{Cleaner, Finding, Secrets};
 }
 

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use base64::{Engine, engine::general_purpose};
+use windlass_contract::is_secret_name;
 
 use super::{
     bytes::ByteSet,
@@ -99,7 +100,7 @@ impl Known {
 /// Whether the value of a variable with this name is worth knowing: the name says it is a secret, or the value has the form
 /// of one.
 pub(super) fn is_credential(name: &str, text: &str) -> bool {
-    let is_named = name::kind(name.as_bytes()).is_some();
+    let is_named = is_secret_name(name) || name::kind(name.as_bytes()).is_some();
     is_named || password_in(text).is_some() || super::rules::key_rule(text.as_bytes()).is_some()
 }
 
