@@ -158,7 +158,10 @@ impl SecretName<'_> {
         {
             return None;
         }
-        let at = at + LEAD.find(self.near(at)).map_or(0, |lead| lead.end());
+        // Most values begin at once.
+        let is_led = matches!(self.byte(at), b' ' | b'\t' | b'\x1b' | b's' | b'!');
+        let lead = is_led.then(|| LEAD.find(self.near(at))).flatten();
+        let at = at + lead.map_or(0, |lead| lead.end());
         let (range, written) = self.token(at, separator);
         let (text, label, why) = (&self.line[range.clone()], self.kind.label(), self.why);
         if let Some(key) = Found::key(self.line, &range) {
@@ -295,11 +298,7 @@ impl SecretName<'_> {
 
 /// Returns the range from behind an opening quote to the closing one, which is escaped as often.
 fn quoted(rest: &[u8], open: usize, slashes: usize, quote: u8, at: usize) -> Range<usize> {
-    let mut start = open + 1;
-    let is_triple = rest[start..].starts_with(&[quote, quote]);
-    if is_triple {
-        start += 2;
-    }
+    let start = open + 1;
     let mut end = start;
     while let Some(length) = memchr::memchr2(quote, b'\\', rest.get(end..).unwrap_or_default()) {
         end += length;

@@ -42,8 +42,6 @@ pub(super) enum Form {
     Value,
     /// The whole line.
     Whole,
-    /// The whole line behind a blank one, as in a form that was sent.
-    Field,
     /// The whole line, if it looks random: nothing else says that it belongs to the name.
     Alone,
     /// `<string>…</string>`

@@ -118,7 +118,10 @@ impl PlaceRule {
         let behind = &line[word.end..line.len().min(word.start + reach).max(word.end)];
         // What is behind the same word is looked at there, or a line of nothing else would cost its square. One more may
         // be part of something: `docker login docker.io`.
-        let again = memchr::memmem::find_iter(behind, &line[word.clone()]).nth(1);
+        let again = match behind.len() {
+            0..=LONG_TOKEN => None,
+            _ => memchr::memmem::find_iter(behind, &line[word.clone()]).nth(1),
+        };
         let text = &line[from..word.end + again.unwrap_or(behind.len())];
         let regex = self.regex.get_or_init(|| self.compile());
         let secret = regex.captures(text)?.name("s")?;

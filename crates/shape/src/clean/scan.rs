@@ -152,20 +152,20 @@ fn looks() -> impl Iterator<Item = (&'static [u8], Look)> {
     let keys = RULES.iter().map(|rule| (rule.prefix.as_bytes(), Look::Key));
     let names = NAME_PARTS.split(' ').map(|part| (part.as_bytes(), Look::Name));
     let labels = name::foreign().map(|(label, kind)| (label.as_bytes(), Look::Label(kind)));
+    let heads = keys::HEADS.split(' ').map(|head| (head.as_bytes(), Look::Head));
     let places = PLACES
         .iter()
         .flat_map(|rule| rule.words.iter().map(move |word| (word.as_bytes(), Look::Place(rule))));
     let blocks = [
         (&keys::TITLES[..], Look::Block),
         (&keys::ENDS, Look::End),
-        (&keys::HEADS, Look::Head),
         (&keys::MIDDLES, Look::Middle),
         (&[keys::ENCODED], Look::Encoded),
         (&[b"cookie:"], Look::Cookies),
         (&[b"eyJ"], Look::WebToken),
     ];
     let blocks = blocks.into_iter().flat_map(|(words, look)| words.iter().map(move |word| (*word, look)));
-    keys.chain(names).chain(labels).chain(places).chain(blocks.collect::<Vec<_>>())
+    keys.chain(names).chain(labels).chain(places).chain(heads).chain(blocks.collect::<Vec<_>>())
 }
 
 /// Finds a key that starts here. What only has the form of one and is long is not looked into: a line of nothing but such

@@ -137,7 +137,6 @@ fn is_strong(value: &[u8], tally: ByteTally, kind: NameKind, written: Written) -
             return false;
         }
         return has_random_case(tally, letters)
-            || kind == NameKind::Password && tally.joints == 0 && has_odd_case(value, tally, letters)
             || kind == NameKind::Password && tally.joints == 0 && is_no_word(value, tally, is_mixed)
             || tally.joints == 0 && is_set
             || tally.joints == 0
@@ -148,8 +147,7 @@ fn is_strong(value: &[u8], tally: ByteTally, kind: NameKind, written: Written) -
         // Base64 without a digit, or a password such as `P@ssword!`.
         return tally.digits > 0
             || tally.upper > 0 && tally.lower > 0 && written != Written::Bare
-            || has_random_case(tally, letters)
-            || kind == NameKind::Password && has_odd_case(value, tally, letters);
+            || has_random_case(tally, letters);
     }
     if is_known_word(value) {
         return false;
@@ -171,11 +169,6 @@ fn is_no_word(value: &[u8], tally: ByteTally, is_mixed: bool) -> bool {
 /// Words change case where they start; random letters do at every second place.
 fn has_random_case(tally: ByteTally, letters: usize) -> bool {
     letters >= 10 && tally.case_changes * 100 >= letters * 38
-}
-
-/// Letters of both cases that no words are made of, although they change less often.
-fn has_odd_case(value: &[u8], tally: ByteTally, letters: usize) -> bool {
-    letters >= 10 && tally.case_changes * 100 >= letters * 20 && is_unlike_words(value)
 }
 
 #[cfg(test)]

@@ -18,8 +18,7 @@ const NAMED_BEFORE: &str = "value of a name in a line before";
 pub(in crate::clean) fn find_pending(line: &Line<'_>, pending: Pending) -> Result<Found, Option<Pending>> {
     let range = match pending.form {
         Form::Value => return announced(line, pending),
-        Form::Field if line.trim_ascii().is_empty() => return Err(pending.later()),
-        Form::Whole | Form::Field => {
+        Form::Whole => {
             let range = inside(line, b" \t\r");
             let is_secret = value::is_secret(&line[range.clone()], Written::Quoted, pending.kind);
             is_secret.then_some(range).ok_or(None)?
@@ -91,10 +90,6 @@ impl SecretName<'_> {
             _ if BLOCK.is_match(rest) => Some(Form::Whole),
             _ if NOTHING.is_match(rest) => Some(Form::Alone),
             _ if self.kind == NameKind::Password && PROSE.is_match(rest) => Some(Form::Alone),
-            // `Content-Disposition: form-data; name="password"`
-            b"\"" if memchr::memmem::find(&self.line[..self.name.start], b"form-data; ").is_some() => {
-                Some(Form::Field)
-            }
             _ => None,
         };
         if let Some(form) = form {

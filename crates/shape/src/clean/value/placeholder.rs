@@ -52,12 +52,7 @@ fn has_more_bytes(text: &[u8], most: usize) -> bool {
 
 /// Returns whether the value says of itself that another one goes there, or was typed without a thought.
 pub(in crate::clean) fn is_placeholder(value: &[u8]) -> bool {
-    // `abc123XYZ!` is what people choose where a password must have everything.
-    let has_everything = || {
-        let ByteTally { lower, upper, digits, symbols, spaces, .. } = ByteTally::new(value);
-        lower > 0 && upper > 0 && digits > 0 && symbols > 0 && spaces == 0
-    };
-    TYPED.is_match(value) && !has_everything() || says_placeholder(value)
+    TYPED.is_match(value) || says_placeholder(value)
 }
 
 /// Returns whether the value says of itself that another one goes there.
@@ -81,17 +76,7 @@ fn has_placeholder_word(value: &[u8], is_telling: impl Fn(&[u8]) -> bool) -> boo
         at = word.start + 1;
         Some(word)
     })
-    .any(|word| is_telling(&value[word.clone()]) && counts(&word) && !is_documented_key(value, &word))
-}
-
-/// Returns whether what is around `EXAMPLE` is a key without it, as in the secrets of AWS's documents.
-fn is_documented_key(value: &[u8], word: &Range<usize>) -> bool {
-    const LEAST: usize = 24;
-    if value[word.clone()] != *b"EXAMPLE" {
-        return false;
-    }
-    let tally = ByteTally::new(&[&value[..word.start], &value[word.end..]].concat());
-    tally.lower > 2 && tally.upper > 2 && tally.digits > 0 && tally.letters() + tally.digits >= LEAST
+    .any(|word| is_telling(&value[word.clone()]) && counts(&word))
 }
 
 /// Returns whether a value is so long, or so mixed, that a short word in it need not be meant.
