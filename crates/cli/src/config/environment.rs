@@ -297,7 +297,7 @@ mod tests {
     fn what_is_not_usual_is_not_passed_on_by_default() {
         assert_eq!(left(&ShellEnvironmentPolicy::default(), CREDENTIALS), Vec::<String>::new());
         let all = ShellEnvironmentPolicy { inherit: Inherit::All, ..Default::default() };
-        assert!(left(&all, CREDENTIALS).contains(&"DB_PASS".to_owned()), "only if everything is asked for");
+        assert!(left(&all, CREDENTIALS).contains(&"FTP_LOGIN".to_owned()), "only if everything is asked for");
     }
 
     #[test]

@@ -134,6 +134,11 @@ pub(super) fn kind(name: &[u8]) -> Option<NameKind> {
 /// Returns what the last word of a name makes of it, given the word before.
 fn kind_of_last(word: &[u8], before: &[u8]) -> Option<NameKind> {
     let words = &*WORDS;
+    let is_ending = |endings: &str| endings.split(' ').any(|ending| ends_with(word, ending.as_bytes()));
+    if let Some((kind, _)) = ENDINGS.iter().find(|(_, endings)| is_ending(endings)) {
+        let is_place = *kind == NameKind::Token && words.not_tokens.has(before);
+        return (!is_place).then_some(*kind);
+    }
     if word.eq_ignore_ascii_case(b"key") {
         let qualifier = trim_digits(before);
         return match qualifier {
@@ -157,12 +162,7 @@ fn kind_of_last(word: &[u8], before: &[u8]) -> Option<NameKind> {
         // `two-pass`, `first_pass`
         return (!words.not_tokens.has(before)).then_some(NameKind::Password);
     }
-    let mut endings = ENDINGS
-        .iter()
-        .filter(|(_, endings)| endings.split(' ').any(|ending| ends_with(word, ending.as_bytes())));
-    let (kind, _) = endings.next()?;
-    let is_place = *kind == NameKind::Token && words.not_tokens.has(before);
-    (!is_place).then_some(*kind)
+    None
 }
 
 /// `dbpass`, `rootpw`, `requirepass`, but not `bypass` or `compass`.

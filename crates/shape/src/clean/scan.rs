@@ -64,12 +64,6 @@ pub(super) enum Hit {
 
 pub(super) static SEARCH: LazyLock<SecretSearch> = LazyLock::new(SecretSearch::new);
 
-impl std::fmt::Debug for SecretSearch {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SecretSearch").field("words", &self.looks.len()).finish_non_exhaustive()
-    }
-}
-
 impl SecretSearch {
     fn new() -> Self {
         let mut words: BTreeMap<Vec<u8>, Vec<Look>> = BTreeMap::new();

@@ -42,8 +42,8 @@ pub(super) fn jwt(line: &[u8], start: usize, found: &mut Vec<Found>) -> Option<u
     let header_end = header.len().min(MAX_HEADER);
     let decoded = URL_SAFE.decode(&header[..header_end]).unwrap_or_default();
     let has = |key: &&[u8]| memchr::memmem::find(&decoded, key).is_some();
-    let is_header = decoded.starts_with(b"{\"")
-        && [&b"\"alg\""[..], b"\"typ\"", b"\"enc\"", b"\"kid\""].iter().any(has);
+    let is_header =
+        decoded.starts_with(b"{\"") && [&b"\"alg\""[..], b"\"typ\"", b"\"enc\"", b"\"kid\""].iter().any(has);
     if is_header && token.name("rest").is_some() {
         let end = start + token.get(0)?.end();
         found.push(Found { range: start..end, label: "jwt", why: "a web token whose header decodes" });

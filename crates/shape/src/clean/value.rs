@@ -47,9 +47,9 @@ pub(super) fn is_secret(value: &[u8], written: Written, kind: NameKind) -> bool 
         return kind == NameKind::Password && written == Written::Quoted && is_app_password(value);
     }
     // In the order of what they cost.
-    let is_text = || written != Written::Bare || !is_expression(value);
+    let is_text = || written != Written::Bare || !is_expression(value, tally);
     is_strong(value, tally, kind, written)
-        && !is_template(value)
+        && !is_template(value, tally)
         && is_text()
         && (!is_reference(value, tally) || kind == NameKind::Key && is_private_number(value))
         && !says_placeholder(value)
@@ -91,10 +91,11 @@ pub(super) fn is_password(value: &[u8]) -> bool {
              str postgres root admin guest x-oauth-basic",
         )
     });
+    let tally = ByteTally::new(value);
     (3..=MAX_BYTES).contains(&value.len())
-        && !is_template(value)
+        && !is_template(value, tally)
         && !says_placeholder(value)
-        && !is_expression(value)
+        && !is_expression(value, tally)
         && !WORDS.has(value)
         && !value.windows(2).all(|pair| pair[0] == pair[1])
 }
@@ -112,7 +113,7 @@ pub(super) fn is_random_or_typed(value: &[u8], least: usize) -> bool {
         && tally.symbols <= value.len() / 4
         && (tally.digits >= 2 || has_random_case(tally, tally.letters()))
         && tally.letters() >= 2
-        && !is_template(value)
+        && !is_template(value, tally)
         && !says_placeholder(value)
         && !is_reference(value, tally)
         && !is_wordy(value)

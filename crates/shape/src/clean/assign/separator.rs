@@ -57,6 +57,14 @@ static ENTRY: LazyLock<Regex> =
 impl SecretName<'_> {
     /// Returns what stands after the name, and where the value may start.
     pub(super) fn separator(&self) -> Option<(Separator, usize)> {
+        // Most names are followed by their sign at once.
+        match self.near(self.name.end) {
+            [b':', b' ', ..] => return Some((Separator::Assignment, self.name.end + 1)),
+            [b'=', next, ..] if !b"=~>".contains(next) => {
+                return Some((Separator::Assignment, self.name.end + 1));
+            }
+            _ => {}
+        }
         let sign = SIGN.captures(self.near(self.name.end))?;
         let has = |group: &str| sign.name(group).is_some();
         let gap = sign.name("gap")?;

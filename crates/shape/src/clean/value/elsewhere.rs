@@ -25,8 +25,8 @@ static ROOTED: LazyLock<Regex> = LazyLock::new(|| compiled(r"^(?:/|\.{1,2}/|~/|\
 static KEY_ID: LazyLock<Regex> = LazyLock::new(|| compiled(r"^[0-9A-F]{16}(?:[0-9A-F]{24})?$"));
 
 /// Returns whether this is code rather than text: a call, an index, a path of names, a type.
-pub(super) fn is_expression(value: &[u8]) -> bool {
-    CODE.is_match(value) || is_path_of_names(value)
+pub(super) fn is_expression(value: &[u8], tally: ByteTally) -> bool {
+    tally.joints + tally.symbols > 0 && (CODE.is_match(value) || is_path_of_names(value))
 }
 
 /// `var.db_password`, `process.env.API_KEY`, `settings.SECRET_KEY2`.
@@ -44,10 +44,13 @@ pub(super) fn is_reference(value: &[u8], tally: ByteTally) -> bool {
         let starts = value.strip_prefix(b"v").unwrap_or(value).first().is_some_and(u8::is_ascii_digit);
         starts && tally.joints > 0 && tally.letters() <= 4 && tally.symbols == 0
     };
-    KEY_ID.is_match(value)
-        || ELSEWHERE.is_match(value)
-        || tally.letters() == 0 && tally.joints > 0
-        || tally.joints + tally.symbols > 0 && (is_path(value) || is_version_or_time())
+    matches!(value.len(), 16 | 40) && KEY_ID.is_match(value)
+        || value.starts_with(b"0x") && ELSEWHERE.is_match(value)
+        || tally.joints + tally.symbols > 0
+            && (tally.letters() == 0 && tally.joints > 0
+                || ELSEWHERE.is_match(value)
+                || is_path(value)
+                || is_version_or_time())
 }
 
 fn is_path(value: &[u8]) -> bool {

@@ -86,6 +86,6 @@ fn may_hold_by_chance(value: &[u8]) -> bool {
 }
 
 /// Returns whether something is put in here later.
-pub(super) fn is_template(value: &[u8]) -> bool {
-    TEMPLATE.is_match(value)
+pub(super) fn is_template(value: &[u8], tally: ByteTally) -> bool {
+    tally.symbols > 0 && TEMPLATE.is_match(value)
 }
