@@ -6,26 +6,19 @@
 
 mod assign;
 mod bytes;
-mod call;
-mod dictionary;
 mod edit;
 mod found;
 mod keys;
 mod known;
 mod labels;
 mod line;
-mod memo;
 mod name;
-mod option;
 mod place;
 mod rules;
 mod scan;
-mod seen;
-mod spoken;
 mod token;
 mod value;
 mod walk;
-mod words;
 
 pub use self::keys::KeyLines;
 
@@ -39,10 +32,9 @@ use self::{
     found::{Found, Pending},
     keys::Block,
     known::Known,
-    labels::Labels,
+    labels::SecretLabels,
     line::Line,
     scan::{Hit, SEARCH},
-    seen::Seen,
 };
 use crate::wide::{Readable, Written};
 
@@ -57,7 +49,7 @@ const LIMIT_BYTES: usize = WINDOW_BYTES + AHEAD_BYTES;
 #[derive(Debug, Clone, Default)]
 pub struct Secrets {
     known: Arc<Known>,
-    labels: Arc<Mutex<Labels>>,
+    labels: Arc<Mutex<SecretLabels>>,
 }
 
 impl Secrets {
@@ -114,7 +106,6 @@ pub struct Cleaner {
     enough: usize,
     block: Option<Block>,
     pending: Option<Pending>,
-    seen: Seen,
     report: Option<Report>,
     /// How the lines of a private key were written whose label comes later.
     dropped: Option<Written>,
@@ -130,7 +121,6 @@ impl Cleaner {
             enough: 0,
             block: None,
             pending: None,
-            seen: Seen::default(),
             report: None,
             dropped: None,
         }
@@ -257,7 +247,7 @@ impl Cleaner {
         self.known_values(piece, before, &mut edits);
         let (line, mut at, mut found) = (Line::new(piece), 0, Vec::new());
         while let Some((pattern, range)) = SEARCH.next(piece, at).filter(|(_, range)| range.start < before) {
-            at = match SEARCH.look(pattern, &line, range.clone(), &mut found) {
+            at = match SEARCH.look(pattern, &line, &range, &mut found) {
                 Hit::Next(next) => next.resume.max(range.start + 1),
                 Hit::End => {
                     let body = keys::body_before(&piece[at..range.start]);

@@ -98,6 +98,7 @@ pub mod select {
 
 /// Secrets out of text.
 pub mod clean {
+    pub use windlass_contract::secret_names::is_secret_name;
     pub use windlass_shape::{Cleaner, Finding, Secrets};
 }
 

@@ -9,7 +9,10 @@ use std::{
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use windlass::{clean::Secrets, model::Provider};
+use windlass::{
+    clean::{Secrets, is_secret_name},
+    model::Provider,
+};
 
 use super::Config;
 use usual::USUAL;
@@ -25,8 +28,9 @@ pub(crate) struct ShellEnvironmentPolicy {
     pub(crate) include: Vec<String>,
     /// Whether variables that look like secrets are passed on. They are not by default: names that contain `KEY`,
     /// `SECRET`, `TOKEN`, `PASSWORD`, `PASSWD`, `PASSPHRASE`, `CREDENTIAL`, `PRIVATE`, `CONNECTION_STRING` or
-    /// `DATABASE_URL`, names that end in `_PAT` or `_DSN`, every variable a provider takes a key or header from, and unless
-    /// `inherit = "all"` values that hold a password or have the form of a token.
+    /// `DATABASE_URL`, names that end in `_PAT`, `_DSN`, `_PASS`, `_PWD`, `_PW`, `_PSK`, `_CREDS`, `_SALT` or `_PEPPER`,
+    /// every variable a provider takes a key or header from, and unless `inherit = "all"` values that hold a password or
+    /// have the form of a token.
     pub(crate) ignore_default_excludes: bool,
     /// Names that are left out as well. `*` stands for any text, `?` for one character; case does not count.
     pub(crate) exclude: Vec<String>,
@@ -82,26 +86,6 @@ const CORE: [&str; 12] = [
     "HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "SHELL", "TEMP", "TMP", "TMPDIR", "USER",
     "USERNAME",
 ];
-
-const SECRETS: [&str; 12] = [
-    "*KEY*",
-    "*SECRET*",
-    "*TOKEN*",
-    "*PASSWORD*",
-    "*PASSWD*",
-    "*PASSPHRASE*",
-    "*CREDENTIAL*",
-    "*PRIVATE*",
-    "*CONNECTION_STRING*",
-    "*DATABASE_URL*",
-    "*_PAT",
-    "*_DSN",
-];
-
-/// Whether a name is one that secrets usually have.
-pub(super) fn looks_secret(name: &str) -> bool {
-    SECRETS.iter().any(|pattern| matches(pattern, name))
-}
 
 /// Returns whether a value holds a password or has the form of a token.
 fn looks_like_credential(name: &str, value: &str) -> bool {
@@ -200,7 +184,7 @@ impl ShellEnvironmentPolicy {
         let strict = checks && self.inherit != Inherit::All;
         if !is_taken {
             Some(LeftOut::NotInherited)
-        } else if checks && (secret.contains(name) || (looks_secret(name) && !self.inherit.names(name))) {
+        } else if checks && (secret.contains(name) || (is_secret_name(name) && !self.inherit.names(name))) {
             Some(LeftOut::SecretName)
         } else if strict && (looks_like_credential(name, value) || (is_proxy(name) && value.contains('@'))) {
             Some(LeftOut::SecretValue)
@@ -313,7 +297,7 @@ mod tests {
     fn what_is_not_usual_is_not_passed_on_by_default() {
         assert_eq!(left(&ShellEnvironmentPolicy::default(), CREDENTIALS), Vec::<String>::new());
         let all = ShellEnvironmentPolicy { inherit: Inherit::All, ..Default::default() };
-        assert!(left(&all, CREDENTIALS).contains(&"DB_PASS".to_owned()), "only if everything is asked for");
+        assert!(left(&all, CREDENTIALS).contains(&"FTP_LOGIN".to_owned()), "only if everything is asked for");
     }
 
     #[test]

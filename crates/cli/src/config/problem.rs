@@ -2,7 +2,7 @@
 
 use std::{error::Error, fmt, ops::Range};
 
-use super::environment::looks_secret;
+use windlass::clean::is_secret_name;
 
 /// Everything that is wrong with a configuration, found in one go.
 #[derive(Debug, PartialEq, Eq)]
@@ -87,9 +87,11 @@ impl Excerpt {
         let skipped = before.saturating_sub(Self::WIDTH / 2);
         // Whoever misspells the name of a key, or forgets its quotes, must not find the key in a log.
         let is_number = |value: &str| value.trim().chars().all(|c| c.is_ascii_digit());
-        let secret =
-            line.find('=').map(|at| at + 1).filter(|at| looks_secret(line) && !is_number(&line[*at..]));
-        let value = secret.unwrap_or(line.len());
+        let is_secret = |(name, value): &(&str, &str)| {
+            (is_secret_name(line) || is_secret_name(name.trim())) && !is_number(value)
+        };
+        let secret = line.split_once('=').filter(is_secret);
+        let value = secret.map_or(line.len(), |(name, _)| name.len() + 1);
         let hidden = line[value..].chars().map(|c| if c.is_alphanumeric() { '*' } else { c });
         let line = line[..value].chars().chain(hidden);
         // One cell per character, whatever it is, so that the mark stands below what it marks.

@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value as Json, json};
 use toml::Value;
+use windlass::clean::is_secret_name;
 
 use super::{
     Loaded,
-    environment::looks_secret,
     key::Key,
     layer::{Origin, Setting, flattened},
 };
@@ -81,7 +81,7 @@ pub(super) fn is_secret(key: &Key) -> bool {
     let names: Vec<_> = key.names().iter().map(String::as_str).collect();
     match names[..] {
         ["model_providers", _, "experimental_bearer_token" | "http_headers" | "query_params", ..] => true,
-        ["shell_environment_policy", "set", name] => looks_secret(name),
+        ["shell_environment_policy", "set", name] => is_secret_name(name),
         _ => false,
     }
 }

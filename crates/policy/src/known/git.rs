@@ -5,6 +5,8 @@
 //! file of a checkout can set it. So these commands are harmless where they are started, and no more known as soon as
 //! another repository or another configuration is chosen: by an option before the subcommand, a variable, or a `cd`.
 
+use windlass_contract::secret_names::is_secret_name;
+
 use super::{grammar::Arguments, run_through, table};
 use crate::{path::Places, shell::Word};
 
@@ -51,9 +53,10 @@ pub(super) fn check_operands(name: &str, arguments: &Arguments<'_>) -> Result<()
 fn harmless_key(key: &str) -> Result<(), String> {
     const SECTIONS: &[&str] =
         &["user.", "core.", "branch.", "remote.", "init.", "pull.", "push.", "merge.", "color."];
-    const SECRETS: &[&str] = &["header", "token", "password", "proxy", "credential", "key"];
+    // A header or the address of a proxy may hold one as well.
+    const HOLDERS: &[&str] = &["header", "proxy"];
     let key = key.to_lowercase();
     let known = SECTIONS.iter().any(|section| key.starts_with(section));
-    let secret = SECRETS.iter().any(|secret| key.contains(secret));
+    let secret = is_secret_name(&key) || HOLDERS.iter().any(|holder| key.contains(holder));
     if known && !secret { Ok(()) } else { Err(format!("`{key}` may be a secret")) }
 }

@@ -4,26 +4,26 @@
 mod later;
 mod separator;
 
-use std::ops::Range;
+use std::{ops::Range, sync::LazyLock};
+
+use regex::bytes::Regex;
 
 pub(super) use self::later::find_pending;
 use self::separator::Separator;
 use super::{
-    bytes::Bytes,
+    bytes::{ByteSet, compiled},
     found::{Form, Found, Next, Pending},
     line::Line,
-    name::{self, Kind},
+    name::{self, NameKind},
     value::{self, Written},
 };
 
 /// How far a name may go to either side of the word that was found in it.
 const MAX_NAME_SIDE: usize = 64;
-/// How many spaces may stand between a name, its separator and its value.
-const MAX_SPACES: usize = 40;
-/// How much a prompt may offer between a name and its colon.
-const MAX_OFFER: usize = 32;
 /// How much text may stand between a name and its separator: `Password for 'bob': `.
 const MAX_PHRASE: usize = 60;
+/// How much of a line is looked at for a separator or a type.
+const MAX_NEAR: usize = 256;
 
 const NAMED: &str = "value of a name that says it is a secret";
 
@@ -35,9 +35,14 @@ pub(super) fn find(line: &Line<'_>, word: Range<usize>, found: &mut Vec<Found>) 
 }
 
 /// Looks at what follows a name that certainly is one of a secret.
-pub(super) fn find_named(line: &Line<'_>, name: Range<usize>, kind: Kind, found: &mut Vec<Found>) -> Next {
+pub(super) fn find_named(
+    line: &Line<'_>,
+    name: Range<usize>,
+    kind: NameKind,
+    found: &mut Vec<Found>,
+) -> Next {
     let end = name.end;
-    let seen = Named { line, name, kind, why: NAMED };
+    let seen = SecretName { line, name, kind, why: NAMED };
     if let Some(secret) = seen.value() {
         let resume = secret.range.end;
         found.push(secret);
@@ -46,57 +51,105 @@ pub(super) fn find_named(line: &Line<'_>, name: Range<usize>, kind: Kind, found:
     Next { resume: end, pending: seen.pending(found) }
 }
 
+/// Looks at what follows a name in another language, if that is a whole word.
+pub(super) fn find_label(
+    line: &Line<'_>,
+    word: Range<usize>,
+    kind: NameKind,
+    found: &mut Vec<Found>,
+) -> Option<Next> {
+    let is_part =
+        |at: Option<usize>| at.is_some_and(|at| line.get(at).is_some_and(u8::is_ascii_alphanumeric));
+    let is_whole = !is_part(word.start.checked_sub(1)) && !is_part(Some(word.end));
+    is_whole.then(|| find_named(line, word, kind, found))
+}
+
 fn name_around(line: &[u8], word: &Range<usize>) -> Range<usize> {
-    static NAME: Bytes = Bytes::alphanumeric_and(b"_-.");
+    static NAME: ByteSet = ByteSet::new(b"_-.").and_alphanumeric();
     let Range { mut start, mut end } = NAME.around(line, word, MAX_NAME_SIDE);
     // `\n` in a JSON string is not part of the name after it.
-    if start > 0
-        && line[start - 1] == b'\\'
-        && matches!(line[start], b'n' | b'r' | b't')
-        && start < word.start
-    {
-        start += 1;
-    }
-    while start < word.start && matches!(line[start], b'-' | b'.') {
-        start += 1;
-    }
-    while end > word.end && matches!(line[end - 1], b'-' | b'.') {
-        end -= 1;
-    }
+    let is_escaped = start > 0 && line[start - 1] == b'\\' && b"nrt".contains(&line[start]);
+    start += usize::from(is_escaped && start < word.start);
+    let is_joint = |byte: &&u8| matches!(byte, b'-' | b'.');
+    start += line[start..word.start].iter().take_while(is_joint).count();
+    end -= line[word.end..end].iter().rev().take_while(is_joint).count();
     start..end
 }
 
 /// `API key`: the word before a lone `key` says which.
 fn with_qualifier(line: &[u8], name: &Range<usize>) -> Range<usize> {
-    let before = &line[..name.start];
-    if !line[name.clone()].eq_ignore_ascii_case(b"key") || before.last() != Some(&b' ') {
+    let Some(words) = line[..name.start].strip_suffix(b" ") else { return name.clone() };
+    if !line[name.clone()].eq_ignore_ascii_case(b"key") {
         return name.clone();
     }
-    let words = &before[..before.len() - 1];
     let word = words.iter().rev().take(MAX_NAME_SIDE).take_while(|byte| byte.is_ascii_alphabetic()).count();
     words.len() - word..name.end
 }
 
 /// A name of a secret in a line.
-struct Named<'a> {
+struct SecretName<'a> {
     line: &'a Line<'a>,
     name: Range<usize>,
-    kind: Kind,
+    kind: NameKind,
     /// Why its value would be taken for a secret.
     why: &'static str,
 }
 
-impl Named<'_> {
+/// Blanks, the colours of a terminal, a tag of YAML, and the type that PHP writes.
+static LEAD: LazyLock<Regex> =
+    LazyLock::new(|| compiled(r"^[ \t]{0,40}(?:\x1b\[[\d;]*m?)*(?:string\([^)]{0,24}\) |!![^ ]{0,40} +)?"));
+/// `[]byte("value")`, `SecretStr('value')`: what is wrapped in one call.
+static WRAPPED: LazyLock<Regex> =
+    LazyLock::new(|| compiled(r#"^[\w.:\[\]&!]{0,60}\((?:"(?<d>[^"]*)"|'(?<s>[^']*)')"#));
+/// `: string = "value"`, ` string = "value"`: the name is followed by a type.
+static TYPED: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(r#"^[[:alnum:] <>\[\]&'?|_:.]{0,59}=[ \t]{0,40}(?:"(?<d>[^"]*)"|'(?<s>[^']*)')"#)
+});
+/// `pub const API_KEY: KeyType`: what follows is a type.
+static DECLARED: LazyLock<Regex> =
+    LazyLock::new(|| compiled(r"\b(?:pub|const|static|let|mut|var|val|readonly|trait) $"));
+/// What is in front of a name that is itself the value of `name` or `key`.
+static NAMED_BY_KEY: LazyLock<Regex> =
+    LazyLock::new(|| compiled(r#"(?i)(?:^|[^a-z])(?:name|key|parametername|variable)[ \t"'=:>\\]+$"#));
+/// What is in front of a name that is an element.
+static TAG: LazyLock<Regex> = LazyLock::new(|| compiled("<[[:alnum:]:]*$"));
+/// Who logs in with a token or secret of hexadecimal digits, which may be a hash of something otherwise.
+static OWNER: LazyLock<Regex> =
+    LazyLock::new(|| compiled(r"(?i)(?:auth|access|api|app|client|bearer|refresh|personal)\s*$"));
+
+impl SecretName<'_> {
     fn byte(&self, at: usize) -> u8 {
         self.line.get(at).copied().unwrap_or(0)
     }
 
-    fn skip_spaces(&self, at: usize) -> usize {
-        let rest = self.line.get(at..).unwrap_or_default();
-        at + rest.iter().take(MAX_SPACES).take_while(|byte| **byte == b' ' || **byte == b'\t').count()
+    fn text(&self) -> &[u8] {
+        &self.line[self.name.clone()]
     }
 
-    /// The value, if it is a secret.
+    /// The byte before the name and the quotes around it.
+    fn before(&self) -> u8 {
+        self.name.start.checked_sub(1).map_or(0, |at| self.line[at])
+    }
+
+    /// Returns whether a pattern matches what is before the name.
+    fn follows(&self, pattern: &Regex) -> bool {
+        pattern.is_match(&self.line[self.name.start.saturating_sub(MAX_NEAR)..self.name.start])
+    }
+
+    /// Returns a part of the line that is not long.
+    fn near(&self, at: usize) -> &[u8] {
+        let rest = self.line.get(at..).unwrap_or_default();
+        &rest[..rest.len().min(MAX_NEAR)]
+    }
+
+    /// Returns what a pattern finds between quotes at a place.
+    fn quoted_by(&self, pattern: &Regex, at: usize) -> Option<Range<usize>> {
+        let found = pattern.captures(self.near(at))?;
+        let inside = found.name("d").or_else(|| found.name("s"))?;
+        Some(at + inside.start()..at + inside.end())
+    }
+
+    /// Returns the value, if it is a secret.
     fn value(&self) -> Option<Found> {
         let (separator, at) = self.separator()?;
         // `/etc/passwd` is the name of a file, and `--- PASS: TestIt` says that a test has.
@@ -105,116 +158,95 @@ impl Named<'_> {
         {
             return None;
         }
-        let at = self.skip_tag(self.skip_style(self.skip_spaces(at)));
+        // Most values begin at once.
+        let is_led = matches!(self.byte(at), b' ' | b'\t' | b'\x1b' | b's' | b'!');
+        let lead = is_led.then(|| LEAD.find(self.near(at))).flatten();
+        let at = at + lead.map_or(0, |lead| lead.end());
         let (range, written) = self.token(at, separator);
+        let (text, label, why) = (&self.line[range.clone()], self.kind.label(), self.why);
         if let Some(key) = Found::key(self.line, &range) {
             return Some(key);
         }
-        let text = &self.line[range.clone()];
-        let is_secret = match separator {
-            Separator::Assignment if written == Written::Bare && self.is_declared() => false,
-            Separator::Assignment | Separator::Tag | Separator::Flag => {
-                value::is_secret(text, written, self.kind)
-            }
-            Separator::Encoded => value::is_secret(text, Written::Quoted, self.kind),
-            // The next of a list of names has none in front of it.
-            Separator::Quotes => {
-                value::is_secret(text, written, self.kind) && text.len() >= 7 && !value::is_camel_case(text)
-            }
-            // People speak of tokens and keys of other kinds.
-            Separator::Phrase => {
-                let is_password = self.kind == Kind::Password && text.len() >= 7;
-                value::is_secret(text, written, self.kind) && (is_password || value::is_random(text, 12))
-            }
-            Separator::Plain => value::is_password(text),
-            Separator::Column => {
-                let is_password = self.kind == Kind::Password && value::is_secret(text, written, self.kind);
-                let is_hex_key = self.kind == Kind::Key && text.len() >= 64 || self.is_to_log_in_with(text);
-                // What a colon follows is a name itself, and what a dash is in front of is an option.
-                self.byte(range.end) != b':'
-                    && !text.starts_with(b"-")
-                    && ((is_mixed(text) || is_hex_key) && value::is_random(text, self.least_random())
-                        || has_both_cases(text)
-                            && text.len() >= 12
-                            && is_password
-                            && (text.iter().any(u8::is_ascii_digit) || value::is_unlike_words(text)))
-            }
+        let is_passphrase = || {
+            let is_named = name::ends_with(self.text(), b"passphrase");
+            written == Written::Quoted && is_named && value::is_passphrase(text)
         };
-        let is_phrase = || {
-            written == Written::Quoted
-                && name::ends_with(&self.line[self.name.clone()], b"passphrase")
-                && value::is_passphrase(text)
-        };
-        let (label, why) = (self.kind.label(), self.why);
-        if is_secret || is_phrase() {
+        if self.accepts(separator, text, written, self.byte(range.end)) || is_passphrase() {
             return Some(Found { range, label, why });
         }
         let range = match separator {
-            Separator::Assignment => self.argument(at).or_else(|| self.after_type(range.end)),
+            Separator::Assignment => {
+                let wrapped = self.quoted_by(&WRAPPED, at);
+                wrapped
+                    .filter(|range| value::is_random(&self.line[range.clone()], 12))
+                    .or_else(|| self.after_type(range.end))
+            }
             Separator::Column => self.after_type(range.start),
             _ => None,
         };
         range.map(|range| Found::value(self.line, range, label, why))
     }
 
-    /// How long a value that looks random must be to be one, where nothing but space is in front of it.
-    fn least_random(&self) -> usize {
-        let is_word = self.line[self.name.clone()].eq_ignore_ascii_case(b"password");
-        if is_word { 8 } else { 12 }
-    }
-
-    /// Past the colours of a terminal.
-    fn skip_style(&self, mut at: usize) -> usize {
-        while let Some(rest) = self.line.get(at..).filter(|rest| rest.starts_with(b"\x1b[")) {
-            let numbers = rest[2..].iter().take_while(|byte| byte.is_ascii_digit() || **byte == b';').count();
-            at += 2 + numbers + usize::from(self.byte(at + 2 + numbers) == b'm');
+    /// Returns whether a text is a secret behind a separator and before a byte.
+    fn accepts(&self, separator: Separator, text: &[u8], written: Written, next: u8) -> bool {
+        let kind = self.kind;
+        match separator {
+            Separator::Assignment
+                if written == Written::Bare
+                    && self.byte(self.name.end) == b':'
+                    && self.follows(&DECLARED) =>
+            {
+                false
+            }
+            Separator::Assignment | Separator::Tag | Separator::Flag => value::is_secret(text, written, kind),
+            Separator::Encoded => value::is_secret(text, Written::Quoted, kind),
+            // The next of a list of names has none in front of it.
+            Separator::Quotes => {
+                value::is_secret(text, written, kind) && text.len() >= 7 && !value::is_camel_case(text)
+            }
+            // People speak of tokens and keys of other kinds.
+            Separator::Phrase => {
+                let is_password = kind == NameKind::Password && text.len() >= 7;
+                value::is_secret(text, written, kind) && (is_password || value::is_random(text, 12))
+            }
+            Separator::Plain => value::is_password(text),
+            // What a colon follows is a name itself, and what a dash is in front of is an option.
+            Separator::Column => next != b':' && !text.starts_with(b"-") && self.accepts_alone(text, written),
         }
-        at
     }
 
-    /// Past a tag of YAML, such as `!!str`, and the type that PHP writes, such as `string(12)`.
-    fn skip_tag(&self, at: usize) -> usize {
-        let rest = self.line.get(at..).unwrap_or_default();
-        if rest.starts_with(b"string(") {
-            let length = rest.iter().take(MAX_OFFER).position(|byte| *byte == b')').unwrap_or(0);
-            return if self.byte(at + length + 1) == b' ' { at + length + 2 } else { at };
-        }
-        if !rest.starts_with(b"!!") {
-            return at;
-        }
-        self.skip_spaces(at + rest.iter().position(|byte| *byte == b' ').unwrap_or(0))
+    /// Returns whether a text is a secret that has nothing but space in front of it: hashes have no capitals.
+    fn accepts_alone(&self, text: &[u8], written: Written) -> bool {
+        let has_both_cases =
+            text.iter().any(u8::is_ascii_uppercase) && text.iter().any(u8::is_ascii_lowercase);
+        let has_digits = text.iter().any(u8::is_ascii_digit);
+        let is_word = self.text().eq_ignore_ascii_case(b"password");
+        let is_hex_key = self.kind == NameKind::Key && text.len() >= 64 || self.is_to_log_in_with(text);
+        let is_password = || self.kind == NameKind::Password && value::is_secret(text, written, self.kind);
+        (has_both_cases && has_digits || is_hex_key) && value::is_random(text, if is_word { 8 } else { 12 })
+            || has_both_cases
+                && text.len() >= 12
+                && is_password()
+                && (has_digits || value::is_unlike_words(text))
     }
 
-    /// `[]byte("value")`, `SecretStr('value')`: what is wrapped in one call.
-    fn argument(&self, at: usize) -> Option<Range<usize>> {
-        static CALLED: Bytes = Bytes::alphanumeric_and(b"_.:[]&!");
-        let rest = self.line.get(at..)?;
-        let rest = &rest[..rest.len().min(value::MAX_BYTES)];
-        let open = CALLED.run(&rest[..rest.len().min(MAX_PHRASE)]);
-        let quote = rest.get(open + 1).filter(|byte| rest[open] == b'(' && is_quote(**byte))?;
-        let range = quoted(rest, open + 1, 0, *quote, at);
-        value::is_random(&self.line[range.clone()], 12).then_some(range)
+    /// `auth token …`, `app secret …`, and the `secret_id …` of a table.
+    fn is_to_log_in_with(&self, text: &[u8]) -> bool {
+        let name = self.text();
+        let is_whole = name.eq_ignore_ascii_case(b"token") || name.eq_ignore_ascii_case(b"secret");
+        text.len() >= 32 && (is_whole && self.follows(&OWNER) || name::ends_with(name, b"id"))
     }
 
-    /// The byte before the name and the quotes around it.
-    fn before(&self) -> u8 {
-        self.name.start.checked_sub(1).map_or(0, |at| self.line[at])
+    /// `const apiKey: string = "value"`, `var apiKey string = "value"`
+    fn after_type(&self, at: usize) -> Option<Range<usize>> {
+        let range = self.quoted_by(&TYPED, at)?;
+        value::is_secret(&self.line[range.clone()], Written::Quoted, self.kind).then_some(range)
     }
 
-    fn is_tag(&self) -> bool {
-        let before = &self.line[..self.name.start];
-        let tag = before
-            .iter()
-            .rev()
-            .take(MAX_NAME_SIDE)
-            .find(|byte| !byte.is_ascii_alphanumeric() && **byte != b':');
-        tag == Some(&b'<')
-    }
-
-    /// The value at a place: what is between quotes, or up to something that ends it.
+    /// Returns the value at a place: what is between quotes, or up to something that ends it.
     fn token(&self, at: usize, separator: Separator) -> (Range<usize>, Written) {
-        static MARKS: Bytes = Bytes::of(b"frbuFRBULN@");
-        static ENDS: Bytes = Bytes::space_and(b"\"'`");
+        static MARKS: ByteSet = ByteSet::new(b"frbuFRBULN@");
+        static ENDS: ByteSet = ByteSet::new(b"\"'` \t\n\r\x0c");
         let rest = self.line.get(at..).unwrap_or_default();
         // One byte more than a value may have, so that a longer one is none.
         let rest = &rest[..rest.len().min(value::MAX_BYTES + 8)];
@@ -254,71 +286,19 @@ impl Named<'_> {
         (at..at + bare(&text[..text.len().min(rest.len())]), Written::Bare)
     }
 
-    /// Whether the name starts a line such as `NAME=value` or `export NAME=value`, without a space at the `=`.
+    /// Returns whether the name starts a line such as `NAME=value` or `export NAME=value`, without a space at the `=`.
     fn is_environment(&self) -> bool {
         let is_start = || {
             let before = self.line[..self.name.start].trim_ascii();
             before.is_empty() || [&b"export"[..], b"set", b"ENV", b"setx"].contains(&before)
         };
-        let name = &self.line[self.name.clone()];
-        self.byte(self.name.end) == b'=' && is_start() && !name.iter().any(u8::is_ascii_lowercase)
-    }
-
-    /// `const apiKey: string = "value"`, `var apiKey string = "value"`: the name is followed by a type.
-    fn after_type(&self, at: usize) -> Option<Range<usize>> {
-        let rest = self.line.get(at..)?;
-        let equals = rest.iter().take(MAX_PHRASE).position(|byte| *byte == b'=')?;
-        let is_type =
-            rest[..equals].iter().all(|byte| byte.is_ascii_alphanumeric() || b" <>[]&'?|_:.".contains(byte));
-        let value = self.skip_spaces(at + equals + 1);
-        if !is_type || !is_quote(self.byte(value)) {
-            return None;
-        }
-        let (range, written) = self.token(value, Separator::Quotes);
-        value::is_secret(&self.line[range.clone()], written, self.kind).then_some(range)
-    }
-
-    /// Whether somebody logs in with a value of hexadecimal digits, which may be a hash of something otherwise: `auth token …`,
-    /// `app secret …`, and the `secret_id …` of a table.
-    fn is_to_log_in_with(&self, text: &[u8]) -> bool {
-        const OWNERS: [&[u8]; 8] =
-            [b"auth", b"access", b"api", b"app", b"client", b"bearer", b"refresh", b"personal"];
-        let name = &self.line[self.name.clone()];
-        let before = self.line[..self.name.start].trim_ascii_end();
-        let has_owner = || OWNERS.iter().any(|word| name::ends_with(before, word));
-        let is_whole = || [&b"token"[..], b"secret"].iter().any(|word| name.eq_ignore_ascii_case(word));
-        text.len() >= 32 && (is_whole() && has_owner() || name::ends_with(name, b"id"))
-    }
-
-    /// `pub const API_KEY: KeyType`: what follows is a type.
-    fn is_declared(&self) -> bool {
-        const WORDS: [&[u8]; 9] =
-            [b"pub", b"const", b"static", b"let", b"mut", b"var", b"val", b"readonly", b"trait"];
-        let Some(before) = self.line[..self.name.start].strip_suffix(b" ") else { return false };
-        let word = before.iter().rev().take(MAX_OFFER).take_while(|byte| byte.is_ascii_alphabetic()).count();
-        self.byte(self.name.end) == b':' && WORDS.contains(&&before[before.len() - word..])
-    }
-
-    /// Whether this name is itself the value of `name` or `key`.
-    fn is_named_by_key(&self) -> bool {
-        let before = &self.line[..self.name.start];
-        let end = before.iter().rposition(|byte| !b" \t\"'=:>\\".contains(byte)).map_or(0, |last| last + 1);
-        let word = before[..end].iter().rev().take_while(|byte| byte.is_ascii_alphabetic()).count();
-        let word = &before[end - word..end];
-        end < before.len()
-            && [&b"name"[..], b"key", b"parametername", b"variable"]
-                .iter()
-                .any(|each| word.eq_ignore_ascii_case(each))
+        self.byte(self.name.end) == b'=' && is_start() && !self.text().iter().any(u8::is_ascii_lowercase)
     }
 }
 
-/// From behind an opening quote to the closing one, which is escaped as often.
+/// Returns the range from behind an opening quote to the closing one, which is escaped as often.
 fn quoted(rest: &[u8], open: usize, slashes: usize, quote: u8, at: usize) -> Range<usize> {
-    let mut start = open + 1;
-    let is_triple = rest[start..].starts_with(&[quote, quote]);
-    if is_triple {
-        start += 2;
-    }
+    let start = open + 1;
     let mut end = start;
     while let Some(length) = memchr::memchr2(quote, b'\\', rest.get(end..).unwrap_or_default()) {
         end += length;
@@ -331,31 +311,18 @@ fn quoted(rest: &[u8], open: usize, slashes: usize, quote: u8, at: usize) -> Ran
     at + start..at + rest.len().max(start)
 }
 
-/// How much of a text without spaces is a value: brackets and stops at its end belong to what is around it. What is too long
+/// Counts how much of a text without spaces is a value: brackets and stops at its end belong to what is around it. What is too long
 /// to be one stays so.
 fn bare(text: &[u8]) -> usize {
+    // Where a bracket was opened, the one at the end is its own.
+    let has_open = || text.iter().any(|byte| b"([{".contains(byte));
     let is_around = |byte: &u8| matches!(byte, b')' | b']' | b'}' | b'.' | b':');
-    if text.len() > value::MAX_BYTES || !text.last().is_some_and(is_around) || has_open(text) {
+    if text.len() > value::MAX_BYTES || !text.last().is_some_and(is_around) || has_open() {
         return text.len();
     }
     text.iter().rposition(|byte| !is_around(byte)).map_or(0, |last| last + 1)
 }
 
-/// Whether a bracket was opened in the text, so that the one at its end is its own.
-fn has_open(text: &[u8]) -> bool {
-    static OPEN: Bytes = Bytes::of(b"([{");
-    text.iter().any(|byte| OPEN.has(*byte))
-}
-
 fn is_quote(byte: u8) -> bool {
     matches!(byte, b'"' | b'\'' | b'`')
-}
-
-/// Whether there are capitals, small letters and digits: hashes have no capitals.
-fn is_mixed(text: &[u8]) -> bool {
-    has_both_cases(text) && text.iter().any(u8::is_ascii_digit)
-}
-
-fn has_both_cases(text: &[u8]) -> bool {
-    text.iter().any(u8::is_ascii_uppercase) && text.iter().any(u8::is_ascii_lowercase)
 }

@@ -1,13 +1,19 @@
-//! Sets of bytes that are asked about for every byte of a line: one load each.
+//! Sets of bytes and of words that values, names and marks are made of.
 
-use std::ops::Range;
+use std::{collections::HashSet, ops::Range};
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+use regex::bytes::Regex;
+
+/// The longest word of a [`WordSet`].
+const MAX_WORD_BYTES: usize = 16;
 
 /// A set of bytes.
-pub(super) struct Bytes([bool; 256]);
+pub(super) struct ByteSet([bool; 256]);
 
-impl Bytes {
-    /// These.
-    pub(super) const fn of(bytes: &[u8]) -> Self {
+impl ByteSet {
+    /// Makes a set of these bytes.
+    pub(super) const fn new(bytes: &[u8]) -> Self {
         let mut set = [false; 256];
         let mut at = 0;
         while at < bytes.len() {
@@ -17,91 +23,68 @@ impl Bytes {
         Self(set)
     }
 
-    /// These, letters and digits.
-    pub(super) const fn alphanumeric_and(bytes: &[u8]) -> Self {
-        let Self(mut set) = Self::of(bytes);
+    /// Adds letters and digits.
+    pub(super) const fn and_alphanumeric(mut self) -> Self {
         let mut byte = 0_u8;
         while byte < 128 {
-            set[byte as usize] |= byte.is_ascii_alphanumeric();
+            self.0[byte as usize] |= byte.is_ascii_alphanumeric();
             byte += 1;
         }
-        Self(set)
+        self
     }
 
-    /// These and white space.
-    pub(super) const fn space_and(bytes: &[u8]) -> Self {
-        let Self(mut set) = Self::of(bytes);
-        let mut byte = 0_u8;
-        while byte < 128 {
-            set[byte as usize] |= byte.is_ascii_whitespace();
-            byte += 1;
-        }
-        Self(set)
-    }
-
+    /// Returns whether a byte is in the set.
     pub(super) fn has(&self, byte: u8) -> bool {
-        #[cfg(test)]
-        asked::add(1);
         self.0[usize::from(byte)]
     }
 
-    /// How many bytes at the start of a text are of the set.
+    /// Counts the bytes at the start of a text that are in the set.
     pub(super) fn run(&self, text: &[u8]) -> usize {
-        first(text, |byte| !self.has(byte))
+        text.iter().position(|byte| !self.has(*byte)).unwrap_or(text.len())
     }
 
-    /// How many bytes come before the first of the set.
+    /// Counts the bytes before the first one that is in the set.
     pub(super) fn until(&self, text: &[u8]) -> usize {
-        first(text, |byte| self.has(byte))
+        text.iter().position(|byte| self.has(*byte)).unwrap_or(text.len())
     }
 
-    /// As far as bytes of the set go on both sides of a part of a text, but no further than so many.
+    /// Widens a part of a text to both sides over bytes of the set, by at most so many.
     pub(super) fn around(&self, text: &[u8], part: &Range<usize>, most: usize) -> Range<usize> {
-        let before = &text[part.start.saturating_sub(most)..part.start];
-        let start = before.iter().rposition(|byte| !self.has(*byte)).map_or(0, |last| last + 1);
+        let before = text[..part.start].iter().rev().take(most).take_while(|byte| self.has(**byte)).count();
         let after = &text[part.end..text.len().min(part.end + most)];
-        part.start - (before.len() - start)..part.end + self.run(after)
+        part.start - before..part.end + self.run(after)
     }
 }
 
-/// Where a short word is in a text of which only the beginning may be looked at: a search that is made ready costs more than that.
-pub(super) fn places(text: &[u8], word: &[u8]) -> impl Iterator<Item = usize> {
-    let first = word.first().copied().unwrap_or_default();
-    memchr::memchr_iter(first, text).filter(move |at| {
-        #[cfg(test)]
-        asked::add(1);
-        text[*at..].starts_with(word)
-    })
+/// A set of short words in any case.
+pub(super) struct WordSet(HashSet<&'static [u8]>);
+
+impl WordSet {
+    /// Makes a set of words in small letters, separated by blanks.
+    pub(super) fn new(words: &'static str) -> Self {
+        Self(words.split_ascii_whitespace().map(str::as_bytes).collect())
+    }
+
+    /// Returns whether a word is in the set.
+    pub(super) fn has(&self, word: &[u8]) -> bool {
+        let mut lower = [0; MAX_WORD_BYTES];
+        let Some(lower) = lower.get_mut(..word.len()) else { return false };
+        lower.copy_from_slice(word);
+        lower.make_ascii_lowercase();
+        self.0.contains(&*lower)
+    }
 }
 
-/// How many bytes come before the first that is sought. In fours, so that the end of the text is asked about as seldom.
-#[inline]
-fn first(text: &[u8], is_sought: impl Fn(u8) -> bool) -> usize {
-    let (fours, rest) = text.as_chunks::<4>();
-    for (number, four) in fours.iter().enumerate() {
-        if let Some(at) = four.iter().position(|byte| is_sought(*byte)) {
-            return number * 4 + at;
-        }
-    }
-    let in_rest = rest.iter().position(|byte| is_sought(*byte));
-    in_rest.map_or(text.len(), |at| text.len() - rest.len() + at)
+/// Compiles a pattern of this crate over bytes, in which `.` is any byte.
+#[expect(clippy::expect_used, reason = "every pattern is a constant that tests use")]
+pub(super) fn compiled(pattern: &str) -> Regex {
+    Regex::new(&format!("(?s-u){pattern}")).expect("a valid pattern")
 }
 
-/// How often a byte was asked about: what cleaning costs, where time cannot be asserted.
-#[cfg(test)]
-pub(super) mod asked {
-    use std::cell::Cell;
-
-    thread_local! {
-        static TIMES: Cell<usize> = const { Cell::new(0) };
-    }
-
-    pub(in crate::clean) fn add(times: usize) {
-        TIMES.set(TIMES.get() + times);
-    }
-
-    /// Since this was taken last.
-    pub(in crate::clean) fn take() -> usize {
-        TIMES.take()
-    }
+/// Builds a search for the first of many words in any case, and the longest of those that begin there.
+#[expect(clippy::expect_used, reason = "the words are constants, few enough for any automaton")]
+pub(super) fn search_for(words: impl IntoIterator<Item = impl AsRef<[u8]>>) -> AhoCorasick {
+    let mut builder = AhoCorasick::builder();
+    builder.ascii_case_insensitive(true).match_kind(MatchKind::LeftmostLongest);
+    builder.kind(Some(AhoCorasickKind::DFA)).build(words).expect("a search")
 }

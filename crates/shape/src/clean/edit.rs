@@ -86,16 +86,16 @@ impl Cleaner {
             let start = out.len();
             let (rule, why) = match &edit {
                 Edit::Secret { label, why, .. } => {
-                    labels.of(labels::hash(0, &text[range.clone()]), label, out);
+                    labels.write(labels::hash(&text[range.clone()]), label, out);
                     (*label, *why)
                 }
                 Edit::Known { value, .. } => {
                     let known = &self.secrets.known;
-                    labels.of(labels::hash(0, known.text(*value)), known.name(*value), out);
+                    labels.write(labels::hash(known.text(*value)), known.name(*value), out);
                     (known.name(*value), "a value known from the environment or the configuration")
                 }
                 Edit::Block { hash, .. } => {
-                    labels.of(*hash, "private-key", out);
+                    labels.write(*hash, "private-key", out);
                     ("private-key", "the lines of a private key")
                 }
                 Edit::Drop { .. } => ("", ""),

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{name::Kind, rules};
+use super::{name::NameKind, rules};
 
 /// A secret in a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,8 +21,8 @@ impl Found {
 
     /// The same, if all of it has a known format.
     pub(super) fn key(line: &[u8], range: &Range<usize>) -> Option<Self> {
-        let (rule, end) = rules::key_at(&line[range.clone()])?;
-        (end == range.len()).then(|| Self { range: range.clone(), label: rule.label, why: rule.what })
+        let rule = rules::key_rule(&line[range.clone()])?;
+        Some(Self { range: range.clone(), label: rule.label, why: rule.what })
     }
 }
 
@@ -30,7 +30,7 @@ impl Found {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Pending {
     pub(super) form: Form,
-    pub(super) kind: Kind,
+    pub(super) kind: NameKind,
     /// How many lines may still come between.
     pub(super) left: u8,
 }
@@ -42,8 +42,6 @@ pub(super) enum Form {
     Value,
     /// The whole line.
     Whole,
-    /// The whole line behind a blank one, as in a form that was sent.
-    Field,
     /// The whole line, if it looks random: nothing else says that it belongs to the name.
     Alone,
     /// `<string>…</string>`
@@ -51,7 +49,7 @@ pub(super) enum Form {
 }
 
 impl Pending {
-    pub(super) fn new(form: Form, kind: Kind) -> Self {
+    pub(super) fn new(form: Form, kind: NameKind) -> Self {
         Self { form, kind, left: 3 }
     }
 

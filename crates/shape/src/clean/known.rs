@@ -4,10 +4,11 @@ use std::ops::Range;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use base64::{Engine, engine::general_purpose};
+use windlass_contract::secret_names::is_secret_name;
 
 use super::{
-    bytes::Bytes,
-    name::{self, Kind},
+    bytes::ByteSet,
+    name::{self, NameKind},
     value::{self, Written},
 };
 
@@ -99,17 +100,15 @@ impl Known {
 /// Whether the value of a variable with this name is worth knowing: the name says it is a secret, or the value has the form
 /// of one.
 pub(super) fn is_credential(name: &str, text: &str) -> bool {
-    let is_named = name::kind(name.as_bytes()).is_some();
-    is_named
-        || password_in(text).is_some()
-        || super::rules::key_at(text.as_bytes()).is_some_and(|(_, end)| end == text.len())
+    let is_named = is_secret_name(name) || name::kind(name.as_bytes()).is_some();
+    is_named || password_in(text).is_some() || super::rules::key_rule(text.as_bytes()).is_some()
 }
 
 fn is_usable(text: &str) -> bool {
     let bytes = text.as_bytes();
     let is_key =
         super::rules::key_at(bytes).is_some() || memchr::memmem::find(bytes, b"PRIVATE KEY-----").is_some();
-    bytes.len() >= MIN_BYTES && (is_key || value::is_secret(bytes, Written::Environment, Kind::Password))
+    bytes.len() >= MIN_BYTES && (is_key || value::is_secret(bytes, Written::Environment, NameKind::Password))
 }
 
 /// The password of an address such as `postgres://user:password@host/`.
@@ -182,7 +181,7 @@ fn wrapped_forms(value: &str) -> Vec<Vec<u8>> {
 
 /// A piece with the base64 around it.
 fn in_base64(text: &[u8], piece: Range<usize>) -> Range<usize> {
-    static BASE64: Bytes = Bytes::alphanumeric_and(b"+/-_");
+    static BASE64: ByteSet = ByteSet::new(b"+/-_").and_alphanumeric();
     BASE64.around(text, &piece, MAX_WRAPPED_SIDE)
 }
 

@@ -5,7 +5,7 @@ use std::{
     ops::Deref,
 };
 
-use super::{bytes::Bytes, keys::Shape};
+use super::{bytes::ByteSet, keys::Shape};
 
 /// The bytes of a line.
 pub(super) struct Line<'a> {
@@ -43,7 +43,7 @@ impl<'a> Line<'a> {
     /// `a=a=a=…` every value goes on to the end, so that each byte would be looked at once for every name. There, all but the
     /// last ones are empty.
     pub(super) fn value(&self, at: usize) -> &'a [u8] {
-        static ENDS: Bytes = Bytes::space_and(b"\"',;<>|&`\\\x1b");
+        static ENDS: ByteSet = ByteSet::new(b"\"',;<>|&`\\\x1b \t\n\r\x0c");
         let rest = self.text.get(at..).unwrap_or_default();
         let run = self.run.get();
         let run = if (run.start..=run.end).contains(&at) {

@@ -1,19 +1,12 @@
-//! Whether a name says that its value is a secret: `DB_PASSWORD`, `apiKey`, `client-secret`, but not `max_tokens`.
+//! Names that say that their value is a secret: `DB_PASSWORD`, `apiKey`, `client-secret`, but not `max_tokens`.
 
-mod words;
+use std::sync::LazyLock;
 
-use self::words::{
-    KEY_QUALIFIER, LONG_KEY_QUALIFIER, NEUTRAL_WORD, NOT_A_KEY, NOT_A_PASSWORD, NOT_A_TOKEN, SHORT_PASSWORD,
-    VARIABLE, bits,
-};
-use super::{
-    bytes::Bytes,
-    memo::{self, About},
-};
+use super::bytes::{ByteSet, WordSet};
 
 /// What a name says its value is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum NameKind {
     Password,
     Secret,
     Token,
@@ -24,11 +17,7 @@ pub(super) enum Kind {
     Variable,
 }
 
-impl Kind {
-    /// In their order.
-    const ALL: [Self; 6] =
-        [Self::Password, Self::Secret, Self::Token, Self::Key, Self::LongKey, Self::Variable];
-
+impl NameKind {
     pub(super) fn label(self) -> &'static str {
         match self {
             Self::Password => "password",
@@ -42,47 +31,99 @@ impl Kind {
 /// The longest name that is looked at.
 const MAX_NAME_BYTES: usize = 80;
 
-/// What a last word may end with, given its last byte, and what that makes of the name.
-fn endings(last: u8) -> &'static [(&'static [u8], Kind)] {
-    match last {
-        b'd' => &[(b"password", Kind::Password), (b"passwd", Kind::Password), (b"pwd", Kind::Password)],
-        b'e' => &[(b"passphrase", Kind::Password), (b"passcode", Kind::Password)],
-        b'h' => &[(b"masterauth", Kind::Password)],
-        b'n' => &[(b"token", Kind::Token), (b"dockerconfigjson", Kind::Secret)],
-        b't' => &[(b"secret", Kind::Secret), (b"passwort", Kind::Password)],
-        b'y' => &[
-            (b"apikey", Kind::Key),
-            (b"accesskey", Kind::Key),
-            (b"secretkey", Kind::Key),
-            (b"privatekey", Kind::Key),
-            (b"privkey", Kind::Key),
-            (b"authkey", Kind::Key),
-            (b"signingkey", Kind::Key),
-            (b"encryptionkey", Kind::Key),
-            (b"accountkey", Kind::Key),
-            (b"masterkey", Kind::Key),
-        ],
-        _ => &[],
-    }
+/// What a last word may end with, and what that makes of the name.
+const ENDINGS: [(NameKind, &str); 4] = [
+    (NameKind::Password, "password passwd pwd passphrase passcode masterauth passwort"),
+    (NameKind::Token, "token"),
+    (NameKind::Secret, "secret dockerconfigjson"),
+    (
+        NameKind::Key,
+        "apikey accesskey secretkey privatekey privkey authkey signingkey encryptionkey accountkey masterkey",
+    ),
+];
+
+/// What a password, a key or a token is called elsewhere. Letters without case only, or both cases.
+const FOREIGN: [(NameKind, &str); 3] = [
+    (
+        NameKind::Password,
+        "密码|密碼|口令|パスワード|暗証番号|비밀번호|암호|пароль|Пароль|ПАРОЛЬ|κωδικός|Κωδικός|κωδικός πρόσβασης|\
+         Κωδικός πρόσβασης|كلمة المرور|كلمة السر|סיסמה|סיסמא|पासवर्ड|รหัสผ่าน|mật khẩu|jelszó|\
+         passord|passordet|lösenordet|adgangskoden|palavra-passe|palavra passe|kata sandi|lozinka|\
+         geslo|contrasenya|contraseña|mot de passe|senha|wachtwoord|kennwort|lösenord|adgangskode|\
+         salasana|hasło|heslo|şifre|Şifre|parola",
+    ),
+    (NameKind::Key, "密钥|密鑰|秘钥|秘密鍵"),
+    (NameKind::Token, "令牌"),
+];
+
+/// Lists the names of secrets in other languages.
+pub(super) fn foreign() -> impl Iterator<Item = (&'static str, NameKind)> {
+    FOREIGN.iter().flat_map(|(kind, names)| names.split('|').map(|name| (name, *kind)))
 }
 
-/// What a name says its value is, if that is a secret.
-pub(super) fn kind(name: &[u8]) -> Option<Kind> {
+/// Words by what they make of a name.
+struct NameWords {
+    /// Say nothing about what comes before them: `SECRET_KEY_BASE`, `TOKEN_VALUE`, `PASSWORD_PROD`.
+    neutral: WordSet,
+    /// Make a secret of a key.
+    key_qualifiers: WordSet,
+    /// Make a secret of a key whose value looks like one.
+    long_key_qualifiers: WordSet,
+    /// Make something else of a key in a variable: places in tables, stores and caches, and what is public.
+    not_keys: WordSet,
+    /// Are what else a variable with a random value may end with.
+    variables: WordSet,
+    /// Make something else of a token: places in texts, pages of answers, words of a vocabulary.
+    not_tokens: WordSet,
+    /// Are whole words for a password.
+    short_passwords: WordSet,
+    /// End like a password.
+    not_passwords: WordSet,
+}
+
+static WORDS: LazyLock<NameWords> = LazyLock::new(|| NameWords {
+    neutral: WordSet::new(
+        "base value prod production dev development test staging stage live old new current previous \
+         default main raw str string text plain plaintext primary secondary backup env b64 base64 hex \
+         confirmation confirm again ro rw hs256 data",
+    ),
+    key_qualifiers: WordSet::new(
+        "api access secret private encryption encrypt decryption signing sign master app account storage \
+         service auth license licence deploy ssh hmac jwt cookie symmetric shared root webhook consumer \
+         client write integration aes rsa crypto cipher security token password session ingest ingestion \
+         sas host functions subscription priv wallet wg preshared openai anthropic stripe azure gemini \
+         mistral groq datadog dd mailgun sendgrid algolia appcenter rails vapid maps fernet server admin \
+         unseal recovery wifi fi wpa wep function enc insert",
+    ),
+    long_key_qualifiers: WordSet::new("primary secondary tls ssl"),
+    not_keys: WordSet::new(
+        "public pub publishable site verify cache restore foreign sort range partition row object \
+         idempotency dedup route routing hash s3 map group unique index lookup message event registry",
+    ),
+    variables: WordSet::new("salt pepper private"),
+    not_tokens: WordSet::new(
+        "next page continuation continue pagination sync eos bos pad unk sep cls mask stop start end max \
+         min per prev last special first image prompt output input cancellation cancel resume change \
+         sequence fencing parse syntax lex two one single multi second render",
+    ),
+    short_passwords: WordSet::new("pass pw psk psw creds"),
+    not_passwords: WordSet::new(
+        "bypass compass trespass encompass overpass surpass underpass multipass onepass",
+    ),
+});
+
+/// Returns what a name says its value is, if that is a secret.
+pub(super) fn kind(name: &[u8]) -> Option<NameKind> {
     if name.len() > MAX_NAME_BYTES || name.len() < 2 {
         return None;
     }
-    let decision = memo::recall(About::Name, name, || kind_of(name).map_or(0, |kind| kind as u8 + 1));
-    Kind::ALL.get(usize::from(decision).checked_sub(1)?).copied()
-}
-
-fn kind_of(name: &[u8]) -> Option<Kind> {
     let is_variable = || !name.iter().any(u8::is_ascii_lowercase);
     let mut rest = name;
     while let Some((before, last)) = last_word(rest) {
         let trimmed = trim_digits(last);
-        let kind = kind_of_last(trimmed, || last_word(before).map_or(&b""[..], |(_, word)| word))
-            .filter(|kind| *kind != Kind::Variable || is_variable());
-        if kind.is_some() || !(trimmed.is_empty() || bits(trimmed) & NEUTRAL_WORD != 0) {
+        let kind = kind_of_last(trimmed, last_word(before).map_or(&b""[..], |(_, word)| word))
+            .filter(|kind| *kind != NameKind::Variable || is_variable());
+        if kind.is_some() || !(trimmed.is_empty() || WORDS.neutral.has(trimmed)) {
             return kind;
         }
         rest = before;
@@ -90,38 +131,43 @@ fn kind_of(name: &[u8]) -> Option<Kind> {
     None
 }
 
-fn kind_of_last<'a>(word: &[u8], before: impl Fn() -> &'a [u8]) -> Option<Kind> {
-    let last = word.last()?.to_ascii_lowercase();
-    if last == b'y' && word.eq_ignore_ascii_case(b"key") {
-        return match bits(trim_digits(before())) {
-            bits if bits & KEY_QUALIFIER != 0 => Some(Kind::Key),
-            bits if bits & LONG_KEY_QUALIFIER != 0 => Some(Kind::LongKey),
-            bits if bits & NOT_A_KEY != 0 || before().is_empty() => None,
-            _ => Some(Kind::Variable),
+/// Returns what the last word of a name makes of it, given the word before.
+fn kind_of_last(word: &[u8], before: &[u8]) -> Option<NameKind> {
+    let words = &*WORDS;
+    let is_ending = |endings: &str| endings.split(' ').any(|ending| ends_with(word, ending.as_bytes()));
+    if let Some((kind, _)) = ENDINGS.iter().find(|(_, endings)| is_ending(endings)) {
+        let is_place = *kind == NameKind::Token && words.not_tokens.has(before);
+        return (!is_place).then_some(*kind);
+    }
+    if word.eq_ignore_ascii_case(b"key") {
+        let qualifier = trim_digits(before);
+        return match qualifier {
+            _ if words.key_qualifiers.has(qualifier) => Some(NameKind::Key),
+            _ if words.long_key_qualifiers.has(qualifier) => Some(NameKind::LongKey),
+            _ if words.not_keys.has(qualifier) || before.is_empty() => None,
+            _ => Some(NameKind::Variable),
         };
     }
-    if matches!(last, b't' | b'r' | b'e') && bits(word) & VARIABLE != 0 {
-        return Some(Kind::Variable);
-    }
     // Half of what a machine logs in with.
-    if last == b'd' && word.eq_ignore_ascii_case(b"id") {
-        return before().eq_ignore_ascii_case(b"secret").then_some(Kind::Secret);
+    if word.eq_ignore_ascii_case(b"id") {
+        return before.eq_ignore_ascii_case(b"secret").then_some(NameKind::Secret);
     }
-    if last == b't' && word.eq_ignore_ascii_case(b"pat") {
-        return Some(Kind::Token);
+    if words.variables.has(word) {
+        return Some(NameKind::Variable);
     }
-    if matches!(last, b's' | b'w' | b'k') && (bits(word) & SHORT_PASSWORD != 0 || is_joined_pass(word)) {
+    if word.eq_ignore_ascii_case(b"pat") {
+        return Some(NameKind::Token);
+    }
+    if words.short_passwords.has(word) || is_joined_pass(word) {
         // `two-pass`, `first_pass`
-        return (bits(before()) & NOT_A_TOKEN == 0).then_some(Kind::Password);
+        return (!words.not_tokens.has(before)).then_some(NameKind::Password);
     }
-    let (_, kind) = endings(last).iter().find(|(ending, _)| ends_with(word, ending))?;
-    let is_place = *kind == Kind::Token && bits(before()) & NOT_A_TOKEN != 0;
-    (!is_place).then_some(*kind)
+    None
 }
 
 /// `dbpass`, `rootpw`, `requirepass`, but not `bypass` or `compass`.
 fn is_joined_pass(word: &[u8]) -> bool {
-    ends_with(word, b"pass") && word.len() <= 16 && bits(word) & NOT_A_PASSWORD == 0
+    ends_with(word, b"pass") && word.len() <= 16 && !WORDS.not_passwords.has(word)
         || ends_with(word, b"pw") && word.len() <= 8
 }
 
@@ -134,10 +180,10 @@ fn trim_digits(word: &[u8]) -> &[u8] {
     &word[..end]
 }
 
-/// The last word of a name and what is before it: `DB_PASSWORD`, `dbPassword`, `db-password` and `db.password` have the
+/// Splits off the last word of a name: `DB_PASSWORD`, `dbPassword`, `db-password` and `db.password` have the
 /// same words.
 fn last_word(name: &[u8]) -> Option<(&[u8], &[u8])> {
-    static PART: Bytes = Bytes::alphanumeric_and(b"");
+    static PART: ByteSet = ByteSet::new(b"").and_alphanumeric();
     let end = name.iter().rposition(|byte| PART.has(*byte))? + 1;
     let mut start = end - 1;
     while start > 0 && PART.has(name[start - 1]) && !turns(&name[..end], start) {
@@ -146,7 +192,7 @@ fn last_word(name: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((&name[..start], &name[start..end]))
 }
 
-/// Whether a new word starts here inside `camelCase` or `APIKey`.
+/// Returns whether a new word starts here inside `camelCase` or `APIKey`.
 fn turns(name: &[u8], at: usize) -> bool {
     let (before, here) = (name[at - 1], name[at]);
     here.is_ascii_uppercase()
@@ -177,7 +223,7 @@ mod tests {
             "PASSWORD2",
             "rootpw",
         ]
-        .map(|name| kind(name.as_bytes()).map(Kind::label));
+        .map(|name| kind(name.as_bytes()).map(NameKind::label));
         assert_eq!(
             kinds,
             [

@@ -1,89 +1,44 @@
-//! One search for everything a secret can begin with or be named by, and which matcher looks at what is found.
+//! One search for everything a secret can begin with or be named by, and what looks at the places that are found.
 
-use std::{ops::Range, sync::LazyLock};
+use std::{collections::BTreeMap, ops::Range, sync::LazyLock};
+
+use aho_corasick::{AhoCorasick, Input};
 
 use super::{
-    assign, call,
+    assign,
+    bytes::search_for,
     found::{Found, Next},
     keys,
     line::Line,
-    option,
-    place::{self, beyond},
+    name::{self, NameKind},
+    place::{LONG_TOKEN, PLACES, PlaceRule},
     rules::{self, RULES},
-    spoken, token,
-    words::Words,
+    token,
 };
 
-type Matcher = fn(&Line<'_>, Range<usize>, &mut Vec<Found>) -> Next;
+/// Parts of names.
+const NAME_PARTS: &str =
+    "pass pwd pw psk _pat secret token key creds _private _salt pepper masterauth dockerconfigjson";
 
-/// Words and signs, and who looks at what is around them. Formats of keys are added from the table of rules.
-const ANCHORS: &[(&str, Matcher)] = &[
-    ("pass", assign::find),
-    ("pwd", assign::find),
-    ("pw", assign::find),
-    ("psk", assign::find),
-    ("_pat", assign::find),
-    ("secret", assign::find),
-    ("token", assign::find),
-    ("key", assign::find),
-    ("creds", assign::find),
-    ("_private", assign::find),
-    ("_salt", assign::find),
-    ("pepper", assign::find),
-    ("credentials", spoken::pair),
-    ("login", spoken::pair),
-    ("user/pass", spoken::pair),
-    ("authident", spoken::pair),
-    ("session=", place::session),
-    ("mnemonic", spoken::seed),
-    ("seed phrase", spoken::seed),
-    ("seed_phrase", spoken::seed),
-    ("seedphrase", spoken::seed),
-    ("recovery phrase", spoken::seed),
-    ("recovery_phrase", spoken::seed),
-    ("://", place::url),
-    ("sig=", place::signature),
-    ("signature=", place::signature),
-    ("authorization", place::authorization),
-    ("bearer", place::bearer),
-    ("basic ", place::basic),
-    ("auth", place::registry),
-    ("cookie:", place::cookie),
-    ("identified", place::identified),
-    ("eyJ", token::jwt),
-    (":AA", token::telegram),
-    ("Q~", token::azure),
-    ("discord", token::discord),
-    (":5432:", place::pgpass),
-    (":5433:", place::pgpass),
-    (":6432:", place::pgpass),
-    (":*:", place::pgpass),
-    ("--password-stdin", option::piped),
-    ("--with-token", option::piped),
-    ("chpasswd", option::piped),
-    ("passwd --stdin", option::piped),
-    ("passphrase-fd", option::piped),
-    ("sudo -S", option::piped),
-    ("securestring", option::secure_string),
-    ("masterauth", assign::find),
-    ("dockerconfigjson", assign::find),
-    ("jdbc:oracle:thin:", place::oracle),
-    ("sqlplus ", place::oracle),
-    ("\"d\":", token::jwk),
-    ("\"key\":", place::account),
-];
-
-/// What is searched for.
-pub(super) struct Search {
-    words: Words,
-    matchers: Vec<Anchor>,
+/// The search for all words at once.
+pub(super) struct SecretSearch {
+    words: AhoCorasick,
+    /// What looks at each word, and how long the word is that it looks for: a longer word hides those that begin it.
+    looks: Vec<Vec<(usize, Look)>>,
 }
 
+/// A way to look at a place.
 #[derive(Clone, Copy)]
-enum Anchor {
-    Matcher(Matcher),
-    /// The start of a key; if it is none, a matcher may still make something of it.
-    Key(Option<Matcher>),
+enum Look {
+    /// Part of a name whose value may follow.
+    Name,
+    /// The name of a secret in another language.
+    Label(NameKind),
+    Place(&'static PlaceRule),
+    Cookies,
+    WebToken,
+    /// The start of a key.
+    Key,
     /// The start of a block, the end of one, how its first line begins, and what is in its middle.
     Block,
     End,
@@ -107,123 +62,127 @@ pub(super) enum Hit {
     Head { start: usize },
 }
 
-pub(super) static SEARCH: LazyLock<Search> = LazyLock::new(Search::new);
+pub(super) static SEARCH: LazyLock<SecretSearch> = LazyLock::new(SecretSearch::new);
 
-impl std::fmt::Debug for Search {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Search").field("anchors", &self.matchers.len()).finish_non_exhaustive()
-    }
-}
-
-impl Search {
+impl SecretSearch {
     fn new() -> Self {
-        let anchors = anchors();
-        let words = Words::new(anchors.iter().map(|(text, _)| *text));
-        Self { words, matchers: anchors.into_iter().map(|(_, anchor)| anchor).collect() }
+        let mut words: BTreeMap<Vec<u8>, Vec<Look>> = BTreeMap::new();
+        for (word, look) in looks() {
+            let known = words.entry(word.to_ascii_lowercase()).or_default();
+            // Rules of one prefix are tried together.
+            if !(matches!(look, Look::Key) && known.iter().any(|look| matches!(look, Look::Key))) {
+                known.push(look);
+            }
+        }
+        let looks = words.keys().map(|word| {
+            let begins = |(each, _): &(&Vec<u8>, _)| word.starts_with(each);
+            let hidden = words.iter().filter(begins).rev();
+            hidden.flat_map(|(each, looks)| looks.iter().map(|look| (each.len(), *look))).collect()
+        });
+        Self { looks: looks.collect(), words: search_for(words.keys()) }
     }
 
-    /// The next place from which something may begin.
+    /// Returns the next place from which something may begin.
     pub(super) fn next(&self, text: &[u8], from: usize) -> Option<(usize, Range<usize>)> {
-        self.words.find(text, from)
+        let found = self.words.find(Input::new(text).range(from.min(text.len())..))?;
+        Some((found.pattern().as_usize(), found.range()))
     }
 
     /// Looks at such a place in its line.
     pub(super) fn look(
         &self,
-        pattern: usize,
+        word: usize,
         line: &Line<'_>,
-        at: Range<usize>,
+        at: &Range<usize>,
         found: &mut Vec<Found>,
     ) -> Hit {
-        let next = match self.matchers[pattern] {
-            Anchor::Matcher(matcher) => matcher(line, at, found),
-            Anchor::Block => match keys::title_end(&line[at.start..]) {
-                Some(length) => return Hit::Block { title: at.start..at.start + length },
-                None => Next::at(at.end),
-            },
-            Anchor::End if keys::is_end(&line[at.start..]) => return Hit::End,
-            Anchor::Head => match keys::first_start(line, &at) {
-                Some(start) => return Hit::Head { start },
-                None => Next::at(at.start + 1),
-            },
-            Anchor::Middle if keys::is_middle(line, &at) => return Hit::Middle,
-            Anchor::Encoded => match token::encoded_key(line, &at) {
-                Some(key) if keys::is_wrapped(line, &key.range) => {
-                    return Hit::Head { start: key.range.start };
+        let (mut next, before) = (Next::at(at.start + 1), found.len());
+        for (length, look) in &self.looks[word] {
+            match look.at(line, &(at.start..at.start + length), found) {
+                Some(Hit::Next(other)) if found.len() > before || other.pending.is_some() => {
+                    return Hit::Next(other);
                 }
-                Some(key) => {
-                    let resume = key.range.end;
-                    found.push(key);
-                    Next::at(resume)
-                }
-                None => Next::at(at.end),
-            },
-            Anchor::End | Anchor::Middle => Next::at(at.start + 1),
-            Anchor::Key(otherwise) => {
-                key(line, &at, found).unwrap_or_else(|| made_up(line, at, otherwise, found))
+                Some(Hit::Next(other)) => next = if other.resume > next.resume { other } else { next },
+                Some(hit) => return hit,
+                None => {}
             }
-        };
+        }
         Hit::Next(next)
     }
 }
 
-/// Everything that is searched for.
-fn anchors() -> Vec<(&'static [u8], Anchor)> {
-    let mut anchors: Vec<(&[u8], Anchor)> =
-        ANCHORS.iter().map(|(text, matcher)| (text.as_bytes(), Anchor::Matcher(*matcher))).collect();
-    anchors.extend(option::programs().map(|name| (name, Anchor::Matcher(option::option))));
-    anchors.extend(spoken::labels().map(|label| (label, Anchor::Matcher(spoken::label))));
-    anchors.extend(call::names().map(|name| (name, Anchor::Matcher(call::called))));
-    anchors.extend(keys::TITLES.map(|title| (title, Anchor::Block)));
-    anchors.extend(keys::ENDS.map(|end| (end, Anchor::End)));
-    anchors.extend(keys::HEADS.map(|head| (head, Anchor::Head)));
-    anchors.extend(keys::MIDDLES.map(|middle| (middle, Anchor::Middle)));
-    anchors.push((keys::ENCODED, Anchor::Encoded));
-    let spelled: Vec<_> =
-        ANCHORS.iter().map(|(text, matcher)| (text.to_ascii_lowercase(), *matcher)).collect();
-    for rule in RULES.iter() {
-        let prefix = rule.prefix.as_bytes();
-        if !anchors.iter().any(|(text, anchor)| *text == prefix && matches!(anchor, Anchor::Key(_))) {
-            // A longer anchor hides a shorter one in it, so it must do that one's work as well.
-            let lower = rule.prefix.to_ascii_lowercase();
-            let hidden = spelled.iter().find(|(text, _)| lower.contains(text));
-            anchors.push((prefix, Anchor::Key(hidden.map(|(_, matcher)| *matcher))));
+impl Look {
+    fn at(self, line: &Line<'_>, at: &Range<usize>, found: &mut Vec<Found>) -> Option<Hit> {
+        let next = |resume: usize| Hit::Next(Next::at(resume));
+        match self {
+            Self::Name => Some(Hit::Next(assign::find(line, at.clone(), found))),
+            Self::Label(kind) => assign::find_label(line, at.clone(), kind, found).map(Hit::Next),
+            Self::Place(rule) => rule.look(line, at, found).map(next),
+            Self::Cookies => token::cookies(line, at, found).map(next),
+            Self::WebToken => token::jwt(line, at.start, found).map(next),
+            Self::Key => key(line, at.start, found).map(next),
+            Self::Block => {
+                let length = keys::title_end(&line[at.start..])?;
+                Some(Hit::Block { title: at.start..at.start + length })
+            }
+            Self::End => keys::is_end(&line[at.start..]).then_some(Hit::End),
+            Self::Head => keys::first_start(line, at).map(|start| Hit::Head { start }),
+            Self::Middle => keys::is_middle(line, at).then_some(Hit::Middle),
+            Self::Encoded => {
+                let key = token::encoded_key(line, at.start)?;
+                if keys::is_wrapped(line, &key.range) {
+                    return Some(Hit::Head { start: key.range.start });
+                }
+                let resume = key.range.end;
+                found.push(key);
+                Some(next(resume))
+            }
         }
     }
-    anchors
 }
 
-/// The words among them, for tests that try each.
-#[cfg(test)]
-pub(super) fn beginnings() -> impl Iterator<Item = &'static str> {
-    anchors().into_iter().filter_map(|(text, _)| str::from_utf8(text).ok())
+/// Lists everything that is searched for.
+fn looks() -> impl Iterator<Item = (&'static [u8], Look)> {
+    let keys = RULES.iter().map(|rule| (rule.prefix.as_bytes(), Look::Key));
+    let names = NAME_PARTS.split(' ').map(|part| (part.as_bytes(), Look::Name));
+    let labels = name::foreign().map(|(label, kind)| (label.as_bytes(), Look::Label(kind)));
+    let heads = keys::HEADS.split(' ').map(|head| (head.as_bytes(), Look::Head));
+    let places = PLACES
+        .iter()
+        .flat_map(|rule| rule.words.iter().map(move |word| (word.as_bytes(), Look::Place(rule))));
+    let blocks = [
+        (&keys::TITLES[..], Look::Block),
+        (&keys::ENDS, Look::End),
+        (&keys::MIDDLES, Look::Middle),
+        (&[keys::ENCODED], Look::Encoded),
+        (&[b"cookie:"], Look::Cookies),
+        (&[b"eyJ"], Look::WebToken),
+    ];
+    let blocks = blocks.into_iter().flat_map(|(words, look)| words.iter().map(move |word| (*word, look)));
+    keys.chain(names).chain(labels).chain(places).chain(heads).chain(blocks.collect::<Vec<_>>())
 }
 
-fn key(line: &[u8], at: &Range<usize>, found: &mut Vec<Found>) -> Option<Next> {
-    if !starts_word(line, at.start) {
+/// Finds a key that starts here. What only has the form of one and is long is not looked into: a line of nothing but such
+/// would cost its square.
+fn key(line: &[u8], start: usize, found: &mut Vec<Found>) -> Option<usize> {
+    if !starts_word(line, start) {
         return None;
     }
-    let (rule, length) = rules::key_at(&line[at.start..])?;
-    let range = at.start..at.start + length;
+    let key = rules::form_at(&line[start..])?;
+    let range = start..start + key.end;
     let resume = range.end;
-    if rule.label == "aws-access-key" {
+    if !key.is_real {
+        return (range.len() > LONG_TOKEN).then_some(resume);
+    }
+    if key.rule.label == "aws-access-key" {
         token::beside_aws_key(line, range.end, found);
     }
-    found.push(Found { range, label: rule.label, why: rule.what });
-    Some(Next::at(resume))
+    found.push(Found { range, label: key.rule.label, why: key.rule.what });
+    Some(resume)
 }
 
-/// Goes on where no key is. What only has the form of one and is long is not looked into: a line of nothing but such would cost its
-/// square.
-fn made_up(line: &Line<'_>, at: Range<usize>, otherwise: Option<Matcher>, found: &mut Vec<Found>) -> Next {
-    let beyond = beyond(&(at.start..at.start + 1), &rules::made_up_at(line, at.start));
-    match otherwise.map(|matcher| matcher(line, at, found)) {
-        Some(next) => Next { resume: next.resume.max(beyond.resume), ..next },
-        None => beyond,
-    }
-}
-
-/// Whether a word starts here: also after `\n`, `%3D` and the end of a terminal sequence, whose last letter is not part of it.
+/// Returns whether a word starts here: also after `\n`, `%3D` and the end of a terminal sequence, whose last letter is
+/// not part of it.
 pub(super) fn starts_word(line: &[u8], at: usize) -> bool {
     let before = &line[..at];
     match before {
@@ -231,11 +190,8 @@ pub(super) fn starts_word(line: &[u8], at: usize) -> bool {
         [.., b'\\', b'n' | b'r' | b't'] => true,
         [.., b'%', high, low] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => true,
         [.., b'm'] => {
-            let numbers = before[..at - 1]
-                .iter()
-                .rev()
-                .take_while(|byte| byte.is_ascii_digit() || **byte == b';')
-                .count();
+            let is_number = |byte: &&u8| byte.is_ascii_digit() || **byte == b';';
+            let numbers = before[..at - 1].iter().rev().take_while(is_number).count();
             before[..at - 1 - numbers].ends_with(b"\x1b[")
         }
         [..] => before.is_empty(),

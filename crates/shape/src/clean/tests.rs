@@ -1,6 +1,6 @@
 //! Behaviour of the cleaner as a whole.
 
-use super::{bytes::asked, *};
+use super::*;
 
 const FORTY: &str = "q8Zk2mPv0Lr7Tb4Xc9Wd1Ye6Uf3Ig5Oh8Jn2Ks7A";
 
@@ -222,38 +222,5 @@ fn wide_text_is_cleaned_like_any_and_stays_wide() {
     for (order, cut) in orders.into_iter().flat_map(|order| [(order, 997), (order, 4096), (order, 1 << 20)]) {
         let wide = |text: &str| text.encode_utf16().flat_map(order).collect::<Vec<_>>();
         assert!(in_pieces(&Secrets::default(), &wide(&text), &[cut]) == wide(&cleaned), "in pieces of {cut}");
-    }
-}
-
-/// What a word begins can go on to the end of the line, and each word of a line that has no others could be read to there.
-#[test]
-fn a_line_of_one_beginning_is_read_a_few_times_only() {
-    const BYTES: usize = 4096;
-    // More than any takes now.
-    const MOST: usize = 70;
-    let secrets = Secrets::default();
-    let mut costly = Vec::new();
-    for beginning in scan::beginnings() {
-        for end in ["", "[", "=", " ", "|", ":", "\"", "<<<", "=a:b@", "\x1b[m", "(", ",", "a, '\""] {
-            let unit = format!("{beginning}{end}");
-            asked::take();
-            secrets.clean(&unit.repeat(BYTES / unit.len()));
-            let times = asked::take() / BYTES;
-            costly.extend((times > MOST).then_some((times, unit)));
-        }
-    }
-    assert!(costly.is_empty(), "{costly:?}");
-}
-
-#[test]
-fn lines_that_are_kept_back_are_read_a_few_times_only_however_they_come() {
-    const MOST: usize = 30;
-    let text = format!("{}\n", &FORTY.repeat(2)[..64]).repeat(400);
-    let wide: Vec<_> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
-    for (bytes, piece) in [(text.as_bytes(), 1), (text.as_bytes(), 65), (&wide, 1), (&wide, 130)] {
-        asked::take();
-        assert!(in_pieces(&Secrets::default(), bytes, &[piece]) == bytes);
-        let times = asked::take() / text.len();
-        assert!(times <= MOST, "{times} times in pieces of {piece} of {}", bytes.len());
     }
 }

@@ -5,20 +5,19 @@ mod placeholder;
 mod tally;
 mod wordy;
 
+use std::sync::LazyLock;
+
 use self::{
     elsewhere::{is_expression, is_reference},
     placeholder::is_template,
-    tally::{Tally, tally},
+    tally::ByteTally,
     wordy::{is_known_word, is_like_no_word, is_wordy, words_of},
 };
 pub(super) use self::{
     placeholder::{is_placeholder, is_placeholder_key, says_placeholder},
     wordy::{is_camel_case, is_unlike_words},
 };
-use super::{
-    memo::{self, About},
-    name::Kind,
-};
+use super::{bytes::WordSet, name::NameKind};
 
 /// A longer value is a document, not a secret.
 pub(super) const MAX_BYTES: usize = 4096;
@@ -38,28 +37,23 @@ pub(super) enum Written {
 }
 
 /// Whether a value is a secret, given the kind of name it has.
-pub(super) fn is_secret(value: &[u8], written: Written, kind: Kind) -> bool {
-    let least = if kind == Kind::Password { 6 } else { 8 };
+pub(super) fn is_secret(value: &[u8], written: Written, kind: NameKind) -> bool {
+    let least = if kind == NameKind::Password { 6 } else { 8 };
     if value.len() < least || value.len() > MAX_BYTES {
         return false;
     }
-    let way = kind as u8 * 4 + written as u8;
-    memo::recall(About::Value(way), value, || u8::from(is_secret_now(value, written, kind))) == 1
-}
-
-fn is_secret_now(value: &[u8], written: Written, kind: Kind) -> bool {
-    let tally = tally(value);
+    let tally = ByteTally::new(value);
     if tally.spaces > 0 {
-        return kind == Kind::Password && written == Written::Quoted && is_app_password(value);
+        return kind == NameKind::Password && written == Written::Quoted && is_app_password(value);
     }
     // In the order of what they cost.
     let is_text = || written != Written::Bare || !is_expression(value, tally);
     is_strong(value, tally, kind, written)
         && !is_template(value, tally)
         && is_text()
-        && (!is_reference(value, tally) || kind == Kind::Key && is_private_number(value))
+        && (!is_reference(value, tally) || kind == NameKind::Key && is_private_number(value))
         && !says_placeholder(value)
-        && (kind == Kind::Password || value.len() >= MIN_TYPED_TOKEN || !is_placeholder(value))
+        && (kind == NameKind::Password || value.len() >= MIN_TYPED_TOKEN || !is_placeholder(value))
 }
 
 /// `0x…`, as private keys of wallets are written.
@@ -91,35 +85,18 @@ fn is_app_password(value: &[u8]) -> bool {
 
 /// Whether a value that certainly stands in the place of a password is one: words are, placeholders are not.
 pub(super) fn is_password(value: &[u8]) -> bool {
-    const WORDS: &[&[u8]] = &[
-        b"password",
-        b"passwd",
-        b"pass",
-        b"pwd",
-        b"secret",
-        b"token",
-        b"pw",
-        b"user",
-        b"username",
-        b"key",
-        b"apikey",
-        b"api_key",
-        b"api-key",
-        b"test",
-        b"string",
-        b"str",
-        b"postgres",
-        b"root",
-        b"admin",
-        b"guest",
-        b"x-oauth-basic",
-    ];
-    let tally = tally(value);
+    static WORDS: LazyLock<WordSet> = LazyLock::new(|| {
+        WordSet::new(
+            "password passwd pass pwd secret token pw user username key apikey api_key api-key test string \
+             str postgres root admin guest x-oauth-basic",
+        )
+    });
+    let tally = ByteTally::new(value);
     (3..=MAX_BYTES).contains(&value.len())
         && !is_template(value, tally)
         && !says_placeholder(value)
         && !is_expression(value, tally)
-        && !WORDS.iter().any(|word| value.eq_ignore_ascii_case(word))
+        && !WORDS.has(value)
         && !value.windows(2).all(|pair| pair[0] == pair[1])
 }
 
@@ -130,39 +107,38 @@ pub(super) fn is_random(value: &[u8], least: usize) -> bool {
 
 /// The same where a secret certainly stands: also a sequence of keys that somebody has typed there.
 pub(super) fn is_random_or_typed(value: &[u8], least: usize) -> bool {
-    let tally = tally(value);
+    let tally = ByteTally::new(value);
     value.len() >= least
         && tally.spaces == 0
         && tally.symbols <= value.len() / 4
-        && (tally.digits >= 2 || has_random_case(tally, tally.lower + tally.upper))
-        && tally.lower + tally.upper >= 2
+        && (tally.digits >= 2 || has_random_case(tally, tally.letters()))
+        && tally.letters() >= 2
         && !is_template(value, tally)
         && !says_placeholder(value)
         && !is_reference(value, tally)
         && !is_wordy(value)
 }
 
-fn is_strong(value: &[u8], tally: Tally, kind: Kind, written: Written) -> bool {
-    let letters = tally.lower + tally.upper;
-    if kind == Kind::LongKey {
+fn is_strong(value: &[u8], tally: ByteTally, kind: NameKind, written: Written) -> bool {
+    let letters = tally.letters();
+    if kind == NameKind::LongKey {
         return value.len() >= 40 && tally.lower > 5 && tally.upper > 5 && tally.digits > 0;
     }
-    if kind == Kind::Variable {
+    if kind == NameKind::Variable {
         return value.len() >= 24 && tally.digits >= 2 && letters > 0 && !is_wordy(value);
     }
     if letters == 0 {
-        return kind == Kind::Password && tally.digits >= 6;
+        return kind == NameKind::Password && tally.digits >= 6;
     }
     if tally.digits == 0 && tally.symbols == 0 {
         let is_mixed = tally.upper >= 2 && tally.lower >= 2 && letters >= 8;
         // Nobody sets a variable for a password to a name in code.
-        let is_set = is_mixed && kind == Kind::Password && written == Written::Environment;
-        if !is_set && (kind != Kind::Password || written == Written::Bare) && is_camel_case(value) {
+        let is_set = is_mixed && kind == NameKind::Password && written == Written::Environment;
+        if !is_set && (kind != NameKind::Password || written == Written::Bare) && is_camel_case(value) {
             return false;
         }
         return has_random_case(tally, letters)
-            || kind == Kind::Password && tally.joints == 0 && has_odd_case(value, tally, letters)
-            || kind == Kind::Password && tally.joints == 0 && is_no_word(value, tally, is_mixed)
+            || kind == NameKind::Password && tally.joints == 0 && is_no_word(value, tally, is_mixed)
             || tally.joints == 0 && is_set
             || tally.joints == 0
                 && (letters >= 20 || is_mixed && written != Written::Bare)
@@ -172,20 +148,19 @@ fn is_strong(value: &[u8], tally: Tally, kind: Kind, written: Written) -> bool {
         // Base64 without a digit, or a password such as `P@ssword!`.
         return tally.digits > 0
             || tally.upper > 0 && tally.lower > 0 && written != Written::Bare
-            || has_random_case(tally, letters)
-            || kind == Kind::Password && has_odd_case(value, tally, letters);
+            || has_random_case(tally, letters);
     }
     if is_known_word(value) {
         return false;
     }
-    if kind == Kind::Password && tally.joints == 0 {
+    if kind == NameKind::Password && tally.joints == 0 {
         return true;
     }
     !is_wordy(value)
 }
 
 /// Letters that are neither a word nor words with a capital each.
-fn is_no_word(value: &[u8], tally: Tally, is_mixed: bool) -> bool {
+fn is_no_word(value: &[u8], tally: ByteTally, is_mixed: bool) -> bool {
     match tally.upper {
         0 => value.len() >= 8 && value.is_ascii() && is_like_no_word(value),
         _ => is_mixed && words_of(value).is_none(),
@@ -193,13 +168,8 @@ fn is_no_word(value: &[u8], tally: Tally, is_mixed: bool) -> bool {
 }
 
 /// Words change case where they start; random letters do at every second place.
-fn has_random_case(tally: Tally, letters: usize) -> bool {
+fn has_random_case(tally: ByteTally, letters: usize) -> bool {
     letters >= 10 && tally.case_changes * 100 >= letters * 38
-}
-
-/// Letters of both cases that no words are made of, although they change less often.
-fn has_odd_case(value: &[u8], tally: Tally, letters: usize) -> bool {
-    letters >= 10 && tally.case_changes * 100 >= letters * 20 && is_unlike_words(value)
 }
 
 #[cfg(test)]
@@ -216,7 +186,7 @@ mod tests {
             "aGVsbG8gd29ybGQhIQ==",
             "0f8fad5bd9cb469fa165",
         ] {
-            assert!(is_secret(value.as_bytes(), Written::Quoted, Kind::Password), "{value}");
+            assert!(is_secret(value.as_bytes(), Written::Quoted, NameKind::Password), "{value}");
         }
     }
 
@@ -243,7 +213,7 @@ mod tests {
             "v1.2.3",
             "2026-01-02",
         ] {
-            assert!(!is_secret(value.as_bytes(), Written::Bare, Kind::Token), "{value}");
+            assert!(!is_secret(value.as_bytes(), Written::Bare, NameKind::Token), "{value}");
         }
     }
 }

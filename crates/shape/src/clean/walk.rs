@@ -5,24 +5,20 @@ use std::ops::Range;
 use super::{
     Cleaner, assign,
     edit::Edit,
-    found::{Next, Pending},
+    found::Pending,
     keys::{self, Block, Part},
     line::Line,
-    scan::{Hit, Search},
-    seen::Unknown,
+    scan::{Hit, SecretSearch},
 };
 
 impl Cleaner {
-    pub(super) fn scan(&mut self, search: &Search, text: &[u8], edits: &mut Vec<Edit>) {
+    pub(super) fn scan(&mut self, search: &SecretSearch, text: &[u8], edits: &mut Vec<Edit>) {
         // Where what has been looked at as a block ends, and where the search goes on in a line that began one and is none of it.
         let (mut blocks, mut behind) = (0, 0);
         // Where a line ends that is between those of a block and like any other.
         let mut foreign = 0;
         let (mut at, mut place, mut line) = (0, 0..0, Line::new(&[]));
         let mut found = Vec::new();
-        self.seen.expect(text.len());
-        // The line that is looked at, if it can be kept.
-        let mut kept = None;
         if let Some(pending) = self.pending.take().filter(|_| !text.is_empty()) {
             self.look_ahead(text, 0, pending, edits);
         }
@@ -37,34 +33,17 @@ impl Cleaner {
             let until = if self.block.is_some() { foreign } else { text.len() };
             let Some((pattern, range)) = search.next(&text[..until], at) else {
                 if until == text.len() {
-                    return self.seen.keep(kept, edits, place.start);
+                    return;
                 }
                 at = until;
                 continue;
             };
             if range.start >= place.end {
-                self.seen.keep(kept.take(), edits, place.start);
                 place = line_after(text, place.end, range.start);
                 line = Line::new(&text[place.clone()]);
-                // In a key, other lines have a say; and what is before the search in its line was of one.
-                if self.block.is_none() && at <= place.start && self.seen.is_worth_asking() {
-                    match self.seen.recall(&line) {
-                        Ok(secrets) => {
-                            let secrets = secrets.iter().flatten();
-                            edits.extend(secrets.map(|found| Edit::secret(found, place.start)));
-                            at = place.end;
-                            continue;
-                        }
-                        Err(hash) => kept = Some(Unknown { hash, edits: edits.len() }),
-                    }
-                }
             }
             let here = range.start - place.start..range.end - place.start;
-            let hit = search.look(pattern, &line, here, &mut found);
-            if !matches!(hit, Hit::Next(Next { pending: None, .. })) {
-                // What is in other lines too cannot be told from this one.
-                kept = None;
-            }
+            let hit = search.look(pattern, &line, &here, &mut found);
             match hit {
                 Hit::Next(next) => {
                     at = (place.start + next.resume).max(range.start + 1);

@@ -1,8 +1,13 @@
 //! Values that stand in a line after the one with their name.
 
-use std::ops::Range;
+use std::{ops::Range, sync::LazyLock};
 
-use super::{Form, Found, Kind, Line, MAX_PHRASE, Named, Pending, Written, is_quote, value};
+use regex::bytes::Regex;
+
+use super::{
+    Form, Found, Line, MAX_PHRASE, NAMED_BY_KEY, NameKind, Pending, SecretName, Written, compiled, is_quote,
+    value,
+};
 
 /// How long a line must be that follows a name and nothing else.
 const MIN_ALONE: usize = 10;
@@ -13,8 +18,7 @@ const NAMED_BEFORE: &str = "value of a name in a line before";
 pub(in crate::clean) fn find_pending(line: &Line<'_>, pending: Pending) -> Result<Found, Option<Pending>> {
     let range = match pending.form {
         Form::Value => return announced(line, pending),
-        Form::Field if line.trim_ascii().is_empty() => return Err(pending.later()),
-        Form::Whole | Form::Field => {
+        Form::Whole => {
             let range = inside(line, b" \t\r");
             let is_secret = value::is_secret(&line[range.clone()], Written::Quoted, pending.kind);
             is_secret.then_some(range).ok_or(None)?
@@ -62,58 +66,49 @@ fn announced(line: &Line<'_>, pending: Pending) -> Result<Found, Option<Pending>
     if ![&b"value"[..], b"default"].iter().any(|each| line[name.clone()].eq_ignore_ascii_case(each)) {
         return Err(pending.later().filter(|_| BETWEEN.contains(&&line[name])));
     }
-    let seen = Named { line, name, kind: pending.kind, why: NAMED_BEFORE };
+    let seen = SecretName { line, name, kind: pending.kind, why: NAMED_BEFORE };
     seen.value().ok_or_else(|| seen.is_followed_by_block().then_some(Pending::new(Form::Whole, pending.kind)))
 }
 
-impl Named<'_> {
-    /// `name: DB_PASSWORD` with its `value:` behind it or in the next line; `password: |` with the value there.
+/// `name: |`, with the value in the next lines.
+static BLOCK: LazyLock<Regex> = LazyLock::new(|| compiled(r"^: [|>][-+]?$"));
+/// `name:`, `name=\`, `"name":`
+static NOTHING: LazyLock<Regex> = LazyLock::new(|| compiled(r#"^["']?(?::|=|=\\|: \\| =| = \\)$"#));
+/// `use the following password to go on:`
+static PROSE: LazyLock<Regex> = LazyLock::new(|| compiled(r#"^["']? [A-Za-z ]{0,58}:$"#));
+/// `"password": {"sensitive": true, "value": …`
+static OBJECT: LazyLock<Regex> = LazyLock::new(|| compiled(r#"^":\s*\{"#));
+
+impl SecretName<'_> {
+    /// Returns what a later line may hold: `name: DB_PASSWORD` with its `value:` behind it or in the next line;
+    /// `password: |` with the value there.
     pub(super) fn pending(&self, found: &mut Vec<Found>) -> Option<Pending> {
-        if self.is_followed_by_block() {
-            return Some(Pending::new(Form::Whole, self.kind));
-        }
         let rest = self.line[self.name.end..].trim_ascii_end();
-        if rest == b"</key>" {
-            return Some(Pending::new(Form::Element, self.kind));
+        let form = match rest {
+            _ if rest.len() > MAX_PHRASE => None,
+            b"</key>" => Some(Form::Element),
+            _ if BLOCK.is_match(rest) => Some(Form::Whole),
+            _ if NOTHING.is_match(rest) => Some(Form::Alone),
+            _ if self.kind == NameKind::Password && PROSE.is_match(rest) => Some(Form::Alone),
+            _ => None,
+        };
+        if let Some(form) = form {
+            return Some(Pending::new(form, self.kind));
         }
-        if self.is_followed_by_nothing(rest) {
-            return Some(Pending::new(Form::Alone, self.kind));
-        }
-        // `Content-Disposition: form-data; name="password"`
-        if rest == b"\"" && memchr::memmem::find(&self.line[..self.name.start], b"form-data; ").is_some() {
-            return Some(Pending::new(Form::Field, self.kind));
-        }
-        // `"password": {"sensitive": true, "value": …`
-        let is_object =
-            rest.strip_prefix(b"\":").is_some_and(|rest| rest.trim_ascii_start().starts_with(b"{"));
-        if !self.is_named_by_key() && !is_object {
+        if !OBJECT.is_match(rest) && !self.follows(&NAMED_BY_KEY) {
             return None;
         }
-        if let Some(at) =
-            rest.windows(5).take(MAX_PHRASE).position(|window| window.eq_ignore_ascii_case(b"value"))
-        {
+        let is_value = |window: &[u8]| window.eq_ignore_ascii_case(b"value");
+        if let Some(at) = rest.windows(5).take(MAX_PHRASE).position(is_value) {
             let start = self.name.end + at;
-            found.extend(Named { name: start..start + 5, ..*self }.value());
+            found.extend(SecretName { name: start..start + 5, ..*self }.value());
             return None;
         }
         rest.iter().all(|byte| b"\"', {:".contains(byte)).then(|| Pending::new(Form::Value, self.kind))
     }
 
-    /// `name:`, `name=\`, `"name":`, `use the following password to go on:`
-    fn is_followed_by_nothing(&self, rest: &[u8]) -> bool {
-        let is_prose = |text: &[u8]| {
-            text.first() == Some(&b' ')
-                && text.len() < MAX_PHRASE
-                && text.iter().all(|byte| byte.is_ascii_alphabetic() || *byte == b' ')
-        };
-        let rest = rest.strip_prefix(b"\"").or_else(|| rest.strip_prefix(b"'")).unwrap_or(rest);
-        matches!(rest, b":" | b"=" | b"=\\" | b": \\" | b" =" | b" = \\")
-            || self.kind == Kind::Password && rest.strip_suffix(b":").is_some_and(is_prose)
-    }
-
-    /// `name: |`, with the value in the next lines.
+    /// Returns whether the value is in the next lines.
     fn is_followed_by_block(&self) -> bool {
-        let rest = self.line[self.name.end..].trim_ascii_end();
-        [&b": |"[..], b": |-", b": >", b": >-", b": |+"].contains(&rest)
+        BLOCK.is_match(self.line[self.name.end..].trim_ascii_end())
     }
 }

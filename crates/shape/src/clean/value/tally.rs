@@ -1,7 +1,8 @@
-//! What a value is made of, counted in one pass.
+//! Counts of what a value is made of.
 
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Tally {
+/// How many bytes of each kind a value has.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct ByteTally {
     pub(super) lower: usize,
     pub(super) upper: usize,
     pub(super) digits: usize,
@@ -10,97 +11,34 @@ pub(super) struct Tally {
     pub(super) symbols: usize,
     pub(super) spaces: usize,
     pub(super) case_changes: usize,
-    /// What else is in it, as of [`FLAGS`].
-    pub(super) flags: u8,
 }
 
-/// `(`, `[`, `{`, `<` and their like.
-pub(super) const BRACKET: u8 = 1;
-/// What two-character operators begin with.
-pub(super) const OPERATOR: u8 = 2;
-/// What marks a place where something is put in.
-pub(super) const TEMPLATE: u8 = 4;
-pub(super) const DOT: u8 = 8;
-/// What a path has between its parts.
-pub(super) const SLASH: u8 = 16;
-
-static FLAGS: [u8; 256] = {
-    let mut flags = [0; 256];
-    let mut byte = 0_u8;
-    while byte < 128 {
-        flags[byte as usize] = match byte {
-            b'{' | b'<' => BRACKET | TEMPLATE,
-            b'(' | b')' | b'[' | b']' | b'}' | b'>' | b'`' => BRACKET,
-            b':' | b'-' | b'?' | b'=' => OPERATOR,
-            b'$' | b'#' | b'%' | b'@' => TEMPLATE,
-            b'.' => DOT,
-            b'/' | b'\\' => SLASH,
-            _ => 0,
-        };
-        byte += 1;
-    }
-    flags
-};
-
-/// The case of a byte: none, or one of two that differ by one bit, which makes a change of case cheap to see. Beyond
-/// ASCII there are letters, most of them without case, that count as small ones.
-static CASES: [u8; 256] = {
-    let mut cases = [0; 256];
-    let mut byte = 0_u8;
-    while byte < 128 {
-        cases[byte as usize] = match byte {
-            b'a'..=b'z' => 0,
-            b'A'..=b'Z' => 1,
-            _ => 2,
-        };
-        byte += 1;
-    }
-    cases
-};
-
-/// A one in the lane in which a byte is counted. All counts are in one number: as elements of a list, each would wait for
-/// the one before to be stored.
-static LANES: [u64; 256] = {
-    let mut lanes = [1; 256];
-    let mut byte = 0_u8;
-    while byte < 128 {
-        let lane = match byte {
-            b'a'..=b'z' => 0,
-            b'A'..=b'Z' => 1,
-            b'0'..=b'9' => 2,
-            b'_' | b'-' | b'.' | b':' | b'/' => 3,
-            b' ' | b'\t' => 4,
-            _ => 5,
-        };
-        lanes[byte as usize] = 1 << (8 * lane);
-        byte += 1;
-    }
-    lanes
-};
-
-/// So many bytes are counted before a lane of eight bits could overflow.
-const ROUND: usize = 255;
-
-/// The lane in which the changes of case are counted, behind those of the kinds.
-const CHANGES: usize = 6;
-
-pub(super) fn tally(value: &[u8]) -> Tally {
-    #[cfg(test)]
-    crate::clean::bytes::asked::add(value.len());
-    let (mut counts, mut before, mut flags) = ([0_usize; CHANGES + 1], 2, 0);
-    for round in value.chunks(ROUND) {
-        let mut lanes = 0_u64;
-        for byte in round {
-            let case = CASES[usize::from(*byte)];
-            lanes += LANES[usize::from(*byte)];
-            lanes += u64::from(before ^ case == 1) << (8 * CHANGES);
+impl ByteTally {
+    /// Counts the bytes of a value. Beyond ASCII there are letters, most without case, that count as small ones.
+    pub(super) fn new(value: &[u8]) -> Self {
+        let (mut tally, mut before) = (Self::default(), None);
+        for byte in value {
+            let case = match byte {
+                b'a'..=b'z' | 128.. => Some(false),
+                b'A'..=b'Z' => Some(true),
+                _ => None,
+            };
+            tally.case_changes += usize::from(case.is_some() && before.is_some() && case != before);
             before = case;
-            flags |= FLAGS[usize::from(*byte)];
+            let count = match byte {
+                b'a'..=b'z' | 128.. => &mut tally.lower,
+                b'A'..=b'Z' => &mut tally.upper,
+                b'0'..=b'9' => &mut tally.digits,
+                b'_' | b'-' | b'.' | b':' | b'/' => &mut tally.joints,
+                b' ' | b'\t' => &mut tally.spaces,
+                _ => &mut tally.symbols,
+            };
+            *count += 1;
         }
-        for (count, lane) in counts.iter_mut().zip(lanes.to_le_bytes()) {
-            *count += usize::from(lane);
-        }
+        tally
     }
-    let [lower, upper, digits, joints, spaces, symbols, case_changes] = counts;
-    Tally { lower, upper, digits, joints, symbols, spaces, case_changes, flags }
+
+    pub(super) fn letters(self) -> usize {
+        self.lower + self.upper
+    }
 }

@@ -2,179 +2,65 @@
 
 use std::sync::LazyLock;
 
-use super::tally::tally;
-use crate::clean::{bytes::Bytes, dictionary::Dictionary};
+use super::tally::ByteTally;
+use crate::clean::bytes::WordSet;
 
 /// Words with digits that are names of things.
-const KNOWN_WORDS: &[&[u8]] = &[
-    b"aes128",
-    b"aes256",
-    b"amd64",
-    b"argon2",
-    b"argon2i",
-    b"argon2id",
-    b"arm64",
-    b"auth0",
-    b"base32",
-    b"base58",
-    b"base62",
-    b"base64",
-    b"blake2b",
-    b"blake3",
-    b"ed25519",
-    b"ed448",
-    b"es256",
-    b"es384",
-    b"float32",
-    b"float64",
-    b"hs256",
-    b"hs384",
-    b"hs512",
-    b"http2",
-    b"i18n",
-    b"int16",
-    b"int32",
-    b"int64",
-    b"int8",
-    b"ipv4",
-    b"ipv6",
-    b"iso8859",
-    b"k8s",
-    b"latin1",
-    b"md5",
-    b"ntlmv2",
-    b"oauth",
-    b"oauth2",
-    b"p256",
-    b"p384",
-    b"pbkdf2",
-    b"pkcs1",
-    b"pkcs11",
-    b"pkcs12",
-    b"pkcs8",
-    b"ps256",
-    b"rs256",
-    b"rs384",
-    b"rs512",
-    b"rsa2048",
-    b"rsa4096",
-    b"s3",
-    b"scram-sha-256",
-    b"secp256k1",
-    b"secp256r1",
-    b"sha1",
-    b"sha224",
-    b"sha256",
-    b"sha384",
-    b"sha512",
-    b"string2",
-    b"uint16",
-    b"uint32",
-    b"uint64",
-    b"uint8",
-    b"utf16",
-    b"utf8",
-    b"utf8mb4",
-    b"varchar255",
-    b"win32",
-    b"wpa2",
-    b"wpa3",
-    b"x25519",
-    b"x509",
-    b"x64",
-    b"x86",
-];
+const KNOWN_WORDS: &str = "aes128 aes256 amd64 argon2 argon2i argon2id arm64 auth0 base32 base58 base62 base64 blake2b \
+    blake3 ed25519 ed448 es256 es384 float32 float64 hs256 hs384 hs512 http2 i18n int16 int32 int64 \
+    int8 ipv4 ipv6 iso8859 k8s latin1 md5 ntlmv2 oauth oauth2 p256 p384 pbkdf2 pkcs1 pkcs11 pkcs12 \
+    pkcs8 ps256 rs256 rs384 rs512 rsa2048 rsa4096 s3 scram-sha-256 secp256k1 secp256r1 sha1 sha224 \
+    sha256 sha384 sha512 string2 uint16 uint32 uint64 uint8 utf16 utf8 utf8mb4 varchar255 win32 \
+    wpa2 wpa3 x25519 x509 x64 x86";
 
-pub(super) fn is_known_word(value: &[u8]) -> bool {
-    static KNOWN: LazyLock<Dictionary> = LazyLock::new(|| Dictionary::new(&[(KNOWN_WORDS, 1)]));
-    KNOWN.bits(value) != 0
-}
-
-/// Which letters follow each letter of the alphabet in words: 331 of 676 pairs, counted in 3,258 English words of documents
-/// and code, where each makes up at least one in 5,000.
-const FOLLOWING: [&[u8]; 26] = [
-    b"bcdfgiklmnprstuvwxy",
-    b"aceilorsuy",
-    b"acdehikloprstuy",
-    b"abdegilmorsuvy",
-    b"abcdefghiklmnopqrstvwxy",
-    b"adefilorstuy",
-    b"aeghilmnorsu",
-    b"aeimoprstu",
-    b"abcdefgklmnoprstvxz",
-    b"eou",
-    b"aeilns",
-    b"adefiklmopstuvy",
-    b"abeilmnopsu",
-    b"acdefghiklmnoprstuvwy",
-    b"abcdefgiklmnoprstuvwx",
-    b"adehiloprstuy",
-    b"lu",
-    b"abcdefgiklmnoprstuvwy",
-    b"acehiklmnopqrstuwy",
-    b"acdefhilmoprstuwxy",
-    b"abcdefgilmnoprst",
-    b"aeio",
-    b"adehilnors",
-    b"aceipt",
-    b"beimnopstw",
-    b"ei",
-];
+/// Which letters follow each letter of the alphabet in words: 331 of 676 pairs, counted in 3,258 English words of
+/// documents and code, where each makes up at least one in 5,000.
+const FOLLOWING: &str = "bcdfgiklmnprstuvwxy aceilorsuy acdehikloprstuy abdegilmorsuvy abcdefghiklmnopqrstvwxy \
+    adefilorstuy aeghilmnorsu aeimoprstu abcdefgklmnoprstvxz eou aeilns adefiklmopstuvy abeilmnopsu \
+    acdefghiklmnoprstuvwy abcdefgiklmnoprstuvwx adehiloprstuy lu abcdefgiklmnoprstuvwy \
+    acehiklmnopqrstuwy acdefhilmoprstuwxy abcdefgilmnoprst aeio adehilnors aceipt beimnopstw ei";
 
 /// The same, one bit for each pair.
-const PAIRS: [u32; 26] = {
-    let mut pairs = [0; 26];
-    let mut first = 0;
-    while first < 26 {
-        let mut at = 0;
-        while at < FOLLOWING[first].len() {
-            pairs[first] |= 1 << (FOLLOWING[first][at] - b'a');
-            at += 1;
-        }
-        first += 1;
-    }
-    pairs
-};
+static PAIRS: LazyLock<Vec<u32>> = LazyLock::new(|| {
+    let bits = |letters: &str| letters.bytes().fold(0, |bits, letter| bits | 1 << (letter - b'a'));
+    FOLLOWING.split_ascii_whitespace().map(bits).collect()
+});
 
-/// Whether a quarter of the neighbouring letters, and at least two pairs, are not such as words have. Every second one is in
+pub(super) fn is_known_word(value: &[u8]) -> bool {
+    static KNOWN: LazyLock<WordSet> = LazyLock::new(|| WordSet::new(KNOWN_WORDS));
+    KNOWN.has(value)
+}
+
+/// Returns whether a quarter of the neighbouring letters, and at least two pairs, are not such as words have. Every second one is in
 /// random letters; of ten of those, seven in eight are known by it, and of words one in 300.
 pub(in crate::clean) fn is_unlike_words(value: &[u8]) -> bool {
     let (all, odd) = pairs(value);
     odd >= 2 && odd * 4 >= all
 }
 
-/// Whether so many pairs are not such as words have that small letters alone are no word of another language either: two in
+/// Returns whether so many pairs are not such as words have that small letters alone are no word of another language either: two in
 /// five, and of a long text one in three.
 pub(super) fn is_like_no_word(value: &[u8]) -> bool {
     let (all, odd) = pairs(value);
     odd * 5 >= all * 2 || all > 10 && odd * 3 >= all
 }
 
-/// How many neighbouring letters there are, and how many of those are not such as words have.
+/// Counts how many neighbouring letters there are, and how many of those are not such as words have.
 fn pairs(value: &[u8]) -> (usize, usize) {
     let letters = value.windows(2).filter(|pair| pair.iter().all(u8::is_ascii_alphabetic));
     letters.fold((0, 0), |(all, odd), pair| (all + 1, odd + usize::from(!are_of_words(pair))))
 }
 
-/// Whether two letters follow each other in words.
+/// Returns whether two letters follow each other in words.
 fn are_of_words(pair: &[u8]) -> bool {
     let number = |byte: u8| byte.to_ascii_lowercase().wrapping_sub(b'a');
     let [first, second] = [pair[0], pair[1]].map(number);
     PAIRS.get(usize::from(first)).is_some_and(|pairs| second < 26 && pairs >> second & 1 == 1)
 }
 
-/// Whether every part of the value is a word, a word with a number behind it, or a short number.
+/// Returns whether every part of the value is a word, a word with a number behind it, or a short number.
 pub(in crate::clean) fn is_wordy(value: &[u8]) -> bool {
-    static JOINTS: Bytes = Bytes::of(b"_-./:");
-    let mut rest = value;
-    loop {
-        let (part, after) = rest.split_at(JOINTS.until(rest));
-        if !is_word(part) {
-            return false;
-        }
-        let [_, after @ ..] = after else { return true };
-        rest = after;
-    }
+    value.split(|byte| b"_-./:".contains(byte)).all(is_word)
 }
 
 fn is_word(part: &[u8]) -> bool {
@@ -189,7 +75,7 @@ fn is_word(part: &[u8]) -> bool {
     if letters <= 6 {
         return true;
     }
-    let counted = tally(word);
+    let counted = ByteTally::new(word);
     let is_cased = counted.upper == 0 || counted.lower == 0 || counted.case_changes * 100 < letters * 38;
     is_cased && !(letters >= 12 && is_unlike_words(word)) || is_camel_case(word)
 }
@@ -202,7 +88,7 @@ pub(in crate::clean) fn is_camel_case(value: &[u8]) -> bool {
         || (3..=4).contains(&capitals) && words_of(&value[capitals - 1..]).is_some()
 }
 
-/// How many words with a capital each a value is made of. In random letters capitals are beside each other, or what follows
+/// Counts how many words with a capital each a value is made of. In random letters capitals are beside each other, or what follows
 /// them is like no word.
 pub(super) fn words_of(value: &[u8]) -> Option<usize> {
     let (mut words, mut short, mut odd, mut at) = (0, 0, 0, 0);
@@ -229,7 +115,7 @@ mod tests {
 
     #[test]
     fn known_words_are_found_in_any_case() {
-        assert!(KNOWN_WORDS.iter().all(|word| is_known_word(word)));
+        assert!(KNOWN_WORDS.split_ascii_whitespace().all(|word| is_known_word(word.as_bytes())));
         assert!(is_known_word(b"SHA256") && is_known_word(b"scram-sha-256") && !is_known_word(b"sha257"));
     }
 
