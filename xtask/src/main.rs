@@ -1,10 +1,11 @@
-//! Checks, benchmarks and data of this workspace: `cargo xtask tidy`, `cargo xtask platforms`, `cargo xtask fuzz`,
+//! Checks, benchmarks and data of this workspace: `cargo xtask tidy [--report]`, `cargo xtask platforms`, `cargo xtask fuzz`,
 //! `cargo xtask bench`, `cargo xtask languages FILE`.
 
 mod bench;
 mod fuzz;
 mod languages;
 mod platforms;
+mod report;
 mod tidy;
 
 use std::{path::PathBuf, process::ExitCode};
@@ -14,11 +15,16 @@ fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
     let done = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["tidy"] => tidy::run(&root),
+        ["tidy", "--report"] => Ok(tidy::report(&root, false)),
+        ["tidy", "--report", "--names"] => Ok(tidy::report(&root, true)),
         ["platforms"] => platforms::run(&root),
         ["fuzz"] => fuzz::run(&root),
         ["bench"] => bench::run(&root),
         ["languages", file] => languages::run(&root, file.as_ref()),
-        _ => Err(vec!["usage: cargo xtask tidy | platforms | fuzz | bench | languages FILE".to_owned()]),
+        _ => Err(vec![
+            "usage: cargo xtask tidy [--report [--names]] | platforms | fuzz | bench | languages FILE"
+                .to_owned(),
+        ]),
     };
     match done {
         Ok(report) => {

@@ -8,6 +8,8 @@ use std::{
 
 use serde_json::Value;
 
+use crate::report::CodeReport;
+
 /// Everything that is not as the documents say.
 pub(crate) fn run(root: &Path) -> Result<String, Vec<String>> {
     let sources = sources(root);
@@ -87,13 +89,29 @@ fn table(page: &str) -> Vec<(String, Vec<String>)> {
     cells.filter_map(parse).collect()
 }
 
+/// The numbers of the code and the names behind them.
+pub(crate) fn report(root: &Path, with_names: bool) -> String {
+    let report = CodeReport::new(&sources(root));
+    if with_names { report.page() + &report.names() } else { report.page() }
+}
+
 /// A Rust file.
-struct Source {
-    path: String,
+pub(crate) struct Source {
+    pub(crate) path: String,
     text: String,
 }
 
 impl Source {
+    /// Tells whether the file is part of what ships.
+    pub(crate) fn is_product(&self) -> bool {
+        self.path.starts_with("crates/") && !self.is_test() && !self.path.contains("/fuzz/")
+    }
+
+    /// The code without the tests at its foot.
+    pub(crate) fn product_code(&self) -> &str {
+        self.text.split("\n#[cfg(test)]\nmod tests").next().unwrap_or_default()
+    }
+
     fn problems(&self) -> Vec<String> {
         /// What may be written only in some places, and why.
         const ONLY: [(&str, &[&str], &str); 5] = [
@@ -118,8 +136,8 @@ impl Source {
             return problems;
         }
         // Tests at the foot of a file may do what they like, and so may examples in comments.
-        let code = self.text.split("\n#[cfg(test)]\nmod tests").next().unwrap_or_default();
-        let code: Vec<_> = code.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+        let code: Vec<_> =
+            self.product_code().lines().filter(|line| !line.trim_start().starts_with("//")).collect();
         for (what, places, why) in ONLY {
             let here = places.iter().any(|place| self.path.starts_with(place));
             if !here && code.iter().any(|line| line.contains(what)) {
