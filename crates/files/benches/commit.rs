@@ -1,6 +1,8 @@
-//! What it costs to change one line of a 5 MB file, against the plainest safe way: write beside it, flush, rename.
+//! What it costs to change one line of a 5 MB file, against the plainest safe way: write beside it,
+//! flush, rename.
 //!
-//! Both in turns, so that they meet the same machine. `cargo bench -p windlass-files --bench commit`.
+//! Both in turns, so that they meet the same machine. `cargo bench -p windlass-files --bench
+//! commit`.
 #![expect(clippy::print_stdout, reason = "a measurement, run by hand")]
 #![expect(clippy::disallowed_methods, reason = "the files are the benchmark's own")]
 

@@ -1,7 +1,8 @@
-//! What a search through 100 000 files costs, beside the `rg` program doing the same if it is installed.
+//! What a search through 100 000 files costs, beside the `rg` program doing the same if it is
+//! installed.
 //!
-//! Run with `cargo bench -p windlass-files --bench search`. Both take turns, so that a busy machine is busy for both. Prints
-//! medians and best times; nothing is asserted.
+//! Run with `cargo bench -p windlass-files --bench search`. Both take turns, so that a busy machine
+//! is busy for both. Prints medians and best times; nothing is asserted.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement, run by hand")]
 #![expect(clippy::disallowed_methods, reason = "the files are the benchmark's own")]
 

@@ -1,9 +1,12 @@
-//! A layer: an overlay on writable roots, whose upper directories hold what commands changed until a person says yes.
+//! A layer: an overlay on writable roots, whose upper directories hold what commands changed until
+//! a person says yes.
 //!
-//! The directory of a layer lies inside its root, because only there can its files be renamed into their places whatever is
-//! mounted where. A whiteout in the upper directory hides it from commands. When all processes are gone, [`Layer::changes`]
-//! compares both sides by handle, and [`Layer::apply`] carries the changes over, all of them or none. A journal in the home
-//! of Windlass tells the next start what to take back if this process dies meanwhile ([`recover_layers`]).
+//! The directory of a layer lies inside its root, because only there can its files be renamed into
+//! their places whatever is mounted where. A whiteout in the upper directory hides it from
+//! commands. When all processes are gone, [`Layer::changes`] compares both sides by handle, and
+//! [`Layer::apply`] carries the changes over, all of them or none. A journal in the home of
+//! Windlass tells the next start what to take back if this process dies meanwhile
+//! ([`recover_layers`]).
 
 use std::{
     ffi::{OsStr, OsString},
@@ -73,14 +76,14 @@ pub enum LayerError {
         /// The reason.
         reason: String,
     },
-    /// The system said no.
+    /// The system refused.
     #[error("cannot {step} `{path}`")]
     Io {
         /// What could not be done.
         step: &'static str,
         /// With which directory.
         path: PathBuf,
-        /// What the system said.
+        /// The system error.
         source: io::Error,
     },
 }
@@ -109,16 +112,16 @@ pub(crate) struct RootLayer {
     /// The name of the directory in the root.
     name: OsString,
     directory: DirHandle,
-    /// When the layer began, by the clock of the file system. What has a later time of change in the lower layer was changed
-    /// by someone else.
+    /// When the layer began, by the clock of the file system. What has a later time of change in
+    /// the lower layer was changed by someone else.
     begun_ns: i64,
     /// The root as it was before.
     before: EntryStat,
 }
 
 impl Layer {
-    /// Makes a layer. `notes` is the directory for its journal, which no command can reach; `is_mapped` tells whether a user
-    /// and a group exist in the namespace of the commands.
+    /// Makes a layer. `notes` is the directory for its journal, which no command can reach;
+    /// `is_mapped` tells whether a user and a group exist in the namespace of the commands.
     pub fn new(
         roots: Vec<LayerRoot>,
         notes: &Path,
@@ -149,8 +152,8 @@ impl Layer {
         self.roots.first().map_or(OsStr::new(""), |root| &root.name)
     }
 
-    /// Prepares the directories that the kernel works in. To be called before each mount: the one of an earlier mount is
-    /// marked as in use.
+    /// Prepares the directories that the kernel works in. To be called before each mount: the one
+    /// of an earlier mount is marked as in use.
     pub fn renew(&self) -> io::Result<()> {
         self.roots.iter().try_for_each(|root| {
             remove_tree(&root.directory, OsStr::new(WORK))?;
@@ -208,8 +211,8 @@ impl RootLayer {
         Ok(())
     }
 
-    /// Returns the time by the clock of the file system, which goes in steps of some milliseconds, once it is later than
-    /// this; or a little later, if that is in the future.
+    /// Returns the time by the clock of the file system, which goes in steps of some milliseconds,
+    /// once it is later than this; or a little later, if that is in the future.
     fn tick_after(&self, latest_ns: i64) -> io::Result<i64> {
         let mut now_ns = self.mark()?;
         for _ in 0..MAX_TICKS {

@@ -1,9 +1,10 @@
-//! Every entry of a workspace that is not ignored, with the digest of its content, so that what a command changed can be
-//! put back.
+//! Every entry of a workspace that is not ignored, with the digest of its content, so that what a
+//! command changed can be put back.
 //!
-//! A content is read when its file is new or its metadata changed, by handle, regular files only, up to a limit. What cannot
-//! be kept (a FIFO, a large file, an unreadable directory) is an entry with a reason, never a wait. `.git` is left out, since
-//! git keeps its own history, and so are ignored files and directories that hold generated files.
+//! A content is read when its file is new or its metadata changed, by handle, regular files only,
+//! up to a limit. What cannot be kept (a FIFO, a large file, an unreadable directory) is an entry
+//! with a reason, never a wait. `.git` is left out, since git keeps its own history, and so are
+//! ignored files and directories that hold generated files.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -78,7 +79,8 @@ pub(crate) struct SnapshotNode {
     name: OsString,
     stat: EntryStat,
     content: NodeContent,
-    /// The entries of a directory. Two snapshots share those of directories in which nothing changed.
+    /// The entries of a directory. Two snapshots share those of directories in which nothing
+    /// changed.
     children: Arc<Vec<SnapshotNode>>,
     /// The ignore files of a directory, if it has any.
     rules: Option<Arc<RuleFiles>>,
@@ -122,16 +124,17 @@ pub enum SnapshotError {
 /// The state of a workspace after a command.
 #[derive(Debug)]
 pub struct AfterCommand {
-    /// Compared with the snapshot before the command, it tells what the command changed: it is taken by the ignore files as
-    /// they were, so that an entry that the command made ignored, or not ignored any more, is neither removed nor new.
+    /// Compared with the snapshot before the command, it tells what the command changed: it is
+    /// taken by the ignore files as they were, so that an entry that the command made ignored, or
+    /// not ignored any more, is neither removed nor new.
     pub by_same_rules: WorkspaceSnapshot,
     /// The state by the ignore files as they are now.
     pub now: WorkspaceSnapshot,
 }
 
 impl WorkspaceSnapshot {
-    /// Reads the whole workspace. Nothing is kept if it is over the limit on entries. Ended early, it has what was read
-    /// until then, from which a later scan can go on.
+    /// Reads the whole workspace. Nothing is kept if it is over the limit on entries. Ended early,
+    /// it has what was read until then, from which a later scan can go on.
     pub fn fill(root: &SnapshotRoot, store: &dyn ContentStore) -> Result<Self, SnapshotError> {
         // Counted first: the contents of a home directory must not be copied for nothing.
         if !SnapshotScanner::new(root, None, None).scan()?.snapshot.is_whole {

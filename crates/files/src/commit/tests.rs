@@ -14,20 +14,20 @@ use tempfile::TempDir;
 use windlass_contract::{Action, Expected, FileKind, Sight};
 
 use super::{
-    recovery::{Recovery, recover},
+    recovery::{CommitRecovery, recover},
     *,
 };
-use crate::steps::Fault;
+use crate::fail_points::InjectedFault;
 
 mod crash;
 
 const DELETE: Action = Action::Delete { folders: Vec::new() };
 
-/// A workspace, an archive beside it, and what both hold.
+/// A workspace and an archive beside it.
 struct Desk {
     directory: TempDir,
     archive: Shelf,
-    resolver: Resolver,
+    resolver: PathResolver,
 }
 
 #[derive(Debug)]
@@ -35,7 +35,7 @@ struct Shelf {
     notes: PathBuf,
     /// Transactions and what they have changed.
     logged: Mutex<Vec<(String, Vec<Changed>)>>,
-    /// Someone writes to this file, and then the log is full.
+    /// Someone writes to this file, and then writing to the log fails.
     meddled: Option<PathBuf>,
 }
 
@@ -91,7 +91,7 @@ impl Desk {
         fs::set_permissions(work.join("program"), Permissions::from_mode(0o755)).unwrap();
         fs::set_permissions(work.join("from"), Permissions::from_mode(0o640)).unwrap();
         let archive = Shelf { notes: top.join("notes"), logged: Mutex::default(), meddled: None };
-        Self { directory, archive, resolver: Resolver::new(work, None) }
+        Self { directory, archive, resolver: PathResolver::new(work, None) }
     }
 
     fn work(&self) -> PathBuf {
@@ -99,14 +99,18 @@ impl Desk {
     }
 
     fn commit(&self, changes: Vec<Change>) -> Result<Vec<Changed>, CommitError> {
-        self.commit_with(changes, &Steps::default())
+        self.commit_with(changes, &FailPoints::default())
     }
 
-    fn commit_with(&self, changes: Vec<Change>, steps: &Steps) -> Result<Vec<Changed>, CommitError> {
-        commit_by_steps(&self.resolver, Some(&self.archive), &"call".into(), changes, steps)
+    fn commit_with(
+        &self,
+        changes: Vec<Change>,
+        fail_points: &FailPoints,
+    ) -> Result<Vec<Changed>, CommitError> {
+        commit_with_fail_points(&self.resolver, Some(&self.archive), &"call".into(), changes, fail_points)
     }
 
-    /// Everything there is, directories too, ours and the user's.
+    /// Returns every entry, directories and drafts included.
     fn tree(&self) -> Tree {
         let mut tree = Tree::new();
         let mut folders = vec![self.directory.path().to_owned()];
@@ -138,7 +142,7 @@ fn change(path: &str, expected: Expected, action: Action) -> Change {
     Change { path: path.into(), expected, action }
 }
 
-/// One of everything.
+/// One change of each kind.
 fn everything() -> Vec<Change> {
     let bytes = b"moved\n".to_vec();
     vec![
@@ -170,18 +174,18 @@ fn everything_changes_together_and_modes_stay() {
 
 #[test]
 fn an_error_at_any_step_leaves_everything_as_it_was() {
-    let steps = Steps::default();
-    Desk::new().commit_with(everything(), &steps).unwrap();
-    let count = steps.taken.into_inner();
+    let fail_points = FailPoints::default();
+    Desk::new().commit_with(everything(), &fail_points).unwrap();
+    let count = fail_points.hits.into_inner();
     assert!(count > 30, "{count}");
     let mut made = 0;
     for at in 0..count {
         let desk = Desk::new();
         let before = desk.tree();
-        let steps = Steps { fault: Some(Fault::Error(at)), ..Steps::default() };
-        match desk.commit_with(everything(), &steps) {
+        let fail_points = FailPoints { fault: Some(InjectedFault::Error(at)), ..FailPoints::default() };
+        match desk.commit_with(everything(), &fail_points) {
             Err(CommitError::Failed { .. }) => assert_eq!(desk.tree(), before, "step {at}"),
-            // Past the point where it counts, only cleaning up can fail, and the next start does that.
+            // After the commit, only the cleanup can fail, and the next start does that.
             Ok(_) => {
                 made += 1;
                 recover(&desk.archive).unwrap();
@@ -195,14 +199,14 @@ fn an_error_at_any_step_leaves_everything_as_it_was() {
 
 #[test]
 fn death_at_any_step_is_mended_by_the_next_start() {
-    let steps = Steps::default();
-    Desk::new().commit_with(everything(), &steps).unwrap();
+    let fail_points = FailPoints::default();
+    Desk::new().commit_with(everything(), &fail_points).unwrap();
     let (mut back, mut forth) = (0, 0);
-    for at in 0..steps.taken.into_inner() {
+    for at in 0..fail_points.hits.into_inner() {
         let desk = Desk::new();
         let before = desk.tree();
-        let steps = Steps { fault: Some(Fault::Death(at)), ..Steps::default() };
-        let end = desk.commit_with(everything(), &steps);
+        let fail_points = FailPoints { fault: Some(InjectedFault::Death(at)), ..FailPoints::default() };
+        let end = desk.commit_with(everything(), &fail_points);
         recover(&desk.archive).unwrap();
         if end.is_ok() {
             forth += 1;
@@ -215,7 +219,7 @@ fn death_at_any_step_is_mended_by_the_next_start() {
     assert!(back > 20 && forth > 5, "{back} back, {forth} forth");
 }
 
-/// What is there once everything has changed.
+/// The tree after all changes.
 fn after() -> Tree {
     let desk = Desk::new();
     desk.commit(everything()).unwrap();
@@ -225,9 +229,9 @@ fn after() -> Tree {
 #[test]
 fn a_change_that_is_being_made_is_left_alone() {
     let desk = Desk::new();
-    let steps = Steps::default();
+    let fail_points = FailPoints::default();
     let change = LoggedChange { transaction: "x".into(), edit_log: "/log".into(), ..LoggedChange::default() };
-    let log = WriteAheadLog::begin(&desk.archive.notes, &change, &steps).unwrap();
+    let log = WriteAheadLog::begin(&desk.archive.notes, &change, &fail_points).unwrap();
     assert!(recover(&desk.archive).unwrap().is_empty());
     assert_eq!(fs::read_dir(&desk.archive.notes).unwrap().count(), 1);
     drop(log);
@@ -260,12 +264,12 @@ fn whoever_writes_between_the_look_and_the_change_keeps_their_work() {
         ("new", Expected::Absent, Action::Write(b"ours\n".to_vec())),
     ] {
         let desk = Desk::new();
-        let steps = Steps::default();
-        let mut plan = Plan::default();
+        let fail_points = FailPoints::default();
+        let mut plan = CommitPlan::default();
         plan.add(&desk.resolver, change(path, expected, action)).unwrap();
         fs::write(desk.work().join(path), "theirs, and longer\n").unwrap();
         let between = desk.tree();
-        let transaction = Transaction::new(plan, Some(&desk.archive), &steps, "x".into());
+        let transaction = CommitTransaction::new(plan, Some(&desk.archive), &fail_points, "x".into());
         let error = transaction.run(&"call".into()).unwrap_err();
         assert!(matches!(error, CommitError::Stale { .. }), "{error}");
         assert_eq!(desk.tree(), between);
@@ -429,8 +433,8 @@ fn a_change_of_very_many_directories_holds_few_of_them_open() {
         let path = |at: usize| format!("d{at}/e/f");
         (0..100).map(|at| change(&path(at), Expected::Absent, Action::Write(b"x".to_vec()))).collect()
     };
-    let steps = Steps { fault: Some(Fault::Error(450)), ..Steps::default() };
-    desk.commit_with(changes(), &steps).unwrap_err();
+    let fail_points = FailPoints { fault: Some(InjectedFault::Error(450)), ..FailPoints::default() };
+    desk.commit_with(changes(), &fail_points).unwrap_err();
     assert_eq!(desk.tree(), before);
     assert_eq!(desk.commit(changes()).unwrap().len(), 100);
     assert!((0..100).all(|at| desk.work().join(format!("d{at}/e/f")).is_file()));
@@ -450,7 +454,7 @@ fn a_file_is_put_back_with_its_mode() {
     assert_eq!(desk.tree(), before);
 }
 
-/// A file that may be there, and what is to become of it.
+/// A file that may exist, and the change to it.
 #[derive(Debug, Clone)]
 struct Fate {
     before: Option<Vec<u8>>,
@@ -500,12 +504,12 @@ proptest! {
 fn a_change_that_the_disk_has_no_room_for_is_refused_before_anything_is_written() {
     let desk = Desk::new();
     let before = desk.tree();
-    let mut plan = Plan::default();
+    let mut plan = CommitPlan::default();
     for (name, bytes) in [("new", 600), ("other", 500)] {
         let write = Action::Write(vec![b'x'; bytes]);
         plan.add(&desk.resolver, change(name, Expected::Absent, write)).unwrap();
     }
-    let checked = |free| room::check(&plan.slots, move |_| Ok(free)).map_err(|error| error.to_string());
+    let checked = |free| disk_space::check(&plan.files, move |_| Ok(free)).map_err(|error| error.to_string());
     assert_eq!(checked(Some(1100)), Ok(()));
     assert_eq!(checked(None), Ok(()), "a file system that does not count");
     let error = checked(Some(1099)).unwrap_err();
@@ -516,5 +520,5 @@ fn a_change_that_the_disk_has_no_room_for_is_refused_before_anything_is_written(
     );
     assert_eq!(desk.tree(), before);
     // This disk has room for a few bytes.
-    room::check(&plan.slots, room::free_bytes).unwrap();
+    disk_space::check(&plan.files, disk_space::free_bytes).unwrap();
 }

@@ -15,7 +15,7 @@ use windlass_contract::{ContentDigest, EntryContent};
 use super::place_of;
 use crate::{
     EntryKind, EntryStat,
-    handle::{lstat, to_name_in, to_read_at},
+    handle::{lstat, open_directory, open_read_at},
 };
 
 /// How much is read at once.
@@ -26,7 +26,7 @@ const MAX_BYTES: u64 = 1024 * 1024 * 1024;
 
 /// An entry, looked at by its path.
 #[derive(Debug)]
-pub(super) enum EntryLook {
+pub(super) enum EntryLookup {
     /// It is there.
     Found(ObservedEntry),
     /// There is nothing.
@@ -39,11 +39,11 @@ pub(super) enum EntryLook {
     },
 }
 
-impl EntryLook {
+impl EntryLookup {
     /// Looks at an entry by its path. No link on the way is followed.
     pub(super) fn new(path: &Path) -> io::Result<Self> {
         let (parent, name) = place_of(path)?;
-        let directory = match to_name_in(parent) {
+        let directory = match open_directory(parent) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::Absent),
             Err(error) if is_unreachable(&error) => return Ok(Self::behind(parent)),
             directory => directory?,
@@ -103,8 +103,8 @@ impl ObservedEntry {
         self.content.as_ref() == Some(content)
     }
 
-    /// Tells whether a file is the one that was looked at, and was not written to since. A rename moves the time of the last
-    /// change, so that does not count.
+    /// Tells whether a file is the one that was looked at, and was not written to since. A rename
+    /// moves the time of the last change, so that does not count.
     pub(super) fn is_same(&self, now: &EntryStat) -> bool {
         // What was in a directory may be gone by now, and it may be open to its owner.
         if self.stat.kind == EntryKind::Directory {
@@ -115,14 +115,15 @@ impl ObservedEntry {
     }
 }
 
-/// Tells whether an error says that there is no such directory, or that a file or a link is in its place.
+/// Tells whether an error says that there is no such directory, or that a file or a link is in its
+/// place.
 pub(super) fn is_unreachable(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
         || error.raw_os_error() == Some(Errno::LOOP.raw_os_error())
 }
 
 fn read_digest(directory: &OwnedFd, name: &OsStr, stat: &EntryStat) -> io::Result<ContentDigest> {
-    let mut file = File::from(to_read_at(directory, name)?).take(MAX_BYTES);
+    let mut file = File::from(open_read_at(directory, name)?).take(MAX_BYTES);
     let opened = EntryStat::read(file.get_ref(), OsStr::new(""))?;
     if !opened.is_same_file(stat) || opened.kind != EntryKind::File {
         return Err(io::ErrorKind::ResourceBusy.into());

@@ -1,4 +1,5 @@
-//! Changes of files, links and directories are made whole or not at all, and never over the work of someone else.
+//! Changes of files, links and directories are made whole or not at all, and never over the work of
+//! someone else.
 
 use std::{
     collections::HashMap,
@@ -52,14 +53,18 @@ impl Place {
     }
 
     fn apply(&self, changes: &[EntryChange]) -> Result<RestoreReport, RestoreError> {
-        self.apply_by_steps(changes, &Steps::default())
+        self.apply_with_fail_points(changes, &FailPoints::default())
     }
 
-    fn apply_by_steps(&self, changes: &[EntryChange], steps: &Steps) -> Result<RestoreReport, RestoreError> {
+    fn apply_with_fail_points(
+        &self,
+        changes: &[EntryChange],
+        fail_points: &FailPoints,
+    ) -> Result<RestoreReport, RestoreError> {
         let read = |digest: &ContentDigest| {
             self.contents.get(digest).cloned().ok_or_else(|| io::ErrorKind::NotFound.into())
         };
-        restore_by_steps(changes, &read, self.notes.path(), steps)
+        restore_with_fail_points(changes, &read, self.notes.path(), fail_points)
     }
 
     /// Everything there is, one line each.
@@ -230,4 +235,4 @@ fn a_directory_that_became_a_link_comes_back_and_goes_again() {
     assert_eq!(standings[..2], [EntryStanding::Conflict, EntryStanding::Conflict]);
 }
 
-mod meanwhile;
+mod concurrent_saves;

@@ -1,8 +1,9 @@
 //! Carries the changes of a layer over to its roots: all of them, or none.
 //!
-//! Everything is checked first. Then the journal says what is about to be done, new entries are renamed into their places,
-//! what they replace and what was removed goes to `undo`, and modes and times of directories are set from the inside out. What
-//! fails on the way is taken back. What was there before goes to the archive before the change counts.
+//! Everything is checked first. Then the journal says what is about to be done, new entries are
+//! renamed into their places, what they replace and what was removed goes to `undo`, and modes and
+//! times of directories are set from the inside out. What fails on the way is taken back. What was
+//! there before goes to the archive before the change counts.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -24,7 +25,7 @@ use crate::{
     DirHandle, EntryKind, EntryStat,
     checked_rename::{EntryPlace, remove_file, take_away},
     commit::unique,
-    steps::Steps,
+    fail_points::FailPoints,
 };
 
 /// Why a layer was not applied. Nothing was changed, unless it says otherwise.
@@ -47,24 +48,24 @@ pub enum ApplyError {
         /// These files, with where their earlier content is.
         left: Vec<(PathBuf, Option<PathBuf>)>,
     },
-    /// The system said no on the way. Everything is as it was.
+    /// The system refused on the way. Everything is as it was.
     #[error("nothing was applied: cannot {step} `{path}`")]
     Failed {
         /// What could not be done.
         step: &'static str,
         /// With which file.
         path: PathBuf,
-        /// What the system said.
+        /// The system error.
         source: io::Error,
     },
-    /// The system said no on the way, and again when it was to be taken back.
+    /// The system refused on the way, and again when it was to be taken back.
     #[error(
         "cannot apply all, and not take back what was applied in `{path}`; it is tried again at the next start"
     )]
     Stuck {
         /// The root.
         path: PathBuf,
-        /// What the system said.
+        /// The system error.
         source: io::Error,
     },
 }
@@ -111,21 +112,21 @@ impl Layer {
         protected: ProtectedCheck<'_>,
         archive: Option<(&dyn Archive, &CallId)>,
     ) -> Result<AppliedLayer, ApplyError> {
-        let applied = self.apply_by_steps(shown, protected, archive, &Steps::default());
+        let applied = self.apply_with_fail_points(shown, protected, archive, &FailPoints::default());
         if !matches!(applied, Err(ApplyError::Stuck { .. })) {
             let is_applied = applied.is_ok();
             // What stays is removed at the next start.
-            let _left = self.clear(shown, is_applied, &Steps::default());
+            let _left = self.clear(shown, is_applied, &FailPoints::default());
         }
         applied
     }
 
-    pub(super) fn apply_by_steps(
+    pub(super) fn apply_with_fail_points(
         &mut self,
         shown: &LayerChanges,
         protected: ProtectedCheck<'_>,
         archive: Option<(&dyn Archive, &CallId)>,
-        steps: &Steps,
+        fail_points: &FailPoints,
     ) -> Result<AppliedLayer, ApplyError> {
         let top = self.roots.first().map(|root| root.path.clone()).unwrap_or_default();
         let failed = |step| {
@@ -141,24 +142,25 @@ impl Layer {
         }
         let mut copies = archive.map(|_| UndoCopies::read(self, &found)).unwrap_or_default();
         let archive = archive.filter(|_| !copies.kept.is_empty());
-        let contents = archive.map(|(archive, _)| steps.take().and_then(|()| copies.keep(archive)));
+        let contents = archive.map(|(archive, _)| fail_points.hit().and_then(|()| copies.keep(archive)));
         let contents = contents.transpose().map_err(failed("keep for an undo what was in"))?;
-        self.prepare(&found, steps).map_err(failed("prepare the layer on"))?;
+        self.prepare(&found, fail_points).map_err(failed("prepare the layer on"))?;
         let operations = operations(&found);
         let metadata = metadata(&found);
-        let since_ns = self.sync(steps).and_then(|now_ns| self.wait_until_after(now_ns));
+        let since_ns = self.sync(fail_points).and_then(|now_ns| self.wait_until_after(now_ns));
         let since_ns = since_ns.map_err(failed("write to disk"))?;
-        let gone = self.journal.go(&operations, &metadata, since_ns, steps);
+        let gone = self.journal.go(&operations, &metadata, since_ns, fail_points);
         gone.map_err(failed("note the changes of"))?;
-        let made = self.make(&operations, &metadata, steps).and_then(|()| {
-            self.sync(steps).map_err(failed("write to disk"))?;
-            self.journal.done(steps).map_err(failed("note the end of the changes of"))
+        let made = self.make(&operations, &metadata, fail_points).and_then(|()| {
+            self.sync(fail_points).map_err(failed("write to disk"))?;
+            self.journal.done(fail_points).map_err(failed("note the end of the changes of"))
         });
-        // The changes count by now. An edit in the log that was taken back would be worse than one that is missing there.
+        // The changes count by now. An edit in the log that was taken back would be worse than one
+        // that is missing there.
         if let (Ok(()), Some((archive, call))) = (&made, archive) {
             let (transaction, kept) = (unique(), contents.unwrap_or_default());
             let edit = EditRecord { transaction: &transaction, call, files: &copies.kept, kept: &kept };
-            if steps.take().and_then(|()| archive.log(&edit)).is_err() {
+            if fail_points.hit().and_then(|()| archive.log(&edit)).is_err() {
                 let lost =
                     copies.kept.drain(..).map(|changed| (changed.path, "the log of edits cannot be written"));
                 copies.not_kept.extend(lost);
@@ -171,21 +173,22 @@ impl Layer {
                 not_kept: copies.not_kept,
                 other_names: other_names(&found),
             }),
-            Err(error) => Err(self.take_back(error, &operations, &metadata, since_ns, steps)),
+            Err(error) => Err(self.take_back(error, &operations, &metadata, since_ns, fail_points)),
         }
     }
 
-    /// Takes out of new directories what must not come along, and the attributes of the overlay off everything.
-    fn prepare(&self, found: &LayerChanges, steps: &Steps) -> io::Result<()> {
+    /// Takes out of new directories what must not come along, and the attributes of the overlay off
+    /// everything.
+    fn prepare(&self, found: &LayerChanges, fail_points: &FailPoints) -> io::Result<()> {
         for (number, refusal) in found.refused.iter().filter(|refusal| refusal.is_inside).enumerate() {
-            steps.take()?;
+            fail_points.hit()?;
             let root = &self.roots[refusal.root];
             let (directory, name) = parent(&root.upper()?, &refusal.relative)?;
             let refused = root.directory.open_dir(Path::new(REFUSED))?;
             move_entry((&directory, name), (&refused, OsStr::new(&number.to_string())))?;
         }
         for change in found.changes.iter().filter(|change| is_moved_in(change)) {
-            steps.take()?;
+            fail_points.hit()?;
             let (directory, name) = parent(&self.roots[change.root].upper()?, &change.relative)?;
             strip_tree(&directory, name)?;
         }
@@ -193,17 +196,18 @@ impl Layer {
     }
 
     /// Writes everything to disk, and returns the time after that.
-    fn sync(&self, steps: &Steps) -> io::Result<i64> {
+    fn sync(&self, fail_points: &FailPoints) -> io::Result<i64> {
         let mut since_ns = 0;
         for root in &self.roots {
-            steps.take()?;
+            fail_points.hit()?;
             since_ns = root.mark()?.max(since_ns);
             inode::sync_file_system(&root.root)?;
         }
         Ok(since_ns)
     }
 
-    /// Waits for a later time of the file systems, so that whatever changes from now on can be told by it.
+    /// Waits for a later time of the file systems, so that whatever changes from now on can be told
+    /// by it.
     fn wait_until_after(&self, now_ns: i64) -> io::Result<i64> {
         self.roots.iter().try_for_each(|root| root.tick_after(now_ns).map(drop))?;
         Ok(now_ns)
@@ -213,12 +217,12 @@ impl Layer {
         &self,
         operations: &[ApplyOperation],
         metadata: &[MetadataChange],
-        steps: &Steps,
+        fail_points: &FailPoints,
     ) -> Result<(), ApplyError> {
         for (at, operation) in operations.iter().enumerate() {
             let root = &self.roots[operation.root];
             let path = root.path.join(&operation.relative);
-            let made = steps.take().and_then(|()| root.carry_out(operation, at, steps));
+            let made = fail_points.hit().and_then(|()| root.carry_out(operation, at, fail_points));
             match made {
                 Ok(true) => {}
                 Ok(false) => return Err(ApplyError::Conflict(vec![path])),
@@ -229,7 +233,7 @@ impl Layer {
         for change in metadata.iter().filter(|change| !change.relative.as_os_str().is_empty()) {
             let root = &self.roots[change.root];
             let path = root.path.join(&change.relative);
-            match steps.take().and_then(|()| root.set_metadata(change)) {
+            match fail_points.hit().and_then(|()| root.set_metadata(change)) {
                 Ok(true) => {}
                 Ok(false) => return Err(ApplyError::Conflict(vec![path])),
                 Err(error) if is_someones(&error) => return Err(ApplyError::Conflict(vec![path])),
@@ -247,13 +251,18 @@ impl Layer {
         operations: &[ApplyOperation],
         metadata: &[MetadataChange],
         since_ns: i64,
-        steps: &Steps,
+        fail_points: &FailPoints,
     ) -> ApplyError {
         let mut left = Vec::new();
         for (number, root) in self.roots.iter().enumerate() {
-            let place =
-                LayerPlace { path: &root.path, root: &root.root, layer: &root.directory, since_ns, steps };
-            match steps.take().and_then(|()| place.take_back(number, operations, metadata)) {
+            let place = LayerPlace {
+                path: &root.path,
+                root: &root.root,
+                layer: &root.directory,
+                since_ns,
+                fail_points,
+            };
+            match fail_points.hit().and_then(|()| place.take_back(number, operations, metadata)) {
                 Ok(some) => left.extend(some.into_iter().map(|LeftAsIs { path, before }| (path, before))),
                 Err(source) => return ApplyError::Stuck { path: root.path.clone(), source },
             }
@@ -262,9 +271,14 @@ impl Layer {
     }
 
     /// Removes the layer, and gives each root its time.
-    pub(super) fn clear(&self, shown: &LayerChanges, is_applied: bool, steps: &Steps) -> io::Result<()> {
+    pub(super) fn clear(
+        &self,
+        shown: &LayerChanges,
+        is_applied: bool,
+        fail_points: &FailPoints,
+    ) -> io::Result<()> {
         for (number, root) in self.roots.iter().enumerate() {
-            steps.take()?;
+            fail_points.hit()?;
             let is_root =
                 |change: &&MetadataChange| change.root == number && change.relative.as_os_str().is_empty();
             let after = shown.directories.iter().find(is_root).filter(|_| is_applied);
@@ -273,14 +287,14 @@ impl Layer {
             }
             root.remove(after.map_or(root.before.mtime_ns, |change| change.after.mtime_ns))?;
         }
-        steps.take()?;
+        fail_points.hit()?;
         self.journal.remove()
     }
 }
 
 impl RootLayer {
     /// Carries an operation out; false if what is there is not what was looked at.
-    fn carry_out(&self, operation: &ApplyOperation, at: usize, steps: &Steps) -> io::Result<bool> {
+    fn carry_out(&self, operation: &ApplyOperation, at: usize, fail_points: &FailPoints) -> io::Result<bool> {
         let (directory, name) = parent(&self.root, &operation.relative)?;
         let upper = self.directory.open_dir(Path::new(UPPER))?;
         let undo = self.directory.open_dir(Path::new(UNDO))?;
@@ -290,12 +304,13 @@ impl RootLayer {
         if now.map(|entry| FileSignature::from(&entry.stat)) != operation.old {
             return Ok(false);
         }
-        // Any program can set the other time. That of a file with several names changes when one of them does.
+        // Any program can set the other time. That of a file with several names changes when one of
+        // them does.
         let is_written = |entry: LayerEntry| entry.stat.nlink == 1 && entry.stat.ctime_ns >= self.begun_ns;
         if now.is_some_and(|entry| !entry.is_directory() && is_written(entry)) {
             return Ok(false);
         }
-        steps.take()?;
+        fail_points.hit()?;
         match operation.kind {
             OperationKind::Create => {
                 let (source, name) = parent(&upper, &operation.relative)?;
@@ -304,11 +319,11 @@ impl RootLayer {
             OperationKind::Exchange => {
                 let (source, name) = parent(&upper, &operation.relative)?;
                 let ours = (&source, name);
-                exchange_checked(target, ours, || self.is_as_before(operation, ours), steps)
+                exchange_checked(target, ours, || self.is_as_before(operation, ours), fail_points)
             }
             OperationKind::Delete => {
                 let rename = |from: EntryPlace<'_, _>, to: EntryPlace<'_, _>| {
-                    steps.take()?;
+                    fail_points.hit()?;
                     move_entry(from, to)
                 };
                 take_away(target, saved, rename, || self.is_as_before(operation, saved).unwrap_or(false))
@@ -316,7 +331,8 @@ impl RootLayer {
         }
     }
 
-    /// Tells whether what was taken away is what was looked at: whoever changed it in between keeps their work.
+    /// Tells whether what was taken away is what was looked at: whoever changed it in between keeps
+    /// their work.
     fn is_as_before(
         &self,
         operation: &ApplyOperation,
@@ -346,7 +362,8 @@ impl RootLayer {
     }
 }
 
-/// Tells whether an error says that someone made, moved or removed the entry or a directory above it.
+/// Tells whether an error says that someone made, moved or removed the entry or a directory above
+/// it.
 fn is_someones(error: &io::Error) -> bool {
     use io::ErrorKind::{AlreadyExists, NotADirectory, NotFound};
     matches!(error.kind(), AlreadyExists | NotFound | NotADirectory)
@@ -394,7 +411,8 @@ fn other_names(found: &LayerChanges) -> Vec<PathBuf> {
     found.changes.iter().filter(linked).map(|change| change.path.clone()).collect()
 }
 
-/// Takes the attributes of the overlay off a tree, and whiteouts out of it: there is nothing that they could hide.
+/// Takes the attributes of the overlay off a tree, and whiteouts out of it: there is nothing that
+/// they could hide.
 fn strip_tree(directory: &DirHandle, name: &OsStr) -> io::Result<()> {
     let Some(entry) = LayerEntry::find(directory, name)? else { return Ok(()) };
     if entry.node == NodeType::Whiteout {

@@ -1,4 +1,5 @@
-//! The list of what commands changed on a layer, found by comparing its upper directory with the root.
+//! The list of what commands changed on a layer, found by comparing its upper directory with the
+//! root.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -12,8 +13,8 @@ use crate::{DirHandle, EntryStat};
 /// Changes that commands made on a layer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LayerChanges {
-    /// Every entry that is to be made, changed or removed, in the order of paths. Those in a directory that comes or goes as
-    /// a whole are listed, too.
+    /// Every entry that is to be made, changed or removed, in the order of paths. Those in a
+    /// directory that comes or goes as a whole are listed, too.
     pub changes: Vec<LayerChange>,
     /// What someone else changed meanwhile. With any, nothing is applied.
     pub conflicts: Vec<LayerConflict>,
@@ -117,8 +118,8 @@ impl From<&EntryStat> for ModeAndTime {
 pub(super) type ProtectedCheck<'a> = &'a dyn Fn(usize, &Path) -> Option<String>;
 
 impl Layer {
-    /// Lists what commands changed. All of them must be gone. `protected` says why a path below the root with that number
-    /// may not be changed.
+    /// Lists what commands changed. All of them must be gone. `protected` says why a path below the
+    /// root with that number may not be changed.
     pub fn changes(&self, protected: ProtectedCheck<'_>) -> io::Result<LayerChanges> {
         let mut found = LayerChanges::default();
         for (number, root) in self.roots.iter().enumerate() {

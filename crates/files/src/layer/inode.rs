@@ -1,5 +1,5 @@
-//! What a layer needs of single inodes: what kind they are, attributes of the overlay, renaming, removing. All by the
-//! descriptor of the directory they are in.
+//! What a layer needs of single inodes: what kind they are, attributes of the overlay, renaming,
+//! removing. All by the descriptor of the directory they are in.
 
 use std::{
     ffi::{CString, OsStr, OsString},
@@ -126,7 +126,8 @@ pub(super) fn sync_file_system(directory: &DirHandle) -> io::Result<()> {
     Ok(rustix::fs::fsync(directory)?)
 }
 
-/// A path that leads through an open directory to an entry: for calls that take no descriptor of a directory.
+/// A path that leads through an open directory to an entry: for calls that take no descriptor of a
+/// directory.
 fn through(directory: &DirHandle, name: &OsStr) -> io::Result<CString> {
     let mut path = format!("/proc/self/fd/{}/", directory.as_fd().as_raw_fd()).into_bytes();
     path.extend_from_slice(if name.is_empty() { b"." } else { name.as_bytes() });
@@ -178,7 +179,8 @@ pub(super) fn is_opaque(directory: &DirHandle, name: &OsStr) -> io::Result<bool>
     }
 }
 
-/// Tells whether entries can have attributes of the user here: without them an overlay cannot replace a directory.
+/// Tells whether entries can have attributes of the user here: without them an overlay cannot
+/// replace a directory.
 pub(super) fn has_user_attributes(directory: &DirHandle) -> io::Result<bool> {
     const TEST: &str = "user.windlass.test";
     let path = through(directory, OsStr::new(""))?;
@@ -189,7 +191,8 @@ pub(super) fn has_user_attributes(directory: &DirHandle) -> io::Result<bool> {
     }
 }
 
-/// Takes the attributes of the overlay off an entry. Gives the owner the right to do so for a moment.
+/// Takes the attributes of the overlay off an entry. Gives the owner the right to do so for a
+/// moment.
 pub(super) fn strip(directory: &DirHandle, name: &OsStr, entry: &LayerEntry) -> io::Result<()> {
     let attributes = overlay_attributes(directory, name)?;
     if attributes.is_empty() {
@@ -239,7 +242,8 @@ fn chmod_itself(itself: &std::os::fd::OwnedFd, mode: u16) -> io::Result<()> {
     Ok(rustix::fs::chmodat(rustix::fs::CWD, path, Mode::from_bits_truncate(mode.into()), AtFlags::empty())?)
 }
 
-/// Sets mode and time of a file or directory, if it is the one expected; the answer is false if not.
+/// Sets mode and time of a file or directory, if it is the one expected; the answer is false if
+/// not.
 #[cfg(target_os = "linux")]
 pub(super) fn set_metadata_if(
     directory: &DirHandle,
@@ -259,7 +263,8 @@ pub(super) fn set_metadata_if(
     Ok(true)
 }
 
-/// Sets mode and time of a file or directory, if it is the one expected; the answer is false if not.
+/// Sets mode and time of a file or directory, if it is the one expected; the answer is false if
+/// not.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn set_metadata_if(
     directory: &DirHandle,
@@ -296,7 +301,8 @@ fn times(mtime_ns: i64) -> Timestamps {
     Timestamps { last_access, last_modification }
 }
 
-/// Removes an entry and everything below it, if it is there. Nothing is followed, and no other file system is entered.
+/// Removes an entry and everything below it, if it is there. Nothing is followed, and no other file
+/// system is entered.
 pub(super) fn remove_tree(directory: &DirHandle, name: &OsStr) -> io::Result<()> {
     let Some(top) = LayerEntry::find(directory, name)? else { return Ok(()) };
     if !top.is_directory() {

@@ -1,7 +1,8 @@
 //! The journal of a layer: what the next start reads if this process dies before it is done.
 //!
-//! It lies in a directory of Windlass and is locked while its writer lives. Without the word `go` nothing in a root was
-//! touched, and the layer is thrown away. With `go` and without `done` everything is put back. With `done` all was applied.
+//! It lies in a directory of Windlass and is locked while its writer lives. Without the word `go`
+//! nothing in a root was touched, and the layer is thrown away. With `go` and without `done`
+//! everything is put back. With `done` all was applied.
 #![expect(
     clippy::disallowed_methods,
     reason = "the journal is in a directory of Windlass itself, which no command can reach"
@@ -22,7 +23,7 @@ use super::{
 use crate::{
     EntryStat,
     crash_note::{CrashNote, for_each_abandoned},
-    steps::Steps,
+    fail_points::FailPoints,
 };
 
 const BEGIN: &str = "windlass layer 1";
@@ -81,7 +82,8 @@ impl OperationKind {
     }
 }
 
-/// What tells a file from others, and from itself after a change to its content. Renaming and linking leave it alone.
+/// What tells a file from others, and from itself after a change to its content. Renaming and
+/// linking leave it alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FileSignature {
     dev: u64,
@@ -146,7 +148,7 @@ impl LayerJournal {
         operations: &[ApplyOperation],
         metadata: &[MetadataChange],
         since_ns: i64,
-        steps: &Steps,
+        fail_points: &FailPoints,
     ) -> io::Result<()> {
         let mut fields = Vec::new();
         for operation in operations {
@@ -164,22 +166,22 @@ impl LayerJournal {
             fields.extend([relative.as_os_str().as_bytes().to_vec(), field(before), field(after)]);
         }
         fields.extend([b"since".to_vec(), since_ns.to_string().into_bytes()]);
-        steps.take()?;
+        fail_points.hit()?;
         self.0.append(&to_bytes(&fields))?;
-        steps.take()?;
+        fail_points.hit()?;
         self.0.append(b"go\0")?;
-        self.sync(steps)
+        self.sync(fail_points)
     }
 
     /// Writes that all is applied. This is the moment it counts.
-    pub(super) fn done(&mut self, steps: &Steps) -> io::Result<()> {
-        steps.take()?;
+    pub(super) fn done(&mut self, fail_points: &FailPoints) -> io::Result<()> {
+        fail_points.hit()?;
         self.0.append(b"done\0")?;
-        self.sync(steps)
+        self.sync(fail_points)
     }
 
-    fn sync(&self, steps: &Steps) -> io::Result<()> {
-        steps.take()?;
+    fn sync(&self, fail_points: &FailPoints) -> io::Result<()> {
+        fail_points.hit()?;
         self.0.flush()
     }
 
@@ -202,7 +204,8 @@ pub enum LayerRecovery {
         /// The roots.
         roots: Vec<PathBuf>,
     },
-    /// It was being applied. Everything is as it was before, but for files that someone has changed since.
+    /// It was being applied. Everything is as it was before, but for files that someone has changed
+    /// since.
     PutBack {
         /// The roots.
         roots: Vec<PathBuf>,
@@ -215,7 +218,7 @@ pub enum LayerRecovery {
     Failed {
         /// The root.
         root: PathBuf,
-        /// What the system said.
+        /// The system error.
         source: io::Error,
     },
 }
@@ -256,7 +259,8 @@ impl LayerRecovery {
     }
 }
 
-/// Takes back or finishes what processes that are gone have left of layers. The directory is that of the journals.
+/// Takes back or finishes what processes that are gone have left of layers. The directory is that
+/// of the journals.
 pub fn recover_layers(directory: &Path) -> io::Result<Vec<LayerRecovery>> {
     let mut recovered = Vec::new();
     for_each_abandoned(directory, EXTENSION, |path, bytes| {

@@ -1,5 +1,5 @@
-//! The check of a root before it becomes the lower layer: nothing in it may mean something to an overlay, and commands must be
-//! able to change all of it.
+//! The check of a root before it becomes the lower layer: nothing in it may mean something to an
+//! overlay, and commands must be able to change all of it.
 
 use std::{
     io,

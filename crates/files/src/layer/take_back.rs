@@ -1,7 +1,7 @@
 //! Puts a root back that a layer was being applied to, whatever of it was done. Can be repeated.
 //!
-//! Each operation is told to be done or not by the signatures of what is there. What someone has changed since stays, and
-//! what was there before is saved beside it.
+//! Each operation is told to be done or not by the signatures of what is there. What someone has
+//! changed since stays, and what was there before is saved beside it.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -18,7 +18,7 @@ use super::{
 use crate::{
     DirHandle, EntryKind, EntryStat,
     checked_rename::{self, CheckedExchange, EntryPlace, rename_to_free, take_away},
-    steps::Steps,
+    fail_points::FailPoints,
 };
 
 /// A layer that a process has left, as its journal has it.
@@ -48,7 +48,7 @@ pub(super) struct LayerPlace<'a> {
     pub(super) layer: &'a DirHandle,
     /// The time before anything was applied.
     pub(super) since_ns: i64,
-    pub(super) steps: &'a Steps,
+    pub(super) fail_points: &'a FailPoints,
 }
 
 impl AbandonedLayer {
@@ -77,8 +77,8 @@ impl AbandonedLayer {
         };
         let mut left = Vec::new();
         if self.is_begun && !self.is_done {
-            let (path, since_ns, steps) = (&record.path, self.since_ns, &Steps::default());
-            let place = LayerPlace { path, root: &root, layer: &layer, since_ns, steps };
+            let (path, since_ns, fail_points) = (&record.path, self.since_ns, &FailPoints::default());
+            let place = LayerPlace { path, root: &root, layer: &layer, since_ns, fail_points };
             left = place.take_back(number, &self.operations, &self.metadata)?;
         }
         let is_root =
@@ -204,7 +204,7 @@ impl TakeBack<'_> {
         let is_ours = |entry: &LayerEntry, at| self.is_untouched(operation.new, entry, at).unwrap_or(false);
         let came_out = || Ok(LayerEntry::find(&upper, name)?.is_some_and(|entry| is_ours(&entry, ours)));
         if target.is_some_and(|target| is_ours(&target, at))
-            && exchange_checked(at, ours, came_out, self.place.steps)?
+            && exchange_checked(at, ours, came_out, self.place.fail_points)?
         {
             return Ok(None);
         }
@@ -243,7 +243,7 @@ impl TakeBack<'_> {
     }
 
     fn rename(&self, from: EntryPlace<'_, DirHandle>, to: EntryPlace<'_, DirHandle>) -> io::Result<()> {
-        self.place.steps.take()?;
+        self.place.fail_points.hit()?;
         move_entry(from, to)
     }
 
@@ -313,7 +313,8 @@ fn writable<T>(directory: &DirHandle, act: impl Fn() -> io::Result<T>) -> io::Re
     directory.with_write_permission(act)
 }
 
-/// Renames an entry to a free name in another directory. A directory must be writable itself for that.
+/// Renames an entry to a free name in another directory. A directory must be writable itself for
+/// that.
 pub(super) fn move_entry(from: (&DirHandle, &OsStr), to: (&DirHandle, &OsStr)) -> io::Result<()> {
     let rename = || writable(from.0, || writable(to.0, || rename_to_free(from, to)));
     let denied = match rename() {
@@ -331,16 +332,17 @@ pub(super) fn move_entry(from: (&DirHandle, &OsStr), to: (&DirHandle, &OsStr)) -
     }
 }
 
-/// Has an entry of a layer take the place of one in a root, if what then comes out is what is expected.
+/// Has an entry of a layer take the place of one in a root, if what then comes out is what is
+/// expected.
 pub(super) fn exchange_checked(
     target: EntryPlace<'_, DirHandle>,
     ours: EntryPlace<'_, DirHandle>,
     is_expected: impl FnOnce() -> io::Result<bool>,
-    steps: &Steps,
+    fail_points: &FailPoints,
 ) -> io::Result<bool> {
     let exchanging = CheckedExchange {
         exchange: &|| {
-            steps.take()?;
+            fail_points.hit()?;
             exchange_entries(target, ours)
         },
         put_back: &|| move_entry(ours, target),

@@ -1,4 +1,5 @@
-//! Layers as commands leave them, made by hand: an upper directory is only files, whiteouts and attributes.
+//! Layers as commands leave them, made by hand: an upper directory is only files, whiteouts and
+//! attributes.
 
 use std::{
     collections::BTreeMap,
@@ -12,7 +13,7 @@ use std::{
 use rustix::fs::{CWD, FileType, Mode, XattrFlags, mknodat, setxattr};
 
 use super::*;
-use crate::steps::{Fault, Steps};
+use crate::fail_points::{FailPoints, InjectedFault};
 
 /// A root with a layer.
 struct Place {
@@ -239,23 +240,23 @@ fn a_process_that_dies_at_any_step_leaves_all_or_nothing() {
     let count = {
         let (_place, _, mut layer) = eventful();
         let found = layer.changes(NOTHING).unwrap();
-        let steps = Steps::default();
-        layer.apply_by_steps(&found, NOTHING, None, &steps).unwrap();
-        layer.clear(&found, true, &steps).unwrap();
-        steps.taken.load(Ordering::SeqCst)
+        let fail_points = FailPoints::default();
+        layer.apply_with_fail_points(&found, NOTHING, None, &fail_points).unwrap();
+        layer.clear(&found, true, &fail_points).unwrap();
+        fail_points.hits.load(Ordering::SeqCst)
     };
     assert!(count > 30, "{count}");
     let expected = applied_by_itself();
     let (mut whole, mut nothing) = (0, 0);
-    for fault in (0..count).flat_map(|at| [Fault::Death(at), Fault::Error(at)]) {
+    for fault in (0..count).flat_map(|at| [InjectedFault::Death(at), InjectedFault::Error(at)]) {
         let (place, before, mut layer) = eventful();
         let found = layer.changes(NOTHING).unwrap();
-        let steps = Steps { fault: Some(fault), ..Steps::default() };
-        let applied = layer.apply_by_steps(&found, NOTHING, None, &steps);
+        let fail_points = FailPoints { fault: Some(fault), ..FailPoints::default() };
+        let applied = layer.apply_with_fail_points(&found, NOTHING, None, &fail_points);
         let is_applied = applied.is_ok();
         let is_stuck = matches!(applied, Err(ApplyError::Stuck { .. }));
         if !is_stuck {
-            let _cleared = layer.clear(&found, is_applied, &steps);
+            let _cleared = layer.clear(&found, is_applied, &fail_points);
         }
         drop(layer);
         recover_layers(&place.notes).unwrap();
@@ -264,7 +265,7 @@ fn a_process_that_dies_at_any_step_leaves_all_or_nothing() {
             nothing += 1;
         } else {
             assert_eq!(without_times(place.snapshot()), expected, "{fault:?}");
-            assert!(is_applied || matches!(fault, Fault::Death(_)), "{fault:?}");
+            assert!(is_applied || matches!(fault, InjectedFault::Death(_)), "{fault:?}");
             whole += 1;
         }
     }
@@ -430,8 +431,8 @@ fn a_persons_work_after_a_crash_is_kept_when_a_layer_is_taken_back() {
         }
         whiteout(&upper.join("gone"));
         let shown = layer.changes(NOTHING).unwrap();
-        let steps = Steps { fault: Some(Fault::Death(at)), ..Steps::default() };
-        let died = layer.apply_by_steps(&shown, NOTHING, None, &steps);
+        let fail_points = FailPoints { fault: Some(InjectedFault::Death(at)), ..FailPoints::default() };
+        let died = layer.apply_with_fail_points(&shown, NOTHING, None, &fail_points);
         assert!(died.is_err(), "it never died with all applied and not done");
         drop(layer);
         if place.top.join("gone").exists() {
@@ -460,4 +461,4 @@ fn a_persons_work_after_a_crash_is_kept_when_a_layer_is_taken_back() {
     }
 }
 
-mod meanwhile;
+mod concurrent_saves;

@@ -21,7 +21,8 @@ use super::{
 };
 use crate::DirHandle;
 
-/// Larger files are taken for changed if they were copied up: comparing them would take longer than it is worth.
+/// Larger files are taken for changed if they were copied up: comparing them would take longer than
+/// it is worth.
 const MAX_COMPARED_BYTES: u64 = 64 * 1024 * 1024;
 
 const SHUT: &str = "it cannot be looked through: the command has taken the right to read it away";
@@ -50,7 +51,8 @@ impl EntryPair<'_> {
         is_shut(self.upper, self.name, &self.after)
     }
 
-    /// Tells what became of an entry that both sides have and that is no merged directory; nothing if it is the same.
+    /// Tells what became of an entry that both sides have and that is no merged directory; nothing
+    /// if it is the same.
     fn compare(&self, before: &LayerEntry) -> io::Result<Option<LayerChangeKind>> {
         let (pair, after, lower) = (self, &self.after, self.lower.ok_or(io::ErrorKind::NotFound)?);
         Ok(match (before.node, after.node) {
@@ -125,7 +127,8 @@ impl UpperScan<'_> {
             return Ok(self.refuse(path, "it is a device".to_owned(), false));
         }
         match pair.before {
-            // A copy that was renamed on the layer looks the same, but then nobody has changed the directory.
+            // A copy that was renamed on the layer looks the same, but then nobody has changed the
+            // directory.
             None if inode::was_copied_up(pair.upper, pair.name)? && self.is_changed(pair.lower)? => {
                 Ok(self.conflict(path, "it was removed meanwhile, or its directory was changed"))
             }
@@ -228,7 +231,8 @@ impl UpperScan<'_> {
         Ok(true)
     }
 
-    /// Lists what is in a new directory. `kept` gets the paths that a directory of the root in its place has, too.
+    /// Lists what is in a new directory. `kept` gets the paths that a directory of the root in its
+    /// place has, too.
     fn created_below(
         &mut self,
         pair: &EntryPair<'_>,
@@ -290,7 +294,8 @@ impl UpperScan<'_> {
         Ok(())
     }
 
-    /// Lists what goes with a directory of the root, but for what a new one has in its place. Returns what must stay.
+    /// Lists what goes with a directory of the root, but for what a new one has in its place.
+    /// Returns what must stay.
     fn deleted_below(
         &mut self,
         directory: &DirHandle,

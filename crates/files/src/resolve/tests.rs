@@ -32,7 +32,7 @@ impl Scene {
     }
 
     /// With rules, and changes to them.
-    fn held(&self, change: impl FnOnce(&mut FixedFileRules)) -> Resolver {
+    fn held(&self, change: impl FnOnce(&mut FixedFileRules)) -> PathResolver {
         let mut rules = FixedFileRules {
             writable: vec![self.work.clone()],
             hidden: vec![self.home.join(".ssh")],
@@ -40,24 +40,24 @@ impl Scene {
             ..FixedFileRules::default()
         };
         change(&mut rules);
-        Resolver::new(self.work.clone(), Some(Arc::new(rules)))
+        PathResolver::new(self.work.clone(), Some(Arc::new(rules)))
     }
 
-    fn free(&self) -> Resolver {
-        Resolver::new(self.work.clone(), None)
+    fn free(&self) -> PathResolver {
+        PathResolver::new(self.work.clone(), None)
     }
 }
 
 /// How opening ends, in a word.
-fn opening(resolver: &Resolver, path: impl AsRef<Path>) -> String {
+fn opening(resolver: &PathResolver, path: impl AsRef<Path>) -> String {
     resolver.open_file(path.as_ref()).map_or_else(word, |opened| {
         io::read_to_string(opened.file).unwrap_or_else(|error| error.kind().to_string())
     })
 }
 
 /// How finding a place to write ends, in a word or the real name.
-fn placing(resolver: &Resolver, path: impl AsRef<Path>) -> String {
-    resolver.place(path.as_ref()).map_or_else(word, |place| place.real.display().to_string())
+fn placing(resolver: &PathResolver, path: impl AsRef<Path>) -> String {
+    resolver.write_target(path.as_ref()).map_or_else(word, |place| place.real.display().to_string())
 }
 
 fn word(error: FileError) -> String {
@@ -242,7 +242,7 @@ fn writing_stays_inside_whatever_links_say() {
 #[test]
 fn a_place_knows_which_directories_are_still_to_be_made() {
     let scene = Scene::new();
-    let place = scene.held(|_| {}).place(Path::new("sub/x/y/new")).unwrap();
+    let place = scene.held(|_| {}).write_target(Path::new("sub/x/y/new")).unwrap();
     assert_eq!(place.name, scene.work.join("sub/x/y/new"));
     assert_eq!((place.missing, place.file_name), (vec!["x".into(), "y".into()], "new".into()));
     let number = |path: &Path| path.metadata().unwrap().ino();
@@ -281,7 +281,7 @@ proptest! {
         let held = scene.held(|_| {});
         let path: PathBuf = parts.join("/").into();
         prop_assert_ne!(opening(&held, &path), "secret");
-        if let Ok(place) = held.place(&path) {
+        if let Ok(place) = held.write_target(&path) {
             prop_assert!(place.real.starts_with(&scene.work));
         }
     }

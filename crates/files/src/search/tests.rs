@@ -38,9 +38,9 @@ impl Scene {
     }
 
     /// With rules that hide `.ssh`.
-    fn resolver(&self) -> Resolver {
+    fn resolver(&self) -> PathResolver {
         let rules = FixedFileRules { hidden: vec![self.top().join(".ssh")], ..FixedFileRules::default() };
-        Resolver::new(self.top(), Some(Arc::new(rules)))
+        PathResolver::new(self.top(), Some(Arc::new(rules)))
     }
 
     fn found(&self, search: &Search) -> Result<Found, FileError> {

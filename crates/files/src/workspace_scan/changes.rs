@@ -23,8 +23,8 @@ pub struct Change<'a> {
 pub enum ChangeKind {
     /// There was nothing of this name.
     Added,
-    /// It is another file, or its content or metadata changed. A directory is changed if it is another directory or
-    /// has another owner or mode; what is in it is listed for itself.
+    /// It is another file, or its content or metadata changed. A directory is changed if it is
+    /// another directory or has another owner or mode; what is in it is listed for itself.
     Modified,
     /// There is nothing of this name any more.
     Removed,

@@ -108,8 +108,8 @@ pub(crate) fn reopen(directory: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     Ok(openat(directory, ".", flags, Mode::empty())?)
 }
 
-/// Opens a directory to list it. Nothing, if it is gone, is another kind of file by now, or can be neither listed nor
-/// written by this user.
+/// Opens a directory to list it. Nothing, if it is gone, is another kind of file by now, or can be
+/// neither listed nor written by this user.
 pub(crate) fn open_directory(above: &OwnedFd, name: &OsStr, stat: &EntryStat) -> io::Result<Option<OwnedFd>> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     match openat(above, name, flags, Mode::empty()) {
@@ -165,8 +165,8 @@ fn open_with_permission(_: &OwnedFd, _: &OsStr, _: &EntryStat, _: OFlags) -> io:
     Err(io::ErrorKind::PermissionDenied.into())
 }
 
-/// Tells whether the file system sets the time of the last change itself, by this machine's clock, also when a file is
-/// renamed.
+/// Tells whether the file system sets the time of the last change itself, by this machine's clock,
+/// also when a file is renamed.
 #[cfg(target_os = "linux")]
 pub(crate) fn has_trusted_ctime(directory: &DirHandle) -> bool {
     const EXT4_SUPER_MAGIC: i64 = 0xef53;

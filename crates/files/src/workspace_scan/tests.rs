@@ -202,7 +202,8 @@ proptest! {
         let seen: BTreeSet<_> = before.changes_to(&after).into_iter().map(|change| change.path).collect();
         let paths: BTreeSet<_> = model_before.keys().chain(model_after.keys()).cloned().collect();
         for path in paths.into_iter().filter(|path| model_before.get(path) != model_after.get(path)) {
-            // The content of a generated file may change unseen, and so may one within a step of the kernel's clock.
+            // The content of a generated file may change unseen, and so may one within a step of
+            // the kernel's clock.
             let same_kind = model_before.get(&path).map(|held| held.0) == model_after.get(&path).map(|held| held.0);
             prop_assert!(seen.contains(&path) || same_kind, "{path:?}");
         }

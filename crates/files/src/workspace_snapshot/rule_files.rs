@@ -34,7 +34,8 @@ impl RuleFiles {
         stats.iter().any(Option::is_some).then(|| Self { stats, parsed: OnceLock::new() })
     }
 
-    /// Tells whether these are the same files with the same content. Of `.git` only its existence counts.
+    /// Tells whether these are the same files with the same content. Of `.git` only its existence
+    /// counts.
     pub(super) fn is_same(&self, now: &Self, taken: i64) -> bool {
         let pairs = self.stats.iter().zip(&now.stats).enumerate();
         pairs.into_iter().all(|(at, pair)| match pair {

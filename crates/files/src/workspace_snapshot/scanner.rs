@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     EntryKind, EntryStat,
-    handle::to_read_at,
+    handle::open_read_at,
     ignore_rules::{DirectoryRules, IgnoreMatch},
     layer,
     workspace_scan::{
@@ -206,7 +206,8 @@ impl<'a> SnapshotScanner<'a> {
         Ok((Arc::new(children), files))
     }
 
-    /// Looks at the known entries of a directory that has the same names. None, if one of them is gone all the same.
+    /// Looks at the known entries of a directory that has the same names. None, if one of them is
+    /// gone all the same.
     fn update_children(
         &mut self,
         directory: &OwnedFd,
@@ -229,7 +230,8 @@ impl<'a> SnapshotScanner<'a> {
         Ok(Some(Arc::new(pairs.map(|(node, old)| node.unwrap_or_else(|| old.clone())).collect())))
     }
 
-    /// Looks at some entries of a directory: for each its node if it is not what it was. None, if one of them is gone.
+    /// Looks at some entries of a directory: for each its node if it is not what it was. None, if
+    /// one of them is gone.
     pub(super) fn update_entries(
         &mut self,
         directory: &OwnedFd,
@@ -356,7 +358,8 @@ impl<'a> SnapshotScanner<'a> {
         Ok(Some(SnapshotNode { name: name.to_owned(), stat, content, children, rules: files }))
     }
 
-    /// Keeps the content of a file that is what it was when it was looked at, before and after it is read.
+    /// Keeps the content of a file that is what it was when it was looked at, before and after it
+    /// is read.
     fn keep(
         &mut self,
         directory: &OwnedFd,
@@ -372,7 +375,7 @@ impl<'a> SnapshotScanner<'a> {
         if bytes > limits.max_total_bytes {
             return Err(UnkeptReason::OverLimit);
         }
-        let file = File::from(to_read_at(directory, name).map_err(|_| UnkeptReason::Unreadable)?);
+        let file = File::from(open_read_at(directory, name).map_err(|_| UnkeptReason::Unreadable)?);
         let is_same = || EntryStat::read(&file, OsStr::new("")).is_ok_and(|now| now == *stat);
         if !is_same() {
             return Err(UnkeptReason::Changing);
@@ -410,8 +413,8 @@ impl<'a> SnapshotScanner<'a> {
         self.root.stop.load(Ordering::Relaxed)
     }
 
-    /// Returns the metadata of a directory that was read. Ended early, it may have been read in part: without its times it is
-    /// read again.
+    /// Returns the metadata of a directory that was read. Ended early, it may have been read in
+    /// part: without its times it is read again.
     fn stat_of_read(&self, stat: EntryStat) -> EntryStat {
         if self.is_stopped() { EntryStat { mtime_ns: 0, ctime_ns: 0, ..stat } } else { stat }
     }

@@ -1,4 +1,5 @@
-//! A snapshot finds every change, reads no more than it must, and waits for nothing that a command planted.
+//! A snapshot finds every change, reads no more than it must, and waits for nothing that a command
+//! planted.
 
 use std::{
     collections::{HashMap, HashSet},

@@ -1,4 +1,5 @@
-//! Scans one half of a workspace in a second thread: a command waits for the scan, and most of it are system calls.
+//! Scans one half of a workspace in a second thread: a command waits for the scan, and most of it
+//! are system calls.
 
 use std::{os::fd::OwnedFd, thread};
 
@@ -14,8 +15,8 @@ pub(super) const MIN_SPLIT_ENTRIES: usize = 400;
 type UpdatedEntries = Option<Vec<Option<SnapshotNode>>>;
 
 impl SnapshotScanner<'_> {
-    /// Finds the place at which the entries of a directory fall into two parts, each of at least a third. If most are in
-    /// one directory, that one is split instead, when it is entered.
+    /// Finds the place at which the entries of a directory fall into two parts, each of at least a
+    /// third. If most are in one directory, that one is split instead, when it is entered.
     pub(super) fn take_split(&mut self, entries: &[SnapshotNode]) -> Option<usize> {
         let total = self.split_entries?;
         let sizes: Vec<_> = entries.iter().map(SnapshotNode::count).collect();

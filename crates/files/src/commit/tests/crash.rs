@@ -1,4 +1,5 @@
-//! A process dies at every step, someone works on the files, and the next start finds all of that.
+//! Tests of crashes: a process dies at each fail point, someone edits the files, and the next start
+//! recovers.
 
 use fastrand::Rng;
 
@@ -6,17 +7,17 @@ use super::*;
 
 const FILES: [&str; 6] = ["program", "a/b/made", "a/b/c/too", "gone", "from", "to"];
 
-/// How often each step is tried, each time with other work on the files.
+/// Number of rounds for each fail point, each with other edits of the files.
 const ROUNDS: u64 = 3;
 
-/// What someone did to a file.
+/// An edit of a file by someone else.
 #[derive(Debug, Clone)]
 enum Meddling {
     Wrote(String),
     Removed,
 }
 
-/// Does something to a file, as a person would; or leaves it alone.
+/// Edits a file as a person would, or leaves it alone.
 fn meddle(path: &Path, random: &mut Rng) -> Option<Meddling> {
     let there = fs::read_to_string(path).ok();
     let beside = path.with_file_name("beside");
@@ -49,7 +50,7 @@ fn meddle(path: &Path, random: &mut Rng) -> Option<Meddling> {
     })
 }
 
-/// What a file is before and after the change.
+/// The states of a file before and after the change.
 fn sides(name: &str) -> [Option<&'static str>; 2] {
     match name {
         "program" => [Some("old program\n"), Some("new program\n")],
@@ -63,23 +64,24 @@ fn sides(name: &str) -> [Option<&'static str>; 2] {
 
 #[test]
 fn what_people_do_to_files_after_a_crash_survives_the_next_start() {
-    let steps = Steps::default();
-    Desk::new().commit_with(everything(), &steps).unwrap();
+    let fail_points = FailPoints::default();
+    Desk::new().commit_with(everything(), &fail_points).unwrap();
     let (mut conflicts, mut saved) = (0, 0);
-    for (at, round) in (0..steps.taken.into_inner()).flat_map(|at| (0..ROUNDS).map(move |round| (at, round)))
+    for (at, round) in
+        (0..fail_points.hits.into_inner()).flat_map(|at| (0..ROUNDS).map(move |round| (at, round)))
     {
         let desk = Desk::new();
         let mut random = Rng::with_seed(at as u64 * ROUNDS + round);
-        let steps = Steps { fault: Some(Fault::Death(at)), ..Steps::default() };
-        let counts = desk.commit_with(everything(), &steps).is_ok();
+        let fail_points = FailPoints { fault: Some(InjectedFault::Death(at)), ..FailPoints::default() };
+        let counts = desk.commit_with(everything(), &fail_points).is_ok();
         let meddled: BTreeMap<_, _> = FILES
             .iter()
             .filter_map(|name| Some((*name, meddle(&desk.work().join(name), &mut random)?)))
             .collect();
         let recovered = recover(&desk.archive).unwrap();
-        conflicts += recovered.iter().filter(|one| matches!(one, Recovery::Conflict { .. })).count();
+        conflicts += recovered.iter().filter(|one| matches!(one, CommitRecovery::Conflict { .. })).count();
         let case = format!("step {at}, round {round}, counts {counts}: {meddled:?}, {recovered:?}");
-        assert!(!recovered.iter().any(|one| matches!(one, Recovery::Failed { .. })), "{case}");
+        assert!(!recovered.iter().any(|one| matches!(one, CommitRecovery::Failed { .. })), "{case}");
         for name in FILES {
             let expected = match meddled.get(name) {
                 Some(Meddling::Wrote(text)) => Some(text.clone()),
@@ -108,12 +110,12 @@ fn what_people_do_to_files_after_a_crash_survives_the_next_start() {
     assert!(conflicts > 20 && saved > 10, "{conflicts} conflicts, {saved} saved");
 }
 
-/// Dies at the first step that leaves things so.
+/// Crashes at the first fail point that leaves this state.
 fn crash(changes: fn() -> Vec<Change>, is_left: impl Fn(&Desk) -> bool) -> Desk {
     for at in 0.. {
         let desk = Desk::new();
-        let steps = Steps { fault: Some(Fault::Death(at)), ..Steps::default() };
-        assert!(desk.commit_with(changes(), &steps).is_err(), "it never was so");
+        let fail_points = FailPoints { fault: Some(InjectedFault::Death(at)), ..FailPoints::default() };
+        assert!(desk.commit_with(changes(), &fail_points).is_err(), "it never was so");
         if is_left(&desk) {
             return desk;
         }
@@ -136,7 +138,9 @@ fn a_saved_content_takes_no_name_that_is_in_use() {
     fs::write(work.join("program"), "mine").unwrap();
     fs::write(work.join("program.windlass-before"), "mine, too").unwrap();
     let recovered = recover(&desk.archive).unwrap();
-    let [Recovery::Conflict { path, before: Some(before) }] = &recovered[..] else { panic!("{recovered:?}") };
+    let [CommitRecovery::Conflict { path, before: Some(before) }] = &recovered[..] else {
+        panic!("{recovered:?}")
+    };
     assert_eq!((path, before), (&work.join("program"), &work.join("program.windlass-before-2")));
     assert_eq!(fs::read(before).unwrap(), b"old program\n");
     assert_eq!(fs::read(work.join("program")).unwrap(), b"mine");
@@ -155,7 +159,10 @@ fn a_link_or_a_directory_in_the_place_of_a_file_is_left() {
             fs::create_dir(&program).unwrap();
         }
         let recovered = recover(&desk.archive).unwrap();
-        assert!(matches!(&recovered[..], [Recovery::Conflict { before: Some(_), .. }]), "{recovered:?}");
+        assert!(
+            matches!(&recovered[..], [CommitRecovery::Conflict { before: Some(_), .. }]),
+            "{recovered:?}"
+        );
         assert_eq!(program.symlink_metadata().unwrap().is_symlink(), is_link);
         assert_eq!(fs::read(desk.work().join("kept")).unwrap(), b"old kept\n");
     }
@@ -168,7 +175,7 @@ fn a_directory_that_is_not_there_is_waited_for() {
     fs::rename(&work, &elsewhere).unwrap();
     assert!(recover(&desk.archive).unwrap().is_empty());
     fs::rename(&elsewhere, &work).unwrap();
-    assert!(matches!(&recover(&desk.archive).unwrap()[..], [Recovery::PutBack(_)]));
+    assert!(matches!(&recover(&desk.archive).unwrap()[..], [CommitRecovery::PutBack(_)]));
     assert_eq!(fs::read(work.join("program")).unwrap(), b"old program\n");
 }
 
@@ -188,7 +195,7 @@ fn a_change_of_the_mode_alone_is_put_back() {
     let mode = |desk: &Desk| fs::metadata(desk.work().join("program")).unwrap().mode() & 0o777;
     let desk = crash(restore, |desk| mode(desk) == 0o700);
     assert_eq!(fs::metadata(desk.work().join("program")).unwrap().mtime(), -1_000);
-    assert!(matches!(&recover(&desk.archive).unwrap()[..], [Recovery::PutBack(_)]));
+    assert!(matches!(&recover(&desk.archive).unwrap()[..], [CommitRecovery::PutBack(_)]));
     assert_eq!(mode(&desk), 0o755);
 }
 
@@ -210,7 +217,7 @@ fn a_log_without_checksums_deletes_and_replaces_nothing() {
         let before = desk.tree();
         fs::write(desk.archive.notes.join("x.change"), log).unwrap();
         let recovered = recover(&desk.archive).unwrap();
-        let [Recovery::Conflict { path, before: Some(beside) }] = &recovered[..] else {
+        let [CommitRecovery::Conflict { path, before: Some(beside) }] = &recovered[..] else {
             panic!("{recovered:?}")
         };
         assert_eq!((path, beside), (&file, &work.join(".windlass-x.new")));
@@ -228,7 +235,7 @@ fn a_log_that_the_disk_has_lost_and_one_of_a_later_version_change_nothing() {
     assert!(recover(&desk.archive).unwrap().is_empty());
     assert_eq!(desk.tree(), before);
     fs::write(desk.archive.notes.join("x.change"), "windlass change 3\0").unwrap();
-    assert!(matches!(&recover(&desk.archive).unwrap()[..], [Recovery::Failed { .. }]));
+    assert!(matches!(&recover(&desk.archive).unwrap()[..], [CommitRecovery::Failed { .. }]));
     assert!(desk.archive.notes.join("x.change").exists(), "a later version may want it");
 }
 
@@ -244,7 +251,7 @@ fn a_change_that_counts_and_that_the_disk_has_lost_is_made_again() {
     let log = fs::read_dir(&desk.archive.notes).unwrap().next().unwrap().unwrap().path();
     let transaction = log.file_stem().unwrap().to_str().unwrap().to_owned();
     desk.archive.logged.lock().unwrap().push((transaction, Vec::new()));
-    assert!(matches!(&recover(&desk.archive).unwrap()[..], [Recovery::Finished]));
+    assert!(matches!(&recover(&desk.archive).unwrap()[..], [CommitRecovery::Finished]));
     assert!(has_new_program(&desk) && !is_staged(&desk));
 }
 
@@ -273,11 +280,11 @@ fn a_change_that_removes_directories_is_finished_from_any_step() {
         let between = desk.tree();
         let Changed { path, folders, .. } = changed.into_iter().next().unwrap();
         let back = vec![change(path.to_str().unwrap(), content("x"), Action::Delete { folders })];
-        let steps = Steps { fault: Some(Fault::Death(at)), ..Steps::default() };
-        let counts = desk.commit_with(back, &steps).is_ok();
+        let fail_points = FailPoints { fault: Some(InjectedFault::Death(at)), ..FailPoints::default() };
+        let counts = desk.commit_with(back, &fail_points).is_ok();
         recover(&desk.archive).unwrap();
         assert_eq!(desk.tree(), if counts { before } else { between }, "step {at}");
-        if steps.taken.into_inner() <= at {
+        if fail_points.hits.into_inner() <= at {
             break;
         }
     }

@@ -1,9 +1,9 @@
 //! The drafts beside an entry while it is changed, and how to settle them from any point.
 //!
-//! New content is written to a `.part` file and renamed when it is whole. Then it is exchanged with the entry, so that the draft
-//! holds what was there. Where a file system cannot exchange, and where an entry is removed, the entry goes to an `.old` file.
-//! A draft that holds neither content of the change, or is a directory that is not empty, is someone else's work, and is put
-//! back.
+//! New content is written to a `.part` file and renamed when it is whole. Then it is exchanged with
+//! the entry, so that the draft holds what was there. Where a file system cannot exchange, and
+//! where an entry is removed, the entry goes to an `.old` file. A draft that holds neither content
+//! of the change, or is a directory that is not empty, is someone else's work, and is put back.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -21,14 +21,14 @@ use super::{
 };
 use crate::{
     checked_rename::{exchange, remove_file, rename_to_free, save_beside},
-    handle::to_name_in,
+    handle::open_directory,
 };
 
 const PREFIX: &str = ".windlass-undo-";
 
 /// Where drafts of an entry may be.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct DraftTrace {
+pub(super) struct EntryDraft {
     /// The entry.
     pub(super) path: PathBuf,
     /// The name of the draft beside it; nobody else uses it.
@@ -38,7 +38,7 @@ pub(super) struct DraftTrace {
     pub(super) after: Option<EntryContent>,
 }
 
-impl DraftTrace {
+impl EntryDraft {
     pub(super) fn new(path: PathBuf, before: Option<EntryContent>, after: Option<EntryContent>) -> Self {
         let name = OsString::from(format!("{PREFIX}{:016x}", fastrand::u64(..)));
         Self { path, name, before, after }
@@ -60,10 +60,11 @@ impl DraftTrace {
         name
     }
 
-    /// Removes the drafts. Returns where the work of someone else is now that was among them and could not be put back.
+    /// Removes the drafts. Returns where the work of someone else is now that was among them and
+    /// could not be put back.
     pub(super) fn settle(&self) -> io::Result<Option<PathBuf>> {
         let (parent, name) = place_of(&self.path)?;
-        let directory = match to_name_in(parent) {
+        let directory = match open_directory(parent) {
             Err(error) if is_unreachable(&error) => return Ok(None),
             directory => directory?,
         };

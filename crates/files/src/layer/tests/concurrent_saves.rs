@@ -1,14 +1,15 @@
-//! A person saves files, as editors do, while a layer is applied, taken back or recovered. Nothing of theirs may be lost.
+//! A person saves files, as editors do, while a layer is applied, taken back or recovered. Nothing
+//! of theirs may be lost.
 
 use super::*;
-use crate::steps::Meanwhile;
+use crate::fail_points::ConcurrentAction;
 
 /// What is saved, when, and what else goes wrong.
 #[derive(Debug, Clone, Copy)]
 struct Moment {
     path: &'static str,
     at: usize,
-    fault: Option<Fault>,
+    fault: Option<InjectedFault>,
 }
 
 /// Saves by renaming over the file, if the file can be saved; tells whether it was.
@@ -30,11 +31,15 @@ fn apply_while_saving(moment: Moment) -> usize {
             saved.store(save(&top, moment.path), Ordering::SeqCst);
         }
     };
-    let steps = Steps { meanwhile: Some(Meanwhile(Box::new(act))), fault: moment.fault, ..Steps::default() };
-    let applied = layer.apply_by_steps(&found, NOTHING, None, &steps);
-    let count = steps.taken.load(Ordering::SeqCst);
+    let fail_points = FailPoints {
+        concurrent: Some(ConcurrentAction(Box::new(act))),
+        fault: moment.fault,
+        ..FailPoints::default()
+    };
+    let applied = layer.apply_with_fail_points(&found, NOTHING, None, &fail_points);
+    let count = fail_points.hits.load(Ordering::SeqCst);
     if !matches!(applied, Err(ApplyError::Stuck { .. })) {
-        let _cleared = layer.clear(&found, applied.is_ok(), &steps);
+        let _cleared = layer.clear(&found, applied.is_ok(), &fail_points);
     }
     drop(layer);
     recover_layers(&place.notes).unwrap();
@@ -46,7 +51,7 @@ fn apply_while_saving(moment: Moment) -> usize {
         assert!(is_kept, "{moment:?}: {applied:?} {after:#?}");
     }
     // A process that dies may have come to its end.
-    if applied.is_err() && !matches!(moment.fault, Some(Fault::Death(_))) {
+    if applied.is_err() && !matches!(moment.fault, Some(InjectedFault::Death(_))) {
         // All that nobody saved is as it was.
         for (path, line) in without_times(before) {
             let is_saved = Path::new(moment.path).starts_with(&path) && !path.as_os_str().is_empty();
@@ -84,7 +89,9 @@ fn what_a_person_saves_at_any_step_is_kept() {
 fn what_a_person_saves_at_any_step_is_kept_whatever_fails_after_it() {
     let mut at = 0;
     while at < apply_while_saving(Moment { path: "edited", at, fault: None }) {
-        for fault in [Fault::Error(at + 1), Fault::Death(at + 1), Fault::Death(at + 2)] {
+        for fault in
+            [InjectedFault::Error(at + 1), InjectedFault::Death(at + 1), InjectedFault::Death(at + 2)]
+        {
             apply_while_saving(Moment { path: "edited", at, fault: Some(fault) });
         }
         at += 1;
