@@ -22,9 +22,9 @@ const ROUNDS: usize = 40;
 
 /// Keeps nothing, but has a place for notes.
 #[derive(Debug)]
-struct Forgetful(PathBuf);
+struct NullArchive(PathBuf);
 
-impl Archive for Forgetful {
+impl Archive for NullArchive {
     fn keep(&self, contents: &[ContentPair]) -> io::Result<Vec<KeptPair>> {
         Ok(black_box(contents).iter().map(|_| KeptPair::default()).collect())
     }
@@ -65,7 +65,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (one, other): (Arc<[u8]>, Arc<[u8]>) = (lines(1).into(), lines(2).into());
     fs::write(work.join("plain"), &one)?;
     fs::write(work.join("ours"), &one)?;
-    let archive: Arc<dyn Archive> = Arc::new(Forgetful(work.join("notes")));
+    let archive: Arc<dyn Archive> = Arc::new(NullArchive(work.join("notes")));
     let tracker = Arc::new(ReadTracker::new(Some(Arc::clone(&archive))));
     let files = ConfinedFiles::new(work.clone(), None, Some(archive), tracker);
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;

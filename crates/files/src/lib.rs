@@ -51,8 +51,8 @@ pub use entry_restore::{
 pub use entry_stat::{EntryKind, EntryStat};
 pub use file_rules::FileRules;
 pub use layer::{
-    AppliedLayer, ApplyError, Layer, LayerChange, LayerChangeKind, LayerChanges, LayerConflict, LayerError,
-    LayerRecovery, LayerRefusal, LayerRoot, recover_layers,
+    AppliedLayer, LayerApplyError, LayerChange, LayerChangeKind, LayerChanges, LayerConflict, LayerError,
+    LayerRecovery, LayerRefusal, LayerRoot, OverlayLayer, recover_layers,
 };
 pub use read_tracker::ReadTracker;
 pub use workspace_scan::{Change, ChangeKind, ScanNode, SkippedDirectory, WorkspaceScan};

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use windlass_contract::{
     Command, Confinement, Effects, Exit, Finished, Grant, Host, Keyboard, Limits, Sandbox, SandboxRules,
 };
-use windlass_host::{ApplyError, Machine, Preview, PreviewChanges};
+use windlass_host::{LayerApplyError, Machine, Preview, PreviewChanges};
 
 /// A workspace, and a home.
 struct Bench {
@@ -295,7 +295,7 @@ async fn what_a_person_changes_meanwhile_is_never_overwritten() {
     let conflicts = preview.changes().unwrap().layer.conflicts;
     assert!(conflicts.iter().any(|conflict| conflict.path == bench.path("a")), "{conflicts:?}");
     assert!(conflicts.iter().any(|conflict| conflict.path == bench.path("tree/new")), "{conflicts:?}");
-    assert!(matches!(preview.apply(&changes, None), Err(ApplyError::Conflict(_))));
+    assert!(matches!(preview.apply(&changes, None), Err(LayerApplyError::Conflict(_))));
     assert_eq!(
         (bench.read("a"), bench.read("tree/new"), bench.read("c")),
         three("person\n", "person\n", "old\n")

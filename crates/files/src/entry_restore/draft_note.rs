@@ -1,5 +1,5 @@
-//! The note about drafts beside files: what the next start reads if this process dies before it has
-//! removed them.
+//! The note about drafts beside files, which the next start reads if this process dies before it
+//! has removed them.
 
 use std::{
     ffi::OsString,
@@ -22,18 +22,18 @@ const END: &[u8] = b"end";
 const DIRECTORY: &[u8] = b"directory";
 const EXTENSION: &str = "restore";
 
-/// Writes which drafts an undo is about to make.
+/// Writes which drafts an undo will make.
 pub(super) fn create_draft_note(directory: &Path, drafts: &[&EntryDraft]) -> io::Result<CrashNote> {
     CrashNote::create(directory, &unique(), EXTENSION, &to_bytes(drafts))
 }
 
-/// Removes the drafts that undos of processes which are gone have left beside files. The directory
-/// is that of the notes.
+/// Removes the drafts that undos of dead processes have left beside files. `directory` holds the
+/// notes.
 #[expect(clippy::disallowed_methods, reason = "the note is in a directory of Windlass itself")]
 pub fn recover_restores(directory: &Path) -> io::Result<Vec<CommitRecovery>> {
     let mut recovered = Vec::new();
     for_each_abandoned(directory, EXTENSION, |note, bytes| {
-        // One of a later version is left to that.
+        // A note of a later version is left for that version.
         let mut is_settled = bytes.starts_with(BEGIN);
         for trace in parse(bytes).unwrap_or_default() {
             match trace.settle() {
@@ -72,7 +72,7 @@ fn to_field(content: Option<&EntryContent>) -> Vec<u8> {
     }
 }
 
-/// Reads a note; nothing if it is none that this version has written whole.
+/// Parses a note; `None` if it is incomplete or of another version.
 fn parse(bytes: &[u8]) -> Option<Vec<EntryDraft>> {
     let fields: Vec<_> = bytes.split(|byte| *byte == 0).collect();
     let [BEGIN, drafts @ .., END] = &fields[..] else { return None };

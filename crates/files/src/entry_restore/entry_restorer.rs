@@ -1,5 +1,5 @@
-//! The steps of a change, in an order in which each finds what it needs: removals from the inside
-//! out, directories from the outside in, contents, and modes of directories last.
+//! Makes the changes of an undo in an order that satisfies their dependencies: removals from the
+//! inside out, directories from the outside in, contents, and modes of directories last.
 
 use std::{
     collections::HashSet,
@@ -32,19 +32,19 @@ use crate::{
     handle::{open_directory, open_read_at},
 };
 
-/// How many files or directories are flushed one by one.
+/// Maximum number of files or directories that are flushed one by one.
 const MAX_FLUSHED: usize = 16;
 
-/// What becomes of the rest if one change cannot be made.
+/// The treatment of the other changes if one cannot be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RestoreGoal {
-    /// It is not made either.
+    /// None of them is made.
     AllOrNothing,
-    /// It is made; for taking changes back.
+    /// The others are made; used for a rollback.
     AsMuchAsPossible,
 }
 
-/// Makes changes.
+/// Makes a list of changes.
 pub(super) struct EntryRestorer<'a> {
     changes: &'a [EntryChange],
     contents: ReadContent<'a>,
@@ -52,14 +52,14 @@ pub(super) struct EntryRestorer<'a> {
     goal: RestoreGoal,
     /// The changes that were begun.
     begun: Vec<bool>,
-    /// The changes that are not gone on with.
+    /// The changes that were given up.
     skipped: Vec<bool>,
-    /// The entries of these.
+    /// The paths of the changes that were given up.
     pub(super) left: Vec<PathBuf>,
     pub(super) report: RestoreReport,
 }
 
-/// One change that is to be made, and the entry as it was found.
+/// One change to make, and the entry as it is now.
 pub(super) struct PlannedRestore<'a> {
     at: usize,
     pub(super) change: &'a EntryChange,
@@ -72,12 +72,12 @@ impl PlannedRestore<'_> {
         &self.change.path
     }
 
-    /// Tells whether the entry goes, and nothing takes its place.
+    /// Returns true if the entry is removed, and nothing takes its place.
     fn removes(&self) -> bool {
         self.now.is_some() && self.change.after.is_none()
     }
 
-    /// Returns the entry whose metadata goes on to a new one of the same type.
+    /// Returns the old entry, if its metadata is copied to a new one of the same type.
     pub(super) fn predecessor(&self) -> Option<&ObservedEntry> {
         let after = self.change.after.as_ref()?;
         let before = self.change.before.as_ref()?;
@@ -88,7 +88,7 @@ impl PlannedRestore<'_> {
         self.now.as_ref().is_some_and(|now| now.holds(&EntryContent::Directory))
     }
 
-    /// Returns what is to be made under another name and then put in its place.
+    /// Returns the version that is made under a draft name and then renamed into place.
     fn makes(&self) -> Option<&EntryVersion> {
         let after = self.change.after.as_ref()?;
         let is_there = self.now.as_ref().is_some_and(|now| now.holds(&after.content));
@@ -99,13 +99,13 @@ impl PlannedRestore<'_> {
         self.makes().is_some_and(|after| after.content == EntryContent::Directory)
     }
 
-    /// Tells whether something beside the entry is needed on the way.
+    /// Returns true if the change needs a draft beside the entry.
     fn needs_draft(&self) -> bool {
         self.makes().is_some() || (self.removes() && !self.was_directory())
     }
 
-    /// The permission bits it is to have: those of the change if it alters them, and otherwise what
-    /// they are now.
+    /// Returns the new permission bits: those of the change if it alters them, and otherwise the
+    /// current ones.
     pub(super) fn mode(&self, after: &EntryVersion) -> u32 {
         let before =
             self.change.before.as_ref().filter(|before| before.content.has_same_type(&after.content));
@@ -149,7 +149,7 @@ impl<'a> EntryRestorer<'a> {
         let note = self.fail_points.hit().and_then(|()| create_draft_note(notes, &drafts));
         let note = match (note, self.goal) {
             (Ok(note), _) => Some(note),
-            // Better without a note than not at all.
+            // A rollback without a note is better than none.
             (Err(_), RestoreGoal::AsMuchAsPossible) => None,
             (Err(error), RestoreGoal::AllOrNothing) => {
                 return Err(failed("note the change of", &first.path)(error));
@@ -163,7 +163,7 @@ impl<'a> EntryRestorer<'a> {
             }
         }
         if let Some(note) = note.filter(|_| is_settled) {
-            // Left behind, it only makes the next start look again.
+            // A note that stays only makes the next start check again.
             let _left = self.fail_points.hit().and_then(|()| note.remove());
         }
         end
@@ -216,7 +216,7 @@ impl<'a> EntryRestorer<'a> {
         self.flush_directories(planned)
     }
 
-    /// Takes a step for one change, unless it is not gone on with.
+    /// Calls `act` for one change, unless the change was given up.
     fn each(
         &mut self,
         plan: &PlannedRestore<'_>,
@@ -237,7 +237,7 @@ impl<'a> EntryRestorer<'a> {
         if self.goal == RestoreGoal::AsMuchAsPossible { Ok(()) } else { Err(error) }
     }
 
-    /// Gives the owner access to a directory in which something is to be done.
+    /// Gives the owner access to a directory in which something changes.
     fn open_up(&mut self, plan: &PlannedRestore<'_>) -> Result<(), RestoreError> {
         let path = plan.path();
         let Some(now) = &plan.now else { return Ok(()) };
@@ -261,7 +261,7 @@ impl<'a> EntryRestorer<'a> {
         match unlinkat(&directory, name, AtFlags::REMOVEDIR) {
             Ok(()) => Ok(()),
             Err(Errno::NOTEMPTY | Errno::EXIST) if plan.change.after.is_none() => {
-                // Its mode is set in the end, if it was opened up.
+                // Its mode is set at the end, if it was altered.
                 self.report.left.push(path.to_owned());
                 Ok(())
             }
@@ -270,7 +270,7 @@ impl<'a> EntryRestorer<'a> {
         }
     }
 
-    /// Takes a file or link away, if it is still what it was when it was looked at.
+    /// Removes a file or link, if it is still the one that was inspected.
     fn take_out(&self, plan: &PlannedRestore<'_>) -> Result<(), RestoreError> {
         let (path, old) = (plan.path(), plan.draft.old());
         let (parent, name) = place_of(path).map_err(failed("remove", path))?;
@@ -297,14 +297,14 @@ impl<'a> EntryRestorer<'a> {
         let (parent, _) = place_of(path).map_err(failed("make", path))?;
         let directory = open_or_make(parent).map_err(failed("make the directory of", path))?;
         let made = mkdirat(&directory, draft, Mode::RWXU).map_err(io::Error::from);
-        // Open to its owner until all is in it.
+        // All permissions for the owner until its entries are made.
         let open = Permissions::from_mode(after.mode | OWNER_ACCESS);
         let set = made.and_then(|()| File::from(open_read_at(&directory, draft)?).set_permissions(open));
         set.map_err(failed("make", path))?;
         self.place(plan)
     }
 
-    /// Writes a new file or link beside its place.
+    /// Writes a new file or link beside its path.
     fn stage(&mut self, plan: &PlannedRestore<'_>) -> Result<(), RestoreError> {
         let (path, part) = (plan.path(), plan.draft.part());
         let Some(after) = plan.makes() else { return Ok(()) };
@@ -328,7 +328,7 @@ impl<'a> EntryRestorer<'a> {
         staged.map_err(failed("write", path))
     }
 
-    /// Gives a staged entry its name.
+    /// Renames a staged entry to its real name.
     fn place(&mut self, plan: &PlannedRestore<'_>) -> Result<(), RestoreError> {
         let path = plan.path();
         let (parent, name) = place_of(path).map_err(failed("replace", path))?;
@@ -342,8 +342,8 @@ impl<'a> EntryRestorer<'a> {
                 look: &|| Ok(Some(EntryStat::read(ours.0, ours.1)?)),
                 is_same_file: EntryStat::is_same_file,
             };
-            // In one step, so that the end of this process never leaves the name without an entry.
-            // A directory that came out goes only if it is empty.
+            // Exchange atomically, so that a crash never leaves the name without an entry. A
+            // directory that came out is removed only if it is empty.
             let is_dropped =
                 |found: &EntryStat| now.is_same(found) && remove_entry(&directory, ours.1, found).is_ok();
             match exchanging.run(is_dropped) {
@@ -389,8 +389,8 @@ impl<'a> EntryRestorer<'a> {
             .map_err(failed("change the mode of", path))
     }
 
-    /// Flushes new contents before they get their names: few of them one by one, and many with
-    /// their file systems.
+    /// Flushes new contents before they are renamed into place: a few of them one by one, many with
+    /// `syncfs`.
     fn flush_staged(&self, written: &[&PlannedRestore<'_>]) -> Result<(), RestoreError> {
         if written.len() > MAX_FLUSHED {
             return self.flush_file_systems();
@@ -416,7 +416,7 @@ impl<'a> EntryRestorer<'a> {
         }
         for parent in parents {
             match DirHandle::open(parent).and_then(|directory| Ok(rustix::fs::fsync(directory)?)) {
-                // Removed with what was in it, or may be written and not read.
+                // The directory was removed, or is not readable.
                 Err(error) if is_unreachable(&error) || error.kind() == io::ErrorKind::PermissionDenied => {}
                 Err(error) if error.kind() == io::ErrorKind::InvalidInput => {}
                 flushed => flushed.map_err(failed("flush", parent))?,
@@ -452,7 +452,7 @@ fn flush_file_system(_directory: &DirHandle) -> io::Result<()> {
     Ok(())
 }
 
-/// Turns a system error into ours; for `map_err`.
+/// Returns a closure that turns a system error into a [`RestoreError`], for `map_err`.
 fn failed(step: &'static str, path: &Path) -> impl FnOnce(io::Error) -> RestoreError + use<> {
     let path = path.to_owned();
     move |source| RestoreError::Failed { step, path, source }

@@ -1,5 +1,4 @@
-//! Makes single entries: files with everything they are to have, and directories on the way to
-//! them.
+//! Makes single entries: files with their metadata, and the directories above them.
 
 use std::{
     ffi::OsStr,
@@ -24,8 +23,8 @@ use crate::{
     handle::{open_directory, open_directory_at, open_read_at},
 };
 
-/// Writes a new file under a free name. What the change does not alter goes on to it from the one
-/// it replaces.
+/// Writes a new file under a free name. Metadata that the change does not alter is copied from the
+/// file it replaces.
 pub(super) fn write_file(
     directory: &OwnedFd,
     (name, free): (&OsStr, &OsStr),
@@ -49,7 +48,7 @@ pub(super) fn write_file(
     Ok(futimens(&file, &Timestamps { last_access, last_modification: modified })?)
 }
 
-/// Gives back the owner if the change altered it, as far as this user may.
+/// Restores the owner if the change altered it, as far as this user may.
 pub(super) fn give_owner(file: &File, plan: &PlannedRestore<'_>, after: &EntryVersion) {
     if plan.change.before.as_ref().is_none_or(|before| before.owner != after.owner) {
         let (user, group) = after.owner;
@@ -64,7 +63,7 @@ pub(super) fn remove_entry(directory: &OwnedFd, name: &OsStr, found: &EntryStat)
     Ok(unlinkat(directory, name, flags)?)
 }
 
-/// Opens a directory to name things in it, and makes it if it is missing.
+/// Opens a directory for `*at` calls, and makes it if it is missing.
 pub(super) fn open_or_make(path: &Path) -> io::Result<OwnedFd> {
     match open_directory(path) {
         Err(error) if is_unreachable(&error) => {}

@@ -1,4 +1,4 @@
-//! An entry as it is now.
+//! The current state of an entry.
 
 use std::{
     ffi::OsStr,
@@ -18,20 +18,20 @@ use crate::{
     handle::{lstat, open_directory, open_read_at},
 };
 
-/// How much is read at once.
+/// Number of bytes read at once.
 const CHUNK_BYTES: usize = 256 * 1024;
 
-/// The largest file that can be one that was kept.
+/// Maximum size of a file in the archive; a larger one cannot match.
 const MAX_BYTES: u64 = 1024 * 1024 * 1024;
 
-/// An entry, looked at by its path.
+/// The result of looking up an entry by its path.
 #[derive(Debug)]
 pub(super) enum EntryLookup {
-    /// It is there.
+    /// The entry exists.
     Found(ObservedEntry),
-    /// There is nothing.
+    /// The entry does not exist.
     Absent,
-    /// A file or a link is where a directory above it should be.
+    /// A file or a link is in place of a directory above the entry.
     Behind {
         /// The path of the file or link.
         obstacle: PathBuf,
@@ -40,7 +40,7 @@ pub(super) enum EntryLookup {
 }
 
 impl EntryLookup {
-    /// Looks at an entry by its path. No link on the way is followed.
+    /// Looks up an entry by its path without following links.
     pub(super) fn new(path: &Path) -> io::Result<Self> {
         let (parent, name) = place_of(path)?;
         let directory = match open_directory(parent) {
@@ -62,11 +62,11 @@ impl EntryLookup {
     }
 }
 
-/// An entry that was found.
+/// The metadata and content of an entry.
 #[derive(Debug)]
 pub(super) struct ObservedEntry {
     pub(super) stat: EntryStat,
-    /// Absent if it is none that could have been kept.
+    /// `None` if the content cannot be one in the archive.
     content: Option<EntryContent>,
 }
 
@@ -78,7 +78,7 @@ impl ObservedEntry {
         };
         let content = match stat.kind {
             EntryKind::File if stat.size > MAX_BYTES => None,
-            // What cannot be read is not known to be what it was.
+            // A file that cannot be read cannot be identified.
             EntryKind::File => read_digest(directory, name, &stat).ok().map(EntryContent::File),
             EntryKind::Symlink => {
                 let target = rustix::fs::readlinkat(directory, name, Vec::new())?.into_bytes();
@@ -98,15 +98,15 @@ impl ObservedEntry {
         (self.stat.uid, self.stat.gid)
     }
 
-    /// Tells whether it has this type and content.
+    /// Returns true if it has this type and content.
     pub(super) fn holds(&self, content: &EntryContent) -> bool {
         self.content.as_ref() == Some(content)
     }
 
-    /// Tells whether a file is the one that was looked at, and was not written to since. A rename
-    /// moves the time of the last change, so that does not count.
+    /// Returns true if `now` is the same file and was not written to since. The change time is not
+    /// compared, because a rename sets it.
     pub(super) fn is_same(&self, now: &EntryStat) -> bool {
-        // What was in a directory may be gone by now, and it may be open to its owner.
+        // The entries and the mode of a directory may have changed during the undo.
         if self.stat.kind == EntryKind::Directory {
             return self.stat.is_same_file(now);
         }
@@ -115,8 +115,8 @@ impl ObservedEntry {
     }
 }
 
-/// Tells whether an error says that there is no such directory, or that a file or a link is in its
-/// place.
+/// Returns true if an error means that there is no such directory, or that a file or a link is in
+/// its place.
 pub(super) fn is_unreachable(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
         || error.raw_os_error() == Some(Errno::LOOP.raw_os_error())

@@ -1,4 +1,4 @@
-//! The walk through the upper directory of a layer: what each entry in it means for the root.
+//! Walks the upper directory of a layer, and derives the change of the root from each entry.
 
 use std::{
     collections::BTreeSet,
@@ -21,13 +21,13 @@ use super::{
 };
 use crate::DirHandle;
 
-/// Larger files are taken for changed if they were copied up: comparing them would take longer than
-/// it is worth.
+/// Maximum size of a file that is compared. A larger one that was copied up counts as changed: a
+/// comparison would take too long.
 const MAX_COMPARED_BYTES: u64 = 64 * 1024 * 1024;
 
-const SHUT: &str = "it cannot be looked through: the command has taken the right to read it away";
+const UNREADABLE: &str = "it cannot be looked through: the command has taken the right to read it away";
 
-/// Walks one upper directory.
+/// Walks the upper directory of one root.
 pub(super) struct UpperScan<'a> {
     pub(super) number: usize,
     pub(super) root: &'a RootLayer,
@@ -35,23 +35,23 @@ pub(super) struct UpperScan<'a> {
     pub(super) found: &'a mut LayerChanges,
 }
 
-/// One name in a directory, on both sides.
+/// The entries of one name on both sides.
 struct EntryPair<'a> {
     name: &'a OsStr,
     upper: &'a DirHandle,
     after: LayerEntry,
-    /// The directory of the root, where there is one.
+    /// The directory of the root, if it exists.
     lower: Option<&'a DirHandle>,
     before: Option<LayerEntry>,
 }
 
 impl EntryPair<'_> {
-    /// Tells whether it is a directory that a command has made unreadable, for this user too.
-    fn is_shut(&self) -> bool {
-        is_shut(self.upper, self.name, &self.after)
+    /// Returns true if it is a directory that a command has made unreadable, for this user too.
+    fn is_unreadable(&self) -> bool {
+        is_unreadable(self.upper, self.name, &self.after)
     }
 
-    /// Tells what became of an entry that both sides have and that is no merged directory; nothing
+    /// Returns the change of an entry that both sides have and that is no merged directory; `None`
     /// if it is the same.
     fn compare(&self, before: &LayerEntry) -> io::Result<Option<LayerChangeKind>> {
         let (pair, after, lower) = (self, &self.after, self.lower.ok_or(io::ErrorKind::NotFound)?);
@@ -79,7 +79,7 @@ impl EntryPair<'_> {
 }
 
 impl UpperScan<'_> {
-    /// Compares a directory that is on both sides; returns whether any of its entries changes.
+    /// Compares a directory that is on both sides; returns true if any of its entries changes.
     pub(super) fn merged(
         &mut self,
         upper: &DirHandle,
@@ -105,13 +105,13 @@ impl UpperScan<'_> {
         Ok(has_changes)
     }
 
-    /// Compares an entry of a merged directory; returns whether the directory's entry changes.
+    /// Compares an entry of a merged directory; returns true if the entry changes.
     fn entry(&mut self, pair: &EntryPair<'_>, path: &mut PathBuf, depth: usize) -> io::Result<bool> {
         if depth > MAX_DEPTH {
             return Ok(self.refuse(path, format!("it is more than {MAX_DEPTH} directories deep"), false));
         }
-        if pair.is_shut() {
-            return Ok(self.refuse(path, SHUT.to_owned(), false));
+        if pair.is_unreadable() {
+            return Ok(self.refuse(path, UNREADABLE.to_owned(), false));
         }
         if let (true, Some(before)) = (pair.after.is_directory(), &pair.before)
             && before.is_directory()
@@ -127,8 +127,8 @@ impl UpperScan<'_> {
             return Ok(self.refuse(path, "it is a device".to_owned(), false));
         }
         match pair.before {
-            // A copy that was renamed on the layer looks the same, but then nobody has changed the
-            // directory.
+            // A copy that was renamed on the layer looks the same, but then the lower directory is
+            // unchanged.
             None if inode::was_copied_up(pair.upper, pair.name)? && self.is_changed(pair.lower)? => {
                 Ok(self.conflict(path, "it was removed meanwhile, or its directory was changed"))
             }
@@ -144,12 +144,12 @@ impl UpperScan<'_> {
         }
     }
 
-    /// Tells whether someone else has changed the entries of a directory.
+    /// Returns true if someone else has changed the entries of a directory.
     fn is_changed(&self, lower: Option<&DirHandle>) -> io::Result<bool> {
         Ok(lower.map(DirHandle::stat).transpose()?.is_some_and(|stat| stat.ctime_ns >= self.root.begun_ns))
     }
 
-    /// A directory that both sides have.
+    /// Compares a directory that both sides have.
     fn merged_directory(
         &mut self,
         pair: &EntryPair<'_>,
@@ -157,7 +157,7 @@ impl UpperScan<'_> {
         path: &mut PathBuf,
         depth: usize,
     ) -> io::Result<()> {
-        // Without it the directory was made by a command where there was none.
+        // Without that attribute, a command made the directory where there was none.
         if !inode::was_copied_up(pair.upper, pair.name)? {
             self.conflict(path, "it was made meanwhile");
             return Ok(());
@@ -177,7 +177,7 @@ impl UpperScan<'_> {
         Ok(())
     }
 
-    /// A file or link that is changed.
+    /// Adds a file or link that is changed.
     fn file(
         &mut self,
         kind: LayerChangeKind,
@@ -195,7 +195,7 @@ impl UpperScan<'_> {
         kind != LayerChangeKind::Metadata
     }
 
-    /// An entry that comes, goes or is replaced as a whole, with everything below it.
+    /// Adds an entry that is created, removed or replaced as a whole, with everything below it.
     fn whole(
         &mut self,
         after: Option<&EntryPair<'_>>,
@@ -220,7 +220,7 @@ impl UpperScan<'_> {
             let lower = pair.lower.ok_or(io::ErrorKind::NotFound)?;
             let refused = self.deleted_below(lower, pair.name, entry, path, &kept, 0)?;
             if let Some((refused_path, reason)) = refused {
-                // All of it stays.
+                // The whole entry stays.
                 self.found.changes.truncate(marks.0);
                 self.found.conflicts.truncate(marks.1);
                 self.found.refused.truncate(marks.2);
@@ -231,8 +231,8 @@ impl UpperScan<'_> {
         Ok(true)
     }
 
-    /// Lists what is in a new directory. `kept` gets the paths that a directory of the root in its
-    /// place has, too.
+    /// Adds the entries of a new directory. `kept` collects the paths that the replaced directory
+    /// of the root has, too.
     fn created_below(
         &mut self,
         pair: &EntryPair<'_>,
@@ -253,7 +253,7 @@ impl UpperScan<'_> {
             let Some(after) = LayerEntry::find(&upper, &name)? else { continue };
             path.push(&name);
             let reason = (self.protected)(self.number, path)
-                .or_else(|| is_shut(&upper, &name, &after).then(|| SHUT.to_owned()))
+                .or_else(|| is_unreadable(&upper, &name, &after).then(|| UNREADABLE.to_owned()))
                 .or_else(|| (after.node == NodeType::Device).then(|| "it is a device".to_owned()))
                 .or_else(|| {
                     (depth > MAX_DEPTH).then(|| format!("it is more than {MAX_DEPTH} directories deep"))
@@ -294,8 +294,8 @@ impl UpperScan<'_> {
         Ok(())
     }
 
-    /// Lists what goes with a directory of the root, but for what a new one has in its place.
-    /// Returns what must stay.
+    /// Adds the entries that are removed with a directory of the root, except those that the new
+    /// one has. Returns an entry that must stay, if there is one.
     fn deleted_below(
         &mut self,
         directory: &DirHandle,
@@ -311,7 +311,7 @@ impl UpperScan<'_> {
         if entry.stat.dev != self.root.before.dev || depth > MAX_DEPTH {
             return Ok(Some((self.root.path.join(path), "it cannot be looked through".to_owned())));
         }
-        // A directory's time changes with each of its entries, and those are looked at.
+        // The time of a directory changes with each of its entries, which are compared themselves.
         if entry.stat.ctime_ns >= self.root.begun_ns {
             self.conflict(path, "it was changed meanwhile");
         }
@@ -353,13 +353,13 @@ impl UpperScan<'_> {
         });
     }
 
-    /// Notes a conflict: the entry does not change.
+    /// Adds a conflict; returns false, because the entry does not change.
     fn conflict(&mut self, path: &Path, reason: &'static str) -> bool {
         self.found.conflicts.push(LayerConflict { path: self.root.path.join(path), reason });
         false
     }
 
-    /// Notes what is left out: the entry does not change.
+    /// Adds a refusal; returns false, because the entry does not change.
     fn refuse(&mut self, path: &Path, reason: String, is_inside: bool) -> bool {
         let relative = path.to_owned();
         let path = self.root.path.join(path);
@@ -368,13 +368,13 @@ impl UpperScan<'_> {
     }
 }
 
-/// Tells whether an entry is a directory that cannot be read.
-fn is_shut(directory: &DirHandle, name: &OsStr, entry: &LayerEntry) -> bool {
+/// Returns true if an entry is a directory that cannot be read.
+fn is_unreadable(directory: &DirHandle, name: &OsStr, entry: &LayerEntry) -> bool {
     let opened = || directory.open_dir(Path::new(name));
     entry.is_directory() && opened().is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
 }
 
-/// Tells whether a file has the same bytes on both sides.
+/// Returns true if a file has the same bytes on both sides.
 fn has_same_content(pair: &EntryPair<'_>, before: &LayerEntry) -> io::Result<bool> {
     let size = before.stat.size;
     if size != pair.after.stat.size || size > MAX_COMPARED_BYTES {

@@ -120,7 +120,7 @@ fn a_directory_that_may_not_be_listed_is_listed_and_stays_as_it_is() {
 
 /// What a command may do to one of a few paths.
 #[derive(Debug, Clone)]
-enum Deed {
+enum TreeEdit {
     Write(usize, u8),
     Remove(usize),
     Link(usize, usize),
@@ -130,26 +130,26 @@ enum Deed {
 
 const PATHS: [&str; 7] = ["a", "b", "d/a", "d/b", "d/e/a", "node_modules/x", "d/.envrc"];
 
-fn deed() -> impl Strategy<Value = Deed> {
+fn edit() -> impl Strategy<Value = TreeEdit> {
     let path = 0..PATHS.len();
     prop_oneof![
-        (path.clone(), any::<u8>()).prop_map(|(at, byte)| Deed::Write(at, byte)),
-        path.clone().prop_map(Deed::Remove),
-        (path.clone(), path.clone()).prop_map(|(at, to)| Deed::Link(at, to)),
-        path.clone().prop_map(Deed::Directory),
-        (path.clone(), path).prop_map(|(from, to)| Deed::Rename(from, to)),
+        (path.clone(), any::<u8>()).prop_map(|(at, byte)| TreeEdit::Write(at, byte)),
+        path.clone().prop_map(TreeEdit::Remove),
+        (path.clone(), path.clone()).prop_map(|(at, to)| TreeEdit::Link(at, to)),
+        path.clone().prop_map(TreeEdit::Directory),
+        (path.clone(), path).prop_map(|(from, to)| TreeEdit::Rename(from, to)),
     ]
 }
 
-/// Most deeds fail where others were before them, and that is fine.
-fn act(top: &Path, deed: &Deed) {
+/// Most edits fail where others were before them, and that is fine.
+fn act(top: &Path, edit: &TreeEdit) {
     let path = |at: &usize| top.join(PATHS[*at]);
-    let _result = match deed {
-        Deed::Write(at, byte) => fs::write(path(at), [*byte, *byte]),
-        Deed::Remove(at) => fs::remove_file(path(at)).or_else(|_| fs::remove_dir_all(path(at))),
-        Deed::Link(at, to) => symlink(path(to), path(at)),
-        Deed::Directory(at) => fs::create_dir(path(at)),
-        Deed::Rename(from, to) => fs::rename(path(from), path(to)),
+    let _result = match edit {
+        TreeEdit::Write(at, byte) => fs::write(path(at), [*byte, *byte]),
+        TreeEdit::Remove(at) => fs::remove_file(path(at)).or_else(|_| fs::remove_dir_all(path(at))),
+        TreeEdit::Link(at, to) => symlink(path(to), path(at)),
+        TreeEdit::Directory(at) => fs::create_dir(path(at)),
+        TreeEdit::Rename(from, to) => fs::rename(path(from), path(to)),
     };
 }
 
@@ -176,17 +176,17 @@ fn model(top: &Path) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn no_change_goes_unseen(first in prop::collection::vec(deed(), 0..12), second in prop::collection::vec(deed(), 0..12)) {
+    fn no_change_goes_unseen(first in prop::collection::vec(edit(), 0..12), second in prop::collection::vec(edit(), 0..12)) {
         let (place, root) = place();
         for directory in ["d/e", "node_modules"] {
             fs::create_dir_all(place.path().join(directory)).unwrap();
         }
-        for deed in &first {
-            act(place.path(), deed);
+        for edit in &first {
+            act(place.path(), edit);
         }
         let (before, model_before) = (WorkspaceScan::new(&root).unwrap(), model(place.path()));
-        for deed in &second {
-            act(place.path(), deed);
+        for edit in &second {
+            act(place.path(), edit);
         }
         let (after, model_after) = (WorkspaceScan::new(&root).unwrap(), model(place.path()));
         let updated = before.update(&root).unwrap();

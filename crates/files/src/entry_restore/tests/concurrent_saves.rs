@@ -1,5 +1,4 @@
-//! FailPoints that fail, a process that dies, and a person who saves files, at every single step of
-//! an undo.
+//! Tests of errors, crashes and saves by a person at each fail point of an undo.
 
 use std::sync::{
     Arc,
@@ -9,9 +8,9 @@ use std::sync::{
 use super::*;
 use crate::fail_points::{ConcurrentAction, InjectedFault};
 
-/// A place in which a command did everything, and the changes that take it back.
-fn eventful() -> (Place, Vec<EntryChange>) {
-    let mut place = Place::new();
+/// A fixture in which a command made one change of each kind, and the changes that take them back.
+fn eventful() -> (RestoreFixture, Vec<EntryChange>) {
+    let mut place = RestoreFixture::new();
     let top = place.top.clone();
     for (path, text) in [("edited", "new"), ("made", "made"), ("was_link", "file"), ("dir/inner", "inner")] {
         fs::create_dir_all(top.join(path).parent().unwrap()).unwrap();
@@ -82,7 +81,7 @@ fn after_a_death_at_any_step_the_drafts_go_and_the_same_undo_ends_it() {
     assert!(left > 3, "no draft was ever left, so this test shows nothing");
 }
 
-/// Undoes while someone saves a file at a step, with what else goes wrong.
+/// Runs an undo while someone saves a file at a fail point, with an optional fault.
 fn undo_while_saving(path: &'static str, at: usize, fault: Option<InjectedFault>) {
     let (place, changes) = eventful();
     let before = place.tree();
