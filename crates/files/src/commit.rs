@@ -24,7 +24,6 @@ use windlass_contract::{
 
 use crate::{fail_points::FailPoints, resolve::PathResolver};
 use content_id::BeforeId;
-pub(crate) use content_id::sha256_of;
 use file_swap::{FileSwap, SettledSwap, is_same};
 use flush::{MAX_FLUSHED_AT_ONCE, TouchedDirectories, flush_all};
 use folders::{FolderTree, MadeFolder, descend, remove_folders, remove_made};

@@ -202,6 +202,19 @@ impl DirHandle {
         Ok(rustix::fs::chmodat(&above.0, name, mode, rustix::fs::AtFlags::SYMLINK_NOFOLLOW)?)
     }
 
+    /// Flushes the file system of the directory.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn sync_file_system(&self) -> io::Result<()> {
+        Ok(rustix::fs::syncfs(&self.0)?)
+    }
+
+    /// Flushes the directory and all file systems: there is no call for one alone.
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn sync_file_system(&self) -> io::Result<()> {
+        rustix::fs::sync();
+        Ok(rustix::fs::fsync(&self.0)?)
+    }
+
     /// Calls `act`, and once more with all permissions for the owner if the mode of the directory
     /// forbids it.
     pub(crate) fn with_write_permission<T>(&self, act: impl Fn() -> io::Result<T>) -> io::Result<T> {

@@ -233,7 +233,7 @@ impl RootLayer {
     /// Gives the upper directory the owner, mode and time of the root, which commands see.
     fn imitate_root(&self, upper: &DirHandle) -> io::Result<()> {
         make_whiteout(upper, &self.name)?;
-        let group = LayerEntry::find(&self.root, OsStr::new("."))?.map_or(0, |entry| entry.gid);
+        let group = LayerEntry::find(&self.root, OsStr::new("."))?.map_or(0, |entry| entry.stat.gid);
         let (user, group) = (rustix::fs::Uid::from_raw(self.before.uid), rustix::fs::Gid::from_raw(group));
         match rustix::fs::fchown(upper, Some(user), Some(group)) {
             // The owner is not mapped then, which was refused before.

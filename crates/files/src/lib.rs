@@ -37,6 +37,7 @@ mod list;
 mod read_tracker;
 mod resolve;
 mod search;
+mod sha256;
 mod walk;
 mod workspace_scan;
 mod workspace_snapshot;

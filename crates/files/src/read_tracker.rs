@@ -9,8 +9,9 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
-use ring::digest::{SHA256, digest};
 use windlass_contract::{Archive, Seen, Sight, Since};
+
+use crate::sha256::{sha256_of, to_hex};
 
 /// Maximum size of a file that is compared by content.
 const MAX_HASHED_BYTES: usize = 256 * 1024;
@@ -108,7 +109,7 @@ fn small(seen: Seen<'_>) -> Option<&[u8]> {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    digest(&SHA256, bytes).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+    to_hex(&sha256_of(bytes))
 }
 
 #[cfg(test)]

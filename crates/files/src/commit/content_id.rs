@@ -8,15 +8,11 @@ use std::{
     os::fd::OwnedFd,
 };
 
-use ring::digest::{Context, SHA256, digest};
 use rustix::fs::{FileType, Stat, fstat};
 use windlass_contract::HashedContent;
 
 use super::file_swap::{FileSwap, look};
-use crate::handle::open_read_at;
-
-/// Number of bytes read at once.
-const CHUNK_BYTES: usize = 256 * 1024;
+use crate::{handle::open_read_at, sha256::read_sha256};
 
 /// Digest and size of a content.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,13 +53,6 @@ impl From<&HashedContent> for ContentId {
     }
 }
 
-/// Computes the SHA-256 of a content.
-pub(crate) fn sha256_of(bytes: &[u8]) -> [u8; 32] {
-    let mut sha256 = [0; 32];
-    sha256.copy_from_slice(digest(&SHA256, bytes).as_ref());
-    sha256
-}
-
 /// Compares the content of a file with both sides of a change; `None` if the file does not exist.
 pub(super) fn identify_file(
     swap: &FileSwap,
@@ -75,7 +64,7 @@ pub(super) fn identify_file(
     if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile || !has_known_size(swap, &found) {
         return Ok(Some(foreign));
     }
-    let mut file = File::from(match open_read_at(directory, name) {
+    let file = File::from(match open_read_at(directory, name) {
         // Removed, or replaced by a link, since the first look.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         file => file?,
@@ -84,8 +73,9 @@ pub(super) fn identify_file(
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
         return Ok(Some(foreign));
     }
-    let sha256 =
-        read_sha256(&mut file, CHUNK_BYTES as u64 + u64::try_from(stat.st_size).unwrap_or_default())?;
+    let size_bytes = u64::try_from(stat.st_size).unwrap_or_default();
+    // One byte more: a file that grows while it is read is not a known one.
+    let sha256 = read_sha256(file.take(size_bytes.saturating_add(1)), size_bytes)?;
     let is_before = swap.before.as_ref().is_some_and(|before| before.content.sha256 == sha256);
     let is_after = swap.after.as_ref().is_some_and(|after| after.sha256 == sha256);
     let is_same_file = swap.before.as_ref().is_some_and(|before| before.inode == stat.st_ino);
@@ -104,22 +94,4 @@ fn has_known_size(swap: &FileSwap, found: &Stat) -> bool {
     let size_bytes = u64::try_from(found.st_size).unwrap_or_default();
     let known = swap.before.iter().map(|before| &before.content).chain(&swap.after);
     known.into_iter().any(|content| content.size_bytes == size_bytes)
-}
-
-/// Hashes a file up to a limit: a file that grows while it is read is not a known one.
-fn read_sha256(file: &mut File, limit_bytes: u64) -> io::Result<[u8; 32]> {
-    let mut context = Context::new(&SHA256);
-    let mut chunk = vec![0; CHUNK_BYTES];
-    let mut limited = file.take(limit_bytes);
-    loop {
-        match limited.read(&mut chunk) {
-            Ok(0) => break,
-            Ok(read) => context.update(&chunk[..read]),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    let mut sha256 = [0; 32];
-    sha256.copy_from_slice(context.finish().as_ref());
-    Ok(sha256)
 }

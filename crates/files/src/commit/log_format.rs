@@ -8,10 +8,11 @@ use std::{
 };
 
 use super::{
-    content_id::{BeforeId, ContentId, sha256_of},
+    content_id::{BeforeId, ContentId},
     file_swap::FileSwap,
     folders::{FolderTree, MadeFolder},
 };
+use crate::sha256::{from_hex, sha256_of, to_hex};
 
 const BEGIN: &[u8] = b"windlass change 2";
 const BEGIN_BEFORE_CHECKSUMS: &[u8] = b"windlass change 1";
@@ -199,18 +200,7 @@ fn to_text(content: &ContentId) -> String {
 
 fn from_text(text: &str) -> Option<ContentId> {
     let (hex, size) = text.split_once(' ')?;
-    let mut sha256 = [0; 32];
-    if hex.len() != 64 || !hex.is_ascii() {
-        return None;
-    }
-    for (at, byte) in sha256.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(&hex[2 * at..2 * at + 2], 16).ok()?;
-    }
-    Some(ContentId { sha256, size_bytes: size.parse().ok()? })
-}
-
-fn to_hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    Some(ContentId { sha256: from_hex(hex)?, size_bytes: size.parse().ok()? })
 }
 
 #[cfg(test)]

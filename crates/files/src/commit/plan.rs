@@ -19,13 +19,15 @@ use windlass_contract::{
 
 use super::{
     FailPoints,
-    content_id::sha256_of,
     file_before::FileBefore,
     file_swap::{FileSwap, look},
     target_directory::{TargetDirectories, TargetDirectory},
     xattrs,
 };
-use crate::resolve::{PathResolver, WriteTarget, file_error};
+use crate::{
+    resolve::{PathResolver, WriteTarget, file_error},
+    sha256::sha256_of,
+};
 
 /// All files and directories of a commit.
 #[derive(Debug, Default)]

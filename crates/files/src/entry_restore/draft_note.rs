@@ -8,13 +8,14 @@ use std::{
     path::Path,
 };
 
-use windlass_contract::{ContentDigest, EntryContent};
+use windlass_contract::EntryContent;
 
 use super::entry_draft::EntryDraft;
 use crate::{
     CommitRecovery,
     commit::unique,
     crash_note::{CrashNote, for_each_abandoned},
+    sha256::{from_hex, to_hex},
 };
 
 const BEGIN: &[u8] = b"windlass restore 1";
@@ -64,10 +65,7 @@ fn to_field(content: Option<&EntryContent>) -> Vec<u8> {
     match content {
         None => Vec::new(),
         Some(EntryContent::Directory) => DIRECTORY.to_vec(),
-        Some(EntryContent::File(digest)) => {
-            let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-            format!("file {hex}").into_bytes()
-        }
+        Some(EntryContent::File(digest)) => format!("file {}", to_hex(digest)).into_bytes(),
         Some(EntryContent::Symlink(target)) => [b"link ", target.as_os_str().as_bytes()].concat(),
     }
 }
@@ -95,17 +93,8 @@ fn from_field(field: &[u8]) -> io::Result<Option<EntryContent>> {
     if let Some(target) = field.strip_prefix(b"link ") {
         return Ok(Some(EntryContent::Symlink(OsString::from_vec(target.to_vec()).into())));
     }
-    let digest = field.strip_prefix(b"file ").and_then(digest_from_hex);
+    let digest = field.strip_prefix(b"file ").and_then(|hex| from_hex(str::from_utf8(hex).ok()?));
     digest.map(|digest| Some(EntryContent::File(digest))).ok_or_else(|| io::ErrorKind::InvalidData.into())
-}
-
-fn digest_from_hex(hex: &[u8]) -> Option<ContentDigest> {
-    let hex = str::from_utf8(hex).ok().filter(|hex| hex.len() == 64)?;
-    let mut digest = [0; 32];
-    for (at, byte) in digest.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(hex.get(2 * at..2 * at + 2)?, 16).ok()?;
-    }
-    Some(digest)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::{
     ffi::OsStr,
     fs::{File, Permissions},
     io,
-    os::{fd::AsFd, unix::fs::PermissionsExt},
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
 };
 
@@ -434,22 +434,11 @@ impl<'a> EntryRestorer<'a> {
             };
             let device = existing.stat().map_err(failed("flush", &change.path))?.dev;
             if flushed.insert(device) {
-                flush_file_system(&existing).map_err(failed("flush", &change.path))?;
+                existing.sync_file_system().map_err(failed("flush", &change.path))?;
             }
         }
         Ok(())
     }
-}
-
-#[cfg(target_os = "linux")]
-fn flush_file_system(directory: &DirHandle) -> io::Result<()> {
-    Ok(rustix::fs::syncfs(directory.as_fd())?)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn flush_file_system(_directory: &DirHandle) -> io::Result<()> {
-    rustix::fs::sync();
-    Ok(())
 }
 
 /// Returns a closure that turns a system error into a [`RestoreError`], for `map_err`.

@@ -8,7 +8,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use ring::digest::{Context, SHA256};
 use rustix::io::Errno;
 use windlass_contract::{ContentDigest, EntryContent};
 
@@ -16,10 +15,8 @@ use super::place_of;
 use crate::{
     EntryKind, EntryStat,
     handle::{lstat, open_directory, open_read_at},
+    sha256::read_sha256,
 };
-
-/// Number of bytes read at once.
-const CHUNK_BYTES: usize = 256 * 1024;
 
 /// Maximum size of a file in the archive; a larger one cannot match.
 const MAX_BYTES: u64 = 1024 * 1024 * 1024;
@@ -123,22 +120,10 @@ pub(super) fn is_unreachable(error: &io::Error) -> bool {
 }
 
 fn read_digest(directory: &OwnedFd, name: &OsStr, stat: &EntryStat) -> io::Result<ContentDigest> {
-    let mut file = File::from(open_read_at(directory, name)?).take(MAX_BYTES);
+    let file = File::from(open_read_at(directory, name)?).take(MAX_BYTES);
     let opened = EntryStat::read(file.get_ref(), OsStr::new(""))?;
     if !opened.is_same_file(stat) || opened.kind != EntryKind::File {
         return Err(io::ErrorKind::ResourceBusy.into());
     }
-    let mut context = Context::new(&SHA256);
-    let mut chunk = vec![0; CHUNK_BYTES.min(usize::try_from(stat.size).unwrap_or(CHUNK_BYTES) + 1)];
-    loop {
-        match file.read(&mut chunk) {
-            Ok(0) => break,
-            Ok(read) => context.update(&chunk[..read]),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    let mut digest = [0; 32];
-    digest.copy_from_slice(context.finish().as_ref());
-    Ok(digest)
+    read_sha256(file, stat.size)
 }

@@ -202,7 +202,7 @@ impl OverlayLayer {
         for root in &self.roots {
             fail_points.hit()?;
             since_ns = root.clock()?.max(since_ns);
-            inode::sync_file_system(&root.root)?;
+            root.root.sync_file_system()?;
         }
         Ok(since_ns)
     }

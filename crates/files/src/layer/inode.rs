@@ -41,7 +41,6 @@ const MAX_REMOVE_DEPTH: usize = 64;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LayerEntry {
     pub(super) stat: EntryStat,
-    pub(super) gid: u32,
     pub(super) node: NodeType,
 }
 
@@ -89,7 +88,7 @@ fn read(directory: &DirHandle, name: &OsStr) -> rustix::io::Result<LayerEntry> {
         }
         _ => NodeType::Device,
     };
-    Ok(LayerEntry { stat: EntryStat::from_statx(&found), gid: found.stx_gid, node })
+    Ok(LayerEntry { stat: EntryStat::from_statx(&found), node })
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -101,7 +100,7 @@ fn read(directory: &DirHandle, name: &OsStr) -> rustix::io::Result<LayerEntry> {
         EntryKind::Symlink => NodeType::Symlink,
         EntryKind::Special => NodeType::Device,
     };
-    Ok(LayerEntry { stat, gid: 0, node })
+    Ok(LayerEntry { stat, node })
 }
 
 /// Makes a whiteout, which hides a name of the lower layer.
@@ -114,17 +113,6 @@ pub(super) fn make_whiteout(directory: &DirHandle, name: &OsStr) -> io::Result<(
 #[cfg(not(target_os = "linux"))]
 pub(super) fn make_whiteout(_directory: &DirHandle, _name: &OsStr) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
-}
-
-/// Flushes the file system of a directory.
-#[cfg(target_os = "linux")]
-pub(super) fn sync_file_system(directory: &DirHandle) -> io::Result<()> {
-    Ok(rustix::fs::syncfs(directory)?)
-}
-
-#[cfg(not(target_os = "linux"))]
-pub(super) fn sync_file_system(directory: &DirHandle) -> io::Result<()> {
-    Ok(rustix::fs::fsync(directory)?)
 }
 
 /// Returns a path to an entry through `/proc/self/fd`, for system calls that take no directory

@@ -78,7 +78,7 @@ impl LowerCheck<'_> {
     }
 
     fn owner(&self, path: &Path, entry: &LayerEntry) -> Result<(), LayerError> {
-        let (user, group) = (entry.stat.uid, entry.gid);
+        let (user, group) = (entry.stat.uid, entry.stat.gid);
         if (self.is_mapped)(user, group) {
             return Ok(());
         }

@@ -308,15 +308,10 @@ pub(super) fn has_changed_since(directory: &DirHandle, since_ns: i64) -> io::Res
     Ok(false)
 }
 
-/// Calls `act`, and widens the mode of the directory for it if that forbids it.
-fn writable<T>(directory: &DirHandle, act: impl Fn() -> io::Result<T>) -> io::Result<T> {
-    directory.with_write_permission(act)
-}
-
 /// Renames an entry to a free name in another directory. To be moved, a directory must itself be
 /// writable.
 pub(super) fn move_entry(from: (&DirHandle, &OsStr), to: (&DirHandle, &OsStr)) -> io::Result<()> {
-    let rename = || writable(from.0, || writable(to.0, || rename_to_free(from, to)));
+    let rename = || from.0.with_write_permission(|| to.0.with_write_permission(|| rename_to_free(from, to)));
     let denied = match rename() {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => error,
         result => return result,
@@ -354,7 +349,9 @@ pub(super) fn exchange_checked(
 
 /// Exchanges two entries of different directories.
 fn exchange_entries(one: (&DirHandle, &OsStr), other: (&DirHandle, &OsStr)) -> io::Result<()> {
-    let exchange = || writable(one.0, || writable(other.0, || checked_rename::exchange(one, other)));
+    let exchange = || {
+        one.0.with_write_permission(|| other.0.with_write_permission(|| checked_rename::exchange(one, other)))
+    };
     let denied = match exchange() {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => error,
         result => return result,

@@ -10,7 +10,7 @@ use std::{
 use windlass_contract::{Archive, Attributes, Changed, ContentPair, HashedContent, KeptPair, Version};
 
 use super::{LayerChange, LayerChangeKind, LayerChanges, OverlayLayer};
-use crate::{EntryKind, EntryStat, commit::sha256_of};
+use crate::{EntryKind, EntryStat, sha256::sha256_of};
 
 /// Nanoseconds in a second.
 const NANOSECONDS: i64 = 1_000_000_000;

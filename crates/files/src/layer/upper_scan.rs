@@ -64,7 +64,7 @@ impl EntryPair<'_> {
                 let is_same = has_same_content(pair, before).unwrap_or(false)
                     && inode::own_attributes(lower, pair.name)?
                         == inode::own_attributes(pair.upper, pair.name)?
-                    && (before.stat.uid, before.gid) == (after.stat.uid, after.gid);
+                    && (before.stat.uid, before.stat.gid) == (after.stat.uid, after.stat.gid);
                 if !is_same {
                     Some(LayerChangeKind::Modified)
                 } else if ModeAndTime::from(&before.stat) == ModeAndTime::from(&after.stat) {

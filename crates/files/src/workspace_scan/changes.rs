@@ -53,8 +53,8 @@ impl<'a> Comparison<'a> {
                 (None, Some(_)) => Ordering::Greater,
                 (Some(old), Some(new)) => old.name.cmp(&new.name),
             };
-            let old = before.split_off_first_if(order != Ordering::Greater);
-            let new = after.split_off_first_if(order != Ordering::Less);
+            let old = if order == Ordering::Greater { None } else { before.split_off_first() };
+            let new = if order == Ordering::Less { None } else { after.split_off_first() };
             self.entry(old, new);
         }
     }
@@ -87,15 +87,4 @@ fn is_changed(before: &EntryStat, after: &EntryStat) -> bool {
         return identity(before) != identity(after);
     }
     before != after
-}
-
-/// Takes the first element of a slice.
-trait SplitOffFirstIf<T> {
-    fn split_off_first_if(&mut self, condition: bool) -> Option<T>;
-}
-
-impl<'a, T> SplitOffFirstIf<&'a T> for &'a [T] {
-    fn split_off_first_if(&mut self, condition: bool) -> Option<&'a T> {
-        if condition { self.split_off_first() } else { None }
-    }
 }
