@@ -1,8 +1,8 @@
-//! What it costs to change one line of a 5 MB file, against the plainest safe way: write beside it,
-//! flush, rename.
+//! The cost of changing one line of a 5 MB file, compared with the simplest safe way: write beside
+//! it, flush, rename.
 //!
-//! Both in turns, so that they meet the same machine. `cargo bench -p windlass-files --bench
-//! commit`.
+//! Both take turns, so that they run under the same load. Run it with `cargo bench -p
+//! windlass-files --bench commit`.
 #![expect(clippy::print_stdout, reason = "a measurement, run by hand")]
 #![expect(clippy::disallowed_methods, reason = "the files are the benchmark's own")]
 
@@ -20,7 +20,7 @@ use windlass_files::{ConfinedFiles, ReadTracker};
 
 const ROUNDS: usize = 40;
 
-/// Keeps nothing, but has a place for notes.
+/// Keeps nothing, but has a directory for notes.
 #[derive(Debug)]
 struct NullArchive(PathBuf);
 

@@ -55,7 +55,7 @@ fn main() {
     }
 }
 
-/// The best of some rounds, in milliseconds.
+/// Returns the best time of some rounds, in milliseconds.
 fn best(rounds: usize, mut work: impl FnMut()) -> f64 {
     let mut best = f64::MAX;
     for _ in 0..rounds {

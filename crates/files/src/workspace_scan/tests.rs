@@ -1,4 +1,4 @@
-//! Scans of real directories, and random changes against a plain model.
+//! Tests with scans of real directories, and random changes compared with a simple model.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -60,7 +60,7 @@ fn a_change_that_keeps_size_and_time_of_modification_is_seen() {
     fs::write(&file, "one").unwrap();
     let modified = fs::metadata(&file).unwrap().modified().unwrap();
     let before = WorkspaceScan::new(&root).unwrap();
-    // The kernel's clock for this moves in steps.
+    // The clock of the kernel for these times is coarse.
     std::thread::sleep(std::time::Duration::from_millis(20));
     fs::write(&file, "two").unwrap();
     fs::File::options().write(true).open(&file).unwrap().set_modified(modified).unwrap();
@@ -83,7 +83,7 @@ fn an_update_reads_what_changed_and_shares_the_rest() {
     assert!(!scan.has_same_entries(&later));
     let find = |scan: &WorkspaceScan, path: &str| Arc::clone(&scan.find(Path::new(path)).unwrap().children);
     assert!(Arc::ptr_eq(&find(&scan, "c"), &find(&later, "c")));
-    // Right after a change, another one may have the same time.
+    // Right after a change, another one may get the same time.
     assert!(told(&scan, &later).contains(&("a/b/new".to_owned(), Added)));
     fs::remove_file(place.path().join("a/b/new")).unwrap();
     assert_eq!(told(&later, &later.update(&root).unwrap()), [("a/b/new".to_owned(), Removed)]);
@@ -118,7 +118,7 @@ fn a_directory_that_may_not_be_listed_is_listed_and_stays_as_it_is() {
     assert_eq!(mode, 0);
 }
 
-/// What a command may do to one of a few paths.
+/// A change by a command to one of a few paths.
 #[derive(Debug, Clone)]
 enum TreeEdit {
     Write(usize, u8),
@@ -141,7 +141,7 @@ fn edit() -> impl Strategy<Value = TreeEdit> {
     ]
 }
 
-/// Most edits fail where others were before them, and that is fine.
+/// Many edits fail because of earlier ones, which is fine.
 fn act(top: &Path, edit: &TreeEdit) {
     let path = |at: &usize| top.join(PATHS[*at]);
     let _result = match edit {
@@ -153,7 +153,7 @@ fn act(top: &Path, edit: &TreeEdit) {
     };
 }
 
-/// Every path with its type and what it holds, found in the plainest way.
+/// Returns every path with its type and content, by a simple walk.
 fn model(top: &Path) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
     let mut found = BTreeMap::new();
     let mut queue = vec![top.to_owned()];
@@ -202,8 +202,8 @@ proptest! {
         let seen: BTreeSet<_> = before.changes_to(&after).into_iter().map(|change| change.path).collect();
         let paths: BTreeSet<_> = model_before.keys().chain(model_after.keys()).cloned().collect();
         for path in paths.into_iter().filter(|path| model_before.get(path) != model_after.get(path)) {
-            // The content of a generated file may change unseen, and so may one within a step of
-            // the kernel's clock.
+            // A change of a generated file may be missed, and so may one within a tick of the clock
+            // of the kernel.
             let same_kind = model_before.get(&path).map(|held| held.0) == model_after.get(&path).map(|held| held.0);
             prop_assert!(seen.contains(&path) || same_kind, "{path:?}");
         }

@@ -1,5 +1,5 @@
-//! A snapshot finds every change, reads no more than it must, and waits for nothing that a command
-//! planted.
+//! Tests that a snapshot finds every change, reads no more than needed, and never blocks on a file
+//! that a command made.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -15,11 +15,11 @@ use windlass_contract::{EntryContent, EntryVersion};
 
 use super::*;
 
-/// Keeps contents in memory, and counts what is read.
+/// Keeps contents in memory, and counts the reads.
 #[derive(Debug, Default)]
 struct MemoryStore(Mutex<(HashMap<ContentDigest, Vec<u8>>, usize)>, Option<StopAfter>);
 
-/// Ends the scan when so many contents are kept.
+/// Ends the scan when this many contents are kept.
 #[derive(Debug)]
 struct StopAfter(usize, Arc<AtomicBool>);
 
@@ -81,7 +81,7 @@ impl SnapshotFixture {
         WorkspaceSnapshot::fill(&self.root, &self.store).unwrap()
     }
 
-    /// The changes since, as a letter and a path.
+    /// Returns the changes since, as a letter and a path.
     fn since(&self, before: &WorkspaceSnapshot) -> (Vec<String>, Vec<String>) {
         let after = before.update_after_command(&self.root, &self.store).unwrap().by_same_rules;
         let changes = before.changes_to(&after, &self.top);
@@ -98,7 +98,7 @@ impl SnapshotFixture {
     }
 }
 
-/// Waits until a change made before shows in the time of the last change.
+/// Waits until a later change gets a later change time.
 fn age() {
     std::thread::sleep(Duration::from_millis(30));
 }
@@ -206,7 +206,7 @@ fn what_is_ignored_is_left_out_and_stays_so_while_a_command_runs() {
         fs::write(place.top.join(name), "2").unwrap();
     }
     assert_eq!(place.since(&before).0, ["M .gitignore", "M a.c"]);
-    // The next command is held to the new rules.
+    // The next command uses the new rules.
     let next = before.update(&place.root, &place.store).unwrap();
     assert_eq!(next.entries(), 4, ".gitignore, a.o, out, out/x");
     fs::write(place.top.join("a.c"), "3").unwrap();
@@ -226,9 +226,9 @@ fn what_a_command_plants_costs_an_entry_and_never_a_wait() {
     File::create(place.top.join("endless")).unwrap().set_len(1 << 40).unwrap();
     fs::write(place.top.join("first"), "12345678").unwrap();
     fs::write(place.top.join("second"), "12345678").unwrap();
-    let begun = Instant::now();
+    let started_ns = Instant::now();
     let (kept, unkept) = place.since(&before);
-    assert!(begun.elapsed() < Duration::from_secs(2));
+    assert!(started_ns.elapsed() < Duration::from_secs(2));
     assert_eq!(kept, ["A first"]);
     let expected = ["endless too large", "fifo not a regular file", "second over the limit for all files"];
     assert_eq!(unkept, expected);
