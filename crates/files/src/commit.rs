@@ -119,17 +119,17 @@ impl<'a> CommitTransaction<'a> {
     }
 
     fn run(mut self, call: &CallId) -> Result<Vec<Changed>, CommitError> {
-        match self.make(call) {
+        match self.apply(call) {
             Ok(changed) => {
-                self.clear();
+                self.clean_up();
                 Ok(changed)
             }
-            Err(TransactionError::RollBack(error)) => Err(self.take_back(error)),
+            Err(TransactionError::RollBack(error)) => Err(self.roll_back(error)),
             Err(TransactionError::Undecided(error)) => Err(error),
         }
     }
 
-    fn make(&mut self, call: &CallId) -> Result<Vec<Changed>, TransactionError> {
+    fn apply(&mut self, call: &CallId) -> Result<Vec<Changed>, TransactionError> {
         let kept = self.begin()?;
         self.make_folders()?;
         self.stage()?;
@@ -141,7 +141,7 @@ impl<'a> CommitTransaction<'a> {
             .and_then(|()| self.flush_directories())
             .map_err(|error| self.failed("flush the directory of", 0)(error))?;
         let changed: Vec<_> = self.plan.files.iter().map(PlannedFile::changed).collect();
-        self.count(&EditRecord { transaction: &self.unique, call, files: &changed, kept: &kept })?;
+        self.log_edit(&EditRecord { transaction: &self.unique, call, files: &changed, kept: &kept })?;
         Ok(changed)
     }
 
@@ -153,7 +153,7 @@ impl<'a> CommitTransaction<'a> {
             transaction: self.unique.clone(),
             edit_log: archive.log_path(),
             trees: self.trees.clone(),
-            unmade: self.plan.unmade.clone(),
+            removed_folders: self.plan.removed_folders.clone(),
             swaps: self.swaps.clone(),
             made: Vec::new(),
         };
@@ -166,7 +166,7 @@ impl<'a> CommitTransaction<'a> {
                     let log = begin();
                     (kept.join().unwrap_or_else(|_| Err(io::Error::other("a thread has panicked"))), log)
                 }
-                // No more threads: then one after the other.
+                // No more threads: do one after the other.
                 Err(_) => (keep(), begin()),
             })
         })?;
@@ -206,7 +206,7 @@ impl<'a> CommitTransaction<'a> {
         for tree in trees {
             let at = file_below(&self.plan.files, tree).unwrap_or_default();
             let parent = self.plan.files[at].directory.open();
-            let appeared = parent.and_then(|parent| tree.appear(&parent, self.fail_points));
+            let appeared = parent.and_then(|parent| tree.rename_into_place(&parent, self.fail_points));
             appeared.map_err(|error| match error.kind() {
                 io::ErrorKind::AlreadyExists => CommitError::Stale { path: self.plan.files[at].name.clone() },
                 _ => self.failed("make the directory of", at)(error),
@@ -261,7 +261,7 @@ impl<'a> CommitTransaction<'a> {
         let was = match (&planned.before, &planned.after) {
             (None, None) => return Ok(()),
             (None, Some(_)) => {
-                return swap.appear(directory, fail_points).map_err(|error| match error.kind() {
+                return swap.rename_into_place(directory, fail_points).map_err(|error| match error.kind() {
                     io::ErrorKind::AlreadyExists => stale(),
                     _ => self.failed("make", at)(error),
                 });
@@ -269,7 +269,7 @@ impl<'a> CommitTransaction<'a> {
             (Some(_), Some(_)) => {
                 swap.exchange(directory, fail_points).map_err(self.failed("replace", at))?
             }
-            (Some(_), None) => swap.step_aside(directory, fail_points).map_err(self.failed("remove", at))?,
+            (Some(_), None) => swap.move_aside(directory, fail_points).map_err(self.failed("remove", at))?,
         };
         // The replaced file must be the one that was read: a write in between must not be lost.
         let is_as_read =
@@ -288,12 +288,12 @@ impl<'a> CommitTransaction<'a> {
                 Err(error) => return Err(error),
             }
         }
-        touched.take_parents(self.made.iter().map(|made| &made.real).chain(&self.plan.unmade))?;
+        touched.take_parents(self.made.iter().map(|made| &made.real).chain(&self.plan.removed_folders))?;
         touched.flush()
     }
 
     /// Writes the edit to the log of the archive, which commits the change.
-    fn count(&self, edit: &EditRecord<'_>) -> Result<(), TransactionError> {
+    fn log_edit(&self, edit: &EditRecord<'_>) -> Result<(), TransactionError> {
         let Some(archive) = self.archive else { return Ok(()) };
         let Err(source) = self.fail_points.hit().and_then(|()| archive.log(edit)) else { return Ok(()) };
         let (step, path) = ("keep for an undo", self.plan.files.first().map(|planned| planned.name.clone()));
@@ -311,7 +311,7 @@ impl<'a> CommitTransaction<'a> {
     }
 
     /// Rolls everything back.
-    fn take_back(&self, error: CommitError) -> CommitError {
+    fn roll_back(&self, error: CommitError) -> CommitError {
         let (mut stuck, mut conflict) = (None, None);
         for (planned, swap) in self.plan.files.iter().zip(&self.swaps).rev() {
             match planned.directory.open().and_then(|directory| swap.roll_back(&directory, self.fail_points))
@@ -350,7 +350,7 @@ impl<'a> CommitTransaction<'a> {
 
     /// Removes the old contents. The change is committed already: what stays is removed at the next
     /// start.
-    fn clear(&self) {
+    fn clean_up(&self) {
         let (mut is_clear, mut is_apart) = (true, false);
         for (planned, swap) in self.plan.files.iter().zip(&self.swaps) {
             let cleared = planned.directory.open().and_then(|directory| {
@@ -360,7 +360,7 @@ impl<'a> CommitTransaction<'a> {
             });
             is_clear &= cleared.is_ok();
         }
-        remove_folders(&self.plan.unmade, self.fail_points);
+        remove_folders(&self.plan.removed_folders, self.fail_points);
         // One file system keeps the order of its own writes. With two, flush first: if only the
         // removal of the log survived, the old contents would stay for ever.
         if is_apart {

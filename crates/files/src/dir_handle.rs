@@ -62,16 +62,16 @@ impl DirHandle {
 
     /// Reads the metadata of an entry, without following it.
     pub fn stat_entry(&self, name: &OsStr) -> io::Result<EntryStat> {
-        Ok(EntryStat::read(&self.0, checked(name)?)?)
+        Ok(EntryStat::read(&self.0, check_component(name)?)?)
     }
 
     /// Reads a whole regular file. Another file type, or more than `max_bytes`, is an error.
     pub fn read_file(&self, name: &OsStr, max_bytes: u64) -> io::Result<Vec<u8>> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | NEVER_BLOCKING;
         // Opening a device may have an effect, so the type is checked before and after.
-        regular(&self.stat_entry(name)?)?;
-        let file = openat(&self.0, checked(name)?, flags, Mode::empty())?;
-        regular(&EntryStat::read(&file, OsStr::new(""))?)?;
+        check_regular(&self.stat_entry(name)?)?;
+        let file = openat(&self.0, check_component(name)?, flags, Mode::empty())?;
+        check_regular(&EntryStat::read(&file, OsStr::new(""))?)?;
         let mut bytes = Vec::new();
         File::from(file).take(max_bytes.saturating_add(1)).read_to_end(&mut bytes)?;
         if bytes.len() as u64 > max_bytes {
@@ -83,14 +83,18 @@ impl DirHandle {
     /// Reads the target of a symbolic link.
     pub fn read_link(&self, name: &OsStr) -> io::Result<OsString> {
         use std::os::unix::ffi::OsStringExt;
-        Ok(OsString::from_vec(readlinkat(&self.0, checked(name)?, Vec::new())?.into_bytes()))
+        Ok(OsString::from_vec(readlinkat(&self.0, check_component(name)?, Vec::new())?.into_bytes()))
     }
 
     /// Opens the directories of a path beneath this one, and makes those that are missing.
     pub fn make_dir(&self, relative: &Path) -> io::Result<Self> {
         let mut directory = self.try_clone()?;
         for name in relative {
-            match rustix::fs::mkdirat(&directory.0, checked(name)?, Mode::RWXU | Mode::RGRP | Mode::XGRP) {
+            match rustix::fs::mkdirat(
+                &directory.0,
+                check_component(name)?,
+                Mode::RWXU | Mode::RGRP | Mode::XGRP,
+            ) {
                 Ok(()) | Err(Errno::EXIST) => directory = directory.open_dir(Path::new(name))?,
                 Err(error) => return Err(error.into()),
             }
@@ -104,15 +108,15 @@ impl DirHandle {
         if found.kind != EntryKind::Symlink || !found.is_same_file(expected) {
             return Err(io::Error::other("it was replaced meanwhile"));
         }
-        Ok(unlinkat(&self.0, checked(name)?, AtFlags::empty())?)
+        Ok(unlinkat(&self.0, check_component(name)?, AtFlags::empty())?)
     }
 
     /// Makes a symbolic link; fails if the name is taken.
     pub fn symlink(&self, target: &OsStr, name: &OsStr) -> io::Result<()> {
-        Ok(rustix::fs::symlinkat(target, &self.0, checked(name)?)?)
+        Ok(rustix::fs::symlinkat(target, &self.0, check_component(name)?)?)
     }
 
-    /// Lists the names of the directory, at most `max_entries`; an error if there are more.
+    /// Lists the names in the directory. More than `max_entries` is an error.
     pub fn list(&self, max_entries: usize) -> io::Result<Vec<OsString>> {
         use std::os::unix::ffi::OsStrExt;
         let mut names = Vec::new();
@@ -132,11 +136,13 @@ impl DirHandle {
 
     /// Creates or replaces a regular file with this content. Fails if the entry is of another type.
     pub fn replace_file(&self, name: &OsStr, bytes: &[u8], permissions: u16) -> io::Result<()> {
-        let name = checked(name)?;
+        let name = check_component(name)?;
         let (temporary, mut file) = self.create_temporary(name, permissions)?;
         let written = file.write_all(bytes).and_then(|()| file.sync_all());
         let renamed = written.and_then(|()| match self.stat_entry(name) {
-            Ok(found) => regular(&found).and_then(|()| Ok(renameat(&self.0, &temporary, &self.0, name)?)),
+            Ok(found) => {
+                check_regular(&found).and_then(|()| Ok(renameat(&self.0, &temporary, &self.0, name)?))
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 Ok(renameat_with(&self.0, &temporary, &self.0, name, RenameFlags::NOREPLACE)?)
             }
@@ -151,7 +157,7 @@ impl DirHandle {
     /// Renames an entry of any type to a free name that starts with its own, and returns that name.
     /// If the mode of the directory forbids it, the owner gets write permission for the rename.
     pub fn move_aside(&self, name: &OsStr, expected: &EntryStat, suffix: &str) -> io::Result<OsString> {
-        let name = checked(name)?;
+        let name = check_component(name)?;
         if !self.stat_entry(name)?.is_same_file(expected) {
             return Err(io::Error::new(io::ErrorKind::ResourceBusy, "it is another file by now"));
         }
@@ -160,7 +166,7 @@ impl DirHandle {
                 // No command can have taken all names in advance.
                 let random =
                     if attempt == 0 { String::new() } else { format!("-{:016x}", fastrand::u64(..)) };
-                let free = extended(name, &format!(".{suffix}{random}"));
+                let free = with_suffix(name, &format!(".{suffix}{random}"));
                 match renameat_with(&self.0, name, &self.0, &free, RenameFlags::NOREPLACE) {
                     Err(Errno::EXIST) => {}
                     renamed => return Ok(renamed.map(|()| free)?),
@@ -236,7 +242,7 @@ impl DirHandle {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | NEVER_BLOCKING;
         let mode = Mode::from_bits_truncate((permissions & 0o777).into());
         for _ in 0..MAX_TRIES {
-            let free = extended(name, &format!(".windlass-new-{:016x}", fastrand::u64(..)));
+            let free = with_suffix(name, &format!(".windlass-new-{:016x}", fastrand::u64(..)));
             match openat(&self.0, &free, flags, mode) {
                 Err(Errno::EXIST) => {}
                 opened => return Ok((free, opened?.into())),
@@ -258,8 +264,8 @@ impl From<OwnedFd> for DirHandle {
     }
 }
 
-/// Accepts a single path component only.
-fn checked(name: &OsStr) -> io::Result<&OsStr> {
+/// Returns the name if it is a single path component.
+fn check_component(name: &OsStr) -> io::Result<&OsStr> {
     let mut components = Path::new(name).components();
     match (components.next(), components.next()) {
         (Some(Component::Normal(component)), None) if component == name => Ok(name),
@@ -267,7 +273,7 @@ fn checked(name: &OsStr) -> io::Result<&OsStr> {
     }
 }
 
-fn regular(found: &EntryStat) -> io::Result<()> {
+fn check_regular(found: &EntryStat) -> io::Result<()> {
     if found.kind == EntryKind::File {
         return Ok(());
     }
@@ -275,7 +281,7 @@ fn regular(found: &EntryStat) -> io::Result<()> {
 }
 
 /// Appends a suffix to a name, which is cut to fit the file system.
-fn extended(name: &OsStr, suffix: &str) -> OsString {
+fn with_suffix(name: &OsStr, suffix: &str) -> OsString {
     /// Maximum length of a name (`NAME_MAX`), less the suffix.
     const MAX_NAME_BYTES: usize = 255 - 48;
     use std::os::unix::ffi::{OsStrExt, OsStringExt};

@@ -66,14 +66,14 @@ fn open(real: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     let no_links = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     match openat2(CWD, real, flags, Mode::empty(), no_links) {
         // An old kernel, or a seccomp filter that does not know the call.
-        Err(Errno::NOSYS | Errno::PERM) => step_by_step(real, flags),
+        Err(Errno::NOSYS | Errno::PERM) => open_by_component(real, flags),
         result => Ok(result?),
     }
 }
 
 /// Opens each component in the one before, for kernels without `openat2`.
 #[cfg(target_os = "linux")]
-fn step_by_step(real: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+fn open_by_component(real: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     use rustix::fs::CWD;
 
     let step = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -108,7 +108,7 @@ mod tests {
         fs::write(top.join("real/file"), "x").unwrap();
         symlink(top.join("real"), top.join("link")).unwrap();
         symlink(top.join("real/file"), top.join("last")).unwrap();
-        for open in [open, step_by_step] {
+        for open in [open, open_by_component] {
             for flags in [OFlags::RDONLY | NONBLOCKING, DIRECTORY_FLAGS] {
                 assert!(open(&top.join("real"), flags).is_ok());
                 assert!(open(Path::new("/"), flags).is_ok());

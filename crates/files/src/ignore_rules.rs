@@ -43,7 +43,7 @@ pub(crate) enum IgnoreMatch {
     None,
     /// It is ignored.
     Ignored,
-    /// A pattern with `!` says that it is not.
+    /// A pattern with `!` includes it.
     Included,
 }
 

@@ -182,7 +182,7 @@ impl RootLayer {
         let made = made.and_then(|()| handle.open_dir(Path::new(name)));
         let directory = made.map_err(|error| failed("make a layer in", error))?;
         let mut layer = Self { path, root: handle, name: name.to_owned(), directory, begun_ns: 0, before };
-        match layer.fill(latest_ns) {
+        match layer.make_directories(latest_ns) {
             Ok(()) => Ok(layer),
             Err(error) => {
                 let _left = layer.remove(layer.before.mtime_ns);
@@ -191,7 +191,7 @@ impl RootLayer {
         }
     }
 
-    fn fill(&mut self, latest_ns: i64) -> Result<(), LayerError> {
+    fn make_directories(&mut self, latest_ns: i64) -> Result<(), LayerError> {
         let path = self.path.clone();
         let failed = |source| LayerError::Io { step: "make a layer in", path: path.clone(), source };
         let upper = make_directory(&self.directory, UPPER).map_err(failed)?;
@@ -199,7 +199,7 @@ impl RootLayer {
             let reason = "is on a file system without attributes of the user, which a layer needs".to_owned();
             return Err(LayerError::Refused { path, reason });
         }
-        self.imitate_root(&upper).map_err(failed)?;
+        self.copy_root_metadata(&upper).map_err(failed)?;
         for name in [UNDO, REFUSED, WORK] {
             make_directory(&self.directory, name).map_err(failed)?;
         }
@@ -231,7 +231,7 @@ impl RootLayer {
     }
 
     /// Gives the upper directory the owner, mode and time of the root, which commands see.
-    fn imitate_root(&self, upper: &DirHandle) -> io::Result<()> {
+    fn copy_root_metadata(&self, upper: &DirHandle) -> io::Result<()> {
         make_whiteout(upper, &self.name)?;
         let group = LayerEntry::find(&self.root, OsStr::new("."))?.map_or(0, |entry| entry.stat.gid);
         let (user, group) = (rustix::fs::Uid::from_raw(self.before.uid), rustix::fs::Gid::from_raw(group));

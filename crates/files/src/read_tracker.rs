@@ -50,7 +50,7 @@ impl ReadTracker {
 
     /// Records that the model has read a file.
     pub(crate) fn show(&self, seen: Seen<'_>) {
-        let small = small(seen);
+        let small = small_content(seen);
         let digest = small.map(hex);
         let sight = Sight { path: seen.path.to_owned(), stamp: seen.stamp, digest };
         let mut tracked = self.lock();
@@ -68,7 +68,7 @@ impl ReadTracker {
     pub(crate) fn since(&self, now: Seen<'_>) -> Since {
         let tracked = self.lock();
         let Some(known) = tracked.files.get(now.path) else { return Since::NeverShown };
-        let is_same = match (&known.sight.digest, small(now)) {
+        let is_same = match (&known.sight.digest, small_content(now)) {
             (Some(digest), Some(bytes)) => *digest == hex(bytes),
             (Some(_), None) if now.bytes.is_some() => false,
             _ => known.sight.stamp == now.stamp,
@@ -104,7 +104,7 @@ impl TrackedFiles {
 }
 
 /// Returns the content of a file that is small enough to be compared by it.
-fn small(seen: Seen<'_>) -> Option<&[u8]> {
+fn small_content(seen: Seen<'_>) -> Option<&[u8]> {
     seen.bytes.filter(|bytes| bytes.len() <= MAX_HASHED_BYTES)
 }
 

@@ -175,14 +175,14 @@ impl PathResolver {
 
     /// Fails if a real path may not be read.
     fn check_read(&self, name: &Path, real: &Path) -> Result<(), FileError> {
-        match self.why_hidden(real) {
+        match self.hidden_reason(real) {
             None => Ok(()),
             Some(rule) => Err(denied(name, rule, Effects::read(name))),
         }
     }
 
     /// Returns the reason why a real path may not be read.
-    fn why_hidden(&self, real: &Path) -> Option<&'static str> {
+    fn hidden_reason(&self, real: &Path) -> Option<&'static str> {
         let real_rules = self.real_rules()?;
         let in_any = |trees: &[PathBuf]| trees.iter().any(|tree| real.starts_with(tree));
         if in_any(&real_rules.hidden) && !in_any(&real_rules.shown) {

@@ -22,7 +22,7 @@ use windlass_contract::{FileError, Found, FoundFile, Search, Wanted};
 use crate::{
     handle,
     resolve::{OpenedEntry, PathResolver},
-    walk::{WalkFilter, renamed, walk},
+    walk::{WalkFilter, replace_prefix, walk},
 };
 use sink::MatchCollector;
 
@@ -57,7 +57,7 @@ pub(super) fn search(
         return Err(FileError::Cancelled);
     }
     let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
-    results.cut();
+    results.trim();
     let SearchResults { files, more, total, .. } = results;
     Ok(Found { files, more, total, denied: denied.load(Ordering::Relaxed) })
 }
@@ -153,14 +153,14 @@ impl SharedSearch<'_> {
         // A file that cannot be read is skipped, as by other search tools.
         if let Ok(entry) = entry
             && entry.file_type().is_some_and(|kind| kind.is_file())
-            && let Ok(Some(found)) = self.look_into(searcher, entry.path())
+            && let Ok(Some(found)) = self.search_file(searcher, entry.path())
         {
             self.results.lock().unwrap_or_else(PoisonError::into_inner).add(found);
         }
         WalkState::Continue
     }
 
-    fn look_into(self, searcher: &mut Searcher, path: &Path) -> io::Result<Option<FoundFile>> {
+    fn search_file(self, searcher: &mut Searcher, path: &Path) -> io::Result<Option<FoundFile>> {
         let file = File::from(handle::open_read(path)?);
         let metadata = file.metadata()?;
         if !metadata.is_file() {
@@ -169,7 +169,7 @@ impl SharedSearch<'_> {
         let mut collector = MatchCollector::new(self.search.wanted, self.search.limit);
         searcher.search_reader(self.matcher, CancellableFile { file, stop: self.stop }, &mut collector)?;
         let Some((count, lines)) = collector.found() else { return Ok(None) };
-        let path = renamed(path, &self.top.real, &self.top.name);
+        let path = replace_prefix(path, &self.top.real, &self.top.name);
         Ok(Some(FoundFile { path, modified: metadata.modified()?, count, lines }))
     }
 }
@@ -209,12 +209,12 @@ impl SearchResults {
         self.total = (self.total.0 + 1, self.total.1.saturating_add(file.count));
         self.files.push(file);
         if self.weight > self.limit.saturating_mul(4).saturating_add(1000) {
-            self.cut();
+            self.trim();
         }
     }
 
     /// Keeps the newest files, up to the limit.
-    fn cut(&mut self) {
+    fn trim(&mut self) {
         self.files.sort_by(|a, b| (Reverse(a.modified), &a.path).cmp(&(Reverse(b.modified), &b.path)));
         let mut left = self.limit;
         let fits = self.files.iter().take_while(|file| {

@@ -55,13 +55,13 @@ pub(super) fn walk(
         let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
         path == top
             || !PSEUDO_FILE_SYSTEMS.iter().any(|place| path == Path::new(place))
-                && !filter.leaves_out(&rules, path, is_directory)
+                && !filter.excludes(&rules, path, is_directory)
     });
     (builder, denied)
 }
 
 impl WalkFilter {
-    fn leaves_out(&self, rules: &IgnoreRules, path: &Path, is_directory: bool) -> bool {
+    fn excludes(&self, rules: &IgnoreRules, path: &Path, is_directory: bool) -> bool {
         if self.globs.matched(path, is_directory).is_whitelist() {
             return false;
         }
@@ -79,7 +79,7 @@ impl WalkFilter {
 }
 
 /// Returns a path below `real` with that prefix replaced by `name`.
-pub(super) fn renamed(path: &Path, real: &Path, name: &Path) -> PathBuf {
+pub(super) fn replace_prefix(path: &Path, real: &Path, name: &Path) -> PathBuf {
     match path.strip_prefix(real) {
         Ok(rest) if rest.as_os_str().is_empty() => name.to_owned(),
         Ok(rest) => name.join(rest),

@@ -32,15 +32,19 @@ pub(super) struct FileBefore {
 
 impl FileBefore {
     /// Reads the file at a path and fails if it is not as expected.
-    pub(super) fn expected(target: &WriteTarget, expected: &Expected) -> Result<Option<Self>, CommitError> {
+    pub(super) fn read_expected(
+        target: &WriteTarget,
+        expected: &Expected,
+    ) -> Result<Option<Self>, CommitError> {
         let stale = || CommitError::Stale { path: target.name.clone() };
         match (expected, open(target)?) {
             (Expected::Absent, None) => Ok(None),
             (Expected::Content(content), Some(file)) => {
-                let before = Self::read(&file, &target.name, |mut file| match holds(&mut file, content) {
-                    Ok(false) => Ok(None),
-                    held => held.map(|_| Some(Arc::clone(content))),
-                })?;
+                let before =
+                    Self::read(&file, &target.name, |mut file| match has_content(&mut file, content) {
+                        Ok(false) => Ok(None),
+                        held => held.map(|_| Some(Arc::clone(content))),
+                    })?;
                 before.map(Some).ok_or_else(stale)
             }
             (Expected::Absent, Some(_)) | (Expected::Content(_), None) => Err(stale()),
@@ -48,7 +52,7 @@ impl FileBefore {
     }
 
     /// Reads the file at a path, if there is one.
-    pub(super) fn any(target: &WriteTarget) -> Result<Option<Self>, CommitError> {
+    pub(super) fn read_any(target: &WriteTarget) -> Result<Option<Self>, CommitError> {
         let Some(file) = open(target)? else { return Ok(None) };
         Self::read(&file, &target.name, |file| {
             let mut bytes = Vec::new();
@@ -99,7 +103,7 @@ fn open(target: &WriteTarget) -> Result<Option<File>, FileError> {
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => {}
         FileType::Directory => return Err(FileError::IsDirectory { path: target.name.clone() }),
-        kind => return Err(FileError::NotAFile { path: target.name.clone(), kind: unusual(kind) }),
+        kind => return Err(FileError::NotAFile { path: target.name.clone(), kind: special_kind(kind) }),
     }
     // Replacing a file needs no write permission on it, but a file was made read-only for a reason.
     accessat(&target.directory, &target.file_name, Access::WRITE_OK, AtFlags::empty())
@@ -107,7 +111,7 @@ fn open(target: &WriteTarget) -> Result<Option<File>, FileError> {
     open_read_at(&target.directory, &target.file_name).map(|file| Some(file.into())).map_err(failed)
 }
 
-fn unusual(kind: FileType) -> FileKind {
+fn special_kind(kind: FileType) -> FileKind {
     match kind {
         FileType::Symlink => FileKind::Link,
         FileType::Fifo => FileKind::Fifo,
@@ -118,7 +122,7 @@ fn unusual(kind: FileType) -> FileKind {
 }
 
 /// Returns true if a file holds exactly this content.
-fn holds(file: &mut impl Read, mut content: &[u8]) -> io::Result<bool> {
+fn has_content(file: &mut impl Read, mut content: &[u8]) -> io::Result<bool> {
     let mut chunk = vec![0; CHUNK_BYTES.min(content.len() + 1)];
     loop {
         match file.read(&mut chunk) {
@@ -150,7 +154,7 @@ mod tests {
             (&long, &other, false),
             (&other, &long, false),
         ] {
-            assert_eq!(holds(&mut &*held, content).unwrap(), is_same);
+            assert_eq!(has_content(&mut &*held, content).unwrap(), is_same);
         }
     }
 }

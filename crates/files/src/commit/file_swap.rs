@@ -58,17 +58,17 @@ impl FileSwap {
         self.real.file_name().unwrap_or_default()
     }
 
-    fn part(&self) -> OsString {
+    fn part_name(&self) -> OsString {
         format!("{PREFIX}{}.part", self.unique).into()
     }
 
     /// Returns the name of the new content before the exchange, and of the old content after it.
-    pub(super) fn staged(&self) -> OsString {
+    pub(super) fn staged_name(&self) -> OsString {
         format!("{PREFIX}{}.new", self.unique).into()
     }
 
     /// Returns the name of the old content after it was moved aside.
-    pub(super) fn saved(&self) -> OsString {
+    pub(super) fn saved_name(&self) -> OsString {
         format!("{PREFIX}{}.old", self.unique).into()
     }
 
@@ -81,53 +81,53 @@ impl FileSwap {
     ) -> io::Result<File> {
         fail_points.hit()?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        Ok(File::from(openat(directory, self.part(), flags, mode)?))
+        Ok(File::from(openat(directory, self.part_name(), flags, mode)?))
     }
 
     /// Renames the new content, complete and flushed, to its staged name.
     pub(super) fn stage(&self, directory: &OwnedFd, fail_points: &FailPoints) -> io::Result<()> {
-        rename(directory, &self.part(), &self.staged(), fail_points)
+        rename(directory, &self.part_name(), &self.staged_name(), fail_points)
     }
 
     /// Renames the new content to a file that did not exist. Fails if it exists by now.
-    pub(super) fn appear(&self, directory: &OwnedFd, fail_points: &FailPoints) -> io::Result<()> {
-        rename_to_free(directory, &self.staged(), self.name(), fail_points)
+    pub(super) fn rename_into_place(&self, directory: &OwnedFd, fail_points: &FailPoints) -> io::Result<()> {
+        rename_to_free(directory, &self.staged_name(), self.name(), fail_points)
     }
 
     /// Exchanges the new content with the old file, and returns the metadata of the file that was
     /// replaced.
     pub(super) fn exchange(&self, directory: &OwnedFd, fail_points: &FailPoints) -> io::Result<Option<Stat>> {
-        let staged = self.staged();
+        let staged = self.staged_name();
         if exchange(directory, &staged, self.name(), fail_points)? {
             return look(directory, &staged);
         }
-        let old = self.step_aside(directory, fail_points)?;
+        let old = self.move_aside(directory, fail_points)?;
         rename_to_free(directory, &staged, self.name(), fail_points)?;
         Ok(old)
     }
 
     /// Moves the file aside, and returns its metadata.
-    pub(super) fn step_aside(
+    pub(super) fn move_aside(
         &self,
         directory: &OwnedFd,
         fail_points: &FailPoints,
     ) -> io::Result<Option<Stat>> {
-        let saved = self.saved();
+        let saved = self.saved_name();
         rename(directory, self.name(), &saved, fail_points)?;
         look(directory, &saved)
     }
 
     /// Removes the drafts beside the file after the change is committed.
     pub(super) fn clear(&self, directory: &OwnedFd, fail_points: &FailPoints) -> io::Result<()> {
-        remove(directory, &self.staged(), fail_points)?;
-        remove(directory, &self.saved(), fail_points)
+        remove(directory, &self.staged_name(), fail_points)?;
+        remove(directory, &self.saved_name(), fail_points)
     }
 
     /// Restores the old content, whatever point the change has reached, unless someone else has
     /// changed the file since.
     pub(super) fn roll_back(&self, directory: &OwnedFd, fail_points: &FailPoints) -> io::Result<SettledSwap> {
-        remove(directory, &self.part(), fail_points)?;
-        let (staged, saved) = (self.staged(), self.saved());
+        remove(directory, &self.part_name(), fail_points)?;
+        let (staged, saved) = (self.staged_name(), self.saved_name());
         let at_staged = identify_file(self, directory, &staged)?;
         let is_waiting = at_staged.is_some_and(|found| found.origin == ContentOrigin::After);
         let old = match (identify_file(self, directory, &saved)?, at_staged) {
@@ -143,7 +143,7 @@ impl FileSwap {
             (Some((old, found)), Some(here)) => self.settle(directory, (old, found), &here, fail_points)?,
             (Some((old, _)), None) => self.save_beside(directory, old, fail_points)?,
             (None, Some(here)) => {
-                self.unmake(directory, &here, at_staged.filter(|_| is_waiting), fail_points)?
+                self.remove_created(directory, &here, at_staged.filter(|_| is_waiting), fail_points)?
             }
             (None, None) => SettledSwap::Clear,
         };
@@ -180,7 +180,7 @@ impl FileSwap {
         here: &IdentifiedFile,
         fail_points: &FailPoints,
     ) -> io::Result<SettledSwap> {
-        let (name, staged) = (self.name(), self.staged());
+        let (name, staged) = (self.name(), self.staged_name());
         let back = CheckedExchange {
             exchange: &|| {
                 fail_points.hit()?;
@@ -229,7 +229,7 @@ impl FileSwap {
     }
 
     /// Removes the file if the change has created it; any other stays.
-    fn unmake(
+    fn remove_created(
         &self,
         directory: &OwnedFd,
         here: &IdentifiedFile,
@@ -246,7 +246,7 @@ impl FileSwap {
                 return Ok(SettledSwap::Conflict { before: None });
             }
         }
-        let staged = self.staged();
+        let staged = self.staged_name();
         remove(directory, &staged, fail_points)?;
         if !self.take_away(directory, &staged, here, fail_points)? {
             return Ok(SettledSwap::Conflict { before: None });
@@ -262,19 +262,19 @@ impl FileSwap {
         directory: &OwnedFd,
         fail_points: &FailPoints,
     ) -> io::Result<SettledSwap> {
-        remove(directory, &self.part(), fail_points)?;
-        let staged = self.staged();
+        remove(directory, &self.part_name(), fail_points)?;
+        let staged = self.staged_name();
         let at_staged = identify_file(self, directory, &staged)?.map(|found| found.origin);
         let here = identify_file(self, directory, self.name())?.map(|found| found.origin);
         if at_staged == Some(ContentOrigin::After) {
             match (&self.before, here) {
                 (Some(_), Some(ContentOrigin::Before)) => drop(self.exchange(directory, fail_points)?),
-                (None, None) => self.appear(directory, fail_points)?,
+                (None, None) => self.rename_into_place(directory, fail_points)?,
                 _ => {}
             }
         }
         let mut settled = SettledSwap::Clear;
-        for name in [staged, self.saved()] {
+        for name in [staged, self.saved_name()] {
             match identify_file(self, directory, &name)?.map(|found| found.origin) {
                 Some(ContentOrigin::Foreign) => settled = self.save_beside(directory, &name, fail_points)?,
                 Some(ContentOrigin::Before | ContentOrigin::After) => remove(directory, &name, fail_points)?,

@@ -76,12 +76,12 @@ impl TouchedDirectories {
 
     /// Flushes the directories that were added.
     pub(super) fn flush(&mut self) -> io::Result<()> {
-        flush_all(&std::mem::take(&mut self.opened)).or_else(unsupported_is_fine)
+        flush_all(&std::mem::take(&mut self.opened)).or_else(ignore_unsupported)
     }
 }
 
 /// Ignores the error of a file system that cannot flush directories.
-pub(super) fn unsupported_is_fine(error: io::Error) -> io::Result<()> {
+pub(super) fn ignore_unsupported(error: io::Error) -> io::Result<()> {
     match error.kind() {
         io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported => Ok(()),
         _ => Err(error),

@@ -92,7 +92,7 @@ impl FolderTree {
     }
 
     /// Renames the draft to its real name. Fails if that name is taken by now.
-    pub(super) fn appear(&self, parent: &OwnedFd, fail_points: &FailPoints) -> io::Result<()> {
+    pub(super) fn rename_into_place(&self, parent: &OwnedFd, fail_points: &FailPoints) -> io::Result<()> {
         let (draft, name) = (self.draft(), self.root.file_name().unwrap_or_default());
         fail_points.hit()?;
         match renameat_with(parent, &draft, parent, name, RenameFlags::NOREPLACE) {

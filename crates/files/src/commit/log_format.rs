@@ -27,7 +27,7 @@ pub(super) struct LoggedChange {
     /// Directories that the change makes.
     pub(super) trees: Vec<FolderTree>,
     /// Directories that are removed at the end, if they are empty.
-    pub(super) unmade: Vec<PathBuf>,
+    pub(super) removed_folders: Vec<PathBuf>,
     /// The files.
     pub(super) swaps: Vec<FileSwap>,
     /// Directories that were made, as far as they are in the log.
@@ -63,7 +63,7 @@ impl LoggedChange {
                 put(&[b"inside", folder.as_os_str().as_bytes()]);
             }
         }
-        for folder in &self.unmade {
+        for folder in &self.removed_folders {
             put(&[b"unmade", folder.as_os_str().as_bytes()]);
         }
         for FileSwap { real, unique, before, after } in &self.swaps {
@@ -146,7 +146,7 @@ impl<'a> LogFieldParser<'a> {
                     change.trees.push(FolderTree { root, unique, inside: Vec::new() });
                 }
                 b"inside" => change.trees.last_mut()?.inside.push(self.path()?),
-                b"unmade" => change.unmade.push(self.path()?),
+                b"unmade" => change.removed_folders.push(self.path()?),
                 b"file" => {
                     let (real, unique) = (self.path()?, self.text()?.to_owned());
                     let (before, after) = (self.text()?, self.text()?);
@@ -221,7 +221,7 @@ mod tests {
             transaction: "x".into(),
             edit_log: "/home/log".into(),
             trees: vec![FolderTree { root: "/w/a".into(), unique: "x-0".into(), inside: vec!["b".into()] }],
-            unmade: vec!["/w/c".into()],
+            removed_folders: vec!["/w/c".into()],
             swaps: vec![
                 swap(0, Some(before("a")), Some(content("b"))),
                 swap(1, None, Some(content("b"))),

@@ -35,7 +35,7 @@ pub(super) struct CommitPlan {
     pub(super) files: Vec<PlannedFile>,
     pub(super) directories: TargetDirectories,
     /// Directories to remove at the end, if they are empty.
-    pub(super) unmade: Vec<PathBuf>,
+    pub(super) removed_folders: Vec<PathBuf>,
 }
 
 /// A file before it is changed, and its new state.
@@ -73,7 +73,7 @@ impl CommitPlan {
     pub(super) fn add(&mut self, resolver: &PathResolver, change: Change) -> Result<(), CommitError> {
         let Change { path, expected, action } = change;
         let target = resolver.write_target(&path)?;
-        let before = FileBefore::expected(&target, &expected)?;
+        let before = FileBefore::read_expected(&target, &expected)?;
         let like = |bytes: Vec<u8>, before: Option<&FileBefore>| FileAfter {
             bytes: bytes.into(),
             mode: before.map(|before| before.version.mode),
@@ -90,12 +90,12 @@ impl CommitPlan {
                 return Err(FileError::NotFound { path: target.name }.into());
             }
             Action::Delete { folders } => {
-                self.unmade.extend(folders);
+                self.removed_folders.extend(folders);
                 None
             }
             Action::Move { to, bytes } => {
                 let target = resolver.write_target(&to)?;
-                let replaced = FileBefore::any(&target)?;
+                let replaced = FileBefore::read_any(&target)?;
                 self.push(target, replaced, Some(like(bytes, before.as_ref())))?;
                 None
             }

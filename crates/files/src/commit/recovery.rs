@@ -62,7 +62,7 @@ pub fn recover(archive: &dyn Archive) -> io::Result<Vec<CommitRecovery>> {
             ParsedLog::Complete(change) => recovered.extend(change.recover(archive, &path)),
             ParsedLog::Torn => remove_log(&path, &mut recovered),
             ParsedLog::WithoutChecksums(files) => {
-                recovered.extend(files.into_iter().flat_map(|(path, beside)| leave(&path, beside)));
+                recovered.extend(files.into_iter().flat_map(|(path, beside)| report_drafts(&path, beside)));
                 remove_log(&path, &mut recovered);
             }
             ParsedLog::LaterVersion => {
@@ -83,7 +83,7 @@ fn remove_log(path: &Path, recovered: &mut Vec<CommitRecovery>) {
 
 /// Reports the drafts beside a file. Without checksums its content cannot be identified, so nothing
 /// is changed.
-fn leave(path: &Path, beside: [PathBuf; 2]) -> Vec<CommitRecovery> {
+fn report_drafts(path: &Path, beside: [PathBuf; 2]) -> Vec<CommitRecovery> {
     let found = beside.into_iter().filter(|beside| lstat(beside).is_ok());
     found.map(|beside| CommitRecovery::Conflict { path: path.to_owned(), before: Some(beside) }).collect()
 }
@@ -130,7 +130,7 @@ impl LoggedChange {
         // The restored files must be on the disk before the log is removed.
         let roots = self.trees.iter().map(|tree| &tree.root);
         let made = self.made.iter().map(|made| &made.real);
-        let flushed = touched.take_parents(roots.chain(made).chain(&self.unmade));
+        let flushed = touched.take_parents(roots.chain(made).chain(&self.removed_folders));
         if let Err(source) = flushed.and_then(|()| touched.flush()) {
             recovered.push(failed(log, source));
             return recovered;
@@ -147,14 +147,14 @@ impl LoggedChange {
 
     /// Returns true if the change makes or removes the directory of a file.
     fn owns_directory_of(&self, swap: &FileSwap) -> bool {
-        let mut owned = self.trees.iter().map(|tree| &tree.root).chain(&self.unmade);
+        let mut owned = self.trees.iter().map(|tree| &tree.root).chain(&self.removed_folders);
         owned.any(|folder| swap.real.starts_with(folder))
     }
 
     fn settle_folders(&self, counts: bool) {
         let fail_points = FailPoints::default();
         if counts {
-            remove_folders(&self.unmade, &fail_points);
+            remove_folders(&self.removed_folders, &fail_points);
         } else {
             remove_made(&self.made, &fail_points);
         }

@@ -1,4 +1,4 @@
-//! Every step of a commit is made to fail, or to be the last before a crash.
+//! Tests of commits, with an error or a crash at each fail point.
 
 use std::{
     collections::BTreeMap,
@@ -33,7 +33,7 @@ struct TestWorkspace {
 #[derive(Debug)]
 struct MemoryArchive {
     notes: PathBuf,
-    /// Transactions and what they have changed.
+    /// The transactions, with the files they changed.
     logged: Mutex<Vec<(String, Vec<Changed>)>>,
     /// Someone writes to this file, and then writing to the log fails.
     meddled: Option<PathBuf>,
@@ -79,7 +79,7 @@ impl Archive for MemoryArchive {
 type FileTree = BTreeMap<PathBuf, (String, u32)>;
 
 impl TestWorkspace {
-    /// With files `kept`, `program` (executable), `gone`, `from` and `to`.
+    /// Creates the files `kept`, `program` (executable), `gone`, `from` and `to`.
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let top = directory.path().canonicalize().unwrap();
@@ -462,7 +462,7 @@ struct FileCase {
     after: Option<Vec<u8>>,
 }
 
-fn fates() -> impl Strategy<Value = Vec<FileCase>> {
+fn file_cases() -> impl Strategy<Value = Vec<FileCase>> {
     let content = || proptest::option::of(proptest::collection::vec(any::<u8>(), 0..20));
     let fate = (content(), content()).prop_map(|(before, after)| FileCase { before, after });
     proptest::collection::vec(fate, 1..6)
@@ -472,10 +472,10 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
     #[test]
-    fn a_change_and_its_undo_are_nothing(fates in fates()) {
+    fn a_change_and_its_undo_are_nothing(cases in file_cases()) {
         let workspace = TestWorkspace::new();
         let mut changes = Vec::new();
-        for (at, FileCase { before, after }) in fates.iter().enumerate() {
+        for (at, FileCase { before, after }) in cases.iter().enumerate() {
             let path = format!("file{at}");
             if let Some(bytes) = before {
                 fs::write(workspace.work().join(&path), bytes).unwrap();
@@ -487,8 +487,8 @@ proptest! {
                 (None, None) => {}
             }
         }
-        let held = |of: fn(&FileCase) -> &Option<Vec<u8>>| -> Vec<_> { fates.iter().map(|fate| of(fate).clone()).collect() };
-        let found = || -> Vec<_> { (0..fates.len()).map(|at| fs::read(workspace.work().join(format!("file{at}"))).ok()).collect() };
+        let held = |of: fn(&FileCase) -> &Option<Vec<u8>>| -> Vec<_> { cases.iter().map(|fate| of(fate).clone()).collect() };
+        let found = || -> Vec<_> { (0..cases.len()).map(|at| fs::read(workspace.work().join(format!("file{at}"))).ok()).collect() };
         let changed = workspace.commit(changes).unwrap();
         prop_assert_eq!(found(), held(|fate| &fate.after));
         let back = changed.into_iter().map(|Changed { path, before, after, .. }| Change {

@@ -89,19 +89,19 @@ impl PlannedRestore<'_> {
     }
 
     /// Returns the version that is made under a draft name and then renamed into place.
-    fn makes(&self) -> Option<&EntryVersion> {
+    fn new_version(&self) -> Option<&EntryVersion> {
         let after = self.change.after.as_ref()?;
         let is_there = self.now.as_ref().is_some_and(|now| now.holds(&after.content));
         (!is_there).then_some(after)
     }
 
     fn makes_directory(&self) -> bool {
-        self.makes().is_some_and(|after| after.content == EntryContent::Directory)
+        self.new_version().is_some_and(|after| after.content == EntryContent::Directory)
     }
 
     /// Returns true if the change needs a draft beside the entry.
     fn needs_draft(&self) -> bool {
-        self.makes().is_some() || (self.removes() && !self.was_directory())
+        self.new_version().is_some() || (self.removes() && !self.was_directory())
     }
 
     /// Returns the new permission bits: those of the change if it alters them, and otherwise the
@@ -193,31 +193,31 @@ impl<'a> EntryRestorer<'a> {
 
     fn make(&mut self, planned: &[PlannedRestore<'_>]) -> Result<(), RestoreError> {
         for plan in planned.iter().filter(|plan| plan.was_directory()) {
-            self.each(plan, Self::open_up)?;
+            self.run_step(plan, Self::give_access)?;
         }
         for plan in planned.iter().rev().filter(|plan| plan.removes()) {
-            self.each(plan, Self::remove)?;
+            self.run_step(plan, Self::remove)?;
         }
         for plan in planned.iter().filter(|plan| plan.makes_directory()) {
-            self.each(plan, Self::make_directory)?;
+            self.run_step(plan, Self::make_directory)?;
         }
-        let is_written = |plan: &&PlannedRestore<'_>| plan.makes().is_some() && !plan.makes_directory();
+        let is_written = |plan: &&PlannedRestore<'_>| plan.new_version().is_some() && !plan.makes_directory();
         let written: Vec<_> = planned.iter().filter(is_written).collect();
         for plan in &written {
-            self.each(plan, Self::stage)?;
+            self.run_step(plan, Self::stage)?;
         }
-        self.flush_staged(&written).or_else(|error| self.go_on_after(error))?;
+        self.flush_staged(&written).or_else(|error| self.continue_after(error))?;
         for plan in &written {
-            self.each(plan, Self::place)?;
+            self.run_step(plan, Self::rename_into_place)?;
         }
         for plan in planned.iter().rev() {
-            self.each(plan, Self::set_access)?;
+            self.run_step(plan, Self::set_access)?;
         }
         self.flush_directories(planned)
     }
 
     /// Calls `act` for one change, unless the change was given up.
-    fn each(
+    fn run_step(
         &mut self,
         plan: &PlannedRestore<'_>,
         act: fn(&mut Self, &PlannedRestore<'_>) -> Result<(), RestoreError>,
@@ -229,16 +229,16 @@ impl<'a> EntryRestorer<'a> {
         step.and_then(|()| act(self, plan)).or_else(|error| {
             self.skipped[plan.at] = true;
             self.left.extend((self.goal == RestoreGoal::AsMuchAsPossible).then(|| plan.path().to_owned()));
-            self.go_on_after(error)
+            self.continue_after(error)
         })
     }
 
-    fn go_on_after(&self, error: RestoreError) -> Result<(), RestoreError> {
+    fn continue_after(&self, error: RestoreError) -> Result<(), RestoreError> {
         if self.goal == RestoreGoal::AsMuchAsPossible { Ok(()) } else { Err(error) }
     }
 
     /// Gives the owner access to a directory in which something changes.
-    fn open_up(&mut self, plan: &PlannedRestore<'_>) -> Result<(), RestoreError> {
+    fn give_access(&mut self, plan: &PlannedRestore<'_>) -> Result<(), RestoreError> {
         let path = plan.path();
         let Some(now) = &plan.now else { return Ok(()) };
         if now.mode() & OWNER_ACCESS == OWNER_ACCESS {
@@ -255,7 +255,7 @@ impl<'a> EntryRestorer<'a> {
         let (parent, name) = place_of(path).map_err(failed("remove", path))?;
         self.begun[plan.at] = true;
         if !plan.was_directory() {
-            return self.take_out(plan);
+            return self.remove_file_or_link(plan);
         }
         let directory = open_directory(parent).map_err(failed("open", path))?;
         match unlinkat(&directory, name, AtFlags::REMOVEDIR) {
@@ -271,7 +271,7 @@ impl<'a> EntryRestorer<'a> {
     }
 
     /// Removes a file or link, if it is still the one that was inspected.
-    fn take_out(&self, plan: &PlannedRestore<'_>) -> Result<(), RestoreError> {
+    fn remove_file_or_link(&self, plan: &PlannedRestore<'_>) -> Result<(), RestoreError> {
         let (path, old) = (plan.path(), plan.draft.old());
         let (parent, name) = place_of(path).map_err(failed("remove", path))?;
         let directory = open_directory(parent).map_err(failed("open", path))?;
@@ -293,7 +293,7 @@ impl<'a> EntryRestorer<'a> {
 
     fn make_directory(&mut self, plan: &PlannedRestore<'_>) -> Result<(), RestoreError> {
         let (path, draft) = (plan.path(), &*plan.draft.name);
-        let Some(after) = plan.makes() else { return Ok(()) };
+        let Some(after) = plan.new_version() else { return Ok(()) };
         let (parent, _) = place_of(path).map_err(failed("make", path))?;
         let directory = open_or_make(parent).map_err(failed("make the directory of", path))?;
         let made = mkdirat(&directory, draft, Mode::RWXU).map_err(io::Error::from);
@@ -301,13 +301,13 @@ impl<'a> EntryRestorer<'a> {
         let open = Permissions::from_mode(after.mode | OWNER_ACCESS);
         let set = made.and_then(|()| File::from(open_read_at(&directory, draft)?).set_permissions(open));
         set.map_err(failed("make", path))?;
-        self.place(plan)
+        self.rename_into_place(plan)
     }
 
     /// Writes a new file or link beside its path.
     fn stage(&mut self, plan: &PlannedRestore<'_>) -> Result<(), RestoreError> {
         let (path, part) = (plan.path(), plan.draft.part());
-        let Some(after) = plan.makes() else { return Ok(()) };
+        let Some(after) = plan.new_version() else { return Ok(()) };
         let bytes = match &after.content {
             EntryContent::Directory | EntryContent::Symlink(_) => Vec::new(),
             EntryContent::File(digest) => {
@@ -329,7 +329,7 @@ impl<'a> EntryRestorer<'a> {
     }
 
     /// Renames a staged entry to its real name.
-    fn place(&mut self, plan: &PlannedRestore<'_>) -> Result<(), RestoreError> {
+    fn rename_into_place(&mut self, plan: &PlannedRestore<'_>) -> Result<(), RestoreError> {
         let path = plan.path();
         let (parent, name) = place_of(path).map_err(failed("replace", path))?;
         let directory = open_directory(parent).map_err(failed("open", path))?;
@@ -367,7 +367,7 @@ impl<'a> EntryRestorer<'a> {
         let is_left = self.report.left.iter().any(|left| left == path);
         let kept = plan.change.before.as_ref().filter(|_| is_left);
         let Some(after) = plan.change.after.as_ref().or(kept) else { return Ok(()) };
-        let is_written = plan.makes().is_some() && after.content != EntryContent::Directory;
+        let is_written = plan.new_version().is_some() && after.content != EntryContent::Directory;
         if is_written || matches!(after.content, EntryContent::Symlink(_)) {
             return Ok(());
         }
@@ -397,7 +397,7 @@ impl<'a> EntryRestorer<'a> {
         }
         for plan in written.iter().filter(|plan| !self.skipped[plan.at]) {
             let is_link =
-                plan.makes().is_some_and(|version| matches!(version.content, EntryContent::Symlink(_)));
+                plan.new_version().is_some_and(|version| matches!(version.content, EntryContent::Symlink(_)));
             let parent = plan.path().parent().filter(|_| !is_link);
             let flushed = parent.map_or(Ok(()), |parent| {
                 let file = open_read_at(&open_directory(parent)?, &plan.draft.name)?;

@@ -227,7 +227,7 @@ fn a_directory_that_became_a_link_comes_back_and_goes_again() {
     let back: Vec<_> = changes.iter().map(EntryChange::reversed).collect();
     place.apply(&back).unwrap();
     assert_eq!(place.tree(), start);
-    // A link of someone else is followed neither here nor there.
+    // A link of someone else is not followed on either side.
     fs::remove_file(place.top.join("d")).unwrap();
     symlink("/", place.top.join("d")).unwrap();
     let standings = inspect_changes(&changes).unwrap();

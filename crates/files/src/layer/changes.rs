@@ -127,7 +127,7 @@ impl OverlayLayer {
             let mut scan = UpperScan { number, root, protected, found: &mut found };
             let upper = root.upper()?;
             let after = upper.stat()?;
-            let has_changes = scan.merged(&upper, &root.root, &mut PathBuf::new(), 0)?;
+            let has_changes = scan.scan_merged(&upper, &root.root, &mut PathBuf::new(), 0)?;
             let (before, after) = (ModeAndTime::from(&root.before), ModeAndTime::from(&after));
             if has_changes || before != after {
                 found.directories.push(MetadataChange {

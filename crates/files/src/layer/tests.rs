@@ -119,7 +119,7 @@ fn kinds(changes: &LayerChanges) -> Vec<(String, &'static str)> {
 }
 
 /// Returns a root, its tree, and a layer with one change of each kind.
-fn eventful() -> (LayerFixture, BTreeMap<PathBuf, String>, OverlayLayer) {
+fn layer_with_every_change() -> (LayerFixture, BTreeMap<PathBuf, String>, OverlayLayer) {
     let place = LayerFixture::new();
     for (path, text) in [
         ("kept", "kept"),
@@ -167,7 +167,7 @@ fn eventful() -> (LayerFixture, BTreeMap<PathBuf, String>, OverlayLayer) {
 
 #[test]
 fn every_kind_of_change_is_found_with_its_true_path() {
-    let (_place, _, layer) = eventful();
+    let (_place, _, layer) = layer_with_every_change();
     let found = layer.changes(NOTHING).unwrap();
     let expected = [
         ("becomes_file", "replaced"),
@@ -197,7 +197,7 @@ fn every_kind_of_change_is_found_with_its_true_path() {
 
 #[test]
 fn what_is_applied_is_what_the_layer_held_and_nothing_of_it_is_left() {
-    let (place, before, layer) = eventful();
+    let (place, before, layer) = layer_with_every_change();
     let found = layer.changes(NOTHING).unwrap();
     let applied = layer.apply(&found, NOTHING, None).unwrap();
     assert_eq!(applied.count, found.changes.len());
@@ -237,7 +237,7 @@ fn left_over(place: &LayerFixture) -> Vec<PathBuf> {
 #[test]
 fn a_process_that_dies_at_any_step_leaves_all_or_nothing() {
     let count = {
-        let (_place, _, mut layer) = eventful();
+        let (_place, _, mut layer) = layer_with_every_change();
         let found = layer.changes(NOTHING).unwrap();
         let fail_points = FailPoints::default();
         layer.apply_with_fail_points(&found, NOTHING, None, &fail_points).unwrap();
@@ -248,7 +248,7 @@ fn a_process_that_dies_at_any_step_leaves_all_or_nothing() {
     let expected = applied_by_itself();
     let (mut whole, mut nothing) = (0, 0);
     for fault in (0..count).flat_map(|at| [InjectedFault::Death(at), InjectedFault::Error(at)]) {
-        let (place, before, mut layer) = eventful();
+        let (place, before, mut layer) = layer_with_every_change();
         let found = layer.changes(NOTHING).unwrap();
         let fail_points = FailPoints { fault: Some(fault), ..FailPoints::default() };
         let applied = layer.apply_with_fail_points(&found, NOTHING, None, &fail_points);
@@ -273,7 +273,7 @@ fn a_process_that_dies_at_any_step_leaves_all_or_nothing() {
 
 /// Returns the root after an undisturbed apply, without times.
 fn applied_by_itself() -> BTreeMap<PathBuf, String> {
-    let (place, _, layer) = eventful();
+    let (place, _, layer) = layer_with_every_change();
     let found = layer.changes(NOTHING).unwrap();
     layer.apply(&found, NOTHING, None).unwrap();
     without_times(place.snapshot())

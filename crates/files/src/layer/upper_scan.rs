@@ -80,7 +80,7 @@ impl EntryPair<'_> {
 
 impl UpperScan<'_> {
     /// Compares a directory that is on both sides; returns true if any of its entries changes.
-    pub(super) fn merged(
+    pub(super) fn scan_merged(
         &mut self,
         upper: &DirHandle,
         lower: &DirHandle,
@@ -99,14 +99,14 @@ impl UpperScan<'_> {
             let before = LayerEntry::find(lower, &name)?;
             path.push(&name);
             let pair = EntryPair { name: &name, upper, after, lower: Some(lower), before };
-            has_changes |= self.entry(&pair, path, depth)?;
+            has_changes |= self.scan_entry(&pair, path, depth)?;
             path.pop();
         }
         Ok(has_changes)
     }
 
     /// Compares an entry of a merged directory; returns true if the entry changes.
-    fn entry(&mut self, pair: &EntryPair<'_>, path: &mut PathBuf, depth: usize) -> io::Result<bool> {
+    fn scan_entry(&mut self, pair: &EntryPair<'_>, path: &mut PathBuf, depth: usize) -> io::Result<bool> {
         if depth > MAX_DEPTH {
             return Ok(self.refuse(path, format!("it is more than {MAX_DEPTH} directories deep"), false));
         }
@@ -117,11 +117,11 @@ impl UpperScan<'_> {
             && before.is_directory()
             && !inode::is_opaque(pair.upper, pair.name)?
         {
-            return self.merged_directory(pair, before, path, depth).map(|()| false);
+            return self.scan_merged_directory(pair, before, path, depth).map(|()| false);
         }
         if pair.after.node == NodeType::Whiteout {
             let Some(before) = pair.before else { return Ok(false) };
-            return self.whole(None, Some((&before, pair)), path);
+            return self.add_tree(None, Some((&before, pair)), path);
         }
         if pair.after.node == NodeType::Device {
             return Ok(self.refuse(path, "it is a device".to_owned(), false));
@@ -132,13 +132,13 @@ impl UpperScan<'_> {
             None if inode::was_copied_up(pair.upper, pair.name)? && self.is_changed(pair.lower)? => {
                 Ok(self.conflict(path, "it was removed meanwhile, or its directory was changed"))
             }
-            None => self.whole(Some(pair), None, path),
+            None => self.add_tree(Some(pair), None, path),
             Some(before) => {
                 let kind = pair.compare(&before)?;
                 match kind {
                     None => Ok(false),
-                    Some(LayerChangeKind::Replaced) => self.whole(Some(pair), Some((&before, pair)), path),
-                    Some(kind) => Ok(self.file(kind, pair, &before, path)),
+                    Some(LayerChangeKind::Replaced) => self.add_tree(Some(pair), Some((&before, pair)), path),
+                    Some(kind) => Ok(self.add_file(kind, pair, &before, path)),
                 }
             }
         }
@@ -150,7 +150,7 @@ impl UpperScan<'_> {
     }
 
     /// Compares a directory that both sides have.
-    fn merged_directory(
+    fn scan_merged_directory(
         &mut self,
         pair: &EntryPair<'_>,
         before: &LayerEntry,
@@ -165,7 +165,7 @@ impl UpperScan<'_> {
         let Some(lower) = pair.lower else { return Ok(()) };
         let (upper, lower) =
             (pair.upper.open_dir(Path::new(pair.name))?, lower.open_dir(Path::new(pair.name))?);
-        let has_changes = self.merged(&upper, &lower, path, depth + 1)?;
+        let has_changes = self.scan_merged(&upper, &lower, path, depth + 1)?;
         let (before, after) = (ModeAndTime::from(&before.stat), ModeAndTime::from(&pair.after.stat));
         let was_set = before.mode != after.mode;
         if was_set && let Some(reason) = (self.protected)(self.number, path) {
@@ -178,7 +178,7 @@ impl UpperScan<'_> {
     }
 
     /// Adds a file or link that is changed.
-    fn file(
+    fn add_file(
         &mut self,
         kind: LayerChangeKind,
         pair: &EntryPair<'_>,
@@ -196,7 +196,7 @@ impl UpperScan<'_> {
     }
 
     /// Adds an entry that is created, removed or replaced as a whole, with everything below it.
-    fn whole(
+    fn add_tree(
         &mut self,
         after: Option<&EntryPair<'_>>,
         before: Option<(&LayerEntry, &EntryPair<'_>)>,
@@ -214,11 +214,11 @@ impl UpperScan<'_> {
         };
         self.push(kind, path, (before.map(|(entry, _)| entry), after.map(|pair| &pair.after)), false);
         if let Some(pair) = after.filter(|pair| pair.after.is_directory()) {
-            self.created_below(pair, before.is_some(), path, &mut kept, 0)?;
+            self.add_created_below(pair, before.is_some(), path, &mut kept, 0)?;
         }
         if let Some((entry, pair)) = before {
             let lower = pair.lower.ok_or(io::ErrorKind::NotFound)?;
-            let refused = self.deleted_below(lower, pair.name, entry, path, &kept, 0)?;
+            let refused = self.add_deleted_below(lower, pair.name, entry, path, &kept, 0)?;
             if let Some((refused_path, reason)) = refused {
                 // The whole entry stays.
                 self.found.changes.truncate(marks.0);
@@ -233,7 +233,7 @@ impl UpperScan<'_> {
 
     /// Adds the entries of a new directory. `kept` collects the paths that the replaced directory
     /// of the root has, too.
-    fn created_below(
+    fn add_created_below(
         &mut self,
         pair: &EntryPair<'_>,
         has_before: bool,
@@ -264,9 +264,9 @@ impl UpperScan<'_> {
                 let before =
                     lower.as_ref().map(|lower| LayerEntry::find(lower, &name)).transpose()?.flatten();
                 let inner = EntryPair { name: &name, upper: &upper, after, lower: lower.as_ref(), before };
-                self.created_inside(&inner, path, kept)?;
+                self.add_created_inside(&inner, path, kept)?;
                 if after.is_directory() {
-                    self.created_below(&inner, before.is_some(), path, kept, depth + 1)?;
+                    self.add_created_below(&inner, before.is_some(), path, kept, depth + 1)?;
                 }
             }
             path.pop();
@@ -274,7 +274,7 @@ impl UpperScan<'_> {
         Ok(())
     }
 
-    fn created_inside(
+    fn add_created_inside(
         &mut self,
         pair: &EntryPair<'_>,
         path: &Path,
@@ -296,7 +296,7 @@ impl UpperScan<'_> {
 
     /// Adds the entries that are removed with a directory of the root, except those that the new
     /// one has. Returns an entry that must stay, if there is one.
-    fn deleted_below(
+    fn add_deleted_below(
         &mut self,
         directory: &DirHandle,
         name: &OsStr,
@@ -325,7 +325,7 @@ impl UpperScan<'_> {
             for name in names {
                 let Some(entry) = LayerEntry::find(&inside, &name)? else { continue };
                 path.push(&name);
-                let refused = self.deleted_below(&inside, &name, &entry, path, kept, depth + 1)?;
+                let refused = self.add_deleted_below(&inside, &name, &entry, path, kept, depth + 1)?;
                 path.pop();
                 if refused.is_some() {
                     return Ok(refused);

@@ -95,7 +95,7 @@ fn a_secret_is_out_of_reach_by_every_name_it_has() {
         format!("/proc/self/root{}/.ssh/id_rsa", scene.home.display()),
         format!("/proc/{process}/root{}/.ssh/id_rsa", scene.home.display()),
         "../.ssh".to_owned(),
-        // Nor is it told what is not there.
+        // Absent entries are not reported either.
         "../.ssh/id_other".to_owned(),
         "folder/id_other".to_owned(),
     ] {

@@ -19,7 +19,7 @@ fn place() -> (tempfile::TempDir, DirHandle) {
     (place, handle)
 }
 
-fn told(before: &WorkspaceScan, after: &WorkspaceScan) -> Vec<(String, ChangeKind)> {
+fn summary(before: &WorkspaceScan, after: &WorkspaceScan) -> Vec<(String, ChangeKind)> {
     let changes = before.changes_to(after);
     changes.iter().map(|change| (change.path.to_str().unwrap().to_owned(), change.kind)).collect()
 }
@@ -48,7 +48,7 @@ fn every_kind_of_change_is_listed_and_links_are_not_followed() {
         ("swapped", Modified),
         ("swapped/in", Added),
     ];
-    assert_eq!(told(&before, &after), expected.map(|(path, kind)| (path.to_owned(), kind)));
+    assert_eq!(summary(&before, &after), expected.map(|(path, kind)| (path.to_owned(), kind)));
     assert!(after.find(Path::new("swapped/in")).unwrap().is_directory());
     assert!(after.find(Path::new("link")).unwrap().children.is_empty());
 }
@@ -65,7 +65,7 @@ fn a_change_that_keeps_size_and_time_of_modification_is_seen() {
     fs::write(&file, "two").unwrap();
     fs::File::options().write(true).open(&file).unwrap().set_modified(modified).unwrap();
     let after = WorkspaceScan::new(&root).unwrap();
-    assert_eq!(told(&before, &after), [("file".to_owned(), ChangeKind::Modified)]);
+    assert_eq!(summary(&before, &after), [("file".to_owned(), ChangeKind::Modified)]);
 }
 
 #[test]
@@ -84,9 +84,9 @@ fn an_update_reads_what_changed_and_shares_the_rest() {
     let find = |scan: &WorkspaceScan, path: &str| Arc::clone(&scan.find(Path::new(path)).unwrap().children);
     assert!(Arc::ptr_eq(&find(&scan, "c"), &find(&later, "c")));
     // Right after a change, another one may get the same time.
-    assert!(told(&scan, &later).contains(&("a/b/new".to_owned(), Added)));
+    assert!(summary(&scan, &later).contains(&("a/b/new".to_owned(), Added)));
     fs::remove_file(place.path().join("a/b/new")).unwrap();
-    assert_eq!(told(&later, &later.update(&root).unwrap()), [("a/b/new".to_owned(), Removed)]);
+    assert_eq!(summary(&later, &later.update(&root).unwrap()), [("a/b/new".to_owned(), Removed)]);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::*;
 use crate::fail_points::{ConcurrentAction, InjectedFault};
 
 /// A fixture in which a command made one change of each kind, and the changes that take them back.
-fn eventful() -> (RestoreFixture, Vec<EntryChange>) {
+fn fixture_with_every_change() -> (RestoreFixture, Vec<EntryChange>) {
     let mut place = RestoreFixture::new();
     let top = place.top.clone();
     for (path, text) in [("edited", "new"), ("made", "made"), ("was_link", "file"), ("dir/inner", "inner")] {
@@ -37,7 +37,7 @@ fn eventful() -> (RestoreFixture, Vec<EntryChange>) {
 }
 
 fn undone() -> (Vec<String>, usize) {
-    let (place, changes) = eventful();
+    let (place, changes) = fixture_with_every_change();
     let fail_points = FailPoints::default();
     place.apply_with_fail_points(&changes, &fail_points).unwrap();
     assert_eq!(fs::read_dir(place.notes.path()).unwrap().count(), 0);
@@ -52,7 +52,7 @@ fn drafts(tree: &[String]) -> Vec<&String> {
 fn an_error_at_any_step_leaves_everything_as_it_was() {
     let (expected, count) = undone();
     for at in 0..count {
-        let (place, changes) = eventful();
+        let (place, changes) = fixture_with_every_change();
         let before = place.tree();
         let fail_points = FailPoints { fault: Some(InjectedFault::Error(at)), ..FailPoints::default() };
         let end = place.apply_with_fail_points(&changes, &fail_points);
@@ -67,7 +67,7 @@ fn after_a_death_at_any_step_the_drafts_go_and_the_same_undo_ends_it() {
     let (expected, count) = undone();
     let mut left = 0;
     for at in 0..count {
-        let (place, changes) = eventful();
+        let (place, changes) = fixture_with_every_change();
         let fail_points = FailPoints { fault: Some(InjectedFault::Death(at)), ..FailPoints::default() };
         let _dead = place.apply_with_fail_points(&changes, &fail_points);
         left += drafts(&place.tree()).len();
@@ -83,7 +83,7 @@ fn after_a_death_at_any_step_the_drafts_go_and_the_same_undo_ends_it() {
 
 /// Runs an undo while someone saves a file at a fail point, with an optional fault.
 fn undo_while_saving(path: &'static str, at: usize, fault: Option<InjectedFault>) {
-    let (place, changes) = eventful();
+    let (place, changes) = fixture_with_every_change();
     let before = place.tree();
     let (top, was_saved) = (place.top.clone(), Arc::new(AtomicBool::new(false)));
     let (saved, draft) = (Arc::clone(&was_saved), place.notes.path().join("draft"));

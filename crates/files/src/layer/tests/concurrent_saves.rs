@@ -21,7 +21,7 @@ fn save(root: &Path, path: &str) -> bool {
 
 /// Applies a layer with one change of each kind, and returns the number of fail points.
 fn apply_while_saving(moment: SaveMoment) -> usize {
-    let (place, before, mut layer) = eventful();
+    let (place, before, mut layer) = layer_with_every_change();
     let found = layer.changes(NOTHING).unwrap();
     let (top, was_saved) =
         (place.top.clone(), std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false)));
