@@ -1,5 +1,5 @@
 //! A snapshot of all entries of a workspace that are not ignored, with the digests of their
-//! contents, so that the changes of a command can be undone.
+//! contents. With two of them, the changes of a command can be undone.
 //!
 //! A content is read if its file is new or its metadata changed, by handle, regular files only, up
 //! to a limit. An entry that cannot be kept (a FIFO, a large file, an unreadable directory) is

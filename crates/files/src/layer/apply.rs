@@ -1,9 +1,9 @@
 //! Applies the changes of a layer to its roots: all of them or none.
 //!
-//! Everything is checked first. Then the operations are written to the journal, new entries are
-//! renamed into place, replaced and removed entries go to `undo`, and modes and times of
-//! directories are set from the inside out. An error rolls everything back. The old contents go to
-//! the archive before the change is committed.
+//! Everything is checked first. Then the operations are written to the journal, and new entries are
+//! renamed into place. Replaced and removed entries go to `undo`. Modes and times of directories
+//! are set from the inside out. An error rolls everything back. The old contents go to the archive
+//! before the change is committed.
 
 use std::{
     ffi::{OsStr, OsString},
