@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use windlass_contract::edit::Archive;
-use windlass_host::{LayerRecovery, Recovery};
+use windlass_host::{CommitRecovery, LayerRecovery};
 use windlass_record::Edits;
 
 /// Recovers the changes to files of all sessions, and returns what the user should know about it, a sentence each.
@@ -25,23 +25,23 @@ pub fn recover_edits(home: &Path) -> Vec<String> {
     messages
 }
 
-fn sentence(recovery: Recovery) -> Option<String> {
+fn sentence(recovery: CommitRecovery) -> Option<String> {
     const BEGIN: &str = "an earlier run ended while it was changing files";
     Some(match recovery {
-        Recovery::Finished => return None,
-        Recovery::PutBack(paths) => {
+        CommitRecovery::Finished => return None,
+        CommitRecovery::PutBack(paths) => {
             let paths = paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
             format!("{BEGIN}; they are as they were before: {paths}")
         }
-        Recovery::Conflict { path, before: Some(before) } => format!(
+        CommitRecovery::Conflict { path, before: Some(before) } => format!(
             "{BEGIN}; `{}` has been changed since and is left as it is; its content from before that run is in `{}`",
             path.display(),
             before.display()
         ),
-        Recovery::Conflict { path, before: None } => {
+        CommitRecovery::Conflict { path, before: None } => {
             format!("{BEGIN}; `{}` has been changed since and is left as it is", path.display())
         }
-        Recovery::Failed { path, source } => {
+        CommitRecovery::Failed { path, source } => {
             format!("{BEGIN}; `{}` cannot be put right yet: {source}", path.display())
         }
     })

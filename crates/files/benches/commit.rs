@@ -1,6 +1,8 @@
-//! What it costs to change one line of a 5 MB file, against the plainest safe way: write beside it, flush, rename.
+//! The cost of changing one line of a 5 MB file, compared with the simplest safe way: write beside
+//! it, flush, rename.
 //!
-//! Both in turns, so that they meet the same machine. `cargo bench -p windlass-files --bench commit`.
+//! Both take turns, so that they run under the same load. Run it with `cargo bench -p
+//! windlass-files --bench commit`.
 #![expect(clippy::print_stdout, reason = "a measurement, run by hand")]
 #![expect(clippy::disallowed_methods, reason = "the files are the benchmark's own")]
 
@@ -21,11 +23,11 @@ use windlass_files::{ConfinedFiles, ReadTracker};
 
 const ROUNDS: usize = 40;
 
-/// Keeps nothing, but has a place for notes.
+/// Keeps nothing, but has a directory for notes.
 #[derive(Debug)]
-struct Forgetful(PathBuf);
+struct NullArchive(PathBuf);
 
-impl Archive for Forgetful {
+impl Archive for NullArchive {
     fn keep(&self, contents: &[ContentPair]) -> io::Result<Vec<KeptPair>> {
         Ok(black_box(contents).iter().map(|_| KeptPair::default()).collect())
     }
@@ -66,7 +68,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (one, other): (Arc<[u8]>, Arc<[u8]>) = (lines(1).into(), lines(2).into());
     fs::write(work.join("plain"), &one)?;
     fs::write(work.join("ours"), &one)?;
-    let archive: Arc<dyn Archive> = Arc::new(Forgetful(work.join("notes")));
+    let archive: Arc<dyn Archive> = Arc::new(NullArchive(work.join("notes")));
     let tracker = Arc::new(ReadTracker::new(Some(Arc::clone(&archive))));
     let files = ConfinedFiles::new(work.clone(), None, Some(archive), tracker);
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;

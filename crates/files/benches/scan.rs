@@ -1,4 +1,4 @@
-//! The cost of a change scan in workspaces of three sizes, beside `find` on the same files.
+//! The cost of a change scan in workspaces of three sizes, compared with `find` on the same files.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark prints, and fails where it must")]
 #![expect(clippy::disallowed_methods, reason = "the files are the benchmark's own")]
 

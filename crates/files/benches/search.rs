@@ -1,7 +1,7 @@
-//! What a search through 100 000 files costs, beside the `rg` program doing the same if it is installed.
+//! The cost of a search through 100 000 files, compared with the program `rg` if it is installed.
 //!
-//! Run with `cargo bench -p windlass-files --bench search`. Both take turns, so that a busy machine is busy for both. Prints
-//! medians and best times; nothing is asserted.
+//! Run with `cargo bench -p windlass-files --bench search`. Both take turns, so that they run under
+//! the same load. Prints medians and best times; nothing is asserted.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement, run by hand")]
 #![expect(clippy::disallowed_methods, reason = "the files are the benchmark's own")]
 
@@ -50,7 +50,7 @@ fn main() {
     }
 }
 
-/// Rules that hide one directory and let nothing be written.
+/// Rules that hide one directory and allow no writes.
 #[derive(Debug)]
 struct HiddenHome(PathBuf);
 
@@ -76,7 +76,7 @@ impl FileRules for HiddenHome {
     }
 }
 
-/// How long the program takes, if there is one.
+/// Measures the program `rg`, if it is installed.
 fn rg(options: &[&str], pattern: &str, place: &Path) -> Option<Duration> {
     let begun = Instant::now();
     let mut rg = Command::new("rg");
@@ -97,7 +97,7 @@ fn show(name: &str, times: &mut [Duration]) {
     }
 }
 
-/// Files of about a kilobyte, one in a hundred with something to find.
+/// Writes files of about a kilobyte, one in a hundred with a match.
 fn fill(place: &Path) {
     fs::create_dir(place.join(".git")).unwrap();
     fs::write(place.join(".gitignore"), "*.log\n").unwrap();

@@ -1,5 +1,5 @@
-//! The cost of a snapshot in workspaces of three sizes: the first, one without a change, one with a change, and from a
-//! listing that an earlier process saved.
+//! The cost of a snapshot in workspaces of three sizes: the first, one without a change, one with a
+//! change, and from a listing that an earlier process saved.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark prints, and fails where it must")]
 #![expect(clippy::disallowed_methods, reason = "the files are the benchmark's own")]
 
@@ -55,7 +55,7 @@ fn main() {
     }
 }
 
-/// The best of some rounds, in milliseconds.
+/// Returns the best time of some rounds, in milliseconds.
 fn best(rounds: usize, mut work: impl FnMut()) -> f64 {
     let mut best = f64::MAX;
     for _ in 0..rounds {

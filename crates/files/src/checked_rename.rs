@@ -1,7 +1,9 @@
-//! Renames that never take away the work of someone else: how commits, layers and undo put one entry in the place of another.
+//! Renames that never lose the work of someone else, used by commits, layers and undo to replace
+//! one entry by another.
 //!
-//! Looking at an entry and then renaming another over it loses what is saved in between. So two names are exchanged in one
-//! step, and what came out is looked at. If it is not what was expected, it is put back.
+//! Checking an entry and then renaming another over it loses a save in between. So two names are
+//! exchanged atomically, and the entry that came out is checked. If it is not the expected one, it
+//! is put back.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -17,35 +19,36 @@ use rustix::{
     io::Errno,
 };
 
-/// The end of the name under which another content of a file is saved for the user.
+/// Suffix of the name under which another content of a file is saved for the user.
 const BEFORE_SUFFIX: &str = ".windlass-before";
 
-/// How many names for a saved content are tried.
+/// Maximum number of names tried for a saved content.
 const MAX_NAMES: usize = 1000;
 
-/// The longest name of a file, less what is added here.
+/// Maximum length of a name (`NAME_MAX`), less the suffix and a number.
 const MAX_NAME_BYTES: usize = 255 - BEFORE_SUFFIX.len() - 5;
 
-/// How often an entry is put back that someone else replaces all the time.
+/// Maximum number of attempts to put back an entry that someone else keeps replacing.
 const MAX_EXCHANGES: usize = 1000;
 
-/// An entry, by its directory and its name.
+/// An entry, as its directory and its name.
 pub(crate) type EntryPlace<'a, D> = (&'a D, &'a OsStr);
 
-/// Puts an entry of ours in the place of another, which comes out where ours was.
+/// Exchanges an entry of ours with another one, and checks the entry that came out.
 pub(crate) struct CheckedExchange<'a, S> {
     /// Exchanges the two.
     pub(crate) exchange: &'a dyn Fn() -> io::Result<()>,
-    /// Renames what is at our place to the other, if nothing is there.
+    /// Renames the entry at our name to the other name, if that is free.
     pub(crate) put_back: &'a dyn Fn() -> io::Result<()>,
-    /// Looks at what is at our place.
+    /// Reads the entry at our name.
     pub(crate) look: &'a dyn Fn() -> io::Result<Option<S>>,
-    /// Tells whether two looks saw the same file, whatever was written to it.
+    /// Returns true if both are the same file, whatever was written to it.
     pub(crate) is_same_file: fn(&S, &S) -> bool,
 }
 
 impl<S> CheckedExchange<'_, S> {
-    /// Exchanges the two, if the other is what is expected. If not, both are where they were, and the answer is false.
+    /// Exchanges the two, if the other is the expected one. If not, puts both back and returns
+    /// false.
     pub(crate) fn run(&self, is_expected: impl FnOnce(&S) -> bool) -> io::Result<bool> {
         let mut put_in = (self.look)()?.ok_or(io::ErrorKind::NotFound)?;
         (self.exchange)()?;
@@ -56,7 +59,7 @@ impl<S> CheckedExchange<'_, S> {
         for _ in 0..MAX_EXCHANGES {
             match (self.exchange)() {
                 Ok(()) => {}
-                // Removed by someone meanwhile. A file too many is better than one that is lost.
+                // Removed by someone in between. A file too many is better than one that is lost.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => match (self.put_back)() {
                     Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
                     back => return back.map(|()| false),
@@ -67,14 +70,15 @@ impl<S> CheckedExchange<'_, S> {
             if (self.is_same_file)(&now, &put_in) {
                 return Ok(false);
             }
-            // Saved once more in between: what has come out now is newer, and belongs there.
+            // Saved once more in between: the entry that came out now is newer, and belongs there.
             (put_in, came_out) = (came_out, now);
         }
         Err(io::ErrorKind::ResourceBusy.into())
     }
 }
 
-/// Renames an entry to a free name, if it is the one expected. If not, it is put back, and the answer is false.
+/// Renames an entry to a free name, if it is the one expected. If not, puts it back and returns
+/// false.
 pub(crate) fn take_away<D: AsFd>(
     from: EntryPlace<'_, D>,
     aside: EntryPlace<'_, D>,
@@ -94,7 +98,7 @@ pub(crate) fn take_away<D: AsFd>(
     }
 }
 
-/// Gives another content of a file a free name beside it, under which the user finds it.
+/// Renames another content of a file to a free name beside it, for the user to find.
 pub(crate) fn save_beside<D: AsFd>(
     from: EntryPlace<'_, D>,
     beside: EntryPlace<'_, D>,
@@ -113,7 +117,7 @@ pub(crate) fn save_beside<D: AsFd>(
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// Renames an entry to a name that nothing has; fails if something has it.
+/// Renames an entry to a name that is free; fails if it is taken.
 pub(crate) fn rename_to_free<D: AsFd>(from: EntryPlace<'_, D>, to: EntryPlace<'_, D>) -> io::Result<()> {
     match renameat_with(from.0, from.1, to.0, to.1, RenameFlags::NOREPLACE) {
         Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
@@ -124,7 +128,7 @@ pub(crate) fn rename_to_free<D: AsFd>(from: EntryPlace<'_, D>, to: EntryPlace<'_
     }
 }
 
-/// Exchanges two names. The error is `Unsupported` where the file system cannot.
+/// Exchanges two names. The error is `Unsupported` if the file system cannot.
 pub(crate) fn exchange<D: AsFd>(one: EntryPlace<'_, D>, other: EntryPlace<'_, D>) -> io::Result<()> {
     match renameat_with(one.0, one.1, other.0, other.1, RenameFlags::EXCHANGE) {
         Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => Err(io::ErrorKind::Unsupported.into()),
@@ -132,7 +136,7 @@ pub(crate) fn exchange<D: AsFd>(one: EntryPlace<'_, D>, other: EntryPlace<'_, D>
     }
 }
 
-/// Removes a file that need not be there.
+/// Removes a file, if it exists.
 pub(crate) fn remove_file(directory: impl AsFd, name: &OsStr) -> io::Result<()> {
     match unlinkat(directory, name, AtFlags::empty()) {
         Ok(()) | Err(Errno::NOENT) => Ok(()),
@@ -149,7 +153,8 @@ mod tests {
     use super::*;
     use crate::{DirHandle, EntryStat};
 
-    /// Exchanges `ours` and `file`, which holds `old`; before each exchange a person does something. Returns what is left.
+    /// Exchanges `ours` and `file`, which holds `old`; a person acts before each exchange. Returns
+    /// the result and both contents.
     fn exchanged_while(person: impl Fn(&Path, usize)) -> (bool, Option<String>, Option<String>) {
         let place = tempfile::tempdir().unwrap();
         let top = place.path().canonicalize().unwrap();

@@ -1,6 +1,7 @@
-//! Files, held to a grant in this process: what a confined command could not reach, this does not reach either.
+//! File access of one grant, checked in this process: a file that a sandboxed command could not
+//! access is refused here too.
 //!
-//! Every path goes through [`Resolver`]; every blocking call through [`blocking`].
+//! Every path goes through [`PathResolver`]; every blocking call through [`blocking`].
 
 use std::{
     fmt,
@@ -20,43 +21,44 @@ use windlass_contract::{
 
 use crate::{
     FileRules, ReadTracker, commit, list,
-    resolve::{Opened, Resolver, said},
+    resolve::{OpenedEntry, PathResolver, file_error},
     search,
 };
 
-/// The least that is read at once.
-const LEAST_READ_BYTES: usize = 4096;
+/// Minimum number of bytes read at once.
+const MIN_READ_BYTES: usize = 4096;
 
 /// The files of one grant.
 #[derive(Debug)]
 pub struct ConfinedFiles {
-    resolver: Arc<Resolver>,
+    resolver: Arc<PathResolver>,
     archive: Option<Arc<dyn Archive>>,
     tracker: Arc<ReadTracker>,
     observer: Option<Arc<dyn CommitObserver>>,
 }
 
-/// Is told about each change of files, on the thread that makes it. Implemented by `host`.
+/// Called before and after each commit, on the thread that makes it. Implemented by `host`.
 pub trait CommitObserver: Send + Sync + fmt::Debug {
-    /// Files are about to change.
+    /// Called before files change.
     fn before_commit(&self);
 
-    /// Files were changed, or the change failed.
+    /// Called after files were changed, or the change failed.
     fn after_commit(&self);
 }
 
 impl ConfinedFiles {
-    /// Files relative to `cwd`, held to these rules. Without rules, everything the user may do is allowed.
+    /// Creates file access relative to `cwd`, under these rules. Without rules, everything the user
+    /// may do is allowed.
     pub fn new(
         cwd: PathBuf,
         rules: Option<Arc<dyn FileRules>>,
         archive: Option<Arc<dyn Archive>>,
         tracker: Arc<ReadTracker>,
     ) -> Self {
-        Self { resolver: Arc::new(Resolver::new(cwd, rules)), archive, tracker, observer: None }
+        Self { resolver: Arc::new(PathResolver::new(cwd, rules)), archive, tracker, observer: None }
     }
 
-    /// The same files, with someone who is told about each change.
+    /// Sets the observer of commits.
     #[must_use]
     pub fn with_observer(self, observer: Option<Arc<dyn CommitObserver>>) -> Self {
         Self { observer, ..self }
@@ -68,9 +70,9 @@ impl Files for ConfinedFiles {
         let (resolver, path) = (Arc::clone(&self.resolver), path.to_owned());
         Box::pin(async move {
             let opened = blocking(move |_| resolver.open_file(&path), &CancellationToken::new()).await?;
-            let Opened { name, real, file, metadata } = opened;
+            let OpenedEntry { name, real, file, metadata } = opened;
             let stamp = stamp(&metadata);
-            Ok(Box::new(Reader { name, real, stamp, file: Arc::new(file) }) as Box<dyn OpenFile>)
+            Ok(Box::new(OpenFileReader { name, real, stamp, file: Arc::new(file) }) as Box<dyn OpenFile>)
         })
     }
 
@@ -98,7 +100,7 @@ impl Files for ConfinedFiles {
         changes: Vec<Change>,
     ) -> BoxFuture<'a, Result<Vec<Changed>, CommitError>> {
         let (resolver, archive, call) = (Arc::clone(&self.resolver), self.archive.clone(), call.clone());
-        // What has begun on its thread goes on to its end there, whoever stops waiting.
+        // A commit that has begun runs to its end on its thread, even if the caller stops waiting.
         let observer = self.observer.clone();
         let work = move || {
             if let Some(observer) = &observer {
@@ -115,7 +117,8 @@ impl Files for ConfinedFiles {
         })
     }
 
-    // One line in a file of ours at most: less than it would take to hand it to another thread.
+    // Not on another thread: it writes at most one line to a file, which is cheaper than the
+    // hand-over.
     fn show(&self, seen: Seen<'_>) {
         self.tracker.show(seen);
     }
@@ -125,16 +128,16 @@ impl Files for ConfinedFiles {
     }
 }
 
-/// A file that is open to read.
+/// A file that is open for reading.
 #[derive(Debug)]
-struct Reader {
+struct OpenFileReader {
     name: PathBuf,
     real: PathBuf,
     stamp: Stamp,
     file: Arc<File>,
 }
 
-impl OpenFile for Reader {
+impl OpenFile for OpenFileReader {
     fn path(&self) -> &Path {
         &self.name
     }
@@ -151,7 +154,7 @@ impl OpenFile for Reader {
         let (file, size_bytes) = (Arc::clone(&self.file), self.stamp.size_bytes);
         Box::pin(async move {
             let read = move |_: &_| Ok(read_at(&file, size_bytes, offset, limit_bytes));
-            blocking(read, &CancellationToken::new()).await?.map_err(|error| said(&self.name, error))
+            blocking(read, &CancellationToken::new()).await?.map_err(|error| file_error(&self.name, error))
         })
     }
 }
@@ -166,9 +169,9 @@ fn stamp(metadata: &Metadata) -> Stamp {
 }
 
 fn read_at(file: &File, size_bytes: u64, offset: u64, limit_bytes: usize) -> io::Result<Vec<u8>> {
-    // The size is only a guess: files grow, and those of the kernel have none.
+    // The size is only a hint: files grow, and files of the kernel have size 0.
     let rest = usize::try_from(size_bytes.saturating_sub(offset)).unwrap_or(usize::MAX);
-    let mut bytes = vec![0; limit_bytes.min(rest.saturating_add(1).max(LEAST_READ_BYTES))];
+    let mut bytes = vec![0; limit_bytes.min(rest.saturating_add(1).max(MIN_READ_BYTES))];
     let mut filled = 0;
     while filled < limit_bytes {
         if filled == bytes.len() {
@@ -185,7 +188,8 @@ fn read_at(file: &File, size_bytes: u64, offset: u64, limit_bytes: usize) -> io:
     Ok(bytes)
 }
 
-/// The one place where work waits for a disk. It is told when nobody waits for it any more.
+/// Runs blocking work on its own thread; the only place that waits for a disk. The token is
+/// cancelled when the caller stops waiting.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce(&CancellationToken) -> Result<T, FileError> + Send + 'static,
     cancel: &CancellationToken,
@@ -195,7 +199,7 @@ async fn blocking<T: Send + 'static>(
     let job = tokio::task::spawn_blocking(move || work(&stop));
     tokio::select! {
         biased;
-        // Fails only if the work panicked or the program is about to end.
+        // Fails only if the work panicked or the runtime is shutting down.
         done = job => done.unwrap_or(Err(FileError::Cancelled)),
         () = cancel.cancelled() => Err(FileError::Cancelled),
     }

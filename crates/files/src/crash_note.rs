@@ -1,6 +1,6 @@
-//! Notes about work that is not finished: what the next start reads if this process or the machine dies in the middle of it.
+//! Notes about unfinished work, which the next start reads if this process or the machine dies.
 //!
-//! They lie in a directory of Windlass and are locked while their writer lives.
+//! They are in a directory of Windlass and are locked while their writer lives.
 #![expect(
     clippy::disallowed_methods,
     clippy::disallowed_types,
@@ -15,7 +15,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A note of this process, locked as long as it is open.
+/// A note of this process, locked while it is open.
 #[derive(Debug)]
 pub(crate) struct CrashNote {
     file: File,
@@ -23,10 +23,11 @@ pub(crate) struct CrashNote {
 }
 
 impl CrashNote {
-    /// Writes a note. When it returns, the note survives a loss of power.
+    /// Writes a note. It survives a loss of power once this returns.
     pub(crate) fn create(directory: &Path, stem: &str, extension: &str, bytes: &[u8]) -> io::Result<Self> {
         make_private(directory)?;
-        // Written and locked under another name first: a note that can be found is whole, and is locked as long as we live.
+        // Write and lock it under another name first: a note with the real name is complete, and
+        // locked while we live.
         let draft = directory.join(format!("{stem}.draft"));
         let path = directory.join(format!("{stem}.{extension}"));
         let mut file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(&draft)?;
@@ -44,29 +45,29 @@ impl CrashNote {
         Ok(Self { file, path })
     }
 
-    /// Adds to the note.
+    /// Appends to the note.
     pub(crate) fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.file.write_all(bytes)
     }
 
-    /// Flushes what was added.
+    /// Flushes what was appended.
     pub(crate) fn flush(&self) -> io::Result<()> {
         self.file.sync_all()
     }
 
-    /// Tests whether a file is on the same file system as the note.
+    /// Returns true if `device` is the file system of the note.
     pub(crate) fn shares_device_with(&self, device: u64) -> bool {
         self.file.metadata().is_ok_and(|metadata| metadata.dev() == device)
     }
 
-    /// Removes the note: there is nothing left to do.
+    /// Removes the note, since there is nothing left to recover.
     pub(crate) fn remove(&self) -> io::Result<()> {
         fs::remove_file(&self.path)
     }
 }
 
-/// Hands over each note that a process which is gone has left, with its content. It is locked meanwhile, and stays unless
-/// `settle` removes it.
+/// Calls `settle` with each note, and its content, that a dead process has left. The note is locked
+/// during the call, and stays unless `settle` removes it.
 pub(crate) fn for_each_abandoned(
     directory: &Path,
     extension: &str,
@@ -82,12 +83,12 @@ pub(crate) fn for_each_abandoned(
             continue;
         }
         let Ok(file) = File::open(&path) else { continue };
-        // Locked: its writer is alive and sees to it.
+        // Locked: its writer is alive and handles it.
         if file.try_lock().is_err() {
             continue;
         }
         let bytes = match fs::read(&path) {
-            // Another process has just seen to it.
+            // Another process has just handled it.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             bytes => bytes?,
         };
@@ -96,7 +97,7 @@ pub(crate) fn for_each_abandoned(
     Ok(())
 }
 
-/// Makes a directory of ours that lasts, and those above it.
+/// Makes a private directory and its parents, and flushes them.
 fn make_private(directory: &Path) -> io::Result<()> {
     let create = || DirBuilder::new().mode(0o700).create(directory);
     let made = match create() {

@@ -1,4 +1,4 @@
-//! A directory that is open, and the only way from it to what lies beneath: no links, no magic links, no way out.
+//! An open directory, and access to the entries beneath it: no links, no magic links, no way out.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -15,16 +15,16 @@ use rustix::{
 
 use crate::{EntryKind, EntryStat};
 
-/// Opens directories to list them and to name things in them.
+/// Flags to open directories for listing and for `*at` calls.
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-/// Opens files without waiting for a writer, and without taking over a terminal.
+/// Flags to open files without waiting for a writer, and without taking over a terminal.
 const NEVER_BLOCKING: OFlags = OFlags::NONBLOCK.union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
-/// How often another name is tried where one is taken.
+/// Maximum number of names tried until one is free.
 const MAX_TRIES: usize = 16;
 
-/// An open directory. It stays the same directory, whatever becomes of its path.
+/// An open directory. It stays the same directory even if its path changes.
 #[derive(Debug)]
 pub struct DirHandle(OwnedFd);
 
@@ -62,16 +62,16 @@ impl DirHandle {
 
     /// Reads the metadata of an entry, without following it.
     pub fn stat_entry(&self, name: &OsStr) -> io::Result<EntryStat> {
-        Ok(EntryStat::read(&self.0, checked(name)?)?)
+        Ok(EntryStat::read(&self.0, check_component(name)?)?)
     }
 
-    /// Reads a regular file whole. Anything else, and a file of more than `max_bytes`, is an error.
+    /// Reads a whole regular file. Another file type, or more than `max_bytes`, is an error.
     pub fn read_file(&self, name: &OsStr, max_bytes: u64) -> io::Result<Vec<u8>> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | NEVER_BLOCKING;
-        // Opening a device may already do something, so its kind is checked before and after.
-        regular(&self.stat_entry(name)?)?;
-        let file = openat(&self.0, checked(name)?, flags, Mode::empty())?;
-        regular(&EntryStat::read(&file, OsStr::new(""))?)?;
+        // Opening a device may have an effect, so the type is checked before and after.
+        check_regular(&self.stat_entry(name)?)?;
+        let file = openat(&self.0, check_component(name)?, flags, Mode::empty())?;
+        check_regular(&EntryStat::read(&file, OsStr::new(""))?)?;
         let mut bytes = Vec::new();
         File::from(file).take(max_bytes.saturating_add(1)).read_to_end(&mut bytes)?;
         if bytes.len() as u64 > max_bytes {
@@ -80,17 +80,21 @@ impl DirHandle {
         Ok(bytes)
     }
 
-    /// Reads where a symbolic link leads.
+    /// Reads the target of a symbolic link.
     pub fn read_link(&self, name: &OsStr) -> io::Result<OsString> {
         use std::os::unix::ffi::OsStringExt;
-        Ok(OsString::from_vec(readlinkat(&self.0, checked(name)?, Vec::new())?.into_bytes()))
+        Ok(OsString::from_vec(readlinkat(&self.0, check_component(name)?, Vec::new())?.into_bytes()))
     }
 
     /// Opens the directories of a path beneath this one, and makes those that are missing.
     pub fn make_dir(&self, relative: &Path) -> io::Result<Self> {
         let mut directory = self.try_clone()?;
         for name in relative {
-            match rustix::fs::mkdirat(&directory.0, checked(name)?, Mode::RWXU | Mode::RGRP | Mode::XGRP) {
+            match rustix::fs::mkdirat(
+                &directory.0,
+                check_component(name)?,
+                Mode::RWXU | Mode::RGRP | Mode::XGRP,
+            ) {
                 Ok(()) | Err(Errno::EXIST) => directory = directory.open_dir(Path::new(name))?,
                 Err(error) => return Err(error.into()),
             }
@@ -104,15 +108,15 @@ impl DirHandle {
         if found.kind != EntryKind::Symlink || !found.is_same_file(expected) {
             return Err(io::Error::other("it was replaced meanwhile"));
         }
-        Ok(unlinkat(&self.0, checked(name)?, AtFlags::empty())?)
+        Ok(unlinkat(&self.0, check_component(name)?, AtFlags::empty())?)
     }
 
-    /// Makes a symbolic link where nothing is.
+    /// Makes a symbolic link; fails if the name is taken.
     pub fn symlink(&self, target: &OsStr, name: &OsStr) -> io::Result<()> {
-        Ok(rustix::fs::symlinkat(target, &self.0, checked(name)?)?)
+        Ok(rustix::fs::symlinkat(target, &self.0, check_component(name)?)?)
     }
 
-    /// Lists the names of the directory, at most `max_entries`; an error if there are more.
+    /// Lists the names in the directory. More than `max_entries` is an error.
     pub fn list(&self, max_entries: usize) -> io::Result<Vec<OsString>> {
         use std::os::unix::ffi::OsStrExt;
         let mut names = Vec::new();
@@ -130,13 +134,15 @@ impl DirHandle {
         Ok(names)
     }
 
-    /// Puts a regular file with this content in the place of what an entry is, if it is a regular file or nothing.
+    /// Creates or replaces a regular file with this content. Fails if the entry is of another type.
     pub fn replace_file(&self, name: &OsStr, bytes: &[u8], permissions: u16) -> io::Result<()> {
-        let name = checked(name)?;
+        let name = check_component(name)?;
         let (temporary, mut file) = self.create_temporary(name, permissions)?;
         let written = file.write_all(bytes).and_then(|()| file.sync_all());
         let renamed = written.and_then(|()| match self.stat_entry(name) {
-            Ok(found) => regular(&found).and_then(|()| Ok(renameat(&self.0, &temporary, &self.0, name)?)),
+            Ok(found) => {
+                check_regular(&found).and_then(|()| Ok(renameat(&self.0, &temporary, &self.0, name)?))
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 Ok(renameat_with(&self.0, &temporary, &self.0, name, RenameFlags::NOREPLACE)?)
             }
@@ -148,10 +154,10 @@ impl DirHandle {
         renamed
     }
 
-    /// Renames an entry, whatever it is, to a free name that begins with its own; returns that name. Gives the owner
-    /// the right to do so for a moment, where the directory withholds it.
+    /// Renames an entry of any type to a free name that starts with its own, and returns that name.
+    /// If the mode of the directory forbids it, the owner gets write permission for the rename.
     pub fn move_aside(&self, name: &OsStr, expected: &EntryStat, suffix: &str) -> io::Result<OsString> {
-        let name = checked(name)?;
+        let name = check_component(name)?;
         if !self.stat_entry(name)?.is_same_file(expected) {
             return Err(io::Error::new(io::ErrorKind::ResourceBusy, "it is another file by now"));
         }
@@ -160,7 +166,7 @@ impl DirHandle {
                 // No command can have taken all names in advance.
                 let random =
                     if attempt == 0 { String::new() } else { format!("-{:016x}", fastrand::u64(..)) };
-                let free = extended(name, &format!(".{suffix}{random}"));
+                let free = with_suffix(name, &format!(".{suffix}{random}"));
                 match renameat_with(&self.0, name, &self.0, &free, RenameFlags::NOREPLACE) {
                     Err(Errno::EXIST) => {}
                     renamed => return Ok(renamed.map(|()| free)?),
@@ -170,8 +176,8 @@ impl DirHandle {
         })
     }
 
-    /// Gives the owner all rights over a directory beneath this one, if it is the one expected: without them it could be
-    /// neither read nor changed.
+    /// Gives the owner all permissions on a directory beneath this one, if it is the one expected:
+    /// without them it could be neither read nor changed.
     #[cfg(target_os = "linux")]
     pub fn give_owner_access(&self, relative: &Path, expected: &EntryStat) -> io::Result<()> {
         use std::os::fd::AsRawFd;
@@ -185,12 +191,12 @@ impl DirHandle {
             return Err(io::Error::new(io::ErrorKind::ResourceBusy, "it is another file by now"));
         }
         let mode = Mode::from_bits_truncate(expected.permissions.into()) | Mode::RWXU;
-        // By the descriptor: no name that could lead elsewhere is used.
+        // By descriptor: a name could have been replaced.
         let itself = format!("/proc/self/fd/{}", directory.as_raw_fd());
         Ok(rustix::fs::chmodat(CWD, itself, mode, AtFlags::empty())?)
     }
 
-    /// Gives the owner all rights over a directory beneath this one, if it is the one expected.
+    /// Gives the owner all permissions on a directory beneath this one, if it is the one expected.
     #[cfg(not(target_os = "linux"))]
     pub fn give_owner_access(&self, relative: &Path, expected: &EntryStat) -> io::Result<()> {
         let (above, name) = relative.parent().zip(relative.file_name()).ok_or(io::ErrorKind::InvalidInput)?;
@@ -202,7 +208,21 @@ impl DirHandle {
         Ok(rustix::fs::chmodat(&above.0, name, mode, rustix::fs::AtFlags::SYMLINK_NOFOLLOW)?)
     }
 
-    /// Acts, and where the directory's own mode forbids it, once more with that mode widened for the owner.
+    /// Flushes the file system of the directory.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn sync_file_system(&self) -> io::Result<()> {
+        Ok(rustix::fs::syncfs(&self.0)?)
+    }
+
+    /// Flushes the directory and all file systems: there is no call for one alone.
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn sync_file_system(&self) -> io::Result<()> {
+        rustix::fs::sync();
+        Ok(rustix::fs::fsync(&self.0)?)
+    }
+
+    /// Calls `act`, and once more with all permissions for the owner if the mode of the directory
+    /// forbids it.
     pub(crate) fn with_write_permission<T>(&self, act: impl Fn() -> io::Result<T>) -> io::Result<T> {
         let denied = match act() {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => error,
@@ -222,7 +242,7 @@ impl DirHandle {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | NEVER_BLOCKING;
         let mode = Mode::from_bits_truncate((permissions & 0o777).into());
         for _ in 0..MAX_TRIES {
-            let free = extended(name, &format!(".windlass-new-{:016x}", fastrand::u64(..)));
+            let free = with_suffix(name, &format!(".windlass-new-{:016x}", fastrand::u64(..)));
             match openat(&self.0, &free, flags, mode) {
                 Err(Errno::EXIST) => {}
                 opened => return Ok((free, opened?.into())),
@@ -244,8 +264,8 @@ impl From<OwnedFd> for DirHandle {
     }
 }
 
-/// Accepts a single path component only.
-fn checked(name: &OsStr) -> io::Result<&OsStr> {
+/// Returns the name if it is a single path component.
+fn check_component(name: &OsStr) -> io::Result<&OsStr> {
     let mut components = Path::new(name).components();
     match (components.next(), components.next()) {
         (Some(Component::Normal(component)), None) if component == name => Ok(name),
@@ -253,16 +273,16 @@ fn checked(name: &OsStr) -> io::Result<&OsStr> {
     }
 }
 
-fn regular(found: &EntryStat) -> io::Result<()> {
+fn check_regular(found: &EntryStat) -> io::Result<()> {
     if found.kind == EntryKind::File {
         return Ok(());
     }
     Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"))
 }
 
-/// A name with more behind it, as long as a file system takes.
-fn extended(name: &OsStr, suffix: &str) -> OsString {
-    /// What a file system takes as a name, less what is added here.
+/// Appends a suffix to a name, which is cut to fit the file system.
+fn with_suffix(name: &OsStr, suffix: &str) -> OsString {
+    /// Maximum length of a name (`NAME_MAX`), less the suffix.
     const MAX_NAME_BYTES: usize = 255 - 48;
     use std::os::unix::ffi::{OsStrExt, OsStringExt};
     let bytes = name.as_bytes();
@@ -271,7 +291,8 @@ fn extended(name: &OsStr, suffix: &str) -> OsString {
     OsString::from_vec(free)
 }
 
-/// None where the kernel lacks the call, or a filter does not know it.
+/// Opens a directory without following links; `None` if the kernel or a seccomp filter lacks the
+/// call.
 #[cfg(target_os = "linux")]
 fn openat2_without_links(path: &Path) -> Option<io::Result<OwnedFd>> {
     use rustix::fs::ResolveFlags;
@@ -297,7 +318,7 @@ fn openat2(
     }
 }
 
-/// Opens each component in the one before, for systems without a call that does all of it.
+/// Opens each component in the one before, for systems without `openat2`.
 fn open_by_component(directory: BorrowedFd<'_>, path: &Path) -> io::Result<OwnedFd> {
     let flags = DIRECTORY | OFlags::NOFOLLOW;
     let mut opened: Option<OwnedFd> = None;

@@ -1,10 +1,12 @@
-//! Applies changes of files, links and directories by handle: how an undo takes back what a command did.
+//! Applies changes of files, links and directories by handle. An undo uses it to take back what a
+//! command did.
 //!
-//! Every content before and after is in an archive, so no copy is kept on the side. An error takes back what was done. If
-//! the process or the machine dies in the middle, the same undo is run again: an entry that is as it should be is passed
-//! over, one that is still as the command left it is changed, and any other is a conflict. New contents are flushed before
-//! they get their names, and everything before the undo counts. A note in the home of Windlass names the drafts beside the
-//! files, so that the next start removes them ([`recover_restores`]).
+//! All contents are in an archive, so no other copy is kept. An error rolls back what was done.
+//! After a crash, the same undo is run again: an entry that is restored already is skipped, one
+//! that is still as the command left it is changed, and any other is a conflict. New contents are
+//! flushed before they are renamed into place, and everything is flushed before the undo is
+//! recorded. A note in the home of Windlass names the drafts beside the files, so that the next
+//! start removes them ([`recover_restores`]).
 
 use std::{
     ffi::OsStr,
@@ -14,37 +16,37 @@ use std::{
 
 use windlass_contract::snapshot::{ContentDigest, EntryChange};
 
-use crate::steps::Steps;
+use crate::fail_points::FailPoints;
 
 mod draft_note;
-mod draft_trace;
+mod entry_draft;
+mod entry_restorer;
 mod entry_writing;
 mod inspection;
 mod observed_entry;
-mod steps;
 
 pub use draft_note::recover_restores;
+use entry_restorer::{EntryRestorer, RestoreGoal};
 use inspection::inspect;
-use steps::{Applier, Goal};
 
 /// Reads a content by its digest.
 pub type ReadContent<'a> = &'a dyn Fn(&ContentDigest) -> io::Result<Vec<u8>>;
 
-/// An entry in the light of a change.
+/// The state of an entry relative to a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryStanding {
-    /// It is as before the change, which can be made.
+    /// The entry is as before the change, which can be made.
     Ready,
-    /// It is as after the change already.
+    /// The entry is as after the change already.
     Done,
-    /// It is neither: someone else's work.
+    /// The entry is neither: someone else's work.
     Conflict,
 }
 
 /// The result of changes that were made.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RestoreReport {
-    /// Directories that were to be removed and hold something else.
+    /// Directories that were not removed because they hold other entries.
     pub left: Vec<PathBuf>,
 }
 
@@ -57,7 +59,7 @@ pub enum RestoreError {
         /// The entry.
         path: PathBuf,
     },
-    /// The system refused. Everything is as it was.
+    /// A system call failed. Everything is as it was.
     #[error("cannot {step} `{path}`: {source}; nothing was changed")]
     Failed {
         /// The step.
@@ -67,7 +69,7 @@ pub enum RestoreError {
         /// The error.
         source: io::Error,
     },
-    /// Everything is as it was, but for some entries.
+    /// Everything is as it was, except some entries.
     #[error("{reason}, except {}: someone else changed that as well, or it cannot be put back", listed(.left))]
     Left {
         /// The reason why the changes were not made.
@@ -87,8 +89,9 @@ fn listed(paths: &[PathBuf]) -> String {
     names.join(", ")
 }
 
-/// Compares entries with both sides of their changes, by content and by the metadata that the changes alter. Changes of one
-/// call belong together: a directory that the call replaced is no obstacle to what was in it.
+/// Compares entries with both sides of their changes, by content and by the metadata that the
+/// changes alter. Changes of one call belong together: a directory that the call replaced is no
+/// obstacle to its entries.
 pub fn inspect_changes(changes: &[EntryChange]) -> io::Result<Vec<EntryStanding>> {
     let mut standings = vec![EntryStanding::Conflict; changes.len()];
     for entry in inspect(changes).map_err(|(_, error)| error)? {
@@ -97,29 +100,29 @@ pub fn inspect_changes(changes: &[EntryChange]) -> io::Result<Vec<EntryStanding>
     Ok(standings)
 }
 
-/// Makes all changes or none. Each entry must be as before its change, or as after it already. `notes` is a directory of
-/// Windlass, which no command can reach.
+/// Makes all changes or none. Each entry must be as before its change, or as after it already.
+/// `notes` is a directory of Windlass, which no command can reach.
 pub fn restore_entries(
     changes: &[EntryChange],
     contents: ReadContent<'_>,
     notes: &Path,
 ) -> Result<RestoreReport, RestoreError> {
-    restore_by_steps(changes, contents, notes, &Steps::default())
+    restore_with_fail_points(changes, contents, notes, &FailPoints::default())
 }
 
-fn restore_by_steps(
+fn restore_with_fail_points(
     changes: &[EntryChange],
     contents: ReadContent<'_>,
     notes: &Path,
-    steps: &Steps,
+    fail_points: &FailPoints,
 ) -> Result<RestoreReport, RestoreError> {
-    let mut applier = Applier::new(changes, contents, steps, Goal::AllOrNothing);
-    let error = match applier.run(notes) {
-        Ok(()) => return Ok(applier.report),
+    let mut restorer = EntryRestorer::new(changes, contents, fail_points, RestoreGoal::AllOrNothing);
+    let error = match restorer.run(notes) {
+        Ok(()) => return Ok(restorer.report),
         Err(error) => error,
     };
-    let done: Vec<_> = applier.begun().map(EntryChange::reversed).collect();
-    let mut back = Applier::new(&done, contents, steps, Goal::AsMuchAsPossible);
+    let done: Vec<_> = restorer.begun().map(EntryChange::reversed).collect();
+    let mut back = EntryRestorer::new(&done, contents, fail_points, RestoreGoal::AsMuchAsPossible);
     let stopped = back.run(notes).err().map(|second| second.path().to_owned());
     let left: Vec<_> = back.left.into_iter().chain(stopped).collect();
     Err(if left.is_empty() { error } else { RestoreError::Left { reason: Box::new(error), left } })

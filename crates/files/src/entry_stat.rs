@@ -1,18 +1,18 @@
-//! The metadata of one directory entry, as far as a change to it would show there.
+//! The metadata of a directory entry that a change to the entry would alter.
 
 use std::{ffi::OsStr, os::fd::AsFd};
 
 use rustix::{fs::FileType, io};
 
-/// Metadata of a directory entry itself: a link is not followed.
+/// Metadata of a directory entry itself; links are not followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EntryStat {
     /// The file system.
     pub dev: u64,
     /// The inode on it.
     pub ino: u64,
-    /// The time it was made, in nanoseconds since 1970, where the file system keeps it; 0 elsewhere. The inode of a file
-    /// that is gone is given to the next.
+    /// The birth time in nanoseconds since 1970, or 0 if the file system has none. It is compared
+    /// because inode numbers are reused.
     pub btime_ns: i64,
     /// The file type.
     pub kind: EntryKind,
@@ -41,7 +41,7 @@ pub enum EntryKind {
     Directory,
     /// A symbolic link.
     Symlink,
-    /// A FIFO, socket or device: opening it may block or do something.
+    /// A FIFO, socket or device: opening it may block or have an effect.
     Special,
 }
 
@@ -57,12 +57,13 @@ impl From<FileType> for EntryKind {
 }
 
 impl EntryStat {
-    /// Tells whether both are the same file, whatever changed in it.
+    /// Returns true if both are the same file, whatever changed in it.
     pub fn is_same_file(&self, other: &Self) -> bool {
         (self.dev, self.ino, self.btime_ns) == (other.dev, other.ino, other.btime_ns)
     }
 
-    /// Tells whether a directory listing gave this metadata: it says what kind of file it is, and not which.
+    /// Returns true if this metadata comes from a directory listing: it has the type of the file,
+    /// but not its identity.
     pub fn is_from_listing(&self) -> bool {
         self.ctime_ns == 0
     }
@@ -84,7 +85,7 @@ impl EntryStat {
         Ok(Self::from_statx(&found))
     }
 
-    /// Takes the metadata from what `statx` gives.
+    /// Converts the result of `statx`.
     #[cfg(target_os = "linux")]
     pub(crate) fn from_statx(found: &rustix::fs::Statx) -> Self {
         use rustix::fs::makedev;

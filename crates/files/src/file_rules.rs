@@ -1,32 +1,33 @@
-//! The rules that files are opened and written by.
+//! The rules for opening and writing files.
 
 use std::{
     fmt::Debug,
     path::{Path, PathBuf},
 };
 
-/// Says what a call may read and write. Implemented by the host, for what its sandboxed commands are held to, and by a
-/// fake in tests; called by [`ConfinedFiles`](crate::ConfinedFiles) on a thread that may block. An error counts as a
-/// denial.
+/// Decides what a call may read and write. Implemented by the host, with the rules of its sandboxed
+/// commands, and by a fake in tests. Called by [`ConfinedFiles`](crate::ConfinedFiles) on a thread
+/// that may block. An error counts as a denial.
 pub trait FileRules: Debug + Send + Sync {
-    /// Returns what may be written, as it was asked for: absolute or relative to the working directory.
+    /// Returns the writable paths as requested: absolute or relative to the working directory.
     fn writable(&self) -> &[PathBuf];
 
-    /// Returns what may not be read, by real paths, given the real paths of what may be written. Called once.
+    /// Returns the real paths that may not be read. `roots` are the real paths that may be written.
+    /// Called once.
     fn hidden(&self, roots: &[PathBuf]) -> Vec<PathBuf>;
 
-    /// Returns what may be read inside what is hidden, by real paths. Called once.
+    /// Returns the real paths inside hidden ones that may be read. Called once.
     fn shown(&self, hidden: &[PathBuf]) -> Vec<PathBuf>;
 
-    /// Returns the directory that commands find as their `/tmp`, if there is one by now.
+    /// Returns the directory that commands see as `/tmp`, if it exists by now.
     fn private_tmp(&self) -> Option<PathBuf>;
 
-    /// Tells whether a real path in one of these roots is one that other programs execute or trust, or the reason why
-    /// that cannot be told.
+    /// Returns true if other programs execute or trust a real path in one of these roots. The error
+    /// is the reason why this cannot be decided.
     fn is_protected(&self, real: &Path, roots: &[PathBuf]) -> Result<bool, String>;
 }
 
-/// Rules that are data, for tests.
+/// Fixed rules for tests.
 #[cfg(test)]
 #[derive(Debug, Default)]
 pub(crate) struct FixedFileRules {
@@ -34,7 +35,7 @@ pub(crate) struct FixedFileRules {
     pub(crate) hidden: Vec<PathBuf>,
     pub(crate) shown: Vec<PathBuf>,
     pub(crate) private_tmp: Option<PathBuf>,
-    /// A file name; an empty one cannot be told.
+    /// A protected file name; an empty one makes the check fail.
     pub(crate) protected_name: Option<String>,
 }
 

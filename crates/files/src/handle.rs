@@ -1,4 +1,5 @@
-//! Opening by a real name: no link on the way, no waiting, no terminal taken over.
+//! Opens files and directories by real path: no link is followed, no open blocks or takes over a
+//! terminal.
 
 use std::{
     ffi::OsStr,
@@ -10,16 +11,17 @@ use std::{
 
 use rustix::fs::{Mode, OFlags, openat};
 
-/// A pipe without a writer or a slow device must not hold us up.
-const NEVER_WAITING: OFlags = OFlags::NONBLOCK.union(OFlags::CLOEXEC).union(OFlags::NOCTTY);
+/// Flags for an open that does not wait for the writer of a pipe or for a slow device.
+const NONBLOCKING: OFlags = OFlags::NONBLOCK.union(OFlags::CLOEXEC).union(OFlags::NOCTTY);
 
-/// Enough to name things in a directory, without having to read it.
+/// Flags to open a directory for `*at` calls, without the permission to read it.
 #[cfg(target_os = "linux")]
-const TO_NAME_IN: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+const DIRECTORY_FLAGS: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 #[cfg(not(target_os = "linux"))]
-const TO_NAME_IN: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
+const DIRECTORY_FLAGS: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
 
-/// Returns a path without links, as it is now. Only what is then opened without following any link is used.
+/// Returns a path with all links resolved. The result may be stale: open it without following
+/// links.
 #[expect(
     clippy::disallowed_methods,
     reason = "what it finds is checked, and opened by a call that follows no link"
@@ -28,30 +30,30 @@ pub(super) fn real_path(path: &Path) -> io::Result<PathBuf> {
     path.canonicalize()
 }
 
-/// Looks at a path without following a link at its end. Nothing is opened by what it says.
+/// Reads the metadata of a path without following a link at its end.
 #[expect(clippy::disallowed_methods, reason = "what it finds is looked at again when it is open")]
 pub(super) fn lstat(path: &Path) -> io::Result<Metadata> {
     path.symlink_metadata()
 }
 
-/// Opens a file or directory to read, none of whose parts is a link.
-pub(super) fn to_read(real: &Path) -> io::Result<OwnedFd> {
-    open(real, OFlags::RDONLY | NEVER_WAITING)
+/// Opens a file or directory for reading. Fails if a component is a link.
+pub(super) fn open_read(real: &Path) -> io::Result<OwnedFd> {
+    open(real, OFlags::RDONLY | NONBLOCKING)
 }
 
-/// Opens a directory to make, rename and remove things in it, none of whose parts is a link.
-pub(super) fn to_name_in(real: &Path) -> io::Result<OwnedFd> {
-    open(real, TO_NAME_IN)
+/// Opens a directory to create, rename and remove entries in it. Fails if a component is a link.
+pub(super) fn open_directory(real: &Path) -> io::Result<OwnedFd> {
+    open(real, DIRECTORY_FLAGS)
 }
 
-/// The same for a directory inside one that is open.
-pub(super) fn to_name_in_at(directory: &OwnedFd, name: &OsStr) -> io::Result<OwnedFd> {
-    Ok(openat(directory, name, TO_NAME_IN | OFlags::NOFOLLOW, Mode::empty())?)
+/// Opens a directory inside an open one, to create, rename and remove entries in it.
+pub(super) fn open_directory_at(directory: &OwnedFd, name: &OsStr) -> io::Result<OwnedFd> {
+    Ok(openat(directory, name, DIRECTORY_FLAGS | OFlags::NOFOLLOW, Mode::empty())?)
 }
 
-/// Opens what is in a directory to read, unless it is a link.
-pub(super) fn to_read_at(directory: &OwnedFd, name: &OsStr) -> io::Result<OwnedFd> {
-    Ok(openat(directory, name, OFlags::RDONLY | OFlags::NOFOLLOW | NEVER_WAITING, Mode::empty())?)
+/// Opens an entry of a directory for reading. Fails if it is a link.
+pub(super) fn open_read_at(directory: &OwnedFd, name: &OsStr) -> io::Result<OwnedFd> {
+    Ok(openat(directory, name, OFlags::RDONLY | OFlags::NOFOLLOW | NONBLOCKING, Mode::empty())?)
 }
 
 #[cfg(target_os = "linux")]
@@ -63,15 +65,15 @@ fn open(real: &Path, flags: OFlags) -> io::Result<OwnedFd> {
 
     let no_links = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     match openat2(CWD, real, flags, Mode::empty(), no_links) {
-        // An old kernel, or a filter that does not know the call.
-        Err(Errno::NOSYS | Errno::PERM) => step_by_step(real, flags),
+        // An old kernel, or a seccomp filter that does not know the call.
+        Err(Errno::NOSYS | Errno::PERM) => open_by_component(real, flags),
         result => Ok(result?),
     }
 }
 
-/// The same for systems without a call for it.
+/// Opens each component in the one before, for kernels without `openat2`.
 #[cfg(target_os = "linux")]
-fn step_by_step(real: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+fn open_by_component(real: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     use rustix::fs::CWD;
 
     let step = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -85,7 +87,7 @@ fn step_by_step(real: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     Ok(openat(&directory, last, flags | OFlags::NOFOLLOW, Mode::empty())?)
 }
 
-/// Where the system has nothing better, only the last part is known to be no link.
+/// Opens a path. Without `openat2`, only the last component is known not to be a link.
 #[cfg(not(target_os = "linux"))]
 fn open(real: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     Ok(rustix::fs::open(real, flags | OFlags::NOFOLLOW, Mode::empty())?)
@@ -106,16 +108,16 @@ mod tests {
         fs::write(top.join("real/file"), "x").unwrap();
         symlink(top.join("real"), top.join("link")).unwrap();
         symlink(top.join("real/file"), top.join("last")).unwrap();
-        for open in [open, step_by_step] {
-            for flags in [OFlags::RDONLY | NEVER_WAITING, TO_NAME_IN] {
+        for open in [open, open_by_component] {
+            for flags in [OFlags::RDONLY | NONBLOCKING, DIRECTORY_FLAGS] {
                 assert!(open(&top.join("real"), flags).is_ok());
                 assert!(open(Path::new("/"), flags).is_ok());
                 assert!(open(&top.join("link"), flags).is_err());
                 assert!(open(&top.join("link/file"), flags).is_err());
                 assert!(open(Path::new("/proc/self/cwd"), flags).is_err());
             }
-            assert!(open(&top.join("real/file"), OFlags::RDONLY | NEVER_WAITING).is_ok());
-            assert!(open(&top.join("last"), OFlags::RDONLY | NEVER_WAITING).is_err());
+            assert!(open(&top.join("real/file"), OFlags::RDONLY | NONBLOCKING).is_ok());
+            assert!(open(&top.join("last"), OFlags::RDONLY | NONBLOCKING).is_err());
         }
     }
 }

@@ -1,7 +1,9 @@
-//! Ignore files (`.ignore`, `.gitignore`, `.git/info/exclude`), read by handle and up to a size.
+//! Ignore files (`.ignore`, `.gitignore`, `.git/info/exclude`), read by handle and up to a maximum
+//! size.
 //!
-//! The crate `ignore` opens them by path and reads them to their end, so that a FIFO or an endless file of that name would
-//! stop the program. It is used here for what a pattern matches; the order in which files count is the same as there.
+//! The crate `ignore` opens them by path and reads them to their end, so that a FIFO or an endless
+//! file would block the program. Here it only matches patterns; the precedence of the files is the
+//! same as there.
 
 use std::{
     collections::HashMap,
@@ -17,10 +19,10 @@ use ignore::{
 
 use crate::DirHandle;
 
-/// The largest ignore file that is read. A larger one counts as none.
+/// Maximum size of an ignore file; a larger one is not applied.
 const MAX_BYTES: u64 = 1024 * 1024;
 
-/// The rules of every directory that was asked about.
+/// A cache of the rules of each directory.
 #[derive(Debug, Default)]
 pub(crate) struct IgnoreRules(RwLock<HashMap<PathBuf, Arc<DirectoryRules>>>);
 
@@ -34,19 +36,20 @@ pub(crate) struct DirectoryRules {
     is_repository: bool,
 }
 
-/// The word of ignore files about a path.
+/// The result of matching a path with ignore files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum IgnoreMatch {
     /// No pattern matches.
     None,
     /// It is ignored.
     Ignored,
-    /// A pattern with `!` says that it is not.
+    /// A pattern with `!` includes it.
     Included,
 }
 
 impl IgnoreRules {
-    /// Matches an entry by its absolute path without links. The directories above it are not asked about.
+    /// Matches an entry by its absolute path without links. Whether a directory above it is ignored
+    /// is not checked.
     pub(crate) fn matched(&self, path: &Path, is_directory: bool) -> IgnoreMatch {
         let Some(rules) = path.parent().map(|above| self.rules(above)) else { return IgnoreMatch::None };
         rules.matched(path, is_directory)
@@ -89,8 +92,9 @@ impl DirectoryRules {
         }
     }
 
-    /// Asks the nearest directory first. All `.ignore` files come before all `.gitignore` files, and those count up to
-    /// the top of the repository, before its list of excluded files.
+    /// Matches a path, the nearest directory first. All `.ignore` files come before all
+    /// `.gitignore` files, which apply up to the top of the repository and come before its
+    /// `exclude` file.
     pub(crate) fn matched(&self, path: &Path, is_directory: bool) -> IgnoreMatch {
         let chain = || std::iter::successors(Some(self), |rules| rules.above.as_deref());
         let matched = |rules: &Gitignore| match rules.matched(path, is_directory) {
@@ -116,7 +120,7 @@ impl Default for DirectoryRules {
     }
 }
 
-/// Reads patterns. A line that is none is left out, as git does.
+/// Parses patterns. An invalid line is skipped, as in git.
 fn parse(directory: &Path, content: &[u8]) -> Gitignore {
     let text = String::from_utf8_lossy(content);
     let mut builder = GitignoreBuilder::new(directory);
@@ -136,7 +140,7 @@ mod tests {
 
     use super::*;
 
-    /// What our rules leave of a tree, with hidden files.
+    /// Returns the entries that our rules do not ignore, hidden ones included.
     fn left(top: &Path) -> BTreeSet<PathBuf> {
         let rules = IgnoreRules::default();
         let mut found = BTreeSet::new();
@@ -156,7 +160,7 @@ mod tests {
         found
     }
 
-    /// What the crate leaves of it.
+    /// Returns the entries that the crate `ignore` does not ignore.
     fn left_by_the_crate(top: &Path) -> BTreeSet<PathBuf> {
         let walk = WalkBuilder::new(top).hidden(false).git_global(false).build().map(Result::unwrap);
         walk.filter(|entry| entry.depth() > 0).map(ignore::DirEntry::into_path).collect()

@@ -1,9 +1,11 @@
-//! A layer: an overlay on writable roots, whose upper directories hold what commands changed until a person says yes.
+//! An overlay on writable roots: its upper directories hold the changes of commands until a person
+//! approves them.
 //!
-//! The directory of a layer lies inside its root, because only there can its files be renamed into their places whatever is
-//! mounted where. A whiteout in the upper directory hides it from commands. When all processes are gone, [`Layer::changes`]
-//! compares both sides by handle, and [`Layer::apply`] carries the changes over, all of them or none. A journal in the home
-//! of Windlass tells the next start what to take back if this process dies meanwhile ([`recover_layers`]).
+//! The directory of a layer is inside its root, because only there its files can be renamed into
+//! place, whatever is mounted elsewhere. A whiteout in the upper directory hides it from commands.
+//! When all processes have exited, [`OverlayLayer::changes`] compares both sides by handle, and
+//! [`OverlayLayer::apply`] applies the changes, all of them or none. A journal in the home of
+//! Windlass lets the next start roll back if this process dies ([`recover_layers`]).
 
 use std::{
     ffi::{OsStr, OsString},
@@ -24,7 +26,7 @@ mod changes;
 mod inode;
 mod journal;
 mod lower_check;
-mod take_back;
+mod rollback;
 #[cfg(test)]
 #[cfg(target_os = "linux")]
 #[expect(clippy::disallowed_methods, reason = "tests do what commands do")]
@@ -32,7 +34,7 @@ mod tests;
 mod undo_copies;
 mod upper_scan;
 
-pub use apply::{AppliedLayer, ApplyError};
+pub use apply::{AppliedLayer, LayerApplyError};
 pub use changes::{LayerChange, LayerChangeKind, LayerChanges, LayerConflict, LayerRefusal};
 pub use journal::{LayerRecovery, recover_layers};
 
@@ -40,32 +42,32 @@ use inode::{LayerEntry, make_whiteout, remove_tree, set_mode, set_mtime};
 use journal::{LayerJournal, RootRecord};
 use lower_check::LowerCheck;
 
-/// The directories of a layer. The first two are known to the sandbox.
+/// The upper directory of a layer; the sandbox mounts it by this name.
 pub(crate) const UPPER: &str = "upper";
 pub(crate) const WORK: &str = "work";
-/// Every directory of a layer is called so, and a number.
+/// Prefix of the name of a layer directory; a random number follows.
 const NAME_PREFIX: &str = ".windlass-layer-";
 
-/// Tells whether a directory in a root is called like that of a layer.
+/// Returns true if a name in a root is that of a layer directory.
 pub(crate) fn is_layer_name(name: &OsStr) -> bool {
     name.as_encoded_bytes().starts_with(NAME_PREFIX.as_bytes())
 }
 
-/// What was in the place of what is applied.
+/// The directory for entries that were replaced or deleted when the layer is applied.
 const UNDO: &str = "undo";
-/// What a command made and must not have made.
+/// The directory for entries that a command was not allowed to make.
 const REFUSED: &str = "refused";
-/// Made when the layer begins. The time of its making is the file system's own.
+/// A file that is written to read the clock of the file system.
 const MARK: &str = "mark";
 
-/// How long and how often a later time of the file system is waited for.
-const TICK: Duration = Duration::from_millis(1);
-const MAX_TICKS: usize = 30;
+/// Interval between two reads of the clock of the file system.
+const CLOCK_POLL_INTERVAL: Duration = Duration::from_millis(1);
+const MAX_CLOCK_POLLS: usize = 30;
 
-/// Why there can be no layer.
+/// The reason why a layer cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum LayerError {
-    /// The root holds something that a layer would read otherwise, or could not change.
+    /// The root holds an entry that a layer would interpret differently, or could not change.
     #[error("`{path}` {reason}")]
     Refused {
         /// The file or directory.
@@ -73,14 +75,14 @@ pub enum LayerError {
         /// The reason.
         reason: String,
     },
-    /// The system said no.
+    /// The system refused.
     #[error("cannot {step} `{path}`")]
     Io {
-        /// What could not be done.
+        /// The operation that failed.
         step: &'static str,
-        /// With which directory.
+        /// The directory.
         path: PathBuf,
-        /// What the system said.
+        /// The system error.
         source: io::Error,
     },
 }
@@ -94,9 +96,9 @@ pub struct LayerRoot {
     pub handle: DirHandle,
 }
 
-/// The layer of one or several roots.
+/// An overlay layer on one or several roots.
 #[derive(Debug)]
-pub struct Layer {
+pub struct OverlayLayer {
     roots: Vec<RootLayer>,
     journal: LayerJournal,
 }
@@ -109,16 +111,16 @@ pub(crate) struct RootLayer {
     /// The name of the directory in the root.
     name: OsString,
     directory: DirHandle,
-    /// When the layer began, by the clock of the file system. What has a later time of change in the lower layer was changed
-    /// by someone else.
+    /// The start of the layer, by the clock of the file system. An entry of the lower layer with a
+    /// later change time was changed by someone else.
     begun_ns: i64,
     /// The root as it was before.
     before: EntryStat,
 }
 
-impl Layer {
-    /// Makes a layer. `notes` is the directory for its journal, which no command can reach; `is_mapped` tells whether a user
-    /// and a group exist in the namespace of the commands.
+impl OverlayLayer {
+    /// Makes a layer. `notes` is the directory for its journal, which no command can reach.
+    /// `is_mapped` returns true if a user and a group exist in the user namespace of the commands.
     pub fn new(
         roots: Vec<LayerRoot>,
         notes: &Path,
@@ -135,7 +137,7 @@ impl Layer {
             match RootLayer::new(root, &name, is_mapped) {
                 Ok(root) => layer.roots.push(root),
                 Err(error) => {
-                    // What stays is removed at the next start.
+                    // A directory that stays is removed at the next start.
                     let _left = layer.discard();
                     return Err(error);
                 }
@@ -144,13 +146,13 @@ impl Layer {
         Ok(layer)
     }
 
-    /// The name of the directory that each root has for its part.
+    /// Returns the name of the layer directory, which is the same in each root.
     pub fn name(&self) -> &OsStr {
         self.roots.first().map_or(OsStr::new(""), |root| &root.name)
     }
 
-    /// Prepares the directories that the kernel works in. To be called before each mount: the one of an earlier mount is
-    /// marked as in use.
+    /// Makes new work directories for the kernel. Call it before each mount: the kernel marks the
+    /// work directory of an earlier mount as in use.
     pub fn renew(&self) -> io::Result<()> {
         self.roots.iter().try_for_each(|root| {
             remove_tree(&root.directory, OsStr::new(WORK))?;
@@ -158,7 +160,7 @@ impl Layer {
         })
     }
 
-    /// Throws everything away that commands wrote.
+    /// Discards everything that commands wrote.
     pub fn discard(self) -> io::Result<()> {
         for root in &self.roots {
             root.remove(root.before.mtime_ns)?;
@@ -180,7 +182,7 @@ impl RootLayer {
         let made = made.and_then(|()| handle.open_dir(Path::new(name)));
         let directory = made.map_err(|error| failed("make a layer in", error))?;
         let mut layer = Self { path, root: handle, name: name.to_owned(), directory, begun_ns: 0, before };
-        match layer.fill(latest_ns) {
+        match layer.make_directories(latest_ns) {
             Ok(()) => Ok(layer),
             Err(error) => {
                 let _left = layer.remove(layer.before.mtime_ns);
@@ -189,7 +191,7 @@ impl RootLayer {
         }
     }
 
-    fn fill(&mut self, latest_ns: i64) -> Result<(), LayerError> {
+    fn make_directories(&mut self, latest_ns: i64) -> Result<(), LayerError> {
         let path = self.path.clone();
         let failed = |source| LayerError::Io { step: "make a layer in", path: path.clone(), source };
         let upper = make_directory(&self.directory, UPPER).map_err(failed)?;
@@ -197,43 +199,44 @@ impl RootLayer {
             let reason = "is on a file system without attributes of the user, which a layer needs".to_owned();
             return Err(LayerError::Refused { path, reason });
         }
-        self.imitate_root(&upper).map_err(failed)?;
+        self.copy_root_metadata(&upper).map_err(failed)?;
         for name in [UNDO, REFUSED, WORK] {
             make_directory(&self.directory, name).map_err(failed)?;
         }
-        // Git of the person does not show what is not there for long.
+        // Hide the temporary directory from `git status`.
         self.directory.replace_file(OsStr::new(".gitignore"), b"*\n", 0o600).map_err(failed)?;
         let latest_ns = latest_ns.max(self.root.stat().map_err(failed)?.ctime_ns);
-        self.begun_ns = self.tick_after(latest_ns).map_err(failed)?;
+        self.begun_ns = self.clock_after(latest_ns).map_err(failed)?;
         Ok(())
     }
 
-    /// Returns the time by the clock of the file system, which goes in steps of some milliseconds, once it is later than
-    /// this; or a little later, if that is in the future.
-    fn tick_after(&self, latest_ns: i64) -> io::Result<i64> {
-        let mut now_ns = self.mark()?;
-        for _ in 0..MAX_TICKS {
+    /// Waits until the clock of the file system, which has a granularity of some milliseconds, is
+    /// later than `latest_ns`, and returns it. Gives up after a short time if `latest_ns` is in the
+    /// future.
+    fn clock_after(&self, latest_ns: i64) -> io::Result<i64> {
+        let mut now_ns = self.clock()?;
+        for _ in 0..MAX_CLOCK_POLLS {
             if now_ns > latest_ns {
                 break;
             }
-            std::thread::sleep(TICK);
-            now_ns = self.mark()?;
+            std::thread::sleep(CLOCK_POLL_INTERVAL);
+            now_ns = self.clock()?;
         }
         Ok(now_ns)
     }
 
-    fn mark(&self) -> io::Result<i64> {
+    fn clock(&self) -> io::Result<i64> {
         self.directory.replace_file(OsStr::new(MARK), b"", 0o600)?;
         Ok(self.directory.stat_entry(OsStr::new(MARK))?.ctime_ns)
     }
 
-    /// Gives the upper directory what commands see of the root.
-    fn imitate_root(&self, upper: &DirHandle) -> io::Result<()> {
+    /// Gives the upper directory the owner, mode and time of the root, which commands see.
+    fn copy_root_metadata(&self, upper: &DirHandle) -> io::Result<()> {
         make_whiteout(upper, &self.name)?;
-        let group = LayerEntry::find(&self.root, OsStr::new("."))?.map_or(0, |entry| entry.gid);
+        let group = LayerEntry::find(&self.root, OsStr::new("."))?.map_or(0, |entry| entry.stat.gid);
         let (user, group) = (rustix::fs::Uid::from_raw(self.before.uid), rustix::fs::Gid::from_raw(group));
         match rustix::fs::fchown(upper, Some(user), Some(group)) {
-            // The owner is not mapped then, and that was refused.
+            // The owner is not mapped then, which was refused before.
             Ok(()) | Err(Errno::PERM) => {}
             Err(error) => return Err(error.into()),
         }
@@ -246,7 +249,7 @@ impl RootLayer {
         self.directory.open_dir(Path::new(UPPER))
     }
 
-    /// Removes the directory of the layer, and gives the root its time.
+    /// Removes the directory of the layer, and sets the modification time of the root.
     fn remove(&self, mtime_ns: i64) -> io::Result<()> {
         remove_tree(&self.root, &self.name)?;
         set_mtime(&self.root, OsStr::new(""), mtime_ns)

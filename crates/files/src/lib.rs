@@ -1,9 +1,10 @@
-//! Files by handle, for the side that nothing confines.
+//! File access by handle, for code that runs outside of the sandbox.
 //!
-//! Whatever a sandboxed command may have written is touched through [`DirHandle`] only: beneath an open directory,
-//! without following a link, regular files only, with a bound on what is read. [`WorkspaceScan`] records every entry
-//! below such a directory, so that two scans tell exactly what a command added, changed or removed. [`ConfinedFiles`] are
-//! the files of one grant: found by [`FileRules`], read, searched, and changed all together or not at all.
+//! Files that a sandboxed command may have written are accessed through [`DirHandle`] only: beneath
+//! an open directory, without following links, regular files only, up to a maximum size.
+//! [`WorkspaceScan`] records every entry below such a directory, so that two scans show exactly
+//! what a command added, changed or removed. [`ConfinedFiles`] are the files of one grant: opened
+//! by [`FileRules`], read, searched, and changed atomically.
 //!
 //! ```
 //! use windlass_files::{ChangeKind, DirHandle, WorkspaceScan};
@@ -27,6 +28,7 @@ mod crash_note;
 mod dir_handle;
 mod entry_restore;
 mod entry_stat;
+mod fail_points;
 mod file_rules;
 mod handle;
 mod ignore_rules;
@@ -35,12 +37,12 @@ mod list;
 mod read_tracker;
 mod resolve;
 mod search;
-mod steps;
+mod sha256;
 mod walk;
 mod workspace_scan;
 mod workspace_snapshot;
 
-pub use commit::recovery::{Recovery, recover};
+pub use commit::recovery::{CommitRecovery, recover};
 pub use confined_files::{CommitObserver, ConfinedFiles};
 pub use dir_handle::DirHandle;
 pub use entry_restore::{
@@ -50,8 +52,8 @@ pub use entry_restore::{
 pub use entry_stat::{EntryKind, EntryStat};
 pub use file_rules::FileRules;
 pub use layer::{
-    AppliedLayer, ApplyError, Layer, LayerChange, LayerChangeKind, LayerChanges, LayerConflict, LayerError,
-    LayerRecovery, LayerRefusal, LayerRoot, recover_layers,
+    AppliedLayer, LayerApplyError, LayerChange, LayerChangeKind, LayerChanges, LayerConflict, LayerError,
+    LayerRecovery, LayerRefusal, LayerRoot, OverlayLayer, recover_layers,
 };
 pub use read_tracker::ReadTracker;
 pub use workspace_scan::{Change, ChangeKind, ScanNode, SkippedDirectory, WorkspaceScan};

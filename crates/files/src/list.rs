@@ -1,17 +1,17 @@
-//! What is in a directory.
+//! Lists the entries of a directory.
 
 use ignore::overrides::Override;
 use tokio_util::sync::CancellationToken;
 use windlass_contract::files::{Entry, FileError, FileKind, Ignored, Listed, Listing};
 
 use crate::{
-    resolve::{Resolver, kind_of},
+    resolve::{PathResolver, file_kind},
     walk::{WalkFilter, walk},
 };
 
-/// Lists a directory, and those in it as deep as is wanted.
+/// Lists a directory and its subdirectories, up to the requested depth.
 pub(super) fn list(
-    resolver: &Resolver,
+    resolver: &PathResolver,
     listing: &Listing,
     stop: &CancellationToken,
 ) -> Result<Listed, FileError> {
@@ -25,7 +25,7 @@ pub(super) fn list(
         if stop.is_cancelled() {
             return Err(FileError::Cancelled);
         }
-        // What cannot be looked into was told by its own entry already.
+        // A directory that cannot be read is in the list already, as an entry.
         let Ok(entry) = entry else { continue };
         let Ok(path) = entry.path().strip_prefix(&top.real) else { continue };
         if entry.depth() == 0 {
@@ -35,7 +35,7 @@ pub(super) fn list(
             listed.more = true;
             break;
         }
-        let kind = entry.file_type().map_or(FileKind::Other, kind_of);
+        let kind = entry.file_type().map_or(FileKind::Other, file_kind);
         listed.entries.push(Entry { path: path.to_owned(), kind });
     }
     Ok(listed)

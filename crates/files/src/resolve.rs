@@ -1,8 +1,9 @@
-//! From a path someone wrote to a handle: the one way to a file, to read or to write.
+//! Resolves a path to an open file: the only way to open a file for reading or writing.
 //!
-//! A path is taken as it is written first (`..` is what the text says, as for whoever decides about it), then by its
-//! real name. The real name is what walls are compared with, and it is opened in a way that follows no link at all: if
-//! that works, the name that was checked is the name that was opened, whatever was moved or linked in between.
+//! A path is normalized lexically first (`..` removes the component before it, as in the policy),
+//! then its links are resolved. The rules are compared with this real path, which is then opened
+//! without following any link. If the open succeeds, the path that was checked is the path that was
+//! opened, whatever was renamed in between.
 
 use std::{
     ffi::OsString,
@@ -29,78 +30,78 @@ use windlass_contract::{
 
 use crate::{FileRules, handle};
 
-/// How often a path is looked up again that changes while it is looked up.
-const TRIES: usize = 8;
+/// Maximum number of attempts to resolve a path that changes during the lookup.
+const MAX_TRIES: usize = 8;
 
-/// What Linux takes as a path, its NUL included. Whoever writes more than this did not mean a path.
-const PATH_LIMIT_BYTES: usize = 4096;
+/// Maximum length of a path in Linux (`PATH_MAX`), with its NUL.
+const MAX_PATH_BYTES: usize = 4096;
 
-/// Finds files for one grant.
+/// Resolves paths for one grant.
 #[derive(Debug)]
-pub(crate) struct Resolver {
+pub(crate) struct PathResolver {
     cwd: PathBuf,
-    /// None: everything the user may, this may.
+    /// `None`: everything that the user may do is allowed.
     rules: Option<Arc<dyn FileRules>>,
-    view: OnceLock<View>,
+    real_rules: OnceLock<RealPathRules>,
 }
 
-/// Rules by the real names of what they hold.
+/// Rules with all links resolved.
 #[derive(Debug)]
-struct View {
+struct RealPathRules {
     hidden: Vec<PathBuf>,
-    /// Inside what is hidden.
+    /// Paths inside hidden ones that may be read.
     shown: Vec<PathBuf>,
     writable: Vec<PathBuf>,
 }
 
-/// A file or directory that is open to read.
+/// A file or directory that is open for reading.
 #[derive(Debug)]
-pub(crate) struct Opened {
-    /// As it was asked for, absolute and without `.` and `..`.
+pub(crate) struct OpenedEntry {
+    /// The requested path, absolute and without `.` and `..`.
     pub(crate) name: PathBuf,
-    /// Without links.
+    /// The path without links.
     pub(crate) real: PathBuf,
     pub(crate) file: File,
     pub(crate) metadata: Metadata,
 }
 
-/// Where a file may be written: a directory that cannot be exchanged any more, and what to make in it.
+/// A path that may be written: an open directory, and the names to create in it.
 #[derive(Debug)]
-pub(crate) struct Place {
-    /// As it was asked for, absolute and without `.` and `..`.
+pub(crate) struct WriteTarget {
+    /// The requested path, absolute and without `.` and `..`.
     pub(crate) name: PathBuf,
-    /// Without links.
+    /// The path without links.
     pub(crate) real: PathBuf,
-    /// The innermost directory that exists; good for naming things in it, not for reading.
+    /// The innermost directory that exists, open for `*at` calls and not for reading.
     pub(crate) directory: OwnedFd,
-    /// Directories still to be made in it, from the outside in.
+    /// Directories still to be made in it, parents first.
     pub(crate) missing: Vec<OsString>,
-    /// The file's name in the innermost.
+    /// The name of the file in the innermost directory.
     pub(crate) file_name: OsString,
 }
 
-impl Resolver {
-    /// Finds files relative to `cwd`, by these rules if there are any.
+impl PathResolver {
+    /// Creates a resolver for paths relative to `cwd`, with optional rules.
     pub(crate) fn new(cwd: PathBuf, rules: Option<Arc<dyn FileRules>>) -> Self {
-        Self { cwd, rules, view: OnceLock::new() }
+        Self { cwd, rules, real_rules: OnceLock::new() }
     }
 
-    /// The absolute name of a path, without `.` and `..`.
-    pub(crate) fn name(&self, path: &Path) -> Result<PathBuf, FileError> {
+    /// Returns a path as absolute, without `.` and `..`.
+    pub(crate) fn absolute_name(&self, path: &Path) -> Result<PathBuf, FileError> {
         let bytes = path.as_os_str().as_bytes();
         if bytes.contains(&0) {
             return Err(FileError::Nul);
         }
         let name = normal(&self.cwd.join(path));
         let length_bytes = bytes.len().max(name.as_os_str().len());
-        if length_bytes >= PATH_LIMIT_BYTES {
+        if length_bytes >= MAX_PATH_BYTES {
             return Err(FileError::TooLong { length_bytes });
         }
         Ok(name)
     }
 
-    /// Opens a regular file to read.
-    pub(crate) fn open_file(&self, path: &Path) -> Result<Opened, FileError> {
+    /// Opens a regular file for reading.
+    pub(crate) fn open_file(&self, path: &Path) -> Result<OpenedEntry, FileError> {
         self.open(path, |name, kind| match kind {
             FileKind::File => Ok(()),
             FileKind::Directory => Err(FileError::IsDirectory { path: name.to_owned() }),
@@ -108,16 +109,16 @@ impl Resolver {
         })
     }
 
-    /// Opens a directory to read.
-    pub(crate) fn open_directory(&self, path: &Path) -> Result<Opened, FileError> {
+    /// Opens a directory for reading.
+    pub(crate) fn open_directory(&self, path: &Path) -> Result<OpenedEntry, FileError> {
         self.open(path, |name, kind| match kind {
             FileKind::Directory => Ok(()),
             _ => Err(FileError::NotADirectory { path: name.to_owned() }),
         })
     }
 
-    /// Opens a file or a directory to read.
-    pub(crate) fn open_either(&self, path: &Path) -> Result<Opened, FileError> {
+    /// Opens a file or a directory for reading.
+    pub(crate) fn open_either(&self, path: &Path) -> Result<OpenedEntry, FileError> {
         self.open(path, |name, kind| match kind {
             FileKind::File | FileKind::Directory => Ok(()),
             kind => Err(FileError::NotAFile { path: name.to_owned(), kind }),
@@ -128,43 +129,43 @@ impl Resolver {
         &self,
         path: &Path,
         accept: impl Fn(&Path, FileKind) -> Result<(), FileError>,
-    ) -> Result<Opened, FileError> {
-        let name = self.name(path)?;
-        for _ in 0..TRIES {
-            let real = self.real(&name)?;
-            // Looked at before it is opened: opening a pipe or a device may already do something.
+    ) -> Result<OpenedEntry, FileError> {
+        let name = self.absolute_name(path)?;
+        for _ in 0..MAX_TRIES {
+            let real = self.real_path(&name)?;
+            // Check the type before opening: opening a pipe or a device may have an effect.
             let Ok(found) = handle::lstat(&real) else { continue };
-            accept(&name, kind_of(found.file_type()))?;
-            let file = match handle::to_read(&real) {
+            accept(&name, file_kind(found.file_type()))?;
+            let file = match handle::open_read(&real) {
                 Ok(handle) => File::from(handle),
-                Err(error) if was_exchanged(&error) => continue,
-                Err(error) => return Err(said(&name, error)),
+                Err(error) if was_replaced(&error) => continue,
+                Err(error) => return Err(file_error(&name, error)),
             };
-            let metadata = file.metadata().map_err(|error| said(&name, error))?;
-            accept(&name, kind_of(metadata.file_type()))?;
+            let metadata = file.metadata().map_err(|error| file_error(&name, error))?;
+            accept(&name, file_kind(metadata.file_type()))?;
             if metadata.nlink() > 0 {
-                return Ok(Opened { name, real, file, metadata });
+                return Ok(OpenedEntry { name, real, file, metadata });
             }
         }
         Err(FileError::Gone { path: name })
     }
 
-    /// The real name of something that exists and may be read.
-    fn real(&self, name: &Path) -> Result<PathBuf, FileError> {
-        match handle::real_path(&self.seen_at(name)) {
+    /// Returns the real path of an entry that exists and may be read.
+    fn real_path(&self, name: &Path) -> Result<PathBuf, FileError> {
+        match handle::real_path(&self.path_for_commands(name)) {
             Ok(real) => self.check_read(name, &real).map(|()| real),
             Err(error) => {
-                // Whether something is missing from what is hidden is hidden, too.
+                // An error must not reveal whether an entry exists in a hidden directory.
                 let above = name.ancestors().skip(1).find_map(|above| handle::real_path(above).ok());
                 above.map_or(Ok(()), |above| self.check_read(name, &above))?;
-                Err(said(name, error))
+                Err(file_error(name, error))
             }
         }
     }
 
-    /// Where a name leads for confined commands: they have a `/tmp` of their own. What is not in it is looked for in
-    /// the system's, which may be read.
-    fn seen_at(&self, name: &Path) -> PathBuf {
+    /// Returns the path that confined commands see under a name: they have a private `/tmp`. An
+    /// entry that is not in it is looked up in the system's `/tmp`, which may be read.
+    fn path_for_commands(&self, name: &Path) -> PathBuf {
         let private = self.rules.as_ref().and_then(|rules| {
             let rest = name.strip_prefix("/tmp").ok()?;
             let mut works = rules.writable().iter().chain([&self.cwd]);
@@ -177,41 +178,42 @@ impl Resolver {
         private.unwrap_or_else(|| name.to_owned())
     }
 
-    /// Whether something may be read, by its real name.
+    /// Fails if a real path may not be read.
     fn check_read(&self, name: &Path, real: &Path) -> Result<(), FileError> {
-        match self.why_hidden(real) {
+        match self.hidden_reason(real) {
             None => Ok(()),
             Some(rule) => Err(denied(name, rule, Effects::read(name))),
         }
     }
 
-    /// Why something may not be read, by its real name.
-    fn why_hidden(&self, real: &Path) -> Option<&'static str> {
-        let view = self.view()?;
+    /// Returns the reason why a real path may not be read.
+    fn hidden_reason(&self, real: &Path) -> Option<&'static str> {
+        let real_rules = self.real_rules()?;
         let in_any = |trees: &[PathBuf]| trees.iter().any(|tree| real.starts_with(tree));
-        if in_any(&view.hidden) && !in_any(&view.shown) {
+        if in_any(&real_rules.hidden) && !in_any(&real_rules.shown) {
             return Some("it may hold credentials or belongs to another program; only the user can allow it");
         }
-        // Our own environment, with the provider's key, is a file there. Commands see their own processes only.
+        // Our own environment, with the provider's key, is a file there. Commands see only their
+        // own processes.
         is_process(real).then_some("it belongs to a running process")
     }
 
-    /// The working directory by its real name.
+    /// Returns the real path of the working directory.
     pub(crate) fn real_cwd(&self) -> Option<PathBuf> {
         handle::real_path(&self.cwd).ok()
     }
 
-    /// What may not be read below a real directory, but for processes.
+    /// Returns the hidden paths below a real directory, without those of processes.
     pub(crate) fn hidden_below(&self, real: &Path) -> Vec<PathBuf> {
-        let hidden = self.view().map_or(&[][..], |view| &view.hidden);
+        let hidden = self.real_rules().map_or(&[][..], |real_rules| &real_rules.hidden);
         hidden.iter().filter(|hidden| hidden.starts_with(real)).cloned().collect()
     }
 
-    /// Where a file may be written. A link is followed, and where it leads is what must be allowed.
-    pub(crate) fn place(&self, path: &Path) -> Result<Place, FileError> {
-        let name = self.name(path)?;
-        for _ in 0..TRIES {
-            let real = real_to_be(&name)?;
+    /// Resolves a path for writing. A link is followed, and its target must be allowed.
+    pub(crate) fn write_target(&self, path: &Path) -> Result<WriteTarget, FileError> {
+        let name = self.absolute_name(path)?;
+        for _ in 0..MAX_TRIES {
+            let real = future_real_path(&name)?;
             self.check_write(&name, &real)?;
             let (Some(file_name), Some(parent)) = (real.file_name(), real.parent()) else {
                 return Err(FileError::IsDirectory { path: name });
@@ -222,28 +224,28 @@ impl Resolver {
             if handle::lstat(existing).is_ok_and(|found| found.is_file()) {
                 return Err(FileError::NotADirectory { path: existing.to_owned() });
             }
-            match handle::to_name_in(existing) {
+            match handle::open_directory(existing) {
                 Ok(directory) => {
                     let missing = missing.iter().map(OsString::from).collect();
                     let file_name = file_name.to_owned();
-                    return Ok(Place { name, real, directory, missing, file_name });
+                    return Ok(WriteTarget { name, real, directory, missing, file_name });
                 }
-                Err(error) if was_exchanged(&error) => {}
-                Err(error) => return Err(said(&name, error)),
+                Err(error) if was_replaced(&error) => {}
+                Err(error) => return Err(file_error(&name, error)),
             }
         }
         Err(FileError::Gone { path: name })
     }
 
-    /// Whether something may be written, by its real name.
+    /// Fails if a real path may not be written.
     fn check_write(&self, name: &Path, real: &Path) -> Result<(), FileError> {
-        let (Some(rules), Some(view)) = (&self.rules, self.view()) else { return Ok(()) };
+        let (Some(rules), Some(real_rules)) = (&self.rules, self.real_rules()) else { return Ok(()) };
         self.check_read(name, real)?;
         let need = || Effects::write(name);
-        if !view.writable.iter().any(|root| real.starts_with(root)) {
+        if !real_rules.writable.iter().any(|root| real.starts_with(root)) {
             return Err(denied(name, "outside what may be written", need()));
         }
-        let roots: Vec<_> = view
+        let roots: Vec<_> = real_rules
             .writable
             .iter()
             .filter(|root| handle::lstat(root).is_ok_and(|found| found.is_dir()))
@@ -256,39 +258,39 @@ impl Resolver {
         }
     }
 
-    /// Looked at once for a grant, and only if there are rules.
-    fn view(&self) -> Option<&View> {
+    /// Returns the rules with all links resolved, once per grant; `None` without rules.
+    fn real_rules(&self) -> Option<&RealPathRules> {
         let rules = self.rules.as_ref()?;
-        Some(self.view.get_or_init(|| {
-            // What is to be written may not exist yet.
-            let real = |path: &PathBuf| real_to_be(&normal(&self.cwd.join(path))).ok();
+        Some(self.real_rules.get_or_init(|| {
+            // A writable path may not exist yet.
+            let real = |path: &PathBuf| future_real_path(&normal(&self.cwd.join(path))).ok();
             let writable: Vec<_> = rules.writable().iter().filter_map(real).collect();
             let hidden = rules.hidden(&writable);
-            View { shown: rules.shown(&hidden), hidden, writable }
+            RealPathRules { shown: rules.shown(&hidden), hidden, writable }
         }))
     }
 }
 
-/// The real name something has, or would have if it were made.
-fn real_to_be(name: &Path) -> Result<PathBuf, FileError> {
+/// Returns the real path of an entry, or the one it would have if it were created.
+fn future_real_path(name: &Path) -> Result<PathBuf, FileError> {
     if handle::lstat(name).is_ok() {
-        // A link that leads nowhere ends here: what it would make is not what was asked for.
-        return handle::real_path(name).map_err(|error| said(name, error));
+        // A dangling link is an error: a write would create another file than the one requested.
+        return handle::real_path(name).map_err(|error| file_error(name, error));
     }
     let (Some(parent), Some(last)) = (name.parent(), name.file_name()) else {
         return Err(FileError::NotFound { path: name.to_owned() });
     };
-    Ok(real_to_be(parent)?.join(last))
+    Ok(future_real_path(parent)?.join(last))
 }
 
-/// Whether a real name is that of a process: `/proc/123` and all below.
+/// Returns true if a real path belongs to a process: `/proc/123` and all below.
 pub(super) fn is_process(real: &Path) -> bool {
     let process = real.strip_prefix("/proc").ok().and_then(|rest| rest.iter().next());
     process.is_some_and(|name| name.as_bytes().iter().all(u8::is_ascii_digit))
 }
 
-/// What stands somewhere.
-pub(crate) fn kind_of(found: std::fs::FileType) -> FileKind {
+/// Converts the file type of the standard library.
+pub(crate) fn file_kind(found: std::fs::FileType) -> FileKind {
     if found.is_file() {
         FileKind::File
     } else if found.is_dir() {
@@ -306,8 +308,8 @@ pub(crate) fn kind_of(found: std::fs::FileType) -> FileKind {
     }
 }
 
-/// Whether a real name stopped being one after it was found: something was removed or became a link.
-fn was_exchanged(error: &io::Error) -> bool {
+/// Returns true if a component was removed or became a link after the path was resolved.
+fn was_replaced(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::NOENT | Errno::LOOP | Errno::NOTDIR))
 }
 
@@ -318,8 +320,8 @@ fn denied(name: &Path, rule: &str, need: Effects) -> FileError {
     FileError::Denied(Box::new(Denial { layer, what, rule, need, proof, remedy: String::new() }))
 }
 
-/// What the system said, in our words.
-pub(crate) fn said(name: &Path, error: io::Error) -> FileError {
+/// Converts a system error into a [`FileError`].
+pub(crate) fn file_error(name: &Path, error: io::Error) -> FileError {
     let path = name.to_owned();
     match Errno::from_io_error(&error) {
         Some(Errno::NOENT | Errno::NOTDIR) => FileError::NotFound { path },

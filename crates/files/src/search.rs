@@ -1,4 +1,4 @@
-//! Which files hold what fits a pattern: ripgrep's libraries, on as many threads.
+//! Searches files for a pattern, with the libraries and the thread count of ripgrep.
 
 use std::{
     cmp::Reverse,
@@ -21,22 +21,22 @@ use windlass_contract::files::{FileError, Found, FoundFile, Search, Wanted};
 
 use crate::{
     handle,
-    resolve::{Opened, Resolver},
-    walk::{WalkFilter, renamed, walk},
+    resolve::{OpenedEntry, PathResolver},
+    walk::{WalkFilter, replace_prefix, walk},
 };
-use sink::Collector;
+use sink::MatchCollector;
 
 mod sink;
 
-/// As many threads as the program it is measured against takes at most.
-const THREADS: usize = 12;
+/// Maximum number of threads, the same as in ripgrep.
+const MAX_THREADS: usize = 12;
 
-/// The longest line, and for patterns across lines the largest file, that is looked at.
-const HEAP_LIMIT_BYTES: usize = 256 * 1024 * 1024;
+/// Maximum length of a line, and for multi-line patterns of a file, that is searched.
+const MAX_HEAP_BYTES: usize = 256 * 1024 * 1024;
 
-/// Looks through a directory or a file.
+/// Searches a directory or a file.
 pub(super) fn search(
-    resolver: &Resolver,
+    resolver: &PathResolver,
     search: &Search,
     stop: &CancellationToken,
 ) -> Result<Found, FileError> {
@@ -46,24 +46,24 @@ pub(super) fn search(
     let filter = WalkFilter { ignores: true, dot_names: !search.hidden, globs };
     let (mut walker, denied) = walk(resolver, &top.real, filter);
     narrow_to_type(&mut walker, search)?;
-    let pile = Mutex::new(Pile::new(search));
-    let work = Work { search, matcher: &matcher, top: &top, stop, pile: &pile };
+    let results = Mutex::new(SearchResults::new(search));
+    let shared = SharedSearch { search, matcher: &matcher, top: &top, stop, results: &results };
     walker.threads(threads());
     walker.build_parallel().run(|| {
-        let mut searcher = work.searcher();
-        Box::new(move |entry| work.visit(&mut searcher, entry))
+        let mut searcher = shared.searcher();
+        Box::new(move |entry| shared.visit(&mut searcher, entry))
     });
     if stop.is_cancelled() {
         return Err(FileError::Cancelled);
     }
-    let mut pile = pile.into_inner().unwrap_or_else(PoisonError::into_inner);
-    pile.cut();
-    let Pile { files, more, total, .. } = pile;
+    let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+    results.trim();
+    let SearchResults { files, more, total, .. } = results;
     Ok(Found { files, more, total, denied: denied.load(Ordering::Relaxed) })
 }
 
 fn threads() -> usize {
-    thread::available_parallelism().map_or(1, usize::from).min(THREADS)
+    thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS)
 }
 
 fn matcher(search: &Search) -> Result<RegexMatcher, FileError> {
@@ -73,7 +73,7 @@ fn matcher(search: &Search) -> Result<RegexMatcher, FileError> {
         builder.line_terminator(Some(b'\n'));
     }
     builder.build(&search.pattern).map_err(|error| {
-        // Parsed once more for the place: the builder has put something around the pattern.
+        // Parse it again for the position: the builder has wrapped the pattern.
         let parsed = regex_syntax::Parser::new().parse(&search.pattern);
         FileError::Pattern(explain(
             &parsed.err().map_or_else(|| error.to_string(), |error| error.to_string()),
@@ -81,7 +81,7 @@ fn matcher(search: &Search) -> Result<RegexMatcher, FileError> {
     })
 }
 
-/// What is wrong with a pattern, with what mostly helps.
+/// Adds a hint to the error of a pattern.
 fn explain(error: &str) -> String {
     let hint = if error.contains("\\n") && error.contains("not allowed") {
         "to match across lines, set `multiline`"
@@ -93,8 +93,9 @@ fn explain(error: &str) -> String {
     format!("{error}\n({hint})")
 }
 
-/// The globs of a search. Those with a slash start where relative paths do, unless that is somewhere else altogether.
-fn globs(search: &Search, top: &Opened, resolver: &Resolver) -> Result<Override, FileError> {
+/// Builds the globs of a search. A glob with a slash is relative to the working directory if that
+/// contains the searched path, and to the searched path otherwise.
+fn globs(search: &Search, top: &OpenedEntry, resolver: &PathResolver) -> Result<Override, FileError> {
     let cwd = resolver.real_cwd().filter(|cwd| top.real.starts_with(cwd));
     let mut globs = OverrideBuilder::new(cwd.as_deref().unwrap_or(&top.real));
     for glob in &search.globs {
@@ -103,7 +104,7 @@ fn globs(search: &Search, top: &Opened, resolver: &Resolver) -> Result<Override,
     globs.build().map_err(|error| FileError::Pattern(error.to_string()))
 }
 
-/// Leaves out files of other types than the one that is wanted.
+/// Skips files of other types than the requested one.
 fn narrow_to_type(walker: &mut WalkBuilder, search: &Search) -> Result<(), FileError> {
     if let Some(name) = &search.file_type {
         let mut types = TypesBuilder::new();
@@ -119,17 +120,17 @@ fn narrow_to_type(walker: &mut WalkBuilder, search: &Search) -> Result<(), FileE
     Ok(())
 }
 
-/// What all threads share.
+/// Data that all search threads share.
 #[derive(Clone, Copy)]
-struct Work<'a> {
+struct SharedSearch<'a> {
     search: &'a Search,
     matcher: &'a RegexMatcher,
-    top: &'a Opened,
+    top: &'a OpenedEntry,
     stop: &'a CancellationToken,
-    pile: &'a Mutex<Pile>,
+    results: &'a Mutex<SearchResults>,
 }
 
-impl Work<'_> {
+impl SharedSearch<'_> {
     fn searcher(&self) -> Searcher {
         let (before, after) = match self.search.wanted {
             Wanted::Lines { before, after } => (before, after),
@@ -140,7 +141,7 @@ impl Work<'_> {
             .multi_line(self.search.multiline)
             .before_context(before)
             .after_context(after)
-            .heap_limit(Some(HEAP_LIMIT_BYTES))
+            .heap_limit(Some(MAX_HEAP_BYTES))
             .binary_detection(BinaryDetection::quit(0))
             .build()
     }
@@ -149,37 +150,37 @@ impl Work<'_> {
         if self.stop.is_cancelled() {
             return WalkState::Quit;
         }
-        // What cannot be read is passed over, like by everyone who searches a tree.
+        // A file that cannot be read is skipped, as by other search tools.
         if let Ok(entry) = entry
             && entry.file_type().is_some_and(|kind| kind.is_file())
-            && let Ok(Some(found)) = self.look_into(searcher, entry.path())
+            && let Ok(Some(found)) = self.search_file(searcher, entry.path())
         {
-            self.pile.lock().unwrap_or_else(PoisonError::into_inner).add(found);
+            self.results.lock().unwrap_or_else(PoisonError::into_inner).add(found);
         }
         WalkState::Continue
     }
 
-    fn look_into(self, searcher: &mut Searcher, path: &Path) -> io::Result<Option<FoundFile>> {
-        let file = File::from(handle::to_read(path)?);
+    fn search_file(self, searcher: &mut Searcher, path: &Path) -> io::Result<Option<FoundFile>> {
+        let file = File::from(handle::open_read(path)?);
         let metadata = file.metadata()?;
         if !metadata.is_file() {
             return Ok(None);
         }
-        let mut collector = Collector::new(self.search.wanted, self.search.limit);
-        searcher.search_reader(self.matcher, Stoppable { file, stop: self.stop }, &mut collector)?;
+        let mut collector = MatchCollector::new(self.search.wanted, self.search.limit);
+        searcher.search_reader(self.matcher, CancellableFile { file, stop: self.stop }, &mut collector)?;
         let Some((count, lines)) = collector.found() else { return Ok(None) };
-        let path = renamed(path, &self.top.real, &self.top.name);
+        let path = replace_prefix(path, &self.top.real, &self.top.name);
         Ok(Some(FoundFile { path, modified: metadata.modified()?, count, lines }))
     }
 }
 
-/// A file that ends when nobody waits for it any more.
-struct Stoppable<'a> {
+/// A reader that reports the end of its file once the search is cancelled.
+struct CancellableFile<'a> {
     file: File,
     stop: &'a CancellationToken,
 }
 
-impl Read for Stoppable<'_> {
+impl Read for CancellableFile<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.stop.is_cancelled() {
             return Ok(0);
@@ -188,17 +189,17 @@ impl Read for Stoppable<'_> {
     }
 }
 
-/// What was found so far: never much more than is wanted.
-struct Pile {
+/// The files found so far, trimmed to a small multiple of the limit.
+struct SearchResults {
     files: Vec<FoundFile>,
-    /// How much all of `files` count against the limit.
+    /// Sum of the weights of `files`, compared with the limit.
     weight: usize,
     limit: usize,
     more: bool,
     total: (u64, u64),
 }
 
-impl Pile {
+impl SearchResults {
     fn new(search: &Search) -> Self {
         Self { files: Vec::new(), weight: 0, limit: search.limit, more: false, total: (0, 0) }
     }
@@ -208,12 +209,12 @@ impl Pile {
         self.total = (self.total.0 + 1, self.total.1.saturating_add(file.count));
         self.files.push(file);
         if self.weight > self.limit.saturating_mul(4).saturating_add(1000) {
-            self.cut();
+            self.trim();
         }
     }
 
-    /// Keeps the newest, as many as are wanted.
-    fn cut(&mut self) {
+    /// Keeps the newest files, up to the limit.
+    fn trim(&mut self) {
         self.files.sort_by(|a, b| (Reverse(a.modified), &a.path).cmp(&(Reverse(b.modified), &b.path)));
         let mut left = self.limit;
         let fits = self.files.iter().take_while(|file| {

@@ -1,7 +1,7 @@
-//! Walking through a directory as its user sees it: never through links, never into what is hidden.
+//! Walks a directory: never through links, never into hidden directories.
 //!
-//! The walker goes by names, so a directory that is exchanged for a link under its feet may show the names of what is
-//! hidden; no file is ever opened that way.
+//! The walker goes by names, so a directory that is replaced by a link during the walk may reveal
+//! hidden names. No file is opened that way.
 
 use std::{
     path::{Path, PathBuf},
@@ -15,27 +15,33 @@ use ignore::{WalkBuilder, overrides::Override};
 
 use crate::{
     ignore_rules::{IgnoreMatch, IgnoreRules},
-    resolve::{Resolver, is_process},
+    resolve::{PathResolver, is_process},
 };
 
-/// File systems that are no files: some of them never end.
-const NO_FILES: [&str; 3] = ["/proc", "/sys", "/dev"];
+/// Pseudo file systems, which hold no real files; some of them are endless.
+const PSEUDO_FILE_SYSTEMS: [&str; 3] = ["/proc", "/sys", "/dev"];
 
-/// The files that a walk passes over.
+/// The files that a walk skips.
 #[derive(Debug, Clone)]
 pub(super) struct WalkFilter {
-    /// Ignore files count, and `.git` is left out.
+    /// Apply ignore files, and skip `.git`.
     pub(super) ignores: bool,
-    /// Names with a dot are left out.
+    /// Skip names that start with a dot.
     pub(super) dot_names: bool,
-    /// Globs, which come before ignore files.
+    /// Globs, which override ignore files.
     pub(super) globs: Override,
 }
 
-/// Starts a walk from a real directory or file on. What is passed over because it may not be read is counted.
-pub(super) fn walk(resolver: &Resolver, real: &Path, filter: WalkFilter) -> (WalkBuilder, Arc<AtomicU64>) {
+/// Starts a walk at a real directory or file. The counter is the number of entries skipped because
+/// they may not be read.
+pub(super) fn walk(
+    resolver: &PathResolver,
+    real: &Path,
+    filter: WalkFilter,
+) -> (WalkBuilder, Arc<AtomicU64>) {
     let mut builder = WalkBuilder::new(real);
-    // Ignore files are read here: by path they could be FIFOs.
+    // Ignore files are read by [`IgnoreRules`]: the walker would open them by path, and they could
+    // be FIFOs.
     builder.standard_filters(false).follow_links(false).overrides(filter.globs.clone());
     let hidden = resolver.hidden_below(real);
     let denied = Arc::new(AtomicU64::new(0));
@@ -48,14 +54,14 @@ pub(super) fn walk(resolver: &Resolver, real: &Path, filter: WalkFilter) -> (Wal
         }
         let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
         path == top
-            || !NO_FILES.iter().any(|place| path == Path::new(place))
-                && !filter.leaves_out(&rules, path, is_directory)
+            || !PSEUDO_FILE_SYSTEMS.iter().any(|place| path == Path::new(place))
+                && !filter.excludes(&rules, path, is_directory)
     });
     (builder, denied)
 }
 
 impl WalkFilter {
-    fn leaves_out(&self, rules: &IgnoreRules, path: &Path, is_directory: bool) -> bool {
+    fn excludes(&self, rules: &IgnoreRules, path: &Path, is_directory: bool) -> bool {
         if self.globs.matched(path, is_directory).is_whitelist() {
             return false;
         }
@@ -72,8 +78,8 @@ impl WalkFilter {
     }
 }
 
-/// A path below `real` as it looks from `name`.
-pub(super) fn renamed(path: &Path, real: &Path, name: &Path) -> PathBuf {
+/// Returns a path below `real` with that prefix replaced by `name`.
+pub(super) fn replace_prefix(path: &Path, real: &Path, name: &Path) -> PathBuf {
     match path.strip_prefix(real) {
         Ok(rest) if rest.as_os_str().is_empty() => name.to_owned(),
         Ok(rest) => name.join(rest),

@@ -1,9 +1,10 @@
-//! Every entry of a workspace that is not ignored, with the digest of its content, so that what a command changed can be
-//! put back.
+//! A snapshot of all entries of a workspace that are not ignored, with the digests of their
+//! contents. With two of them, the changes of a command can be undone.
 //!
-//! A content is read when its file is new or its metadata changed, by handle, regular files only, up to a limit. What cannot
-//! be kept (a FIFO, a large file, an unreadable directory) is an entry with a reason, never a wait. `.git` is left out, since
-//! git keeps its own history, and so are ignored files and directories that hold generated files.
+//! A content is read if its file is new or its metadata changed, by handle, regular files only, up
+//! to a limit. An entry that cannot be kept (a FIFO, a large file, an unreadable directory) is
+//! recorded with a reason, and never waited for. `.git` is left out, since git keeps its own
+//! history, and so are ignored files and directories with generated files.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -26,14 +27,14 @@ pub use differences::SnapshotChanges;
 use rule_files::RuleFiles;
 use scanner::SnapshotScanner;
 
-/// Bounds on what is kept of a workspace.
+/// Limits of a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SnapshotLimits {
-    /// The most entries. A workspace with more is not kept at all.
+    /// Maximum number of entries. No snapshot is taken of a workspace with more.
     pub max_entries: usize,
-    /// The largest file that is kept.
+    /// Maximum size of a file that is kept.
     pub max_file_bytes: u64,
-    /// The most that is kept of all files together.
+    /// Maximum size of all kept files together.
     pub max_total_bytes: u64,
 }
 
@@ -44,7 +45,7 @@ impl Default for SnapshotLimits {
     }
 }
 
-/// The directory that is kept, and what is not kept of it.
+/// The directory of a snapshot, and its parts that are left out.
 #[derive(Debug)]
 pub struct SnapshotRoot {
     /// The directory, open.
@@ -59,26 +60,27 @@ pub struct SnapshotRoot {
     pub stop: Arc<AtomicBool>,
 }
 
-/// All entries of a workspace at one time.
+/// All entries of a workspace at one point in time.
 #[derive(Debug, Clone)]
 pub struct WorkspaceSnapshot {
     root: SnapshotNode,
     /// The ignore files of the directories above, from `/` down.
     above: Vec<Option<Arc<RuleFiles>>>,
     entries: usize,
-    /// The time at which the scan began, in nanoseconds since 1970.
-    taken: i64,
-    /// The scan was not ended early.
+    /// The start of the scan, in nanoseconds since 1970.
+    started_ns: i64,
+    /// True if the scan was not ended early.
     is_whole: bool,
 }
 
-/// An entry and, for a directory, everything in it that is kept, sorted by name.
+/// An entry and, for a directory, its kept entries, sorted by name.
 #[derive(Debug, Clone)]
 pub(crate) struct SnapshotNode {
     name: OsString,
     stat: EntryStat,
     content: NodeContent,
-    /// The entries of a directory. Two snapshots share those of directories in which nothing changed.
+    /// The entries of a directory. Two snapshots share those of directories in which nothing
+    /// changed.
     children: Arc<Vec<SnapshotNode>>,
     /// The ignore files of a directory, if it has any.
     rules: Option<Arc<RuleFiles>>,
@@ -96,13 +98,13 @@ enum NodeContent {
 /// Entries that are not kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UnkeptSummary {
-    /// The number of them.
+    /// Number of entries.
     pub count: usize,
     /// The first few, by their paths below the root.
     pub first: Vec<(PathBuf, UnkeptReason)>,
 }
 
-/// The reason why a workspace is not kept.
+/// The reason why no snapshot is taken.
 #[derive(Debug, thiserror::Error)]
 pub enum SnapshotError {
     /// There are too many entries.
@@ -111,7 +113,7 @@ pub enum SnapshotError {
         /// The limit.
         limit: usize,
     },
-    /// It cannot be read.
+    /// The directory cannot be read.
     #[error("cannot read the directory")]
     Unreadable(#[from] io::Error),
     /// The first scan was ended before the entries were counted.
@@ -122,30 +124,32 @@ pub enum SnapshotError {
 /// The state of a workspace after a command.
 #[derive(Debug)]
 pub struct AfterCommand {
-    /// Compared with the snapshot before the command, it tells what the command changed: it is taken by the ignore files as
-    /// they were, so that an entry that the command made ignored, or not ignored any more, is neither removed nor new.
+    /// The state by the ignore files as they were before the command. Compared with the snapshot
+    /// before, it shows the changes of the command: an entry that only became ignored, or stopped
+    /// being ignored, is neither removed nor new.
     pub by_same_rules: WorkspaceSnapshot,
     /// The state by the ignore files as they are now.
     pub now: WorkspaceSnapshot,
 }
 
 impl WorkspaceSnapshot {
-    /// Reads the whole workspace. Nothing is kept if it is over the limit on entries. Ended early, it has what was read
-    /// until then, from which a later scan can go on.
+    /// Reads the whole workspace. No content is kept if there are too many entries. A snapshot that
+    /// was ended early holds what was read until then; an update continues from there.
     pub fn fill(root: &SnapshotRoot, store: &dyn ContentStore) -> Result<Self, SnapshotError> {
-        // Counted first: the contents of a home directory must not be copied for nothing.
+        // Count first: the contents of a home directory must not be copied in vain.
         if !SnapshotScanner::new(root, None, None).scan()?.snapshot.is_whole {
             return Err(SnapshotError::Stopped);
         }
         Ok(SnapshotScanner::new(root, None, Some(store)).scan()?.snapshot)
     }
 
-    /// Reads again what changed, by the ignore files as they are now.
+    /// Reads the changed entries again, by the ignore files as they are now.
     pub fn update(&self, root: &SnapshotRoot, store: &dyn ContentStore) -> Result<Self, SnapshotError> {
         Ok(SnapshotScanner::new(root, Some(self), Some(store)).scan()?.snapshot)
     }
 
-    /// Reads again what changed while a command ran. One scan, unless an ignore file changed.
+    /// Reads the entries again that changed while a command ran. It takes one scan, unless an
+    /// ignore file changed.
     pub fn update_after_command(
         &self,
         root: &SnapshotRoot,
@@ -161,22 +165,22 @@ impl WorkspaceSnapshot {
         Ok(AfterCommand { by_same_rules, now })
     }
 
-    /// The number of entries.
+    /// Returns the number of entries.
     pub fn entries(&self) -> usize {
         self.entries
     }
 
-    /// Tells whether the workspace was read to its end.
+    /// Returns true if the workspace was read completely.
     pub fn is_whole(&self) -> bool {
         self.is_whole
     }
 
-    /// Tells whether a later snapshot shares everything with this one.
+    /// Returns true if a later snapshot shares all entries with this one.
     pub fn is_same(&self, later: &Self) -> bool {
         Arc::ptr_eq(&self.root.children, &later.root.children)
     }
 
-    /// Lists what differs in a later snapshot.
+    /// Lists the differences to a later snapshot.
     pub fn changes_to(&self, later: &Self, root: &Path) -> SnapshotChanges {
         differences::between(&self.root, &later.root, root)
     }
@@ -195,7 +199,7 @@ impl WorkspaceSnapshot {
         summary
     }
 
-    /// Collects the digests of all contents, and their size together.
+    /// Returns the digests of all contents, and their total size.
     pub fn contents(&self) -> (std::collections::HashSet<ContentDigest>, u64) {
         let (mut digests, mut bytes) = (std::collections::HashSet::new(), 0);
         self.root.visit(&mut PathBuf::new(), &mut |_, node| {
@@ -207,12 +211,12 @@ impl WorkspaceSnapshot {
         (digests, bytes)
     }
 
-    /// Writes the snapshot as bytes, for a later process.
+    /// Serializes the snapshot, for a later process.
     pub fn to_bytes(&self) -> Vec<u8> {
         listing_format::encode(self)
     }
 
-    /// Reads what [`to_bytes`](Self::to_bytes) has written.
+    /// Parses the result of [`to_bytes`](Self::to_bytes).
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         listing_format::decode(bytes)
     }

@@ -69,8 +69,8 @@ pub use preview::{AppliedPreview, Preview, PreviewChanges};
 pub use program_finder::find_program;
 pub use undo_recorder::{UndoRecorder, UndoRoot};
 pub use windlass_files::{
-    AppliedLayer, ApplyError, EntryKind, EntryStanding, EntryStat, LayerChange, LayerChangeKind,
-    LayerChanges, LayerConflict, LayerRecovery, LayerRefusal, Recovery, RestoreError, RestoreReport,
+    AppliedLayer, CommitRecovery, EntryKind, EntryStanding, EntryStat, LayerApplyError, LayerChange,
+    LayerChangeKind, LayerChanges, LayerConflict, LayerRecovery, LayerRefusal, RestoreError, RestoreReport,
     SnapshotLimits, inspect_changes, recover, recover_layers, recover_restores, restore_entries,
 };
 pub use windlass_sandbox::{

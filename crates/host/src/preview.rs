@@ -12,7 +12,7 @@ use std::{
 
 use tokio::sync::OwnedMutexGuard;
 use windlass_contract::{CallId, Denial, edit::Archive};
-use windlass_files::{AppliedLayer, ApplyError, Layer, LayerChange, LayerChanges, LayerRoot};
+use windlass_files::{AppliedLayer, LayerApplyError, LayerChange, LayerChanges, LayerRoot, OverlayLayer};
 use windlass_sandbox::{IdMaps, StartError, Zygotes};
 
 use crate::workspace_guard::{
@@ -46,7 +46,7 @@ enum PreviewState {
 /// A preview with at least one command.
 #[derive(Debug)]
 pub(crate) struct OpenPreview {
-    layer: Layer,
+    layer: OverlayLayer,
     pub(crate) guard: CommandGuard,
     /// As it was asked for.
     writable: Vec<PathBuf>,
@@ -157,12 +157,12 @@ impl Preview {
         &self,
         shown: &PreviewChanges,
         archive: Option<(&dyn Archive, &CallId)>,
-    ) -> Result<AppliedPreview, ApplyError> {
+    ) -> Result<AppliedPreview, LayerApplyError> {
         let state = std::mem::replace(&mut *self.state(), PreviewState::Closed);
-        let PreviewState::Open(open) = state else { return Err(ApplyError::NotAsShown) };
+        let PreviewState::Open(open) = state else { return Err(LayerApplyError::NotAsShown) };
         let OpenPreview { layer, guard, .. } = *open;
         if private_changes(&guard) != shown.git_settings {
-            return Err(ApplyError::NotAsShown);
+            return Err(LayerApplyError::NotAsShown);
         }
         let refusal = |number: usize, relative: &Path| layer_refusal(&guard, number, relative);
         let applied = layer.apply(&shown.layer, &refusal, archive)?;
@@ -210,7 +210,7 @@ impl OpenPreview {
         });
         let roots = roots.collect::<Result<_, StartError>>()?;
         let ids = IdMaps::for_layers();
-        let layer = Layer::new(roots, notes, &|user, group| ids.contain(user, group));
+        let layer = OverlayLayer::new(roots, notes, &|user, group| ids.contain(user, group));
         let layer = layer.map_err(|error| refused(&in_words(&error)))?;
         Ok(Self { layer, guard: command, writable: writable.to_vec() })
     }

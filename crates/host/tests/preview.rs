@@ -21,7 +21,7 @@ use windlass_contract::{
     grant::{Confinement, Limits, SandboxRules},
     host::{Command, Exit, Finished, Keyboard},
 };
-use windlass_host::{ApplyError, Machine, Preview, PreviewChanges};
+use windlass_host::{LayerApplyError, Machine, Preview, PreviewChanges};
 
 /// A workspace, and a home.
 struct Bench {
@@ -297,7 +297,7 @@ async fn what_a_person_changes_meanwhile_is_never_overwritten() {
     let conflicts = preview.changes().unwrap().layer.conflicts;
     assert!(conflicts.iter().any(|conflict| conflict.path == bench.path("a")), "{conflicts:?}");
     assert!(conflicts.iter().any(|conflict| conflict.path == bench.path("tree/new")), "{conflicts:?}");
-    assert!(matches!(preview.apply(&changes, None), Err(ApplyError::Conflict(_))));
+    assert!(matches!(preview.apply(&changes, None), Err(LayerApplyError::Conflict(_))));
     assert_eq!(
         (bench.read("a"), bench.read("tree/new"), bench.read("c")),
         three("person\n", "person\n", "old\n")

@@ -1,4 +1,5 @@
-//! Tells by content whether a file is what it was before a change, what the change made of it, or the work of someone else.
+//! Identifies a file by its content: from before a change, from after it, or the work of someone
+//! else.
 
 use std::{
     ffi::OsStr,
@@ -7,46 +8,42 @@ use std::{
     os::fd::OwnedFd,
 };
 
-use ring::digest::{Context, SHA256, digest};
 use rustix::fs::{FileType, Stat, fstat};
 use windlass_contract::edit::HashedContent;
 
-use super::trace::{Trace, look};
-use crate::handle::to_read_at;
+use super::file_swap::{FileSwap, look};
+use crate::{handle::open_read_at, sha256::read_sha256};
 
-/// How much is read at once.
-const CHUNK_BYTES: usize = 256 * 1024;
-
-/// Stands for a content.
+/// Digest and size of a content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ContentId {
     pub(super) sha256: [u8; 32],
     pub(super) size_bytes: u64,
 }
 
-/// Stands for a file as it was before a change.
+/// Identifies a file as it was before a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct BeforeId {
     pub(super) content: ContentId,
-    /// Decides only where a change leaves the content as it is, and alters the mode, say.
+    /// Used only if a change keeps the content and alters, for example, the mode.
     pub(super) inode: u64,
 }
 
-/// A file in the light of a change.
+/// The side of a change that a content comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Standing {
-    /// It holds what it held before.
+pub(super) enum ContentOrigin {
+    /// The content from before the change.
     Before,
-    /// It holds what the change writes.
+    /// The content that the change writes.
     After,
     /// Neither: someone else's work.
     Foreign,
 }
 
-/// A file that was found.
+/// A file and the side of the change that its content comes from.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Observed {
-    pub(super) standing: Standing,
+pub(super) struct IdentifiedFile {
+    pub(super) origin: ContentOrigin,
     pub(super) stat: Stat,
 }
 
@@ -56,22 +53,19 @@ impl From<&HashedContent> for ContentId {
     }
 }
 
-/// Computes the SHA-256 of a content.
-pub(crate) fn sha256_of(bytes: &[u8]) -> [u8; 32] {
-    let mut sha256 = [0; 32];
-    sha256.copy_from_slice(digest(&SHA256, bytes).as_ref());
-    sha256
-}
-
-/// Looks at what stands under a name, and compares its content with both sides of a change.
-pub(super) fn observe(trace: &Trace, directory: &OwnedFd, name: &OsStr) -> io::Result<Option<Observed>> {
+/// Compares the content of a file with both sides of a change; `None` if the file does not exist.
+pub(super) fn identify_file(
+    swap: &FileSwap,
+    directory: &OwnedFd,
+    name: &OsStr,
+) -> io::Result<Option<IdentifiedFile>> {
     let Some(found) = look(directory, name)? else { return Ok(None) };
-    let foreign = Observed { standing: Standing::Foreign, stat: found };
-    if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile || !has_known_size(trace, &found) {
+    let foreign = IdentifiedFile { origin: ContentOrigin::Foreign, stat: found };
+    if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile || !has_known_size(swap, &found) {
         return Ok(Some(foreign));
     }
-    let mut file = File::from(match to_read_at(directory, name) {
-        // Removed, or made a link, since it was looked at.
+    let file = File::from(match open_read_at(directory, name) {
+        // Removed, or replaced by a link, since the first look.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         file => file?,
     });
@@ -79,41 +73,25 @@ pub(super) fn observe(trace: &Trace, directory: &OwnedFd, name: &OsStr) -> io::R
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
         return Ok(Some(foreign));
     }
-    let sha256 =
-        read_sha256(&mut file, CHUNK_BYTES as u64 + u64::try_from(stat.st_size).unwrap_or_default())?;
-    let is_before = trace.before.as_ref().is_some_and(|before| before.content.sha256 == sha256);
-    let is_after = trace.after.as_ref().is_some_and(|after| after.sha256 == sha256);
-    let is_same_file = trace.before.as_ref().is_some_and(|before| before.inode == stat.st_ino);
-    let standing = match (is_before, is_after) {
-        (true, true) if is_same_file => Standing::Before,
-        (true, false) => Standing::Before,
-        (_, true) => Standing::After,
-        (false, false) => Standing::Foreign,
+    let size_bytes = u64::try_from(stat.st_size).unwrap_or_default();
+    // One byte more: a file that grows while it is read is not a known one.
+    let sha256 = read_sha256(file.take(size_bytes.saturating_add(1)), size_bytes)?;
+    let is_before = swap.before.as_ref().is_some_and(|before| before.content.sha256 == sha256);
+    let is_after = swap.after.as_ref().is_some_and(|after| after.sha256 == sha256);
+    let is_same_file = swap.before.as_ref().is_some_and(|before| before.inode == stat.st_ino);
+    let origin = match (is_before, is_after) {
+        (true, true) if is_same_file => ContentOrigin::Before,
+        (true, false) => ContentOrigin::Before,
+        (_, true) => ContentOrigin::After,
+        (false, false) => ContentOrigin::Foreign,
     };
-    Ok(Some(Observed { standing, stat }))
+    Ok(Some(IdentifiedFile { origin, stat }))
 }
 
-/// Tests whether a file can be a known one; if not, it need not be read, however large it is.
-fn has_known_size(trace: &Trace, found: &Stat) -> bool {
+/// Returns true if a file has the size of a known content; otherwise it need not be read, however
+/// large it is.
+fn has_known_size(swap: &FileSwap, found: &Stat) -> bool {
     let size_bytes = u64::try_from(found.st_size).unwrap_or_default();
-    let known = trace.before.iter().map(|before| &before.content).chain(&trace.after);
+    let known = swap.before.iter().map(|before| &before.content).chain(&swap.after);
     known.into_iter().any(|content| content.size_bytes == size_bytes)
-}
-
-/// Reads no more than so much: a file that grows meanwhile is not a known one.
-fn read_sha256(file: &mut File, limit_bytes: u64) -> io::Result<[u8; 32]> {
-    let mut context = Context::new(&SHA256);
-    let mut chunk = vec![0; CHUNK_BYTES];
-    let mut limited = file.take(limit_bytes);
-    loop {
-        match limited.read(&mut chunk) {
-            Ok(0) => break,
-            Ok(read) => context.update(&chunk[..read]),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    let mut sha256 = [0; 32];
-    sha256.copy_from_slice(context.finish().as_ref());
-    Ok(sha256)
 }

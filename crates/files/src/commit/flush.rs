@@ -14,9 +14,9 @@ use rustix::{
     io::Errno,
 };
 
-use crate::handle::to_read;
+use crate::handle::open_read;
 
-/// How many files are flushed, and held open, at once.
+/// Maximum number of files that are flushed, and held open, at once.
 pub(super) const MAX_FLUSHED_AT_ONCE: usize = 8;
 
 /// Flushes files. A disk takes about as long for several requests at once as for one.
@@ -30,7 +30,7 @@ pub(super) fn flush_all(files: &[File]) -> io::Result<()> {
         let first = first.sync_all();
         let others = others.into_iter().map(|other| match other {
             Ok(thread) => thread.join().unwrap_or_else(|_| Err(io::Error::other("a thread has panicked"))),
-            // No more threads: then one after the other.
+            // No more threads: flush one after the other.
             Err(file) => file.sync_all(),
         });
         others.fold(first, io::Result::and)
@@ -45,7 +45,7 @@ pub(super) struct TouchedDirectories {
 }
 
 impl TouchedDirectories {
-    /// Takes in a directory that is open, if only to name things in.
+    /// Adds an open directory; an `O_PATH` descriptor is enough.
     pub(super) fn take(&mut self, directory: &OwnedFd) -> io::Result<()> {
         let stat = fstat(directory)?;
         if !self.known.insert((stat.st_dev as _, stat.st_ino)) {
@@ -54,17 +54,18 @@ impl TouchedDirectories {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         match openat(directory.as_fd(), ".", flags, Mode::empty()) {
             Ok(opened) => self.opened.push(opened.into()),
-            // Removed meanwhile; or it may be written and not read: no program can flush that.
+            // Removed by now, or not readable: a directory without read permission cannot be
+            // flushed.
             Err(Errno::NOENT | Errno::ACCESS) => {}
             Err(error) => return Err(error.into()),
         }
         if self.opened.len() >= MAX_FLUSHED_AT_ONCE { self.flush() } else { Ok(()) }
     }
 
-    /// Takes in the directories that hold these, by their real names.
+    /// Adds the parent directories of these paths, which are without links.
     pub(super) fn take_parents<'a>(&mut self, paths: impl Iterator<Item = &'a PathBuf>) -> io::Result<()> {
         for parent in paths.filter_map(|path| path.parent()) {
-            match to_read(parent) {
+            match open_read(parent) {
                 Ok(directory) => self.take(&directory)?,
                 Err(error) if is_out_of_reach(&error) => {}
                 Err(error) => return Err(error),
@@ -73,14 +74,14 @@ impl TouchedDirectories {
         Ok(())
     }
 
-    /// Flushes those that were taken in.
+    /// Flushes the directories that were added.
     pub(super) fn flush(&mut self) -> io::Result<()> {
-        flush_all(&std::mem::take(&mut self.opened)).or_else(unsupported_is_fine)
+        flush_all(&std::mem::take(&mut self.opened)).or_else(ignore_unsupported)
     }
 }
 
-/// Takes it for done where the file system has no flush for directories.
-pub(super) fn unsupported_is_fine(error: io::Error) -> io::Result<()> {
+/// Ignores the error of a file system that cannot flush directories.
+pub(super) fn ignore_unsupported(error: io::Error) -> io::Result<()> {
     match error.kind() {
         io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported => Ok(()),
         _ => Err(error),

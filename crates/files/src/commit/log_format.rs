@@ -1,5 +1,5 @@
-//! The format of a write-ahead log: fields that end in NUL, a checksum, and after it what became known while the change was
-//! made.
+//! The format of a write-ahead log: fields that end in NUL, a checksum, and after it the
+//! directories that were made during the change.
 
 use std::{
     ffi::OsString,
@@ -8,45 +8,46 @@ use std::{
 };
 
 use super::{
-    content_id::{BeforeId, ContentId, sha256_of},
+    content_id::{BeforeId, ContentId},
+    file_swap::FileSwap,
     folders::{FolderTree, MadeFolder},
-    trace::Trace,
 };
+use crate::sha256::{from_hex, sha256_of, to_hex};
 
 const BEGIN: &[u8] = b"windlass change 2";
 const BEGIN_BEFORE_CHECKSUMS: &[u8] = b"windlass change 1";
 
-/// Everything that is needed to finish a change, or to take it back.
+/// Everything that is needed to finish a change or to roll it back.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct LoggedChange {
     /// Its name in the edit log.
     pub(super) transaction: String,
-    /// The edit log that decides whether it counts.
+    /// The edit log that decides whether the change is committed.
     pub(super) edit_log: PathBuf,
-    /// Directories that are made.
+    /// Directories that the change makes.
     pub(super) trees: Vec<FolderTree>,
-    /// Directories that are removed in the end, if they are empty then.
-    pub(super) unmade: Vec<PathBuf>,
+    /// Directories that are removed at the end, if they are empty.
+    pub(super) removed_folders: Vec<PathBuf>,
     /// The files.
-    pub(super) traces: Vec<Trace>,
-    /// Directories that were made, as far as they are noted.
+    pub(super) swaps: Vec<FileSwap>,
+    /// Directories that were made, as far as they are in the log.
     pub(super) made: Vec<MadeFolder>,
 }
 
-/// A log as it was found.
+/// The result of reading a log.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum FoundLog {
-    Whole(LoggedChange),
-    /// It was not written to its end, and so nothing was changed yet.
+pub(super) enum ParsedLog {
+    Complete(LoggedChange),
+    /// It was not written completely, so nothing was changed yet.
     Torn,
-    /// Written by a version without checksums: each file, and the names of ours beside it.
-    Unproven(Vec<(PathBuf, [PathBuf; 2])>),
+    /// Written by a version without checksums: each file, and the names of the drafts beside it.
+    WithoutChecksums(Vec<(PathBuf, [PathBuf; 2])>),
     /// Written by a later version.
-    Unknown,
+    LaterVersion,
 }
 
 impl LoggedChange {
-    /// Writes everything that is known before the change.
+    /// Serializes everything that is known before the change.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         let mut put = |fields: &[&[u8]]| {
@@ -62,10 +63,10 @@ impl LoggedChange {
                 put(&[b"inside", folder.as_os_str().as_bytes()]);
             }
         }
-        for folder in &self.unmade {
+        for folder in &self.removed_folders {
             put(&[b"unmade", folder.as_os_str().as_bytes()]);
         }
-        for Trace { real, unique, before, after } in &self.traces {
+        for FileSwap { real, unique, before, after } in &self.swaps {
             let before =
                 before.as_ref().map(|before| format!("{} {}", to_text(&before.content), before.inode));
             let (before, after) =
@@ -84,7 +85,7 @@ impl LoggedChange {
     }
 }
 
-/// Writes which directories were made, to be appended.
+/// Serializes the directories that were made, to append them to the log.
 pub(super) fn made_to_bytes(made: &[MadeFolder]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for MadeFolder { real, inode } in made {
@@ -95,14 +96,14 @@ pub(super) fn made_to_bytes(made: &[MadeFolder]) -> Vec<u8> {
     bytes
 }
 
-/// Reads a log.
-pub(super) fn parse(bytes: &[u8]) -> FoundLog {
-    let mut fields = Fields { bytes, at: 0 };
+/// Parses a log.
+pub(super) fn parse(bytes: &[u8]) -> ParsedLog {
+    let mut fields = LogFieldParser { bytes, at: 0 };
     match fields.next() {
-        Some(BEGIN) => fields.change().map_or(FoundLog::Torn, FoundLog::Whole),
-        Some(BEGIN_BEFORE_CHECKSUMS) => FoundLog::Unproven(fields.files_before_checksums()),
-        Some(other) if is_later_version(other) => FoundLog::Unknown,
-        Some(_) | None => FoundLog::Torn,
+        Some(BEGIN) => fields.change().map_or(ParsedLog::Torn, ParsedLog::Complete),
+        Some(BEGIN_BEFORE_CHECKSUMS) => ParsedLog::WithoutChecksums(fields.files_before_checksums()),
+        Some(other) if is_later_version(other) => ParsedLog::LaterVersion,
+        Some(_) | None => ParsedLog::Torn,
     }
 }
 
@@ -111,13 +112,13 @@ fn is_later_version(header: &[u8]) -> bool {
     version.is_some_and(|version| !version.is_empty() && version.iter().all(u8::is_ascii_digit))
 }
 
-struct Fields<'a> {
+struct LogFieldParser<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
-impl<'a> Fields<'a> {
-    /// The next field; one without its end was being written when the end came.
+impl<'a> LogFieldParser<'a> {
+    /// Returns the next field; `None` for one without its NUL, which was cut by a crash.
     fn next(&mut self) -> Option<&'a [u8]> {
         let rest = &self.bytes[self.at..];
         let length = rest.iter().position(|byte| *byte == 0)?;
@@ -145,7 +146,7 @@ impl<'a> Fields<'a> {
                     change.trees.push(FolderTree { root, unique, inside: Vec::new() });
                 }
                 b"inside" => change.trees.last_mut()?.inside.push(self.path()?),
-                b"unmade" => change.unmade.push(self.path()?),
+                b"unmade" => change.removed_folders.push(self.path()?),
                 b"file" => {
                     let (real, unique) = (self.path()?, self.text()?.to_owned());
                     let (before, after) = (self.text()?, self.text()?);
@@ -156,7 +157,7 @@ impl<'a> Fields<'a> {
                         None => None,
                     };
                     let after = if after.is_empty() { None } else { Some(from_text(after)?) };
-                    change.traces.push(Trace { real, unique, before, after });
+                    change.swaps.push(FileSwap { real, unique, before, after });
                 }
                 b"end" if self.text()? == to_hex(&sha256_of(&self.bytes[..here])) => break,
                 _ => return None,
@@ -199,18 +200,7 @@ fn to_text(content: &ContentId) -> String {
 
 fn from_text(text: &str) -> Option<ContentId> {
     let (hex, size) = text.split_once(' ')?;
-    let mut sha256 = [0; 32];
-    if hex.len() != 64 || !hex.is_ascii() {
-        return None;
-    }
-    for (at, byte) in sha256.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(&hex[2 * at..2 * at + 2], 16).ok()?;
-    }
-    Some(ContentId { sha256, size_bytes: size.parse().ok()? })
-}
-
-fn to_hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    Some(ContentId { sha256: from_hex(hex)?, size_bytes: size.parse().ok()? })
 }
 
 #[cfg(test)]
@@ -221,7 +211,7 @@ mod tests {
         let content =
             |text: &str| ContentId { sha256: sha256_of(text.as_bytes()), size_bytes: text.len() as u64 };
         let before = |text: &str| BeforeId { content: content(text), inode: 7 };
-        let trace = |at: usize, before, after| Trace {
+        let swap = |at: usize, before, after| FileSwap {
             real: format!("/w/{at}").into(),
             unique: format!("x-{at}"),
             before,
@@ -231,11 +221,11 @@ mod tests {
             transaction: "x".into(),
             edit_log: "/home/log".into(),
             trees: vec![FolderTree { root: "/w/a".into(), unique: "x-0".into(), inside: vec!["b".into()] }],
-            unmade: vec!["/w/c".into()],
-            traces: vec![
-                trace(0, Some(before("a")), Some(content("b"))),
-                trace(1, None, Some(content("b"))),
-                trace(2, Some(before("a")), None),
+            removed_folders: vec!["/w/c".into()],
+            swaps: vec![
+                swap(0, Some(before("a")), Some(content("b"))),
+                swap(1, None, Some(content("b"))),
+                swap(2, Some(before("a")), None),
             ],
             made: vec![MadeFolder { real: "/w/a".into(), inode: 2 }],
         }
@@ -246,13 +236,13 @@ mod tests {
         let change = change();
         let whole = change.to_bytes();
         let with_made = [whole.clone(), made_to_bytes(&change.made)].concat();
-        assert_eq!(parse(&with_made), FoundLog::Whole(change.clone()));
-        let without = FoundLog::Whole(LoggedChange { made: Vec::new(), ..change });
+        assert_eq!(parse(&with_made), ParsedLog::Complete(change.clone()));
+        let without = ParsedLog::Complete(LoggedChange { made: Vec::new(), ..change });
         for cut in 0..whole.len() {
-            assert_eq!(parse(&whole[..cut]), FoundLog::Torn, "cut at {cut}");
+            assert_eq!(parse(&whole[..cut]), ParsedLog::Torn, "cut at {cut}");
             // A file system may leave zeros where the rest should be.
             let zeros = [&whole[..cut], &vec![0; whole.len() - cut]].concat();
-            assert!(matches!(parse(&zeros), FoundLog::Torn) || zeros == whole, "zeros from {cut}");
+            assert!(matches!(parse(&zeros), ParsedLog::Torn) || zeros == whole, "zeros from {cut}");
         }
         for cut in whole.len()..with_made.len() {
             assert_eq!(parse(&with_made[..cut]), without, "cut at {cut}");
@@ -263,7 +253,7 @@ mod tests {
     fn a_log_of_an_earlier_version_names_its_files_and_of_a_later_one_nothing() {
         let bytes = b"windlass change 1\0folder\0/w/d\0file\0/w/a\0.s\0.o\0ready\x0012\0";
         let beside = [PathBuf::from("/w/.s"), PathBuf::from("/w/.o")];
-        assert_eq!(parse(bytes), FoundLog::Unproven(vec![("/w/a".into(), beside)]));
-        assert_eq!(parse(b"windlass change 3\0x\0"), FoundLog::Unknown);
+        assert_eq!(parse(bytes), ParsedLog::WithoutChecksums(vec![("/w/a".into(), beside)]));
+        assert_eq!(parse(b"windlass change 3\0x\0"), ParsedLog::LaterVersion);
     }
 }

@@ -1,4 +1,4 @@
-//! What is to become of which file, worked out before anything is touched.
+//! The plan of a commit: the old and new state of each file, built before anything is changed.
 
 use std::{
     collections::HashSet,
@@ -19,60 +19,63 @@ use windlass_contract::{
 };
 
 use super::{
-    Steps, attributes,
-    before::Before,
-    content_id::sha256_of,
-    directory::{Directories, Directory},
-    trace::{Trace, look},
+    FailPoints,
+    file_before::FileBefore,
+    file_swap::{FileSwap, look},
+    target_directory::{TargetDirectories, TargetDirectory},
+    xattrs,
 };
-use crate::resolve::{Place, Resolver, said};
+use crate::{
+    resolve::{PathResolver, WriteTarget, file_error},
+    sha256::sha256_of,
+};
 
-/// Everything that is to be done.
+/// All files and directories of a commit.
 #[derive(Debug, Default)]
-pub(super) struct Plan {
-    pub(super) slots: Vec<Slot>,
-    pub(super) directories: Directories,
-    /// To be removed in the end, if they are empty then.
-    pub(super) unmade: Vec<PathBuf>,
+pub(super) struct CommitPlan {
+    pub(super) files: Vec<PlannedFile>,
+    pub(super) directories: TargetDirectories,
+    /// Directories to remove at the end, if they are empty.
+    pub(super) removed_folders: Vec<PathBuf>,
 }
 
-/// A file before it is changed, and what is to become of it.
+/// A file before it is changed, and its new state.
 #[derive(Debug)]
-pub(super) struct Slot {
-    /// As it was asked for.
+pub(super) struct PlannedFile {
+    /// The path as it was requested.
     pub(super) name: PathBuf,
-    /// Without links.
+    /// The path without links.
     pub(super) real: PathBuf,
-    /// The innermost directory that exists.
-    pub(super) directory: Directory,
-    /// How many directories are still to be made in it.
+    /// The innermost directory that exists; the rest is still to be made.
+    pub(super) directory: TargetDirectory,
+    /// Number of directories still to be made in it.
     pub(super) missing: usize,
-    /// Directories that were made for it, from the outside in.
+    /// Directories that were made for it, parents first.
     pub(super) made: Vec<PathBuf>,
-    pub(super) before: Option<Before>,
-    pub(super) after: Option<After>,
+    pub(super) before: Option<FileBefore>,
+    pub(super) after: Option<FileAfter>,
 }
 
-/// A file as it is to be.
+/// A file after the change.
 #[derive(Debug)]
-pub(super) struct After {
+pub(super) struct FileAfter {
     bytes: Arc<[u8]>,
-    /// Absent: as the system makes new files.
+    /// `None`: the default mode of new files.
     mode: Option<u32>,
-    /// Absent: this user's.
+    /// `None`: this user.
     owner: Option<(u32, u32)>,
-    /// Absent: now.
+    /// `None`: now.
     modified: Option<(i64, i64)>,
     attributes: Attributes,
 }
 
-impl Plan {
-    /// Looks at what a change is about, and whether that is what it expects.
-    pub(super) fn add(&mut self, resolver: &Resolver, change: Change) -> Result<(), CommitError> {
+impl CommitPlan {
+    /// Adds a change, after checking that the file is as the change expects.
+    pub(super) fn add(&mut self, resolver: &PathResolver, change: Change) -> Result<(), CommitError> {
         let Change { path, expected, action } = change;
-        let place = resolver.place(&path)?;
-        let before = Before::expected(&place, &expected)?;
-        let like = |bytes: Vec<u8>, before: Option<&Before>| After {
+        let target = resolver.write_target(&path)?;
+        let before = FileBefore::read_expected(&target, &expected)?;
+        let like = |bytes: Vec<u8>, before: Option<&FileBefore>| FileAfter {
             bytes: bytes.into(),
             mode: before.map(|before| before.version.mode),
             owner: before.and_then(|before| before.version.owner),
@@ -82,67 +85,68 @@ impl Plan {
         let after = match action {
             Action::Write(bytes) => Some(like(bytes, before.as_ref())),
             Action::Restore { before: old, after: made } => {
-                Some(After::restored(old, made.as_ref(), before.as_ref().map(|now| &now.version)))
+                Some(FileAfter::restored(old, made.as_ref(), before.as_ref().map(|now| &now.version)))
             }
             Action::Delete { .. } | Action::Move { .. } if before.is_none() => {
-                return Err(FileError::NotFound { path: place.name }.into());
+                return Err(FileError::NotFound { path: target.name }.into());
             }
             Action::Delete { folders } => {
-                self.unmade.extend(folders);
+                self.removed_folders.extend(folders);
                 None
             }
             Action::Move { to, bytes } => {
-                let place = resolver.place(&to)?;
-                let replaced = Before::any(&place)?;
-                self.push(place, replaced, Some(like(bytes, before.as_ref())))?;
+                let target = resolver.write_target(&to)?;
+                let replaced = FileBefore::read_any(&target)?;
+                self.push(target, replaced, Some(like(bytes, before.as_ref())))?;
                 None
             }
         };
-        self.push(place, before, after)
+        self.push(target, before, after)
     }
 
-    /// Hashes what the files are and are to be.
+    /// Hashes the old and the new content of each file.
     pub(super) fn contents(&self) -> Vec<ContentPair> {
         let hashed = |bytes: &Arc<[u8]>| HashedContent { sha256: sha256_of(bytes), bytes: Arc::clone(bytes) };
-        let pairs = self.slots.iter().map(|slot| ContentPair {
-            before: slot.before.as_ref().map(|before| hashed(&before.version.bytes)),
-            after: slot.after.as_ref().map(|after| hashed(&after.bytes)),
+        let pairs = self.files.iter().map(|planned| ContentPair {
+            before: planned.before.as_ref().map(|before| hashed(&before.version.bytes)),
+            after: planned.after.as_ref().map(|after| hashed(&after.bytes)),
         });
         pairs.collect()
     }
 
     fn push(
         &mut self,
-        place: Place,
-        before: Option<Before>,
-        after: Option<After>,
+        target: WriteTarget,
+        before: Option<FileBefore>,
+        after: Option<FileAfter>,
     ) -> Result<(), CommitError> {
-        let Place { name, real, directory, missing, .. } = place;
+        let WriteTarget { name, real, directory, missing, .. } = target;
         let missing = missing.len();
         let existing = real.ancestors().nth(missing + 1).unwrap_or(Path::new("/"));
-        let directory = self.directories.take(directory, existing).map_err(|error| said(&name, error))?;
-        self.slots.push(Slot { name, real, directory, missing, made: Vec::new(), before, after });
+        let directory =
+            self.directories.take(directory, existing).map_err(|error| file_error(&name, error))?;
+        self.files.push(PlannedFile { name, real, directory, missing, made: Vec::new(), before, after });
         Ok(())
     }
 
-    /// No file may be meant twice, and none may be where another needs a directory.
+    /// Fails if a file appears twice, or is where another needs a directory.
     pub(super) fn check(&self) -> Result<(), CommitError> {
         let mut known = HashSet::new();
-        if let Some(twice) = self.slots.iter().find(|slot| !known.insert(&*slot.real)) {
+        if let Some(twice) = self.files.iter().find(|planned| !known.insert(&*planned.real)) {
             return Err(CommitError::Twice { path: twice.name.clone() });
         }
-        for slot in self.slots.iter().filter(|slot| slot.missing > 0) {
+        for planned in self.files.iter().filter(|planned| planned.missing > 0) {
             if let Some(file) =
-                slot.real.ancestors().skip(1).take(slot.missing).find(|above| known.contains(above))
+                planned.real.ancestors().skip(1).take(planned.missing).find(|above| known.contains(above))
             {
-                return Err(CommitError::Beneath { path: slot.name.clone(), file: file.to_owned() });
+                return Err(CommitError::Beneath { path: planned.name.clone(), file: file.to_owned() });
             }
         }
         Ok(())
     }
 }
 
-impl Slot {
+impl PlannedFile {
     pub(super) fn changed(&self) -> Changed {
         let name = self.real.file_name().unwrap_or_default();
         let found = self.directory.open().and_then(|directory| look(&directory, name)).ok().flatten();
@@ -178,12 +182,12 @@ fn stamp(found: &Stat) -> Stamp {
     }
 }
 
-impl After {
+impl FileAfter {
     pub(super) fn size_bytes(&self) -> u64 {
         self.bytes.len() as u64
     }
 
-    /// Puts back what a file was. What the change has not altered stays as it is now.
+    /// Restores an old version. Metadata that the change has not altered stays as it is now.
     fn restored(old: Version, made: Option<&Version>, now: Option<&Version>) -> Self {
         let Version { bytes, mode, owner, modified, attributes } = old;
         let kept = |is_altered: bool| now.filter(|_| !is_altered);
@@ -202,28 +206,36 @@ impl After {
         }
     }
 
-    /// Writes the new content beside the file, with the mode and all else it is to have. It is not flushed yet.
-    pub(super) fn write(&self, trace: &Trace, directory: &OwnedFd, steps: &Steps) -> io::Result<File> {
+    /// Writes the new content beside the file, with its mode and other metadata. It is not flushed
+    /// yet.
+    pub(super) fn write(
+        &self,
+        swap: &FileSwap,
+        directory: &OwnedFd,
+        fail_points: &FailPoints,
+    ) -> io::Result<File> {
         let mode = if self.mode.is_some() { 0o600 } else { 0o666 };
-        let mut file = trace.make_part(directory, Mode::from_raw_mode(mode), steps)?;
-        steps.take()?;
+        let mut file = swap.make_part(directory, Mode::from_raw_mode(mode), fail_points)?;
+        fail_points.hit()?;
         file.write_all(&self.bytes)?;
         if let Some((user, group)) = self.owner {
             let metadata = file.metadata()?;
             if (metadata.uid(), metadata.gid()) != (user, group) {
-                // Only root may give files away. Everyone else gets a file of their own, as from any editor.
+                // Only root may change the owner. For other users the new file is their own, as
+                // with any editor.
                 let _ours = fchown(&file, Some(user), Some(group));
             }
         }
         if let Some(mode) = self.mode {
-            // After the owner: giving a file away takes some bits from it.
+            // After the owner: `fchown` clears the set-user-ID and set-group-ID bits.
             file.set_permissions(Permissions::from_mode(mode))?;
         }
-        attributes::give(&self.attributes, &file)?;
+        xattrs::write(&self.attributes, &file)?;
         if let Some((tv_sec, nanoseconds)) = self.modified {
             let omitted = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
             let last_modification = Timespec { tv_sec, tv_nsec: nanoseconds as _ };
-            // A time that the file system cannot hold is cut by the kernel; one that makes no sense is not set.
+            // The kernel clamps a time that the file system cannot store; an invalid one is not
+            // set.
             let _now = futimens(&file, &Timestamps { last_access: omitted, last_modification });
         }
         Ok(file)

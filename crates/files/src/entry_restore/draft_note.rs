@@ -1,4 +1,5 @@
-//! The note about drafts beside files: what the next start reads if this process dies before it has removed them.
+//! The note about drafts beside files, which the next start reads if this process dies before it
+//! has removed them.
 
 use std::{
     ffi::OsString,
@@ -7,13 +8,14 @@ use std::{
     path::Path,
 };
 
-use windlass_contract::snapshot::{ContentDigest, EntryContent};
+use windlass_contract::snapshot::EntryContent;
 
-use super::draft_trace::DraftTrace;
+use super::entry_draft::EntryDraft;
 use crate::{
-    Recovery,
+    CommitRecovery,
     commit::unique,
     crash_note::{CrashNote, for_each_abandoned},
+    sha256::{from_hex, to_hex},
 };
 
 const BEGIN: &[u8] = b"windlass restore 1";
@@ -21,25 +23,26 @@ const END: &[u8] = b"end";
 const DIRECTORY: &[u8] = b"directory";
 const EXTENSION: &str = "restore";
 
-/// Writes which drafts an undo is about to make.
-pub(super) fn create_draft_note(directory: &Path, drafts: &[&DraftTrace]) -> io::Result<CrashNote> {
+/// Writes which drafts an undo will make.
+pub(super) fn create_draft_note(directory: &Path, drafts: &[&EntryDraft]) -> io::Result<CrashNote> {
     CrashNote::create(directory, &unique(), EXTENSION, &to_bytes(drafts))
 }
 
-/// Removes the drafts that undos of processes which are gone have left beside files. The directory is that of the notes.
+/// Removes the drafts that undos of dead processes have left beside files. `directory` holds the
+/// notes.
 #[expect(clippy::disallowed_methods, reason = "the note is in a directory of Windlass itself")]
-pub fn recover_restores(directory: &Path) -> io::Result<Vec<Recovery>> {
+pub fn recover_restores(directory: &Path) -> io::Result<Vec<CommitRecovery>> {
     let mut recovered = Vec::new();
     for_each_abandoned(directory, EXTENSION, |note, bytes| {
-        // One of a later version is left to that.
+        // A note of a later version is left for that version.
         let mut is_settled = bytes.starts_with(BEGIN);
         for trace in parse(bytes).unwrap_or_default() {
             match trace.settle() {
                 Ok(None) => {}
-                Ok(before) => recovered.push(Recovery::Conflict { path: trace.path, before }),
+                Ok(before) => recovered.push(CommitRecovery::Conflict { path: trace.path, before }),
                 Err(source) => {
                     is_settled = false;
-                    recovered.push(Recovery::Failed { path: trace.path, source });
+                    recovered.push(CommitRecovery::Failed { path: trace.path, source });
                 }
             }
         }
@@ -48,9 +51,9 @@ pub fn recover_restores(directory: &Path) -> io::Result<Vec<Recovery>> {
     Ok(recovered)
 }
 
-fn to_bytes(drafts: &[&DraftTrace]) -> Vec<u8> {
+fn to_bytes(drafts: &[&EntryDraft]) -> Vec<u8> {
     let mut fields = vec![BEGIN.to_vec()];
-    for DraftTrace { path, name, before, after } in drafts {
+    for EntryDraft { path, name, before, after } in drafts {
         fields.extend([path.as_os_str().as_bytes().to_vec(), name.as_bytes().to_vec()]);
         fields.extend([to_field(before.as_ref()), to_field(after.as_ref())]);
     }
@@ -62,23 +65,20 @@ fn to_field(content: Option<&EntryContent>) -> Vec<u8> {
     match content {
         None => Vec::new(),
         Some(EntryContent::Directory) => DIRECTORY.to_vec(),
-        Some(EntryContent::File(digest)) => {
-            let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-            format!("file {hex}").into_bytes()
-        }
+        Some(EntryContent::File(digest)) => format!("file {}", to_hex(digest)).into_bytes(),
         Some(EntryContent::Symlink(target)) => [b"link ", target.as_os_str().as_bytes()].concat(),
     }
 }
 
-/// Reads a note; nothing if it is none that this version has written whole.
-fn parse(bytes: &[u8]) -> Option<Vec<DraftTrace>> {
+/// Parses a note; `None` if it is incomplete or of another version.
+fn parse(bytes: &[u8]) -> Option<Vec<EntryDraft>> {
     let fields: Vec<_> = bytes.split(|byte| *byte == 0).collect();
     let [BEGIN, drafts @ .., END] = &fields[..] else { return None };
     let text = |field: &[u8]| OsString::from_vec(field.to_vec());
     let draft = |fields: &[&[u8]]| {
         let [path, name, before, after] = fields else { return None };
         let (before, after) = (from_field(before).ok()?, from_field(after).ok()?);
-        Some(DraftTrace { path: text(path).into(), name: text(name), before, after })
+        Some(EntryDraft { path: text(path).into(), name: text(name), before, after })
     };
     drafts.chunks(4).map(draft).collect()
 }
@@ -93,17 +93,8 @@ fn from_field(field: &[u8]) -> io::Result<Option<EntryContent>> {
     if let Some(target) = field.strip_prefix(b"link ") {
         return Ok(Some(EntryContent::Symlink(OsString::from_vec(target.to_vec()).into())));
     }
-    let digest = field.strip_prefix(b"file ").and_then(digest_from_hex);
+    let digest = field.strip_prefix(b"file ").and_then(|hex| from_hex(str::from_utf8(hex).ok()?));
     digest.map(|digest| Some(EntryContent::File(digest))).ok_or_else(|| io::ErrorKind::InvalidData.into())
-}
-
-fn digest_from_hex(hex: &[u8]) -> Option<ContentDigest> {
-    let hex = str::from_utf8(hex).ok().filter(|hex| hex.len() == 64)?;
-    let mut digest = [0; 32];
-    for (at, byte) in digest.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(hex.get(2 * at..2 * at + 2)?, 16).ok()?;
-    }
-    Some(digest)
 }
 
 #[cfg(test)]
@@ -113,8 +104,8 @@ mod tests {
     #[test]
     fn a_note_says_all_about_its_drafts_and_a_torn_one_nothing() {
         let link = EntryContent::Symlink(OsString::from_vec(b"to \xff".to_vec()).into());
-        let one = DraftTrace::new("/w/a".into(), Some(EntryContent::File([0xab; 32])), None);
-        let other = DraftTrace::new("/w/b\nc".into(), Some(EntryContent::Directory), Some(link));
+        let one = EntryDraft::new("/w/a".into(), Some(EntryContent::File([0xab; 32])), None);
+        let other = EntryDraft::new("/w/b\nc".into(), Some(EntryContent::Directory), Some(link));
         let bytes = to_bytes(&[&one, &other]);
         assert_eq!(parse(&bytes), Some(vec![one, other]));
         for end in 0..bytes.len() {

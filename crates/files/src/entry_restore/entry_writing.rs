@@ -1,4 +1,4 @@
-//! Makes single entries: files with everything they are to have, and directories on the way to them.
+//! Makes single entries: files with their metadata, and the directories above them.
 
 use std::{
     ffi::OsStr,
@@ -16,27 +16,28 @@ use rustix::fs::{
 };
 use windlass_contract::snapshot::EntryVersion;
 
-use super::{observed_entry::is_unreachable, place_of, steps::Planned};
+use super::{entry_restorer::PlannedRestore, observed_entry::is_unreachable, place_of};
 use crate::{
     EntryKind, EntryStat,
-    commit::attributes,
-    handle::{to_name_in, to_name_in_at, to_read_at},
+    commit::xattrs,
+    handle::{open_directory, open_directory_at, open_read_at},
 };
 
-/// Writes a new file under a free name. What the change does not alter goes on to it from the one it replaces.
+/// Writes a new file under a free name. Metadata that the change does not alter is copied from the
+/// file it replaces.
 pub(super) fn write_file(
     directory: &OwnedFd,
     (name, free): (&OsStr, &OsStr),
     bytes: &[u8],
-    plan: &Planned<'_>,
+    plan: &PlannedRestore<'_>,
     after: &EntryVersion,
 ) -> io::Result<()> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut file = File::from(openat(directory, free, flags, Mode::RUSR | Mode::WUSR)?);
     file.write_all(bytes)?;
     if let Some(now) = plan.predecessor() {
-        let old = File::from(to_read_at(directory, name)?);
-        attributes::give(&attributes::of(&old)?, &file)?;
+        let old = File::from(open_read_at(directory, name)?);
+        xattrs::write(&xattrs::read(&old)?, &file)?;
         let _not_allowed = fchown(&file, Some(now.stat.uid), Some(now.stat.gid));
     }
     give_owner(&file, plan, after);
@@ -47,8 +48,8 @@ pub(super) fn write_file(
     Ok(futimens(&file, &Timestamps { last_access, last_modification: modified })?)
 }
 
-/// Gives back the owner if the change altered it, as far as this user may.
-pub(super) fn give_owner(file: &File, plan: &Planned<'_>, after: &EntryVersion) {
+/// Restores the owner if the change altered it, as far as this user may.
+pub(super) fn give_owner(file: &File, plan: &PlannedRestore<'_>, after: &EntryVersion) {
     if plan.change.before.as_ref().is_none_or(|before| before.owner != after.owner) {
         let (user, group) = after.owner;
         let _not_allowed = fchown(file, Some(user), Some(group));
@@ -62,20 +63,20 @@ pub(super) fn remove_entry(directory: &OwnedFd, name: &OsStr, found: &EntryStat)
     Ok(unlinkat(directory, name, flags)?)
 }
 
-/// Opens a directory to name things in it, and makes it if it is missing.
+/// Opens a directory for `*at` calls, and makes it if it is missing.
 pub(super) fn open_or_make(path: &Path) -> io::Result<OwnedFd> {
-    match to_name_in(path) {
+    match open_directory(path) {
         Err(error) if is_unreachable(&error) => {}
         opened => return opened,
     }
     let mut missing: Vec<&Path> = vec![path];
     for above in path.ancestors().skip(1) {
-        match to_name_in(above) {
+        match open_directory(above) {
             Ok(mut directory) => {
                 for path in missing.into_iter().rev() {
                     let name = place_of(path)?.1;
                     mkdirat(&directory, name, Mode::RWXU | Mode::RWXG | Mode::RWXO)?;
-                    directory = to_name_in_at(&directory, name)?;
+                    directory = open_directory_at(&directory, name)?;
                 }
                 return Ok(directory);
             }
@@ -83,5 +84,5 @@ pub(super) fn open_or_make(path: &Path) -> io::Result<OwnedFd> {
             Err(error) => return Err(error),
         }
     }
-    to_name_in(path)
+    open_directory(path)
 }

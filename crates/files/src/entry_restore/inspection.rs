@@ -10,36 +10,36 @@ use windlass_contract::snapshot::{EntryChange, EntryContent, EntryVersion};
 
 use super::{
     EntryStanding,
-    observed_entry::{EntryLook, ObservedEntry},
+    observed_entry::{EntryLookup, ObservedEntry},
 };
 
 /// All permissions of the owner.
 pub(super) const OWNER_ACCESS: u32 = 0o700;
 
-/// A change, and the entry as it was found.
+/// A change and the entry as it is now.
 pub(super) struct InspectedEntry<'a> {
-    /// The place in the list of changes.
+    /// The index in the list of changes.
     pub(super) at: usize,
     pub(super) change: &'a EntryChange,
     pub(super) now: Option<ObservedEntry>,
     pub(super) standing: EntryStanding,
 }
 
-/// Looks at the entries of all changes, in the order of their paths: a directory comes before what is in it.
+/// Reads the entries of all changes, sorted by path: a directory comes before its entries.
 pub(super) fn inspect(changes: &[EntryChange]) -> Result<Vec<InspectedEntry<'_>>, (PathBuf, io::Error)> {
     let mut order: Vec<_> = changes.iter().enumerate().collect();
     order.sort_by(|(_, one), (_, other)| one.path.cmp(&other.path));
     let mut known: HashMap<&Path, (EntryStanding, bool)> = HashMap::new();
     let mut inspected = Vec::new();
     for (at, change) in order {
-        let look = EntryLook::new(&change.path).map_err(|error| (change.path.clone(), error))?;
+        let look = EntryLookup::new(&change.path).map_err(|error| (change.path.clone(), error))?;
         let (now, standing) = match look {
-            EntryLook::Found(now) => {
+            EntryLookup::Found(now) => {
                 let standing = standing(change, Some(&now));
                 (Some(now), standing)
             }
-            EntryLook::Absent => (None, standing(change, None)),
-            EntryLook::Behind { obstacle, is_link } => {
+            EntryLookup::Absent => (None, standing(change, None)),
+            EntryLookup::Behind { obstacle, is_link } => {
                 (None, standing_behind(change, known.get(&*obstacle).copied(), is_link))
             }
         };
@@ -49,8 +49,9 @@ pub(super) fn inspect(changes: &[EntryChange]) -> Result<Vec<InspectedEntry<'_>>
     Ok(inspected)
 }
 
-/// The standing of an entry whose directory has become a file or a link. `above` is the standing of that and tells whether it
-/// is to be a directory; absent if it is no part of the changes.
+/// Returns the standing of an entry whose directory has become a file or a link. `above` is the
+/// standing of that file or link, and true if it becomes a directory; `None` if it is not part of
+/// the changes.
 fn standing_behind(
     change: &EntryChange,
     above: Option<(EntryStanding, bool)>,
@@ -61,7 +62,7 @@ fn standing_behind(
         Some((EntryStanding::Done, _)) => (true, false),
         Some((EntryStanding::Conflict, _)) | None => (false, false),
     };
-    // Someone else's link may lead to a directory that has the entry.
+    // A link of someone else may lead to a directory that has the entry.
     if (change.after.is_some() && !becomes_directory) || (is_link && !is_ours) {
         return EntryStanding::Conflict;
     }
@@ -88,7 +89,7 @@ fn standing(change: &EntryChange, now: Option<&ObservedEntry>) -> EntryStanding 
                 EntryStanding::Conflict
             }
         }
-        // It goes, and its metadata with it.
+        // The entry is removed, and its metadata with it.
         (Some(before), _) if holds(before) => {
             let is_as_left = has_mode(now, before.mode) && now.owner() == before.owner;
             if is_as_left { EntryStanding::Ready } else { EntryStanding::Conflict }
@@ -101,7 +102,8 @@ fn standing(change: &EntryChange, now: Option<&ObservedEntry>) -> EntryStanding 
     }
 }
 
-/// The standing of an entry that holds one of two contents. Metadata that the change does not alter may be anything.
+/// Returns the standing of an entry that holds one of two contents. Metadata that the change does
+/// not alter may differ.
 fn standing_of_metadata(before: &EntryVersion, after: &EntryVersion, now: &ObservedEntry) -> EntryStanding {
     let (is_mode_altered, is_owner_altered) = (before.mode != after.mode, before.owner != after.owner);
     let is_known_mode = has_mode(now, before.mode) || has_mode(now, after.mode);
@@ -115,7 +117,8 @@ fn standing_of_metadata(before: &EntryVersion, after: &EntryVersion, now: &Obser
     if is_done { EntryStanding::Done } else { EntryStanding::Ready }
 }
 
-/// Tells whether an entry has this mode. A directory may be open to its owner, as it is while something is done in it.
+/// Returns true if an entry has this mode. A directory may also have all permissions for its owner,
+/// which it has during a change.
 fn has_mode(now: &ObservedEntry, mode: u32) -> bool {
     let is_open = now.holds(&EntryContent::Directory) && now.mode() == mode | OWNER_ACCESS;
     now.mode() == mode || is_open

@@ -1,4 +1,4 @@
-//! An entry as it is now.
+//! The current state of an entry.
 
 use std::{
     ffi::OsStr,
@@ -8,30 +8,27 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use ring::digest::{Context, SHA256};
 use rustix::io::Errno;
 use windlass_contract::snapshot::{ContentDigest, EntryContent};
 
 use super::place_of;
 use crate::{
     EntryKind, EntryStat,
-    handle::{lstat, to_name_in, to_read_at},
+    handle::{lstat, open_directory, open_read_at},
+    sha256::read_sha256,
 };
 
-/// How much is read at once.
-const CHUNK_BYTES: usize = 256 * 1024;
-
-/// The largest file that can be one that was kept.
+/// Maximum size of a file in the archive; a larger one cannot match.
 const MAX_BYTES: u64 = 1024 * 1024 * 1024;
 
-/// An entry, looked at by its path.
+/// The result of looking up an entry by its path.
 #[derive(Debug)]
-pub(super) enum EntryLook {
-    /// It is there.
+pub(super) enum EntryLookup {
+    /// The entry exists.
     Found(ObservedEntry),
-    /// There is nothing.
+    /// The entry does not exist.
     Absent,
-    /// A file or a link is where a directory above it should be.
+    /// A file or a link is in place of a directory above the entry.
     Behind {
         /// The path of the file or link.
         obstacle: PathBuf,
@@ -39,11 +36,11 @@ pub(super) enum EntryLook {
     },
 }
 
-impl EntryLook {
-    /// Looks at an entry by its path. No link on the way is followed.
+impl EntryLookup {
+    /// Looks up an entry by its path without following links.
     pub(super) fn new(path: &Path) -> io::Result<Self> {
         let (parent, name) = place_of(path)?;
-        let directory = match to_name_in(parent) {
+        let directory = match open_directory(parent) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::Absent),
             Err(error) if is_unreachable(&error) => return Ok(Self::behind(parent)),
             directory => directory?,
@@ -62,11 +59,11 @@ impl EntryLook {
     }
 }
 
-/// An entry that was found.
+/// The metadata and content of an entry.
 #[derive(Debug)]
 pub(super) struct ObservedEntry {
     pub(super) stat: EntryStat,
-    /// Absent if it is none that could have been kept.
+    /// `None` if the content cannot be one in the archive.
     content: Option<EntryContent>,
 }
 
@@ -78,7 +75,7 @@ impl ObservedEntry {
         };
         let content = match stat.kind {
             EntryKind::File if stat.size > MAX_BYTES => None,
-            // What cannot be read is not known to be what it was.
+            // A file that cannot be read cannot be identified.
             EntryKind::File => read_digest(directory, name, &stat).ok().map(EntryContent::File),
             EntryKind::Symlink => {
                 let target = rustix::fs::readlinkat(directory, name, Vec::new())?.into_bytes();
@@ -98,15 +95,15 @@ impl ObservedEntry {
         (self.stat.uid, self.stat.gid)
     }
 
-    /// Tells whether it has this type and content.
+    /// Returns true if it has this type and content.
     pub(super) fn holds(&self, content: &EntryContent) -> bool {
         self.content.as_ref() == Some(content)
     }
 
-    /// Tells whether a file is the one that was looked at, and was not written to since. A rename moves the time of the last
-    /// change, so that does not count.
+    /// Returns true if `now` is the same file and was not written to since. The change time is not
+    /// compared, because a rename sets it.
     pub(super) fn is_same(&self, now: &EntryStat) -> bool {
-        // What was in a directory may be gone by now, and it may be open to its owner.
+        // The entries and the mode of a directory may have changed during the undo.
         if self.stat.kind == EntryKind::Directory {
             return self.stat.is_same_file(now);
         }
@@ -115,29 +112,18 @@ impl ObservedEntry {
     }
 }
 
-/// Tells whether an error says that there is no such directory, or that a file or a link is in its place.
+/// Returns true if an error means that there is no such directory, or that a file or a link is in
+/// its place.
 pub(super) fn is_unreachable(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
         || error.raw_os_error() == Some(Errno::LOOP.raw_os_error())
 }
 
 fn read_digest(directory: &OwnedFd, name: &OsStr, stat: &EntryStat) -> io::Result<ContentDigest> {
-    let mut file = File::from(to_read_at(directory, name)?).take(MAX_BYTES);
+    let file = File::from(open_read_at(directory, name)?).take(MAX_BYTES);
     let opened = EntryStat::read(file.get_ref(), OsStr::new(""))?;
     if !opened.is_same_file(stat) || opened.kind != EntryKind::File {
         return Err(io::ErrorKind::ResourceBusy.into());
     }
-    let mut context = Context::new(&SHA256);
-    let mut chunk = vec![0; CHUNK_BYTES.min(usize::try_from(stat.size).unwrap_or(CHUNK_BYTES) + 1)];
-    loop {
-        match file.read(&mut chunk) {
-            Ok(0) => break,
-            Ok(read) => context.update(&chunk[..read]),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    let mut digest = [0; 32];
-    digest.copy_from_slice(context.finish().as_ref());
-    Ok(digest)
+    read_sha256(file, stat.size)
 }

@@ -1,4 +1,4 @@
-//! Changes of files, links and directories are made whole or not at all, and never over the work of someone else.
+//! Tests of restores: all changes or none are made, and never over the work of someone else.
 
 use std::{
     collections::HashMap,
@@ -12,14 +12,14 @@ use windlass_contract::snapshot::{EntryContent, EntryVersion};
 
 use super::*;
 
-struct Place {
+struct RestoreFixture {
     _directory: tempfile::TempDir,
     notes: tempfile::TempDir,
     top: PathBuf,
     contents: HashMap<ContentDigest, Vec<u8>>,
 }
 
-impl Place {
+impl RestoreFixture {
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let top = directory.path().canonicalize().unwrap();
@@ -52,17 +52,21 @@ impl Place {
     }
 
     fn apply(&self, changes: &[EntryChange]) -> Result<RestoreReport, RestoreError> {
-        self.apply_by_steps(changes, &Steps::default())
+        self.apply_with_fail_points(changes, &FailPoints::default())
     }
 
-    fn apply_by_steps(&self, changes: &[EntryChange], steps: &Steps) -> Result<RestoreReport, RestoreError> {
+    fn apply_with_fail_points(
+        &self,
+        changes: &[EntryChange],
+        fail_points: &FailPoints,
+    ) -> Result<RestoreReport, RestoreError> {
         let read = |digest: &ContentDigest| {
             self.contents.get(digest).cloned().ok_or_else(|| io::ErrorKind::NotFound.into())
         };
-        restore_by_steps(changes, &read, self.notes.path(), steps)
+        restore_with_fail_points(changes, &read, self.notes.path(), fail_points)
     }
 
-    /// Everything there is, one line each.
+    /// Returns all entries, one line each.
     fn tree(&self) -> Vec<String> {
         let mut lines = Vec::new();
         let mut queue = vec![self.top.clone()];
@@ -88,7 +92,7 @@ impl Place {
 
 #[test]
 fn files_links_and_directories_change_into_each_other_and_back() {
-    let mut place = Place::new();
+    let mut place = RestoreFixture::new();
     fs::write(place.top.join("a"), "one").unwrap();
     fs::set_permissions(place.top.join("a"), fs::Permissions::from_mode(0o644)).unwrap();
     fs::create_dir(place.top.join("d")).unwrap();
@@ -119,7 +123,7 @@ fn files_links_and_directories_change_into_each_other_and_back() {
 
 #[test]
 fn what_someone_changed_is_a_conflict_and_nothing_is_done() {
-    let mut place = Place::new();
+    let mut place = RestoreFixture::new();
     fs::write(place.top.join("a"), "one").unwrap();
     fs::write(place.top.join("b"), "mine").unwrap();
     let before = place.tree();
@@ -135,7 +139,7 @@ fn what_someone_changed_is_a_conflict_and_nothing_is_done() {
 
 #[test]
 fn an_error_in_the_middle_takes_everything_back() {
-    let mut place = Place::new();
+    let mut place = RestoreFixture::new();
     fs::write(place.top.join("a"), "one").unwrap();
     fs::write(place.top.join("z"), "last").unwrap();
     let before = place.tree();
@@ -150,7 +154,7 @@ fn an_error_in_the_middle_takes_everything_back() {
 
 #[test]
 fn a_directory_that_holds_something_else_stays() {
-    let mut place = Place::new();
+    let mut place = RestoreFixture::new();
     fs::create_dir(place.top.join("d")).unwrap();
     fs::write(place.top.join("d/made"), "1").unwrap();
     fs::write(place.top.join("d/mine"), "2").unwrap();
@@ -162,7 +166,7 @@ fn a_directory_that_holds_something_else_stays() {
 
 #[test]
 fn no_link_on_the_way_is_followed() {
-    let mut place = Place::new();
+    let mut place = RestoreFixture::new();
     fs::create_dir(place.top.join("elsewhere")).unwrap();
     symlink("elsewhere", place.top.join("d")).unwrap();
     let text = place.file("text", 0o644);
@@ -173,7 +177,7 @@ fn no_link_on_the_way_is_followed() {
 
 #[test]
 fn a_mode_that_is_neither_before_nor_after_is_a_conflict() {
-    let mut place = Place::new();
+    let mut place = RestoreFixture::new();
     let top = place.top.clone();
     let set = |mode| fs::set_permissions(top.join("a"), fs::Permissions::from_mode(mode)).unwrap();
     fs::write(top.join("a"), "one").unwrap();
@@ -188,7 +192,7 @@ fn a_mode_that_is_neither_before_nor_after_is_a_conflict() {
     place.apply(&altered).unwrap();
     assert_eq!(place.tree(), ["a 640 one"]);
     assert_eq!(inspect_changes(&altered).unwrap(), [EntryStanding::Done]);
-    // What the change did not alter is the person's.
+    // The person's value stays where the change altered nothing.
     set(0o600);
     let written = {
         let (before, after) = (place.file("one", 0o644), place.file("two", 0o644));
@@ -206,7 +210,7 @@ fn a_mode_that_is_neither_before_nor_after_is_a_conflict() {
 /// `mv d real && ln -s real d`, taken back and done again.
 #[test]
 fn a_directory_that_became_a_link_comes_back_and_goes_again() {
-    let mut place = Place::new();
+    let mut place = RestoreFixture::new();
     fs::create_dir(place.top.join("real")).unwrap();
     fs::write(place.top.join("real/f"), "one").unwrap();
     symlink("real", place.top.join("d")).unwrap();
@@ -223,11 +227,11 @@ fn a_directory_that_became_a_link_comes_back_and_goes_again() {
     let back: Vec<_> = changes.iter().map(EntryChange::reversed).collect();
     place.apply(&back).unwrap();
     assert_eq!(place.tree(), start);
-    // A link of someone else is followed neither here nor there.
+    // A link of someone else is not followed on either side.
     fs::remove_file(place.top.join("d")).unwrap();
     symlink("/", place.top.join("d")).unwrap();
     let standings = inspect_changes(&changes).unwrap();
     assert_eq!(standings[..2], [EntryStanding::Conflict, EntryStanding::Conflict]);
 }
 
-mod meanwhile;
+mod concurrent_saves;

@@ -1,4 +1,5 @@
-//! The list of what commands changed on a layer, found by comparing its upper directory with the root.
+//! The list of changes that commands made on a layer, from a comparison of its upper directory with
+//! the root.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -6,20 +7,20 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Layer, upper_scan::UpperScan};
+use super::{OverlayLayer, upper_scan::UpperScan};
 use crate::{DirHandle, EntryStat};
 
 /// Changes that commands made on a layer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LayerChanges {
-    /// Every entry that is to be made, changed or removed, in the order of paths. Those in a directory that comes or goes as
-    /// a whole are listed, too.
+    /// Every entry to create, change or remove, sorted by path. Entries of a directory that is
+    /// created or removed as a whole are included.
     pub changes: Vec<LayerChange>,
-    /// What someone else changed meanwhile. With any, nothing is applied.
+    /// Changes by someone else since the layer began. If there is any, nothing is applied.
     pub conflicts: Vec<LayerConflict>,
-    /// What is left out.
+    /// Changes that are not applied.
     pub refused: Vec<LayerRefusal>,
-    /// Directories on both sides whose mode or time is to be set.
+    /// Directories on both sides whose mode or time must be set.
     pub(super) directories: Vec<MetadataChange>,
 }
 
@@ -30,35 +31,36 @@ pub struct LayerChange {
     pub path: PathBuf,
     /// The change.
     pub kind: LayerChangeKind,
-    /// The entry in the root; absent if there is none.
+    /// The entry in the root; `None` if it does not exist.
     pub before: Option<EntryStat>,
-    /// The entry in the layer; absent if it is removed.
+    /// The entry in the layer; `None` if it is removed.
     pub after: Option<EntryStat>,
     /// Its root.
     pub(super) root: usize,
     /// Its path below the root.
     pub(super) relative: PathBuf,
-    /// It comes or goes with a directory above it.
+    /// True if it is created or removed together with a directory above it.
     pub(super) is_inside: bool,
 }
 
 /// The kind of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LayerChangeKind {
-    /// There was nothing.
+    /// The entry is new.
     Created,
-    /// The content is another one.
+    /// The content has changed.
     Modified,
-    /// Only the mode or the time is another one.
+    /// Only the mode or the time has changed.
     Metadata,
-    /// It is something else now: a link instead of a file, or a directory that was emptied first.
+    /// The entry was replaced: by a link instead of a file, or by a directory that was emptied
+    /// first.
     Replaced,
-    /// It is gone.
+    /// The entry was deleted.
     Deleted,
 }
 
 impl LayerChangeKind {
-    /// The name for programs.
+    /// Returns the name for machine-readable output.
     pub fn name(self) -> &'static str {
         match self {
             Self::Created => "created",
@@ -75,11 +77,11 @@ impl LayerChangeKind {
 pub struct LayerConflict {
     /// The path.
     pub path: PathBuf,
-    /// What happened.
+    /// The change that was found.
     pub reason: &'static str,
 }
 
-/// A path that is left out.
+/// A change that is not applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LayerRefusal {
     /// The path.
@@ -88,11 +90,11 @@ pub struct LayerRefusal {
     pub reason: String,
     pub(super) root: usize,
     pub(super) relative: PathBuf,
-    /// It lies in a directory that is applied, and is taken out of it first.
+    /// True if it is in a directory that is applied, and must be moved out of it first.
     pub(super) is_inside: bool,
 }
 
-/// A mode and a time to be set.
+/// A mode and a modification time to set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct MetadataChange {
     pub(super) root: usize,
@@ -113,19 +115,19 @@ impl From<&EntryStat> for ModeAndTime {
     }
 }
 
-/// Says why a path below a root, by its number, may not be changed.
+/// Returns the reason why a path below the root with this number may not be changed.
 pub(super) type ProtectedCheck<'a> = &'a dyn Fn(usize, &Path) -> Option<String>;
 
-impl Layer {
-    /// Lists what commands changed. All of them must be gone. `protected` says why a path below the root with that number
-    /// may not be changed.
+impl OverlayLayer {
+    /// Lists the changes of commands, all of which must have exited. `protected` returns the reason
+    /// why a path below the root with this number may not be changed.
     pub fn changes(&self, protected: ProtectedCheck<'_>) -> io::Result<LayerChanges> {
         let mut found = LayerChanges::default();
         for (number, root) in self.roots.iter().enumerate() {
             let mut scan = UpperScan { number, root, protected, found: &mut found };
             let upper = root.upper()?;
             let after = upper.stat()?;
-            let has_changes = scan.merged(&upper, &root.root, &mut PathBuf::new(), 0)?;
+            let has_changes = scan.scan_merged(&upper, &root.root, &mut PathBuf::new(), 0)?;
             let (before, after) = (ModeAndTime::from(&root.before), ModeAndTime::from(&after));
             if has_changes || before != after {
                 found.directories.push(MetadataChange {
@@ -139,19 +141,19 @@ impl Layer {
         Ok(found)
     }
 
-    /// Reads a file as a change leaves it, at most so many bytes.
+    /// Reads a file as it is after a change. More than `max_bytes` is an error.
     pub fn read_after(&self, change: &LayerChange, max_bytes: u64) -> io::Result<Vec<u8>> {
         let upper = self.roots.get(change.root).ok_or(io::ErrorKind::NotFound)?.upper()?;
         read(&upper, &change.relative, max_bytes)
     }
 
-    /// Reads a file as it is without a change, at most so many bytes.
+    /// Reads a file as it is without a change. More than `max_bytes` is an error.
     pub fn read_before(&self, change: &LayerChange, max_bytes: u64) -> io::Result<Vec<u8>> {
         let root = &self.roots.get(change.root).ok_or(io::ErrorKind::NotFound)?.root;
         read(root, &change.relative, max_bytes)
     }
 
-    /// Reads where a link leads as a change leaves it.
+    /// Reads the target of a link after a change.
     pub fn link_after(&self, change: &LayerChange) -> io::Result<OsString> {
         let upper = self.roots.get(change.root).ok_or(io::ErrorKind::NotFound)?.upper()?;
         let (directory, name) = parent(&upper, &change.relative)?;
@@ -164,7 +166,7 @@ fn read(top: &DirHandle, relative: &Path, max_bytes: u64) -> io::Result<Vec<u8>>
     directory.read_file(name, max_bytes)
 }
 
-/// Opens the directory that a path is in.
+/// Opens the parent directory of a path.
 pub(super) fn parent<'a>(top: &DirHandle, relative: &'a Path) -> io::Result<(DirHandle, &'a OsStr)> {
     let name = relative.file_name().ok_or(io::ErrorKind::InvalidFilename)?;
     Ok((top.open_dir(relative.parent().unwrap_or(Path::new("")))?, name))

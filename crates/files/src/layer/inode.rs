@@ -1,5 +1,5 @@
-//! What a layer needs of single inodes: what kind they are, attributes of the overlay, renaming, removing. All by the
-//! descriptor of the directory they are in.
+//! Operations on single entries of a layer: type, attributes of the overlay, mode, time and
+//! removal. All go by the descriptor of the directory.
 
 use std::{
     ffi::{CString, OsStr, OsString},
@@ -22,29 +22,29 @@ use crate::{
     checked_rename::{remove_file, rename_to_free},
 };
 
-/// The attributes that the kernel keeps in a layer, where the mount option is `userxattr`.
+/// Prefix of the attributes that the kernel sets in an overlay with the mount option `userxattr`.
 const OVERLAY_PREFIX: &[u8] = b"user.overlay.";
 const ORIGIN: &str = "user.overlay.origin";
 const OPAQUE: &str = "user.overlay.opaque";
 
-/// The most the kernel gives for the list of attributes.
-const MAX_LIST_BYTES: usize = 64 * 1024;
+/// Maximum size of the list of attributes in the kernel (`XATTR_LIST_MAX`).
+const MAX_XATTR_LIST_BYTES: usize = 64 * 1024;
 
-/// How many entries of one directory are read.
+/// Maximum number of entries that are read in one directory.
 pub(super) const MAX_ENTRIES: usize = 1_000_000;
 
-/// How deep a tree is removed before the rest is moved up: each level keeps a descriptor open.
+/// Maximum depth at which a tree is removed in place; deeper trees are moved up first, since each
+/// level keeps a descriptor open.
 const MAX_REMOVE_DEPTH: usize = 64;
 
-/// An entry of a directory in a layer or below it.
+/// An entry of a layer or of its root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LayerEntry {
     pub(super) stat: EntryStat,
-    pub(super) gid: u32,
     pub(super) node: NodeType,
 }
 
-/// The type of an entry, as a layer knows it.
+/// The type of an entry in an overlay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NodeType {
     File,
@@ -52,14 +52,14 @@ pub(super) enum NodeType {
     Symlink,
     /// A FIFO or socket.
     Pipe,
-    /// A character device with the number 0:0: what had this name is gone.
+    /// A character device with the number 0:0: the entry of this name was deleted.
     Whiteout,
     /// Any other device.
     Device,
 }
 
 impl LayerEntry {
-    /// Looks at an entry, without following it; nothing if there is none.
+    /// Reads the metadata of an entry without following it; `None` if it does not exist.
     pub(super) fn find(directory: &DirHandle, name: &OsStr) -> io::Result<Option<Self>> {
         match read(directory, name) {
             Err(Errno::NOENT) => Ok(None),
@@ -88,7 +88,7 @@ fn read(directory: &DirHandle, name: &OsStr) -> rustix::io::Result<LayerEntry> {
         }
         _ => NodeType::Device,
     };
-    Ok(LayerEntry { stat: EntryStat::from_statx(&found), gid: found.stx_gid, node })
+    Ok(LayerEntry { stat: EntryStat::from_statx(&found), node })
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -100,10 +100,10 @@ fn read(directory: &DirHandle, name: &OsStr) -> rustix::io::Result<LayerEntry> {
         EntryKind::Symlink => NodeType::Symlink,
         EntryKind::Special => NodeType::Device,
     };
-    Ok(LayerEntry { stat, gid: 0, node })
+    Ok(LayerEntry { stat, node })
 }
 
-/// Makes the mark that hides a name of the lower layer.
+/// Makes a whiteout, which hides a name of the lower layer.
 #[cfg(target_os = "linux")]
 pub(super) fn make_whiteout(directory: &DirHandle, name: &OsStr) -> io::Result<()> {
     use rustix::fs::{FileType, mknodat};
@@ -115,34 +115,24 @@ pub(super) fn make_whiteout(_directory: &DirHandle, _name: &OsStr) -> io::Result
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Writes everything of a file system to disk.
-#[cfg(target_os = "linux")]
-pub(super) fn sync_file_system(directory: &DirHandle) -> io::Result<()> {
-    Ok(rustix::fs::syncfs(directory)?)
-}
-
-#[cfg(not(target_os = "linux"))]
-pub(super) fn sync_file_system(directory: &DirHandle) -> io::Result<()> {
-    Ok(rustix::fs::fsync(directory)?)
-}
-
-/// A path that leads through an open directory to an entry: for calls that take no descriptor of a directory.
-fn through(directory: &DirHandle, name: &OsStr) -> io::Result<CString> {
+/// Returns a path to an entry through `/proc/self/fd`, for system calls that take no directory
+/// descriptor.
+fn proc_fd_path(directory: &DirHandle, name: &OsStr) -> io::Result<CString> {
     let mut path = format!("/proc/self/fd/{}/", directory.as_fd().as_raw_fd()).into_bytes();
     path.extend_from_slice(if name.is_empty() { b"." } else { name.as_bytes() });
     CString::new(path).map_err(|_| io::ErrorKind::InvalidFilename.into())
 }
 
-/// Lists the names of an entry's attributes; of the directory itself for an empty name.
+/// Lists the names of the attributes of an entry; of the directory itself for an empty name.
 fn attributes(directory: &DirHandle, name: &OsStr) -> io::Result<Vec<Vec<u8>>> {
-    let path = through(directory, name)?;
-    // Asked for the size alone first: nearly always that is the end of it.
+    let path = proc_fd_path(directory, name)?;
+    // Ask for the size first: it is nearly always 0.
     match rustix::fs::llistxattr_query(&*path) {
         Ok(0) | Err(Errno::NOTSUP) => return Ok(Vec::new()),
         Ok(_) | Err(Errno::RANGE) => {}
         Err(error) => return Err(error.into()),
     }
-    let mut list = vec![0; MAX_LIST_BYTES];
+    let mut list = vec![0; MAX_XATTR_LIST_BYTES];
     let length = rustix::fs::llistxattr(&*path, &mut list[..])?;
     let names = list[..length].split(|byte| *byte == 0).filter(|name| !name.is_empty());
     Ok(names.map(<[u8]>::to_vec).collect())
@@ -163,25 +153,26 @@ pub(super) fn own_attributes(directory: &DirHandle, name: &OsStr) -> io::Result<
     Ok(names)
 }
 
-/// Tells whether the kernel copied an entry up from the lower layer.
+/// Returns true if the kernel copied an entry up from the lower layer.
 pub(super) fn was_copied_up(directory: &DirHandle, name: &OsStr) -> io::Result<bool> {
     Ok(overlay_attributes(directory, name)?.iter().any(|name| name == ORIGIN.as_bytes()))
 }
 
-/// Tells whether a directory of the upper layer stands for all of the lower one.
+/// Returns true if a directory of the upper layer is opaque: it hides the entries of the lower one.
 pub(super) fn is_opaque(directory: &DirHandle, name: &OsStr) -> io::Result<bool> {
     let mut value = [0; 8];
-    match rustix::fs::lgetxattr(&*through(directory, name)?, OPAQUE, &mut value[..]) {
+    match rustix::fs::lgetxattr(&*proc_fd_path(directory, name)?, OPAQUE, &mut value[..]) {
         Ok(length) => Ok(&value[..length] == b"y"),
         Err(Errno::NODATA | Errno::NOTSUP) => Ok(false),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Tells whether entries can have attributes of the user here: without them an overlay cannot replace a directory.
+/// Returns true if the file system supports `user.*` attributes: without them an overlay cannot
+/// replace a directory.
 pub(super) fn has_user_attributes(directory: &DirHandle) -> io::Result<bool> {
     const TEST: &str = "user.windlass.test";
-    let path = through(directory, OsStr::new(""))?;
+    let path = proc_fd_path(directory, OsStr::new(""))?;
     match rustix::fs::lsetxattr(&*path, TEST, b"1", rustix::fs::XattrFlags::empty()) {
         Ok(()) => Ok(rustix::fs::lremovexattr(&*path, TEST).is_ok()),
         Err(Errno::NOTSUP) => Ok(false),
@@ -189,16 +180,21 @@ pub(super) fn has_user_attributes(directory: &DirHandle) -> io::Result<bool> {
     }
 }
 
-/// Takes the attributes of the overlay off an entry. Gives the owner the right to do so for a moment.
-pub(super) fn strip(directory: &DirHandle, name: &OsStr, entry: &LayerEntry) -> io::Result<()> {
+/// Removes the attributes of the overlay from an entry. The owner gets write permission for it if
+/// needed.
+pub(super) fn remove_overlay_attributes(
+    directory: &DirHandle,
+    name: &OsStr,
+    entry: &LayerEntry,
+) -> io::Result<()> {
     let attributes = overlay_attributes(directory, name)?;
     if attributes.is_empty() {
         return Ok(());
     }
-    let path = through(directory, name)?;
+    let path = proc_fd_path(directory, name)?;
     let mode = entry.stat.permissions;
-    let is_shut = mode & 0o200 == 0;
-    if is_shut {
+    let is_unreadable = mode & 0o200 == 0;
+    if is_unreadable {
         set_mode(directory, name, mode | 0o200)?;
     }
     for attribute in attributes {
@@ -207,22 +203,22 @@ pub(super) fn strip(directory: &DirHandle, name: &OsStr, entry: &LayerEntry) -> 
             Err(error) => return Err(error.into()),
         }
     }
-    if is_shut { set_mode(directory, name, mode) } else { Ok(()) }
+    if is_unreadable { set_mode(directory, name, mode) } else { Ok(()) }
 }
 
 /// Sets the mode of a file or directory; a link is an error.
 #[cfg(target_os = "linux")]
 pub(super) fn set_mode(directory: &DirHandle, name: &OsStr, mode: u16) -> io::Result<()> {
-    let (itself, found) = open_itself(directory, name)?;
+    let (itself, found) = open_path(directory, name)?;
     if found.kind == EntryKind::Symlink {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    chmod_itself(&itself, mode)
+    chmod_descriptor(&itself, mode)
 }
 
-/// Opens an entry without reading it, and looks at it.
+/// Opens an entry with `O_PATH`, and reads its metadata.
 #[cfg(target_os = "linux")]
-fn open_itself(directory: &DirHandle, name: &OsStr) -> io::Result<(std::os::fd::OwnedFd, EntryStat)> {
+fn open_path(directory: &DirHandle, name: &OsStr) -> io::Result<(std::os::fd::OwnedFd, EntryStat)> {
     use rustix::fs::{OFlags, openat};
 
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -232,14 +228,14 @@ fn open_itself(directory: &DirHandle, name: &OsStr) -> io::Result<(std::os::fd::
     Ok((itself, found))
 }
 
-/// By the descriptor: no name that could lead elsewhere is used.
+/// Sets the mode by descriptor: a name could have been replaced.
 #[cfg(target_os = "linux")]
-fn chmod_itself(itself: &std::os::fd::OwnedFd, mode: u16) -> io::Result<()> {
+fn chmod_descriptor(itself: &std::os::fd::OwnedFd, mode: u16) -> io::Result<()> {
     let path = format!("/proc/self/fd/{}", itself.as_raw_fd());
     Ok(rustix::fs::chmodat(rustix::fs::CWD, path, Mode::from_bits_truncate(mode.into()), AtFlags::empty())?)
 }
 
-/// Sets mode and time of a file or directory, if it is the one expected; the answer is false if not.
+/// Sets mode and time of a file or directory, if it is the expected one; returns false if not.
 #[cfg(target_os = "linux")]
 pub(super) fn set_metadata_if(
     directory: &DirHandle,
@@ -247,19 +243,19 @@ pub(super) fn set_metadata_if(
     is_expected: impl FnOnce(&EntryStat) -> bool,
     ModeAndTime { mode, mtime_ns }: ModeAndTime,
 ) -> io::Result<bool> {
-    let (itself, found) = open_itself(directory, name)?;
+    let (itself, found) = open_path(directory, name)?;
     if found.kind == EntryKind::Symlink || !is_expected(&found) {
         return Ok(false);
     }
     if found.permissions != mode {
-        chmod_itself(&itself, mode)?;
+        chmod_descriptor(&itself, mode)?;
     }
     let path = format!("/proc/self/fd/{}", itself.as_raw_fd());
     rustix::fs::utimensat(rustix::fs::CWD, path, &times(mtime_ns), AtFlags::empty())?;
     Ok(true)
 }
 
-/// Sets mode and time of a file or directory, if it is the one expected; the answer is false if not.
+/// Sets mode and time of a file or directory, if it is the expected one; returns false if not.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn set_metadata_if(
     directory: &DirHandle,
@@ -282,7 +278,7 @@ pub(super) fn set_mode(directory: &DirHandle, name: &OsStr, mode: u16) -> io::Re
     Ok(rustix::fs::chmodat(directory, name, mode, AtFlags::SYMLINK_NOFOLLOW)?)
 }
 
-/// Sets the time of the last change of the content.
+/// Sets the modification time of an entry.
 pub(super) fn set_mtime(directory: &DirHandle, name: &OsStr, mtime_ns: i64) -> io::Result<()> {
     let name = if name.is_empty() { OsStr::new(".") } else { name };
     Ok(rustix::fs::utimensat(directory, name, &times(mtime_ns), AtFlags::SYMLINK_NOFOLLOW)?)
@@ -296,20 +292,21 @@ fn times(mtime_ns: i64) -> Timestamps {
     Timestamps { last_access, last_modification }
 }
 
-/// Removes an entry and everything below it, if it is there. Nothing is followed, and no other file system is entered.
+/// Removes an entry and everything below it, if it exists. Links are not followed, and no other
+/// file system is entered.
 pub(super) fn remove_tree(directory: &DirHandle, name: &OsStr) -> io::Result<()> {
     let Some(top) = LayerEntry::find(directory, name)? else { return Ok(()) };
     if !top.is_directory() {
         return remove_file(directory, name);
     }
-    let inside = open_shut_directory(directory, name, &top)?;
+    let inside = open_with_owner_access(directory, name, &top)?;
     let mut moved_up = 0;
     remove_entries(&inside, &inside, 0, &mut moved_up)?;
     let mut done = 0;
     while done < moved_up {
         let deep = deep_name(done);
         if let Some(entry) = LayerEntry::find(&inside, &deep)? {
-            let deeper = open_shut_directory(&inside, &deep, &entry)?;
+            let deeper = open_with_owner_access(&inside, &deep, &entry)?;
             remove_entries(&inside, &deeper, 0, &mut moved_up)?;
             unlinkat(&inside, &deep, AtFlags::REMOVEDIR)?;
         }
@@ -340,7 +337,7 @@ fn remove_entries(
             rename_to_free((directory, &name), (top, &deep_name(*moved_up)))?;
             *moved_up += 1;
         } else {
-            let inside = open_shut_directory(directory, &name, &entry)?;
+            let inside = open_with_owner_access(directory, &name, &entry)?;
             remove_entries(top, &inside, depth + 1, moved_up)?;
             unlinkat(directory, &name, AtFlags::REMOVEDIR)?;
         }
@@ -348,8 +345,8 @@ fn remove_entries(
     Ok(())
 }
 
-/// Opens a directory of ours for everything, whatever its mode.
-fn open_shut_directory(directory: &DirHandle, name: &OsStr, entry: &LayerEntry) -> io::Result<DirHandle> {
+/// Opens a directory after giving the owner all permissions on it.
+fn open_with_owner_access(directory: &DirHandle, name: &OsStr, entry: &LayerEntry) -> io::Result<DirHandle> {
     if entry.stat.kind != EntryKind::Directory {
         return Err(io::ErrorKind::NotADirectory.into());
     }

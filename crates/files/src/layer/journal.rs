@@ -1,7 +1,8 @@
-//! The journal of a layer: what the next start reads if this process dies before it is done.
+//! The journal of a layer, which the next start reads if this process dies before it is done.
 //!
-//! It lies in a directory of Windlass and is locked while its writer lives. Without the word `go` nothing in a root was
-//! touched, and the layer is thrown away. With `go` and without `done` everything is put back. With `done` all was applied.
+//! It is in a directory of Windlass and is locked while its writer lives. Without the field `go`,
+//! no root was changed, and the layer is discarded. With `go` and without `done`, everything is
+//! rolled back. With `done`, the layer was applied.
 #![expect(
     clippy::disallowed_methods,
     reason = "the journal is in a directory of Windlass itself, which no command can reach"
@@ -17,12 +18,12 @@ use std::{
 use super::{
     LayerRoot,
     changes::{MetadataChange, ModeAndTime},
-    take_back::{AbandonedLayer, LeftAsIs},
+    rollback::{AbandonedLayer, UnrestoredFile},
 };
 use crate::{
     EntryStat,
     crash_note::{CrashNote, for_each_abandoned},
-    steps::Steps,
+    fail_points::FailPoints,
 };
 
 const BEGIN: &str = "windlass layer 1";
@@ -32,7 +33,7 @@ const EXTENSION: &str = "layer";
 #[derive(Debug)]
 pub(super) struct LayerJournal(CrashNote);
 
-/// A root as the journal has it.
+/// A root in the journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RootRecord {
     pub(super) path: PathBuf,
@@ -40,7 +41,7 @@ pub(super) struct RootRecord {
     pub(super) ino: u64,
     /// The directory of the layer in it.
     pub(super) name: OsString,
-    /// The time of the root before.
+    /// The modification time of the root before the layer.
     pub(super) mtime_ns: i64,
 }
 
@@ -51,13 +52,13 @@ impl RootRecord {
     }
 }
 
-/// One thing that applying does to an entry of a root.
+/// One operation on an entry of a root.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ApplyOperation {
     pub(super) root: usize,
     pub(super) relative: PathBuf,
     pub(super) kind: OperationKind,
-    /// What is at the path before, and after.
+    /// The entry at the path before the operation; `new` is the one after it.
     pub(super) old: Option<FileSignature>,
     pub(super) new: Option<FileSignature>,
 }
@@ -66,7 +67,7 @@ pub(super) struct ApplyOperation {
 pub(super) enum OperationKind {
     /// Renames an entry of the layer to a free name.
     Create,
-    /// Has an entry of the root and one of the layer change places.
+    /// Exchanges an entry of the root with one of the layer.
     Exchange,
     /// Renames an entry of the root into `undo`.
     Delete,
@@ -81,13 +82,13 @@ impl OperationKind {
     }
 }
 
-/// What tells a file from others, and from itself after a change to its content. Renaming and linking leave it alone.
+/// Identifies a file and its content. Renaming and linking do not alter it, a write does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FileSignature {
     dev: u64,
     ino: u64,
     btime_ns: i64,
-    /// Zero for a directory: what is in it may change.
+    /// 0 for a directory, whose entries may change.
     size: u64,
     mtime_ns: i64,
 }
@@ -101,7 +102,7 @@ impl From<&EntryStat> for FileSignature {
 }
 
 impl FileSignature {
-    /// Tells whether both are of the same file, whatever is in it.
+    /// Returns true if both are of the same file, whatever its content.
     pub(super) fn is_same_file(self, other: &Self) -> bool {
         (self.dev, self.ino, self.btime_ns) == (other.dev, other.ino, other.btime_ns)
     }
@@ -126,7 +127,7 @@ impl FileSignature {
 }
 
 impl LayerJournal {
-    /// Writes which layers are about to be made.
+    /// Writes which layers will be made.
     pub(super) fn begin(directory: &Path, name: &OsStr, roots: &[RootRecord]) -> io::Result<Self> {
         let mut fields = vec![BEGIN.as_bytes().to_vec()];
         for root in roots {
@@ -140,13 +141,13 @@ impl LayerJournal {
         CrashNote::create(directory, &stem, EXTENSION, &to_bytes(&fields)).map(Self)
     }
 
-    /// Writes what is about to be done. When it returns, it survives the machine.
-    pub(super) fn go(
+    /// Writes which operations will be done. They survive a loss of power once this returns.
+    pub(super) fn write_operations(
         &mut self,
         operations: &[ApplyOperation],
         metadata: &[MetadataChange],
         since_ns: i64,
-        steps: &Steps,
+        fail_points: &FailPoints,
     ) -> io::Result<()> {
         let mut fields = Vec::new();
         for operation in operations {
@@ -164,64 +165,64 @@ impl LayerJournal {
             fields.extend([relative.as_os_str().as_bytes().to_vec(), field(before), field(after)]);
         }
         fields.extend([b"since".to_vec(), since_ns.to_string().into_bytes()]);
-        steps.take()?;
+        fail_points.hit()?;
         self.0.append(&to_bytes(&fields))?;
-        steps.take()?;
+        fail_points.hit()?;
         self.0.append(b"go\0")?;
-        self.sync(steps)
+        self.sync(fail_points)
     }
 
-    /// Writes that all is applied. This is the moment it counts.
-    pub(super) fn done(&mut self, steps: &Steps) -> io::Result<()> {
-        steps.take()?;
+    /// Writes that everything is applied, which commits the changes.
+    pub(super) fn write_done(&mut self, fail_points: &FailPoints) -> io::Result<()> {
+        fail_points.hit()?;
         self.0.append(b"done\0")?;
-        self.sync(steps)
+        self.sync(fail_points)
     }
 
-    fn sync(&self, steps: &Steps) -> io::Result<()> {
-        steps.take()?;
+    fn sync(&self, fail_points: &FailPoints) -> io::Result<()> {
+        fail_points.hit()?;
         self.0.flush()
     }
 
-    /// There is nothing left to do.
+    /// Removes the journal, since there is nothing left to recover.
     pub(super) fn remove(&self) -> io::Result<()> {
         self.0.remove()
     }
 }
 
-/// Ends each field with a zero.
+/// Joins fields, each with a NUL at its end.
 fn to_bytes(fields: &[Vec<u8>]) -> Vec<u8> {
     fields.iter().flat_map(|field| [field, &[0][..]]).flatten().copied().collect()
 }
 
-/// What became of a layer that a process has left.
+/// The result of recovering a layer that a dead process has left.
 #[derive(Debug)]
 pub enum LayerRecovery {
-    /// Nothing of it had been applied. It is thrown away.
+    /// Nothing of it was applied. It was discarded.
     Discarded {
         /// The roots.
         roots: Vec<PathBuf>,
     },
-    /// It was being applied. Everything is as it was before, but for files that someone has changed since.
+    /// It was partly applied and is rolled back, except files that someone has changed since.
     PutBack {
         /// The roots.
         roots: Vec<PathBuf>,
-        /// Files that are not as they were, with where their earlier content is.
+        /// Files that were not restored, with the path of their earlier content.
         left: Vec<(PathBuf, Option<PathBuf>)>,
     },
-    /// It had been applied; only our own traces were left.
+    /// It was applied; only the layer had to be removed.
     Finished,
-    /// Something could not be put back; it is tried again next time.
+    /// A root could not be restored; it is tried again at the next start.
     Failed {
         /// The root.
         root: PathBuf,
-        /// What the system said.
+        /// The system error.
         source: io::Error,
     },
 }
 
 impl LayerRecovery {
-    /// One line for a person; nothing if nobody has to know.
+    /// Returns one line for a person; `None` if there is nothing to report.
     pub fn describe(&self) -> Option<String> {
         let list = |paths: &[PathBuf]| {
             paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
@@ -256,7 +257,7 @@ impl LayerRecovery {
     }
 }
 
-/// Takes back or finishes what processes that are gone have left of layers. The directory is that of the journals.
+/// Rolls back or removes the layers that dead processes have left. `directory` holds the journals.
 pub fn recover_layers(directory: &Path) -> io::Result<Vec<LayerRecovery>> {
     let mut recovered = Vec::new();
     for_each_abandoned(directory, EXTENSION, |path, bytes| {
@@ -266,7 +267,7 @@ pub fn recover_layers(directory: &Path) -> io::Result<Vec<LayerRecovery>> {
             Ok(_) if abandoned.is_done => LayerRecovery::Finished,
             Ok(_) if !abandoned.is_begun => LayerRecovery::Discarded { roots },
             Ok(left) => {
-                let left = left.into_iter().map(|LeftAsIs { path, before }| (path, before)).collect();
+                let left = left.into_iter().map(|UnrestoredFile { path, before }| (path, before)).collect();
                 LayerRecovery::PutBack { roots, left }
             }
             Err((root, source)) => {
@@ -281,10 +282,10 @@ pub fn recover_layers(directory: &Path) -> io::Result<Vec<LayerRecovery>> {
     Ok(recovered)
 }
 
-/// Reads a journal as far as it is whole.
+/// Parses a journal as far as it is complete.
 fn parse(bytes: &[u8]) -> AbandonedLayer {
     let mut layer = AbandonedLayer::default();
-    // A field without its end was being written when the end came.
+    // A field without its NUL was cut by a crash.
     let mut fields = bytes.split_inclusive(|byte| *byte == 0).filter_map(|field| field.strip_suffix(&[0]));
     fields.next();
     while let Some(tag) = fields.next() {

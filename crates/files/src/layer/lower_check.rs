@@ -1,5 +1,5 @@
-//! The check of a root before it becomes the lower layer: nothing in it may mean something to an overlay, and commands must be
-//! able to change all of it.
+//! The check of a root before it becomes the lower layer: no entry may have a special meaning in an
+//! overlay, and commands must be able to change all of them.
 
 use std::{
     io,
@@ -12,15 +12,15 @@ use super::{
 };
 use crate::DirHandle;
 
-/// How deep a root may be: each level keeps a descriptor open.
+/// Maximum depth of a root: each level keeps a descriptor open.
 pub(super) const MAX_DEPTH: usize = 128;
 
-/// Looks through a root.
+/// Checks all entries of a root.
 pub(super) struct LowerCheck<'a> {
     pub(super) root: &'a Path,
-    /// Tells whether a user and a group exist in the namespace of commands.
+    /// Returns true if a user and a group exist in the user namespace of commands.
     pub(super) is_mapped: &'a dyn Fn(u32, u32) -> bool,
-    /// The latest time of a change that was found.
+    /// The latest change time that was found.
     pub(super) latest_ns: i64,
 }
 
@@ -78,7 +78,7 @@ impl LowerCheck<'_> {
     }
 
     fn owner(&self, path: &Path, entry: &LayerEntry) -> Result<(), LayerError> {
-        let (user, group) = (entry.stat.uid, entry.gid);
+        let (user, group) = (entry.stat.uid, entry.stat.gid);
         if (self.is_mapped)(user, group) {
             return Ok(());
         }

@@ -1,4 +1,4 @@
-//! Layers as commands leave them, made by hand: an upper directory is only files, whiteouts and attributes.
+//! Tests of layers, built by hand as commands leave them: files, whiteouts and attributes.
 
 use std::{
     collections::BTreeMap,
@@ -12,16 +12,16 @@ use std::{
 use rustix::fs::{CWD, FileType, Mode, XattrFlags, mknodat, setxattr};
 
 use super::*;
-use crate::steps::{Fault, Steps};
+use crate::fail_points::{FailPoints, InjectedFault};
 
 /// A root with a layer.
-struct Place {
+struct LayerFixture {
     top: PathBuf,
     notes: PathBuf,
     _keep: tempfile::TempDir,
 }
 
-impl Place {
+impl LayerFixture {
     fn new() -> Self {
         let keep = tempfile::tempdir().unwrap();
         let top = keep.path().canonicalize().unwrap();
@@ -33,20 +33,20 @@ impl Place {
         write(&self.top.join(path), text);
     }
 
-    fn layer(&self) -> Layer {
+    fn layer(&self) -> OverlayLayer {
         self.try_layer().unwrap()
     }
 
-    fn try_layer(&self) -> Result<Layer, LayerError> {
+    fn try_layer(&self) -> Result<OverlayLayer, LayerError> {
         let handle = DirHandle::open(&self.top).unwrap();
-        Layer::new(vec![LayerRoot { path: self.top.clone(), handle }], &self.notes, &|_, _| true)
+        OverlayLayer::new(vec![LayerRoot { path: self.top.clone(), handle }], &self.notes, &|_, _| true)
     }
 
-    fn upper(&self, layer: &Layer) -> PathBuf {
+    fn upper(&self, layer: &OverlayLayer) -> PathBuf {
         self.top.join(layer.name()).join(UPPER)
     }
 
-    /// Everything below the root but for layers: kind, mode, time and content.
+    /// Returns everything below the root except layers: type, mode, time and content.
     fn snapshot(&self) -> BTreeMap<PathBuf, String> {
         let mut all = BTreeMap::new();
         all.insert(PathBuf::new(), describe(&self.top));
@@ -90,7 +90,7 @@ fn without_times(snapshot: BTreeMap<PathBuf, String>) -> BTreeMap<PathBuf, Strin
     snapshot.into_iter().map(|(path, line)| (path, line.split_once(' ').unwrap().1.to_owned())).collect()
 }
 
-/// What a kernel does in an upper directory.
+/// Does what the kernel does in an upper directory.
 fn whiteout(path: &Path) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     mknodat(CWD, path, FileType::CharacterDevice, Mode::empty(), 0).unwrap();
@@ -100,8 +100,8 @@ fn attribute(path: &Path, name: &str, value: &str) {
     setxattr(path, name, value.as_bytes(), XattrFlags::empty()).unwrap();
 }
 
-/// Copies a directory up, as a kernel does before it changes something in it.
-fn copy_up(place: &Place, layer: &Layer, path: &str) -> PathBuf {
+/// Copies a directory up, as the kernel does before a change in it.
+fn copy_up(place: &LayerFixture, layer: &OverlayLayer, path: &str) -> PathBuf {
     let (upper, lower) = (place.upper(layer).join(path), place.top.join(path));
     fs::create_dir_all(&upper).unwrap();
     attribute(&upper, "user.overlay.origin", "");
@@ -118,9 +118,9 @@ fn kinds(changes: &LayerChanges) -> Vec<(String, &'static str)> {
     changes.changes.iter().map(one).collect()
 }
 
-/// A root with everything that can happen to it, as it is before, and a layer in which it does.
-fn eventful() -> (Place, BTreeMap<PathBuf, String>, Layer) {
-    let place = Place::new();
+/// Returns a root, its tree, and a layer with one change of each kind.
+fn layer_with_every_change() -> (LayerFixture, BTreeMap<PathBuf, String>, OverlayLayer) {
+    let place = LayerFixture::new();
     for (path, text) in [
         ("kept", "kept"),
         ("edited", "old"),
@@ -167,7 +167,7 @@ fn eventful() -> (Place, BTreeMap<PathBuf, String>, Layer) {
 
 #[test]
 fn every_kind_of_change_is_found_with_its_true_path() {
-    let (_place, _, layer) = eventful();
+    let (_place, _, layer) = layer_with_every_change();
     let found = layer.changes(NOTHING).unwrap();
     let expected = [
         ("becomes_file", "replaced"),
@@ -197,7 +197,7 @@ fn every_kind_of_change_is_found_with_its_true_path() {
 
 #[test]
 fn what_is_applied_is_what_the_layer_held_and_nothing_of_it_is_left() {
-    let (place, before, layer) = eventful();
+    let (place, before, layer) = layer_with_every_change();
     let found = layer.changes(NOTHING).unwrap();
     let applied = layer.apply(&found, NOTHING, None).unwrap();
     assert_eq!(applied.count, found.changes.len());
@@ -225,7 +225,7 @@ fn three(text: &str) -> (String, String, String) {
 }
 
 /// Directories of layers and journals.
-fn left_over(place: &Place) -> Vec<PathBuf> {
+fn left_over(place: &LayerFixture) -> Vec<PathBuf> {
     let of = |directory: &Path| -> Vec<PathBuf> {
         fs::read_dir(directory)
             .map_or_else(|_| vec![], |all| all.map(|entry| entry.unwrap().path()).collect())
@@ -237,25 +237,25 @@ fn left_over(place: &Place) -> Vec<PathBuf> {
 #[test]
 fn a_process_that_dies_at_any_step_leaves_all_or_nothing() {
     let count = {
-        let (_place, _, mut layer) = eventful();
+        let (_place, _, mut layer) = layer_with_every_change();
         let found = layer.changes(NOTHING).unwrap();
-        let steps = Steps::default();
-        layer.apply_by_steps(&found, NOTHING, None, &steps).unwrap();
-        layer.clear(&found, true, &steps).unwrap();
-        steps.taken.load(Ordering::SeqCst)
+        let fail_points = FailPoints::default();
+        layer.apply_with_fail_points(&found, NOTHING, None, &fail_points).unwrap();
+        layer.clear(&found, true, &fail_points).unwrap();
+        fail_points.hits.load(Ordering::SeqCst)
     };
     assert!(count > 30, "{count}");
     let expected = applied_by_itself();
     let (mut whole, mut nothing) = (0, 0);
-    for fault in (0..count).flat_map(|at| [Fault::Death(at), Fault::Error(at)]) {
-        let (place, before, mut layer) = eventful();
+    for fault in (0..count).flat_map(|at| [InjectedFault::Death(at), InjectedFault::Error(at)]) {
+        let (place, before, mut layer) = layer_with_every_change();
         let found = layer.changes(NOTHING).unwrap();
-        let steps = Steps { fault: Some(fault), ..Steps::default() };
-        let applied = layer.apply_by_steps(&found, NOTHING, None, &steps);
+        let fail_points = FailPoints { fault: Some(fault), ..FailPoints::default() };
+        let applied = layer.apply_with_fail_points(&found, NOTHING, None, &fail_points);
         let is_applied = applied.is_ok();
-        let is_stuck = matches!(applied, Err(ApplyError::Stuck { .. }));
+        let is_stuck = matches!(applied, Err(LayerApplyError::Stuck { .. }));
         if !is_stuck {
-            let _cleared = layer.clear(&found, is_applied, &steps);
+            let _cleared = layer.clear(&found, is_applied, &fail_points);
         }
         drop(layer);
         recover_layers(&place.notes).unwrap();
@@ -264,22 +264,22 @@ fn a_process_that_dies_at_any_step_leaves_all_or_nothing() {
             nothing += 1;
         } else {
             assert_eq!(without_times(place.snapshot()), expected, "{fault:?}");
-            assert!(is_applied || matches!(fault, Fault::Death(_)), "{fault:?}");
+            assert!(is_applied || matches!(fault, InjectedFault::Death(_)), "{fault:?}");
             whole += 1;
         }
     }
     assert!(whole > 0 && nothing > whole, "{whole} applied, {nothing} taken back");
 }
 
-/// The root after an apply that nothing disturbed, without its times.
+/// Returns the root after an undisturbed apply, without times.
 fn applied_by_itself() -> BTreeMap<PathBuf, String> {
-    let (place, _, layer) = eventful();
+    let (place, _, layer) = layer_with_every_change();
     let found = layer.changes(NOTHING).unwrap();
     layer.apply(&found, NOTHING, None).unwrap();
     without_times(place.snapshot())
 }
 
-fn refused(layer: &Layer, protected: ProtectedNames) -> Vec<String> {
+fn refused(layer: &OverlayLayer, protected: ProtectedNames) -> Vec<String> {
     let found = layer.changes(&|_, path| protected(path)).unwrap();
     assert_eq!(found.conflicts, vec![]);
     found.refused.iter().map(|refusal| refusal.relative.display().to_string()).collect()
@@ -293,7 +293,7 @@ fn dot_vscode(path: &Path) -> Option<String> {
 
 #[test]
 fn what_someone_else_changed_meanwhile_is_a_conflict_and_stays() {
-    let place = Place::new();
+    let place = LayerFixture::new();
     for path in ["edited", "untouched", "removed", "tree/a", "emptied/old", "kept_by_both"] {
         place.write(path, "old");
     }
@@ -328,30 +328,30 @@ fn what_someone_else_changed_meanwhile_is_a_conflict_and_stays() {
         ["both_made", "directory", "edited", "emptied", "emptied/also", "removed", "tree", "tree/new"];
     assert_eq!(paths, expected.map(PathBuf::from));
     let before = place.snapshot();
-    assert!(matches!(layer.apply(&found, NOTHING, None), Err(ApplyError::Conflict(_))));
+    assert!(matches!(layer.apply(&found, NOTHING, None), Err(LayerApplyError::Conflict(_))));
     let mut after = place.snapshot();
-    // The directory of the layer is gone, and with it the root has its time again.
+    // The directory of the layer is removed, and the root has its time again.
     after.insert(PathBuf::new(), before[Path::new("")].clone());
     assert_eq!(after, before);
 }
 
 #[test]
 fn what_changed_after_it_was_shown_is_not_applied() {
-    let place = Place::new();
+    let place = LayerFixture::new();
     place.write("file", "old");
     let layer = place.layer();
     let upper = place.upper(&layer);
     write(&upper.join("file"), "new");
     let shown = layer.changes(NOTHING).unwrap();
     write(&upper.join("hooks"), "planted");
-    assert!(matches!(layer.apply(&shown, NOTHING, None), Err(ApplyError::NotAsShown)));
+    assert!(matches!(layer.apply(&shown, NOTHING, None), Err(LayerApplyError::NotAsShown)));
     assert_eq!(fs::read_to_string(place.top.join("file")).unwrap(), "old");
     assert_eq!(left_over(&place), Vec::<PathBuf>::new());
 }
 
 #[test]
 fn protected_names_and_devices_are_left_out_wherever_they_are() {
-    let place = Place::new();
+    let place = LayerFixture::new();
     place.write("parent/.vscode/tasks", "old");
     place.write("other/file", "old");
     let layer = place.layer();
@@ -399,19 +399,19 @@ fn makedev(major: u32, minor: u32) -> u64 {
 
 #[test]
 fn a_root_that_means_something_to_an_overlay_or_belongs_to_others_gets_no_layer() {
-    let reason = |place: &Place| place.try_layer().unwrap_err().to_string();
-    let place = Place::new();
+    let reason = |place: &LayerFixture| place.try_layer().unwrap_err().to_string();
+    let place = LayerFixture::new();
     place.write("a/b/file", "x");
     attribute(&place.top.join("a/b"), "user.overlay.opaque", "x");
     assert!(reason(&place).contains("a/b` has attributes of an overlay"), "{}", reason(&place));
-    let place = Place::new();
+    let place = LayerFixture::new();
     whiteout(&place.top.join("a/gone"));
     assert!(reason(&place).contains("a/gone` is a device with the number 0:0"), "{}", reason(&place));
-    let place = Place::new();
+    let place = LayerFixture::new();
     place.write("a/file", "x");
     let handle = DirHandle::open(&place.top).unwrap();
     let root = LayerRoot { path: place.top.clone(), handle };
-    let strangers = Layer::new(vec![root], &place.notes, &|_, _| false);
+    let strangers = OverlayLayer::new(vec![root], &place.notes, &|_, _| false);
     assert!(strangers.unwrap_err().to_string().contains("a layer can change files of your own only"));
     assert_eq!(left_over(&place), Vec::<PathBuf>::new());
 }
@@ -419,7 +419,7 @@ fn a_root_that_means_something_to_an_overlay_or_belongs_to_others_gets_no_layer(
 #[test]
 fn a_persons_work_after_a_crash_is_kept_when_a_layer_is_taken_back() {
     for at in 0.. {
-        let place = Place::new();
+        let place = LayerFixture::new();
         for path in ["edited", "gone", "also_edited"] {
             place.write(path, "before");
         }
@@ -430,8 +430,8 @@ fn a_persons_work_after_a_crash_is_kept_when_a_layer_is_taken_back() {
         }
         whiteout(&upper.join("gone"));
         let shown = layer.changes(NOTHING).unwrap();
-        let steps = Steps { fault: Some(Fault::Death(at)), ..Steps::default() };
-        let died = layer.apply_by_steps(&shown, NOTHING, None, &steps);
+        let fail_points = FailPoints { fault: Some(InjectedFault::Death(at)), ..FailPoints::default() };
+        let died = layer.apply_with_fail_points(&shown, NOTHING, None, &fail_points);
         assert!(died.is_err(), "it never died with all applied and not done");
         drop(layer);
         if place.top.join("gone").exists() {
@@ -460,4 +460,4 @@ fn a_persons_work_after_a_crash_is_kept_when_a_layer_is_taken_back() {
     }
 }
 
-mod meanwhile;
+mod concurrent_saves;

@@ -1,4 +1,4 @@
-//! What an archive keeps of a layer that is applied, so that `undo` can take it back.
+//! Copies of files for the archive when a layer is applied, so that `undo` can restore them.
 
 use std::{
     collections::BTreeSet,
@@ -9,22 +9,22 @@ use std::{
 
 use windlass_contract::edit::{Archive, Attributes, Changed, ContentPair, HashedContent, KeptPair, Version};
 
-use super::{Layer, LayerChange, LayerChangeKind, LayerChanges};
-use crate::{EntryKind, EntryStat, commit::sha256_of};
+use super::{LayerChange, LayerChangeKind, LayerChanges, OverlayLayer};
+use crate::{EntryKind, EntryStat, sha256::sha256_of};
 
-/// In a second.
+/// Nanoseconds in a second.
 const NANOSECONDS: i64 = 1_000_000_000;
 
-/// The largest file that is kept, as for file tools.
+/// Maximum size of a file that is archived, the same as for file tools.
 const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
 
-/// How much is kept of one layer.
+/// Maximum size of all files that are archived for one layer.
 const MAX_TOTAL_BYTES: u64 = 128 * 1024 * 1024;
 
-/// How many files are kept of one layer.
+/// Maximum number of files that are archived for one layer.
 const MAX_FILES: usize = 5_000;
 
-/// The changes that an archive can keep, and the others.
+/// The changes that an archive can keep, and the others with the reason.
 #[derive(Debug, Default)]
 pub(super) struct UndoCopies {
     pub(super) kept: Vec<Changed>,
@@ -32,13 +32,13 @@ pub(super) struct UndoCopies {
 }
 
 impl UndoCopies {
-    /// Reads what files were and are to be. To be called before anything is applied.
-    pub(super) fn read(layer: &Layer, found: &LayerChanges) -> Self {
+    /// Reads the files before and after the changes. Call it before anything is applied.
+    pub(super) fn read(layer: &OverlayLayer, found: &LayerChanges) -> Self {
         let made = found.changes.iter().filter(|change| is_made_directory(change));
         let made: BTreeSet<_> = made.map(|change| change.path.clone()).collect();
         let mut copies = Self::default();
         let mut left_bytes = MAX_TOTAL_BYTES;
-        // What would be lost otherwise comes first.
+        // Old contents, which would be lost otherwise, come first.
         let is_loss = |change: &&LayerChange| change.before.is_some();
         let (losses, others): (Vec<_>, Vec<_>) = found.changes.iter().partition(is_loss);
         for change in losses.into_iter().chain(others) {
@@ -48,7 +48,7 @@ impl UndoCopies {
         copies
     }
 
-    /// Puts the contents into an archive.
+    /// Writes the contents to an archive.
     pub(super) fn keep(&self, archive: &dyn Archive) -> io::Result<Vec<KeptPair>> {
         let hashed = |version: &Option<Version>| {
             let bytes = Arc::clone(&version.as_ref()?.bytes);
@@ -61,17 +61,17 @@ impl UndoCopies {
         archive.keep(&self.kept.iter().map(pair).collect::<Vec<_>>())
     }
 
-    /// Keeps a change; or says why not.
+    /// Keeps a change, or returns the reason why not.
     fn take(
         &mut self,
-        layer: &Layer,
+        layer: &OverlayLayer,
         change: &LayerChange,
         made: &BTreeSet<PathBuf>,
         left_bytes: &mut u64,
     ) -> Option<&'static str> {
         let is = |stat: &Option<EntryStat>, kind| stat.as_ref().is_none_or(|stat| stat.kind == kind);
         if is(&change.before, EntryKind::Directory) && is(&change.after, EntryKind::Directory) {
-            // Comes back with what is in it.
+            // An undo restores a directory with the files in it.
             return None;
         }
         if change.path.to_str().is_none() {
@@ -105,7 +105,7 @@ impl UndoCopies {
     }
 }
 
-fn changed(layer: &Layer, change: &LayerChange, made: &BTreeSet<PathBuf>) -> io::Result<Changed> {
+fn changed(layer: &OverlayLayer, change: &LayerChange, made: &BTreeSet<PathBuf>) -> io::Result<Changed> {
     let version = |bytes: Vec<u8>, stat: &EntryStat| Version {
         bytes: Arc::from(bytes),
         mode: stat.permissions.into(),

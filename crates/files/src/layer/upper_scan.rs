@@ -1,4 +1,4 @@
-//! The walk through the upper directory of a layer: what each entry in it means for the root.
+//! Walks the upper directory of a layer, and derives the change of the root from each entry.
 
 use std::{
     collections::BTreeSet,
@@ -21,12 +21,13 @@ use super::{
 };
 use crate::DirHandle;
 
-/// Larger files are taken for changed if they were copied up: comparing them would take longer than it is worth.
+/// Maximum size of a file that is compared. A larger one that was copied up counts as changed: a
+/// comparison would take too long.
 const MAX_COMPARED_BYTES: u64 = 64 * 1024 * 1024;
 
-const SHUT: &str = "it cannot be looked through: the command has taken the right to read it away";
+const UNREADABLE: &str = "it cannot be looked through: the command has taken the right to read it away";
 
-/// Walks one upper directory.
+/// Walks the upper directory of one root.
 pub(super) struct UpperScan<'a> {
     pub(super) number: usize,
     pub(super) root: &'a RootLayer,
@@ -34,23 +35,24 @@ pub(super) struct UpperScan<'a> {
     pub(super) found: &'a mut LayerChanges,
 }
 
-/// One name in a directory, on both sides.
+/// The entries of one name on both sides.
 struct EntryPair<'a> {
     name: &'a OsStr,
     upper: &'a DirHandle,
     after: LayerEntry,
-    /// The directory of the root, where there is one.
+    /// The directory of the root, if it exists.
     lower: Option<&'a DirHandle>,
     before: Option<LayerEntry>,
 }
 
 impl EntryPair<'_> {
-    /// Tells whether it is a directory that a command has made unreadable, for this user too.
-    fn is_shut(&self) -> bool {
-        is_shut(self.upper, self.name, &self.after)
+    /// Returns true if it is a directory that a command has made unreadable, for this user too.
+    fn is_unreadable(&self) -> bool {
+        is_unreadable(self.upper, self.name, &self.after)
     }
 
-    /// Tells what became of an entry that both sides have and that is no merged directory; nothing if it is the same.
+    /// Returns the change of an entry that both sides have and that is no merged directory; `None`
+    /// if it is the same.
     fn compare(&self, before: &LayerEntry) -> io::Result<Option<LayerChangeKind>> {
         let (pair, after, lower) = (self, &self.after, self.lower.ok_or(io::ErrorKind::NotFound)?);
         Ok(match (before.node, after.node) {
@@ -62,7 +64,7 @@ impl EntryPair<'_> {
                 let is_same = has_same_content(pair, before).unwrap_or(false)
                     && inode::own_attributes(lower, pair.name)?
                         == inode::own_attributes(pair.upper, pair.name)?
-                    && (before.stat.uid, before.gid) == (after.stat.uid, after.gid);
+                    && (before.stat.uid, before.stat.gid) == (after.stat.uid, after.stat.gid);
                 if !is_same {
                     Some(LayerChangeKind::Modified)
                 } else if ModeAndTime::from(&before.stat) == ModeAndTime::from(&after.stat) {
@@ -77,8 +79,8 @@ impl EntryPair<'_> {
 }
 
 impl UpperScan<'_> {
-    /// Compares a directory that is on both sides; returns whether any of its entries changes.
-    pub(super) fn merged(
+    /// Compares a directory that is on both sides; returns true if any of its entries changes.
+    pub(super) fn scan_merged(
         &mut self,
         upper: &DirHandle,
         lower: &DirHandle,
@@ -97,64 +99,65 @@ impl UpperScan<'_> {
             let before = LayerEntry::find(lower, &name)?;
             path.push(&name);
             let pair = EntryPair { name: &name, upper, after, lower: Some(lower), before };
-            has_changes |= self.entry(&pair, path, depth)?;
+            has_changes |= self.scan_entry(&pair, path, depth)?;
             path.pop();
         }
         Ok(has_changes)
     }
 
-    /// Compares an entry of a merged directory; returns whether the directory's entry changes.
-    fn entry(&mut self, pair: &EntryPair<'_>, path: &mut PathBuf, depth: usize) -> io::Result<bool> {
+    /// Compares an entry of a merged directory; returns true if the entry changes.
+    fn scan_entry(&mut self, pair: &EntryPair<'_>, path: &mut PathBuf, depth: usize) -> io::Result<bool> {
         if depth > MAX_DEPTH {
             return Ok(self.refuse(path, format!("it is more than {MAX_DEPTH} directories deep"), false));
         }
-        if pair.is_shut() {
-            return Ok(self.refuse(path, SHUT.to_owned(), false));
+        if pair.is_unreadable() {
+            return Ok(self.refuse(path, UNREADABLE.to_owned(), false));
         }
         if let (true, Some(before)) = (pair.after.is_directory(), &pair.before)
             && before.is_directory()
             && !inode::is_opaque(pair.upper, pair.name)?
         {
-            return self.merged_directory(pair, before, path, depth).map(|()| false);
+            return self.scan_merged_directory(pair, before, path, depth).map(|()| false);
         }
         if pair.after.node == NodeType::Whiteout {
             let Some(before) = pair.before else { return Ok(false) };
-            return self.whole(None, Some((&before, pair)), path);
+            return self.add_tree(None, Some((&before, pair)), path);
         }
         if pair.after.node == NodeType::Device {
             return Ok(self.refuse(path, "it is a device".to_owned(), false));
         }
         match pair.before {
-            // A copy that was renamed on the layer looks the same, but then nobody has changed the directory.
+            // A copy that was renamed on the layer looks the same, but then the lower directory is
+            // unchanged.
             None if inode::was_copied_up(pair.upper, pair.name)? && self.is_changed(pair.lower)? => {
                 Ok(self.conflict(path, "it was removed meanwhile, or its directory was changed"))
             }
-            None => self.whole(Some(pair), None, path),
+            None => self.add_tree(Some(pair), None, path),
             Some(before) => {
                 let kind = pair.compare(&before)?;
                 match kind {
                     None => Ok(false),
-                    Some(LayerChangeKind::Replaced) => self.whole(Some(pair), Some((&before, pair)), path),
-                    Some(kind) => Ok(self.file(kind, pair, &before, path)),
+                    Some(LayerChangeKind::Replaced) => self.add_tree(Some(pair), Some((&before, pair)), path),
+                    Some(kind) => Ok(self.add_file(kind, pair, &before, path)),
                 }
             }
         }
     }
 
-    /// Tells whether someone else has changed the entries of a directory.
+    /// Returns true if someone else has changed the entries of a directory.
     fn is_changed(&self, lower: Option<&DirHandle>) -> io::Result<bool> {
         Ok(lower.map(DirHandle::stat).transpose()?.is_some_and(|stat| stat.ctime_ns >= self.root.begun_ns))
     }
 
-    /// A directory that both sides have.
-    fn merged_directory(
+    /// Compares a directory that both sides have.
+    fn scan_merged_directory(
         &mut self,
         pair: &EntryPair<'_>,
         before: &LayerEntry,
         path: &mut PathBuf,
         depth: usize,
     ) -> io::Result<()> {
-        // Without it the directory was made by a command where there was none.
+        // Without that attribute, a command made the directory where there was none.
         if !inode::was_copied_up(pair.upper, pair.name)? {
             self.conflict(path, "it was made meanwhile");
             return Ok(());
@@ -162,7 +165,7 @@ impl UpperScan<'_> {
         let Some(lower) = pair.lower else { return Ok(()) };
         let (upper, lower) =
             (pair.upper.open_dir(Path::new(pair.name))?, lower.open_dir(Path::new(pair.name))?);
-        let has_changes = self.merged(&upper, &lower, path, depth + 1)?;
+        let has_changes = self.scan_merged(&upper, &lower, path, depth + 1)?;
         let (before, after) = (ModeAndTime::from(&before.stat), ModeAndTime::from(&pair.after.stat));
         let was_set = before.mode != after.mode;
         if was_set && let Some(reason) = (self.protected)(self.number, path) {
@@ -174,8 +177,8 @@ impl UpperScan<'_> {
         Ok(())
     }
 
-    /// A file or link that is changed.
-    fn file(
+    /// Adds a file or link that is changed.
+    fn add_file(
         &mut self,
         kind: LayerChangeKind,
         pair: &EntryPair<'_>,
@@ -192,8 +195,8 @@ impl UpperScan<'_> {
         kind != LayerChangeKind::Metadata
     }
 
-    /// An entry that comes, goes or is replaced as a whole, with everything below it.
-    fn whole(
+    /// Adds an entry that is created, removed or replaced as a whole, with everything below it.
+    fn add_tree(
         &mut self,
         after: Option<&EntryPair<'_>>,
         before: Option<(&LayerEntry, &EntryPair<'_>)>,
@@ -211,13 +214,13 @@ impl UpperScan<'_> {
         };
         self.push(kind, path, (before.map(|(entry, _)| entry), after.map(|pair| &pair.after)), false);
         if let Some(pair) = after.filter(|pair| pair.after.is_directory()) {
-            self.created_below(pair, before.is_some(), path, &mut kept, 0)?;
+            self.add_created_below(pair, before.is_some(), path, &mut kept, 0)?;
         }
         if let Some((entry, pair)) = before {
             let lower = pair.lower.ok_or(io::ErrorKind::NotFound)?;
-            let refused = self.deleted_below(lower, pair.name, entry, path, &kept, 0)?;
+            let refused = self.add_deleted_below(lower, pair.name, entry, path, &kept, 0)?;
             if let Some((refused_path, reason)) = refused {
-                // All of it stays.
+                // The whole entry stays.
                 self.found.changes.truncate(marks.0);
                 self.found.conflicts.truncate(marks.1);
                 self.found.refused.truncate(marks.2);
@@ -228,8 +231,9 @@ impl UpperScan<'_> {
         Ok(true)
     }
 
-    /// Lists what is in a new directory. `kept` gets the paths that a directory of the root in its place has, too.
-    fn created_below(
+    /// Adds the entries of a new directory. `kept` collects the paths that the replaced directory
+    /// of the root has, too.
+    fn add_created_below(
         &mut self,
         pair: &EntryPair<'_>,
         has_before: bool,
@@ -249,7 +253,7 @@ impl UpperScan<'_> {
             let Some(after) = LayerEntry::find(&upper, &name)? else { continue };
             path.push(&name);
             let reason = (self.protected)(self.number, path)
-                .or_else(|| is_shut(&upper, &name, &after).then(|| SHUT.to_owned()))
+                .or_else(|| is_unreadable(&upper, &name, &after).then(|| UNREADABLE.to_owned()))
                 .or_else(|| (after.node == NodeType::Device).then(|| "it is a device".to_owned()))
                 .or_else(|| {
                     (depth > MAX_DEPTH).then(|| format!("it is more than {MAX_DEPTH} directories deep"))
@@ -260,9 +264,9 @@ impl UpperScan<'_> {
                 let before =
                     lower.as_ref().map(|lower| LayerEntry::find(lower, &name)).transpose()?.flatten();
                 let inner = EntryPair { name: &name, upper: &upper, after, lower: lower.as_ref(), before };
-                self.created_inside(&inner, path, kept)?;
+                self.add_created_inside(&inner, path, kept)?;
                 if after.is_directory() {
-                    self.created_below(&inner, before.is_some(), path, kept, depth + 1)?;
+                    self.add_created_below(&inner, before.is_some(), path, kept, depth + 1)?;
                 }
             }
             path.pop();
@@ -270,7 +274,7 @@ impl UpperScan<'_> {
         Ok(())
     }
 
-    fn created_inside(
+    fn add_created_inside(
         &mut self,
         pair: &EntryPair<'_>,
         path: &Path,
@@ -290,8 +294,9 @@ impl UpperScan<'_> {
         Ok(())
     }
 
-    /// Lists what goes with a directory of the root, but for what a new one has in its place. Returns what must stay.
-    fn deleted_below(
+    /// Adds the entries that are removed with a directory of the root, except those that the new
+    /// one has. Returns an entry that must stay, if there is one.
+    fn add_deleted_below(
         &mut self,
         directory: &DirHandle,
         name: &OsStr,
@@ -306,7 +311,7 @@ impl UpperScan<'_> {
         if entry.stat.dev != self.root.before.dev || depth > MAX_DEPTH {
             return Ok(Some((self.root.path.join(path), "it cannot be looked through".to_owned())));
         }
-        // A directory's time changes with each of its entries, and those are looked at.
+        // The time of a directory changes with each of its entries, which are compared themselves.
         if entry.stat.ctime_ns >= self.root.begun_ns {
             self.conflict(path, "it was changed meanwhile");
         }
@@ -320,7 +325,7 @@ impl UpperScan<'_> {
             for name in names {
                 let Some(entry) = LayerEntry::find(&inside, &name)? else { continue };
                 path.push(&name);
-                let refused = self.deleted_below(&inside, &name, &entry, path, kept, depth + 1)?;
+                let refused = self.add_deleted_below(&inside, &name, &entry, path, kept, depth + 1)?;
                 path.pop();
                 if refused.is_some() {
                     return Ok(refused);
@@ -348,13 +353,13 @@ impl UpperScan<'_> {
         });
     }
 
-    /// Notes a conflict: the entry does not change.
+    /// Adds a conflict; returns false, because the entry does not change.
     fn conflict(&mut self, path: &Path, reason: &'static str) -> bool {
         self.found.conflicts.push(LayerConflict { path: self.root.path.join(path), reason });
         false
     }
 
-    /// Notes what is left out: the entry does not change.
+    /// Adds a refusal; returns false, because the entry does not change.
     fn refuse(&mut self, path: &Path, reason: String, is_inside: bool) -> bool {
         let relative = path.to_owned();
         let path = self.root.path.join(path);
@@ -363,13 +368,13 @@ impl UpperScan<'_> {
     }
 }
 
-/// Tells whether an entry is a directory that cannot be read.
-fn is_shut(directory: &DirHandle, name: &OsStr, entry: &LayerEntry) -> bool {
+/// Returns true if an entry is a directory that cannot be read.
+fn is_unreadable(directory: &DirHandle, name: &OsStr, entry: &LayerEntry) -> bool {
     let opened = || directory.open_dir(Path::new(name));
     entry.is_directory() && opened().is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
 }
 
-/// Tells whether a file has the same bytes on both sides.
+/// Returns true if a file has the same bytes on both sides.
 fn has_same_content(pair: &EntryPair<'_>, before: &LayerEntry) -> io::Result<bool> {
     let size = before.stat.size;
     if size != pair.after.stat.size || size > MAX_COMPARED_BYTES {

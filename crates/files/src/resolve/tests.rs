@@ -1,4 +1,4 @@
-//! Tests of what can be reached through names, links and races, and what not.
+//! Tests of access through names, links and races.
 
 use std::{
     fs,
@@ -13,13 +13,13 @@ use super::*;
 use crate::file_rules::FixedFileRules;
 
 /// A home with a secret, and a workspace in it.
-struct Scene {
+struct HomeFixture {
     _directory: tempfile::TempDir,
     home: PathBuf,
     work: PathBuf,
 }
 
-impl Scene {
+impl HomeFixture {
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let home = directory.path().canonicalize().unwrap();
@@ -31,8 +31,8 @@ impl Scene {
         Self { _directory: directory, home, work }
     }
 
-    /// With rules, and changes to them.
-    fn held(&self, change: impl FnOnce(&mut FixedFileRules)) -> Resolver {
+    /// Returns a resolver with rules, changed by `change`.
+    fn held(&self, change: impl FnOnce(&mut FixedFileRules)) -> PathResolver {
         let mut rules = FixedFileRules {
             writable: vec![self.work.clone()],
             hidden: vec![self.home.join(".ssh")],
@@ -40,24 +40,24 @@ impl Scene {
             ..FixedFileRules::default()
         };
         change(&mut rules);
-        Resolver::new(self.work.clone(), Some(Arc::new(rules)))
+        PathResolver::new(self.work.clone(), Some(Arc::new(rules)))
     }
 
-    fn free(&self) -> Resolver {
-        Resolver::new(self.work.clone(), None)
+    fn free(&self) -> PathResolver {
+        PathResolver::new(self.work.clone(), None)
     }
 }
 
-/// How opening ends, in a word.
-fn opening(resolver: &Resolver, path: impl AsRef<Path>) -> String {
+/// Opens a file; returns its content, or the error in a word.
+fn opening(resolver: &PathResolver, path: impl AsRef<Path>) -> String {
     resolver.open_file(path.as_ref()).map_or_else(word, |opened| {
         io::read_to_string(opened.file).unwrap_or_else(|error| error.kind().to_string())
     })
 }
 
-/// How finding a place to write ends, in a word or the real name.
-fn placing(resolver: &Resolver, path: impl AsRef<Path>) -> String {
-    resolver.place(path.as_ref()).map_or_else(word, |place| place.real.display().to_string())
+/// Resolves a path for writing; returns the real path, or the error in a word.
+fn placing(resolver: &PathResolver, path: impl AsRef<Path>) -> String {
+    resolver.write_target(path.as_ref()).map_or_else(word, |place| place.real.display().to_string())
 }
 
 fn word(error: FileError) -> String {
@@ -80,7 +80,7 @@ const PROTECTED: &str = "denied: a protected name: other programs run what it sa
 
 #[test]
 fn a_secret_is_out_of_reach_by_every_name_it_has() {
-    let scene = Scene::new();
+    let scene = HomeFixture::new();
     symlink(scene.home.join(".ssh/id_rsa"), scene.work.join("link")).unwrap();
     symlink("../.ssh", scene.work.join("folder")).unwrap();
     symlink("link", scene.work.join("link-to-link")).unwrap();
@@ -95,7 +95,7 @@ fn a_secret_is_out_of_reach_by_every_name_it_has() {
         format!("/proc/self/root{}/.ssh/id_rsa", scene.home.display()),
         format!("/proc/{process}/root{}/.ssh/id_rsa", scene.home.display()),
         "../.ssh".to_owned(),
-        // Nor is it told what is not there.
+        // Absent entries are not reported either.
         "../.ssh/id_other".to_owned(),
         "folder/id_other".to_owned(),
     ] {
@@ -116,7 +116,7 @@ fn a_secret_is_out_of_reach_by_every_name_it_has() {
 
 #[test]
 fn our_own_environment_is_no_file_to_read() {
-    let scene = Scene::new();
+    let scene = HomeFixture::new();
     let process = std::process::id();
     for path in ["/proc/self/environ", "/proc/thread-self/environ", "/proc/self/mem"] {
         assert_eq!(opening(&scene.held(|_| {}), path), "denied: it belongs to a running process", "{path}");
@@ -128,7 +128,7 @@ fn our_own_environment_is_no_file_to_read() {
 
 #[test]
 fn what_is_no_regular_file_is_told_and_never_waited_for() {
-    let scene = Scene::new();
+    let scene = HomeFixture::new();
     assert!(Command::new("mkfifo").arg(scene.work.join("pipe")).status().unwrap().success());
     let _listener = UnixListener::bind(scene.work.join("socket")).unwrap();
     for resolver in [scene.held(|_| {}), scene.free()] {
@@ -142,7 +142,7 @@ fn what_is_no_regular_file_is_told_and_never_waited_for() {
 
 #[test]
 fn a_name_that_leads_nowhere_says_how() {
-    let scene = Scene::new();
+    let scene = HomeFixture::new();
     symlink("b", scene.work.join("a")).unwrap();
     symlink("a", scene.work.join("b")).unwrap();
     symlink("nothing", scene.work.join("dangling")).unwrap();
@@ -160,7 +160,7 @@ fn a_name_that_leads_nowhere_says_how() {
 #[test]
 fn a_file_without_permission_is_told() {
     use std::os::unix::fs::PermissionsExt;
-    let scene = Scene::new();
+    let scene = HomeFixture::new();
     fs::set_permissions(scene.work.join("file"), fs::Permissions::from_mode(0o000)).unwrap();
     if fs::read(scene.work.join("file")).is_ok() {
         println!("skipped: root may read everything");
@@ -171,7 +171,7 @@ fn a_file_without_permission_is_told() {
 
 #[test]
 fn a_file_that_is_open_stays_what_it_was() {
-    let scene = Scene::new();
+    let scene = HomeFixture::new();
     let opened = scene.held(|_| {}).open_file(Path::new("file")).unwrap();
     fs::remove_file(scene.work.join("file")).unwrap();
     symlink(scene.home.join(".ssh/id_rsa"), scene.work.join("file")).unwrap();
@@ -180,7 +180,7 @@ fn a_file_that_is_open_stays_what_it_was() {
 
 #[test]
 fn a_link_that_comes_and_goes_never_opens_a_secret() {
-    let scene = Scene::new();
+    let scene = HomeFixture::new();
     let held = scene.held(|_| {});
     fs::write(scene.work.join("sub/id_rsa"), "harmless").unwrap();
     let done = AtomicBool::new(false);
@@ -203,7 +203,7 @@ fn a_link_that_comes_and_goes_never_opens_a_secret() {
 
 #[test]
 fn commands_have_a_tmp_of_their_own_and_it_comes_first() {
-    let scene = Scene::new();
+    let scene = HomeFixture::new();
     let temporary = tempfile::tempdir().unwrap();
     let private = temporary.path().canonicalize().unwrap();
     let held = scene.held(|rules| rules.private_tmp = Some(private.clone()));
@@ -216,7 +216,7 @@ fn commands_have_a_tmp_of_their_own_and_it_comes_first() {
 
 #[test]
 fn writing_stays_inside_whatever_links_say() {
-    let scene = Scene::new();
+    let scene = HomeFixture::new();
     symlink("/etc", scene.work.join("out")).unwrap();
     symlink(scene.work.join("file"), scene.work.join("in")).unwrap();
     symlink("nothing", scene.work.join("dangling")).unwrap();
@@ -241,8 +241,8 @@ fn writing_stays_inside_whatever_links_say() {
 
 #[test]
 fn a_place_knows_which_directories_are_still_to_be_made() {
-    let scene = Scene::new();
-    let place = scene.held(|_| {}).place(Path::new("sub/x/y/new")).unwrap();
+    let scene = HomeFixture::new();
+    let place = scene.held(|_| {}).write_target(Path::new("sub/x/y/new")).unwrap();
     assert_eq!(place.name, scene.work.join("sub/x/y/new"));
     assert_eq!((place.missing, place.file_name), (vec!["x".into(), "y".into()], "new".into()));
     let number = |path: &Path| path.metadata().unwrap().ino();
@@ -255,7 +255,7 @@ fn a_place_knows_which_directories_are_still_to_be_made() {
 
 #[test]
 fn names_that_make_other_programs_run_code_are_not_written() {
-    let scene = Scene::new();
+    let scene = HomeFixture::new();
     fs::create_dir(scene.work.join(".envrc")).unwrap();
     symlink(".envrc", scene.work.join("innocent")).unwrap();
     let held = scene.held(|_| {});
@@ -276,12 +276,12 @@ proptest! {
             0..9,
         ),
     ) {
-        let scene = Scene::new();
+        let scene = HomeFixture::new();
         symlink("../..", scene.work.join("sub/up")).unwrap();
         let held = scene.held(|_| {});
         let path: PathBuf = parts.join("/").into();
         prop_assert_ne!(opening(&held, &path), "secret");
-        if let Ok(place) = held.place(&path) {
+        if let Ok(place) = held.write_target(&path) {
             prop_assert!(place.real.starts_with(&scene.work));
         }
     }

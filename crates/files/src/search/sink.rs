@@ -1,15 +1,15 @@
-//! What is kept of one file that is searched.
+//! Collects the matching lines of one file.
 
 use std::io;
 
 use grep_searcher::{Searcher, Sink, SinkContext, SinkFinish, SinkMatch};
 use windlass_contract::files::{FoundLine, Wanted};
 
-/// How much of a line is kept; what comes after is seldom what was looked for.
-const LINE_LIMIT_BYTES: usize = 500;
+/// Maximum length of a line that is kept; the match is seldom beyond it.
+const MAX_LINE_BYTES: usize = 500;
 
-/// Collects what is wanted of one file.
-pub(super) struct Collector {
+/// Collects the requested data of one file.
+pub(super) struct MatchCollector {
     wanted: Wanted,
     limit: usize,
     count: u64,
@@ -17,26 +17,27 @@ pub(super) struct Collector {
     is_binary: bool,
 }
 
-impl Collector {
+impl MatchCollector {
     pub(super) fn new(wanted: Wanted, limit: usize) -> Self {
         Self { wanted, limit, count: 0, lines: Vec::new(), is_binary: false }
     }
 
-    /// How many lines fit, and what was kept of them; nothing for a file in which none does, or a binary one.
+    /// Returns the number of matching lines and the kept ones; `None` for a file without a match or
+    /// a binary one.
     pub(super) fn found(self) -> Option<(u64, Vec<FoundLine>)> {
         (self.count > 0 && !self.is_binary).then_some((self.count, self.lines))
     }
 
     fn keep(&mut self, number: Option<u64>, fits: bool, bytes: &[u8]) {
         let end = bytes.iter().rposition(|byte| !matches!(byte, b'\n' | b'\r')).map_or(0, |last| last + 1);
-        let text = String::from_utf8_lossy(&bytes[..end.min(4 * LINE_LIMIT_BYTES)]);
-        let cut = (0..=LINE_LIMIT_BYTES.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
+        let text = String::from_utf8_lossy(&bytes[..end.min(4 * MAX_LINE_BYTES)]);
+        let cut = (0..=MAX_LINE_BYTES.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
         let text = text[..cut.unwrap_or(0)].to_owned();
         self.lines.push(FoundLine { number: number.unwrap_or(0), fits, text });
     }
 }
 
-impl Sink for Collector {
+impl Sink for MatchCollector {
     type Error = io::Error;
 
     fn matched(&mut self, _searcher: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {

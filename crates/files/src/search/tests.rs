@@ -13,12 +13,12 @@ use windlass_contract::files::{Entry, FileKind, FoundLine, Ignored, Listing};
 use super::*;
 use crate::{file_rules::FixedFileRules, list::list};
 
-struct Scene {
+struct SearchFixture {
     directory: tempfile::TempDir,
     age: u64,
 }
 
-impl Scene {
+impl SearchFixture {
     fn new() -> Self {
         Self { directory: tempfile::tempdir().unwrap(), age: 0 }
     }
@@ -27,7 +27,7 @@ impl Scene {
         self.directory.path().canonicalize().unwrap()
     }
 
-    /// A file that is older than those before.
+    /// Writes a file that is older than those before.
     fn file(&mut self, path: &str, content: impl AsRef<[u8]>) {
         let path = self.top().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -37,17 +37,17 @@ impl Scene {
         File::options().write(true).open(path).unwrap().set_modified(changed).unwrap();
     }
 
-    /// With rules that hide `.ssh`.
-    fn resolver(&self) -> Resolver {
+    /// Returns a resolver with rules that hide `.ssh`.
+    fn resolver(&self) -> PathResolver {
         let rules = FixedFileRules { hidden: vec![self.top().join(".ssh")], ..FixedFileRules::default() };
-        Resolver::new(self.top(), Some(Arc::new(rules)))
+        PathResolver::new(self.top(), Some(Arc::new(rules)))
     }
 
     fn found(&self, search: &Search) -> Result<Found, FileError> {
         super::search(&self.resolver(), search, &CancellationToken::new())
     }
 
-    /// The names of the files that were found.
+    /// Returns the names of the files that were found.
     fn names(&self, search: &Search) -> Vec<String> {
         let found = self.found(search).unwrap();
         let name = |file: &FoundFile| file.path.strip_prefix(self.top()).unwrap().display().to_string();
@@ -70,7 +70,7 @@ fn search(pattern: &str) -> Search {
 
 #[test]
 fn the_file_that_changed_last_comes_first_and_the_limit_keeps_it() {
-    let mut scene = Scene::new();
+    let mut scene = SearchFixture::new();
     for name in ["c", "a", "b"] {
         scene.file(name, "needle");
     }
@@ -84,7 +84,7 @@ fn the_file_that_changed_last_comes_first_and_the_limit_keeps_it() {
 
 #[test]
 fn secrets_links_binaries_and_what_is_ignored_are_passed_over() {
-    let mut scene = Scene::new();
+    let mut scene = SearchFixture::new();
     scene.file(".git/HEAD", "needle");
     scene.file(".gitignore", "ignored\n");
     scene.file(".ssh/id_rsa", "needle");
@@ -108,7 +108,7 @@ fn secrets_links_binaries_and_what_is_ignored_are_passed_over() {
 
 #[test]
 fn globs_and_types_narrow_the_search() {
-    let mut scene = Scene::new();
+    let mut scene = SearchFixture::new();
     for name in ["src/a.rs", "src/b.py", "docs/a.rs", "top.rs"] {
         scene.file(name, "needle");
     }
@@ -130,7 +130,7 @@ fn globs_and_types_narrow_the_search() {
 
 #[test]
 fn lines_come_with_numbers_and_their_neighbours() {
-    let mut scene = Scene::new();
+    let mut scene = SearchFixture::new();
     scene.file("a", format!("one\ntwo\r\nThree\nfour\nfive {}\n", "é".repeat(400)));
     let line = |number, fits, text: &str| FoundLine { number, fits, text: text.into() };
     let wanted = Wanted::Lines { before: 1, after: 0 };
@@ -149,7 +149,7 @@ fn lines_come_with_numbers_and_their_neighbours() {
 
 #[test]
 fn a_limit_on_lines_bounds_all_files_together() {
-    let mut scene = Scene::new();
+    let mut scene = SearchFixture::new();
     for name in ["a", "b", "c"] {
         scene.file(name, "x\n".repeat(50));
     }
@@ -161,7 +161,7 @@ fn a_limit_on_lines_bounds_all_files_together() {
 
 #[test]
 fn text_with_a_byte_order_mark_is_searched_like_any_other() {
-    let mut scene = Scene::new();
+    let mut scene = SearchFixture::new();
     let utf16: Vec<u8> = "\u{feff}a needle\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
     scene.file("wide", utf16);
     assert_eq!(scene.names(&search("needle")), ["wide"]);
@@ -169,7 +169,7 @@ fn text_with_a_byte_order_mark_is_searched_like_any_other() {
 
 #[test]
 fn a_bad_pattern_gets_its_place_and_a_hint() {
-    let scene = Scene::new();
+    let scene = SearchFixture::new();
     let problem = |pattern: &str| scene.found(&search(pattern)).unwrap_err().to_string();
     let brackets = problem("foo(bar");
     assert!(brackets.contains("    foo(bar\n       ^\n"), "{brackets}");
@@ -180,7 +180,7 @@ fn a_bad_pattern_gets_its_place_and_a_hint() {
 
 #[test]
 fn nobody_searches_on_when_nobody_waits() {
-    let mut scene = Scene::new();
+    let mut scene = SearchFixture::new();
     scene.file("a", "needle");
     let stop = CancellationToken::new();
     stop.cancel();
@@ -192,7 +192,7 @@ fn nobody_searches_on_when_nobody_waits() {
 
 #[test]
 fn a_listing_tells_links_and_follows_none() {
-    let mut scene = Scene::new();
+    let mut scene = SearchFixture::new();
     scene.file(".ssh/id_rsa", "x");
     scene.file(".gitignore", "built\n");
     scene.file(".git/HEAD", "x");
@@ -222,7 +222,7 @@ fn a_listing_tells_links_and_follows_none() {
 
 #[test]
 fn a_listing_stops_at_its_limit() {
-    let mut scene = Scene::new();
+    let mut scene = SearchFixture::new();
     for name in ["a", "b", "c"] {
         scene.file(name, "x");
     }

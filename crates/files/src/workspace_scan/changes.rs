@@ -1,11 +1,11 @@
-//! What differs between two scans of one directory.
+//! The differences between two scans of one directory.
 
 use std::{cmp::Ordering, path::PathBuf, sync::Arc};
 
 use super::ScanNode;
 use crate::{EntryKind, EntryStat};
 
-/// One entry that is not as it was.
+/// One entry that differs.
 #[derive(Debug, Clone)]
 pub struct Change<'a> {
     /// The path below the root.
@@ -14,36 +14,36 @@ pub struct Change<'a> {
     pub kind: ChangeKind,
     /// The entry before, unless it is new.
     pub before: Option<&'a ScanNode>,
-    /// The entry now, unless it is gone.
+    /// The entry now, unless it was removed.
     pub after: Option<&'a ScanNode>,
 }
 
 /// The kind of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ChangeKind {
-    /// There was nothing of this name.
+    /// The entry is new.
     Added,
-    /// It is another file, or its content or metadata changed. A directory is changed if it is another directory or
-    /// has another owner or mode; what is in it is listed for itself.
+    /// The file was replaced, or its content or metadata changed. A directory is modified if it was
+    /// replaced or has another owner or mode; its entries are listed separately.
     Modified,
-    /// There is nothing of this name any more.
+    /// The entry was removed.
     Removed,
 }
 
 pub(super) fn between<'a>(before: &'a ScanNode, after: &'a ScanNode) -> Vec<Change<'a>> {
-    let mut comparison = Comparison { path: PathBuf::new(), changes: Vec::new() };
+    let mut comparison = ScanComparison { path: PathBuf::new(), changes: Vec::new() };
     if !Arc::ptr_eq(&before.children, &after.children) {
         comparison.directory(&before.children, &after.children);
     }
     comparison.changes
 }
 
-struct Comparison<'a> {
+struct ScanComparison<'a> {
     path: PathBuf,
     changes: Vec<Change<'a>>,
 }
 
-impl<'a> Comparison<'a> {
+impl<'a> ScanComparison<'a> {
     /// Walks two sorted lists side by side.
     fn directory(&mut self, mut before: &'a [ScanNode], mut after: &'a [ScanNode]) {
         loop {
@@ -53,8 +53,8 @@ impl<'a> Comparison<'a> {
                 (None, Some(_)) => Ordering::Greater,
                 (Some(old), Some(new)) => old.name.cmp(&new.name),
             };
-            let old = before.split_off_first_if(order != Ordering::Greater);
-            let new = after.split_off_first_if(order != Ordering::Less);
+            let old = if order == Ordering::Greater { None } else { before.split_off_first() };
+            let new = if order == Ordering::Less { None } else { after.split_off_first() };
             self.entry(old, new);
         }
     }
@@ -87,15 +87,4 @@ fn is_changed(before: &EntryStat, after: &EntryStat) -> bool {
         return identity(before) != identity(after);
     }
     before != after
-}
-
-/// Takes the first element of a slice.
-trait SplitOffFirstIf<T> {
-    fn split_off_first_if(&mut self, condition: bool) -> Option<T>;
-}
-
-impl<'a, T> SplitOffFirstIf<&'a T> for &'a [T] {
-    fn split_off_first_if(&mut self, condition: bool) -> Option<&'a T> {
-        if condition { self.split_off_first() } else { None }
-    }
 }

@@ -1,4 +1,4 @@
-//! One directory: its entries with their metadata, sorted by name.
+//! Lists one directory: its entries with their metadata, sorted by name.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -19,13 +19,13 @@ use super::ScanNode;
 use crate::{DirHandle, EntryKind, EntryStat};
 
 /// The entries of one directory.
-pub(crate) struct Listing {
+pub(crate) struct DirectoryListing {
     pub(crate) nodes: Vec<ScanNode>,
-    /// Nothing was left out.
+    /// True if no entry was left out.
     pub(crate) is_complete: bool,
 }
 
-impl Listing {
+impl DirectoryListing {
     pub(crate) fn read(
         directory: &OwnedFd,
         dev: u64,
@@ -46,14 +46,14 @@ impl Listing {
     }
 }
 
-/// An entry as the kernel lists it, or nothing if it is gone by now.
+/// Returns an entry that the kernel lists, or `None` if it was removed by now.
 fn node(
     directory: &OwnedFd,
     dev: u64,
     names_only: bool,
     (name, ino, file_type): (&OsStr, u64, FileType),
 ) -> Option<ScanNode> {
-    // A name with a dot in front may be one that other programs trust, so its times matter.
+    // A name with a leading dot may be one that other programs trust, so its times matter.
     let is_plain = !name.as_bytes().starts_with(b".") && name != "HEAD" && name != "config";
     let known = file_type == FileType::RegularFile;
     let stat = if names_only && is_plain && known {
@@ -64,7 +64,7 @@ fn node(
     Some(ScanNode { name: OsString::from(name), stat, children: Arc::default() })
 }
 
-/// Calls `visit` for each entry but `.` and `..`, until it says no.
+/// Calls `visit` for each entry except `.` and `..`, until it returns false.
 #[cfg(target_os = "linux")]
 fn for_each_entry(
     directory: &OwnedFd,
@@ -86,7 +86,7 @@ fn for_each_entry(
     Ok(())
 }
 
-/// Calls `visit` for each entry but `.` and `..`, until it says no.
+/// Calls `visit` for each entry except `.` and `..`, until it returns false.
 #[cfg(not(target_os = "linux"))]
 fn for_each_entry(
     directory: &OwnedFd,
@@ -102,14 +102,14 @@ fn for_each_entry(
     Ok(())
 }
 
-/// Opens an open directory once more, to be listed from its start.
+/// Opens an open directory again, to list it from its start.
 pub(crate) fn reopen(directory: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     Ok(openat(directory, ".", flags, Mode::empty())?)
 }
 
-/// Opens a directory to list it. Nothing, if it is gone, is another kind of file by now, or can be neither listed nor
-/// written by this user.
+/// Opens a directory to list it. Returns `None` if it was removed, is of another type by now, or
+/// can be neither listed nor written by this user.
 pub(crate) fn open_directory(above: &OwnedFd, name: &OsStr, stat: &EntryStat) -> io::Result<Option<OwnedFd>> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     match openat(above, name, flags, Mode::empty()) {
@@ -126,7 +126,7 @@ pub(crate) fn open_directory(above: &OwnedFd, name: &OsStr, stat: &EntryStat) ->
     }
 }
 
-/// Opens a directory of this user's whose mode does not let it be listed. The mode stays as it is.
+/// Opens a directory of this user whose mode forbids listing. The mode is the same afterwards.
 #[cfg(target_os = "linux")]
 fn open_with_permission(
     above: &OwnedFd,
@@ -144,7 +144,7 @@ fn open_with_permission(
         return Err(io::ErrorKind::ResourceBusy.into());
     }
     let before = Mode::from_bits_truncate(stat.permissions.into());
-    // By the descriptor: no name that could lead elsewhere is used.
+    // By descriptor: a name could have been replaced.
     let itself = format!("/proc/self/fd/{}", held.as_raw_fd());
     chmodat(CWD, &itself, before | Mode::RWXU, AtFlags::empty())?;
     let opened = openat(CWD, &itself, flags.difference(OFlags::NOFOLLOW), Mode::empty());
@@ -165,8 +165,8 @@ fn open_with_permission(_: &OwnedFd, _: &OsStr, _: &EntryStat, _: OFlags) -> io:
     Err(io::ErrorKind::PermissionDenied.into())
 }
 
-/// Tells whether the file system sets the time of the last change itself, by this machine's clock, also when a file is
-/// renamed.
+/// Returns true if the file system sets the change time itself, by the clock of this machine, also
+/// for a rename.
 #[cfg(target_os = "linux")]
 pub(crate) fn has_trusted_ctime(directory: &DirHandle) -> bool {
     const EXT4_SUPER_MAGIC: i64 = 0xef53;
@@ -191,9 +191,8 @@ pub(crate) fn has_trusted_ctime(_directory: &DirHandle) -> bool {
     false
 }
 
-/// Tells directories from all else, for the scanner.
 impl ScanNode {
-    /// Returns whether this is a directory.
+    /// Returns true if this is a directory.
     pub fn is_directory(&self) -> bool {
         self.stat.kind == EntryKind::Directory
     }

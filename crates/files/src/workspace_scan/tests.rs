@@ -1,4 +1,4 @@
-//! Scans of real directories, and random changes against a plain model.
+//! Tests with scans of real directories, and random changes compared with a simple model.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,7 +19,7 @@ fn place() -> (tempfile::TempDir, DirHandle) {
     (place, handle)
 }
 
-fn told(before: &WorkspaceScan, after: &WorkspaceScan) -> Vec<(String, ChangeKind)> {
+fn summary(before: &WorkspaceScan, after: &WorkspaceScan) -> Vec<(String, ChangeKind)> {
     let changes = before.changes_to(after);
     changes.iter().map(|change| (change.path.to_str().unwrap().to_owned(), change.kind)).collect()
 }
@@ -48,7 +48,7 @@ fn every_kind_of_change_is_listed_and_links_are_not_followed() {
         ("swapped", Modified),
         ("swapped/in", Added),
     ];
-    assert_eq!(told(&before, &after), expected.map(|(path, kind)| (path.to_owned(), kind)));
+    assert_eq!(summary(&before, &after), expected.map(|(path, kind)| (path.to_owned(), kind)));
     assert!(after.find(Path::new("swapped/in")).unwrap().is_directory());
     assert!(after.find(Path::new("link")).unwrap().children.is_empty());
 }
@@ -60,12 +60,12 @@ fn a_change_that_keeps_size_and_time_of_modification_is_seen() {
     fs::write(&file, "one").unwrap();
     let modified = fs::metadata(&file).unwrap().modified().unwrap();
     let before = WorkspaceScan::new(&root).unwrap();
-    // The kernel's clock for this moves in steps.
+    // The clock of the kernel for these times is coarse.
     std::thread::sleep(std::time::Duration::from_millis(20));
     fs::write(&file, "two").unwrap();
     fs::File::options().write(true).open(&file).unwrap().set_modified(modified).unwrap();
     let after = WorkspaceScan::new(&root).unwrap();
-    assert_eq!(told(&before, &after), [("file".to_owned(), ChangeKind::Modified)]);
+    assert_eq!(summary(&before, &after), [("file".to_owned(), ChangeKind::Modified)]);
 }
 
 #[test]
@@ -83,10 +83,10 @@ fn an_update_reads_what_changed_and_shares_the_rest() {
     assert!(!scan.has_same_entries(&later));
     let find = |scan: &WorkspaceScan, path: &str| Arc::clone(&scan.find(Path::new(path)).unwrap().children);
     assert!(Arc::ptr_eq(&find(&scan, "c"), &find(&later, "c")));
-    // Right after a change, another one may have the same time.
-    assert!(told(&scan, &later).contains(&("a/b/new".to_owned(), Added)));
+    // Right after a change, another one may get the same time.
+    assert!(summary(&scan, &later).contains(&("a/b/new".to_owned(), Added)));
     fs::remove_file(place.path().join("a/b/new")).unwrap();
-    assert_eq!(told(&later, &later.update(&root).unwrap()), [("a/b/new".to_owned(), Removed)]);
+    assert_eq!(summary(&later, &later.update(&root).unwrap()), [("a/b/new".to_owned(), Removed)]);
 }
 
 #[test]
@@ -118,9 +118,9 @@ fn a_directory_that_may_not_be_listed_is_listed_and_stays_as_it_is() {
     assert_eq!(mode, 0);
 }
 
-/// What a command may do to one of a few paths.
+/// A change by a command to one of a few paths.
 #[derive(Debug, Clone)]
-enum Deed {
+enum TreeEdit {
     Write(usize, u8),
     Remove(usize),
     Link(usize, usize),
@@ -130,30 +130,30 @@ enum Deed {
 
 const PATHS: [&str; 7] = ["a", "b", "d/a", "d/b", "d/e/a", "node_modules/x", "d/.envrc"];
 
-fn deed() -> impl Strategy<Value = Deed> {
+fn edit() -> impl Strategy<Value = TreeEdit> {
     let path = 0..PATHS.len();
     prop_oneof![
-        (path.clone(), any::<u8>()).prop_map(|(at, byte)| Deed::Write(at, byte)),
-        path.clone().prop_map(Deed::Remove),
-        (path.clone(), path.clone()).prop_map(|(at, to)| Deed::Link(at, to)),
-        path.clone().prop_map(Deed::Directory),
-        (path.clone(), path).prop_map(|(from, to)| Deed::Rename(from, to)),
+        (path.clone(), any::<u8>()).prop_map(|(at, byte)| TreeEdit::Write(at, byte)),
+        path.clone().prop_map(TreeEdit::Remove),
+        (path.clone(), path.clone()).prop_map(|(at, to)| TreeEdit::Link(at, to)),
+        path.clone().prop_map(TreeEdit::Directory),
+        (path.clone(), path).prop_map(|(from, to)| TreeEdit::Rename(from, to)),
     ]
 }
 
-/// Most deeds fail where others were before them, and that is fine.
-fn act(top: &Path, deed: &Deed) {
+/// Many edits fail because of earlier ones, which is fine.
+fn act(top: &Path, edit: &TreeEdit) {
     let path = |at: &usize| top.join(PATHS[*at]);
-    let _result = match deed {
-        Deed::Write(at, byte) => fs::write(path(at), [*byte, *byte]),
-        Deed::Remove(at) => fs::remove_file(path(at)).or_else(|_| fs::remove_dir_all(path(at))),
-        Deed::Link(at, to) => symlink(path(to), path(at)),
-        Deed::Directory(at) => fs::create_dir(path(at)),
-        Deed::Rename(from, to) => fs::rename(path(from), path(to)),
+    let _result = match edit {
+        TreeEdit::Write(at, byte) => fs::write(path(at), [*byte, *byte]),
+        TreeEdit::Remove(at) => fs::remove_file(path(at)).or_else(|_| fs::remove_dir_all(path(at))),
+        TreeEdit::Link(at, to) => symlink(path(to), path(at)),
+        TreeEdit::Directory(at) => fs::create_dir(path(at)),
+        TreeEdit::Rename(from, to) => fs::rename(path(from), path(to)),
     };
 }
 
-/// Every path with its type and what it holds, found in the plainest way.
+/// Returns every path with its type and content, by a simple walk.
 fn model(top: &Path) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
     let mut found = BTreeMap::new();
     let mut queue = vec![top.to_owned()];
@@ -176,17 +176,17 @@ fn model(top: &Path) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn no_change_goes_unseen(first in prop::collection::vec(deed(), 0..12), second in prop::collection::vec(deed(), 0..12)) {
+    fn no_change_goes_unseen(first in prop::collection::vec(edit(), 0..12), second in prop::collection::vec(edit(), 0..12)) {
         let (place, root) = place();
         for directory in ["d/e", "node_modules"] {
             fs::create_dir_all(place.path().join(directory)).unwrap();
         }
-        for deed in &first {
-            act(place.path(), deed);
+        for edit in &first {
+            act(place.path(), edit);
         }
         let (before, model_before) = (WorkspaceScan::new(&root).unwrap(), model(place.path()));
-        for deed in &second {
-            act(place.path(), deed);
+        for edit in &second {
+            act(place.path(), edit);
         }
         let (after, model_after) = (WorkspaceScan::new(&root).unwrap(), model(place.path()));
         let updated = before.update(&root).unwrap();
@@ -202,7 +202,8 @@ proptest! {
         let seen: BTreeSet<_> = before.changes_to(&after).into_iter().map(|change| change.path).collect();
         let paths: BTreeSet<_> = model_before.keys().chain(model_after.keys()).cloned().collect();
         for path in paths.into_iter().filter(|path| model_before.get(path) != model_after.get(path)) {
-            // The content of a generated file may change unseen, and so may one within a step of the kernel's clock.
+            // A change of a generated file may be missed, and so may one within a tick of the clock
+            // of the kernel.
             let same_kind = model_before.get(&path).map(|held| held.0) == model_after.get(&path).map(|held| held.0);
             prop_assert!(seen.contains(&path) || same_kind, "{path:?}");
         }

@@ -1,4 +1,4 @@
-//! The entries that differ between two snapshots, as what an undo needs.
+//! The entries that differ between two snapshots, in the form that an undo needs.
 
 use std::{
     cmp::Ordering,
@@ -15,33 +15,33 @@ use crate::EntryStat;
 /// The entries that differ.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SnapshotChanges {
-    /// Those that can be restored, in the order of paths.
+    /// The entries that can be restored, sorted by path.
     pub kept: Vec<EntryChange>,
-    /// Those that cannot.
+    /// The entries that cannot be restored.
     pub unkept: Vec<UnkeptEntry>,
 }
 
 impl SnapshotChanges {
-    /// Tells whether nothing differs.
+    /// Returns true if nothing differs.
     pub fn is_empty(&self) -> bool {
         self.kept.is_empty() && self.unkept.is_empty()
     }
 }
 
 pub(super) fn between(before: &SnapshotNode, after: &SnapshotNode, root: &Path) -> SnapshotChanges {
-    let mut comparison = Comparison { path: root.to_owned(), changes: SnapshotChanges::default() };
+    let mut comparison = SnapshotComparison { path: root.to_owned(), changes: SnapshotChanges::default() };
     if !Arc::ptr_eq(&before.children, &after.children) {
         comparison.directory(&before.children, &after.children);
     }
     comparison.changes
 }
 
-struct Comparison {
+struct SnapshotComparison {
     path: PathBuf,
     changes: SnapshotChanges,
 }
 
-impl Comparison {
+impl SnapshotComparison {
     /// Walks two sorted lists side by side.
     fn directory(&mut self, mut before: &[SnapshotNode], mut after: &[SnapshotNode]) {
         loop {
@@ -86,7 +86,7 @@ fn children(node: Option<&SnapshotNode>) -> &[SnapshotNode] {
     node.map_or(&[], |node| &node.children)
 }
 
-/// Tells whether there is nothing to restore: times alone do not count.
+/// Returns true if there is nothing to restore: a difference of times alone does not count.
 fn is_same(old: &SnapshotNode, new: &SnapshotNode) -> bool {
     let identity = |stat: &EntryStat| (stat.dev, stat.ino, stat.size, stat.mtime_ns, stat.ctime_ns);
     let access = |stat: &EntryStat| (stat.permissions, stat.uid, stat.gid);

@@ -1,4 +1,4 @@
-//! A snapshot as bytes: every field in a fixed order, entries depth first.
+//! The binary format of a snapshot: every field in a fixed order, entries depth first.
 
 use std::{ffi::OsString, os::unix::ffi::OsStrExt, os::unix::ffi::OsStringExt, sync::Arc};
 
@@ -7,10 +7,10 @@ use windlass_contract::snapshot::UnkeptReason;
 use super::{NodeContent, RuleFiles, SnapshotNode, WorkspaceSnapshot};
 use crate::{EntryKind, EntryStat};
 
-/// The first bytes. Another version has others, and is not read.
+/// The first bytes. Another version has others, and is rejected.
 const MAGIC: &[u8; 8] = b"wlsnap01";
 
-/// How deep directories may be nested: deeper than any that was written.
+/// Maximum depth of directories: more than a scan ever writes.
 const MAX_DEPTH: usize = 256;
 
 const KINDS: [EntryKind; 4] = [EntryKind::File, EntryKind::Directory, EntryKind::Symlink, EntryKind::Special];
@@ -25,9 +25,9 @@ const REASONS: [UnkeptReason; 6] = [
 ];
 
 pub(super) fn encode(snapshot: &WorkspaceSnapshot) -> Vec<u8> {
-    let mut encoder = Encoder(Vec::with_capacity(64 + snapshot.entries * 160));
+    let mut encoder = SnapshotEncoder(Vec::with_capacity(64 + snapshot.entries * 160));
     encoder.0.extend_from_slice(MAGIC);
-    encoder.number(snapshot.taken);
+    encoder.number(snapshot.started_ns);
     encoder.length(snapshot.entries);
     encoder.length(snapshot.above.len());
     snapshot.above.iter().for_each(|rules| encoder.rules(rules.as_ref()));
@@ -35,19 +35,19 @@ pub(super) fn encode(snapshot: &WorkspaceSnapshot) -> Vec<u8> {
     encoder.0
 }
 
-/// Nothing, unless all of it makes sense.
+/// Parses a snapshot; `None` if any part is malformed.
 pub(super) fn decode(bytes: &[u8]) -> Option<WorkspaceSnapshot> {
-    let mut decoder = Decoder(bytes.strip_prefix(MAGIC)?);
-    let taken = decoder.number()?;
+    let mut decoder = SnapshotDecoder(bytes.strip_prefix(MAGIC)?);
+    let started_ns = decoder.number()?;
     let entries = decoder.length()?;
     let above = (0..decoder.length()?).map(|_| decoder.rules().ok()).collect::<Option<_>>()?;
     let root = decoder.node(0)?;
-    decoder.0.is_empty().then_some(WorkspaceSnapshot { root, above, entries, taken, is_whole: true })
+    decoder.0.is_empty().then_some(WorkspaceSnapshot { root, above, entries, started_ns, is_whole: true })
 }
 
-struct Encoder(Vec<u8>);
+struct SnapshotEncoder(Vec<u8>);
 
-impl Encoder {
+impl SnapshotEncoder {
     fn number(&mut self, number: i64) {
         self.0.extend_from_slice(&number.to_le_bytes());
     }
@@ -110,12 +110,12 @@ impl Encoder {
     }
 }
 
-struct Decoder<'a>(&'a [u8]);
+struct SnapshotDecoder<'a>(&'a [u8]);
 
-/// The bytes make no sense.
-struct Malformed;
+/// The error of bytes that are no snapshot.
+struct MalformedSnapshot;
 
-impl<'a> Decoder<'a> {
+impl<'a> SnapshotDecoder<'a> {
     fn take(&mut self, length: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(length)?;
         self.0 = rest;
@@ -138,7 +138,7 @@ impl<'a> Decoder<'a> {
         self.array().map(u64::from_le_bytes)
     }
 
-    /// A number of things, each of which takes at least a byte.
+    /// Returns a number of elements, each of which takes at least a byte.
     fn length(&mut self) -> Option<usize> {
         usize::try_from(self.number()?).ok().filter(|length| *length <= self.0.len())
     }
@@ -158,14 +158,14 @@ impl<'a> Decoder<'a> {
         Some(EntryStat { dev, ino, btime_ns, kind, permissions, uid, gid, nlink, size, mtime_ns, ctime_ns })
     }
 
-    fn rules(&mut self) -> Result<Option<Arc<RuleFiles>>, Malformed> {
-        if self.byte().ok_or(Malformed)? == 0 {
+    fn rules(&mut self) -> Result<Option<Arc<RuleFiles>>, MalformedSnapshot> {
+        if self.byte().ok_or(MalformedSnapshot)? == 0 {
             return Ok(None);
         }
         let mut files = RuleFiles::default();
         for stat in &mut files.stats {
-            let is_there = self.byte().ok_or(Malformed)? != 0;
-            *stat = is_there.then(|| self.stat().ok_or(Malformed)).transpose()?;
+            let is_there = self.byte().ok_or(MalformedSnapshot)? != 0;
+            *stat = is_there.then(|| self.stat().ok_or(MalformedSnapshot)).transpose()?;
         }
         Ok(Some(Arc::new(files)))
     }

@@ -1,4 +1,4 @@
-//! The ignore files of one directory: their metadata tells whether they must be read again.
+//! The ignore files of one directory. Their metadata shows whether they must be read again.
 
 use std::{
     ffi::OsStr,
@@ -14,7 +14,7 @@ use crate::{
     workspace_scan::{is_unchanged, listing},
 };
 
-/// The names that are looked at, in a fixed order.
+/// The names of ignore files, in a fixed order.
 const NAMES: [&str; 4] = [".ignore", ".gitignore", ".git", ".git/info/exclude"];
 
 /// The ignore files of a directory that has some, or that is the top of a repository.
@@ -25,8 +25,8 @@ pub(super) struct RuleFiles {
 }
 
 impl RuleFiles {
-    /// Looks at the ignore files of a directory; none, if it has none.
-    pub(super) fn look(directory: &OwnedFd) -> Option<Self> {
+    /// Reads the metadata of the ignore files of a directory; `None` if it has none.
+    pub(super) fn read(directory: &OwnedFd) -> Option<Self> {
         let stat = |name: &str| EntryStat::read(directory, OsStr::new(name)).ok();
         let repository = stat(NAMES[2]);
         let exclude = repository.and_then(|_| stat(NAMES[3]));
@@ -34,17 +34,18 @@ impl RuleFiles {
         stats.iter().any(Option::is_some).then(|| Self { stats, parsed: OnceLock::new() })
     }
 
-    /// Tells whether these are the same files with the same content. Of `.git` only its existence counts.
-    pub(super) fn is_same(&self, now: &Self, taken: i64) -> bool {
+    /// Returns true if these are the same files with the same content. Only the existence of `.git`
+    /// is compared.
+    pub(super) fn is_same(&self, now: &Self, started_ns: i64) -> bool {
         let pairs = self.stats.iter().zip(&now.stats).enumerate();
         pairs.into_iter().all(|(at, pair)| match pair {
             (None, None) => true,
-            (Some(before), Some(now)) => at == 2 || is_unchanged(before, now, taken),
+            (Some(before), Some(now)) => at == 2 || is_unchanged(before, now, started_ns),
             (Some(_), None) | (None, Some(_)) => false,
         })
     }
 
-    /// Returns the rules, which are read when they are needed first.
+    /// Returns the rules, which are parsed on first use.
     pub(super) fn rules(
         &self,
         path: &Path,
@@ -59,10 +60,10 @@ impl RuleFiles {
     }
 }
 
-/// Looks at the ignore files of a directory that is above the workspace.
-pub(super) fn look_above(path: &Path) -> io::Result<(OwnedFd, Option<RuleFiles>)> {
+/// Reads the metadata of the ignore files of a directory above the workspace.
+pub(super) fn read_above(path: &Path) -> io::Result<(OwnedFd, Option<RuleFiles>)> {
     let handle = DirHandle::open(path)?;
     let directory = listing::reopen(std::os::fd::AsFd::as_fd(&handle))?;
-    let found = RuleFiles::look(&directory);
+    let found = RuleFiles::read(&directory);
     Ok((directory, found))
 }

@@ -1,4 +1,4 @@
-//! Takes a snapshot, with the help of an earlier one.
+//! Takes a snapshot, and reuses the unchanged entries of an earlier one.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -12,20 +12,20 @@ use windlass_contract::snapshot::{ContentDigest, ContentStore, UnkeptReason};
 
 use super::{
     NodeContent, RuleFiles, SnapshotError, SnapshotNode, SnapshotRoot, WorkspaceSnapshot,
-    rule_files::look_above, two_threads::MIN_SPLIT_ENTRIES,
+    rule_files::read_above, two_threads::MIN_SPLIT_ENTRIES,
 };
 use crate::{
     EntryKind, EntryStat,
-    handle::to_read_at,
+    handle::open_read_at,
     ignore_rules::{DirectoryRules, IgnoreMatch},
     layer,
     workspace_scan::{
-        GENERATED, clock_ns, is_kernel_interface, is_unchanged,
-        listing::{self, Listing},
+        GENERATED_DIRECTORIES, clock_ns, is_kernel_interface, is_unchanged,
+        listing::{self, DirectoryListing},
     },
 };
 
-/// How deep directories are read: each level keeps a descriptor open.
+/// Maximum depth of directories: each level keeps a descriptor open.
 const MAX_DEPTH: usize = 128;
 
 /// The directory and file in which git keeps a repository.
@@ -36,17 +36,17 @@ const GIT: &str = ".git";
 pub(super) struct SnapshotScanner<'a> {
     pub(super) root: &'a SnapshotRoot,
     previous: Option<&'a WorkspaceSnapshot>,
-    /// Without one, entries are only counted.
+    /// `None`: entries are only counted.
     store: Option<&'a dyn ContentStore>,
     keeps_rules: bool,
     has_trusted_ctime: bool,
-    begun: i64,
+    started_ns: i64,
     /// The absolute path of the directory that is being read.
     path: PathBuf,
     depth: usize,
     pub(super) counted: ScanCounts,
     pub(super) has_other_rules: bool,
-    /// The number of entries, if a second thread is worth it and does not help yet.
+    /// The number of entries, if a second thread is worth it and not started yet.
     pub(super) split_entries: Option<usize>,
 }
 
@@ -57,23 +57,23 @@ pub(super) struct ScanCounts {
     pub(super) bytes: u64,
 }
 
-/// A snapshot that was taken.
+/// The result of a scan.
 pub(super) struct ScannedWorkspace {
     pub(super) snapshot: WorkspaceSnapshot,
-    /// An ignore file is not what it was in the earlier snapshot.
+    /// True if an ignore file changed since the earlier snapshot.
     pub(super) has_other_rules: bool,
 }
 
-/// The ignore files that hold for a directory.
+/// The ignore rules of a directory and of those above it.
 #[derive(Clone)]
-pub(super) struct Rules {
+pub(super) struct InheritedRules {
     rules: Arc<DirectoryRules>,
-    /// They are not what they were: verdicts of the earlier snapshot do not hold.
+    /// True if they changed: the matches of the earlier snapshot are not valid.
     changed: bool,
 }
 
 /// The entries of a directory, and its own ignore files.
-type Scanned = (Arc<Vec<SnapshotNode>>, Option<Arc<RuleFiles>>);
+type ScannedDirectory = (Arc<Vec<SnapshotNode>>, Option<Arc<RuleFiles>>);
 
 impl<'a> SnapshotScanner<'a> {
     pub(super) fn new(
@@ -87,7 +87,7 @@ impl<'a> SnapshotScanner<'a> {
             store,
             keeps_rules: false,
             has_trusted_ctime: listing::has_trusted_ctime(&root.handle),
-            begun: clock_ns(),
+            started_ns: clock_ns(),
             path: root.path.clone(),
             depth: 0,
             counted: ScanCounts::default(),
@@ -96,7 +96,7 @@ impl<'a> SnapshotScanner<'a> {
         }
     }
 
-    /// Keeps to the ignore files of the earlier snapshot.
+    /// Uses the ignore files of the earlier snapshot.
     pub(super) fn with_same_rules(self) -> Self {
         Self { keeps_rules: true, ..self }
     }
@@ -113,22 +113,22 @@ impl<'a> SnapshotScanner<'a> {
             root,
             above,
             entries: self.counted.entries,
-            taken: self.begun,
+            started_ns: self.started_ns,
             is_whole: !self.is_stopped(),
         };
         Ok(ScannedWorkspace { snapshot, has_other_rules: self.has_other_rules })
     }
 
     /// Reads the ignore files of the directories above the workspace.
-    fn rules_above(&mut self) -> (Vec<Option<Arc<RuleFiles>>>, Rules) {
+    fn rules_above(&mut self) -> (Vec<Option<Arc<RuleFiles>>>, InheritedRules) {
         let known = self.previous.map(|previous| &previous.above);
-        let mut rules = Rules { rules: Arc::default(), changed: false };
+        let mut rules = InheritedRules { rules: Arc::default(), changed: false };
         let mut above = Vec::new();
         let mut paths: Vec<_> = self.root.path.ancestors().skip(1).collect();
         paths.reverse();
         for (at, path) in paths.into_iter().enumerate() {
             let before = known.and_then(|known| known.get(at)).and_then(Option::as_ref);
-            let Ok((directory, found)) = look_above(path) else {
+            let Ok((directory, found)) = read_above(path) else {
                 above.push(None);
                 continue;
             };
@@ -145,18 +145,18 @@ impl<'a> SnapshotScanner<'a> {
         (above, rules)
     }
 
-    /// Decides which ignore files hold in a directory, and adds them to those above it.
+    /// Decides which ignore files apply in a directory, and adds them to those above it.
     fn settle_rules(
         &mut self,
         before: Option<&Arc<RuleFiles>>,
         found: Option<RuleFiles>,
-        rules: &mut Rules,
+        rules: &mut InheritedRules,
         (path, directory): (&Path, &OwnedFd),
     ) -> Option<Arc<RuleFiles>> {
-        let taken = self.previous.map_or(i64::MIN, |previous| previous.taken);
+        let started_ns = self.previous.map_or(i64::MIN, |previous| previous.started_ns);
         let is_same = match (before, &found) {
             (None, None) => true,
-            (Some(before), Some(found)) => before.is_same(found, taken),
+            (Some(before), Some(found)) => before.is_same(found, started_ns),
             (Some(_), None) | (None, Some(_)) => false,
         };
         let files = match before {
@@ -176,16 +176,16 @@ impl<'a> SnapshotScanner<'a> {
         directory: &OwnedFd,
         stat: &EntryStat,
         before: Option<&SnapshotNode>,
-        above: &Rules,
-    ) -> Result<Scanned, SnapshotError> {
-        let taken = self.previous.map_or(i64::MIN, |previous| previous.taken);
-        let has_same_names =
-            self.has_trusted_ctime && before.is_some_and(|before| is_unchanged(&before.stat, stat, taken));
+        above: &InheritedRules,
+    ) -> Result<ScannedDirectory, SnapshotError> {
+        let started_ns = self.previous.map_or(i64::MIN, |previous| previous.started_ns);
+        let has_same_names = self.has_trusted_ctime
+            && before.is_some_and(|before| is_unchanged(&before.stat, stat, started_ns));
         let mut rules = above.clone();
         let known = before.and_then(|before| before.rules.as_ref());
         let path = self.path.clone();
         let files = match before {
-            // By the rules as they were, whatever became of the files.
+            // Use the earlier rules, even if the files have changed.
             Some(_) if self.keeps_rules => {
                 if let Some(known) = known {
                     rules.rules = known.rules(&path, directory, &rules.rules);
@@ -193,7 +193,7 @@ impl<'a> SnapshotScanner<'a> {
                 known.cloned()
             }
             Some(_) if has_same_names && known.is_none() => None,
-            _ => self.settle_rules(known, RuleFiles::look(directory), &mut rules, (&path, directory)),
+            _ => self.settle_rules(known, RuleFiles::read(directory), &mut rules, (&path, directory)),
         };
         if has_same_names
             && !rules.changed
@@ -206,12 +206,13 @@ impl<'a> SnapshotScanner<'a> {
         Ok((Arc::new(children), files))
     }
 
-    /// Looks at the known entries of a directory that has the same names. None, if one of them is gone all the same.
+    /// Updates the known entries of a directory that has the same names. Returns `None` if one of
+    /// them was removed nevertheless.
     fn update_children(
         &mut self,
         directory: &OwnedFd,
         before: &SnapshotNode,
-        rules: &Rules,
+        rules: &InheritedRules,
     ) -> Result<Option<Arc<Vec<SnapshotNode>>>, SnapshotError> {
         let counted = self.counted;
         let updated = match self.take_split(&before.children) {
@@ -229,12 +230,13 @@ impl<'a> SnapshotScanner<'a> {
         Ok(Some(Arc::new(pairs.map(|(node, old)| node.unwrap_or_else(|| old.clone())).collect())))
     }
 
-    /// Looks at some entries of a directory: for each its node if it is not what it was. None, if one of them is gone.
+    /// Updates some entries of a directory. Returns the new node of each entry that changed, or
+    /// `None` if one of them was removed.
     pub(super) fn update_entries(
         &mut self,
         directory: &OwnedFd,
         before: &[SnapshotNode],
-        rules: &Rules,
+        rules: &InheritedRules,
     ) -> Result<Option<Vec<Option<SnapshotNode>>>, SnapshotError> {
         self.count(before.len())?;
         let mut updated = Vec::with_capacity(before.len());
@@ -251,14 +253,16 @@ impl<'a> SnapshotScanner<'a> {
         directory: &OwnedFd,
         stat: &EntryStat,
         before: Option<&SnapshotNode>,
-        rules: &Rules,
+        rules: &InheritedRules,
     ) -> Result<Vec<SnapshotNode>, SnapshotError> {
         if is_kernel_interface(directory) {
             return Ok(Vec::new());
         }
-        // One more than is allowed tells that there are too many.
+        // One more than allowed shows that there are too many.
         let remaining = self.root.limits.max_entries.saturating_sub(self.counted.entries).saturating_add(1);
-        let Ok(listing) = Listing::read(directory, stat.dev, false, remaining) else { return Ok(Vec::new()) };
+        let Ok(listing) = DirectoryListing::read(directory, stat.dev, false, remaining) else {
+            return Ok(Vec::new());
+        };
         if !listing.is_complete {
             return Err(self.too_many());
         }
@@ -273,7 +277,8 @@ impl<'a> SnapshotScanner<'a> {
             self.count(1)?;
             let old = before.and_then(|before| before.child(&found.name));
             let node = self.entry(directory, &found.name, found.stat, old, rules)?;
-            // Only counted, a home directory takes no memory.
+            // Without a store nothing is collected, so that counting a home directory takes no
+            // memory.
             if self.store.is_some() {
                 children.extend(node.or_else(|| old.cloned()));
             }
@@ -281,20 +286,21 @@ impl<'a> SnapshotScanner<'a> {
         Ok(children)
     }
 
-    /// Looks at one entry. None, if it is what it was.
+    /// Updates one entry. Returns `None` if it is unchanged.
     fn entry(
         &mut self,
         directory: &OwnedFd,
         name: &OsStr,
         stat: EntryStat,
         old: Option<&SnapshotNode>,
-        rules: &Rules,
+        rules: &InheritedRules,
     ) -> Result<Option<SnapshotNode>, SnapshotError> {
-        let taken = self.previous.map_or(i64::MIN, |previous| previous.taken);
+        let started_ns = self.previous.map_or(i64::MIN, |previous| previous.started_ns);
         if stat.kind == EntryKind::Directory {
             return self.enter(directory, name, stat, old, rules);
         }
-        let unchanged = old.filter(|old| old.stat.kind == stat.kind && is_unchanged(&old.stat, &stat, taken));
+        let unchanged =
+            old.filter(|old| old.stat.kind == stat.kind && is_unchanged(&old.stat, &stat, started_ns));
         let unchanged = unchanged.filter(|old| old.stat.size == stat.size);
         if let Some(old) = unchanged {
             if matches!(old.content, NodeContent::File(_)) {
@@ -322,7 +328,7 @@ impl<'a> SnapshotScanner<'a> {
         name: &OsStr,
         stat: EntryStat,
         old: Option<&SnapshotNode>,
-        rules: &Rules,
+        rules: &InheritedRules,
     ) -> Result<Option<SnapshotNode>, SnapshotError> {
         let unkept = |reason| (NodeContent::Unkept(reason), (Arc::default(), None));
         let same = old.filter(|old| old.is_directory() && old.stat.is_same_file(&stat));
@@ -356,7 +362,7 @@ impl<'a> SnapshotScanner<'a> {
         Ok(Some(SnapshotNode { name: name.to_owned(), stat, content, children, rules: files }))
     }
 
-    /// Keeps the content of a file that is what it was when it was looked at, before and after it is read.
+    /// Keeps the content of a file, if its metadata is the same before and after it is read.
     fn keep(
         &mut self,
         directory: &OwnedFd,
@@ -372,7 +378,7 @@ impl<'a> SnapshotScanner<'a> {
         if bytes > limits.max_total_bytes {
             return Err(UnkeptReason::OverLimit);
         }
-        let file = File::from(to_read_at(directory, name).map_err(|_| UnkeptReason::Unreadable)?);
+        let file = File::from(open_read_at(directory, name).map_err(|_| UnkeptReason::Unreadable)?);
         let is_same = || EntryStat::read(&file, OsStr::new("")).is_ok_and(|now| now == *stat);
         if !is_same() {
             return Err(UnkeptReason::Changing);
@@ -386,12 +392,12 @@ impl<'a> SnapshotScanner<'a> {
         Ok(digest)
     }
 
-    fn is_left_out(&self, name: &OsStr, stat: &EntryStat, rules: &Rules) -> bool {
+    fn is_left_out(&self, name: &OsStr, stat: &EntryStat, rules: &InheritedRules) -> bool {
         if name == GIT {
             return true;
         }
         let is_directory = stat.kind == EntryKind::Directory;
-        // Of a preview that someone has open.
+        // The layer of an open preview.
         if is_directory && self.path == self.root.path && layer::is_layer_name(name) {
             return true;
         }
@@ -402,7 +408,9 @@ impl<'a> SnapshotScanner<'a> {
         match rules.rules.matched(&path, is_directory) {
             IgnoreMatch::Ignored => true,
             IgnoreMatch::Included => false,
-            IgnoreMatch::None => is_directory && GENERATED.iter().any(|generated| name == *generated),
+            IgnoreMatch::None => {
+                is_directory && GENERATED_DIRECTORIES.iter().any(|generated| name == *generated)
+            }
         }
     }
 
@@ -410,8 +418,8 @@ impl<'a> SnapshotScanner<'a> {
         self.root.stop.load(Ordering::Relaxed)
     }
 
-    /// Returns the metadata of a directory that was read. Ended early, it may have been read in part: without its times it is
-    /// read again.
+    /// Returns the metadata of a directory that was read. After an early end it may be incomplete,
+    /// so its times are cleared and it is read again.
     fn stat_of_read(&self, stat: EntryStat) -> EntryStat {
         if self.is_stopped() { EntryStat { mtime_ns: 0, ctime_ns: 0, ..stat } } else { stat }
     }

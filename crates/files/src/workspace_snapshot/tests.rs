@@ -1,4 +1,5 @@
-//! A snapshot finds every change, reads no more than it must, and waits for nothing that a command planted.
+//! Tests that a snapshot finds every change, reads no more than needed, and never blocks on a file
+//! that a command made.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -14,11 +15,11 @@ use windlass_contract::snapshot::{EntryContent, EntryVersion};
 
 use super::*;
 
-/// Keeps contents in memory, and counts what is read.
+/// Keeps contents in memory, and counts the reads.
 #[derive(Debug, Default)]
 struct MemoryStore(Mutex<(HashMap<ContentDigest, Vec<u8>>, usize)>, Option<StopAfter>);
 
-/// Ends the scan when so many contents are kept.
+/// Ends the scan when this many contents are kept.
 #[derive(Debug)]
 struct StopAfter(usize, Arc<AtomicBool>);
 
@@ -59,14 +60,14 @@ impl ContentStore for MemoryStore {
     }
 }
 
-struct Place {
+struct SnapshotFixture {
     _directory: tempfile::TempDir,
     top: PathBuf,
     root: SnapshotRoot,
     store: MemoryStore,
 }
 
-impl Place {
+impl SnapshotFixture {
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let top = directory.path().canonicalize().unwrap();
@@ -80,7 +81,7 @@ impl Place {
         WorkspaceSnapshot::fill(&self.root, &self.store).unwrap()
     }
 
-    /// The changes since, as a letter and a path.
+    /// Returns the changes since, as a letter and a path.
     fn since(&self, before: &WorkspaceSnapshot) -> (Vec<String>, Vec<String>) {
         let after = before.update_after_command(&self.root, &self.store).unwrap().by_same_rules;
         let changes = before.changes_to(&after, &self.top);
@@ -98,14 +99,14 @@ impl Place {
     }
 }
 
-/// Waits until a change made before shows in the time of the last change.
+/// Waits until a later change gets a later change time.
 fn age() {
     std::thread::sleep(Duration::from_millis(30));
 }
 
 #[test]
 fn every_kind_of_change_is_found() {
-    let place = Place::new();
+    let place = SnapshotFixture::new();
     for name in ["write", "append", "mode", "gone", "file_to_link", "same", "touched"] {
         fs::write(place.top.join(name), name).unwrap();
     }
@@ -143,7 +144,7 @@ fn every_kind_of_change_is_found() {
 
 #[test]
 fn a_version_has_what_an_undo_needs() {
-    let place = Place::new();
+    let place = SnapshotFixture::new();
     let before = place.fill();
     fs::write(place.top.join("a"), "text").unwrap();
     fs::set_permissions(place.top.join("a"), fs::Permissions::from_mode(0o640)).unwrap();
@@ -157,7 +158,7 @@ fn a_version_has_what_an_undo_needs() {
 
 #[test]
 fn a_file_is_read_again_only_if_it_may_have_changed() {
-    let place = Place::new();
+    let place = SnapshotFixture::new();
     fs::create_dir(place.top.join("d")).unwrap();
     for at in 0..50 {
         fs::write(place.top.join(format!("d/{at}")), at.to_string()).unwrap();
@@ -179,7 +180,7 @@ fn a_file_is_read_again_only_if_it_may_have_changed() {
 
 #[test]
 fn a_change_within_the_same_step_of_the_clock_is_found() {
-    let place = Place::new();
+    let place = SnapshotFixture::new();
     for round in 0..200 {
         let path = place.top.join("a");
         fs::write(&path, format!("{round:03}")).unwrap();
@@ -191,7 +192,7 @@ fn a_change_within_the_same_step_of_the_clock_is_found() {
 
 #[test]
 fn what_is_ignored_is_left_out_and_stays_so_while_a_command_runs() {
-    let place = Place::new();
+    let place = SnapshotFixture::new();
     fs::create_dir_all(place.top.join(".git/info")).unwrap();
     fs::create_dir_all(place.top.join("node_modules/x")).unwrap();
     fs::create_dir(place.top.join("out")).unwrap();
@@ -206,7 +207,7 @@ fn what_is_ignored_is_left_out_and_stays_so_while_a_command_runs() {
         fs::write(place.top.join(name), "2").unwrap();
     }
     assert_eq!(place.since(&before).0, ["M .gitignore", "M a.c"]);
-    // The next command is held to the new rules.
+    // The next command uses the new rules.
     let next = before.update(&place.root, &place.store).unwrap();
     assert_eq!(next.entries(), 4, ".gitignore, a.o, out, out/x");
     fs::write(place.top.join("a.c"), "3").unwrap();
@@ -216,7 +217,7 @@ fn what_is_ignored_is_left_out_and_stays_so_while_a_command_runs() {
 
 #[test]
 fn what_a_command_plants_costs_an_entry_and_never_a_wait() {
-    let mut place = Place::new();
+    let mut place = SnapshotFixture::new();
     place.root.limits.max_total_bytes = 10;
     place.root.limits.max_file_bytes = 8;
     let before = place.fill();
@@ -226,9 +227,9 @@ fn what_a_command_plants_costs_an_entry_and_never_a_wait() {
     File::create(place.top.join("endless")).unwrap().set_len(1 << 40).unwrap();
     fs::write(place.top.join("first"), "12345678").unwrap();
     fs::write(place.top.join("second"), "12345678").unwrap();
-    let begun = Instant::now();
+    let started_ns = Instant::now();
     let (kept, unkept) = place.since(&before);
-    assert!(begun.elapsed() < Duration::from_secs(2));
+    assert!(started_ns.elapsed() < Duration::from_secs(2));
     assert_eq!(kept, ["A first"]);
     let expected = ["endless too large", "fifo not a regular file", "second over the limit for all files"];
     assert_eq!(unkept, expected);
@@ -236,7 +237,7 @@ fn what_a_command_plants_costs_an_entry_and_never_a_wait() {
 
 #[test]
 fn too_many_entries_are_an_error_before_anything_is_kept() {
-    let mut place = Place::new();
+    let mut place = SnapshotFixture::new();
     place.root.limits.max_entries = 20;
     for at in 0..21 {
         fs::write(place.top.join(at.to_string()), "x").unwrap();
@@ -252,7 +253,7 @@ fn too_many_entries_are_an_error_before_anything_is_kept() {
 
 #[test]
 fn a_listing_is_read_as_it_was_written_and_not_at_all_if_it_is_damaged() {
-    let place = Place::new();
+    let place = SnapshotFixture::new();
     fs::create_dir_all(place.top.join("d/e")).unwrap();
     fs::create_dir(place.top.join(".git")).unwrap();
     fs::write(place.top.join("d/.gitignore"), "x\n").unwrap();
@@ -275,7 +276,7 @@ fn a_listing_is_read_as_it_was_written_and_not_at_all_if_it_is_damaged() {
 #[test]
 fn a_first_scan_that_was_ended_early_goes_on_from_what_it_read() {
     for limit in [1, 7, 30] {
-        let mut place = Place::new();
+        let mut place = SnapshotFixture::new();
         for directory in ["a", "a/b", "c", "d"] {
             fs::create_dir(place.top.join(directory)).unwrap();
             for at in 0..10 {
@@ -299,7 +300,7 @@ fn a_first_scan_that_was_ended_early_goes_on_from_what_it_read() {
 
 #[test]
 fn a_scan_that_is_ended_while_entries_are_counted_keeps_nothing() {
-    let place = Place::new();
+    let place = SnapshotFixture::new();
     fs::write(place.top.join("a"), "a").unwrap();
     place.root.stop.store(true, Ordering::Relaxed);
     let error = WorkspaceSnapshot::fill(&place.root, &place.store).unwrap_err();
@@ -308,8 +309,8 @@ fn a_scan_that_is_ended_while_entries_are_counted_keeps_nothing() {
 }
 
 /// A workspace that is large enough for two threads, with most of it in one directory.
-fn large_place() -> Place {
-    let place = Place::new();
+fn large_place() -> SnapshotFixture {
+    let place = SnapshotFixture::new();
     for at in 0..600 {
         let directory =
             place.top.join(if at % 20 == 0 { "a".to_owned() } else { format!("most/{}", at % 7) });

@@ -1,21 +1,22 @@
-//! Scans one half of a workspace in a second thread: a command waits for the scan, and most of it are system calls.
+//! Scans one half of a workspace in a second thread: a command waits for the scan, which mostly
+//! makes system calls.
 
 use std::{os::fd::OwnedFd, thread};
 
 use super::{
     SnapshotError, SnapshotNode,
-    scanner::{Rules, ScanCounts, SnapshotScanner},
+    scanner::{InheritedRules, ScanCounts, SnapshotScanner},
 };
 
-/// The number of entries from which a second thread is worth its start, which takes 0.05 to 0.1 ms.
+/// Minimum number of entries for a second thread, whose start takes 0.05 to 0.1 ms.
 pub(super) const MIN_SPLIT_ENTRIES: usize = 400;
 
-/// For each entry its node, if it is not what it was. None, if an entry is gone.
+/// For each entry its new node, if it changed. `None` if an entry was removed.
 type UpdatedEntries = Option<Vec<Option<SnapshotNode>>>;
 
 impl SnapshotScanner<'_> {
-    /// Finds the place at which the entries of a directory fall into two parts, each of at least a third. If most are in
-    /// one directory, that one is split instead, when it is entered.
+    /// Returns the index that splits the entries of a directory into two parts of at least a third
+    /// each. If most entries are in one directory, that one is split instead, when it is entered.
     pub(super) fn take_split(&mut self, entries: &[SnapshotNode]) -> Option<usize> {
         let total = self.split_entries?;
         let sizes: Vec<_> = entries.iter().map(SnapshotNode::count).collect();
@@ -39,7 +40,7 @@ impl SnapshotScanner<'_> {
         &mut self,
         directory: &OwnedFd,
         (entries, middle): (&[SnapshotNode], usize),
-        rules: &Rules,
+        rules: &InheritedRules,
     ) -> Result<UpdatedEntries, SnapshotError> {
         let started = self.clone();
         let mut other = self.clone();
@@ -57,7 +58,7 @@ impl SnapshotScanner<'_> {
         self.has_other_rules |= other.has_other_rules;
         let is_over = self.counted.bytes > self.root.limits.max_total_bytes;
         let (Ok(Ok(others)), false) = (others, is_over) else {
-            // Which files are over the limit depends on their order.
+            // The limit applies to files in their order, so scan again in one thread.
             *self = started;
             return self.update_entries(directory, entries, rules);
         };

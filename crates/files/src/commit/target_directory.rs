@@ -1,5 +1,5 @@
-//! The directories in which files change. They are held open, so that nobody can put others in their place; of very many,
-//! only some are, and the rest must still be what they were when they are opened again.
+//! The directories in which files change. They are held open, so that they cannot be replaced.
+//! Beyond a maximum they are opened again when needed, and must then be the same directories.
 
 use std::{
     collections::HashMap,
@@ -11,25 +11,25 @@ use std::{
 
 use rustix::fs::fstat;
 
-use crate::handle::to_name_in;
+use crate::handle::open_directory;
 
-/// How many are held open: a patch of a thousand files must not use up what a process may have open.
-const MOST_HELD: usize = 16;
+/// Maximum number held open: a patch of a thousand files must not use up the file descriptors.
+const MAX_OPEN_DIRECTORIES: usize = 16;
 
-/// A directory, whatever happens to its name.
+/// A directory that is identified independently of its name.
 #[derive(Debug)]
-pub(super) enum Directory {
+pub(super) enum TargetDirectory {
     Held(Arc<OwnedFd>),
     Named { real: PathBuf, identity: (u64, u64) },
 }
 
-impl Directory {
-    /// The directory to name things in.
+impl TargetDirectory {
+    /// Returns the open directory, or opens it again and checks that it is the same one.
     pub(super) fn open(&self) -> io::Result<Arc<OwnedFd>> {
         match self {
             Self::Held(handle) => Ok(Arc::clone(handle)),
             Self::Named { real, identity } => {
-                let handle = to_name_in(real)?;
+                let handle = open_directory(real)?;
                 if identity_of(&handle)? != *identity {
                     return Err(io::Error::new(
                         io::ErrorKind::NotFound,
@@ -42,23 +42,23 @@ impl Directory {
     }
 }
 
-/// All directories of one change, each held once.
+/// All directories of one change, each opened once.
 #[derive(Debug, Default)]
-pub(super) struct Directories(HashMap<(u64, u64), Arc<OwnedFd>>);
+pub(super) struct TargetDirectories(HashMap<(u64, u64), Arc<OwnedFd>>);
 
-impl Directories {
-    /// Takes in a directory that is open, by its real name.
-    pub(super) fn take(&mut self, handle: OwnedFd, real: &Path) -> io::Result<Directory> {
+impl TargetDirectories {
+    /// Adds an open directory; `real` is its path without links.
+    pub(super) fn take(&mut self, handle: OwnedFd, real: &Path) -> io::Result<TargetDirectory> {
         let identity = identity_of(&handle)?;
         if let Some(held) = self.0.get(&identity) {
-            return Ok(Directory::Held(Arc::clone(held)));
+            return Ok(TargetDirectory::Held(Arc::clone(held)));
         }
-        if self.0.len() >= MOST_HELD {
-            return Ok(Directory::Named { real: real.to_owned(), identity });
+        if self.0.len() >= MAX_OPEN_DIRECTORIES {
+            return Ok(TargetDirectory::Named { real: real.to_owned(), identity });
         }
         let handle = Arc::new(handle);
         self.0.insert(identity, Arc::clone(&handle));
-        Ok(Directory::Held(handle))
+        Ok(TargetDirectory::Held(handle))
     }
 }
 
@@ -78,17 +78,17 @@ mod tests {
     fn one_that_was_exchanged_is_not_used() {
         let top = tempfile::tempdir().unwrap();
         let top = top.path().canonicalize().unwrap();
-        let mut directories = Directories::default();
+        let mut directories = TargetDirectories::default();
         let mut last = None;
-        for at in 0..=MOST_HELD {
+        for at in 0..=MAX_OPEN_DIRECTORIES {
             let real = top.join(at.to_string());
             fs::create_dir(&real).unwrap();
-            last = Some(directories.take(to_name_in(&real).unwrap(), &real).unwrap());
+            last = Some(directories.take(open_directory(&real).unwrap(), &real).unwrap());
         }
         let last = last.unwrap();
-        assert!(matches!(last, Directory::Named { .. }));
+        assert!(matches!(last, TargetDirectory::Named { .. }));
         last.open().unwrap();
-        let real = top.join(MOST_HELD.to_string());
+        let real = top.join(MAX_OPEN_DIRECTORIES.to_string());
         fs::rename(&real, top.join("elsewhere")).unwrap();
         fs::create_dir(&real).unwrap();
         assert_eq!(last.open().unwrap_err().kind(), io::ErrorKind::NotFound);
@@ -98,9 +98,9 @@ mod tests {
     fn the_same_one_is_held_once() {
         let top = tempfile::tempdir().unwrap();
         let top = top.path().canonicalize().unwrap();
-        let mut directories = Directories::default();
+        let mut directories = TargetDirectories::default();
         for _ in 0..3 {
-            directories.take(to_name_in(&top).unwrap(), &top).unwrap();
+            directories.take(open_directory(&top).unwrap(), &top).unwrap();
         }
         assert_eq!(directories.0.len(), 1);
     }

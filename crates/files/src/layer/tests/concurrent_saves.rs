@@ -1,26 +1,27 @@
-//! A person saves files, as editors do, while a layer is applied, taken back or recovered. Nothing of theirs may be lost.
+//! Tests of files that are saved while a layer is applied, rolled back or recovered. No save may be
+//! lost.
 
 use super::*;
-use crate::steps::Meanwhile;
+use crate::fail_points::ConcurrentAction;
 
-/// What is saved, when, and what else goes wrong.
+/// The file that is saved, the fail point at which, and an injected fault.
 #[derive(Debug, Clone, Copy)]
-struct Moment {
+struct SaveMoment {
     path: &'static str,
     at: usize,
-    fault: Option<Fault>,
+    fault: Option<InjectedFault>,
 }
 
-/// Saves by renaming over the file, if the file can be saved; tells whether it was.
+/// Saves by renaming over the file; returns true if that worked.
 fn save(root: &Path, path: &str) -> bool {
     let draft = root.parent().unwrap().join("draft");
     fs::write(&draft, "mine").unwrap();
     fs::rename(&draft, root.join(path)).is_ok()
 }
 
-/// Applies a layer in which everything happens, and returns how many steps that took.
-fn apply_while_saving(moment: Moment) -> usize {
-    let (place, before, mut layer) = eventful();
+/// Applies a layer with one change of each kind, and returns the number of fail points.
+fn apply_while_saving(moment: SaveMoment) -> usize {
+    let (place, before, mut layer) = layer_with_every_change();
     let found = layer.changes(NOTHING).unwrap();
     let (top, was_saved) =
         (place.top.clone(), std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false)));
@@ -30,11 +31,15 @@ fn apply_while_saving(moment: Moment) -> usize {
             saved.store(save(&top, moment.path), Ordering::SeqCst);
         }
     };
-    let steps = Steps { meanwhile: Some(Meanwhile(Box::new(act))), fault: moment.fault, ..Steps::default() };
-    let applied = layer.apply_by_steps(&found, NOTHING, None, &steps);
-    let count = steps.taken.load(Ordering::SeqCst);
-    if !matches!(applied, Err(ApplyError::Stuck { .. })) {
-        let _cleared = layer.clear(&found, applied.is_ok(), &steps);
+    let fail_points = FailPoints {
+        concurrent: Some(ConcurrentAction(Box::new(act))),
+        fault: moment.fault,
+        ..FailPoints::default()
+    };
+    let applied = layer.apply_with_fail_points(&found, NOTHING, None, &fail_points);
+    let count = fail_points.hits.load(Ordering::SeqCst);
+    if !matches!(applied, Err(LayerApplyError::Stuck { .. })) {
+        let _cleared = layer.clear(&found, applied.is_ok(), &fail_points);
     }
     drop(layer);
     recover_layers(&place.notes).unwrap();
@@ -45,9 +50,9 @@ fn apply_while_saving(moment: Moment) -> usize {
         let is_kept = mine(moment.path) || mine(&format!("{}.windlass-before", moment.path));
         assert!(is_kept, "{moment:?}: {applied:?} {after:#?}");
     }
-    // A process that dies may have come to its end.
-    if applied.is_err() && !matches!(moment.fault, Some(Fault::Death(_))) {
-        // All that nobody saved is as it was.
+    // A process that dies may have been done.
+    if applied.is_err() && !matches!(moment.fault, Some(InjectedFault::Death(_))) {
+        // Every other file is as it was.
         for (path, line) in without_times(before) {
             let is_saved = Path::new(moment.path).starts_with(&path) && !path.as_os_str().is_empty();
             assert!(
@@ -74,7 +79,7 @@ const SAVED: [&str; 8] = [
 fn what_a_person_saves_at_any_step_is_kept() {
     for path in SAVED {
         let mut at = 0;
-        while at < apply_while_saving(Moment { path, at, fault: None }) {
+        while at < apply_while_saving(SaveMoment { path, at, fault: None }) {
             at += 1;
         }
     }
@@ -83,9 +88,11 @@ fn what_a_person_saves_at_any_step_is_kept() {
 #[test]
 fn what_a_person_saves_at_any_step_is_kept_whatever_fails_after_it() {
     let mut at = 0;
-    while at < apply_while_saving(Moment { path: "edited", at, fault: None }) {
-        for fault in [Fault::Error(at + 1), Fault::Death(at + 1), Fault::Death(at + 2)] {
-            apply_while_saving(Moment { path: "edited", at, fault: Some(fault) });
+    while at < apply_while_saving(SaveMoment { path: "edited", at, fault: None }) {
+        for fault in
+            [InjectedFault::Error(at + 1), InjectedFault::Death(at + 1), InjectedFault::Death(at + 2)]
+        {
+            apply_while_saving(SaveMoment { path: "edited", at, fault: Some(fault) });
         }
         at += 1;
     }

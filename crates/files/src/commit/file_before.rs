@@ -1,4 +1,4 @@
-//! A file as it is found before it is changed.
+//! The state of a file before a change, read and compared with what the change expects.
 
 use std::{
     fs::File,
@@ -14,48 +14,52 @@ use windlass_contract::{
     files::{FileError, FileKind},
 };
 
-use super::{attributes, trace::look};
+use super::{file_swap::look, xattrs};
 use crate::{
-    handle::to_read_at,
-    resolve::{Place, kind_of, said},
+    handle::open_read_at,
+    resolve::{WriteTarget, file_error, file_kind},
 };
 
-/// The largest file that a tool changes: it is held in memory, and kept for an undo.
-const LIMIT_BYTES: u64 = 256 * 1024 * 1024;
+/// Maximum size of a file that a tool changes: it is held in memory, and archived for an undo.
+const MAX_FILE_BYTES: u64 = 256 * 1024 * 1024;
 
-/// How much is compared at once.
+/// Number of bytes compared at once.
 const CHUNK_BYTES: usize = 256 * 1024;
 
-/// A file that exists.
+/// An existing file, before it is changed.
 #[derive(Debug, Clone)]
-pub(super) struct Before {
+pub(super) struct FileBefore {
     pub(super) version: Version,
     pub(super) stat: Stat,
 }
 
-impl Before {
-    /// What is at a place, if it is what it should be.
-    pub(super) fn expected(place: &Place, expected: &Expected) -> Result<Option<Self>, CommitError> {
-        let stale = || CommitError::Stale { path: place.name.clone() };
-        match (expected, open(place)?) {
+impl FileBefore {
+    /// Reads the file at a path and fails if it is not as expected.
+    pub(super) fn read_expected(
+        target: &WriteTarget,
+        expected: &Expected,
+    ) -> Result<Option<Self>, CommitError> {
+        let stale = || CommitError::Stale { path: target.name.clone() };
+        match (expected, open(target)?) {
             (Expected::Absent, None) => Ok(None),
             (Expected::Content(content), Some(file)) => {
-                let before = Self::read(&file, &place.name, |mut file| match holds(&mut file, content) {
-                    Ok(false) => Ok(None),
-                    held => held.map(|_| Some(Arc::clone(content))),
-                })?;
+                let before =
+                    Self::read(&file, &target.name, |mut file| match has_content(&mut file, content) {
+                        Ok(false) => Ok(None),
+                        held => held.map(|_| Some(Arc::clone(content))),
+                    })?;
                 before.map(Some).ok_or_else(stale)
             }
             (Expected::Absent, Some(_)) | (Expected::Content(_), None) => Err(stale()),
         }
     }
 
-    /// What is at a place, whatever it is.
-    pub(super) fn any(place: &Place) -> Result<Option<Self>, CommitError> {
-        let Some(file) = open(place)? else { return Ok(None) };
-        Self::read(&file, &place.name, |file| {
+    /// Reads the file at a path, if there is one.
+    pub(super) fn read_any(target: &WriteTarget) -> Result<Option<Self>, CommitError> {
+        let Some(file) = open(target)? else { return Ok(None) };
+        Self::read(&file, &target.name, |file| {
             let mut bytes = Vec::new();
-            file.take(LIMIT_BYTES).read_to_end(&mut bytes)?;
+            file.take(MAX_FILE_BYTES).read_to_end(&mut bytes)?;
             Ok(Some(bytes.into()))
         })
     }
@@ -65,19 +69,19 @@ impl Before {
         name: &Path,
         content: impl FnOnce(&File) -> io::Result<Option<Arc<[u8]>>>,
     ) -> Result<Option<Self>, CommitError> {
-        let failed = |error: io::Error| said(name, error);
+        let failed = |error: io::Error| file_error(name, error);
         let stat = fstat(file).map_err(|error| failed(error.into()))?;
         let metadata = file.metadata().map_err(failed)?;
-        let kind = kind_of(metadata.file_type());
+        let kind = file_kind(metadata.file_type());
         if kind != FileKind::File {
             return Err(FileError::NotAFile { path: name.to_owned(), kind }.into());
         }
-        if metadata.len() > LIMIT_BYTES {
+        if metadata.len() > MAX_FILE_BYTES {
             let (path, bytes) = (name.to_owned(), metadata.len());
-            return Err(CommitError::TooLarge { path, bytes, limit_bytes: LIMIT_BYTES });
+            return Err(CommitError::TooLarge { path, bytes, limit_bytes: MAX_FILE_BYTES });
         }
         let Some(bytes) = content(file).map_err(failed)? else { return Ok(None) };
-        let attributes = attributes::of(file).map_err(failed)?;
+        let attributes = xattrs::read(file).map_err(failed)?;
         let version = Version {
             bytes,
             mode: metadata.mode() & 0o7777,
@@ -89,28 +93,28 @@ impl Before {
     }
 }
 
-/// Opens what is at a place to read, if anything is there and may be changed.
-fn open(place: &Place) -> Result<Option<File>, FileError> {
-    if !place.missing.is_empty() {
+/// Opens the file at a path for reading, if it exists and may be changed.
+fn open(target: &WriteTarget) -> Result<Option<File>, FileError> {
+    if !target.missing.is_empty() {
         return Ok(None);
     }
-    let failed = |error: io::Error| said(&place.name, error);
-    let Some(stat) = look(&place.directory, &place.file_name).map_err(failed)? else {
+    let failed = |error: io::Error| file_error(&target.name, error);
+    let Some(stat) = look(&target.directory, &target.file_name).map_err(failed)? else {
         return Ok(None);
     };
-    // Looked at before it is opened: opening a pipe or a device may already do something.
+    // Check the type before opening: opening a pipe or a device may have an effect.
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => {}
-        FileType::Directory => return Err(FileError::IsDirectory { path: place.name.clone() }),
-        kind => return Err(FileError::NotAFile { path: place.name.clone(), kind: unusual(kind) }),
+        FileType::Directory => return Err(FileError::IsDirectory { path: target.name.clone() }),
+        kind => return Err(FileError::NotAFile { path: target.name.clone(), kind: special_kind(kind) }),
     }
-    // Replacing a file needs no right to write to it, but whoever took that right away meant something by it.
-    accessat(&place.directory, &place.file_name, Access::WRITE_OK, AtFlags::empty())
+    // Replacing a file needs no write permission on it, but a file was made read-only for a reason.
+    accessat(&target.directory, &target.file_name, Access::WRITE_OK, AtFlags::empty())
         .map_err(|error| failed(error.into()))?;
-    to_read_at(&place.directory, &place.file_name).map(|file| Some(file.into())).map_err(failed)
+    open_read_at(&target.directory, &target.file_name).map(|file| Some(file.into())).map_err(failed)
 }
 
-fn unusual(kind: FileType) -> FileKind {
+fn special_kind(kind: FileType) -> FileKind {
     match kind {
         FileType::Symlink => FileKind::Link,
         FileType::Fifo => FileKind::Fifo,
@@ -120,8 +124,8 @@ fn unusual(kind: FileType) -> FileKind {
     }
 }
 
-/// Whether a file holds just this.
-fn holds(file: &mut impl Read, mut content: &[u8]) -> io::Result<bool> {
+/// Returns true if a file holds exactly this content.
+fn has_content(file: &mut impl Read, mut content: &[u8]) -> io::Result<bool> {
     let mut chunk = vec![0; CHUNK_BYTES.min(content.len() + 1)];
     loop {
         match file.read(&mut chunk) {
@@ -153,7 +157,7 @@ mod tests {
             (&long, &other, false),
             (&other, &long, false),
         ] {
-            assert_eq!(holds(&mut &*held, content).unwrap(), is_same);
+            assert_eq!(has_content(&mut &*held, content).unwrap(), is_same);
         }
     }
 }

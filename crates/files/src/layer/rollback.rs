@@ -1,7 +1,7 @@
-//! Puts a root back that a layer was being applied to, whatever of it was done. Can be repeated.
+//! Rolls back the application of a layer to a root, however far it came. It can be repeated.
 //!
-//! Each operation is told to be done or not by the signatures of what is there. What someone has changed since stays, and
-//! what was there before is saved beside it.
+//! The signatures of the entries show whether an operation was done. An entry that someone has
+//! changed since stays, and its earlier content is saved beside it.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -18,10 +18,10 @@ use super::{
 use crate::{
     DirHandle, EntryKind, EntryStat,
     checked_rename::{self, CheckedExchange, EntryPlace, rename_to_free, take_away},
-    steps::Steps,
+    fail_points::FailPoints,
 };
 
-/// A layer that a process has left, as its journal has it.
+/// A layer that a dead process has left, as read from its journal.
 #[derive(Debug, Default)]
 pub(super) struct AbandonedLayer {
     pub(super) roots: Vec<RootRecord>,
@@ -32,28 +32,28 @@ pub(super) struct AbandonedLayer {
     pub(super) is_done: bool,
 }
 
-/// A file that is not as it was.
+/// A file that was not restored.
 #[derive(Debug)]
-pub(super) struct LeftAsIs {
+pub(super) struct UnrestoredFile {
     pub(super) path: PathBuf,
-    /// Where its earlier content is.
+    /// The path of its earlier content.
     pub(super) before: Option<PathBuf>,
 }
 
 /// A root and the directory of its layer, open.
 #[derive(Debug)]
-pub(super) struct LayerPlace<'a> {
+pub(super) struct OpenLayer<'a> {
     pub(super) path: &'a Path,
     pub(super) root: &'a DirHandle,
     pub(super) layer: &'a DirHandle,
     /// The time before anything was applied.
     pub(super) since_ns: i64,
-    pub(super) steps: &'a Steps,
+    pub(super) fail_points: &'a FailPoints,
 }
 
 impl AbandonedLayer {
-    /// Takes everything back, or clears up. An error names the root.
-    pub(super) fn recover(&self) -> Result<Vec<LeftAsIs>, (PathBuf, io::Error)> {
+    /// Rolls everything back, or removes a layer that was applied. The error names the root.
+    pub(super) fn recover(&self) -> Result<Vec<UnrestoredFile>, (PathBuf, io::Error)> {
         let mut left = Vec::new();
         for (number, record) in self.roots.iter().enumerate() {
             left.extend(self.recover_root(number, record).map_err(|error| (record.path.clone(), error))?);
@@ -61,9 +61,9 @@ impl AbandonedLayer {
         Ok(left)
     }
 
-    fn recover_root(&self, number: usize, record: &RootRecord) -> io::Result<Vec<LeftAsIs>> {
+    fn recover_root(&self, number: usize, record: &RootRecord) -> io::Result<Vec<UnrestoredFile>> {
         let root = match DirHandle::open(&record.path) {
-            // The root has gone, and the layer in it.
+            // The root was removed, and the layer in it.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             root => root?,
         };
@@ -77,9 +77,9 @@ impl AbandonedLayer {
         };
         let mut left = Vec::new();
         if self.is_begun && !self.is_done {
-            let (path, since_ns, steps) = (&record.path, self.since_ns, &Steps::default());
-            let place = LayerPlace { path, root: &root, layer: &layer, since_ns, steps };
-            left = place.take_back(number, &self.operations, &self.metadata)?;
+            let (path, since_ns, fail_points) = (&record.path, self.since_ns, &FailPoints::default());
+            let place = OpenLayer { path, root: &root, layer: &layer, since_ns, fail_points };
+            left = place.roll_back(number, &self.operations, &self.metadata)?;
         }
         let is_root =
             |change: &&MetadataChange| change.root == number && change.relative.as_os_str().is_empty();
@@ -93,21 +93,21 @@ impl AbandonedLayer {
     }
 }
 
-impl LayerPlace<'_> {
-    /// Takes back what was done of the operations on this root.
-    pub(super) fn take_back(
+impl OpenLayer<'_> {
+    /// Rolls back the operations that were done on this root.
+    pub(super) fn roll_back(
         &self,
         number: usize,
         operations: &[ApplyOperation],
         metadata: &[MetadataChange],
-    ) -> io::Result<Vec<LeftAsIs>> {
+    ) -> io::Result<Vec<UnrestoredFile>> {
         let undo = self.layer.open_dir(Path::new(UNDO))?;
         let upper = self.layer.open_dir(Path::new(UPPER))?;
         let mut left = Vec::new();
         for (at, operation) in operations.iter().enumerate().rev() {
             if operation.root == number {
                 let saved = OsString::from(at.to_string());
-                let back = TakeBack { place: self, undo: &undo, upper: &upper, saved: &saved };
+                let back = OperationRollback { place: self, undo: &undo, upper: &upper, saved: &saved };
                 left.extend(back.operation(operation)?);
             }
         }
@@ -117,9 +117,9 @@ impl LayerPlace<'_> {
         Ok(left)
     }
 
-    /// Sets mode and time as they were, unless someone has set them since.
+    /// Restores mode and time, unless someone has set them since.
     fn restore_metadata(&self, change: &MetadataChange) -> io::Result<()> {
-        // The root itself gets its time when the layer is gone.
+        // The time of the root itself is set when the layer is removed.
         let Ok((directory, name)) = parent(self.root, &change.relative) else {
             let now = self.root.stat()?;
             let is_ours = now.permissions == change.after.mode && change.before.mode != change.after.mode;
@@ -139,17 +139,17 @@ impl LayerPlace<'_> {
     }
 }
 
-/// Takes one operation back.
-struct TakeBack<'a> {
-    place: &'a LayerPlace<'a>,
+/// Rolls one operation back.
+struct OperationRollback<'a> {
+    place: &'a OpenLayer<'a>,
     undo: &'a DirHandle,
     upper: &'a DirHandle,
     /// The name in `undo`.
     saved: &'a OsStr,
 }
 
-impl TakeBack<'_> {
-    fn operation(&self, operation: &ApplyOperation) -> io::Result<Option<LeftAsIs>> {
+impl OperationRollback<'_> {
+    fn operation(&self, operation: &ApplyOperation) -> io::Result<Option<UnrestoredFile>> {
         let (directory, name) = match parent(self.place.root, &operation.relative) {
             Ok(found) => found,
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
@@ -171,10 +171,10 @@ impl TakeBack<'_> {
         operation: &ApplyOperation,
         at: EntryPlace<'_, DirHandle>,
         target: Option<LayerEntry>,
-    ) -> io::Result<Option<LeftAsIs>> {
+    ) -> io::Result<Option<UnrestoredFile>> {
         let saved = (self.undo, self.saved);
         if let Some(taken) = LayerEntry::find(self.undo, self.saved)? {
-            // It was taken away already, and not looked at any more.
+            // It was moved away already, before it was checked.
             let is_ours = self.is_untouched(operation.new, &taken, saved)?;
             return if is_ours { Ok(None) } else { self.give_back(saved, operation, at, target) };
         }
@@ -193,7 +193,7 @@ impl TakeBack<'_> {
         operation: &ApplyOperation,
         at: EntryPlace<'_, DirHandle>,
         target: Option<LayerEntry>,
-    ) -> io::Result<Option<LeftAsIs>> {
+    ) -> io::Result<Option<UnrestoredFile>> {
         let (upper, name) = parent(self.upper, &operation.relative)?;
         let ours = (&upper, name);
         // Not exchanged, or exchanged back already.
@@ -204,7 +204,7 @@ impl TakeBack<'_> {
         let is_ours = |entry: &LayerEntry, at| self.is_untouched(operation.new, entry, at).unwrap_or(false);
         let came_out = || Ok(LayerEntry::find(&upper, name)?.is_some_and(|entry| is_ours(&entry, ours)));
         if target.is_some_and(|target| is_ours(&target, at))
-            && exchange_checked(at, ours, came_out, self.place.steps)?
+            && exchange_checked(at, ours, came_out, self.place.fail_points)?
         {
             return Ok(None);
         }
@@ -219,21 +219,21 @@ impl TakeBack<'_> {
         operation: &ApplyOperation,
         at: EntryPlace<'_, DirHandle>,
         target: Option<LayerEntry>,
-    ) -> io::Result<Option<LeftAsIs>> {
+    ) -> io::Result<Option<UnrestoredFile>> {
         if LayerEntry::find(self.undo, self.saved)?.is_none() {
             return Ok(None);
         }
         self.give_back((self.undo, self.saved), operation, at, target)
     }
 
-    /// Puts back what was taken away, or saves it beside what is there by now.
+    /// Puts back an entry that was moved away, or saves it beside the entry that is there by now.
     fn give_back(
         &self,
         from: EntryPlace<'_, DirHandle>,
         operation: &ApplyOperation,
         at: EntryPlace<'_, DirHandle>,
         target: Option<LayerEntry>,
-    ) -> io::Result<Option<LeftAsIs>> {
+    ) -> io::Result<Option<UnrestoredFile>> {
         match target.map_or_else(|| self.rename(from, at), |_| Err(io::ErrorKind::AlreadyExists.into())) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 self.save_beside(from, operation, at).map(Some)
@@ -243,12 +243,12 @@ impl TakeBack<'_> {
     }
 
     fn rename(&self, from: EntryPlace<'_, DirHandle>, to: EntryPlace<'_, DirHandle>) -> io::Result<()> {
-        self.place.steps.take()?;
+        self.place.fail_points.hit()?;
         move_entry(from, to)
     }
 
-    /// The directory of the entry has gone: what was in it before is saved in the root.
-    fn without_directory(&self, operation: &ApplyOperation) -> io::Result<Option<LeftAsIs>> {
+    /// Saves the earlier content in the root, because the directory of the entry was removed.
+    fn without_directory(&self, operation: &ApplyOperation) -> io::Result<Option<UnrestoredFile>> {
         let name = operation.relative.file_name().unwrap_or_default();
         if LayerEntry::find(self.undo, self.saved)?.is_none() || operation.kind == OperationKind::Create {
             return Ok(None);
@@ -256,7 +256,7 @@ impl TakeBack<'_> {
         self.save_beside((self.undo, self.saved), operation, (self.place.root, name)).map(Some)
     }
 
-    /// Tells whether an entry is what was applied, and nothing in it has changed since.
+    /// Returns true if an entry is the one that was applied, and nothing in it has changed since.
     fn is_untouched(
         &self,
         applied: Option<FileSignature>,
@@ -278,23 +278,23 @@ impl TakeBack<'_> {
         from: EntryPlace<'_, DirHandle>,
         operation: &ApplyOperation,
         at: EntryPlace<'_, DirHandle>,
-    ) -> io::Result<LeftAsIs> {
+    ) -> io::Result<UnrestoredFile> {
         let free = checked_rename::save_beside(from, at, |from, to| self.rename(from, to))?;
         let path = self.place.path.join(&operation.relative);
         Ok(self.left(operation, Some(path.with_file_name(free))))
     }
 
-    fn left(&self, operation: &ApplyOperation, before: Option<PathBuf>) -> LeftAsIs {
-        LeftAsIs { path: self.place.path.join(&operation.relative), before }
+    fn left(&self, operation: &ApplyOperation, before: Option<PathBuf>) -> UnrestoredFile {
+        UnrestoredFile { path: self.place.path.join(&operation.relative), before }
     }
 }
 
-/// Tells whether an entry is the file of a signature, whatever is in it.
+/// Returns true if an entry is the file of a signature, whatever its content.
 fn has_inode(signature: Option<FileSignature>, entry: &LayerEntry) -> bool {
     signature.is_some_and(|signature| signature.is_same_file(&(&entry.stat).into()))
 }
 
-/// Tells whether anything below a directory has changed since.
+/// Returns true if anything below a directory has changed since this time.
 pub(super) fn has_changed_since(directory: &DirHandle, since_ns: i64) -> io::Result<bool> {
     for name in directory.list(MAX_ENTRIES)? {
         let Some(entry) = LayerEntry::find(directory, &name)? else { continue };
@@ -308,14 +308,10 @@ pub(super) fn has_changed_since(directory: &DirHandle, since_ns: i64) -> io::Res
     Ok(false)
 }
 
-/// Acts on entries of a directory, where its mode forbids it with that mode widened for a moment.
-fn writable<T>(directory: &DirHandle, act: impl Fn() -> io::Result<T>) -> io::Result<T> {
-    directory.with_write_permission(act)
-}
-
-/// Renames an entry to a free name in another directory. A directory must be writable itself for that.
+/// Renames an entry to a free name in another directory. To be moved, a directory must itself be
+/// writable.
 pub(super) fn move_entry(from: (&DirHandle, &OsStr), to: (&DirHandle, &OsStr)) -> io::Result<()> {
-    let rename = || writable(from.0, || writable(to.0, || rename_to_free(from, to)));
+    let rename = || from.0.with_write_permission(|| to.0.with_write_permission(|| rename_to_free(from, to)));
     let denied = match rename() {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => error,
         result => return result,
@@ -331,16 +327,17 @@ pub(super) fn move_entry(from: (&DirHandle, &OsStr), to: (&DirHandle, &OsStr)) -
     }
 }
 
-/// Has an entry of a layer take the place of one in a root, if what then comes out is what is expected.
+/// Exchanges an entry of a layer with one in a root, if the entry that comes out is the expected
+/// one.
 pub(super) fn exchange_checked(
     target: EntryPlace<'_, DirHandle>,
     ours: EntryPlace<'_, DirHandle>,
     is_expected: impl FnOnce() -> io::Result<bool>,
-    steps: &Steps,
+    fail_points: &FailPoints,
 ) -> io::Result<bool> {
     let exchanging = CheckedExchange {
         exchange: &|| {
-            steps.take()?;
+            fail_points.hit()?;
             exchange_entries(target, ours)
         },
         put_back: &|| move_entry(ours, target),
@@ -350,9 +347,11 @@ pub(super) fn exchange_checked(
     exchanging.run(|_| is_expected().unwrap_or(false))
 }
 
-/// Has two entries of different directories change places.
+/// Exchanges two entries of different directories.
 fn exchange_entries(one: (&DirHandle, &OsStr), other: (&DirHandle, &OsStr)) -> io::Result<()> {
-    let exchange = || writable(one.0, || writable(other.0, || checked_rename::exchange(one, other)));
+    let exchange = || {
+        one.0.with_write_permission(|| other.0.with_write_permission(|| checked_rename::exchange(one, other)))
+    };
     let denied = match exchange() {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => error,
         result => return result,

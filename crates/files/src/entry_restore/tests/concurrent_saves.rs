@@ -1,4 +1,4 @@
-//! Steps that fail, a process that dies, and a person who saves files, at every single step of an undo.
+//! Tests of errors, crashes and saves by a person at each fail point of an undo.
 
 use std::sync::{
     Arc,
@@ -6,11 +6,11 @@ use std::sync::{
 };
 
 use super::*;
-use crate::steps::{Fault, Meanwhile};
+use crate::fail_points::{ConcurrentAction, InjectedFault};
 
-/// A place in which a command did everything, and the changes that take it back.
-fn eventful() -> (Place, Vec<EntryChange>) {
-    let mut place = Place::new();
+/// A fixture in which a command made one change of each kind, and the changes that take them back.
+fn fixture_with_every_change() -> (RestoreFixture, Vec<EntryChange>) {
+    let mut place = RestoreFixture::new();
     let top = place.top.clone();
     for (path, text) in [("edited", "new"), ("made", "made"), ("was_link", "file"), ("dir/inner", "inner")] {
         fs::create_dir_all(top.join(path).parent().unwrap()).unwrap();
@@ -37,11 +37,11 @@ fn eventful() -> (Place, Vec<EntryChange>) {
 }
 
 fn undone() -> (Vec<String>, usize) {
-    let (place, changes) = eventful();
-    let steps = Steps::default();
-    place.apply_by_steps(&changes, &steps).unwrap();
+    let (place, changes) = fixture_with_every_change();
+    let fail_points = FailPoints::default();
+    place.apply_with_fail_points(&changes, &fail_points).unwrap();
     assert_eq!(fs::read_dir(place.notes.path()).unwrap().count(), 0);
-    (place.tree(), steps.taken.load(Ordering::SeqCst))
+    (place.tree(), fail_points.hits.load(Ordering::SeqCst))
 }
 
 fn drafts(tree: &[String]) -> Vec<&String> {
@@ -52,10 +52,10 @@ fn drafts(tree: &[String]) -> Vec<&String> {
 fn an_error_at_any_step_leaves_everything_as_it_was() {
     let (expected, count) = undone();
     for at in 0..count {
-        let (place, changes) = eventful();
+        let (place, changes) = fixture_with_every_change();
         let before = place.tree();
-        let steps = Steps { fault: Some(Fault::Error(at)), ..Steps::default() };
-        let end = place.apply_by_steps(&changes, &steps);
+        let fail_points = FailPoints { fault: Some(InjectedFault::Error(at)), ..FailPoints::default() };
+        let end = place.apply_with_fail_points(&changes, &fail_points);
         assert_eq!(place.tree(), if end.is_ok() { expected.clone() } else { before }, "{at}: {end:?}");
         recover_restores(place.notes.path()).unwrap();
         assert_eq!(fs::read_dir(place.notes.path()).unwrap().count(), 0, "{at}");
@@ -67,9 +67,9 @@ fn after_a_death_at_any_step_the_drafts_go_and_the_same_undo_ends_it() {
     let (expected, count) = undone();
     let mut left = 0;
     for at in 0..count {
-        let (place, changes) = eventful();
-        let steps = Steps { fault: Some(Fault::Death(at)), ..Steps::default() };
-        let _dead = place.apply_by_steps(&changes, &steps);
+        let (place, changes) = fixture_with_every_change();
+        let fail_points = FailPoints { fault: Some(InjectedFault::Death(at)), ..FailPoints::default() };
+        let _dead = place.apply_with_fail_points(&changes, &fail_points);
         left += drafts(&place.tree()).len();
         assert!(recover_restores(place.notes.path()).unwrap().is_empty(), "{at}");
         let tree = place.tree();
@@ -81,9 +81,9 @@ fn after_a_death_at_any_step_the_drafts_go_and_the_same_undo_ends_it() {
     assert!(left > 3, "no draft was ever left, so this test shows nothing");
 }
 
-/// Undoes while someone saves a file at a step, with what else goes wrong.
-fn undo_while_saving(path: &'static str, at: usize, fault: Option<Fault>) {
-    let (place, changes) = eventful();
+/// Runs an undo while someone saves a file at a fail point, with an optional fault.
+fn undo_while_saving(path: &'static str, at: usize, fault: Option<InjectedFault>) {
+    let (place, changes) = fixture_with_every_change();
     let before = place.tree();
     let (top, was_saved) = (place.top.clone(), Arc::new(AtomicBool::new(false)));
     let (saved, draft) = (Arc::clone(&was_saved), place.notes.path().join("draft"));
@@ -94,8 +94,9 @@ fn undo_while_saving(path: &'static str, at: usize, fault: Option<Fault>) {
             let _left = fs::remove_file(&draft);
         }
     };
-    let steps = Steps { meanwhile: Some(Meanwhile(Box::new(act))), fault, ..Steps::default() };
-    let end = place.apply_by_steps(&changes, &steps);
+    let fail_points =
+        FailPoints { concurrent: Some(ConcurrentAction(Box::new(act))), fault, ..FailPoints::default() };
+    let end = place.apply_with_fail_points(&changes, &fail_points);
     recover_restores(place.notes.path()).unwrap();
     let tree = place.tree();
     assert!(drafts(&tree).is_empty(), "{path} {at} {fault:?}: {tree:#?}");
@@ -121,7 +122,7 @@ fn what_a_person_saves_at_any_step_is_kept_and_the_rest_is_whole() {
         }
     }
     for at in 0..count {
-        undo_while_saving("edited", at, Some(Fault::Error(at + 1)));
-        undo_while_saving("edited", at, Some(Fault::Death(at + 1)));
+        undo_while_saving("edited", at, Some(InjectedFault::Error(at + 1)));
+        undo_while_saving("edited", at, Some(InjectedFault::Death(at + 1)));
     }
 }

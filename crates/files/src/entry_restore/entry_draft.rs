@@ -1,9 +1,9 @@
-//! The drafts beside an entry while it is changed, and how to settle them from any point.
+//! The drafts beside an entry during a change, and their removal from any point.
 //!
-//! New content is written to a `.part` file and renamed when it is whole. Then it is exchanged with the entry, so that the draft
-//! holds what was there. Where a file system cannot exchange, and where an entry is removed, the entry goes to an `.old` file.
-//! A draft that holds neither content of the change, or is a directory that is not empty, is someone else's work, and is put
-//! back.
+//! New content is written to a `.part` file and renamed when it is complete. Then it is exchanged
+//! with the entry, so that the draft holds the old content. If the file system cannot exchange, or
+//! the entry is removed, the entry is renamed to an `.old` file. A draft that holds neither content
+//! of the change, or is a directory that is not empty, is someone else's work, and is put back.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -21,35 +21,35 @@ use super::{
 };
 use crate::{
     checked_rename::{exchange, remove_file, rename_to_free, save_beside},
-    handle::to_name_in,
+    handle::open_directory,
 };
 
 const PREFIX: &str = ".windlass-undo-";
 
-/// Where drafts of an entry may be.
+/// The name and the possible contents of the drafts of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct DraftTrace {
+pub(super) struct EntryDraft {
     /// The entry.
     pub(super) path: PathBuf,
-    /// The name of the draft beside it; nobody else uses it.
+    /// The unique name of the draft beside it.
     pub(super) name: OsString,
     /// The types and contents on both sides.
     pub(super) before: Option<EntryContent>,
     pub(super) after: Option<EntryContent>,
 }
 
-impl DraftTrace {
+impl EntryDraft {
     pub(super) fn new(path: PathBuf, before: Option<EntryContent>, after: Option<EntryContent>) -> Self {
         let name = OsString::from(format!("{PREFIX}{:016x}", fastrand::u64(..)));
         Self { path, name, before, after }
     }
 
-    /// New content that is not whole yet.
+    /// Returns the name of new content that is not complete yet.
     pub(super) fn part(&self) -> OsString {
         self.extended(".part")
     }
 
-    /// What was taken away.
+    /// Returns the name of the old entry after it was moved away.
     pub(super) fn old(&self) -> OsString {
         self.extended(".old")
     }
@@ -60,10 +60,11 @@ impl DraftTrace {
         name
     }
 
-    /// Removes the drafts. Returns where the work of someone else is now that was among them and could not be put back.
+    /// Removes the drafts. Returns the path of someone else's work that was among them and could
+    /// not be put back.
     pub(super) fn settle(&self) -> io::Result<Option<PathBuf>> {
         let (parent, name) = place_of(&self.path)?;
-        let directory = match to_name_in(parent) {
+        let directory = match open_directory(parent) {
             Err(error) if is_unreachable(&error) => return Ok(None),
             directory => directory?,
         };
@@ -84,11 +85,11 @@ impl DraftTrace {
         let here = ObservedEntry::look_in(directory, name)?;
         let (draft_place, place) = ((directory, draft), (directory, name));
         match here {
-            // It was taken away, and nothing came in its place.
+            // It was moved away, and nothing took its place.
             None if is_before || !is_after => rename_to_free(draft_place, place).map(|()| None),
             _ if (is_before || is_after) && remove_entry(directory, draft, &found.stat).is_ok() => Ok(None),
             None => rename_to_free(draft_place, place).map(|()| None),
-            // Exchanged with what someone had saved just before.
+            // The draft was exchanged with a file that someone had saved just before.
             Some(here) if holds(&here, &self.after) && exchange(draft_place, place).is_ok() => {
                 self.settle_draft_after_exchange(directory, draft)
             }

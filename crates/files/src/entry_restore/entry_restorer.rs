@@ -1,12 +1,12 @@
-//! The steps of a change, in an order in which each finds what it needs: removals from the inside out, directories from the
-//! outside in, contents, and modes of directories last.
+//! Makes the changes of an undo in an order that satisfies their dependencies: removals from the
+//! inside out, directories from the outside in, contents, and modes of directories last.
 
 use std::{
     collections::HashSet,
     ffi::OsStr,
     fs::{File, Permissions},
     io,
-    os::{fd::AsFd, unix::fs::PermissionsExt},
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
 };
 
@@ -19,7 +19,7 @@ use windlass_contract::snapshot::{EntryChange, EntryContent, EntryVersion};
 use super::{
     EntryStanding, ReadContent, RestoreError, RestoreReport,
     draft_note::create_draft_note,
-    draft_trace::DraftTrace,
+    entry_draft::EntryDraft,
     entry_writing::{give_owner, open_or_make, remove_entry, write_file},
     inspection::{InspectedEntry, OWNER_ACCESS, inspect},
     observed_entry::{ObservedEntry, is_unreachable},
@@ -28,56 +28,56 @@ use super::{
 use crate::{
     DirHandle, EntryStat,
     checked_rename::{CheckedExchange, EntryPlace, exchange, remove_file, rename_to_free, take_away},
-    handle::{to_name_in, to_read_at},
-    steps::Steps,
+    fail_points::FailPoints,
+    handle::{open_directory, open_read_at},
 };
 
-/// How many files or directories are flushed one by one.
+/// Maximum number of files or directories that are flushed one by one.
 const MAX_FLUSHED: usize = 16;
 
-/// What becomes of the rest if one change cannot be made.
+/// The treatment of the other changes if one cannot be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Goal {
-    /// It is not made either.
+pub(super) enum RestoreGoal {
+    /// None of them is made.
     AllOrNothing,
-    /// It is made; for taking changes back.
+    /// The others are made; used for a rollback.
     AsMuchAsPossible,
 }
 
-/// Makes changes.
-pub(super) struct Applier<'a> {
+/// Makes a list of changes.
+pub(super) struct EntryRestorer<'a> {
     changes: &'a [EntryChange],
     contents: ReadContent<'a>,
-    steps: &'a Steps,
-    goal: Goal,
+    fail_points: &'a FailPoints,
+    goal: RestoreGoal,
     /// The changes that were begun.
     begun: Vec<bool>,
-    /// The changes that are not gone on with.
+    /// The changes that were given up.
     skipped: Vec<bool>,
-    /// The entries of these.
+    /// The paths of the changes that were given up.
     pub(super) left: Vec<PathBuf>,
     pub(super) report: RestoreReport,
 }
 
-/// One change that is to be made, and the entry as it was found.
-pub(super) struct Planned<'a> {
+/// One change to make, and the entry as it is now.
+pub(super) struct PlannedRestore<'a> {
     at: usize,
     pub(super) change: &'a EntryChange,
     now: Option<ObservedEntry>,
-    draft: DraftTrace,
+    draft: EntryDraft,
 }
 
-impl Planned<'_> {
+impl PlannedRestore<'_> {
     fn path(&self) -> &Path {
         &self.change.path
     }
 
-    /// Tells whether the entry goes, and nothing takes its place.
+    /// Returns true if the entry is removed, and nothing takes its place.
     fn removes(&self) -> bool {
         self.now.is_some() && self.change.after.is_none()
     }
 
-    /// Returns the entry whose metadata goes on to a new one of the same type.
+    /// Returns the old entry, if its metadata is copied to a new one of the same type.
     pub(super) fn predecessor(&self) -> Option<&ObservedEntry> {
         let after = self.change.after.as_ref()?;
         let before = self.change.before.as_ref()?;
@@ -88,23 +88,24 @@ impl Planned<'_> {
         self.now.as_ref().is_some_and(|now| now.holds(&EntryContent::Directory))
     }
 
-    /// Returns what is to be made under another name and then put in its place.
-    fn makes(&self) -> Option<&EntryVersion> {
+    /// Returns the version that is made under a draft name and then renamed into place.
+    fn new_version(&self) -> Option<&EntryVersion> {
         let after = self.change.after.as_ref()?;
         let is_there = self.now.as_ref().is_some_and(|now| now.holds(&after.content));
         (!is_there).then_some(after)
     }
 
     fn makes_directory(&self) -> bool {
-        self.makes().is_some_and(|after| after.content == EntryContent::Directory)
+        self.new_version().is_some_and(|after| after.content == EntryContent::Directory)
     }
 
-    /// Tells whether something beside the entry is needed on the way.
+    /// Returns true if the change needs a draft beside the entry.
     fn needs_draft(&self) -> bool {
-        self.makes().is_some() || (self.removes() && !self.was_directory())
+        self.new_version().is_some() || (self.removes() && !self.was_directory())
     }
 
-    /// The permission bits it is to have: those of the change if it alters them, and otherwise what they are now.
+    /// Returns the new permission bits: those of the change if it alters them, and otherwise the
+    /// current ones.
     pub(super) fn mode(&self, after: &EntryVersion) -> u32 {
         let before =
             self.change.before.as_ref().filter(|before| before.content.has_same_type(&after.content));
@@ -115,18 +116,18 @@ impl Planned<'_> {
     }
 }
 
-impl<'a> Applier<'a> {
+impl<'a> EntryRestorer<'a> {
     pub(super) fn new(
         changes: &'a [EntryChange],
         contents: ReadContent<'a>,
-        steps: &'a Steps,
-        goal: Goal,
+        fail_points: &'a FailPoints,
+        goal: RestoreGoal,
     ) -> Self {
         let (begun, skipped) = (vec![false; changes.len()], vec![false; changes.len()]);
         Self {
             changes,
             contents,
-            steps,
+            fail_points,
             goal,
             begun,
             skipped,
@@ -145,28 +146,30 @@ impl<'a> Applier<'a> {
         let drafts: Vec<_> =
             planned.iter().filter(|plan| plan.needs_draft()).map(|plan| &plan.draft).collect();
         let Some(first) = drafts.first() else { return self.make(&planned) };
-        let note = self.steps.take().and_then(|()| create_draft_note(notes, &drafts));
+        let note = self.fail_points.hit().and_then(|()| create_draft_note(notes, &drafts));
         let note = match (note, self.goal) {
             (Ok(note), _) => Some(note),
-            // Better without a note than not at all.
-            (Err(_), Goal::AsMuchAsPossible) => None,
-            (Err(error), Goal::AllOrNothing) => return Err(failed("note the change of", &first.path)(error)),
+            // A rollback without a note is better than none.
+            (Err(_), RestoreGoal::AsMuchAsPossible) => None,
+            (Err(error), RestoreGoal::AllOrNothing) => {
+                return Err(failed("note the change of", &first.path)(error));
+            }
         };
         let end = self.make(&planned);
         let mut is_settled = true;
         if end.is_err() || !self.left.is_empty() {
             for draft in &drafts {
-                is_settled &= self.steps.take().and_then(|()| draft.settle()).is_ok();
+                is_settled &= self.fail_points.hit().and_then(|()| draft.settle()).is_ok();
             }
         }
         if let Some(note) = note.filter(|_| is_settled) {
-            // Left behind, it only makes the next start look again.
-            let _left = self.steps.take().and_then(|()| note.remove());
+            // A note that stays only makes the next start check again.
+            let _left = self.fail_points.hit().and_then(|()| note.remove());
         }
         end
     }
 
-    fn plan(&mut self) -> Result<Vec<Planned<'a>>, RestoreError> {
+    fn plan(&mut self) -> Result<Vec<PlannedRestore<'a>>, RestoreError> {
         let mut planned = Vec::new();
         let inspected = inspect(self.changes).map_err(|(path, error)| failed("look at", &path)(error))?;
         for InspectedEntry { at, change, now, standing } in inspected {
@@ -175,11 +178,11 @@ impl<'a> Applier<'a> {
                     let content =
                         |version: &Option<EntryVersion>| version.as_ref().map(|it| it.content.clone());
                     let (before, after) = (content(&change.before), content(&change.after));
-                    let draft = DraftTrace::new(change.path.clone(), before, after);
-                    planned.push(Planned { at, change, now, draft });
+                    let draft = EntryDraft::new(change.path.clone(), before, after);
+                    planned.push(PlannedRestore { at, change, now, draft });
                 }
                 EntryStanding::Done => {}
-                EntryStanding::Conflict if self.goal == Goal::AsMuchAsPossible => {
+                EntryStanding::Conflict if self.goal == RestoreGoal::AsMuchAsPossible => {
                     self.left.push(change.path.clone());
                 }
                 EntryStanding::Conflict => return Err(conflict(&change.path)),
@@ -188,54 +191,54 @@ impl<'a> Applier<'a> {
         Ok(planned)
     }
 
-    fn make(&mut self, planned: &[Planned<'_>]) -> Result<(), RestoreError> {
+    fn make(&mut self, planned: &[PlannedRestore<'_>]) -> Result<(), RestoreError> {
         for plan in planned.iter().filter(|plan| plan.was_directory()) {
-            self.each(plan, Self::open_up)?;
+            self.run_step(plan, Self::give_access)?;
         }
         for plan in planned.iter().rev().filter(|plan| plan.removes()) {
-            self.each(plan, Self::remove)?;
+            self.run_step(plan, Self::remove)?;
         }
         for plan in planned.iter().filter(|plan| plan.makes_directory()) {
-            self.each(plan, Self::make_directory)?;
+            self.run_step(plan, Self::make_directory)?;
         }
-        let is_written = |plan: &&Planned<'_>| plan.makes().is_some() && !plan.makes_directory();
+        let is_written = |plan: &&PlannedRestore<'_>| plan.new_version().is_some() && !plan.makes_directory();
         let written: Vec<_> = planned.iter().filter(is_written).collect();
         for plan in &written {
-            self.each(plan, Self::stage)?;
+            self.run_step(plan, Self::stage)?;
         }
-        self.flush_staged(&written).or_else(|error| self.go_on_after(error))?;
+        self.flush_staged(&written).or_else(|error| self.continue_after(error))?;
         for plan in &written {
-            self.each(plan, Self::place)?;
+            self.run_step(plan, Self::rename_into_place)?;
         }
         for plan in planned.iter().rev() {
-            self.each(plan, Self::set_access)?;
+            self.run_step(plan, Self::set_access)?;
         }
         self.flush_directories(planned)
     }
 
-    /// Takes a step for one change, unless it is not gone on with.
-    fn each(
+    /// Calls `act` for one change, unless the change was given up.
+    fn run_step(
         &mut self,
-        plan: &Planned<'_>,
-        act: fn(&mut Self, &Planned<'_>) -> Result<(), RestoreError>,
+        plan: &PlannedRestore<'_>,
+        act: fn(&mut Self, &PlannedRestore<'_>) -> Result<(), RestoreError>,
     ) -> Result<(), RestoreError> {
         if self.skipped[plan.at] {
             return Ok(());
         }
-        let step = self.steps.take().map_err(failed("change", plan.path()));
+        let step = self.fail_points.hit().map_err(failed("change", plan.path()));
         step.and_then(|()| act(self, plan)).or_else(|error| {
             self.skipped[plan.at] = true;
-            self.left.extend((self.goal == Goal::AsMuchAsPossible).then(|| plan.path().to_owned()));
-            self.go_on_after(error)
+            self.left.extend((self.goal == RestoreGoal::AsMuchAsPossible).then(|| plan.path().to_owned()));
+            self.continue_after(error)
         })
     }
 
-    fn go_on_after(&self, error: RestoreError) -> Result<(), RestoreError> {
-        if self.goal == Goal::AsMuchAsPossible { Ok(()) } else { Err(error) }
+    fn continue_after(&self, error: RestoreError) -> Result<(), RestoreError> {
+        if self.goal == RestoreGoal::AsMuchAsPossible { Ok(()) } else { Err(error) }
     }
 
-    /// Gives the owner access to a directory in which something is to be done.
-    fn open_up(&mut self, plan: &Planned<'_>) -> Result<(), RestoreError> {
+    /// Gives the owner access to a directory in which something changes.
+    fn give_access(&mut self, plan: &PlannedRestore<'_>) -> Result<(), RestoreError> {
         let path = plan.path();
         let Some(now) = &plan.now else { return Ok(()) };
         if now.mode() & OWNER_ACCESS == OWNER_ACCESS {
@@ -247,18 +250,18 @@ impl<'a> Applier<'a> {
         above.give_owner_access(Path::new(name), &now.stat).map_err(failed("change the mode of", path))
     }
 
-    fn remove(&mut self, plan: &Planned<'_>) -> Result<(), RestoreError> {
+    fn remove(&mut self, plan: &PlannedRestore<'_>) -> Result<(), RestoreError> {
         let path = plan.path();
         let (parent, name) = place_of(path).map_err(failed("remove", path))?;
         self.begun[plan.at] = true;
         if !plan.was_directory() {
-            return self.take_out(plan);
+            return self.remove_file_or_link(plan);
         }
-        let directory = to_name_in(parent).map_err(failed("open", path))?;
+        let directory = open_directory(parent).map_err(failed("open", path))?;
         match unlinkat(&directory, name, AtFlags::REMOVEDIR) {
             Ok(()) => Ok(()),
             Err(Errno::NOTEMPTY | Errno::EXIST) if plan.change.after.is_none() => {
-                // Its mode is set in the end, if it was opened up.
+                // Its mode is set at the end, if it was altered.
                 self.report.left.push(path.to_owned());
                 Ok(())
             }
@@ -267,17 +270,17 @@ impl<'a> Applier<'a> {
         }
     }
 
-    /// Takes a file or link away, if it is still what it was when it was looked at.
-    fn take_out(&self, plan: &Planned<'_>) -> Result<(), RestoreError> {
+    /// Removes a file or link, if it is still the one that was inspected.
+    fn remove_file_or_link(&self, plan: &PlannedRestore<'_>) -> Result<(), RestoreError> {
         let (path, old) = (plan.path(), plan.draft.old());
         let (parent, name) = place_of(path).map_err(failed("remove", path))?;
-        let directory = to_name_in(parent).map_err(failed("open", path))?;
+        let directory = open_directory(parent).map_err(failed("open", path))?;
         let is_same = || {
             let seen = plan.now.as_ref().zip(EntryStat::read(&directory, &old).ok());
             seen.is_some_and(|(seen, now)| seen.is_same(&now))
         };
         let rename = |from: EntryPlace<'_, _>, to: EntryPlace<'_, _>| {
-            self.steps.take()?;
+            self.fail_points.hit()?;
             rename_to_free(from, to)
         };
         match take_away((&directory, name), (&directory, &old), rename, is_same) {
@@ -288,23 +291,23 @@ impl<'a> Applier<'a> {
         }
     }
 
-    fn make_directory(&mut self, plan: &Planned<'_>) -> Result<(), RestoreError> {
+    fn make_directory(&mut self, plan: &PlannedRestore<'_>) -> Result<(), RestoreError> {
         let (path, draft) = (plan.path(), &*plan.draft.name);
-        let Some(after) = plan.makes() else { return Ok(()) };
+        let Some(after) = plan.new_version() else { return Ok(()) };
         let (parent, _) = place_of(path).map_err(failed("make", path))?;
         let directory = open_or_make(parent).map_err(failed("make the directory of", path))?;
         let made = mkdirat(&directory, draft, Mode::RWXU).map_err(io::Error::from);
-        // Open to its owner until all is in it.
+        // All permissions for the owner until its entries are made.
         let open = Permissions::from_mode(after.mode | OWNER_ACCESS);
-        let set = made.and_then(|()| File::from(to_read_at(&directory, draft)?).set_permissions(open));
+        let set = made.and_then(|()| File::from(open_read_at(&directory, draft)?).set_permissions(open));
         set.map_err(failed("make", path))?;
-        self.place(plan)
+        self.rename_into_place(plan)
     }
 
-    /// Writes a new file or link beside its place.
-    fn stage(&mut self, plan: &Planned<'_>) -> Result<(), RestoreError> {
+    /// Writes a new file or link beside its path.
+    fn stage(&mut self, plan: &PlannedRestore<'_>) -> Result<(), RestoreError> {
         let (path, part) = (plan.path(), plan.draft.part());
-        let Some(after) = plan.makes() else { return Ok(()) };
+        let Some(after) = plan.new_version() else { return Ok(()) };
         let bytes = match &after.content {
             EntryContent::Directory | EntryContent::Symlink(_) => Vec::new(),
             EntryContent::File(digest) => {
@@ -319,28 +322,28 @@ impl<'a> Applier<'a> {
                 write_file(&directory, (name, &part), &bytes, plan, after)
             }
         };
-        let staged = written.and_then(|()| self.steps.take());
+        let staged = written.and_then(|()| self.fail_points.hit());
         let staged =
             staged.and_then(|()| rename_to_free((&directory, &part), (&directory, &plan.draft.name)));
         staged.map_err(failed("write", path))
     }
 
-    /// Gives a staged entry its name.
-    fn place(&mut self, plan: &Planned<'_>) -> Result<(), RestoreError> {
+    /// Renames a staged entry to its real name.
+    fn rename_into_place(&mut self, plan: &PlannedRestore<'_>) -> Result<(), RestoreError> {
         let path = plan.path();
         let (parent, name) = place_of(path).map_err(failed("replace", path))?;
-        let directory = to_name_in(parent).map_err(failed("open", path))?;
+        let directory = open_directory(parent).map_err(failed("open", path))?;
         let (ours, target) = ((&directory, &*plan.draft.name), (&directory, name));
         self.begun[plan.at] = true;
         if let Some(now) = &plan.now {
             let exchanging = CheckedExchange {
-                exchange: &|| self.steps.take().and_then(|()| exchange(ours, target)),
+                exchange: &|| self.fail_points.hit().and_then(|()| exchange(ours, target)),
                 put_back: &|| rename_to_free(ours, target),
                 look: &|| Ok(Some(EntryStat::read(ours.0, ours.1)?)),
                 is_same_file: EntryStat::is_same_file,
             };
-            // In one step, so that the end of this process never leaves the name without an entry. A directory that came
-            // out goes only if it is empty.
+            // Exchange atomically, so that a crash never leaves the name without an entry. A
+            // directory that came out is removed only if it is empty.
             let is_dropped =
                 |found: &EntryStat| now.is_same(found) && remove_entry(&directory, ours.1, found).is_ok();
             match exchanging.run(is_dropped) {
@@ -351,7 +354,7 @@ impl<'a> Applier<'a> {
                 Err(error) => return Err(failed("replace", path)(error)),
             }
         }
-        let placed = self.steps.take().and_then(|()| rename_to_free(ours, target));
+        let placed = self.fail_points.hit().and_then(|()| rename_to_free(ours, target));
         placed.map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => conflict(path),
             _ => failed("replace", path)(error),
@@ -359,12 +362,12 @@ impl<'a> Applier<'a> {
     }
 
     /// Sets mode and owner of a directory, or of a file that keeps its content.
-    fn set_access(&mut self, plan: &Planned<'_>) -> Result<(), RestoreError> {
+    fn set_access(&mut self, plan: &PlannedRestore<'_>) -> Result<(), RestoreError> {
         let path = plan.path();
         let is_left = self.report.left.iter().any(|left| left == path);
         let kept = plan.change.before.as_ref().filter(|_| is_left);
         let Some(after) = plan.change.after.as_ref().or(kept) else { return Ok(()) };
-        let is_written = plan.makes().is_some() && after.content != EntryContent::Directory;
+        let is_written = plan.new_version().is_some() && after.content != EntryContent::Directory;
         if is_written || matches!(after.content, EntryContent::Symlink(_)) {
             return Ok(());
         }
@@ -372,7 +375,7 @@ impl<'a> Applier<'a> {
         let (parent, name) = place_of(path).map_err(failed("open", path))?;
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let opened =
-            to_name_in(parent).and_then(|directory| Ok(openat(directory, name, flags, Mode::empty())?));
+            open_directory(parent).and_then(|directory| Ok(openat(directory, name, flags, Mode::empty())?));
         let file = File::from(opened.map_err(|error| {
             if is_unreachable(&error) { conflict(path) } else { failed("open", path)(error) }
         })?);
@@ -386,17 +389,18 @@ impl<'a> Applier<'a> {
             .map_err(failed("change the mode of", path))
     }
 
-    /// Flushes new contents before they get their names: few of them one by one, and many with their file systems.
-    fn flush_staged(&self, written: &[&Planned<'_>]) -> Result<(), RestoreError> {
+    /// Flushes new contents before they are renamed into place: a few of them one by one, many with
+    /// `syncfs`.
+    fn flush_staged(&self, written: &[&PlannedRestore<'_>]) -> Result<(), RestoreError> {
         if written.len() > MAX_FLUSHED {
             return self.flush_file_systems();
         }
         for plan in written.iter().filter(|plan| !self.skipped[plan.at]) {
             let is_link =
-                plan.makes().is_some_and(|version| matches!(version.content, EntryContent::Symlink(_)));
+                plan.new_version().is_some_and(|version| matches!(version.content, EntryContent::Symlink(_)));
             let parent = plan.path().parent().filter(|_| !is_link);
             let flushed = parent.map_or(Ok(()), |parent| {
-                let file = to_read_at(&to_name_in(parent)?, &plan.draft.name)?;
+                let file = open_read_at(&open_directory(parent)?, &plan.draft.name)?;
                 Ok(rustix::fs::fsync(file)?)
             });
             flushed.map_err(failed("flush", plan.path()))?;
@@ -405,14 +409,14 @@ impl<'a> Applier<'a> {
     }
 
     /// Flushes the directories in which something changed.
-    fn flush_directories(&self, planned: &[Planned<'_>]) -> Result<(), RestoreError> {
+    fn flush_directories(&self, planned: &[PlannedRestore<'_>]) -> Result<(), RestoreError> {
         let parents: HashSet<_> = planned.iter().filter_map(|plan| plan.change.path.parent()).collect();
         if parents.len() > MAX_FLUSHED {
             return self.flush_file_systems();
         }
         for parent in parents {
             match DirHandle::open(parent).and_then(|directory| Ok(rustix::fs::fsync(directory)?)) {
-                // Removed with what was in it, or may be written and not read.
+                // The directory was removed, or is not readable.
                 Err(error) if is_unreachable(&error) || error.kind() == io::ErrorKind::PermissionDenied => {}
                 Err(error) if error.kind() == io::ErrorKind::InvalidInput => {}
                 flushed => flushed.map_err(failed("flush", parent))?,
@@ -430,25 +434,14 @@ impl<'a> Applier<'a> {
             };
             let device = existing.stat().map_err(failed("flush", &change.path))?.dev;
             if flushed.insert(device) {
-                flush_file_system(&existing).map_err(failed("flush", &change.path))?;
+                existing.sync_file_system().map_err(failed("flush", &change.path))?;
             }
         }
         Ok(())
     }
 }
 
-#[cfg(target_os = "linux")]
-fn flush_file_system(directory: &DirHandle) -> io::Result<()> {
-    Ok(rustix::fs::syncfs(directory.as_fd())?)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn flush_file_system(_directory: &DirHandle) -> io::Result<()> {
-    rustix::fs::sync();
-    Ok(())
-}
-
-/// Turns a system error into ours; for `map_err`.
+/// Returns a closure that turns a system error into a [`RestoreError`], for `map_err`.
 fn failed(step: &'static str, path: &Path) -> impl FnOnce(io::Error) -> RestoreError + use<> {
     let path = path.to_owned();
     move |source| RestoreError::Failed { step, path, source }

@@ -1,4 +1,5 @@
-//! Extended attributes, access lists among them, which go on to a file's new content.
+//! Extended attributes, access control lists among them, which are copied to the new content of a
+//! file.
 
 use std::{fs::File, io};
 
@@ -8,33 +9,33 @@ use rustix::{
 };
 use windlass_contract::edit::Attributes;
 
-/// The most the kernel gives for the list, or for a value.
-const LIMIT_BYTES: usize = 64 * 1024;
+/// Maximum size of the list, and of one value, in the kernel (`XATTR_SIZE_MAX`).
+const MAX_BYTES: usize = 64 * 1024;
 
-/// Who else may use the file.
-const ACCESS_LIST: &str = "system.posix_acl_access";
+/// The access control list of the file.
+const POSIX_ACL_ACCESS: &str = "system.posix_acl_access";
 
-/// Powers that come with a program: whoever changes what it does must not pass them on.
+/// Capabilities of a program file: they must not be given to changed content.
 const CAPABILITY: &str = "security.capability";
 
-/// The attributes of a file. A file system without any has none.
-pub(crate) fn of(file: &File) -> io::Result<Attributes> {
-    // Asked for the size alone first: nearly always that is the end of it.
+/// Reads the attributes of a file; none on a file system that does not support them.
+pub(crate) fn read(file: &File) -> io::Result<Attributes> {
+    // Ask for the size first: it is nearly always 0.
     match flistxattr_query(file) {
         Ok(0) | Err(Errno::NOTSUP) => return Ok(Attributes::new()),
         Ok(_) => {}
         Err(error) => return Err(error.into()),
     }
-    let mut list = vec![0; LIMIT_BYTES];
+    let mut list = vec![0; MAX_BYTES];
     let length = flistxattr(file, &mut list[..])?;
-    let mut value = vec![0; LIMIT_BYTES];
+    let mut value = vec![0; MAX_BYTES];
     let mut attributes = Attributes::new();
-    // The kernel takes any bytes for a name, but nobody gives one that is no text.
+    // The kernel takes any bytes as a name; one that is not UTF-8 is skipped.
     let names = list[..length].split(|byte| *byte == 0).filter_map(|name| str::from_utf8(name).ok());
     for name in names.filter(|name| !name.is_empty()) {
         match fgetxattr(file, name, &mut value[..]) {
             Ok(length) => drop(attributes.insert(name.to_owned(), value[..length].to_vec())),
-            // Gone meanwhile, or not for us to see.
+            // Removed by now, or not readable by this user.
             Err(Errno::NODATA | Errno::PERM | Errno::ACCESS | Errno::NOTSUP) => {}
             Err(error) => return Err(error.into()),
         }
@@ -42,12 +43,13 @@ pub(crate) fn of(file: &File) -> io::Result<Attributes> {
     Ok(attributes)
 }
 
-/// Gives attributes to a file, as far as this user may.
-pub(crate) fn give(attributes: &Attributes, file: &File) -> io::Result<()> {
+/// Sets attributes on a file, as far as this user may.
+pub(crate) fn write(attributes: &Attributes, file: &File) -> io::Result<()> {
     for (name, value) in attributes.iter().filter(|(name, _)| *name != CAPABILITY) {
         match fsetxattr(file, &**name, value, XattrFlags::empty()) {
-            // Without its list, the bits of the mode would give the group what was meant for those on it.
-            Err(error) if name == ACCESS_LIST => return Err(error.into()),
+            // Without its list, the group bits of the mode would grant the group what was meant for
+            // the users on the list.
+            Err(error) if name == POSIX_ACL_ACCESS => return Err(error.into()),
             Ok(()) | Err(_) => {}
         }
     }
