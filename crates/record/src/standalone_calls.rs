@@ -1,4 +1,4 @@
-//! Calls outside of any session, written down all the same.
+//! The journal of calls that belong to no session.
 
 use std::{
     fmt, future,
@@ -8,79 +8,80 @@ use std::{
 
 use windlass_contract::{BoxFuture, Journal, JournalError, Record, SessionMeta};
 
-use crate::{Durability, Folder, SessionError, SessionFile};
+use crate::{DurabilityMode, SessionError, SessionFile, ThreadFolder};
 
-/// Writes calls down that belong to no session: in a file like a session's, below `HOME/calls`, which is made with the first
-/// record and cannot be resumed.
+/// Records calls that belong to no session. The file has the format of a session file, is below
+/// `HOME/calls`, and cannot be resumed. It is created with the first record.
 ///
-/// Unlike a session, such calls go on if they cannot be written down: nothing is ever rebuilt from them, and whoever runs one
-/// by hand on a full disk or from a home directory that is read-only wants it to run. It is told once.
-pub struct Outside {
+/// Unlike in a session, a call still runs if it cannot be recorded. Nothing is rebuilt from these
+/// files, and a call by hand must work on a full disk or with a read-only home directory. The first
+/// failure is reported once.
+pub struct StandaloneCalls {
     home: PathBuf,
     meta: SessionMeta,
-    durability: Durability,
-    trouble: Trouble,
-    state: Mutex<State>,
+    durability: DurabilityMode,
+    on_warning: WarningHandler,
+    state: Mutex<StandaloneJournal>,
 }
 
-/// Takes what went wrong, for a person.
-pub type Trouble = Box<dyn Fn(String) + Send + Sync>;
+/// Receives a warning for the user.
+pub type WarningHandler = Box<dyn Fn(String) + Send + Sync>;
 
-enum State {
-    NotBegun,
+enum StandaloneJournal {
+    NotCreated,
     Writing(SessionFile),
     Failed,
 }
 
-impl Outside {
-    /// Nothing is made before there is something to write.
-    pub fn new(home: PathBuf, meta: SessionMeta, trouble: Trouble) -> Self {
-        let (durability, state) = (Durability::default(), Mutex::new(State::NotBegun));
-        Self { home, meta, durability, trouble, state }
+impl StandaloneCalls {
+    /// Creates the journal. The file is created with the first record.
+    pub fn new(home: PathBuf, meta: SessionMeta, on_warning: WarningHandler) -> Self {
+        let (durability, state) = (DurabilityMode::default(), Mutex::new(StandaloneJournal::NotCreated));
+        Self { home, meta, durability, on_warning, state }
     }
 
     /// Sets when records are flushed to the disk.
     #[must_use]
-    pub fn with_durability(self, durability: Durability) -> Self {
+    pub fn with_durability(self, durability: DurabilityMode) -> Self {
         Self { durability, ..self }
     }
 
-    fn try_append(&self, state: &mut State, record: &Record<'_>) -> Result<(), SessionError> {
-        if let State::NotBegun = state {
-            let file = SessionFile::create_in(&self.home, Folder::Calls, &self.meta)?;
-            *state = State::Writing(file.with_durability(self.durability));
+    fn try_append(&self, state: &mut StandaloneJournal, record: &Record<'_>) -> Result<(), SessionError> {
+        if let StandaloneJournal::NotCreated = state {
+            let file = SessionFile::create_in(&self.home, ThreadFolder::Calls, &self.meta)?;
+            *state = StandaloneJournal::Writing(file.with_durability(self.durability));
         }
         match state {
-            State::Writing(file) => Ok(file.append(record)?),
-            State::NotBegun | State::Failed => Ok(()),
+            StandaloneJournal::Writing(file) => Ok(file.append(record)?),
+            StandaloneJournal::NotCreated | StandaloneJournal::Failed => Ok(()),
         }
     }
 }
 
-impl Journal for Outside {
+impl Journal for StandaloneCalls {
     fn append(&self, record: &Record<'_>) -> Result<(), JournalError> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if let Err(error) = self.try_append(&mut state, record) {
-            *state = State::Failed;
+            *state = StandaloneJournal::Failed;
             let source = std::error::Error::source(&error).map(|source| format!(": {source}"));
-            (self.trouble)(format!("this call is not on record: {error}{}", source.unwrap_or_default()));
+            (self.on_warning)(format!("this call is not on record: {error}{}", source.unwrap_or_default()));
         }
         Ok(())
     }
 
     fn flush(&self) -> BoxFuture<'static, Result<(), JournalError>> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let State::Writing(file) = &*state else { return Box::pin(future::ready(Ok(()))) };
+        let StandaloneJournal::Writing(file) = &*state else { return Box::pin(future::ready(Ok(()))) };
         let flushed = file.flush();
         Box::pin(async {
-            // The next record meets the same error, and that is told.
-            let _told_later = flushed.await;
+            // Drop the error: the next record fails with the same one, and that one is reported.
+            let _reported_later = flushed.await;
             Ok(())
         })
     }
 }
 
-impl fmt::Debug for Outside {
+impl fmt::Debug for StandaloneCalls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Outside").field("home", &self.home).finish_non_exhaustive()
     }
@@ -98,7 +99,7 @@ mod tests {
     use super::*;
     use crate::{list, list_in, new_thread_id, verify};
 
-    fn outside(home: PathBuf) -> (Outside, Arc<Mutex<Vec<String>>>) {
+    fn outside(home: PathBuf) -> (StandaloneCalls, Arc<Mutex<Vec<String>>>) {
         let meta = SessionMeta {
             id: new_thread_id(),
             cwd: "/w".into(),
@@ -107,16 +108,16 @@ mod tests {
         };
         let told = Arc::new(Mutex::new(Vec::new()));
         let telling = Arc::clone(&told);
-        (Outside::new(home, meta, Box::new(move |what| telling.lock().unwrap().push(what))), told)
+        (StandaloneCalls::new(home, meta, Box::new(move |what| telling.lock().unwrap().push(what))), told)
     }
 
     #[test]
     fn a_file_is_made_with_the_first_record_and_is_no_session() {
         let home = tempfile::tempdir().unwrap();
         let (outside, told) = outside(home.path().to_owned());
-        assert_eq!(list_in(home.path(), Folder::Calls).unwrap(), []);
+        assert_eq!(list_in(home.path(), ThreadFolder::Calls).unwrap(), []);
         outside.append(&Record::Item(&Item::message(Role::User, "hi"))).unwrap();
-        let files = list_in(home.path(), Folder::Calls).unwrap();
+        let files = list_in(home.path(), ThreadFolder::Calls).unwrap();
         assert_eq!(verify(&files[0].path, None).unwrap().head.lines, 2);
         assert_eq!(list(home.path()).unwrap(), []);
         assert!(told.lock().unwrap().is_empty());
