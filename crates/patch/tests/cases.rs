@@ -1,5 +1,5 @@
-//! Runs every directory of `tests/cases`: `input/` (may be absent) and `patch.txt` must give `expected/`, byte for byte. A
-//! case with `error.txt` must fail with that text and change nothing.
+//! Runs every directory of `tests/cases`: `input/` (may be absent) and `patch.txt` must give
+//! `expected/`, byte for byte. A case with `error.txt` must fail with that text and change nothing.
 
 use std::{
     collections::BTreeMap,
@@ -44,7 +44,7 @@ fn run(case: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// The files after a patch; all of it or nothing.
+/// Returns the files after a patch. Either all operations are applied or none.
 fn changed(input: &Tree, patch: &str) -> Result<Tree, String> {
     let patch = parse(patch).map_err(|error| error.for_terminal())?;
     if patch.operations.is_empty() {

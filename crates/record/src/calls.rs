@@ -33,7 +33,7 @@ pub use call::{Call, CallFilter, CallRecord};
 pub use error::CallIndexError;
 pub use indexed_session::IndexedSession;
 pub use limits::Keep;
-pub use requests::AnsweredRequest;
+pub use requests::SuccessfulRequest;
 pub use stats::{CallGroup, CallGrouping, ToolReliability};
 
 use crate::{ChainHead, SessionError, ThreadFolder, session_paths};

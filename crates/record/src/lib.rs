@@ -59,8 +59,8 @@ mod summary;
 mod verified_lines;
 
 pub use calls::{
-    AnsweredRequest, Call, CallFilter, CallGroup, CallGrouping, CallIndexError, CallRecord, Calls,
-    IndexedSession, Keep, ToolReliability,
+    Call, CallFilter, CallGroup, CallGrouping, CallIndexError, CallRecord, Calls, IndexedSession, Keep,
+    SuccessfulRequest, ToolReliability,
 };
 pub use chain::{BreakReason, ChainAudit, ChainBreak, ChainHead, LineHash, verify};
 pub use disk_cache::DiskCache;

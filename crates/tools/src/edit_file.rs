@@ -8,7 +8,7 @@ use windlass_contract::{
     Action, Change, Cx, EditKind, Effects, ErrorKind, Example, Expected, FileEdit, Meta, Output,
     ParameterAlias, Tool, ToolError,
 };
-use windlass_patch::{Count, EditError, Match, Text, edit};
+use windlass_patch::{EditError, MatchPosition, ReplaceCount, Text, edit};
 
 use crate::change;
 
@@ -52,9 +52,9 @@ impl Tool for EditFile {
         let text = Text::decode(&found.bytes)
             .map_err(|error| ToolError::failed(format!("`{shown}` cannot be edited: {error}")))?;
         let count = match (args.replace_all, args.expected_replacements) {
-            (_, Some(count)) => Count::Exactly(count),
-            (Some(true), None) => Count::All,
-            (Some(false) | None, None) => Count::Exactly(1),
+            (_, Some(count)) => ReplaceCount::Exactly(count),
+            (Some(true), None) => ReplaceCount::All,
+            (Some(false) | None, None) => ReplaceCount::Exactly(1),
         };
         let applied =
             edit(&text, &args.old_string, &args.new_string, count).map_err(|error| match error {
@@ -106,7 +106,7 @@ impl Tool for EditFile {
 }
 
 /// What was replaced where, and how surely.
-fn told(matches: &[Match], path: &str) -> String {
+fn told(matches: &[MatchPosition], path: &str) -> String {
     /// How many places are listed.
     const LISTED: usize = 20;
     let lines =

@@ -1,4 +1,4 @@
-//! Diffs as git and diff write them.
+//! Diffs in the formats of `git diff` and `diff -u`.
 
 use super::*;
 use crate::{Text, apply, parse};
@@ -13,7 +13,7 @@ fn refused(text: &str) -> String {
     parse(text).expect_err(text).for_terminal()
 }
 
-/// The file after a diff of it.
+/// Returns the file after applying a diff.
 fn changed(file: &str, diff: &str) -> Result<String, String> {
     let Operation::Update { chunks, .. } = one(diff) else { panic!("not an update: {diff}") };
     let applied =

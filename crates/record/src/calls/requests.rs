@@ -28,7 +28,7 @@ const MAX_LINES_AHEAD: usize = 4;
 
 /// A request that was answered with calls of tools.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AnsweredRequest {
+pub struct SuccessfulRequest {
     /// The text of the user.
     pub request: String,
     /// The tools with a successful call, as the model named them.
@@ -47,14 +47,14 @@ struct RequestLocation {
 impl Calls {
     /// Returns requests that led to calls which succeeded or were rated good, newest first. A
     /// session file that is gone or was replaced is skipped.
-    pub fn requests(&self, now: Timestamp) -> Result<Vec<AnsweredRequest>, CallIndexError> {
+    pub fn requests(&self, now: Timestamp) -> Result<Vec<SuccessfulRequest>, CallIndexError> {
         let mut found: Vec<_> = self.answered().at_path(&self.path)?.into_iter().collect();
         found.sort_by_key(|(_, (last, _))| std::cmp::Reverse(*last));
         let read = |(at, (last, tools)): (RequestLocation, (i64, Vec<String>))| {
             let path = ThreadFolder::Sessions.path_of(&self.home, &at.thread).ok()?;
             let age = u64::try_from(now.as_millisecond().saturating_sub(last)).unwrap_or_default();
             let tools = tools.into_iter().map(ToolName::from).collect();
-            Some(AnsweredRequest {
+            Some(SuccessfulRequest {
                 request: request_at(&path, at.byte)?,
                 tools,
                 age: Duration::from_millis(age),

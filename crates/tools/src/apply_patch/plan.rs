@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use windlass_contract::{Action, Change, Cx, EditKind, Expected, FileEdit, FileError, ToolError};
-use windlass_patch::{ApplyError, Chunk, Match, Operation, Patch, Text, apply};
+use windlass_patch::{ApplyError, MatchPosition, Operation, Patch, PatchChunk, Text, apply};
 
 use super::{Patching, is_same, unverified};
 use crate::change::{self, Found};
@@ -79,7 +79,7 @@ pub(super) async fn plan(patching: &Patching, parsed: &Patch<'_>, cx: &Cx) -> Re
 }
 
 /// Whether the lines of a chunk prove that the model knows the place, whatever else has changed in the file.
-fn is_sure(found: &Match) -> bool {
+fn is_sure(found: &MatchPosition) -> bool {
     found.pass.ignoring().is_none() && found.others.is_empty()
 }
 
@@ -98,7 +98,11 @@ fn existing(found: Result<Option<Found>, FileError>) -> Result<Found, FileError>
 }
 
 /// The new content of a file, and how its chunks were understood.
-fn updated(found: &[u8], chunks: &[Chunk<'_>], path: &str) -> Result<(Vec<u8>, Vec<Match>), ToolError> {
+fn updated(
+    found: &[u8],
+    chunks: &[PatchChunk<'_>],
+    path: &str,
+) -> Result<(Vec<u8>, Vec<MatchPosition>), ToolError> {
     if chunks.is_empty() {
         // Only moved, so it may be anything.
         return Ok((found.to_vec(), Vec::new()));
@@ -134,7 +138,7 @@ fn problem(step: &str, path: &str, error: FileError) -> ToolError {
 }
 
 /// What a model should know about a chunk that did not fit to the letter, or in more than one place.
-fn note(found: &Match, path: &str) -> Option<String> {
+fn note(found: &MatchPosition, path: &str) -> Option<String> {
     let line = found.line;
     let ignoring = found.pass.ignoring().map(|what| format!("matched ignoring {what}"));
     let list = || found.others.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
