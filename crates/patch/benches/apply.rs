@@ -3,7 +3,7 @@
 
 use std::{hint::black_box, time::Instant};
 
-use windlass_patch::{Operation, Text, apply, parse};
+use windlass_patch::{FileOperation, Text, apply, parse};
 
 /// Lines of a file of about five megabytes.
 const LINES: usize = 100_000;
@@ -72,7 +72,7 @@ fn timed(name: &str, run: &mut dyn FnMut() -> Option<usize>) {
 fn once(file: &str, patch: &str) -> Option<usize> {
     let text = Text::decode(file.as_bytes()).ok()?;
     let patch = parse(patch).ok()?;
-    let [Operation::Update { chunks, .. }] = patch.operations.as_slice() else { return None };
+    let [FileOperation::Update { chunks, .. }] = patch.operations.as_slice() else { return None };
     apply(&text, chunks).ok().map(|applied| applied.bytes.len())
 }
 

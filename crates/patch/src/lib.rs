@@ -4,7 +4,7 @@
 //! writes files.
 //!
 //! ```
-//! use windlass_patch::{Operation, Text, apply, parse};
+//! use windlass_patch::{FileOperation, Text, apply, parse};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let patch = parse(
@@ -15,7 +15,7 @@
 //!      +    print('hello')\n\
 //!      *** End Patch",
 //! )?;
-//! let Operation::Update { chunks, .. } = &patch.operations[0] else { panic!("it updates") };
+//! let FileOperation::Update { chunks, .. } = &patch.operations[0] else { panic!("it updates") };
 //! // Line endings of the file, and a missing final newline, are kept.
 //! let file = Text::decode(b"def greet():\r\n    print('hi')\r\n\r\ngreet()")?;
 //! assert_eq!(apply(&file, chunks)?.bytes, b"def greet():\r\n    print('hello')\r\n\r\ngreet()");
@@ -39,7 +39,7 @@ pub use diff::{Side, diff, unified};
 pub use edit::{EditError, ReplaceCount, edit};
 pub use miss::{MissReason, MissReport, MissTarget, NearestLines};
 pub use parse::{MAX_PATCH_BYTES, ParseError, parse};
-pub use patch::{ChunkLine, FileEnd, Operation, Patch, PatchChunk};
+pub use patch::{ChunkLine, FileEnd, FileOperation, ParsedPatch, PatchChunk};
 pub use recognise::{ImplicitInvocation, PatchInvocation, recognise};
 pub use seek::MatchPass;
 pub use text::{Encoding, FileLine, NotText, Text, UnencodableChar};

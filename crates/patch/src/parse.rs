@@ -1,4 +1,4 @@
-//! Parses the text of a patch into a [`Patch`]. As lenient as models need, and linear in the length
+//! Parses the text of a patch into a [`ParsedPatch`]. As lenient as models need, and linear in the length
 //! of the text.
 //!
 //! Accepted beyond the grammar: whitespace around marker and header lines, a here-document or a
@@ -8,7 +8,7 @@
 use std::{collections::HashSet, fmt};
 
 use crate::{
-    ChunkLine, Operation, Patch, PatchChunk,
+    ChunkLine, FileOperation, ParsedPatch, PatchChunk,
     unified_diff::{self, is_unified_diff},
 };
 
@@ -25,7 +25,7 @@ const END_OF_FILE: &str = "*** End of File";
 pub const MAX_PATCH_BYTES: usize = 16 << 20;
 
 /// Parses a patch.
-pub fn parse(text: &str) -> Result<Patch<'_>, ParseError> {
+pub fn parse(text: &str) -> Result<ParsedPatch<'_>, ParseError> {
     if text.len() > MAX_PATCH_BYTES {
         return Err(ParseError::TooLarge { bytes: text.len() });
     }
@@ -35,7 +35,7 @@ pub fn parse(text: &str) -> Result<Patch<'_>, ParseError> {
         Err(ParseError::NoBegin) if is_unified_diff(text) => {
             let operations = unified_diff::operations(text)?;
             check_unique_paths(&operations)?;
-            return Ok(Patch { operations });
+            return Ok(ParsedPatch { operations });
         }
         Err(error) => between_markers(unwrap_fence(&lines).ok_or_else(|| error.clone())?)?,
     };
@@ -45,7 +45,7 @@ pub fn parse(text: &str) -> Result<Patch<'_>, ParseError> {
         operations.push(reader.operation(line)?);
     }
     check_unique_paths(&operations)?;
-    Ok(Patch { operations })
+    Ok(ParsedPatch { operations })
 }
 
 /// The error of parsing a patch, in the words that models of this family know.
@@ -159,23 +159,23 @@ impl<'a> PatchReader<'_, 'a> {
         self.lines.get(self.at).copied()
     }
 
-    /// Returns the number of the current line in the patch, where `*** Begin Patch` is 1.
+    /// Returns the number of the current line in the patch, where `*** Begin ParsedPatch` is 1.
     fn number(&self) -> usize {
         self.at + 2
     }
 
-    fn operation(&mut self, header: &'a str) -> Result<Operation<'a>, ParseError> {
+    fn operation(&mut self, header: &'a str) -> Result<FileOperation<'a>, ParseError> {
         let line = self.number();
         let header = header.trim();
         self.at += 1;
         if let Some(path) = header.strip_prefix(ADD) {
-            Ok(Operation::Add {
+            Ok(FileOperation::Add {
                 path: check_path(path, line)?.into(),
                 content: self.added_content(),
                 must_be_new: false,
             })
         } else if let Some(path) = header.strip_prefix(DELETE) {
-            Ok(Operation::Delete { path: check_path(path, line)?.into(), removes: None })
+            Ok(FileOperation::Delete { path: check_path(path, line)?.into(), removes: None })
         } else if let Some(path) = header.strip_prefix(UPDATE) {
             self.update(check_path(path, line)?, line)
         } else {
@@ -193,7 +193,7 @@ impl<'a> PatchReader<'_, 'a> {
         content
     }
 
-    fn update(&mut self, path: &'a str, header: usize) -> Result<Operation<'a>, ParseError> {
+    fn update(&mut self, path: &'a str, header: usize) -> Result<FileOperation<'a>, ParseError> {
         let mut move_to = None;
         if let Some(destination) = self.peek().and_then(|line| line.trim_end().strip_prefix(MOVE)) {
             move_to = Some(check_path(destination.trim(), self.number())?);
@@ -215,7 +215,7 @@ impl<'a> PatchReader<'_, 'a> {
         // Ignore a move of a file onto itself: taken literally, it would remove the file at the
         // end.
         let move_to = move_to.filter(|to| normalize_lexically(to) != normalize_lexically(path));
-        Ok(Operation::Update { path: path.into(), move_to: move_to.map(Into::into), chunks })
+        Ok(FileOperation::Update { path: path.into(), move_to: move_to.map(Into::into), chunks })
     }
 
     fn chunk(&mut self, is_first: bool) -> Result<PatchChunk<'a>, ParseError> {
@@ -282,7 +282,7 @@ fn check_path(path: &str, line: usize) -> Result<&str, ParseError> {
     Ok(path)
 }
 
-fn check_unique_paths(operations: &[Operation<'_>]) -> Result<(), ParseError> {
+fn check_unique_paths(operations: &[FileOperation<'_>]) -> Result<(), ParseError> {
     let mut seen = HashSet::new();
     let named = operations.iter().flat_map(|operation| [Some(operation.path()), operation.move_to()]);
     for path in named.flatten() {

@@ -4,14 +4,14 @@ use std::borrow::Cow;
 
 /// A parsed patch: the operations in the order written. No path occurs twice.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Patch<'a> {
-    pub operations: Vec<Operation<'a>>,
+pub struct ParsedPatch<'a> {
+    pub operations: Vec<FileOperation<'a>>,
 }
 
 /// An operation on one file. Paths are as written: relative or absolute, never checked against a
 /// file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Operation<'a> {
+pub enum FileOperation<'a> {
     /// Creates a file. An existing one is replaced, unless it must be new.
     Add { path: Cow<'a, str>, content: String, must_be_new: bool },
     /// Removes a file. With `removes`, these chunks must remove all of its lines.
@@ -20,7 +20,7 @@ pub enum Operation<'a> {
     Update { path: Cow<'a, str>, move_to: Option<Cow<'a, str>>, chunks: Vec<PatchChunk<'a>> },
 }
 
-impl Operation<'_> {
+impl FileOperation<'_> {
     /// Returns the path of the file before any move.
     pub fn path(&self) -> &str {
         match self {

@@ -6,7 +6,7 @@
 
 mod header;
 
-use crate::{ChunkLine, FileEnd, Operation, ParseError, PatchChunk, parse::push_line};
+use crate::{ChunkLine, FileEnd, FileOperation, ParseError, PatchChunk, parse::push_line};
 use header::FileHeader;
 
 /// Returns true if a text is probably a unified diff.
@@ -22,7 +22,7 @@ pub(crate) fn is_unified_diff(text: &str) -> bool {
 }
 
 /// Returns the operations of a diff.
-pub(crate) fn operations(text: &str) -> Result<Vec<Operation<'_>>, ParseError> {
+pub(crate) fn operations(text: &str) -> Result<Vec<FileOperation<'_>>, ParseError> {
     let mut reader = DiffReader { lines: text.lines().collect(), at: 0 };
     let mut operations = Vec::new();
     while let Some(line) = reader.peek() {
@@ -62,7 +62,7 @@ impl<'a> DiffReader<'a> {
         ParseError::Diff { line: self.at + 1, why: why.into() }
     }
 
-    fn file(&mut self) -> Result<Operation<'a>, ParseError> {
+    fn file(&mut self) -> Result<FileOperation<'a>, ParseError> {
         let start = self.at;
         let header = self.header()?;
         let mut hunks = Vec::new();

@@ -2,7 +2,7 @@
 
 use proptest::{collection::vec, prelude::*, sample::subsequence};
 use windlass_patch::{
-    ApplyError, ChunkLine, MatchPass, Operation, PatchChunk, ReplaceCount, Text, apply, edit, parse,
+    ApplyError, ChunkLine, FileOperation, MatchPass, PatchChunk, ReplaceCount, Text, apply, edit, parse,
     recognise, unified,
 };
 
@@ -57,7 +57,7 @@ proptest! {
         let patch = format!("*** Begin Patch\n*** Update File: f\n{text}\n*** End Patch");
         let (Ok(file), Ok(patch)) = (Text::decode(&bytes), parse(&patch)) else { return Ok(()) };
         for operation in &patch.operations {
-            if let Operation::Update { chunks, .. } = operation {
+            if let FileOperation::Update { chunks, .. } = operation {
                 drop(apply(&file, chunks));
             }
         }
@@ -117,7 +117,7 @@ proptest! {
             .collect();
         let patch = format!("*** Begin Patch\n*** Update File: f\n{body}*** End Patch");
         let patch = parse(&patch).expect("a patch");
-        let Operation::Update { chunks, .. } = &patch.operations[0] else { panic!("an update") };
+        let FileOperation::Update { chunks, .. } = &patch.operations[0] else { panic!("an update") };
         let applied = apply(&Text::decode(content.as_bytes()).expect("text"), chunks).expect("it applies");
         let expected: String = kept.iter().map(|n| format!("line {n}\r\n")).collect();
         prop_assert_eq!(String::from_utf8_lossy(&applied.bytes), expected);
@@ -179,7 +179,7 @@ proptest! {
         prop_assume!(old != new && !old.is_empty());
         let text = format!("--- a/f\n+++ b/f\n{}", unified(&old, &new, context));
         let patch = parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
-        let Operation::Update { chunks, .. } = &patch.operations[0] else { panic!("an update: {text}") };
+        let FileOperation::Update { chunks, .. } = &patch.operations[0] else { panic!("an update: {text}") };
         let applied = apply(&Text::decode(old.as_bytes()).expect("text"), chunks);
         let applied = applied.unwrap_or_else(|error| panic!("{error}\n{text}"));
         prop_assert_eq!(String::from_utf8_lossy(&applied.bytes), new, "{}", text);

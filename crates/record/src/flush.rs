@@ -27,7 +27,8 @@ const MAX_IDLE_TIME: Duration = Duration::from_secs(5);
 pub enum DurabilityMode {
     /// After every record.
     Always,
-    /// Before a call that may change something, at the end of a turn, and otherwise within a second.
+    /// Before a call that may change something, at the end of a turn, and otherwise within a
+    /// second.
     #[default]
     Effects,
     /// Whenever the kernel writes them back.
@@ -85,7 +86,7 @@ struct FlushState {
     dirty_since: Option<Instant>,
     is_running: bool,
     is_closing: bool,
-    /// Set for good: after a failed flush it is unknown what is on the disk.
+    /// Never cleared: after a failed flush it is unknown what is on the disk.
     failed: Option<io::ErrorKind>,
     waiting: Vec<Waker>,
 }

@@ -207,8 +207,8 @@ struct SessionWriter {
     line: Vec<u8>,
     durability: DurabilityMode,
     flusher: BackgroundFlusher,
-    /// Set for good by the first failure: the file may end in half a line, and nothing may follow
-    /// that.
+    /// Set by the first failure and never cleared: the file may end in half a line, and nothing may
+    /// follow that.
     failed: Option<io::ErrorKind>,
 }
 

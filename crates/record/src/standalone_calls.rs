@@ -106,21 +106,24 @@ mod tests {
             version: "0".into(),
             instructions: String::new(),
         };
-        let told = Arc::new(Mutex::new(Vec::new()));
-        let telling = Arc::clone(&told);
-        (StandaloneCalls::new(home, meta, Box::new(move |what| telling.lock().unwrap().push(what))), told)
+        let warnings = Arc::new(Mutex::new(Vec::new()));
+        let sink = Arc::clone(&warnings);
+        (
+            StandaloneCalls::new(home, meta, Box::new(move |warning| sink.lock().unwrap().push(warning))),
+            warnings,
+        )
     }
 
     #[test]
     fn a_file_is_made_with_the_first_record_and_is_no_session() {
         let home = tempfile::tempdir().unwrap();
-        let (outside, told) = outside(home.path().to_owned());
+        let (outside, warnings) = outside(home.path().to_owned());
         assert_eq!(list_in(home.path(), ThreadFolder::Calls).unwrap(), []);
         outside.append(&Record::Item(&Item::message(Role::User, "hi"))).unwrap();
         let files = list_in(home.path(), ThreadFolder::Calls).unwrap();
         assert_eq!(verify(&files[0].path, None).unwrap().head.lines, 2);
         assert_eq!(list(home.path()).unwrap(), []);
-        assert!(told.lock().unwrap().is_empty());
+        assert!(warnings.lock().unwrap().is_empty());
     }
 
     #[test]
@@ -128,12 +131,12 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let file = home.path().join("file");
         fs::write(&file, "").unwrap();
-        let (outside, told) = outside(file);
+        let (outside, warnings) = outside(file);
         for _ in 0..3 {
             outside.append(&Record::Item(&Item::message(Role::User, "hi"))).unwrap();
         }
-        let told = told.lock().unwrap();
-        assert_eq!(told.len(), 1);
-        assert!(told[0].starts_with("this call is not on record: cannot create"), "{told:?}");
+        let warnings = warnings.lock().unwrap();
+        assert_eq!(warnings.len(), 1);
+        assert!(warnings[0].starts_with("this call is not on record: cannot create"), "{warnings:?}");
     }
 }

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use windlass_patch::{ApplyError, Operation, ReplaceCount, Text, apply, diff, edit, parse, recognise};
+use windlass_patch::{ApplyError, FileOperation, ReplaceCount, Text, apply, diff, edit, parse, recognise};
 
 fuzz_target!(|input: (String, Vec<u8>, String)| {
     let (patch, file, script) = input;
@@ -16,7 +16,7 @@ fuzz_target!(|input: (String, Vec<u8>, String)| {
     drop(edit(&text, &patch, &script, ReplaceCount::All));
     for patch in [parse(&patch), parse(&wrapped)].into_iter().flatten() {
         for operation in &patch.operations {
-            let Operation::Update { chunks, .. } = operation else { continue };
+            let FileOperation::Update { chunks, .. } = operation else { continue };
             match apply(&text, chunks) {
                 Ok(applied) => {
                     let side = |bytes| Some(windlass_patch::Side { path: "f", bytes, executable: false });

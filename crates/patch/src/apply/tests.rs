@@ -1,12 +1,12 @@
 //! Positions of chunks, and bytes that must not change.
 
 use super::*;
-use crate::{MissReason, MissTarget, NearestLines, Operation, parse};
+use crate::{FileOperation, MissReason, MissTarget, NearestLines, parse};
 
 fn applied_bytes(file: &[u8], body: &str) -> Result<AppliedChange, ApplyError> {
     let patch = format!("*** Begin Patch\n*** Update File: f\n{body}\n*** End Patch");
     let patch = parse(&patch).expect("a patch");
-    let Operation::Update { chunks, .. } = &patch.operations[0] else { panic!("an update") };
+    let FileOperation::Update { chunks, .. } = &patch.operations[0] else { panic!("an update") };
     apply(&Text::decode(file).expect("text"), chunks)
 }
 

@@ -6,8 +6,8 @@ fn patch(body: &str) -> String {
     format!("*** Begin Patch\n{body}\n*** End Patch")
 }
 
-fn update<'a>(path: &'a str, chunks: Vec<PatchChunk<'a>>) -> Patch<'a> {
-    Patch { operations: vec![Operation::Update { path: path.into(), move_to: None, chunks }] }
+fn update<'a>(path: &'a str, chunks: Vec<PatchChunk<'a>>) -> ParsedPatch<'a> {
+    ParsedPatch { operations: vec![FileOperation::Update { path: path.into(), move_to: None, chunks }] }
 }
 
 fn chunk<'a>(lines: &[ChunkLine<'a>]) -> PatchChunk<'a> {
@@ -31,22 +31,22 @@ fn every_kind_of_operation_is_read() {
         ..PatchChunk::default()
     };
     let expected = vec![
-        Operation::Add { path: "a/new.txt".into(), content: "one\n\n".into(), must_be_new: false },
-        Operation::Delete { path: "old.txt".into(), removes: None },
-        Operation::Update { path: "x".into(), move_to: Some("y".into()), chunks: vec![chunk] },
+        FileOperation::Add { path: "a/new.txt".into(), content: "one\n\n".into(), must_be_new: false },
+        FileOperation::Delete { path: "old.txt".into(), removes: None },
+        FileOperation::Update { path: "x".into(), move_to: Some("y".into()), chunks: vec![chunk] },
     ];
-    assert_eq!(parse(&text), Ok(Patch { operations: expected }));
+    assert_eq!(parse(&text), Ok(ParsedPatch { operations: expected }));
 }
 
 #[test]
 fn no_operation_is_a_patch_that_does_nothing() {
-    assert_eq!(parse("*** Begin Patch\n*** End Patch"), Ok(Patch { operations: vec![] }));
+    assert_eq!(parse("*** Begin Patch\n*** End Patch"), Ok(ParsedPatch { operations: vec![] }));
 }
 
 #[test]
 fn an_added_file_may_be_empty() {
-    let expected = Operation::Add { path: "empty".into(), content: String::new(), must_be_new: false };
-    assert_eq!(parse(&patch("*** Add File: empty")), Ok(Patch { operations: vec![expected] }));
+    let expected = FileOperation::Add { path: "empty".into(), content: String::new(), must_be_new: false };
+    assert_eq!(parse(&patch("*** Add File: empty")), Ok(ParsedPatch { operations: vec![expected] }));
 }
 
 #[test]
@@ -102,10 +102,10 @@ fn windows_line_endings_are_no_part_of_the_lines() {
 
 #[test]
 fn a_rename_needs_no_chunk_and_an_update_does() {
-    let operation = Operation::Update { path: "x".into(), move_to: Some("y".into()), chunks: vec![] };
+    let operation = FileOperation::Update { path: "x".into(), move_to: Some("y".into()), chunks: vec![] };
     assert_eq!(
         parse(&patch("*** Update File: x\n*** Move to: y")),
-        Ok(Patch { operations: vec![operation] })
+        Ok(ParsedPatch { operations: vec![operation] })
     );
     assert_eq!(
         refused(&patch("*** Update File: x")),

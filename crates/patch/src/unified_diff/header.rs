@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::{ChunkLine, FileEnd, Operation, PatchChunk};
+use crate::{ChunkLine, FileEnd, FileOperation, PatchChunk};
 
 /// The lines of a diff about a file before its hunks.
 #[derive(Debug, Default)]
@@ -58,18 +58,18 @@ impl<'a> FileHeader<'a> {
     }
 
     /// Returns the operation of a file with these hunks.
-    pub(super) fn operation(self, chunks: Vec<PatchChunk<'a>>) -> Result<Operation<'a>, String> {
+    pub(super) fn operation(self, chunks: Vec<PatchChunk<'a>>) -> Result<FileOperation<'a>, String> {
         if let (Some(from), Some(to)) = (self.rename_from, self.rename_to) {
             let (path, move_to) = (unquote(from)?, Some(unquote(to)?));
-            return Ok(Operation::Update { path, move_to, chunks });
+            return Ok(FileOperation::Update { path, move_to, chunks });
         }
         let (old, new) = self.names()?;
         if self.is_new || old == NOWHERE {
             let content = content(&chunks)?;
-            return Ok(Operation::Add { path: new, content, must_be_new: true });
+            return Ok(FileOperation::Add { path: new, content, must_be_new: true });
         }
         if self.is_deleted || new == NOWHERE {
-            return Ok(Operation::Delete { path: old, removes: Some(chunks) });
+            return Ok(FileOperation::Delete { path: old, removes: Some(chunks) });
         }
         if chunks.is_empty() {
             return Err(format!("nothing is said about what becomes of `{new}`"));
@@ -79,7 +79,7 @@ impl<'a> FileHeader<'a> {
         }
         // `diff -u old new` names two files and means the new one. Git marks a moved file
         // explicitly.
-        Ok(Operation::Update { path: new, move_to: None, chunks })
+        Ok(FileOperation::Update { path: new, move_to: None, chunks })
     }
 
     /// Returns the old and the new name, without the prefixes of git.

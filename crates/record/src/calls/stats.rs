@@ -68,7 +68,8 @@ pub struct ToolReliability {
     /// The number of calls.
     pub calls: u64,
     /// The estimated probability of success: a weighted rate in which recent calls count more,
-    /// combined with the assumption about a tool without calls. Ratings count as in [`CallGroup::rate`].
+    /// combined with the assumption about a tool without calls. Ratings count as in
+    /// [`CallGroup::rate`].
     pub rate: f64,
     /// The time of the last call.
     pub last: Timestamp,

@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use windlass_contract::{Action, Change, Cx, EditKind, Expected, FileEdit, FileError, ToolError};
-use windlass_patch::{ApplyError, MatchPosition, Operation, Patch, PatchChunk, Text, apply};
+use windlass_patch::{ApplyError, FileOperation, MatchPosition, ParsedPatch, PatchChunk, Text, apply};
 
 use super::{Patching, is_same, unverified};
 use crate::change::{self, Found};
@@ -16,7 +16,7 @@ pub(super) struct Plan {
     pub(super) notes: Vec<String>,
 }
 
-pub(super) async fn plan(patching: &Patching, parsed: &Patch<'_>, cx: &Cx) -> Result<Plan, ToolError> {
+pub(super) async fn plan(patching: &Patching, parsed: &ParsedPatch<'_>, cx: &Cx) -> Result<Plan, ToolError> {
     let mut plan = Plan { changes: Vec::new(), files: Vec::new(), notes: Vec::new() };
     let mut refusals = Vec::new();
     for operation in &parsed.operations {
@@ -25,7 +25,7 @@ pub(super) async fn plan(patching: &Patching, parsed: &Patch<'_>, cx: &Cx) -> Re
         let move_path = operation.move_to().map(|to| patching.place(to)).filter(|to| !is_same(to, &path));
         let found = change::read(cx, &path).await;
         let (expected, action, kind) = match operation {
-            Operation::Add { content, must_be_new, .. } => {
+            FileOperation::Add { content, must_be_new, .. } => {
                 let found = found.map_err(|error| problem("write file", written, error))?;
                 if *must_be_new && found.is_some() {
                     let why = format!("Failed to write file {written}: it exists, and the diff makes it");
@@ -38,7 +38,7 @@ pub(super) async fn plan(patching: &Patching, parsed: &Patch<'_>, cx: &Cx) -> Re
                 }
                 (expected(found.as_ref()), Action::Write(content.clone().into_bytes()), EditKind::Add)
             }
-            Operation::Delete { removes, .. } => {
+            FileOperation::Delete { removes, .. } => {
                 let found = existing(found).map_err(|error| problem("delete file", written, error))?;
                 if let Some(chunks) = removes
                     && !updated(&found.bytes, chunks, written)?.0.is_empty()
@@ -50,7 +50,7 @@ pub(super) async fn plan(patching: &Patching, parsed: &Patch<'_>, cx: &Cx) -> Re
                 refusals.extend(found.refusal(cx, written));
                 (expected(Some(&found)), Action::Delete { folders: Vec::new() }, EditKind::Delete)
             }
-            Operation::Update { chunks, .. } => {
+            FileOperation::Update { chunks, .. } => {
                 let found =
                     existing(found).map_err(|error| problem("read file to update", written, error))?;
                 let (bytes, matches) = updated(&found.bytes, chunks, written)?;
