@@ -372,8 +372,8 @@ fn classify(outcome: &OutcomeFields<'_>, verdict: Option<&VerdictFields>) -> (Op
         ("timeout", _) => "timeout".to_owned(),
         ("permission_denied", _) => "denied".to_owned(),
         (_, Some(Exit::Code(127))) => "command not found".to_owned(),
-        // In earlier versions this status meant an unknown tool if there was no decision, because
-        // no decision is made about one.
+        // Earlier versions used this status for unknown tools only. No decision is made about an
+        // unknown tool.
         ("not_found", _) if outcome.receipt.unknown_tool || outcome.receipt.decision.is_empty() => {
             UNKNOWN_TOOL.to_owned()
         }
