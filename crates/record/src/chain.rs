@@ -22,6 +22,7 @@ use serde::Deserialize;
 use crate::{
     SessionError,
     error::cannot,
+    hex::from_hex,
     session_line::{LineRead, LineReader},
     session_paths,
 };
@@ -44,14 +45,7 @@ impl LineHash {
 
     /// Parses 64 hexadecimal digits.
     pub fn parse(text: &str) -> Option<Self> {
-        let mut bytes = [0; 32];
-        if text.len() != 64 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            return None;
-        }
-        for (byte, pair) in bytes.iter_mut().zip(0..) {
-            *byte = u8::from_str_radix(text.get(pair * 2..pair * 2 + 2)?, 16).ok()?;
-        }
-        Some(Self(bytes))
+        from_hex(text).map(Self)
     }
 }
 

@@ -15,14 +15,16 @@ use std::{
     time::{Duration, Instant},
 };
 
+use crate::edits::durable::{flush_directory, ignore_unsupported};
+
 /// Maximum time until a record is flushed that no caller waits for.
 const MAX_DIRTY_TIME: Duration = Duration::from_secs(1);
 
 /// Maximum time that the thread waits for a record before it ends.
 const MAX_IDLE_TIME: Duration = Duration::from_secs(5);
 
-/// When records are flushed to the disk. Without a flush they survive the end of the process, but
-/// not a crash of the machine.
+/// The time at which records are flushed to the disk. Without a flush they survive the end of the
+/// process, but not a crash of the machine.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum DurabilityMode {
     /// After every record.
@@ -42,24 +44,14 @@ pub(crate) type FlushOperation = Box<dyn Fn() -> io::Result<()> + Send + Sync>;
 pub(crate) fn flush_operation(file: File, directories: Vec<PathBuf>) -> FlushOperation {
     let directories = Mutex::new(directories);
     Box::new(move || {
-        supported(file.sync_data())?;
+        ignore_unsupported(file.sync_data())?;
         let mut directories = directories.lock().unwrap_or_else(PoisonError::into_inner);
         for directory in directories.iter() {
-            supported(File::open(directory)?.sync_all())?;
+            flush_directory(directory)?;
         }
         directories.clear();
         Ok(())
     })
-}
-
-/// Ignores the error of a file system that has no flush.
-fn supported(flushed: io::Result<()>) -> io::Result<()> {
-    match flushed {
-        Err(error) if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => {
-            Ok(())
-        }
-        flushed => flushed,
-    }
 }
 
 /// Flushes one file. Dropping it flushes the rest and waits for that.

@@ -37,7 +37,12 @@ pub(crate) fn create_private_directory(directory: &Path) -> io::Result<()> {
 
 /// Flushes a directory, if the file system supports it.
 pub(crate) fn flush_directory(directory: &Path) -> io::Result<()> {
-    match File::open(directory)?.sync_all() {
+    ignore_unsupported(File::open(directory)?.sync_all())
+}
+
+/// Ignores the error of a file system that has no flush.
+pub(crate) fn ignore_unsupported(flushed: io::Result<()>) -> io::Result<()> {
+    match flushed {
         Err(error) if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => {
             Ok(())
         }
