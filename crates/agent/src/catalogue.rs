@@ -29,9 +29,9 @@ pub fn index(cards: &[Card], home: Option<&Path>) -> Index {
 pub fn usage(calls: &Calls) -> Result<Usage, CallIndexError> {
     let now = Timestamp::now();
     let mut usage = Usage::default();
-    for reliability in calls.tool_reliability(now)? {
+    for standing in calls.tool_reliability(now)? {
         #[expect(clippy::cast_possible_truncation, reason = "between 0 and 1")]
-        usage.add(reliability.tool.as_str(), reliability.rate as f32, reliability.age);
+        usage.add(standing.tool.as_str(), standing.rate as f32, standing.age);
     }
     for asked in calls.requests(now)? {
         let tools = asked.tools.iter().map(ToString::to_string).collect();
